@@ -1,0 +1,47 @@
+# Everything is run from here; each target first makes sure of .venv.
+.DEFAULT_GOAL := help
+.PHONY: help setup demo test lint fmt bench stress lock clean
+
+BIN := .venv/bin
+WORKERS ?= 2
+
+help: ## list these targets
+	@awk -F ':.*## ' '/^[a-z]+:.*## / { printf "  make %-8s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
+
+setup: .venv/.ready ## make .venv from requirements.lock
+
+.venv/.ready: requirements.lock pyproject.toml
+	@scripts/bootstrap
+
+demo: setup ## load a small data platform and look at it (KEEP=1 leaves the server running)
+	@$(BIN)/penstock demo $(if $(filter 1,$(KEEP)),--keep)
+
+test: lint ## lint, then every test (WORKERS=2 at a time)
+	@$(BIN)/pytest -n $(WORKERS) --dist loadgroup
+
+lint: setup ## style, types and the direction of imports
+	@$(BIN)/ruff check
+	@$(BIN)/ruff format --check
+	@$(BIN)/mypy
+	@$(BIN)/lint-imports --no-logo
+
+fmt: setup ## put the code in order
+	@$(BIN)/ruff check --fix
+	@$(BIN)/ruff format
+
+bench: setup ## measure, and write the report
+	@$(BIN)/python -m bench
+
+stress: setup ## search long for rare failures
+	@$(BIN)/pytest -m stress tests/simulation
+
+lock: setup ## write requirements.lock from pyproject.toml (UPGRADE=1 takes newer versions)
+	@$(BIN)/uv pip compile --quiet $(if $(filter 1,$(UPGRADE)),--upgrade) --extra dev \
+		--universal --python-version 3.11 \
+		--generate-hashes --no-header --no-emit-index-url --no-emit-find-links \
+		--output-file requirements.lock pyproject.toml
+	@scripts/bootstrap
+
+clean: ## remove everything that was made here
+	@rm -rf .venv build dist .pytest_cache .mypy_cache .ruff_cache .import_linter_cache .hypothesis
+	@find src tests bench -name __pycache__ -type d -prune -exec rm -rf {} +

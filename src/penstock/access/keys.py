@@ -1,0 +1,206 @@
+"""API keys: made, shown once, kept as digests, revoked."""
+
+import hashlib
+import hmac
+import secrets
+import threading
+import time
+from collections.abc import Callable
+from enum import StrEnum
+
+from msgspec import Struct
+
+from penstock import ids
+from penstock.access import audit
+from penstock.clock import Clock, Micros
+from penstock.db import Database, Transaction
+from penstock.db.database import Row
+from penstock.errors import Conflict, Forbidden, Invalid, NotFound, Unauthorized
+
+TOKEN_PREFIX = "pk_"
+TOKEN_BYTES = 32
+NAME_LENGTH_MAX = 255
+CACHE_SECONDS = 5.0
+CACHE_SIZE_MAX = 10_000
+
+
+class Role(StrEnum):
+    """What a key may do; each role may do what those before it may."""
+
+    READER = "reader"
+    WRITER = "writer"
+    ADMIN = "admin"
+
+    def covers(self, needed: "Role") -> bool:
+        """Whether this role is enough where that one is needed."""
+        return _RANK[self] >= _RANK[needed]
+
+
+_RANK = {role: rank for rank, role in enumerate(Role)}
+
+
+class Key(Struct, frozen=True):
+    """Who is asking: a name, a role and, for some, the only namespace they may touch."""
+
+    id: str
+    name: str
+    role: Role
+    namespace: str | None
+
+    def require_role(self, needed: Role) -> None:
+        """Refuse a call that needs more than this key's role."""
+        if not self.role.covers(needed):
+            raise Forbidden(
+                f"key {self.name!r} is a {self.role}; this call needs a {needed}: use another key"
+            )
+
+    def require_namespace(self, namespace: str) -> None:
+        """Refuse a call outside the namespace that this key is for."""
+        if self.namespace is not None and self.namespace != namespace:
+            raise Forbidden(
+                f"key {self.name!r} is only for namespace {self.namespace!r}, "
+                f"not for {namespace!r}: use another key"
+            )
+
+    def require_every_namespace(self) -> None:
+        """Refuse a call that spans namespaces to a key that is for one of them."""
+        if self.namespace is not None:
+            raise Forbidden(
+                f"key {self.name!r} is only for namespace {self.namespace!r}, and this call "
+                "spans namespaces: use a key without one"
+            )
+
+
+LOCAL = Key(id="", name=audit.LOCAL, role=Role.ADMIN, namespace=None)
+
+
+class ListedKey(Struct, frozen=True):
+    """A key as it is listed: everything but its secret."""
+
+    id: str
+    name: str
+    role: Role
+    namespace: str | None
+    created_at: Micros
+    revoked_at: Micros | None
+
+
+class NewKey(Struct, frozen=True):
+    """A key that was just made; its token is not kept and cannot be shown again."""
+
+    key: ListedKey
+    token: str
+
+
+class Keys:
+    """The keys of one database, with the ones seen lately in memory.
+
+    A key that is revoked, here or by another process, works for at most CACHE_SECONDS more.
+    """
+
+    def __init__(
+        self, database: Database, *, clock: Clock, seconds: Callable[[], float] = time.monotonic
+    ) -> None:
+        self._database = database
+        self._clock = clock
+        self._seconds = seconds
+        self._seen: dict[str, tuple[Key, float]] = {}
+        self._lock = threading.Lock()
+
+    def create(self, name: str, role: Role, *, namespace: str | None = None, who: str) -> NewKey:
+        """Make a key and record who made it."""
+        _check_name(name)
+        if namespace is not None and not namespace.strip():
+            raise Invalid("the key's namespace is empty; name one, or leave it out")
+        token = TOKEN_PREFIX + secrets.token_urlsafe(TOKEN_BYTES)
+        at = self._clock()
+        key = ListedKey(ids.new_id(), name, role, namespace, at, None)
+        with self._database.write() as tx:
+            if _live_key(tx, name) is not None:
+                raise Conflict(f"there is a key named {name!r} already; revoke it or choose a name")
+            tx.execute(
+                "add_key",
+                id=key.id,
+                name=name,
+                role=str(role),
+                namespace=namespace,
+                digest=digest_of(token),
+                created_at=at,
+            )
+            detail = f"role {role}" + (f", namespace {namespace}" if namespace else "")
+            audit.append(tx, at, who, "key create", name, detail)
+        return NewKey(key, token)
+
+    def revoke(self, name: str, *, who: str) -> ListedKey:
+        """Let a key work no more and record who said so."""
+        at = self._clock()
+        with self._database.write() as tx:
+            key = _live_key(tx, name)
+            if key is None:
+                raise NotFound(f"there is no live key named {name!r}; list them to see which are")
+            tx.execute("revoke_key", id=key.id, at=at)
+            audit.append(tx, at, who, "key revoke", name)
+        with self._lock:
+            self._seen.clear()
+        return ListedKey(key.id, key.name, key.role, key.namespace, key.created_at, at)
+
+    def listed(self, *, revoked: bool = False) -> list[ListedKey]:
+        """The keys that work, or every key there ever was."""
+        with self._database.read() as tx:
+            return _listed(tx.fetch("keys_all" if revoked else "keys_live"))
+
+    def exist(self) -> bool:
+        """Whether any key works."""
+        with self._database.read() as tx:
+            return tx.fetch_one("keys_exist") is not None
+
+    def remembered(self, token: str) -> Key | None:
+        """The key of a token that was looked up a moment ago; asks no database."""
+        known = self._seen.get(digest_of(token))
+        if known is None or known[1] < self._seconds():
+            return None
+        return known[0]
+
+    def authenticate(self, token: str) -> Key:
+        """The key that a token belongs to."""
+        known = self.remembered(token)
+        if known is not None:
+            return known
+        digest = digest_of(token)
+        fresh_until = self._seconds() + CACHE_SECONDS
+        with self._database.read() as tx:
+            row = tx.fetch_one("key_by_digest", digest=digest)
+        if row is None or not hmac.compare_digest(row[4], digest):
+            raise Unauthorized("the key is unknown or was revoked; ask an administrator for one")
+        key = Key(row[0], row[1], Role(row[2]), row[3])
+        with self._lock:
+            if len(self._seen) >= CACHE_SIZE_MAX:
+                self._seen.clear()
+            self._seen[digest] = (key, fresh_until)
+        return key
+
+
+def digest_of(token: str) -> str:
+    """What is stored of a token. A token is random, so a plain digest cannot be guessed back."""
+    return hashlib.sha256(token.encode("utf-8", "surrogateescape")).hexdigest()
+
+
+def _live_key(tx: Transaction, name: str) -> ListedKey | None:
+    found = _listed(tx.fetch("key_by_name", name=name))
+    return found[0] if found else None
+
+
+def _listed(rows: list[Row]) -> list[ListedKey]:
+    return [
+        ListedKey(id, name, Role(role), namespace, created_at, revoked_at)
+        for id, name, role, namespace, created_at, revoked_at in rows
+    ]
+
+
+def _check_name(name: str) -> None:
+    if not name.strip() or len(name) > NAME_LENGTH_MAX or not name.isprintable():
+        raise Invalid(
+            f"a key's name is 1 to {NAME_LENGTH_MAX} printable characters, for example etl-prod"
+        )
+    if name == audit.LOCAL:
+        raise Invalid(f"{name!r} is what calls without a key are recorded as; choose another name")

@@ -1,0 +1,9 @@
+CREATE TABLE audit_log (
+    id     bigint GENERATED ALWAYS AS IDENTITY PRIMARY KEY,
+    at     bigint NOT NULL,
+    who    text NOT NULL,
+    action text NOT NULL,
+    target text NOT NULL,
+    detail text NOT NULL
+);
+CREATE INDEX audit_log_by_time ON audit_log (at, id);

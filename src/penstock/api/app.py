@@ -1,0 +1,125 @@
+"""The ASGI application: finds the route, asks who is calling, runs the handler, answers."""
+
+from time import perf_counter
+from typing import Any
+
+from starlette.types import Receive, Scope, Send
+
+from penstock.access.keys import LOCAL, Key
+from penstock.api import docs, openapi
+from penstock.api.answers import Answer, answer, messages
+from penstock.api.calls import Call, Door
+from penstock.api.content import Disconnected, body_reader, read_content, unpack
+from penstock.api.gate import Gate, Heading, heading
+from penstock.api.metrics import Metrics
+from penstock.api.parameters import query_reader
+from penstock.api.refusals import refusal
+from penstock.api.routes import CAPABILITIES, ROUTES
+from penstock.api.routing import Reach, Route, Router
+from penstock.catalog.openlineage import Limits, check_name
+from penstock.plane import Plane
+
+# What is larger is unpacked in a thread, where it does not hold up other calls.
+INLINE_BYTES_MAX = 16 * 1024
+_UNMATCHED = "unmatched"
+
+
+class Api:
+    """The whole HTTP API over one plane, as an ASGI application."""
+
+    def __init__(self, plane: Plane, metrics: Metrics, *, keys_needed: bool) -> None:
+        document = openapi.document(CAPABILITIES)
+        self.door = Door(
+            plane,
+            Gate(plane.keys, keys_needed=keys_needed),
+            metrics,
+            Limits(plane.settings.name_length_max, plane.settings.json_depth_max),
+            openapi.text(document),
+            docs.page(document),
+        )
+        metrics.watch_queue(lambda: plane.catalog.queue_length)
+        self._router = Router(ROUTES)
+        self._queries = {r: query_reader(r.hints["query"]) for r in ROUTES if "query" in r.needs}
+        self._bodies = {r: body_reader(r.hints["body"]) for r in ROUTES if "body" in r.needs}
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        if scope["type"] != "http":
+            raise NotImplementedError(f"only HTTP is served here, not {scope['type']}")
+        started = perf_counter()
+        method: str = scope["method"]
+        template = _UNMATCHED
+        try:
+            route, names = self._router.find(method, scope["raw_path"])
+            template = route.path
+            given = await self._serve(route, names, scope, receive)
+        except Disconnected:
+            return
+        except Exception as error:
+            given = refusal(error)
+        start, body = messages(given)
+        await send(start)
+        await send(body)
+        # An unknown method or path is the caller's text: as a label it would grow without end.
+        shown = method if template is not _UNMATCHED else _UNMATCHED
+        self.door.metrics.answered(shown, template, given.status, perf_counter() - started)
+
+    def close(self) -> None:
+        """End the threads that read."""
+        self.door.readers.shutdown()
+
+    async def _serve(
+        self, route: Route, names: dict[str, str], scope: Scope, receive: Receive
+    ) -> Answer:
+        """Collect what the handler needs, run it where it belongs and turn its value to JSON."""
+        head = heading(scope["headers"])
+        key = await self._admit(route, names, head)
+        for what, name in names.items():
+            check_name(name, what, self.door.limits.name_length_max)
+        needs = route.needs
+        arguments: dict[str, Any] = names
+        if "key" in needs:
+            arguments["key"] = key
+        if "now" in needs:
+            arguments["now"] = self.door.plane.clock()
+        if "query" in needs:
+            arguments["query"] = self._queries[route](scope["query_string"])
+        if "content" in needs:
+            arguments["content"] = await self._content(head, receive)
+        elif "body" in needs:
+            content = await self._content(head, receive)
+            depth_max = self.door.limits.json_depth_max
+            arguments["body"] = self._bodies[route](content, depth_max)
+        if route.reads:
+            return await self.door.in_thread(self._look, route, arguments)
+        call = Call(self.door, key)
+        value = await route.handler(call, **arguments)
+        return answer(value, route.status, tuple(call.headers))
+
+    def _look(self, route: Route, arguments: dict[str, Any]) -> Answer:
+        with self.door.plane.catalog.read() as tx:
+            value = route.handler(tx, **arguments)
+        return answer(value, route.status)
+
+    async def _admit(self, route: Route, names: dict[str, str], head: Heading) -> Key:
+        """Who is calling, if they may make this call."""
+        if route.role is None:
+            return LOCAL
+        gate = self.door.gate
+        key = gate.at_once(route.method, head)
+        if key is None:
+            key = await self.door.in_thread(gate.ask, head)
+        key.require_role(route.role)
+        if route.reach is Reach.NAMESPACE:
+            key.require_namespace(names["namespace"])
+        elif route.reach is Reach.EVERYTHING:
+            key.require_every_namespace()
+        return key
+
+    async def _content(self, head: Heading, receive: Receive) -> bytes:
+        bytes_max = self.door.plane.settings.body_bytes_max
+        content = await read_content(receive, head.length, bytes_max)
+        if head.encoding is None:
+            return content
+        if len(content) > INLINE_BYTES_MAX:
+            return await self.door.in_thread(unpack, content, head.encoding, bytes_max)
+        return unpack(content, head.encoding, bytes_max)

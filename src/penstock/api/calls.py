@@ -1,0 +1,79 @@
+"""One request on its way through the door."""
+
+import asyncio
+from collections.abc import Callable
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import dataclass, field
+from typing import Concatenate, ParamSpec, TypeVar
+
+from penstock.access.keys import Key
+from penstock.api.answers import Header, Page
+from penstock.api.gate import Gate
+from penstock.api.metrics import Metrics
+from penstock.catalog.openlineage import Limits, check_name
+from penstock.catalog.reading import get_run
+from penstock.catalog.writer import Command
+from penstock.db import Transaction
+from penstock.plane import Plane
+
+P = ParamSpec("P")
+T = TypeVar("T")
+
+READERS = 8
+
+
+@dataclass
+class Door:
+    """What every call of one server works with."""
+
+    plane: Plane
+    gate: Gate
+    metrics: Metrics
+    limits: Limits
+    openapi: bytes
+    docs: Page
+    readers: ThreadPoolExecutor = field(
+        default_factory=lambda: ThreadPoolExecutor(READERS, thread_name_prefix="reader")
+    )
+    stopping: bool = False
+
+    async def in_thread(self, work: Callable[P, T], *args: P.args, **kwargs: P.kwargs) -> T:
+        """Run something that blocks where it does not hold up other calls."""
+        loop = asyncio.get_running_loop()
+        return await loop.run_in_executor(self.readers, lambda: work(*args, **kwargs))
+
+
+@dataclass
+class Call:
+    """A call that writes: who makes it, and the ways to the catalog."""
+
+    door: Door
+    key: Key
+    headers: list[Header] = field(default_factory=list)
+
+    async def submit(self, command: Command[T]) -> T:
+        """Write, and go on once it is committed."""
+        return await self.door.plane.catalog.submit_async(command)
+
+    async def read(
+        self, look: Callable[Concatenate[Transaction, P], T], *args: P.args, **kwargs: P.kwargs
+    ) -> T:
+        """Read in a transaction of its own, in a thread."""
+
+        def work() -> T:
+            with self.door.plane.catalog.read() as tx:
+                return look(tx, *args, **kwargs)
+
+        return await self.door.in_thread(work)
+
+    async def require_run(self, run_id: str | None) -> None:
+        """Refuse a key that is for one namespace when the run belongs to another."""
+        if run_id is not None and self.key.namespace is not None:
+            run = await self.read(get_run, run_id)
+            self.key.require_namespace(run.job.namespace)
+
+    def check_names(self, **names: str | None) -> None:
+        """Refuse names in a body that are empty, too long or hold a NUL."""
+        for what, name in names.items():
+            if name is not None:
+                check_name(name, what, self.door.limits.name_length_max)

@@ -1,0 +1,91 @@
+"""Request bodies: read within the limit, unpacked, and parsed once into types."""
+
+import re
+import zlib
+from collections.abc import Callable
+from typing import Any, TypeVar
+
+import msgspec
+from starlette.types import Receive
+
+from penstock.catalog.openlineage import check_depth
+from penstock.errors import Invalid, Malformed, TooLarge
+
+T = TypeVar("T")
+
+# A JSON escape of NUL, not one behind an escaped backslash. PostgreSQL cannot store it.
+_NUL = re.compile(rb"(?<!\\)(?:\\\\)*\\u0000")
+_GZIP = zlib.MAX_WBITS | 16
+
+
+class Disconnected(Exception):
+    """The caller hung up before its request was complete; nobody waits for an answer."""
+
+
+async def read_content(receive: Receive, length: bytes | None, bytes_max: int) -> bytes:
+    """The whole body as it was sent; never more than the limit is held."""
+    if length is not None and length.isdigit() and int(length) > bytes_max:
+        raise _too_large(bytes_max)
+    message = await receive()
+    content: bytes = message.get("body", b"")
+    while message.get("more_body"):
+        if len(content) > bytes_max:
+            raise _too_large(bytes_max)
+        message = await receive()
+        content += message.get("body", b"")
+    if message["type"] == "http.disconnect":
+        raise Disconnected
+    if len(content) > bytes_max:
+        raise _too_large(bytes_max)
+    return content
+
+
+def unpack(content: bytes, encoding: bytes, bytes_max: int) -> bytes:
+    """A packed body unpacked, given up as soon as it grows over the limit."""
+    name = encoding.strip().lower()
+    if name == b"identity":
+        return content
+    if name not in (b"gzip", b"x-gzip"):
+        raise Malformed(
+            f"content-encoding {name.decode('latin-1')[:32]!r} is not known here; "
+            "send gzip, or no encoding"
+        )
+    unpacker = zlib.decompressobj(wbits=_GZIP)
+    try:
+        unpacked = unpacker.decompress(content, bytes_max + 1)
+    except zlib.error as error:
+        raise Malformed(f"the body is not gzip as its content-encoding says: {error}") from None
+    if len(unpacked) > bytes_max:
+        raise _too_large(bytes_max)
+    if not unpacker.eof:
+        raise Malformed("the gzip body ends too early; send it again")
+    return unpacked
+
+
+def body_reader(shape: type[T]) -> Callable[[bytes, int], T]:
+    """A function that reads JSON of this type, nested no deeper than its second argument."""
+    decode = msgspec.json.Decoder(shape).decode
+
+    def read(content: bytes, depth_max: int) -> T:
+        content = content or b"{}"
+        check_depth(content, depth_max)
+        try:
+            value = decode(content)
+        except msgspec.ValidationError as error:
+            raise Invalid(f"the body does not fit: {error}") from None
+        except (msgspec.DecodeError, UnicodeDecodeError, RecursionError) as error:
+            raise Malformed(f"the body is not JSON: {error}") from None
+        if _NUL.search(content):
+            raise Invalid("the body holds a NUL character (\\u0000), which cannot be kept")
+        return value
+
+    return read
+
+
+def _too_large(bytes_max: int) -> TooLarge:
+    return TooLarge(f"the body is larger than {bytes_max} bytes; send less at a time")
+
+
+def json_text(value: Any) -> str:
+    """A value as JSON text."""
+    return msgspec.json.encode(value).decode()

@@ -1,0 +1,179 @@
+"""Datasets, their versions and their tags."""
+
+from collections.abc import Sequence
+from typing import Literal
+
+from penstock import ids
+from penstock.access.keys import Role
+from penstock.api.bodies import Body
+from penstock.api.calls import Call
+from penstock.api.parameters import Paging
+from penstock.api.routing import BASE, Route
+from penstock.catalog import reading
+from penstock.catalog.commands import (
+    DeleteDataset,
+    PutDataset,
+    RestoreDataset,
+    TagDataset,
+    UntagDataset,
+)
+from penstock.catalog.schema import Field
+from penstock.catalog.shapes import Dataset, DatasetVersion, Shape
+from penstock.db import Transaction
+
+
+class FieldBody(Body, frozen=True):
+    """One field of a dataset."""
+
+    name: str
+    type: str | None = None
+    tags: tuple[str, ...] | None = None
+    description: str | None = None
+
+
+class DatasetBody(Body, frozen=True):
+    """What to say of a dataset; with a run's id it describes the version that the run wrote."""
+
+    type: Literal["DB_TABLE", "STREAM"]
+    physical_name: str
+    source_name: str
+    fields: tuple[FieldBody, ...] | None = None
+    tags: tuple[str, ...] | None = None
+    description: str | None = None
+    run_id: str | None = None
+    schema_location: str | None = None
+
+
+class Datasets(Shape, frozen=True):
+    """A part of a namespace's datasets, and how many there are in all."""
+
+    datasets: Sequence[Dataset]
+    total_count: int
+
+
+class DatasetVersions(Shape, frozen=True):
+    """A part of a dataset's versions, and how many there are in all."""
+
+    versions: Sequence[DatasetVersion]
+    total_count: int
+
+
+async def put_dataset(call: Call, namespace: str, dataset: str, body: DatasetBody) -> Dataset:
+    """Declare a dataset.
+
+    With `runId` it describes the version which that run writes, and the version becomes current
+    when the run completes. Without, a changed schema makes a new version at once.
+    """
+    call.check_names(physicalName=body.physical_name, sourceName=body.source_name)
+    for field in body.fields or ():
+        call.check_names(**{"fields.name": field.name})
+        _check_tags(call, field.tags)
+    _check_tags(call, body.tags)
+    run = ids.run_id(body.run_id) if body.run_id else None
+    await call.require_run(run)
+    await call.submit(
+        PutDataset(
+            namespace,
+            dataset,
+            body.type,
+            body.physical_name,
+            body.source_name,
+            None if body.fields is None else tuple(map(_field, body.fields)),
+            body.tags or (),
+            body.description,
+            run,
+            body.schema_location,
+        )
+    )
+    return await call.read(reading.get_dataset, namespace, dataset)
+
+
+def _field(given: FieldBody) -> Field:
+    return Field(given.name, given.type, given.tags or (), given.description)
+
+
+def _check_tags(call: Call, tags: Sequence[str] | None) -> None:
+    for tag in tags or ():
+        call.check_names(tags=tag)
+
+
+def get_dataset(tx: Transaction, namespace: str, dataset: str) -> Dataset:
+    """Show a dataset, by its own name or by a second one."""
+    return reading.get_dataset(tx, namespace, dataset)
+
+
+def list_datasets(tx: Transaction, namespace: str, query: Paging) -> Datasets:
+    """List the datasets of a namespace by name."""
+    page = reading.list_datasets(tx, namespace, query.limit, query.offset)
+    return Datasets(page.items, page.total_count)
+
+
+async def delete_dataset(call: Call, namespace: str, dataset: str) -> Dataset:
+    """Hide a dataset, until it is restored or written again."""
+    await call.submit(DeleteDataset(namespace, dataset, call.key.name))
+    return await call.read(reading.get_dataset, namespace, dataset, include_deleted=True)
+
+
+async def restore_dataset(call: Call, namespace: str, dataset: str) -> Dataset:
+    """Bring back a hidden dataset."""
+    await call.submit(RestoreDataset(namespace, dataset, call.key.name))
+    return await call.read(reading.get_dataset, namespace, dataset)
+
+
+def list_dataset_versions(
+    tx: Transaction, namespace: str, dataset: str, query: Paging
+) -> DatasetVersions:
+    """List the versions of a dataset, newest first."""
+    page = reading.list_dataset_versions(tx, namespace, dataset, query.limit, query.offset)
+    return DatasetVersions(page.items, page.total_count)
+
+
+def get_dataset_version(
+    tx: Transaction, namespace: str, dataset: str, version: str
+) -> DatasetVersion:
+    """Show a version of a dataset, by its UUID or its number (`V2`)."""
+    return reading.get_dataset_version(tx, namespace, dataset, version)
+
+
+async def tag_dataset(call: Call, namespace: str, dataset: str, tag: str) -> Dataset:
+    """Put a tag on a dataset."""
+    await call.submit(TagDataset(namespace, dataset, tag))
+    return await call.read(reading.get_dataset, namespace, dataset)
+
+
+async def untag_dataset(call: Call, namespace: str, dataset: str, tag: str) -> Dataset:
+    """Take a tag off a dataset."""
+    await call.submit(UntagDataset(namespace, dataset, tag))
+    return await call.read(reading.get_dataset, namespace, dataset)
+
+
+async def tag_field(call: Call, namespace: str, dataset: str, field: str, tag: str) -> Dataset:
+    """Put a tag on a field of a dataset."""
+    await call.submit(TagDataset(namespace, dataset, tag, field))
+    return await call.read(reading.get_dataset, namespace, dataset)
+
+
+async def untag_field(call: Call, namespace: str, dataset: str, field: str, tag: str) -> Dataset:
+    """Take a tag off a field of a dataset."""
+    await call.submit(UntagDataset(namespace, dataset, tag, field))
+    return await call.read(reading.get_dataset, namespace, dataset)
+
+
+_ALL = f"{BASE}/namespaces/{{namespace}}/datasets"
+_ONE = f"{_ALL}/{{dataset}}"
+_TAG = f"{_ONE}/tags/{{tag}}"
+_FIELD_TAG = f"{_ONE}/fields/{{field}}/tags/{{tag}}"
+
+ROUTES = (
+    Route("GET", _ALL, list_datasets),
+    Route("GET", _ONE, get_dataset),
+    Route("PUT", _ONE, put_dataset, role=Role.WRITER),
+    Route("DELETE", _ONE, delete_dataset, role=Role.ADMIN),
+    Route("POST", f"{_ONE}/restore", restore_dataset, role=Role.ADMIN),
+    Route("GET", f"{_ONE}/versions", list_dataset_versions),
+    Route("GET", f"{_ONE}/versions/{{version}}", get_dataset_version),
+    Route("POST", _TAG, tag_dataset, role=Role.WRITER),
+    Route("DELETE", _TAG, untag_dataset, role=Role.WRITER),
+    Route("POST", _FIELD_TAG, tag_field, role=Role.WRITER),
+    Route("DELETE", _FIELD_TAG, untag_field, role=Role.WRITER),
+)

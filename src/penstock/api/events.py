@@ -1,0 +1,159 @@
+"""OpenLineage events: received one by one or in batches, and listed word for word."""
+
+import asyncio
+from collections.abc import Iterable, Sequence
+from itertools import islice
+from typing import Literal
+
+import msgspec
+from msgspec import Raw, Struct
+
+from penstock.access.keys import Role
+from penstock.api.answers import NOTHING, Empty
+from penstock.api.calls import Call
+from penstock.api.content import body_reader
+from penstock.api.parameters import Paging, Time, moment
+from penstock.api.routing import BASE, Reach, Route
+from penstock.catalog import reading
+from penstock.catalog.commands import ReceiveEvent
+from penstock.catalog.openlineage import Event, read_event
+from penstock.catalog.shapes import Shape
+from penstock.db import Transaction
+from penstock.errors import Busy, PenstockError, Unavailable
+
+# What is larger is read in a thread, where it does not hold up other calls.
+INLINE_BYTES_MAX = 128 * 1024
+_RETRIABLE = (Busy, Unavailable)
+
+_read_batch = body_reader(list[Raw])
+
+
+class EventsQuery(Paging, frozen=True):
+    """Which events: those whose time is in [after, before)."""
+
+    before: Time | None = None
+    after: Time | None = None
+    sort_direction: Literal["desc", "asc", "DESC", "ASC"] = "desc"
+
+
+class Events(Shape, frozen=True):
+    """A part of the events, and how many there are in all."""
+
+    events: Sequence[Raw]
+    total_count: int
+
+
+class BatchSummary(Struct, frozen=True):
+    """How many events of a batch were received, and how many were not."""
+
+    received: int
+    successful: int
+    failed: int
+    retriable: int
+    non_retriable: int
+
+
+class FailedEvent(Struct, frozen=True):
+    """An event of a batch that was refused, and whether sending it again may help."""
+
+    index: int
+    reason: str
+    retriable: bool
+
+
+class BatchResult(Struct, frozen=True):
+    """What became of a batch."""
+
+    status: Literal["success", "partial_success", "failure"]
+    summary: BatchSummary
+    failed_events: Sequence[FailedEvent]
+
+
+async def receive_event(call: Call, content: bytes) -> Empty:
+    """Receive one OpenLineage event: a run, job or dataset event.
+
+    It is answered once it is committed. The body may be packed with gzip. Sending an event twice
+    does no harm.
+    """
+    await _receive(call, await _read(call, content))
+    return NOTHING
+
+
+async def receive_batch(call: Call, content: bytes) -> BatchResult:
+    """Receive a list of OpenLineage events; each succeeds or fails alone.
+
+    Those that were refused are listed with the reason and whether sending them again may help.
+    """
+    depth_max = call.door.limits.json_depth_max
+    events = enumerate(_read_batch(content, depth_max) if content else ())
+    failed: list[FailedEvent] = []
+    received = 0
+    # In windows, so that one long batch does not fill the queue for everybody.
+    while window := list(islice(events, call.door.plane.settings.batch_events_max)):
+        received += len(window)
+        failed += await _receive_window(call, window)
+    return _result(received, failed)
+
+
+async def _receive_window(call: Call, window: Iterable[tuple[int, Raw]]) -> list[FailedEvent]:
+    async def attempt(index: int, raw: Raw) -> FailedEvent | None:
+        try:
+            await _receive(call, await _read(call, bytes(raw)))
+        except PenstockError as error:
+            return FailedEvent(index, str(error), isinstance(error, _RETRIABLE))
+        return None
+
+    # Tasks first run in the order in which they are made, so events keep their order.
+    outcomes = await asyncio.gather(*(attempt(index, raw) for index, raw in window))
+    return [failure for failure in outcomes if failure is not None]
+
+
+async def _read(call: Call, content: bytes) -> Event:
+    if len(content) > INLINE_BYTES_MAX:
+        return await call.door.in_thread(read_event, content, call.door.limits)
+    return read_event(content, call.door.limits)
+
+
+async def _receive(call: Call, event: Event) -> None:
+    dataset = event.dataset
+    call.key.require_namespace(dataset.namespace if dataset else event.job_namespace)
+    await call.submit(ReceiveEvent(event))
+    call.door.metrics.event_received(event.event_type)
+
+
+def _result(received: int, failed: Sequence[FailedEvent]) -> BatchResult:
+    retriable = sum(failure.retriable for failure in failed)
+    summary = BatchSummary(
+        received=received,
+        successful=received - len(failed),
+        failed=len(failed),
+        retriable=retriable,
+        non_retriable=len(failed) - retriable,
+    )
+    if not failed:
+        return BatchResult("success", summary, failed)
+    status: Literal["partial_success", "failure"] = (
+        "partial_success" if summary.successful else "failure"
+    )
+    return BatchResult(status, summary, failed)
+
+
+def list_events(tx: Transaction, query: EventsQuery) -> Events:
+    """List events as they were received, newest first unless asked otherwise."""
+    page = reading.list_events(
+        tx,
+        moment(query.before, "before"),
+        moment(query.after, "after"),
+        descending=query.sort_direction.lower() == "desc",
+        limit=query.limit,
+        offset=query.offset,
+    )
+    return Events(page.items, page.total_count)
+
+
+ROUTES = (
+    Route("POST", f"{BASE}/lineage", receive_event, Reach.OWN, Role.WRITER, status=201),
+    Route("POST", f"{BASE}/lineage/batch", receive_batch, Reach.OWN, Role.WRITER),
+    Route("GET", f"{BASE}/events", list_events, Reach.EVERYTHING),
+    Route("GET", f"{BASE}/events/lineage", list_events, Reach.EVERYTHING),
+)

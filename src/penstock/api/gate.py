@@ -1,0 +1,91 @@
+"""Who is asking, and whether they may."""
+
+from collections.abc import Iterable
+from ipaddress import ip_address
+from typing import NamedTuple
+
+from penstock.access.keys import LOCAL, Key, Keys
+from penstock.api.answers import Header
+from penstock.errors import Forbidden, Unauthorized
+
+_SAFE = frozenset({"GET", "HEAD", "OPTIONS"})
+
+
+class Heading(NamedTuple):
+    """The request headers that matter here."""
+
+    authorization: bytes | None = None
+    length: bytes | None = None
+    encoding: bytes | None = None
+    origin: bytes | None = None
+    host: bytes | None = None
+
+
+def heading(headers: Iterable[Header]) -> Heading:
+    """Pick the headers that matter; ASGI gives their names in lower case."""
+    authorization = length = encoding = origin = host = None
+    for name, value in headers:
+        if name == b"authorization":
+            authorization = value
+        elif name == b"content-length":
+            length = value
+        elif name == b"content-encoding":
+            encoding = value
+        elif name == b"origin":
+            origin = value
+        elif name == b"host":
+            host = value
+    return Heading(authorization, length, encoding, origin, host)
+
+
+def bearer_token(authorization: bytes) -> str:
+    """The token of an `Authorization: Bearer` header."""
+    scheme, _, token = authorization.partition(b" ")
+    if scheme.lower() != b"bearer" or not token.strip():
+        raise Unauthorized("the Authorization header is not `Bearer KEY`; send it like that")
+    return token.strip().decode("latin-1")
+
+
+class Gate:
+    """Finds out who is asking. Without `keys_needed` a call without a key is a local one."""
+
+    def __init__(self, keys: Keys, *, keys_needed: bool) -> None:
+        self._keys = keys
+        self.keys_needed = keys_needed
+
+    def at_once(self, method: str, head: Heading) -> Key | None:
+        """Who is asking, if no database must be asked for it."""
+        if head.authorization is not None:
+            return self._keys.remembered(bearer_token(head.authorization))
+        if self.keys_needed:
+            raise Unauthorized(
+                "a key is needed: send `Authorization: Bearer KEY`; an administrator makes one "
+                "with `penstock keys create`"
+            )
+        if method not in _SAFE:
+            _check_origin(head)
+        return LOCAL
+
+    def ask(self, head: Heading) -> Key:
+        """Who is asking, from the database."""
+        return self._keys.authenticate(bearer_token(head.authorization or b""))
+
+
+def _check_origin(head: Heading) -> None:
+    """A page of another site must not write through the browser of somebody on this machine."""
+    if head.origin is None or head.host is None:
+        return
+    if head.origin.partition(b"://")[2] != head.host:
+        raise Forbidden(
+            "a page from another site tried to write without a key; send one, or call from here"
+        )
+
+
+def is_loopback(host: str) -> bool:
+    """Whether only this machine can reach a server that listens on this address."""
+    if host.lower() == "localhost":
+        return True
+    try:
+        return ip_address(host.strip("[]")).is_loopback
+    except ValueError:
+        return False

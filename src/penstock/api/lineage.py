@@ -1,0 +1,79 @@
+"""Lineage graphs: datasets and jobs, columns, and the runs behind a run."""
+
+from typing import Annotated
+
+from msgspec import Meta
+
+from penstock import ids
+from penstock.api.parameters import Depth, Query, Time, moment
+from penstock.api.routing import BASE, Reach, Route
+from penstock.catalog import column_lineage, lineage, run_lineage
+from penstock.catalog.graph import ColumnGraph, LineageGraph
+from penstock.catalog.lineage import Direction
+from penstock.catalog.lineage_edges import History
+from penstock.catalog.run_lineage import UpstreamRuns
+from penstock.db import Transaction
+
+NodeId = Annotated[
+    str,
+    Meta(
+        min_length=1,
+        description="`dataset:NAMESPACE:NAME`, `job:NAMESPACE:NAME`, `run:UUID` or "
+        "`datasetField:NAMESPACE:NAME:FIELD`, each also with `#VERSION`",
+    ),
+]
+AsOf = Annotated[Time | None, Meta(description="show what was so at this time")]
+
+
+class LineageQuery(Query, frozen=True):
+    """Where to begin, how far to go, and when."""
+
+    node_id: NodeId
+    depth: Depth = 20
+    direction: Direction = "both"
+    history: Annotated[
+        History, Meta(description="`current` edges, or `all` that the jobs ever had")
+    ] = "current"
+    as_of: AsOf = None
+
+
+class ColumnLineageQuery(Query, frozen=True):
+    """Where to begin, how far to go, and when."""
+
+    node_id: NodeId
+    depth: Depth = 20
+    with_downstream: bool = False
+    as_of: AsOf = None
+
+
+class RunLineageQuery(Query, frozen=True):
+    """Where to begin and how far to go."""
+
+    run_id: Annotated[str, Meta(min_length=1)]
+    depth: Depth = 20
+
+
+def get_lineage(tx: Transaction, query: LineageQuery) -> LineageGraph:
+    """Show the graph of jobs and datasets around a node, now or as it was at a time."""
+    as_of = moment(query.as_of, "asOf")
+    return lineage.lineage(tx, query.node_id, query.depth, query.direction, query.history, as_of)
+
+
+def get_column_lineage(tx: Transaction, query: ColumnLineageQuery) -> ColumnGraph:
+    """Show from which fields a field, a dataset's fields or a job's outputs are made."""
+    as_of = moment(query.as_of, "asOf")
+    return column_lineage.column_lineage(
+        tx, query.node_id, query.depth, query.with_downstream, as_of
+    )
+
+
+def get_upstream_runs(tx: Transaction, query: RunLineageQuery) -> UpstreamRuns:
+    """Show the runs that made what a run read, and those before them."""
+    return run_lineage.upstream_runs(tx, ids.run_id(query.run_id), query.depth)
+
+
+ROUTES = (
+    Route("GET", f"{BASE}/lineage", get_lineage, Reach.EVERYTHING),
+    Route("GET", f"{BASE}/column-lineage", get_column_lineage, Reach.EVERYTHING),
+    Route("GET", f"{BASE}/runlineage/upstream", get_upstream_runs, Reach.EVERYTHING),
+)

@@ -1,0 +1,75 @@
+"""Namespaces: made or changed, shown, hidden and brought back."""
+
+from collections.abc import Sequence
+
+from msgspec import Struct
+
+from penstock.access.keys import Key, Role
+from penstock.api.bodies import Body
+from penstock.api.calls import Call
+from penstock.api.parameters import Paging
+from penstock.api.routing import BASE, Reach, Route
+from penstock.catalog import reading
+from penstock.catalog.commands import DeleteNamespace, PutNamespace, RestoreNamespace
+from penstock.catalog.shapes import Namespace
+from penstock.db import Transaction
+from penstock.errors import NotFound
+
+
+class NamespaceBody(Body, frozen=True):
+    """What to say of a namespace."""
+
+    owner_name: str
+    description: str | None = None
+
+
+class Namespaces(Struct, frozen=True):
+    """A part of the list of namespaces."""
+
+    namespaces: Sequence[Namespace]
+
+
+async def put_namespace(call: Call, namespace: str, body: NamespaceBody) -> Namespace:
+    """Make a namespace, or change its owner and description."""
+    call.check_names(ownerName=body.owner_name)
+    await call.submit(PutNamespace(namespace, body.owner_name, body.description))
+    return await call.read(reading.get_namespace, namespace)
+
+
+def get_namespace(tx: Transaction, namespace: str) -> Namespace:
+    """Show a namespace."""
+    return reading.get_namespace(tx, namespace)
+
+
+def list_namespaces(tx: Transaction, key: Key, query: Paging) -> Namespaces:
+    """List namespaces by name. A key that is for one namespace sees that one."""
+    if key.namespace is None:
+        return Namespaces(reading.list_namespaces(tx, query.limit, query.offset))
+    try:
+        own = [reading.get_namespace(tx, key.namespace)]
+    except NotFound:
+        own = []
+    return Namespaces(own[query.offset : query.offset + query.limit])
+
+
+async def delete_namespace(call: Call, namespace: str) -> Namespace:
+    """Hide a namespace with its datasets and jobs, until it is restored or written to again."""
+    await call.submit(DeleteNamespace(namespace, call.key.name))
+    return await call.read(reading.get_namespace, namespace)
+
+
+async def restore_namespace(call: Call, namespace: str) -> Namespace:
+    """Bring back a hidden namespace and what was hidden with it."""
+    await call.submit(RestoreNamespace(namespace, call.key.name))
+    return await call.read(reading.get_namespace, namespace)
+
+
+_ONE = f"{BASE}/namespaces/{{namespace}}"
+
+ROUTES = (
+    Route("GET", f"{BASE}/namespaces", list_namespaces, Reach.OWN),
+    Route("GET", _ONE, get_namespace),
+    Route("PUT", _ONE, put_namespace, role=Role.WRITER),
+    Route("DELETE", _ONE, delete_namespace, role=Role.ADMIN),
+    Route("POST", f"{_ONE}/restore", restore_namespace, role=Role.ADMIN),
+)

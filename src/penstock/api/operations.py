@@ -1,0 +1,54 @@
+"""What operators and tools ask: is it alive, is it ready, what does it count, what can it do."""
+
+from typing import Literal
+
+from msgspec import Struct
+
+from penstock.api.answers import Page
+from penstock.api.calls import Call
+from penstock.api.metrics import CONTENT_TYPE
+from penstock.api.routing import Reach, Route
+from penstock.errors import Unavailable
+
+
+class Health(Struct, frozen=True):
+    """That all is well."""
+
+    status: Literal["ok"] = "ok"
+
+
+async def get_livez(call: Call) -> Health:
+    """Say that the process is alive."""
+    return Health()
+
+
+async def get_readyz(call: Call) -> Health:
+    """Say whether calls can be served: the database answers and the server is not stopping."""
+    if call.door.stopping:
+        raise Unavailable("the server is stopping; use another one")
+    await call.door.in_thread(call.door.plane.keys.exist)
+    return Health()
+
+
+async def get_metrics(call: Call) -> Page:
+    """Show counters and timings in Prometheus' text format."""
+    return Page(CONTENT_TYPE, call.door.metrics.text())
+
+
+async def get_openapi(call: Call) -> Page:
+    """Show this API as an OpenAPI 3.1 document."""
+    return Page("application/json", call.door.openapi)
+
+
+async def get_docs(call: Call) -> Page:
+    """Show this API as a page to read."""
+    return call.door.docs
+
+
+ROUTES = (
+    Route("GET", "/livez", get_livez, Reach.SHARED, None),
+    Route("GET", "/readyz", get_readyz, Reach.SHARED, None),
+    Route("GET", "/metrics", get_metrics, Reach.SHARED),
+    Route("GET", "/openapi.json", get_openapi, Reach.SHARED),
+    Route("GET", "/docs", get_docs, Reach.SHARED),
+)

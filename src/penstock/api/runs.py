@@ -1,0 +1,157 @@
+"""Runs: created, marked, shown. Each action is served under both of its paths."""
+
+from collections.abc import Callable, Sequence
+from typing import Any, Literal
+from urllib.parse import quote
+
+from msgspec import Raw
+
+from penstock import ids
+from penstock.access.keys import Key, Role
+from penstock.api.bodies import Body
+from penstock.api.calls import Call
+from penstock.api.content import json_text
+from penstock.api.events import Events
+from penstock.api.parameters import Paging, Query, Time, moment
+from penstock.api.routing import BASE, Reach, Route
+from penstock.catalog import reading
+from penstock.catalog.commands import CreateRun, MarkRun
+from penstock.catalog.shapes import Run, RunFacets, Shape
+from penstock.clock import parse_time
+from penstock.db import Transaction
+from penstock.errors import NotFound
+from penstock.states import RunState
+
+
+class RunBody(Body, frozen=True):
+    """What to say of a new run."""
+
+    id: str | None = None
+    nominal_start_time: Time | None = None
+    nominal_end_time: Time | None = None
+    args: dict[str, Raw] | None = None
+
+
+class Runs(Shape, frozen=True):
+    """A part of a job's runs, and how many there are in all."""
+
+    runs: Sequence[Run]
+    total_count: int
+
+
+class MarkQuery(Query, frozen=True):
+    """When it happened."""
+
+    at: Time | None = None
+
+
+class FacetsQuery(Query, frozen=True):
+    """Whose facets."""
+
+    type: Literal["run", "job"] = "run"
+
+
+async def create_run(call: Call, namespace: str, job: str, body: RunBody) -> Run:
+    """Create a run of a job, in state NEW. An id that is not a UUID is mapped to one."""
+    call.check_names(id=body.id)
+    start, end = body.nominal_start_time, body.nominal_end_time
+    run = await call.submit(
+        CreateRun(
+            namespace,
+            job,
+            body.id,
+            parse_time(start) if start else None,
+            parse_time(end) if end else None,
+            json_text(body.args or {}),
+        )
+    )
+    call.headers.append((b"location", f"{BASE}/jobs/runs/{quote(run)}".encode()))
+    return await call.read(reading.get_run, run)
+
+
+def list_runs(tx: Transaction, namespace: str, job: str, query: Paging) -> Runs:
+    """List the runs of a job, newest first."""
+    page = reading.list_runs(tx, namespace, job, query.limit, query.offset)
+    return Runs(page.items, page.total_count)
+
+
+def get_run(tx: Transaction, key: Key, run: str) -> Run:
+    """Show a run."""
+    found = reading.get_run(tx, ids.run_id(run))
+    key.require_namespace(found.job.namespace)
+    return found
+
+
+def get_job_run(tx: Transaction, namespace: str, job: str, run: str) -> Run:
+    """Show a run of a job."""
+    found = reading.get_run(tx, ids.run_id(run))
+    if (found.job.namespace, found.job.name) != (namespace, job):
+        raise NotFound(
+            f"run {run} belongs to job {found.job.name!r} in namespace "
+            f"{found.job.namespace!r}; ask for it there"
+        )
+    return found
+
+
+def get_run_facets(tx: Transaction, key: Key, run: str, query: FacetsQuery) -> RunFacets:
+    """Show the facets of a run, or of its job as the run reported them."""
+    found = get_run(tx, key, run)
+    return reading.get_run_facets(tx, found.id, of_job=query.type == "job")
+
+
+def list_run_events(tx: Transaction, key: Key, run: str, query: Paging) -> Events:
+    """List the events received about a run, newest first, word for word."""
+    found = get_run(tx, key, run)
+    page = reading.list_events(
+        tx, None, None, limit=query.limit, offset=query.offset, run_id=found.id
+    )
+    return Events(page.items, page.total_count)
+
+
+def _marks(state: RunState, summary: str) -> tuple[Callable[..., Any], Callable[..., Any]]:
+    """The two handlers of one action: by the run alone, and by its job's path."""
+
+    async def mark(call: Call, run: str, query: MarkQuery) -> Run:
+        run_id = ids.run_id(run)
+        await call.require_run(run_id)
+        await call.submit(MarkRun(run_id, state, moment(query.at, "at")))
+        return await call.read(reading.get_run, run_id)
+
+    async def mark_of_job(
+        call: Call, namespace: str, job: str, run: str, query: MarkQuery
+    ) -> Run:
+        run_id = ids.run_id(run)
+        await call.submit(MarkRun(run_id, state, moment(query.at, "at"), namespace, job))
+        return await call.read(reading.get_run, run_id)
+
+    mark.__doc__ = mark_of_job.__doc__ = summary
+    return mark, mark_of_job
+
+
+_ACTIONS = {
+    "start": _marks(RunState.RUNNING, "Mark a run as started."),
+    "complete": _marks(
+        RunState.COMPLETED, "Mark a run as completed; the versions it made become current."
+    ),
+    "fail": _marks(RunState.FAILED, "Mark a run as failed; what is current stays as it is."),
+    "abort": _marks(RunState.ABORTED, "Mark a run as aborted; what is current stays as it is."),
+}
+_OF_JOB = f"{BASE}/namespaces/{{namespace}}/jobs/{{job}}/runs"
+_ONE = f"{BASE}/jobs/runs/{{run}}"
+
+ROUTES = (
+    Route("GET", _OF_JOB, list_runs),
+    Route("POST", _OF_JOB, create_run, role=Role.WRITER, status=201),
+    Route("GET", f"{_OF_JOB}/{{run}}", get_job_run),
+    Route("GET", _ONE, get_run, Reach.OWN),
+    Route("GET", f"{_ONE}/facets", get_run_facets, Reach.OWN),
+    Route("GET", f"{_ONE}/events", list_run_events, Reach.OWN),
+    *(
+        Route("POST", f"{_ONE}/{action}", mark, Reach.OWN, Role.WRITER)
+        for action, (mark, _) in _ACTIONS.items()
+    ),
+    *(
+        Route("POST", f"{_OF_JOB}/{{run}}/{action}", mark, role=Role.WRITER)
+        for action, (_, mark) in _ACTIONS.items()
+    ),
+)

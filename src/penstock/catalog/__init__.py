@@ -1,0 +1,1 @@
+"""Who made what from what: namespaces, datasets, jobs, runs, versions and lineage."""

@@ -1,0 +1,55 @@
+"""The writes of the catalog, each a frozen value that knows how to apply itself."""
+
+from penstock.catalog.commands.datasets import (
+    DeleteDataset,
+    PutDataset,
+    RestoreDataset,
+    TagDataset,
+    UntagDataset,
+)
+from penstock.catalog.commands.events import (
+    ReceiveEvent,
+)
+from penstock.catalog.commands.jobs import (
+    DeleteJob,
+    PutJob,
+    RestoreJob,
+    TagJob,
+    UntagJob,
+)
+from penstock.catalog.commands.namespaces import (
+    DeleteNamespace,
+    PutNamespace,
+    PutSource,
+    PutTag,
+    RestoreNamespace,
+)
+from penstock.catalog.commands.runs import (
+    CreateRun,
+    MarkRun,
+)
+from penstock.catalog.known_facets import DatasetName
+from penstock.catalog.schema import Field
+
+__all__ = [
+    "CreateRun",
+    "DatasetName",
+    "DeleteDataset",
+    "DeleteJob",
+    "DeleteNamespace",
+    "Field",
+    "MarkRun",
+    "PutDataset",
+    "PutJob",
+    "PutNamespace",
+    "PutSource",
+    "PutTag",
+    "ReceiveEvent",
+    "RestoreDataset",
+    "RestoreJob",
+    "RestoreNamespace",
+    "TagDataset",
+    "TagJob",
+    "UntagDataset",
+    "UntagJob",
+]

@@ -1,0 +1,170 @@
+"""Stating, tagging and deleting datasets."""
+
+import msgspec
+
+from penstock import ids
+from penstock.catalog import dataset_rules, run_rules
+from penstock.catalog.commands.lookup import (
+    Write,
+    check_field,
+    dataset_row,
+    namespace_row,
+    record,
+    run_row,
+)
+from penstock.catalog.facets import event_stamp
+from penstock.catalog.known_facets import TagMark
+from penstock.catalog.rows import DatasetRow, Origin, Role, RunRow, replace
+from penstock.catalog.schema import Field, schema_id
+from penstock.catalog.world import World
+from penstock.clock import Micros
+from penstock.errors import Conflict, NotFound
+
+
+class PutDataset(Write, frozen=True):
+    """State a dataset; with a run id, as that run's output."""
+
+    namespace: str
+    name: str
+    type: str
+    physical_name: str
+    source_name: str
+    fields: tuple[Field, ...] | None
+    tags: tuple[str, ...]
+    description: str | None
+    run_id: str | None
+    schema_location: str | None
+
+    def apply(self, world: World, now: Micros) -> None:
+        """Write the dataset, and the version that this statement makes, if it makes one."""
+        namespace_row(world, self.namespace)
+        if world.sources.get(self.source_name) is None:
+            raise NotFound(f"there is no source {self.source_name!r}; create it first")
+        run = run_row(world, self.run_id) if self.run_id is not None else None
+        dataset = self._stated(world, now)
+        world.datasets.put(dataset.id, dataset)
+        if run is not None:
+            self._write_for_run(world, dataset, run, now)
+        else:
+            self._declare(world, dataset, now)
+
+    def _stated(self, world: World, now: Micros) -> DatasetRow:
+        dataset_id = world.dataset_id(ids.dataset_id(self.namespace, self.name))
+        held = world.datasets.get(dataset_id)
+        dataset = held or dataset_rules.new_dataset(
+            world, dataset_id, self.namespace, self.name, {}, now
+        )
+        dataset = replace(
+            dataset,
+            type=self.type,
+            physical_name=self.physical_name,
+            source_name=self.source_name,
+            description=self.description if self.description is not None else dataset.description,
+            description_stamp=event_stamp(now, ""),
+            hidden=0,
+            updated_at=max(now, dataset.updated_at),
+        )
+        marks = [TagMark(tag, None) for tag in self.tags]
+        marks += [TagMark(tag, field.name) for field in self.fields or () for tag in field.tags]
+        return dataset_rules.tag_dataset(world, dataset, marks) if marks else dataset
+
+    def _schema(self) -> tuple[str, str] | None:
+        if self.fields is None:
+            return None
+        bare = [msgspec.structs.replace(field, tags=()) for field in self.fields]
+        text = msgspec.json.encode(bare).decode()
+        return text, schema_id(text)
+
+    def _declare(self, world: World, dataset: DatasetRow, now: Micros) -> None:
+        held = dataset_rules.shown_schema(world, dataset)
+        fresh = self._schema() or held
+        if dataset.version_count and fresh[1] == held[1]:
+            return
+        version_id = ids.derived_id("declared", dataset.id, fresh[1], str(now))
+        _, version = dataset_rules.add_version(
+            world, dataset, version_id, Origin.DECLARED, None, fresh, now
+        )
+        version = replace(version, description=self.description)
+        world.versions.put(version.id, version)
+        dataset_rules.publish(world, version, now)
+
+    def _write_for_run(self, world: World, dataset: DatasetRow, run: RunRow, now: Micros) -> None:
+        written = (Role.OUTPUT, dataset.id) in world.io_of(run.id)
+        dataset, version = run_rules.write_dataset(world, run, dataset, self._schema(), now)
+        fields, schema_of_fields = self._schema() or (version.fields, version.schema_id)
+        if written and run.ended_at is not None and schema_of_fields != version.schema_id:
+            raise Conflict(
+                f"run {run.id} is {run.state}: its version V{version.number} of {dataset.name} "
+                "can no longer change; state the dataset without runId, or with a new run's"
+            )
+        version = replace(
+            version,
+            fields=fields,
+            schema_id=schema_of_fields,
+            type=self.type,
+            physical_name=self.physical_name,
+            source_name=self.source_name,
+            description=self.description,
+        )
+        world.versions.put(version.id, version)
+        run_rules.settle(world, run)
+
+
+class DeleteDataset(Write, frozen=True):
+    """Hide a dataset; its versions and lineage stay."""
+
+    namespace: str
+    name: str
+    who: str
+
+    def apply(self, world: World, now: Micros) -> None:
+        """Hide it."""
+        dataset = dataset_row(world, self.namespace, self.name)
+        world.datasets.put(dataset.id, replace(dataset, hidden=1, hidden_at=now, updated_at=now))
+        record(world, now, self.who, "dataset delete", f"dataset:{self.namespace}:{self.name}")
+
+
+class RestoreDataset(Write, frozen=True):
+    """Show a deleted dataset again."""
+
+    namespace: str
+    name: str
+    who: str
+
+    def apply(self, world: World, now: Micros) -> None:
+        """Show it."""
+        dataset = dataset_row(world, self.namespace, self.name)
+        world.datasets.put(dataset.id, replace(dataset, hidden=0, hidden_at=now, updated_at=now))
+        record(world, now, self.who, "dataset restore", f"dataset:{self.namespace}:{self.name}")
+
+
+class TagDataset(Write, frozen=True):
+    """Put a tag on a dataset or one of its fields."""
+
+    namespace: str
+    name: str
+    tag: str
+    field: str | None = None
+
+    def apply(self, world: World, now: Micros) -> None:
+        """Add it."""
+        dataset = dataset_row(world, self.namespace, self.name, visible=True)
+        if self.field is not None:
+            check_field(world, dataset, self.field)
+        tagged = dataset_rules.tag_dataset(world, dataset, [TagMark(self.tag, self.field)])
+        world.datasets.put(dataset.id, replace(tagged, updated_at=max(now, dataset.updated_at)))
+
+
+class UntagDataset(Write, frozen=True):
+    """Take a tag off a dataset or one of its fields."""
+
+    namespace: str
+    name: str
+    tag: str
+    field: str | None = None
+
+    def apply(self, world: World, now: Micros) -> None:
+        """Remove it, if it is there."""
+        dataset = dataset_row(world, self.namespace, self.name, visible=True)
+        untagged = dataset_rules.untag_dataset(dataset, TagMark(self.tag, self.field))
+        world.datasets.put(dataset.id, replace(untagged, updated_at=max(now, dataset.updated_at)))

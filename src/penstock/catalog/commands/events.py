@@ -1,0 +1,37 @@
+"""Receiving OpenLineage events."""
+
+from typing import ClassVar
+
+from msgspec import Struct
+
+from penstock.catalog.openlineage import Event
+from penstock.catalog.receive import receive
+from penstock.catalog.world import Keys, World
+from penstock.clock import Micros
+
+
+class ReceiveEvent(Struct, frozen=True, gc=False):
+    """Receive one OpenLineage event."""
+
+    alone: ClassVar[bool] = False
+
+    event: Event
+
+    def want(self, keys: Keys) -> None:
+        """Everything the event names."""
+        event = self.event
+        if event.job_id:
+            keys.jobs.add(event.job_id)
+            keys.namespaces.add(event.job_namespace)
+        if event.run_id is not None:
+            keys.runs.add(event.run_id)
+        for mention in event.inputs:
+            keys.datasets.add(mention.id)
+        for mention in event.outputs:
+            keys.datasets.add(mention.id)
+        if event.dataset is not None:
+            keys.datasets.add(event.dataset.id)
+
+    def apply(self, world: World, now: Micros) -> None:
+        """Fold it in."""
+        receive(world, self.event, now)

@@ -1,0 +1,128 @@
+"""Stating, tagging and deleting jobs."""
+
+from penstock import ids
+from penstock.catalog import job_rules
+from penstock.catalog.commands.lookup import (
+    Write,
+    dataset_row,
+    job_row,
+    namespace_row,
+    record,
+    run_row,
+)
+from penstock.catalog.commands.runs import read_declared
+from penstock.catalog.facets import event_stamp
+from penstock.catalog.known_facets import DatasetName
+from penstock.catalog.rows import JobRow, replace
+from penstock.catalog.world import World
+from penstock.clock import Micros
+from penstock.errors import Conflict
+
+
+class PutJob(Write, frozen=True):
+    """State a job; with a run id, what that run reads and writes."""
+
+    namespace: str
+    name: str
+    type: str
+    inputs: tuple[DatasetName, ...]
+    outputs: tuple[DatasetName, ...]
+    location: str | None
+    description: str | None
+    run_id: str | None
+    tags: tuple[str, ...]
+
+    def apply(self, world: World, now: Micros) -> None:
+        """Write the job and its version."""
+        namespace_row(world, self.namespace)
+        named = {
+            name: dataset_row(world, name.namespace, name.name, visible=True)
+            for name in (*self.inputs, *self.outputs)
+        }
+        run = run_row(world, self.run_id) if self.run_id is not None else None
+        job_id = ids.job_id(self.namespace, self.name)
+        if run is not None and run.job_id != job_id:
+            raise Conflict(f"run {run.id} belongs to another job than {self.namespace}/{self.name}")
+        held = world.jobs.get(job_id) or job_rules.new_job(job_id, self.namespace, self.name, now)
+        job = self._stated(world, held, now)
+        world.jobs.put(job.id, job)
+        inputs, outputs = (
+            tuple(sorted({DatasetName(named[n].namespace, named[n].name) for n in side}))
+            for side in (self.inputs, self.outputs)
+        )
+        version_id = job_rules.declare_version(world, job, inputs, outputs, now)
+        if run is not None:
+            world.runs.put(run.id, replace(run, job_version_id=version_id))
+            if run.started_at is not None:
+                read_declared(world, run.id, now)
+
+    def _stated(self, world: World, job: JobRow, now: Micros) -> JobRow:
+        stamp = event_stamp(now, "")
+        job = replace(
+            job,
+            type=self.type,
+            type_stamp=stamp,
+            location=self.location if self.location is not None else job.location,
+            location_stamp=stamp,
+            description=self.description if self.description is not None else job.description,
+            description_stamp=stamp,
+            hidden=0,
+            updated_at=max(now, job.updated_at),
+        )
+        return job_rules.tag_job(world, job, self.tags) if self.tags else job
+
+
+class DeleteJob(Write, frozen=True):
+    """Hide a job; its runs and lineage stay."""
+
+    namespace: str
+    name: str
+    who: str
+
+    def apply(self, world: World, now: Micros) -> None:
+        """Hide it."""
+        job = job_row(world, self.namespace, self.name)
+        world.jobs.put(job.id, replace(job, hidden=1, hidden_at=now, updated_at=now))
+        record(world, now, self.who, "job delete", f"job:{self.namespace}:{self.name}")
+
+
+class RestoreJob(Write, frozen=True):
+    """Show a deleted job again."""
+
+    namespace: str
+    name: str
+    who: str
+
+    def apply(self, world: World, now: Micros) -> None:
+        """Show it."""
+        job = job_row(world, self.namespace, self.name)
+        world.jobs.put(job.id, replace(job, hidden=0, hidden_at=now, updated_at=now))
+        record(world, now, self.who, "job restore", f"job:{self.namespace}:{self.name}")
+
+
+class TagJob(Write, frozen=True):
+    """Put a tag on a job."""
+
+    namespace: str
+    name: str
+    tag: str
+
+    def apply(self, world: World, now: Micros) -> None:
+        """Add it."""
+        job = job_rules.tag_job(
+            world, job_row(world, self.namespace, self.name, visible=True), [self.tag]
+        )
+        world.jobs.put(job.id, replace(job, updated_at=max(now, job.updated_at)))
+
+
+class UntagJob(Write, frozen=True):
+    """Take a tag off a job."""
+
+    namespace: str
+    name: str
+    tag: str
+
+    def apply(self, world: World, now: Micros) -> None:
+        """Remove it, if it is there."""
+        job = job_rules.untag_job(job_row(world, self.namespace, self.name, visible=True), self.tag)
+        world.jobs.put(job.id, replace(job, updated_at=max(now, job.updated_at)))

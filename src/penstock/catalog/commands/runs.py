@@ -1,0 +1,98 @@
+"""Making runs and reporting their states."""
+
+from penstock import ids
+from penstock.catalog import job_rules, run_rules
+from penstock.catalog.commands.lookup import Write, job_row, run_row
+from penstock.catalog.facets import event_stamp
+from penstock.catalog.rows import replace
+from penstock.catalog.world import World
+from penstock.clock import Micros
+from penstock.errors import Conflict, Invalid, NotFound
+from penstock.states import RUN, RunState
+
+
+class CreateRun(Write, frozen=True):
+    """Make a new run of a job."""
+
+    namespace: str
+    job: str
+    run_id: str | None
+    nominal_start: Micros | None
+    nominal_end: Micros | None
+    args: str
+
+    def apply(self, world: World, now: Micros) -> str:
+        """Write it in state NEW; making the same run twice makes it once."""
+        job = job_row(world, self.namespace, self.job, visible=True)
+        run_id = ids.run_id(self.run_id) if self.run_id is not None else ids.new_id()
+        held = world.runs.get(run_id)
+        if held is not None:
+            if held.job_id != job.id:
+                raise Conflict(f"run {run_id} already belongs to another job; use a new id")
+            return run_id
+        external = self.run_id if self.run_id is not None and self.run_id != run_id else None
+        run = replace(
+            job_rules.new_run(run_id, job.id, external, now),
+            job_version_id=job.current_version_id,
+            nominal_start=self.nominal_start,
+            nominal_end=self.nominal_end,
+            args=self.args,
+        )
+        world.runs.put(run_id, run)
+        world.jobs.put(job.id, replace(job, updated_at=max(now, job.updated_at)))
+        job_rules.count_run(world, run)
+        return run_id
+
+
+class MarkRun(Write, frozen=True):
+    """Report the state of a run."""
+
+    run_id: str
+    state: RunState
+    at: Micros | None
+    namespace: str | None = None
+    job: str | None = None
+
+    def apply(self, world: World, now: Micros) -> None:
+        """Move the run, and with it what it reads and writes."""
+        if self.state == RunState.NEW:
+            raise Invalid("a run cannot be marked NEW; it is NEW when it is created")
+        before = run_row(world, self.run_id)
+        job = world.jobs.get(before.job_id)
+        assert job is not None, "a run always has its job"
+        if self.job is not None and (job.namespace, job.name) != (self.namespace, self.job):
+            raise NotFound(f"job {self.namespace}/{self.job} has no run {self.run_id}")
+        RUN.check(RunState(before.state), self.state, f"run {before.id}")
+        at = self.at if self.at is not None else now
+        run = replace(
+            run_rules.mark(before, self.state, at), updated_at=max(now, before.updated_at)
+        )
+        world.runs.put(run.id, run)
+        job = replace(job, updated_at=max(now, job.updated_at))
+        world.jobs.put(job.id, job_rules.follow_run(world, job, run, before))
+        if before.started_at is None:
+            read_declared(world, run.id, at)
+        if run.state == RunState.COMPLETED and before.ended_at is None:
+            write_declared(world, run.id, at)
+        settled = world.runs.get(run.id)
+        assert settled is not None, "it was put just now"
+        run_rules.settle(world, settled)
+
+
+def read_declared(world: World, run_id: str, at: Micros) -> None:
+    """Pin what the job's version says the run reads."""
+    run = run_row(world, run_id)
+    version = world.job_versions.get(run.job_version_id) if run.job_version_id else None
+    for name in job_rules.version_names(version.inputs) if version else ():
+        dataset_id = ids.dataset_id(name.namespace, name.name)
+        run_rules.read_dataset(world, run, dataset_id, None, event_stamp(at, ""), at)
+
+
+def write_declared(world: World, run_id: str, at: Micros) -> None:
+    """A completed run wrote all its job says it writes; of a failed one only what it reported."""
+    run = run_row(world, run_id)
+    version = world.job_versions.get(run.job_version_id) if run.job_version_id else None
+    for name in job_rules.version_names(version.outputs) if version else ():
+        dataset = world.datasets.get(ids.dataset_id(name.namespace, name.name))
+        if dataset is not None:
+            run_rules.write_dataset(world, run, dataset, None, at)

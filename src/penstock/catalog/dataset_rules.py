@@ -1,0 +1,352 @@
+"""How datasets and their versions come to be, and which version is current."""
+
+import msgspec
+
+from penstock import ids
+from penstock.catalog import known_facets
+from penstock.catalog.facets import Facets, Stamp, merge, read_facets
+from penstock.catalog.known_facets import DataSource
+from penstock.catalog.rows import (
+    AliasRow,
+    ColumnEdgeRow,
+    DatasetRow,
+    NamespaceRow,
+    Origin,
+    SourceRow,
+    TagRow,
+    VersionRow,
+    replace,
+)
+from penstock.catalog.schema import NO_FIELDS, read_schema, schema_id
+from penstock.catalog.world import World
+from penstock.clock import Micros
+
+NO_SCHEMA = schema_id(NO_FIELDS)
+DROPPED = "DROP"
+
+
+def ensure_namespace(world: World, name: str, at: Micros) -> None:
+    """An event brings its namespace along, and back if it was deleted before."""
+    row = world.namespaces.get(name)
+    if row is None:
+        world.namespaces.put(name, NamespaceRow(name, "anonymous", None, 0, at, at))
+    elif row.hidden and at > row.updated_at:
+        world.namespaces.put(name, replace(row, hidden=0, updated_at=at))
+
+
+def ensure_source(world: World, stated: DataSource | None, namespace: str, at: Micros) -> str:
+    """The source an event states, else the namespace itself, which OpenLineage derives from it."""
+    name = (stated.name if stated else None) or namespace
+    if world.sources.get(name) is None:
+        url = (stated.uri if stated else None) or namespace
+        scheme = url.partition("://")[0] if "://" in url else "unknown"
+        world.sources.put(name, SourceRow(name, scheme.upper(), url, None, at, at))
+    return name
+
+
+def new_dataset(
+    world: World, dataset_id: str, namespace: str, name: str, facets: Facets, at: Micros
+) -> DatasetRow:
+    """A dataset that an event names for the first time; it has no version yet."""
+    ensure_namespace(world, namespace, at)
+    source = ensure_source(world, known_facets.data_source(facets), namespace, at)
+    return DatasetRow(
+        id=dataset_id,
+        namespace=namespace,
+        name=name,
+        type="DB_TABLE",
+        physical_name=name,
+        source_name=source,
+        description=None,
+        description_stamp=0,
+        current_version_id=None,
+        published_at=None,
+        latest_version_id=None,
+        latest_number=0,
+        version_count=0,
+        implied_version_id=None,
+        observed="{}",
+        observed_stamps="{}",
+        tags="[]",
+        field_tags="{}",
+        lifecycle="",
+        hidden=0,
+        hidden_at=0,
+        created_at=at,
+        updated_at=at,
+    )
+
+
+def add_version(
+    world: World,
+    dataset: DatasetRow,
+    version_id: str,
+    origin: Origin,
+    run_id: str | None,
+    schema: tuple[str, str],
+    at: Micros,
+) -> tuple[DatasetRow, VersionRow]:
+    """The next version of a dataset; not current until it is published."""
+    fields, schema_of_fields = schema
+    version = VersionRow(
+        id=version_id,
+        dataset_id=dataset.id,
+        number=dataset.latest_number + 1,
+        origin=origin,
+        run_id=run_id,
+        schema_id=schema_of_fields,
+        fields=fields,
+        facets="{}",
+        stamps="{}",
+        type=dataset.type,
+        physical_name=dataset.physical_name,
+        source_name=dataset.source_name,
+        description=None,
+        lifecycle="",
+        column_set_id=None,
+        created_at=at,
+        published_at=None,
+    )
+    dataset = replace(
+        dataset,
+        latest_version_id=version_id,
+        latest_number=version.number,
+        version_count=dataset.version_count + 1,
+    )
+    world.versions.put(version_id, version)
+    world.datasets.put(dataset.id, dataset)
+    return dataset, version
+
+
+def imply_version(world: World, dataset: DatasetRow, run_id: str, at: Micros) -> DatasetRow:
+    """A reader names a dataset that nobody else has made or declared: it was there before.
+
+    It is published at the beginning of time, so that anything a run completes is newer. If the
+    reader's own run has already written the dataset's only version, that one comes second.
+    """
+    own_id = dataset.latest_version_id
+    number = dataset.latest_number + 1
+    if own_id is not None and (own := world.versions.get(own_id)) is not None:
+        number = own.number
+        world.versions.put(own.id, replace(own, number=number + 1))
+    version_id = ids.derived_id("implied", dataset.id)
+    version = VersionRow(
+        id=version_id,
+        dataset_id=dataset.id,
+        number=number,
+        origin=Origin.IMPLIED,
+        run_id=None,
+        schema_id=NO_SCHEMA,
+        fields=NO_FIELDS,
+        facets="{}",
+        stamps="{}",
+        type=dataset.type,
+        physical_name=dataset.physical_name,
+        source_name=dataset.source_name,
+        description=None,
+        lifecycle="",
+        column_set_id=None,
+        created_at=at,
+        published_at=0,
+    )
+    world.versions.put(version_id, version)
+    dataset = replace(
+        dataset,
+        latest_version_id=own_id or version_id,
+        latest_number=dataset.latest_number + 1,
+        version_count=dataset.version_count + 1,
+        implied_version_id=version_id,
+    )
+    if dataset.current_version_id is None:
+        dataset = replace(dataset, current_version_id=version_id, published_at=0)
+    world.datasets.put(dataset.id, dataset)
+    return dataset
+
+
+def version_to_read(world: World, dataset: DatasetRow, run_id: str) -> str | None:
+    """The version a run reads: the current one, or the newest there is; never the run's own."""
+    current = world.versions.get(dataset.current_version_id) if dataset.current_version_id else None
+    if current is not None and current.run_id != run_id:
+        return current.id
+    if current is None and dataset.latest_version_id is not None:
+        latest = world.versions.get(dataset.latest_version_id)
+        if latest is not None and latest.run_id != run_id:
+            return latest.id
+    if dataset.version_count < 2:
+        return None
+    other = world.newest_published(dataset.id, run_id) or world.newest_version(dataset.id, run_id)
+    return other.id if other is not None else None
+
+
+def shown_schema(world: World, dataset: DatasetRow) -> tuple[str, str]:
+    """The fields a dataset has now, and their schema id."""
+    shown = dataset.current_version_id or dataset.latest_version_id
+    version = world.versions.get(shown) if shown is not None else None
+    if version is None:
+        return NO_FIELDS, NO_SCHEMA
+    if version.origin == Origin.IMPLIED:
+        raw = read_facets(dataset.observed).get("schema")
+        return read_schema(bytes(raw)) if raw is not None else (NO_FIELDS, NO_SCHEMA)
+    return version.fields, version.schema_id
+
+
+def describe_version(
+    world: World, version: VersionRow, facets: Facets, stamp: Stamp, at: Micros
+) -> tuple[VersionRow, Facets]:
+    """Fold an event's facets into a version; what won is returned beside it."""
+    merged = merge(version.facets, version.stamps, facets, stamp)
+    if merged is None:
+        if at < version.created_at:
+            version = replace(version, created_at=at)
+            world.versions.put(version.id, version)
+        return version, {}
+    won = merged.won
+    fields, schema_of_fields = version.fields, version.schema_id
+    if "schema" in won:
+        fields, schema_of_fields = read_schema(bytes(won["schema"]))
+    source = known_facets.data_source(won) if "dataSource" in won else None
+    version = replace(
+        version,
+        facets=merged.facets,
+        stamps=merged.stamps,
+        fields=fields,
+        schema_id=schema_of_fields,
+        source_name=(source.name if source else None) or version.source_name,
+        description=known_facets.documentation(won) or version.description,
+        lifecycle=known_facets.lifecycle(won) or version.lifecycle,
+        column_set_id=_column_set(world, version.dataset_id, won) or version.column_set_id,
+        created_at=min(at, version.created_at),
+    )
+    world.versions.put(version.id, version)
+    return version, won
+
+
+def _column_set(world: World, dataset_id: str, won: Facets) -> str | None:
+    """The id of the column lineage that an event states; equal statements share a set."""
+    inputs = known_facets.column_inputs(won) if "columnLineage" in won else None
+    if inputs is None:
+        return None
+    edges = {}
+    set_id = ids.derived_id("columns", dataset_id, msgspec.json.encode(inputs).decode())
+    for stated in inputs:
+        source = world.dataset_id(ids.dataset_id(stated.namespace, stated.name))
+        edges[stated.field, source, stated.input_field] = ColumnEdgeRow(
+            set_id,
+            dataset_id,
+            stated.field,
+            source,
+            stated.input_field,
+            stated.description,
+            stated.type,
+        )
+    world.column_edges.put(set_id, tuple(edges.values()))
+    return set_id
+
+
+def describe_dataset(
+    world: World, dataset: DatasetRow, facets: Facets, won: Facets, stamp: Stamp, at: Micros
+) -> DatasetRow:
+    """Take from an event's facets what belongs to the dataset and not to one version.
+
+    Tags and names add up; of descriptions the latest stands; of sources, the one that won.
+    """
+    if "documentation" in facets:
+        stated = known_facets.documentation(facets)
+        held = (dataset.description_stamp, dataset.description or "")
+        if stated is not None and (stamp, stated) > held:
+            dataset = replace(dataset, description=stated, description_stamp=stamp)
+    if "dataSource" in facets:
+        source = ensure_source(world, known_facets.data_source(facets), dataset.namespace, at)
+        if "dataSource" in won and source != dataset.source_name:
+            dataset = replace(dataset, source_name=source)
+    if "tags" in facets:
+        dataset = tag_dataset(world, dataset, known_facets.tags(facets))
+    if "symlinks" in facets:
+        add_aliases(world, dataset.id, known_facets.aliases(facets), at)
+    return dataset
+
+
+def tag_dataset(world: World, dataset: DatasetRow, marks: list[known_facets.TagMark]) -> DatasetRow:
+    """Add tags to a dataset and its fields; tags nobody knew yet are made."""
+    tags: list[str] = msgspec.json.decode(dataset.tags)
+    field_tags: dict[str, list[str]] = msgspec.json.decode(dataset.field_tags)
+    for mark in marks:
+        if world.tags.get(mark.name) is None:
+            world.tags.put(mark.name, TagRow(mark.name, None))
+        (tags if mark.field is None else field_tags.setdefault(mark.field, [])).append(mark.name)
+    return replace(
+        dataset,
+        tags=msgspec.json.encode(sorted(set(tags))).decode(),
+        field_tags=msgspec.json.encode(
+            {field: sorted(set(names)) for field, names in sorted(field_tags.items())}
+        ).decode(),
+    )
+
+
+def untag_dataset(dataset: DatasetRow, mark: known_facets.TagMark) -> DatasetRow:
+    """Take a tag off a dataset or one of its fields."""
+    if mark.field is None:
+        tags = [tag for tag in msgspec.json.decode(dataset.tags) if tag != mark.name]
+        return replace(dataset, tags=msgspec.json.encode(tags).decode())
+    field_tags: dict[str, list[str]] = msgspec.json.decode(dataset.field_tags)
+    kept = [tag for tag in field_tags.pop(mark.field, []) if tag != mark.name]
+    if kept:
+        field_tags[mark.field] = kept
+    return replace(dataset, field_tags=msgspec.json.encode(field_tags).decode())
+
+
+def add_aliases(world: World, dataset_id: str, names: list[known_facets.Alias], at: Micros) -> None:
+    """Let a dataset be found by other names; a name that has a dataset of its own keeps it."""
+    for name in names:
+        alias_id = ids.dataset_id(name.namespace, name.name)
+        taken = world.datasets.get(alias_id) is not None or world.aliases.get(alias_id) is not None
+        if not taken:
+            ensure_namespace(world, name.namespace, at)
+            row = AliasRow(alias_id, name.namespace, name.name, dataset_id, name.type)
+            world.aliases.put(alias_id, row)
+
+
+def revive(world: World, dataset: DatasetRow, run_id: str | None, at: Micros) -> DatasetRow:
+    """A later event brings a deleted dataset back, unless it is of the run that dropped it."""
+    if not dataset.hidden or at <= dataset.hidden_at:
+        return dataset
+    current = world.versions.get(dataset.current_version_id) if dataset.current_version_id else None
+    if current is not None and current.lifecycle == DROPPED and current.run_id == run_id:
+        return dataset
+    return replace(dataset, hidden=0, hidden_at=at)
+
+
+def publish(world: World, version: VersionRow, at: Micros) -> None:
+    """Make a version current from a moment on, unless a later one already is."""
+    lowered = version.published_at is not None and at < version.published_at
+    if version.published_at != at:
+        version = replace(version, published_at=at)
+        world.versions.put(version.id, version)
+    dataset = world.datasets.get(version.dataset_id)
+    assert dataset is not None, "a version always has its dataset"
+    if dataset.current_version_id == version.id:
+        newest = world.newest_published(dataset.id, None) if lowered else version
+        _make_current(world, dataset, newest or version)
+    elif dataset.published_at is None or (at, version.id) > (
+        dataset.published_at,
+        dataset.current_version_id or "",
+    ):
+        _make_current(world, dataset, version)
+
+
+def _make_current(world: World, dataset: DatasetRow, version: VersionRow) -> None:
+    at = version.published_at or 0
+    hidden, hidden_at = dataset.hidden, dataset.hidden_at
+    if at >= hidden_at:
+        hidden, hidden_at = int(version.lifecycle == DROPPED), at
+    changed = replace(
+        dataset,
+        current_version_id=version.id,
+        published_at=version.published_at,
+        lifecycle=version.lifecycle,
+        hidden=hidden,
+        hidden_at=hidden_at,
+        updated_at=max(dataset.updated_at, at),
+    )
+    if changed != dataset:
+        world.datasets.put(dataset.id, changed)

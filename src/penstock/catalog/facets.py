@@ -1,0 +1,92 @@
+"""How facets of many events become one set, whatever order the events come in.
+
+Each facet keeps the stamp of the event that set it, and the greater stamp wins. Stamps are
+a total order on events, so any arrival order and any repetition ends in the same set.
+"""
+
+from collections.abc import Mapping
+from typing import Final
+
+import msgspec
+from msgspec import Raw
+
+from penstock.clock import Micros
+
+Facets = Mapping[str, Raw]
+Stamp = int
+
+NO_FACETS: Final[dict[str, Raw]] = {}
+_LAST: Final = 1 << 62
+_RANKS: Final = {"START": 1, "RUNNING": 2, "OTHER": 3, "COMPLETE": 4, "FAIL": 5, "ABORT": 6}
+_TERMINAL: Final = frozenset({"COMPLETE", "FAIL", "ABORT"})
+
+_decode_facets = msgspec.json.Decoder(dict[str, Raw]).decode
+_decode_stamps = msgspec.json.Decoder(dict[str, int]).decode
+_encode = msgspec.json.encode
+
+
+def event_stamp(at: Micros, event_type: str) -> Stamp:
+    """Order between runs: by event time; within one moment, later states after earlier ones."""
+    return at * 8 + _RANKS.get(event_type, 0)
+
+
+def run_stamp(at: Micros, event_type: str) -> Stamp:
+    """Order within a run: what the first terminal event says stands; later ones only fill gaps."""
+    if event_type in _TERMINAL:
+        return _LAST - at
+    return event_stamp(at, event_type)
+
+
+def read_facets(text: str) -> dict[str, Raw]:
+    """A stored set, with each facet still as its own text."""
+    return _decode_facets(text) if len(text) > 2 else {}
+
+
+def write_facets(facets: Facets) -> str:
+    """A set as it is stored."""
+    return _encode(facets).decode()
+
+
+def read_stamps(text: str) -> dict[str, int]:
+    """Stored stamps, by facet."""
+    return _decode_stamps(text) if len(text) > 2 else {}
+
+
+def write_stamps(stamps: Mapping[str, int]) -> str:
+    """Stamps as they are stored."""
+    return _encode(stamps).decode()
+
+
+class Merged(msgspec.Struct, frozen=True, gc=False):
+    """The outcome of a merge, and which of the new facets won their place."""
+
+    facets: str
+    stamps: str
+    won: dict[str, Raw]
+
+
+def merge(facets: str, stamps: str, new: Facets, stamp: Stamp) -> Merged | None:
+    """Fold one event's facets into a stored set; None when nothing changes."""
+    if not new:
+        return None
+    if len(stamps) == 2:
+        won = {name: value for name, value in new.items() if bytes(value) != b"null"}
+        return (
+            Merged(write_facets(won), write_stamps(dict.fromkeys(won, stamp)), won) if won else None
+        )
+    old_facets = read_facets(facets)
+    old_stamps = read_stamps(stamps)
+    won = {}
+    for name, value in new.items():
+        before = old_stamps.get(name)
+        if before is not None and before >= stamp:
+            if before > stamp or bytes(old_facets[name]) >= bytes(value):
+                continue
+        elif bytes(value) == b"null":
+            continue
+        old_stamps[name] = stamp
+        old_facets[name] = value
+        won[name] = value
+    if not won:
+        return None
+    return Merged(write_facets(old_facets), write_stamps(old_stamps), won)

@@ -1,0 +1,118 @@
+"""Writing a batch back: a few set-based statements, whatever the batch holds."""
+
+from collections import Counter
+from collections.abc import Iterator
+from typing import Any
+
+from msgspec import Struct
+
+from penstock.catalog.dataset_rules import shown_schema
+from penstock.catalog.rows import ColumnEdgeRow, DatasetRow, JobRow, SearchRow
+from penstock.catalog.search import search_body
+from penstock.catalog.world import World
+from penstock.clock import HOUR
+
+
+class _Count(Struct, frozen=True):
+    hour: int
+    event_type: str
+    total: int
+
+
+class _Tally(Struct, frozen=True):
+    kind: str
+    namespace: str
+    state: str
+    total: int
+
+
+def flush(world: World) -> None:
+    """Write every change of the batch; nothing is durable before the commit."""
+    tx = world.tx
+    for version_id in world.job_versions.before:
+        if world.job_versions.get(version_id) is None:
+            tx.execute("delete_job_version", id=version_id)
+    tx.write("put_namespaces", world.namespaces.changed())
+    tx.write("put_sources", world.sources.changed())
+    tx.write("put_tags", world.tags.changed())
+    tx.write("put_aliases", world.aliases.changed())
+    tx.write("put_datasets", world.datasets.changed())
+    tx.write("put_versions", world.versions.changed())
+    tx.write("put_jobs", world.jobs.changed())
+    tx.write("put_job_versions", world.job_versions.changed())
+    tx.write("put_runs", world.runs.changed())
+    tx.write("put_run_datasets", world.run_datasets.changed())
+    tx.write("put_edges", world.edge_rows.changed())
+    tx.write("put_column_edges", list(_column_edges(world)))
+    tx.write("put_events", world.events.changed())
+    tx.write("add_event_counts", _counts(world))
+    tx.write("add_tallies", _tallies(world))
+    tx.write("put_search_docs", list(_search_docs(world)))
+
+
+def _column_edges(world: World) -> Iterator[ColumnEdgeRow]:
+    for edges in world.column_edges.changed():
+        yield from edges
+
+
+def _counts(world: World) -> list[_Count]:
+    totals = Counter((e.event_time // HOUR * HOUR, e.event_type) for e in world.events.changed())
+    return [_Count(hour, kind, total) for (hour, kind), total in sorted(totals.items())]
+
+
+def _tallies(world: World) -> list[_Tally]:
+    """How the numbers of visible datasets and jobs have moved."""
+    moved: Counter[tuple[str, str, str]] = Counter()
+    for kind, shelf in (("DATASET", world.datasets), ("JOB", world.jobs)):
+        for key, before in shelf.before.items():
+            for row, step in ((before, -1), (shelf.get(key), 1)):
+                if row is not None and not row.hidden:
+                    moved[kind, row.namespace, getattr(row, "latest_run_state", "")] += step
+    return [_Tally(*key, total) for key, total in sorted(moved.items()) if total]
+
+
+def _search_docs(world: World) -> Iterator[SearchRow]:
+    for key, before in world.datasets.before.items():
+        row: Any = world.datasets.get(key)
+        if row is not None and _dataset_reads_differently(world, before, row):
+            fields = shown_schema(world, row)[0]
+            body = search_body(
+                row.namespace,
+                row.name,
+                row.description,
+                fields,
+                row.tags,
+                field_tags=row.field_tags,
+            )
+            yield SearchRow(row.id, "DATASET", body)
+    for key, was in world.jobs.before.items():
+        job: Any = world.jobs.get(key)
+        if job is not None and _job_reads_differently(was, job):
+            body = search_body(job.namespace, job.name, job.description, "[]", job.tags)
+            yield SearchRow(job.id, "JOB", body)
+
+
+def _dataset_words(world: World, row: DatasetRow) -> str:
+    fields = shown_schema(world, row)[0]
+    return search_body(
+        row.namespace, row.name, row.description, fields, row.tags, field_tags=row.field_tags
+    )
+
+
+def _dataset_reads_differently(world: World, before: DatasetRow | None, row: DatasetRow) -> bool:
+    if before is None or (before.description, before.tags, before.field_tags) != (
+        row.description,
+        row.tags,
+        row.field_tags,
+    ):
+        return True
+    if (before.current_version_id, before.latest_version_id) == (
+        row.current_version_id,
+        row.latest_version_id,
+    ):
+        return row.current_version_id in world.versions.before or before.observed != row.observed
+    return shown_schema(world, before)[1] != shown_schema(world, row)[1]
+
+
+def _job_reads_differently(before: JobRow | None, job: JobRow) -> bool:
+    return before is None or (before.description, before.tags) != (job.description, job.tags)

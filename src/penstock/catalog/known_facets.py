@@ -1,0 +1,279 @@
+"""The facets that mean something to the catalog; all others are kept as they are.
+
+A facet that does not have the shape its name promises is kept too, and means nothing.
+"""
+
+from functools import lru_cache
+from typing import Any, Final, Generic, TypeVar
+
+import msgspec
+from msgspec import Struct, field
+
+from penstock import ids
+from penstock.catalog.facets import Facets
+from penstock.clock import Micros, parse_time
+from penstock.errors import Invalid
+
+T = TypeVar("T")
+
+NAME_BYTES_MAX: Final = 1024  # two of these fit into one row of any index
+
+
+class ParentRun(Struct, frozen=True):
+    """The run that started this one."""
+
+    run_id: str
+    external_id: str | None
+    namespace: str
+    name: str
+
+
+class DatasetName(Struct, frozen=True, order=True):
+    """A dataset by its names."""
+
+    namespace: str
+    name: str
+
+
+class Alias(Struct, frozen=True):
+    """Another name of a dataset."""
+
+    namespace: str
+    name: str
+    type: str = "TABLE"
+
+
+class DataSource(Struct, frozen=True):
+    """Where a dataset physically lives."""
+
+    name: str | None = None
+    uri: str | None = None
+
+
+class TagMark(Struct, frozen=True):
+    """A tag on a dataset, one of its fields, or a job."""
+
+    name: str
+    field: str | None
+
+
+class ColumnInput(Struct, frozen=True):
+    """That a field of an output is made from a field of an input."""
+
+    field: str
+    namespace: str
+    name: str
+    input_field: str
+    description: str | None
+    type: str | None
+
+
+class _RunName(Struct):
+    runId: str  # noqa: N815
+
+
+class _Parent(Struct):
+    run: _RunName
+    job: DatasetName
+
+
+class _NominalTime(Struct):
+    nominalStartTime: str  # noqa: N815
+    nominalEndTime: str | None = None  # noqa: N815
+
+
+class _Documentation(Struct):
+    description: str
+
+
+class _CodeLocation(Struct):
+    url: str
+
+
+class _JobType(Struct):
+    processingType: str  # noqa: N815
+
+
+class _Lifecycle(Struct):
+    lifecycleStateChange: str  # noqa: N815
+
+
+class _Symlinks(Struct):
+    identifiers: list[Alias]
+
+
+class _Tag(Struct):
+    key: str
+    value: Any = None
+    field: str | None = None
+
+
+class _Tags(Struct):
+    tags: list[_Tag]
+
+
+class _Transformation(Struct):
+    type: str | None = None
+    subtype: str | None = None
+    description: str | None = None
+
+
+class _InputField(Struct):
+    namespace: str
+    name: str
+    field: str
+    transformations: list[_Transformation] | None = None
+
+
+class _ColumnInputs(Struct):
+    inputFields: list[_InputField] = field(default_factory=list)  # noqa: N815
+    transformationDescription: str | None = None  # noqa: N815
+    transformationType: str | None = None  # noqa: N815
+
+
+class _ColumnLineage(Struct):
+    fields: dict[str, _ColumnInputs]
+
+
+class _Reader(Generic[T]):
+    """Reads one kind of facet; the same text is read once."""
+
+    def __init__(self, shape: type[T]) -> None:
+        decode = msgspec.json.Decoder(shape).decode
+
+        @lru_cache(maxsize=4096)
+        def read(raw: bytes) -> T | None:
+            try:
+                return decode(raw)
+            except (msgspec.MsgspecError, UnicodeDecodeError, RecursionError):
+                return None
+
+        self._read = read
+
+    def __call__(self, facets: Facets, name: str) -> T | None:
+        raw = facets.get(name)
+        return self._read(bytes(raw)) if raw is not None else None
+
+
+_read_parent = _Reader(_Parent)
+_read_nominal_time = _Reader(_NominalTime)
+_read_documentation = _Reader(_Documentation)
+_read_code_location = _Reader(_CodeLocation)
+_read_job_type = _Reader(_JobType)
+_read_lifecycle = _Reader(_Lifecycle)
+_read_data_source = _Reader(DataSource)
+_read_symlinks = _Reader(_Symlinks)
+_read_tags = _Reader(_Tags)
+_read_column_lineage = _Reader(_ColumnLineage)
+
+
+def _fits(*names: str | None) -> bool:
+    """Whether names that a facet brings along could stand where checked names stand."""
+    return all(n and len(n.encode()) <= NAME_BYTES_MAX and "\x00" not in n for n in names)
+
+
+def parent(facets: Facets) -> ParentRun | None:
+    """The `parent` facet, or `parentRun` as older clients call it."""
+    found = _read_parent(facets, "parent") or _read_parent(facets, "parentRun")
+    if found is None or not _fits(found.run.runId, found.job.namespace, found.job.name):
+        return None
+    run_id = ids.run_id(found.run.runId)
+    external = found.run.runId if run_id != found.run.runId else None
+    return ParentRun(run_id, external, found.job.namespace, found.job.name)
+
+
+def nominal_times(facets: Facets) -> tuple[Micros | None, Micros | None] | None:
+    """The interval a run is meant for."""
+    found = _read_nominal_time(facets, "nominalTime")
+    if found is None:
+        return None
+    try:
+        end = parse_time(found.nominalEndTime) if found.nominalEndTime else None
+        return parse_time(found.nominalStartTime), end
+    except Invalid:
+        return None
+
+
+def documentation(facets: Facets) -> str | None:
+    """What a job or dataset says of itself."""
+    found = _read_documentation(facets, "documentation")
+    return _clean(found.description) if found else None
+
+
+def code_location(facets: Facets) -> str | None:
+    """Where a job's code is."""
+    found = _read_code_location(facets, "sourceCodeLocation")
+    return _clean(found.url) if found else None
+
+
+def job_type(facets: Facets) -> str | None:
+    """BATCH or STREAM, where the event says which."""
+    found = _read_job_type(facets, "jobType")
+    if found is None:
+        return None
+    return {"BATCH": "BATCH", "STREAMING": "STREAM"}.get(found.processingType.upper())
+
+
+def lifecycle(facets: Facets) -> str | None:
+    """What happened to the dataset as a whole: CREATE, ALTER, OVERWRITE, TRUNCATE, RENAME, DROP."""
+    found = _read_lifecycle(facets, "lifecycleStateChange")
+    return _clean(found.lifecycleStateChange).upper() if found else None
+
+
+def data_source(facets: Facets) -> DataSource | None:
+    """Where the dataset physically lives."""
+    found = _read_data_source(facets, "dataSource")
+    return found if found is not None and _fits(found.name) else None
+
+
+def aliases(facets: Facets) -> list[Alias]:
+    """Other names of the dataset."""
+    found = _read_symlinks(facets, "symlinks")
+    return [a for a in found.identifiers if _fits(a.namespace, a.name, a.type)] if found else []
+
+
+def tags(facets: Facets) -> list[TagMark]:
+    """Tags; `key` where the value says no more than that it is set, else `key:value`."""
+    found = _read_tags(facets, "tags")
+    if found is None:
+        return []
+    marks = []
+    for tag in found.tags:
+        plain = tag.value in (None, "", True, "true")
+        name = tag.key if plain else f"{tag.key}:{tag.value}"
+        if _fits(name) and (tag.field is None or _fits(tag.field)):
+            marks.append(TagMark(name, tag.field))
+    return marks
+
+
+def column_inputs(facets: Facets) -> list[ColumnInput] | None:
+    """Which fields are made from which; None where the event says nothing of it."""
+    found = _read_column_lineage(facets, "columnLineage")
+    if found is None:
+        return None
+    return [
+        ColumnInput(
+            name,
+            source.namespace,
+            source.name,
+            source.field,
+            *_transformation(column, source.transformations),
+        )
+        for name, column in found.fields.items()
+        for source in column.inputFields
+        if _fits(name, source.namespace, source.name, source.field)
+    ]
+
+
+def _transformation(
+    column: _ColumnInputs, steps: list[_Transformation] | None
+) -> tuple[str | None, str | None]:
+    """How a field is made: what its column says, else the first step of its input."""
+    step = steps[0] if steps else _Transformation()
+    description = column.transformationDescription or step.description
+    kind = column.transformationType or step.subtype or step.type
+    return _clean(description or "") or None, _clean(kind or "") or None
+
+
+def _clean(text: str) -> str:
+    return text.replace("\x00", "")

@@ -1,0 +1,263 @@
+"""The lineage graph: what a dataset or job is made from and what is made from it.
+
+The walk goes breadth first from one node, a set-based statement for each level. A hop is one edge
+between a dataset and a job, and the node asked for is at depth 0. `both` walks edges either way
+from every node, as Marquez does; `upstream` and `downstream` never turn round.
+"""
+
+from collections import defaultdict
+from collections.abc import Iterator, Mapping
+from typing import Any, Literal
+
+from msgspec import Raw, Struct
+from msgspec.json import Decoder
+
+from penstock.catalog.graph import (
+    DEPTH_DEFAULT,
+    DatasetData,
+    DatasetNode,
+    EdgeIndex,
+    GraphRun,
+    JobData,
+    JobNode,
+    LineageGraph,
+    check_depth,
+)
+from penstock.catalog.lineage_edges import (
+    EdgeSource,
+    History,
+    JobEdge,
+    Roles,
+    edge_source,
+)
+from penstock.catalog.nodes import (
+    NamedDataset,
+    NamedJob,
+    NamedRun,
+    PinnedJobVersion,
+    PinnedVersion,
+    dataset_node,
+    find_node,
+    job_node,
+    time_of,
+)
+from penstock.catalog.rows import Origin, Role
+from penstock.catalog.schema import NO_FIELDS, read_schema, with_tags
+from penstock.catalog.shapes import EntityId, raw, time_or_none
+from penstock.clock import Micros, format_time
+from penstock.db import Transaction
+from penstock.db.database import Row
+from penstock.errors import Invalid
+from penstock.states import RunState
+
+Direction = Literal["both", "upstream", "downstream"]
+
+_INPUT, _OUTPUT = Role.INPUT.value, Role.OUTPUT.value
+_Sides = defaultdict[tuple[str, str], list[EntityId]]  # by job and role
+
+
+class _SchemaFacet(Struct):
+    """The one facet among those of a dataset that says what fields it has."""
+
+    schema: Raw | None = None
+
+
+_read_schema_facet = Decoder(_SchemaFacet).decode
+
+
+class _Steps(Struct, frozen=True):
+    """Which roles to follow from a job, and which from a dataset."""
+
+    from_job: Roles
+    from_dataset: Roles
+
+
+_STEPS: Mapping[str, _Steps] = {
+    "both": _Steps((_INPUT, _OUTPUT), (_INPUT, _OUTPUT)),
+    "upstream": _Steps((_INPUT, _INPUT), (_OUTPUT, _OUTPUT)),
+    "downstream": _Steps((_OUTPUT, _OUTPUT), (_INPUT, _INPUT)),
+}
+
+
+class _Root(Struct, frozen=True):
+    """Where a walk begins, and the time whose graph it walks."""
+
+    id: str
+    is_job: bool
+    as_of: Micros | None
+    version: PinnedVersion | None = None
+    job_version: PinnedJobVersion | None = None
+
+
+def lineage(
+    tx: Transaction,
+    node_id: str,
+    depth: int = DEPTH_DEFAULT,
+    direction: Direction = "both",
+    history: History = "current",
+    as_of: Micros | None = None,
+) -> LineageGraph:
+    """The graph around a node, as it is now or as it was at a time.
+
+    A dataset with `#version` asks for the time of that version, a run for the time it ended.
+    Names, descriptions and tags are today's, whatever the time.
+    """
+    check_depth(depth)
+    if direction not in _STEPS:
+        raise Invalid(f"direction {direction!r} is none of {', '.join(_STEPS)}")
+    root = _find_root(tx, node_id, as_of)
+    source = edge_source(tx, root.id, history, root.as_of, root.job_version)
+    jobs, datasets = _walk(source, root, _STEPS[direction], depth)
+    return _draw(tx, root, source.edges_of(list(jobs)), jobs, datasets)
+
+
+def _find_root(tx: Transaction, node_id: str, as_of: Micros | None) -> _Root:
+    named = find_node(tx, node_id)
+    at = time_of(named, as_of)
+    match named:
+        case NamedDataset():
+            return _Root(named.id, False, at, version=named.version)
+        case NamedJob():
+            return _Root(named.id, True, at, job_version=named.version)
+        case NamedRun():
+            return _Root(named.job_id, True, at)
+
+
+def _walk(source: EdgeSource, root: _Root, steps: _Steps, depth: int) -> tuple[set[str], set[str]]:
+    """The jobs and datasets within reach; a level holds only the one or only the other."""
+    jobs: set[str] = set()
+    datasets: set[str] = set()
+    at_jobs = root.is_job
+    frontier = {root.id}
+    for _ in range(depth):
+        (jobs if at_jobs else datasets).update(frontier)
+        if at_jobs:
+            frontier = set(source.datasets_beside(list(frontier), steps.from_job)) - datasets
+        else:
+            frontier = set(source.jobs_beside(list(frontier), steps.from_dataset)) - jobs
+        at_jobs = not at_jobs
+        if not frontier:
+            break
+    (jobs if at_jobs else datasets).update(frontier)
+    return jobs, datasets
+
+
+def _draw(
+    tx: Transaction, root: _Root, edges: list[JobEdge], jobs: set[str], datasets: set[str]
+) -> LineageGraph:
+    """Nodes for all that was reached, and the edges between them."""
+    at = root.as_of
+    suffix, time = ("", {}) if at is None else ("_as_of", {"at": at})
+    job_rows, dataset_rows = tx.fetch_many(
+        [
+            (f"lineage_jobs{suffix}", {"ids": list(jobs), **time}),
+            (f"lineage_datasets{suffix}", {"ids": list(datasets), **time}),
+        ]
+    )
+    names = {row[0]: job_node(row[1], row[2]) for row in job_rows}
+    names |= {row[0]: dataset_node(row[1], row[2]) for row in dataset_rows}
+    index = EdgeIndex(_ends(edges, names))
+    sides = _sides(edges)
+    nodes: list[JobNode | DatasetNode] = []
+    for row in job_rows:
+        job, node = _job_data(row, sides, at), names[row[0]]
+        nodes.append(JobNode(node, job, index.into[node], index.out_of[node]))
+    for row in dataset_rows:
+        version = root.version if row[0] == root.id else None
+        dataset, node = _dataset_data(row, version), names[row[0]]
+        nodes.append(DatasetNode(node, dataset, index.into[node], index.out_of[node]))
+    nodes.sort(key=lambda node: node.id)
+    return LineageGraph(nodes)
+
+
+def _ends(edges: list[JobEdge], names: Mapping[str, str]) -> Iterator[tuple[str, str]]:
+    """Origin and destination of the edges that have both in the graph."""
+    for edge in edges:
+        job, dataset = names.get(edge.job_id), names.get(edge.dataset_id)
+        if job is not None and dataset is not None:
+            yield (dataset, job) if edge.role == _INPUT else (job, dataset)
+
+
+def _sides(edges: list[JobEdge]) -> _Sides:
+    """All inputs and all outputs of each job, by name."""
+    sides: _Sides = defaultdict(list)
+    for job, role, _, namespace, name in sorted(edges, key=lambda edge: edge[3:]):
+        sides[job, role].append(EntityId(namespace, name))
+    return sides
+
+
+def _job_data(row: Row, sides: _Sides, at: Micros | None) -> JobData:
+    job, namespace, name, kind, parent, created_at, updated_at, location, description, *run = row
+    return JobData(
+        id=EntityId(namespace, name),
+        type=kind,
+        name=name,
+        simple_name=name.removeprefix(f"{parent}.") if parent else name,
+        parent_job_name=parent,
+        created_at=format_time(created_at),
+        updated_at=format_time(updated_at),
+        namespace=namespace,
+        inputs=sides[job, _INPUT],
+        outputs=sides[job, _OUTPUT],
+        location=location,
+        description=description,
+        latest_run=None if run[0] is None else _run_data(run, at),
+    )
+
+
+def _run_data(run: list[Any], at: Micros | None) -> GraphRun:
+    """A run as it was at a time: what happened to it later had not happened."""
+    found, state, created_at, updated_at, nominal_start, nominal_end, started_at, ended_at = run
+    if at is not None and ended_at is not None and ended_at > at:
+        state, ended_at = RunState.RUNNING, None
+    if at is not None and started_at is not None and started_at > at:
+        state, started_at = RunState.NEW, None
+    ended = started_at is not None and ended_at is not None
+    return GraphRun(
+        id=found,
+        created_at=format_time(created_at),
+        updated_at=format_time(updated_at),
+        nominal_start_time=time_or_none(nominal_start),
+        nominal_end_time=time_or_none(nominal_end),
+        state=RunState(state),
+        started_at=time_or_none(started_at),
+        ended_at=time_or_none(ended_at),
+        duration_ms=(ended_at - started_at) // 1000 if ended else None,
+    )
+
+
+def _dataset_data(row: Row, pinned: PinnedVersion | None) -> DatasetData:
+    (
+        _, namespace, name, kind, physical_name, source_name, description, lifecycle, tags,
+        field_tags, observed, hidden, created_at, updated_at, version, number, published_at, origin,
+        fields,
+    ) = row  # fmt: skip
+    if pinned is not None:
+        version, number, published_at = pinned.id, pinned.number, pinned.published_at
+        origin, fields = pinned.origin, pinned.fields
+    return DatasetData(
+        id=EntityId(namespace, name),
+        type=kind,
+        name=name,
+        physical_name=physical_name,
+        created_at=format_time(created_at),
+        updated_at=format_time(updated_at),
+        namespace=namespace,
+        source_name=source_name,
+        fields=raw(with_tags(shown_fields(origin, fields, observed), field_tags)),
+        tags=raw(tags),
+        last_modified_at=time_or_none(published_at or None),
+        last_lifecycle_state=lifecycle,
+        description=description,
+        current_version=version,
+        current_version_number=None if version is None else number,
+        deleted=bool(hidden),
+    )
+
+
+def shown_fields(origin: str | None, fields: str | None, observed: str) -> str:
+    """The fields of a version; one that is known from readers alone has what they reported."""
+    if origin == Origin.IMPLIED:
+        schema = _read_schema_facet(observed).schema
+        return NO_FIELDS if schema is None else read_schema(bytes(schema))[0]
+    return fields or NO_FIELDS

@@ -1,0 +1,188 @@
+"""OpenLineage events as they come over the wire, read once into types."""
+
+import re
+
+import msgspec
+from msgspec import Raw, Struct
+
+from penstock import ids
+from penstock.catalog.facets import NO_FACETS, Facets
+from penstock.clock import Micros, parse_time
+from penstock.errors import Invalid, Malformed, TooLarge
+
+RUN, JOB, DATASET = "RUN", "JOB", "DATASET"
+EVENT_TYPES = frozenset({"START", "RUNNING", "COMPLETE", "FAIL", "ABORT", "OTHER"})
+
+
+class Limits(Struct, frozen=True):
+    """How much one event may hold."""
+
+    name_length_max: int = 1024
+    json_depth_max: int = 64
+
+
+class Mention(Struct, frozen=True, gc=False):
+    """A dataset as one event names it, on one side of a job."""
+
+    id: str
+    namespace: str
+    name: str
+    facets: Facets
+    io_facets: Facets
+
+
+class Event(Struct, frozen=True, gc=False):
+    """One event, checked: every name is of legal length and every id is known."""
+
+    kind: str
+    at: Micros
+    event_type: str  # "" where the event gives none
+    payload: str
+    job_id: str
+    job_namespace: str
+    job_name: str
+    job_facets: Facets
+    run_id: str | None
+    external_id: str | None
+    run_facets: Facets
+    inputs: tuple[Mention, ...]
+    outputs: tuple[Mention, ...]
+    dataset: Mention | None
+
+
+class _Run(Struct, gc=False):
+    runId: str  # noqa: N815
+    facets: dict[str, Raw] | None = None
+
+
+class _Job(Struct, gc=False):
+    namespace: str
+    name: str
+    facets: dict[str, Raw] | None = None
+
+
+class _Dataset(Struct, gc=False):
+    namespace: str
+    name: str
+    facets: dict[str, Raw] | None = None
+    inputFacets: dict[str, Raw] | None = None  # noqa: N815
+    outputFacets: dict[str, Raw] | None = None  # noqa: N815
+
+
+class _Event(Struct, gc=False):
+    eventTime: str  # noqa: N815
+    eventType: str | None = None  # noqa: N815
+    schemaURL: str | None = None  # noqa: N815
+    run: _Run | None = None
+    job: _Job | None = None
+    dataset: _Dataset | None = None
+    inputs: list[_Dataset] | None = None
+    outputs: list[_Dataset] | None = None
+
+
+_decode_event = msgspec.json.Decoder(_Event).decode
+_QUOTED = re.compile(rb'"(?:[^"\\]|\\.)*"', re.DOTALL)
+_NOT_BRACKETS = bytes(sorted(set(range(256)) - set(b"[]{}")))
+
+
+def check_depth(body: bytes, depth_max: int) -> None:
+    """Refuse JSON that nests deeper than the limit, before anything recurses into it."""
+    if body.count(b"{") + body.count(b"[") <= depth_max:
+        return
+    depth = 0
+    for bracket in _QUOTED.sub(b"", body).translate(None, _NOT_BRACKETS):
+        if bracket in b"{[":
+            depth += 1
+            if depth > depth_max:
+                raise TooLarge(f"the JSON nests deeper than {depth_max} levels; flatten it")
+        else:
+            depth -= 1
+
+
+def check_name(name: str, what: str, length_max: int) -> None:
+    """Refuse names that are empty, too long or hold a NUL."""
+    if not name or name.isspace():
+        raise Invalid(f"{what} is empty; give it a name")
+    if len(name) > length_max or (not name.isascii() and len(name.encode()) > length_max):
+        raise TooLarge(f"{what} has {len(name.encode())} bytes; at most {length_max} are allowed")
+    if "\x00" in name:
+        raise Invalid(f"{what} holds a NUL character; remove it")
+
+
+def read_event(body: bytes, limits: Limits) -> Event:
+    """Read and check one event of any of the three kinds."""
+    check_depth(body, limits.json_depth_max)
+    try:
+        raw = _decode_event(body)
+        payload = body.decode()
+    except msgspec.ValidationError as error:
+        raise Invalid(f"not an OpenLineage event: {error}") from None
+    except (msgspec.DecodeError, UnicodeDecodeError, RecursionError) as error:
+        raise Malformed(f"the body is not JSON: {error}") from None
+    if "\x00" in payload:
+        raise Malformed("the body holds a NUL character; write it as \\u0000 or leave it out")
+    kind = _kind(raw)
+    event_type = (raw.eventType or "").upper()
+    if event_type and event_type not in EVENT_TYPES:
+        raise Invalid(f"eventType {event_type[:32]!r} is none of {', '.join(sorted(EVENT_TYPES))}")
+    job, run = raw.job, raw.run
+    if kind == DATASET:
+        if raw.dataset is None:
+            raise Invalid("a dataset event needs `dataset`")
+        job = run = None
+    elif job is None:
+        raise Invalid(f"a {kind.lower()} event needs `job` with namespace and name")
+    elif kind == RUN and run is None:
+        raise Invalid("a run event needs `run` with a runId")
+    elif kind == JOB:
+        run = None
+    if job is not None:
+        check_name(job.namespace, "job.namespace", limits.name_length_max)
+        check_name(job.name, "job.name", limits.name_length_max)
+    if run is not None:
+        check_name(run.runId, "run.runId", limits.name_length_max)
+    mapped = ids.run_id(run.runId) if run else None
+    return Event(
+        kind=kind,
+        at=parse_time(raw.eventTime),
+        event_type=event_type,
+        payload=payload,
+        job_id=ids.job_id(job.namespace, job.name) if job else "",
+        job_namespace=job.namespace if job else "",
+        job_name=job.name if job else "",
+        job_facets=(job.facets if job else None) or NO_FACETS,
+        run_id=mapped,
+        external_id=run.runId if run and mapped != run.runId else None,
+        run_facets=(run.facets if run else None) or NO_FACETS,
+        inputs=_mentions(raw.inputs, "inputs", limits) if raw.inputs else (),
+        outputs=_mentions(raw.outputs, "outputs", limits) if raw.outputs else (),
+        dataset=_mentions([raw.dataset], "dataset", limits)[0] if raw.dataset else None,
+    )
+
+
+def _kind(raw: _Event) -> str:
+    """The last part of schemaURL decides; without one, what the event holds."""
+    last = (raw.schemaURL or "").rsplit("/", 1)[-1]
+    if last == "DatasetEvent":
+        return DATASET
+    if last == "JobEvent":
+        return JOB
+    if last != "RunEvent" and raw.run is None:
+        return DATASET if raw.dataset is not None else JOB if raw.job is not None else RUN
+    return RUN
+
+
+def _mentions(datasets: list[_Dataset], where: str, limits: Limits) -> tuple[Mention, ...]:
+    for dataset in datasets:
+        check_name(dataset.namespace, f"{where}.namespace", limits.name_length_max)
+        check_name(dataset.name, f"{where}.name", limits.name_length_max)
+    return tuple(
+        Mention(
+            ids.dataset_id(d.namespace, d.name),
+            d.namespace,
+            d.name,
+            d.facets or NO_FACETS,
+            (d.outputFacets if where == "outputs" else d.inputFacets) or NO_FACETS,
+        )
+        for d in datasets
+    )

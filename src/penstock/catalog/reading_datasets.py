@@ -1,0 +1,266 @@
+"""Reads of datasets and their versions."""
+
+import re
+from collections import defaultdict
+from collections.abc import Sequence
+from itertools import groupby
+from operator import itemgetter
+from typing import Any
+
+import msgspec
+from msgspec import UNSET, Raw, Struct, UnsetType
+
+from penstock.catalog.reading_names import is_uuid, no_namespace
+from penstock.catalog.reading_runs import load_runs
+from penstock.catalog.rows import Origin
+from penstock.catalog.schema import NO_FIELDS, read_schema, schema_id, with_tags
+from penstock.catalog.shapes import (
+    Alias,
+    ColumnLineage,
+    Dataset,
+    DatasetVersion,
+    EntityId,
+    InputField,
+    Page,
+    Run,
+    raw,
+    time_or_none,
+)
+from penstock.clock import Micros, format_time
+from penstock.db import Transaction
+from penstock.errors import NotFound
+from penstock.ids import dataset_id
+
+_NUMBER = re.compile(r"[Vv]?([0-9]{1,15})")
+_READ_FACETS = msgspec.json.Decoder(dict[str, Raw]).decode
+
+
+class _DatasetRow(Struct, frozen=True, gc=False):
+    id: str
+    namespace: str
+    name: str
+    type: str
+    physical_name: str
+    source_name: str
+    description: str | None
+    current_version_id: str | None
+    published_at: Micros | None
+    observed: str
+    tags: str
+    field_tags: str
+    lifecycle: str
+    hidden: int
+    created_at: Micros
+    updated_at: Micros
+    number: int | None
+    origin: str | None
+    fields: str | None
+    facets: str | None
+    column_set_id: str | None
+
+
+class _VersionRow(Struct, frozen=True, gc=False):
+    id: str
+    dataset_id: str
+    namespace: str
+    name: str
+    number: int
+    origin: str
+    run_id: str | None
+    schema_id: str
+    fields: str
+    facets: str
+    type: str
+    physical_name: str
+    source_name: str
+    description: str | None
+    lifecycle: str
+    created_at: Micros
+    current_version_id: str | None
+    observed: str
+    tags: str
+    field_tags: str
+
+
+def get_dataset(
+    tx: Transaction, namespace: str, name: str, *, include_deleted: bool = False
+) -> Dataset:
+    """One dataset by its own name or a second one."""
+    found, _ = _find(tx, namespace, name, include_deleted=include_deleted)
+    aliases = tx.rows(Alias, "read_aliases", id=found)
+    return load_datasets(tx, [found], aliases)[0]
+
+
+def list_datasets(tx: Transaction, namespace: str, limit: int, offset: int) -> Page[Dataset]:
+    """A page of a namespace's datasets, by name, without those that are deleted."""
+    known, tallies, ids = tx.fetch_many(
+        [
+            ("read_namespace", {"name": namespace}),
+            ("read_tallies_of_namespace", {"kind": "DATASET", "namespace": namespace}),
+            ("read_dataset_ids", {"namespace": namespace, "limit": limit, "offset": offset}),
+        ]
+    )
+    if not known:
+        raise no_namespace(namespace)
+    total = sum(count for _, count in tallies)
+    return Page(load_datasets(tx, [found for (found,) in ids]), total)
+
+
+def list_dataset_versions(
+    tx: Transaction, namespace: str, name: str, limit: int, offset: int
+) -> Page[DatasetVersion]:
+    """A page of a dataset's versions, newest first."""
+    dataset, total = _find(tx, namespace, name)
+    ids = tx.fetch("read_version_ids", dataset_id=dataset, limit=limit, offset=offset)
+    return Page(_load_versions(tx, [found for (found,) in ids]), total)
+
+
+def get_dataset_version(tx: Transaction, namespace: str, name: str, version: str) -> DatasetVersion:
+    """One version of a dataset, by its UUID or by its number, `2` or `V2`."""
+    dataset, _ = _find(tx, namespace, name)
+    if number := _NUMBER.fullmatch(version):
+        rows = tx.fetch("read_version_by_number", dataset_id=dataset, number=int(number[1]))
+        ids = [found for (found,) in rows]
+    else:
+        ids = [version.lower()] if is_uuid(version) else []
+    found = _load_versions(tx, ids, of_dataset=dataset)
+    if not found:
+        raise NotFound(
+            f"dataset {name!r} in namespace {namespace!r} has no version {version!r}; "
+            "list its versions, and name one by its UUID or its number, like V2"
+        )
+    return found[0]
+
+
+def load_datasets(
+    tx: Transaction, ids: Sequence[str], aliases: Sequence[Alias] | UnsetType = UNSET
+) -> list[Dataset]:
+    """Datasets in the order of their ids; those that are not there are left out."""
+    if not ids:
+        return []
+    rows = {row.id: row for row in tx.rows(_DatasetRow, "read_datasets", ids=list(ids))}
+    sets = {row.column_set_id for row in rows.values() if row.column_set_id}
+    lineage = _load_column_lineage(tx, sorted(sets))
+    return [_dataset(rows[found], lineage, aliases) for found in ids if found in rows]
+
+
+def _find(
+    tx: Transaction, namespace: str, name: str, *, include_deleted: bool = False
+) -> tuple[str, int]:
+    """The id and the number of versions of the dataset that goes by a name."""
+    row = tx.fetch_one("read_dataset_by_name", id=dataset_id(namespace, name))
+    if row is None:
+        raise NotFound(
+            f"there is no dataset {name!r} in namespace {namespace!r}; "
+            "list the namespace's datasets, or search for a part of the name"
+        )
+    found, hidden, version_count = row
+    if hidden and not include_deleted:
+        raise NotFound(
+            f"dataset {name!r} in namespace {namespace!r} is deleted; "
+            "writing it or naming it in an event brings it back"
+        )
+    return found, version_count
+
+
+def _load_column_lineage(tx: Transaction, set_ids: Sequence[str]) -> dict[str, list[ColumnLineage]]:
+    if not set_ids:
+        return {}
+    lineage: dict[str, list[ColumnLineage]] = defaultdict(list)
+    rows = tx.fetch("read_column_edges", ids=list(set_ids))
+    for (set_id, field), edges in groupby(rows, key=itemgetter(0, 1)):
+        lineage[set_id].append(_column(field, [InputField(*edge[2:]) for edge in edges]))
+    return lineage
+
+
+def _column(field: str, inputs: Sequence[InputField]) -> ColumnLineage:
+    descriptions = {edge.transformation_description for edge in inputs}
+    types = {edge.transformation_type for edge in inputs}
+    return ColumnLineage(
+        name=field,
+        input_fields=inputs,
+        transformation_description=_sole(descriptions),
+        transformation_type=_sole(types),
+    )
+
+
+def _sole(values: set[str | None]) -> str | None:
+    return next(iter(values)) if len(values) == 1 else None
+
+
+def _dataset(
+    row: _DatasetRow,
+    lineage: dict[str, list[ColumnLineage]],
+    aliases: Sequence[Alias] | UnsetType,
+) -> Dataset:
+    if row.origin == Origin.IMPLIED or row.fields is None or row.facets is None:
+        facets, (fields, _) = row.observed, _observed_schema(row.observed)
+    else:
+        facets, fields = row.facets, row.fields
+    return Dataset(
+        id=EntityId(row.namespace, row.name),
+        type=row.type,
+        name=row.name,
+        physical_name=row.physical_name,
+        created_at=format_time(row.created_at),
+        updated_at=format_time(row.updated_at),
+        namespace=row.namespace,
+        source_name=row.source_name,
+        fields=raw(with_tags(fields, row.field_tags)),
+        tags=raw(row.tags),
+        last_modified_at=time_or_none(row.published_at),
+        last_lifecycle_state=row.lifecycle,
+        description=row.description,
+        current_version=row.current_version_id,
+        current_version_number=row.number if row.current_version_id else None,
+        column_lineage=lineage.get(row.column_set_id) if row.column_set_id else None,
+        facets=raw(facets),
+        deleted=bool(row.hidden),
+        aliases=aliases,
+    )
+
+
+def _load_versions(
+    tx: Transaction, ids: Sequence[str], of_dataset: str | None = None
+) -> list[DatasetVersion]:
+    if not ids:
+        return []
+    rows = {row.id: row for row in tx.rows(_VersionRow, "read_versions", ids=list(ids))}
+    if of_dataset is not None:
+        rows = {row.id: row for row in rows.values() if row.dataset_id == of_dataset}
+    runs = load_runs(tx, [row.run_id for row in rows.values() if row.run_id])
+    return [_version(rows[found], runs) for found in ids if found in rows]
+
+
+def _version(row: _VersionRow, runs: dict[str, Run]) -> DatasetVersion:
+    fields, schema = row.fields, row.schema_id
+    facets = row.facets
+    if row.origin == Origin.IMPLIED:
+        facets, (fields, schema) = row.observed, _observed_schema(row.observed)
+    return DatasetVersion(
+        id=EntityId(row.namespace, row.name),
+        type=row.type,
+        name=row.name,
+        physical_name=row.physical_name,
+        created_at=format_time(row.created_at),
+        version=row.id,
+        number=row.number,
+        is_current=row.id == row.current_version_id,
+        namespace=row.namespace,
+        source_name=row.source_name,
+        fields=raw(with_tags(fields, row.field_tags)),
+        tags=raw(row.tags),
+        lifecycle_state=row.lifecycle,
+        description=row.description,
+        current_schema_version=schema,
+        created_by_run=runs.get(row.run_id) if row.run_id else None,
+        facets=raw(facets),
+    )
+
+
+def _observed_schema(observed: str) -> tuple[str, str]:
+    """The fields that readers of a dataset reported, and their schema's id."""
+    facet: Any = _READ_FACETS(observed).get("schema")
+    if facet is None:
+        return NO_FIELDS, schema_id(NO_FIELDS)
+    return read_schema(bytes(facet))

@@ -1,0 +1,84 @@
+"""Reads of namespaces, sources and tags."""
+
+import re
+
+from penstock.catalog.rows import NamespaceRow, SourceRow
+from penstock.catalog.shapes import Namespace, Source, Tag
+from penstock.clock import format_time
+from penstock.db import Transaction
+from penstock.errors import NotFound
+
+_UUID = re.compile(r"[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}", re.IGNORECASE)
+
+
+def get_namespace(tx: Transaction, name: str) -> Namespace:
+    """One namespace; a deleted one is shown as hidden."""
+    found = tx.rows(NamespaceRow, "read_namespace", name=name)
+    if not found:
+        raise no_namespace(name)
+    return _namespace(found[0])
+
+
+def list_namespaces(tx: Transaction, limit: int, offset: int) -> list[Namespace]:
+    """A page of namespaces, by name, with those that are hidden."""
+    rows = tx.rows(NamespaceRow, "read_namespaces", limit=limit, offset=offset)
+    return [_namespace(row) for row in rows]
+
+
+def get_source(tx: Transaction, name: str) -> Source:
+    """One source."""
+    found = tx.rows(SourceRow, "read_source", name=name)
+    if not found:
+        raise NotFound(f"there is no source {name!r}; list the sources, or create it first")
+    return _source(found[0])
+
+
+def list_sources(tx: Transaction, limit: int, offset: int) -> list[Source]:
+    """A page of sources, by name."""
+    rows = tx.rows(SourceRow, "read_sources", limit=limit, offset=offset)
+    return [_source(row) for row in rows]
+
+
+def get_tag(tx: Transaction, name: str) -> Tag:
+    """One tag."""
+    found = tx.rows(Tag, "read_tag", name=name)
+    if not found:
+        raise NotFound(f"there is no tag {name!r}; list the tags, or create it first")
+    return found[0]
+
+
+def list_tags(tx: Transaction, limit: int, offset: int) -> list[Tag]:
+    """A page of tags, by name."""
+    return tx.rows(Tag, "read_tags", limit=limit, offset=offset)
+
+
+def no_namespace(name: str) -> NotFound:
+    """What to raise when a namespace is not there."""
+    return NotFound(f"there is no namespace {name!r}; list the namespaces, or create it first")
+
+
+def is_uuid(text: str) -> bool:
+    """Whether a text can be asked for as an id; PostgreSQL refuses any other."""
+    return _UUID.fullmatch(text) is not None
+
+
+def _namespace(row: NamespaceRow) -> Namespace:
+    return Namespace(
+        name=row.name,
+        created_at=format_time(row.created_at),
+        updated_at=format_time(row.updated_at),
+        owner_name=row.owner_name,
+        description=row.description,
+        is_hidden=bool(row.hidden),
+    )
+
+
+def _source(row: SourceRow) -> Source:
+    return Source(
+        type=row.type,
+        name=row.name,
+        created_at=format_time(row.created_at),
+        updated_at=format_time(row.updated_at),
+        connection_url=row.connection_url,
+        description=row.description,
+    )

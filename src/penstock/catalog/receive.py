@@ -1,0 +1,286 @@
+"""What a received OpenLineage event changes.
+
+Events of a run may come late, twice or in any order; the rows end up the same. See
+docs/adr/0003-events-converge.md for the rules that make it so.
+"""
+
+from typing import Final
+
+import msgspec
+
+from penstock import ids
+from penstock.catalog import dataset_rules, job_rules, known_facets, run_rules
+from penstock.catalog.facets import NO_FACETS, Facets, event_stamp, merge, run_stamp
+from penstock.catalog.known_facets import DatasetName, ParentRun
+from penstock.catalog.openlineage import DATASET, JOB, Event, Mention
+from penstock.catalog.rows import (
+    DatasetRow,
+    EventRow,
+    JobRow,
+    Origin,
+    RunRow,
+    VersionRow,
+    replace,
+)
+from penstock.catalog.schema import read_schema
+from penstock.catalog.world import World
+from penstock.clock import Micros
+from penstock.errors import Conflict
+from penstock.states import RunState
+
+_STATES: Final = {
+    "START": RunState.RUNNING,
+    "RUNNING": RunState.RUNNING,
+    "COMPLETE": RunState.COMPLETED,
+    "FAIL": RunState.FAILED,
+    "ABORT": RunState.ABORTED,
+}
+_NO_STAMPS: Final = "{}"
+
+
+class _RunStamps(msgspec.Struct, gc=False):
+    run: dict[str, int] = msgspec.field(default_factory=dict)
+    job: dict[str, int] = msgspec.field(default_factory=dict)
+
+
+_decode_stamps = msgspec.json.Decoder(_RunStamps).decode
+
+
+def receive(world: World, event: Event, now: Micros) -> None:
+    """Keep an event and fold it in."""
+    row = EventRow(event.at, now, event.kind, event.event_type, event.run_id, event.payload)
+    world.events.put(object(), row)
+    if event.kind == DATASET:
+        assert event.dataset is not None, "a dataset event was checked to have one"
+        declare_dataset(world, event.dataset, event.at)
+    elif event.kind == JOB:
+        _receive_job(world, event)
+    else:
+        _receive_run(world, event)
+
+
+def _receive_run(world: World, event: Event) -> None:
+    assert event.run_id is not None, "a run event was checked to have one"
+    parent = _parent_of(world, event)
+    job = _job_of(world, event)
+    stamp = event_stamp(event.at, event.event_type)
+    if parent is not None:
+        job = _follow_parent(job, parent, stamp)
+    before = world.runs.get(event.run_id)
+    run = before
+    if run is None:
+        run = job_rules.new_run(event.run_id, job.id, event.external_id, event.at)
+        job = replace(job, run_count=job.run_count + 1)
+    elif run.job_id != job.id:
+        raise _other_job(world, run, event)
+    run = replace(
+        run,
+        created_at=min(run.created_at, event.at),
+        updated_at=max(run.updated_at, event.at),
+    )
+    state = _STATES.get(event.event_type)
+    if state is not None:
+        run = run_rules.mark(run, state, event.at)
+    run = _fold_facets(run, event)
+    if event.job_facets:
+        job = job_rules.describe_job(world, job, event.job_facets, stamp)
+    world.runs.put(run.id, run)
+    world.jobs.put(job.id, job_rules.follow_run(world, job, run, before))
+    run_order = run_stamp(event.at, event.event_type)
+    for mention in event.inputs:
+        _receive_input(world, run, mention, stamp, run_order, event.at)
+    for mention in event.outputs:
+        _receive_output(world, run, mention, stamp, run_order, event.at)
+    run_rules.settle(world, run)
+
+
+def _job_of(world: World, event: Event) -> JobRow:
+    job = world.jobs.get(event.job_id)
+    dataset_rules.ensure_namespace(world, event.job_namespace, event.at)
+    if job is None:
+        return job_rules.new_job(event.job_id, event.job_namespace, event.job_name, event.at)
+    hidden = job.hidden if event.at <= job.hidden_at else 0
+    return replace(
+        job,
+        hidden=hidden,
+        created_at=min(job.created_at, event.at),
+        updated_at=max(job.updated_at, event.at),
+    )
+
+
+def _other_job(world: World, run: RunRow, event: Event) -> Conflict:
+    job = world.jobs.get(run.job_id)
+    named = f"{job.namespace}/{job.name}" if job else run.job_id
+    return Conflict(
+        f"run {run.id} belongs to job {named}, not to {event.job_namespace}/{event.job_name}; "
+        "give each run an id of its own"
+    )
+
+
+def _fold_facets(run: RunRow, event: Event) -> RunRow:
+    if not event.run_facets and not event.job_facets:
+        return run
+    order = run_stamp(event.at, event.event_type)
+    stamps = _RunStamps() if run.stamps == _NO_STAMPS else _decode_stamps(run.stamps)
+    of_run = merge(run.facets, _text(stamps.run), event.run_facets, order)
+    of_job = merge(run.job_facets, _text(stamps.job), event.job_facets, order)
+    if of_run is None and of_job is None:
+        return run
+    run = replace(
+        run,
+        facets=of_run.facets if of_run else run.facets,
+        job_facets=of_job.facets if of_job else run.job_facets,
+        stamps=(
+            f'{{"run":{of_run.stamps if of_run else _text(stamps.run)},'
+            f'"job":{of_job.stamps if of_job else _text(stamps.job)}}}'
+        ),
+    )
+    if of_run is not None:
+        run = run_rules.nominal(run, of_run.won)
+        parent = known_facets.parent(of_run.won)
+        if parent is not None and parent.run_id != run.id:
+            run = replace(run, parent_run_id=parent.run_id)
+    return run
+
+
+def _text(stamps: dict[str, int]) -> str:
+    return msgspec.json.encode(stamps).decode() if stamps else _NO_STAMPS
+
+
+def _parent_of(world: World, event: Event) -> ParentRun | None:
+    """The parent that an event names; it exists from then on."""
+    parent = known_facets.parent(event.run_facets) if event.run_facets else None
+    if parent is None or parent.run_id == event.run_id:
+        return None
+    dataset_rules.ensure_namespace(world, parent.namespace, event.at)
+    job_rules.ensure_parent(world, parent, event.at)
+    return parent
+
+
+def _follow_parent(job: JobRow, parent: ParentRun, stamp: int) -> JobRow:
+    parent_id = ids.job_id(parent.namespace, parent.name)
+    if parent_id == job.id or (stamp, parent_id) <= (job.parent_stamp, job.parent_job_id or ""):
+        return job
+    return replace(job, parent_job_id=parent_id, parent_stamp=stamp)
+
+
+def _receive_input(
+    world: World, run: RunRow, mention: Mention, stamp: int, run_order: int, at: Micros
+) -> None:
+    dataset_id = world.dataset_id(mention.id)
+    run_rules.read_dataset(world, run, dataset_id, mention, run_order, at)
+    dataset = world.datasets.get(dataset_id)
+    assert dataset is not None, "a dataset that is read exists"
+    changed = dataset_rules.revive(world, dataset, run.id, at) if dataset.hidden else dataset
+    if dataset.implied_version_id is not None:
+        changed = _observe(world, changed, mention.facets, stamp, at)
+    if at < changed.created_at:
+        changed = replace(changed, created_at=at)
+    if changed is not dataset:
+        world.datasets.put(dataset_id, changed)
+
+
+def _observe(
+    world: World, dataset: DatasetRow, facets: Facets, stamp: int, at: Micros
+) -> DatasetRow:
+    """What readers say counts while nobody who writes the dataset has spoken."""
+    merged = merge(dataset.observed, dataset.observed_stamps, facets, stamp)
+    if merged is not None:
+        dataset = replace(dataset, observed=merged.facets, observed_stamps=merged.stamps)
+    if facets:
+        won = merged.won if merged is not None else NO_FACETS
+        dataset = dataset_rules.describe_dataset(world, dataset, facets, won, stamp, at)
+    implied = world.versions.get(dataset.implied_version_id)
+    if implied is not None and at < implied.created_at:
+        world.versions.put(implied.id, replace(implied, created_at=at))
+    return replace(dataset, updated_at=max(dataset.updated_at, at))
+
+
+def _receive_output(
+    world: World, run: RunRow, mention: Mention, stamp: int, run_order: int, at: Micros
+) -> None:
+    dataset_id = world.dataset_id(mention.id)
+    dataset = world.datasets.get(dataset_id)
+    if dataset is None:
+        dataset = dataset_rules.new_dataset(
+            world, dataset_id, mention.namespace, mention.name, mention.facets, at
+        )
+    dataset, version = run_rules.write_dataset(world, run, dataset, None, at)
+    version, won = dataset_rules.describe_version(world, version, mention.facets, run_order, at)
+    if mention.io_facets:
+        run_rules.report_output(world, run.id, dataset_id, mention.io_facets, run_order)
+    changed = dataset_rules.revive(world, dataset, run.id, at) if dataset.hidden else dataset
+    if mention.facets:
+        changed = dataset_rules.describe_dataset(world, changed, mention.facets, won, stamp, at)
+    changed = replace(
+        changed,
+        created_at=min(changed.created_at, at),
+        updated_at=max(changed.updated_at, at),
+    )
+    world.datasets.put(dataset_id, changed)
+
+
+def declare_dataset(world: World, mention: Mention, at: Micros) -> str:
+    """A dataset stated without a run: a changed schema makes a version that no run owns."""
+    dataset_id = world.dataset_id(mention.id)
+    dataset = world.datasets.get(dataset_id)
+    if dataset is None:
+        dataset = dataset_rules.new_dataset(
+            world, dataset_id, mention.namespace, mention.name, mention.facets, at
+        )
+    dataset = dataset_rules.revive(world, dataset, None, at)
+    stamp, facets = event_stamp(at, ""), mention.facets
+    dataset = dataset_rules.describe_dataset(world, dataset, facets, facets, stamp, at)
+    dataset = replace(
+        dataset, created_at=min(dataset.created_at, at), updated_at=max(dataset.updated_at, at)
+    )
+    world.datasets.put(dataset.id, dataset)
+    version = _declared_version(world, dataset, mention, at)
+    if version is not None:
+        version, _ = dataset_rules.describe_version(world, version, facets, stamp, at)
+        dataset_rules.publish(world, version, version.created_at)
+    return dataset_id
+
+
+def _declared_version(
+    world: World, dataset: DatasetRow, mention: Mention, at: Micros
+) -> VersionRow | None:
+    """The version that a declaration makes or describes; None where it tells nothing new."""
+    held = dataset_rules.shown_schema(world, dataset)
+    stated = mention.facets.get("schema")
+    fresh = read_schema(bytes(stated)) if stated is not None else held
+    version_id = ids.derived_id("declared", dataset.id, fresh[1], str(at))
+    known = world.versions.get(version_id)
+    if known is not None:
+        return known
+    if dataset.version_count == 0 or fresh[1] != held[1]:
+        return dataset_rules.add_version(
+            world, dataset, version_id, Origin.DECLARED, None, fresh, at
+        )[1]
+    current = world.versions.get(dataset.current_version_id) if dataset.current_version_id else None
+    return current if current is not None and current.origin == Origin.DECLARED else None
+
+
+def _receive_job(world: World, event: Event) -> None:
+    """A job stated without a run: its shape is current from the moment it is stated for."""
+    job = _job_of(world, event)
+    stamp = event_stamp(event.at, "")
+    merged = merge(job.facets, job.stamps, event.job_facets, stamp)
+    if merged is not None:
+        job = replace(job, facets=merged.facets, stamps=merged.stamps)
+        job = job_rules.describe_job(world, job, event.job_facets, stamp)
+    world.jobs.put(job.id, job)
+    inputs = _declared_names(world, event.inputs, event.at)
+    outputs = _declared_names(world, event.outputs, event.at)
+    job_rules.declare_version(world, job, inputs, outputs, event.at)
+
+
+def _declared_names(
+    world: World, mentions: tuple[Mention, ...], at: Micros
+) -> tuple[DatasetName, ...]:
+    names = []
+    for mention in mentions:
+        dataset = world.datasets.get(declare_dataset(world, mention, at))
+        assert dataset is not None, "it was declared just now"
+        names.append(DatasetName(dataset.namespace, dataset.name))
+    return tuple(sorted(set(names)))

@@ -1,0 +1,257 @@
+"""The catalog's rows, one frozen value per table; field order is column order.
+
+Columns that hold JSON are `str` here: a rule decodes what it needs, and what it does not
+need passes through untouched.
+"""
+
+from enum import StrEnum
+
+from msgspec import Struct
+from msgspec.structs import replace
+
+from penstock.clock import Micros
+from penstock.states import RunState
+
+__all__ = [
+    "AliasRow",
+    "ColumnEdgeRow",
+    "DatasetRow",
+    "EdgeRow",
+    "EventRow",
+    "JobRow",
+    "JobVersionRow",
+    "NamespaceRow",
+    "Origin",
+    "Role",
+    "RunDatasetRow",
+    "RunRow",
+    "SearchRow",
+    "SourceRow",
+    "TagRow",
+    "VersionRow",
+    "replace",
+]
+
+
+class Role(StrEnum):
+    """Which side of a job a dataset stands on."""
+
+    INPUT = "INPUT"
+    OUTPUT = "OUTPUT"
+
+
+class Origin(StrEnum):
+    """How a dataset version came to be known."""
+
+    RUN = "RUN"  # a run made it
+    DECLARED = "DECLARED"  # somebody stated it, without a run
+    IMPLIED = "IMPLIED"  # a reader named the dataset before anybody else did
+
+
+class Row(Struct, frozen=True, gc=False):
+    """A row of one table."""
+
+
+class NamespaceRow(Row, frozen=True):
+    """A namespace: hidden with all that is in it once it is deleted."""
+
+    name: str
+    owner_name: str
+    description: str | None
+    hidden: int
+    created_at: Micros
+    updated_at: Micros
+
+
+class SourceRow(Row, frozen=True):
+    """Where datasets physically live."""
+
+    name: str
+    type: str
+    connection_url: str
+    description: str | None
+    created_at: Micros
+    updated_at: Micros
+
+
+class TagRow(Row, frozen=True):
+    """A tag that datasets, fields and jobs may carry."""
+
+    name: str
+    description: str | None
+
+
+class DatasetRow(Row, frozen=True):
+    """A dataset: what is the same for all its versions, and which version is current."""
+
+    id: str
+    namespace: str
+    name: str
+    type: str
+    physical_name: str
+    source_name: str
+    description: str | None
+    description_stamp: int
+    current_version_id: str | None
+    published_at: Micros | None  # of the current version
+    latest_version_id: str | None  # the highest number, current or not
+    latest_number: int
+    version_count: int
+    implied_version_id: str | None
+    observed: str  # facets that readers reported, while a version is implied
+    observed_stamps: str
+    tags: str
+    field_tags: str
+    lifecycle: str
+    hidden: int
+    hidden_at: Micros
+    created_at: Micros
+    updated_at: Micros
+
+
+class AliasRow(Row, frozen=True):
+    """A second name of a dataset; id is that name's own digest."""
+
+    id: str
+    namespace: str
+    name: str
+    dataset_id: str
+    type: str
+
+
+class VersionRow(Row, frozen=True):
+    """One version of a dataset, numbered from 1."""
+
+    id: str
+    dataset_id: str
+    number: int
+    origin: Origin
+    run_id: str | None
+    schema_id: str
+    fields: str
+    facets: str
+    stamps: str
+    type: str
+    physical_name: str
+    source_name: str
+    description: str | None
+    lifecycle: str
+    column_set_id: str | None
+    created_at: Micros
+    published_at: Micros | None
+
+
+class JobRow(Row, frozen=True):
+    """A job: what is the same for all its runs, its current version and its newest run."""
+
+    id: str
+    namespace: str
+    name: str
+    type: str
+    type_stamp: int
+    description: str | None
+    description_stamp: int
+    location: str | None
+    location_stamp: int
+    parent_job_id: str | None
+    parent_stamp: int
+    current_version_id: str | None
+    version_at: Micros
+    latest_run_id: str | None
+    latest_run_at: Micros | None
+    latest_run_state: str
+    run_count: int
+    version_count: int
+    tags: str
+    labels: str
+    facets: str  # from job events; a run's job facets stand with the run
+    stamps: str
+    hidden: int
+    hidden_at: Micros
+    created_at: Micros
+    updated_at: Micros
+
+
+class JobVersionRow(Row, frozen=True):
+    """One shape of a job: its inputs, outputs and code location."""
+
+    id: str
+    job_id: str
+    location: str | None
+    inputs: str
+    outputs: str
+    latest_run_id: str | None
+    created_at: Micros
+
+
+class EdgeRow(Row, frozen=True):
+    """That a job reads or writes a dataset."""
+
+    job_id: str
+    role: Role
+    dataset_id: str
+    current: int
+    first_at: Micros
+
+
+class RunRow(Row, frozen=True):
+    """One run of a job."""
+
+    id: str
+    external_id: str | None
+    job_id: str
+    job_version_id: str | None
+    parent_run_id: str | None
+    state: RunState
+    nominal_start: Micros | None
+    nominal_end: Micros | None
+    args: str
+    started_at: Micros | None
+    ended_at: Micros | None
+    facets: str
+    job_facets: str
+    stamps: str
+    created_at: Micros
+    updated_at: Micros
+
+
+class RunDatasetRow(Row, frozen=True):
+    """The version of a dataset that a run read or wrote."""
+
+    run_id: str
+    role: Role
+    dataset_id: str
+    version_id: str
+    facets: str
+    stamps: str
+
+
+class ColumnEdgeRow(Row, frozen=True):
+    """That a field is made from a field of an input."""
+
+    set_id: str
+    dataset_id: str
+    field: str
+    input_dataset_id: str
+    input_field: str
+    description: str | None
+    type: str | None
+
+
+class EventRow(Row, frozen=True):
+    """An event as it was received, word for word."""
+
+    event_time: Micros
+    received_at: Micros
+    kind: str
+    event_type: str
+    run_id: str | None
+    payload: str
+
+
+class SearchRow(Row, frozen=True):
+    """The words by which a dataset or job is found."""
+
+    id: str
+    kind: str
+    body: str

@@ -1,0 +1,141 @@
+"""How a run moves through its states, and what it reads and writes on the way."""
+
+from penstock import ids
+from penstock.catalog import dataset_rules, job_rules, known_facets
+from penstock.catalog.facets import (
+    Facets,
+    Stamp,
+    merge,
+)
+from penstock.catalog.openlineage import Mention
+from penstock.catalog.rows import (
+    DatasetRow,
+    JobRow,
+    Origin,
+    Role,
+    RunDatasetRow,
+    RunRow,
+    VersionRow,
+    replace,
+)
+from penstock.catalog.world import World
+from penstock.clock import Micros
+from penstock.states import RUN, RunState
+
+
+def mark(run: RunRow, state: RunState, at: Micros) -> RunRow:
+    """Fold a report of a state into a run, whenever it comes.
+
+    A run never moves back and never leaves a terminal state. It began at the earliest report
+    and ended at the earliest report of its end.
+    """
+    started_at = at if run.started_at is None else min(run.started_at, at)
+    if state == RunState.RUNNING:
+        now = RunState.RUNNING if run.state == RunState.NEW else run.state
+        return replace(run, state=now, started_at=started_at)
+    if run.ended_at is None:
+        return replace(run, state=state, started_at=started_at, ended_at=at)
+    if run.state == state:
+        return replace(run, started_at=started_at, ended_at=min(run.ended_at, at))
+    return run
+
+
+def check_mark(run: RunRow, state: RunState) -> None:
+    """Refuse what an event would only pass over: a move that the table does not have."""
+    RUN.check(RunState(run.state), state)
+
+
+def read_dataset(
+    world: World, run: RunRow, dataset_id: str, stated: Mention | None, stamp: Stamp, at: Micros
+) -> None:
+    """Pin what a run reads, once; what is pinned never changes."""
+    row = world.io_of(run.id).get((Role.INPUT, dataset_id))
+    if row is None:
+        dataset = world.datasets.get(dataset_id)
+        if dataset is None:
+            if stated is None:
+                return
+            dataset = dataset_rules.new_dataset(
+                world, dataset_id, stated.namespace, stated.name, stated.facets, at
+            )
+        version_id = dataset_rules.version_to_read(world, dataset, run.id)
+        if version_id is None:
+            dataset = dataset_rules.imply_version(world, dataset, run.id, at)
+            version_id = dataset.implied_version_id or ""
+        row = RunDatasetRow(run.id, Role.INPUT, dataset_id, version_id, "{}", "{}")
+        world.put_io(row)
+    if stated is not None and stated.io_facets:
+        _report(world, row, stated.io_facets, stamp)
+
+
+def write_dataset(
+    world: World,
+    run: RunRow,
+    dataset: DatasetRow,
+    schema: tuple[str, str] | None,
+    at: Micros,
+) -> tuple[DatasetRow, VersionRow]:
+    """The version that a run makes of a dataset: one for a run, made when it is first named."""
+    row = world.io_of(run.id).get((Role.OUTPUT, dataset.id))
+    if row is not None:
+        version = world.versions.get(row.version_id)
+        assert version is not None, "what a run wrote is never deleted before the run"
+        return dataset, version
+    version_id = ids.run_version_id(dataset.id, run.id)
+    dataset, version = dataset_rules.add_version(
+        world,
+        dataset,
+        version_id,
+        Origin.RUN,
+        run.id,
+        schema or dataset_rules.shown_schema(world, dataset),
+        at,
+    )
+    world.put_io(RunDatasetRow(run.id, Role.OUTPUT, dataset.id, version_id, "{}", "{}"))
+    return dataset, version
+
+
+def report_output(world: World, run_id: str, dataset_id: str, facets: Facets, stamp: Stamp) -> None:
+    """Keep what an event says of this run's writing of a dataset."""
+    row = world.io_of(run_id).get((Role.OUTPUT, dataset_id))
+    if row is not None:
+        _report(world, row, facets, stamp)
+
+
+def _report(world: World, row: RunDatasetRow, facets: Facets, stamp: Stamp) -> None:
+    merged = merge(row.facets, row.stamps, facets, stamp)
+    if merged is not None:
+        world.put_io(replace(row, facets=merged.facets, stamps=merged.stamps))
+
+
+def publish_outputs(world: World, run: RunRow, job: JobRow) -> None:
+    """What a completed run wrote becomes current at its end; what a stream writes, at once."""
+    streams = job.type == job_rules.STREAM
+    if not streams and run.state != RunState.COMPLETED:
+        return
+    for (role, _), row in world.io_of(run.id).items():
+        if role == Role.OUTPUT:
+            version = world.versions.get(row.version_id)
+            assert version is not None, "what a run wrote is never deleted before the run"
+            at = version.created_at if streams or run.ended_at is None else run.ended_at
+            dataset_rules.publish(world, version, at)
+
+
+def settle(world: World, run: RunRow) -> None:
+    """Bring versions, the job's version and its edges in line with where the run stands."""
+    job = world.jobs.get(run.job_id)
+    assert job is not None, "a run always has its job"
+    publish_outputs(world, run, job)
+    if run.ended_at is not None or job.type == job_rules.STREAM:
+        job_rules.settle_version(world, run)
+    else:
+        for key in world.io_of(run.id):
+            job_rules.mention_edge(world, job.id, key, run.created_at)
+
+
+def nominal(run: RunRow, won: Facets) -> RunRow:
+    """Take over the interval that a run is meant for."""
+    times = known_facets.nominal_times(won) if "nominalTime" in won else None
+    if times is None:
+        return run
+    return replace(run, nominal_start=times[0], nominal_end=times[1])

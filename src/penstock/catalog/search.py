@@ -1,0 +1,186 @@
+"""Finding datasets and jobs by words of their names, descriptions, fields and tags.
+
+Words are split here, in ASCII and in lower case, so that SQLite's and PostgreSQL's own text
+search index the same words and answer alike.
+"""
+
+import re
+import unicodedata
+from collections.abc import Iterable, Iterator
+from enum import StrEnum
+
+import msgspec
+
+from penstock.catalog.events import EARLIEST, LATEST
+from penstock.catalog.nodes import dataset_node, job_node
+from penstock.catalog.schema import Field, load_fields
+from penstock.catalog.shapes import SearchResult, SearchResults
+from penstock.clock import Micros, format_time
+from penstock.db import Transaction
+from penstock.errors import Invalid
+
+# PostgreSQL refuses a tsvector of more than a megabyte; names are far shorter than this.
+BODY_CHARS_MAX = 100_000
+WORD_CHARS_MAX = 64
+QUERY_WORDS_MAX = 64
+
+_SEGMENT = re.compile(r"[\w-]+")
+_RUN = re.compile(r"[^\W_]+")
+_PIECE = re.compile(r"[A-Z]+(?![a-z])[0-9]*|[A-Z]?[^A-Z]+")
+
+
+class SearchKind(StrEnum):
+    """What can be found."""
+
+    DATASET = "DATASET"
+    JOB = "JOB"
+
+
+class SearchSort(StrEnum):
+    """In what order to show what was found."""
+
+    NAME = "NAME"
+    UPDATE_AT = "UPDATE_AT"  # last updated first
+
+
+def search(
+    tx: Transaction,
+    q: str,
+    *,
+    kind: SearchKind | None = None,
+    sort: SearchSort = SearchSort.NAME,
+    limit: int = 10,
+    offset: int = 0,
+    namespace: str | None = None,
+    before: Micros | None = None,
+    after: Micros | None = None,
+) -> SearchResults:
+    """A page of the visible datasets and jobs that have every word of `q`, or one it begins.
+
+    A text without any word finds nothing. Times are of the last update, in [after, before).
+    """
+    terms = _terms(q)
+    if not terms:
+        return SearchResults(0, [])
+    rows = tx.fetch(
+        "search_page",
+        fts5=_fts5(terms),
+        tsquery=_tsquery(terms),
+        kinds=[kind] if kind else list(SearchKind),
+        namespace=namespace,
+        after=EARLIEST if after is None else after,
+        before=LATEST if before is None else before,
+        sort=sort,
+        limit=limit,
+        offset=offset,
+    )
+    return SearchResults(rows[0][0], [_result(*row[1:]) for row in rows if row[1] is not None])
+
+
+def search_words(text: str) -> list[str]:
+    """The words of a text: cut at punctuation and at camelCase, and also joined again.
+
+    `public.ordersDaily_v2` gives public, orders, daily, ordersdaily, v2 and ordersdailyv2.
+    """
+    return list(dict.fromkeys(_words(text)))
+
+
+def search_body(
+    namespace: str,
+    name: str,
+    description: str | None = None,
+    fields_json: str = "[]",
+    tags: str = "[]",
+    *,
+    field_tags: str = "{}",
+) -> str:
+    """All words by which a dataset or job is found; fields and tags are JSON, as rows hold them."""
+    texts = [name, namespace]
+    texts += msgspec.json.decode(tags, type=list[str])
+    for carried in msgspec.json.decode(field_tags, type=dict[str, list[str]]).values():
+        texts += carried
+    texts += _field_texts(load_fields(fields_json))
+    texts.append(description or "")
+    body = " ".join(dict.fromkeys(word for text in texts for word in _words(text)))
+    if len(body) <= BODY_CHARS_MAX:
+        return body
+    return body[:BODY_CHARS_MAX].rpartition(" ")[0]
+
+
+def _result(kind: str, namespace: str, name: str, updated_at: Micros) -> SearchResult:
+    node = dataset_node if kind == SearchKind.DATASET else job_node
+    return SearchResult(kind, name, format_time(updated_at), namespace, node(namespace, name))
+
+
+def _terms(q: str) -> list[list[str]]:
+    """What must be found: for each word of the query the whole of it, then its pieces if several.
+
+    `ordersDaily` is found by `ordersdaily`, or by `orders` and `daily`.
+    """
+    runs: list[str] = list(dict.fromkeys(_RUN.findall(_plain(q))))
+    pieces = {run: _pieces(run) for run in runs}
+    terms = [[_word(run), *(pieces[run] if len(pieces[run]) > 1 else ())] for run in runs]
+    if sum(map(len, terms)) > QUERY_WORDS_MAX:
+        raise Invalid(f"the search has more than {QUERY_WORDS_MAX} words; leave some out")
+    return terms
+
+
+def _fts5(terms: list[list[str]]) -> str:
+    return _expression(terms, '"{}"*', " AND ", " OR ")
+
+
+def _tsquery(terms: list[list[str]]) -> str:
+    return _expression(terms, "'{}':*", " & ", " | ")
+
+
+def _expression(terms: list[list[str]], prefix: str, both: str, either: str) -> str:
+    """Every term by its whole or by all its pieces; words are only letters and digits here."""
+    alternatives = []
+    for whole, *pieces in terms:
+        term = prefix.format(whole)
+        if pieces:
+            term += f"{either}({both.join(map(prefix.format, pieces))})"
+        alternatives.append(f"({term})")
+    return both.join(alternatives)
+
+
+def _words(text: str) -> Iterator[str]:
+    for segment in _SEGMENT.findall(_plain(text)):
+        runs: list[str] = _RUN.findall(segment)
+        for run in runs:
+            yield from _pieces(run)
+            yield _word(run)
+        if len(runs) > 1:
+            yield _word("".join(runs))
+
+
+def _pieces(run: str) -> list[str]:
+    return [_word(piece) for piece in _PIECE.findall(run)]
+
+
+def _plain(text: str) -> str:
+    """The text without accents; digits and letters of other widths become plain ones."""
+    if text.isascii():
+        return text
+    letters = unicodedata.normalize("NFKD", text)
+    return "".join(letter for letter in letters if not unicodedata.combining(letter))
+
+
+def _word(part: str) -> str:
+    """A letter and then ASCII letters and digits, which both databases take for one word.
+
+    PostgreSQL reads `8e43z4` as a number and a word, and what else is a letter depends on its
+    locale, so digits in front and letters of other scripts are spelled out.
+    """
+    word = part.casefold()
+    if not word.isascii():
+        word = "".join(c if c.isascii() else f"u{ord(c):x}" for c in word)
+    return (f"n{word}" if word[0].isdigit() else word)[:WORD_CHARS_MAX]
+
+
+def _field_texts(fields: Iterable[Field]) -> Iterator[str]:
+    for field in fields:
+        yield field.name
+        yield field.description or ""
+        if isinstance(field.fields, tuple):
+            yield from _field_texts(field.fields)

@@ -1,0 +1,46 @@
+-- name: column_versions
+-- The version of each of these datasets whose columns count: the current one, else the newest.
+SELECT d.id, d.namespace, d.name, d.observed, v.id, v.origin, v.fields, v.column_set_id
+FROM {each ids uuid AS k}
+JOIN datasets d ON d.id = k.value
+LEFT JOIN dataset_versions v ON v.id = COALESCE(d.current_version_id, d.latest_version_id)
+WHERE d.hidden = 0 OR d.hidden_at > :at OR d.id = :root
+
+-- name: column_versions_as_of
+-- The version of each of these datasets that was current at a time, else the newest begun by then.
+SELECT d.id, d.namespace, d.name, d.observed, v.id, v.origin, v.fields, v.column_set_id
+FROM {each ids uuid AS k}
+JOIN datasets d ON d.id = k.value
+LEFT JOIN dataset_versions v ON v.id = COALESCE(
+    (SELECT w.id
+     FROM dataset_versions w
+     WHERE w.dataset_id = k.value AND w.published_at <= :at
+     ORDER BY w.published_at DESC, w.id DESC
+     LIMIT 1),
+    (SELECT w.id
+     FROM dataset_versions w
+     WHERE w.dataset_id = k.value AND w.created_at <= :at
+     ORDER BY w.number DESC
+     LIMIT 1)
+)
+WHERE d.hidden = 0 OR d.hidden_at > :at OR d.id = :root
+
+-- name: column_inputs
+-- What these fields are made from, by the sets of column lineage they stand in.
+SELECT c.dataset_id, c.field, c.input_dataset_id, c.input_field, c.description, c.type
+FROM {each sets uuid AS k}
+JOIN column_edges c ON c.set_id = k.value
+WHERE c.field IN (SELECT f.value FROM {each fields text AS f})
+
+-- name: column_outputs
+-- What is, or once was, made from these fields of these datasets.
+SELECT c.input_dataset_id, c.input_field, c.dataset_id, c.field, c.set_id
+FROM {each ids uuid AS k}
+JOIN column_edges c ON c.input_dataset_id = k.value
+WHERE c.input_field IN (SELECT f.value FROM {each fields text AS f})
+
+-- name: column_fields
+-- The fields that these sets of column lineage speak of.
+SELECT DISTINCT c.dataset_id, c.field
+FROM {each sets uuid AS k}
+JOIN column_edges c ON c.set_id = k.value

@@ -1,0 +1,183 @@
+-- name: lineage_datasets_named
+-- The datasets that go by the names with these ids; a second name beats a first one.
+SELECT k.value, d.id, d.namespace, d.name, d.hidden, d.created_at
+FROM {each ids uuid AS k}
+LEFT JOIN dataset_aliases a ON a.id = k.value
+JOIN datasets d ON d.id = COALESCE(a.dataset_id, k.value)
+
+-- name: lineage_jobs_named
+-- The jobs that have one of these ids.
+SELECT j.id, j.namespace, j.name, j.hidden, j.created_at
+FROM {each ids uuid AS k}
+JOIN jobs j ON j.id = k.value
+
+-- name: lineage_run_named
+-- The run that has this id.
+SELECT id, job_id, ended_at
+FROM runs
+WHERE id = :id
+
+-- name: lineage_version_numbered
+-- A dataset's version by its number.
+SELECT id, number, origin, fields, column_set_id, created_at, published_at
+FROM dataset_versions
+WHERE dataset_id = :dataset AND number = :number
+
+-- name: lineage_version_with_id
+-- A dataset's version by its id.
+SELECT id, number, origin, fields, column_set_id, created_at, published_at
+FROM dataset_versions
+WHERE id = :id AND dataset_id = :dataset
+
+-- name: lineage_job_version_with_id
+-- A job's version by its id.
+SELECT id, inputs, outputs
+FROM job_versions
+WHERE id = :id AND job_id = :job
+
+-- name: lineage_jobs_beside
+-- The visible jobs that read or write any of these datasets.
+SELECT e.job_id
+FROM {each ids uuid AS k}
+JOIN job_edges e ON e.dataset_id = k.value AND e.role IN (:role, :other_role)
+JOIN jobs j ON j.id = e.job_id
+WHERE e.current >= :current AND e.first_at <= :at AND (j.hidden = 0 OR j.hidden_at > :at)
+
+-- name: lineage_datasets_beside
+-- The visible datasets that any of these jobs reads or writes.
+SELECT e.dataset_id
+FROM {each ids uuid AS k}
+JOIN job_edges e ON e.job_id = k.value AND e.role IN (:role, :other_role)
+JOIN datasets d ON d.id = e.dataset_id
+WHERE e.current >= :current AND e.first_at <= :at AND (d.hidden = 0 OR d.hidden_at > :at)
+
+-- name: lineage_edges_of_jobs
+-- All edges of these jobs, with the names of the datasets at their other end.
+SELECT e.job_id, e.role, e.dataset_id, d.namespace, d.name
+FROM {each ids uuid AS k}
+JOIN job_edges e ON e.job_id = k.value
+JOIN datasets d ON d.id = e.dataset_id
+WHERE e.current >= :current AND e.first_at <= :at
+  AND (d.hidden = 0 OR d.hidden_at > :at OR d.id = :root)
+
+-- name: lineage_candidates_as_of
+-- The visible jobs that had ever read or written any of these datasets by a time.
+SELECT e.job_id, e.role, e.dataset_id
+FROM {each ids uuid AS k}
+JOIN job_edges e ON e.dataset_id = k.value AND e.role IN (:role, :other_role)
+JOIN jobs j ON j.id = e.job_id
+WHERE e.first_at <= :at AND (j.hidden = 0 OR j.hidden_at > :at)
+
+-- name: lineage_versions_as_of
+-- The version that each of these jobs had at a time: the one it has now if it had it by then,
+-- else that of the last run to end by then or the last to be stated, whichever is later.
+SELECT v.job_id, v.inputs, v.outputs
+FROM {each ids uuid AS k}
+JOIN jobs j ON j.id = k.value
+JOIN job_versions v ON v.id = CASE WHEN j.version_at <= :at THEN j.current_version_id ELSE (
+    SELECT c.id
+    FROM (
+        SELECT e.id, e.at, 1 AS ended
+        FROM (
+            SELECT r.job_version_id AS id, r.ended_at AS at
+            FROM runs r
+            WHERE r.job_id = k.value AND r.ended_at <= :at AND r.job_version_id IS NOT NULL
+            ORDER BY r.ended_at DESC, r.id DESC
+            LIMIT 1
+        ) e
+        UNION ALL
+        SELECT s.id, s.at, 0
+        FROM (
+            SELECT w.id, w.created_at AS at
+            FROM job_versions w
+            WHERE w.job_id = k.value AND w.created_at <= :at
+            ORDER BY w.created_at DESC, w.id DESC
+            LIMIT 1
+        ) s
+    ) c
+    ORDER BY c.at DESC, c.ended DESC
+    LIMIT 1
+) END
+
+-- name: lineage_unfinished_as_of
+-- What was read and written by those runs of these jobs that were unfinished at a time.
+SELECT r.job_id, d.role, d.dataset_id
+FROM {each ids uuid AS k}
+JOIN runs r ON r.job_id = k.value
+JOIN run_datasets d ON d.run_id = r.id
+WHERE r.state IN ('NEW', 'RUNNING') AND r.created_at <= :at
+UNION ALL
+SELECT r.job_id, d.role, d.dataset_id
+FROM {each ids uuid AS k}
+JOIN runs r ON r.job_id = k.value
+JOIN run_datasets d ON d.run_id = r.id
+WHERE r.ended_at > :at AND r.created_at <= :at
+
+-- name: lineage_visible_datasets
+-- The names of those of these datasets that were not deleted by a time.
+SELECT d.id, d.namespace, d.name
+FROM {each ids uuid AS k}
+JOIN datasets d ON d.id = k.value
+WHERE d.hidden = 0 OR d.hidden_at > :at OR d.id = :root
+
+-- name: lineage_jobs
+-- What a graph shows of these jobs, each with its newest run.
+SELECT j.id, j.namespace, j.name, j.type, p.name, j.created_at, j.updated_at, j.location,
+       j.description, r.id, r.state, r.created_at, r.updated_at, r.nominal_start, r.nominal_end,
+       r.started_at, r.ended_at
+FROM {each ids uuid AS k}
+JOIN jobs j ON j.id = k.value
+LEFT JOIN jobs p ON p.id = j.parent_job_id
+LEFT JOIN runs r ON r.id = j.latest_run_id
+
+-- name: lineage_jobs_as_of
+-- What a graph shows of these jobs, each with the run that was its newest at a time.
+SELECT j.id, j.namespace, j.name, j.type, p.name, j.created_at, j.updated_at, j.location,
+       j.description, r.id, r.state, r.created_at, r.updated_at, r.nominal_start, r.nominal_end,
+       r.started_at, r.ended_at
+FROM {each ids uuid AS k}
+JOIN jobs j ON j.id = k.value
+LEFT JOIN jobs p ON p.id = j.parent_job_id
+LEFT JOIN runs r ON r.id = (
+    SELECT n.id
+    FROM runs n
+    WHERE n.job_id = k.value AND n.created_at <= :at
+    ORDER BY n.created_at DESC, n.id DESC
+    LIMIT 1
+)
+
+-- name: lineage_datasets
+-- What a graph shows of these datasets, with the fields of their current version, or, as long
+-- as they have none, of their newest.
+SELECT d.id, d.namespace, d.name, d.type, d.physical_name, d.source_name, d.description,
+       d.lifecycle, d.tags, d.field_tags, d.observed, d.hidden, d.created_at, d.updated_at,
+       d.current_version_id, v.number, d.published_at, v.origin, v.fields
+FROM {each ids uuid AS k}
+JOIN datasets d ON d.id = k.value
+LEFT JOIN dataset_versions v ON v.id = COALESCE(d.current_version_id, d.latest_version_id)
+
+-- name: lineage_datasets_as_of
+-- What a graph shows of these datasets, with the version that was current at a time, or, if
+-- none was, the newest that had been begun.
+SELECT d.id, d.namespace, d.name, COALESCE(v.type, d.type),
+       COALESCE(v.physical_name, d.physical_name), COALESCE(v.source_name, d.source_name),
+       COALESCE(v.description, d.description), COALESCE(v.lifecycle, ''), d.tags, d.field_tags,
+       d.observed, CASE WHEN d.hidden = 1 AND d.hidden_at <= :at THEN 1 ELSE 0 END, d.created_at,
+       d.updated_at, c.id, c.number, c.published_at, v.origin, v.fields
+FROM {each ids uuid AS k}
+JOIN datasets d ON d.id = k.value
+LEFT JOIN dataset_versions c ON c.id = (
+    SELECT w.id
+    FROM dataset_versions w
+    WHERE w.dataset_id = k.value AND w.published_at <= :at
+    ORDER BY w.published_at DESC, w.id DESC
+    LIMIT 1
+)
+LEFT JOIN dataset_versions v ON v.id = COALESCE(
+    c.id,
+    (SELECT w.id
+     FROM dataset_versions w
+     WHERE w.dataset_id = k.value AND w.created_at <= :at
+     ORDER BY w.number DESC
+     LIMIT 1)
+)

@@ -1,0 +1,204 @@
+-- Reads of single things and of lists. A list is two steps: which ids are on the page, in the
+-- order of an index, and then everything about them, set by set.
+
+-- name: read_namespaces
+-- A page of namespaces, by name.
+SELECT name, owner_name, description, hidden, created_at, updated_at
+FROM namespaces ORDER BY name LIMIT :limit OFFSET :offset
+
+-- name: read_namespace
+-- One namespace.
+SELECT name, owner_name, description, hidden, created_at, updated_at
+FROM namespaces WHERE name = :name
+
+-- name: read_sources
+-- A page of sources, by name.
+SELECT name, type, connection_url, description, created_at, updated_at
+FROM sources ORDER BY name LIMIT :limit OFFSET :offset
+
+-- name: read_source
+-- One source.
+SELECT name, type, connection_url, description, created_at, updated_at
+FROM sources WHERE name = :name
+
+-- name: read_tags
+-- A page of tags, by name.
+SELECT name, description FROM tags ORDER BY name LIMIT :limit OFFSET :offset
+
+-- name: read_tag
+-- One tag.
+SELECT name, description FROM tags WHERE name = :name
+
+-- name: read_tallies
+-- How many visible datasets or jobs there are, by state.
+SELECT state, CAST(SUM(total) AS BIGINT) FROM tallies WHERE kind = :kind GROUP BY state
+
+-- name: read_tallies_of_namespace
+-- How many visible datasets or jobs a namespace has, by state.
+SELECT state, total FROM tallies WHERE kind = :kind AND namespace = :namespace
+
+-- name: read_dataset_ids
+-- Which datasets are on a page of a namespace's list, by name.
+SELECT id FROM datasets
+WHERE namespace = :namespace AND hidden = 0
+ORDER BY name LIMIT :limit OFFSET :offset
+
+-- name: read_dataset_by_name
+-- The dataset that goes by a name, its own or a second one; id is the digest of that name.
+SELECT d.id, d.hidden, d.version_count
+FROM datasets d
+WHERE d.id = COALESCE((SELECT a.dataset_id FROM dataset_aliases a WHERE a.id = :id), :id)
+
+-- name: read_datasets
+-- Datasets, each with the version that it shows: the current one, else the latest.
+SELECT d.id, d.namespace, d.name, d.type, d.physical_name, d.source_name, d.description,
+       d.current_version_id, d.published_at, d.observed, d.tags, d.field_tags, d.lifecycle,
+       d.hidden, d.created_at, d.updated_at,
+       v.number, v.origin, v.fields, v.facets, v.column_set_id
+FROM {each ids uuid AS k}
+JOIN datasets d ON d.id = k.value
+LEFT JOIN dataset_versions v ON v.id = COALESCE(d.current_version_id, d.latest_version_id)
+
+-- name: read_column_edges
+-- Which fields are made from which, for sets of column lineage.
+SELECT e.set_id, e.field, d.namespace, d.name, e.input_field, e.description, e.type
+FROM {each ids uuid AS k}
+JOIN column_edges e ON e.set_id = k.value
+JOIN datasets d ON d.id = e.input_dataset_id
+ORDER BY e.set_id, e.field, d.namespace, d.name, e.input_field
+
+-- name: read_aliases
+-- The second names of a dataset.
+SELECT namespace, name, type FROM dataset_aliases
+WHERE dataset_id = :id ORDER BY namespace, name
+
+-- name: read_version_ids
+-- Which versions are on a page of a dataset's history, newest first.
+SELECT id FROM dataset_versions
+WHERE dataset_id = :dataset_id ORDER BY number DESC LIMIT :limit OFFSET :offset
+
+-- name: read_version_by_number
+-- The version of a dataset that has a number.
+SELECT id FROM dataset_versions WHERE dataset_id = :dataset_id AND number = :number
+
+-- name: read_versions
+-- Dataset versions, each with what its dataset says of all of them.
+SELECT v.id, v.dataset_id, d.namespace, d.name, v.number, v.origin, v.run_id, v.schema_id,
+       v.fields, v.facets, v.type, v.physical_name, v.source_name, v.description, v.lifecycle,
+       v.created_at, d.current_version_id, d.observed, d.tags, d.field_tags
+FROM {each ids uuid AS k}
+JOIN dataset_versions v ON v.id = k.value
+JOIN datasets d ON d.id = v.dataset_id
+
+-- name: read_job_by_id
+-- Whether a job is there, and how long its lists are.
+SELECT id, hidden, run_count, version_count FROM jobs WHERE id = :id
+
+-- name: read_job_ids
+-- Which jobs are on a page of the list of all, last updated first.
+SELECT id FROM jobs WHERE hidden = 0
+ORDER BY updated_at DESC, id DESC LIMIT :limit OFFSET :offset
+
+-- name: read_job_ids_of_namespace
+-- Which jobs are on a page of a namespace's list, last updated first.
+SELECT id FROM jobs WHERE namespace = :namespace AND hidden = 0
+ORDER BY updated_at DESC, id DESC LIMIT :limit OFFSET :offset
+
+-- name: read_job_ids_of_namespace_by_state
+-- Which jobs of a namespace, last updated first, whose newest run is in one of these states.
+SELECT id FROM jobs
+WHERE namespace = :namespace AND hidden = 0
+  AND latest_run_state IN (SELECT s.value FROM {each states text AS s})
+ORDER BY updated_at DESC, id DESC LIMIT :limit OFFSET :offset
+
+-- name: read_jobs
+-- Jobs, each with its parent's name and what its newest run says of it.
+SELECT j.id, j.namespace, j.name, j.type, j.description, j.location, j.parent_job_id,
+       j.current_version_id, j.tags, j.labels, j.facets, j.created_at, j.updated_at,
+       p.name, r.job_facets
+FROM {each ids uuid AS k}
+JOIN jobs j ON j.id = k.value
+LEFT JOIN jobs p ON p.id = j.parent_job_id
+LEFT JOIN runs r ON r.id = j.latest_run_id
+
+-- name: read_job_edges
+-- What jobs read and write now.
+SELECT e.job_id, e.role, d.namespace, d.name
+FROM {each ids uuid AS k}
+JOIN job_edges e ON e.job_id = k.value AND e.current = 1
+JOIN datasets d ON d.id = e.dataset_id
+ORDER BY d.namespace, d.name
+
+-- name: read_job_version_ids
+-- Which versions are on a page of a job's history, newest first.
+SELECT id FROM job_versions
+WHERE job_id = :job_id ORDER BY created_at DESC, id DESC LIMIT :limit OFFSET :offset
+
+-- name: read_job_versions
+-- Job versions.
+SELECT v.id, v.job_id, j.namespace, j.name, v.location, v.inputs, v.outputs, v.latest_run_id,
+       v.created_at
+FROM {each ids uuid AS k}
+JOIN job_versions v ON v.id = k.value
+JOIN jobs j ON j.id = v.job_id
+
+-- name: read_run_ids
+-- Which runs are on a page of a job's runs, newest first.
+SELECT id FROM runs
+WHERE job_id = :job_id ORDER BY created_at DESC, id DESC LIMIT :limit OFFSET :offset
+
+-- name: read_runs
+-- Runs, each with its job and its parent.
+SELECT r.id, j.namespace, j.name, r.job_version_id, r.state, r.nominal_start, r.nominal_end,
+       r.args, r.started_at, r.ended_at, r.facets, r.created_at, r.updated_at,
+       pr.id, pj.namespace, pj.name
+FROM {each ids uuid AS k}
+JOIN runs r ON r.id = k.value
+JOIN jobs j ON j.id = r.job_id
+LEFT JOIN runs pr ON pr.id = r.parent_run_id
+LEFT JOIN jobs pj ON pj.id = pr.job_id
+
+-- name: read_run_datasets
+-- Which dataset versions runs read and wrote.
+SELECT rd.run_id, rd.role, d.namespace, d.name, rd.version_id, v.number, rd.facets
+FROM {each ids uuid AS k}
+JOIN run_datasets rd ON rd.run_id = k.value
+JOIN datasets d ON d.id = rd.dataset_id
+LEFT JOIN dataset_versions v ON v.id = rd.version_id
+ORDER BY d.namespace, d.name
+
+-- name: read_run_facets
+-- The facets of a run and of its job, as the run reported them.
+SELECT id, facets, job_facets FROM runs WHERE id = :id
+
+-- name: read_events_newest_first
+-- A page of what was received, by the time of the events, backwards.
+SELECT payload FROM events
+WHERE event_time >= :after AND event_time < :before
+ORDER BY event_time DESC, id DESC LIMIT :limit OFFSET :offset
+
+-- name: read_events_oldest_first
+-- A page of what was received, by the time of the events.
+SELECT payload FROM events
+WHERE event_time >= :after AND event_time < :before
+ORDER BY event_time, id LIMIT :limit OFFSET :offset
+
+-- name: read_events_of_run
+-- A page of what was received about one run; sign is 1 for the oldest first, -1 for the newest.
+SELECT payload FROM events
+WHERE run_id = :run_id AND event_time >= :after AND event_time < :before
+ORDER BY event_time * :sign, id * :sign LIMIT :limit OFFSET :offset
+
+-- name: count_events_of_run
+-- How many events about one run are in a time range.
+SELECT COUNT(*) FROM events
+WHERE run_id = :run_id AND event_time >= :after AND event_time < :before
+
+-- name: count_events
+-- How many events are in a time range; meant for a part of an hour.
+SELECT COUNT(*) FROM events WHERE event_time >= :after AND event_time < :before
+
+-- name: count_events_by_hours
+-- How many events are in a range of whole hours.
+SELECT CAST(COALESCE(SUM(total), 0) AS BIGINT) FROM event_counts
+WHERE hour >= :after AND hour < :before

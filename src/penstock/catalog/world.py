@@ -1,0 +1,255 @@
+"""The rows that a batch of writes touches: loaded, changed in memory, written back.
+
+Rules read and put rows here and never see the database. What they put is written by
+`flush`, a few set-based statements for the whole batch.
+"""
+
+from collections.abc import Iterable, Mapping
+from typing import Any, TypeVar
+
+import msgspec
+from msgspec import Struct
+
+from penstock.catalog.rows import (
+    AliasRow,
+    ColumnEdgeRow,
+    DatasetRow,
+    EdgeRow,
+    EventRow,
+    JobRow,
+    JobVersionRow,
+    NamespaceRow,
+    Role,
+    RunDatasetRow,
+    RunRow,
+    SourceRow,
+    TagRow,
+    VersionRow,
+)
+from penstock.catalog.shelf import Shelf, UndoLog
+from penstock.db.database import Ask, Transaction
+
+IoKey = tuple[str, str]  # role, dataset id
+Io = Mapping[IoKey, RunDatasetRow]
+Edges = frozenset[IoKey]
+
+R = TypeVar("R", bound=Struct)
+
+ROWS_KEPT_MAX = 200_000
+
+
+class Keys(Struct):
+    """What a batch is going to ask for, so that it can be loaded in one trip."""
+
+    runs: set[str] = msgspec.field(default_factory=set)
+    jobs: set[str] = msgspec.field(default_factory=set)
+    datasets: set[str] = msgspec.field(default_factory=set)
+    namespaces: set[str] = msgspec.field(default_factory=set)
+    sources: set[str] = msgspec.field(default_factory=set)
+
+
+class World:
+    """Rows by table, for as long as nobody else writes."""
+
+    def __init__(self) -> None:
+        self.undo = UndoLog()
+        self._tx: Transaction | None = None
+        self._rewritten = False
+        self.namespaces = self._shelf(NamespaceRow, "namespaces_by_names", "name")
+        self.sources = self._shelf(SourceRow, "sources_by_names", "name")
+        self.tags = self._shelf(TagRow, "tags_by_names", "name")
+        self.datasets = self._shelf(DatasetRow, "datasets_by_ids")
+        self.aliases = self._shelf(AliasRow, "aliases_by_ids")
+        self.versions = self._shelf(VersionRow, "versions_by_ids")
+        self.jobs = self._shelf(JobRow, "jobs_by_ids")
+        self.job_versions = self._shelf(JobVersionRow, "job_versions_by_ids")
+        self.runs = self._shelf(RunRow, "runs_by_ids")
+        self.io: Shelf[Io] = Shelf(self._fetch_io, self.undo)
+        self.edges: Shelf[Edges] = Shelf(self._fetch_edges, self.undo)
+        self.run_datasets: Shelf[RunDatasetRow] = Shelf(_nothing, self.undo)
+        self.edge_rows: Shelf[EdgeRow] = Shelf(_nothing, self.undo)
+        self.column_edges: Shelf[tuple[ColumnEdgeRow, ...]] = Shelf(_nothing, self.undo)
+        self.events: Shelf[EventRow] = Shelf(_nothing, self.undo)
+        self._lasting: list[Shelf[Any]] = [
+            self.namespaces, self.sources, self.tags, self.datasets, self.aliases,
+            self.versions, self.jobs, self.job_versions, self.runs, self.io, self.edges,
+        ]  # fmt: skip
+        self._passing: list[Shelf[Any]] = [
+            self.run_datasets, self.edge_rows, self.column_edges, self.events,
+        ]  # fmt: skip
+
+    def _shelf(self, shape: type[R], statement: str, key: str = "id") -> Shelf[R]:
+        def fetch(keys: list[Any]) -> dict[Any, R]:
+            return {getattr(r, key): r for r in self.tx.rows(shape, statement, ids=keys)}
+
+        return Shelf(fetch, self.undo)
+
+    @property
+    def tx(self) -> Transaction:
+        """The transaction of the batch at hand."""
+        if self._tx is None:
+            raise RuntimeError("the world is only open inside a write transaction")
+        return self._tx
+
+    def open(self, tx: Transaction) -> None:
+        """Begin a batch."""
+        self._tx = tx
+
+    def settle(self) -> None:
+        """The batch is committed: its rows are what the database holds."""
+        self._tx = None
+        for shelf in self._passing:
+            shelf.clear()
+        for shelf in self._lasting:
+            shelf.settle()
+        if self._rewritten or sum(map(len, self._lasting)) > ROWS_KEPT_MAX:
+            self.forget()
+
+    def forget(self) -> None:
+        """Somebody else wrote, or a batch failed: nothing here can be trusted."""
+        self._tx = None
+        self._rewritten = False
+        self.undo.begin()
+        for shelf in self._lasting + self._passing:
+            shelf.clear()
+
+    def load(self, keys: Keys) -> None:
+        """Fetch all that these keys lead to, in one round trip."""
+        runs = self.runs.missing(keys.runs)
+        jobs = self.jobs.missing(keys.jobs)
+        datasets = self.datasets.missing(keys.datasets)
+        namespaces = self.namespaces.missing(keys.namespaces)
+        sources = self.sources.missing(keys.sources)
+        asks: list[tuple[Ask, Any]] = []
+
+        def ask(statement: str, wanted: list[str], take: Any) -> None:
+            if wanted:
+                asks.append(((statement, {"ids": wanted}), take))
+
+        ask("runs_by_ids", runs, _filling(self.runs, runs, RunRow))
+        ask("run_datasets_by_runs", runs, lambda rows: self.io.fill(runs, _io_by_run(rows)))
+        ask("versions_written_by_runs", runs, _learning(self.versions, VersionRow))
+        ask("jobs_by_ids", jobs, _filling(self.jobs, jobs, JobRow))
+        ask("current_edges_of_jobs", jobs, lambda rows: self.edges.fill(jobs, _edges(jobs, rows)))
+        ask("current_versions_of_jobs", jobs, _learning(self.job_versions, JobVersionRow))
+        ask("datasets_by_ids", datasets, _filling(self.datasets, datasets, DatasetRow))
+        ask("aliases_by_ids", datasets, _filling(self.aliases, datasets, AliasRow))
+        ask("current_versions_of_datasets", datasets, _learning(self.versions, VersionRow))
+        ask("namespaces_by_names", namespaces, _filling(self.namespaces, namespaces, NamespaceRow))
+        ask("sources_by_names", sources, _filling(self.sources, sources, SourceRow))
+        if asks:
+            answers = self.tx.fetch_many([asked for asked, _ in asks])
+            for (_, take), rows in zip(asks, answers, strict=True):
+                take(rows)
+
+    def _fetch_io(self, runs: list[str]) -> dict[str, Io]:
+        found: dict[str, Io] = {run: {} for run in runs}
+        found.update(_io_by_run(self.tx.fetch("run_datasets_by_runs", ids=runs)))
+        return found
+
+    def _fetch_edges(self, jobs: list[str]) -> dict[str, Edges]:
+        return _edges(jobs, self.tx.fetch("current_edges_of_jobs", ids=jobs))
+
+    def rewrite(self, *statements: Ask) -> None:
+        """Change many rows at once, unseen; what the shelves hold is forgotten at the commit."""
+        for statement, params in statements:
+            self.tx.execute(statement, **params)
+        self._rewritten = True
+
+    def dataset_id(self, named: str) -> str:
+        """The dataset that goes by this name's id: usually itself, else what it is an alias of."""
+        alias = self.aliases.get(named)
+        return alias.dataset_id if alias is not None else named
+
+    def io_of(self, run_id: str) -> Io:
+        """What a run reads and writes."""
+        return self.io.get(run_id) or {}
+
+    def edges_of(self, job_id: str) -> Edges:
+        """What a job reads and writes as things stand."""
+        return self.edges.get(job_id) or frozenset()
+
+    def put_io(self, row: RunDatasetRow) -> None:
+        """Record what a run reads or writes."""
+        self.io.put(row.run_id, {**self.io_of(row.run_id), (row.role, row.dataset_id): row})
+        self.run_datasets.put((row.run_id, row.role, row.dataset_id), row)
+
+    def put_edge(self, row: EdgeRow) -> None:
+        """Record what a job reads or writes."""
+        edges, key = self.edges_of(row.job_id), (row.role, row.dataset_id)
+        self.edges.put(row.job_id, edges | {key} if row.current else edges - {key})
+        self.edge_rows.put((row.job_id, row.role, row.dataset_id), row)
+
+    def newest_published(self, dataset_id: str, without_run: str | None) -> VersionRow | None:
+        """The version last published, by its run's completion, leaving out one run's own."""
+        versions = self._versions("newest_published_versions", dataset_id, without_run)
+        published = [v for v in versions if v.published_at is not None]
+        return max(published, key=lambda v: (v.published_at, v.id), default=None)
+
+    def newest_version(self, dataset_id: str, without_run: str | None) -> VersionRow | None:
+        """The version with the highest number, leaving out one run's own."""
+        versions = self._versions("newest_versions", dataset_id, without_run)
+        return max(versions, key=lambda v: v.number, default=None)
+
+    def _versions(
+        self, statement: str, dataset_id: str, without_run: str | None
+    ) -> list[VersionRow]:
+        """Stored versions with the batch's own changes laid over them."""
+        changed = {v.id: v for v in self.versions.changed() if v.dataset_id == dataset_id}
+        stored = self.tx.rows(VersionRow, statement, dataset_id=dataset_id, most=len(changed) + 2)
+        seen = {v.id: v for v in stored} | changed
+        return [v for v in seen.values() if without_run is None or v.run_id != without_run]
+
+    def newest_run(self, job_id: str) -> RunRow | None:
+        """The run of a job that began last."""
+        changed = {r.id: r for r in self.runs.changed()}
+        stored = self.tx.rows(RunRow, "newest_runs_of_job", job_id=job_id, most=len(changed) + 1)
+        seen = {r.id: r for r in stored} | changed
+        runs = [r for r in seen.values() if r.job_id == job_id]
+        return max(runs, key=lambda r: (r.created_at, r.id), default=None)
+
+    def going_edges(self, job_id: str) -> set[IoKey]:
+        """What the unfinished runs of a job read and write."""
+        edges: set[IoKey] = set()
+        runs = [run for run in self.runs.changed() if run.job_id == job_id]
+        for run in runs:
+            if run.ended_at is None:
+                edges.update(self.io_of(run.id))
+        known = {run.id for run in runs}
+        for run_id, role, dataset_id in self.tx.fetch("going_edges_of_job", job_id=job_id):
+            if run_id not in known:
+                edges.add((role, dataset_id))
+        return edges
+
+
+def _nothing(keys: list[Any]) -> dict[Any, Any]:
+    return {}
+
+
+def _filling(shelf: Shelf[Any], keys: list[str], shape: type[Any]) -> Any:
+    def take(rows: Iterable[tuple[Any, ...]]) -> None:
+        shelf.fill(keys, {row[0]: shape(*row) for row in rows})
+
+    return take
+
+
+def _learning(shelf: Shelf[Any], shape: type[Any]) -> Any:
+    def take(rows: Iterable[tuple[Any, ...]]) -> None:
+        for row in rows:
+            shelf.learn(row[0], shape(*row))
+
+    return take
+
+
+def _io_by_run(rows: Iterable[tuple[Any, ...]]) -> dict[str, Io]:
+    found: dict[str, dict[IoKey, RunDatasetRow]] = {}
+    for row in rows:
+        found.setdefault(row[0], {})[(row[1], row[2])] = RunDatasetRow(*row)
+    return dict(found)
+
+
+def _edges(jobs: list[str], rows: Iterable[tuple[Any, ...]]) -> dict[str, Edges]:
+    found: dict[str, set[IoKey]] = {job: set() for job in jobs}
+    for job_id, role, dataset_id in rows:
+        found[job_id].add((Role(role).value, dataset_id))
+    return {job: frozenset(keys) for job, keys in found.items()}

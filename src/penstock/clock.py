@@ -1,0 +1,53 @@
+"""Time as whole microseconds since 1970 in UTC, and its ISO-8601 form at the edges.
+
+Integers compare, subtract and store the same way on every database; only people and
+wire formats see text.
+"""
+
+import time
+from collections.abc import Callable
+from datetime import UTC, datetime, timedelta
+
+from penstock.errors import Invalid
+
+Micros = int
+Clock = Callable[[], Micros]
+
+SECOND: Micros = 1_000_000
+HOUR: Micros = 3600 * SECOND
+DAY: Micros = 24 * HOUR
+
+_EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
+_MICROSECOND = timedelta(microseconds=1)
+
+
+def system_clock() -> Micros:
+    """The machine's own time."""
+    return time.time_ns() // 1000
+
+
+def from_datetime(moment: datetime) -> Micros:
+    """A moment without an offset is taken as UTC."""
+    if moment.tzinfo is None:
+        moment = moment.replace(tzinfo=UTC)
+    return (moment - _EPOCH) // _MICROSECOND
+
+
+def parse_time(text: str) -> Micros:
+    """Read an ISO-8601 moment; nanoseconds are cut to microseconds."""
+    try:
+        return from_datetime(datetime.fromisoformat(text))
+    except (ValueError, OverflowError):
+        raise Invalid(f"{text[:64]!r} is not a time; write it like 2026-11-15T09:30:00Z") from None
+
+
+def to_datetime(at: Micros) -> datetime:
+    """The moment as a datetime in UTC."""
+    return _EPOCH + timedelta(microseconds=at)
+
+
+def format_time(at: Micros) -> str:
+    """The moment as Marquez writes it, with milliseconds or, where there are any, microseconds."""
+    moment = to_datetime(at)
+    precision = "microseconds" if at % 1000 else "milliseconds"
+    return moment.replace(tzinfo=None).isoformat(timespec=precision) + "Z"

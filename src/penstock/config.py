@@ -1,0 +1,277 @@
+"""Every setting, what it means, and where its value came from.
+
+A flag beats the environment (PENSTOCK_…), which beats the file (penstock.toml), which beats the
+default. Secrets are never quoted: not by messages, not by `repr`, and masked when shown.
+"""
+
+import difflib
+import os
+import re
+import tomllib
+from collections.abc import Mapping
+from dataclasses import Field, dataclass, field, fields
+from pathlib import Path
+from typing import Any, NamedTuple, TypeVar
+
+from penstock.errors import Invalid, Malformed
+
+FILE_NAME = "penstock.toml"
+MASK = "********"
+
+T = TypeVar("T")
+Value = str | int | bool | None
+Found = dict[str, tuple[object, str]]
+
+_TRUE = ("true", "yes", "on", "1")
+_FALSE = ("false", "no", "off", "0")
+
+
+class About(NamedTuple):
+    """What people are told about a setting, and what they may write."""
+
+    help: str
+    kind: type
+    secret: bool = False
+    least: int = 0
+    most: int | None = None
+    choices: tuple[str, ...] = ()
+    prefixes: tuple[str, ...] = ()
+
+    @property
+    def expected(self) -> str:
+        """What to write, in words."""
+        if self.kind is bool:
+            return "true or false"
+        if self.kind is int:
+            upper = f" to {self.most}" if self.most is not None else " upwards"
+            return f"a whole number from {self.least}{upper}"
+        if self.choices:
+            return f"one of {', '.join(self.choices)}"
+        if self.prefixes:
+            return f"a text that begins with {' or '.join(self.prefixes)}"
+        return "a text that is not empty"
+
+    def takes(self, value: object) -> bool:
+        """Whether this is a value that the setting can have."""
+        if isinstance(value, bool):
+            return self.kind is bool
+        if isinstance(value, int):
+            return self.kind is int and self.least <= value <= (self.most or value)
+        if not isinstance(value, str) or self.kind is not str:
+            return False
+        if self.choices:
+            return value in self.choices
+        return value.startswith(self.prefixes) if self.prefixes else bool(value.strip())
+
+
+def default_database(environ: Mapping[str, str]) -> str:
+    """A SQLite file in the user's data folder; whoever opens it makes the folder."""
+    path = _xdg_folder(environ, "XDG_DATA_HOME", ".local/share") / "penstock.db"
+    return f"sqlite:///{path}"
+
+
+def _setting(default: T, kind: type, help: str, **rules: Any) -> T:
+    about = About(help, kind, **rules)
+    value: T = field(default=default, repr=not about.secret, metadata={"about": about})
+    return value
+
+
+def _database_setting() -> str:
+    about = About("where everything is kept: sqlite:///FILE or postgresql://…", str, secret=True)
+    value: str = field(
+        default_factory=lambda: default_database(os.environ), repr=False, metadata={"about": about}
+    )
+    return value
+
+
+@dataclass(frozen=True, kw_only=True)
+class Settings:
+    """The values that a server or a command works with."""
+
+    host: str = _setting("127.0.0.1", str, "the address that the server listens on")
+    port: int = _setting(
+        5000, int, "the port that the server listens on; 0 takes a free one", most=65535
+    )
+    database: str = _database_setting()
+    insecure: bool = _setting(False, bool, "listen beyond this machine without keys")
+    log_level: str = _setting(
+        "info", str, "the least serious thing to log", choices=("debug", "info", "warning", "error")
+    )
+    log_format: str = _setting("text", str, "how log lines are written", choices=("text", "json"))
+    body_bytes_max: int = _setting(
+        10 * 1024 * 1024, int, "the largest request body, unpacked", least=1
+    )
+    name_length_max: int = _setting(1024, int, "the longest name, in characters", least=1)
+    json_depth_max: int = _setting(64, int, "the deepest nesting of a request body", least=1)
+    queue_length_max: int = _setting(
+        4096, int, "how many writes may wait before callers are told to come back", least=1
+    )
+    batch_events_max: int = _setting(256, int, "how many events share one transaction", least=1)
+    url: str = _setting(
+        "http://127.0.0.1:5000",
+        str,
+        "the server that commands talk to",
+        prefixes=("http://", "https://"),
+    )
+    api_key: str | None = _setting(
+        None, str, "the key that commands show to the server", secret=True
+    )
+
+
+class Shown(NamedTuple):
+    """One line of `penstock config show`."""
+
+    name: str
+    value: Value
+    origin: str
+    help: str
+
+
+@dataclass(frozen=True)
+class Loaded:
+    """Settings, and where each of them came from."""
+
+    settings: Settings
+    origins: Mapping[str, str]
+
+    def shown(self) -> list[Shown]:
+        """Every setting as people may see it."""
+        return [
+            Shown(name, masked(name, getattr(self.settings, name)), self.origins[name], about.help)
+            for name, about in SETTINGS.items()
+        ]
+
+
+def _about(setting: "Field[Any]") -> About:
+    about: About = setting.metadata["about"]
+    return about
+
+
+SETTINGS: Mapping[str, About] = {setting.name: _about(setting) for setting in fields(Settings)}
+
+
+def load(
+    flags: Mapping[str, object | None],
+    environ: Mapping[str, str] | None = None,
+    cwd: Path | None = None,
+) -> Loaded:
+    """Collect the settings; a flag that is None was not given, and `config` names the file."""
+    environ = os.environ if environ is None else environ
+    path = _file_path(flags.get("config"), environ, Path.cwd() if cwd is None else cwd)
+    values: dict[str, Any] = {"database": default_database(environ)}
+    origins = dict.fromkeys(SETTINGS, "default")
+    for source in (_from_file(path), _from_environment(environ), _from_flags(flags)):
+        for name, (value, origin) in source.items():
+            values[name] = _checked(name, value, origin)
+            origins[name] = origin
+    return Loaded(Settings(**values), origins)
+
+
+def masked(name: str, value: Value) -> Value:
+    """The value without its secrets."""
+    if not value or not SETTINGS[name].secret:
+        return value
+    return mask_url(str(value)) if name == "database" else MASK
+
+
+def mask_url(url: str) -> str:
+    """The URL with its passwords covered; it would rather cover too much than too little."""
+    url = re.sub(r"(?<=://)([^/?#@:]*):.*@", rf"\1:{MASK}@", url)
+    return re.sub(r"(?i)([?&][a-z]*password=)[^&#]*", rf"\1{MASK}", url)
+
+
+def _from_flags(flags: Mapping[str, object | None]) -> Found:
+    found: Found = {}
+    for name, value in flags.items():
+        if name != "config" and value is not None:
+            text = _parsed(SETTINGS[name], value) if isinstance(value, str) else value
+            found[name] = (text, f"flag --{name.replace('_', '-')}")
+    return found
+
+
+def _from_environment(environ: Mapping[str, str]) -> Found:
+    """An empty variable counts as none, as it does in compose files."""
+    found: Found = {}
+    for name, about in SETTINGS.items():
+        variable = f"PENSTOCK_{name.upper()}"
+        text = environ.get(variable, "")
+        pointer = environ.get(f"{variable}_FILE", "") if about.secret else ""
+        if text and pointer:
+            raise Invalid(f"{variable} and {variable}_FILE are both set; unset one of them")
+        if text:
+            found[name] = (_parsed(about, text), f"environment {variable}")
+        elif pointer:
+            found[name] = (_secret(Path(pointer), variable), f"environment {variable}_FILE")
+    return found
+
+
+def _secret(path: Path, variable: str) -> str:
+    try:
+        return path.read_text().strip()
+    except (OSError, UnicodeDecodeError) as error:
+        reason = error.strerror if isinstance(error, OSError) else "it is not text"
+        raise Invalid(
+            f"{variable}_FILE names {path}, which cannot be read: {reason}; "
+            "name a file that holds the secret and nothing else"
+        ) from None
+
+
+def _from_file(path: Path | None) -> Found:
+    if path is None:
+        return {}
+    try:
+        table = tomllib.loads(path.read_text())
+    except (tomllib.TOMLDecodeError, UnicodeDecodeError) as error:
+        raise Malformed(f"{path} is not TOML: {error}; write lines like: port = 5000") from None
+    except OSError as error:
+        raise Invalid(
+            f"the configuration file {path} cannot be read: {error.strerror}; "
+            "make it, or name another with --config or PENSTOCK_CONFIG"
+        ) from None
+    for key in table:
+        if key not in SETTINGS:
+            raise Invalid(f"{path}: there is no setting {key!r}; {_instead_of(key)}")
+    return {key: (value, f"file {path}") for key, value in table.items()}
+
+
+def _instead_of(key: str) -> str:
+    near = difflib.get_close_matches(key, SETTINGS, n=1)
+    return f"did you mean {near[0]}?" if near else f"the settings are {', '.join(SETTINGS)}"
+
+
+def _file_path(flag: object | None, environ: Mapping[str, str], cwd: Path) -> Path | None:
+    """The file that was named, or else the first of the usual ones that exists."""
+    named = flag or environ.get("PENSTOCK_CONFIG")
+    if named:
+        return cwd / str(named)
+    usual = (cwd / FILE_NAME, _xdg_folder(environ, "XDG_CONFIG_HOME", ".config") / FILE_NAME)
+    return next((path for path in usual if path.is_file()), None)
+
+
+def _xdg_folder(environ: Mapping[str, str], variable: str, fallback: str) -> Path:
+    """The folder that the XDG rules give us; a relative path in the variable does not count."""
+    named = Path(environ.get(variable, ""))
+    if named.is_absolute():
+        return named / "penstock"
+    home = environ.get("HOME")
+    return (Path(home) if home else Path.home()) / fallback / "penstock"
+
+
+def _parsed(about: About, text: str) -> object:
+    """A text as the kind that the setting has, or unchanged if it is not one."""
+    if about.kind is int and re.fullmatch(r"\s*[+-]?[0-9]+\s*", text):
+        return int(text)
+    if about.kind is bool and text.strip().lower() in _TRUE + _FALSE:
+        return text.strip().lower() in _TRUE
+    return text
+
+
+def _checked(name: str, value: object, origin: str) -> object:
+    """The value, if it is one that the setting can have."""
+    about = SETTINGS[name]
+    if about.choices and isinstance(value, str):
+        value = value.lower()
+    if not about.takes(value):
+        found = "" if about.secret else f", not {value!r}"
+        raise Invalid(f"{origin}: {name} must be {about.expected}{found}")
+    return value

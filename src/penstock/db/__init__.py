@@ -1,0 +1,44 @@
+"""One `Database` with two real backends, chosen by URL."""
+
+from collections.abc import Sequence
+from pathlib import Path
+
+from penstock.db.database import Database, Transaction
+from penstock.db.folders import capability_folders
+from penstock.db.postgres import PostgresDatabase
+from penstock.db.sqlite import SqliteDatabase
+from penstock.errors import Invalid
+
+__all__ = ["Database", "Transaction", "open_database"]
+
+
+def open_database(url: str, *, extra: Sequence[Path] = (), wait_seconds: float = 30) -> Database:
+    """Open the database that the URL names, and leave its schema as it is: `migrate()` comes next.
+
+    `extra` adds capability folders outside the package; `wait_seconds` is how long to wait for a
+    lock of another program, or for a connection that is free.
+    """
+    folders = [*capability_folders(), *extra]
+    scheme, separator, rest = url.partition("://")
+    if separator and scheme in ("postgresql", "postgres"):
+        return PostgresDatabase(url, folders, wait_seconds)
+    if separator and scheme == "sqlite":
+        return SqliteDatabase(_sqlite_path(rest), folders, wait_seconds)
+    raise Invalid(
+        f"{scheme[:32]!r} does not begin a database URL; write sqlite:///path/to/file or "
+        "postgresql://user@host/name"
+    )
+
+
+def _sqlite_path(rest: str) -> Path:
+    """The file after `sqlite://`: one slash leads a relative path, two an absolute one."""
+    if not rest.startswith("/") or rest == "/":
+        raise Invalid(
+            f"sqlite://{rest} names no file; write sqlite:///relative/path or sqlite:////absolute/path"
+        )
+    path = rest[1:]
+    if path.startswith(":memory:"):
+        raise Invalid("a database in memory is not durable; name a file: sqlite:///path/to/file")
+    if "?" in path:
+        raise Invalid(f"sqlite:///{path} has options after '?'; only the path of a file is taken")
+    return Path(path)

@@ -1,0 +1,96 @@
+"""What a database promises, whichever backend keeps the promise.
+
+Statements are named: their SQL lives in `statements/*.sql` of each capability. Both backends
+give uuid as lower-case `str`, bigint as `int` and flags as `int` 0 or 1.
+"""
+
+from collections.abc import Mapping, Sequence
+from contextlib import AbstractContextManager
+from typing import Any, Protocol, TypeVar
+
+import msgspec
+
+Row = tuple[Any, ...]
+Ask = tuple[str, Mapping[str, object]]
+T = TypeVar("T", bound=msgspec.Struct)
+
+
+class Transaction(Protocol):
+    """Statements that happen together; usable only inside its `with` block, by one thread.
+
+    Guaranteed: statements take effect in the order of the calls, and a read sees every write
+    queued before it in the same transaction. An unknown name is a LookupError and a missing
+    parameter a TypeError, both before anything is sent.
+
+    Not guaranteed: when a failed write is noticed. PostgreSQL may report it at any later call,
+    at the latest when the block is left. Nor that a transaction survives a failed statement:
+    PostgreSQL refuses everything after it, SQLite does not, so let the error leave the block.
+    Nor that text with a NUL character can be stored: PostgreSQL refuses it with a DataError.
+    """
+
+    @property
+    def epoch(self) -> int:
+        """The number of this write: the one before it, by whomever, had one less.
+
+        A caller that remembers the epoch of its own last commit and finds it one less than
+        this knows that nobody wrote in between. It is 0, and means nothing, in a read.
+        """
+
+    def fetch(self, statement: str, /, **params: object) -> list[Row]:
+        """All rows of one statement."""
+
+    def fetch_one(self, statement: str, /, **params: object) -> Row | None:
+        """The first row, or None when there is none."""
+
+    def rows(self, shape: type[T], statement: str, /, **params: object) -> list[T]:
+        """All rows as `shape`, whose fields stand in the order of the columns.
+
+        Values are not checked against the types of the fields.
+        """
+
+    def fetch_many(self, asks: Sequence[Ask]) -> list[list[Row]]:
+        """The rows of several statements, in one round trip."""
+
+    def execute(self, statement: str, /, **params: object) -> None:
+        """One write whose result nobody needs; PostgreSQL does not wait for it."""
+
+    def write(self, statement: str, rows: Sequence[msgspec.Struct]) -> None:
+        """Write many rows with one `{rows …}` statement; no rows is no statement.
+
+        A field is str, int, float, bool or None, under the name of its column. All rows are of
+        one type. Two rows with one key in a batch are the caller's error.
+        """
+
+
+class Database(Protocol):
+    """Many readers and one writer over one schema.
+
+    Guaranteed: what `write()` wrote is on disk and visible to every later `read()` once its block
+    is left, and wholly absent when the block raised, but for the one case below. Writers take
+    turns, also between processes, and no two of them can deadlock. Every method may be called
+    from any thread.
+
+    Not guaranteed: the outcome when the connection breaks while a commit is under way; that is
+    `Unavailable`, and the caller must look. Nor fairness between writers. Nor durability beyond
+    what the disk, or PostgreSQL's `synchronous_commit`, gives. `write()` inside `write()` in one
+    thread is a RuntimeError.
+
+    A database that cannot be reached, stays locked or has no room raises
+    `penstock.errors.Unavailable`; any other error of the driver is passed on as it is.
+    """
+
+    @property
+    def dialect(self) -> str:
+        """`sqlite` or `postgresql`."""
+
+    def read(self) -> AbstractContextManager[Transaction]:
+        """One snapshot, taken by the first statement, that later commits do not change."""
+
+    def write(self) -> AbstractContextManager[Transaction]:
+        """The writer's turn; committed on leaving, rolled back when the block raises."""
+
+    def migrate(self) -> list[str]:
+        """Bring the schema up to date and name what was applied; safe from several processes."""
+
+    def close(self) -> None:
+        """Close every connection; a read still open is closed when it ends."""

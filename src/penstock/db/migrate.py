@@ -1,0 +1,132 @@
+"""Migrations: numbered files that each run once, in one transaction, on one database.
+
+`migrations/NNNN_name.sql` of every capability, in the order of their numbers. It is portable
+but for the words UUID and BIGINT, which SQLite reads as TEXT and INTEGER. What only one
+dialect understands stands in `NNNN_name.sqlite.sql` or `NNNN_name.postgresql.sql` and runs
+after it, in the same transaction.
+"""
+
+import hashlib
+import re
+import sqlite3
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from contextlib import AbstractContextManager
+from importlib.resources.abc import Traversable
+from typing import Protocol
+
+import msgspec
+
+from penstock.clock import Clock
+from penstock.db.database import Transaction
+from penstock.db.folders import SqlFile, sql_files
+from penstock.db.statements import SQLITE_WORDS, TOKEN
+from penstock.errors import Conflict
+
+_FILE = re.compile(r"(?P<name>(?P<number>\d{4,})_[a-z0-9_]+)(?:\.(?:sqlite|postgresql))?\.sql")
+
+
+class Migration(msgspec.Struct, frozen=True):
+    """One step of the schema; `scripts` run in order."""
+
+    number: int
+    name: str
+    checksum: str
+    scripts: tuple[str, ...]
+
+
+class Applied(msgspec.Struct, frozen=True):
+    """A line of the ledger."""
+
+    number: int
+    name: str
+    checksum: str
+
+
+class Session(Transaction, Protocol):
+    """A transaction that no other program can migrate beside."""
+
+    def script(self, text: str) -> None:
+        """Run every statement of a migration's file."""
+
+
+def load_migrations(dialect: str, folders: Iterable[Traversable]) -> list[Migration]:
+    """Read the migrations for this dialect, in the order of their numbers."""
+    found: dict[int, tuple[str, list[SqlFile]]] = {}
+    for file in sql_files(folders, "migrations"):
+        match = _FILE.fullmatch(file.name)
+        if match is None:
+            raise ValueError(f"{file.name} is not a migration's name; write it like 0007_name.sql")
+        name, files = found.setdefault(int(match["number"]), (match["name"], []))
+        if name != match["name"] or any(file.dialect == other.dialect for other in files):
+            raise ValueError(f"{file.name} has the number of {name}; give it the next that is free")
+        files.append(file)
+    return [
+        migration
+        for number, (name, files) in sorted(found.items())
+        if (migration := _migration(number, name, dialect, files)).scripts
+    ]
+
+
+def _migration(number: int, name: str, dialect: str, files: list[SqlFile]) -> Migration:
+    texts = [file.text for file in files if file.dialect in ("", dialect)]
+    digest = hashlib.blake2b("\x00".join(texts).encode(), digest_size=16).hexdigest()
+    if dialect == "sqlite":
+        texts = [TOKEN.sub(lambda t: SQLITE_WORDS.get(t[0], t[0]), text) for text in texts]
+    return Migration(number, name, digest, tuple(texts))
+
+
+def apply_migrations(
+    migrations: Sequence[Migration],
+    session: Callable[[], AbstractContextManager[Session]],
+    clock: Clock,
+) -> list[str]:
+    """Apply what is missing, each step in a session of its own, and name the steps."""
+    done = []
+    for migration in migrations:
+        with session() as tx:
+            tx.execute("create_schema_migrations")
+            applied = tx.rows(Applied, "applied_migrations")
+            check_ledger(migrations, applied)
+            if any(line.number == migration.number for line in applied):
+                continue
+            for script in migration.scripts:
+                tx.script(script)
+            tx.execute(
+                "record_migration",
+                number=migration.number,
+                name=migration.name,
+                checksum=migration.checksum,
+                applied_at=clock(),
+            )
+            done.append(migration.name)
+    return done
+
+
+def check_ledger(migrations: Sequence[Migration], applied: Sequence[Applied]) -> None:
+    """Refuse a database that this program did not make, or has since outgrown."""
+    known = {migration.number: migration for migration in migrations}
+    for line in applied:
+        migration = known.get(line.number)
+        if migration is None:
+            raise Conflict(
+                f"the database has had migration {line.name}, which this version of Penstock does "
+                "not know; use the version that applied it, or a later one"
+            )
+        if migration.checksum != line.checksum:
+            raise Conflict(
+                f"migration {line.name} was applied with checksum {line.checksum}, but the file "
+                f"now has {migration.checksum}; restore the file and put the change into a new "
+                "migration"
+            )
+
+
+def split_script(script: str) -> Iterator[str]:
+    """The statements of a SQLite script; a trigger's body keeps its semicolons."""
+    statement = ""
+    for piece in re.split(r"(?<=;)", script):
+        statement += piece
+        if sqlite3.complete_statement(statement):
+            yield statement.strip()
+            statement = ""
+    if TOKEN.sub(lambda match: "" if match["comment"] else match[0], statement).strip():
+        yield statement.strip()

@@ -1,0 +1,161 @@
+"""One PostgreSQL connection in libpq's pipeline mode.
+
+psycopg opens the connection and loads the rows. Sending and receiving are done here, on its
+`PGconn`: psycopg's own cursors cost four times the processor time for each statement, and that
+is time in which a server can do nothing else.
+"""
+
+import select
+from collections import deque
+from collections.abc import Sequence
+
+import psycopg
+from psycopg.adapt import Transformer
+from psycopg.errors import InFailedSqlTransaction, error_from_result
+from psycopg.pq import ConnStatus, ExecStatus, TransactionStatus
+from psycopg.pq.abc import PGresult
+
+from penstock.db.database import Row
+from penstock.db.statements import Statement
+
+_OK = (ExecStatus.TUPLES_OK, ExecStatus.COMMAND_OK)
+
+
+class Pipeline:
+    """Statements go out as they come; results are read when somebody needs one.
+
+    Each statement is prepared at its first use, under its own name. The server infers the types
+    of the parameters, so every value travels as text.
+    """
+
+    def __init__(self, connection: psycopg.Connection[Row]) -> None:
+        self._connection = connection
+        self._pg = connection.pgconn
+        self._pg.enter_pipeline_mode()
+        self._rows = Transformer(connection)
+        self._prepared: set[str] = set()
+        # What the server still has to answer: a statement's name if it is being prepared.
+        self._owed: deque[str] = deque()
+        self._in_step = True
+        self._poll = select.poll()
+        self._poll.register(self._pg.socket, select.POLLIN)
+
+    def send(self, statement: Statement, values: Sequence[bytes | None] = ()) -> None:
+        """Queue a statement."""
+        name = statement.name.encode()
+        if statement.name not in self._prepared:
+            self._pg.send_prepare(name, statement.sql.encode())
+            self._owed.append(statement.name)
+            self._prepared.add(statement.name)
+        self._pg.send_query_prepared(name, values)
+        self._owed.append("")
+
+    def start(self) -> None:
+        """Let the server begin with what is queued, without waiting for it."""
+        self._pg.flush()
+
+    def receive(self, count: int) -> list[list[Row]]:
+        """Wait for all that is queued, and load the rows of the last `count` statements."""
+        self._pg.send_flush_request()
+        results = self._answers()[-count:] if count else []
+        return [self._load(result) for result in results]
+
+    def finish(self, statement: Statement) -> None:
+        """Queue the statement that ends the transaction, and wait until all is done."""
+        self.send(statement)
+        self._sync()
+        self._answers()
+
+    def abandon(self, statement: Statement) -> None:
+        """End the transaction with this statement, whatever went wrong, or close the connection."""
+        if not self._in_step or self._pg.status != ConnStatus.OK:
+            self.close()
+            return
+        try:
+            # An error stops the server until a sync; only then can it hear the statement.
+            self._sync()
+            self._settle()
+            self.finish(statement)
+        except psycopg.Error:
+            self.close()
+
+    def is_usable(self) -> bool:
+        """Whether the connection is at rest and the server has not gone away."""
+        pg = self._pg
+        if pg.status != ConnStatus.OK or pg.transaction_status != TransactionStatus.IDLE:
+            return False
+        if not self._poll.poll(0):
+            return True
+        # The server said something unasked: mostly that it leaves, sometimes only a notice.
+        try:
+            self._sync()
+            self._answers()
+        except psycopg.Error:
+            return False
+        return True
+
+    def close(self) -> None:
+        """Close the connection."""
+        self._connection.close()
+
+    def _sync(self) -> None:
+        self._pg.pipeline_sync()
+        self._owed.append("")
+
+    def _settle(self) -> None:
+        """Read all answers, and let errors among them pass."""
+        try:
+            self._answers()
+        except psycopg.Error:
+            if not self._in_step:
+                raise
+
+    def _answers(self) -> list[PGresult]:
+        """Read every answer that is owed; the first error among them is raised after the last."""
+        self._in_step = False
+        results = []
+        failed: psycopg.Error | None = None
+        while self._owed:
+            result = self._answer()
+            prepared = self._owed.popleft()
+            if result.status in _OK:
+                if not prepared:
+                    results.append(result)
+            elif result.status != ExecStatus.PIPELINE_SYNC:
+                self._prepared.discard(prepared)
+                failed = failed or self._error(result)
+        self._in_step = True
+        if failed is not None:
+            raise failed
+        return results
+
+    def _answer(self) -> PGresult:
+        """Wait for the answer to one statement or sync, sending what is not yet sent meanwhile."""
+        result = self._next()
+        assert result is not None, "the server owes an answer"
+        # A statement's answer ends with None, a sync's does not.
+        if result.status != ExecStatus.PIPELINE_SYNC:
+            while self._next() is not None:
+                pass
+        return result
+
+    def _next(self) -> PGresult | None:
+        pg = self._pg
+        while pg.is_busy():
+            unsent = pg.flush()
+            self._poll.modify(pg.socket, select.POLLIN | select.POLLOUT if unsent else select.POLLIN)
+            self._poll.poll()
+            pg.consume_input()
+        return pg.get_result()
+
+    def _error(self, result: PGresult) -> psycopg.Error:
+        if result.status == ExecStatus.PIPELINE_ABORTED:
+            return InFailedSqlTransaction("an earlier statement of this transaction has failed")
+        error = error_from_result(result)
+        if self._pg.status != ConnStatus.OK and not isinstance(error, psycopg.OperationalError):
+            return psycopg.OperationalError(str(error))
+        return error
+
+    def _load(self, result: PGresult) -> list[Row]:
+        self._rows.set_pgresult(result)
+        return self._rows.load_rows(0, result.ntuples, tuple)

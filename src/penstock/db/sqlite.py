@@ -1,0 +1,211 @@
+"""The database in one file: the standard library's sqlite3 in WAL mode."""
+
+import sqlite3
+import time
+from collections import deque
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
+from importlib.resources.abc import Traversable
+from itertools import starmap
+from operator import attrgetter
+from pathlib import Path
+from typing import Any
+
+import msgspec
+
+from penstock.clock import system_clock
+from penstock.db.database import Ask, Row, T
+from penstock.db.migrate import apply_migrations, load_migrations, split_script
+from penstock.db.statements import Statement, Statements, check_shape, load_statements
+from penstock.db.turn import Turn
+from penstock.errors import Unavailable
+
+_IDLE_READERS_MAX = 8
+_SETTINGS = (
+    "PRAGMA synchronous = FULL",
+    "PRAGMA foreign_keys = ON",
+    "PRAGMA temp_store = MEMORY",
+)
+_PASSING = {
+    sqlite3.SQLITE_BUSY: "is locked by another program; try again",
+    sqlite3.SQLITE_LOCKED: "is locked by another program; try again",
+    sqlite3.SQLITE_FULL: "has no room left on its disk; free some, then try again",
+    sqlite3.SQLITE_CANTOPEN: "cannot be opened; check that its folder exists and may be written",
+}
+
+
+class SqliteTransaction:
+    """Statements on one connection, each done when its call returns."""
+
+    __slots__ = ("_connection", "_statements", "epoch")
+
+    def __init__(
+        self, connection: sqlite3.Connection, statements: Statements, epoch: int = 0
+    ) -> None:
+        self._connection = connection
+        self._statements = statements
+        self.epoch = epoch
+
+    def _run(self, name: str, params: dict[str, Any]) -> sqlite3.Cursor:
+        statement = self._statements[name]
+        if not statement.needs <= params.keys():
+            raise statement.missing(params)
+        for param, _ in statement.lists:
+            params[param] = msgspec.json.encode(params[param]).decode()
+        return self._connection.execute(statement.sql, params)
+
+    def fetch(self, statement: str, /, **params: object) -> list[Row]:
+        return self._run(statement, params).fetchall()
+
+    def fetch_one(self, statement: str, /, **params: object) -> Row | None:
+        found = self._run(statement, params).fetchall()
+        return found[0] if found else None
+
+    def rows(self, shape: type[T], statement: str, /, **params: object) -> list[T]:
+        return list(starmap(shape, self._run(statement, params)))
+
+    def fetch_many(self, asks: Sequence[Ask]) -> list[list[Row]]:
+        return [self._run(name, dict(params)).fetchall() for name, params in asks]
+
+    def execute(self, statement: str, /, **params: object) -> None:
+        self._run(statement, params).close()
+
+    def write(self, statement: str, rows: Sequence[msgspec.Struct]) -> None:
+        if not rows:
+            return
+        found = self._statements[statement]
+        check_shape(type(rows[0]), found)
+        self._connection.executemany(found.sql, map(_picker(found), rows))
+
+    def script(self, text: str) -> None:
+        # executescript would commit first, and a migration must stay in one transaction.
+        for sql in split_script(text):
+            self._connection.execute(sql)
+
+
+def _picker(statement: Statement) -> Callable[[msgspec.Struct], Sequence[Any]]:
+    """What takes a statement's columns out of a row."""
+    if len(statement.columns) == 1:
+        one = attrgetter(statement.columns[0])
+        return lambda row: (one(row),)
+    return attrgetter(*statement.columns)
+
+
+class SqliteDatabase:
+    """One connection that writes, and as many that read as there are readers at once."""
+
+    dialect = "sqlite"
+
+    def __init__(self, path: Path, folders: Sequence[Traversable], wait_seconds: float) -> None:
+        self._path = path
+        self._wait_seconds = wait_seconds
+        self._statements = load_statements(self.dialect, folders)
+        self._migrations = load_migrations(self.dialect, folders)
+        self._turn = Turn()
+        self._idle: deque[sqlite3.Connection] = deque()
+        self._closed = False
+        with self._passing():
+            path.parent.mkdir(parents=True, exist_ok=True)
+            self._writer = self._connect("PRAGMA cache_size = -65536")
+            _use_wal(self._writer, wait_seconds)
+
+    def _connect(self, *settings: str) -> sqlite3.Connection:
+        connection = sqlite3.connect(
+            self._path,
+            timeout=self._wait_seconds,
+            isolation_level=None,
+            check_same_thread=False,
+            cached_statements=512,
+        )
+        for setting in (*_SETTINGS, *settings):
+            connection.execute(setting)
+        return connection
+
+    @contextmanager
+    def _passing(self) -> Iterator[None]:
+        """Turn what may be over in a while into Unavailable."""
+        try:
+            yield
+        except OSError as error:
+            raise Unavailable(f"the database {self._path} cannot be opened: {error}") from error
+        except sqlite3.OperationalError as error:
+            # An extended result code has the plain one in its lowest byte.
+            reason = _PASSING.get((error.sqlite_errorcode or 0) & 0xFF)
+            if reason is None:
+                raise
+            raise Unavailable(f"the database {self._path} {reason}") from error
+
+    @contextmanager
+    def read(self) -> Iterator[SqliteTransaction]:
+        with self._passing():
+            connection = self._borrow()
+            try:
+                connection.execute("BEGIN")
+                yield SqliteTransaction(connection, self._statements)
+            finally:
+                connection.rollback()
+                self._give_back(connection)
+
+    def _borrow(self) -> sqlite3.Connection:
+        if self._closed:
+            raise Unavailable(f"the database {self._path} was closed; open it again")
+        try:
+            return self._idle.pop()
+        except IndexError:
+            # Readers share the file's pages through the system's cache, so theirs is small.
+            return self._connect("PRAGMA cache_size = -16384", "PRAGMA query_only = ON")
+
+    def _give_back(self, connection: sqlite3.Connection) -> None:
+        if self._closed or len(self._idle) >= _IDLE_READERS_MAX:
+            connection.close()
+        else:
+            self._idle.append(connection)
+
+    @contextmanager
+    def write(self) -> Iterator[SqliteTransaction]:
+        with self._writing() as tx:
+            tx.epoch = tx.fetch("next_epoch")[0][0]
+            yield tx
+
+    @contextmanager
+    def _writing(self) -> Iterator[SqliteTransaction]:
+        with self._passing(), self._turn:
+            if self._closed:
+                raise Unavailable(f"the database {self._path} was closed; open it again")
+            self._writer.execute("BEGIN IMMEDIATE")
+            try:
+                yield SqliteTransaction(self._writer, self._statements)
+                self._writer.execute("COMMIT")
+            except BaseException:
+                self._writer.rollback()
+                raise
+
+    def migrate(self) -> list[str]:
+        return apply_migrations(self._migrations, self._writing, system_clock)
+
+    def close(self) -> None:
+        with self._turn:
+            self._closed = True
+            self._writer.close()
+        while self._idle:
+            self._idle.pop().close()
+
+
+def _use_wal(connection: sqlite3.Connection, wait_seconds: float) -> None:
+    """Switch the file to write-ahead logging, which stays with the file.
+
+    Two programs that switch a new file at once collide, and SQLite reports that without
+    waiting for busy_timeout.
+    """
+    deadline = time.monotonic() + wait_seconds
+    while True:
+        try:
+            (mode,) = connection.execute("PRAGMA journal_mode = WAL").fetchone()
+        except sqlite3.OperationalError:
+            if time.monotonic() > deadline:
+                raise
+            time.sleep(0.01)
+            continue
+        if mode != "wal":
+            raise Unavailable(f"the database's file system cannot do write-ahead logging ({mode})")
+        return

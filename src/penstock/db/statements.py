@@ -1,0 +1,226 @@
+"""Named SQL statements, read once and expanded for one dialect.
+
+A file is a row of statements, each with its name and at least one sentence:
+
+    -- name: datasets_by_ids
+    -- The datasets that have these ids.
+    SELECT d.id, d.name FROM {each ids uuid AS k} JOIN datasets d ON d.id = k.value
+
+`:name` is a parameter. `{each ids uuid AS k}` is a list parameter as a table with the column
+`value`. `{rows id uuid, name text}` is a batch of rows: the source of an INSERT as it stands,
+a table in UPDATE … FROM or IN when it stands in parentheses. Kinds are uuid, text, bigint,
+boolean (kept as 0 or 1) and json (kept as text). SQLite reads the words UUID and BIGINT as
+TEXT and INTEGER, so `CAST(:id AS UUID) IS NULL` is good on both; PostgreSQL needs the cast
+there, for a bare `:id IS NULL` does not tell it the type.
+"""
+
+import re
+from abc import ABC, abstractmethod
+from collections.abc import Iterable, Iterator, Mapping
+from dataclasses import dataclass, field
+from functools import lru_cache
+from importlib.resources.abc import Traversable
+
+import msgspec
+
+from penstock.db.folders import SqlFile, sql_files
+
+TOKEN = re.compile(
+    r"""'(?:[^']|'')*' | "[^"]*"            # literals and quoted names stay
+      | (?P<comment> --[^\n]* | /\*.*?\*/)
+      | ::
+      | :(?P<param> [a-z_][a-z0-9_]*)
+      | (?P<open> \(\s*)? \{(?P<marker> [^{}]*)\}
+      | (?P<word> \b[A-Za-z_]\w*\b)""",
+    re.VERBOSE | re.DOTALL,
+)
+_NAME = re.compile(r"^-- name:[ \t]*(\S*)[ \t]*$", re.MULTILINE)
+_EACH = re.compile(r"each (?P<param>[a-z_]\w*) (?P<kind>[a-z]+) AS (?P<alias>[a-z_]\w*)")
+_ROWS = re.compile(r"rows (?P<columns>[a-z_]\w* [a-z]+(?:\s*,\s*[a-z_]\w* [a-z]+)*)")
+_KINDS = {"uuid": "uuid", "text": "text", "bigint": "bigint", "boolean": "boolean", "json": "text"}
+SQLITE_WORDS = {"UUID": "TEXT", "BIGINT": "INTEGER"}
+NECESSITY = "Differs by necessity:"
+
+
+@dataclass(frozen=True, slots=True)
+class Statement:
+    """One statement, ready for its dialect.
+
+    `params` stand in the order of PostgreSQL's $1, $2, …; `lists` are those of them that are
+    lists, each with its kind; `columns` are those of a `{rows …}` marker.
+    """
+
+    name: str
+    sql: str
+    params: tuple[str, ...]
+    lists: tuple[tuple[str, str], ...]
+    columns: tuple[str, ...]
+    needs: frozenset[str] = field(repr=False)
+
+    def missing(self, params: Mapping[str, object]) -> TypeError:
+        """What to raise when the call left a parameter out."""
+        absent = ", ".join(sorted(self.needs - params.keys()))
+        return TypeError(f"statement {self.name} was called without its parameter {absent}")
+
+
+class Statements(dict[str, Statement]):
+    """Statements by name."""
+
+    def __missing__(self, name: str) -> Statement:
+        raise LookupError(
+            f"there is no statement {name!r} for this database; write it in a capability's "
+            "statements/*.sql under '-- name: …'"
+        )
+
+
+def load_statements(dialect: str, folders: Iterable[Traversable]) -> Statements:
+    """Read every statement; one for this dialect takes the place of the one for both."""
+    found = Statements()
+    origins: dict[str, SqlFile] = {}
+    for file in sql_files(folders, "statements"):
+        for name, comment, sql in parse(file):
+            other = origins.get(name)
+            if file.dialect and not comment.startswith(NECESSITY):
+                raise ValueError(f"{file.name}: {name} must say why it begins '{NECESSITY}'")
+            if file.dialect not in ("", dialect):
+                continue
+            if other is not None and other.dialect == file.dialect:
+                raise ValueError(f"{name} is written twice, in {other.name} and in {file.name}")
+            origins[name] = file
+            found[name] = expand(name, sql, dialect)
+    return found
+
+
+def parse(file: SqlFile) -> Iterator[tuple[str, str, str]]:
+    """The name, comment and SQL of each statement in a file."""
+    head, *parts = _NAME.split(file.text)
+    if TOKEN.sub(_drop_comment, head).strip():
+        raise ValueError(f"{file.name}: there is SQL before the first '-- name:'")
+    for name, body in zip(parts[::2], parts[1::2], strict=True):
+        if not re.fullmatch(r"[a-z][a-z0-9_]*", name):
+            raise ValueError(f"{file.name}: {name!r} is not a statement's name")
+        lines = body.strip().splitlines()
+        count = next((i for i, line in enumerate(lines) if not line.startswith("--")), len(lines))
+        comment = " ".join(line.removeprefix("--").strip() for line in lines[:count]).strip()
+        if not comment:
+            raise ValueError(f"{file.name}: {name} needs a sentence that says what it does")
+        sql = TOKEN.sub(_drop_comment, "\n".join(lines[count:])).strip().removesuffix(";").rstrip()
+        if not sql:
+            raise ValueError(f"{file.name}: {name} has no SQL")
+        yield name, comment, sql
+
+
+def _drop_comment(match: re.Match[str]) -> str:
+    return "" if match["comment"] else match[0]
+
+
+def expand(name: str, sql: str, dialect: str) -> Statement:
+    """Write parameters and markers the way the dialect wants them."""
+    expansion = _PostgresExpansion(name) if dialect == "postgresql" else _SqliteExpansion(name)
+    text = TOKEN.sub(expansion.replace, sql)
+    if expansion.columns and expansion.params not in ([], ["rows"]):
+        raise ValueError(f"{name}: a statement with {{rows …}} takes no other parameter")
+    return Statement(
+        name=name,
+        sql=text,
+        params=tuple(expansion.params),
+        lists=tuple(expansion.lists.items()),
+        columns=tuple(expansion.columns),
+        needs=frozenset(expansion.params),
+    )
+
+
+class _Expansion(ABC):
+    """What has been met so far in one statement, and how a dialect writes it."""
+
+    def __init__(self, name: str) -> None:
+        self.name = name
+        self.params: list[str] = []
+        self.lists: dict[str, str] = {}
+        self.columns: list[str] = []
+
+    @abstractmethod
+    def param(self, param: str) -> str: ...
+
+    @abstractmethod
+    def each(self, param: str, kind: str, alias: str) -> str: ...
+
+    @abstractmethod
+    def rows(self, kinds: Mapping[str, str], nested: bool) -> str: ...
+
+    def replace(self, match: re.Match[str]) -> str:
+        if param := match["param"]:
+            return self._met(param)
+        if (marker := match["marker"]) is None:
+            return match[0]
+        opening = match["open"] or ""
+        if each := _EACH.fullmatch(marker.strip()):
+            kind = self.lists[each["param"]] = self._kind(each["kind"])
+            self._met(each["param"])
+            return opening + self.each(each["param"], kind, each["alias"])
+        if rows := _ROWS.fullmatch(marker.strip()):
+            if self.columns:
+                raise ValueError(f"{self.name}: only one {{rows …}} can stand in a statement")
+            pairs = [pair.split() for pair in rows["columns"].split(",")]
+            self.columns = [column for column, _ in pairs]
+            kinds = {column: self._kind(kind) for column, kind in pairs}
+            return opening + self.rows(kinds, nested=bool(opening))
+        raise ValueError(f"{self.name}: {{{marker}}} is neither {{each …}} nor {{rows …}}")
+
+    def _met(self, param: str) -> str:
+        if param not in self.params:
+            self.params.append(param)
+        return self.param(param)
+
+    def _kind(self, kind: str) -> str:
+        if kind not in _KINDS:
+            raise ValueError(f"{self.name}: {kind!r} is none of {', '.join(_KINDS)}")
+        return _KINDS[kind]
+
+
+class _SqliteExpansion(_Expansion):
+    def replace(self, match: re.Match[str]) -> str:
+        return SQLITE_WORDS.get(match[0]) or super().replace(match)
+
+    def param(self, param: str) -> str:
+        return f":{param}"
+
+    def each(self, param: str, kind: str, alias: str) -> str:
+        return f"json_each(:{param}) AS {alias}"
+
+    def rows(self, kinds: Mapping[str, str], nested: bool) -> str:
+        if nested:
+            return "SELECT " + ", ".join(f"? AS {column}" for column in kinds)
+        return f"VALUES ({', '.join('?' for _ in kinds)})"
+
+
+class _PostgresExpansion(_Expansion):
+    def param(self, param: str) -> str:
+        return f"${self.params.index(param) + 1}"
+
+    def each(self, param: str, kind: str, alias: str) -> str:
+        return f"unnest({self.param(param)}::{kind}[]) AS {alias}(value)"
+
+    def rows(self, kinds: Mapping[str, str], nested: bool) -> str:
+        columns = ", ".join(
+            f"{column}::int AS {column}" if kind == "boolean" else column
+            for column, kind in kinds.items()
+        )
+        types = ", ".join(f"{column} {kind}" for column, kind in kinds.items())
+        source = f"json_to_recordset({self._met('rows')}::json) AS r({types})"
+        return " ".join(("SELECT", columns, "FROM", source))
+
+
+@lru_cache(maxsize=1024)
+def check_shape(shape: type[msgspec.Struct], statement: Statement) -> None:
+    """Refuse rows that lack a column of the statement, or hide it in their JSON."""
+    if not statement.columns:
+        raise TypeError(f"statement {statement.name} has no {{rows …}}; use execute for it")
+    config = shape.__struct_config__
+    plain = shape.__struct_fields__ == shape.__struct_encode_fields__
+    if config.omit_defaults or config.array_like or not plain:
+        raise TypeError(f"{shape.__name__} cannot be written: its fields are renamed or left out")
+    if absent := set(statement.columns) - set(shape.__struct_fields__):
+        raise TypeError(
+            f"{shape.__name__} lacks {', '.join(sorted(absent))}, which {statement.name} writes"
+        )

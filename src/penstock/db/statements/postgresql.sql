@@ -1,0 +1,23 @@
+-- name: lock_migrations
+-- Differs by necessity: SQLite's BEGIN IMMEDIATE locks the whole file, here programs agree on a
+-- number.
+SELECT pg_advisory_xact_lock(7302160415)
+
+-- name: configure_reader
+-- Differs by necessity: only here does a session have settings. A plan that is kept was made for
+-- tables as small as they were then, so each reading is planned anew; compiling one never pays.
+SELECT set_config('jit', 'off', false),
+       set_config('plan_cache_mode', 'force_custom_plan', false)
+
+-- name: configure_writer
+-- Differs by necessity: only here does a session have settings. The writer finds rows by key, so
+-- one plan of nested loops over indexes is right at every size and never made again; left alone,
+-- the plan of an empty table is kept and reads whole tables for minutes. A writer that hangs loses
+-- its turn.
+SELECT set_config('jit', 'off', false),
+       set_config('plan_cache_mode', 'force_generic_plan', false),
+       set_config('enable_seqscan', 'off', false),
+       set_config('enable_hashjoin', 'off', false),
+       set_config('enable_mergejoin', 'off', false),
+       set_config('lock_timeout', :wait, false),
+       set_config('idle_in_transaction_session_timeout', '60s', false)

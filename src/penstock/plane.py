@@ -1,0 +1,66 @@
+"""The composition root: opens everything from the settings, and closes it again."""
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from types import TracebackType
+from typing import Self
+
+from penstock.access.keys import Keys
+from penstock.catalog.catalog import Catalog
+from penstock.clock import Clock, system_clock
+from penstock.config import Settings
+from penstock.db import Database, open_database
+
+
+@dataclass(frozen=True)
+class Plane:
+    """One process's database, and the capabilities on top of it."""
+
+    settings: Settings
+    clock: Clock
+    database: Database
+    catalog: Catalog
+    keys: Keys
+
+    @classmethod
+    def open(
+        cls,
+        settings: Settings,
+        clock: Clock = system_clock,
+        observe: Callable[[int, float], None] = lambda writes, seconds: None,
+    ) -> Self:
+        """Open the database, bring its schema up to date and start the writer.
+
+        `observe` is told of every batch: how many writes it held and how many seconds it took.
+        """
+        database = open_database(settings.database)
+        try:
+            database.migrate()
+            catalog = Catalog(
+                database,
+                clock=clock,
+                batch_events_max=settings.batch_events_max,
+                queue_length_max=settings.queue_length_max,
+                observe=observe,
+            )
+            catalog.start()
+        except BaseException:
+            database.close()
+            raise
+        return cls(settings, clock, database, catalog, Keys(database, clock=clock))
+
+    def close(self) -> None:
+        """Commit and answer what is queued, then close the database."""
+        self.catalog.stop()
+        self.database.close()
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(
+        self,
+        kind: type[BaseException] | None,
+        error: BaseException | None,
+        trace: TracebackType | None,
+    ) -> None:
+        self.close()

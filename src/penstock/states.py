@@ -1,0 +1,155 @@
+"""State machines, each one table of moves.
+
+Diagrams, SQL checks, the refusals of the API and docs/states.md all derive from the tables here.
+`python -m penstock.states` prints docs/states.md.
+"""
+
+import sys
+from collections.abc import Mapping
+from dataclasses import dataclass
+from enum import StrEnum
+from functools import cached_property
+from types import MappingProxyType
+from typing import Generic, TypeVar
+
+from penstock.errors import Conflict
+
+S = TypeVar("S", bound=StrEnum)
+
+
+@dataclass(frozen=True, eq=False)
+class Moves(Generic[S]):
+    """The states of one kind of thing, and which may follow which.
+
+    The first state in the table is where things begin. A move that is not in the table is refused.
+    """
+
+    name: str
+    table: Mapping[S, frozenset[S]]
+    meanings: Mapping[S, str]
+    repeatable: bool = False
+    remark: str = ""
+
+    def __post_init__(self) -> None:
+        object.__setattr__(self, "table", MappingProxyType(dict(self.table)))
+        object.__setattr__(self, "meanings", MappingProxyType(dict(self.meanings)))
+        states = set(type(self.initial))
+        if set(self.table) != states or set(self.meanings) != states:
+            raise ValueError(f"the {self.name} table does not list every state once")
+
+    @cached_property
+    def states(self) -> tuple[S, ...]:
+        """Every state, in the order of the table."""
+        return tuple(self.table)
+
+    @cached_property
+    def initial(self) -> S:
+        """The state in which things begin."""
+        return next(iter(self.table))
+
+    @cached_property
+    def terminal(self) -> frozenset[S]:
+        """The states that nothing leaves."""
+        return frozenset(state for state, following in self.table.items() if not following)
+
+    def allows(self, current: S, target: S) -> bool:
+        """Whether the table has this move."""
+        return target in self.table[current] or (self.repeatable and current == target)
+
+    def check(self, current: S, target: S, which: str = "") -> None:
+        """Refuse a move that the table does not have; `which` names the thing."""
+        if self.allows(current, target):
+            return
+        subject = f"{self.name} {which}" if which else f"the {self.name}"
+        advice = (
+            f"from {current} it can only become {_either(self._following(current))}"
+            if self.table[current]
+            else f"{current} is final"
+        )
+        raise Conflict(f"{subject} is {current} and cannot become {target}: {advice}")
+
+    def sql_check(self, column: str) -> str:
+        """The condition that a column holds one of these states."""
+        quoted = ", ".join(f"'{state}'" for state in self.states)
+        return f"{column} IN ({quoted})"
+
+    def mermaid(self) -> str:
+        """The table as a Mermaid state diagram."""
+        lines = ["stateDiagram-v2", f"    [*] --> {self.initial}"]
+        for state in self.states:
+            lines += [f"    {state} --> {target}" for target in self._following(state)]
+        lines += [f"    {state} --> [*]" for state in self.states if state in self.terminal]
+        return "\n".join(lines)
+
+    def markdown(self) -> str:
+        """The chapter of docs/states.md on this machine."""
+        lines = [f"## {self.name.capitalize()}", ""]
+        if self.remark:
+            lines += [self.remark, ""]
+        lines += ["```mermaid", self.mermaid(), "```", ""]
+        lines += ["| state | meaning | may become |", "|---|---|---|"]
+        for state in self.states:
+            following = ", ".join(self._following(state)) or "nothing: it is final"
+            lines.append(f"| {state} | {self.meanings[state]} | {following} |")
+        return "\n".join(lines) + "\n"
+
+    def _following(self, state: S) -> list[S]:
+        return [target for target in self.states if target in self.table[state]]
+
+
+class RunState(StrEnum):
+    """The states of a run."""
+
+    NEW = "NEW"
+    RUNNING = "RUNNING"
+    COMPLETED = "COMPLETED"
+    FAILED = "FAILED"
+    ABORTED = "ABORTED"
+
+
+_ENDED = frozenset({RunState.COMPLETED, RunState.FAILED, RunState.ABORTED})
+
+RUN: Moves[RunState] = Moves(
+    "run",
+    {
+        RunState.NEW: frozenset({RunState.RUNNING}) | _ENDED,
+        RunState.RUNNING: _ENDED,
+        RunState.COMPLETED: frozenset(),
+        RunState.FAILED: frozenset(),
+        RunState.ABORTED: frozenset(),
+    },
+    meanings={
+        RunState.NEW: "known, not started",
+        RunState.RUNNING: "started; its outputs are not current yet",
+        RunState.COMPLETED: "ended well; the versions it made become current",
+        RunState.FAILED: "ended in an error; it never changes what is current",
+        RunState.ABORTED: "stopped by somebody; it never changes what is current",
+    },
+    repeatable=True,
+    remark=(
+        "A mark that ends a NEW run implies its start. Repeating the state that a run is in "
+        "changes nothing. A run that has ended never changes its state."
+    ),
+)
+
+MACHINES = (RUN,)
+
+
+def document() -> str:
+    """The text of docs/states.md."""
+    opening = (
+        "# States\n\n"
+        "Made by `python -m penstock.states > docs/states.md` from the tables in "
+        "`src/penstock/states.py`: change them there.\n"
+        "A move that is not listed is refused with a conflict that names both states.\n"
+    )
+    return "\n".join([opening, *(machine.markdown() for machine in MACHINES)])
+
+
+def _either(states: list[S]) -> str:
+    *others, last = states
+    return f"{', '.join(others)} or {last}" if others else str(last)
+
+
+if __name__ == "__main__":
+    sys.stdout.write(document())

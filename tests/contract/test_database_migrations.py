@@ -1,0 +1,159 @@
+"""How a database gets its schema: each step once, wholly, whoever else starts beside us."""
+
+import sqlite3
+import subprocess
+import sys
+from collections.abc import Callable, Iterator
+from pathlib import Path
+
+import psycopg
+import pytest
+
+from penstock.db import Database, open_database
+from penstock.errors import Conflict
+
+ROWS = """
+-- name: note
+-- Write a note.
+INSERT INTO notes (text) VALUES (:text)
+
+-- name: notes
+-- All notes.
+SELECT text FROM notes ORDER BY text
+"""
+NOTES = "CREATE TABLE notes (text TEXT);\n"
+SQLITE_ONLY = """
+CREATE TRIGGER loud AFTER INSERT ON notes BEGIN
+    UPDATE notes SET text = upper(text); UPDATE notes SET text = text || ';';
+END;
+"""
+POSTGRES_ONLY = """
+CREATE FUNCTION shout() RETURNS trigger LANGUAGE plpgsql AS $$
+BEGIN NEW.text := upper(NEW.text) || ';'; RETURN NEW; END; $$;
+CREATE TRIGGER loud BEFORE INSERT ON notes FOR EACH ROW EXECUTE FUNCTION shout();
+"""
+Opener = Callable[[], Database]
+
+
+@pytest.fixture
+def extra(tmp_path: Path) -> Path:
+    """A capability folder to which a test may add migrations."""
+    folder = tmp_path / "capability"
+    for kind, name, text in (
+        ("statements", "portable.sql", ROWS),
+        ("migrations", "9001_notes.sql", NOTES),
+    ):
+        (folder / kind).mkdir(parents=True)
+        (folder / kind / name).write_text(text)
+    return folder
+
+
+@pytest.fixture
+def opener(database_url: str, extra: Path) -> Iterator[Opener]:
+    """Opens the test's database as a program would that has just started."""
+    opened: list[Database] = []
+
+    def open_it() -> Database:
+        opened.append(open_database(database_url, extra=[extra]))
+        return opened[-1]
+
+    yield open_it
+    for database in opened:
+        database.close()
+
+
+def notes(db: Database) -> list[str]:
+    with db.read() as tx:
+        return [text for (text,) in tx.fetch("notes")]
+
+
+def note(db: Database, text: str) -> None:
+    with db.write() as tx:
+        tx.execute("note", text=text)
+
+
+def test_a_step_is_applied_once(opener: Opener, extra: Path) -> None:
+    db = opener()
+    applied = db.migrate()
+    assert (applied[0], applied[-1]) == ("0001_writer", "9001_notes")
+    assert applied == sorted(applied)
+    assert db.migrate() == opener().migrate() == []
+    (extra / "migrations" / "9002_more.sql").write_text("INSERT INTO notes (text) VALUES ('more');")
+    assert opener().migrate() == ["9002_more"]
+    assert notes(db) == ["more"]
+
+
+def test_a_dialect_adds_its_own_to_a_step(opener: Opener, extra: Path) -> None:
+    (extra / "migrations" / "9001_notes.sqlite.sql").write_text(SQLITE_ONLY)
+    (extra / "migrations" / "9001_notes.postgresql.sql").write_text(POSTGRES_ONLY)
+    db = opener()
+    db.migrate()
+    note(db, "one")
+    assert notes(db) == ["ONE;"]
+
+
+def test_a_step_that_fails_leaves_nothing_and_can_be_mended(opener: Opener, extra: Path) -> None:
+    second = extra / "migrations" / "9002_more.sql"
+    second.write_text("INSERT INTO notes (text) VALUES ('half'); INSERT INTO nowhere VALUES (1);")
+    with pytest.raises((sqlite3.OperationalError, psycopg.errors.UndefinedTable)):
+        opener().migrate()
+    assert notes(opener()) == []
+    second.write_text("INSERT INTO notes (text) VALUES ('whole');")
+    db = opener()
+    assert db.migrate() == ["9002_more"]
+    assert notes(db) == ["whole"]
+
+
+def test_an_applied_step_must_not_change(opener: Opener, extra: Path) -> None:
+    opener().migrate()
+    (extra / "migrations" / "9001_notes.sql").write_text(NOTES + "-- Another thought.\n")
+    (extra / "migrations" / "9002_more.sql").write_text("DROP TABLE notes;")
+    with pytest.raises(Conflict, match="9001_notes was applied with checksum .* new migration"):
+        opener().migrate()
+    assert notes(opener()) == []
+
+
+def test_a_database_newer_than_the_program_is_refused(opener: Opener, database_url: str) -> None:
+    opener().migrate()
+    older = open_database(database_url)
+    try:
+        with pytest.raises(Conflict, match="9001_notes, which this version of Penstock does not"):
+            older.migrate()
+    finally:
+        older.close()
+
+
+STARTING = """
+import sys
+from pathlib import Path
+from penstock.db import open_database
+print("ready", flush=True)
+sys.stdin.readline()
+db = open_database(sys.argv[1], extra=[Path(sys.argv[2])])
+print(*db.migrate(), flush=True)
+with db.write() as tx:
+    tx.execute("note", text="from a process")
+db.close()
+"""
+
+
+def test_programs_that_start_together_share_the_work(
+    opener: Opener, database_url: str, extra: Path
+) -> None:
+    for number in range(9002, 9020):
+        text = f"INSERT INTO notes (text) VALUES ('{number}');"
+        (extra / "migrations" / f"{number}_more.sql").write_text(text)
+    command = [sys.executable, "-c", STARTING, database_url, str(extra)]
+    pipes = {"stdin": subprocess.PIPE, "stdout": subprocess.PIPE, "text": True}
+    programs = [subprocess.Popen[str](command, **pipes) for _ in range(3)]  # type: ignore[call-overload]
+    for program in programs:
+        assert program.stdout.readline() == "ready\n"
+    for program in programs:
+        program.stdin.write("go\n")
+        program.stdin.flush()
+    applied = [program.communicate()[0].split() for program in programs]
+    assert [program.returncode for program in programs] == [0, 0, 0]
+    db = opener()
+    assert db.migrate() == []
+    assert sorted(sum(applied, [])) == sorted(set(sum(applied, [])))
+    assert notes(db) == [*map(str, range(9002, 9020)), *["from a process"] * 3]

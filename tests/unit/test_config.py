@@ -1,0 +1,234 @@
+"""Where settings come from, which source wins, and what is refused."""
+
+from pathlib import Path
+
+import pytest
+
+from penstock.config import SETTINGS, Loaded, Settings, load, mask_url
+from penstock.errors import Invalid, Malformed, PenstockError
+
+KEY = "pk_7d1f0c"
+
+
+@pytest.fixture
+def home(tmp_path: Path) -> dict[str, str]:
+    """An environment with a home folder and nothing else."""
+    (tmp_path / "home").mkdir()
+    return {"HOME": str(tmp_path / "home")}
+
+
+def write(path: Path, text: str) -> Path:
+    path.parent.mkdir(parents=True, exist_ok=True)
+    path.write_text(text)
+    return path
+
+
+def test_without_any_source_every_value_is_its_default(
+    home: dict[str, str], tmp_path: Path
+) -> None:
+    loaded = load({}, home, tmp_path)
+    data = tmp_path / "home/.local/share/penstock/penstock.db"
+    assert loaded.settings == Settings(database=f"sqlite:///{data}")
+    assert set(loaded.origins.values()) == {"default"}
+    assert set(loaded.origins) == set(SETTINGS)
+    assert not data.parent.exists()
+
+
+def test_the_default_values_are_the_documented_ones(home: dict[str, str], tmp_path: Path) -> None:
+    settings = load({}, home, tmp_path).settings
+    assert (settings.host, settings.port, settings.insecure) == ("127.0.0.1", 5000, False)
+    assert settings.url == "http://127.0.0.1:5000"
+    assert settings.body_bytes_max == 10_485_760
+    assert (settings.name_length_max, settings.json_depth_max) == (1024, 64)
+    assert (settings.queue_length_max, settings.batch_events_max) == (4096, 256)
+    assert (settings.log_level, settings.log_format, settings.api_key) == ("info", "text", None)
+
+
+def test_a_flag_beats_the_environment_which_beats_the_file(
+    home: dict[str, str], tmp_path: Path
+) -> None:
+    path = write(tmp_path / "penstock.toml", 'port = 1\nlog_level = "error"\nhost = "::1"\n')
+    environ = home | {"PENSTOCK_PORT": "2", "PENSTOCK_LOG_LEVEL": "DEBUG"}
+    loaded = load({"port": 3, "log_format": None}, environ, tmp_path)
+    settings = loaded.settings
+    assert (settings.port, settings.log_level, settings.host) == (3, "debug", "::1")
+    assert loaded.origins["port"] == "flag --port"
+    assert loaded.origins["log_level"] == "environment PENSTOCK_LOG_LEVEL"
+    assert loaded.origins["host"] == f"file {path}"
+    assert loaded.origins["log_format"] == "default"
+
+
+def test_a_flag_is_named_as_it_is_written(home: dict[str, str], tmp_path: Path) -> None:
+    loaded = load({"log_level": "debug", "insecure": True}, home, tmp_path)
+    assert loaded.origins["log_level"] == "flag --log-level"
+    assert loaded.settings.insecure is True
+
+
+def test_the_file_is_the_named_one_or_the_nearest(home: dict[str, str], tmp_path: Path) -> None:
+    in_home = write(tmp_path / "home/.config/penstock/penstock.toml", "port = 1")
+    assert load({}, home, tmp_path).origins["port"] == f"file {in_home}"
+    in_xdg = write(tmp_path / "xdg/penstock/penstock.toml", "port = 2")
+    environ = home | {"XDG_CONFIG_HOME": str(tmp_path / "xdg")}
+    assert load({}, environ, tmp_path).origins["port"] == f"file {in_xdg}"
+    in_cwd = write(tmp_path / "penstock.toml", "port = 3")
+    assert load({}, environ, tmp_path).origins["port"] == f"file {in_cwd}"
+    by_environment = write(tmp_path / "four.toml", "port = 4")
+    environ["PENSTOCK_CONFIG"] = str(by_environment)
+    assert load({}, environ, tmp_path).origins["port"] == f"file {by_environment}"
+    write(tmp_path / "five.toml", "port = 5")
+    assert load({"config": "five.toml"}, environ, tmp_path).settings.port == 5
+
+
+def test_the_data_folder_follows_xdg(home: dict[str, str], tmp_path: Path) -> None:
+    named = load({}, home | {"XDG_DATA_HOME": "/srv/data"}, tmp_path).settings
+    assert named.database == "sqlite:////srv/data/penstock/penstock.db"
+    relative = load({}, home | {"XDG_DATA_HOME": "data"}, tmp_path).settings
+    assert relative.database == f"sqlite:///{home['HOME']}/.local/share/penstock/penstock.db"
+
+
+def test_an_empty_variable_counts_as_none(home: dict[str, str], tmp_path: Path) -> None:
+    loaded = load({}, home | {"PENSTOCK_PORT": "", "PENSTOCK_API_KEY_FILE": ""}, tmp_path)
+    assert loaded.settings.port == 5000
+    assert loaded.origins["port"] == "default"
+
+
+@pytest.mark.parametrize(
+    ("text", "value"), [("1", True), ("Yes", True), ("true", True), ("off", False), ("0", False)]
+)
+def test_a_switch_in_the_environment_is_read_as_people_write_it(
+    text: str, value: bool, home: dict[str, str], tmp_path: Path
+) -> None:
+    assert load({}, home | {"PENSTOCK_INSECURE": text}, tmp_path).settings.insecure is value
+
+
+@pytest.mark.parametrize("name", ["api_key", "database"])
+def test_a_secret_can_come_from_a_file(name: str, home: dict[str, str], tmp_path: Path) -> None:
+    variable = f"PENSTOCK_{name.upper()}_FILE"
+    path = write(tmp_path / "secret", f"{KEY}\n")
+    loaded = load({}, home | {variable: str(path)}, tmp_path)
+    assert getattr(loaded.settings, name) == KEY
+    assert loaded.origins[name] == f"environment {variable}"
+
+
+def test_a_secret_given_twice_is_refused(home: dict[str, str], tmp_path: Path) -> None:
+    environ = home | {"PENSTOCK_API_KEY": KEY, "PENSTOCK_API_KEY_FILE": "/run/key"}
+    with pytest.raises(Invalid, match="PENSTOCK_API_KEY and PENSTOCK_API_KEY_FILE are both set"):
+        load({}, environ, tmp_path)
+
+
+def test_a_secret_file_that_is_missing_or_empty_is_refused(
+    home: dict[str, str], tmp_path: Path
+) -> None:
+    missing = home | {"PENSTOCK_API_KEY_FILE": str(tmp_path / "none")}
+    with pytest.raises(Invalid, match=r"PENSTOCK_API_KEY_FILE names .*/none, .*No such file"):
+        load({}, missing, tmp_path)
+    empty = home | {"PENSTOCK_API_KEY_FILE": str(write(tmp_path / "empty", "\n"))}
+    with pytest.raises(Invalid, match="PENSTOCK_API_KEY_FILE: api_key must be a text that is not"):
+        load({}, empty, tmp_path)
+
+
+@pytest.mark.parametrize(
+    ("line", "message"),
+    [
+        ("prot = 1", "there is no setting 'prot'; did you mean port?"),
+        ("zzz = 1", "there is no setting 'zzz'; the settings are host, port, database"),
+        ('port = "5000"', "port must be a whole number from 0 to 65535, not '5000'"),
+        ("port = 65536", "port must be a whole number from 0 to 65535, not 65536"),
+        ("port = true", "port must be a whole number from 0 to 65535, not True"),
+        ("port = 1.5", "port must be a whole number from 0 to 65535, not 1.5"),
+        ("batch_events_max = 0", "batch_events_max must be a whole number from 1 upwards, not 0"),
+        ("insecure = 1", "insecure must be true or false, not 1"),
+        ('host = ""', "host must be a text that is not empty, not ''"),
+        ("[host]", "host must be a text that is not empty, not {}"),
+        ('log_format = "xml"', "log_format must be one of text, json, not 'xml'"),
+        ('url = "localhost:5000"', "url must be a text that begins with http:// or https://"),
+    ],
+)
+def test_a_bad_line_is_refused_with_the_file_the_key_and_what_to_write(
+    line: str, message: str, home: dict[str, str], tmp_path: Path
+) -> None:
+    path = write(tmp_path / "penstock.toml", line)
+    with pytest.raises(Invalid) as refusal:
+        load({}, home, tmp_path)
+    assert str(path) in str(refusal.value)
+    assert message in str(refusal.value)
+
+
+@pytest.mark.parametrize(
+    ("variable", "text"),
+    [("PORT", "70000"), ("PORT", "http"), ("PORT", "-1"), ("INSECURE", "maybe")],
+)
+def test_a_bad_variable_is_refused_by_name(
+    variable: str, text: str, home: dict[str, str], tmp_path: Path
+) -> None:
+    with pytest.raises(Invalid, match=f"^environment PENSTOCK_{variable}: .* must be .*{text}"):
+        load({}, home | {f"PENSTOCK_{variable}": text}, tmp_path)
+
+
+def test_a_bad_flag_is_refused_by_name(home: dict[str, str], tmp_path: Path) -> None:
+    with pytest.raises(Invalid, match=r"^flag --log-format: log_format must be one of text, json"):
+        load({"log_format": "yaml"}, home, tmp_path)
+
+
+def test_a_file_that_is_not_toml_is_refused(home: dict[str, str], tmp_path: Path) -> None:
+    write(tmp_path / "penstock.toml", "port: 5000")
+    with pytest.raises(Malformed, match=r"penstock\.toml is not TOML: .*write lines like"):
+        load({}, home, tmp_path)
+
+
+def test_a_named_file_must_be_there(home: dict[str, str], tmp_path: Path) -> None:
+    with pytest.raises(Invalid, match=r"/none\.toml cannot be read: No such file.*--config"):
+        load({"config": tmp_path / "none.toml"}, home, tmp_path)
+
+
+@pytest.mark.parametrize(
+    ("url", "shown"),
+    [
+        ("postgresql://ann:pw@db:5432/x", "postgresql://ann:********@db:5432/x"),
+        ("postgresql://ann:p/w?@#@db/x", "postgresql://ann:********@db/x"),
+        ("postgresql://:pw@db/x", "postgresql://:********@db/x"),
+        (
+            "postgresql://db/x?user=ann&password=pw&sslmode=require",
+            "postgresql://db/x?user=ann&password=********&sslmode=require",
+        ),
+        ("postgresql://db/x?sslpassword=pw", "postgresql://db/x?sslpassword=********"),
+        ("postgresql://ann@db:5432/x", "postgresql://ann@db:5432/x"),
+        ("sqlite:////srv/penstock.db", "sqlite:////srv/penstock.db"),
+    ],
+)
+def test_a_password_in_a_database_url_is_covered(url: str, shown: str) -> None:
+    assert mask_url(url) == shown
+
+
+def secrets_of(home: dict[str, str], tmp_path: Path) -> Loaded:
+    flags = {"database": f"postgresql://ann:{KEY}@db/x", "api_key": KEY}
+    return load(flags, home, tmp_path)
+
+
+def test_secrets_show_neither_in_the_list_nor_in_repr(home: dict[str, str], tmp_path: Path) -> None:
+    loaded = secrets_of(home, tmp_path)
+    shown = {line.name: line for line in loaded.shown()}
+    assert KEY not in repr(shown)
+    assert KEY not in repr(loaded)
+    assert shown["database"].value == "postgresql://ann:********@db/x"
+    assert shown["api_key"].value == "********"
+    assert shown["api_key"].origin == "flag --api-key"
+
+
+def test_a_refused_secret_is_not_quoted(home: dict[str, str], tmp_path: Path) -> None:
+    write(tmp_path / "penstock.toml", f'api_key = ["{KEY}"]')
+    with pytest.raises(PenstockError) as refusal:
+        load({}, home, tmp_path)
+    assert KEY not in str(refusal.value)
+    assert "api_key must be a text" in str(refusal.value)
+
+
+def test_every_setting_is_listed_with_one_line_of_help(
+    home: dict[str, str], tmp_path: Path
+) -> None:
+    shown = load({}, home, tmp_path).shown()
+    assert [line.name for line in shown] == list(SETTINGS)
+    for line in shown:
+        assert line.help
+        assert "\n" not in line.help
+    assert {line.name: line.value for line in shown}["api_key"] is None

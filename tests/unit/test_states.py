@@ -1,0 +1,107 @@
+"""The tables of moves, and what is derived from them."""
+
+import sqlite3
+from enum import StrEnum
+from itertools import product
+
+import pytest
+
+from penstock.errors import Conflict
+from penstock.states import RUN, Moves, RunState
+
+
+class Door(StrEnum):
+    OPEN = "OPEN"
+    SHUT = "SHUT"
+    BRICKED = "BRICKED"
+
+
+DOOR = Moves(
+    "door",
+    {
+        Door.OPEN: frozenset({Door.SHUT}),
+        Door.SHUT: frozenset({Door.OPEN, Door.BRICKED}),
+        Door.BRICKED: frozenset(),
+    },
+    meanings={Door.OPEN: "to be walked through", Door.SHUT: "to be opened", Door.BRICKED: "gone"},
+)
+ENDED = {RunState.COMPLETED, RunState.FAILED, RunState.ABORTED}
+RUN_MOVES = {
+    (RunState.NEW, RunState.RUNNING),
+    *product({RunState.NEW, RunState.RUNNING}, ENDED),
+    *((state, state) for state in RunState),
+}
+
+
+@pytest.mark.parametrize(("current", "target"), list(product(RunState, RunState)))
+def test_a_run_moves_as_the_table_says_and_in_no_other_way(
+    current: RunState, target: RunState
+) -> None:
+    assert RUN.allows(current, target) == ((current, target) in RUN_MOVES)
+
+
+def test_a_run_begins_new_and_ends_completed_failed_or_aborted() -> None:
+    assert RUN.initial is RunState.NEW
+    assert RUN.terminal == ENDED
+
+
+def test_a_mark_that_ends_a_new_run_is_allowed() -> None:
+    for ending in ENDED:
+        RUN.check(RunState.NEW, ending)
+        assert RUN.allows(RunState.NEW, ending)
+
+
+def test_a_refusal_names_the_thing_both_states_and_what_is_allowed() -> None:
+    with pytest.raises(Conflict) as refusal:
+        DOOR.check(Door.SHUT, Door.SHUT, which="of the barn")
+    assert str(refusal.value) == (
+        "door of the barn is SHUT and cannot become SHUT: "
+        "from SHUT it can only become OPEN or BRICKED"
+    )
+
+
+def test_a_refusal_says_that_a_state_is_final() -> None:
+    with pytest.raises(Conflict, match="FAILED and cannot become RUNNING: FAILED is final"):
+        RUN.check(RunState.FAILED, RunState.RUNNING)
+
+
+def test_repeating_a_state_is_refused_unless_the_machine_says_otherwise() -> None:
+    assert not DOOR.allows(Door.BRICKED, Door.BRICKED)
+    assert RUN.allows(RunState.COMPLETED, RunState.COMPLETED)
+
+
+def test_a_table_must_list_every_state() -> None:
+    with pytest.raises(ValueError, match="the door table does not list every state"):
+        Moves("door", {Door.OPEN: frozenset({Door.SHUT})}, meanings=DOOR.meanings)
+
+
+def test_a_table_cannot_be_changed() -> None:
+    with pytest.raises(TypeError):
+        RUN.table[RunState.FAILED] = frozenset(RunState)  # type: ignore[index]
+    assert RUN.table[RunState.FAILED] == frozenset()
+
+
+def test_the_sql_check_takes_every_state_and_nothing_else() -> None:
+    database = sqlite3.connect(":memory:")
+    database.execute(f"CREATE TABLE runs (state TEXT NOT NULL CHECK ({RUN.sql_check('state')}))")
+    database.executemany("INSERT INTO runs VALUES (?)", [(state.value,) for state in RunState])
+    with pytest.raises(sqlite3.IntegrityError):
+        database.execute("INSERT INTO runs VALUES ('DONE')")
+    database.close()
+
+
+def test_the_diagram_has_one_arrow_for_each_move() -> None:
+    assert DOOR.mermaid().splitlines() == [
+        "stateDiagram-v2",
+        "    [*] --> OPEN",
+        "    OPEN --> SHUT",
+        "    SHUT --> OPEN",
+        "    SHUT --> BRICKED",
+        "    BRICKED --> [*]",
+    ]
+
+
+def test_the_chapter_says_what_each_state_means_and_what_may_follow() -> None:
+    chapter = DOOR.markdown()
+    assert "| SHUT | to be opened | OPEN, BRICKED |" in chapter
+    assert "| BRICKED | gone | nothing: it is final |" in chapter
