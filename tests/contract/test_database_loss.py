@@ -1,8 +1,12 @@
 """What happens when PostgreSQL goes away, and the other things only it does."""
 
+import shutil
+import tempfile
 from collections.abc import Iterator
+from contextlib import ExitStack
 from pathlib import Path
 
+import msgspec
 import psycopg
 import pytest
 
@@ -15,10 +19,28 @@ STATEMENTS = """
 -- Write a note.
 INSERT INTO notes (text) VALUES (:text)
 
+-- name: add_notes
+-- Write many notes.
+INSERT INTO notes (text) {rows text text}
+
 -- name: notes
 -- All notes.
 SELECT text FROM notes ORDER BY text
+
+-- name: plan_of_a_lookup
+-- How the server would find notes by their text.
+EXPLAIN SELECT n.text FROM {each texts text AS k} JOIN notes n ON n.text = k.value
+
+-- name: later
+-- One microsecond later.
+SELECT :at + 1
 """
+
+TABLE = "CREATE TABLE notes (text TEXT NOT NULL); CREATE INDEX notes_text ON notes (text);"
+
+
+class Note(msgspec.Struct):
+    text: str
 
 
 @pytest.fixture
@@ -29,14 +51,20 @@ def url(postgres: PostgresServer) -> Iterator[str]:
 
 
 @pytest.fixture
-def db(url: str, tmp_path: Path) -> Iterator[Database]:
+def capability(tmp_path: Path) -> Path:
+    """A capability folder with the table and statements of these tests."""
     for kind, name, text in (
         ("statements", "portable.sql", STATEMENTS),
-        ("migrations", "9001_notes.sql", "CREATE TABLE notes (text TEXT NOT NULL);"),
+        ("migrations", "9001_notes.sql", TABLE),
     ):
         (tmp_path / kind).mkdir()
         (tmp_path / kind / name).write_text(text)
-    database = open_database(url, extra=[tmp_path])
+    return tmp_path
+
+
+@pytest.fixture
+def db(url: str, capability: Path) -> Iterator[Database]:
+    database = open_database(url, extra=[capability])
     database.migrate()
     yield database
     database.close()
@@ -99,8 +127,26 @@ def test_a_read_that_loses_its_connection_is_unavailable(db: Database, url: str)
     assert notes(db) == []
 
 
-def test_a_server_that_restarts_is_found_again(tmp_path_factory: pytest.TempPathFactory) -> None:
-    pass
+def test_a_server_that_dies_is_unavailable_until_it_is_back(capability: Path) -> None:
+    folder = Path(tempfile.mkdtemp(prefix="penstock-pg-", dir="/tmp"))
+    server = PostgresServer.start(folder)
+    try:
+        db = open_database(server.url(), extra=[capability])
+        db.migrate()
+        note(db, "kept")
+        assert notes(db) == ["kept"]
+        server.kill()
+        for use in (notes, lambda db: note(db, "lost")):
+            with pytest.raises(Unavailable, match="PostgreSQL"):
+                use(db)
+        server.restart()
+        assert notes(db) == ["kept"]
+        note(db, "later")
+        assert notes(db) == ["kept", "later"]
+        db.close()
+    finally:
+        server.stop()
+        shutil.rmtree(folder)
 
 
 def test_an_error_that_the_block_swallows_still_undoes_it(db: Database) -> None:
@@ -111,14 +157,44 @@ def test_an_error_that_the_block_swallows_still_undoes_it(db: Database) -> None:
             with pytest.raises(psycopg.errors.NotNullViolation):
                 tx.fetch("notes")
 
-    with pytest.raises((psycopg.Error, Unavailable)):
+    with pytest.raises(psycopg.errors.InFailedSqlTransaction):
         swallow()
     assert notes(db) == []
 
 
-@pytest.mark.parametrize("text", ["nul \x00 inside"])
-def test_text_with_a_nul_is_refused_and_the_next_write_is_good(db: Database, text: str) -> None:
+def test_text_with_a_nul_is_refused_and_the_next_write_is_good(db: Database) -> None:
     with pytest.raises(psycopg.DataError):
-        note(db, text)
+        note(db, "nul \x00 inside")
+    with pytest.raises(psycopg.DataError), db.write() as tx:
+        tx.write("add_notes", [Note("nul \x00 inside")])
     note(db, "plain")
     assert notes(db) == ["plain"]
+
+
+def test_readings_that_hold_every_connection_make_others_wait_and_then_refuse(
+    url: str, capability: Path
+) -> None:
+    database = open_database(url, extra=[capability], wait_seconds=0.05)
+    try:
+        database.migrate()
+        with ExitStack() as held:
+            for _ in range(8):
+                held.enter_context(database.read()).fetch("notes")
+            with pytest.raises(Unavailable, match="all 8 connections"), database.read():
+                pytest.fail("a ninth connection")
+        assert notes(database) == []
+    finally:
+        database.close()
+
+
+def test_a_bigint_may_meet_a_small_number(db: Database) -> None:
+    """PostgreSQL takes a parameter beside a bare number as int4 unless it is told better."""
+    with db.read() as tx:
+        assert tx.fetch("later", at=2**53) == [(2**53 + 1,)]
+
+
+def test_the_writer_uses_indexes_from_the_first_row_on(db: Database) -> None:
+    with db.write() as tx:
+        plan = "\n".join(line for (line,) in tx.fetch("plan_of_a_lookup", texts=["a"]))
+    assert "notes_text" in plan
+    assert "Seq Scan" not in plan

@@ -26,18 +26,19 @@ async def read_content(receive: Receive, length: bytes | None, bytes_max: int) -
     """The whole body as it was sent; never more than the limit is held."""
     if length is not None and length.isdigit() and int(length) > bytes_max:
         raise _too_large(bytes_max)
-    message = await receive()
-    content: bytes = message.get("body", b"")
-    while message.get("more_body"):
-        if len(content) > bytes_max:
-            raise _too_large(bytes_max)
+    parts: list[bytes] = []
+    held = 0
+    more = True
+    while more:
         message = await receive()
-        content += message.get("body", b"")
-    if message["type"] == "http.disconnect":
-        raise Disconnected
-    if len(content) > bytes_max:
-        raise _too_large(bytes_max)
-    return content
+        if message["type"] == "http.disconnect":
+            raise Disconnected
+        parts.append(message.get("body", b""))
+        held += len(parts[-1])
+        if held > bytes_max:
+            raise _too_large(bytes_max)
+        more = message.get("more_body", False)
+    return b"".join(parts)
 
 
 def unpack(content: bytes, encoding: bytes, bytes_max: int) -> bytes:
@@ -72,7 +73,7 @@ def body_reader(shape: type[T]) -> Callable[[bytes, int], T]:
         try:
             value = decode(content)
         except msgspec.ValidationError as error:
-            raise Invalid(f"the body does not fit: {error}") from None
+            raise Invalid(f"the body does not fit: {explained(error)}") from None
         except (msgspec.DecodeError, UnicodeDecodeError, RecursionError) as error:
             raise Malformed(f"the body is not JSON: {error}") from None
         if _NUL.search(content):
@@ -80,6 +81,12 @@ def body_reader(shape: type[T]) -> Callable[[bytes, int], T]:
         return value
 
     return read
+
+
+def explained(error: msgspec.ValidationError) -> str:
+    """What does not fit, and in which field."""
+    what, _, where = str(error).partition(" - at `$")
+    return f"{where.removeprefix('.').rstrip('`')}: {what}" if where else what
 
 
 def _too_large(bytes_max: int) -> TooLarge:

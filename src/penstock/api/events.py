@@ -3,10 +3,9 @@
 import asyncio
 from collections.abc import Iterable, Sequence
 from itertools import islice
-from typing import Literal
+from typing import Any, Literal
 
-import msgspec
-from msgspec import Raw, Struct
+from msgspec import Raw, Struct, field
 
 from penstock.access.keys import Role
 from penstock.api.answers import NOTHING, Empty
@@ -26,6 +25,23 @@ INLINE_BYTES_MAX = 128 * 1024
 _RETRIABLE = (Busy, Unavailable)
 
 _read_batch = body_reader(list[Raw])
+
+
+class AnyEvent(Struct, frozen=True, rename="camel"):
+    """An OpenLineage RunEvent, JobEvent or DatasetEvent; `schemaURL` or what it holds says which.
+
+    This is what is documented of it. Unknown facets and fields are kept.
+    """
+
+    event_time: Time
+    producer: str = ""
+    schema_url: str = field(name="schemaURL", default="")
+    event_type: str | None = None
+    run: dict[str, Any] | None = None
+    job: dict[str, Any] | None = None
+    dataset: dict[str, Any] | None = None
+    inputs: Sequence[dict[str, Any]] = ()
+    outputs: Sequence[dict[str, Any]] = ()
 
 
 class EventsQuery(Paging, frozen=True):
@@ -103,7 +119,6 @@ async def _receive_window(call: Call, window: Iterable[tuple[int, Raw]]) -> list
             return FailedEvent(index, str(error), isinstance(error, _RETRIABLE))
         return None
 
-    # Tasks first run in the order in which they are made, so events keep their order.
     outcomes = await asyncio.gather(*(attempt(index, raw) for index, raw in window))
     return [failure for failure in outcomes if failure is not None]
 
@@ -151,9 +166,11 @@ def list_events(tx: Transaction, query: EventsQuery) -> Events:
     return Events(page.items, page.total_count)
 
 
+_ONE = f"{BASE}/lineage"
+
 ROUTES = (
-    Route("POST", f"{BASE}/lineage", receive_event, Reach.OWN, Role.WRITER, status=201),
-    Route("POST", f"{BASE}/lineage/batch", receive_batch, Reach.OWN, Role.WRITER),
+    Route("POST", _ONE, receive_event, Reach.OWN, Role.WRITER, 201, accepts=AnyEvent),
+    Route("POST", f"{_ONE}/batch", receive_batch, Reach.OWN, Role.WRITER, accepts=list[AnyEvent]),
     Route("GET", f"{BASE}/events", list_events, Reach.EVERYTHING),
     Route("GET", f"{BASE}/events/lineage", list_events, Reach.EVERYTHING),
 )

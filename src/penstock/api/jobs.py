@@ -1,9 +1,7 @@
 """Jobs, their versions and their tags."""
 
 from collections.abc import Sequence
-from typing import Literal
-
-from msgspec import Raw
+from typing import Any, Literal
 
 from penstock import ids
 from penstock.access.keys import Key, Role
@@ -27,7 +25,10 @@ class DatasetNameBody(Body, frozen=True):
 
 
 class JobBody(Body, frozen=True):
-    """What to say of a job; with a run's id it says what that run reads and writes."""
+    """What to say of a job; with a run's id it says what that run reads and writes.
+
+    `context` is what old clients send; it is not kept.
+    """
 
     type: Literal["BATCH", "STREAM", "SERVICE"]
     inputs: tuple[DatasetNameBody, ...] | None = None
@@ -36,7 +37,7 @@ class JobBody(Body, frozen=True):
     description: str | None = None
     run_id: str | None = None
     tags: tuple[str, ...] | None = None
-    context: Raw | None = None
+    context: Any = None
 
 
 class JobsQuery(Paging, frozen=True):

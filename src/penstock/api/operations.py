@@ -48,7 +48,7 @@ async def get_docs(call: Call) -> Page:
 ROUTES = (
     Route("GET", "/livez", get_livez, Reach.SHARED, None),
     Route("GET", "/readyz", get_readyz, Reach.SHARED, None),
-    Route("GET", "/metrics", get_metrics, Reach.SHARED),
+    Route("GET", "/metrics", get_metrics, Reach.SHARED, media="text/plain"),
     Route("GET", "/openapi.json", get_openapi, Reach.SHARED),
-    Route("GET", "/docs", get_docs, Reach.SHARED),
+    Route("GET", "/docs", get_docs, Reach.SHARED, media="text/html"),
 )

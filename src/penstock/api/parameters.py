@@ -7,6 +7,7 @@ from urllib.parse import parse_qsl
 import msgspec
 from msgspec import Meta, Struct
 
+from penstock.api.content import explained
 from penstock.clock import Micros, parse_time
 from penstock.errors import Invalid, Malformed
 
@@ -51,7 +52,7 @@ def query_reader(shape: type[T]) -> Callable[[bytes], T]:
             return msgspec.convert(values, shape, strict=False)
         except msgspec.ValidationError as error:
             kind = Invalid if str(error).startswith("Invalid enum value") else Malformed
-            raise kind(f"a query parameter does not fit: {error}") from None
+            raise kind(f"a query parameter does not fit: {explained(error)}") from None
 
     return read
 

@@ -35,9 +35,10 @@ class Route:
     """One method of one path, and the function that serves it.
 
     The function's parameters say what it needs: `tx` (it reads, in a thread), `call` (it writes,
-    in the event loop), `key`, `now`, `query`, `body` (parsed), `content` (as it came), and the variables
-    of the path. Its annotations type the query, the body and the answer; its docstring is its
-    documentation. The OpenAPI document is made from the same.
+    in the event loop), `key`, `now`, `query`, `body` (parsed), `content` (as it came), and the
+    variables of the path. Its annotations type the query, the body and the answer; its docstring
+    is its documentation. The OpenAPI document is made from the same; `accepts` and `media` tell
+    it what the annotations cannot.
     """
 
     method: str
@@ -46,6 +47,8 @@ class Route:
     reach: Reach = Reach.NAMESPACE
     role: Role | None = Role.READER
     status: int = 200
+    accepts: Any = None
+    media: str = "application/json"
 
     def __post_init__(self) -> None:
         unknown = self.needs - _GIVEN - set(self.variables)

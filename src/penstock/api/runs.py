@@ -117,9 +117,7 @@ def _marks(state: RunState, summary: str) -> tuple[Callable[..., Any], Callable[
         await call.submit(MarkRun(run_id, state, moment(query.at, "at")))
         return await call.read(reading.get_run, run_id)
 
-    async def mark_of_job(
-        call: Call, namespace: str, job: str, run: str, query: MarkQuery
-    ) -> Run:
+    async def mark_of_job(call: Call, namespace: str, job: str, run: str, query: MarkQuery) -> Run:
         run_id = ids.run_id(run)
         await call.submit(MarkRun(run_id, state, moment(query.at, "at"), namespace, job))
         return await call.read(reading.get_run, run_id)

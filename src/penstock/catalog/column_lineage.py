@@ -68,7 +68,8 @@ def _start(tx: Transaction, columns: Columns, named: Named, at: Micros | None) -
 
 def _outputs(tx: Transaction, job: NamedJob, at: Micros | None) -> list[str]:
     source = edge_source(tx, job.id, "current", at, job.version)
-    return [edge.dataset_id for edge in source.edges_of([job.id]) if edge.role == Role.OUTPUT]
+    edges, _ = source.edges_of([job.id])
+    return [edge.dataset_id for edge in edges if edge.role == Role.OUTPUT]
 
 
 def _existing(columns: Columns, dataset: NamedDataset, column: Column) -> Column:

@@ -154,6 +154,31 @@ def follow_run(world: World, job: JobRow, run: RunRow, before: RunRow | None) ->
     )
 
 
+def is_hearsay(world: World, run: RunRow) -> bool:
+    """Whether a run is known only because a child named it as its parent."""
+    unheard = run.state == RunState.NEW and run.stamps == "{}" and run.job_version_id is None
+    return unheard and not world.io_of(run.id)
+
+
+def move_run(world: World, run: RunRow, job_id: str) -> RunRow:
+    """Give a run that was known by hearsay to the job that it says it belongs to."""
+    wrong = world.jobs.get(run.job_id)
+    assert wrong is not None, "a run always has its job"
+    run = replace(run, job_id=job_id)
+    world.runs.put(run.id, run)
+    wrong = replace(wrong, run_count=wrong.run_count - 1)
+    if wrong.latest_run_id == run.id:
+        newest = world.newest_run(wrong.id)
+        wrong = replace(
+            wrong,
+            latest_run_id=newest.id if newest else None,
+            latest_run_at=newest.created_at if newest else None,
+            latest_run_state=newest.state if newest else "",
+        )
+    world.jobs.put(wrong.id, wrong)
+    return run
+
+
 def version_names(text: str) -> tuple[DatasetName, ...]:
     """The datasets that a job version lists."""
     return _decode_names(text)

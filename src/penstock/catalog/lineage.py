@@ -7,7 +7,7 @@ from every node, as Marquez does; `upstream` and `downstream` never turn round.
 
 from collections import defaultdict
 from collections.abc import Iterator, Mapping
-from typing import Any, Literal
+from typing import Any, Literal, NamedTuple
 
 from msgspec import Raw, Struct
 from msgspec.json import Decoder
@@ -46,7 +46,7 @@ from penstock.catalog.schema import NO_FIELDS, read_schema, with_tags
 from penstock.catalog.shapes import EntityId, raw, time_or_none
 from penstock.clock import Micros, format_time
 from penstock.db import Transaction
-from penstock.db.database import Row
+from penstock.db.database import Ask, Row
 from penstock.errors import Invalid
 from penstock.states import RunState
 
@@ -88,6 +88,20 @@ class _Root(Struct, frozen=True):
     version: PinnedVersion | None = None
     job_version: PinnedJobVersion | None = None
 
+    def ask(self, statement: str, ids: list[str]) -> Ask:
+        """A question about nodes, as they are or as they were then."""
+        if self.as_of is None:
+            return statement, {"ids": ids, "root": self.id}
+        return f"{statement}_as_of", {"ids": ids, "root": self.id, "at": self.as_of}
+
+
+class _Found(NamedTuple):
+    """The rows that a walk has found, and every edge of the jobs among them."""
+
+    jobs: list[Row]
+    datasets: list[Row]
+    edges: list[JobEdge]
+
 
 def lineage(
     tx: Transaction,
@@ -107,8 +121,7 @@ def lineage(
         raise Invalid(f"direction {direction!r} is none of {', '.join(_STEPS)}")
     root = _find_root(tx, node_id, as_of)
     source = edge_source(tx, root.id, history, root.as_of, root.job_version)
-    jobs, datasets = _walk(source, root, _STEPS[direction], depth)
-    return _draw(tx, root, source.edges_of(list(jobs)), jobs, datasets)
+    return _draw(root, _walk(tx, source, root, _STEPS[direction], depth))
 
 
 def _find_root(tx: Transaction, node_id: str, as_of: Micros | None) -> _Root:
@@ -123,46 +136,46 @@ def _find_root(tx: Transaction, node_id: str, as_of: Micros | None) -> _Root:
             return _Root(named.job_id, True, at)
 
 
-def _walk(source: EdgeSource, root: _Root, steps: _Steps, depth: int) -> tuple[set[str], set[str]]:
-    """The jobs and datasets within reach; a level holds only the one or only the other."""
-    jobs: set[str] = set()
-    datasets: set[str] = set()
-    at_jobs = root.is_job
+def _walk(tx: Transaction, source: EdgeSource, root: _Root, steps: _Steps, depth: int) -> _Found:
+    """All within reach, level by level; a level holds only jobs or only datasets."""
+    found = _Found([], [], [])
     frontier = {root.id}
-    for _ in range(depth):
-        (jobs if at_jobs else datasets).update(frontier)
-        if at_jobs:
-            frontier = set(source.datasets_beside(list(frontier), steps.from_job)) - datasets
+    seen = set(frontier)
+    for level in range(depth + 1):
+        here = list(frontier)
+        if root.is_job == (level % 2 == 0):
+            edges, (rows,) = source.edges_of(here, root.ask("lineage_jobs", here))
+            visible = {row[0] for row in rows}
+            edges = [edge for edge in edges if edge.job_id in visible]
+            found.jobs.extend(rows)
+            found.edges.extend(edges)
+            frontier = {edge.dataset_id for edge in edges if edge.role in steps.from_job}
+        elif level < depth:
+            ask = root.ask("lineage_datasets", here)
+            jobs, (rows,) = source.jobs_beside(here, steps.from_dataset, ask)
+            found.datasets.extend(rows)
+            frontier = set(jobs)
         else:
-            frontier = set(source.jobs_beside(list(frontier), steps.from_dataset)) - jobs
-        at_jobs = not at_jobs
+            (rows,) = tx.fetch_many([root.ask("lineage_datasets", here)])
+            found.datasets.extend(rows)
+        frontier -= seen
         if not frontier:
             break
-    (jobs if at_jobs else datasets).update(frontier)
-    return jobs, datasets
+        seen |= frontier
+    return found
 
 
-def _draw(
-    tx: Transaction, root: _Root, edges: list[JobEdge], jobs: set[str], datasets: set[str]
-) -> LineageGraph:
-    """Nodes for all that was reached, and the edges between them."""
-    at = root.as_of
-    suffix, time = ("", {}) if at is None else ("_as_of", {"at": at})
-    job_rows, dataset_rows = tx.fetch_many(
-        [
-            (f"lineage_jobs{suffix}", {"ids": list(jobs), **time}),
-            (f"lineage_datasets{suffix}", {"ids": list(datasets), **time}),
-        ]
-    )
-    names = {row[0]: job_node(row[1], row[2]) for row in job_rows}
-    names |= {row[0]: dataset_node(row[1], row[2]) for row in dataset_rows}
-    index = EdgeIndex(_ends(edges, names))
-    sides = _sides(edges)
+def _draw(root: _Root, found: _Found) -> LineageGraph:
+    """Nodes for all that was found, and the edges between them."""
+    names = {row[0]: job_node(row[1], row[2]) for row in found.jobs}
+    names |= {row[0]: dataset_node(row[1], row[2]) for row in found.datasets}
+    index = EdgeIndex(_ends(found.edges, names))
+    sides = _sides(found.edges)
     nodes: list[JobNode | DatasetNode] = []
-    for row in job_rows:
-        job, node = _job_data(row, sides, at), names[row[0]]
+    for row in found.jobs:
+        job, node = _job_data(row, sides, root.as_of), names[row[0]]
         nodes.append(JobNode(node, job, index.into[node], index.out_of[node]))
-    for row in dataset_rows:
+    for row in found.datasets:
         version = root.version if row[0] == root.id else None
         dataset, node = _dataset_data(row, version), names[row[0]]
         nodes.append(DatasetNode(node, dataset, index.into[node], index.out_of[node]))

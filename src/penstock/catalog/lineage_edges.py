@@ -10,6 +10,7 @@ from penstock.catalog.rows import Role
 from penstock.catalog.shapes import EntityId
 from penstock.clock import Micros
 from penstock.db import Transaction
+from penstock.db.database import Ask, Row
 from penstock.errors import Invalid
 from penstock.ids import dataset_id
 
@@ -17,6 +18,7 @@ NOW: Micros = 2**62  # after every time that a row can hold
 
 History = Literal["current", "all"]
 Roles = tuple[str, str]  # the roles to follow; one that stands alone stands twice
+Answers = list[list[Row]]
 _read_names = msgspec.json.Decoder(list[EntityId]).decode
 
 
@@ -31,40 +33,44 @@ class JobEdge(NamedTuple):
 
 
 class EdgeSource(Protocol):
-    """Edges between datasets and jobs, with what is deleted left out."""
+    """Edges between datasets and jobs; those of deleted datasets are left out.
 
-    def jobs_beside(self, datasets: Sequence[str], roles: Roles) -> Iterable[str]:
-        """The jobs that have any of these datasets in one of the roles."""
+    Each call takes other questions along on its trip to the database and brings back their
+    answers.
+    """
 
-    def datasets_beside(self, jobs: Sequence[str], roles: Roles) -> Iterable[str]:
-        """The datasets that any of these jobs has in one of the roles."""
-
-    def edges_of(self, jobs: Sequence[str]) -> list[JobEdge]:
+    def edges_of(self, jobs: Sequence[str], *along: Ask) -> tuple[list[JobEdge], Answers]:
         """Every edge of these jobs; one to the root stays, deleted or not."""
+
+    def jobs_beside(
+        self, datasets: Sequence[str], roles: Roles, *along: Ask
+    ) -> tuple[list[str], Answers]:
+        """The jobs, deleted or not, that have any of these datasets in one of the roles."""
 
 
 class KeptEdges:
     """The edges in job_edges that were there at a time: the current ones, or all."""
 
-    def __init__(self, tx: Transaction, root: str, *, current: bool, at: Micros) -> None:
+    def __init__(self, tx: Transaction, root: str, *, current: bool, as_of: Micros | None) -> None:
         self._tx = tx
-        self._root = root
-        self._filter = {"current": int(current), "at": at}
+        at = NOW if as_of is None else as_of
+        self._edges = {"current": int(current), "at": at, "root": root}
+        if as_of is None:
+            self._beside, self._filter = "lineage_jobs_beside", {"current": int(current)}
+        else:
+            self._beside, self._filter = "lineage_jobs_beside_as_of", {"at": at}
 
-    def jobs_beside(self, datasets: Sequence[str], roles: Roles) -> Iterable[str]:
-        return self._beside("lineage_jobs_beside", datasets, roles)
+    def edges_of(self, jobs: Sequence[str], *along: Ask) -> tuple[list[JobEdge], Answers]:
+        ask = ("lineage_edges_of_jobs", {"ids": jobs, **self._edges})
+        rows, *answers = self._tx.fetch_many([ask, *along])
+        return [JobEdge(*row) for row in rows], answers
 
-    def datasets_beside(self, jobs: Sequence[str], roles: Roles) -> Iterable[str]:
-        return self._beside("lineage_datasets_beside", jobs, roles)
-
-    def _beside(self, statement: str, ids: Sequence[str], roles: Roles) -> Iterable[str]:
-        role, other = roles
-        rows = self._tx.fetch(statement, ids=ids, role=role, other_role=other, **self._filter)
-        return (found for (found,) in rows)
-
-    def edges_of(self, jobs: Sequence[str]) -> list[JobEdge]:
-        rows = self._tx.fetch("lineage_edges_of_jobs", ids=jobs, root=self._root, **self._filter)
-        return [JobEdge(*row) for row in rows]
+    def jobs_beside(
+        self, datasets: Sequence[str], roles: Roles, *along: Ask
+    ) -> tuple[list[str], Answers]:
+        ask = (self._beside, {"ids": datasets, **_named(roles), **self._filter})
+        rows, *answers = self._tx.fetch_many([ask, *along])
+        return [job for _, _, job in rows], answers
 
 
 class PastEdges:
@@ -81,25 +87,24 @@ class PastEdges:
         self._edges: dict[str, set[tuple[str, str]]] = {}  # of a job: role and dataset
         self._names: dict[str, tuple[str, str] | None] = {}  # None: not to be shown
 
-    def jobs_beside(self, datasets: Sequence[str], roles: Roles) -> Iterable[str]:
-        role, other = roles
-        rows = self._tx.fetch(
-            "lineage_candidates_as_of", ids=datasets, role=role, other_role=other, at=self._at
-        )
-        self._load({job for job, _, _ in rows})
-        return (job for job, role, dataset in rows if (role, dataset) in self._edges[job])
-
-    def datasets_beside(self, jobs: Sequence[str], roles: Roles) -> Iterable[str]:
-        return (edge.dataset_id for edge in self.edges_of(jobs) if edge.role in roles)
-
-    def edges_of(self, jobs: Sequence[str]) -> list[JobEdge]:
+    def edges_of(self, jobs: Sequence[str], *along: Ask) -> tuple[list[JobEdge], Answers]:
         self._load(jobs)
-        return [
+        edges = [
             JobEdge(job, role, dataset, *name)
             for job in jobs
             for role, dataset in self._edges[job]
             if (name := self._names[dataset]) is not None
         ]
+        return edges, self._tx.fetch_many(along)
+
+    def jobs_beside(
+        self, datasets: Sequence[str], roles: Roles, *along: Ask
+    ) -> tuple[list[str], Answers]:
+        ask = ("lineage_jobs_beside_as_of", {"ids": datasets, **_named(roles), "at": self._at})
+        rows, *answers = self._tx.fetch_many([ask, *along])
+        self._load({job for _, _, job in rows})
+        beside = [job for dataset, role, job in rows if (role, dataset) in self._edges[job]]
+        return beside, answers
 
     def _load(self, jobs: Iterable[str]) -> None:
         fresh = [job for job in jobs if job not in self._edges]
@@ -116,16 +121,12 @@ class PastEdges:
             self._edges[job] = _edges_of_version(inputs, outputs)
         for job, role, dataset in unfinished:
             self._edges[job].add((role, dataset))
-        self._load_names(fresh)
+        self._load_names({dataset for job in fresh for _, dataset in self._edges[job]})
 
-    def _load_names(self, jobs: Iterable[str]) -> None:
-        datasets = {dataset for job in jobs for _, dataset in self._edges[job]}
+    def _load_names(self, datasets: Iterable[str]) -> None:
         fresh = [dataset for dataset in datasets if dataset not in self._names]
-        if not fresh:
-            return
         self._names.update(dict.fromkeys(fresh))
-        rows = self._tx.fetch("lineage_visible_datasets", ids=fresh, at=self._at, root=self._root)
-        self._names.update((found, (namespace, name)) for found, namespace, name in rows)
+        self._names.update(_visible_names(self._tx, fresh, self._at, self._root))
 
 
 class PinnedEdges:
@@ -137,31 +138,22 @@ class PinnedEdges:
         self._source = source
         self._job = job
         ends = _edges_of_version(version.inputs, version.outputs)
-        datasets = [dataset for _, dataset in ends]
-        rows = tx.fetch("lineage_visible_datasets", ids=datasets, at=at, root=job)
-        names = {found: (namespace, name) for found, namespace, name in rows}
+        names = _visible_names(tx, [dataset for _, dataset in ends], at, job)
         self._edges = [
             JobEdge(job, role, dataset, *names[dataset])
             for role, dataset in ends
             if dataset in names
         ]
 
-    def jobs_beside(self, datasets: Sequence[str], roles: Roles) -> Iterable[str]:
-        return self._source.jobs_beside(datasets, roles)
+    def edges_of(self, jobs: Sequence[str], *along: Ask) -> tuple[list[JobEdge], Answers]:
+        others = [job for job in jobs if job != self._job]
+        edges, answers = self._source.edges_of(others, *along)
+        return (edges if len(others) == len(jobs) else [*self._edges, *edges]), answers
 
-    def datasets_beside(self, jobs: Sequence[str], roles: Roles) -> Iterable[str]:
-        if self._job not in jobs:
-            return self._source.datasets_beside(jobs, roles)
-        own = [edge.dataset_id for edge in self._edges if edge.role in roles]
-        return [*own, *self._source.datasets_beside(self._others(jobs), roles)]
-
-    def edges_of(self, jobs: Sequence[str]) -> list[JobEdge]:
-        if self._job not in jobs:
-            return self._source.edges_of(jobs)
-        return [*self._edges, *self._source.edges_of(self._others(jobs))]
-
-    def _others(self, jobs: Sequence[str]) -> list[str]:
-        return [job for job in jobs if job != self._job]
+    def jobs_beside(
+        self, datasets: Sequence[str], roles: Roles, *along: Ask
+    ) -> tuple[list[str], Answers]:
+        return self._source.jobs_beside(datasets, roles, *along)
 
 
 def edge_source(
@@ -179,8 +171,19 @@ def edge_source(
     if as_of is not None and history == "current":
         source = PastEdges(tx, root, at)
     else:
-        source = KeptEdges(tx, root, current=history == "current", at=at)
+        source = KeptEdges(tx, root, current=history == "current", as_of=as_of)
     return source if root_version is None else PinnedEdges(tx, source, root, root_version, at)
+
+
+def _named(roles: Roles) -> dict[str, str]:
+    return {"role": roles[0], "other_role": roles[1]}
+
+
+def _visible_names(
+    tx: Transaction, datasets: Sequence[str], at: Micros, root: str
+) -> dict[str, tuple[str, str]]:
+    rows = tx.fetch("lineage_visible_datasets", ids=datasets, at=at, root=root) if datasets else []
+    return {dataset: (namespace, name) for dataset, namespace, name in rows}
 
 
 def _edges_of_version(inputs: str, outputs: str) -> set[tuple[str, str]]:

@@ -72,7 +72,10 @@ def _receive_run(world: World, event: Event) -> None:
         run = job_rules.new_run(event.run_id, job.id, event.external_id, event.at)
         job = replace(job, run_count=job.run_count + 1)
     elif run.job_id != job.id:
-        raise _other_job(world, run, event)
+        if not job_rules.is_hearsay(world, run):
+            raise _other_job(world, run, event)
+        run, before = job_rules.move_run(world, run, job.id), None
+        job = replace(job, run_count=job.run_count + 1)
     run = replace(
         run,
         created_at=min(run.created_at, event.at),

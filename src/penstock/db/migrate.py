@@ -17,7 +17,7 @@ from typing import Protocol
 import msgspec
 
 from penstock.clock import Clock
-from penstock.db.database import Transaction
+from penstock.db.database import T
 from penstock.db.folders import SqlFile, sql_files
 from penstock.db.statements import SQLITE_WORDS, TOKEN
 from penstock.errors import Conflict
@@ -42,8 +42,14 @@ class Applied(msgspec.Struct, frozen=True):
     checksum: str
 
 
-class Session(Transaction, Protocol):
+class Session(Protocol):
     """A transaction that no other program can migrate beside."""
+
+    def execute(self, statement: str, /, **params: object) -> None:
+        """Run a named statement."""
+
+    def rows(self, shape: type[T], statement: str, /, **params: object) -> list[T]:
+        """The rows of a named statement."""
 
     def script(self, text: str) -> None:
         """Run every statement of a migration's file."""

@@ -5,6 +5,7 @@ psycopg opens the connection and loads the rows. Sending and receiving are done 
 is time in which a server can do nothing else.
 """
 
+import itertools
 import select
 from collections import deque
 from collections.abc import Sequence
@@ -18,14 +19,15 @@ from psycopg.pq.abc import PGresult
 from penstock.db.database import Row
 from penstock.db.statements import Statement
 
+_Key = tuple[str, tuple[int, ...]]
 _OK = (ExecStatus.TUPLES_OK, ExecStatus.COMMAND_OK)
 
 
 class Pipeline:
     """Statements go out as they come; results are read when somebody needs one.
 
-    Each statement is prepared at its first use, under its own name. The server infers the types
-    of the parameters, so every value travels as text.
+    A statement is prepared at its first use, and again for other types of its values. All values
+    travel as text.
     """
 
     def __init__(self, connection: psycopg.Connection[Row]) -> None:
@@ -33,22 +35,30 @@ class Pipeline:
         self._pg = connection.pgconn
         self._pg.enter_pipeline_mode()
         self._rows = Transformer(connection)
-        self._prepared: set[str] = set()
-        # What the server still has to answer: a statement's name if it is being prepared.
-        self._owed: deque[str] = deque()
+        self._names = map("s{}".format, itertools.count())
+        self._prepared: dict[_Key, bytes] = {}
+        # What the server still has to answer; a key is that of a statement being prepared.
+        self._owed: deque[_Key | None] = deque()
         self._in_step = True
-        self._poll = select.poll()
-        self._poll.register(self._pg.socket, select.POLLIN)
+        self._incoming, self._either = select.poll(), select.poll()
+        self._incoming.register(self._pg.socket, select.POLLIN)
+        self._either.register(self._pg.socket, select.POLLIN | select.POLLOUT)
 
-    def send(self, statement: Statement, values: Sequence[bytes | None] = ()) -> None:
-        """Queue a statement."""
-        name = statement.name.encode()
-        if statement.name not in self._prepared:
-            self._pg.send_prepare(name, statement.sql.encode())
-            self._owed.append(statement.name)
-            self._prepared.add(statement.name)
+    def send(
+        self,
+        statement: Statement,
+        values: Sequence[bytes | None] = (),
+        types: tuple[int, ...] = (),
+    ) -> None:
+        """Queue a statement; a type is PostgreSQL's number of it, or 0 for the server to infer."""
+        key = (statement.name, types)
+        name = self._prepared.get(key)
+        if name is None:
+            name = self._prepared[key] = next(self._names).encode()
+            self._pg.send_prepare(name, statement.sql.encode(), types)
+            self._owed.append(key)
         self._pg.send_query_prepared(name, values)
-        self._owed.append("")
+        self._owed.append(None)
 
     def start(self) -> None:
         """Let the server begin with what is queued, without waiting for it."""
@@ -84,7 +94,7 @@ class Pipeline:
         pg = self._pg
         if pg.status != ConnStatus.OK or pg.transaction_status != TransactionStatus.IDLE:
             return False
-        if not self._poll.poll(0):
+        if not self._incoming.poll(0):
             return True
         # The server said something unasked: mostly that it leaves, sometimes only a notice.
         try:
@@ -100,7 +110,7 @@ class Pipeline:
 
     def _sync(self) -> None:
         self._pg.pipeline_sync()
-        self._owed.append("")
+        self._owed.append(None)
 
     def _settle(self) -> None:
         """Read all answers, and let errors among them pass."""
@@ -119,10 +129,11 @@ class Pipeline:
             result = self._answer()
             prepared = self._owed.popleft()
             if result.status in _OK:
-                if not prepared:
+                if prepared is None:
                     results.append(result)
             elif result.status != ExecStatus.PIPELINE_SYNC:
-                self._prepared.discard(prepared)
+                if prepared is not None:
+                    self._prepared.pop(prepared, None)
                 failed = failed or self._error(result)
         self._in_step = True
         if failed is not None:
@@ -132,7 +143,8 @@ class Pipeline:
     def _answer(self) -> PGresult:
         """Wait for the answer to one statement or sync, sending what is not yet sent meanwhile."""
         result = self._next()
-        assert result is not None, "the server owes an answer"
+        if result is None:
+            raise psycopg.OperationalError("the connection was lost")
         # A statement's answer ends with None, a sync's does not.
         if result.status != ExecStatus.PIPELINE_SYNC:
             while self._next() is not None:
@@ -142,9 +154,7 @@ class Pipeline:
     def _next(self) -> PGresult | None:
         pg = self._pg
         while pg.is_busy():
-            unsent = pg.flush()
-            self._poll.modify(pg.socket, select.POLLIN | select.POLLOUT if unsent else select.POLLIN)
-            self._poll.poll()
+            (self._either if pg.flush() else self._incoming).poll()
             pg.consume_input()
         return pg.get_result()
 

@@ -1,6 +1,5 @@
-"""The database on a PostgreSQL server: psycopg 3, its pool and its pipeline mode."""
+"""The database on a PostgreSQL server, through psycopg 3."""
 
-import select
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from importlib.resources.abc import Traversable
@@ -9,85 +8,74 @@ from typing import Any
 
 import msgspec
 import psycopg
-from psycopg.adapt import Buffer, Dumper
-from psycopg.errors import PipelineAborted
-from psycopg.types.numeric import Int8Dumper
 from psycopg.types.string import TextLoader
-from psycopg_pool import ConnectionPool
 
 from penstock.clock import system_clock
 from penstock.db.database import Ask, Row, T
 from penstock.db.migrate import apply_migrations, load_migrations
-from penstock.db.statements import Statements, check_shape, load_statements
+from penstock.db.pipeline import Pipeline
+from penstock.db.pool import Pool
+from penstock.db.statements import Statements, check_shape, expand, load_statements
 from penstock.db.turn import Turn
 from penstock.errors import Unavailable
 
 _READERS_MAX = 8
-_PREPARED_MAX = 1000
-_JSON_OID = 114
+_BIGINT = 20
 _OPTIONS: dict[str, Any] = {
     "autocommit": True,
-    "prepare_threshold": 0,
-    "cursor_factory": psycopg.RawCursor,
     "client_encoding": "utf8",
     "fallback_application_name": "penstock",
 }
-
-Connection = psycopg.Connection[Row]
-
-
-class _Json(bytes):
-    """JSON text that is encoded already."""
-
-
-class _JsonDumper(Dumper):
-    oid = _JSON_OID
-
-    def dump(self, obj: Buffer) -> Buffer:
-        return obj
-
-
-class _FlagDumper(Dumper):
-    """A flag as 0 or 1, because that is how columns keep it."""
-
-    oid = Int8Dumper.oid
-
-    def dump(self, obj: bool) -> bytes:
-        return b"1" if obj else b"0"
+_BEGIN_READ = expand("begin read", "BEGIN ISOLATION LEVEL REPEATABLE READ READ ONLY", "postgresql")
+# Each statement must see what was committed while the first one waited for its turn.
+_BEGIN_WRITE = expand(
+    "begin write", "BEGIN ISOLATION LEVEL READ COMMITTED READ WRITE", "postgresql"
+)
+_COMMIT = expand("commit", "COMMIT", "postgresql")
+_ROLLBACK = expand("rollback", "ROLLBACK", "postgresql")
 
 
 class PostgresTransaction:
     """Statements on one connection, queued in its pipeline until a result is needed."""
 
-    __slots__ = ("_connection", "_statements", "epoch")
+    __slots__ = ("_pipeline", "_statements", "epoch")
 
-    def __init__(self, connection: Connection, statements: Statements, epoch: int = 0) -> None:
-        self._connection = connection
+    def __init__(self, pipeline: Pipeline, statements: Statements) -> None:
+        self._pipeline = pipeline
         self._statements = statements
-        self.epoch = epoch
+        self.epoch = 0
 
-    def _send(self, name: str, params: Mapping[str, object]) -> psycopg.Cursor[Row]:
+    def _send(self, name: str, params: Mapping[str, Any]) -> None:
         statement = self._statements[name]
         if not statement.needs <= params.keys():
             raise statement.missing(params)
-        values = [params[param] for param in statement.params]
-        for param, kind in statement.lists:
-            values[statement.params.index(param)] = _array(params[param], kind)
-        return self._connection.execute(statement.sql.encode(), values)
+        values: list[bytes | None] = []
+        types: list[int] = []
+        for param in statement.params:
+            value = params[param]
+            if kind := statement.lists.get(param):
+                value = _array(value, kind)
+            values.append(_text(value))
+            types.append(_BIGINT if isinstance(value, int) else 0)
+        self._pipeline.send(statement, values, tuple(types))
 
     def fetch(self, statement: str, /, **params: object) -> list[Row]:
-        return self._send(statement, params).fetchall()
+        self._send(statement, params)
+        return self._pipeline.receive(1)[0]
 
     def fetch_one(self, statement: str, /, **params: object) -> Row | None:
-        return self._send(statement, params).fetchone()
+        self._send(statement, params)
+        found = self._pipeline.receive(1)[0]
+        return found[0] if found else None
 
     def rows(self, shape: type[T], statement: str, /, **params: object) -> list[T]:
-        return list(starmap(shape, self._send(statement, params).fetchall()))
+        self._send(statement, params)
+        return list(starmap(shape, self._pipeline.receive(1)[0]))
 
     def fetch_many(self, asks: Sequence[Ask]) -> list[list[Row]]:
-        # The first fetchall receives the results of all.
-        cursors = [self._send(name, params) for name, params in asks]
-        return [cursor.fetchall() for cursor in cursors]
+        for name, params in asks:
+            self._send(name, params)
+        return self._pipeline.receive(len(asks))
 
     def execute(self, statement: str, /, **params: object) -> None:
         self._send(statement, params)
@@ -97,20 +85,34 @@ class PostgresTransaction:
             return
         found = self._statements[statement]
         check_shape(type(rows[0]), found)
-        self._connection.execute(found.sql.encode(), [_Json(msgspec.json.encode(rows))])
+        self._pipeline.send(found, (msgspec.json.encode(rows),), (0,))
+        # The server works on this batch while the next one is made.
+        self._pipeline.start()
 
-    def script(self, text: str) -> None:
-        self._connection.execute(text.encode(), prepare=False)
+
+def _text(value: Any) -> bytes | None:
+    """A value as PostgreSQL reads it; a flag is a number, because that is how columns keep it."""
+    if value is None:
+        return None
+    if isinstance(value, str):
+        # libpq would cut the text there without a word.
+        if "\x00" in value:
+            raise psycopg.DataError("PostgreSQL cannot store text with a NUL character in it")
+        return value.encode()
+    if isinstance(value, int):
+        return b"%d" % value
+    if isinstance(value, float):
+        return repr(value).encode()
+    raise TypeError(f"{type(value).__name__} cannot be a parameter; use str, int, float or bool")
 
 
-def _array(values: Any, kind: str) -> str:
+def _array(values: Sequence[Any], kind: str) -> str:
     """A list as PostgreSQL writes an array."""
     if kind == "text":
-        quoted = [
+        values = [
             "NULL" if v is None else '"' + v.replace("\\", "\\\\").replace('"', '\\"') + '"'
             for v in values
         ]
-        return "{" + ",".join(quoted) + "}"
     return "{" + ",".join(map(str, values)) + "}"
 
 
@@ -126,82 +128,64 @@ class PostgresDatabase:
         self._migrations = load_migrations(self.dialect, folders)
         self._turn = Turn()
         self._closed = False
+        self._readers = Pool(
+            self._connect_reader,
+            Pipeline.is_usable,
+            size_max=_READERS_MAX,
+            wait_seconds=wait_seconds,
+        )
         with _passing():
             self._writer = self._connect_writer()
-        self._readers: ConnectionPool[Connection] = ConnectionPool(
-            url,
-            kwargs=_OPTIONS,
-            min_size=1,
-            max_size=_READERS_MAX,
-            timeout=wait_seconds,
-            configure=self._configure_reader,
-            check=_check_alive,
-            name="penstock-readers",
-            open=True,
-        )
 
-    def _connect_writer(self) -> Connection:
+    def _connect_reader(self) -> Pipeline:
+        return self._connect("configure_reader")
+
+    def _connect_writer(self) -> Pipeline:
+        return self._connect("configure_writer", f"{round(self._wait_seconds * 1000)}ms")
+
+    def _connect(self, configure: str, *values: str) -> Pipeline:
         connection = psycopg.connect(self._url, **_OPTIONS)
-        _adapt(connection)
-        milliseconds = f"{round(self._wait_seconds * 1000)}ms"
-        connection.execute(self._statements["configure_writer"].sql.encode(), [milliseconds])
-        return connection
-
-    def _configure_reader(self, connection: Connection) -> None:
-        _adapt(connection)
-        connection.execute(self._statements["configure_reader"].sql.encode())
+        connection.adapters.register_loader("uuid", TextLoader)
+        psycopg.RawCursor(connection).execute(self._statements[configure].sql.encode(), values)
+        return Pipeline(connection)
 
     @contextmanager
     def read(self) -> Iterator[PostgresTransaction]:
-        with _passing(), self._readers.connection() as connection:
+        with _passing(), self._readers.connection() as pipeline:
             try:
-                with connection.pipeline():
-                    connection.execute(b"BEGIN ISOLATION LEVEL REPEATABLE READ READ ONLY")
-                    yield PostgresTransaction(connection, self._statements)
-                    connection.execute(b"COMMIT")
-            finally:
-                _roll_back(connection)
+                pipeline.send(_BEGIN_READ)
+                yield PostgresTransaction(pipeline, self._statements)
+                pipeline.finish(_COMMIT)
+            except BaseException:
+                pipeline.abandon(_ROLLBACK)
+                raise
 
     @contextmanager
     def write(self) -> Iterator[PostgresTransaction]:
         with _passing(), self._turn:
-            connection = self._live_writer()
+            pipeline = self._live_writer()
             try:
-                with connection.pipeline():
-                    connection.execute(b"BEGIN")
-                    tx = PostgresTransaction(connection, self._statements)
-                    tx.epoch = tx.fetch("next_epoch")[0][0]
-                    yield tx
-                    # Leaving the pipeline sends this with the last writes and waits for both.
-                    connection.execute(b"COMMIT")
-            finally:
-                _roll_back(connection)
+                pipeline.send(_BEGIN_WRITE)
+                tx = PostgresTransaction(pipeline, self._statements)
+                tx.epoch = tx.fetch("next_epoch")[0][0]
+                yield tx
+                pipeline.finish(_COMMIT)
+            except BaseException:
+                pipeline.abandon(_ROLLBACK)
+                raise
 
-    def _live_writer(self) -> Connection:
+    def _live_writer(self) -> Pipeline:
         if self._closed:
             raise Unavailable("the database was closed; open it again")
-        try:
-            _check_alive(self._writer)
-        except psycopg.Error:
+        if not self._writer.is_usable():
             self._writer.close()
             self._writer = self._connect_writer()
         return self._writer
 
-    @contextmanager
-    def _migrating(self) -> Iterator[PostgresTransaction]:
-        with _passing(), self._turn:
-            connection = self._live_writer()
-            try:
-                connection.execute(b"BEGIN")
-                tx = PostgresTransaction(connection, self._statements)
-                tx.fetch("lock_migrations")
-                yield tx
-                connection.execute(b"COMMIT")
-            finally:
-                _roll_back(connection)
-
     def migrate(self) -> list[str]:
-        return apply_migrations(self._migrations, self._migrating, system_clock)
+        with _passing(), psycopg.connect(self._url, **_OPTIONS) as connection:
+            migrating = _Migrating(connection, self._statements)
+            return apply_migrations(self._migrations, migrating.session, system_clock)
 
     def close(self) -> None:
         with self._turn:
@@ -210,43 +194,39 @@ class PostgresDatabase:
         self._readers.close()
 
 
-def _adapt(connection: Connection) -> None:
-    """Every int is a bigint, so that a statement is prepared once and not once per size."""
-    connection.prepared_max = _PREPARED_MAX
-    connection.adapters.register_dumper(int, Int8Dumper)
-    connection.adapters.register_dumper(bool, _FlagDumper)
-    connection.adapters.register_dumper(_Json, _JsonDumper)
-    connection.adapters.register_loader("uuid", TextLoader)
+class _Migrating:
+    """A connection outside pipeline mode, which alone can run a script of many statements."""
 
+    def __init__(self, connection: psycopg.Connection[Row], statements: Statements) -> None:
+        self._cursor = psycopg.RawCursor(connection)
+        self._transaction = connection.transaction
+        self._statements = statements
 
-def _check_alive(connection: Connection) -> None:
-    """Ask the server only when it has said something unasked, as it does when it goes away."""
-    watch = select.poll()
-    watch.register(connection.fileno(), select.POLLIN)
-    if watch.poll(0):
-        ConnectionPool.check_connection(connection)
+    @contextmanager
+    def session(self) -> Iterator["_Migrating"]:
+        with self._transaction():
+            self.execute("lock_migrations")
+            yield self
 
+    def execute(self, statement: str, /, **params: object) -> None:
+        found = self._statements[statement]
+        self._cursor.execute(found.sql.encode(), [params[param] for param in found.params])
 
-def _roll_back(connection: Connection) -> None:
-    """End what is still open; a connection that cannot even do that is closed."""
-    try:
-        connection.rollback()
-    except psycopg.Error:
-        connection.close()
+    def rows(self, shape: type[T], statement: str, /, **params: object) -> list[T]:
+        self.execute(statement, **params)
+        return list(starmap(shape, self._cursor.fetchall()))
+
+    def script(self, text: str) -> None:
+        self._cursor.execute(text.encode())
 
 
 @contextmanager
 def _passing() -> Iterator[None]:
-    """Show the error that came first, as Unavailable when it may be over in a while."""
+    """Turn what may be over in a while into Unavailable."""
     try:
         yield
-    except psycopg.Error as raised:
-        error: BaseException = raised
-        while isinstance(error, PipelineAborted) and error.__context__ is not None:
-            error = error.__context__
-        if not isinstance(error, psycopg.OperationalError):
-            raise error from None
-        reason = str(error).strip().splitlines()[0] if str(error).strip() else "no reason given"
+    except psycopg.OperationalError as error:
+        reason = next(iter(str(error).strip().splitlines()), "it gave no reason")
         raise Unavailable(
             f"PostgreSQL did not do it: {reason}; check that the server is up, then try again"
         ) from error

@@ -2,9 +2,9 @@
 
 import sqlite3
 import time
-from collections import deque
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
+from functools import lru_cache
 from importlib.resources.abc import Traversable
 from itertools import starmap
 from operator import attrgetter
@@ -16,15 +16,17 @@ import msgspec
 from penstock.clock import system_clock
 from penstock.db.database import Ask, Row, T
 from penstock.db.migrate import apply_migrations, load_migrations, split_script
+from penstock.db.pool import Pool
 from penstock.db.statements import Statement, Statements, check_shape, load_statements
 from penstock.db.turn import Turn
 from penstock.errors import Unavailable
 
-_IDLE_READERS_MAX = 8
+_READERS_MAX = 8
 _SETTINGS = (
     "PRAGMA synchronous = FULL",
     "PRAGMA foreign_keys = ON",
     "PRAGMA temp_store = MEMORY",
+    "PRAGMA journal_size_limit = 67108864",
 )
 _PASSING = {
     sqlite3.SQLITE_BUSY: "is locked by another program; try again",
@@ -50,7 +52,7 @@ class SqliteTransaction:
         statement = self._statements[name]
         if not statement.needs <= params.keys():
             raise statement.missing(params)
-        for param, _ in statement.lists:
+        for param in statement.lists:
             params[param] = msgspec.json.encode(params[param]).decode()
         return self._connection.execute(statement.sql, params)
 
@@ -83,6 +85,7 @@ class SqliteTransaction:
             self._connection.execute(sql)
 
 
+@lru_cache(maxsize=1024)
 def _picker(statement: Statement) -> Callable[[msgspec.Struct], Sequence[Any]]:
     """What takes a statement's columns out of a row."""
     if len(statement.columns) == 1:
@@ -102,12 +105,20 @@ class SqliteDatabase:
         self._statements = load_statements(self.dialect, folders)
         self._migrations = load_migrations(self.dialect, folders)
         self._turn = Turn()
-        self._idle: deque[sqlite3.Connection] = deque()
         self._closed = False
-        with self._passing():
+        try:
             path.parent.mkdir(parents=True, exist_ok=True)
+        except OSError as error:
+            raise Unavailable(f"the database {path} cannot be opened: {error}") from error
+        with self._passing():
             self._writer = self._connect("PRAGMA cache_size = -65536")
             _use_wal(self._writer, wait_seconds)
+        self._readers = Pool(
+            self._connect_reader,
+            lambda _: True,
+            size_max=_READERS_MAX,
+            wait_seconds=wait_seconds,
+        )
 
     def _connect(self, *settings: str) -> sqlite3.Connection:
         connection = sqlite3.connect(
@@ -121,45 +132,30 @@ class SqliteDatabase:
             connection.execute(setting)
         return connection
 
+    def _connect_reader(self) -> sqlite3.Connection:
+        # Readers share the file's pages through the system's cache, so their own is small.
+        return self._connect("PRAGMA cache_size = -16384", "PRAGMA query_only = ON")
+
     @contextmanager
     def _passing(self) -> Iterator[None]:
         """Turn what may be over in a while into Unavailable."""
         try:
             yield
-        except OSError as error:
-            raise Unavailable(f"the database {self._path} cannot be opened: {error}") from error
         except sqlite3.OperationalError as error:
-            # An extended result code has the plain one in its lowest byte.
-            reason = _PASSING.get((error.sqlite_errorcode or 0) & 0xFF)
+            # An extended code has the plain one in its lowest byte; sqlite3's own errors have none.
+            reason = _PASSING.get(getattr(error, "sqlite_errorcode", 0) & 0xFF)
             if reason is None:
                 raise
             raise Unavailable(f"the database {self._path} {reason}") from error
 
     @contextmanager
     def read(self) -> Iterator[SqliteTransaction]:
-        with self._passing():
-            connection = self._borrow()
+        with self._passing(), self._readers.connection() as connection:
+            connection.execute("BEGIN")
             try:
-                connection.execute("BEGIN")
                 yield SqliteTransaction(connection, self._statements)
             finally:
                 connection.rollback()
-                self._give_back(connection)
-
-    def _borrow(self) -> sqlite3.Connection:
-        if self._closed:
-            raise Unavailable(f"the database {self._path} was closed; open it again")
-        try:
-            return self._idle.pop()
-        except IndexError:
-            # Readers share the file's pages through the system's cache, so theirs is small.
-            return self._connect("PRAGMA cache_size = -16384", "PRAGMA query_only = ON")
-
-    def _give_back(self, connection: sqlite3.Connection) -> None:
-        if self._closed or len(self._idle) >= _IDLE_READERS_MAX:
-            connection.close()
-        else:
-            self._idle.append(connection)
 
     @contextmanager
     def write(self) -> Iterator[SqliteTransaction]:
@@ -187,8 +183,7 @@ class SqliteDatabase:
         with self._turn:
             self._closed = True
             self._writer.close()
-        while self._idle:
-            self._idle.pop().close()
+        self._readers.close()
 
 
 def _use_wal(connection: sqlite3.Connection, wait_seconds: float) -> None:
@@ -201,8 +196,8 @@ def _use_wal(connection: sqlite3.Connection, wait_seconds: float) -> None:
     while True:
         try:
             (mode,) = connection.execute("PRAGMA journal_mode = WAL").fetchone()
-        except sqlite3.OperationalError:
-            if time.monotonic() > deadline:
+        except sqlite3.OperationalError as error:
+            if error.sqlite_errorcode != sqlite3.SQLITE_BUSY or time.monotonic() > deadline:
                 raise
             time.sleep(0.01)
             continue

@@ -11,7 +11,8 @@ A file is a row of statements, each with its name and at least one sentence:
 a table in UPDATE … FROM or IN when it stands in parentheses. Kinds are uuid, text, bigint,
 boolean (kept as 0 or 1) and json (kept as text). SQLite reads the words UUID and BIGINT as
 TEXT and INTEGER, so `CAST(:id AS UUID) IS NULL` is good on both; PostgreSQL needs the cast
-there, for a bare `:id IS NULL` does not tell it the type.
+there, for a bare `:id IS NULL` does not tell it the type. A SUM or AVG must be cast as well:
+PostgreSQL's are decimals.
 """
 
 import re
@@ -42,7 +43,7 @@ SQLITE_WORDS = {"UUID": "TEXT", "BIGINT": "INTEGER"}
 NECESSITY = "Differs by necessity:"
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True, eq=False)
 class Statement:
     """One statement, ready for its dialect.
 
@@ -53,7 +54,7 @@ class Statement:
     name: str
     sql: str
     params: tuple[str, ...]
-    lists: tuple[tuple[str, str], ...]
+    lists: Mapping[str, str]
     columns: tuple[str, ...]
     needs: frozenset[str] = field(repr=False)
 
@@ -124,7 +125,7 @@ def expand(name: str, sql: str, dialect: str) -> Statement:
         name=name,
         sql=text,
         params=tuple(expansion.params),
-        lists=tuple(expansion.lists.items()),
+        lists=expansion.lists,
         columns=tuple(expansion.columns),
         needs=frozenset(expansion.params),
     )

@@ -36,37 +36,27 @@ FROM job_versions
 WHERE id = :id AND job_id = :job
 
 -- name: lineage_jobs_beside
--- The visible jobs that read or write any of these datasets.
-SELECT e.job_id
+-- The jobs that read or write these datasets, now or ever.
+SELECT e.dataset_id, e.role, e.job_id
 FROM {each ids uuid AS k}
 JOIN job_edges e ON e.dataset_id = k.value AND e.role IN (:role, :other_role)
-JOIN jobs j ON j.id = e.job_id
-WHERE e.current >= :current AND e.first_at <= :at AND (j.hidden = 0 OR j.hidden_at > :at)
+WHERE e.current >= :current
 
--- name: lineage_datasets_beside
--- The visible datasets that any of these jobs reads or writes.
-SELECT e.dataset_id
+-- name: lineage_jobs_beside_as_of
+-- The jobs that had ever read or written these datasets by a time.
+SELECT e.dataset_id, e.role, e.job_id
 FROM {each ids uuid AS k}
-JOIN job_edges e ON e.job_id = k.value AND e.role IN (:role, :other_role)
-JOIN datasets d ON d.id = e.dataset_id
-WHERE e.current >= :current AND e.first_at <= :at AND (d.hidden = 0 OR d.hidden_at > :at)
+JOIN job_edges e ON e.dataset_id = k.value AND e.role IN (:role, :other_role)
+WHERE e.first_at <= :at
 
 -- name: lineage_edges_of_jobs
--- All edges of these jobs, with the names of the datasets at their other end.
+-- The edges of these jobs, with the names of the visible datasets at their other end.
 SELECT e.job_id, e.role, e.dataset_id, d.namespace, d.name
 FROM {each ids uuid AS k}
 JOIN job_edges e ON e.job_id = k.value
 JOIN datasets d ON d.id = e.dataset_id
 WHERE e.current >= :current AND e.first_at <= :at
   AND (d.hidden = 0 OR d.hidden_at > :at OR d.id = :root)
-
--- name: lineage_candidates_as_of
--- The visible jobs that had ever read or written any of these datasets by a time.
-SELECT e.job_id, e.role, e.dataset_id
-FROM {each ids uuid AS k}
-JOIN job_edges e ON e.dataset_id = k.value AND e.role IN (:role, :other_role)
-JOIN jobs j ON j.id = e.job_id
-WHERE e.first_at <= :at AND (j.hidden = 0 OR j.hidden_at > :at)
 
 -- name: lineage_versions_as_of
 -- The version that each of these jobs had at a time: the one it has now if it had it by then,
@@ -121,7 +111,7 @@ JOIN datasets d ON d.id = k.value
 WHERE d.hidden = 0 OR d.hidden_at > :at OR d.id = :root
 
 -- name: lineage_jobs
--- What a graph shows of these jobs, each with its newest run.
+-- What a graph shows of the visible ones of these jobs, each with its newest run.
 SELECT j.id, j.namespace, j.name, j.type, p.name, j.created_at, j.updated_at, j.location,
        j.description, r.id, r.state, r.created_at, r.updated_at, r.nominal_start, r.nominal_end,
        r.started_at, r.ended_at
@@ -129,9 +119,10 @@ FROM {each ids uuid AS k}
 JOIN jobs j ON j.id = k.value
 LEFT JOIN jobs p ON p.id = j.parent_job_id
 LEFT JOIN runs r ON r.id = j.latest_run_id
+WHERE j.hidden = 0 OR j.id = :root
 
 -- name: lineage_jobs_as_of
--- What a graph shows of these jobs, each with the run that was its newest at a time.
+-- What a graph shows of the visible ones of these jobs, each with the run that was its newest at a time.
 SELECT j.id, j.namespace, j.name, j.type, p.name, j.created_at, j.updated_at, j.location,
        j.description, r.id, r.state, r.created_at, r.updated_at, r.nominal_start, r.nominal_end,
        r.started_at, r.ended_at
@@ -145,6 +136,7 @@ LEFT JOIN runs r ON r.id = (
     ORDER BY n.created_at DESC, n.id DESC
     LIMIT 1
 )
+WHERE j.hidden = 0 OR j.hidden_at > :at OR j.id = :root
 
 -- name: lineage_datasets
 -- What a graph shows of these datasets, with the fields of their current version, or, as long

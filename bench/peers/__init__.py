@@ -1,0 +1,1 @@
+"""What Penstock is measured against, behind the same HTTP door."""

@@ -1,0 +1,78 @@
+"""The same server that only keeps the JSON: how fast anything durable could be.
+
+Waiting writes share a transaction as they do in Penstock, and nothing is made of them.
+"""
+
+import asyncio
+import queue
+import threading
+from typing import Any
+
+from msgspec import Struct
+
+from penstock.catalog.catalog import Catalog
+from penstock.catalog.commands import ReceiveEvent
+from penstock.clock import Clock
+from penstock.db import Database
+
+_Waiting = tuple[str, "asyncio.Future[None]", asyncio.AbstractEventLoop]
+BATCH_MAX = 256
+
+
+class _RawEvent(Struct, frozen=True, gc=False):
+    payload: str
+
+
+class RawCatalog(Catalog):
+    """A catalog's door with nothing but a heap of bodies behind it."""
+
+    def __init__(self, database: Database, *, clock: Clock) -> None:
+        super().__init__(database, clock=clock, batch_events_max=1, queue_length_max=1)
+        self._store = database
+        self._bodies: queue.SimpleQueue[_Waiting | None] = queue.SimpleQueue()
+        self._keeper = threading.Thread(target=self._keep, name="raw-writer", daemon=True)
+
+    def start(self) -> None:
+        """Begin to take bodies."""
+        self._keeper.start()
+
+    def stop(self) -> None:
+        """Return when all that was taken is kept."""
+        self._bodies.put(None)
+        self._keeper.join()
+
+    def submit_async(self, command: Any) -> "asyncio.Future[Any]":
+        """Hand over an event from an event loop."""
+        assert isinstance(command, ReceiveEvent), "only events are measured"
+        loop = asyncio.get_running_loop()
+        future: asyncio.Future[None] = loop.create_future()
+        self._bodies.put((command.event.payload, future, loop))
+        return future
+
+    def _keep(self) -> None:
+        more = True
+        while more:
+            batch, more = self._gather()
+            if batch:
+                with self._store.write() as tx:
+                    tx.write("keep_raw_events", [_RawEvent(payload) for payload, _, _ in batch])
+                batch[0][2].call_soon_threadsafe(_answer, batch)
+
+    def _gather(self) -> tuple[list[_Waiting], bool]:
+        batch: list[_Waiting] = []
+        waiting = self._bodies.get()
+        while waiting is not None:
+            batch.append(waiting)
+            if len(batch) >= BATCH_MAX:
+                return batch, True
+            try:
+                waiting = self._bodies.get_nowait()
+            except queue.Empty:
+                return batch, True
+        return batch, False
+
+
+def _answer(batch: list[_Waiting]) -> None:
+    for _, future, _ in batch:
+        if not future.done():
+            future.set_result(None)

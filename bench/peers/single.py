@@ -1,0 +1,241 @@
+"""One transaction of 33 single statements per event: how Marquez writes.
+
+Every statement is prepared and waited for. PostgreSQL takes many events at once, each on a
+connection of its own; SQLite has one writer.
+"""
+
+import asyncio
+import hashlib
+import sqlite3
+import threading
+from collections.abc import Callable, Iterator
+from concurrent.futures import ThreadPoolExecutor
+from pathlib import Path
+from typing import Any, Protocol
+
+import msgspec
+import psycopg
+
+from penstock import ids
+from penstock.catalog.catalog import Catalog
+from penstock.catalog.commands import ReceiveEvent
+from penstock.catalog.openlineage import Event, Mention
+from penstock.clock import Clock
+from penstock.db import Database
+from penstock.db.statements import load_statements
+
+FOLDER = Path(__file__).resolve().parents[1]
+CONNECTIONS = 16
+_ARGS = "{}"
+_STATES = {"START": "RUNNING", "COMPLETE": "COMPLETED"}
+
+Row = tuple[Any, ...]
+Run = Callable[..., Row | None]
+
+
+class Session(Protocol):
+    """One connection, on which one event at a time is written."""
+
+    def run(self, name: str, /, **params: object) -> Row | None:
+        """Run a statement, wait for it, and return its first row."""
+
+    def begin(self) -> None:
+        """Begin a transaction."""
+
+    def commit(self) -> None:
+        """Make it durable."""
+
+    def rollback(self) -> None:
+        """Undo it."""
+
+
+class PostgresSession:
+    """A connection of psycopg's, with every statement prepared at its first use."""
+
+    def __init__(self, url: str) -> None:
+        self._connection = psycopg.connect(
+            url, autocommit=True, prepare_threshold=0, cursor_factory=psycopg.RawCursor
+        )
+        self._cursor = self._connection.cursor()
+        self._statements = {
+            name: (found.sql.encode(), found.params)
+            for name, found in load_statements("postgresql", [FOLDER]).items()
+        }
+
+    def run(self, name: str, /, **params: object) -> Row | None:
+        """Run a statement; text goes without a type, so each is prepared only once."""
+        sql, names = self._statements[name]
+        cursor = self._cursor
+        cursor.execute(sql, [str(params[param]) for param in names])
+        return cursor.fetchone() if cursor.description else None
+
+    def begin(self) -> None:
+        """Begin a transaction."""
+        self._cursor.execute(b"BEGIN")
+
+    def commit(self) -> None:
+        """Make it durable."""
+        self._cursor.execute(b"COMMIT")
+
+    def rollback(self) -> None:
+        """Undo it."""
+        self._connection.rollback()
+
+
+class SqliteSession:
+    """The one writer of a file, with the same promises as Penstock's."""
+
+    def __init__(self, url: str) -> None:
+        self._connection = sqlite3.connect(
+            url.removeprefix("sqlite:///"),
+            isolation_level=None,
+            check_same_thread=False,
+            cached_statements=512,
+        )
+        for setting in ("synchronous = FULL", "cache_size = -65536", "temp_store = MEMORY"):
+            self._connection.execute(f"PRAGMA {setting}")
+        self._statements = {
+            name: found.sql for name, found in load_statements("sqlite", [FOLDER]).items()
+        }
+
+    def run(self, name: str, /, **params: object) -> Row | None:
+        """Run a statement to its end."""
+        found = self._connection.execute(self._statements[name], params).fetchall()
+        return found[0] if found else None
+
+    def begin(self) -> None:
+        """Begin a transaction."""
+        self._connection.execute("BEGIN IMMEDIATE")
+
+    def commit(self) -> None:
+        """Make it durable."""
+        self._connection.execute("COMMIT")
+
+    def rollback(self) -> None:
+        """Undo it."""
+        self._connection.rollback()
+
+
+class SingleCatalog(Catalog):
+    """A catalog's door with a pool of connections behind it, one for each event in flight."""
+
+    def __init__(self, database: Database, *, clock: Clock, url: str) -> None:
+        super().__init__(database, clock=clock, batch_events_max=1, queue_length_max=1)
+        self._url = url
+        self._many = database.dialect == "postgresql"
+        self._own = threading.local()
+        self._threads = ThreadPoolExecutor(CONNECTIONS if self._many else 1)
+
+    def start(self) -> None:
+        """Nothing needs to run before the first event."""
+
+    def stop(self) -> None:
+        """Return when all that was taken is committed."""
+        self._threads.shutdown()
+
+    def submit_async(self, command: Any) -> "asyncio.Future[Any]":
+        """Hand over an event from an event loop."""
+        assert isinstance(command, ReceiveEvent), "only events are measured"
+        return asyncio.wrap_future(self._threads.submit(self._write, command.event))
+
+    def _write(self, event: Event) -> None:
+        session: Session | None = getattr(self._own, "session", None)
+        if session is None:
+            session = PostgresSession(self._url) if self._many else SqliteSession(self._url)
+            self._own.session = session
+        while True:
+            try:
+                write_event(session, event)
+                return
+            except psycopg.errors.DeadlockDetected:
+                # Two events that name the same things for the first time.
+                session.rollback()
+
+
+def write_event(session: Session, event: Event) -> None:
+    """Write one run event the long way."""
+    session.begin()
+    run, at, run_id = session.run, event.at, event.run_id
+    state = _STATES[event.event_type]
+    checksum = hashlib.sha256(_ARGS.encode()).hexdigest()
+    run(
+        "single_event",
+        id=ids.new_id(),
+        at=at,
+        event_type=event.event_type,
+        run_id=run_id,
+        payload=event.payload,
+    )
+    run("single_namespace", namespace=event.job_namespace, at=at)
+    job = run(
+        "single_job",
+        job_id=event.job_id,
+        namespace=event.job_namespace,
+        name=event.job_name,
+        at=at,
+    )
+    assert job is not None, "an upsert returns its row"
+    run("single_run_args", checksum=checksum, args=_ARGS, at=at)
+    run("single_run", run_id=run_id, job_id=job[0], checksum=checksum, at=at)
+    run("single_run_state", run_id=run_id, state=state, at=at)
+    run(
+        "single_run_starts" if state == "RUNNING" else "single_run_ends",
+        run_id=run_id,
+        state=state,
+        at=at,
+    )
+    _keep_facets(run, event, str(run_id), "run", event.run_facets)
+    _keep_facets(run, event, job[0], "job", event.job_facets)
+    for role, mention in _in_order(event):
+        _write_dataset(run, event, role, mention)
+    names = "\n".join(sorted(mention.id for _, mention in _in_order(event)))
+    version_id = ids.derived_id("job version", job[0], names)
+    run("single_job_version", version_id=version_id, job_id=job[0], run_id=run_id, at=at)
+    run("single_job_moves", version_id=version_id, run_id=run_id, job_id=job[0])
+    run("single_run_moves", version_id=version_id, run_id=run_id)
+    session.commit()
+
+
+def _in_order(event: Event) -> Iterator[tuple[str, Mention]]:
+    """Datasets by id, so that two events that share some do not wait for each other in a ring."""
+    named = [("INPUT", m) for m in event.inputs] + [("OUTPUT", m) for m in event.outputs]
+    return iter(sorted(named, key=lambda pair: pair[1].id))
+
+
+def _keep_facets(run: Run, event: Event, owner_id: str, kind: str, facets: Any) -> None:
+    text = msgspec.json.encode(facets).decode()
+    run(
+        "single_facets", owner_id=owner_id, run_id=event.run_id, kind=kind, facets=text, at=event.at
+    )
+
+
+def _write_dataset(run: Run, event: Event, role: str, mention: Mention) -> None:
+    at, namespace = event.at, mention.namespace
+    run("single_namespace", namespace=namespace, at=at)
+    run("single_source", source=namespace, at=at)
+    dataset = run(
+        "single_dataset",
+        dataset_id=mention.id,
+        namespace=namespace,
+        source=namespace,
+        name=mention.name,
+        at=at,
+    )
+    assert dataset is not None, "an upsert returns its row"
+    run("single_symlink", namespace=namespace, name=mention.name, dataset_id=dataset[0])
+    made = role == "OUTPUT" or dataset[1] is None
+    version_id = ids.derived_id(str(dataset[0]), str(event.run_id)) if made else str(dataset[1])
+    fields = bytes(mention.facets.get("schema", b"{}")).decode()
+    run(
+        "single_version",
+        version_id=version_id,
+        dataset_id=dataset[0],
+        run_id=event.run_id,
+        fields=fields,
+        at=at,
+    )
+    _keep_facets(run, event, str(dataset[0]), "dataset", mention.facets)
+    if role == "OUTPUT":
+        run("single_dataset_moves", version_id=version_id, dataset_id=dataset[0])
+    else:
+        run("single_input", run_id=event.run_id, version_id=version_id)

@@ -1,0 +1,105 @@
+"""The processes of a measurement: databases and servers, started and stopped together."""
+
+import shutil
+import signal
+import socket
+import subprocess
+import sys
+import tempfile
+import time
+import urllib.error
+import urllib.request
+from collections.abc import Iterator
+from contextlib import ExitStack, contextmanager
+from dataclasses import dataclass
+from pathlib import Path
+
+import psutil
+
+from bench.server import System
+from tests.servers import PostgresServer
+
+TOP = Path(__file__).resolve().parents[1]
+START_SECONDS_MAX = 60
+DATABASES = ("postgresql", "sqlite")
+
+
+@dataclass(frozen=True)
+class Running:
+    """A server that answers."""
+
+    port: int
+    process: "subprocess.Popen[bytes]"
+
+    def resident_mb(self) -> float:
+        """How much memory the process holds."""
+        return float(psutil.Process(self.process.pid).memory_info().rss) / 1e6
+
+    def cpu_seconds(self) -> float:
+        """How much processor time the process has used."""
+        times = psutil.Process(self.process.pid).cpu_times()
+        return float(times.user + times.system)
+
+
+class Bench:
+    """Opens databases and servers; whatever it opened is closed and deleted at the end."""
+
+    def __init__(self) -> None:
+        self._stack = ExitStack()
+        self.folder = Path(tempfile.mkdtemp(prefix="penstock-bench-", dir="/tmp"))
+        self._stack.callback(shutil.rmtree, self.folder, ignore_errors=True)
+        self._postgres: PostgresServer | None = None
+
+    def __enter__(self) -> "Bench":
+        return self
+
+    def __exit__(self, *raised: object) -> None:
+        self._stack.close()
+
+    def empty_database(self, kind: str) -> str:
+        """The URL of a new database."""
+        if kind == "sqlite":
+            return f"sqlite:///{Path(tempfile.mkdtemp(dir=self.folder)) / 'penstock.db'}"
+        if self._postgres is None:
+            # A folder of its own right below /tmp: the server's user must get into it.
+            folder = Path(tempfile.mkdtemp(prefix="penstock-pg-", dir="/tmp"))
+            self._stack.callback(shutil.rmtree, folder, ignore_errors=True)
+            self._postgres = PostgresServer.start(folder)
+            self._stack.callback(self._postgres.stop)
+        return self._postgres.create_database()
+
+    @contextmanager
+    def server(self, system: System, url: str, *, profile: Path | None = None) -> Iterator[Running]:
+        """Run a server for as long as the block lasts."""
+        port = _free_port()
+        options = ["--database", url, "--port", str(port)]
+        if profile is not None:
+            options += ["--profile", str(profile)]
+        command = [sys.executable, "-m", "bench.server", system, *options]
+        process = subprocess.Popen(command, cwd=TOP)
+        try:
+            _wait_until_alive(process, port)
+            yield Running(port, process)
+        finally:
+            process.send_signal(signal.SIGTERM)
+            process.wait()
+
+
+def _free_port() -> int:
+    with socket.socket() as probe:
+        probe.bind(("127.0.0.1", 0))
+        return int(probe.getsockname()[1])
+
+
+def _wait_until_alive(process: "subprocess.Popen[bytes]", port: int) -> None:
+    deadline = time.monotonic() + START_SECONDS_MAX
+    while True:
+        if process.poll() is not None:
+            raise RuntimeError(f"the server ended with status {process.returncode}; see its log")
+        try:
+            urllib.request.urlopen(f"http://127.0.0.1:{port}/livez").close()
+            return
+        except urllib.error.URLError:
+            if time.monotonic() > deadline:
+                raise
+        time.sleep(0.02)

@@ -1,0 +1,154 @@
+"""What was measured, as tables for people and as JSON for machines."""
+
+import os
+import platform
+import sqlite3
+from datetime import UTC, datetime
+from pathlib import Path
+
+import msgspec
+import psutil
+from msgspec import Struct
+from rich.console import Console
+from rich.table import Table
+
+from bench.throughput import Ceiling, Target, Throughput
+
+LATEST = Path(__file__).resolve().parent / "results" / "latest.json"
+
+
+class Machine(Struct, frozen=True):
+    """Where it was measured."""
+
+    system: str
+    processor: str
+    cores: int
+    memory_gb: float
+    load_average: tuple[float, float, float]
+    python: str
+    sqlite: str
+
+
+class Report(Struct, kw_only=True):
+    """Everything that was measured in one go."""
+
+    at: str
+    quick: bool
+    machine: Machine
+    ceilings: list[Ceiling] = msgspec.field(default_factory=list)
+    events: list[Throughput] = msgspec.field(default_factory=list)
+    targets: list[Target] = msgspec.field(default_factory=list)
+
+
+def new_report(*, quick: bool) -> Report:
+    """A report with nothing in it but where and when."""
+    return Report(at=datetime.now(UTC).isoformat(timespec="seconds"), quick=quick, machine=_here())
+
+
+def _here() -> Machine:
+    return Machine(
+        platform.platform(),
+        _processor(),
+        os.cpu_count() or 1,
+        round(psutil.virtual_memory().total / 1e9, 1),
+        os.getloadavg(),
+        platform.python_version(),
+        sqlite3.sqlite_version,
+    )
+
+
+def _processor() -> str:
+    try:
+        lines = Path("/proc/cpuinfo").read_text().splitlines()
+    except OSError:
+        lines = []
+    names = [line.partition(":")[2].strip() for line in lines if line.startswith("model name")]
+    return names[0] if names else platform.processor()
+
+
+def write_report(report: Report, path: Path) -> None:
+    """Keep it as JSON."""
+    path.parent.mkdir(parents=True, exist_ok=True)
+    text = msgspec.json.format(msgspec.json.encode(report), indent=2)
+    path.write_bytes(text + b"\n")
+
+
+def print_report(report: Report, console: Console) -> None:
+    """Show it as tables."""
+    machine = report.machine
+    console.print(
+        f"{machine.cores} cores {machine.processor}, {machine.memory_gb} GB, Python "
+        f"{machine.python}, load {machine.load_average[0]:.1f} before it began"
+    )
+    if report.ceilings:
+        console.print(_ceilings(report.ceilings))
+    for measured in report.events:
+        console.print(_events(measured))
+        console.print(_memory(measured))
+    if report.targets:
+        console.print(_targets(report.targets))
+
+
+def _table(title: str, *columns: str) -> Table:
+    table = Table(title=title, title_justify="left", title_style="bold")
+    table.add_column(columns[0])
+    for column in columns[1:]:
+        table.add_column(column, justify="right")
+    return table
+
+
+def _ceilings(ceilings: list[Ceiling]) -> Table:
+    table = _table("Without a database, requests per second", "clients", "load alone", "edge")
+    for one in ceilings:
+        table.add_row(
+            str(one.clients), f"{one.load_per_second:,.0f}", f"{one.edge_per_second:,.0f}"
+        )
+    return table
+
+
+def _events(measured: Throughput) -> Table:
+    table = _table(
+        f"Acknowledged events per second, {measured.database}",
+        "clients", "system", "events/s", "p50 ms", "p99 ms", "server CPU µs", "ours is", "refused",
+    )  # fmt: skip
+    ratios = {(one.clients, one.against): one.ratio for one in measured.ratios}
+    clients = 0
+    for cell in measured.cells:
+        ratio = ratios.get((cell.clients, cell.system))
+        table.add_row(
+            str(cell.clients) if cell.clients != clients else "",
+            cell.system,
+            f"{cell.per_second:,.0f}",
+            f"{cell.p50_ms:.2f}",
+            f"{cell.p99_ms:.2f}",
+            f"{cell.cpu_us_per_event:,.0f}",
+            f"{ratio:.2f} ×" if ratio else "",
+            str(sum(cell.refused.values()) or ""),
+        )
+        clients = cell.clients
+    return table
+
+
+def _memory(measured: Throughput) -> Table:
+    table = _table(
+        f"Memory of the server in MB, {measured.database}",
+        "system", "start", "middle", "end", "most",
+    )  # fmt: skip
+    for one in measured.memory:
+        held = (one.start, one.middle, one.end, one.most)
+        table.add_row(one.system, *(f"{value:.0f}" for value in held))
+    return table
+
+
+def _targets(found: list[Target]) -> Table:
+    table = _table("Targets", "database", "clients", "against", "wanted", "reached", "")
+    for one in found:
+        table.add_row(
+            one.database,
+            str(one.clients),
+            one.against,
+            f"{one.wanted:.1f} ×",
+            f"{one.reached:.2f} ×",
+            "[green]met[/]" if one.met else "[red]missed[/]",
+        )
+    return table

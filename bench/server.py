@@ -1,0 +1,102 @@
+"""One server in a process of its own: Penstock, or what it is measured against.
+
+    python -m bench.server SYSTEM --database URL --port PORT [--profile FOLDER]
+
+All of them listen, parse and answer with Penstock's own HTTP server.
+"""
+
+import argparse
+import asyncio
+import gc
+from collections.abc import Callable
+from enum import StrEnum
+from pathlib import Path
+from typing import Any
+
+from bench.peers.raw import RawCatalog
+from bench.peers.single import SingleCatalog
+from bench.profile import profiled
+from penstock.access.keys import Keys
+from penstock.api import server
+from penstock.api.app import Api
+from penstock.api.logs import set_up_logs
+from penstock.api.metrics import Metrics
+from penstock.catalog.catalog import Catalog
+from penstock.clock import system_clock
+from penstock.config import Settings
+from penstock.db import Database, open_database
+from penstock.plane import Plane
+
+FOLDER = Path(__file__).resolve().parent
+
+
+class System(StrEnum):
+    """What can be measured."""
+
+    OURS = "ours"  # the whole of Penstock
+    RAW = "raw"  # keeps the JSON, with group commit
+    SINGLE = "single"  # 33 statements per event
+    EDGE = "edge"  # reads and checks events, keeps nothing
+
+
+class EdgeCatalog(Catalog):
+    """A catalog's door with nothing behind it."""
+
+    def start(self) -> None:
+        """Nothing needs to run."""
+
+    def stop(self) -> None:
+        """Nothing runs."""
+
+    def submit_async(self, command: Any) -> "asyncio.Future[Any]":
+        """Say at once that it was done."""
+        future: asyncio.Future[Any] = asyncio.get_running_loop().create_future()
+        future.set_result(None)
+        return future
+
+
+def serve(system: System, settings: Settings) -> None:
+    """Run a server until SIGTERM."""
+    if system is System.OURS:
+        server.serve(settings)
+        return
+    set_up_logs(settings)
+    database = open_database(settings.database, extra=[FOLDER])
+    database.migrate()
+    catalog = _peer(system, database, settings.database)
+    catalog.start()
+    plane = Plane(settings, system_clock, database, catalog, Keys(database, clock=system_clock))
+    api = Api(plane, Metrics(), keys_needed=False)
+    with server.HttpServer(plane, api, server.listen(settings.host, settings.port)) as http:
+        gc.collect()
+        gc.freeze()
+        gc.set_threshold(*server._GC_THRESHOLD)
+        http.run()
+
+
+def _peer(system: System, database: Database, url: str) -> Catalog:
+    makers: dict[System, Callable[[], Catalog]] = {
+        System.RAW: lambda: RawCatalog(database, clock=system_clock),
+        System.SINGLE: lambda: SingleCatalog(database, clock=system_clock, url=url),
+        System.EDGE: lambda: EdgeCatalog(
+            database, clock=system_clock, batch_events_max=1, queue_length_max=1
+        ),
+    }
+    return makers[system]()
+
+
+def main() -> None:
+    """Read the arguments and serve."""
+    parser = argparse.ArgumentParser(prog="python -m bench.server", description=__doc__)
+    parser.add_argument("system", type=System, choices=list(System))
+    parser.add_argument("--database", required=True)
+    parser.add_argument("--port", type=int, required=True)
+    parser.add_argument("--profile", type=Path)
+    given = parser.parse_args()
+    settings = Settings(database=given.database, port=given.port, log_level="warning")
+    with profiled(given.profile):
+        serve(given.system, settings)
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,231 @@
+"""Acknowledged events per second: Penstock beside a raw insert and beside single statements."""
+
+import statistics
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import ExitStack
+from pathlib import Path
+
+from msgspec import Struct
+
+from bench.ceiling import answering_server
+from bench.events import JOBS, EventPool
+from bench.load import Round, send
+from bench.processes import Bench, Running
+from bench.server import System
+from penstock.clock import system_clock
+
+CLIENTS = (1, 8, 32, 128)
+RATE_MAX = 16_000  # requests made beforehand for each second of a round
+WARM_UP_CLIENTS = 8
+MEASURED = (System.OURS, System.RAW, System.SINGLE)
+TARGETS = (
+    ("postgresql", 32, System.RAW, 0.4),
+    ("postgresql", 32, System.SINGLE, 5.0),
+    ("postgresql", 128, System.RAW, 0.5),
+    ("postgresql", 128, System.SINGLE, 8.0),
+    ("sqlite", 32, System.RAW, 0.5),
+    ("sqlite", 32, System.SINGLE, 2.0),
+    ("sqlite", 128, System.RAW, 0.5),
+    ("sqlite", 128, System.SINGLE, 2.0),
+)
+
+Say = Callable[[str], None]
+
+
+class Plan(Struct, frozen=True):
+    """How long and how often to measure."""
+
+    clients: tuple[int, ...] = CLIENTS
+    rounds: int = 3
+    seconds: float = 3.0
+    systems: tuple[System, ...] = MEASURED
+
+
+class Cell(Struct, frozen=True):
+    """One system under one number of clients: the medians of its rounds."""
+
+    system: str
+    clients: int
+    per_second: float
+    p50_ms: float
+    p99_ms: float
+    cpu_us_per_event: float
+    rounds: list[float]
+    refused: dict[str, int]
+
+
+class Memory(Struct, frozen=True):
+    """What one server held in memory, in MB, as the rounds went by."""
+
+    system: str
+    start: float
+    middle: float
+    end: float
+    most: float
+
+
+class Ratio(Struct, frozen=True):
+    """Penstock against another system: the median over rounds that followed each other."""
+
+    clients: int
+    against: str
+    ratio: float
+
+
+class Throughput(Struct, frozen=True):
+    """All that was measured on one database."""
+
+    database: str
+    cells: list[Cell]
+    ratios: list[Ratio]
+    memory: list[Memory]
+
+
+class Target(Struct, frozen=True):
+    """A ratio to reach, and the one that was reached."""
+
+    database: str
+    clients: int
+    against: str
+    wanted: float
+    reached: float
+
+    @property
+    def met(self) -> bool:
+        """Whether it was reached."""
+        return self.reached >= self.wanted
+
+
+class Ceiling(Struct, frozen=True):
+    """What is possible without a database."""
+
+    clients: int
+    load_per_second: float  # the load against a server that reads nothing
+    edge_per_second: float  # Penstock's HTTP door, which reads and checks every event
+
+
+class _Seen(Struct, frozen=True):
+    system: System
+    clients: int
+    turn: int
+    round: Round
+    cpu_seconds: float
+    resident_mb: float
+
+
+def measure_ceiling(bench: Bench, plan: Plan, say: Say) -> list[Ceiling]:
+    """Find out how much the load and the HTTP door can do at all."""
+    pool = EventPool(system_clock())
+    found = []
+    with (
+        answering_server() as nothing,
+        bench.server(System.EDGE, bench.empty_database("sqlite")) as edge,
+    ):
+        for clients in plan.clients:
+            requests = pool.take(round(2 * RATE_MAX * plan.seconds))
+            load = send(nothing, requests, clients, plan.seconds)
+            door = send(edge.port, requests, clients, plan.seconds)
+            say(f"ceiling · {clients} clients · load {load.rate:,.0f}/s · edge {door.rate:,.0f}/s")
+            found.append(Ceiling(clients, load.rate, door.rate))
+    return found
+
+
+def measure_throughput(
+    bench: Bench, database: str, plan: Plan, say: Say, profile: Path | None = None
+) -> Throughput:
+    """Load each system in turn, in short rounds, so that noise strikes all of them alike."""
+    with ExitStack() as stack:
+        servers = {
+            system: stack.enter_context(
+                bench.server(
+                    system,
+                    bench.empty_database(database),
+                    profile=profile if system is System.OURS else None,
+                )
+            )
+            for system in plan.systems
+        }
+        pool = EventPool(system_clock())
+        _warm_up(servers, pool)
+        begun = {system: server.resident_mb() for system, server in servers.items()}
+        seen = list(_rounds(servers, pool, plan, lambda text: say(f"{database} · {text}")))
+    return Throughput(
+        database,
+        [_cell(seen, system, clients) for clients in plan.clients for system in plan.systems],
+        [
+            Ratio(clients, other, _ratio(seen, clients, other))
+            for clients in plan.clients
+            for other in plan.systems
+            if other is not System.OURS
+        ],
+        [_memory(seen, system, begun[system]) for system in plan.systems],
+    )
+
+
+def _warm_up(servers: dict[System, Running], pool: EventPool) -> None:
+    """Let every server meet all jobs and datasets before the clock starts."""
+    requests = pool.take(2 * JOBS)
+    for server in servers.values():
+        send(server.port, requests, WARM_UP_CLIENTS, seconds=120)
+
+
+def _rounds(
+    servers: dict[System, Running], pool: EventPool, plan: Plan, say: Say
+) -> Iterator[_Seen]:
+    for clients in plan.clients:
+        for turn in range(plan.rounds):
+            requests = pool.take(round(RATE_MAX * plan.seconds))
+            rates = []
+            for system, server in servers.items():
+                before = server.cpu_seconds()
+                result = send(server.port, requests, clients, plan.seconds)
+                cpu_seconds = server.cpu_seconds() - before
+                yield _Seen(system, clients, turn, result, cpu_seconds, server.resident_mb())
+                rates.append(f"{system} {result.rate:,.0f}/s")
+                rates += [f"({n} × {what})" for what, n in result.refused.items()]
+            say(f"{clients} clients, round {turn + 1} · " + " · ".join(rates))
+
+
+def _cell(seen: Sequence[_Seen], system: System, clients: int) -> Cell:
+    mine = [one for one in seen if (one.system, one.clients) == (system, clients)]
+    refused: dict[str, int] = {}
+    for one in mine:
+        for what, count in one.round.refused.items():
+            refused[what] = refused.get(what, 0) + count
+    return Cell(
+        system,
+        clients,
+        statistics.median(one.round.rate for one in mine),
+        statistics.median(one.round.p50_ms for one in mine),
+        statistics.median(one.round.p99_ms for one in mine),
+        statistics.median(1e6 * one.cpu_seconds / max(one.round.answered, 1) for one in mine),
+        [one.round.rate for one in mine],
+        refused,
+    )
+
+
+def _ratio(seen: Sequence[_Seen], clients: int, other: System) -> float:
+    rates = {(one.system, one.turn): one.round.rate for one in seen if one.clients == clients}
+    turns = {turn for _, turn in rates}
+    return statistics.median(
+        rates[System.OURS, turn] / (rates[other, turn] or 1.0) for turn in turns
+    )
+
+
+def _memory(seen: Sequence[_Seen], system: System, begun: float) -> Memory:
+    held = [one.resident_mb for one in seen if one.system is system]
+    return Memory(system, begun, held[len(held) // 2], held[-1], max(held))
+
+
+def targets(measured: Sequence[Throughput]) -> list[Target]:
+    """The targets that these measurements can tell about."""
+    reached = {
+        (one.database, ratio.clients, ratio.against): ratio.ratio
+        for one in measured
+        for ratio in one.ratios
+    }
+    return [
+        Target(database, clients, against, wanted, reached[database, clients, against])
+        for database, clients, against, wanted in TARGETS
+        if (database, clients, against) in reached
+    ]

@@ -1,0 +1,170 @@
+"""The OpenAPI 3.1 document, made from the table of routes and the types of their handlers."""
+
+import inspect
+from collections.abc import Iterable, Sequence
+from typing import Any
+
+import msgspec
+
+from penstock import __version__
+from penstock.api.answers import Page
+from penstock.api.refusals import STATUS, Refusal
+from penstock.api.routing import Route
+
+Json = dict[str, Any]
+Capabilities = Sequence[tuple[str, Sequence[Route]]]
+
+_REF = "#/components/schemas/{name}"
+_OF_ANY = (400, 401, 403)
+_OF_READS = (404, 503)
+_OF_WRITES = (404, 409, 413, 422, 429, 503)
+
+_VARIABLES = {
+    "namespace": "the namespace's name",
+    "dataset": "the dataset's name",
+    "job": "the job's name",
+    "run": "the run's id",
+    "version": "the version's UUID, or for a dataset also its number (`V2`)",
+    "field": "the field's name",
+    "tag": "the tag's name",
+    "source": "the source's name",
+    "name": "the key's name",
+}
+_INTRODUCTION = (
+    "The metadata API that Marquez and OpenLineage clients speak, and Penstock's own additions. "
+    "Names in paths are percent-encoded, `/` included. Times are ISO-8601 in UTC. "
+    "An error is `{code, message}`. A key goes into `Authorization: Bearer KEY`; a server that "
+    "listens on loopback only needs none."
+)
+
+
+def text(document: Json) -> bytes:
+    """The document as JSON."""
+    return msgspec.json.encode(document)
+
+
+def document(capabilities: Capabilities) -> Json:
+    """The document for these routes, each listed under its capability."""
+    routes = [route for _, listed in capabilities for route in listed]
+    schemas = _Schemas(routes)
+    paths: dict[str, Json] = {}
+    for tag, listed in capabilities:
+        for route in listed:
+            operation = _operation(route, tag, schemas)
+            paths.setdefault(route.path, {})[route.method.lower()] = operation
+    return {
+        "openapi": "3.1.0",
+        "info": {"title": "Penstock", "version": __version__, "description": _INTRODUCTION},
+        "tags": [{"name": tag} for tag, _ in capabilities],
+        "paths": paths,
+        "components": {
+            "schemas": schemas.components,
+            "responses": {_response_name(status): _refused(status) for status in STATUS.values()},
+            "securitySchemes": {"key": {"type": "http", "scheme": "bearer"}},
+        },
+    }
+
+
+class _Schemas:
+    """The JSON schemas of all types that the routes use."""
+
+    def __init__(self, routes: Iterable[Route]) -> None:
+        types: list[Any] = [Refusal]
+        queries: list[Any] = []
+        for route in routes:
+            types += [kind for kind in (_answer_type(route), _body_type(route)) if kind is not None]
+            queries += [route.hints["query"]] if "query" in route.needs else []
+        schemas, components = msgspec.json.schema_components([*types, *queries], ref_template=_REF)
+        # Types such as Sequence[Run] are told apart by their text: not all of them can be hashed.
+        self._by_type = {
+            str(kind): schema for kind, schema in zip([*types, *queries], schemas, strict=True)
+        }
+        self._queries = {query.__name__: components.pop(query.__name__) for query in set(queries)}
+        self.components = components
+
+    def of(self, kind: Any) -> Json:
+        return self._by_type[str(kind)]
+
+    def parameters(self, query: Any) -> list[Json]:
+        schema = self._queries[query.__name__]
+        required = schema.get("required", ())
+        return [
+            _parameter(name, about, name in required)
+            for name, about in schema["properties"].items()
+        ]
+
+
+def _answer_type(route: Route) -> Any:
+    kind = route.hints["return"]
+    return None if kind is Page else kind
+
+
+def _body_type(route: Route) -> Any:
+    return route.hints.get("body", route.accepts)
+
+
+def _operation(route: Route, tag: str, schemas: _Schemas) -> Json:
+    summary, _, description = inspect.cleandoc(route.handler.__doc__ or "").partition("\n\n")
+    needed = "No key is asked for." if route.role is None else f"Needs a {route.role}'s key."
+    operation: Json = {
+        "operationId": _operation_id(route),
+        "tags": [tag],
+        "summary": summary.replace("\n", " "),
+        "description": f"{description} {needed}".replace("\n", " ").strip(),
+        "parameters": [*map(_path_parameter, route.variables)],
+        "responses": _responses(route, schemas),
+        "security": [] if route.role is None else [{"key": []}, {}],
+    }
+    if "query" in route.needs:
+        operation["parameters"] += schemas.parameters(route.hints["query"])
+    body = _body_type(route)
+    if body is not None:
+        content = {"application/json": {"schema": schemas.of(body)}}
+        operation["requestBody"] = {"required": True, "content": content}
+    return operation
+
+
+def _operation_id(route: Route) -> str:
+    words = [
+        f"by_{part[1:-1]}" if part.startswith("{") else part.replace("-", "_").replace(".", "_")
+        for part in route.path.removeprefix("/api/v1").split("/")[1:]
+    ]
+    return "_".join([route.method.lower(), *words])
+
+
+def _path_parameter(name: str) -> Json:
+    about = {"type": "string", "description": _VARIABLES[name]}
+    return {**_parameter(name, about, required=True), "in": "path"}
+
+
+def _parameter(name: str, about: Json, required: bool) -> Json:
+    schema = dict(about)
+    described = {"description": schema.pop("description")} if "description" in schema else {}
+    return {"name": name, "in": "query", "required": required, **described, "schema": schema}
+
+
+def _responses(route: Route, schemas: _Schemas) -> Json:
+    kind = _answer_type(route)
+    schema = {"type": "string"} if kind is None else schemas.of(kind)
+    given = {"description": "done", "content": {route.media: {"schema": schema}}}
+    answers: Json = {str(route.status): given}
+    if route.role is None:
+        refused: Iterable[int] = (503,)
+    else:
+        refused = (*_OF_ANY, *(_OF_READS if route.method == "GET" else _OF_WRITES))
+    for status in refused:
+        answers[str(status)] = {"$ref": f"#/components/responses/{_response_name(status)}"}
+    return answers
+
+
+def _response_name(status: int) -> str:
+    return next(kind.__name__ for kind, code in STATUS.items() if code == status)
+
+
+def _refused(status: int) -> Json:
+    kind = next(kind for kind, code in STATUS.items() if code == status)
+    schema = {"$ref": _REF.format(name=Refusal.__name__)}
+    return {
+        "description": inspect.cleandoc(kind.__doc__ or "").replace("\n", " "),
+        "content": {"application/json": {"schema": schema}},
+    }

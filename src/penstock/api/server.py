@@ -1,0 +1,181 @@
+"""The HTTP server: listens, serves until it is told to stop, and leaves nothing half done."""
+
+import contextlib
+import gc
+import logging
+import signal
+import socket
+import threading
+from collections.abc import Callable, Iterator
+from types import FrameType, TracebackType
+from typing import Self
+
+import uvicorn
+
+from penstock import __version__
+from penstock.api.app import Api
+from penstock.api.gate import is_loopback
+from penstock.api.logs import set_up_logs
+from penstock.api.metrics import Metrics
+from penstock.clock import Clock, system_clock
+from penstock.config import Settings, mask_url
+from penstock.errors import Conflict, Invalid
+from penstock.plane import Plane
+
+BACKLOG = 2048
+# A caller that never finishes its request must not keep a stopping server for ever.
+STOP_SECONDS_MAX = 30
+# Few, long collections: with the default, collecting is most of the slowest answers.
+_GC_THRESHOLD = (50_000, 20, 100)
+
+_log = logging.getLogger(__name__)
+
+
+def serve(settings: Settings) -> None:
+    """Run a server until SIGTERM or SIGINT; what is in flight is committed and answered."""
+    set_up_logs(settings)
+    with HttpServer.open(settings) as server:
+        gc.collect()
+        gc.freeze()
+        gc.set_threshold(*_GC_THRESHOLD)
+        server.run()
+    _log.info("stopped: everything received is committed and answered")
+
+
+class HttpServer:
+    """One server on one plane, already listening when it is made.
+
+    `run` serves in the calling thread until `stop`, which any thread may call; in the main thread
+    also until SIGTERM or SIGINT.
+    """
+
+    def __init__(self, plane: Plane, api: Api, listener: socket.socket) -> None:
+        self._plane = plane
+        self._api = api
+        self._listener = listener
+        config = uvicorn.Config(
+            api,
+            http="httptools",
+            loop="uvloop",
+            ws="none",
+            lifespan="off",
+            log_config=None,
+            access_log=False,
+            proxy_headers=False,
+            server_header=False,
+            timeout_graceful_shutdown=STOP_SECONDS_MAX,
+        )
+        self._server = _Uvicorn(config, self.stop)
+
+    @classmethod
+    def open(cls, settings: Settings, clock: Clock = system_clock) -> Self:
+        """Open the plane and listen; refuses to be reachable from elsewhere without keys."""
+        metrics = Metrics()
+        plane = Plane.open(settings, clock, metrics.committed)
+        try:
+            keys_needed = needs_keys(plane)
+            listener = listen(settings.host, settings.port)
+        except BaseException:
+            plane.close()
+            raise
+        return cls(plane, Api(plane, metrics, keys_needed=keys_needed), listener)
+
+    @property
+    def url(self) -> str:
+        """Where this server is found."""
+        host, port = self._listener.getsockname()[:2]
+        return f"http://[{host}]:{port}" if ":" in host else f"http://{host}:{port}"
+
+    @property
+    def plane(self) -> Plane:
+        """What this server serves."""
+        return self._plane
+
+    def run(self) -> None:
+        """Serve until told to stop; every request that was begun is answered first."""
+        settings = self._plane.settings
+        database = mask_url(settings.database)
+        _log.info("penstock %s listens on %s, database %s", __version__, self.url, database)
+        self._server.run(sockets=[self._listener])
+
+    def stop(self) -> None:
+        """Take no new requests; `run` returns once those begun are answered."""
+        self._api.door.stopping = True
+        self._server.should_exit = True
+
+    def close(self) -> None:
+        """Close the listener, the readers and the plane; what is queued is committed first."""
+        self._listener.close()
+        self._api.close()
+        self._plane.close()
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(
+        self,
+        kind: type[BaseException] | None,
+        error: BaseException | None,
+        trace: TracebackType | None,
+    ) -> None:
+        self.close()
+
+
+class _Uvicorn(uvicorn.Server):
+    """Uvicorn, but a signal that stops it is the end of the matter: the exit status is 0."""
+
+    def __init__(self, config: uvicorn.Config, stop: Callable[[], None]) -> None:
+        super().__init__(config)
+        self._stop = stop
+
+    @contextlib.contextmanager
+    def capture_signals(self) -> Iterator[None]:
+        """Stop on SIGTERM and SIGINT; uvicorn would raise the signal again afterwards."""
+        if threading.current_thread() is not threading.main_thread():
+            yield
+            return
+
+        def handle(number: int, frame: FrameType | None) -> None:
+            self.force_exit = self.should_exit and number == signal.SIGINT
+            self._stop()
+
+        before = {number: signal.signal(number, handle) for number in _SIGNALS}
+        try:
+            yield
+        finally:
+            for number, handler in before.items():
+                signal.signal(number, handler)
+
+
+_SIGNALS = (signal.SIGINT, signal.SIGTERM)
+
+
+def needs_keys(plane: Plane) -> bool:
+    """Whether callers must show a key: not on loopback, nor where the operator said so."""
+    settings = plane.settings
+    if is_loopback(settings.host):
+        return False
+    if plane.keys.exist():
+        return True
+    if settings.insecure:
+        _log.warning("anybody who reaches %s may read and write: there are no keys", settings.host)
+        return False
+    raise Invalid(
+        f"{settings.host} can be reached from other machines and there are no keys: make one "
+        "with `penstock keys create NAME --role admin`, or listen on 127.0.0.1; --insecure "
+        "serves everybody"
+    )
+
+
+def listen(host: str, port: int) -> socket.socket:
+    """A socket that listens there, or a message that says why not."""
+    try:
+        family, *_, address = socket.getaddrinfo(
+            host.strip("[]"), port, type=socket.SOCK_STREAM, flags=socket.AI_PASSIVE
+        )[0]
+        return socket.create_server(address[:2], family=family, backlog=BACKLOG)
+    except OSError as error:
+        raise Conflict(
+            f"cannot listen on {host}:{port}: {error.strerror or error}; "
+            "free it, or choose another --host or --port"
+        ) from None

@@ -1,0 +1,128 @@
+-- Forgetting what is old. The views run_needs and version_needs say until when each is needed.
+-- Pages are looked for while others write; what is found is checked again where it is deleted.
+
+-- name: prune_events
+-- Delete the oldest events before a time, and say when they were and of which type.
+DELETE FROM events
+WHERE id IN (SELECT e.id FROM events e WHERE e.event_time < :cutoff
+             ORDER BY e.event_time, e.id LIMIT :most)
+RETURNING event_time, event_type
+
+-- name: drop_empty_event_counts
+-- Forget hours of which no event is left.
+DELETE FROM event_counts WHERE hour < :cutoff AND total = 0
+
+-- name: prunable_runs
+-- A page of the runs that are not needed any more, each with how many versions it made.
+SELECT r.job_id, r.ended_at, r.id,
+       (SELECT COUNT(*) FROM dataset_versions v WHERE v.run_id = r.id)
+FROM run_needs r
+WHERE (r.job_id, r.ended_at, r.id) > (:job_id, :ended_at, :id)
+  AND r.ended_at < :cutoff AND r.needed_until < :cutoff
+ORDER BY r.job_id, r.ended_at, r.id
+LIMIT :most
+
+-- name: runs_still_prunable
+-- Which of these runs are still not needed, and whose they are.
+SELECT r.id, r.job_id FROM {each ids uuid AS k} JOIN run_needs r ON r.id = k.value
+WHERE r.needed_until < :cutoff
+
+-- name: delete_versions_of_runs
+-- Delete what these runs made.
+DELETE FROM dataset_versions WHERE run_id IN (SELECT k.value FROM {each ids uuid AS k})
+RETURNING id, dataset_id
+
+-- name: delete_reads_of_versions
+-- Forget who read these versions.
+DELETE FROM run_datasets WHERE version_id IN (SELECT k.value FROM {each ids uuid AS k})
+
+-- name: delete_run_datasets
+-- Forget what these runs read and wrote.
+DELETE FROM run_datasets WHERE run_id IN (SELECT k.value FROM {each ids uuid AS k})
+
+-- name: leave_parents
+-- Children of these runs have no parent any more.
+UPDATE runs SET parent_run_id = NULL
+WHERE parent_run_id IN (SELECT k.value FROM {each ids uuid AS k})
+
+-- name: delete_runs
+-- Delete these runs.
+DELETE FROM runs WHERE id IN (SELECT k.value FROM {each ids uuid AS k})
+
+-- name: subtract_runs
+-- Jobs have so many runs less.
+UPDATE jobs SET run_count = run_count - gone.total
+FROM ({rows id uuid, total bigint}) AS gone
+WHERE jobs.id = gone.id
+
+-- name: subtract_versions
+-- Datasets have so many versions less.
+UPDATE datasets SET version_count = version_count - gone.total
+FROM ({rows id uuid, total bigint}) AS gone
+WHERE datasets.id = gone.id
+
+-- name: prunable_declared_versions
+-- A page of the versions declared without a run that are not needed any more.
+SELECT v.created_at, v.id FROM version_needs v
+WHERE (v.created_at, v.id) > (:created_at, :id)
+  AND v.created_at < :cutoff AND v.origin = 'DECLARED' AND v.needed_until < :cutoff
+ORDER BY v.created_at, v.id
+LIMIT :most
+
+-- name: versions_still_prunable
+-- Which of these versions are still not needed, and whose they are.
+SELECT v.id, v.dataset_id FROM {each ids uuid AS k} JOIN version_needs v ON v.id = k.value
+WHERE v.needed_until < :cutoff
+
+-- name: delete_versions
+-- Delete these versions.
+DELETE FROM dataset_versions WHERE id IN (SELECT k.value FROM {each ids uuid AS k})
+
+-- name: jobs_with_versions
+-- A page of the jobs that have had more than one shape.
+SELECT id FROM jobs WHERE id > :after AND version_count > 1 ORDER BY id LIMIT :most
+
+-- name: prunable_job_versions
+-- Old shapes of these jobs that are not current and that no run has which is still needed.
+SELECT v.id, v.job_id
+FROM {each jobs uuid AS k}
+JOIN jobs j ON j.id = k.value
+JOIN job_versions v ON v.job_id = j.id
+WHERE v.created_at < :cutoff
+  AND (j.current_version_id IS NULL OR v.id <> j.current_version_id)
+  AND v.id NOT IN (SELECT r.job_version_id
+                   FROM {each jobs uuid AS h} JOIN run_needs r ON r.job_id = h.value
+                   WHERE r.job_version_id IS NOT NULL
+                     AND (r.ended_at IS NULL OR r.ended_at >= :cutoff
+                          OR r.needed_until >= :cutoff))
+LIMIT :most
+
+-- name: delete_job_versions
+-- Delete these shapes of jobs.
+DELETE FROM job_versions WHERE id IN (SELECT k.value FROM {each ids uuid AS k})
+
+-- name: subtract_job_versions
+-- Jobs have so many shapes less.
+UPDATE jobs SET version_count = version_count - gone.total
+FROM ({rows id uuid, total bigint}) AS gone
+WHERE jobs.id = gone.id
+
+-- name: prunable_column_sets
+-- A page of the sets of column lineage that only versions have which are not needed any more.
+SELECT DISTINCT e.set_id FROM column_edges e
+WHERE e.set_id > :after
+  AND NOT EXISTS (SELECT 1 FROM version_needs v
+                  WHERE v.dataset_id = e.dataset_id AND v.column_set_id = e.set_id
+                    AND v.needed_until >= :cutoff)
+ORDER BY e.set_id
+LIMIT :most
+
+-- name: column_sets_still_unused
+-- Which of these sets of column lineage no version has.
+SELECT DISTINCT e.set_id FROM {each ids uuid AS k} JOIN column_edges e ON e.set_id = k.value
+WHERE NOT EXISTS (SELECT 1 FROM dataset_versions v
+                  WHERE v.dataset_id = e.dataset_id AND v.column_set_id = e.set_id)
+
+-- name: delete_column_sets
+-- Delete these sets of column lineage.
+DELETE FROM column_edges WHERE set_id IN (SELECT k.value FROM {each ids uuid AS k})

@@ -1,0 +1,372 @@
+"""What the catalog shows of single things and in lists, on both databases."""
+
+from collections.abc import Callable, Iterator
+from typing import Any
+
+import msgspec
+import pytest
+
+from penstock.catalog import reading
+from penstock.catalog.rows import (
+    AliasRow,
+    ColumnEdgeRow,
+    JobVersionRow,
+    NamespaceRow,
+    Origin,
+    Role,
+    SourceRow,
+    TagRow,
+    replace,
+)
+from penstock.clock import SECOND, format_time
+from penstock.db import Database, Transaction, open_database
+from penstock.errors import NotFound
+from penstock.ids import dataset_id, derived_id
+from penstock.states import RunState
+from tests.contract.catalog_rows import (
+    NAMESPACE,
+    NOW,
+    Tally,
+    dataset,
+    edge,
+    job,
+    run,
+    touched,
+    version,
+)
+
+AT = format_time(NOW)
+COLUMN_SET = derived_id("columns")
+SHAPE = derived_id("shape")
+OBSERVED = '{"schema":{"fields":[{"name":"line","type":"TEXT"}]},"owner":{"who":"sales"}}'
+
+DAG = job("dag")
+LOAD = job("dag.load", parent_job_id=DAG.id, current_version_id=SHAPE, run_count=12)
+RUNS = [
+    run(LOAD, number, RunState.FAILED if number == 11 else RunState.COMPLETED)
+    for number in range(12)
+]
+PARENT = run(DAG, 0, RunState.RUNNING)
+ORDERS = dataset("orders", tags='["gold"]', field_tags='{"id":["pii"]}', version_count=2)
+RAW = dataset("raw", observed=OBSERVED, version_count=1)
+V1 = version(ORDERS, 1, RUNS[0], facets='{"quality": {"rows": 3}}', column_set_id=COLUMN_SET)
+V2 = version(ORDERS, 2, RUNS[11], published_at=None)
+IMPLIED = version(RAW, 1, origin=Origin.IMPLIED, fields="[]")
+
+
+@pytest.fixture
+def database(database_url: str) -> Iterator[Database]:
+    """A small shop: raw → dag.load → orders, of which the second version failed."""
+    opened = open_database(database_url)
+    opened.migrate()
+    with opened.write() as tx:
+        _fill(tx)
+    yield opened
+    opened.close()
+
+
+def _fill(tx: Transaction) -> None:
+    current = {"current_version_id": V1.id, "published_at": NOW + 7 * SECOND}
+    latest = {"latest_version_id": V2.id, "latest_number": 2}
+    implied = {"current_version_id": IMPLIED.id, "published_at": NOW}
+    newest = {"latest_run_id": RUNS[11].id, "latest_run_state": "FAILED", "version_count": 1}
+    going = {"job_facets": '{"sql": {"query": "q"}}', "parent_run_id": PARENT.id}
+    tx.write(
+        "put_namespaces",
+        [
+            NamespaceRow(NAMESPACE, "ann", "the shop", 0, NOW, NOW),
+            NamespaceRow("old", "bob", None, 1, NOW, NOW),
+        ],
+    )
+    tx.write("put_sources", [SourceRow("warehouse", "POSTGRES", "postgres://h", None, NOW, NOW)])
+    tx.write("put_tags", [TagRow("pii", "personal"), TagRow("gold", None)])
+    tx.write(
+        "put_datasets",
+        [
+            replace(ORDERS, **current, **latest),
+            replace(RAW, **implied),
+            dataset("gone", hidden=1),
+            dataset("bare"),
+        ],
+    )
+    tx.write("put_versions", [V1, V2, IMPLIED])
+    tx.write(
+        "put_aliases",
+        [AliasRow(dataset_id("hive", "shop.orders"), "hive", "shop.orders", ORDERS.id, "TABLE")],
+    )
+    tx.write(
+        "put_column_edges",
+        [
+            ColumnEdgeRow(COLUMN_SET, ORDERS.id, "id", RAW.id, "line", "cut", "IDENTITY"),
+            ColumnEdgeRow(COLUMN_SET, ORDERS.id, "id", RAW.id, "row", "cut", "MASKED"),
+        ],
+    )
+    jobs = [DAG, replace(LOAD, updated_at=NOW + 5, **newest), job("gone", hidden=1)]
+    tx.write("put_jobs", jobs)
+    inputs = f'[{{"namespace":"{NAMESPACE}","name":"raw"}}]'
+    tx.write(
+        "put_job_versions",
+        [JobVersionRow(SHAPE, LOAD.id, "git://x", inputs, "[]", RUNS[11].id, NOW)],
+    )
+    tx.write("put_edges", [edge(LOAD, Role.INPUT, RAW), edge(LOAD, Role.OUTPUT, ORDERS)])
+    tx.write("put_edges", [edge(LOAD, Role.INPUT, dataset("bare"), current=False)])
+    shaped = replace(RUNS[11], job_version_id=SHAPE, args='{"day": "1"}', **going)
+    tx.write("put_runs", [PARENT, *RUNS[:11], shaped])
+    tx.write(
+        "put_run_datasets",
+        [
+            touched(RUNS[11], Role.INPUT, IMPLIED, '{"subset": {}}'),
+            touched(RUNS[11], Role.OUTPUT, V2),
+        ],
+    )
+    tx.write("add_tallies", [Tally("DATASET", NAMESPACE, "", 3)])
+    tx.write("add_tallies", [Tally("JOB", NAMESPACE, "", 1), Tally("JOB", NAMESPACE, "FAILED", 1)])
+
+
+def wire(database: Database, read: Callable[[Transaction], object]) -> Any:
+    """What a client would get to see."""
+    with database.read() as tx:
+        return msgspec.json.decode(msgspec.json.encode(read(tx)))
+
+
+def keys(text: str) -> set[str]:
+    return set(text.split())
+
+
+RUN_KEYS = keys(
+    "id createdAt updatedAt nominalStartTime nominalEndTime state startedAt endedAt durationMs "
+    "args job jobVersion parent inputDatasetVersions outputDatasetVersions facets"
+)
+DATASET_KEYS = keys(
+    "id type name physicalName createdAt updatedAt namespace sourceName fields tags "
+    "lastModifiedAt lastLifecycleState description currentVersion currentVersionNumber "
+    "columnLineage facets deleted"
+)
+
+
+def test_a_namespace_a_source_and_a_tag_have_their_shapes(database: Database) -> None:
+    assert wire(database, lambda tx: reading.get_namespace(tx, NAMESPACE)) == {
+        "name": NAMESPACE,
+        "createdAt": AT,
+        "updatedAt": AT,
+        "ownerName": "ann",
+        "description": "the shop",
+        "isHidden": False,
+    }
+    assert wire(database, lambda tx: reading.get_source(tx, "warehouse")) == {
+        "type": "POSTGRES",
+        "name": "warehouse",
+        "createdAt": AT,
+        "updatedAt": AT,
+        "connectionUrl": "postgres://h",
+        "description": None,
+    }
+    assert wire(database, lambda tx: reading.list_tags(tx, 10, 0)) == [
+        {"name": "gold", "description": None},
+        {"name": "pii", "description": "personal"},
+    ]
+
+
+def test_names_are_listed_in_order_and_by_page(database: Database) -> None:
+    with database.read() as tx:
+        everything = reading.list_namespaces(tx, 10, 0)
+        assert [(n.name, n.is_hidden) for n in everything] == [("old", True), (NAMESPACE, False)]
+        assert reading.list_namespaces(tx, 1, 1) == everything[1:]
+        assert reading.list_sources(tx, 10, 1) == []
+
+
+def test_a_dataset_shows_its_current_version_although_a_later_one_failed(
+    database: Database,
+) -> None:
+    shown = wire(database, lambda tx: reading.get_dataset(tx, NAMESPACE, "orders"))
+    assert set(shown) == DATASET_KEYS | {"aliases"}
+    assert shown["id"] == {"namespace": NAMESPACE, "name": "orders"}
+    assert (shown["currentVersion"], shown["currentVersionNumber"]) == (V1.id, 1)
+    assert shown["fields"] == [{"name": "id", "type": "INT", "tags": ["pii"], "description": None}]
+    assert shown["tags"] == ["gold"]
+    assert shown["facets"] == {"quality": {"rows": 3}}
+    assert shown["lastModifiedAt"] == format_time(NOW + 7 * SECOND)
+    assert shown["aliases"] == [{"namespace": "hive", "name": "shop.orders", "type": "TABLE"}]
+
+
+def test_column_lineage_says_once_what_is_the_same_for_all_inputs(database: Database) -> None:
+    shown = wire(database, lambda tx: reading.get_dataset(tx, NAMESPACE, "orders"))
+    told = {"namespace": NAMESPACE, "dataset": "raw", "transformationDescription": "cut"}
+    assert shown["columnLineage"] == [
+        {
+            "name": "id",
+            "inputFields": [
+                {**told, "field": "line", "transformationType": "IDENTITY"},
+                {**told, "field": "row", "transformationType": "MASKED"},
+            ],
+            "transformationDescription": "cut",
+            "transformationType": None,
+        }
+    ]
+
+
+def test_a_second_name_leads_to_the_same_dataset(database: Database) -> None:
+    def read(namespace: str, name: str) -> Any:
+        return wire(database, lambda tx: reading.get_dataset(tx, namespace, name))
+
+    assert read("hive", "shop.orders") == read(NAMESPACE, "orders")
+
+
+def test_a_dataset_known_from_its_readers_shows_what_they_reported(database: Database) -> None:
+    shown = wire(database, lambda tx: reading.get_dataset(tx, NAMESPACE, "raw"))
+    assert [field["name"] for field in shown["fields"]] == ["line"]
+    assert shown["facets"]["owner"] == {"who": "sales"}
+    versions = wire(database, lambda tx: reading.list_dataset_versions(tx, NAMESPACE, "raw", 9, 0))
+    [only] = versions["items"]
+    assert (only["fields"], only["facets"]) == (shown["fields"], shown["facets"])
+    assert only["createdByRun"] is None
+
+
+def test_datasets_are_listed_by_name_without_the_deleted(database: Database) -> None:
+    page = wire(database, lambda tx: reading.list_datasets(tx, NAMESPACE, 2, 0))
+    assert [item["name"] for item in page["items"]] == ["bare", "orders"]
+    assert page["total_count"] == 3
+    assert all(set(item) == DATASET_KEYS for item in page["items"])
+    assert page["items"][0]["columnLineage"] is None
+    rest = wire(database, lambda tx: reading.list_datasets(tx, NAMESPACE, 2, 2))
+    assert [item["name"] for item in rest["items"]] == ["raw"]
+
+
+def test_versions_are_listed_newest_first_with_the_runs_that_made_them(
+    database: Database,
+) -> None:
+    page = wire(database, lambda tx: reading.list_dataset_versions(tx, NAMESPACE, "orders", 9, 0))
+    assert page["total_count"] == 2
+    assert [(v["number"], v["isCurrent"]) for v in page["items"]] == [(2, False), (1, True)]
+    newest = page["items"][0]
+    assert set(newest) == keys(
+        "id type name physicalName createdAt version number isCurrent namespace sourceName fields "
+        "tags lifecycleState description currentSchemaVersion createdByRun facets"
+    )
+    assert newest["createdByRun"]["id"] == RUNS[11].id
+    assert set(newest["createdByRun"]) == RUN_KEYS
+    assert newest["fields"][0]["tags"] == ["pii"]
+
+
+@pytest.mark.parametrize("text", ["2", "V2", "v2", V2.id, V2.id.upper()])
+def test_a_version_is_named_by_its_number_or_its_uuid(database: Database, text: str) -> None:
+    with database.read() as tx:
+        assert reading.get_dataset_version(tx, NAMESPACE, "orders", text).version == V2.id
+
+
+def test_a_job_shows_its_edges_its_parent_and_its_ten_newest_runs(database: Database) -> None:
+    shown = wire(database, lambda tx: reading.get_job(tx, NAMESPACE, "dag.load"))
+    assert set(shown) == keys(
+        "id type name simpleName parentJobName parentJobUuid createdAt updatedAt namespace inputs "
+        "outputs location description latestRun latestRuns facets currentVersion labels tags"
+    )
+    assert (shown["simpleName"], shown["parentJobName"]) == ("load", "dag")
+    assert shown["parentJobUuid"] == DAG.id
+    assert shown["inputs"] == [{"namespace": NAMESPACE, "name": "raw"}]
+    assert shown["outputs"] == [{"namespace": NAMESPACE, "name": "orders"}]
+    newest_first = [row.id for row in reversed(RUNS)]
+    assert [shown_run["id"] for shown_run in shown["latestRuns"]] == newest_first[:10]
+    assert shown["latestRun"] == shown["latestRuns"][0]
+    assert shown["facets"] == {"sql": {"query": "q"}}
+    assert shown["currentVersion"] == SHAPE
+
+
+def test_jobs_are_listed_last_updated_first_and_by_state(database: Database) -> None:
+    def listed(namespace: str | None, *states: RunState) -> tuple[list[str], int]:
+        with database.read() as tx:
+            page = reading.list_jobs(tx, namespace, states, 10, 0)
+        return [item.name for item in page.items], page.total_count
+
+    for namespace in (None, NAMESPACE):
+        assert listed(namespace) == (["dag.load", "dag"], 2)
+        assert listed(namespace, RunState.FAILED, RunState.NEW) == (["dag.load"], 1)
+        assert listed(namespace, RunState.COMPLETED) == ([], 0)
+
+
+def test_a_job_version_has_its_shape(database: Database) -> None:
+    page = wire(database, lambda tx: reading.list_job_versions(tx, NAMESPACE, "dag.load", 9, 0))
+    assert page["total_count"] == 1
+    [shown] = page["items"]
+    assert set(shown) == keys(
+        "id name createdAt version namespace location inputs outputs latestRun"
+    )
+    assert shown["id"] == {"namespace": NAMESPACE, "name": "dag.load", "version": SHAPE}
+    assert shown["inputs"] == [{"namespace": NAMESPACE, "name": "raw"}]
+    assert shown["latestRun"]["id"] == RUNS[11].id
+    one = wire(database, lambda tx: reading.get_job_version(tx, NAMESPACE, "dag.load", SHAPE))
+    assert one == shown
+
+
+def test_a_run_shows_what_it_read_and_wrote(database: Database) -> None:
+    shown = wire(database, lambda tx: reading.get_run(tx, RUNS[11].id))
+    assert set(shown) == RUN_KEYS
+    assert (shown["state"], shown["durationMs"]) == ("FAILED", 1000)
+    assert shown["args"] == {"day": "1"}
+    assert shown["job"] == {"namespace": NAMESPACE, "name": "dag.load"}
+    assert shown["jobVersion"] == {**shown["job"], "version": SHAPE}
+    assert shown["parent"] == {"namespace": NAMESPACE, "name": "dag", "runId": PARENT.id}
+    of_raw = {"namespace": NAMESPACE, "name": "raw", "version": IMPLIED.id}
+    assert shown["inputDatasetVersions"] == [
+        {"datasetVersionId": of_raw, "number": 1, "facets": {"subset": {}}}
+    ]
+    of_orders = {"namespace": NAMESPACE, "name": "orders", "version": V2.id}
+    assert shown["outputDatasetVersions"] == [
+        {"datasetVersionId": of_orders, "number": 2, "facets": {}}
+    ]
+
+
+def test_a_run_that_goes_on_has_no_end_and_no_duration(database: Database) -> None:
+    shown = wire(database, lambda tx: reading.get_run(tx, PARENT.id))
+    assert (shown["state"], shown["endedAt"], shown["durationMs"]) == ("RUNNING", None, None)
+    assert (shown["parent"], shown["jobVersion"]) == (None, None)
+
+
+def test_runs_are_listed_newest_first(database: Database) -> None:
+    page = wire(database, lambda tx: reading.list_runs(tx, NAMESPACE, "dag.load", 3, 1))
+    assert [item["id"] for item in page["items"]] == [RUNS[n].id for n in (10, 9, 8)]
+    assert page["total_count"] == 12
+
+
+def test_facets_of_a_run_and_of_its_job_are_told_apart(database: Database) -> None:
+    with database.read() as tx:
+        of_run = reading.get_run_facets(tx, RUNS[11].id)
+        of_job = reading.get_run_facets(tx, RUNS[11].id, of_job=True)
+    assert msgspec.json.encode(of_run) == b'{"runId":"%s","facets":{}}' % RUNS[11].id.encode()
+    assert msgspec.json.decode(of_job.facets) == {"sql": {"query": "q"}}
+
+
+def test_what_is_deleted_is_shown_only_when_asked_for(database: Database) -> None:
+    with database.read() as tx:
+        assert reading.get_dataset(tx, NAMESPACE, "gone", include_deleted=True).deleted
+        assert reading.get_job(tx, NAMESPACE, "gone", include_deleted=True).name == "gone"
+        for read in (reading.get_dataset, reading.get_job):
+            with pytest.raises(NotFound, match="is deleted; writing it"):
+                read(tx, NAMESPACE, "gone")
+
+
+@pytest.mark.parametrize(
+    ("read", "message"),
+    [
+        (lambda tx: reading.get_namespace(tx, "x"), "no namespace 'x'"),
+        (lambda tx: reading.get_source(tx, "x"), "no source 'x'"),
+        (lambda tx: reading.get_tag(tx, "x"), "no tag 'x'"),
+        (lambda tx: reading.get_dataset(tx, NAMESPACE, "x"), "no dataset 'x' in namespace"),
+        (lambda tx: reading.get_job(tx, NAMESPACE, "x"), "no job 'x' in namespace"),
+        (lambda tx: reading.get_run(tx, "x"), "no run 'x'"),
+        (lambda tx: reading.get_run_facets(tx, "x"), "no run 'x'"),
+        (lambda tx: reading.list_datasets(tx, "x", 1, 0), "no namespace 'x'"),
+        (lambda tx: reading.list_jobs(tx, "x", [], 1, 0), "no namespace 'x'"),
+        (lambda tx: reading.get_dataset_version(tx, NAMESPACE, "orders", "x"), "no version 'x'"),
+        (lambda tx: reading.get_dataset_version(tx, NAMESPACE, "orders", "V9"), "no version 'V9'"),
+        (
+            lambda tx: reading.get_dataset_version(tx, NAMESPACE, "orders", IMPLIED.id),
+            "no version",
+        ),
+        (lambda tx: reading.get_job_version(tx, NAMESPACE, "dag.load", "x"), "no version 'x'"),
+    ],
+)
+def test_a_missing_thing_is_named_in_the_message(
+    database: Database, read: Callable[[Transaction], object], message: str
+) -> None:
+    with database.read() as tx, pytest.raises(NotFound, match=message):
+        read(tx)

@@ -1,0 +1,235 @@
+"""What reads cost at some size: how many statements, and no walk through a whole table."""
+
+import re
+import sqlite3
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from typing import Any
+
+import msgspec
+import psycopg
+import pytest
+
+from penstock.catalog import reading
+from penstock.catalog.rows import ColumnEdgeRow, JobVersionRow, NamespaceRow, Role, replace
+from penstock.clock import HOUR, SECOND
+from penstock.db import Database, Transaction, open_database
+from penstock.db.folders import capability_folders
+from penstock.db.statements import Statement, load_statements
+from penstock.ids import derived_id
+from tests.contract.catalog_rows import (
+    NAMESPACE,
+    NOW,
+    Tally,
+    dataset,
+    edge,
+    event,
+    job,
+    put_events,
+    run,
+    search_row,
+    touched,
+    version,
+)
+
+COUNT = 5000
+DATASETS = [dataset(f"table_{n:05}", created_at=NOW + n * SECOND) for n in range(COUNT)]
+JOBS = [job(f"job_{n:05}", updated_at=NOW + n, created_at=NOW + n * SECOND) for n in range(COUNT)]
+STATES = ["COMPLETED"] * 49 + ["FAILED"]
+# The tables of which there are thousands of rows, and the short names they have in statements.
+LARGE = re.compile(
+    r"(datasets|dataset_versions|jobs|job_versions|runs|run_datasets|job_edges|events"
+    r"|search_docs|column_edges|d|v|j|r|rd|e|l|p|pr|pj)\b"
+)
+
+
+@pytest.fixture
+def database(database_url: str) -> Iterator[Database]:
+    """Five thousand datasets, and as many jobs, runs and events."""
+    opened = open_database(database_url)
+    opened.migrate()
+    with opened.write() as tx:
+        _fill(tx)
+    _analyse(database_url)
+    yield opened
+    opened.close()
+
+
+def _fill(tx: Transaction) -> None:
+    versions = [version(row, 1) for row in DATASETS]
+    runs = [run(row, 1) for row in JOBS]
+    tx.write("put_namespaces", [NamespaceRow(NAMESPACE, "ann", None, 0, NOW, NOW)])
+    tx.write("add_tallies", [Tally("DATASET", NAMESPACE, "", COUNT)])
+    tx.write("put_versions", versions)
+    tx.write("put_runs", runs)
+    tx.write(
+        "put_datasets",
+        [
+            replace(row, current_version_id=v.id, published_at=NOW)
+            for row, v in zip(DATASETS, versions, strict=True)
+        ],
+    )
+    tx.write(
+        "put_jobs",
+        [replace(row, latest_run_state=STATES[n % 50]) for n, row in enumerate(JOBS)],
+    )
+    shapes = [derived_id("shape", row.id) for row in JOBS]
+    tx.write(
+        "put_job_versions",
+        [
+            JobVersionRow(shape, row.id, None, "[]", "[]", None, NOW)
+            for row, shape in zip(JOBS, shapes, strict=True)
+        ],
+    )
+    made = list(zip(JOBS, runs, DATASETS, versions, strict=True))
+    tx.write("put_edges", [edge(row, Role.OUTPUT, d) for row, _, d, _ in made])
+    tx.write("put_run_datasets", [touched(r, Role.OUTPUT, v) for _, r, _, v in made])
+    put_events(tx, [event(NOW + n * SECOND, run_id=r.id) for n, r in enumerate(runs)])
+    tx.write("put_search_docs", [*map(search_row, DATASETS), *map(search_row, JOBS)])
+    tx.write(
+        "put_column_edges",
+        [
+            ColumnEdgeRow(row.id, row.id, "id", other.id, "id", None, None)
+            for row, other in zip(DATASETS, reversed(DATASETS), strict=True)
+        ],
+    )
+
+
+class Counted:
+    """A transaction that counts the statements it is asked for."""
+
+    epoch = 0
+
+    def __init__(self, tx: Transaction) -> None:
+        self._tx = tx
+        self.statements = 0
+
+    def fetch(self, statement: str, /, **params: object) -> list[tuple[Any, ...]]:
+        self.statements += 1
+        return self._tx.fetch(statement, **params)
+
+    def fetch_one(self, statement: str, /, **params: object) -> tuple[Any, ...] | None:
+        self.statements += 1
+        return self._tx.fetch_one(statement, **params)
+
+    def rows(self, shape: type[Any], statement: str, /, **params: object) -> list[Any]:
+        self.statements += 1
+        return self._tx.rows(shape, statement, **params)
+
+    def fetch_many(
+        self, asks: Sequence[tuple[str, Mapping[str, object]]]
+    ) -> list[list[tuple[Any, ...]]]:
+        self.statements += len(asks)
+        return self._tx.fetch_many(asks)
+
+    def execute(self, statement: str, /, **params: object) -> None:
+        raise AssertionError(f"{statement} writes")
+
+    def write(self, statement: str, rows: Sequence[msgspec.Struct]) -> None:
+        raise AssertionError(f"{statement} writes")
+
+
+def test_a_long_page_costs_as_many_statements_as_a_page_of_one(database: Database) -> None:
+    lists: list[Callable[[Transaction, int], object]] = [
+        lambda tx, limit: reading.list_datasets(tx, NAMESPACE, limit, 0),
+        lambda tx, limit: reading.list_dataset_versions(tx, NAMESPACE, "table_00001", limit, 0),
+        lambda tx, limit: reading.list_jobs(tx, None, [], limit, 0),
+        lambda tx, limit: reading.list_job_versions(tx, NAMESPACE, "job_00001", limit, 0),
+        lambda tx, limit: reading.list_runs(tx, NAMESPACE, "job_00001", limit, 0),
+        lambda tx, limit: reading.list_events(tx, None, None, limit=limit, offset=0),
+        lambda tx, limit: reading.search(tx, "table", limit=limit),
+    ]
+
+    def statements(limit: int) -> list[int]:
+        counts = []
+        for read in lists:
+            with database.read() as tx:
+                counted = Counted(tx)
+                read(counted, limit)
+            counts.append(counted.statements)
+        return counts
+
+    assert statements(limit=1) == statements(limit=100)
+    assert max(statements(limit=100)) <= 7
+
+
+def test_no_read_walks_through_a_large_table(database: Database, database_url: str) -> None:
+    statements = load_statements(database.dialect, capability_folders())
+    assert {
+        name: plan
+        for name, params in _examples().items()
+        if (plan := _walks(database_url, statements[name], params))
+    } == {}
+
+
+def _examples() -> dict[str, dict[str, Any]]:
+    """The statements of this capability's reads with what a usual call asks of them."""
+    page = {"limit": 100, "offset": 0}
+    of_dataset = {"dataset_id": DATASETS[7].id}
+    of_job = {"job_id": JOBS[7].id}
+    here = {"namespace": NAMESPACE}
+    datasets = [row.id for row in DATASETS[:10]]
+    jobs = [row.id for row in JOBS[:10]]
+    runs = {"ids": [run(row, 1).id for row in JOBS[:10]]}
+    versions = {"ids": [version(row, 1).id for row in DATASETS[:10]]}
+    shapes = {"ids": [derived_id("shape", row.id) for row in JOBS[:10]]}
+    span = {"after": NOW, "before": NOW + 60 * SECOND}
+    by_run = {**span, "run_id": runs["ids"][0]}
+    late = {"after": NOW + (COUNT - 100) * SECOND, "slot": HOUR // 4}
+    words = {"fts5": '"table00042"*', "tsquery": "'table00042':*", "kinds": ["DATASET", "JOB"]}
+    return {
+        "read_dataset_ids": {**page, **here},
+        "read_dataset_by_name": {"id": DATASETS[7].id},
+        "read_datasets": {"ids": datasets},
+        "read_column_edges": {"ids": datasets},
+        "read_version_ids": {**page, **of_dataset},
+        "read_version_by_number": {**of_dataset, "number": 1},
+        "read_versions": versions,
+        "read_job_by_id": {"id": JOBS[7].id},
+        "read_job_ids": page,
+        "read_job_ids_by_state": {**page, "states": ["FAILED", "ABORTED"]},
+        "read_job_ids_of_namespace": {**page, **here},
+        "read_job_ids_of_namespace_by_state": {**page, **here, "states": ["FAILED"]},
+        "read_jobs": {"ids": jobs},
+        "read_job_edges": {"ids": jobs},
+        "read_job_version_ids": {**page, **of_job},
+        "read_job_versions": shapes,
+        "read_run_ids": {**page, **of_job},
+        "read_latest_run_ids": {"ids": jobs, "most": 10},
+        "read_runs": runs,
+        "read_run_datasets": runs,
+        "read_run_facets": {"id": runs["ids"][0]},
+        "read_events_newest_first": {**page, **span},
+        "read_events_oldest_first": {**page, **span},
+        "read_events_of_run": {**page, **by_run, "sign": -1},
+        "count_events_of_run": by_run,
+        "count_events": span,
+        "count_datasets_created": late,
+        "count_jobs_created": late,
+        "search_page": {**page, **words, **span, "namespace": None, "sort": "NAME"},
+    }
+
+
+def _walks(database_url: str, statement: Statement, params: dict[str, Any]) -> list[str]:
+    """The steps of the statement's plan that read a large table from end to end."""
+    if database_url.startswith("sqlite"):
+        lists = {name: msgspec.json.encode(params[name]).decode() for name in statement.lists}
+        connection = sqlite3.connect(database_url.removeprefix("sqlite:///"))
+        explain = f"EXPLAIN QUERY PLAN {statement.sql}"
+        steps = [row[3] for row in connection.execute(explain, {**params, **lists})]
+        connection.close()
+        return [step for step in steps if re.match(rf"SCAN {LARGE.pattern}", step)]
+    with psycopg.connect(database_url) as connected, psycopg.RawCursor(connected) as cursor:
+        cursor.execute(f"EXPLAIN {statement.sql}", [params[name] for name in statement.params])
+        steps = [row[0].strip() for row in cursor]
+    return [step for step in steps if re.search(rf"Seq Scan on {LARGE.pattern}", step)]
+
+
+def _analyse(database_url: str) -> None:
+    """Let the planner know how large the tables are."""
+    if database_url.startswith("sqlite"):
+        with sqlite3.connect(database_url.removeprefix("sqlite:///")) as connection:
+            connection.execute("ANALYZE")
+        connection.close()
+        return
+    with psycopg.connect(database_url, autocommit=True) as connected:
+        connected.execute("VACUUM ANALYZE")

@@ -1,0 +1,176 @@
+"""Both databases find the same things by the same words."""
+
+from collections.abc import Iterator
+
+import pytest
+
+from penstock.catalog.reading import SearchKind, SearchSort, search
+from penstock.catalog.schema import read_schema
+from penstock.clock import SECOND, format_time
+from penstock.db import Database, open_database
+from penstock.errors import Invalid
+from tests.contract.catalog_rows import NOW, dataset, job, search_row
+
+FIELDS, _ = read_schema(
+    b'{"fields": [{"name": "customerEmail", "description": "where invoices go"}]}'
+)
+ORDERS = dataset("public.ordersDaily_v2", "s3://shop", tags='["gold"]', updated_at=NOW)
+CLIENTS = dataset("clients", "crm", description="Who buys: Zoë, 東京", updated_at=NOW + SECOND)
+DUMP = dataset("8e43z4-dump", "crm", updated_at=NOW)
+DELETED = dataset("orders_old", "crm", hidden=1)
+LOAD = job("load_orders", "etl", updated_at=NOW + 2 * SECOND)
+HIDDEN_JOB = job("orders_gone", "etl", hidden=1)
+
+
+@pytest.fixture
+def database(database_url: str) -> Iterator[Database]:
+    """Three datasets and a job to find, and one of each that is deleted."""
+    opened = open_database(database_url)
+    opened.migrate()
+    with opened.write() as tx:
+        tx.write("put_datasets", [ORDERS, CLIENTS, DUMP, DELETED])
+        tx.write("put_jobs", [LOAD, HIDDEN_JOB])
+        rows = [search_row(row) for row in (CLIENTS, DUMP, DELETED, LOAD, HIDDEN_JOB)]
+        tx.write("put_search_docs", [search_row(ORDERS, FIELDS), *rows])
+    yield opened
+    opened.close()
+
+
+def found(database: Database, q: str) -> list[str]:
+    with database.read() as tx:
+        results = search(tx, q, limit=100)
+    assert results.total_count == len(results.results)
+    return [result.name for result in results.results]
+
+
+@pytest.mark.parametrize(
+    "q",
+    [
+        "orders",
+        "ord",
+        "ORDERS",
+        "ordersDaily",
+        "ordersdaily",
+        "orders_daily",
+        "ordersdailyv2",
+        "daily v2",
+        "public.ordersDaily_v2",
+        "gold",
+        "customer",
+        "customeremail",
+        "customerEmail",
+        "invoices",
+        "s3://shop",
+    ],
+)
+def test_a_dataset_is_found_by_any_words_or_their_beginnings(database: Database, q: str) -> None:
+    assert ORDERS.name in found(database, q)
+
+
+@pytest.mark.parametrize(
+    ("q", "names"),
+    [
+        ("orders", ["load_orders", ORDERS.name]),
+        ("orders load", ["load_orders"]),
+        ("orders daily gold", [ORDERS.name]),
+        ("zoe", ["clients"]),
+        ("ZOË", ["clients"]),
+        ("東京", ["clients"]),
+        ("東", ["clients"]),
+        ("8e43z4", ["8e43z4-dump"]),
+        ("8e", ["8e43z4-dump"]),
+        ("z4", []),
+        ("rders", []),
+        ("orders nothing", []),
+    ],
+)
+def test_every_word_must_be_there_and_the_deleted_are_left_out(
+    database: Database, q: str, names: list[str]
+) -> None:
+    assert found(database, q) == names
+
+
+@pytest.mark.parametrize("q", ["", "   ", "%", "_", "***", '"', "'", "--", ":", "()"])
+def test_a_text_without_words_finds_nothing(database: Database, q: str) -> None:
+    assert found(database, q) == []
+
+
+@pytest.mark.parametrize(
+    ("q", "names"),
+    [
+        ("orders' | 'clients", []),
+        ('orders" OR "clients', []),
+        ("clients:*", ["clients"]),
+        ("body:clients", []),
+        ("clients) OR (orders", []),
+        ("NOT clients", []),
+        ("clients\x00", ["clients"]),
+        ("\\clients' & !'x", []),
+    ],
+)
+def test_signs_of_the_query_languages_are_only_punctuation(
+    database: Database, q: str, names: list[str]
+) -> None:
+    assert found(database, q) == names
+
+
+def test_a_search_with_very_many_words_is_refused(database: Database) -> None:
+    with database.read() as tx:
+        assert search(tx, " ".join(f"w{n}" for n in range(64))).total_count == 0
+        with pytest.raises(Invalid, match="more than 64 words; leave some out"):
+            search(tx, " ".join(f"w{n}" for n in range(65)))
+
+
+def test_results_are_sorted_by_name_or_by_last_update(database: Database) -> None:
+    with database.read() as tx:
+        by_name = search(tx, "crm", sort=SearchSort.NAME)
+        by_update = search(tx, "crm", sort=SearchSort.UPDATE_AT)
+    assert [result.name for result in by_name.results] == ["8e43z4-dump", "clients"]
+    assert [result.name for result in by_update.results] == ["clients", "8e43z4-dump"]
+
+
+def test_results_come_by_page_with_the_number_of_all(database: Database) -> None:
+    with database.read() as tx:
+        pages = [
+            search(tx, "orders", limit=limit, offset=offset)
+            for limit, offset in ((1, 0), (1, 1), (1, 2), (0, 0))
+        ]
+    assert [page.total_count for page in pages] == [2, 2, 2, 2]
+    assert [[result.name for result in page.results] for page in pages] == [
+        ["load_orders"],
+        [ORDERS.name],
+        [],
+        [],
+    ]
+
+
+def test_results_can_be_of_one_kind_one_namespace_or_one_time(database: Database) -> None:
+    with database.read() as tx:
+        jobs = search(tx, "orders", kind=SearchKind.JOB)
+        datasets = search(tx, "orders", kind=SearchKind.DATASET)
+        in_shop = search(tx, "orders", namespace="s3://shop")
+        later = search(tx, "orders", after=NOW + SECOND)
+        earlier = search(tx, "orders", before=NOW + SECOND)
+        at_once = search(tx, "orders", after=NOW, before=NOW)
+    assert [result.name for result in jobs.results] == ["load_orders"]
+    assert [result.name for result in datasets.results] == [ORDERS.name]
+    assert in_shop == datasets == earlier
+    assert later == jobs
+    assert at_once.total_count == 0
+
+
+def test_a_result_has_the_shape_that_clients_know(database: Database) -> None:
+    with database.read() as tx:
+        [dataset_found] = search(tx, "gold").results
+        [job_found] = search(tx, "load").results
+    assert dataset_found.type == "DATASET"
+    assert dataset_found.node_id == f"dataset:s3://shop:{ORDERS.name}"
+    assert dataset_found.updated_at == format_time(NOW)
+    assert (job_found.type, job_found.node_id) == ("JOB", "job:etl:load_orders")
+
+
+def test_new_words_replace_the_old_ones(database: Database) -> None:
+    with database.write() as tx:
+        tx.write("put_search_docs", [search_row(dataset("clients", "crm", tags='["silver"]'))])
+    assert found(database, "silver") == ["clients"]
+    assert found(database, "zoe") == []

@@ -1,0 +1,87 @@
+"""A real server for tests: it listens on a free port and runs in a thread of the test."""
+
+import threading
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
+from dataclasses import dataclass
+from typing import Any
+from urllib.parse import quote
+
+import httpx
+
+from penstock.access.keys import Role
+from penstock.api.server import HttpServer
+from penstock.config import Settings
+from penstock.plane import Plane
+
+API = "/api/v1"
+TIMEOUT_SECONDS = 60
+
+
+@dataclass(frozen=True)
+class Running:
+    """A server that answers, and a client of it."""
+
+    server: HttpServer
+    client: httpx.Client
+
+    @property
+    def plane(self) -> Plane:
+        return self.server.plane
+
+    def key(self, name: str, role: Role, namespace: str | None = None) -> dict[str, str]:
+        """The header of a new key."""
+        made = self.plane.keys.create(name, role, namespace=namespace, who="test")
+        return {"authorization": f"Bearer {made.token}"}
+
+
+@contextmanager
+def running(database_url: str, **settings: Any) -> Iterator[Running]:
+    """Start a server on this database, and stop it at the end."""
+    given = {"host": "127.0.0.1", "port": 0, "database": database_url, **settings}
+    with HttpServer.open(Settings(**given)) as server:
+        thread = threading.Thread(target=server.run)
+        thread.start()
+        try:
+            with httpx.Client(base_url=server.url, timeout=TIMEOUT_SECONDS) as client:
+                yield Running(server, client)
+        finally:
+            server.stop()
+            thread.join()
+
+
+def path(*segments: str) -> str:
+    """A path below the API's base, each segment encoded whole."""
+    return "/".join([API, *(quote(segment, safe="") for segment in segments)])
+
+
+def run_event(run: str = "r1", **changes: Any) -> dict[str, Any]:
+    """An OpenLineage run event: job food:etl reads food:raw and writes food:clean."""
+    event: dict[str, Any] = {
+        "eventTime": "2026-11-15T10:00:00Z",
+        "eventType": "START",
+        "producer": "https://example.org/tests",
+        "schemaURL": "https://openlineage.io/spec/2-0-2/OpenLineage.json#/$defs/RunEvent",
+        "run": {"runId": run, "facets": {}},
+        "job": {"namespace": "food", "name": "etl", "facets": {}},
+        "inputs": [{"namespace": "food", "name": "raw", "facets": _schema("a")}],
+        "outputs": [{"namespace": "food", "name": "clean", "facets": _schema("b")}],
+    }
+    return {**event, **changes}
+
+
+def _schema(*fields: str) -> Mapping[str, Any]:
+    return {
+        "schema": {
+            "_producer": "https://example.org/tests",
+            "_schemaURL": "https://openlineage.io/spec/facets/1-1-1/SchemaDatasetFacet.json",
+            "fields": [{"name": field, "type": "VARCHAR"} for field in fields],
+        }
+    }
+
+
+def post(client: httpx.Client, event: Mapping[str, Any]) -> None:
+    """Send an event and see it acknowledged."""
+    answer = client.post(f"{API}/lineage", json=event)
+    assert answer.status_code == 201, answer.text
+    assert answer.json() == {}

@@ -1,0 +1,233 @@
+"""Who may call what: keys, roles, namespaces, and when none of it is asked."""
+
+from collections.abc import Iterator
+
+import pytest
+
+from penstock.access.keys import Role
+from penstock.api.gate import is_loopback
+from penstock.api.routes import ROUTES
+from penstock.api.routing import Reach
+from penstock.api.server import HttpServer
+from penstock.config import Settings
+from penstock.errors import Conflict, Invalid
+from penstock.plane import Plane
+from tests.doors.serving import API, Running, path, post, run_event, running
+
+EVERYWHERE = "0.0.0.0"
+SUPER = {"ownerName": "me"}
+
+
+@pytest.fixture
+def local(database_url: str) -> Iterator[Running]:
+    with running(database_url) as server:
+        yield server
+
+
+@pytest.fixture
+def guarded(database_url: str) -> Iterator[Running]:
+    """A server that other machines could reach; there is one key, so it needs keys."""
+    with Plane.open(Settings(database=database_url)) as plane:
+        plane.keys.create("first", Role.ADMIN, who="test")
+    with running(database_url, host=EVERYWHERE) as server:
+        yield server
+
+
+def a_path(template: str, namespace: str = "food") -> str:
+    return template.format_map(_Anything(namespace))
+
+
+class _Anything(dict[str, str]):
+    def __init__(self, namespace: str) -> None:
+        super().__init__(namespace=namespace)
+
+    def __missing__(self, name: str) -> str:
+        return "x"
+
+
+def test_without_a_key_a_guarded_server_says_only_how_it_is(guarded: Running) -> None:
+    open_to_all = {route.path for route in ROUTES if route.role is None}
+    assert open_to_all == {"/livez", "/readyz"}
+    for route in ROUTES:
+        answer = guarded.client.request(route.method, a_path(route.path))
+        if route.path in open_to_all:
+            assert answer.status_code == 200
+        else:
+            assert answer.status_code == 401, route.name
+            assert answer.headers["www-authenticate"] == "Bearer"
+
+
+def test_each_route_asks_for_its_role(guarded: Running) -> None:
+    headers = {role: guarded.key(f"{role}s", role) for role in Role}
+    for route in ROUTES:
+        for role in Role if route.role is not None else ():
+            answer = guarded.client.request(route.method, a_path(route.path), headers=headers[role])
+            assert answer.status_code != 401, route.name
+            allowed = role.covers(route.role or Role.READER)
+            assert (answer.status_code != 403) is allowed, (route.name, role, answer.text)
+
+
+def test_reading_writing_and_deleting_need_more_and_more() -> None:
+    for route in ROUTES:
+        if route.method in ("PUT", "POST"):
+            assert route.role in (Role.WRITER, Role.ADMIN), route.name
+        if route.path.endswith(("/restore", "/keys", "/audit")):
+            assert route.role is Role.ADMIN, route.name
+        if route.method == "DELETE" and "/tags/" not in route.path:
+            assert route.role is Role.ADMIN, route.name
+
+
+def test_a_key_for_one_namespace_is_refused_in_others(guarded: Running) -> None:
+    boss = guarded.key("boss", Role.ADMIN)
+    guarded.client.put(path("namespaces", "drink"), json=SUPER, headers=boss)
+    food = guarded.key("food", Role.ADMIN, "food")
+    for route in ROUTES:
+        if route.reach is Reach.NAMESPACE:
+            elsewhere = guarded.client.request(
+                route.method, a_path(route.path, "drink"), headers=food
+            )
+            assert elsewhere.status_code == 403, route.name
+            here = guarded.client.request(route.method, a_path(route.path, "food"), headers=food)
+            assert here.status_code != 403, route.name
+        if route.reach is Reach.EVERYTHING:
+            answer = guarded.client.request(route.method, a_path(route.path), headers=food)
+            assert answer.status_code == 403, route.name
+
+
+def test_a_key_for_one_namespace_sees_what_is_there(guarded: Running) -> None:
+    client = guarded.client
+    client.headers.update(guarded.key("boss", Role.ADMIN))
+    post(client, run_event("theirs", job={"namespace": "drink", "name": "mix"}))
+    post(client, run_event("ours"))
+    client.headers.update(guarded.key("food", Role.WRITER, "food"))
+    names = [found["name"] for found in client.get(f"{API}/namespaces").json()["namespaces"]]
+    assert names == ["food"]
+    assert [job["name"] for job in client.get(f"{API}/jobs").json()["jobs"]] == ["etl"]
+    assert client.get(f"{API}/search?q=mix").json()["totalCount"] == 0
+    assert client.get(f"{API}/search?q=etl").json()["totalCount"] == 1
+    assert client.get(f"{API}/search?q=mix&namespace=drink").status_code == 403
+    for leaf in ("", "/facets", "/events"):
+        assert client.get(path("jobs", "runs", "ours") + leaf).status_code == 200
+        assert client.get(path("jobs", "runs", "theirs") + leaf).status_code == 403
+    assert client.get(f"{API}/sources").status_code == 200
+    assert client.put(f"{API}/sources/s", json={}).status_code == 403
+
+
+def test_a_key_for_one_namespace_writes_only_there(guarded: Running) -> None:
+    client = guarded.client
+    client.headers.update(guarded.key("boss", Role.ADMIN))
+    theirs = {"namespace": "drink", "name": "mix"}
+    post(client, run_event("theirs", job=theirs))
+    client.headers.update(guarded.key("food", Role.WRITER, "food"))
+    post(client, run_event("ours"))
+    assert client.post(f"{API}/lineage", json=run_event("t2", job=theirs)).status_code == 403
+    dataset_event = {
+        "eventTime": "2026-11-15T10:00:00Z",
+        "schemaURL": "https://openlineage.io/spec/2-0-2/OpenLineage.json#/$defs/DatasetEvent",
+        "dataset": theirs,
+    }
+    assert client.post(f"{API}/lineage", json=dataset_event).status_code == 403
+    batch = client.post(f"{API}/lineage/batch", json=[run_event("b1"), dataset_event]).json()
+    assert batch["status"] == "partial_success"
+    assert [failed["index"] for failed in batch["failed_events"]] == [1]
+    assert client.post(path("jobs", "runs", "theirs", "fail")).status_code == 403
+    assert client.post(path("jobs", "runs", "ours", "fail")).status_code == 200
+    body = {"type": "BATCH", "runId": "theirs"}
+    assert client.put(path("namespaces", "food", "jobs", "j"), json=body).status_code == 403
+
+
+def test_on_loopback_no_key_is_needed(local: Running) -> None:
+    assert local.client.put(path("namespaces", "food"), json=SUPER).status_code == 200
+    assert local.client.delete(path("namespaces", "food")).status_code == 200
+    assert local.client.get("/metrics").status_code == 200
+
+
+def test_a_key_that_is_sent_must_be_good_even_on_loopback(local: Running) -> None:
+    for value in ("Bearer pk_nonsense", "Basic eDp5", "Bearer", "Bearer \xff\xfe", ""):
+        headers = {"authorization": value.encode("latin-1")}
+        answer = local.client.get(f"{API}/namespaces", headers=headers)
+        assert answer.status_code == 401, value
+    reader = local.key("r", Role.READER)
+    put = local.client.put(path("namespaces", "food"), json=SUPER, headers=reader)
+    assert put.status_code == 403
+
+
+def test_a_revoked_key_no_longer_works(guarded: Running) -> None:
+    client = guarded.client
+    boss, other = guarded.key("boss", Role.ADMIN), guarded.key("other", Role.READER)
+    assert client.get(f"{API}/namespaces", headers=other).status_code == 200
+    assert client.delete(f"{API}/keys/other", headers=boss).json()["revokedAt"] is not None
+    assert client.get(f"{API}/namespaces", headers=other).status_code == 401
+
+
+def test_a_key_made_over_http_works(guarded: Running) -> None:
+    client, boss = guarded.client, guarded.key("boss", Role.ADMIN)
+    body = {"name": "team", "role": "writer", "namespace": "food"}
+    made = client.post(f"{API}/keys", json=body, headers=boss).json()
+    listed = client.get(f"{API}/keys", headers=boss)
+    assert made["key"] in listed.json()["keys"]
+    assert made["token"] not in listed.text
+    client.headers["authorization"] = f"Bearer {made['token']}"
+    assert client.put(path("namespaces", "food"), json=SUPER).status_code == 200
+    assert client.post(f"{API}/keys", json={"name": "x", "role": "admin"}).status_code == 403
+
+
+def test_keys_are_not_made_without_one_not_even_on_loopback(local: Running) -> None:
+    body = {"name": "sneaky", "role": "admin"}
+    assert local.client.post(f"{API}/keys", json=body).status_code == 401
+    assert local.client.delete(f"{API}/keys/sneaky").status_code == 401
+    assert not local.plane.keys.exist()
+
+
+def test_a_page_of_another_site_cannot_write_without_a_key(local: Running) -> None:
+    target = path("namespaces", "food")
+    evil = {"origin": "https://evil.example"}
+    assert local.client.put(target, json=SUPER, headers=evil).status_code == 403
+    own = {"origin": local.server.url}
+    assert local.client.put(target, json=SUPER, headers=own).status_code == 200
+    signed = local.key("w", Role.WRITER) | evil
+    assert local.client.put(target, json=SUPER, headers=signed).status_code == 200
+
+
+def test_a_server_refuses_to_be_reachable_without_keys(database_url: str) -> None:
+    settings = Settings(host=EVERYWHERE, port=0, database=database_url)
+    with pytest.raises(Invalid, match="penstock keys create"):
+        HttpServer.open(settings)
+    with Plane.open(settings) as plane:
+        plane.keys.create("boss", Role.ADMIN, who="test")
+    with running(database_url, host=EVERYWHERE) as server:
+        assert server.client.get(f"{API}/namespaces").status_code == 401
+
+
+def test_insecure_serves_everybody_until_there_are_keys(database_url: str) -> None:
+    with running(database_url, host=EVERYWHERE, insecure=True) as server:
+        assert server.client.get(f"{API}/namespaces").status_code == 200
+        server.key("boss", Role.ADMIN)
+    with running(database_url, host=EVERYWHERE, insecure=True) as server:
+        assert server.client.get(f"{API}/namespaces").status_code == 401
+
+
+def test_a_port_that_is_taken_is_named(local: Running) -> None:
+    port = int(local.server.url.rpartition(":")[2])
+    settings = Settings(port=port, database=local.plane.settings.database)
+    with pytest.raises(Conflict, match=f"127.0.0.1:{port}"):
+        HttpServer.open(settings)
+
+
+@pytest.mark.parametrize(
+    ("host", "local_only"),
+    [
+        ("127.0.0.1", True),
+        ("127.9.9.9", True),
+        ("::1", True),
+        ("[::1]", True),
+        ("localhost", True),
+        ("0.0.0.0", False),
+        ("::", False),
+        ("10.0.0.1", False),
+        ("localhost.evil.example", False),
+        ("", False),
+    ],
+)
+def test_which_addresses_only_this_machine_reaches(host: str, local_only: bool) -> None:
+    assert is_loopback(host) is local_only

@@ -1,0 +1,170 @@
+"""Stories for the convergence tests: what was there before, and the events of one run.
+
+Values come from small sets, so that times, names and facets collide.
+"""
+
+from typing import Any
+
+import msgspec
+from hypothesis import strategies as st
+
+Document = dict[str, Any]
+
+RUN_ID = "01930000-0000-7000-8000-000000000001"
+OTHER_RUNS = ["01930000-0000-7000-8000-00000000000a", "a run without a uuid"]
+PARENT_RUNS = ["01930000-0000-7000-8000-0000000000f1", "parent"]
+TERMINAL = ("COMPLETE", "FAIL", "ABORT")
+GOING = ("START", "RUNNING", "OTHER")
+NAMES = [("s3://lake", "orders"), ("s3://lake", "a/b c"), ("pg://db:5432", "public.t#1")]
+
+
+class Story(msgspec.Struct, frozen=True):
+    """Events that came before, and the events of one run, in the order of their times."""
+
+    background: list[Document]
+    run: list[Document]
+
+
+def times() -> st.SearchStrategy[str]:
+    """One of a few moments in two hours."""
+    return st.integers(0, 5).map(lambda step: f"2026-03-01T1{step // 4}:{step % 4}5:00Z")
+
+
+def optional_facets(**choices: st.SearchStrategy[Any]) -> st.SearchStrategy[Document]:
+    """Any part of these facets, mostly small parts."""
+    return st.fixed_dictionaries({}, optional=choices)
+
+
+_docs = st.sampled_from(["old words", "new words"]).map(lambda text: {"description": text})
+_tags = st.lists(
+    st.fixed_dictionaries(
+        {"key": st.sampled_from(["pii", "gold"])},
+        optional={"value": st.sampled_from(["true", "7"]), "field": st.sampled_from(["id", "x"])},
+    ),
+    max_size=2,
+).map(lambda tags: {"tags": tags})
+_schema = st.sampled_from([[], ["id"], ["id", "x"]]).map(
+    lambda names: {"fields": [{"name": name, "type": "INT"} for name in names]}
+)
+_column_lineage = st.sampled_from(["id", "x"]).map(
+    lambda column: {
+        "fields": {
+            "id": {
+                "inputFields": [
+                    {"namespace": NAMES[0][0], "name": NAMES[0][1], "field": column},
+                ]
+            }
+        }
+    }
+)
+_unknown = st.sampled_from([{"v": 1}, {"v": 2.50}, None, {}])
+_source = st.sampled_from([{"name": "lake", "uri": "s3://lake"}, {"name": "db", "uri": "pg://db"}])
+_lifecycle = st.sampled_from(["CREATE", "OVERWRITE", "DROP"]).map(
+    lambda change: {"lifecycleStateChange": change}
+)
+
+
+def dataset_facets() -> st.SearchStrategy[Document]:
+    return optional_facets(
+        schema=_schema,
+        documentation=_docs,
+        tags=_tags,
+        columnLineage=_column_lineage,
+        dataSource=_source,
+        lifecycleStateChange=_lifecycle,
+        ownership=st.sampled_from([{"owners": [{"name": "ann"}]}, {"owners": []}]),
+        unknown=_unknown,
+    )
+
+
+@st.composite
+def mentions(draw: st.DrawFn, side: str) -> Document:
+    """A dataset as an event names it."""
+    namespace, name = draw(st.sampled_from(NAMES))
+    facets = draw(dataset_facets())
+    if draw(st.booleans()):
+        second = {"namespace": namespace, "name": f"{name}, also", "type": "TABLE"}
+        facets["symlinks"] = {"identifiers": [second]}
+    of_side = draw(optional_facets(counted=_unknown, quality=_unknown))
+    return {"namespace": namespace, "name": name, "facets": facets, f"{side}Facets": of_side}
+
+
+def run_facets() -> st.SearchStrategy[Document]:
+    parent = st.builds(
+        lambda run, job: {"run": {"runId": run}, "job": {"namespace": "flows", "name": job}},
+        st.sampled_from(PARENT_RUNS),
+        st.just("flow"),
+    )
+    nominal = st.sampled_from(["2026-03-01T00:00:00Z", "2026-03-02T00:00:00Z", "never"]).map(
+        lambda start: {"nominalStartTime": start}
+    )
+    return optional_facets(parent=parent, nominalTime=nominal, unknown=_unknown)
+
+
+def job_facets(*, streams: bool) -> st.SearchStrategy[Document]:
+    kinds = ["BATCH", "STREAMING"] if streams else ["BATCH"]
+    return optional_facets(
+        documentation=_docs,
+        sourceCodeLocation=st.sampled_from(["v1", "v2"]).map(lambda url: {"url": url}),
+        jobType=st.sampled_from(kinds).map(lambda kind: {"processingType": kind}),
+        tags=_tags,
+        unknown=_unknown,
+    )
+
+
+@st.composite
+def run_events(
+    draw: st.DrawFn, run_id: str, job: str, terminal: str, *, streams: bool = False
+) -> Document:
+    """One event of a run."""
+    return {
+        "eventTime": draw(times()),
+        "eventType": draw(st.sampled_from([*GOING, terminal])),
+        "run": {"runId": run_id, "facets": draw(run_facets())},
+        "job": {"namespace": "jobs", "name": job, "facets": draw(job_facets(streams=streams))},
+        "inputs": draw(st.lists(mentions("input"), max_size=2)),
+        "outputs": draw(st.lists(mentions("output"), max_size=2)),
+        "schemaURL": "https://openlineage.io/spec/2-0-2/OpenLineage.json#/$defs/RunEvent",
+    }
+
+
+@st.composite
+def dataset_events(draw: st.DrawFn) -> Document:
+    """A dataset stated without a run."""
+    mention = draw(mentions("input"))
+    return {
+        "eventTime": draw(times()),
+        "dataset": mention,
+        "schemaURL": "https://openlineage.io/spec/2-0-2/OpenLineage.json#/$defs/DatasetEvent",
+    }
+
+
+@st.composite
+def job_events(draw: st.DrawFn) -> Document:
+    """A job stated without a run."""
+    return {
+        "eventTime": draw(times()),
+        "job": {"namespace": "jobs", "name": "j", "facets": draw(job_facets(streams=False))},
+        "inputs": draw(st.lists(mentions("input"), max_size=1)),
+        "outputs": draw(st.lists(mentions("output"), max_size=1)),
+        "schemaURL": "https://openlineage.io/spec/2-0-2/OpenLineage.json#/$defs/JobEvent",
+    }
+
+
+@st.composite
+def other_run_events(draw: st.DrawFn) -> Document:
+    """An event of a run before, of the same job or another."""
+    run = draw(st.sampled_from(OTHER_RUNS))
+    job = "j" if run == OTHER_RUNS[0] else "k"
+    return draw(run_events(run, job, "COMPLETE"))
+
+
+@st.composite
+def stories(draw: st.DrawFn) -> Story:
+    """What was there before, and the events of one run that ends in at most one way."""
+    before = st.one_of(other_run_events(), dataset_events(), job_events())
+    terminal = draw(st.sampled_from(TERMINAL))
+    streams = draw(st.integers(0, 4)) == 0
+    run = run_events(RUN_ID, "j", terminal, streams=streams)
+    events = draw(st.lists(run, min_size=1, max_size=6))
+    return Story(draw(st.lists(before, max_size=4)), sorted(events, key=lambda e: e["eventTime"]))

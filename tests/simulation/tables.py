@@ -1,0 +1,85 @@
+"""Everything that the catalog's tables hold, as values that tests compare."""
+
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any
+
+import msgspec
+
+from penstock.catalog import rows
+from penstock.db import Transaction
+
+# Capability folder for `open_database(…, extra=[STATEMENTS])`.
+STATEMENTS = Path(__file__).parent
+
+
+class EventCount(msgspec.Struct, frozen=True):
+    """How many events of a type there were in an hour."""
+
+    hour: int
+    event_type: str
+    total: int
+
+
+class Tally(msgspec.Struct, frozen=True):
+    """How many visible datasets or jobs a namespace has."""
+
+    kind: str
+    namespace: str
+    state: str
+    total: int
+
+
+SHAPES: Mapping[str, type[msgspec.Struct]] = {
+    "namespace": rows.NamespaceRow,
+    "source": rows.SourceRow,
+    "tag": rows.TagRow,
+    "dataset": rows.DatasetRow,
+    "alias": rows.AliasRow,
+    "version": rows.VersionRow,
+    "job": rows.JobRow,
+    "job_version": rows.JobVersionRow,
+    "edge": rows.EdgeRow,
+    "run": rows.RunRow,
+    "run_dataset": rows.RunDatasetRow,
+    "column_edge": rows.ColumnEdgeRow,
+    "search_doc": rows.SearchRow,
+    "tally": Tally,
+}
+# Objects whose keys stand in no particular order; each facet is kept word for word.
+_FACETS = frozenset({"facets", "job_facets", "observed"})
+_STAMPS = frozenset({"stamps", "observed_stamps"})
+_decode_facets = msgspec.json.Decoder(dict[str, msgspec.Raw]).decode
+
+Seen = dict[str, list[dict[str, Any]]]
+
+
+def visible(tx: Transaction) -> Seen:
+    """All rows that doors can show, in an order of their own; the log of events is not among them."""
+    return {
+        table: sorted(
+            (_plain(row) for row in tx.rows(shape, f"every_{table}")), key=lambda row: repr(row)
+        )
+        for table, shape in SHAPES.items()
+    }
+
+
+def differences(one: Seen, other: Seen) -> dict[str, list[dict[str, Any]]]:
+    """What only one of the two has, for the message of a failed test."""
+    found = {}
+    for table in SHAPES:
+        lost = [{"only": "first"} | row for row in one[table] if row not in other[table]]
+        gained = [{"only": "second"} | row for row in other[table] if row not in one[table]]
+        if lost or gained:
+            found[table] = lost + gained
+    return found
+
+
+def _plain(row: msgspec.Struct) -> dict[str, Any]:
+    return {name: _value(name, value) for name, value in msgspec.structs.asdict(row).items()}
+
+
+def _value(name: str, value: Any) -> Any:
+    if name in _FACETS:
+        return {facet: bytes(raw).decode() for facet, raw in sorted(_decode_facets(value).items())}
+    return msgspec.json.decode(value) if name in _STAMPS else value

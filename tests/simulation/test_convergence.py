@@ -1,0 +1,111 @@
+"""Events of a run end in the same state whatever order they come in, and however often."""
+
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from pathlib import Path
+
+import msgspec
+import pytest
+from hypothesis import HealthCheck, given, settings
+from hypothesis import strategies as st
+
+from penstock.catalog.commands import ReceiveEvent
+from penstock.catalog.flush import flush
+from penstock.catalog.openlineage import Limits, read_event
+from penstock.catalog.world import Keys, World
+from penstock.db import Database, Transaction, open_database
+from tests.servers import PostgresServer
+from tests.simulation.stories import Document, Story, stories
+from tests.simulation.tables import STATEMENTS, Seen, differences, visible
+
+NOW = 1_800_000_000_000_000
+LIMITS = Limits()
+
+
+class _TakeBack(Exception):
+    """Leaves a write without a trace."""
+
+
+@contextmanager
+def taken_back(database: Database) -> Iterator[Transaction]:
+    """A write transaction that is rolled back, so that the next story finds nothing."""
+    try:
+        with database.write() as tx:
+            yield tx
+            raise _TakeBack
+    except _TakeBack:
+        pass
+
+
+class Receiver:
+    """Folds batches of events into the rows of one transaction."""
+
+    def __init__(self, tx: Transaction) -> None:
+        self._tx = tx
+        self._world = World()
+
+    def receive(self, events: Sequence[Document], *, forget: bool = False) -> None:
+        """Fold one batch; `forget` loads its rows afresh, as a server does that is not alone."""
+        if forget:
+            self._world.forget()
+        commands = [ReceiveEvent(read_event(msgspec.json.encode(e), LIMITS)) for e in events]
+        self._world.open(self._tx)
+        keys = Keys()
+        for command in commands:
+            command.want(keys)
+        self._world.load(keys)
+        for command in commands:
+            command.apply(self._world, NOW)
+        flush(self._world)
+        self._world.settle()
+
+
+@st.composite
+def arrivals(draw: st.DrawFn) -> tuple[Story, list[list[Document]], bool]:
+    """A story, and its run's events in another order, some of them twice, cut into batches."""
+    story = draw(stories())
+    again = draw(st.lists(st.sampled_from(story.run), max_size=3))
+    shuffled = draw(st.permutations(story.run + again))
+    batches: list[list[Document]] = [[]]
+    for event in shuffled:
+        batches[-1].append(event)
+        if draw(st.booleans()):
+            batches.append([])
+    return story, [batch for batch in batches if batch], draw(st.booleans())
+
+
+def state_after(
+    database: Database, background: list[Document], batches: list[list[Document]], forget: bool
+) -> Seen:
+    with taken_back(database) as tx:
+        receiver = Receiver(tx)
+        if background:
+            receiver.receive(background)
+        for batch in batches:
+            receiver.receive(batch, forget=forget)
+        return visible(tx)
+    raise AssertionError("unreachable")
+
+
+def check(database: Database, arrival: tuple[Story, list[list[Document]], bool]) -> None:
+    story, batches, forget = arrival
+    in_order = state_after(database, story.background, [[event] for event in story.run], False)
+    otherwise = state_after(database, story.background, batches, forget)
+    assert differences(in_order, otherwise) == {}
+
+
+@pytest.fixture(scope="module")
+def sqlite(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Database]:
+    path: Path = tmp_path_factory.mktemp("convergence") / "penstock.db"
+    database = open_database(f"sqlite:///{path}", extra=[STATEMENTS])
+    database.migrate()
+    yield database
+    database.close()
+
+
+@given(arrivals())
+@settings(max_examples=400, suppress_health_check=[HealthCheck.too_slow])
+def test_any_order_of_a_runs_events_ends_in_the_same_state(
+    sqlite: Database, arrival: tuple[Story, list[list[Document]], bool]
+) -> None:
+    check(sqlite, arrival)

@@ -1,0 +1,140 @@
+"""Keys and the audit log, on both databases."""
+
+from collections.abc import Iterator
+
+import pytest
+
+from penstock.access import audit
+from penstock.access.keys import CACHE_SECONDS, LOCAL, Keys, Role
+from penstock.clock import Micros
+from penstock.db import Database, open_database
+from penstock.errors import Conflict, Forbidden, Invalid, NotFound, Unauthorized
+
+AT: Micros = 1_800_000_000_000_000
+
+
+class Stopwatch:
+    """Seconds that pass when a test says so."""
+
+    def __init__(self) -> None:
+        self.now = 0.0
+
+    def __call__(self) -> float:
+        return self.now
+
+
+@pytest.fixture
+def database(database_url: str) -> Iterator[Database]:
+    opened = open_database(database_url)
+    opened.migrate()
+    yield opened
+    opened.close()
+
+
+@pytest.fixture
+def keys(database: Database) -> Keys:
+    return Keys(database, clock=lambda: AT)
+
+
+def test_a_new_keys_token_opens_the_door(keys: Keys) -> None:
+    made = keys.create("etl", Role.WRITER, namespace="food", who="local")
+    key = keys.authenticate(made.token)
+    assert (key.id, key.name, key.role, key.namespace) == (made.key.id, "etl", "writer", "food")
+    assert made.token.startswith("pk_")
+
+
+def test_only_the_digest_of_a_token_is_stored(database: Database, keys: Keys) -> None:
+    token = keys.create("etl", Role.WRITER, who="local").token
+    with database.read() as tx:
+        stored = repr(tx.fetch("keys_all")) + repr(tx.fetch("audit_entries", limit=9, offset=0))
+    assert token not in stored
+    assert token not in repr(keys.listed())
+
+
+def test_an_unknown_token_is_refused(keys: Keys) -> None:
+    keys.create("etl", Role.WRITER, who="local")
+    for token in ("", "pk_", "pk_nonsense", "\udcff"):
+        with pytest.raises(Unauthorized):
+            keys.authenticate(token)
+
+
+def test_a_revoked_key_is_refused_at_once_where_it_was_revoked(keys: Keys) -> None:
+    token = keys.create("etl", Role.WRITER, who="local").token
+    keys.authenticate(token)
+    revoked = keys.revoke("etl", who="boss")
+    assert revoked.revoked_at == AT
+    with pytest.raises(Unauthorized):
+        keys.authenticate(token)
+
+
+def test_a_revocation_elsewhere_takes_effect_within_seconds(database: Database) -> None:
+    watch = Stopwatch()
+    here = Keys(database, clock=lambda: AT, seconds=watch)
+    elsewhere = Keys(database, clock=lambda: AT)
+    token = here.create("etl", Role.WRITER, who="local").token
+    here.authenticate(token)
+    elsewhere.revoke("etl", who="boss")
+    assert here.remembered(token) is not None
+    watch.now += CACHE_SECONDS + 0.001
+    assert here.remembered(token) is None
+    with pytest.raises(Unauthorized):
+        here.authenticate(token)
+
+
+def test_a_name_is_taken_until_its_key_is_revoked(keys: Keys) -> None:
+    first = keys.create("etl", Role.READER, who="local")
+    with pytest.raises(Conflict, match="already"):
+        keys.create("etl", Role.ADMIN, who="local")
+    keys.revoke("etl", who="local")
+    second = keys.create("etl", Role.ADMIN, who="local")
+    assert [key.id for key in keys.listed()] == [second.key.id]
+    assert {key.id for key in keys.listed(revoked=True)} == {first.key.id, second.key.id}
+
+
+@pytest.mark.parametrize("name", ["", "  ", "x" * 256, "a\nb", "a\x00b", "local"])
+def test_names_that_cannot_be_told_apart_are_refused(keys: Keys, name: str) -> None:
+    with pytest.raises(Invalid):
+        keys.create(name, Role.READER, who="local")
+    assert not keys.exist()
+
+
+def test_revoking_what_is_not_there_says_so(keys: Keys) -> None:
+    with pytest.raises(NotFound, match="no live key"):
+        keys.revoke("ghost", who="local")
+
+
+def test_making_and_revoking_keys_is_in_the_audit_log(database: Database, keys: Keys) -> None:
+    keys.create("etl", Role.WRITER, namespace="food", who="boss")
+    keys.revoke("etl", who="chief")
+    with database.read() as tx:
+        newest, oldest = audit.entries(tx, limit=10)
+        assert audit.entries(tx, limit=1, offset=1) == [oldest]
+    assert (oldest.who, oldest.action, oldest.target) == ("boss", "key create", "etl")
+    assert oldest.detail == "role writer, namespace food"
+    assert (newest.who, newest.action, newest.at) == ("chief", "key revoke", AT)
+
+
+def test_an_action_that_fails_leaves_no_audit_entry(database: Database, keys: Keys) -> None:
+    keys.create("etl", Role.WRITER, who="boss")
+    with pytest.raises(Conflict):
+        keys.create("etl", Role.WRITER, who="boss")
+    with database.read() as tx:
+        assert len(audit.entries(tx, limit=10)) == 1
+
+
+def test_each_role_covers_those_before_it() -> None:
+    covered = [[role.covers(needed) for needed in Role] for role in Role]
+    assert covered == [[True, False, False], [True, True, False], [True, True, True]]
+    with pytest.raises(Forbidden, match="reader"):
+        LOCAL.__class__("", "r", Role.READER, None).require_role(Role.WRITER)
+
+
+def test_a_key_for_one_namespace_touches_no_other(keys: Keys) -> None:
+    key = keys.authenticate(keys.create("t", Role.ADMIN, namespace="food", who="local").token)
+    key.require_namespace("food")
+    with pytest.raises(Forbidden, match="food"):
+        key.require_namespace("drink")
+    with pytest.raises(Forbidden, match="spans namespaces"):
+        key.require_every_namespace()
+    LOCAL.require_namespace("anything")
+    LOCAL.require_every_namespace()

@@ -1,0 +1,54 @@
+"""How texts are cut into the words that both databases index."""
+
+import re
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from penstock.catalog.schema import read_schema
+from penstock.catalog.search import BODY_CHARS_MAX, search_body, search_words
+
+
+@pytest.mark.parametrize(
+    ("text", "words"),
+    [
+        ("orders", ["orders"]),
+        ("ordersDaily_v2", ["orders", "daily", "ordersdaily", "v2", "ordersdailyv2"]),
+        ("public.orders-daily", ["public", "orders", "daily", "ordersdaily"]),
+        ("HTTPServerLog", ["http", "server", "log", "httpserverlog"]),
+        ("s3://Bucket/year=2024", ["s3", "bucket", "year", "n2024"]),
+        ("V2 ID42", ["v2", "id42"]),
+        ("Zoë Straße", ["zoe", "strasse"]),
+        ("８Ｋ", ["n8", "k", "n8k"]),
+        ("東京", ["u6771u4eac"]),
+        ("-- __ ''\"", []),
+        ("", []),
+    ],
+)
+def test_words_are_cut_at_signs_and_capitals_and_joined_again(text: str, words: list[str]) -> None:
+    assert search_words(text) == words
+
+
+@given(st.text())
+def test_every_word_is_one_word_to_both_databases(text: str) -> None:
+    words = search_words(text)
+    assert all(re.fullmatch(r"[a-z][a-z0-9]{0,63}", word) for word in words)
+    assert len(set(words)) == len(words)
+
+
+def test_a_body_has_the_words_of_names_description_fields_and_tags() -> None:
+    fields, _ = read_schema(
+        b'{"fields": [{"name": "a", "description": "first", "fields": [{"name": "deep"}]}]}'
+    )
+    body = search_body("ns", "name", "About it", fields, '["gold"]', field_tags='{"a": ["pii"]}')
+    assert sorted(body.split()) == sorted(
+        ["ns", "name", "about", "it", "a", "first", "deep", "gold", "pii"]
+    )
+
+
+def test_a_body_is_cut_between_words_when_it_is_too_long_and_keeps_the_name() -> None:
+    body = search_body("ns", "orders", " ".join(f"word{n}" for n in range(50_000)))
+    assert len(body) <= BODY_CHARS_MAX
+    assert body.startswith("orders ns word0 ")
+    assert re.fullmatch(r"word[0-9]+", body.split()[-1])
