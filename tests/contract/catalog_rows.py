@@ -8,6 +8,7 @@ from penstock.catalog.rows import (
     EdgeRow,
     EventRow,
     JobRow,
+    JobVersionRow,
     Origin,
     Role,
     RunDatasetRow,
@@ -126,6 +127,21 @@ def job(name: str, namespace: str = NAMESPACE, **values: object) -> JobRow:
         hidden_at=0,
         created_at=NOW,
         updated_at=NOW,
+    )
+    return msgspec.structs.replace(row, **values)
+
+
+def job_version(of: JobRow, inputs: str = "[]", **values: object) -> JobVersionRow:
+    """The one shape of a job; inputs is a JSON list of names."""
+    row = JobVersionRow(
+        id=ids.derived_id("shape", of.id),
+        job_id=of.id,
+        location=None,
+        inputs=inputs,
+        outputs="[]",
+        latest_run_id=None,
+        created_at=NOW,
+        declared_at=None,
     )
     return msgspec.structs.replace(row, **values)
 

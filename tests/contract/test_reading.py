@@ -10,7 +10,6 @@ from penstock.catalog import reading
 from penstock.catalog.rows import (
     AliasRow,
     ColumnEdgeRow,
-    JobVersionRow,
     NamespaceRow,
     Origin,
     Role,
@@ -21,7 +20,7 @@ from penstock.catalog.rows import (
 from penstock.clock import SECOND, format_time
 from penstock.db import Database, Transaction, open_database
 from penstock.errors import NotFound
-from penstock.ids import dataset_id, derived_id
+from penstock.ids import dataset_id, derived_id, job_id
 from penstock.states import RunState
 from tests.contract.catalog_rows import (
     NAMESPACE,
@@ -30,6 +29,7 @@ from tests.contract.catalog_rows import (
     dataset,
     edge,
     job,
+    job_version,
     run,
     touched,
     version,
@@ -37,10 +37,10 @@ from tests.contract.catalog_rows import (
 
 AT = format_time(NOW)
 COLUMN_SET = derived_id("columns")
-SHAPE = derived_id("shape")
+SHAPE = derived_id("shape", job_id(NAMESPACE, "dag.load"))
 OBSERVED = '{"schema":{"fields":[{"name":"line","type":"TEXT"}]},"owner":{"who":"sales"}}'
 
-DAG = job("dag")
+DAG = job("dag", facets='{"owner": "ann"}')
 LOAD = job("dag.load", parent_job_id=DAG.id, current_version_id=SHAPE, run_count=12)
 RUNS = [
     run(LOAD, number, RunState.FAILED if number == 11 else RunState.COMPLETED)
@@ -52,6 +52,8 @@ RAW = dataset("raw", observed=OBSERVED, version_count=1)
 V1 = version(ORDERS, 1, RUNS[0], facets='{"quality": {"rows": 3}}', column_set_id=COLUMN_SET)
 V2 = version(ORDERS, 2, RUNS[11], published_at=None)
 IMPLIED = version(RAW, 1, origin=Origin.IMPLIED, fields="[]")
+BARE = dataset("bare")
+UNPUBLISHED = version(BARE, 1, PARENT, published_at=None)
 
 
 @pytest.fixture
@@ -86,10 +88,10 @@ def _fill(tx: Transaction) -> None:
             replace(ORDERS, **current, **latest),
             replace(RAW, **implied),
             dataset("gone", hidden=1),
-            dataset("bare"),
+            replace(BARE, latest_version_id=UNPUBLISHED.id, latest_number=1),
         ],
     )
-    tx.write("put_versions", [V1, V2, IMPLIED])
+    tx.write("put_versions", [V1, V2, IMPLIED, UNPUBLISHED])
     tx.write(
         "put_aliases",
         [AliasRow(dataset_id("hive", "shop.orders"), "hive", "shop.orders", ORDERS.id, "TABLE")],
@@ -101,15 +103,13 @@ def _fill(tx: Transaction) -> None:
             ColumnEdgeRow(COLUMN_SET, ORDERS.id, "id", RAW.id, "row", "cut", "MASKED"),
         ],
     )
-    jobs = [DAG, replace(LOAD, updated_at=NOW + 5, **newest), job("gone", hidden=1)]
-    tx.write("put_jobs", jobs)
+    dag = replace(DAG, latest_run_id=PARENT.id)
+    gone = job("gone", hidden=1, latest_run_state="FAILED")
+    tx.write("put_jobs", [dag, replace(LOAD, updated_at=NOW + 5, **newest), gone])
     inputs = f'[{{"namespace":"{NAMESPACE}","name":"raw"}}]'
-    tx.write(
-        "put_job_versions",
-        [JobVersionRow(SHAPE, LOAD.id, "git://x", inputs, "[]", RUNS[11].id, NOW)],
-    )
+    tx.write("put_job_versions", [job_version(LOAD, inputs, latest_run_id=RUNS[11].id)])
     tx.write("put_edges", [edge(LOAD, Role.INPUT, RAW), edge(LOAD, Role.OUTPUT, ORDERS)])
-    tx.write("put_edges", [edge(LOAD, Role.INPUT, dataset("bare"), current=False)])
+    tx.write("put_edges", [edge(LOAD, Role.INPUT, BARE, current=False)])
     shaped = replace(RUNS[11], job_version_id=SHAPE, args='{"day": "1"}', **going)
     tx.write("put_runs", [PARENT, *RUNS[:11], shaped])
     tx.write(
@@ -189,6 +189,13 @@ def test_a_dataset_shows_its_current_version_although_a_later_one_failed(
     assert shown["aliases"] == [{"namespace": "hive", "name": "shop.orders", "type": "TABLE"}]
 
 
+def test_a_dataset_without_a_current_version_shows_its_latest(database: Database) -> None:
+    shown = wire(database, lambda tx: reading.get_dataset(tx, NAMESPACE, "bare"))
+    assert [field["name"] for field in shown["fields"]] == ["id"]
+    assert (shown["currentVersion"], shown["currentVersionNumber"]) == (None, None)
+    assert shown["lastModifiedAt"] is None
+
+
 def test_column_lineage_says_once_what_is_the_same_for_all_inputs(database: Database) -> None:
     shown = wire(database, lambda tx: reading.get_dataset(tx, NAMESPACE, "orders"))
     told = {"namespace": NAMESPACE, "dataset": "raw", "transformationDescription": "cut"}
@@ -248,10 +255,11 @@ def test_versions_are_listed_newest_first_with_the_runs_that_made_them(
     assert newest["fields"][0]["tags"] == ["pii"]
 
 
-@pytest.mark.parametrize("text", ["2", "V2", "v2", V2.id, V2.id.upper()])
-def test_a_version_is_named_by_its_number_or_its_uuid(database: Database, text: str) -> None:
+def test_a_version_is_named_by_its_number_or_its_uuid(database: Database) -> None:
+    names = ["2", "V2", "v2", V2.id, V2.id.upper()]
     with database.read() as tx:
-        assert reading.get_dataset_version(tx, NAMESPACE, "orders", text).version == V2.id
+        found = [reading.get_dataset_version(tx, NAMESPACE, "orders", name) for name in names]
+    assert [version.version for version in found] == [V2.id] * len(names)
 
 
 def test_a_job_shows_its_edges_its_parent_and_its_ten_newest_runs(database: Database) -> None:
@@ -269,6 +277,14 @@ def test_a_job_shows_its_edges_its_parent_and_its_ten_newest_runs(database: Data
     assert shown["latestRun"] == shown["latestRuns"][0]
     assert shown["facets"] == {"sql": {"query": "q"}}
     assert shown["currentVersion"] == SHAPE
+
+
+def test_a_job_whose_newest_run_says_nothing_of_it_shows_its_own_facets(
+    database: Database,
+) -> None:
+    shown = wire(database, lambda tx: reading.get_job(tx, NAMESPACE, "dag"))
+    assert shown["facets"] == {"owner": "ann"}
+    assert (shown["simpleName"], shown["parentJobName"]) == ("dag", None)
 
 
 def test_jobs_are_listed_last_updated_first_and_by_state(database: Database) -> None:
@@ -344,29 +360,23 @@ def test_what_is_deleted_is_shown_only_when_asked_for(database: Database) -> Non
                 read(tx, NAMESPACE, "gone")
 
 
-@pytest.mark.parametrize(
-    ("read", "message"),
-    [
-        (lambda tx: reading.get_namespace(tx, "x"), "no namespace 'x'"),
-        (lambda tx: reading.get_source(tx, "x"), "no source 'x'"),
-        (lambda tx: reading.get_tag(tx, "x"), "no tag 'x'"),
-        (lambda tx: reading.get_dataset(tx, NAMESPACE, "x"), "no dataset 'x' in namespace"),
-        (lambda tx: reading.get_job(tx, NAMESPACE, "x"), "no job 'x' in namespace"),
-        (lambda tx: reading.get_run(tx, "x"), "no run 'x'"),
-        (lambda tx: reading.get_run_facets(tx, "x"), "no run 'x'"),
-        (lambda tx: reading.list_datasets(tx, "x", 1, 0), "no namespace 'x'"),
-        (lambda tx: reading.list_jobs(tx, "x", [], 1, 0), "no namespace 'x'"),
-        (lambda tx: reading.get_dataset_version(tx, NAMESPACE, "orders", "x"), "no version 'x'"),
-        (lambda tx: reading.get_dataset_version(tx, NAMESPACE, "orders", "V9"), "no version 'V9'"),
-        (
-            lambda tx: reading.get_dataset_version(tx, NAMESPACE, "orders", IMPLIED.id),
-            "no version",
-        ),
-        (lambda tx: reading.get_job_version(tx, NAMESPACE, "dag.load", "x"), "no version 'x'"),
-    ],
-)
-def test_a_missing_thing_is_named_in_the_message(
-    database: Database, read: Callable[[Transaction], object], message: str
-) -> None:
-    with database.read() as tx, pytest.raises(NotFound, match=message):
-        read(tx)
+def test_a_missing_thing_is_named_in_the_message(database: Database) -> None:
+    orders = (NAMESPACE, "orders")
+    reads: list[tuple[str, Callable[[Transaction], object]]] = [
+        ("no namespace 'x'", lambda tx: reading.get_namespace(tx, "x")),
+        ("no source 'x'", lambda tx: reading.get_source(tx, "x")),
+        ("no tag 'x'", lambda tx: reading.get_tag(tx, "x")),
+        ("no dataset 'x' in namespace", lambda tx: reading.get_dataset(tx, NAMESPACE, "x")),
+        ("no job 'x' in namespace", lambda tx: reading.get_job(tx, NAMESPACE, "x")),
+        ("no run 'x'", lambda tx: reading.get_run(tx, "x")),
+        ("no run 'x'", lambda tx: reading.get_run_facets(tx, "x")),
+        ("no namespace 'x'", lambda tx: reading.list_datasets(tx, "x", 1, 0)),
+        ("no namespace 'x'", lambda tx: reading.list_jobs(tx, "x", [], 1, 0)),
+        ("no version 'x'", lambda tx: reading.get_dataset_version(tx, *orders, "x")),
+        ("no version 'V9'", lambda tx: reading.get_dataset_version(tx, *orders, "V9")),
+        ("no version", lambda tx: reading.get_dataset_version(tx, *orders, IMPLIED.id)),
+        ("no version 'x'", lambda tx: reading.get_job_version(tx, NAMESPACE, "dag.load", "x")),
+    ]
+    for message, read in reads:
+        with database.read() as tx, pytest.raises(NotFound, match=message):
+            read(tx)

@@ -10,12 +10,11 @@ import psycopg
 import pytest
 
 from penstock.catalog import reading
-from penstock.catalog.rows import ColumnEdgeRow, JobVersionRow, NamespaceRow, Role, replace
+from penstock.catalog.rows import ColumnEdgeRow, NamespaceRow, Role, replace
 from penstock.clock import HOUR, SECOND
 from penstock.db import Database, Transaction, open_database
 from penstock.db.folders import capability_folders
 from penstock.db.statements import Statement, load_statements
-from penstock.ids import derived_id
 from tests.contract.catalog_rows import (
     NAMESPACE,
     NOW,
@@ -24,6 +23,7 @@ from tests.contract.catalog_rows import (
     edge,
     event,
     job,
+    job_version,
     put_events,
     run,
     search_row,
@@ -72,14 +72,7 @@ def _fill(tx: Transaction) -> None:
         "put_jobs",
         [replace(row, latest_run_state=STATES[n % 50]) for n, row in enumerate(JOBS)],
     )
-    shapes = [derived_id("shape", row.id) for row in JOBS]
-    tx.write(
-        "put_job_versions",
-        [
-            JobVersionRow(shape, row.id, None, "[]", "[]", None, NOW)
-            for row, shape in zip(JOBS, shapes, strict=True)
-        ],
-    )
+    tx.write("put_job_versions", [job_version(row) for row in JOBS])
     made = list(zip(JOBS, runs, DATASETS, versions, strict=True))
     tx.write("put_edges", [edge(row, Role.OUTPUT, d) for row, _, d, _ in made])
     tx.write("put_run_datasets", [touched(r, Role.OUTPUT, v) for _, r, _, v in made])
@@ -171,7 +164,7 @@ def _examples() -> dict[str, dict[str, Any]]:
     jobs = [row.id for row in JOBS[:10]]
     runs = {"ids": [run(row, 1).id for row in JOBS[:10]]}
     versions = {"ids": [version(row, 1).id for row in DATASETS[:10]]}
-    shapes = {"ids": [derived_id("shape", row.id) for row in JOBS[:10]]}
+    shapes = {"ids": [job_version(row).id for row in JOBS[:10]]}
     span = {"after": NOW, "before": NOW + 60 * SECOND}
     by_run = {**span, "run_id": runs["ids"][0]}
     late = {"after": NOW + (COUNT - 100) * SECOND, "slot": HOUR // 4}

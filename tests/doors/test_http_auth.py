@@ -136,6 +136,24 @@ def test_a_key_for_one_namespace_writes_only_there(guarded: Running) -> None:
     assert client.put(path("namespaces", "food", "jobs", "j"), json=body).status_code == 403
 
 
+def test_a_second_name_does_not_lead_out_of_the_namespace(guarded: Running) -> None:
+    client = guarded.client
+    client.headers.update(guarded.key("boss", Role.ADMIN))
+    identifiers = [{"namespace": "food", "name": "window", "type": "TABLE"}]
+    facets = {"symlinks": {"_producer": "x", "_schemaURL": "y", "identifiers": identifiers}}
+    theirs = {"namespace": "drink", "name": "cellar", "facets": facets}
+    post(client, run_event("r", eventType="COMPLETE", outputs=[theirs]))
+    window = path("namespaces", "food", "datasets", "window")
+    assert client.get(window).json()["namespace"] == "drink"
+    client.headers.update(guarded.key("food", Role.ADMIN, "food"))
+    body = {"type": "STREAM", "physicalName": "x", "sourceName": "drink"}
+    assert client.put(window, json=body).status_code == 403
+    for leaf in ("", "/versions", "/versions/V1"):
+        assert client.get(window + leaf).status_code == 403
+    for method, leaf in (("DELETE", ""), ("POST", "/restore"), ("POST", "/tags/t")):
+        assert client.request(method, window + leaf).status_code == 403
+
+
 def test_on_loopback_no_key_is_needed(local: Running) -> None:
     assert local.client.put(path("namespaces", "food"), json=SUPER).status_code == 200
     assert local.client.delete(path("namespaces", "food")).status_code == 200
@@ -144,7 +162,7 @@ def test_on_loopback_no_key_is_needed(local: Running) -> None:
 
 def test_a_key_that_is_sent_must_be_good_even_on_loopback(local: Running) -> None:
     for value in ("Bearer pk_nonsense", "Basic eDp5", "Bearer", "Bearer \xff\xfe", ""):
-        headers = {"authorization": value.encode("latin-1")}
+        headers = {b"authorization": value.encode("latin-1")}
         answer = local.client.get(f"{API}/namespaces", headers=headers)
         assert answer.status_code == 401, value
     reader = local.key("r", Role.READER)

@@ -2,8 +2,10 @@
 
 import gzip
 import json
+import threading
 from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
+from typing import Any
 
 import pytest
 
@@ -62,13 +64,23 @@ def test_a_batch_longer_than_the_queue_is_received_whole(database_url: str) -> N
         assert server.client.get(f"{API}/events?limit=0").json()["totalCount"] == 120
 
 
-def test_what_the_queue_had_no_room_for_may_be_sent_again(database_url: str) -> None:
+def test_what_the_queue_had_no_room_for_may_be_sent_again(
+    database_url: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
     with running(database_url, queue_length_max=1, batch_events_max=8) as server:
+        catalog, tried = server.plane.catalog, threading.Semaphore(0)
+        submit = catalog.submit_async
+
+        def watched(command: Any) -> Any:
+            tried.release()
+            return submit(command)
+
+        monkeypatch.setattr(catalog, "submit_async", watched)
         with ThreadPoolExecutor(1) as caller, server.plane.database.write():
             batch = [run_event(f"r{i}") for i in range(8)]
             sent = caller.submit(server.client.post, f"{API}/lineage/batch", json=batch)
-            while server.plane.catalog.queue_length == 0:
-                assert not sent.done()
+            for _ in batch:
+                tried.acquire()
         result = sent.result().json()
         assert result["status"] == "partial_success"
         assert result["summary"]["retriable"] == result["summary"]["failed"] > 0

@@ -7,6 +7,7 @@ import sys
 import threading
 from collections.abc import Iterator
 from contextlib import contextmanager
+from dataclasses import dataclass
 
 import httpx
 import pytest
@@ -27,16 +28,34 @@ serve(Settings(database=sys.argv[1], port=0, log_format="json"))
 """
 
 
+@dataclass(frozen=True)
+class ServerProcess:
+    """A server in a process of its own, and the line with which it began."""
+
+    process: "subprocess.Popen[str]"
+    first_line: str
+
+    @property
+    def url(self) -> str:
+        return self.first_line.partition(" listens on ")[2].partition(",")[0]
+
+    def ends_well(self) -> str:
+        """Wait for the end, which must be a good one; gives what was logged."""
+        _, log = self.process.communicate(timeout=120)
+        assert self.process.returncode == 0, log
+        assert "Traceback" not in log
+        return log
+
+
 @contextmanager
-def server_process(database_url: str) -> Iterator[tuple["subprocess.Popen[str]", str]]:
-    """A server in a process of its own, and its URL."""
+def server_process(database_url: str) -> Iterator[ServerProcess]:
+    """Start a server on this database, and end it at the latest with the block."""
     process = subprocess.Popen(
         [sys.executable, "-c", PROGRAM, database_url], stderr=subprocess.PIPE, text=True
     )
     try:
         assert process.stderr is not None
-        line = json.loads(process.stderr.readline())
-        yield process, line["message"].partition(" listens on ")[2].partition(",")[0]
+        yield ServerProcess(process, json.loads(process.stderr.readline())["message"])
     finally:
         process.kill()
         process.communicate()
@@ -83,14 +102,10 @@ class Load:
 def test_a_signal_stops_the_server_and_loses_nothing(
     database_url: str, number: signal.Signals
 ) -> None:
-    with server_process(database_url) as (process, url):
-        with Load(url) as load:
-            assert load.enough.wait(120)
-            process.send_signal(number)
-            _, log = process.communicate(timeout=120)
-        assert process.returncode == 0, log
-        assert "stopped" in log
-        assert "Traceback" not in log
+    with server_process(database_url) as server, Load(server.url) as load:
+        assert load.enough.wait(120)
+        server.process.send_signal(number)
+        assert "stopped" in server.ends_well()
     assert load.refused == []
     with Plane.open(Settings(database=database_url)) as plane, plane.catalog.read() as tx:
         for run in load.acknowledged:
@@ -98,14 +113,14 @@ def test_a_signal_stops_the_server_and_loses_nothing(
 
 
 def test_a_request_that_was_begun_is_answered(database_url: str) -> None:
-    with server_process(database_url) as (process, url):
+    with server_process(database_url) as server:
         begun = threading.Event()
 
         def slowly() -> Iterator[bytes]:
             body = json.dumps(run_event("slow")).encode()
             yield body[:10]
             begun.set()
-            process.send_signal(signal.SIGTERM)
+            server.process.send_signal(signal.SIGTERM)
             stopping.wait(60)
             yield body[10:]
 
@@ -116,29 +131,25 @@ def test_a_request_that_was_begun_is_answered(database_url: str) -> None:
             begun.wait(60)
             while True:
                 try:
-                    httpx.get(f"{url}/livez")
+                    httpx.get(f"{server.url}/livez")
                 except httpx.TransportError:
                     stopping.set()
                     return
 
         watcher = threading.Thread(target=watch)
         watcher.start()
-        answer = httpx.post(f"{url}{API}/lineage", content=slowly(), timeout=60)
+        answer = httpx.post(f"{server.url}{API}/lineage", content=slowly(), timeout=60)
         watcher.join()
         assert answer.status_code == 201
-        process.communicate(timeout=120)
-        assert process.returncode == 0
+        server.ends_well()
     with Plane.open(Settings(database=database_url)) as plane, plane.catalog.read() as tx:
         assert reading.get_run(tx, run_id("slow")).state == "RUNNING"
 
 
-def test_the_first_line_says_where_and_hides_the_password(tmp_path: object) -> None:
-    from penstock.config import mask_url
-
-    with server_process(f"sqlite:///{tmp_path}/p.db") as (process, url):
-        assert url.startswith("http://127.0.0.1:")
-        assert httpx.get(f"{url}/readyz").json() == {"status": "ok"}
-        process.terminate()
-        process.communicate(timeout=120)
-        assert process.returncode == 0
-    assert "secret" not in mask_url("postgresql://me:secret@db/x")
+def test_the_first_line_says_where_and_hides_the_password(database_url: str) -> None:
+    url = database_url.replace("//postgres@", "//postgres:hunter2@")
+    with server_process(url) as server:
+        assert server.url.startswith("http://127.0.0.1:")
+        assert "database " in server.first_line
+        assert "hunter2" not in server.first_line
+        assert httpx.get(f"{server.url}/readyz").json() == {"status": "ok"}

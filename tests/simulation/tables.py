@@ -76,7 +76,10 @@ def differences(one: Seen, other: Seen) -> dict[str, list[dict[str, Any]]]:
 
 
 def _plain(row: msgspec.Struct) -> dict[str, Any]:
-    return {name: _value(name, value) for name, value in msgspec.structs.asdict(row).items()}
+    shown = {name: _value(name, value) for name, value in msgspec.structs.asdict(row).items()}
+    if shown.get("hidden") == 0:
+        shown.pop("hidden_at", None)  # it means something only while the thing is hidden
+    return shown
 
 
 def _value(name: str, value: Any) -> Any:

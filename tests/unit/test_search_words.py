@@ -42,9 +42,7 @@ def test_a_body_has_the_words_of_names_description_fields_and_tags() -> None:
         b'{"fields": [{"name": "a", "description": "first", "fields": [{"name": "deep"}]}]}'
     )
     body = search_body("ns", "name", "About it", fields, '["gold"]', field_tags='{"a": ["pii"]}')
-    assert sorted(body.split()) == sorted(
-        ["ns", "name", "about", "it", "a", "first", "deep", "gold", "pii"]
-    )
+    assert " ".join(sorted(body.split())) == "a about deep first gold it name ns pii"
 
 
 def test_a_body_is_cut_between_words_when_it_is_too_long_and_keeps_the_name() -> None:

@@ -3,6 +3,7 @@
 import asyncio
 from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
+from contextlib import suppress
 from dataclasses import dataclass, field
 from typing import Concatenate, ParamSpec, TypeVar
 
@@ -11,9 +12,10 @@ from penstock.api.answers import Header, Page
 from penstock.api.gate import Gate
 from penstock.api.metrics import Metrics
 from penstock.catalog.openlineage import Limits, check_name
-from penstock.catalog.reading import get_run
+from penstock.catalog.reading import get_dataset, get_run
 from penstock.catalog.writer import Command
 from penstock.db import Transaction
+from penstock.errors import NotFound
 from penstock.plane import Plane
 
 P = ParamSpec("P")
@@ -71,6 +73,14 @@ class Call:
         if run_id is not None and self.key.namespace is not None:
             run = await self.read(get_run, run_id)
             self.key.require_namespace(run.job.namespace)
+
+    async def require_dataset(self, namespace: str, dataset: str) -> None:
+        """Refuse a key that is for one namespace a second name of a dataset of another."""
+        if self.key.namespace is None:
+            return
+        with suppress(NotFound):
+            found = await self.read(get_dataset, namespace, dataset, include_deleted=True)
+            self.key.require_namespace(found.namespace)
 
     def check_names(self, **names: str | None) -> None:
         """Refuse names in a body that are empty, too long or hold a NUL."""

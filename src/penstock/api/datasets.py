@@ -4,7 +4,7 @@ from collections.abc import Sequence
 from typing import Literal
 
 from penstock import ids
-from penstock.access.keys import Role
+from penstock.access.keys import Key, Role
 from penstock.api.bodies import Body
 from penstock.api.calls import Call
 from penstock.api.parameters import Paging
@@ -71,6 +71,7 @@ async def put_dataset(call: Call, namespace: str, dataset: str, body: DatasetBod
     _check_tags(call, body.tags)
     run = ids.run_id(body.run_id) if body.run_id else None
     await call.require_run(run)
+    await call.require_dataset(namespace, dataset)
     await call.submit(
         PutDataset(
             namespace,
@@ -97,9 +98,11 @@ def _check_tags(call: Call, tags: Sequence[str] | None) -> None:
         call.check_names(tags=tag)
 
 
-def get_dataset(tx: Transaction, namespace: str, dataset: str) -> Dataset:
+def get_dataset(tx: Transaction, key: Key, namespace: str, dataset: str) -> Dataset:
     """Show a dataset, by its own name or by a second one."""
-    return reading.get_dataset(tx, namespace, dataset)
+    found = reading.get_dataset(tx, namespace, dataset)
+    key.require_namespace(found.namespace)
+    return found
 
 
 def list_datasets(tx: Transaction, namespace: str, query: Paging) -> Datasets:
@@ -110,51 +113,61 @@ def list_datasets(tx: Transaction, namespace: str, query: Paging) -> Datasets:
 
 async def delete_dataset(call: Call, namespace: str, dataset: str) -> Dataset:
     """Hide a dataset, until it is restored or written again."""
+    await call.require_dataset(namespace, dataset)
     await call.submit(DeleteDataset(namespace, dataset, call.key.name))
     return await call.read(reading.get_dataset, namespace, dataset, include_deleted=True)
 
 
 async def restore_dataset(call: Call, namespace: str, dataset: str) -> Dataset:
     """Bring back a hidden dataset."""
+    await call.require_dataset(namespace, dataset)
     await call.submit(RestoreDataset(namespace, dataset, call.key.name))
     return await call.read(reading.get_dataset, namespace, dataset)
 
 
 def list_dataset_versions(
-    tx: Transaction, namespace: str, dataset: str, query: Paging
+    tx: Transaction, key: Key, namespace: str, dataset: str, query: Paging
 ) -> DatasetVersions:
     """List the versions of a dataset, newest first."""
+    if key.namespace is not None:
+        get_dataset(tx, key, namespace, dataset)
     page = reading.list_dataset_versions(tx, namespace, dataset, query.limit, query.offset)
     return DatasetVersions(page.items, page.total_count)
 
 
 def get_dataset_version(
-    tx: Transaction, namespace: str, dataset: str, version: str
+    tx: Transaction, key: Key, namespace: str, dataset: str, version: str
 ) -> DatasetVersion:
     """Show a version of a dataset, by its UUID or its number (`V2`)."""
-    return reading.get_dataset_version(tx, namespace, dataset, version)
+    found = reading.get_dataset_version(tx, namespace, dataset, version)
+    key.require_namespace(found.namespace)
+    return found
 
 
 async def tag_dataset(call: Call, namespace: str, dataset: str, tag: str) -> Dataset:
     """Put a tag on a dataset."""
+    await call.require_dataset(namespace, dataset)
     await call.submit(TagDataset(namespace, dataset, tag))
     return await call.read(reading.get_dataset, namespace, dataset)
 
 
 async def untag_dataset(call: Call, namespace: str, dataset: str, tag: str) -> Dataset:
     """Take a tag off a dataset."""
+    await call.require_dataset(namespace, dataset)
     await call.submit(UntagDataset(namespace, dataset, tag))
     return await call.read(reading.get_dataset, namespace, dataset)
 
 
 async def tag_field(call: Call, namespace: str, dataset: str, field: str, tag: str) -> Dataset:
     """Put a tag on a field of a dataset."""
+    await call.require_dataset(namespace, dataset)
     await call.submit(TagDataset(namespace, dataset, tag, field))
     return await call.read(reading.get_dataset, namespace, dataset)
 
 
 async def untag_field(call: Call, namespace: str, dataset: str, field: str, tag: str) -> Dataset:
     """Take a tag off a field of a dataset."""
+    await call.require_dataset(namespace, dataset)
     await call.submit(UntagDataset(namespace, dataset, tag, field))
     return await call.read(reading.get_dataset, namespace, dataset)
 

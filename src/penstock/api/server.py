@@ -23,6 +23,8 @@ from penstock.errors import Conflict, Invalid
 from penstock.plane import Plane
 
 BACKLOG = 2048
+# Longer than the minute after which most proxies and clients drop a connection themselves.
+KEEP_ALIVE_SECONDS = 75
 # A caller that never finishes its request must not keep a stopping server for ever.
 STOP_SECONDS_MAX = 30
 # Few, long collections: with the default, collecting is most of the slowest answers.
@@ -53,6 +55,8 @@ class HttpServer:
         self._plane = plane
         self._api = api
         self._listener = listener
+        host, port = listener.getsockname()[:2]
+        self.url = f"http://[{host}]:{port}" if ":" in host else f"http://{host}:{port}"
         config = uvicorn.Config(
             api,
             http="httptools",
@@ -63,6 +67,7 @@ class HttpServer:
             access_log=False,
             proxy_headers=False,
             server_header=False,
+            timeout_keep_alive=KEEP_ALIVE_SECONDS,
             timeout_graceful_shutdown=STOP_SECONDS_MAX,
         )
         self._server = _Uvicorn(config, self.stop)
@@ -79,12 +84,6 @@ class HttpServer:
             plane.close()
             raise
         return cls(plane, Api(plane, metrics, keys_needed=keys_needed), listener)
-
-    @property
-    def url(self) -> str:
-        """Where this server is found."""
-        host, port = self._listener.getsockname()[:2]
-        return f"http://[{host}]:{port}" if ":" in host else f"http://{host}:{port}"
 
     @property
     def plane(self) -> Plane:
@@ -170,10 +169,15 @@ def needs_keys(plane: Plane) -> bool:
 def listen(host: str, port: int) -> socket.socket:
     """A socket that listens there, or a message that says why not."""
     try:
-        family, *_, address = socket.getaddrinfo(
+        found = socket.getaddrinfo(
             host.strip("[]"), port, type=socket.SOCK_STREAM, flags=socket.AI_PASSIVE
-        )[0]
-        return socket.create_server(address[:2], family=family, backlog=BACKLOG)
+        )
+        # `localhost` may be both; programs that are told 127.0.0.1 must find it.
+        family, *_, address = min(found, key=lambda each: each[0] != socket.AF_INET)
+        both = family == socket.AF_INET6 and socket.has_dualstack_ipv6()
+        return socket.create_server(
+            address[:2], family=family, backlog=BACKLOG, dualstack_ipv6=both
+        )
     except OSError as error:
         raise Conflict(
             f"cannot listen on {host}:{port}: {error.strerror or error}; "

@@ -31,25 +31,42 @@ def ensure_namespace(world: World, name: str, at: Micros) -> None:
     if row is None:
         world.namespaces.put(name, NamespaceRow(name, "anonymous", None, 0, at, at))
     elif row.hidden and at > row.updated_at:
-        world.namespaces.put(name, replace(row, hidden=0, updated_at=at))
+        world.namespaces.put(name, replace(row, hidden=0))
+    elif at < row.created_at:
+        untouched = row.updated_at == row.created_at
+        updated_at = at if untouched else row.updated_at
+        world.namespaces.put(name, replace(row, created_at=at, updated_at=updated_at))
 
 
 def ensure_source(world: World, stated: DataSource | None, namespace: str, at: Micros) -> str:
     """The source an event states, else the namespace itself, which OpenLineage derives from it."""
     name = (stated.name if stated else None) or namespace
-    if world.sources.get(name) is None:
+    row = world.sources.get(name)
+    if row is None:
         url = (stated.uri if stated else None) or namespace
         scheme = url.partition("://")[0] if "://" in url else "unknown"
         world.sources.put(name, SourceRow(name, scheme.upper(), url, None, at, at))
+    elif at < row.created_at:
+        untouched = row.updated_at == row.created_at
+        updated_at = at if untouched else row.updated_at
+        world.sources.put(name, replace(row, created_at=at, updated_at=updated_at))
     return name
 
 
-def new_dataset(
-    world: World, dataset_id: str, namespace: str, name: str, facets: Facets, at: Micros
+def named_dataset(
+    world: World, dataset_id: str, namespace: str, name: str, at: Micros
 ) -> DatasetRow:
-    """A dataset that an event names for the first time; it has no version yet."""
+    """A dataset that an event names for the first time.
+
+    Its source is its namespace until somebody who writes it says otherwise.
+    """
     ensure_namespace(world, namespace, at)
-    source = ensure_source(world, known_facets.data_source(facets), namespace, at)
+    source = ensure_source(world, None, namespace, at)
+    return new_dataset(dataset_id, namespace, name, source, at)
+
+
+def new_dataset(dataset_id: str, namespace: str, name: str, source: str, at: Micros) -> DatasetRow:
+    """A dataset without any version yet."""
     return DatasetRow(
         id=dataset_id,
         namespace=namespace,
@@ -142,7 +159,7 @@ def imply_version(world: World, dataset: DatasetRow, run_id: str, at: Micros) ->
         stamps="{}",
         type=dataset.type,
         physical_name=dataset.physical_name,
-        source_name=dataset.source_name,
+        source_name=ensure_source(world, None, dataset.namespace, at),
         description=None,
         lifecycle="",
         column_set_id=None,
@@ -185,9 +202,14 @@ def shown_schema(world: World, dataset: DatasetRow) -> tuple[str, str]:
     if version is None:
         return NO_FIELDS, NO_SCHEMA
     if version.origin == Origin.IMPLIED:
-        raw = read_facets(dataset.observed).get("schema")
-        return read_schema(bytes(raw)) if raw is not None else (NO_FIELDS, NO_SCHEMA)
+        return observed_schema(dataset)
     return version.fields, version.schema_id
+
+
+def observed_schema(dataset: DatasetRow) -> tuple[str, str]:
+    """The fields that readers of a dataset reported, and their schema id."""
+    raw = read_facets(dataset.observed).get("schema")
+    return read_schema(bytes(raw)) if raw is not None else (NO_FIELDS, NO_SCHEMA)
 
 
 def describe_version(
@@ -212,18 +234,22 @@ def describe_version(
         fields=fields,
         schema_id=schema_of_fields,
         source_name=(source.name if source else None) or version.source_name,
-        description=known_facets.documentation(won) or version.description,
-        lifecycle=known_facets.lifecycle(won) or version.lifecycle,
-        column_set_id=_column_set(world, version.dataset_id, won) or version.column_set_id,
         created_at=min(at, version.created_at),
     )
+    if "documentation" in won:
+        version = replace(version, description=known_facets.documentation(won))
+    if "lifecycleStateChange" in won:
+        version = replace(version, lifecycle=known_facets.lifecycle(won) or "")
+    if "columnLineage" in won:
+        columns = _column_set(world, version.dataset_id, won)
+        version = replace(version, column_set_id=columns)
     world.versions.put(version.id, version)
     return version, won
 
 
 def _column_set(world: World, dataset_id: str, won: Facets) -> str | None:
     """The id of the column lineage that an event states; equal statements share a set."""
-    inputs = known_facets.column_inputs(won) if "columnLineage" in won else None
+    inputs = known_facets.column_inputs(won)
     if inputs is None:
         return None
     edges = {}
@@ -313,40 +339,55 @@ def revive(world: World, dataset: DatasetRow, run_id: str | None, at: Micros) ->
     current = world.versions.get(dataset.current_version_id) if dataset.current_version_id else None
     if current is not None and current.lifecycle == DROPPED and current.run_id == run_id:
         return dataset
-    return replace(dataset, hidden=0, hidden_at=at)
+    return replace(dataset, hidden=0)
 
 
-def publish(world: World, version: VersionRow, at: Micros) -> None:
-    """Make a version current from a moment on, unless a later one already is."""
+def publish(world: World, version: VersionRow, at: Micros, updated_at: Micros) -> None:
+    """Make a version current from a moment on, unless a later one already is.
+
+    Whether it is or not, a dataset that was deleted before its writer last spoke is back.
+    """
     lowered = version.published_at is not None and at < version.published_at
     if version.published_at != at:
         version = replace(version, published_at=at)
         world.versions.put(version.id, version)
     dataset = world.datasets.get(version.dataset_id)
     assert dataset is not None, "a version always has its dataset"
+    changed = replace(dataset, updated_at=max(dataset.updated_at, updated_at))
+    if dataset.hidden and updated_at > dataset.hidden_at and not _hides(dataset, version.id):
+        changed = replace(changed, hidden=0)
     if dataset.current_version_id == version.id:
         newest = world.newest_published(dataset.id, None) if lowered else version
-        _make_current(world, dataset, newest or version)
+        changed = _with_current(changed, newest or version, version.id)
     elif dataset.published_at is None or (at, version.id) > (
         dataset.published_at,
         dataset.current_version_id or "",
     ):
-        _make_current(world, dataset, version)
+        changed = _with_current(changed, version, version.id)
+    if changed != dataset:
+        world.datasets.put(dataset.id, changed)
 
 
-def _make_current(world: World, dataset: DatasetRow, version: VersionRow) -> None:
+def _hides(dataset: DatasetRow, version_id: str) -> bool:
+    """Whether a dataset is hidden because this version of it says that it was dropped."""
+    dropped = dataset.current_version_id == version_id and dataset.lifecycle == DROPPED
+    return dropped and dataset.hidden_at == dataset.published_at
+
+
+def _with_current(dataset: DatasetRow, version: VersionRow, published_id: str) -> DatasetRow:
     at = version.published_at or 0
     hidden, hidden_at = dataset.hidden, dataset.hidden_at
-    if at >= hidden_at:
-        hidden, hidden_at = int(version.lifecycle == DROPPED), at
-    changed = replace(
+    was_hidden = _hides(dataset, published_id)
+    if version.lifecycle == DROPPED and (was_hidden or at >= hidden_at):
+        if was_hidden or version.id == published_id:
+            hidden, hidden_at = 1, at
+    elif was_hidden:
+        hidden = 0
+    return replace(
         dataset,
         current_version_id=version.id,
         published_at=version.published_at,
         lifecycle=version.lifecycle,
         hidden=hidden,
         hidden_at=hidden_at,
-        updated_at=max(dataset.updated_at, at),
     )
-    if changed != dataset:
-        world.datasets.put(dataset.id, changed)

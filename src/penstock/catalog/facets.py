@@ -67,22 +67,20 @@ class Merged(msgspec.Struct, frozen=True, gc=False):
 
 def merge(facets: str, stamps: str, new: Facets, stamp: Stamp) -> Merged | None:
     """Fold one event's facets into a stored set; None when nothing changes."""
+    new = {name: value for name, value in new.items() if bytes(value) != b"null"}
     if not new:
         return None
     if len(stamps) == 2:
-        won = {name: value for name, value in new.items() if bytes(value) != b"null"}
-        return (
-            Merged(write_facets(won), write_stamps(dict.fromkeys(won, stamp)), won) if won else None
-        )
+        won = new
+        return Merged(write_facets(won), write_stamps(dict.fromkeys(won, stamp)), won)
     old_facets = read_facets(facets)
     old_stamps = read_stamps(stamps)
     won = {}
     for name, value in new.items():
         before = old_stamps.get(name)
-        if before is not None and before >= stamp:
-            if before > stamp or bytes(old_facets[name]) >= bytes(value):
-                continue
-        elif bytes(value) == b"null":
+        if before is not None and (
+            before > stamp or (before == stamp and bytes(old_facets[name]) >= bytes(value))
+        ):
             continue
         old_stamps[name] = stamp
         old_facets[name] = value

@@ -6,8 +6,8 @@ from typing import Any
 
 from msgspec import Struct
 
-from penstock.catalog.dataset_rules import shown_schema
-from penstock.catalog.rows import ColumnEdgeRow, DatasetRow, JobRow, SearchRow
+from penstock.catalog.dataset_rules import observed_schema, shown_schema
+from penstock.catalog.rows import ColumnEdgeRow, DatasetRow, JobRow, Origin, SearchRow
 from penstock.catalog.search import search_body
 from penstock.catalog.world import World
 from penstock.clock import HOUR
@@ -75,16 +75,7 @@ def _search_docs(world: World) -> Iterator[SearchRow]:
     for key, before in world.datasets.before.items():
         row: Any = world.datasets.get(key)
         if row is not None and _dataset_reads_differently(world, before, row):
-            fields = shown_schema(world, row)[0]
-            body = search_body(
-                row.namespace,
-                row.name,
-                row.description,
-                fields,
-                row.tags,
-                field_tags=row.field_tags,
-            )
-            yield SearchRow(row.id, "DATASET", body)
+            yield SearchRow(row.id, "DATASET", _dataset_words(world, row))
     for key, was in world.jobs.before.items():
         job: Any = world.jobs.get(key)
         if job is not None and _job_reads_differently(was, job):
@@ -106,12 +97,17 @@ def _dataset_reads_differently(world: World, before: DatasetRow | None, row: Dat
         row.field_tags,
     ):
         return True
-    if (before.current_version_id, before.latest_version_id) == (
-        row.current_version_id,
-        row.latest_version_id,
-    ):
-        return row.current_version_id in world.versions.before or before.observed != row.observed
-    return shown_schema(world, before)[1] != shown_schema(world, row)[1]
+    if before.observed != row.observed:
+        return True
+    shown = row.current_version_id or row.latest_version_id
+    was = before.current_version_id or before.latest_version_id
+    if shown == was and shown not in world.versions.before:
+        return False
+    held = world.versions.before.get(was) or (world.versions.get(was) if was else None)
+    if held is None:
+        return True
+    schema = observed_schema(before)[1] if held.origin == Origin.IMPLIED else held.schema_id
+    return schema != shown_schema(world, row)[1]
 
 
 def _job_reads_differently(before: JobRow | None, job: JobRow) -> bool:

@@ -196,6 +196,8 @@ def _job(row: _JobRow, edges: Edges, runs: Sequence[Run]) -> Job:
 
 def _simple_name(name: str, parent: str | None) -> str:
     """The name without its parent's in front: `dag.task` under `dag` is `task`."""
+    if parent is None:
+        return name
     return name.removeprefix(f"{parent}.") or name
 
 

@@ -9,8 +9,15 @@ from typing import Final
 import msgspec
 
 from penstock import ids
-from penstock.catalog import dataset_rules, job_rules, known_facets, run_rules
-from penstock.catalog.facets import NO_FACETS, Facets, event_stamp, merge, run_stamp
+from penstock.catalog import dataset_rules, job_rules, job_versions, known_facets, run_rules
+from penstock.catalog.facets import (
+    NO_FACETS,
+    Facets,
+    event_stamp,
+    merge,
+    read_stamps,
+    run_stamp,
+)
 from penstock.catalog.known_facets import DatasetName, ParentRun
 from penstock.catalog.openlineage import DATASET, JOB, Event, Mention
 from penstock.catalog.rows import (
@@ -18,6 +25,7 @@ from penstock.catalog.rows import (
     EventRow,
     JobRow,
     Origin,
+    Role,
     RunRow,
     VersionRow,
     replace,
@@ -177,10 +185,35 @@ def _receive_input(
     changed = dataset_rules.revive(world, dataset, run.id, at) if dataset.hidden else dataset
     if dataset.implied_version_id is not None:
         changed = _observe(world, changed, mention.facets, stamp, at)
-    if at < changed.created_at:
-        changed = replace(changed, created_at=at)
+        _inherit(world, run, changed)
+    changed = _seen_from(world, changed, at)
     if changed is not dataset:
         world.datasets.put(dataset_id, changed)
+
+
+def _seen_from(world: World, dataset: DatasetRow, at: Micros) -> DatasetRow:
+    """A dataset is as old as its first mention, and so are its namespace and its source."""
+    if at >= dataset.created_at:
+        return dataset
+    dataset_rules.ensure_namespace(world, dataset.namespace, at)
+    if world.sources.get(dataset.namespace) is not None:
+        dataset_rules.ensure_source(world, None, dataset.namespace, at)
+    return replace(dataset, created_at=at)
+
+
+def _inherit(world: World, run: RunRow, dataset: DatasetRow) -> None:
+    """What a run writes without saying which fields has those of the implied version it reads."""
+    io = world.io_of(run.id)
+    written, read = io.get((Role.OUTPUT, dataset.id)), io.get((Role.INPUT, dataset.id))
+    if written is None or read is None or read.version_id != dataset.implied_version_id:
+        return
+    version = world.versions.get(written.version_id)
+    if version is None or "schema" in read_stamps(version.stamps):
+        return
+    fields, schema_of_fields = dataset_rules.observed_schema(dataset)
+    if version.schema_id != schema_of_fields:
+        version = replace(version, fields=fields, schema_id=schema_of_fields)
+        world.versions.put(version.id, version)
 
 
 def _observe(
@@ -191,8 +224,7 @@ def _observe(
     if merged is not None:
         dataset = replace(dataset, observed=merged.facets, observed_stamps=merged.stamps)
     if facets:
-        won = merged.won if merged is not None else NO_FACETS
-        dataset = dataset_rules.describe_dataset(world, dataset, facets, won, stamp, at)
+        dataset = dataset_rules.describe_dataset(world, dataset, facets, NO_FACETS, stamp, at)
     implied = world.versions.get(dataset.implied_version_id)
     if implied is not None and at < implied.created_at:
         world.versions.put(implied.id, replace(implied, created_at=at))
@@ -205,8 +237,8 @@ def _receive_output(
     dataset_id = world.dataset_id(mention.id)
     dataset = world.datasets.get(dataset_id)
     if dataset is None:
-        dataset = dataset_rules.new_dataset(
-            world, dataset_id, mention.namespace, mention.name, mention.facets, at
+        dataset = dataset_rules.named_dataset(
+            world, dataset_id, mention.namespace, mention.name, at
         )
     dataset, version = run_rules.write_dataset(world, run, dataset, None, at)
     version, won = dataset_rules.describe_version(world, version, mention.facets, run_order, at)
@@ -215,11 +247,7 @@ def _receive_output(
     changed = dataset_rules.revive(world, dataset, run.id, at) if dataset.hidden else dataset
     if mention.facets:
         changed = dataset_rules.describe_dataset(world, changed, mention.facets, won, stamp, at)
-    changed = replace(
-        changed,
-        created_at=min(changed.created_at, at),
-        updated_at=max(changed.updated_at, at),
-    )
+    changed = replace(_seen_from(world, changed, at), updated_at=max(changed.updated_at, at))
     world.datasets.put(dataset_id, changed)
 
 
@@ -228,20 +256,18 @@ def declare_dataset(world: World, mention: Mention, at: Micros) -> str:
     dataset_id = world.dataset_id(mention.id)
     dataset = world.datasets.get(dataset_id)
     if dataset is None:
-        dataset = dataset_rules.new_dataset(
-            world, dataset_id, mention.namespace, mention.name, mention.facets, at
+        dataset = dataset_rules.named_dataset(
+            world, dataset_id, mention.namespace, mention.name, at
         )
     dataset = dataset_rules.revive(world, dataset, None, at)
     stamp, facets = event_stamp(at, ""), mention.facets
     dataset = dataset_rules.describe_dataset(world, dataset, facets, facets, stamp, at)
-    dataset = replace(
-        dataset, created_at=min(dataset.created_at, at), updated_at=max(dataset.updated_at, at)
-    )
+    dataset = replace(_seen_from(world, dataset, at), updated_at=max(dataset.updated_at, at))
     world.datasets.put(dataset.id, dataset)
     version = _declared_version(world, dataset, mention, at)
     if version is not None:
         version, _ = dataset_rules.describe_version(world, version, facets, stamp, at)
-        dataset_rules.publish(world, version, version.created_at)
+        dataset_rules.publish(world, version, version.created_at, at)
     return dataset_id
 
 
@@ -275,7 +301,7 @@ def _receive_job(world: World, event: Event) -> None:
     world.jobs.put(job.id, job)
     inputs = _declared_names(world, event.inputs, event.at)
     outputs = _declared_names(world, event.outputs, event.at)
-    job_rules.declare_version(world, job, inputs, outputs, event.at)
+    job_versions.declare_version(world, job, inputs, outputs, event.at)
 
 
 def _declared_names(

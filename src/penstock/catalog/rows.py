@@ -180,8 +180,9 @@ class JobVersionRow(Row, frozen=True):
     location: str | None
     inputs: str
     outputs: str
-    latest_run_id: str | None
+    latest_run_id: str | None  # the one that began last
     created_at: Micros
+    declared_at: Micros | None  # when it was last stated without a run
 
 
 class EdgeRow(Row, frozen=True):

@@ -1,7 +1,7 @@
 """How a run moves through its states, and what it reads and writes on the way."""
 
 from penstock import ids
-from penstock.catalog import dataset_rules, job_rules, known_facets
+from penstock.catalog import dataset_rules, job_rules, job_versions, known_facets
 from penstock.catalog.facets import (
     Facets,
     Stamp,
@@ -55,8 +55,8 @@ def read_dataset(
         if dataset is None:
             if stated is None:
                 return
-            dataset = dataset_rules.new_dataset(
-                world, dataset_id, stated.namespace, stated.name, stated.facets, at
+            dataset = dataset_rules.named_dataset(
+                world, dataset_id, stated.namespace, stated.name, at
             )
         version_id = dataset_rules.version_to_read(world, dataset, run.id)
         if version_id is None:
@@ -118,7 +118,7 @@ def publish_outputs(world: World, run: RunRow, job: JobRow) -> None:
             version = world.versions.get(row.version_id)
             assert version is not None, "what a run wrote is never deleted before the run"
             at = version.created_at if streams or run.ended_at is None else run.ended_at
-            dataset_rules.publish(world, version, at)
+            dataset_rules.publish(world, version, at, run.updated_at)
 
 
 def settle(world: World, run: RunRow) -> None:
@@ -127,15 +127,14 @@ def settle(world: World, run: RunRow) -> None:
     assert job is not None, "a run always has its job"
     publish_outputs(world, run, job)
     if run.ended_at is not None or job.type == job_rules.STREAM:
-        job_rules.settle_version(world, run)
+        job_versions.settle_version(world, run)
     else:
-        for key in world.io_of(run.id):
-            job_rules.mention_edge(world, job.id, key, run.created_at)
+        job_versions.mention_edges(world, job.id, world.io_of(run.id), run.created_at)
 
 
 def nominal(run: RunRow, won: Facets) -> RunRow:
     """Take over the interval that a run is meant for."""
-    times = known_facets.nominal_times(won) if "nominalTime" in won else None
-    if times is None:
+    if "nominalTime" not in won:
         return run
-    return replace(run, nominal_start=times[0], nominal_end=times[1])
+    start, end = known_facets.nominal_times(won) or (None, None)
+    return replace(run, nominal_start=start, nominal_end=end)

@@ -27,11 +27,12 @@ from penstock.catalog.rows import (
     VersionRow,
 )
 from penstock.catalog.shelf import Shelf, UndoLog
+from penstock.clock import Micros
 from penstock.db.database import Ask, Transaction
 
 IoKey = tuple[str, str]  # role, dataset id
 Io = Mapping[IoKey, RunDatasetRow]
-Edges = frozenset[IoKey]
+Edges = Mapping[IoKey, Micros]  # since when
 
 R = TypeVar("R", bound=Struct)
 
@@ -167,7 +168,7 @@ class World:
 
     def edges_of(self, job_id: str) -> Edges:
         """What a job reads and writes as things stand."""
-        return self.edges.get(job_id) or frozenset()
+        return self.edges.get(job_id) or {}
 
     def put_io(self, row: RunDatasetRow) -> None:
         """Record what a run reads or writes."""
@@ -175,10 +176,16 @@ class World:
         self.run_datasets.put((row.run_id, row.role, row.dataset_id), row)
 
     def put_edge(self, row: EdgeRow) -> None:
-        """Record what a job reads or writes."""
-        edges, key = self.edges_of(row.job_id), (row.role, row.dataset_id)
-        self.edges.put(row.job_id, edges | {key} if row.current else edges - {key})
-        self.edge_rows.put((row.job_id, row.role, row.dataset_id), row)
+        """Record what a job reads or writes; an edge is as old as its first sight."""
+        edges, key = dict(self.edges_of(row.job_id)), (row.role, row.dataset_id)
+        held = self.edge_rows.get((row.job_id, *key))
+        if held is not None and held.first_at < row.first_at:
+            row = msgspec.structs.replace(row, first_at=held.first_at)
+        self.edge_rows.put((row.job_id, *key), row)
+        since = edges.pop(key, row.first_at)
+        if row.current:
+            edges[key] = min(since, row.first_at)
+        self.edges.put(row.job_id, edges)
 
     def newest_published(self, dataset_id: str, without_run: str | None) -> VersionRow | None:
         """The version last published, by its run's completion, leaving out one run's own."""
@@ -202,11 +209,44 @@ class World:
 
     def newest_run(self, job_id: str) -> RunRow | None:
         """The run of a job that began last."""
-        changed = {r.id: r for r in self.runs.changed()}
-        stored = self.tx.rows(RunRow, "newest_runs_of_job", job_id=job_id, most=len(changed) + 1)
-        seen = {r.id: r for r in stored} | changed
-        runs = [r for r in seen.values() if r.job_id == job_id]
+        runs = self._runs("newest_runs_of_job", job_id)
         return max(runs, key=lambda r: (r.created_at, r.id), default=None)
+
+    def newest_run_of(self, version_id: str, job_id: str) -> RunRow | None:
+        """The run with this shape of a job that began last."""
+        runs = self._runs("newest_runs_of_job_version", job_id, version_id=version_id)
+        having = [r for r in runs if r.job_version_id == version_id]
+        return max(having, key=lambda r: (r.created_at, r.id), default=None)
+
+    def first_run_of(self, version_id: str, job_id: str) -> RunRow | None:
+        """The run with this shape of a job that began first."""
+        runs = self._runs("first_runs_of_job_version", job_id, version_id=version_id)
+        having = [r for r in runs if r.job_version_id == version_id]
+        return min(having, key=lambda r: (r.created_at, r.id), default=None)
+
+    def settled_runs(self, job_id: str, *, streams: bool) -> list[RunRow]:
+        """The runs of which one gives a job its current version, unless it is stated later."""
+        runs = self._runs("last_ended_runs_of_job", job_id)
+        if streams:
+            runs += self._runs("going_runs_of_job", job_id)
+        return [r for r in runs if r.job_version_id and (streams or r.ended_at is not None)]
+
+    def _runs(self, statement: str, job_id: str, **params: object) -> list[RunRow]:
+        """Stored runs with the batch's own changes laid over them."""
+        changed = {r.id: r for r in self.runs.changed()}
+        most = len(changed) + 1
+        stored = self.tx.rows(RunRow, statement, job_id=job_id, most=most, **params)
+        seen = {r.id: r for r in stored} | changed
+        return [r for r in seen.values() if r.job_id == job_id]
+
+    def newest_declared(self, job_id: str) -> JobVersionRow | None:
+        """The shape of a job that was last stated without a run."""
+        changed = {v.id: v for v in self.job_versions.changed()}
+        most = len(changed) + 1
+        stored = self.tx.rows(JobVersionRow, "last_declared_job_versions", job_id=job_id, most=most)
+        seen = {v.id: v for v in stored} | changed
+        stated = [v for v in seen.values() if v.job_id == job_id and v.declared_at is not None]
+        return max(stated, key=lambda v: (v.declared_at, v.id), default=None)
 
     def going_edges(self, job_id: str) -> set[IoKey]:
         """What the unfinished runs of a job read and write."""
@@ -249,7 +289,7 @@ def _io_by_run(rows: Iterable[tuple[Any, ...]]) -> dict[str, Io]:
 
 
 def _edges(jobs: list[str], rows: Iterable[tuple[Any, ...]]) -> dict[str, Edges]:
-    found: dict[str, set[IoKey]] = {job: set() for job in jobs}
-    for job_id, role, dataset_id in rows:
-        found[job_id].add((Role(role).value, dataset_id))
-    return {job: frozenset(keys) for job, keys in found.items()}
+    found: dict[str, dict[IoKey, Micros]] = {job: {} for job in jobs}
+    for job_id, role, dataset_id, first_at in rows:
+        found[job_id][Role(role).value, dataset_id] = first_at
+    return dict(found)

@@ -33,7 +33,7 @@ FROM jobs;
 
 -- name: every_job_version
 -- All job versions.
-SELECT id, job_id, location, inputs, outputs, latest_run_id, created_at FROM job_versions;
+SELECT id, job_id, location, inputs, outputs, latest_run_id, created_at, declared_at FROM job_versions;
 
 -- name: every_edge
 -- All edges of jobs.

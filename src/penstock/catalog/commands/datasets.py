@@ -52,7 +52,7 @@ class PutDataset(Write, frozen=True):
         dataset_id = world.dataset_id(ids.dataset_id(self.namespace, self.name))
         held = world.datasets.get(dataset_id)
         dataset = held or dataset_rules.new_dataset(
-            world, dataset_id, self.namespace, self.name, {}, now
+            dataset_id, self.namespace, self.name, self.source_name, now
         )
         dataset = replace(
             dataset,
@@ -86,7 +86,7 @@ class PutDataset(Write, frozen=True):
         )
         version = replace(version, description=self.description)
         world.versions.put(version.id, version)
-        dataset_rules.publish(world, version, now)
+        dataset_rules.publish(world, version, now, now)
 
     def _write_for_run(self, world: World, dataset: DatasetRow, run: RunRow, now: Micros) -> None:
         written = (Role.OUTPUT, dataset.id) in world.io_of(run.id)

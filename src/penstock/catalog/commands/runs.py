@@ -1,7 +1,7 @@
 """Making runs and reporting their states."""
 
 from penstock import ids
-from penstock.catalog import job_rules, run_rules
+from penstock.catalog import job_rules, job_versions, run_rules
 from penstock.catalog.commands.lookup import Write, job_row, run_row
 from penstock.catalog.facets import event_stamp
 from penstock.catalog.rows import replace
@@ -83,7 +83,7 @@ def read_declared(world: World, run_id: str, at: Micros) -> None:
     """Pin what the job's version says the run reads."""
     run = run_row(world, run_id)
     version = world.job_versions.get(run.job_version_id) if run.job_version_id else None
-    for name in job_rules.version_names(version.inputs) if version else ():
+    for name in job_versions.version_names(version.inputs) if version else ():
         dataset_id = ids.dataset_id(name.namespace, name.name)
         run_rules.read_dataset(world, run, dataset_id, None, event_stamp(at, ""), at)
 
@@ -92,7 +92,7 @@ def write_declared(world: World, run_id: str, at: Micros) -> None:
     """A completed run wrote all its job says it writes; of a failed one only what it reported."""
     run = run_row(world, run_id)
     version = world.job_versions.get(run.job_version_id) if run.job_version_id else None
-    for name in job_rules.version_names(version.outputs) if version else ():
+    for name in job_versions.version_names(version.outputs) if version else ():
         dataset = world.datasets.get(ids.dataset_id(name.namespace, name.name))
         if dataset is not None:
             run_rules.write_dataset(world, run, dataset, None, at)

@@ -129,7 +129,7 @@ CREATE INDEX jobs_by_state ON jobs (latest_run_state, hidden, updated_at, id);
 CREATE INDEX jobs_created ON jobs (created_at);
 CREATE INDEX jobs_by_parent ON jobs (parent_job_id);
 
--- inputs and outputs: JSON lists of {"namespace", "name"}, sorted.
+-- inputs and outputs: JSON lists of {"namespace", "name"}, sorted. declared_at: when last stated without a run.
 CREATE TABLE job_versions (
     id            UUID PRIMARY KEY,
     job_id        UUID NOT NULL,
@@ -137,9 +137,11 @@ CREATE TABLE job_versions (
     inputs        TEXT NOT NULL,
     outputs       TEXT NOT NULL,
     latest_run_id UUID,
-    created_at    BIGINT NOT NULL
+    created_at    BIGINT NOT NULL,
+    declared_at   BIGINT
 );
 CREATE INDEX job_versions_by_job ON job_versions (job_id, created_at, id);
+CREATE INDEX job_versions_declared ON job_versions (job_id, declared_at) WHERE declared_at IS NOT NULL;
 
 -- Every edge a job ever had; current = 1 for those of its current version or a run that is still going.
 CREATE TABLE job_edges (

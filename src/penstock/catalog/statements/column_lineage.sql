@@ -4,7 +4,7 @@ SELECT d.id, d.namespace, d.name, d.observed, v.id, v.origin, v.fields, v.column
 FROM {each ids uuid AS k}
 JOIN datasets d ON d.id = k.value
 LEFT JOIN dataset_versions v ON v.id = COALESCE(d.current_version_id, d.latest_version_id)
-WHERE d.hidden = 0 OR d.hidden_at > :at OR d.id = :root
+WHERE NOT (d.hidden = 1 AND d.hidden_at <= :at AND d.id <> :root)
 
 -- name: column_versions_as_of
 -- The version of each of these datasets that was current at a time, else the newest begun by then.
@@ -23,7 +23,7 @@ LEFT JOIN dataset_versions v ON v.id = COALESCE(
      ORDER BY w.number DESC
      LIMIT 1)
 )
-WHERE d.hidden = 0 OR d.hidden_at > :at OR d.id = :root
+WHERE NOT (d.hidden = 1 AND d.hidden_at <= :at AND d.id <> :root)
 
 -- name: column_inputs
 -- What these fields are made from, by the sets of column lineage they stand in.

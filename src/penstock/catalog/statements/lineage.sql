@@ -56,59 +56,71 @@ FROM {each ids uuid AS k}
 JOIN job_edges e ON e.job_id = k.value
 JOIN datasets d ON d.id = e.dataset_id
 WHERE e.current >= :current AND e.first_at <= :at
-  AND (d.hidden = 0 OR d.hidden_at > :at OR d.id = :root)
+  AND NOT (d.hidden = 1 AND d.hidden_at <= :at AND d.id <> :root)
 
 -- name: lineage_versions_as_of
 -- The version that each of these jobs had at a time: the one it has now if it had it by then,
--- else that of the last run to end by then or the last to be stated, whichever is later.
+-- else that of the last run to end by then, the last to be stated or, for a stream, that of the
+-- last run still going, whichever is latest.
 SELECT v.job_id, v.inputs, v.outputs
 FROM {each ids uuid AS k}
 JOIN jobs j ON j.id = k.value
 JOIN job_versions v ON v.id = CASE WHEN j.version_at <= :at THEN j.current_version_id ELSE (
     SELECT c.id
     FROM (
-        SELECT e.id, e.at, 1 AS ended
+        SELECT ended.id, ended.at
         FROM (
             SELECT r.job_version_id AS id, r.ended_at AS at
             FROM runs r
             WHERE r.job_id = k.value AND r.ended_at <= :at AND r.job_version_id IS NOT NULL
-            ORDER BY r.ended_at DESC, r.id DESC
+            ORDER BY r.ended_at DESC, r.job_version_id DESC
             LIMIT 1
-        ) e
+        ) ended
         UNION ALL
-        SELECT s.id, s.at, 0
+        SELECT stated.id, stated.at
         FROM (
-            SELECT w.id, w.created_at AS at
+            SELECT w.id, CASE WHEN w.declared_at <= :at THEN w.declared_at ELSE w.created_at END AS at
             FROM job_versions w
-            WHERE w.job_id = k.value AND w.created_at <= :at
-            ORDER BY w.created_at DESC, w.id DESC
+            WHERE w.job_id = k.value AND w.created_at <= :at AND w.declared_at IS NOT NULL
+            ORDER BY 2 DESC, w.id DESC
             LIMIT 1
-        ) s
+        ) stated
+        UNION ALL
+        SELECT going.id, going.at
+        FROM (
+            SELECT r.job_version_id AS id, r.created_at AS at
+            FROM runs r
+            WHERE j.type = 'STREAM' AND r.job_id = k.value AND r.created_at <= :at
+              AND (r.ended_at IS NULL OR r.ended_at > :at) AND r.job_version_id IS NOT NULL
+            ORDER BY r.created_at DESC, r.id DESC
+            LIMIT 1
+        ) going
     ) c
-    ORDER BY c.at DESC, c.ended DESC
+    ORDER BY c.at DESC, c.id DESC
     LIMIT 1
 ) END
 
 -- name: lineage_unfinished_as_of
--- What was read and written by those runs of these jobs that were unfinished at a time.
+-- What was read and written by those runs of these jobs that were unfinished at a time. The plus
+-- signs keep away from an index in which all earlier runs would have to be looked at.
 SELECT r.job_id, d.role, d.dataset_id
 FROM {each ids uuid AS k}
 JOIN runs r ON r.job_id = k.value
 JOIN run_datasets d ON d.run_id = r.id
-WHERE r.state IN ('NEW', 'RUNNING') AND r.created_at <= :at
+WHERE r.state IN ('NEW', 'RUNNING') AND +r.created_at <= :at
 UNION ALL
 SELECT r.job_id, d.role, d.dataset_id
 FROM {each ids uuid AS k}
 JOIN runs r ON r.job_id = k.value
 JOIN run_datasets d ON d.run_id = r.id
-WHERE r.ended_at > :at AND r.created_at <= :at
+WHERE r.ended_at > :at AND +r.created_at <= :at
 
 -- name: lineage_visible_datasets
 -- The names of those of these datasets that were not deleted by a time.
 SELECT d.id, d.namespace, d.name
 FROM {each ids uuid AS k}
 JOIN datasets d ON d.id = k.value
-WHERE d.hidden = 0 OR d.hidden_at > :at OR d.id = :root
+WHERE NOT (d.hidden = 1 AND d.hidden_at <= :at AND d.id <> :root)
 
 -- name: lineage_jobs
 -- What a graph shows of the visible ones of these jobs, each with its newest run.
@@ -119,7 +131,7 @@ FROM {each ids uuid AS k}
 JOIN jobs j ON j.id = k.value
 LEFT JOIN jobs p ON p.id = j.parent_job_id
 LEFT JOIN runs r ON r.id = j.latest_run_id
-WHERE j.hidden = 0 OR j.id = :root
+WHERE NOT (j.hidden = 1 AND j.id <> :root)
 
 -- name: lineage_jobs_as_of
 -- What a graph shows of the visible ones of these jobs, each with the run that was its newest at a time.
@@ -136,7 +148,7 @@ LEFT JOIN runs r ON r.id = (
     ORDER BY n.created_at DESC, n.id DESC
     LIMIT 1
 )
-WHERE j.hidden = 0 OR j.hidden_at > :at OR j.id = :root
+WHERE NOT (j.hidden = 1 AND j.hidden_at <= :at AND j.id <> :root)
 
 -- name: lineage_datasets
 -- What a graph shows of these datasets, with the fields of their current version, or, as long

@@ -88,14 +88,21 @@ SELECT v.id, v.job_id
 FROM {each jobs uuid AS k}
 JOIN jobs j ON j.id = k.value
 JOIN job_versions v ON v.job_id = j.id
-WHERE v.created_at < :cutoff
+WHERE v.created_at < :cutoff AND (v.declared_at IS NULL OR v.declared_at < :cutoff)
   AND (j.current_version_id IS NULL OR v.id <> j.current_version_id)
   AND v.id NOT IN (SELECT r.job_version_id
                    FROM {each jobs uuid AS h} JOIN run_needs r ON r.job_id = h.value
                    WHERE r.job_version_id IS NOT NULL
                      AND (r.ended_at IS NULL OR r.ended_at >= :cutoff
                           OR r.needed_until >= :cutoff))
-LIMIT :most
+
+-- name: job_versions_in_use
+-- The shapes of these jobs that are current or that a run has.
+SELECT r.job_version_id FROM {each jobs uuid AS k} JOIN runs r ON r.job_id = k.value
+WHERE r.job_version_id IS NOT NULL
+UNION
+SELECT j.current_version_id FROM {each jobs uuid AS h} JOIN jobs j ON j.id = h.value
+WHERE j.current_version_id IS NOT NULL
 
 -- name: delete_job_versions
 -- Delete these shapes of jobs.

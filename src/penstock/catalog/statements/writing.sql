@@ -20,7 +20,7 @@ FROM {each ids uuid AS k} JOIN dataset_versions v ON v.id = k.value;
 
 -- name: job_versions_by_ids
 -- The job versions with these ids.
-SELECT v.id, v.job_id, v.location, v.inputs, v.outputs, v.latest_run_id, v.created_at
+SELECT v.id, v.job_id, v.location, v.inputs, v.outputs, v.latest_run_id, v.created_at, v.declared_at
 FROM {each ids uuid AS k} JOIN job_versions v ON v.id = k.value;
 
 -- name: aliases_by_ids
@@ -62,13 +62,13 @@ JOIN dataset_versions v ON v.id = d.current_version_id;
 
 -- name: current_versions_of_jobs
 -- The current version of each of these jobs.
-SELECT v.id, v.job_id, v.location, v.inputs, v.outputs, v.latest_run_id, v.created_at
+SELECT v.id, v.job_id, v.location, v.inputs, v.outputs, v.latest_run_id, v.created_at, v.declared_at
 FROM {each ids uuid AS k} JOIN jobs j ON j.id = k.value
 JOIN job_versions v ON v.id = j.current_version_id;
 
 -- name: current_edges_of_jobs
--- What these jobs read and write as things stand.
-SELECT e.job_id, e.role, e.dataset_id
+-- What these jobs read and write as things stand, and since when.
+SELECT e.job_id, e.role, e.dataset_id, e.first_at
 FROM {each ids uuid AS k} JOIN job_edges e ON e.job_id = k.value AND e.current = 1;
 
 -- name: going_edges_of_job
@@ -101,11 +101,45 @@ WHERE r.job_id = :job_id
 ORDER BY r.created_at DESC, r.id DESC
 LIMIT :most;
 
--- name: another_run_of_job_version
--- Whether any run other than this one has this shape of a job.
-SELECT r.id FROM runs r
-WHERE r.job_id = :job_id AND r.job_version_id = :version_id AND r.id <> :run_id
-LIMIT 1;
+-- name: newest_runs_of_job_version
+-- The runs that have this shape of a job, newest first.
+SELECT r.id, r.external_id, r.job_id, r.job_version_id, r.parent_run_id, r.state, r.nominal_start, r.nominal_end, r.args, r.started_at, r.ended_at, r.facets, r.job_facets, r.stamps, r.created_at, r.updated_at
+FROM runs r
+WHERE r.job_id = :job_id AND r.job_version_id = :version_id
+ORDER BY r.created_at DESC, r.id DESC
+LIMIT :most;
+
+-- name: first_runs_of_job_version
+-- The runs that have this shape of a job, oldest first.
+SELECT r.id, r.external_id, r.job_id, r.job_version_id, r.parent_run_id, r.state, r.nominal_start, r.nominal_end, r.args, r.started_at, r.ended_at, r.facets, r.job_facets, r.stamps, r.created_at, r.updated_at
+FROM runs r
+WHERE r.job_id = :job_id AND r.job_version_id = :version_id
+ORDER BY r.created_at, r.id
+LIMIT :most;
+
+-- name: last_ended_runs_of_job
+-- The runs of a job that ended last.
+SELECT r.id, r.external_id, r.job_id, r.job_version_id, r.parent_run_id, r.state, r.nominal_start, r.nominal_end, r.args, r.started_at, r.ended_at, r.facets, r.job_facets, r.stamps, r.created_at, r.updated_at
+FROM runs r
+WHERE r.job_id = :job_id AND r.ended_at IS NOT NULL AND r.job_version_id IS NOT NULL
+ORDER BY r.ended_at DESC, r.job_version_id DESC
+LIMIT :most;
+
+-- name: going_runs_of_job
+-- The unfinished runs of a job that have a shape already, newest first.
+SELECT r.id, r.external_id, r.job_id, r.job_version_id, r.parent_run_id, r.state, r.nominal_start, r.nominal_end, r.args, r.started_at, r.ended_at, r.facets, r.job_facets, r.stamps, r.created_at, r.updated_at
+FROM runs r
+WHERE r.job_id = :job_id AND r.state IN ('NEW', 'RUNNING') AND r.job_version_id IS NOT NULL
+ORDER BY r.created_at DESC, r.job_version_id DESC
+LIMIT :most;
+
+-- name: last_declared_job_versions
+-- The shapes of a job that were stated last.
+SELECT v.id, v.job_id, v.location, v.inputs, v.outputs, v.latest_run_id, v.created_at, v.declared_at
+FROM job_versions v
+WHERE v.job_id = :job_id AND v.declared_at IS NOT NULL
+ORDER BY v.declared_at DESC, v.id DESC
+LIMIT :most;
 
 -- name: delete_job_version
 -- Forget a shape of a job that no run has after all.
@@ -257,15 +291,16 @@ ON CONFLICT (id) DO UPDATE SET
 
 -- name: put_job_versions
 -- Write job versions.
-INSERT INTO job_versions (id, job_id, location, inputs, outputs, latest_run_id, created_at)
-{rows id uuid, job_id uuid, location text, inputs text, outputs text, latest_run_id uuid, created_at bigint}
+INSERT INTO job_versions (id, job_id, location, inputs, outputs, latest_run_id, created_at, declared_at)
+{rows id uuid, job_id uuid, location text, inputs text, outputs text, latest_run_id uuid, created_at bigint, declared_at bigint}
 ON CONFLICT (id) DO UPDATE SET
     job_id = excluded.job_id,
     location = excluded.location,
     inputs = excluded.inputs,
     outputs = excluded.outputs,
     latest_run_id = excluded.latest_run_id,
-    created_at = excluded.created_at;
+    created_at = excluded.created_at,
+    declared_at = excluded.declared_at;
 
 -- name: put_runs
 -- Write runs.

@@ -1,0 +1,189 @@
+"""The shapes that a job has had, which of them is current, and the edges that follow from it."""
+
+from collections.abc import Collection, Iterable
+
+import msgspec
+
+from penstock import ids
+from penstock.catalog.job_rules import STREAM
+from penstock.catalog.known_facets import DatasetName
+from penstock.catalog.rows import EdgeRow, JobRow, JobVersionRow, Role, RunRow, replace
+from penstock.catalog.world import IoKey, World
+from penstock.clock import Micros
+
+_decode_names = msgspec.json.Decoder(tuple[DatasetName, ...]).decode
+
+
+def version_names(text: str) -> tuple[DatasetName, ...]:
+    """The datasets that a job version lists."""
+    return _decode_names(text)
+
+
+def put_job_version(
+    world: World,
+    job: JobRow,
+    inputs: tuple[DatasetName, ...],
+    outputs: tuple[DatasetName, ...],
+    at: Micros,
+) -> tuple[JobRow, JobVersionRow]:
+    """The job version with these inputs and outputs, made if nobody had it before."""
+    version_id = ids.derived_id(
+        "job version",
+        job.id,
+        *(f"<{n.namespace}\x01{n.name}" for n in inputs),
+        *(f">{n.namespace}\x01{n.name}" for n in outputs),
+        job.location or "",
+    )
+    version = world.job_versions.get(version_id)
+    if version is None:
+        names = [msgspec.json.encode(side).decode() for side in (inputs, outputs)]
+        version = JobVersionRow(
+            version_id, job.id, job.location, names[0], names[1], None, at, declared_at=None
+        )
+        world.job_versions.put(version_id, version)
+        job = replace(job, version_count=job.version_count + 1)
+        world.jobs.put(job.id, job)
+    return job, version
+
+
+def settle_version(world: World, run: RunRow) -> None:
+    """Give a run that has ended, or streams, its job version; the latest end makes it current.
+
+    A run that named nothing on one side keeps what the job had there: an event with empty
+    inputs is silence, not news.
+    """
+    job = world.jobs.get(run.job_id)
+    assert job is not None, "a run always has its job"
+    outdated = run.job_version_id
+    known_id = outdated or job.current_version_id
+    known = world.job_versions.get(known_id) if known_id is not None else None
+    io = world.io_of(run.id)
+    inputs = _names(world, io, Role.INPUT) or (version_names(known.inputs) if known else ())
+    outputs = _names(world, io, Role.OUTPUT) or (version_names(known.outputs) if known else ())
+    job, version = put_job_version(world, job, inputs, outputs, run.created_at)
+    if version.id != outdated:
+        run = replace(run, job_version_id=version.id)
+        world.runs.put(run.id, run)
+    at = _settled_at(run)
+    if (at, version.id) >= (job.version_at, job.current_version_id or ""):
+        job = replace(job, current_version_id=version.id, version_at=at)
+    elif outdated is not None:
+        job = _choose_version(world, job, run)
+    _join(world, job, version, run)
+    if outdated is not None and outdated != version.id:
+        job = _leave(world, job, outdated, run.id)
+    if job != world.jobs.get(job.id):
+        world.jobs.put(job.id, job)
+    settle_edges(world, job, io, run.created_at)
+    if run.ended_at is None:
+        mention_edges(world, job.id, io, run.created_at)
+
+
+def _settled_at(run: RunRow) -> Micros:
+    return run.ended_at if run.ended_at is not None else run.created_at
+
+
+def _choose_version(world: World, job: JobRow, run: RunRow) -> JobRow:
+    """Late events can show that a run ended before another, or had another shape."""
+    runs = [run, *world.settled_runs(job.id, streams=job.type == STREAM)]
+    shapes = [(_settled_at(r), r.job_version_id or "") for r in runs]
+    declared = world.newest_declared(job.id)
+    if declared is not None and declared.declared_at is not None:
+        shapes.append((declared.declared_at, declared.id))
+    at, version_id = max(shapes)
+    return replace(job, current_version_id=version_id, version_at=at)
+
+
+def _names(world: World, io: Iterable[IoKey], role: Role) -> tuple[DatasetName, ...]:
+    datasets = [world.datasets.get(dataset) for side, dataset in io if side == role]
+    return tuple(sorted(DatasetName(d.namespace, d.name) for d in datasets if d is not None))
+
+
+def _join(world: World, job: JobRow, version: JobVersionRow, run: RunRow) -> None:
+    """Count a run among those that have a shape: the first makes it, the newest stands for it."""
+    changed = version
+    if version.declared_at is None and run.created_at < version.created_at:
+        changed = replace(changed, created_at=run.created_at)
+    if job.latest_run_id == run.id:
+        changed = replace(changed, latest_run_id=run.id)
+    elif version.latest_run_id == run.id:  # it may have begun earlier than it seemed
+        newest = world.newest_run_of(version.id, job.id) or run
+        changed = replace(changed, latest_run_id=newest.id)
+    else:
+        latest = world.runs.get(version.latest_run_id) if version.latest_run_id else None
+        if latest is None or (run.created_at, run.id) > (latest.created_at, latest.id):
+            changed = replace(changed, latest_run_id=run.id)
+    if changed != version:
+        world.job_versions.put(version.id, changed)
+
+
+def _leave(world: World, job: JobRow, version_id: str, run_id: str) -> JobRow:
+    """Late events can show that a run never had a shape: take back what it said of it."""
+    version = world.job_versions.get(version_id)
+    if version is None:
+        return job
+    newest = world.newest_run_of(version_id, job.id)
+    if newest is None and version.declared_at is None:
+        world.job_versions.put(version_id, None)
+        return replace(job, version_count=job.version_count - 1)
+    changed = version
+    if version.latest_run_id == run_id:
+        changed = replace(changed, latest_run_id=newest.id if newest else None)
+    first = world.first_run_of(version_id, job.id)
+    if version.declared_at is None and first is not None:
+        changed = replace(changed, created_at=first.created_at)
+    if changed != version:
+        world.job_versions.put(version_id, changed)
+    return job
+
+
+def mention_edges(world: World, job_id: str, io: Iterable[IoKey], at: Micros) -> None:
+    """A run that is going on shows what it reads and writes at once."""
+    held = world.edges_of(job_id)
+    for key in io:
+        if held.get(key, at + 1) > at:
+            world.put_edge(EdgeRow(job_id, Role(key[0]), key[1], 1, at))
+
+
+def settle_edges(world: World, job: JobRow, io: Collection[IoKey], at: Micros) -> None:
+    """Current are the edges of the current version and of runs that are still going.
+
+    What the run at hand names is at least as old as the run; what it does not name was seen
+    before, and is no older for being current again.
+    """
+    version = world.job_versions.get(job.current_version_id) if job.current_version_id else None
+    wanted: set[IoKey] = set()
+    if version is not None:
+        for role, text in ((Role.INPUT, version.inputs), (Role.OUTPUT, version.outputs)):
+            wanted |= {(role, ids.dataset_id(n.namespace, n.name)) for n in version_names(text)}
+    held = world.edges_of(job.id)
+    if held.keys() == wanted and all(held.get(key, at + 1) <= at for key in io):
+        return
+    if not held.keys() <= wanted:
+        wanted |= world.going_edges(job.id)
+    older = {key for key in io if key in wanted and held.get(key, at) > at}
+    for key in (wanted ^ held.keys()) | (set(io) - wanted) | older:
+        seen_at = at if not io or key in io else max(at, job.version_at)
+        world.put_edge(EdgeRow(job.id, Role(key[0]), key[1], int(key in wanted), seen_at))
+
+
+def declare_version(
+    world: World,
+    job: JobRow,
+    inputs: tuple[DatasetName, ...],
+    outputs: tuple[DatasetName, ...],
+    at: Micros,
+) -> str:
+    """Give a job a shape without a run; it is current unless a later end of a run says else."""
+    current = world.job_versions.get(job.current_version_id) if job.current_version_id else None
+    if current is not None:
+        inputs = inputs or version_names(current.inputs)
+        outputs = outputs or version_names(current.outputs)
+    job, version = put_job_version(world, job, inputs, outputs, at)
+    if version.declared_at is None or at > version.declared_at:
+        world.job_versions.put(version.id, replace(version, declared_at=at))
+    if (at, version.id) >= (job.version_at, job.current_version_id or ""):
+        job = replace(job, current_version_id=version.id, version_at=at)
+        world.jobs.put(job.id, job)
+    settle_edges(world, job, (), at)
+    return version.id

@@ -1,0 +1,355 @@
+"""What pruning deletes, and what it never touches."""
+
+import random
+from collections import Counter
+from collections.abc import Iterator
+from concurrent.futures import Future
+from typing import Any
+
+import msgspec
+import pytest
+
+from penstock.access import audit
+from penstock.catalog.catalog import Catalog
+from penstock.catalog.commands import ReceiveEvent
+from penstock.catalog.openlineage import Limits, read_event
+from penstock.catalog.retention import Pruned, prune
+from penstock.clock import DAY, HOUR, Micros, format_time, parse_time
+from penstock.db import Database, open_database
+from penstock.errors import Invalid
+from tests.simulation.tables import STATEMENTS, EventCount, Seen, visible
+
+NOW: Micros = parse_time("2026-11-15T09:30:00Z")
+Document = dict[str, Any]
+
+
+class Shop:
+    """A catalog that is fed with runs of the past."""
+
+    def __init__(self, database: Database) -> None:
+        self.database = database
+        self.catalog = Catalog(
+            database, clock=lambda: NOW, batch_events_max=256, queue_length_max=4096
+        )
+        self.catalog.start()
+        self._sent: list[Future[None]] = []
+
+    def receive(self, *events: Document) -> None:
+        for event in events:
+            body = msgspec.json.encode(event)
+            self._sent.append(self.catalog.submit(ReceiveEvent(read_event(body, Limits()))))
+
+    def settle(self) -> None:
+        """Wait until all that was sent is committed."""
+        while self._sent:
+            self._sent.pop().result()
+
+    def run(self, job: str, day: float, *, reads: str = "", writes: str = "", **more: Any) -> str:
+        """A run of a job so many days before now; True in `going` leaves it running."""
+        run_id = f"{job} {day}"
+        going = more.pop("going", False)
+        end = "FAIL" if more.pop("fails", False) else "COMPLETE"
+        event = {
+            "run": {"runId": run_id, "facets": more.pop("facets", {})},
+            "job": {"namespace": "shop", "name": job},
+            "inputs": [_dataset(name) for name in reads.split()],
+            "outputs": [_dataset(name, **more) for name in writes.split()],
+        }
+        began = round(NOW - day * DAY)
+        self.receive({**event, "eventType": "START", "eventTime": format_time(began)})
+        if not going:
+            ended = format_time(began + HOUR // 60)
+            self.receive({**event, "eventType": end, "eventTime": ended})
+        return run_id
+
+    def declare(self, name: str, day: float, *fields: str) -> None:
+        at = format_time(round(NOW - day * DAY))
+        self.receive({"eventTime": at, "dataset": _dataset(name, schema=fields)})
+
+    def prune(self, days: float, **more: Any) -> Pruned:
+        """Count first, then delete, and see that both say the same."""
+        before = self.seen()
+        counted = self._prune(days, dry_run=True)
+        assert before == self.seen()
+        deleted = self._prune(days, dry_run=False, **more)
+        assert deleted == counted
+        assert self._prune(days, dry_run=True) == Pruned()
+        return deleted
+
+    def _prune(self, days: float, **more: Any) -> Pruned:
+        return prune(
+            self.database,
+            lambda: NOW,
+            round(days * DAY),
+            **{"who": "ann", "pause": lambda seconds: None, **more},
+        )
+
+    def seen(self) -> Seen:
+        self.settle()
+        with self.database.read() as tx:
+            return visible(tx)
+
+    def runs(self) -> set[str]:
+        return {row["external_id"] for row in self.seen()["run"]}
+
+    def versions(self, name: str) -> list[int]:
+        seen = self.seen()
+        ids = [row["id"] for row in seen["dataset"] if row["name"] == name]
+        return sorted(row["number"] for row in seen["version"] if row["dataset_id"] in ids)
+
+
+def _dataset(name: str, **facets: Any) -> Document:
+    found: Document = {}
+    if "schema" in facets:
+        found["schema"] = {"fields": [{"name": field} for field in facets["schema"]]}
+    if "columns" in facets:
+        source = {"namespace": "tables", "name": "raw", "field": facets["columns"]}
+        found["columnLineage"] = {"fields": {"id": {"inputFields": [source]}}}
+    return {"namespace": "tables", "name": name, "facets": found}
+
+
+@pytest.fixture
+def shop(database_url: str) -> Iterator[Shop]:
+    database = open_database(database_url, extra=[STATEMENTS])
+    database.migrate()
+    shop = Shop(database)
+    yield shop
+    shop.catalog.stop()
+    database.close()
+
+
+def check_counts(shop: Shop) -> None:
+    """Every count that is kept equals what is there, and nothing points at what is not."""
+    seen = shop.seen()
+    runs, versions = seen["run"], seen["version"]
+    run_ids, version_ids = {row["id"] for row in runs}, {row["id"] for row in versions}
+    run_counts = Counter(row["job_id"] for row in runs)
+    shape_counts = Counter(row["job_id"] for row in seen["job_version"])
+    version_counts = Counter(row["dataset_id"] for row in versions)
+    for job in seen["job"]:
+        assert job["run_count"] == run_counts[job["id"]]
+        assert job["version_count"] == shape_counts[job["id"]]
+        assert job["latest_run_id"] in {None, *run_ids}
+        assert job["current_version_id"] in {None, *(row["id"] for row in seen["job_version"])}
+    for dataset in seen["dataset"]:
+        assert dataset["version_count"] == version_counts[dataset["id"]]
+        assert dataset["current_version_id"] in {None, *version_ids}
+        assert dataset["latest_version_id"] in {None, *version_ids}
+    assert {row["version_id"] for row in seen["run_dataset"]} <= version_ids
+    assert {row["run_id"] for row in seen["run_dataset"]} <= run_ids
+    assert {row["run_id"] for row in versions} <= {None, *run_ids}
+    assert {row["parent_run_id"] for row in runs} <= {None, *run_ids}
+    shapes = {row["id"] for row in seen["job_version"]}
+    assert {row["job_version_id"] for row in runs} <= {None, *shapes}
+    sets = {row["set_id"] for row in seen["column_edge"]}
+    assert {row["column_set_id"] for row in versions} - {None} <= sets
+    check_event_counts(shop)
+
+
+def check_event_counts(shop: Shop) -> None:
+    with shop.database.read() as tx:
+        events = tx.fetch("every_event")
+        counts = tx.rows(EventCount, "every_event_count")
+    real = Counter((at - at % HOUR, kind) for at, _, _, kind, *_ in events)
+    assert {(count.hour, count.event_type): count.total for count in counts} == real
+
+
+def test_events_before_the_cutoff_go_and_their_counts_with_them(shop: Shop) -> None:
+    shop.run("load", 100)
+    shop.run("load", 50)
+    shop.run("load", 1)
+    assert shop.prune(90) == Pruned(events=2, runs=1)
+    check_counts(shop)
+    with shop.database.read() as tx:
+        times = [row[0] for row in tx.fetch("every_event")]
+    assert len(times) == 4
+    assert min(times) >= NOW - 90 * DAY
+
+
+def test_a_cutoff_in_the_middle_of_an_hour_splits_its_count(shop: Shop) -> None:
+    for minute in range(60):
+        shop.run("tick", 10 + minute / 1440)
+    pruned = shop.prune(10 + 30 / 1440)
+    assert 0 < pruned.events < 120
+    check_counts(shop)
+
+
+def test_old_runs_go_with_the_versions_they_made(shop: Shop) -> None:
+    for day in (120, 110, 100, 2, 1):
+        shop.run("load", day, writes="raw")
+    pruned = shop.prune(90)
+    assert (pruned.runs, pruned.versions) == (3, 3)
+    assert shop.versions("raw") == [4, 5]
+    assert shop.runs() == {"load 2", "load 1"}
+    check_counts(shop)
+
+
+def test_the_newest_run_of_a_job_and_what_is_current_stay_however_old(shop: Shop) -> None:
+    shop.run("load", 300, writes="raw")
+    shop.run("load", 200, writes="raw", fails=True)
+    shop.run("report", 250, reads="raw")
+    assert shop.prune(90) == Pruned(events=6)
+    assert shop.versions("raw") == [1, 2]
+    assert shop.runs() == {"load 300", "load 200", "report 250"}
+    check_counts(shop)
+
+
+def test_what_a_kept_run_read_stays_and_so_does_who_made_it(shop: Shop) -> None:
+    shop.run("load", 200, writes="raw")
+    shop.run("report", 1, reads="raw")
+    shop.run("load", 0.5, writes="raw")
+    assert shop.prune(90).runs == 0
+    assert shop.versions("raw") == [1, 2]
+    check_counts(shop)
+
+
+def test_a_run_that_goes_on_stays_however_old(shop: Shop) -> None:
+    shop.run("stream", 400, writes="raw", going=True)
+    shop.run("stream", 1, writes="raw")
+    assert shop.prune(90).runs == 0
+    check_counts(shop)
+
+
+def test_a_job_that_reads_what_it_wrote_last_time_does_not_keep_all_its_runs(shop: Shop) -> None:
+    for day in range(110, 80, -1):
+        shop.run("merge", day, reads="totals", writes="totals")
+    pruned = shop.prune(95)
+    # The first kept run read what the last old one wrote, so that one stays as well.
+    assert pruned.runs == 14
+    check_counts(shop)
+    assert "merge 96" in shop.runs()
+    assert "merge 97" not in shop.runs()
+
+
+def test_a_child_outlives_its_parent(shop: Shop) -> None:
+    shop.run("flow", 120)
+    shop.run("flow", 1)
+    parent = {"run": {"runId": "flow 120"}, "job": {"namespace": "shop", "name": "flow"}}
+    shop.run("flow.step", 120, writes="raw", facets={"parent": parent})
+    assert shop.prune(90).runs == 1
+    assert shop.runs() == {"flow 1", "flow.step 120"}
+    check_counts(shop)
+
+
+def test_declared_versions_go_once_they_are_neither_current_nor_read(shop: Shop) -> None:
+    shop.declare("raw", 130, "a")
+    shop.declare("raw", 120, "a", "b")
+    shop.run("report", 119, reads="raw")
+    shop.declare("raw", 110, "a", "b", "c")
+    shop.declare("raw", 100, "a", "b", "c", "d")
+    assert shop.prune(90).versions == 2
+    assert shop.versions("raw") == [2, 4]
+    check_counts(shop)
+
+
+def test_old_shapes_of_a_job_go_once_no_run_has_them(shop: Shop) -> None:
+    shop.run("report", 120, reads="a")
+    shop.run("report", 110, reads="b")
+    shop.run("report", 1, reads="c")
+    pruned = shop.prune(90)
+    assert (pruned.runs, pruned.job_versions) == (2, 2)
+    check_counts(shop)
+
+
+def test_column_lineage_goes_once_no_version_has_it(shop: Shop) -> None:
+    shop.run("load", 120, writes="clean", columns="x")
+    shop.run("load", 110, writes="clean", columns="y")
+    shop.run("load", 1, writes="clean", columns="y")
+    pruned = shop.prune(90)
+    assert (pruned.versions, pruned.column_sets) == (2, 1)
+    assert [row["input_field"] for row in shop.seen()["column_edge"]] == ["y"]
+    check_counts(shop)
+
+
+def test_a_server_that_writes_meanwhile_sees_what_was_pruned(shop: Shop) -> None:
+    for day in (120, 110, 1):
+        shop.run("load", day, reads="raw", writes="clean")
+    shop.prune(90)
+    shop.run("load", 0.5, reads="raw", writes="clean")
+    shop.run("load", 110, reads="raw", writes="clean")
+    assert shop.versions("clean") == [3, 4, 5]
+    check_counts(shop)
+
+
+def test_pruning_is_on_record_and_a_dry_run_is_not(shop: Shop) -> None:
+    shop.run("load", 100)
+    assert shop.prune(90).events == 2
+    with shop.database.read() as tx:
+        entries = audit.entries(tx, 10)
+    assert [(entry.who, entry.action) for entry in entries] == [("ann", "prune")] * 2
+    assert entries[0].detail.startswith("events 2, runs 0")
+    assert entries[1].detail == "begun"
+
+
+def test_progress_is_told_and_other_writers_get_a_pause_after_each_batch(shop: Shop) -> None:
+    shop.run("load", 120, writes="raw")
+    shop.run("load", 1, writes="raw")
+    told: list[Pruned] = []
+    pauses: list[float] = []
+    pruned = shop.prune(90, progress=told.append, pause=pauses.append)
+    assert told[-1] == pruned
+    assert len(pauses) >= 2
+    assert all(seconds > 0 for seconds in pauses)
+
+
+def test_a_time_that_is_not_past_is_refused(shop: Shop) -> None:
+    with pytest.raises(Invalid, match="older than"):
+        shop.prune(0)
+
+
+def _live(shop: Shop, choices: random.Random) -> None:
+    """A few jobs that read and write a few tables for a hundred days."""
+    tables = ["raw", "clean", "totals", "report", "lookup"]
+    days = sorted((choices.uniform(0, 100) for _ in range(60)), reverse=True)
+    for day in days:
+        if choices.random() < 0.15:
+            shop.declare(choices.choice(tables), day, *choices.sample("abcd", 2))
+            continue
+        shop.run(
+            f"job_{choices.randrange(5)}",
+            day,
+            reads=" ".join(choices.sample(tables, choices.randrange(3))),
+            writes=" ".join(choices.sample(tables, choices.randrange(3))),
+            fails=choices.random() < 0.2,
+            going=choices.random() < 0.05,
+            schema=choices.sample("abcd", 2),
+            columns=choices.choice("xy"),
+        )
+
+
+def _needless_runs(seen: Seen, cutoff: Micros) -> set[str]:
+    """The runs that the rule lets go, worked out the slow way."""
+    shown = {
+        row[version]
+        for row in seen["dataset"]
+        for version in ("current_version_id", "latest_version_id")
+    }
+    maker = {row["id"]: row["run_id"] for row in seen["version"]}
+    worth = {row["latest_run_id"] for row in seen["job"]} | {maker.get(v) for v in shown}
+    worth |= {
+        row["id"] for row in seen["run"] if row["ended_at"] is None or row["ended_at"] >= cutoff
+    }
+    read = {
+        maker[row["version_id"]]
+        for row in seen["run_dataset"]
+        if row["role"] == "INPUT" and row["run_id"] in worth
+    }
+    return {row["id"] for row in seen["run"]} - worth - read
+
+
+@pytest.mark.parametrize("seed", range(12))
+def test_whatever_happened_what_is_left_is_whole(shop: Shop, seed: int) -> None:
+    choices = random.Random(seed)
+    _live(shop, choices)
+    before = shop.seen()
+    days = choices.uniform(5, 90)
+    needless = _needless_runs(before, NOW - round(days * DAY))
+    pruned = shop.prune(days)
+    after = shop.seen()
+    assert {row["id"] for row in after["run"]} == {row["id"] for row in before["run"]} - needless
+    assert pruned.runs == len(needless)
+    for table in ("dataset", "job", "edge", "search_doc", "tally"):
+        assert len(after[table]) == len(before[table])
+    current = {row["id"]: row["current_version_id"] for row in before["dataset"]}
+    assert {row["id"]: row["current_version_id"] for row in after["dataset"]} == current
+    check_counts(shop)
