@@ -38,7 +38,8 @@ class EventPool:
 
     def __init__(self, begin: Micros, seed: int = 7) -> None:
         self._random = random.Random(seed)
-        self._at = begin
+        # Never a whole millisecond, so that every time is written with the same length.
+        self._at = begin // 1000 * 1000 + 1
         self._templates = [_template(self._random, job) for job in range(JOBS)]
         self._stream = self._requests()
 
@@ -56,7 +57,7 @@ class EventPool:
                 yield self._request(template.complete, run)
 
     def _request(self, parts: tuple[bytes, bytes, bytes], run: bytes) -> bytes:
-        self._at += 1001
+        self._at += 1000
         head, middle, tail = parts
         return b"".join((head, format_time(self._at).encode(), middle, run, tail))
 

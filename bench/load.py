@@ -15,6 +15,7 @@ from typing import cast
 import uvloop
 from msgspec import Struct
 
+STALL_SECONDS_MAX = 60
 _END = b"\r\n\r\n"
 _LENGTH = b"content-length:"
 
@@ -141,7 +142,7 @@ async def _send(
         tally.deadline = began + seconds
         for _, client in pairs:
             client.send_next()
-        await tally.idle.wait()
+        await asyncio.wait_for(tally.idle.wait(), seconds + STALL_SECONDS_MAX)
     finally:
         gc.enable()
     for _, client in pairs:

@@ -7,6 +7,7 @@ import time
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
+from typing import Any
 
 
 @contextmanager
@@ -16,18 +17,19 @@ def profiled(folder: Path | None) -> Iterator[None]:
         yield
         return
     folder.mkdir(parents=True, exist_ok=True)
-    run = threading.Thread.run
+    thread_class: Any = threading.Thread
+    run = thread_class.run
 
     def run_profiled(thread: threading.Thread) -> None:
         with _recording(folder / f"{thread.name}.prof"):
             run(thread)
 
-    threading.Thread.run = run_profiled  # type: ignore[method-assign]
+    thread_class.run = run_profiled
     try:
         with _recording(folder / "main.prof"):
             yield
     finally:
-        threading.Thread.run = run  # type: ignore[method-assign]
+        thread_class.run = run
 
 
 @contextmanager
@@ -42,11 +44,10 @@ def _recording(path: Path) -> Iterator[None]:
 
 
 def print_profiles(folder: Path, lines: int = 30) -> None:
-    """Show the most expensive functions of each thread, dearest thread first."""
-    found = [pstats.Stats(str(path)) for path in sorted(folder.glob("*.prof"))]
-    busiest = sorted(found, key=lambda stats: -_seconds(stats))
-    for stats in busiest[:3]:
-        print(f"\n{Path(stats.files[0]).name if stats.files else ''}: {_seconds(stats):.2f} s")
+    """Show the most expensive functions of the busiest threads."""
+    found = [(path.stem, pstats.Stats(str(path))) for path in folder.glob("*.prof")]
+    for name, stats in sorted(found, key=lambda pair: -_seconds(pair[1]))[:3]:
+        print(f"\nthread {name}: {_seconds(stats):.2f} s of processor time")
         stats.strip_dirs().sort_stats("tottime").print_stats(lines)
 
 

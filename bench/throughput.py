@@ -165,8 +165,10 @@ def measure_throughput(
 def _warm_up(servers: dict[System, Running], pool: EventPool) -> None:
     """Let every server meet all jobs and datasets before the clock starts."""
     requests = pool.take(2 * JOBS)
-    for server in servers.values():
-        send(server.port, requests, WARM_UP_CLIENTS, seconds=120)
+    for system, server in servers.items():
+        done = send(server.port, requests, WARM_UP_CLIENTS, seconds=120)
+        if done.refused:
+            raise RuntimeError(f"{system} refused events before the clock started: {done.refused}")
 
 
 def _rounds(

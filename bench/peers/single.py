@@ -15,6 +15,7 @@ from typing import Any, Protocol
 
 import msgspec
 import psycopg
+from psycopg.types.string import TextLoader
 
 from penstock import ids
 from penstock.catalog.catalog import Catalog
@@ -56,6 +57,7 @@ class PostgresSession:
         self._connection = psycopg.connect(
             url, autocommit=True, prepare_threshold=0, cursor_factory=psycopg.RawCursor
         )
+        self._connection.adapters.register_loader("uuid", TextLoader)
         self._cursor = self._connection.cursor()
         self._statements = {
             name: (found.sql.encode(), found.params)
@@ -148,8 +150,11 @@ class SingleCatalog(Catalog):
                 write_event(session, event)
                 return
             except psycopg.errors.DeadlockDetected:
-                # Two events that name the same things for the first time.
+                # Two events that name the same things for the first time: the loser tries again.
                 session.rollback()
+            except BaseException:
+                session.rollback()
+                raise
 
 
 def write_event(session: Session, event: Event) -> None:

@@ -7,6 +7,7 @@ wire formats see text.
 import time
 from collections.abc import Callable
 from datetime import UTC, datetime, timedelta
+from functools import lru_cache
 
 from penstock.errors import Invalid
 
@@ -48,6 +49,12 @@ def to_datetime(at: Micros) -> datetime:
 
 def format_time(at: Micros) -> str:
     """The moment as Marquez writes it, with milliseconds or, where there are any, microseconds."""
-    moment = to_datetime(at)
-    precision = "microseconds" if at % 1000 else "milliseconds"
-    return moment.replace(tzinfo=None).isoformat(timespec=precision) + "Z"
+    seconds, micros = divmod(at, SECOND)
+    if micros % 1000:
+        return f"{_format_seconds(seconds)}.{micros:06d}Z"
+    return f"{_format_seconds(seconds)}.{micros // 1000:03d}Z"
+
+
+@lru_cache(maxsize=4096)
+def _format_seconds(seconds: int) -> str:
+    return (_EPOCH + timedelta(seconds=seconds)).replace(tzinfo=None).isoformat()

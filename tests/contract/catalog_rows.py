@@ -182,7 +182,7 @@ def edge(of: JobRow, role: Role, what: DatasetRow, *, current: bool = True) -> E
 
 def event(at: Micros, event_type: str = "START", run_id: str | None = None) -> EventRow:
     """An event whose payload says only when it was."""
-    return EventRow(at, at, "RUN", event_type, run_id, f'{{"at": {at}}}')
+    return EventRow(at, at, "RUN", "food", event_type, run_id, f'{{"at": {at}}}')
 
 
 def search_row(of: DatasetRow | JobRow, fields_json: str = "[]") -> SearchRow:

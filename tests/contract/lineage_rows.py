@@ -20,7 +20,7 @@ from penstock.catalog.rows import (
     replace,
 )
 from penstock.clock import SECOND, Micros
-from penstock.db import Database
+from penstock.db import Database, Transaction
 from penstock.states import RunState
 from tests.contract.catalog_rows import NAMESPACE, NOW, dataset, job, run, version
 
@@ -47,6 +47,11 @@ class Scene:
         self.aliases: list[AliasRow] = []
 
     def save(self, database: Database) -> None:
+        """Write and commit everything."""
+        with database.write() as tx:
+            self.write(tx)
+
+    def write(self, tx: Transaction) -> None:
         """Write everything."""
         tables: list[tuple[str, Collection[msgspec.Struct]]] = [
             ("put_datasets", self.datasets.values()),
@@ -59,9 +64,8 @@ class Scene:
             ("put_column_edges", self.columns),
             ("put_aliases", self.aliases),
         ]
-        with database.write() as tx:
-            for statement, rows in tables:
-                tx.write(statement, list(rows))
+        for statement, rows in tables:
+            tx.write(statement, list(rows))
 
     def dataset(self, name: str, namespace: str = NAMESPACE, **values: object) -> DatasetRow:
         """A dataset, made if it is new."""
@@ -97,14 +101,16 @@ class Scene:
         first_at: Micros = NOW,
         **values: object,
     ) -> JobRow:
-        """A job, made if it is new, with these edges."""
+        """A job, made if it is new, with these edges; an edge keeps its first sight."""
         found = ids.job_id(NAMESPACE, name)
         row = replace(self.jobs.get(found) or job(name), **values)
         self.jobs[found] = row
         for role, names in ((Role.INPUT, reads), (Role.OUTPUT, writes)):
             for other in names:
                 dataset_id = self.dataset(other).id
-                edge = EdgeRow(found, role, dataset_id, int(current), first_at)
+                known = self.edges.get((found, role, dataset_id))
+                first = min(first_at, known.first_at) if known else first_at
+                edge = EdgeRow(found, role, dataset_id, int(current), first)
                 self.edges[found, role, dataset_id] = edge
         return row
 

@@ -106,7 +106,7 @@ def test_a_run_goes_by_the_id_that_its_producer_gave_it(database: Database) -> N
 def test_an_event_comes_out_word_for_word(database: Database) -> None:
     payload = '{"b":1.0,  "a":"caf\\u00e9 é \\u0000","n":12345678901234567890}'
     with database.write() as tx:
-        put_events(tx, [EventRow(NOW, NOW, "RUN", "START", None, payload)])
+        put_events(tx, [EventRow(NOW, NOW, "RUN", "food", "START", None, payload)])
     with database.read() as tx:
         [item] = list_events(tx, None, None, limit=1, offset=0).items
     assert bytes(item).decode() == payload

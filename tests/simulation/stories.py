@@ -19,7 +19,7 @@ NAMES = [("s3://lake", "orders"), ("s3://lake", "a/b c"), ("pg://db:5432", "publ
 
 
 class Story(msgspec.Struct, frozen=True):
-    """Events that came before, and the events of one run, in the order of their times."""
+    """What came before in any order, and the events of one run in the order of their times."""
 
     background: list[Document]
     run: list[Document]
@@ -35,7 +35,7 @@ def optional_facets(**choices: st.SearchStrategy[Any]) -> st.SearchStrategy[Docu
     return st.fixed_dictionaries({}, optional=choices)
 
 
-_docs = st.sampled_from(["old words", "new words"]).map(lambda text: {"description": text})
+_docs = st.sampled_from(["old words", "new words", 7]).map(lambda text: {"description": text})
 _tags = st.lists(
     st.fixed_dictionaries(
         {"key": st.sampled_from(["pii", "gold"])},
@@ -57,9 +57,9 @@ _column_lineage = st.sampled_from(["id", "x"]).map(
         }
     }
 )
-_unknown = st.sampled_from([{"v": 1}, {"v": 2.50}, None, {}])
+_unknown = st.sampled_from([{"v": 1}, {"v": 2.50}, None, {}, "odd"])
 _source = st.sampled_from([{"name": "lake", "uri": "s3://lake"}, {"name": "db", "uri": "pg://db"}])
-_lifecycle = st.sampled_from(["CREATE", "OVERWRITE", "DROP"]).map(
+_lifecycle = st.sampled_from(["CREATE", "OVERWRITE", "DROP", None]).map(
     lambda change: {"lifecycleStateChange": change}
 )
 
@@ -152,16 +152,35 @@ def job_events(draw: st.DrawFn) -> Document:
 
 @st.composite
 def other_run_events(draw: st.DrawFn) -> Document:
-    """An event of a run before, of the same job or another."""
-    run = draw(st.sampled_from(OTHER_RUNS))
-    job = "j" if run == OTHER_RUNS[0] else "k"
-    return draw(run_events(run, job, "COMPLETE"))
+    """An event of a run before: of the same job, of another, or of a parent."""
+    run, job = draw(
+        st.sampled_from([*zip(OTHER_RUNS, "jk", strict=True), (PARENT_RUNS[0], "flow")])
+    )
+    event = draw(run_events(run, job, "COMPLETE"))
+    if job == "flow":
+        event["job"]["namespace"] = "flows"
+    return event
+
+
+@st.composite
+def deletions(draw: st.DrawFn) -> Document:
+    """Somebody deletes a dataset or a job by hand, if it is there."""
+    job, dataset = ("jobs", "j"), st.sampled_from(NAMES)
+    delete = draw(
+        st.one_of(st.tuples(st.just("job"), st.just(job)), st.tuples(st.just("dataset"), dataset))
+    )
+    return {
+        "eventTime": draw(times()),
+        "delete": delete[0],
+        "namespace": delete[1][0],
+        "name": delete[1][1],
+    }
 
 
 @st.composite
 def stories(draw: st.DrawFn) -> Story:
     """What was there before, and the events of one run that ends in at most one way."""
-    before = st.one_of(other_run_events(), dataset_events(), job_events())
+    before = st.one_of(other_run_events(), dataset_events(), job_events(), deletions())
     terminal = draw(st.sampled_from(TERMINAL))
     streams = draw(st.integers(0, 4)) == 0
     run = run_events(RUN_ID, "j", terminal, streams=streams)

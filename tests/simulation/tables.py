@@ -55,11 +55,9 @@ Seen = dict[str, list[dict[str, Any]]]
 
 
 def visible(tx: Transaction) -> Seen:
-    """All rows that doors can show, in an order of their own; the log of events is not among them."""
+    """All rows that doors can show, in an order of their own; the log of events is left out."""
     return {
-        table: sorted(
-            (_plain(row) for row in tx.rows(shape, f"every_{table}")), key=lambda row: repr(row)
-        )
+        table: sorted((_plain(row) for row in tx.rows(shape, f"every_{table}")), key=repr)
         for table, shape in SHAPES.items()
     }
 

@@ -9,12 +9,15 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from penstock.catalog.commands import ReceiveEvent
+from penstock.catalog.commands import DeleteDataset, DeleteJob, ReceiveEvent
 from penstock.catalog.flush import flush
 from penstock.catalog.openlineage import Limits, read_event
 from penstock.catalog.world import Keys, World
+from penstock.catalog.writer import Command
+from penstock.clock import Micros, parse_time
 from penstock.db import Database, Transaction, open_database
-from tests.servers import PostgresServer
+from penstock.errors import NotFound
+from tests.simulation.consistency import problems
 from tests.simulation.stories import Document, Story, stories
 from tests.simulation.tables import STATEMENTS, Seen, differences, visible
 
@@ -48,16 +51,30 @@ class Receiver:
         """Fold one batch; `forget` loads its rows afresh, as a server does that is not alone."""
         if forget:
             self._world.forget()
-        commands = [ReceiveEvent(read_event(msgspec.json.encode(e), LIMITS)) for e in events]
-        self._world.open(self._tx)
+        commands = [_command(event) for event in events]
+        world = self._world
+        world.open(self._tx)
         keys = Keys()
-        for command in commands:
+        for command, _ in commands:
             command.want(keys)
-        self._world.load(keys)
-        for command in commands:
-            command.apply(self._world, NOW)
-        flush(self._world)
-        self._world.settle()
+        world.load(keys)
+        for command, now in commands:
+            world.undo.begin()
+            try:
+                command.apply(world, now)
+            except NotFound:
+                world.undo.undo()
+        flush(world)
+        world.settle()
+
+
+def _command(event: Document) -> tuple[Command[None], Micros]:
+    at = parse_time(event["eventTime"])
+    if event.get("delete") == "job":
+        return DeleteJob(event["namespace"], event["name"], "ann"), at
+    if event.get("delete") == "dataset":
+        return DeleteDataset(event["namespace"], event["name"], "ann"), at
+    return ReceiveEvent(read_event(msgspec.json.encode(event), LIMITS)), NOW
 
 
 @st.composite
@@ -83,6 +100,7 @@ def state_after(
             receiver.receive(background)
         for batch in batches:
             receiver.receive(batch, forget=forget)
+        assert problems(tx) == []
         return visible(tx)
     raise AssertionError("unreachable")
 

@@ -3,11 +3,10 @@
 from time import perf_counter
 from typing import Any
 
-from starlette.types import Receive, Scope, Send
-
 from penstock.access.keys import LOCAL, Key
 from penstock.api import docs, openapi
 from penstock.api.answers import Answer, answer, messages
+from penstock.api.asgi import Receive, Scope, Send
 from penstock.api.calls import Call, Door
 from penstock.api.content import Disconnected, body_reader, read_content, unpack
 from penstock.api.gate import Gate, Heading, heading
@@ -57,8 +56,11 @@ class Api:
         except Exception as error:
             given = refusal(error)
         start, body = messages(given)
-        await send(start)
-        await send(body)
+        try:
+            await send(start)
+            await send(body)
+        except RuntimeError:  # the caller hung up; what it wrote is committed all the same
+            return
         # An unknown method or path is the caller's text: as a label it would grow without end.
         shown = method if template is not _UNMATCHED else _UNMATCHED
         self.door.metrics.answered(shown, template, given.status, perf_counter() - started)

@@ -6,8 +6,8 @@ from collections.abc import Callable
 from typing import Any, TypeVar
 
 import msgspec
-from starlette.types import Receive
 
+from penstock.api.asgi import Receive
 from penstock.catalog.openlineage import check_depth
 from penstock.errors import Invalid, Malformed, TooLarge
 

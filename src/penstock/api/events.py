@@ -155,6 +155,15 @@ def _result(received: int, failed: Sequence[FailedEvent]) -> BatchResult:
 
 def list_events(tx: Transaction, query: EventsQuery) -> Events:
     """List events as they were received, newest first unless asked otherwise."""
+    return _events(tx, query, None)
+
+
+def list_events_of_namespace(tx: Transaction, namespace: str, query: EventsQuery) -> Events:
+    """List events about the jobs and datasets of one namespace, newest first."""
+    return _events(tx, query, namespace)
+
+
+def _events(tx: Transaction, query: EventsQuery, namespace: str | None) -> Events:
     page = reading.list_events(
         tx,
         moment(query.before, "before"),
@@ -162,6 +171,7 @@ def list_events(tx: Transaction, query: EventsQuery) -> Events:
         descending=query.sort_direction.lower() == "desc",
         limit=query.limit,
         offset=query.offset,
+        namespace=namespace,
     )
     return Events(page.items, page.total_count)
 
@@ -173,4 +183,5 @@ ROUTES = (
     Route("POST", f"{_ONE}/batch", receive_batch, Reach.OWN, Role.WRITER, accepts=list[AnyEvent]),
     Route("GET", f"{BASE}/events", list_events, Reach.EVERYTHING),
     Route("GET", f"{BASE}/events/lineage", list_events, Reach.EVERYTHING),
+    Route("GET", f"{BASE}/events/{{namespace}}", list_events_of_namespace, rest=True),
 )

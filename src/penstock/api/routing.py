@@ -38,7 +38,8 @@ class Route:
     in the event loop), `key`, `now`, `query`, `body` (parsed), `content` (as it came), and the
     variables of the path. Its annotations type the query, the body and the answer; its docstring
     is its documentation. The OpenAPI document is made from the same; `accepts` and `media` tell
-    it what the annotations cannot.
+    it what the annotations cannot. With `rest`, the last variable takes all that is left of the
+    path: some clients send a name with its slashes as they are.
     """
 
     method: str
@@ -49,6 +50,7 @@ class Route:
     status: int = 200
     accepts: Any = None
     media: str = "application/json"
+    rest: bool = False
 
     def __post_init__(self) -> None:
         unknown = self.needs - _GIVEN - set(self.variables)
@@ -87,11 +89,12 @@ class Route:
 class Node:
     """A place in the tree of paths."""
 
-    __slots__ = ("children", "methods", "variable")
+    __slots__ = ("children", "methods", "rest", "variable")
 
     def __init__(self) -> None:
         self.children: dict[str, Node] = {}
         self.variable: Node | None = None
+        self.rest = False
         self.methods: dict[str, Route] = {}
 
     def child(self, segment: str) -> "Node":
@@ -104,6 +107,9 @@ class Node:
 
     def find(self, segments: list[str], at: int, values: list[str]) -> "Node | None":
         """The place that the rest of the segments leads to; collects variables on the way."""
+        if self.rest:
+            values[-1] = "/".join(segments[at - 1 :])
+            return self
         if at == len(segments):
             return self if self.methods else None
         fixed = self.children.get(segments[at])
@@ -133,6 +139,7 @@ class Router:
             if route.method in node.methods:
                 raise TypeError(f"{route.name} is there twice")
             node.methods[route.method] = route
+            node.rest = route.rest
             if not route.variables:
                 self._fixed[route.method, route.path.encode()] = route
 

@@ -375,13 +375,13 @@ def _hides(dataset: DatasetRow, version_id: str) -> bool:
 
 
 def _with_current(dataset: DatasetRow, version: VersionRow, published_id: str) -> DatasetRow:
+    """The dataset with a version for current, because another was published just now."""
     at = version.published_at or 0
     hidden, hidden_at = dataset.hidden, dataset.hidden_at
-    was_hidden = _hides(dataset, published_id)
-    if version.lifecycle == DROPPED and (was_hidden or at >= hidden_at):
-        if was_hidden or version.id == published_id:
-            hidden, hidden_at = 1, at
-    elif was_hidden:
+    drops, was_dropped = version.lifecycle == DROPPED, _hides(dataset, published_id)
+    if drops and (was_dropped or (version.id == published_id and at >= hidden_at)):
+        hidden, hidden_at = 1, at
+    elif was_dropped:
         hidden = 0
     return replace(
         dataset,

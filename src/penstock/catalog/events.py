@@ -27,6 +27,7 @@ def list_events(
     limit: int,
     offset: int,
     run_id: str | None = None,
+    namespace: str | None = None,
 ) -> Page[Raw]:
     """A page of the events whose time is in [after, before), word for word."""
     span = {
@@ -40,6 +41,14 @@ def list_events(
             [
                 ("read_events_of_run", {**page, **run, "sign": -1 if descending else 1}),
                 ("count_events_of_run", {**span, **run}),
+            ]
+        )
+    elif namespace is not None:
+        order = "newest" if descending else "oldest"
+        events, *counts = tx.fetch_many(
+            [
+                (f"read_events_of_namespace_{order}_first", {**page, "namespace": namespace}),
+                ("count_events_of_namespace", {**span, "namespace": namespace}),
             ]
         )
     else:

@@ -101,34 +101,27 @@ def untag_job(job: JobRow, name: str) -> JobRow:
     return replace(job, tags=msgspec.json.encode(tags).decode())
 
 
-def ensure_parent(world: World, parent: ParentRun, at: Micros) -> str:
+def ensure_parent(world: World, parent: ParentRun, at: Micros) -> None:
     """A child's word is enough for its parent to exist; its state is the parent's own matter."""
     job_id = ids.job_id(parent.namespace, parent.name)
     job = world.jobs.get(job_id)
     if job is None:
         world.jobs.put(job_id, new_job(job_id, parent.namespace, parent.name, at))
-    elif at < job.created_at:
-        unheard = job.current_version_id is None and job.latest_run_state in ("", RunState.NEW)
-        updated_at = at if unheard else job.updated_at
-        world.jobs.put(job_id, replace(job, created_at=at, updated_at=updated_at))
+    elif not job.created_at <= at <= job.updated_at:
+        first, last = min(job.created_at, at), max(job.updated_at, at)
+        world.jobs.put(job_id, replace(job, created_at=first, updated_at=last))
     run = world.runs.get(parent.run_id)
     if run is None:
         run = new_run(parent.run_id, job_id, parent.external_id, at)
         world.runs.put(run.id, run)
         count_run(world, run)
-    elif at < run.created_at:
-        _seen_earlier(world, run, at)
-    return job_id
-
-
-def _seen_earlier(world: World, run: RunRow, at: Micros) -> None:
-    """A child spoke of its parent earlier than anybody else we heard."""
-    job = world.jobs.get(run.job_id)
-    assert job is not None, "a run always has its job"
-    updated_at = at if is_hearsay(world, run) else run.updated_at
-    earlier = replace(run, created_at=at, updated_at=updated_at)
-    world.runs.put(run.id, earlier)
-    world.jobs.put(job.id, follow_run(world, job, earlier, run))
+    elif not run.created_at <= at <= run.updated_at:
+        first, last = min(run.created_at, at), max(run.updated_at, at)
+        mentioned = replace(run, created_at=first, updated_at=last)
+        world.runs.put(run.id, mentioned)
+        job = world.jobs.get(run.job_id)
+        assert job is not None, "a run always has its job"
+        world.jobs.put(job.id, follow_run(world, job, mentioned, run))
 
 
 def count_run(world: World, run: RunRow) -> None:

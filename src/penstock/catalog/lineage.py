@@ -9,9 +9,9 @@ from collections import defaultdict
 from collections.abc import Iterator, Mapping
 from typing import Any, Literal, NamedTuple
 
-from msgspec import Raw, Struct
-from msgspec.json import Decoder
+from msgspec import Struct
 
+from penstock.catalog.facets import read_facets
 from penstock.catalog.graph import (
     DEPTH_DEFAULT,
     DatasetData,
@@ -54,15 +54,6 @@ Direction = Literal["both", "upstream", "downstream"]
 
 _INPUT, _OUTPUT = Role.INPUT.value, Role.OUTPUT.value
 _Sides = defaultdict[tuple[str, str], list[EntityId]]  # by job and role
-
-
-class _SchemaFacet(Struct):
-    """The one facet among those of a dataset that says what fields it has."""
-
-    schema: Raw | None = None
-
-
-_read_schema_facet = Decoder(_SchemaFacet).decode
 
 
 class _Steps(Struct, frozen=True):
@@ -271,6 +262,6 @@ def _dataset_data(row: Row, pinned: PinnedVersion | None) -> DatasetData:
 def shown_fields(origin: str | None, fields: str | None, observed: str) -> str:
     """The fields of a version; one that is known from readers alone has what they reported."""
     if origin == Origin.IMPLIED:
-        schema = _read_schema_facet(observed).schema
+        schema = read_facets(observed).get("schema")
         return NO_FIELDS if schema is None else read_schema(bytes(schema))[0]
     return fields or NO_FIELDS

@@ -56,7 +56,15 @@ _decode_stamps = msgspec.json.Decoder(_RunStamps).decode
 
 def receive(world: World, event: Event, now: Micros) -> None:
     """Keep an event and fold it in."""
-    row = EventRow(event.at, now, event.kind, event.event_type, event.run_id, event.payload)
+    row = EventRow(
+        event.at,
+        now,
+        event.kind,
+        event.dataset.namespace if event.dataset is not None else event.job_namespace,
+        event.event_type,
+        event.run_id,
+        event.payload,
+    )
     world.events.put(object(), row)
     if event.kind == DATASET:
         assert event.dataset is not None, "a dataset event was checked to have one"

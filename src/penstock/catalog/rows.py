@@ -245,6 +245,7 @@ class EventRow(Row, frozen=True):
     event_time: Micros
     received_at: Micros
     kind: str
+    namespace: str  # the job's, or the dataset's
     event_type: str
     run_id: str | None
     payload: str

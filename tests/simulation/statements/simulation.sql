@@ -59,7 +59,7 @@ SELECT id, kind, body FROM search_docs;
 
 -- name: every_event
 -- All events in the order of their arrival.
-SELECT event_time, received_at, kind, event_type, run_id, payload FROM events ORDER BY id;
+SELECT event_time, received_at, kind, namespace, event_type, run_id, payload FROM events ORDER BY id;
 
 -- name: every_event_count
 -- All counts of events.

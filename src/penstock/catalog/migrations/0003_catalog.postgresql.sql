@@ -3,11 +3,13 @@ CREATE TABLE events (
     event_time  bigint NOT NULL,
     received_at bigint NOT NULL,
     kind        text NOT NULL CHECK (kind IN ('RUN', 'JOB', 'DATASET')),
+    namespace   text NOT NULL,
     event_type  text NOT NULL,
     run_id      uuid,
     payload     text NOT NULL
 );
 CREATE INDEX events_by_time ON events (event_time, id);
+CREATE INDEX events_of_namespace ON events (namespace, event_time, id);
 CREATE INDEX events_by_run ON events (run_id) WHERE run_id IS NOT NULL;
 
 -- body: the words of names, description, fields and tags, split the same way on every database.

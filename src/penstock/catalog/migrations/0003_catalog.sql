@@ -55,7 +55,7 @@ CREATE TABLE datasets (
     CHECK ((current_version_id IS NULL) = (published_at IS NULL))
 );
 CREATE UNIQUE INDEX datasets_by_name ON datasets (namespace, name);
-CREATE INDEX datasets_created ON datasets (created_at);
+CREATE INDEX datasets_created ON datasets (created_at, hidden);
 
 -- A second name (symlink) of a dataset; id is the digest of that second name.
 CREATE TABLE dataset_aliases (
@@ -126,7 +126,8 @@ CREATE UNIQUE INDEX jobs_by_name ON jobs (namespace, name);
 CREATE INDEX jobs_updated ON jobs (hidden, updated_at, id);
 CREATE INDEX jobs_of_namespace_updated ON jobs (namespace, hidden, updated_at, id);
 CREATE INDEX jobs_by_state ON jobs (latest_run_state, hidden, updated_at, id);
-CREATE INDEX jobs_created ON jobs (created_at);
+CREATE INDEX jobs_of_namespace_by_state ON jobs (namespace, latest_run_state, hidden, updated_at, id);
+CREATE INDEX jobs_created ON jobs (created_at, hidden);
 CREATE INDEX jobs_by_parent ON jobs (parent_job_id);
 
 -- inputs and outputs: JSON lists of {"namespace", "name"}, sorted. declared_at: when last stated without a run.

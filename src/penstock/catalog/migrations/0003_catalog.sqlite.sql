@@ -3,11 +3,13 @@ CREATE TABLE events (
     event_time INTEGER NOT NULL,
     received_at INTEGER NOT NULL,
     kind       TEXT NOT NULL CHECK (kind IN ('RUN', 'JOB', 'DATASET')),
+    namespace   TEXT NOT NULL,
     event_type TEXT NOT NULL,
     run_id     TEXT,
     payload    TEXT NOT NULL
 );
 CREATE INDEX events_by_time ON events (event_time, id);
+CREATE INDEX events_of_namespace ON events (namespace, event_time, id);
 CREATE INDEX events_by_run ON events (run_id) WHERE run_id IS NOT NULL;
 
 -- body: the words of names, description, fields and tags, split the same way on every database.

@@ -189,6 +189,23 @@ SELECT payload FROM events
 WHERE run_id = :run_id AND event_time >= :after AND event_time < :before
 ORDER BY event_time * :sign, id * :sign LIMIT :limit OFFSET :offset
 
+-- name: read_events_of_namespace_newest_first
+-- A page of what was received about the jobs and datasets of one namespace, backwards.
+SELECT payload FROM events
+WHERE namespace = :namespace AND event_time >= :after AND event_time < :before
+ORDER BY event_time DESC, id DESC LIMIT :limit OFFSET :offset
+
+-- name: read_events_of_namespace_oldest_first
+-- A page of what was received about the jobs and datasets of one namespace.
+SELECT payload FROM events
+WHERE namespace = :namespace AND event_time >= :after AND event_time < :before
+ORDER BY event_time, id LIMIT :limit OFFSET :offset
+
+-- name: count_events_of_namespace
+-- How many events about one namespace are in a time range.
+SELECT COUNT(*) FROM events
+WHERE namespace = :namespace AND event_time >= :after AND event_time < :before
+
 -- name: count_events_of_run
 -- How many events about one run are in a time range.
 SELECT COUNT(*) FROM events

@@ -348,8 +348,8 @@ ON CONFLICT (job_id, role, dataset_id) DO UPDATE SET
 
 -- name: put_events
 -- Keep events as they were received.
-INSERT INTO events (event_time, received_at, kind, event_type, run_id, payload)
-{rows event_time bigint, received_at bigint, kind text, event_type text, run_id uuid, payload text};
+INSERT INTO events (event_time, received_at, kind, namespace, event_type, run_id, payload)
+{rows event_time bigint, received_at bigint, kind text, namespace text, event_type text, run_id uuid, payload text};
 
 -- name: add_event_counts
 -- Count events by hour and type.

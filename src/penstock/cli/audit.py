@@ -1,0 +1,29 @@
+"""`penstock audit`."""
+
+from cyclopts import App
+
+from penstock.cli.flags import REMOTE, Json, Limit, Offset, RemoteFlags
+from penstock.cli.printing import write_json, write_table
+from penstock.cli.times import show_time
+
+app = App(name="audit", help_epilogue="Example:\n  penstock audit --limit 20")
+
+
+@app.default
+def audit(
+    *,
+    limit: Limit = 100,
+    offset: Offset = 0,
+    remote: RemoteFlags = REMOTE,
+    as_json: Json = False,
+) -> None:
+    """List what administrators did, newest first."""
+    with remote.connect() as client:
+        found = client.audit(limit=limit, offset=offset)
+    if as_json:
+        write_json(found)
+        return
+    write_table(
+        ("at", "who", "did", "to", "detail"),
+        ((show_time(e.at), e.who, e.action, e.target, e.detail) for e in found.entries),
+    )

@@ -1,0 +1,33 @@
+"""Errors as exit codes: the one table where they meet."""
+
+from penstock import errors
+from penstock.client import ApiError
+from penstock.errors import PenstockError
+
+DONE = 0
+FAILED = 1
+USAGE = 2
+INTERRUPTED = 130
+
+EXIT_CODES: dict[type[PenstockError], int] = {
+    errors.Malformed: USAGE,
+    errors.Invalid: USAGE,
+    errors.NotFound: FAILED,
+    errors.Conflict: FAILED,
+    errors.Unauthorized: FAILED,
+    errors.Forbidden: FAILED,
+    errors.TooLarge: FAILED,
+    errors.Busy: FAILED,
+    errors.Unavailable: FAILED,
+    ApiError: FAILED,
+}
+
+EXPLANATION = (
+    "Exit codes: 0 done; 1 failed, and stderr says why; 2 the command, a setting or a file given "
+    "is wrong; 130 interrupted."
+)
+
+
+def exit_code(error: PenstockError) -> int:
+    """The exit code of the nearest class in the table."""
+    return next(EXIT_CODES[kind] for kind in type(error).__mro__ if kind in EXIT_CODES)

@@ -1,0 +1,74 @@
+"""Flags that several commands share, and the settings they lead to."""
+
+from dataclasses import asdict, dataclass
+from typing import Annotated
+
+from cyclopts import Parameter
+
+from penstock.client import Client
+from penstock.config import Loaded, load
+
+Json = Annotated[
+    bool, Parameter(name="--json", negative=(), show_default=False, help="print JSON, complete")
+]
+Limit = Annotated[int, Parameter(help="how many to show at most")]
+Offset = Annotated[int, Parameter(help="how many to leave out first")]
+Namespace = Annotated[
+    str | None, Parameter(name=("--namespace", "-n"), help="the namespace it is in")
+]
+Config = Annotated[str | None, Parameter(help="the settings file; else penstock.toml if there")]
+Database = Annotated[str | None, Parameter(help="sqlite:///FILE or postgresql://…")]
+
+
+@Parameter(name="*")
+@dataclass(frozen=True, kw_only=True)
+class ServerFlags:
+    """What the server may be told on the command line."""
+
+    host: Annotated[str | None, Parameter(help="the address to listen on")] = None
+    port: Annotated[int | None, Parameter(help="the port to listen on; 0 takes a free one")] = None
+    database: Database = None
+    insecure: Annotated[bool | None, Parameter(help="listen beyond this machine without keys")] = (
+        None
+    )
+    config: Config = None
+    log_level: Annotated[
+        str | None, Parameter(help="the least serious thing to log: debug, info, warning, error")
+    ] = None
+    log_format: Annotated[str | None, Parameter(help="how to write log lines: text, json")] = None
+
+    def load(self) -> Loaded:
+        """The settings with these flags."""
+        return load(asdict(self))
+
+
+@Parameter(name="*")
+@dataclass(frozen=True, kw_only=True)
+class DatabaseFlags:
+    """Which database a command works on."""
+
+    database: Database = None
+    config: Config = None
+
+    def load(self) -> Loaded:
+        """The settings with these flags."""
+        return load(asdict(self))
+
+
+@Parameter(name="*")
+@dataclass(frozen=True, kw_only=True)
+class RemoteFlags:
+    """Which server a command talks to. Its key comes from PENSTOCK_API_KEY or the settings file."""
+
+    url: Annotated[str | None, Parameter(help="the server to talk to")] = None
+    config: Config = None
+
+    def connect(self) -> Client:
+        """A client of that server."""
+        settings = load(asdict(self)).settings
+        return Client(settings.url, settings.api_key)
+
+
+SERVER = ServerFlags()
+DATABASE = DatabaseFlags()
+REMOTE = RemoteFlags()

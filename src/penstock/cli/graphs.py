@@ -1,0 +1,169 @@
+"""Lineage graphs in the terminal."""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+
+from rich.text import Text
+
+from penstock.cli.drawing import Beside, Label, Symbols, Tree, fit, symbols_for
+from penstock.cli.printing import out, state_text, write_line
+from penstock.cli.times import show_duration, show_time
+from penstock.client import Client
+from penstock.client.client import Direction, History
+from penstock.client.graphs import (
+    DatasetNode,
+    FieldNode,
+    JobNode,
+    LineageGraph,
+)
+
+Node = JobNode | DatasetNode
+
+_TITLES: Mapping[Direction, str] = {"upstream": "made from", "downstream": "used by"}
+
+
+@dataclass(frozen=True)
+class Asked:
+    """Which graph to look at."""
+
+    node_id: str
+    depth: int
+    direction: Direction = "both"
+    history: History = "current"
+    as_of: str | None = None
+
+    def graph(self, client: Client, direction: Direction) -> LineageGraph:
+        """The graph in one direction, or in both."""
+        return client.lineage(
+            self.node_id,
+            depth=self.depth,
+            direction=direction,
+            history=self.history,
+            as_of=self.as_of,
+        )
+
+    @property
+    def ways(self) -> Sequence[Direction]:
+        """The directions that are drawn, one after the other."""
+        return ("upstream", "downstream") if self.direction == "both" else (self.direction,)
+
+
+def write_lineage(client: Client, asked: Asked) -> None:
+    """Draw what a node is made from, and below that what is made from it."""
+    console = out()
+    symbols = symbols_for(console.encoding)
+    root = client.lineage(asked.node_id, depth=0, as_of=asked.as_of).graph[0]
+    write_line(fit(_label(root, symbols, frozenset()), "", "", symbols.more, console.width))
+    write_line(Text(_circumstances(root, asked), "dim"))
+    for way in asked.ways:
+        nodes = {node.id: node for node in asked.graph(client, way).graph}
+        tree = _tree(nodes, way, symbols, console.width)
+        write_line()
+        _write_way(way, list(tree.draw(root.id)))
+
+
+def _tree(nodes: Mapping[str, Node], way: Direction, symbols: Symbols, width: int) -> Tree:
+    def label(node: str) -> Label:
+        return _label(nodes[node], symbols, _missing(nodes, nodes[node], way))
+
+    return Tree(label, _beside(nodes, way), symbols, width)
+
+
+def _write_way(way: Direction, lines: Sequence[Text]) -> None:
+    write_line(Text(_TITLES[way], "bold"))
+    for line in lines or [Text("  nothing that is known", "dim")]:
+        write_line(line)
+
+
+def _circumstances(root: Node, asked: Asked) -> str:
+    parts = [root.data.namespace]
+    if asked.as_of:
+        parts.append(f"as of {show_time(asked.as_of)} UTC")
+    if asked.history == "all":
+        parts.append("all edges there ever were")
+    return f"  in {', '.join(parts)}"
+
+
+def _beside(nodes: Mapping[str, Node] | Mapping[str, FieldNode], way: Direction) -> Beside:
+    def upstream(node: str) -> Sequence[str]:
+        return [edge.origin for edge in nodes[node].in_edges]
+
+    def downstream(node: str) -> Sequence[str]:
+        return [edge.destination for edge in nodes[node].out_edges]
+
+    return upstream if way == "upstream" else downstream
+
+
+def _missing(nodes: Mapping[str, Node], node: Node, way: Direction) -> frozenset[str]:
+    """What a job reads or writes beyond the depth that was asked for."""
+    if not isinstance(node, JobNode):
+        return frozenset()
+    side = node.data.inputs if way == "upstream" else node.data.outputs
+    return frozenset(f"dataset:{d.namespace}:{d.name}" for d in side) - nodes.keys()
+
+
+def _label(node: Node, symbols: Symbols, missing: frozenset[str]) -> Label:
+    data = node.data
+    namespace = Text(data.namespace, "dim")
+    if isinstance(node, DatasetNode):
+        number = node.data.current_version_number
+        version = Text("" if number is None else f"V{number}", "cyan")
+        gone = Text("deleted", "red") if node.data.deleted else Text()
+        details = (version, gone, namespace)
+        return Label(symbols.dataset, data.name, tuple(filter(None, details)), "blue")
+    run = node.data.latest_run
+    state = state_text(run.state if run else "never ran")
+    took = Text(show_duration(run.duration_ms if run else None))
+    more = Text(f"{symbols.more} {len(missing)} more" if missing else "", "yellow")
+    return Label(
+        symbols.job,
+        data.name,
+        tuple(filter(None, (state, took, more, namespace))),
+        str(state.style),
+    )
+
+
+def write_columns(client: Client, asked: Asked) -> None:
+    """Draw which fields the fields of a node are made from, and what is made from them."""
+    console = out()
+    symbols = symbols_for(console.encoding)
+    starts = [
+        node.id for node in client.column_lineage(asked.node_id, depth=0, as_of=asked.as_of).graph
+    ]
+    graph = client.column_lineage(
+        asked.node_id,
+        depth=asked.depth,
+        with_downstream=asked.direction != "upstream",
+        as_of=asked.as_of,
+    )
+    nodes = {node.id: node for node in graph.graph}
+    for way in asked.ways:
+        lines: list[Text] = []
+        for start in starts:
+            lines += _field_lines(nodes, start, way, symbols, console.width)
+        _write_way(way, lines)
+
+
+def _field_lines(
+    nodes: Mapping[str, FieldNode], start: str, way: Direction, symbols: Symbols, width: int
+) -> list[Text]:
+    """A field and the tree below it; nothing if there is no tree."""
+
+    def label(node: str) -> Label:
+        return _field_label(nodes[node], symbols)
+
+    below = list(Tree(label, _beside(nodes, way), symbols, width).draw(start))
+    return [fit(label(start), "", "", symbols.more, width), *below] if below else []
+
+
+def _field_label(node: FieldNode, symbols: Symbols) -> Label:
+    data = node.data
+    details = (
+        Text(data.field_type or "", "cyan"),
+        Text((data.transformation_type or "").lower(), "yellow"),
+        Text(data.transformation_description or ""),
+        Text(data.namespace, "dim"),
+    )
+    return Label(
+        symbols.field, f"{data.dataset}.{data.field}", tuple(filter(None, details)), "blue"
+    )

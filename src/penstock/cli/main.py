@@ -1,0 +1,90 @@
+"""The command `penstock`: finds the command asked for, runs it, and turns errors to exit codes."""
+
+import os
+import sys
+from collections.abc import Sequence
+
+from cyclopts import App, CycloptsError, Group
+
+from penstock import __version__
+from penstock.cli import exits
+from penstock.cli.printing import complain
+from penstock.errors import PenstockError
+
+# Set to see where an unexpected error comes from.
+TRACEBACK_VARIABLE = "PENSTOCK_TRACEBACK"
+
+_SERVER = Group("Server", sort_key=1)
+_LOOK = Group("Look", sort_key=2)
+_CHANGE = Group("Change", sort_key=3)
+
+# Modules are imported when their command is run, so that every command starts fast.
+COMMANDS: tuple[tuple[Group, str, str], ...] = (
+    (_SERVER, "serve", "Run the server until it is told to stop."),
+    (_SERVER, "config", "Show the settings and where each value came from."),
+    (_SERVER, "keys", "Make, list and revoke API keys."),
+    (_SERVER, "prune", "Delete old events, runs and versions that nothing needs."),
+    (_SERVER, "demo", "Start a server with a small data platform in it and look around."),
+    (_LOOK, "lineage", "Draw what a dataset or job is made from, and what is made from it."),
+    (_LOOK, "datasets", "List and show datasets and their versions; tag, delete, restore."),
+    (_LOOK, "jobs", "List and show jobs, their versions and runs; delete, restore."),
+    (_LOOK, "runs", "List and show runs, and the runs behind a run."),
+    (_LOOK, "namespaces", "List namespaces."),
+    (_LOOK, "events", "List events as they were received."),
+    (_LOOK, "search", "Find datasets and jobs by words."),
+    (_LOOK, "stats", "Count events, jobs, datasets and sources over time."),
+    (_LOOK, "audit", "List what administrators did."),
+    (_CHANGE, "emit", "Send OpenLineage events from a file."),
+)
+
+
+def make_app() -> App:
+    """The command with all its subcommands."""
+    app = App(
+        name="penstock",
+        help="The control plane of a data platform: who made what from what, and what is next.",
+        help_format="plaintext",
+        help_epilogue=exits.EXPLANATION,
+        version=__version__,
+        group_commands=Group("Options", sort_key=9),
+        result_action="return_value",
+        exit_on_error=False,
+        print_error=False,
+        suppress_keyboard_interrupt=False,
+    )
+    for group, name, text in COMMANDS:
+        app.command(f"penstock.cli.{name}:app", name=name, help=text, group=group)
+    return app
+
+
+def main(arguments: Sequence[str] | None = None) -> int:
+    """Run one command and give its exit code."""
+    given = list(sys.argv[1:] if arguments is None else arguments)
+    try:
+        outcome = make_app()(given)
+    except CycloptsError as error:
+        complain(f"{error} `penstock {' '.join((*_chain(error), '--help'))}` says more.")
+        return exits.USAGE
+    except PenstockError as error:
+        complain(str(error))
+        return exits.exit_code(error)
+    except KeyboardInterrupt:
+        complain("interrupted")
+        return exits.INTERRUPTED
+    except BrokenPipeError:
+        # Whoever read our output has gone; let nothing write to the pipe again at exit.
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+        return exits.FAILED
+    except Exception as error:
+        if os.environ.get(TRACEBACK_VARIABLE):
+            raise
+        complain(
+            f"unexpected {type(error).__name__}: {error}; this is a bug, "
+            f"{TRACEBACK_VARIABLE}=1 shows where"
+        )
+        return exits.FAILED
+    return outcome if isinstance(outcome, int) else exits.DONE
+
+
+def _chain(error: CycloptsError) -> Sequence[str]:
+    return getattr(error, "command_chain", None) or ()

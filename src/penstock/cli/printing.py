@@ -1,0 +1,104 @@
+"""How output looks: documents as JSON, tables for people, complaints on stderr."""
+
+import sys
+from collections.abc import Iterable, Sequence
+
+import msgspec
+from rich.console import Console
+from rich.table import Table
+from rich.text import Text
+
+STATE_STYLES = {
+    "COMPLETED": "green",
+    "RUNNING": "cyan",
+    "FAILED": "bold red",
+    "ABORTED": "magenta",
+    "NEW": "dim",
+}
+Cell = str | int | Text | None
+
+
+def out() -> Console:
+    """Where results go. Colours are left out in pipes and when NO_COLOR is set."""
+    return Console(markup=False, highlight=False, emoji=False)
+
+
+def err() -> Console:
+    """Where progress and complaints go."""
+    return Console(stderr=True, markup=False, highlight=False, emoji=False)
+
+
+def complain(message: str) -> None:
+    """Say in one line on stderr what went wrong."""
+    print(f"penstock: {' '.join(plain(message).split())}", file=sys.stderr)
+
+
+def note(message: str) -> None:
+    """Say something on stderr that is no result."""
+    print(plain(message), file=sys.stderr)
+
+
+def plain(text: str) -> str:
+    """The text without characters that would steer the terminal."""
+    if text.isprintable():
+        return text
+    return "".join(c if c.isprintable() else " " if c.isspace() else "�" for c in text)
+
+
+def write_json(value: object) -> None:
+    """The value as JSON on stdout."""
+    document = msgspec.json.format(msgspec.json.encode(value), indent=2)
+    sys.stdout.write(document.decode() + "\n")
+    sys.stdout.flush()
+
+
+def write_table(headings: Sequence[str], rows: Iterable[Sequence[Cell]]) -> None:
+    """A table that never leaves anything out: what does not fit is folded.
+
+    A heading that ends with `>` is of a column of numbers.
+    """
+    table = Table(box=None, pad_edge=False, header_style="bold")
+    for heading in headings:
+        column = table.add_column
+        if heading.endswith(">"):
+            column(heading[:-1], justify="right", no_wrap=True)
+        else:
+            column(heading, overflow="fold")
+    for row in rows:
+        table.add_row(*map(_cell, row))
+    out().print(table)
+
+
+def write_fields(fields: Iterable[tuple[str, Cell]]) -> None:
+    """Names and values of one thing, one below the other; what is empty is left out."""
+    table = Table(box=None, pad_edge=False, show_header=False)
+    table.add_column(style="dim", no_wrap=True)
+    table.add_column(overflow="fold")
+    for name, value in fields:
+        if value not in (None, ""):
+            table.add_row(name, _cell(value))
+    out().print(table)
+
+
+def write_line(text: str | Text = "") -> None:
+    """One line of a result."""
+    out().print(text if isinstance(text, Text) else plain(text), soft_wrap=True)
+
+
+def write_rest(shown: int, total: int, offset: int = 0) -> None:
+    """Say on stderr how much of a list was not shown, if any."""
+    if offset + shown < total:
+        note(f"{shown:,} of {total:,} shown; --limit and --offset show others")
+
+
+def state_text(state: str | None) -> Text:
+    """A run's state in its colour."""
+    return Text(state or "", STATE_STYLES.get(state or "", ""))
+
+
+def _cell(value: Cell) -> Text:
+    if isinstance(value, Text):
+        return value
+    if isinstance(value, int):
+        return Text(f"{value:,}")
+    return Text(plain(value or ""))

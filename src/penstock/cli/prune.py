@@ -1,0 +1,85 @@
+"""`penstock prune`: works straight on the database, also while servers run."""
+
+import sys
+from typing import Annotated
+
+from cyclopts import App, Parameter
+
+from penstock.catalog import retention
+from penstock.catalog.retention import Pruned
+from penstock.cli.database import opened, operator
+from penstock.cli.flags import DATABASE, DatabaseFlags, Json
+from penstock.cli.printing import err, note, write_json, write_line, write_table
+from penstock.cli.times import read_span, show_time
+from penstock.clock import Micros, format_time, system_clock
+from penstock.db import Database
+from penstock.errors import Invalid
+
+app = App(
+    name="prune",
+    help_epilogue="""Examples:
+  penstock prune --older-than 90d --dry-run
+  penstock prune --older-than 26w --yes
+
+What is current stays however old it is, and so does what it was made by and from; so do all
+datasets and jobs. Servers may go on meanwhile: deletion is done in small batches.""",
+)
+
+
+@app.default
+def prune(
+    *,
+    older_than: Annotated[str, Parameter(help="how old, like 90d, 12h or 26w")],
+    dry_run: Annotated[bool, Parameter(negative=(), help="only count what would go")] = False,
+    yes: Annotated[bool, Parameter(negative=(), help="do not ask first")] = False,
+    flags: DatabaseFlags = DATABASE,
+    as_json: Json = False,
+) -> int:
+    """Delete old events, runs and versions that nothing needs."""
+    span = read_span(older_than)
+    now = system_clock()
+    with opened(flags) as database:
+        if not yes and not dry_run and not _agreed(_prune(database, now, span, dry_run=True)):
+            note("nothing was deleted")
+            return 1
+        pruned = _prune(database, now, span, dry_run=dry_run)
+    cutoff = format_time(now - span)
+    if as_json:
+        write_json({"olderThan": cutoff, "dryRun": dry_run, "pruned": pruned})
+        return 0
+    write_line(f"{'Would delete' if dry_run else 'Deleted'}, older than {show_time(cutoff)} UTC:")
+    _write(pruned)
+    return 0
+
+
+def _prune(database: Database, now: Micros, span: Micros, *, dry_run: bool) -> Pruned:
+    with err().status("looking") as status:
+        return retention.prune(
+            database,
+            lambda: now,
+            span,
+            dry_run=dry_run,
+            who=operator(),
+            progress=lambda pruned: status.update(str(pruned)),
+        )
+
+
+def _agreed(counted: Pruned) -> bool:
+    if not sys.stdin.isatty():
+        raise Invalid("nobody is here to be asked; say --yes to delete, or --dry-run to count")
+    _write(counted)
+    note("Delete these? They cannot be brought back. [y/N]")
+    return sys.stdin.readline().strip().lower() in ("y", "yes")
+
+
+def _write(pruned: Pruned) -> None:
+    write_table(
+        ("what", "how many>"),
+        (
+            ("events", pruned.events),
+            ("runs", pruned.runs),
+            ("dataset versions", pruned.versions),
+            ("job versions", pruned.job_versions),
+            ("sets of column lineage", pruned.column_sets),
+        ),
+    )

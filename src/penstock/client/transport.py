@@ -1,0 +1,127 @@
+"""How the client speaks to a server: one request, one answer, and errors that say what to do."""
+
+from collections.abc import Mapping, Sequence
+from types import TracebackType
+from typing import Any, Self, TypeVar
+from urllib.parse import quote, urlsplit
+
+import httpx
+import msgspec
+
+from penstock.errors import Invalid, PenstockError, Unavailable
+
+T = TypeVar("T")
+
+BASE = "/api/v1"
+TIMEOUT_SECONDS = 60.0
+_LOOPBACK = frozenset({"127.0.0.1", "::1", "localhost"})
+
+
+class Unreachable(Unavailable):
+    """No server answers at the URL."""
+
+
+class ApiError(PenstockError):
+    """The server refused; `code` is the HTTP status and `message` says why."""
+
+    def __init__(self, code: int, message: str, retry_after_seconds: int | None = None) -> None:
+        super().__init__(message)
+        self.code = code
+        self.message = message
+        self.retry_after_seconds = retry_after_seconds
+
+
+class _Refusal(msgspec.Struct):
+    message: str
+
+
+class Transport:
+    """A connection to one server, kept open between calls."""
+
+    def __init__(self, url: str, api_key: str | None, timeout_seconds: float) -> None:
+        self.url = url.rstrip("/")
+        parts = urlsplit(self.url)
+        if parts.scheme not in ("http", "https") or not parts.hostname:
+            raise Invalid(f"{url!r} is not a server's URL; write it like http://127.0.0.1:5000")
+        headers = {"authorization": f"Bearer {api_key}"} if api_key else {}
+        self._http = httpx.Client(
+            base_url=self.url,
+            headers=headers,
+            timeout=timeout_seconds,
+            trust_env=parts.hostname not in _LOOPBACK,
+        )
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(
+        self,
+        kind: type[BaseException] | None,
+        error: BaseException | None,
+        trace: TracebackType | None,
+    ) -> None:
+        self.close()
+
+    def close(self) -> None:
+        """Close the connection."""
+        self._http.close()
+
+    def call(
+        self,
+        method: str,
+        shape: type[T],
+        *segments: str,
+        body: bytes | None = None,
+        **query: object,
+    ) -> T:
+        """Make one call and read its answer; a query parameter that is None is left out."""
+        path = "/".join([BASE, *(quote(segment, safe="") for segment in segments)])
+        headers = {"content-type": "application/json"} if body is not None else {}
+        try:
+            answer = self._http.request(
+                method, path, params=_params(query), content=body, headers=headers
+            )
+        except httpx.TransportError as error:
+            raise Unreachable(
+                f"cannot reach {self.url} ({_reason(error)}); start it with `penstock serve` "
+                "or set PENSTOCK_URL"
+            ) from None
+        if not answer.is_success:
+            raise _refused(answer, self.url)
+        try:
+            return msgspec.json.decode(answer.content, type=shape)
+        except msgspec.DecodeError as error:
+            raise ApiError(
+                answer.status_code,
+                f"{self.url} does not answer as a Penstock server does ({error}); "
+                "check PENSTOCK_URL and the server's version",
+            ) from None
+
+
+def _params(query: Mapping[str, object]) -> dict[str, Any]:
+    return {
+        name: _text(value) for name, value in query.items() if value is not None and value != ()
+    }
+
+
+def _text(value: object) -> str | list[str]:
+    if isinstance(value, bool):
+        return str(value).lower()
+    if isinstance(value, Sequence) and not isinstance(value, str):
+        return [str(each) for each in value]
+    return str(value)
+
+
+def _reason(error: httpx.TransportError) -> str:
+    if isinstance(error, httpx.TimeoutException):
+        return "it takes too long to answer"
+    return str(error) or type(error).__name__
+
+
+def _refused(answer: httpx.Response, url: str) -> ApiError:
+    try:
+        message = msgspec.json.decode(answer.content, type=_Refusal).message
+    except msgspec.DecodeError:
+        message = f"{url} answered {answer.status_code} {answer.reason_phrase}; check PENSTOCK_URL"
+    wait = answer.headers.get("retry-after", "")
+    return ApiError(answer.status_code, message, int(wait) if wait.isdigit() else None)

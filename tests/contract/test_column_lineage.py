@@ -1,0 +1,240 @@
+"""Column lineage as it is and as it was, on both databases."""
+
+from collections.abc import Iterator
+from typing import Any
+
+import msgspec
+import pytest
+
+from penstock.catalog.column_lineage import column_lineage
+from penstock.catalog.graph import FieldNode
+from penstock.catalog.rows import replace
+from penstock.db import Database, open_database
+from penstock.errors import Invalid, NotFound
+from tests.contract.catalog_rows import NAMESPACE
+from tests.contract.lineage_rows import Scene, arrows, at, nodes
+
+
+@pytest.fixture
+def database(database_url: str) -> Iterator[Database]:
+    """An empty catalog."""
+    opened = open_database(database_url)
+    opened.migrate()
+    yield opened
+    opened.close()
+
+
+def fields(*names: str) -> str:
+    return msgspec.json.encode(
+        [{"name": name, "type": "INT", "tags": [], "description": None} for name in names]
+    ).decode()
+
+
+def shop() -> Scene:
+    """raw.a and raw.b make clean.id and clean.sum; clean.sum makes report.total."""
+    scene = Scene()
+    scene.version("raw", 1, published=at(1), fields=fields("a", "b"))
+    clean = scene.version("clean", 1, published=at(1), fields=fields("id", "sum", "note"))
+    report = scene.version("report", 1, published=at(1), fields=fields("total"))
+    scene.columns_of(clean, {"id": [("raw", "a")], "sum": [("raw", "a"), ("raw", "b")]})
+    scene.columns_of(report, {"total": [("clean", "sum")]})
+    scene.job("cleaning", ["raw"], ["clean"])
+    scene.job("reporting", ["clean"], ["report"])
+    return scene
+
+
+def show(database: Database, node: str, **options: Any) -> tuple[list[str], set[tuple[str, str]]]:
+    kind, _, name = node.partition(" ")
+    with database.read() as tx:
+        graph = column_lineage(tx, f"{kind}:{NAMESPACE}:{name}", **options)
+    return nodes(graph), arrows(graph)
+
+
+def test_a_field_shows_what_it_is_made_from(database: Database) -> None:
+    shop().save(database)
+    found, edges = show(database, "datasetField report:total")
+    assert found == ["clean:sum", "raw:a", "raw:b", "report:total"]
+    assert edges == {
+        ("clean:sum", "report:total"),
+        ("raw:a", "clean:sum"),
+        ("raw:b", "clean:sum"),
+    }
+
+
+def test_downstream_is_walked_only_when_asked_for(database: Database) -> None:
+    shop().save(database)
+    assert show(database, "datasetField raw:b") == (["raw:b"], set())
+    found, edges = show(database, "datasetField raw:b", with_downstream=True)
+    assert found == ["clean:sum", "raw:b", "report:total"]
+    assert edges == {("raw:b", "clean:sum"), ("clean:sum", "report:total")}
+
+
+def test_downstream_never_turns_back_up(database: Database) -> None:
+    shop().save(database)
+    found, _ = show(database, "datasetField clean:id", with_downstream=True)
+    assert found == ["clean:id", "raw:a"]
+
+
+@pytest.mark.parametrize(
+    ("depth", "expected"),
+    [
+        (0, ["report:total"]),
+        (1, ["clean:sum", "report:total"]),
+        (2, ["clean:sum", "raw:a", "raw:b", "report:total"]),
+    ],
+)
+def test_depth_counts_fields(database: Database, depth: int, expected: list[str]) -> None:
+    shop().save(database)
+    assert show(database, "datasetField report:total", depth=depth)[0] == expected
+
+
+def test_a_dataset_means_all_its_fields(database: Database) -> None:
+    shop().save(database)
+    found, _ = show(database, "dataset clean")
+    assert found == ["clean:id", "clean:note", "clean:sum", "raw:a", "raw:b"]
+
+
+def test_a_job_means_the_fields_it_writes(database: Database) -> None:
+    shop().save(database)
+    assert show(database, "job reporting", depth=1)[0] == ["clean:sum", "report:total"]
+
+
+def test_a_node_tells_its_type_its_version_and_all_its_inputs(database: Database) -> None:
+    scene = shop()
+    scene.columns = [
+        replace(edge, type="DIRECT", description=f"from {edge.input_field}")
+        for edge in scene.columns
+    ]
+    scene.save(database)
+    with database.read() as tx:
+        (node,) = column_lineage(tx, f"datasetField:{NAMESPACE}:clean:sum", depth=0).graph
+    assert isinstance(node, FieldNode)
+    wire = msgspec.json.decode(msgspec.json.encode(node))
+    assert (wire["type"], wire["inEdges"], wire["outEdges"]) == ("DATASET_FIELD", [], [])
+    version = next(row.id for row in scene.versions.values() if row.fields == fields("total"))
+    assert wire["data"] == {
+        "namespace": NAMESPACE,
+        "dataset": "clean",
+        "datasetVersion": scene.dataset("clean").current_version_id,
+        "field": "sum",
+        "fieldType": "INT",
+        "transformationDescription": None,
+        "transformationType": "DIRECT",
+        "inputFields": [
+            {
+                "namespace": NAMESPACE,
+                "dataset": "raw",
+                "field": field,
+                "transformationDescription": f"from {field}",
+                "transformationType": "DIRECT",
+            }
+            for field in ("a", "b")
+        ],
+    }
+    assert wire["data"]["datasetVersion"] != version
+
+
+def test_fields_that_are_made_from_each_other_end(database: Database) -> None:
+    scene = Scene()
+    table = scene.version("table", 1, published=at(1), fields=fields("x", "y"))
+    scene.columns_of(table, {"x": [("table", "y"), ("table", "x")], "y": [("table", "x")]})
+    scene.save(database)
+    found, edges = show(database, "datasetField table:x", with_downstream=True)
+    assert found == ["table:x", "table:y"]
+    assert edges == {
+        ("table:x", "table:x"),
+        ("table:x", "table:y"),
+        ("table:y", "table:x"),
+    }
+
+
+def test_fields_of_the_same_name_are_told_apart(database: Database) -> None:
+    scene = Scene()
+    for name, source in (("b", "a"), ("c", "b"), ("d", "other")):
+        made = scene.version(name, 1, published=at(1), fields=fields("id", "x"))
+        scene.columns_of(made, {"id": [(source, "id")], "x": [(source, "x")]})
+    scene.save(database)
+    assert show(database, "datasetField c:id")[0] == ["a:id", "b:id", "c:id"]
+    assert show(database, "datasetField a:x", with_downstream=True)[0] == ["a:x", "b:x", "c:x"]
+
+
+def changing() -> Scene:
+    """clean.id was made from raw.a at second 10, and is made from raw.b since second 20."""
+    scene = Scene()
+    scene.version("raw", 1, published=at(1), fields=fields("a", "b"))
+    first = scene.version("clean", 1, published=at(10), fields=fields("id"), created_at=at(5))
+    second = scene.version("clean", 2, published=at(20), fields=fields("id"), created_at=at(15))
+    scene.columns_of(first, {"id": [("raw", "a")]})
+    scene.columns_of(second, {"id": [("raw", "b")]})
+    return scene
+
+
+def test_only_the_current_version_counts(database: Database) -> None:
+    changing().save(database)
+    assert show(database, "datasetField clean:id")[0] == ["clean:id", "raw:b"]
+    assert show(database, "datasetField raw:a", with_downstream=True)[0] == ["raw:a"]
+
+
+def test_as_of_a_time_the_version_of_that_time_counts(database: Database) -> None:
+    changing().save(database)
+    assert show(database, "datasetField clean:id", as_of=at(19))[0] == ["clean:id", "raw:a"]
+    assert show(database, "datasetField clean:id", as_of=at(20))[0] == ["clean:id", "raw:b"]
+    found, _ = show(database, "datasetField raw:a", as_of=at(15), with_downstream=True)
+    assert found == ["clean:id", "raw:a"]
+
+
+def test_a_version_in_the_node_id_counts_itself(database: Database) -> None:
+    changing().save(database)
+    assert show(database, "datasetField clean:id#V1")[0] == ["clean:id", "raw:a"]
+    assert show(database, "dataset clean#2")[0] == ["clean:id", "raw:b"]
+    with pytest.raises(NotFound, match="has no version V3"):
+        show(database, "datasetField clean:id#V3")
+
+
+def test_a_deleted_dataset_has_no_columns_unless_it_is_asked_for(database: Database) -> None:
+    scene = shop()
+    scene.dataset("clean", hidden=1, hidden_at=at(30))
+    scene.save(database)
+    assert show(database, "datasetField report:total")[0] == ["report:total"]
+    assert show(database, "datasetField report:total", as_of=at(29))[0] == [
+        "clean:sum",
+        "raw:a",
+        "raw:b",
+        "report:total",
+    ]
+    assert show(database, "datasetField clean:id")[0] == ["clean:id", "raw:a"]
+
+
+def test_a_field_without_a_schema_is_known_by_its_lineage(database: Database) -> None:
+    scene = Scene()
+    made = scene.version("made", 1, published=at(1), fields="[]")
+    scene.columns_of(made, {"out": [("source", "in")]})
+    scene.save(database)
+    assert show(database, "datasetField made:out")[0] == ["made:out", "source:in"]
+    assert show(database, "datasetField source:in")[0] == ["source:in"]
+    assert show(database, "dataset made")[0] == ["made:out", "source:in"]
+
+
+def test_a_field_that_is_not_there_is_refused_with_those_that_are(database: Database) -> None:
+    shop().save(database)
+    with pytest.raises(NotFound, match="has no field 'cost'; it has id, note, sum"):
+        show(database, "datasetField clean:cost")
+
+
+def test_a_run_has_no_columns(database: Database) -> None:
+    scene = shop()
+    run = scene.run("cleaning", 1, 2)
+    scene.save(database)
+    with pytest.raises(Invalid, match="ask for its job"), database.read() as tx:
+        column_lineage(tx, f"run:{run.id}")
+
+
+def test_odd_names_of_datasets_and_fields_are_found(database: Database) -> None:
+    scene = Scene()
+    odd = "a:b/c d#1"
+    made = scene.version(odd, 1, published=at(1), fields=fields("x:y", 'quo"te\\'))
+    scene.columns_of(made, {"x:y": [("src", 'quo"te\\')]})
+    scene.save(database)
+    assert show(database, f"datasetField {odd}:x:y")[0] == [f"{odd}:x:y", 'src:quo"te\\']
+    found, _ = show(database, 'datasetField src:quo"te\\', with_downstream=True)
+    assert found == [f"{odd}:x:y", 'src:quo"te\\']

@@ -1,0 +1,293 @@
+"""The lineage graph as it stood at a time, or when a version stood, on both databases."""
+
+from collections.abc import Iterator
+from typing import Any
+
+import msgspec
+import pytest
+
+from penstock.catalog.graph import DatasetNode, GraphRun, JobNode
+from penstock.catalog.lineage import lineage
+from penstock.catalog.rows import Origin
+from penstock.clock import format_time
+from penstock.db import Database, open_database
+from penstock.errors import Invalid, NotFound
+from tests.contract.catalog_rows import NAMESPACE, NOW
+from tests.contract.lineage_rows import Scene, arrows, at, nodes
+
+
+@pytest.fixture
+def database(database_url: str) -> Iterator[Database]:
+    """An empty catalog."""
+    opened = open_database(database_url)
+    opened.migrate()
+    yield opened
+    opened.close()
+
+
+def show(database: Database, node_id: str, second: int | None = None, **options: Any) -> list[str]:
+    """The names of the nodes, with the edges checked for their ends."""
+    as_of = None if second is None else at(second)
+    with database.read() as tx:
+        graph = lineage(tx, node_id, as_of=as_of, **options)
+    arrows(graph)
+    return nodes(graph)
+
+
+def dataset_node(name: str) -> str:
+    return f"dataset:{NAMESPACE}:{name}"
+
+
+def job_node(name: str) -> str:
+    return f"job:{NAMESPACE}:{name}"
+
+
+def changing_job() -> Scene:
+    """A job that read `old` in seconds 10 to 20 and `new` in seconds 30 to 40."""
+    scene = Scene()
+    scene.run("load", 10, 20, ["old"], ["table"])
+    scene.run("load", 30, 40, ["new"], ["table"])
+    scene.job("load", ["old"], current=False, first_at=at(10))
+    return scene
+
+
+def test_a_job_that_changed_its_inputs_shows_those_of_the_time(database: Database) -> None:
+    changing_job().save(database)
+    assert show(database, job_node("load")) == ["new", "table", "load"]
+    expected = {
+        5: ["load"],
+        10: ["old", "table", "load"],
+        20: ["old", "table", "load"],
+        29: ["old", "table", "load"],
+        30: ["new", "old", "table", "load"],
+        39: ["new", "old", "table", "load"],
+        40: ["new", "table", "load"],
+        90: ["new", "table", "load"],
+    }
+    assert {second: show(database, job_node("load"), second) for second in expected} == expected
+
+
+def test_the_walk_from_a_dataset_asks_what_jobs_did_at_the_time(database: Database) -> None:
+    changing_job().save(database)
+    assert show(database, dataset_node("old"), 25) == ["old", "table", "load"]
+    assert show(database, dataset_node("old"), 45) == ["old"]
+    assert show(database, dataset_node("new"), 25) == ["new"]
+    assert show(database, dataset_node("table"), 25, direction="upstream") == [
+        "old",
+        "table",
+        "load",
+    ]
+    assert show(database, dataset_node("table"), 45, direction="downstream") == ["table"]
+
+
+def test_all_history_as_of_a_time_is_what_had_been_seen_by_then(database: Database) -> None:
+    changing_job().save(database)
+    assert show(database, job_node("load"), 25, history="all") == ["old", "table", "load"]
+    assert show(database, job_node("load"), 45, history="all") == ["new", "old", "table", "load"]
+
+
+def test_a_run_that_is_still_going_shows_its_edges(database: Database) -> None:
+    scene = changing_job()
+    scene.run("load", 50, None, ["extra"], ["table"])
+    scene.save(database)
+    assert show(database, job_node("load"), 49) == ["new", "table", "load"]
+    assert show(database, job_node("load"), 50) == ["extra", "new", "table", "load"]
+    assert show(database, job_node("load")) == ["extra", "new", "table", "load"]
+
+
+def test_a_job_that_was_declared_has_that_shape_until_a_run_ends(database: Database) -> None:
+    scene = Scene()
+    scene.job_version("load", ["plan"], ["table"], created_at=at(5), declared_at=at(5))
+    scene.job("load", ["plan"], ["table"], current=False, first_at=at(5))
+    scene.run("load", 10, 20, ["real"], ["table"])
+    scene.save(database)
+    assert show(database, job_node("load"), 4) == ["load"]
+    assert show(database, job_node("load"), 6) == ["plan", "table", "load"]
+    assert show(database, job_node("load"), 15) == ["plan", "real", "table", "load"]
+    assert show(database, job_node("load"), 20) == ["real", "table", "load"]
+
+
+def test_a_shape_declared_after_a_run_takes_over(database: Database) -> None:
+    scene = Scene()
+    scene.run("load", 10, 20, ["real"], ["table"])
+    scene.job_version("load", ["plan"], ["table"], created_at=at(30), declared_at=at(30))
+    scene.job("load", ["plan"], first_at=at(30))
+    scene.run("load", 40, 50, ["final"], ["table"])
+    scene.save(database)
+    assert show(database, job_node("load"), 25) == ["real", "table", "load"]
+    assert show(database, job_node("load"), 35) == ["plan", "table", "load"]
+    assert show(database, job_node("load"), 50) == ["final", "table", "load"]
+
+
+def test_a_shape_declared_twice_counts_from_both_times(database: Database) -> None:
+    scene = Scene()
+    plan = scene.job_version("load", ["plan"], ["table"], created_at=at(5), declared_at=at(30))
+    scene.job("load", ["plan"], ["table"], first_at=at(5))
+    scene.run("load", 10, 20, ["real"], ["table"])
+    scene.job("load", current_version_id=plan.id, version_at=at(30))
+    scene.save(database)
+    assert show(database, job_node("load"), 7) == ["plan", "table", "load"]
+    assert show(database, job_node("load"), 25) == ["real", "table", "load"]
+    assert show(database, job_node("load"), 30) == ["plan", "table", "load"]
+
+
+def test_a_stream_has_the_shape_of_its_last_run_at_once(database: Database) -> None:
+    scene = Scene()
+    scene.run("tail", 10, 20, ["topic1"], ["table"])
+    going = scene.run("tail", 30, 90, ["topic2"], ["table"])
+    scene.job("tail", type="STREAM")
+    scene.save(database)
+    assert going.job_version_id is not None
+    assert show(database, job_node("tail"), 25) == ["table", "topic1", "tail"]
+    assert show(database, job_node("tail"), 35) == ["table", "topic2", "tail"]
+
+
+def test_what_was_not_there_yet_cannot_be_asked_for(database: Database) -> None:
+    changing_job().save(database)
+    for node_id in (dataset_node("table"), job_node("load")):
+        with pytest.raises(NotFound, match=f"was not there at .*from {format_time(NOW)} on"):
+            show(database, node_id, -1)
+
+
+def test_what_was_deleted_later_is_still_shown(database: Database) -> None:
+    scene = changing_job()
+    scene.dataset("new", hidden=1, hidden_at=at(60))
+    scene.dataset("table", hidden=1, hidden_at=at(60))
+    scene.save(database)
+    assert show(database, job_node("load"), 59) == ["new", "table", "load"]
+    assert show(database, job_node("load"), 60) == ["load"]
+    assert show(database, job_node("load"), 59, history="all") == ["new", "old", "table", "load"]
+    assert show(database, job_node("load"), 60, history="all") == ["old", "load"]
+    scene.job("load", hidden=1, hidden_at=at(60))
+    scene.save(database)
+    assert show(database, dataset_node("old"), 15) == ["old", "table", "load"]
+    assert show(database, dataset_node("table"), 60) == ["table"]
+
+
+def versions() -> Scene:
+    """A table with three versions, of which the second was never published."""
+    scene = Scene()
+    first = scene.run("load", 10, 20, ["old"], ["table"])
+    failed = scene.run("load", 30, 40, ["bad"], ["table"])
+    third = scene.run("load", 50, 60, ["new"], ["table"])
+    scene.job("load", ["old"], current=False, first_at=at(10))
+    scene.job("load", ["bad"], current=False, first_at=at(30))
+    for number, (run, published) in enumerate(
+        ((first, at(20)), (failed, None), (third, at(60))), start=1
+    ):
+        scene.version(
+            "table",
+            number,
+            published,
+            by=run,
+            created_at=run.created_at,
+            fields=f'[{{"name":"c{number}","type":"INT","tags":[],"description":null}}]',
+        )
+    return scene
+
+
+def field_of_table(database: Database, node_id: str, second: int | None) -> tuple[str, int | None]:
+    """The name of the one field of `table`, and the number of its version."""
+    with database.read() as tx:
+        graph = lineage(tx, node_id, as_of=None if second is None else at(second))
+    (data,) = (
+        node.data
+        for node in graph.graph
+        if isinstance(node, DatasetNode) and node.data.name == "table"
+    )
+    fields = msgspec.json.decode(data.fields)
+    return (fields[0]["name"] if fields else ""), data.current_version_number
+
+
+def test_a_dataset_shows_the_version_that_was_current(database: Database) -> None:
+    versions().save(database)
+    expected = {
+        5: ("", None),
+        15: ("c1", None),
+        20: ("c1", 1),
+        45: ("c1", 1),
+        60: ("c3", 3),
+        None: ("c3", 3),
+    }
+    node_id = dataset_node("table")
+    assert {second: field_of_table(database, node_id, second) for second in expected} == expected
+
+
+@pytest.mark.parametrize("by_number", [True, False])
+def test_a_version_in_the_node_id_asks_for_its_time(database: Database, by_number: bool) -> None:
+    scene = versions()
+    scene.save(database)
+    table = dataset_node("table")
+    found = {row.number: row.id for row in scene.versions.values()}
+    marks = {number: f"V{number}" if by_number else found[number] for number in found}
+    assert show(database, f"{table}#{marks[1]}") == ["old", "table", "load"]
+    assert show(database, f"{table}#{marks[2]}") == ["bad", "old", "table", "load"]
+    assert show(database, f"{table}#{marks[3]}") == ["new", "table", "load"]
+    for number in (1, 2, 3):
+        node_id = f"{table}#{marks[number]}"
+        assert field_of_table(database, node_id, None) == (f"c{number}", number)
+
+
+def test_a_version_known_from_readers_stood_when_it_was_first_read(database: Database) -> None:
+    scene = changing_job()
+    scene.version("old", 1, published=0, origin=Origin.IMPLIED, created_at=at(10))
+    scene.save(database)
+    assert show(database, dataset_node("old") + "#1") == ["old", "table", "load"]
+
+
+def test_a_name_that_ends_like_a_version_is_a_name(database: Database) -> None:
+    scene = Scene()
+    scene.version("table", 2, published=at(1))
+    scene.dataset("table#2")
+    scene.save(database)
+    assert show(database, dataset_node("table#2")) == ["table#2"]
+    assert show(database, dataset_node("table#V2")) == ["table"]
+
+
+def test_a_version_and_a_time_are_one_too_many(database: Database) -> None:
+    versions().save(database)
+    with pytest.raises(Invalid, match="leave one of them out"):
+        show(database, dataset_node("table") + "#V1", 20)
+
+
+def test_a_job_version_in_the_node_id_has_its_own_edges(database: Database) -> None:
+    scene = changing_job()
+    scene.job("after", ["table"], ["sum"])
+    scene.save(database)
+    old, new = (
+        next(row.id for row in scene.job_versions.values() if name in row.inputs)
+        for name in ("old", "new")
+    )
+    assert show(database, f"{job_node('load')}#{new}") == ["new", "sum", "table", "after", "load"]
+    with database.read() as tx:
+        graph = lineage(tx, f"{job_node('load')}#{old}")
+    assert nodes(graph) == ["old", "sum", "table", "after", "load"]
+    assert ("old", "load") in arrows(graph)
+    with pytest.raises(NotFound, match="has no version"):
+        show(database, f"{job_node('after')}#{old}")
+
+
+def test_a_run_asks_for_its_job_at_its_end(database: Database) -> None:
+    scene = changing_job()
+    going = scene.run("load", 50, None, ["extra"], ["table"])
+    scene.save(database)
+    first = next(run for run in scene.runs.values() if run.created_at == at(10))
+    assert show(database, f"run:{first.id}") == ["old", "table", "load"]
+    assert show(database, f"run:{going.id}") == ["extra", "new", "table", "load"]
+
+
+def test_the_newest_run_is_shown_as_it_was(database: Database) -> None:
+    changing_job().save(database)
+
+    def latest_run(second: int) -> GraphRun | None:
+        with database.read() as tx:
+            (node,) = lineage(tx, job_node("load"), depth=0, as_of=at(second)).graph
+        assert isinstance(node, JobNode)
+        return node.data.latest_run
+
+    assert latest_run(5) is None
+    going, done = latest_run(35), latest_run(25)
+    assert going is not None
+    assert done is not None
+    assert (going.state, going.ended_at, going.duration_ms) == ("RUNNING", None, None)
+    assert (done.state, done.ended_at) == ("COMPLETED", format_time(at(20)))

@@ -1,0 +1,216 @@
+"""What holds of every graph: the walk finds what is within reach, and the past is what was seen."""
+
+from collections.abc import Iterator
+from contextlib import contextmanager
+from typing import Any
+
+import msgspec
+import pytest
+from hypothesis import HealthCheck, given, settings
+from hypothesis import strategies as st
+
+from penstock.catalog.commands import ReceiveEvent
+from penstock.catalog.flush import flush
+from penstock.catalog.lineage import Direction, lineage
+from penstock.catalog.lineage_edges import History
+from penstock.catalog.openlineage import Limits, read_event
+from penstock.catalog.world import Keys, World
+from penstock.clock import SECOND, Micros, format_time
+from penstock.db import Database, Transaction, open_database
+from penstock.errors import NotFound
+from tests.contract.catalog_rows import NAMESPACE, NOW
+from tests.contract.lineage_rows import Arrow, Scene, arrows, at, nodes
+
+DATASETS = [f"d{number}" for number in range(5)]
+JOBS = [f"j{number}" for number in range(5)]
+Shape = tuple[list[str], set[Arrow]]
+
+
+class _TakeBack(Exception):
+    """Leaves a write without a trace."""
+
+
+@pytest.fixture
+def database(database_url: str) -> Iterator[Database]:
+    """An empty catalog."""
+    opened = open_database(database_url)
+    opened.migrate()
+    yield opened
+    opened.close()
+
+
+@contextmanager
+def taken_back(database: Database) -> Iterator[Transaction]:
+    """A write that is rolled back, so that the next example finds nothing."""
+    try:
+        with database.write() as tx:
+            yield tx
+            raise _TakeBack
+    except _TakeBack:
+        pass
+
+
+def node_id(name: str) -> str:
+    return f"{'job' if name in JOBS else 'dataset'}:{NAMESPACE}:{name}"
+
+
+class Edge(msgspec.Struct, frozen=True):
+    """Something that a random job reads or writes."""
+
+    job: str
+    dataset: str
+    reads: bool
+    current: bool
+
+    @property
+    def arrow(self) -> Arrow:
+        """The way that data flows."""
+        return (self.dataset, self.job) if self.reads else (self.job, self.dataset)
+
+
+class Question(msgspec.Struct, frozen=True):
+    """A random graph, some of it deleted, and a question about it."""
+
+    edges: dict[Arrow, Edge]
+    deleted: set[str]
+    root: str
+    depth: int
+    direction: Direction
+    history: History
+
+    def scene(self) -> Scene:
+        """The same as rows."""
+        scene = Scene()
+        for name in DATASETS:
+            scene.dataset(name, hidden=int(name in self.deleted), hidden_at=at(1))
+        for name in JOBS:
+            scene.job(name, hidden=int(name in self.deleted), hidden_at=at(1))
+        for edge in self.edges.values():
+            sides = ([edge.dataset], []) if edge.reads else ([], [edge.dataset])
+            scene.job(edge.job, *sides, current=edge.current)
+        return scene
+
+    def within_reach(self) -> Shape:
+        """The answer, found the slow way."""
+        flow = {e.arrow for e in self.edges.values() if e.current or self.history == "all"}
+        steps = set()
+        if self.direction != "upstream":
+            steps |= flow
+        if self.direction != "downstream":
+            steps |= {(destination, origin) for origin, destination in flow}
+        found = {self.root}
+        for _ in range(self.depth):
+            found |= {there for here, there in steps if here in found} - self.deleted
+        names = sorted(found & set(DATASETS)) + sorted(found & set(JOBS))
+        return names, {edge for edge in flow if set(edge) <= found}
+
+
+@st.composite
+def questions(draw: st.DrawFn) -> Question:
+    edge = st.builds(
+        Edge, st.sampled_from(JOBS), st.sampled_from(DATASETS), st.booleans(), st.booleans()
+    )
+    names = st.sampled_from(DATASETS + JOBS)
+    return Question(
+        edges={edge.arrow: edge for edge in draw(st.lists(edge, max_size=16))},
+        deleted=draw(st.sets(names, max_size=2)),
+        root=draw(names),
+        depth=draw(st.integers(0, 6)),
+        direction=draw(st.sampled_from(["both", "upstream", "downstream"])),
+        history=draw(st.sampled_from(["current", "all"])),
+    )
+
+
+@given(question=questions())
+@settings(
+    max_examples=100,
+    deadline=None,
+    suppress_health_check=[HealthCheck.function_scoped_fixture, HealthCheck.too_slow],
+)
+def test_the_walk_finds_exactly_what_is_within_reach(
+    database: Database, question: Question
+) -> None:
+    with taken_back(database) as tx:
+        question.scene().write(tx)
+        root = node_id(question.root)
+        graph = lineage(tx, root, question.depth, question.direction, question.history)
+        assert (nodes(graph), arrows(graph)) == question.within_reach()
+
+
+def _names(draw: st.DrawFn) -> list[dict[str, str]]:
+    names = draw(st.lists(st.sampled_from(DATASETS), max_size=2, unique=True))
+    return [{"namespace": NAMESPACE, "name": name} for name in names]
+
+
+@st.composite
+def stories(draw: st.DrawFn) -> list[dict[str, Any]]:
+    """Events one second apart: runs that say at their start what they touch, and stated jobs."""
+    going: dict[str, str] = {}
+    events: list[dict[str, Any]] = []
+    for number in range(draw(st.integers(1, 9))):
+        event: dict[str, Any] = {"eventTime": format_time(at(number)), "producer": "test"}
+        kind = draw(st.sampled_from(["start", "start", "end", "state"]))
+        if kind == "end" and going:
+            run = draw(st.sampled_from(sorted(going)))
+            event |= {
+                "eventType": draw(st.sampled_from(["COMPLETE", "FAIL"])),
+                "run": {"runId": run},
+                "job": {"namespace": NAMESPACE, "name": going.pop(run)},
+                "schemaURL": "x#/$defs/RunEvent",
+            }
+        else:
+            job = draw(st.sampled_from(JOBS[:2]))
+            event |= {"job": {"namespace": NAMESPACE, "name": job}}
+            event |= {"inputs": _names(draw), "outputs": _names(draw)}
+            if kind == "state":
+                event |= {"schemaURL": "x#/$defs/JobEvent"}
+            else:
+                run = f"01930000-0000-7000-8000-{number:012}"
+                going[run] = job
+                event |= {"eventType": "START", "run": {"runId": run}}
+                event |= {"schemaURL": "x#/$defs/RunEvent"}
+        events.append(event)
+    return events
+
+
+def receive(tx: Transaction, world: World, event: dict[str, Any], now: Micros) -> None:
+    """Fold one event, as the server does."""
+    command = ReceiveEvent(read_event(msgspec.json.encode(event), Limits()))
+    keys = Keys()
+    command.want(keys)
+    world.open(tx)
+    world.load(keys)
+    command.apply(world, now)
+    flush(world)
+    world.settle()
+
+
+def seen(tx: Transaction, as_of: Micros | None) -> dict[str, Shape]:
+    """The graph around everything that there is."""
+    found: dict[str, Shape] = {}
+    for name in DATASETS + JOBS[:2]:
+        try:
+            graph = lineage(tx, node_id(name), as_of=as_of)
+        except NotFound:
+            continue
+        found[name] = nodes(graph), arrows(graph)
+    return found
+
+
+@given(events=stories())
+@settings(
+    max_examples=60,
+    deadline=None,
+    suppress_health_check=[HealthCheck.function_scoped_fixture, HealthCheck.too_slow],
+)
+def test_the_graph_as_of_a_time_is_the_graph_that_was_shown_then(
+    database: Database, events: list[dict[str, Any]]
+) -> None:
+    with taken_back(database) as tx:
+        world = World()
+        shown: list[dict[str, Shape]] = []
+        for event in events:
+            receive(tx, world, event, NOW)
+            shown.append(seen(tx, None))
+        again = [seen(tx, at(second) + SECOND // 2) for second in range(len(events))]
+    assert again == shown

@@ -1,0 +1,155 @@
+"""The runs upstream of a run, on both databases."""
+
+from collections.abc import Iterator
+
+import msgspec
+import pytest
+
+from penstock.catalog.rows import Role, RunRow, VersionRow
+from penstock.catalog.run_lineage import UpstreamRuns, upstream_runs
+from penstock.clock import format_time
+from penstock.db import Database, open_database
+from penstock.errors import Invalid, NotFound
+from tests.contract.catalog_rows import NAMESPACE
+from tests.contract.lineage_rows import Scene, at
+
+
+@pytest.fixture
+def database(database_url: str) -> Iterator[Database]:
+    """An empty catalog."""
+    opened = open_database(database_url)
+    opened.migrate()
+    yield opened
+    opened.close()
+
+
+def make(scene: Scene, job: str, began: int, number: int, reads: list[VersionRow]) -> RunRow:
+    """A run that reads these versions and writes a version of its job's own table."""
+    run = scene.run(job, began, began + 1, writes=[f"{job} table"])
+    made = scene.version(f"{job} table", number, at(began + 1), by=run)
+    scene.touch(run, Role.OUTPUT, f"{job} table", made)
+    for version in reads:
+        name = next(row.name for row in scene.datasets.values() if row.id == version.dataset_id)
+        scene.touch(run, Role.INPUT, name, version)
+    return run
+
+
+def made_by(scene: Scene, run: RunRow) -> VersionRow:
+    return next(row for row in scene.versions.values() if row.run_id == run.id)
+
+
+def jobs(found: UpstreamRuns) -> list[str]:
+    return [entry.job.name for entry in found.runs]
+
+
+def chain() -> tuple[Scene, dict[str, RunRow]]:
+    """source → first → second → third; a later run of `first` is read by nobody."""
+    scene = Scene()
+    source = scene.version("source", 1, published=at(0))
+    first = make(scene, "first", 1, 1, [source])
+    second = make(scene, "second", 3, 1, [made_by(scene, first)])
+    make(scene, "first", 5, 2, [source])
+    third = make(scene, "third", 7, 1, [made_by(scene, second)])
+    return scene, {"first": first, "second": second, "third": third}
+
+
+def test_runs_come_with_what_they_read_and_who_made_it(database: Database) -> None:
+    scene, runs = chain()
+    scene.save(database)
+    with database.read() as tx:
+        found = upstream_runs(tx, runs["third"].id)
+    assert [entry.run.id for entry in found.runs] == [
+        runs["third"].id,
+        runs["second"].id,
+        runs["first"].id,
+    ]
+    wire = msgspec.json.decode(msgspec.json.encode(found))
+    assert wire["runs"][1] == {
+        "job": {
+            "namespace": NAMESPACE,
+            "name": "second",
+            "version": runs["second"].job_version_id,
+        },
+        "run": {
+            "id": runs["second"].id,
+            "start": format_time(at(3)),
+            "end": format_time(at(4)),
+            "status": "COMPLETED",
+        },
+        "inputs": [
+            {
+                "namespace": NAMESPACE,
+                "name": "first table",
+                "version": made_by(scene, runs["first"]).id,
+                "producedByRunId": runs["first"].id,
+            }
+        ],
+    }
+    assert wire["runs"][2]["inputs"][0]["producedByRunId"] is None
+
+
+@pytest.mark.parametrize(
+    ("depth", "expected"),
+    [(0, ["third"]), (1, ["third", "second"]), (2, ["third", "second", "first"])],
+)
+def test_depth_counts_runs(database: Database, depth: int, expected: list[str]) -> None:
+    scene, runs = chain()
+    scene.save(database)
+    with database.read() as tx:
+        found = upstream_runs(tx, runs["third"].id, depth)
+    assert jobs(found) == expected
+    assert all(entry.inputs for entry in found.runs)
+
+
+def test_a_run_that_is_reached_twice_is_told_once(database: Database) -> None:
+    scene = Scene()
+    top = make(scene, "top", 1, 1, [])
+    left = make(scene, "left", 3, 1, [made_by(scene, top)])
+    right = make(scene, "right", 3, 1, [made_by(scene, top), made_by(scene, left)])
+    last = make(scene, "last", 5, 1, [made_by(scene, left), made_by(scene, right)])
+    scene.save(database)
+    with database.read() as tx:
+        found = upstream_runs(tx, last.id)
+    assert sorted(jobs(found)) == ["last", "left", "right", "top"]
+    assert [read.name for read in found.runs[0].inputs] == ["left table", "right table"]
+
+
+def test_a_job_that_reads_what_it_wrote_goes_back_run_by_run(database: Database) -> None:
+    scene = Scene()
+    run = make(scene, "append", 1, 1, [])
+    for number in (2, 3):
+        run = make(scene, "append", number * 2, number, [made_by(scene, run)])
+    scene.save(database)
+    with database.read() as tx:
+        found = upstream_runs(tx, run.id)
+    assert [entry.run.start for entry in found.runs] == [
+        format_time(at(second)) for second in (6, 4, 1)
+    ]
+
+
+def test_the_walk_passes_over_a_run_that_was_pruned(database: Database) -> None:
+    scene, runs = chain()
+    del scene.runs[runs["second"].id]
+    scene.save(database)
+    with database.read() as tx:
+        assert jobs(upstream_runs(tx, runs["third"].id)) == ["third", "first"]
+
+
+def test_the_walk_ends_at_a_version_that_was_pruned(database: Database) -> None:
+    scene, runs = chain()
+    pruned = made_by(scene, runs["second"]).id
+    del scene.versions[pruned]
+    scene.save(database)
+    with database.read() as tx:
+        (entry,) = upstream_runs(tx, runs["third"].id).runs
+    assert [(read.version, read.produced_by_run_id) for read in entry.inputs] == [(pruned, None)]
+
+
+def test_what_is_not_there_or_cannot_be_is_refused(database: Database) -> None:
+    scene, runs = chain()
+    scene.save(database)
+    with database.read() as tx:
+        with pytest.raises(NotFound, match="there is no run 'nothing'"):
+            upstream_runs(tx, "nothing")
+        with pytest.raises(Invalid, match="depth -1"):
+            upstream_runs(tx, runs["first"].id, -1)
