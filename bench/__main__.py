@@ -1,14 +1,18 @@
 """Measure and report: python -m bench [events|lineage|lists|all] [--quick] [--json FILE]."""
 
 import argparse
+import sys
 import tempfile
 from pathlib import Path
 
 from rich.console import Console
 
+from bench.filled import FilledDatabases
+from bench.graph import JOBS
 from bench.processes import DATABASES, Bench
 from bench.profile import print_profiles
-from bench.report import LATEST, Report, new_report, print_report, write_report
+from bench.reading import lineage_targets, list_targets, measure_lineage, measure_lists
+from bench.report import LATEST, GraphSize, Report, new_report, print_report, write_report
 from bench.server import System
 from bench.throughput import (
     CLIENTS,
@@ -17,19 +21,25 @@ from bench.throughput import (
     Say,
     measure_ceiling,
     measure_throughput,
-    targets,
+    throughput_targets,
 )
+
+DOMAINS = 100
+DOMAINS_QUICK = 3
+CALLS_QUICK = 10
 
 
 def main() -> None:
     """Measure what was asked for; a target that is missed is reported, not an error."""
     given = _arguments()
-    console = Console()
+    console = Console(width=None if sys.stdout.isatty() else 120)
     report = new_report(quick=given.quick)
     say = Console(stderr=True, highlight=False).print
     with Bench() as bench:
         if given.what in ("events", "all"):
             _events(bench, given, report, say)
+        if given.what != "events":
+            _reading(bench, given, report, say)
     print_report(report, console)
     write_report(report, given.json)
     console.print(f"written to {given.json}")
@@ -49,7 +59,23 @@ def _events(bench: Bench, given: argparse.Namespace, report: Report, say: Say) -
         if folder is not None:
             print_profiles(folder)
             say(f"profiles of {database} in {folder}")
-    report.targets = targets(report.events)
+    report.targets += throughput_targets(report.events)
+
+
+def _reading(bench: Bench, given: argparse.Namespace, report: Report, say: Say) -> None:
+    domains = DOMAINS_QUICK if given.quick else DOMAINS
+    calls_max = CALLS_QUICK if given.quick else sys.maxsize
+    report.graph_size = GraphSize(domains * JOBS, domains * JOBS, 3 * domains * JOBS)
+    with FilledDatabases(domains, say) as filled:
+        for database in given.databases:
+            with bench.server(System.OURS, filled.url(database)) as server:
+                if given.what in ("lineage", "all"):
+                    say(f"{database} · lineage")
+                    report.lineage += measure_lineage(database, server.port, domains, calls_max)
+                if given.what in ("lists", "all"):
+                    say(f"{database} · first pages")
+                    report.lists += measure_lists(database, server.port, calls_max)
+    report.targets += lineage_targets(report.lineage) + list_targets(report.lists)
 
 
 def _arguments() -> argparse.Namespace:

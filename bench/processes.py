@@ -37,8 +37,7 @@ class Running:
 
     def cpu_seconds(self) -> float:
         """How much processor time the process has used."""
-        times = psutil.Process(self.process.pid).cpu_times()
-        return float(times.user + times.system)
+        return _cpu_seconds(psutil.Process(self.process.pid))
 
 
 class Bench:
@@ -68,6 +67,17 @@ class Bench:
             self._stack.callback(self._postgres.stop)
         return self._postgres.create_database()
 
+    def postgres_cpu_seconds(self) -> float:
+        """How much processor time PostgreSQL has used, all of its processes together."""
+        if self._postgres is None:
+            return 0.0
+        pid = (self._postgres.folder / "data" / "postmaster.pid").read_text().splitlines()[0]
+        postmaster = psutil.Process(int(pid))
+        family = [postmaster, *postmaster.children(recursive=True)]
+        ended = postmaster.cpu_times()
+        used = ended.children_user + ended.children_system
+        return float(used) + sum(_cpu_seconds(process) for process in family)
+
     @contextmanager
     def server(self, system: System, url: str, *, profile: Path | None = None) -> Iterator[Running]:
         """Run a server for as long as the block lasts."""
@@ -83,6 +93,14 @@ class Bench:
         finally:
             process.send_signal(signal.SIGTERM)
             process.wait()
+
+
+def _cpu_seconds(process: psutil.Process) -> float:
+    try:
+        times = process.cpu_times()
+    except psutil.NoSuchProcess:
+        return 0.0
+    return float(times.user + times.system)
 
 
 def _free_port() -> int:

@@ -12,7 +12,9 @@ from msgspec import Struct
 from rich.console import Console
 from rich.table import Table
 
-from bench.throughput import Ceiling, Target, Throughput
+from bench.reading import Timing
+from bench.targets import Target
+from bench.throughput import Ceiling, Throughput
 
 LATEST = Path(__file__).resolve().parent / "results" / "latest.json"
 
@@ -29,6 +31,14 @@ class Machine(Struct, frozen=True):
     sqlite: str
 
 
+class GraphSize(Struct, frozen=True):
+    """How much there was to read."""
+
+    datasets: int
+    jobs: int
+    edges: int
+
+
 class Report(Struct, kw_only=True):
     """Everything that was measured in one go."""
 
@@ -37,6 +47,9 @@ class Report(Struct, kw_only=True):
     machine: Machine
     ceilings: list[Ceiling] = msgspec.field(default_factory=list)
     events: list[Throughput] = msgspec.field(default_factory=list)
+    graph_size: GraphSize | None = None
+    lineage: list[Timing] = msgspec.field(default_factory=list)
+    lists: list[Timing] = msgspec.field(default_factory=list)
     targets: list[Target] = msgspec.field(default_factory=list)
 
 
@@ -85,6 +98,15 @@ def print_report(report: Report, console: Console) -> None:
     for measured in report.events:
         console.print(_events(measured))
         console.print(_memory(measured))
+    size = report.graph_size
+    if size is not None:
+        console.print(
+            f"over {size.datasets:,} datasets, {size.jobs:,} jobs and {size.edges:,} edges:"
+        )
+    if report.lineage:
+        console.print(_timings("Lineage through HTTP", report.lineage))
+    if report.lists:
+        console.print(_timings("First pages through HTTP", report.lists))
     if report.targets:
         console.print(_targets(report.targets))
 
@@ -109,7 +131,8 @@ def _ceilings(ceilings: list[Ceiling]) -> Table:
 def _events(measured: Throughput) -> Table:
     table = _table(
         f"Acknowledged events per second, {measured.database}",
-        "clients", "system", "events/s", "p50 ms", "p99 ms", "server CPU µs", "ours is", "refused",
+        "clients", "system", "events/s", "p50 ms", "p99 ms", "CPU µs", "database", "ours is",
+        "refused",
     )  # fmt: skip
     ratios = {(one.clients, one.against): one.ratio for one in measured.ratios}
     clients = 0
@@ -121,7 +144,8 @@ def _events(measured: Throughput) -> Table:
             f"{cell.per_second:,.0f}",
             f"{cell.p50_ms:.2f}",
             f"{cell.p99_ms:.2f}",
-            f"{cell.cpu_us_per_event:,.0f}",
+            f"{cell.server_cpu_us:,.0f}",
+            f"{cell.postgres_cpu_us:,.0f}" if cell.postgres_cpu_us else "",
             f"{ratio:.2f} ×" if ratio else "",
             str(sum(cell.refused.values()) or ""),
         )
@@ -140,15 +164,21 @@ def _memory(measured: Throughput) -> Table:
     return table
 
 
+def _timings(title: str, timings: list[Timing]) -> Table:
+    databases = list(dict.fromkeys(one.database for one in timings))
+    columns = [f"{database} {value}" for database in databases for value in ("median ms", "p95")]
+    table = _table(title, "", *columns, "answer kB", "nodes")
+    for what in dict.fromkeys(one.what for one in timings):
+        found = [one for one in timings if one.what == what]
+        times = [f"{value:.2f}" for one in found for value in (one.median_ms, one.p95_ms)]
+        nodes = f"{found[0].nodes:,}" if found[0].nodes else ""
+        table.add_row(what, *times, f"{found[0].kilobytes:,.0f}", nodes)
+    return table
+
+
 def _targets(found: list[Target]) -> Table:
-    table = _table("Targets", "database", "clients", "against", "wanted", "reached", "")
+    table = _table("Targets", "what", "wanted", "reached", "")
     for one in found:
-        table.add_row(
-            one.database,
-            str(one.clients),
-            one.against,
-            f"{one.wanted:.1f} ×",
-            f"{one.reached:.2f} ×",
-            "[green]met[/]" if one.met else "[red]missed[/]",
-        )
+        mark = "[green]met[/]" if one.met else "[red]missed[/]"
+        table.add_row(one.what, one.wanted, one.reached, mark)
     return table

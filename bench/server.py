@@ -14,7 +14,7 @@ from pathlib import Path
 from typing import Any
 
 from bench.peers.raw import RawCatalog
-from bench.peers.single import SingleCatalog
+from bench.peers.single import FOLDER, SingleCatalog
 from bench.profile import profiled
 from penstock.access.keys import Keys
 from penstock.api import server
@@ -26,8 +26,6 @@ from penstock.clock import system_clock
 from penstock.config import Settings
 from penstock.db import Database, open_database
 from penstock.plane import Plane
-
-FOLDER = Path(__file__).resolve().parent
 
 
 class System(StrEnum):

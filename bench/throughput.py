@@ -12,6 +12,7 @@ from bench.events import JOBS, EventPool
 from bench.load import Round, send
 from bench.processes import Bench, Running
 from bench.server import System
+from bench.targets import Target, at_least
 from penstock.clock import system_clock
 
 CLIENTS = (1, 8, 32, 128)
@@ -49,7 +50,8 @@ class Cell(Struct, frozen=True):
     per_second: float
     p50_ms: float
     p99_ms: float
-    cpu_us_per_event: float
+    server_cpu_us: float  # per event
+    postgres_cpu_us: float  # per event
     rounds: list[float]
     refused: dict[str, int]
 
@@ -81,21 +83,6 @@ class Throughput(Struct, frozen=True):
     memory: list[Memory]
 
 
-class Target(Struct, frozen=True):
-    """A ratio to reach, and the one that was reached."""
-
-    database: str
-    clients: int
-    against: str
-    wanted: float
-    reached: float
-
-    @property
-    def met(self) -> bool:
-        """Whether it was reached."""
-        return self.reached >= self.wanted
-
-
 class Ceiling(Struct, frozen=True):
     """What is possible without a database."""
 
@@ -109,7 +96,8 @@ class _Seen(Struct, frozen=True):
     clients: int
     turn: int
     round: Round
-    cpu_seconds: float
+    server_cpu_seconds: float
+    postgres_cpu_seconds: float
     resident_mb: float
 
 
@@ -148,7 +136,7 @@ def measure_throughput(
         pool = EventPool(system_clock())
         _warm_up(servers, pool)
         begun = {system: server.resident_mb() for system, server in servers.items()}
-        seen = list(_rounds(servers, pool, plan, lambda text: say(f"{database} · {text}")))
+        seen = list(_rounds(bench, servers, pool, plan, lambda text: say(f"{database} · {text}")))
     return Throughput(
         database,
         [_cell(seen, system, clients) for clients in plan.clients for system in plan.systems],
@@ -172,17 +160,24 @@ def _warm_up(servers: dict[System, Running], pool: EventPool) -> None:
 
 
 def _rounds(
-    servers: dict[System, Running], pool: EventPool, plan: Plan, say: Say
+    bench: Bench, servers: dict[System, Running], pool: EventPool, plan: Plan, say: Say
 ) -> Iterator[_Seen]:
     for clients in plan.clients:
         for turn in range(plan.rounds):
             requests = pool.take(round(RATE_MAX * plan.seconds))
             rates = []
             for system, server in servers.items():
-                before = server.cpu_seconds()
+                used = server.cpu_seconds(), bench.postgres_cpu_seconds()
                 result = send(server.port, requests, clients, plan.seconds)
-                cpu_seconds = server.cpu_seconds() - before
-                yield _Seen(system, clients, turn, result, cpu_seconds, server.resident_mb())
+                yield _Seen(
+                    system,
+                    clients,
+                    turn,
+                    result,
+                    server.cpu_seconds() - used[0],
+                    bench.postgres_cpu_seconds() - used[1],
+                    server.resident_mb(),
+                )
                 rates.append(f"{system} {result.rate:,.0f}/s")
                 rates += [f"({n} × {what})" for what, n in result.refused.items()]
             say(f"{clients} clients, round {turn + 1} · " + " · ".join(rates))
@@ -200,10 +195,16 @@ def _cell(seen: Sequence[_Seen], system: System, clients: int) -> Cell:
         statistics.median(one.round.rate for one in mine),
         statistics.median(one.round.p50_ms for one in mine),
         statistics.median(one.round.p99_ms for one in mine),
-        statistics.median(1e6 * one.cpu_seconds / max(one.round.answered, 1) for one in mine),
+        statistics.median(_each(one.server_cpu_seconds, one.round) for one in mine),
+        statistics.median(_each(one.postgres_cpu_seconds, one.round) for one in mine),
         [one.round.rate for one in mine],
         refused,
     )
+
+
+def _each(seconds: float, during: Round) -> float:
+    """Microseconds for each answer."""
+    return 1e6 * seconds / max(during.answered, 1)
 
 
 def _ratio(seen: Sequence[_Seen], clients: int, other: System) -> float:
@@ -219,7 +220,7 @@ def _memory(seen: Sequence[_Seen], system: System, begun: float) -> Memory:
     return Memory(system, begun, held[len(held) // 2], held[-1], max(held))
 
 
-def targets(measured: Sequence[Throughput]) -> list[Target]:
+def throughput_targets(measured: Sequence[Throughput]) -> list[Target]:
     """The targets that these measurements can tell about."""
     reached = {
         (one.database, ratio.clients, ratio.against): ratio.ratio
@@ -227,7 +228,11 @@ def targets(measured: Sequence[Throughput]) -> list[Target]:
         for ratio in one.ratios
     }
     return [
-        Target(database, clients, against, wanted, reached[database, clients, against])
+        at_least(
+            f"{database}: ours against {against} at {clients} clients",
+            wanted,
+            reached[database, clients, against],
+        )
         for database, clients, against, wanted in TARGETS
         if (database, clients, against) in reached
     ]

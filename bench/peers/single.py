@@ -25,7 +25,7 @@ from penstock.clock import Clock
 from penstock.db import Database
 from penstock.db.statements import load_statements
 
-FOLDER = Path(__file__).resolve().parents[1]
+FOLDER = Path(__file__).resolve().parent
 CONNECTIONS = 16
 _ARGS = "{}"
 _STATES = {"START": "RUNNING", "COMPLETE": "COMPLETED"}

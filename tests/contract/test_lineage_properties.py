@@ -23,6 +23,7 @@ from tests.contract.lineage_rows import Arrow, Scene, arrows, at, nodes
 
 DATASETS = [f"d{number}" for number in range(5)]
 JOBS = [f"j{number}" for number in range(5)]
+STREAM = JOBS[1]
 Shape = tuple[list[str], set[Arrow]]
 
 
@@ -144,7 +145,11 @@ def _names(draw: st.DrawFn) -> list[dict[str, str]]:
 
 @st.composite
 def stories(draw: st.DrawFn) -> list[dict[str, Any]]:
-    """Events one second apart: runs that say at their start what they touch, and stated jobs."""
+    """Events one second apart: runs that say at their start what they touch, and stated jobs.
+
+    What a run says of its edges later is not told apart from what it said at first, so it says
+    no more.
+    """
     going: dict[str, str] = {}
     events: list[dict[str, Any]] = []
     for number in range(draw(st.integers(1, 9))):
@@ -160,7 +165,9 @@ def stories(draw: st.DrawFn) -> list[dict[str, Any]]:
             }
         else:
             job = draw(st.sampled_from(JOBS[:2]))
-            event |= {"job": {"namespace": NAMESPACE, "name": job}}
+            kind_of_job = {"processingType": "STREAMING" if job == STREAM else "BATCH"}
+            facets = {"jobType": kind_of_job}
+            event |= {"job": {"namespace": NAMESPACE, "name": job, "facets": facets}}
             event |= {"inputs": _names(draw), "outputs": _names(draw)}
             if kind == "state":
                 event |= {"schemaURL": "x#/$defs/JobEvent"}

@@ -112,6 +112,7 @@ STEPS = (
     Step("GET /runlineage/upstream", {"runs"}, query="runId=streamed"),
     Step("GET /events/lineage", {"events", "totalCount"}, query="sortDirection=asc"),
     Step("GET /events", {"events", "totalCount"}, query="after=2020-01-01T00:00:00Z"),
+    Step("GET /events/{namespace}", {"events", "totalCount"}),
     Step("GET /search", {"totalCount", "results"}, query="q=raw&filter=DATASET&sort=UPDATE_AT"),
     Step("GET /stats/lineage-events", INTERVAL | {"fail", "start", "complete", "abort", "other"}),
     Step("GET /stats/jobs", INTERVAL, query="period=WEEK&timezone=Europe/Amsterdam"),

@@ -2,7 +2,6 @@
 
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
-from pathlib import Path
 
 import msgspec
 import pytest
@@ -17,8 +16,9 @@ from penstock.catalog.writer import Command
 from penstock.clock import Micros, parse_time
 from penstock.db import Database, Transaction, open_database
 from penstock.errors import NotFound
+from tests.servers import PostgresServer
 from tests.simulation.consistency import problems
-from tests.simulation.stories import Document, Story, stories
+from tests.simulation.stories import RUN_ID, Document, Story, stories
 from tests.simulation.tables import STATEMENTS, Seen, differences, visible
 
 NOW = 1_800_000_000_000_000
@@ -77,8 +77,11 @@ def _command(event: Document) -> tuple[Command[None], Micros]:
     return ReceiveEvent(read_event(msgspec.json.encode(event), LIMITS)), NOW
 
 
+Arrival = tuple[Story, list[list[Document]], bool]
+
+
 @st.composite
-def arrivals(draw: st.DrawFn) -> tuple[Story, list[list[Document]], bool]:
+def arrivals(draw: st.DrawFn) -> Arrival:
     """A story, and its run's events in another order, some of them twice, cut into batches."""
     story = draw(stories())
     again = draw(st.lists(st.sampled_from(story.run), max_size=3))
@@ -105,7 +108,7 @@ def state_after(
     raise AssertionError("unreachable")
 
 
-def check(database: Database, arrival: tuple[Story, list[list[Document]], bool]) -> None:
+def check(database: Database, arrival: Arrival) -> None:
     story, batches, forget = arrival
     in_order = state_after(database, story.background, [[event] for event in story.run], False)
     otherwise = state_after(database, story.background, batches, forget)
@@ -114,16 +117,80 @@ def check(database: Database, arrival: tuple[Story, list[list[Document]], bool])
 
 @pytest.fixture(scope="module")
 def sqlite(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Database]:
-    path: Path = tmp_path_factory.mktemp("convergence") / "penstock.db"
+    path = tmp_path_factory.mktemp("convergence") / "penstock.db"
     database = open_database(f"sqlite:///{path}", extra=[STATEMENTS])
     database.migrate()
     yield database
     database.close()
 
 
+@pytest.fixture(scope="module")
+def postgresql(postgres: PostgresServer) -> Iterator[Database]:
+    url = postgres.create_database()
+    database = open_database(url, extra=[STATEMENTS])
+    database.migrate()
+    yield database
+    database.close()
+    postgres.drop_database(url)
+
+
 @given(arrivals())
-@settings(max_examples=400, suppress_health_check=[HealthCheck.too_slow])
-def test_any_order_of_a_runs_events_ends_in_the_same_state(
-    sqlite: Database, arrival: tuple[Story, list[list[Document]], bool]
+@settings(max_examples=150, suppress_health_check=[HealthCheck.too_slow])
+def test_any_order_of_a_runs_events_ends_in_the_same_state_on_sqlite(
+    sqlite: Database, arrival: Arrival
 ) -> None:
     check(sqlite, arrival)
+
+
+@given(arrivals())
+@settings(max_examples=30, suppress_health_check=[HealthCheck.too_slow])
+def test_any_order_of_a_runs_events_ends_in_the_same_state_on_postgresql(
+    postgresql: Database, arrival: Arrival
+) -> None:
+    check(postgresql, arrival)
+
+
+@pytest.mark.stress
+@given(arrivals())
+@settings(max_examples=20_000, derandomize=False, suppress_health_check=[HealthCheck.too_slow])
+def test_long_search_for_an_order_that_matters_on_sqlite(
+    sqlite: Database, arrival: Arrival
+) -> None:
+    check(sqlite, arrival)
+
+
+@pytest.mark.stress
+@given(arrivals())
+@settings(max_examples=2_000, derandomize=False, suppress_health_check=[HealthCheck.too_slow])
+def test_long_search_for_an_order_that_matters_on_postgresql(
+    postgresql: Database, arrival: Arrival
+) -> None:
+    check(postgresql, arrival)
+
+
+@pytest.mark.parametrize("ends", [("COMPLETE", "FAIL"), ("FAIL", "COMPLETE"), ("ABORT", "FAIL")])
+def test_of_two_ends_that_contradict_each_other_the_first_received_stands(
+    sqlite: Database, ends: tuple[str, str]
+) -> None:
+    first, second = (
+        {
+            "eventTime": at,
+            "eventType": end,
+            "run": {"runId": RUN_ID},
+            "job": {"namespace": "jobs", "name": "j"},
+            "outputs": [{"namespace": "s3://lake", "name": "orders"}],
+        }
+        for end, at in zip(ends, ("2026-03-01T10:20:00Z", "2026-03-01T10:10:00Z"), strict=True)
+    )
+    with taken_back(sqlite) as tx:
+        receiver = Receiver(tx)
+        receiver.receive([first])
+        [after_first] = visible(tx)["run"]
+        receiver.receive([second, second])
+        state = visible(tx)
+    assert {"COMPLETE": "COMPLETED", "FAIL": "FAILED", "ABORT": "ABORTED"}[ends[0]] == (
+        after_first["state"]
+    )
+    [run], [version] = state["run"], state["version"]
+    assert (run["state"], run["ended_at"]) == (after_first["state"], after_first["ended_at"])
+    assert (version["published_at"] is not None) == (ends[0] == "COMPLETE")

@@ -3,7 +3,7 @@
 from cyclopts import App
 
 from penstock.cli.flags import REMOTE, Json, Limit, Offset, RemoteFlags
-from penstock.cli.printing import write_json, write_table
+from penstock.cli.printing import Column, write_json, write_table
 from penstock.cli.times import show_time
 
 app = App(name="audit", help_epilogue="Example:\n  penstock audit --limit 20")
@@ -24,6 +24,6 @@ def audit(
         write_json(found)
         return
     write_table(
-        ("at", "who", "did", "to", "detail"),
+        (Column("at", whole=True), "who", "did", "to", "detail"),
         ((show_time(e.at), e.who, e.action, e.target, e.detail) for e in found.entries),
     )

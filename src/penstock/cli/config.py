@@ -6,7 +6,7 @@ from typing import Annotated
 from cyclopts import App, Parameter
 
 from penstock.cli.flags import SERVER, Json, ServerFlags
-from penstock.cli.printing import write_json, write_table
+from penstock.cli.printing import Column, write_json, write_table
 from penstock.config import load
 
 app = App(
@@ -33,8 +33,8 @@ def show(
         write_json([line._asdict() for line in shown])
     else:
         write_table(
-            ("setting", "value", "from", "meaning"),
-            ((line.name, _text(line.value), line.origin, line.help) for line in shown),
+            (Column("setting", whole=True), "value", "from"),
+            ((line.name, _text(line.value), line.origin) for line in shown),
         )
 
 

@@ -4,9 +4,10 @@ from typing import Annotated
 
 from cyclopts import App, Parameter
 
-from penstock.cli.flags import REMOTE, Json, Limit, Namespace, Offset, RemoteFlags
+from penstock.cli.flags import REMOTE, Json, Limit, Namespace, Offset, RemoteFlags, switch
 from penstock.cli.printing import (
     Cell,
+    Column,
     write_fields,
     write_json,
     write_line,
@@ -52,7 +53,7 @@ def list_datasets(
         write_json(found)
         return
     write_table(
-        ("dataset", "namespace", "version", "updated", "tags"),
+        ("dataset", "namespace", "version", Column("updated", whole=True), "tags"),
         (
             (d.name, d.namespace, _number(d), show_time(d.updated_at), ", ".join(d.tags))
             for d in found.datasets
@@ -146,7 +147,7 @@ def write_versions(versions: tuple[DatasetVersion, ...]) -> None:
     """Versions, each with what its fields have that those of the one before had not."""
     older = [*versions[1:], None]
     write_table(
-        ("version", "created", "made by", "fields"),
+        (Column("version", whole=True), Column("created", whole=True), "made by", "fields"),
         (
             (
                 f"V{version.number}{' current' if version.is_current else ''}",
@@ -177,7 +178,9 @@ def changes(version: DatasetVersion, before: DatasetVersion | None) -> str:
 
 def _maker(version: DatasetVersion) -> str:
     run = version.created_by_run
-    return f"{run.job.name} {run.state}" if run else "declared"
+    if run is None:
+        return "declared"
+    return run.job.name if run.state == "COMPLETED" else f"{run.job.name} {run.state}"
 
 
 @app.command
@@ -217,7 +220,7 @@ def tag(
     /,
     *,
     field: Annotated[str | None, Parameter(help="the field to tag, not the dataset")] = None,
-    remove: Annotated[bool, Parameter(negative=(), help="take the tag off")] = False,
+    remove: Annotated[bool, switch("take the tag off")] = False,
     namespace: Namespace = None,
     remote: RemoteFlags = REMOTE,
     as_json: Json = False,

@@ -23,8 +23,9 @@ app = App(
   penstock emit events.ndjson
   zcat events.ndjson.gz | penstock emit -
 
-The file holds one event to a line, or one JSON list of events, or one event. Each is received or
-refused alone; refused ones are listed on stderr, and the exit code is then 1.""",
+The file holds one event to a line, or one JSON list of events, or one event.
+Each is received or refused alone; refused ones are listed on stderr, and the
+exit code is then 1.""",
 )
 
 BATCH_EVENTS_MAX = 200

@@ -4,8 +4,8 @@ from typing import Annotated, Any
 
 from cyclopts import App, Parameter
 
-from penstock.cli.flags import REMOTE, Json, Limit, Offset, RemoteFlags
-from penstock.cli.printing import Cell, write_json, write_rest, write_table
+from penstock.cli.flags import REMOTE, Json, Limit, Offset, RemoteFlags, switch
+from penstock.cli.printing import Cell, Column, write_json, write_rest, write_table
 from penstock.cli.times import read_moment, show_time
 from penstock.errors import Invalid
 
@@ -17,6 +17,13 @@ app = App(
   penstock events list --run 019a7f6c-8a00-7000-8000-000000000001""",
 )
 
+_COLUMNS = (
+    Column("time", whole=True),
+    Column("type", whole=True),
+    "about",
+    Column("run", whole=True),
+)
+
 
 @app.command(name="list")
 def list_events(
@@ -24,7 +31,7 @@ def list_events(
     after: Annotated[str | None, Parameter(help="from this time on; 2h is two hours ago")] = None,
     before: Annotated[str | None, Parameter(help="before this time")] = None,
     run: Annotated[str | None, Parameter(help="only those about this run")] = None,
-    oldest_first: Annotated[bool, Parameter(negative=(), help="turn the order round")] = False,
+    oldest_first: Annotated[bool, switch("turn the order round")] = False,
     limit: Limit = 20,
     offset: Offset = 0,
     remote: RemoteFlags = REMOTE,
@@ -44,7 +51,7 @@ def list_events(
     if as_json:
         write_json(found)
         return
-    write_table(("time", "type", "about", "run", "in>", "out>"), map(_row, found.events))
+    write_table(_COLUMNS, map(_row, found.events))
     write_rest(len(found.events), found.total_count, offset)
 
 
@@ -55,6 +62,4 @@ def _row(event: dict[str, Any]) -> tuple[Cell, ...]:
         event.get("eventType"),
         f"{about.get('namespace')}/{about.get('name')}",
         (event.get("run") or {}).get("runId"),
-        len(event.get("inputs") or ()),
-        len(event.get("outputs") or ()),
     )

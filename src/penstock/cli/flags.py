@@ -11,6 +11,13 @@ from penstock.config import Loaded, load
 Json = Annotated[
     bool, Parameter(name="--json", negative=(), show_default=False, help="print JSON, complete")
 ]
+
+
+def switch(text: str) -> Parameter:
+    """A flag that is off unless it is given."""
+    return Parameter(negative=(), show_default=False, help=text)
+
+
 Limit = Annotated[int, Parameter(help="how many to show at most")]
 Offset = Annotated[int, Parameter(help="how many to leave out first")]
 Namespace = Annotated[

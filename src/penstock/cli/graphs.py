@@ -1,12 +1,12 @@
 """Lineage graphs in the terminal."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
 from rich.text import Text
 
 from penstock.cli.drawing import Beside, Label, Symbols, Tree, fit, symbols_for
-from penstock.cli.printing import out, state_text, write_line
+from penstock.cli.printing import out, plain, state_text, write_line
 from penstock.cli.times import show_duration, show_time
 from penstock.client import Client
 from penstock.client.client import Direction, History
@@ -54,7 +54,8 @@ def write_lineage(client: Client, asked: Asked) -> None:
     symbols = symbols_for(console.encoding)
     root = client.lineage(asked.node_id, depth=0, as_of=asked.as_of).graph[0]
     write_line(fit(_label(root, symbols, frozenset()), "", "", symbols.more, console.width))
-    write_line(Text(_circumstances(root, asked), "dim"))
+    for line in _circumstances(root, asked):
+        write_line(Text(f"  {plain(line)}", "dim"))
     for way in asked.ways:
         nodes = {node.id: node for node in asked.graph(client, way).graph}
         tree = _tree(nodes, way, symbols, console.width)
@@ -75,13 +76,13 @@ def _write_way(way: Direction, lines: Sequence[Text]) -> None:
         write_line(line)
 
 
-def _circumstances(root: Node, asked: Asked) -> str:
-    parts = [root.data.namespace]
+def _circumstances(root: Node, asked: Asked) -> Iterator[str]:
+    if root.data.description:
+        yield root.data.description
     if asked.as_of:
-        parts.append(f"as of {show_time(asked.as_of)} UTC")
+        yield f"as of {show_time(asked.as_of)} UTC"
     if asked.history == "all":
-        parts.append("all edges there ever were")
-    return f"  in {', '.join(parts)}"
+        yield "with all edges there ever were"
 
 
 def _beside(nodes: Mapping[str, Node] | Mapping[str, FieldNode], way: Direction) -> Beside:
@@ -104,7 +105,7 @@ def _missing(nodes: Mapping[str, Node], node: Node, way: Direction) -> frozenset
 
 def _label(node: Node, symbols: Symbols, missing: frozenset[str]) -> Label:
     data = node.data
-    namespace = Text(data.namespace, "dim")
+    namespace = Text(plain(data.namespace), "dim")
     if isinstance(node, DatasetNode):
         number = node.data.current_version_number
         version = Text("" if number is None else f"V{number}", "cyan")
@@ -159,10 +160,10 @@ def _field_lines(
 def _field_label(node: FieldNode, symbols: Symbols) -> Label:
     data = node.data
     details = (
-        Text(data.field_type or "", "cyan"),
-        Text((data.transformation_type or "").lower(), "yellow"),
-        Text(data.transformation_description or ""),
-        Text(data.namespace, "dim"),
+        Text(plain(data.field_type or ""), "cyan"),
+        Text(plain(data.transformation_type or "").lower(), "yellow"),
+        Text(plain(data.transformation_description or "")),
+        Text(plain(data.namespace), "dim"),
     )
     return Label(
         symbols.field, f"{data.dataset}.{data.field}", tuple(filter(None, details)), "blue"

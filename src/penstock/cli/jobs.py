@@ -7,6 +7,7 @@ from cyclopts import App, Parameter
 
 from penstock.cli.flags import REMOTE, Json, Limit, Namespace, Offset, RemoteFlags
 from penstock.cli.printing import (
+    Column,
     state_text,
     write_fields,
     write_json,
@@ -15,7 +16,7 @@ from penstock.cli.printing import (
     write_table,
 )
 from penstock.cli.references import find_entity
-from penstock.cli.runs import write_runs
+from penstock.cli.runs import STATE, TOOK, write_runs
 from penstock.cli.times import show_duration, show_time
 from penstock.client import Client
 from penstock.client.documents import EntityId, Job
@@ -53,7 +54,7 @@ def list_jobs(
         write_json(found)
         return
     write_table(
-        ("job", "namespace", "last run", "took>", "updated"),
+        ("job", "namespace", STATE, TOOK, Column("updated", whole=True)),
         (
             (
                 job.name,
@@ -115,7 +116,7 @@ def versions(
     remote: RemoteFlags = REMOTE,
     as_json: Json = False,
 ) -> None:
-    """List the versions of a job, newest first: what it read and wrote, and its code."""
+    """List the versions of a job, newest first: what it read and wrote."""
     with remote.connect() as client:
         named = _named(client, name, namespace)
         found = client.job_versions(*named, limit=limit, offset=offset)
@@ -123,13 +124,12 @@ def versions(
         write_json(found)
         return
     write_table(
-        ("created", "reads", "writes", "location", "last run"),
+        (Column("created", whole=True), "reads", "writes", STATE),
         (
             (
                 show_time(version.created_at),
                 _names(version.inputs),
                 _names(version.outputs),
-                version.location,
                 state_text(version.latest_run.state if version.latest_run else None),
             )
             for version in found.versions

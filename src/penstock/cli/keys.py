@@ -6,7 +6,7 @@ from cyclopts import App, Parameter
 
 from penstock.access.keys import Keys, ListedKey, Role
 from penstock.cli.database import opened, operator
-from penstock.cli.flags import DATABASE, DatabaseFlags, Json
+from penstock.cli.flags import DATABASE, DatabaseFlags, Json, switch
 from penstock.cli.printing import note, write_json, write_line, write_table
 from penstock.cli.times import show_time
 from penstock.clock import format_time, system_clock
@@ -45,7 +45,7 @@ def create(
 @app.command(name="list")
 def list_keys(
     *,
-    revoked: Annotated[bool, Parameter(negative=(), help="also those that work no more")] = False,
+    revoked: Annotated[bool, switch("also those that work no more")] = False,
     flags: DatabaseFlags = DATABASE,
     as_json: Json = False,
 ) -> None:

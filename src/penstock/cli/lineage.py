@@ -4,7 +4,7 @@ from typing import Annotated
 
 from cyclopts import App, Parameter
 
-from penstock.cli.flags import REMOTE, Json, RemoteFlags
+from penstock.cli.flags import REMOTE, Json, RemoteFlags, switch
 from penstock.cli.graphs import Asked, write_columns, write_lineage
 from penstock.cli.printing import write_json
 from penstock.cli.references import find_node
@@ -15,13 +15,14 @@ app = App(
     name="lineage",
     help_epilogue="""Examples:
   penstock lineage daily_revenue
-  penstock lineage dataset:warehouse:marts.daily_revenue --depth 6 --direction upstream
+  penstock lineage dataset:warehouse:marts.daily_revenue --direction upstream
   penstock lineage warehouse/marts.daily_revenue --columns
   penstock lineage job:shop:daily_shop.load_chunks --history
   penstock lineage daily_revenue --as-of 2026-11-14T09:00:00Z
   penstock lineage 'dataset:warehouse:marts.daily_revenue#V3'
 
-■ is a dataset with the number of its current version, ● a job with the state of its last run.""",
+■ is a dataset with the number of its current version, ● a job with the state
+of its last run.""",
 )
 
 
@@ -35,13 +36,11 @@ def lineage(
     *,
     depth: Annotated[int, Parameter(help="how many edges away to look")] = 3,
     direction: Annotated[Direction, Parameter(help="which way to look")] = "both",
-    history: Annotated[
-        bool, Parameter(negative=(), help="all edges that jobs ever had, not only current ones")
-    ] = False,
+    history: Annotated[bool, switch("all edges that jobs ever had, not only current ones")] = False,
     as_of: Annotated[
         str | None, Parameter(help="as it was at this time; 2d is two days ago")
     ] = None,
-    columns: Annotated[bool, Parameter(negative=(), help="fields instead of datasets")] = False,
+    columns: Annotated[bool, switch("fields instead of datasets")] = False,
     remote: RemoteFlags = REMOTE,
     as_json: Json = False,
 ) -> None:

@@ -52,8 +52,9 @@ def make_app() -> App:
         print_error=False,
         suppress_keyboard_interrupt=False,
     )
-    for group, name, text in COMMANDS:
-        app.command(f"penstock.cli.{name}:app", name=name, help=text, group=group)
+    for order, (group, name, text) in enumerate(COMMANDS):
+        path = f"penstock.cli.{name}:app"
+        app.command(path, name=name, help=text, group=group, sort_key=order)
     return app
 
 

@@ -3,7 +3,7 @@
 from cyclopts import App
 
 from penstock.cli.flags import REMOTE, Json, Limit, Offset, RemoteFlags
-from penstock.cli.printing import write_json, write_table
+from penstock.cli.printing import Column, write_json, write_table
 from penstock.cli.times import show_time
 
 app = App(name="namespaces", help_epilogue="Example:\n  penstock namespaces list --json")
@@ -24,7 +24,7 @@ def list_namespaces(
         write_json(found)
         return
     write_table(
-        ("namespace", "owner", "updated", "description"),
+        ("namespace", "owner", Column("updated", whole=True), "description"),
         (
             (
                 f"{each.name}{' (deleted)' if each.is_hidden else ''}",

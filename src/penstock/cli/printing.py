@@ -2,9 +2,10 @@
 
 import sys
 from collections.abc import Iterable, Sequence
+from typing import NamedTuple
 
 import msgspec
-from rich.console import Console
+from rich.console import Console, JustifyMethod
 from rich.table import Table
 from rich.text import Text
 
@@ -52,18 +53,23 @@ def write_json(value: object) -> None:
     sys.stdout.flush()
 
 
-def write_table(headings: Sequence[str], rows: Iterable[Sequence[Cell]]) -> None:
-    """A table that never leaves anything out: what does not fit is folded.
+class Column(NamedTuple):
+    """A column of a table: of numbers, or of what must not be folded."""
 
-    A heading that ends with `>` is of a column of numbers.
-    """
+    heading: str
+    numbers: bool = False
+    whole: bool = False
+
+
+def write_table(columns: Sequence[str | Column], rows: Iterable[Sequence[Cell]]) -> None:
+    """A table that leaves nothing out: what does not fit is folded."""
     table = Table(box=None, pad_edge=False, header_style="bold")
-    for heading in headings:
-        column = table.add_column
-        if heading.endswith(">"):
-            column(heading[:-1], justify="right", no_wrap=True)
+    for column in columns:
+        if isinstance(column, str):
+            table.add_column(column, overflow="fold")
         else:
-            column(heading, overflow="fold")
+            justify: JustifyMethod = "right" if column.numbers else "left"
+            table.add_column(column.heading, justify=justify, no_wrap=True, overflow="ignore")
     for row in rows:
         table.add_row(*map(_cell, row))
     out().print(table)

@@ -8,8 +8,8 @@ from cyclopts import App, Parameter
 from penstock.catalog import retention
 from penstock.catalog.retention import Pruned
 from penstock.cli.database import opened, operator
-from penstock.cli.flags import DATABASE, DatabaseFlags, Json
-from penstock.cli.printing import err, note, write_json, write_line, write_table
+from penstock.cli.flags import DATABASE, DatabaseFlags, Json, switch
+from penstock.cli.printing import Column, err, note, write_json, write_line, write_table
 from penstock.cli.times import read_span, show_time
 from penstock.clock import Micros, format_time, system_clock
 from penstock.db import Database
@@ -21,8 +21,9 @@ app = App(
   penstock prune --older-than 90d --dry-run
   penstock prune --older-than 26w --yes
 
-What is current stays however old it is, and so does what it was made by and from; so do all
-datasets and jobs. Servers may go on meanwhile: deletion is done in small batches.""",
+What is current stays however old it is, and so does what it was made by and
+from; so do all datasets and jobs. Servers may go on meanwhile: deletion is
+done in small batches.""",
 )
 
 
@@ -30,8 +31,8 @@ datasets and jobs. Servers may go on meanwhile: deletion is done in small batche
 def prune(
     *,
     older_than: Annotated[str, Parameter(help="how old, like 90d, 12h or 26w")],
-    dry_run: Annotated[bool, Parameter(negative=(), help="only count what would go")] = False,
-    yes: Annotated[bool, Parameter(negative=(), help="do not ask first")] = False,
+    dry_run: Annotated[bool, switch("only count what would go")] = False,
+    yes: Annotated[bool, switch("do not ask first")] = False,
     flags: DatabaseFlags = DATABASE,
     as_json: Json = False,
 ) -> int:
@@ -74,7 +75,7 @@ def _agreed(counted: Pruned) -> bool:
 
 def _write(pruned: Pruned) -> None:
     write_table(
-        ("what", "how many>"),
+        ("what", Column("how many", numbers=True)),
         (
             ("events", pruned.events),
             ("runs", pruned.runs),

@@ -1,5 +1,6 @@
 """What people mean when they name a dataset or a job."""
 
+import re
 from collections.abc import Iterator, Sequence
 from typing import Literal
 
@@ -16,7 +17,10 @@ _SUGGESTED_MAX = 5
 
 
 def find_node(client: Client, text: str) -> str:
-    """The node id that a text means: itself, or that of the one thing that goes by this name."""
+    """The node id that a text means: itself, or that of the one thing that has this name.
+
+    The last part of a dotted name will do where only one thing has it.
+    """
     if text.startswith(NODE_PREFIXES):
         return text
     return _find(client, text, None).node_id
@@ -34,8 +38,9 @@ def find_entity(client: Client, text: str, kind: Kind, namespace: str | None) ->
 
 def _find(client: Client, text: str, kind: Kind | None) -> SearchResult:
     found = client.search(text, kind=kind, limit=_FOUND_MAX).results
-    exact = [r for r in found if text in (r.name, f"{r.namespace}/{r.name}", r.node_id)]
-    candidates = exact or list(found) or list(_deleted(client, text, kind))
+    whole = [r for r in found if text in (r.name, f"{r.namespace}/{r.name}")]
+    ends = [r for r in found if re.split(r"[./]", r.name)[-1] == text]
+    candidates = whole or ends or list(found) or list(_deleted(client, text, kind))
     if len(candidates) == 1:
         return candidates[0]
     if candidates:

@@ -8,6 +8,7 @@ from rich.text import Text
 
 from penstock.cli.flags import REMOTE, Json, Limit, Namespace, RemoteFlags
 from penstock.cli.printing import (
+    Column,
     state_text,
     write_fields,
     write_json,
@@ -28,7 +29,11 @@ app = App(
 
 RunId = Annotated[str, Parameter(help="the run's id")]
 State = Literal["NEW", "RUNNING", "COMPLETED", "FAILED", "ABORTED"]
+STATE = Column("state", whole=True)
+TOOK = Column("took", numbers=True)
 _CAUSE_LENGTH_MAX = 200
+_JOBS_MAX = 200
+_RUNS_MAX = 1000
 
 
 @app.command(name="list")
@@ -48,9 +53,11 @@ def list_runs(
     with remote.connect() as client:
         if job is not None:
             named = find_entity(client, job, "JOB", namespace)
-            runs = client.job_runs(named.namespace, named.name, limit=limit).runs
+            runs = client.job_runs(
+                named.namespace, named.name, limit=_RUNS_MAX if state else limit
+            ).runs
         else:
-            jobs = client.jobs(namespace, limit=limit).jobs
+            jobs = client.jobs(namespace, limit=_JOBS_MAX).jobs
             runs = tuple(run for job in jobs for run in job.latest_runs)
     newest = sorted(runs, key=lambda run: (run.created_at, run.id), reverse=True)
     shown = tuple(run for run in newest if not state or run.state in state)[:limit]
@@ -62,7 +69,7 @@ def list_runs(
 
 def write_runs(runs: Sequence[Run], *, with_job: bool = False) -> None:
     """Runs, one to a line."""
-    headings = ("run", "state", "started", "took>")
+    headings = (Column("run", whole=True), STATE, Column("started", whole=True), TOOK)
     rows = (
         (run.id, state_text(run.state), show_time(run.started_at), show_duration(run.duration_ms))
         for run in runs

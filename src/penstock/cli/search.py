@@ -4,8 +4,8 @@ from typing import Annotated, Literal
 
 from cyclopts import App, Parameter
 
-from penstock.cli.flags import REMOTE, Json, Limit, Offset, RemoteFlags
-from penstock.cli.printing import write_json, write_rest, write_table
+from penstock.cli.flags import REMOTE, Json, Limit, Offset, RemoteFlags, switch
+from penstock.cli.printing import Column, write_json, write_rest, write_table
 from penstock.cli.times import show_time
 from penstock.client.client import Kind
 
@@ -15,7 +15,8 @@ app = App(
   penstock search orders
   penstock search customer email --kind dataset
 
-All words must be found, each may be cut short: in names, descriptions, fields and tags.""",
+All words must be found, each may be cut short: in names, descriptions, fields
+and tags.""",
 )
 
 
@@ -28,7 +29,7 @@ def search(
     namespace: Annotated[
         str | None, Parameter(name=("--namespace", "-n"), help="only in this namespace")
     ] = None,
-    newest: Annotated[bool, Parameter(negative=(), help="the last updated first")] = False,
+    newest: Annotated[bool, switch("the last updated first")] = False,
     limit: Limit = 20,
     offset: Offset = 0,
     remote: RemoteFlags = REMOTE,
@@ -49,7 +50,7 @@ def search(
         write_json(found)
         return
     write_table(
-        ("kind", "name", "namespace", "updated"),
+        ("kind", "name", "namespace", Column("updated", whole=True)),
         ((r.type.lower(), r.name, r.namespace, show_time(r.updated_at)) for r in found.results),
     )
     write_rest(len(found.results), found.total_count, offset)

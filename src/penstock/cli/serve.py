@@ -11,7 +11,8 @@ app = App(
   penstock serve --database postgresql://penstock@db/penstock --port 8080
   PENSTOCK_HOST=0.0.0.0 penstock serve     (needs a key: penstock keys create)
 
-It stops on SIGTERM and Ctrl-C; what is in flight is committed and answered first.""",
+It stops on SIGTERM and Ctrl-C; what is in flight is committed and answered
+first.""",
 )
 
 

@@ -5,7 +5,7 @@ from typing import Annotated, Literal
 from cyclopts import App, Parameter
 
 from penstock.cli.flags import REMOTE, Json, RemoteFlags
-from penstock.cli.printing import write_json, write_table
+from penstock.cli.printing import Column, write_json, write_table
 from penstock.cli.times import show_time
 from penstock.client.client import Period
 from penstock.client.documents import EventInterval
@@ -16,7 +16,8 @@ app = App(
   penstock stats
   penstock stats --period week --timezone Europe/Berlin
 
-Events are counted in each interval; jobs, datasets and sources at the end of it.""",
+Events are counted in each interval; jobs, datasets and sources at the end of
+it.""",
 )
 
 
@@ -41,12 +42,15 @@ def stats(
         write_json({"events": events, "jobs": jobs, "datasets": datasets, "sources": sources})
         return
     write_table(
-        ("from", "events>", "start>", "complete>", "fail>", "abort>", "jobs>", "datasets>"),
+        [Column("from", whole=True), *(Column(name, numbers=True) for name in _COUNTED)],
         (
             (show_time(event.start_interval)[:16], *_counts(event), job.count, dataset.count)
             for event, job, dataset in zip(events, jobs, datasets, strict=True)
         ),
     )
+
+
+_COUNTED = ("events", "start", "complete", "fail", "abort", "jobs", "datasets")
 
 
 def _counts(event: EventInterval) -> tuple[int, ...]:

@@ -51,7 +51,7 @@ def show_duration(milliseconds: int | None) -> str:
         return f"{milliseconds} ms"
     seconds = milliseconds / 1000
     if seconds < 120:
-        return f"{seconds:.1f} s"
+        return f"{seconds:.1f} s" if seconds < 10 else f"{seconds:.0f} s"
     minutes, seconds = divmod(round(seconds), 60)
     if minutes < 120:
         return f"{minutes} min {seconds} s"

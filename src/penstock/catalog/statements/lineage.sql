@@ -61,7 +61,8 @@ WHERE e.current >= :current AND e.first_at <= :at
 -- name: lineage_versions_as_of
 -- The version that each of these jobs had at a time: the one it has now if it had it by then,
 -- else that of the last run to end by then, the last to be stated or, for a stream, that of the
--- last run still going, whichever is latest.
+-- last run still going, whichever is latest. Of the times when a version was stated only the last
+-- is kept; before it, one that no run made was first stated when it was created.
 SELECT v.job_id, v.inputs, v.outputs
 FROM {each ids uuid AS k}
 JOIN jobs j ON j.id = k.value
@@ -81,7 +82,13 @@ JOIN job_versions v ON v.id = CASE WHEN j.version_at <= :at THEN j.current_versi
         FROM (
             SELECT w.id, CASE WHEN w.declared_at <= :at THEN w.declared_at ELSE w.created_at END AS at
             FROM job_versions w
-            WHERE w.job_id = k.value AND w.created_at <= :at AND w.declared_at IS NOT NULL
+            WHERE w.job_id = k.value AND w.created_at <= :at
+              AND (w.declared_at <= :at OR w.declared_at > :at AND NOT EXISTS (
+                  SELECT 1
+                  FROM runs m
+                  WHERE m.job_id = k.value AND m.created_at = w.created_at
+                    AND m.job_version_id = w.id
+              ))
             ORDER BY 2 DESC, w.id DESC
             LIMIT 1
         ) stated
@@ -101,8 +108,9 @@ JOIN job_versions v ON v.id = CASE WHEN j.version_at <= :at THEN j.current_versi
 ) END
 
 -- name: lineage_unfinished_as_of
--- What was read and written by those runs of these jobs that were unfinished at a time. The plus
--- signs keep away from an index in which all earlier runs would have to be looked at.
+-- What was read and written by those runs of these jobs that were unfinished at a time. Of runs
+-- that have ended since, only the last thousand that had begun by then are looked at: there may be
+-- any number of others. The plus sign keeps away from an index of all runs that ever were.
 SELECT r.job_id, d.role, d.dataset_id
 FROM {each ids uuid AS k}
 JOIN runs r ON r.job_id = k.value
@@ -111,9 +119,15 @@ WHERE r.state IN ('NEW', 'RUNNING') AND +r.created_at <= :at
 UNION ALL
 SELECT r.job_id, d.role, d.dataset_id
 FROM {each ids uuid AS k}
-JOIN runs r ON r.job_id = k.value
+JOIN runs r ON r.id IN (
+    SELECT b.id
+    FROM runs b
+    WHERE b.job_id = k.value AND b.created_at <= :at
+    ORDER BY b.created_at DESC, b.id DESC
+    LIMIT 1000
+)
 JOIN run_datasets d ON d.run_id = r.id
-WHERE r.ended_at > :at AND +r.created_at <= :at
+WHERE r.ended_at > :at
 
 -- name: lineage_visible_datasets
 -- The names of those of these datasets that were not deleted by a time.

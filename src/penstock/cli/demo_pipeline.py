@@ -1,0 +1,254 @@
+"""A week in the life of a small data platform, as OpenLineage events.
+
+Names, ids and durations are the same each time; only the dates follow the clock.
+"""
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from random import Random
+from typing import Any
+
+from penstock import ids
+from penstock.cli.demo_tables import PRODUCER, TABLES, facet, mention
+from penstock.clock import DAY, HOUR, SECOND, Micros, format_time
+
+Event = dict[str, Any]
+
+JOBS = "shop"
+PARENT = "daily_shop"
+DAYS = 7
+SEED = 20261115
+BEGINS_AT_HOUR = 2
+MINUTE: Micros = 60 * SECOND
+_SCHEMA = "https://openlineage.io/spec/2-0-2/OpenLineage.json#/$defs/RunEvent"
+_CODE = "https://github.com/example/shop-pipelines/blob/main"
+
+
+@dataclass(frozen=True)
+class Step:
+    """A job of the daily flow: what it reads and writes, and when it begins."""
+
+    name: str
+    reads: tuple[str, ...]
+    writes: str
+    minute: int
+    columns: tuple[tuple[str, str, str], ...] = ()
+
+    @property
+    def job(self) -> str:
+        """The job's whole name."""
+        return f"{PARENT}.{self.name}"
+
+
+def _load(name: str) -> Iterator[Step]:
+    """A table's way from the shop to the warehouse."""
+    yield Step(f"extract_{name}", (f"db.{name}",), f"lake.{name}", 0)
+    yield Step(f"stage_{name}", (f"lake.{name}",), f"staging.{name}", 10)
+
+
+STEPS: tuple[Step, ...] = (
+    *(
+        step
+        for name in ("orders", "customers", "payments", "products", "shipments")
+        for step in _load(name)
+    ),
+    Step("sessionize_clicks", ("lake.clicks",), "staging.sessions", 12),
+    Step(
+        "build_order_lines",
+        ("staging.orders", "staging.products"),
+        "marts.order_lines",
+        25,
+        (
+            ("order_id", "staging.orders", "id"),
+            ("customer_id", "staging.orders", "customer_id"),
+            ("category", "staging.products", "category"),
+            ("amount", "staging.orders", "amount"),
+            ("ordered_on", "staging.orders", "ordered_at"),
+        ),
+    ),
+    Step(
+        "build_daily_revenue",
+        ("marts.order_lines", "staging.payments"),
+        "marts.daily_revenue",
+        40,
+        (
+            ("day", "marts.order_lines", "ordered_on"),
+            ("category", "marts.order_lines", "category"),
+            ("revenue", "marts.order_lines", "amount"),
+            ("paid", "staging.payments", "paid"),
+        ),
+    ),
+    Step(
+        "build_customer_value",
+        ("marts.order_lines", "staging.customers", "staging.sessions"),
+        "marts.customer_value",
+        40,
+        (
+            ("email", "staging.customers", "email"),
+            ("lifetime_value", "marts.order_lines", "amount"),
+        ),
+    ),
+    Step("build_delivery_times", ("staging.shipments",), "marts.delivery_times", 40),
+    Step("update_inventory", ("marts.inventory", "staging.products"), "marts.inventory", 42),
+    Step("export_finance", ("marts.daily_revenue",), "exports.finance", 55),
+    Step("refresh_dashboard", ("marts.daily_revenue", "marts.customer_value"), "bi.dashboard", 55),
+)
+# What goes wrong: the step, the day, how often it fails, and why.
+TROUBLES: dict[tuple[str, int], tuple[int, str]] = {
+    ("stage_payments", 2): (1, "duplicate key value violates unique constraint payments_pkey"),
+    ("extract_shipments", 4): (2, "could not connect to shop-db:5432: connection timed out"),
+    ("export_finance", 6): (1, "disk quota of s3://shop-lake/exports is used up"),
+}
+RECOVERS = frozenset({("stage_payments", 2)})
+
+
+@dataclass(frozen=True)
+class Attempt:
+    """One run of a job."""
+
+    job: str
+    key: str
+    began: Micros
+    took: Micros
+    day: int
+    reads: tuple[str, ...] = ()
+    writes: tuple[str, ...] = ()
+    parent: str = ""
+    error: str = ""
+    going: bool = False
+    columns: tuple[tuple[str, str, str], ...] = ()
+    streams: bool = False
+
+    @property
+    def run_id(self) -> str:
+        """The run's id, the same each time."""
+        return ids.derived_id("demo", self.job, self.key)
+
+    def events(self) -> Iterator[tuple[Micros, Event]]:
+        """Its beginning and, if it came to one, its end."""
+        yield self.began, self._event("START", self.began)
+        if not self.going:
+            ended = self.began + self.took
+            yield ended, self._event("FAIL" if self.error else "COMPLETE", ended)
+
+    def _event(self, kind: str, at: Micros) -> Event:
+        return {
+            "eventTime": format_time(at),
+            "eventType": kind,
+            "producer": PRODUCER,
+            "schemaURL": _SCHEMA,
+            "run": {"runId": self.run_id, "facets": self._run_facets(kind)},
+            "job": {"namespace": JOBS, "name": self.job, "facets": self._job_facets()},
+            "inputs": [mention(key, self.day) for key in self.reads],
+            "outputs": [self._output(key, kind) for key in self.writes],
+        }
+
+    def _run_facets(self, kind: str) -> dict[str, Any]:
+        facets: dict[str, Any] = {}
+        if self.parent:
+            facets["parent"] = facet(
+                "ParentRunFacet",
+                run={"runId": self.parent},
+                job={"namespace": JOBS, "name": PARENT},
+            )
+        if kind == "FAIL":
+            facets["errorMessage"] = facet(
+                "ErrorMessageRunFacet", message=self.error, programmingLanguage="SQL"
+            )
+        return facets
+
+    def _job_facets(self) -> dict[str, Any]:
+        processing = "STREAMING" if self.streams else "BATCH"
+        path = self.job.replace(".", "/")
+        return {
+            "jobType": facet(
+                "JobTypeJobFacet", processingType=processing, integration="SHOP", jobType="TASK"
+            ),
+            "sourceCodeLocation": facet(
+                "SourceCodeLocationJobFacet", type="git", url=f"{_CODE}/{path}.sql"
+            ),
+        }
+
+    def _output(self, key: str, kind: str) -> dict[str, Any]:
+        output = mention(key, self.day)
+        if self.columns:
+            output["facets"]["columnLineage"] = facet(
+                "ColumnLineageDatasetFacet", fields=_column_lineage(self.columns)
+            )
+        if kind == "COMPLETE":
+            rows = 1000 * (1 + self.day) + len(self.job)
+            output["outputFacets"] = {
+                "outputStatistics": facet("OutputStatisticsOutputDatasetFacet", rowCount=rows)
+            }
+        return output
+
+
+def _column_lineage(columns: tuple[tuple[str, str, str], ...]) -> dict[str, Any]:
+    found: dict[str, Any] = {}
+    for field, key, source in columns:
+        table = TABLES[key]
+        inputs = {"namespace": table.namespace, "name": table.name, "field": source}
+        entry = found.setdefault(field, {"inputFields": []})
+        entry["inputFields"].append(inputs)
+        entry["transformationType"] = "IDENTITY" if field == source else "AGGREGATION"
+    return found
+
+
+def pipeline(now: Micros) -> list[Event]:
+    """Everything that happened until now, in its order."""
+    choices = Random(SEED)
+    attempts = [*_one_offs(now)]
+    for day in range(DAYS):
+        attempts += _day(now, day, choices)
+    timed = [pair for attempt in attempts for pair in attempt.events()]
+    return [event for at, event in sorted(timed, key=lambda pair: pair[0]) if at <= now]
+
+
+def _midnight(now: Micros, day: int) -> Micros:
+    """When a day of the story began; the last is yesterday."""
+    return now - now % DAY - (DAYS - day) * DAY
+
+
+def _day(now: Micros, day: int, choices: Random) -> Iterator[Attempt]:
+    begins = _midnight(now, day) + BEGINS_AT_HOUR * HOUR
+    parent = Attempt(PARENT, f"day {day}", begins, 65 * MINUTE, day)
+    yield parent
+    for step in STEPS:
+        began = begins + step.minute * MINUTE
+        failures, error = TROUBLES.get((step.name, day), (0, ""))
+        tries = failures + ((step.name, day) in RECOVERS or not failures)
+        for attempt in range(tries):
+            took = choices.randrange(4, 300) * SECOND
+            yield Attempt(
+                step.job,
+                f"day {day}, try {attempt}",
+                began,
+                took,
+                day,
+                step.reads,
+                (step.writes,),
+                parent.run_id,
+                error if attempt < failures else "",
+                columns=step.columns,
+            )
+            began += took + 2 * MINUTE
+
+
+def _one_offs(now: Micros) -> Iterator[Attempt]:
+    """What is not part of the daily flow."""
+    before = _midnight(now, 0) - DAY
+    yield Attempt("move_2019", "once", before, MINUTE, 0, (), ("staging.orders_2019",))
+    yield Attempt(
+        "click_stream", "since", before, 0, 0, ("topic.clicks",), ("lake.clicks",),
+        going=True, streams=True,
+    )  # fmt: skip
+    for month in range(1, 7):
+        began = before + month * HOUR
+        chunk = (f"lake.archive_{month}",)
+        yield Attempt(
+            "load_archive", f"month {month}", began, 9 * MINUTE, 0, chunk, ("archive.orders",)
+        )
+    yield Attempt(
+        "train_recommender", "now", now - 20 * MINUTE, 0, DAYS,
+        ("marts.customer_value", "staging.sessions"), ("models.recommender",), going=True,
+    )  # fmt: skip

@@ -1,0 +1,181 @@
+"""The calls that acceptance tests make, over HTTP, in one namespace."""
+
+import uuid
+from collections.abc import Iterable, Mapping, Sequence
+from datetime import UTC, datetime, timedelta
+from typing import Any
+from urllib.parse import quote
+
+import httpx
+
+API = "/api/v1"
+PRODUCER = "https://example.org/acceptance"
+SPEC = "https://openlineage.io/spec/2-0-2/OpenLineage.json#/$defs"
+
+Document = dict[str, Any]
+NO_FACETS: Mapping[str, Any] = {}
+
+
+def path(*segments: str) -> str:
+    """A path below the API's base, each segment encoded whole."""
+    return "/".join([API, *(quote(segment, safe="") for segment in segments)])
+
+
+def fields(*names: str) -> list[Document]:
+    """Fields as the REST calls state them."""
+    return [{"name": name, "type": "INTEGER"} for name in names]
+
+
+def schema(*names: str) -> Document:
+    """The schema facet with these fields."""
+    return {"schema": {"_producer": PRODUCER, "_schemaURL": f"{SPEC}/x", "fields": fields(*names)}}
+
+
+class Calls:
+    """A client that keeps to one namespace; event times count up from an hour ago."""
+
+    def __init__(self, client: httpx.Client, namespace: str) -> None:
+        self.client = client
+        self.namespace = namespace
+        self._at = datetime.now(UTC) - timedelta(hours=1)
+
+    def now(self) -> str:
+        """The next moment, a second after the last."""
+        self._at += timedelta(seconds=1)
+        return self._at.isoformat().replace("+00:00", "Z")
+
+    # Anything, with the status it must have.
+
+    def ask(self, method: str, where: str, *, status: int = 200, **options: Any) -> Any:
+        """Make a call, check its status and give the document that it answers."""
+        answer = self.client.request(method, where, **options)
+        assert answer.status_code == status, f"{method} {where}: {answer.status_code} {answer.text}"
+        return answer.json()
+
+    def get(self, *segments: str, status: int = 200, **params: Any) -> Any:
+        """Read what is at this path."""
+        return self.ask("GET", path(*segments), status=status, params=params)
+
+    # The REST lifecycle.
+
+    def put_namespace(self) -> Document:
+        """State the namespace."""
+        body = {"ownerName": "ann", "description": "a test's own"}
+        answer: Document = self.ask("PUT", path("namespaces", self.namespace), json=body)
+        return answer
+
+    def put_source(self, name: str) -> Document:
+        """State a source."""
+        body = {"type": "POSTGRESQL", "connectionUrl": "jdbc:postgresql://db:5432/shop"}
+        answer: Document = self.ask("PUT", path("sources", name), json=body)
+        return answer
+
+    def put_dataset(self, name: str, *, status: int = 200, **body: Any) -> Document:
+        """State a dataset of source `warehouse`."""
+        given = {"type": "DB_TABLE", "physicalName": name, "sourceName": "warehouse"} | body
+        where = path("namespaces", self.namespace, "datasets", name)
+        answer: Document = self.ask("PUT", where, status=status, json=given)
+        return answer
+
+    def put_job(
+        self,
+        name: str,
+        inputs: Iterable[str] = (),
+        outputs: Iterable[str] = (),
+        *,
+        status: int = 200,
+        **body: Any,
+    ) -> Document:
+        """State a job with the datasets of this namespace that it reads and writes."""
+        given = {"type": "BATCH", "inputs": self.names(inputs), "outputs": self.names(outputs)}
+        where = path("namespaces", self.namespace, "jobs", name)
+        answer: Document = self.ask("PUT", where, status=status, json=given | body)
+        return answer
+
+    def create_run(self, job: str, **body: Any) -> str:
+        """Make a run of a job and give its id."""
+        where = path("namespaces", self.namespace, "jobs", job, "runs")
+        return str(self.ask("POST", where, status=201, json=body)["id"])
+
+    def mark(self, run: str, action: str, *, status: int = 200, **params: str) -> Document:
+        """Report a state of a run: start, complete, fail or abort."""
+        where = path("jobs", "runs", run, action)
+        answer: Document = self.ask("POST", where, status=status, params=params)
+        return answer
+
+    def names(self, names: Iterable[str]) -> list[Document]:
+        """Datasets of this namespace by name."""
+        return [{"namespace": self.namespace, "name": name} for name in names]
+
+    # OpenLineage events.
+
+    def event(
+        self,
+        kind: str,
+        run: str,
+        job: str,
+        *,
+        at: str | None = None,
+        run_facets: Mapping[str, Any] = NO_FACETS,
+        job_facets: Mapping[str, Any] = NO_FACETS,
+        inputs: Sequence[str | Document] = (),
+        outputs: Sequence[str | Document] = (),
+    ) -> Document:
+        """A run event."""
+        return {
+            "eventTime": at or self.now(),
+            "eventType": kind,
+            "producer": PRODUCER,
+            "schemaURL": f"{SPEC}/RunEvent",
+            "run": {"runId": run, "facets": run_facets},
+            "job": {"namespace": self.namespace, "name": job, "facets": job_facets},
+            "inputs": [self.named(dataset) for dataset in inputs],
+            "outputs": [self.named(dataset) for dataset in outputs],
+        }
+
+    def named(self, dataset: str | Document, **facets: Any) -> Document:
+        """A dataset as events name it."""
+        if isinstance(dataset, str):
+            dataset = {"namespace": self.namespace, "name": dataset, "facets": facets}
+        return dataset
+
+    def send(self, event: Mapping[str, Any], *, status: int = 201) -> Any:
+        """Send one event."""
+        return self.ask("POST", path("lineage"), status=status, json=event)
+
+    def report(self, kind: str, run: str, job: str, **parts: Any) -> None:
+        """Send a run event."""
+        self.send(self.event(kind, run, job, **parts))
+
+    # Reading.
+
+    def dataset(self, name: str) -> Document:
+        """The dataset."""
+        answer: Document = self.get("namespaces", self.namespace, "datasets", name)
+        return answer
+
+    def versions(self, name: str) -> list[Document]:
+        """The versions of a dataset, oldest first."""
+        found = self.get("namespaces", self.namespace, "datasets", name, "versions")
+        assert found["totalCount"] == len(found["versions"])
+        return sorted(found["versions"], key=lambda version: int(version["number"]))
+
+    def job(self, name: str) -> Document:
+        """The job."""
+        answer: Document = self.get("namespaces", self.namespace, "jobs", name)
+        return answer
+
+    def run(self, run: str) -> Document:
+        """The run."""
+        answer: Document = self.get("jobs", "runs", run)
+        return answer
+
+
+def new_run_id() -> str:
+    """A run id as clients make them."""
+    return str(uuid.uuid4())
+
+
+def pinned(versions: Iterable[Document]) -> dict[str, int]:
+    """The numbers of the versions that a run read or wrote, by dataset."""
+    return {entry["datasetVersionId"]["name"]: entry["number"] for entry in versions}

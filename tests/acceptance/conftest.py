@@ -1,0 +1,18 @@
+"""What every acceptance test has: a server on each database, and a namespace of its own."""
+
+import uuid
+from collections.abc import Iterator
+
+import pytest
+
+from tests.acceptance.calls import Calls
+from tests.running import ServerProcess, server
+
+__all__ = ["calls", "server"]
+
+
+@pytest.fixture
+def calls(server: ServerProcess, request: pytest.FixtureRequest) -> Iterator[Calls]:
+    """Calls to the server, in a namespace that no other test uses."""
+    with server.client() as client:
+        yield Calls(client, f"{request.node.originalname}-{uuid.uuid4().hex[:12]}")

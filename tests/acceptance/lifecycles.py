@@ -1,0 +1,210 @@
+"""The ways in which the life of a run can be told: REST calls in two orders, or events."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Protocol
+
+from tests.acceptance.calls import Calls, Document, fields, new_run_id, pinned, schema
+
+Names = Sequence[str]
+
+
+@dataclass(frozen=True)
+class Run:
+    """A run that exists: of which job, and what that is known to read and write."""
+
+    id: str
+    job: str
+    reads: Names
+    writes: Names
+
+
+class Lifecycle(Protocol):
+    """A way to tell it. What a run reads and writes may be told early or late."""
+
+    calls: Calls
+
+    def dataset_exists(self, name: str) -> None:
+        """There is a dataset, declared by nobody's run."""
+
+    def run_exists(
+        self, job: str, reads: Names = (), writes: Names = (), parent: Run | None = None
+    ) -> Run:
+        """There is a run that has not ended."""
+
+    def succeeds(self, run: Run) -> None:
+        """The run ends well, having read and written what it does."""
+
+    def fails(self, run: Run) -> None:
+        """The run ends badly, having read and written what it does."""
+
+
+class DynamicCalls:
+    """REST, with what is read and written told when the run ends."""
+
+    def __init__(self, calls: Calls) -> None:
+        self.calls = calls
+        calls.put_namespace()
+        calls.put_source("warehouse")
+
+    def dataset_exists(self, name: str) -> None:
+        self.calls.put_dataset(name, fields=fields("id"))
+
+    def run_exists(
+        self, job: str, reads: Names = (), writes: Names = (), parent: Run | None = None
+    ) -> Run:
+        self.calls.put_job(job)
+        run = Run(self.calls.create_run(job), job, reads, writes)
+        _report_parent(self.calls, run, parent)
+        return run
+
+    def succeeds(self, run: Run) -> None:
+        self._describe(run)
+        self.calls.mark(run.id, "complete")
+
+    def fails(self, run: Run) -> None:
+        self._describe(run)
+        self.calls.mark(run.id, "fail")
+
+    def _describe(self, run: Run) -> None:
+        self.calls.mark(run.id, "start")
+        for name in run.reads:
+            self.calls.put_dataset(name, fields=fields("id"))
+        for name in run.writes:
+            self.calls.put_dataset(name, fields=fields("id"), runId=run.id)
+        self.calls.put_job(run.job, run.reads, run.writes, runId=run.id)
+
+
+class DeclaredCalls(DynamicCalls):
+    """REST, with what is read and written declared before the run, where it exists by then.
+
+    Only a failed run says which versions it wrote: it would be taken to have written none.
+    """
+
+    def run_exists(
+        self, job: str, reads: Names = (), writes: Names = (), parent: Run | None = None
+    ) -> Run:
+        known = self._known()
+        self.calls.put_job(job, [n for n in reads if n in known], [n for n in writes if n in known])
+        run = Run(self.calls.create_run(job), job, reads, writes)
+        _report_parent(self.calls, run, parent)
+        return run
+
+    def succeeds(self, run: Run) -> None:
+        if {*run.reads, *run.writes} <= self._declared(run):
+            self.calls.mark(run.id, "start")
+        else:
+            self._describe(run)
+        self.calls.mark(run.id, "complete")
+
+    def _known(self) -> set[str]:
+        found = self.calls.get("namespaces", self.calls.namespace, "datasets")
+        return {dataset["name"] for dataset in found["datasets"]}
+
+    def _declared(self, run: Run) -> set[str]:
+        job = self.calls.job(run.job)
+        return {dataset["name"] for dataset in [*job["inputs"], *job["outputs"]]}
+
+
+class Events:
+    """OpenLineage: START when the run exists, and an event that tells everything at its end."""
+
+    def __init__(self, calls: Calls) -> None:
+        self.calls = calls
+
+    def dataset_exists(self, name: str) -> None:
+        event = {
+            "eventTime": self.calls.now(),
+            "dataset": self.calls.named(name, **schema("id")),
+            "producer": "https://example.org/acceptance",
+            "schemaURL": "https://openlineage.io/spec/2-0-2/OpenLineage.json#/$defs/DatasetEvent",
+        }
+        self.calls.send(event)
+
+    def run_exists(
+        self, job: str, reads: Names = (), writes: Names = (), parent: Run | None = None
+    ) -> Run:
+        run = Run(new_run_id(), job, reads, writes)
+        facets = _parent_facet(self.calls, parent) if parent is not None else {}
+        self.calls.report("START", run.id, job, run_facets=facets)
+        return run
+
+    def succeeds(self, run: Run) -> None:
+        self._end("COMPLETE", run)
+
+    def fails(self, run: Run) -> None:
+        self._end("FAIL", run)
+
+    def _end(self, kind: str, run: Run) -> None:
+        named = self.calls.named
+        self.calls.report(
+            kind,
+            run.id,
+            run.job,
+            inputs=[named(name, **schema("id")) for name in run.reads],
+            outputs=[named(name, **schema("id")) for name in run.writes],
+        )
+
+
+def _parent_facet(calls: Calls, parent: Run) -> Document:
+    job = {"namespace": calls.namespace, "name": parent.job}
+    return {"parent": {"run": {"runId": parent.id}, "job": job}}
+
+
+def _report_parent(calls: Calls, run: Run, parent: Run | None) -> None:
+    """REST has no word for parents; an event says it."""
+    if parent is not None:
+        calls.report("OTHER", run.id, run.job, run_facets=_parent_facet(calls, parent))
+
+
+class Outcome:
+    """What the catalog says afterwards, in the words of the scenarios."""
+
+    def __init__(self, calls: Calls) -> None:
+        self._calls = calls
+
+    def versions(self, dataset: str) -> list[int]:
+        """The numbers of all versions, in the order they were made."""
+        return [version["number"] for version in self._calls.versions(dataset)]
+
+    def current(self, dataset: str) -> int:
+        """The number of the current version, which the API tells in two places."""
+        found = self._calls.dataset(dataset)
+        [current] = [v for v in self._calls.versions(dataset) if v["isCurrent"]]
+        assert current["number"] == found["currentVersionNumber"]
+        assert current["version"] == found["currentVersion"]
+        number: int = current["number"]
+        return number
+
+    def maker(self, dataset: str, number: int) -> str | None:
+        """The run that made a version."""
+        by_number = self._calls.get(
+            "namespaces", self._calls.namespace, "datasets", dataset, "versions", f"V{number}"
+        )
+        run = by_number["createdByRun"]
+        return str(run["id"]) if run is not None else None
+
+    def consumed(self, run: Run) -> dict[str, int]:
+        """The version numbers that a run read."""
+        return pinned(self._calls.run(run.id)["inputDatasetVersions"])
+
+    def produced(self, run: Run) -> dict[str, int]:
+        """The version numbers that a run wrote; each knows the run for its maker."""
+        numbers = pinned(self._calls.run(run.id)["outputDatasetVersions"])
+        for dataset, number in numbers.items():
+            assert self.maker(dataset, number) == run.id
+        return numbers
+
+    def state(self, run: Run) -> str:
+        """The state of a run."""
+        return str(self._calls.run(run.id)["state"])
+
+    def parent(self, run: Run) -> tuple[str, str] | None:
+        """The job and run that started a run."""
+        parent = self._calls.run(run.id)["parent"]
+        return (parent["name"], parent["runId"]) if parent is not None else None
+
+    def job_versions(self, job: str) -> list[Document]:
+        """The shapes that a job has had and that a run has."""
+        found = self._calls.get("namespaces", self._calls.namespace, "jobs", job, "versions")
+        return [version for version in found["versions"] if version["latestRun"] is not None]

@@ -1,0 +1,178 @@
+"""Run, job and dataset events: single, in batches, packed, with any run id and any facet."""
+
+import gzip
+import json
+from typing import Any
+
+import msgspec
+import pytest
+
+from tests.acceptance.calls import PRODUCER, SPEC, Calls, Document, new_run_id, path, schema
+
+
+def dataset_event(calls: Calls, name: str, **facets: Document) -> Document:
+    return {
+        "eventTime": calls.now(),
+        "producer": PRODUCER,
+        "schemaURL": f"{SPEC}/DatasetEvent",
+        "dataset": calls.named(name, **facets),
+    }
+
+
+def job_event(calls: Calls, name: str, inputs: list[str], outputs: list[str]) -> Document:
+    return {
+        "eventTime": calls.now(),
+        "producer": PRODUCER,
+        "schemaURL": f"{SPEC}/JobEvent",
+        "job": {"namespace": calls.namespace, "name": name, "facets": {}},
+        "inputs": [calls.named(dataset) for dataset in inputs],
+        "outputs": [calls.named(dataset) for dataset in outputs],
+    }
+
+
+def test_a_dataset_event_makes_a_version_when_the_schema_changes(calls: Calls) -> None:
+    calls.send(dataset_event(calls, "d", **schema("id")))
+    calls.send(dataset_event(calls, "d", **schema("id")))
+    calls.send(dataset_event(calls, "d", **schema("id", "x")))
+
+    first, second = calls.versions("d")
+    assert [field["name"] for field in first["fields"]] == ["id"]
+    assert [field["name"] for field in second["fields"]] == ["id", "x"]
+    assert first["createdByRun"] is second["createdByRun"] is None
+    found = calls.dataset("d")
+    assert (found["currentVersion"], found["currentVersionNumber"]) == (second["version"], 2)
+    assert found["facets"] == second["facets"]
+
+
+def test_a_job_event_gives_a_job_its_edges_without_a_run(calls: Calls) -> None:
+    calls.send(job_event(calls, "j", ["a", "b"], ["c"]))
+
+    job = calls.job("j")
+    assert [d["name"] for d in job["inputs"]] == ["a", "b"]
+    assert [d["name"] for d in job["outputs"]] == ["c"]
+    assert (job["latestRun"], job["latestRuns"]) == (None, [])
+    assert job["currentVersion"] is not None
+    assert calls.get("namespaces", calls.namespace, "jobs", "j", "runs")["totalCount"] == 0
+    assert [v["number"] for v in calls.versions("c")] == [1]
+
+
+def test_a_packed_event_is_received_like_any_other(calls: Calls) -> None:
+    run = new_run_id()
+    body = gzip.compress(json.dumps(calls.event("COMPLETE", run, "j", outputs=["d"])).encode())
+    headers = {"content-encoding": "gzip", "content-type": "application/json"}
+    calls.ask("POST", path("lineage"), status=201, content=body, headers=headers)
+    assert calls.run(run)["state"] == "COMPLETED"
+    assert calls.dataset("d")["currentVersionNumber"] == 1
+
+
+def test_a_batch_of_events_is_received_event_by_event(calls: Calls) -> None:
+    run = new_run_id()
+    batch = [
+        calls.event("START", run, "j", inputs=["a"]),
+        {"eventTime": "noon"},
+        calls.event("COMPLETE", run, "j", outputs=["b"]),
+        dataset_event(calls, "c", **schema("id")),
+        job_event(calls, "k", ["c"], []),
+        "not an event",
+    ]
+    answer = calls.ask("POST", path("lineage", "batch"), json=batch)
+
+    assert answer["status"] == "partial_success"
+    assert answer["summary"] == {
+        "received": 6,
+        "successful": 4,
+        "failed": 2,
+        "retriable": 0,
+        "non_retriable": 2,
+    }
+    assert [failed["index"] for failed in answer["failed_events"]] == [1, 5]
+    assert all(failed["reason"] for failed in answer["failed_events"])
+    assert calls.run(run)["state"] == "COMPLETED"
+    assert [d["name"] for d in calls.job("j")["inputs"]] == ["a"]
+    assert calls.dataset("b")["currentVersionNumber"] == 1
+    assert calls.dataset("c")["fields"][0]["name"] == "id"
+    assert [d["name"] for d in calls.job("k")["inputs"]] == ["c"]
+
+
+@pytest.mark.parametrize("name", ["daily/2026-11-15", "42", "x" * 1000, "run: é ☃"])
+def test_a_run_id_that_is_not_a_uuid_is_mapped_to_one_the_same_each_time(
+    calls: Calls, name: str
+) -> None:
+    name = f"{calls.namespace[-12:]} {name}"[:1000]
+    calls.report("START", name, "j")
+    calls.report("COMPLETE", name, "j")
+
+    [run] = calls.get("namespaces", calls.namespace, "jobs", "j", "runs")["runs"]
+    assert run["state"] == "COMPLETED"
+    assert calls.run(name) == run == calls.run(run["id"])
+    assert len(run["id"]) == 36
+
+
+def test_a_run_id_in_capitals_is_the_same_run(calls: Calls) -> None:
+    run = new_run_id()
+    calls.report("START", run.upper(), "j")
+    calls.report("COMPLETE", run, "j")
+    assert calls.get("namespaces", calls.namespace, "jobs", "j", "runs")["totalCount"] == 1
+    assert calls.run(run)["id"] == run
+
+
+def test_unknown_facets_are_kept_word_for_word(calls: Calls) -> None:
+    run = new_run_id()
+    odd = '{ "a" :1.50,"b":[ null,1e3 ],"é":"\\u00e9","big":12345678901234567890123}'
+    event = calls.event("COMPLETE", run, "j", inputs=["i"], outputs=["o"])
+    event["run"]["facets"] = {"odd_run": "RAW"}
+    event["job"]["facets"] = {"odd_job": "RAW"}
+    event["outputs"][0] |= {"facets": {"odd_out": "RAW"}, "outputFacets": {"odd_o": "RAW"}}
+    event["inputs"][0] |= {"facets": {"odd_in": "RAW"}, "inputFacets": {"odd_i": "RAW"}}
+    body = json.dumps(event).replace('"RAW"', odd)
+    calls.ask("POST", path("lineage"), status=201, content=body.encode())
+
+    def word_for_word(where: str, facet: str) -> str:
+        text = calls.client.get(where).text
+        return text.partition(f'"{facet}":')[2][: len(odd)]
+
+    namespace = ("namespaces", calls.namespace)
+    assert word_for_word(path("jobs", "runs", run), "odd_run") == odd
+    assert word_for_word(path("jobs", "runs", run, "facets"), "odd_run") == odd
+    assert word_for_word(path("jobs", "runs", run, "facets") + "?type=job", "odd_job") == odd
+    assert word_for_word(path(*namespace, "jobs", "j"), "odd_job") == odd
+    assert word_for_word(path(*namespace, "datasets", "o"), "odd_out") == odd
+    assert word_for_word(path(*namespace, "datasets", "i"), "odd_in") == odd
+    assert word_for_word(path("jobs", "runs", run), "odd_i") == odd
+    assert word_for_word(path("jobs", "runs", run), "odd_o") == odd
+    assert body in calls.client.get(path("jobs", "runs", run, "events")).text
+
+
+def test_the_event_list_gives_events_back_by_time(calls: Calls) -> None:
+    run = new_run_id()
+    for hour in (10, 11, 12):
+        calls.report("RUNNING", run, "j", at=f"2001-02-03T{hour}:00:00Z")
+    calls.report("COMPLETE", run, "j", at="2001-02-03T13:00:00Z")
+
+    def found(**params: Any) -> list[str]:
+        answer = calls.get("events", "lineage", **params)
+        mine = [e for e in answer["events"] if e["run"]["runId"] == run]
+        return [event["eventTime"][11:13] for event in mine]
+
+    day: Document = {
+        "after": "2001-02-03T00:00:00Z",
+        "before": "2001-02-04T00:00:00Z",
+        "limit": 1000,
+    }
+    assert found(**day) == ["13", "12", "11", "10"]
+    assert found(**day, sortDirection="asc") == ["10", "11", "12", "13"]
+    assert found(after="2001-02-03T11:00:00Z", before="2001-02-03T13:00:00Z") == ["12", "11"]
+    assert calls.get("jobs", "runs", run, "events")["totalCount"] == 4
+
+
+def test_events_without_a_schema_url_are_told_apart_by_what_they_hold(calls: Calls) -> None:
+    for event in (
+        calls.event("COMPLETE", new_run_id(), "j", outputs=["o"]),
+        dataset_event(calls, "d", **schema("id")),
+        job_event(calls, "k", ["d"], []),
+    ):
+        del event["schemaURL"]
+        calls.send(msgspec.to_builtins(event))
+    assert calls.job("j")["latestRun"]["state"] == "COMPLETED"
+    assert calls.dataset("d")["currentVersionNumber"] == 1
+    assert [d["name"] for d in calls.job("k")["inputs"]] == ["d"]

@@ -1,0 +1,116 @@
+"""What a job reads and writes: while it runs, from run to run, and in earlier times."""
+
+from tests.acceptance.calls import Calls, Document, new_run_id
+
+
+def graph(calls: Calls, job: str, **params: object) -> dict[str, Document]:
+    """The nodes of the graph around a job, by their ids without the namespace."""
+    node = f"job:{calls.namespace}:{job}"
+    found = calls.get("lineage", nodeId=node, **params)["graph"]  # type: ignore[arg-type]
+    return {each["id"].replace(f":{calls.namespace}:", " "): each for each in found}
+
+
+def sides(calls: Calls, job: str) -> tuple[list[str], list[str]]:
+    """The names of what a job reads and writes now."""
+    found = calls.job(job)
+    return [d["name"] for d in found["inputs"]], [d["name"] for d in found["outputs"]]
+
+
+def test_a_running_job_shows_its_lineage_before_it_ends(calls: Calls) -> None:
+    run = new_run_id()
+    calls.report("START", run, "j", inputs=["a"])
+    assert sides(calls, "j") == (["a"], [])
+    calls.report("RUNNING", run, "j", outputs=["b"])
+    assert sides(calls, "j") == (["a"], ["b"])
+    assert set(graph(calls, "j")) == {"job j", "dataset a", "dataset b"}
+    assert graph(calls, "j")["job j"]["data"]["latestRun"]["state"] == "RUNNING"
+
+
+def test_an_event_with_empty_inputs_wipes_no_edges(calls: Calls) -> None:
+    run = new_run_id()
+    calls.report("START", run, "j", inputs=["a"], outputs=["b"])
+    calls.report("COMPLETE", run, "j")
+    assert sides(calls, "j") == (["a"], ["b"])
+
+    silent = new_run_id()
+    calls.report("START", silent, "j")
+    calls.report("COMPLETE", silent, "j")
+    assert sides(calls, "j") == (["a"], ["b"])
+    assert calls.run(silent)["jobVersion"] == calls.run(run)["jobVersion"]
+    assert set(graph(calls, "j")) == {"job j", "dataset a", "dataset b"}
+
+
+def test_a_run_that_names_other_datasets_moves_the_edges(calls: Calls) -> None:
+    calls.report("COMPLETE", new_run_id(), "j", inputs=["a"], outputs=["b"])
+    calls.report("COMPLETE", new_run_id(), "j", inputs=["c"])
+    assert sides(calls, "j") == (["c"], ["b"])
+
+
+def test_a_failed_run_shows_what_it_was_to_read(calls: Calls) -> None:
+    calls.report("COMPLETE", new_run_id(), "j", inputs=["a"], outputs=["b"])
+    calls.report("FAIL", new_run_id(), "j", inputs=["a", "c"], outputs=["b"])
+    assert sides(calls, "j") == (["a", "c"], ["b"])
+    assert calls.dataset("b")["currentVersionNumber"] == 1
+
+
+def test_a_job_that_handles_one_chunk_per_run_shows_all_its_edges(calls: Calls) -> None:
+    for chunk in range(5):
+        calls.report(
+            "COMPLETE", new_run_id(), "j", inputs=[f"in {chunk}"], outputs=[f"out {chunk}"]
+        )
+    assert sides(calls, "j") == (["in 4"], ["out 4"])
+    assert len(graph(calls, "j")) == 3
+    everything = graph(calls, "j", history="all")
+    assert len(everything) == 11
+    assert len(everything["job j"]["inEdges"]) == len(everything["job j"]["outEdges"]) == 5
+
+
+def test_the_graph_as_of_a_time_is_the_one_that_was_so_then(calls: Calls) -> None:
+    calls.report("COMPLETE", new_run_id(), "j", inputs=["a"], outputs=["x"])
+    then = calls.now()
+    calls.report("COMPLETE", new_run_id(), "j", inputs=["b"], outputs=["x"])
+    later = calls.now()
+    assert set(graph(calls, "j", asOf=then)) == {"job j", "dataset a", "dataset x"}
+    assert set(graph(calls, "j", asOf=later)) == {"job j", "dataset b", "dataset x"}
+    assert set(graph(calls, "j")) == {"job j", "dataset b", "dataset x"}
+
+
+def test_the_graph_goes_both_ways_or_one(calls: Calls) -> None:
+    calls.report("COMPLETE", new_run_id(), "first", inputs=["a"], outputs=["b"])
+    calls.report("COMPLETE", new_run_id(), "second", inputs=["b"], outputs=["c"])
+    calls.report("COMPLETE", new_run_id(), "third", inputs=["c"], outputs=["d"])
+    whole = {
+        "dataset a",
+        "job first",
+        "dataset b",
+        "job second",
+        "dataset c",
+        "job third",
+        "dataset d",
+    }
+    assert set(graph(calls, "second")) == whole
+    assert set(graph(calls, "second", depth=1)) == {"job second", "dataset b", "dataset c"}
+    up = graph(calls, "second", direction="upstream")
+    assert set(up) == {"job second", "dataset b", "job first", "dataset a"}
+    down = graph(calls, "second", direction="downstream")
+    assert set(down) == {"job second", "dataset c", "job third", "dataset d"}
+
+
+def test_upstream_runs_lead_back_to_the_runs_that_made_what_was_read(calls: Calls) -> None:
+    first, again, second = new_run_id(), new_run_id(), new_run_id()
+    calls.report("COMPLETE", first, "make", outputs=["a"])
+    calls.report("COMPLETE", second, "use", inputs=["a"], outputs=["b"])
+    calls.report("COMPLETE", again, "make", outputs=["a"])
+    found = calls.get("runlineage", "upstream", runId=second)["runs"]
+    assert [entry["run"]["id"] for entry in found] == [second, first]
+    assert found[0]["inputs"][0]["producedByRunId"] == first
+
+
+def test_a_streaming_job_publishes_at_once(calls: Calls) -> None:
+    run = new_run_id()
+    streams = {"jobType": {"processingType": "STREAMING", "integration": "FLINK"}}
+    calls.report("START", run, "j", job_facets=streams, inputs=["a"], outputs=["b"])
+    assert calls.job("j")["type"] == "STREAM"
+    assert calls.dataset("b")["currentVersionNumber"] == 1
+    assert calls.job("j")["currentVersion"] is not None
+    assert calls.run(run)["state"] == "RUNNING"

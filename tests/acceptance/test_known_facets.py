@@ -1,0 +1,260 @@
+"""The facets that mean something: what each of them changes in the catalog."""
+
+import pytest
+
+from tests.acceptance.calls import PRODUCER, SPEC, Calls, Document, new_run_id, schema
+
+
+@pytest.mark.parametrize("facet", ["parent", "parentRun"])
+def test_a_parent_facet_makes_the_parent_and_the_childs_short_name(
+    calls: Calls, facet: str
+) -> None:
+    child, parent = new_run_id(), new_run_id()
+    job = {"namespace": calls.namespace, "name": "dag"}
+    facets = {facet: {"run": {"runId": parent}, "job": job}}
+    calls.report("START", child, "dag.task", run_facets=facets)
+    calls.report("FAIL", child, "dag.task")
+
+    assert calls.run(child)["parent"] == {**job, "runId": parent}
+    assert calls.run(parent)["state"] == "NEW"
+    assert calls.run(parent)["job"] == job
+    task = calls.job("dag.task")
+    assert (task["simpleName"], task["parentJobName"]) == ("task", "dag")
+    assert calls.job("dag")["latestRun"]["id"] == parent
+    assert task["parentJobUuid"] is not None
+
+
+def test_a_parent_known_from_its_child_takes_its_own_events(calls: Calls) -> None:
+    child, parent = new_run_id(), "the parent"
+    job = {"namespace": calls.namespace, "name": "dag"}
+    at = calls.now()
+    calls.report(
+        "START", child, "dag.task", run_facets={"parent": {"run": {"runId": parent}, "job": job}}
+    )
+    calls.report("START", parent, "dag", at=at)
+    calls.report("COMPLETE", parent, "dag")
+    assert calls.run(parent)["state"] == "COMPLETED"
+    assert calls.job("dag")["latestRun"]["state"] == "COMPLETED"
+    assert calls.get("namespaces", calls.namespace, "jobs", "dag", "runs")["totalCount"] == 1
+    assert calls.run(child)["state"] == "RUNNING"
+
+
+def test_a_symlink_is_a_second_name_of_the_same_dataset(calls: Calls) -> None:
+    second = {"namespace": calls.namespace, "name": "shop.orders", "type": "TABLE"}
+    output = calls.named("/lake/orders", symlinks={"identifiers": [second]}, **schema("id"))
+    calls.report("COMPLETE", new_run_id(), "write", outputs=[output])
+    reader = new_run_id()
+    calls.report("COMPLETE", reader, "read", inputs=["shop.orders"])
+
+    found = calls.dataset("shop.orders")
+    assert found == calls.dataset("/lake/orders")
+    assert found["aliases"] == [second]
+    [read] = calls.run(reader)["inputDatasetVersions"]
+    assert read["datasetVersionId"]["version"] == found["currentVersion"]
+    assert read["datasetVersionId"]["name"] == "/lake/orders"
+    listed = calls.get("namespaces", calls.namespace, "datasets")
+    assert [dataset["name"] for dataset in listed["datasets"]] == ["/lake/orders"]
+    graph = calls.get("lineage", nodeId=f"dataset:{calls.namespace}:shop.orders")["graph"]
+    assert {node["data"]["name"] for node in graph} == {"/lake/orders", "write", "read"}
+
+
+def column_lineage(calls: Calls, source: str, *columns: str) -> Document:
+    of_input = {"namespace": calls.namespace, "name": source}
+    step = {"type": "DIRECT", "subtype": "AGGREGATION", "description": "sum"}
+    made_from = [of_input | {"field": column, "transformations": [step]} for column in columns]
+    return {"columnLineage": {"fields": {"total": {"inputFields": made_from}}}}
+
+
+def test_column_lineage_shows_which_fields_a_field_is_made_from(calls: Calls) -> None:
+    orders = calls.named("orders", **schema("price", "tax"))
+    facets = schema("total") | column_lineage(calls, "orders", "price", "tax")
+    totals = calls.named("totals", **facets)
+    calls.report("COMPLETE", new_run_id(), "sum", inputs=[orders], outputs=[totals])
+
+    [column] = calls.dataset("totals")["columnLineage"]
+    assert column["name"] == "total"
+    assert [source["field"] for source in column["inputFields"]] == ["price", "tax"]
+    assert {source["dataset"] for source in column["inputFields"]} == {"orders"}
+    assert column["inputFields"][0]["transformationType"] == "AGGREGATION"
+    assert column["inputFields"][0]["transformationDescription"] == "sum"
+    node = f"datasetField:{calls.namespace}:totals:total"
+    graph = calls.get("column-lineage", nodeId=node)["graph"]
+    assert {n["id"].removeprefix(f"datasetField:{calls.namespace}:") for n in graph} == {
+        "totals:total", "orders:price", "orders:tax",
+    }  # fmt: skip
+    down = calls.get(
+        "column-lineage",
+        nodeId=f"datasetField:{calls.namespace}:orders:tax",
+        withDownstream=True,
+    )
+    assert any(n["id"] == node for n in down["graph"])
+
+
+def lifecycle(change: str) -> Document:
+    return {"lifecycleStateChange": {"lifecycleStateChange": change}}
+
+
+def test_a_dropped_dataset_is_gone_until_somebody_writes_it_again(calls: Calls) -> None:
+    calls.report("COMPLETE", new_run_id(), "make", outputs=[calls.named("d", **schema("id"))])
+    calls.report("COMPLETE", new_run_id(), "drop", outputs=[calls.named("d", **lifecycle("DROP"))])
+    calls.get("namespaces", calls.namespace, "datasets", "d", status=404)
+    listed = calls.get("namespaces", calls.namespace, "datasets")
+    assert (listed["datasets"], listed["totalCount"]) == ([], 0)
+
+    calls.report(
+        "COMPLETE", new_run_id(), "make", outputs=[calls.named("d", **lifecycle("CREATE"))]
+    )
+    found = calls.dataset("d")
+    assert (found["deleted"], found["lastLifecycleState"]) == (False, "CREATE")
+    assert found["currentVersionNumber"] == 3
+    states = [version["lifecycleState"] for version in calls.versions("d")]
+    assert states == ["", "DROP", "CREATE"]
+
+
+def test_a_later_reader_brings_a_dropped_dataset_back_and_an_earlier_one_does_not(
+    calls: Calls,
+) -> None:
+    before = calls.now()
+    calls.report("COMPLETE", new_run_id(), "drop", outputs=[calls.named("d", **lifecycle("DROP"))])
+    calls.report("START", new_run_id(), "read", inputs=["d"], at=before)
+    calls.get("namespaces", calls.namespace, "datasets", "d", status=404)
+    calls.report("START", new_run_id(), "read", inputs=["d"])
+    assert calls.dataset("d")["lastLifecycleState"] == "DROP"
+
+
+def test_a_failed_drop_drops_nothing(calls: Calls) -> None:
+    calls.report("COMPLETE", new_run_id(), "make", outputs=["d"])
+    calls.report("FAIL", new_run_id(), "drop", outputs=[calls.named("d", **lifecycle("DROP"))])
+    found = calls.dataset("d")
+    assert (found["deleted"], found["lastLifecycleState"]) == (False, "")
+    assert found["currentVersionNumber"] == 1
+
+
+def test_nominal_times_say_which_interval_a_run_is_for(calls: Calls) -> None:
+    run = new_run_id()
+    times = {"nominalStartTime": "2026-11-14T00:00:00Z", "nominalEndTime": "2026-11-15T00:00:00Z"}
+    calls.report("START", run, "j", run_facets={"nominalTime": times})
+    calls.report("COMPLETE", run, "j")
+    found = calls.run(run)
+    assert found["nominalStartTime"] == "2026-11-14T00:00:00.000Z"
+    assert found["nominalEndTime"] == "2026-11-15T00:00:00.000Z"
+    assert found["facets"]["nominalTime"] == times
+
+
+def test_ownership_is_kept_with_the_job_and_the_dataset(calls: Calls) -> None:
+    owners = {"ownership": {"owners": [{"name": "team:sales", "type": "MAINTAINER"}]}}
+    output = calls.named("d", **owners)
+    calls.report("COMPLETE", new_run_id(), "j", job_facets=owners, outputs=[output])
+    assert calls.dataset("d")["facets"]["ownership"] == owners["ownership"]
+    assert calls.job("j")["facets"]["ownership"] == owners["ownership"]
+
+
+def test_tags_of_jobs_datasets_and_fields_add_up_and_can_be_searched(calls: Calls) -> None:
+    word = calls.namespace[-12:]
+    marks = [{"key": f"pii{word}", "value": "true", "source": "X"}, {"key": "tier", "value": "1"}]
+    on_field = {"tags": [*marks, {"key": "gdpr", "value": "true", "field": "email"}]}
+    output = calls.named("people", tags=on_field, **schema("id", "email"))
+    calls.report("START", new_run_id(), "j", job_facets={"tags": {"tags": marks}}, outputs=[output])
+    calls.report(
+        "COMPLETE",
+        new_run_id(),
+        "j",
+        outputs=[calls.named("people", tags={"tags": [{"key": "gold"}]})],
+    )
+
+    found = calls.dataset("people")
+    assert found["tags"] == ["gold", f"pii{word}", "tier:1"]
+    tags = {field["name"]: field["tags"] for field in found["fields"]}
+    assert tags == {"id": [], "email": ["gdpr"]}
+    assert calls.job("j")["tags"] == [f"pii{word}", "tier:1"]
+    results = calls.get("search", q=f"pii{word}")["results"]
+    assert {(result["type"], result["name"]) for result in results} == {
+        ("DATASET", "people"),
+        ("JOB", "j"),
+    }
+
+
+def test_documentation_and_code_location_describe_jobs_and_datasets(calls: Calls) -> None:
+    job_facets = {
+        "documentation": {"description": "sums up"},
+        "sourceCodeLocation": {"type": "git", "url": "https://git.example.org/sum.py"},
+        "jobType": {"processingType": "BATCH", "integration": "X", "jobType": "QUERY"},
+    }
+    output = calls.named("d", documentation={"description": "the sums"})
+    calls.report("COMPLETE", new_run_id(), "j", job_facets=job_facets, outputs=[output])
+    job = calls.job("j")
+    assert (job["description"], job["location"], job["type"]) == (
+        "sums up",
+        "https://git.example.org/sum.py",
+        "BATCH",
+    )
+    assert calls.dataset("d")["description"] == "the sums"
+
+
+def test_data_quality_facets_stay_with_the_run_that_reported_them(calls: Calls) -> None:
+    metrics = {
+        "dataQualityMetrics": {"rowCount": 123, "columnMetrics": {"id": {"nullCount": 0}}},
+        "dataQualityAssertions": {"assertions": [{"assertion": "not_null", "success": True}]},
+    }
+    statistics = {"outputStatistics": {"rowCount": 7, "size": 4096}}
+    read = calls.named("in") | {"inputFacets": metrics}
+    written = calls.named("out") | {"outputFacets": statistics}
+    first, second = new_run_id(), new_run_id()
+    calls.report("COMPLETE", first, "j", inputs=[read], outputs=[written])
+    calls.report("COMPLETE", second, "j", inputs=["in"], outputs=["out"])
+
+    [given], [made] = (calls.run(first)[f"{side}DatasetVersions"] for side in ("input", "output"))
+    assert (given["facets"], made["facets"]) == (metrics, statistics)
+    [given], [made] = (calls.run(second)[f"{side}DatasetVersions"] for side in ("input", "output"))
+    assert (given["facets"], made["facets"]) == ({}, {})
+
+
+def test_subset_facets_say_which_part_was_read_and_written(calls: Calls) -> None:
+    day = {"compare": "EQUAL", "left": {"field": "day"}, "right": {"value": "2026-11-15"}}
+    subset = {"inputCondition": {"type": "compare", **day}}
+    of_output = {"outputCondition": {"type": "compare", **day}}
+    read = calls.named("in") | {"inputFacets": {"subset": subset}}
+    written = calls.named("out") | {"outputFacets": {"subset": of_output}}
+    run = new_run_id()
+    calls.report("COMPLETE", run, "j", inputs=[read], outputs=[written])
+    found = calls.run(run)
+    assert found["inputDatasetVersions"][0]["facets"] == {"subset": subset}
+    assert found["outputDatasetVersions"][0]["facets"] == {"subset": of_output}
+
+
+def test_the_data_source_of_a_dataset_is_what_its_writer_says(calls: Calls) -> None:
+    name = f"warehouse {calls.namespace[-12:]}"
+    facet = {"_producer": PRODUCER, "_schemaURL": SPEC, "name": name, "uri": "postgres://db:5432"}
+    output = calls.named("d", dataSource=facet)
+    calls.report("COMPLETE", new_run_id(), "j", inputs=["raw"], outputs=[output])
+    assert calls.dataset("d")["sourceName"] == name
+    source = calls.get("sources", name)
+    assert (source["type"], source["connectionUrl"]) == ("POSTGRES", "postgres://db:5432")
+    assert calls.dataset("raw")["sourceName"] == calls.namespace
+    assert calls.get("sources", calls.namespace)["name"] == calls.namespace
+
+
+@pytest.mark.parametrize(
+    "facet",
+    [
+        {"schema": {"fields": "none"}},
+        {"schema": 7},
+        {"schema": {"fields": [{"type": "INT"}, 3, {"name": "id"}]}},
+        {"documentation": {"description": 7}},
+        {"columnLineage": {"fields": []}},
+        {"symlinks": {"identifiers": [{"name": 1}]}},
+        {"tags": {"tags": [{"value": "x"}]}},
+        {"dataSource": {"name": 5}},
+        {"lifecycleStateChange": {"lifecycleStateChange": None}},
+        {"ownership": None},
+    ],
+    ids=lambda facet: str(facet)[:40],
+)
+def test_a_facet_of_the_wrong_shape_is_kept_and_means_nothing(
+    calls: Calls, facet: Document
+) -> None:
+    calls.report("COMPLETE", new_run_id(), "j", outputs=[calls.named("d", **facet)])
+    found = calls.dataset("d")
+    assert found["facets"] == {name: value for name, value in facet.items() if value is not None}
+    assert found["fields"] in ([], [{"name": "id", "type": None, "tags": [], "description": None}])
+    assert (found["description"], found["tags"], found["deleted"]) == (None, [], False)

@@ -1,0 +1,108 @@
+"""Events that come late, twice or in the wrong order, seen from outside."""
+
+import pytest
+
+from tests.acceptance.calls import Calls, new_run_id, schema
+
+
+@pytest.mark.parametrize("order", [(0, 1), (1, 0)], ids=["in order", "late"])
+def test_between_runs_the_later_completion_by_event_time_owns_the_current_version(
+    calls: Calls, order: tuple[int, int]
+) -> None:
+    runs = [new_run_id(), new_run_id()]
+    events = [
+        calls.event("COMPLETE", run, "j", outputs=[calls.named("d", **schema(f"f{number}"))])
+        for number, run in enumerate(runs)
+    ]
+    for index in order:
+        calls.send(events[index])
+
+    [current] = [version for version in calls.versions("d") if version["isCurrent"]]
+    assert current["createdByRun"]["id"] == runs[1]
+    assert [field["name"] for field in calls.dataset("d")["fields"]] == ["f1"]
+    assert calls.job("j")["latestRun"]["id"] == runs[1]
+
+
+@pytest.mark.parametrize("end", ["COMPLETE", "FAIL", "ABORT"])
+def test_a_late_start_does_not_reset_a_run(calls: Calls, end: str) -> None:
+    run = new_run_id()
+    start = calls.event("START", run, "j", inputs=["a"])
+    calls.report(end, run, "j", outputs=["b"])
+    ended = calls.run(run)
+    calls.send(start)
+    calls.send(start)
+
+    found = calls.run(run)
+    assert (found["state"], found["endedAt"]) == (ended["state"], ended["endedAt"])
+    assert found["startedAt"][:19] == start["eventTime"][:19]
+    assert [v["datasetVersionId"]["name"] for v in found["inputDatasetVersions"]] == ["a"]
+    assert calls.job("j")["latestRun"]["state"] == ended["state"]
+    assert [d["name"] for d in calls.job("j")["inputs"]] == ["a"]
+
+
+def test_an_event_that_comes_twice_counts_once(calls: Calls) -> None:
+    run = new_run_id()
+    event = calls.event(
+        "COMPLETE", run, "j", inputs=["a"], outputs=[calls.named("b", **schema("id"))]
+    )
+    calls.send(event)
+    before = [
+        calls.run(run),
+        calls.job("j"),
+        calls.dataset("a"),
+        calls.dataset("b"),
+        calls.versions("b"),
+    ]
+    calls.send(event)
+    after = [
+        calls.run(run),
+        calls.job("j"),
+        calls.dataset("a"),
+        calls.dataset("b"),
+        calls.versions("b"),
+    ]
+    assert after == before
+
+
+def test_what_a_run_read_never_changes(calls: Calls) -> None:
+    calls.report("COMPLETE", new_run_id(), "make", outputs=["d"])
+    reader = new_run_id()
+    calls.report("START", reader, "use", inputs=["d"])
+    calls.report("COMPLETE", new_run_id(), "make", outputs=["d"])
+    calls.report("COMPLETE", reader, "use", inputs=["d"])
+    [read] = calls.run(reader)["inputDatasetVersions"]
+    assert (read["number"], calls.dataset("d")["currentVersionNumber"]) == (1, 2)
+
+
+def test_a_run_that_reads_and_writes_a_dataset_reads_what_was_there_before(calls: Calls) -> None:
+    calls.report("COMPLETE", new_run_id(), "make", outputs=["d"])
+    run = new_run_id()
+    calls.report("COMPLETE", run, "update", outputs=["d"])
+    calls.report("START", run, "update", inputs=["d"])
+    found = calls.run(run)
+    assert [v["number"] for v in found["inputDatasetVersions"]] == [1]
+    assert [v["number"] for v in found["outputDatasetVersions"]] == [2]
+
+
+def test_a_run_belongs_to_one_job(calls: Calls) -> None:
+    run = new_run_id()
+    calls.report("START", run, "j")
+    refusal = calls.send(calls.event("COMPLETE", run, "k", outputs=["d"]), status=409)
+    assert refusal["code"] == 409
+    assert "j" in refusal["message"]
+    assert calls.run(run)["state"] == "RUNNING"
+    calls.get("namespaces", calls.namespace, "jobs", "k", status=404)
+    calls.get("namespaces", calls.namespace, "datasets", "d", status=404)
+
+
+def test_events_and_calls_may_tell_of_the_same_run(calls: Calls) -> None:
+    calls.put_namespace()
+    calls.put_job("j")
+    run = calls.create_run("j", nominalStartTime="2026-11-14T00:00:00Z", args={"day": "14"})
+    calls.report("START", run, "j", inputs=["a"])
+    calls.report("RUNNING", run, "j", outputs=["b"])
+    found = calls.mark(run, "complete")
+    assert (found["state"], found["args"]) == ("COMPLETED", {"day": "14"})
+    assert found["nominalStartTime"] == "2026-11-14T00:00:00.000Z"
+    assert [v["number"] for v in found["outputDatasetVersions"]] == [1]
+    assert calls.dataset("b")["currentVersionNumber"] == 1

@@ -1,0 +1,133 @@
+"""Names as they are in real life, and things that are deleted and come back."""
+
+import httpx
+import pytest
+
+from tests.acceptance.calls import Calls, fields, new_run_id, path, schema
+
+ODD = [
+    "s3://bucket:9000/a/b#c d",
+    "100%/é ☃?x=1&y=2;z",
+    "a:b:c",
+    "%2F",
+    "..",
+    "a\\b\"c'd",
+    "1" * 900,
+    " leading and trailing ",
+    "versions",
+    "line\nbreak\ttab",
+]
+
+
+@pytest.mark.parametrize("name", ODD, ids=lambda name: repr(name)[:24])
+def test_any_name_can_be_written_read_searched_and_drawn(calls: Calls, name: str) -> None:
+    spaced = Calls(calls.client, f"{calls.namespace[-12:]}{name}"[:1000])
+    namespace, run = spaced.namespace, new_run_id()
+    output = spaced.named(name, **schema(name[:50]))
+    spaced.report("COMPLETE", run, name, inputs=[f"{name}#in"], outputs=[output])
+
+    assert spaced.dataset(name)["id"] == {"namespace": namespace, "name": name}
+    assert spaced.job(name)["id"] == {"namespace": namespace, "name": name}
+    assert spaced.get("namespaces", namespace)["name"] == namespace
+    listed = spaced.get("namespaces", namespace, "datasets")["datasets"]
+    assert [d["name"] for d in listed] == sorted([name, f"{name}#in"])
+    [version] = spaced.versions(name)
+    of_dataset = ("namespaces", namespace, "datasets", name)
+    assert spaced.get(*of_dataset, "versions", version["version"])["number"] == 1
+    for node in (f"dataset:{namespace}:{name}", f"job:{namespace}:{name}", f"run:{run}"):
+        graph = spaced.get("lineage", nodeId=node)["graph"]
+        assert {n["data"]["name"] for n in graph} == {name, f"{name}#in"}
+    versioned = spaced.get("lineage", nodeId=f"dataset:{namespace}:{name}#{version['version']}")
+    assert any(n["data"]["name"] == name for n in versioned["graph"])
+    spaced.get("column-lineage", nodeId=f"datasetField:{namespace}:{name}:{name[:50]}")
+    tagged = spaced.ask("POST", path(*of_dataset, "tags", name))
+    assert tagged["tags"] == [name]
+    tagged = spaced.ask("POST", path(*of_dataset, "fields", name[:50], "tags", name))
+    assert tagged["fields"][0]["tags"] == [name]
+
+
+def test_a_deleted_dataset_is_gone_and_can_be_restored(calls: Calls) -> None:
+    calls.report("COMPLETE", new_run_id(), "j", outputs=[calls.named("d", **schema("id"))])
+    before = calls.dataset("d")
+    where = ("namespaces", calls.namespace, "datasets", "d")
+
+    assert calls.ask("DELETE", path(*where))["deleted"] is True
+    calls.get(*where, status=404)
+    calls.get(*where, "versions", status=404)
+    assert calls.get("namespaces", calls.namespace, "datasets")["totalCount"] == 0
+    found = calls.get("search", q="d", namespace=calls.namespace)["results"]
+    assert [result["type"] for result in found] == []
+    nodes = calls.get("lineage", nodeId=f"job:{calls.namespace}:j")["graph"]
+    assert [node["type"] for node in nodes] == ["JOB"]
+
+    restored = calls.ask("POST", path(*where, "restore"))
+    assert (restored["deleted"], restored["currentVersion"]) == (False, before["currentVersion"])
+    assert calls.get("namespaces", calls.namespace, "datasets")["totalCount"] == 1
+    assert len(calls.get("lineage", nodeId=f"job:{calls.namespace}:j")["graph"]) == 2
+
+
+def test_a_deleted_job_is_gone_and_can_be_restored(calls: Calls) -> None:
+    run = new_run_id()
+    calls.report("COMPLETE", run, "j", outputs=["d"])
+    where = ("namespaces", calls.namespace, "jobs", "j")
+    calls.ask("DELETE", path(*where))
+    calls.get(*where, status=404)
+    assert calls.get("namespaces", calls.namespace, "jobs")["totalCount"] == 0
+    assert [v["createdByRun"]["id"] for v in calls.versions("d")] == [run]
+    calls.ask("POST", path(*where, "restore"))
+    assert calls.job("j")["latestRun"]["id"] == run
+
+
+def test_a_deleted_namespace_takes_its_jobs_and_datasets_along_and_back(calls: Calls) -> None:
+    calls.report("COMPLETE", new_run_id(), "j", inputs=["a"], outputs=["b"])
+    where = path("namespaces", calls.namespace)
+    assert calls.ask("DELETE", where)["isHidden"] is True
+    for segments in (("datasets", "a"), ("datasets", "b"), ("jobs", "j")):
+        calls.get("namespaces", calls.namespace, *segments, status=404)
+    listed = calls.get("namespaces", limit=10_000)["namespaces"]
+    assert all(n["name"] != calls.namespace for n in listed if not n["isHidden"])
+
+    assert calls.ask("POST", f"{where}/restore")["isHidden"] is False
+    assert calls.get("namespaces", calls.namespace, "datasets")["totalCount"] == 2
+    assert calls.get("namespaces", calls.namespace, "jobs")["totalCount"] == 1
+    assert calls.job("j")["latestRun"]["state"] == "COMPLETED"
+
+
+@pytest.mark.parametrize("what", ["dataset", "job", "namespace"])
+def test_what_was_deleted_comes_back_when_it_is_written_again(calls: Calls, what: str) -> None:
+    calls.report("COMPLETE", new_run_id(), "j", outputs=["d"])
+    segments = {"dataset": ("datasets", "d"), "job": ("jobs", "j"), "namespace": ()}[what]
+    where = path("namespaces", calls.namespace, *segments)
+    calls.ask("DELETE", where)
+
+    calls.report("COMPLETE", new_run_id(), "j", outputs=["d"], at="2026-01-01T00:00:00Z")
+    answer = calls.client.get(where)
+    assert answer.status_code == 404 or answer.json()["isHidden"]
+
+    calls.report("COMPLETE", new_run_id(), "j", outputs=["d"], at="2099-01-01T00:00:00Z")
+    assert calls.ask("GET", where).get("isHidden", False) is False
+    assert calls.dataset("d")["deleted"] is False
+    assert calls.job("j")["latestRun"]["state"] == "COMPLETED"
+    assert calls.get("namespaces", calls.namespace, "datasets")["totalCount"] == 1
+    assert calls.get("namespaces", calls.namespace, "jobs")["totalCount"] == 1
+
+
+def test_stating_a_deleted_dataset_or_job_brings_it_back(calls: Calls) -> None:
+    calls.put_namespace()
+    calls.put_source("warehouse")
+    calls.put_dataset("d", fields=fields("id"))
+    calls.put_job("j", [], ["d"])
+    for kind, name in (("datasets", "d"), ("jobs", "j")):
+        calls.ask("DELETE", path("namespaces", calls.namespace, kind, name))
+    calls.put_dataset("d", fields=fields("id"))
+    calls.put_job("j", [], ["d"])
+    assert calls.dataset("d")["currentVersionNumber"] == 1
+    assert [d["name"] for d in calls.job("j")["outputs"]] == ["d"]
+
+
+def test_deletions_are_in_the_audit_log(calls: Calls) -> None:
+    calls.report("COMPLETE", new_run_id(), "j", outputs=["d"])
+    calls.ask("DELETE", path("namespaces", calls.namespace, "datasets", "d"))
+    answer: httpx.Response = calls.client.get(path("audit"))
+    assert answer.status_code == 200
+    assert f"dataset:{calls.namespace}:d" in answer.text

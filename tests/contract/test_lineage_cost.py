@@ -1,0 +1,213 @@
+"""What lineage costs at some size: few statements, and no walk through a whole table."""
+
+import re
+import sqlite3
+from collections.abc import Iterator, Mapping, Sequence
+from importlib.resources import files
+from typing import Any
+
+import msgspec
+import psycopg
+import pytest
+
+from penstock.catalog.lineage import lineage
+from penstock.catalog.rows import AliasRow, ColumnEdgeRow, Role, replace
+from penstock.catalog.run_lineage import upstream_runs
+from penstock.db import Database, Transaction, open_database
+from penstock.db.folders import capability_folders
+from penstock.db.statements import Statement, load_statements
+from tests.contract.catalog_rows import (
+    NAMESPACE,
+    NOW,
+    dataset,
+    edge,
+    job,
+    job_version,
+    run,
+    touched,
+    version,
+)
+
+COUNT = 7000
+DATASETS = [dataset(f"table_{n:05}") for n in range(COUNT)]
+JOBS = [job(f"job_{n:05}") for n in range(COUNT)]
+FILES = ("lineage.sql", "column_lineage.sql", "run_lineage.sql")
+
+
+@pytest.fixture
+def database(database_url: str) -> Iterator[Database]:
+    """Seven thousand datasets and jobs with some twenty thousand edges, all reachable."""
+    opened = open_database(database_url)
+    opened.migrate()
+    with opened.write() as tx:
+        _fill(tx)
+    _analyse(database_url)
+    yield opened
+    opened.close()
+
+
+def _fill(tx: Transaction) -> None:
+    """Job n writes dataset n and reads two of those before it."""
+    versions = [version(row, 1, run(of, 1)) for row, of in zip(DATASETS, JOBS, strict=True)]
+    runs = [run(row, 1) for row in JOBS]
+    reads = [(n, other) for n in range(COUNT) for other in {n // 2, n // 3} if other != n]
+    tx.write(
+        "put_datasets",
+        [
+            replace(row, current_version_id=v.id, published_at=NOW, latest_version_id=v.id)
+            for row, v in zip(DATASETS, versions, strict=True)
+        ],
+    )
+    tx.write("put_versions", [replace(v, column_set_id=v.id) for v in versions])
+    latest = zip(JOBS, runs, strict=True)
+    tx.write("put_jobs", [replace(row, latest_run_id=r.id) for row, r in latest])
+    names = msgspec.json.encode([{"namespace": NAMESPACE, "name": "t" * 40}] * 4).decode()
+    tx.write("put_job_versions", [job_version(row, names, outputs=names) for row in JOBS])
+    aliases = [AliasRow(row.id, "hive", row.name, row.id, "TABLE") for row in JOBS]
+    tx.write("put_aliases", aliases)
+    tx.write("put_runs", runs)
+    tx.write("put_edges", [edge(JOBS[n], Role.OUTPUT, DATASETS[n]) for n in range(COUNT)])
+    tx.write("put_edges", [edge(JOBS[n], Role.INPUT, DATASETS[other]) for n, other in reads])
+    touches = [touched(runs[n], Role.INPUT, versions[other]) for n, other in reads]
+    tx.write("put_run_datasets", touches)
+    tx.write(
+        "put_column_edges",
+        [
+            ColumnEdgeRow(
+                versions[n].id, DATASETS[n].id, "id", DATASETS[other].id, "id", None, None
+            )
+            for n, other in reads
+        ],
+    )
+
+
+class Counted:
+    """A transaction that counts its trips to the database."""
+
+    epoch = 0
+
+    def __init__(self, tx: Transaction) -> None:
+        self._tx = tx
+        self.trips = 0
+
+    def fetch(self, statement: str, /, **params: object) -> list[tuple[Any, ...]]:
+        self.trips += 1
+        return self._tx.fetch(statement, **params)
+
+    def fetch_one(self, statement: str, /, **params: object) -> tuple[Any, ...] | None:
+        self.trips += 1
+        return self._tx.fetch_one(statement, **params)
+
+    def rows(self, shape: type[Any], statement: str, /, **params: object) -> list[Any]:
+        self.trips += 1
+        return self._tx.rows(shape, statement, **params)
+
+    def fetch_many(
+        self, asks: Sequence[tuple[str, Mapping[str, object]]]
+    ) -> list[list[tuple[Any, ...]]]:
+        self.trips += 1
+        return self._tx.fetch_many(asks)
+
+    def execute(self, statement: str, /, **params: object) -> None:
+        raise AssertionError(f"{statement} writes")
+
+    def write(self, statement: str, rows: Sequence[msgspec.Struct]) -> None:
+        raise AssertionError(f"{statement} writes")
+
+
+def test_a_graph_costs_a_trip_for_each_level_however_many_nodes_it_has(
+    database: Database,
+) -> None:
+    with database.read() as tx:
+        counted = Counted(tx)
+        graph = lineage(counted, f"dataset:{NAMESPACE}:table_00001", depth=5)
+    assert len(graph.graph) > 50
+    assert counted.trips <= 7
+
+
+def test_upstream_runs_cost_a_trip_for_each_level(database: Database) -> None:
+    with database.read() as tx:
+        counted = Counted(tx)
+        found = upstream_runs(counted, run(JOBS[-1], 1).id, depth=5)
+    assert len(found.runs) > 10
+    assert counted.trips <= 8
+
+
+def test_no_statement_of_lineage_walks_through_a_table(
+    database: Database, database_url: str
+) -> None:
+    statements = load_statements(database.dialect, capability_folders())
+    examples = _examples()
+    written = files("penstock.catalog") / "statements"
+    text = "".join((written / name).read_text() for name in FILES)
+    assert sorted(examples) == sorted(re.findall(r"-- name: (\w+)", text))
+    assert {
+        name: plan
+        for name, params in examples.items()
+        if (plan := _walks(database_url, statements[name], params))
+    } == {}
+
+
+def _examples() -> dict[str, dict[str, Any]]:
+    """Every statement of lineage with what a usual call asks of it."""
+    time = {"at": NOW + 5}
+    root = {"root": DATASETS[7].id}
+    datasets = {"ids": [row.id for row in DATASETS[:10]]}
+    jobs = {"ids": [row.id for row in JOBS[:10]]}
+    runs = {"ids": [run(row, 1).id for row in JOBS[:10]]}
+    sets = {"sets": [version(row, 1).id for row in DATASETS[:10]]}
+    roles = {"role": "INPUT", "other_role": "OUTPUT"}
+    of_dataset = {"dataset": DATASETS[7].id, "id": version(DATASETS[7], 1).id, "number": 1}
+    return {
+        "lineage_datasets_named": datasets,
+        "lineage_jobs_named": jobs,
+        "lineage_run_named": {"id": runs["ids"][0]},
+        "lineage_version_numbered": of_dataset,
+        "lineage_version_with_id": of_dataset,
+        "lineage_job_version_with_id": {"job": JOBS[7].id, "id": job_version(JOBS[7]).id},
+        "lineage_jobs_beside": {**datasets, **roles, "current": 1},
+        "lineage_jobs_beside_as_of": {**datasets, **roles, **time},
+        "lineage_edges_of_jobs": {**jobs, **root, **time, "current": 1},
+        "lineage_versions_as_of": {**jobs, **time},
+        "lineage_unfinished_as_of": {**jobs, **time},
+        "lineage_visible_datasets": {**datasets, **root, **time},
+        "lineage_jobs": {**jobs, **root},
+        "lineage_jobs_as_of": {**jobs, **root, **time},
+        "lineage_datasets": datasets,
+        "lineage_datasets_as_of": {**datasets, **time},
+        "column_versions": {**datasets, **root, **time},
+        "column_versions_as_of": {**datasets, **root, **time},
+        "column_inputs": {**sets, "fields": ["id", "name"]},
+        "column_outputs": {**datasets, "fields": ["id", "name"]},
+        "column_fields": sets,
+        "run_inputs": runs,
+        "runs_with_jobs": runs,
+    }
+
+
+def _walks(database_url: str, statement: Statement, params: dict[str, Any]) -> list[str]:
+    """The steps of the statement's plan that read a table, or a whole index, from end to end."""
+    if database_url.startswith("sqlite"):
+        lists = {name: msgspec.json.encode(params[name]).decode() for name in statement.lists}
+        connection = sqlite3.connect(database_url.removeprefix("sqlite:///"))
+        explain = f"EXPLAIN QUERY PLAN {statement.sql}"
+        steps = [row[3] for row in connection.execute(explain, {**params, **lists})]
+        connection.close()
+        # Lists are virtual tables, and the rest is the statement's own subqueries.
+        harmless = re.compile(r"SCAN (\w VIRTUAL TABLE|ended$|stated$|going$|c$)")
+        return [step for step in steps if step.startswith("SCAN") and not harmless.match(step)]
+    with psycopg.connect(database_url) as connected, psycopg.RawCursor(connected) as cursor:
+        cursor.execute(f"EXPLAIN {statement.sql}", [params[name] for name in statement.params])
+        steps = [row[0].strip() for row in cursor]
+    return [step for step in steps if "Seq Scan" in step]
+
+
+def _analyse(database_url: str) -> None:
+    """Let the planner know how large the tables are."""
+    if database_url.startswith("sqlite"):
+        with sqlite3.connect(database_url.removeprefix("sqlite:///")) as connection:
+            connection.execute("ANALYZE")
+        connection.close()
+        return
+    with psycopg.connect(database_url, autocommit=True) as connected:
+        connected.execute("VACUUM ANALYZE")

@@ -1,0 +1,269 @@
+"""Commands for whoever runs the server, as programs of their own."""
+
+import json
+import os
+import re
+import signal
+import subprocess
+import sys
+import time
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+
+import httpx
+import pytest
+
+from penstock import __version__
+from penstock.access.keys import Role
+from penstock.clock import DAY, format_time, system_clock
+from penstock.config import Settings
+from penstock.plane import Plane
+from tests.doors.commands import Terminal, environment, program
+from tests.doors.serving import run_event, running
+
+
+@contextmanager
+def serving(folder: Path, *arguments: str, **variables: str) -> Iterator[tuple[str, int]]:
+    """`penstock serve` as a program; gives its URL and its process id, and sees it end well."""
+    log = folder / "server.log"
+    with log.open("wb") as stream:
+        server = subprocess.Popen(
+            [sys.executable, "-m", "penstock.cli", "serve", *arguments],
+            cwd=folder,
+            env=environment(folder, **variables),
+            stderr=stream,
+        )
+    try:
+        while not (found := re.search(r"listens on (http://[^\s,\"]+)", log.read_text())):
+            assert server.poll() is None, log.read_text()
+            time.sleep(0.01)
+        yield found[1], server.pid
+    finally:
+        server.terminate()
+        assert server.wait() == 0
+
+
+def test_serve_answers_and_ends_with_0_on_sigterm(tmp_path: Path, database_url: str) -> None:
+    with serving(tmp_path, "--port", "0", "--database", database_url) as (url, pid):
+        assert httpx.get(f"{url}/readyz").json() == {"status": "ok"}
+        listed = program(tmp_path, "namespaces", "list", "--json", variables={"PENSTOCK_URL": url})
+        assert listed.document == {"namespaces": []}
+        os.kill(pid, signal.SIGTERM)
+
+
+def test_flags_beat_the_environment_which_beats_the_file(tmp_path: Path) -> None:
+    (tmp_path / "penstock.toml").write_text('host = "10.0.0.1"\nport = 1\nlog_format = "json"\n')
+    variables = {"PENSTOCK_HOST": "10.0.0.2", "PENSTOCK_PORT": "2", "PENSTOCK_API_KEY": "pk_1"}
+    shown = program(
+        tmp_path, "config", "show", "--json", "--host", "10.0.0.3", variables=variables
+    ).document
+    found = {line["name"]: (line["value"], line["origin"].split()[0]) for line in shown}
+    assert found["host"] == ("10.0.0.3", "flag")
+    assert found["port"] == (2, "environment")
+    assert found["log_format"] == ("json", "file")
+    assert found["log_level"] == ("info", "default")
+    assert found["api_key"] == ("********", "environment")
+    text = program(tmp_path, "config", "show", variables=variables).text
+    assert re.search(r"port +2 +environment PENSTOCK_PORT", text)
+    assert "pk_1" not in text
+
+
+def test_serve_takes_its_settings_from_where_they_are(tmp_path: Path) -> None:
+    file = tmp_path / "mine.toml"
+    file.write_text(f'database = "sqlite:///{tmp_path}/mine.db"\nlog_format = "json"\nport = 1\n')
+    with serving(tmp_path, "--config", str(file), PENSTOCK_PORT="0") as (url, _):
+        assert httpx.get(f"{url}/livez").status_code == 200
+    lines = (tmp_path / "server.log").read_text().splitlines()
+    assert all("message" in json.loads(line) for line in lines)
+    assert (tmp_path / "mine.db").exists()
+
+
+@pytest.mark.parametrize(
+    ("arguments", "told"),
+    [
+        (["serve", "--host", "0.0.0.0", "--port", "0"], "penstock keys create"),
+        (["serve", "--port", "many"], "--port"),
+        (["serve", "--log-level", "loud"], "debug, info, warning, error"),
+        (["serve", "--database", "mysql://x"], "sqlite:///"),
+        (["serve", "--config", "missing.toml"], "missing.toml"),
+        (["config", "show", "--url", "ftp://x"], "http://"),
+        (["keys", "create", "me"], "--role"),
+        (["keys", "create", "me", "--role", "king"], "reader"),
+        (["keys", "create", "", "--role", "admin"], "name"),
+        (["prune", "--older-than", "soon"], "90d"),
+        (["prune", "--older-than", "0d", "--dry-run"], "90d"),
+        (["prune", "--older-than", "90d"], "--yes"),
+        (["fly"], "penstock --help"),
+    ],
+    ids=lambda value: " ".join(value) if isinstance(value, list) else "",
+)
+def test_wrong_usage_ends_with_2_and_one_line(
+    tmp_path: Path, arguments: list[str], told: str
+) -> None:
+    done = program(tmp_path, *arguments)
+    assert done.code == 2
+    assert told in done.complaint
+    assert done.out == ""
+
+
+def test_a_server_that_is_not_there(tmp_path: Path) -> None:
+    done = program(tmp_path, "jobs", "list", variables={"PENSTOCK_URL": "http://127.0.0.1:9"})
+    assert done.code == 1
+    assert "cannot reach http://127.0.0.1:9" in done.complaint
+    assert "start it with `penstock serve` or set PENSTOCK_URL" in done.complaint
+
+
+def test_a_database_that_is_not_there(tmp_path: Path) -> None:
+    url = "postgresql://nobody@127.0.0.1:9/none"
+    done = program(tmp_path, "keys", "list", "--database", url)
+    assert done.code == 1
+    assert "PostgreSQL" in done.complaint
+
+
+def test_version_and_help(tmp_path: Path) -> None:
+    assert program(tmp_path, "--version").text == f"{__version__}\n"
+    text = program(tmp_path, "--help").text
+    assert "Exit codes: 0 done; 1 failed" in text
+    for command in ("serve", "lineage", "datasets", "prune", "demo"):
+        assert re.search(rf"│ {command} +\w", text)
+    assert "penstock lineage daily_revenue" in program(tmp_path, "lineage", "--help").text
+
+
+def test_colours_only_where_they_are_wanted(tmp_path: Path, database_url: str) -> None:
+    colour = re.compile(r"\x1b\[[0-9;]*3[0-7]")
+    with running(database_url) as server:
+        server.client.post("/api/v1/lineage", json=run_event())
+        here = {"PENSTOCK_URL": server.server.url, "TERM": "xterm-256color"}
+        command = ("lineage", "job:food:etl")
+        assert "\x1b" not in program(tmp_path, *command, variables=here).text
+        forced = program(tmp_path, *command, variables=here | {"FORCE_COLOR": "1"})
+        assert colour.search(forced.text)
+        without = {"FORCE_COLOR": "1", "NO_COLOR": "1"}
+        assert not colour.search(program(tmp_path, *command, variables=here | without).text)
+
+
+def test_a_terminal_without_unicode_gets_plain_characters(
+    tmp_path: Path, database_url: str
+) -> None:
+    with running(database_url) as server:
+        server.client.post("/api/v1/lineage", json=run_event())
+        here = {"PENSTOCK_URL": server.server.url, "PYTHONUTF8": "0", "PYTHONIOENCODING": "ascii"}
+        drawn = program(tmp_path, "lineage", "job:food:etl", variables=here).text
+    assert drawn.isascii()
+    assert "`-# raw" in drawn
+
+
+def test_names_cannot_steer_the_terminal(tmp_path: Path, database_url: str) -> None:
+    with running(database_url) as server:
+        job = {"namespace": "food", "name": "evil\x1b]0;owned\x07 [red]job"}
+        server.client.post("/api/v1/lineage", json=run_event(job=job))
+        here = {"PENSTOCK_URL": server.server.url}
+        for command in (["jobs", "list"], ["lineage", "food/raw"], ["events", "list"]):
+            text = program(tmp_path, *command, variables=here).text
+            assert "\x1b" not in text
+            assert "[red]" in text
+
+
+def test_a_reader_that_goes_away_is_no_error_to_shout_about(
+    tmp_path: Path, database_url: str
+) -> None:
+    with running(database_url) as server:
+        for number in range(300):
+            server.client.post("/api/v1/lineage", json=run_event(f"r{number}"))
+        listing = subprocess.Popen(
+            [sys.executable, "-m", "penstock.cli", "events", "list", "--limit", "300", "--json"],
+            env=environment(tmp_path, PENSTOCK_URL=server.server.url),
+            stdout=subprocess.PIPE,
+            stderr=subprocess.PIPE,
+        )
+        assert listing.stdout is not None
+        assert listing.stderr is not None
+        listing.stdout.close()
+        assert b"Traceback" not in listing.stderr.read()
+        assert listing.wait() in (0, 1)
+
+
+def test_keys_are_made_listed_and_revoked(
+    database_url: str, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("PENSTOCK_DATABASE", database_url)
+    penstock = Terminal(capsys)
+    made = penstock("keys", "create", "etl", "--role", "writer", "--namespace", "food")
+    token = made.text.strip()
+    assert re.fullmatch(r"pk_[\w-]{40,}", token)
+    assert "keep it now" in made.err
+    again = penstock("keys", "create", "etl", "--role", "reader")
+    assert (again.code, "already" in again.complaint) == (1, True)
+    with Plane.open(Settings(database=database_url)) as plane:
+        key = plane.keys.authenticate(token)
+        assert (key.name, key.role, key.namespace) == ("etl", Role.WRITER, "food")
+    listed = penstock("keys", "list", "--json").document["keys"]
+    assert [(key["name"], key["role"], key["namespace"]) for key in listed] == [
+        ("etl", "writer", "food")
+    ]
+    assert token not in penstock("keys", "list").text
+    assert penstock("keys", "revoke", "etl").text == "key etl is revoked\n"
+    assert penstock("keys", "list", "--json").document["keys"] == []
+    assert penstock("keys", "list", "--revoked", "--json").document["keys"][0]["revokedAt"]
+    gone = penstock("keys", "revoke", "etl")
+    assert (gone.code, "no live key" in gone.complaint) == (1, True)
+    other = penstock("keys", "create", "boss", "--role", "admin", "--json").document
+    assert other["token"].startswith("pk_")
+    assert other["key"]["role"] == "admin"
+
+
+def test_prune_counts_asks_and_deletes_while_a_server_runs(
+    database_url: str, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("PENSTOCK_DATABASE", database_url)
+    penstock = Terminal(capsys)
+    with running(database_url) as server:
+        for days in (200, 150, 1):
+            at = format_time(system_clock() - days * DAY)
+            event = run_event(f"r{days}", eventTime=at, eventType="COMPLETE")
+            server.client.post("/api/v1/lineage", json=event)
+        prune = ("prune", "--older-than", "90d")
+        counted = penstock(*prune, "--dry-run", "--json").document
+        assert counted["dryRun"] is True
+        assert counted["pruned"] == {
+            "events": 2,
+            "runs": 2,
+            "versions": 2,
+            "jobVersions": 0,
+            "columnSets": 0,
+        }
+        deleted = penstock(*prune, "--yes", "--json").document
+        assert deleted["pruned"] == counted["pruned"]
+        assert re.search(r"events +0\n", penstock(*prune, "--dry-run").text)
+        event = run_event("r0", eventTime=format_time(system_clock()), eventType="COMPLETE")
+        server.client.post("/api/v1/lineage", json=event)
+        versions = server.client.get("/api/v1/namespaces/food/datasets/clean/versions").json()
+        assert [version["number"] for version in versions["versions"]] == [4, 3]
+        entries = server.client.get("/api/v1/audit").json()["entries"]
+        assert {entry["action"] for entry in entries} == {"prune"}
+        assert entries[0]["who"].startswith("command line")
+
+
+def test_prune_asks_before_it_deletes(
+    database_url: str, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    class Person:
+        """Somebody at the terminal."""
+
+        def __init__(self, answer: str) -> None:
+            self.answer = answer
+
+        def isatty(self) -> bool:
+            return True
+
+        def readline(self) -> str:
+            return self.answer
+
+    monkeypatch.setenv("PENSTOCK_DATABASE", database_url)
+    penstock = Terminal(capsys)
+    monkeypatch.setattr(sys, "stdin", Person("n\n"))
+    declined = penstock("prune", "--older-than", "1d")
+    assert (declined.code, "nothing was deleted" in declined.err) == (1, True)
+    monkeypatch.setattr(sys, "stdin", Person("y\n"))
+    assert "Deleted, older than" in penstock("prune", "--older-than", "1d").text

@@ -1,0 +1,146 @@
+"""`penstock serve` in a process of its own, for tests that kill it or want it as users have it."""
+
+import json
+import os
+import subprocess
+import sys
+import tempfile
+import time
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Self
+
+import httpx
+import pytest
+
+from tests.servers import PostgresServer
+
+START_SECONDS_MAX = 120
+CALL_SECONDS_MAX = 120
+
+
+class ServerDied(RuntimeError):
+    """The server ended before it was ready; the message carries its log."""
+
+
+class ServerProcess:
+    """One server on one database. It takes a free port, which `url` tells once it is ready."""
+
+    def __init__(self, process: "subprocess.Popen[bytes]", log: Path) -> None:
+        self._process = process
+        self._log = log
+        self.url = ""
+
+    @classmethod
+    def start(cls, database_url: str, **settings: object) -> Self:
+        """Start a server, and return when it is ready."""
+        descriptor, name = tempfile.mkstemp(prefix="penstock-", suffix=".log")
+        given = {"log_format": "json", **settings}
+        variables = {f"PENSTOCK_{key.upper()}": str(value) for key, value in given.items()}
+        others = {key: value for key, value in os.environ.items() if key[:9] != "PENSTOCK_"}
+        command = [sys.executable, "-m", "penstock.cli", "serve", "--port", "0"]
+        process = subprocess.Popen(
+            [*command, "--database", database_url],
+            stdin=subprocess.DEVNULL,
+            stdout=descriptor,
+            stderr=descriptor,
+            env=others | variables,
+        )
+        os.close(descriptor)
+        server = cls(process, Path(name))
+        try:
+            server._wait_until_ready()
+        except BaseException:
+            server.kill()
+            raise
+        return server
+
+    @property
+    def is_alive(self) -> bool:
+        """Whether the process is still there."""
+        return self._process.poll() is None
+
+    def log(self) -> str:
+        """What the server has said so far."""
+        return self._log.read_text() if self._log.exists() else ""
+
+    def kill(self) -> None:
+        """End it as `kill -9` does, with no last words."""
+        self._process.kill()
+        self._process.wait()
+        self._log.unlink(missing_ok=True)
+
+    def terminate(self) -> None:
+        """Ask it to stop, as SIGTERM does, and come back at once."""
+        self._process.terminate()
+
+    def ended(self) -> int:
+        """Wait for the end and give the exit status; the log goes with it."""
+        status = self._process.wait()
+        assert "Traceback" not in self.log()
+        self._log.unlink(missing_ok=True)
+        return status
+
+    def stop(self) -> None:
+        """Stop it cleanly; anything else is a failed test."""
+        if self.is_alive:
+            self.terminate()
+        assert self.ended() == 0
+
+    def client(self) -> httpx.Client:
+        """A client of this server."""
+        return httpx.Client(base_url=self.url, timeout=CALL_SECONDS_MAX)
+
+    def _wait_until_ready(self) -> None:
+        deadline = time.monotonic() + START_SECONDS_MAX
+        while not self._is_ready():
+            if not self.is_alive or time.monotonic() > deadline:
+                raise ServerDied(f"the server did not start. Its log says:\n{self.log()}")
+            time.sleep(0.02)
+
+    def _is_ready(self) -> bool:
+        self.url = self.url or _url_in(self.log())
+        try:
+            return bool(self.url) and httpx.get(f"{self.url}/readyz").status_code == 200
+        except httpx.TransportError:
+            return False
+
+
+def _url_in(log: str) -> str:
+    for line in log.splitlines():
+        try:
+            message = json.loads(line)["message"]
+        except (ValueError, KeyError):
+            continue
+        if " listens on " in message:
+            return str(message.partition(" listens on ")[2].partition(",")[0])
+    return ""
+
+
+@contextmanager
+def serving(database_url: str, **settings: object) -> Iterator[ServerProcess]:
+    """A server for the length of a block, stopped cleanly at its end."""
+    server = ServerProcess.start(database_url, **settings)
+    try:
+        yield server
+        server.stop()
+    finally:
+        server.kill()
+
+
+@pytest.fixture(scope="session", params=["sqlite", "postgresql"])
+def server(
+    request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory
+) -> Iterator[ServerProcess]:
+    """A server on each kind of database, shared: tests keep to namespaces of their own."""
+    if request.param == "sqlite":
+        path = tmp_path_factory.mktemp("served") / "penstock.db"
+        with serving(f"sqlite:///{path}") as running:
+            yield running
+        return
+    postgres: PostgresServer = request.getfixturevalue("postgres")
+    url = postgres.create_database()
+    with serving(url) as running:
+        yield running
+    postgres.drop_database(url)
