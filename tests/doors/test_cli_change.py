@@ -3,6 +3,7 @@
 import io
 import json
 import sys
+import time
 from collections.abc import Iterator
 from pathlib import Path
 from types import SimpleNamespace
@@ -195,7 +196,7 @@ class _Flaky:
 
 def test_emit_sends_again_what_there_was_no_room_for(monkeypatch: pytest.MonkeyPatch) -> None:
     waits: list[float] = []
-    monkeypatch.setattr(emit.time, "sleep", waits.append)
+    monkeypatch.setattr(time, "sleep", waits.append)
     flaky = _Flaky()
     batch = [emit.Numbered(place, b"{}") for place in (7, 8, 9)]
     refused = emit.send(flaky, batch)  # type: ignore[arg-type]

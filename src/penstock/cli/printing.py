@@ -69,7 +69,7 @@ def write_table(columns: Sequence[str | Column], rows: Iterable[Sequence[Cell]])
             table.add_column(column, overflow="fold")
         else:
             justify: JustifyMethod = "right" if column.numbers else "left"
-            table.add_column(column.heading, justify=justify, no_wrap=True, overflow="ignore")
+            table.add_column(column.heading, justify=justify, no_wrap=True, overflow="fold")
     for row in rows:
         table.add_row(*map(_cell, row))
     out().print(table)
