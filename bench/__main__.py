@@ -48,8 +48,8 @@ def main() -> None:
 def _events(bench: Bench, given: argparse.Namespace, report: Report, say: Say) -> None:
     plan = Plan(
         clients=tuple(given.clients),
-        rounds=given.rounds or (1 if given.quick else 3),
-        seconds=given.seconds or (1.0 if given.quick else 3.0),
+        rounds=given.rounds or (1 if given.quick else 5),
+        seconds=given.seconds or (1.0 if given.quick else 2.0),
         systems=tuple(given.systems),
     )
     report.ceilings = measure_ceiling(bench, plan, say)

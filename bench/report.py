@@ -98,6 +98,10 @@ def print_report(report: Report, console: Console) -> None:
     for measured in report.events:
         console.print(_events(measured))
         console.print(_memory(measured))
+        console.print(
+            f"{measured.acknowledged:,} events acknowledged by ours, {measured.kept:,} found "
+            "afterwards"
+        )
     size = report.graph_size
     if size is not None:
         console.print(

@@ -5,12 +5,14 @@ from collections.abc import Callable, Iterator, Sequence
 from contextlib import ExitStack
 from pathlib import Path
 
+import msgspec
 from msgspec import Struct
 
 from bench.ceiling import answering_server
 from bench.events import JOBS, EventPool
 from bench.load import Round, send
 from bench.processes import Bench, Running
+from bench.reading import calling
 from bench.server import System
 from bench.targets import Target, at_least
 from penstock.clock import system_clock
@@ -37,8 +39,8 @@ class Plan(Struct, frozen=True):
     """How long and how often to measure."""
 
     clients: tuple[int, ...] = CLIENTS
-    rounds: int = 3
-    seconds: float = 3.0
+    rounds: int = 5
+    seconds: float = 2.0
     systems: tuple[System, ...] = MEASURED
 
 
@@ -81,6 +83,8 @@ class Throughput(Struct, frozen=True):
     cells: list[Cell]
     ratios: list[Ratio]
     memory: list[Memory]
+    acknowledged: int  # by Penstock in all rounds
+    kept: int  # of these, found in its list of events afterwards
 
 
 class Ceiling(Struct, frozen=True):
@@ -89,6 +93,10 @@ class Ceiling(Struct, frozen=True):
     clients: int
     load_per_second: float  # the load against a server that reads nothing
     edge_per_second: float  # Penstock's HTTP door, which reads and checks every event
+
+
+class _Total(Struct, frozen=True):
+    totalCount: int  # noqa: N815
 
 
 class _Seen(Struct, frozen=True):
@@ -135,8 +143,11 @@ def measure_throughput(
         }
         pool = EventPool(system_clock())
         _warm_up(servers, pool)
+        kept = _kept_by(servers)
         begun = {system: server.resident_mb() for system, server in servers.items()}
-        seen = list(_rounds(bench, servers, pool, plan, lambda text: say(f"{database} · {text}")))
+        cpu = bench.postgres_cpu_seconds if database == "postgresql" else lambda: 0.0
+        seen = list(_rounds(servers, cpu, pool, plan, lambda text: say(f"{database} · {text}")))
+        kept = _kept_by(servers) - kept
     return Throughput(
         database,
         [_cell(seen, system, clients) for clients in plan.clients for system in plan.systems],
@@ -147,7 +158,18 @@ def measure_throughput(
             if other is not System.OURS
         ],
         [_memory(seen, system, begun[system]) for system in plan.systems],
+        sum(one.round.answered for one in seen if one.system is System.OURS),
+        kept,
     )
+
+
+def _kept_by(servers: dict[System, Running]) -> int:
+    """How many events Penstock says it has."""
+    if System.OURS not in servers:
+        return 0
+    with calling(servers[System.OURS].port) as caller:
+        answer = caller.get("/api/v1/events/lineage?limit=1")
+    return msgspec.json.decode(answer.body, type=_Total).totalCount
 
 
 def _warm_up(servers: dict[System, Running], pool: EventPool) -> None:
@@ -160,27 +182,32 @@ def _warm_up(servers: dict[System, Running], pool: EventPool) -> None:
 
 
 def _rounds(
-    bench: Bench, servers: dict[System, Running], pool: EventPool, plan: Plan, say: Say
+    servers: dict[System, Running],
+    postgres_cpu: Callable[[], float],
+    pool: EventPool,
+    plan: Plan,
+    say: Say,
 ) -> Iterator[_Seen]:
     for clients in plan.clients:
         for turn in range(plan.rounds):
             requests = pool.take(round(RATE_MAX * plan.seconds))
             rates = []
-            for system, server in servers.items():
-                used = server.cpu_seconds(), bench.postgres_cpu_seconds()
+            # Nobody always comes after the same other, whose pages may still be on their way to
+            # the disk.
+            for system in _rotated(list(servers), turn):
+                server = servers[system]
+                used = server.cpu_seconds(), postgres_cpu()
                 result = send(server.port, requests, clients, plan.seconds)
-                yield _Seen(
-                    system,
-                    clients,
-                    turn,
-                    result,
-                    server.cpu_seconds() - used[0],
-                    bench.postgres_cpu_seconds() - used[1],
-                    server.resident_mb(),
-                )
+                cpu = server.cpu_seconds() - used[0], postgres_cpu() - used[1]
+                yield _Seen(system, clients, turn, result, *cpu, server.resident_mb())
                 rates.append(f"{system} {result.rate:,.0f}/s")
                 rates += [f"({n} × {what})" for what, n in result.refused.items()]
             say(f"{clients} clients, round {turn + 1} · " + " · ".join(rates))
+
+
+def _rotated(systems: list[System], by: int) -> list[System]:
+    first = by % len(systems)
+    return systems[first:] + systems[:first]
 
 
 def _cell(seen: Sequence[_Seen], system: System, clients: int) -> Cell:

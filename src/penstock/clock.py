@@ -34,12 +34,20 @@ def from_datetime(moment: datetime) -> Micros:
     return (moment - _EPOCH) // _MICROSECOND
 
 
+_FIRST = from_datetime(datetime.min.replace(tzinfo=UTC))
+_LAST = from_datetime(datetime.max.replace(tzinfo=UTC))
+
+
 def parse_time(text: str) -> Micros:
     """Read an ISO-8601 moment; nanoseconds are cut to microseconds."""
     try:
-        return from_datetime(datetime.fromisoformat(text))
+        at = from_datetime(datetime.fromisoformat(text))
     except (ValueError, OverflowError):
-        raise Invalid(f"{text[:64]!r} is not a time; write it like 2026-11-15T09:30:00Z") from None
+        at = _LAST + 1
+    # An offset can lead out of the years that can be written again.
+    if not _FIRST <= at <= _LAST:
+        raise Invalid(f"{text[:64]!r} is not a time; write it like 2026-11-15T09:30:00Z")
+    return at
 
 
 def to_datetime(at: Micros) -> datetime:

@@ -176,3 +176,29 @@ def test_events_without_a_schema_url_are_told_apart_by_what_they_hold(calls: Cal
     assert calls.job("j")["latestRun"]["state"] == "COMPLETED"
     assert calls.dataset("d")["currentVersionNumber"] == 1
     assert [d["name"] for d in calls.job("k")["inputs"]] == ["d"]
+
+
+def test_a_very_large_event_is_received_like_any_other(calls: Calls) -> None:
+    run, many = new_run_id(), 1500
+    wide = schema(*(f"column_{number}" for number in range(5_000)))
+    wordy = {"documentation": {"description": "word " * 200_000 + "".join(map(str, range(90_000)))}}
+    inputs = [calls.named(f"in/{number}") for number in range(many)]
+    outputs = [calls.named("wide", **wide, **wordy)]
+    outputs += [calls.named(f"out/{number}") for number in range(many)]
+    calls.report("COMPLETE", run, "j", inputs=inputs, outputs=outputs)
+
+    found = calls.run(run)
+    assert len(found["inputDatasetVersions"]) == many
+    assert len(found["outputDatasetVersions"]) == many + 1
+    assert len(calls.dataset("wide")["fields"]) == 5_000
+    assert len(calls.get("lineage", nodeId=f"run:{run}")["graph"]) == 2 * many + 2
+
+
+def test_a_dataset_that_an_event_names_twice_is_there_once(calls: Calls) -> None:
+    run = new_run_id()
+    outputs = [calls.named("d", **schema("a")), calls.named("d", **schema("b")), calls.named("d")]
+    calls.report("COMPLETE", run, "j", inputs=["d", "d"], outputs=outputs)
+    found = calls.run(run)
+    assert [v["number"] for v in found["inputDatasetVersions"]] == [1]
+    assert [v["number"] for v in found["outputDatasetVersions"]] == [2]
+    assert [field["name"] for field in calls.dataset("d")["fields"]] == ["b"]

@@ -109,7 +109,7 @@ class Counted:
         return self._tx.fetch_many(asks)
 
     def execute(self, statement: str, /, **params: object) -> None:
-        raise AssertionError(f"{statement} writes")
+        self._tx.execute(statement, **params)
 
     def write(self, statement: str, rows: Sequence[msgspec.Struct]) -> None:
         raise AssertionError(f"{statement} writes")
@@ -144,7 +144,7 @@ def test_no_statement_of_lineage_walks_through_a_table(
     assert {
         name: plan
         for name, params in examples.items()
-        if (plan := _walks(database_url, statements[name], params))
+        if (plan := _walks(database_url, statements["walk_by_key"], statements[name], params))
     } == {}
 
 
@@ -159,6 +159,7 @@ def _examples() -> dict[str, dict[str, Any]]:
     roles = {"role": "INPUT", "other_role": "OUTPUT"}
     of_dataset = {"dataset": DATASETS[7].id, "id": version(DATASETS[7], 1).id, "number": 1}
     return {
+        "walk_by_key": {},
         "lineage_datasets_named": datasets,
         "lineage_jobs_named": jobs,
         "lineage_run_named": {"id": runs["ids"][0]},
@@ -185,7 +186,9 @@ def _examples() -> dict[str, dict[str, Any]]:
     }
 
 
-def _walks(database_url: str, statement: Statement, params: dict[str, Any]) -> list[str]:
+def _walks(
+    database_url: str, settings: Statement, statement: Statement, params: dict[str, Any]
+) -> list[str]:
     """The steps of the statement's plan that read a table, or a whole index, from end to end."""
     if database_url.startswith("sqlite"):
         lists = {name: msgspec.json.encode(params[name]).decode() for name in statement.lists}
@@ -194,12 +197,13 @@ def _walks(database_url: str, statement: Statement, params: dict[str, Any]) -> l
         steps = [row[3] for row in connection.execute(explain, {**params, **lists})]
         connection.close()
         # Lists are virtual tables, and the rest is the statement's own subqueries.
-        harmless = re.compile(r"SCAN (\w VIRTUAL TABLE|ended$|stated$|going$|c$)")
+        harmless = re.compile(r"SCAN (\w VIRTUAL TABLE|CONSTANT ROW|ended$|stated$|going$|c$)")
         return [step for step in steps if step.startswith("SCAN") and not harmless.match(step)]
     with psycopg.connect(database_url) as connected, psycopg.RawCursor(connected) as cursor:
+        cursor.execute(settings.sql)
         cursor.execute(f"EXPLAIN {statement.sql}", [params[name] for name in statement.params])
         steps = [row[0].strip() for row in cursor]
-    return [step for step in steps if "Seq Scan" in step]
+    return [step for step in steps if "Seq Scan" in step or "Hash" in step]
 
 
 def _analyse(database_url: str) -> None:

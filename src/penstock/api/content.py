@@ -63,7 +63,7 @@ def unpack(content: bytes, encoding: bytes, bytes_max: int) -> bytes:
     return unpacked
 
 
-def body_reader(shape: type[T]) -> Callable[[bytes, int], T]:
+def body_reader(shape: type[T], *, nul_allowed: bool = False) -> Callable[[bytes, int], T]:
     """A function that reads JSON of this type, nested no deeper than its second argument."""
     decode = msgspec.json.Decoder(shape).decode
 
@@ -76,7 +76,7 @@ def body_reader(shape: type[T]) -> Callable[[bytes, int], T]:
             raise Invalid(f"the body does not fit: {explained(error)}") from None
         except (msgspec.DecodeError, UnicodeDecodeError, RecursionError) as error:
             raise Malformed(f"the body is not JSON: {error}") from None
-        if _NUL.search(content):
+        if not nul_allowed and _NUL.search(content):
             raise Invalid("the body holds a NUL character (\\u0000), which cannot be kept")
         return value
 

@@ -24,7 +24,8 @@ from penstock.errors import Busy, PenstockError, Unavailable
 INLINE_BYTES_MAX = 128 * 1024
 _RETRIABLE = (Busy, Unavailable)
 
-_read_batch = body_reader(list[Raw])
+# A NUL is the matter of the one event that holds it.
+_read_batch = body_reader(list[Raw], nul_allowed=True)
 
 
 class AnyEvent(Struct, frozen=True, rename="camel"):

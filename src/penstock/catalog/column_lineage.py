@@ -14,7 +14,7 @@ from penstock.catalog.graph import (
     EdgeIndex,
     FieldData,
     FieldNode,
-    check_depth,
+    begin_walk,
 )
 from penstock.catalog.lineage_edges import edge_source
 from penstock.catalog.nodes import (
@@ -44,7 +44,7 @@ def column_lineage(
 
     A dataset with `#version` asks for the time of that version.
     """
-    check_depth(depth)
+    begin_walk(tx, depth)
     named = find_node(tx, node_id)
     at = time_of(named, as_of)
     columns = Columns(tx, named, at)

@@ -10,6 +10,7 @@ from collections.abc import Iterable, Sequence
 from msgspec import Raw
 
 from penstock.catalog.shapes import EntityId, InputField, Shape
+from penstock.db import Transaction
 from penstock.errors import Invalid
 from penstock.states import RunState
 
@@ -140,7 +141,8 @@ class EdgeIndex:
             self.out_of[origin].append(edge)
 
 
-def check_depth(depth: int) -> None:
-    """Refuse a depth that cannot be."""
+def begin_walk(tx: Transaction, depth: int) -> None:
+    """Refuse a depth that cannot be, and have every statement of the transaction find by key."""
     if depth < 0:
         raise Invalid(f"depth {depth} is below 0; 0 shows the node alone")
+    tx.execute("walk_by_key")

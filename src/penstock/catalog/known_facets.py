@@ -223,7 +223,9 @@ def lifecycle(facets: Facets) -> str | None:
 def data_source(facets: Facets) -> DataSource | None:
     """Where the dataset physically lives."""
     found = _read_data_source(facets, "dataSource")
-    return found if found is not None and _fits(found.name) else None
+    if found is None or not _fits(found.name):
+        return None
+    return DataSource(found.name, _clean(found.uri or "") or None)
 
 
 def aliases(facets: Facets) -> list[Alias]:

@@ -21,7 +21,7 @@ from penstock.catalog.graph import (
     JobData,
     JobNode,
     LineageGraph,
-    check_depth,
+    begin_walk,
 )
 from penstock.catalog.lineage_edges import (
     EdgeSource,
@@ -107,7 +107,7 @@ def lineage(
     A dataset with `#version` asks for the time of that version, a run for the time it ended.
     Names, descriptions and tags are today's, whatever the time.
     """
-    check_depth(depth)
+    begin_walk(tx, depth)
     if direction not in _STEPS:
         raise Invalid(f"direction {direction!r} is none of {', '.join(_STEPS)}")
     root = _find_root(tx, node_id, as_of)

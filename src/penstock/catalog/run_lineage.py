@@ -5,7 +5,7 @@ What a run read was pinned when it read it, so this is exact and never changes.
 
 from collections.abc import Sequence
 
-from penstock.catalog.graph import DEPTH_DEFAULT, check_depth
+from penstock.catalog.graph import DEPTH_DEFAULT, begin_walk
 from penstock.catalog.nodes import find_run
 from penstock.catalog.shapes import Shape, time_or_none
 from penstock.db import Transaction
@@ -54,7 +54,7 @@ class UpstreamRuns(Shape, frozen=True):
 
 def upstream_runs(tx: Transaction, run_id: str, depth: int = DEPTH_DEFAULT) -> UpstreamRuns:
     """A run and those before it; a hop is from a run to one that made what it read."""
-    check_depth(depth)
+    begin_walk(tx, depth)
     frontier = [find_run(tx, run_id).id]
     inputs: dict[str, list[UpstreamInput]] = {}
     for _ in range(depth + 1):

@@ -10,6 +10,7 @@ from collections.abc import Iterable, Iterator
 from enum import StrEnum
 
 import msgspec
+from msgspec import Struct
 
 from penstock.catalog.events import EARLIEST, LATEST
 from penstock.catalog.nodes import dataset_node, job_node
@@ -27,6 +28,19 @@ QUERY_WORDS_MAX = 64
 _SEGMENT = re.compile(r"[\w-]+")
 _RUN = re.compile(r"[^\W_]+")
 _PIECE = re.compile(r"[A-Z]+(?![a-z])[0-9]*|[A-Z]?[^A-Z]+")
+
+
+class _Language(Struct, frozen=True):
+    """How a database writes a query; words are only letters and digits, so none needs quoting."""
+
+    word: str
+    beginning: str
+    both: str
+    either: str
+
+
+_FTS5 = _Language('"{}"', '"{}"*', " AND ", " OR ")
+_TSQUERY = _Language("'{}'", "'{}':*", " & ", " | ")
 
 
 class SearchKind(StrEnum):
@@ -55,26 +69,32 @@ def search(
     before: Micros | None = None,
     after: Micros | None = None,
 ) -> SearchResults:
-    """A page of the visible datasets and jobs that have every word of `q`, or one it begins.
+    """A page of the visible datasets and jobs that have every word of `q`; the last may be begun.
 
-    A text without any word finds nothing. Times are of the last update, in [after, before).
+    Only where nothing has them so is every word taken for the beginning of one: beginnings of
+    common words are dear to look up. A text without any word finds nothing. Times are of the
+    last update, in [after, before).
     """
     terms = _terms(q)
-    if not terms:
-        return SearchResults(0, [])
-    rows = tx.fetch(
-        "search_page",
-        fts5=_fts5(terms),
-        tsquery=_tsquery(terms),
-        kinds=[kind] if kind else list(SearchKind),
-        namespace=namespace,
-        after=EARLIEST if after is None else after,
-        before=LATEST if before is None else before,
-        sort=sort,
-        limit=limit,
-        offset=offset,
-    )
-    return SearchResults(rows[0][0], [_result(*row[1:]) for row in rows if row[1] is not None])
+    found = SearchResults(0, [])
+    for begun in dict.fromkeys((len(terms) - 1, 0) if terms else ()):
+        rows = tx.fetch(
+            "search_page",
+            fts5=_expression(terms, begun, _FTS5),
+            tsquery=_expression(terms, begun, _TSQUERY),
+            kinds=[kind] if kind else list(SearchKind),
+            namespace=namespace,
+            after=EARLIEST if after is None else after,
+            before=LATEST if before is None else before,
+            sort=sort,
+            limit=limit,
+            offset=offset,
+        )
+        results = [_result(*row[1:]) for row in rows if row[1] is not None]
+        found = SearchResults(rows[0][0], results)
+        if found.total_count:
+            break
+    return found
 
 
 def search_words(text: str) -> list[str]:
@@ -125,23 +145,16 @@ def _terms(q: str) -> list[list[str]]:
     return terms
 
 
-def _fts5(terms: list[list[str]]) -> str:
-    return _expression(terms, '"{}"*', " AND ", " OR ")
-
-
-def _tsquery(terms: list[list[str]]) -> str:
-    return _expression(terms, "'{}':*", " & ", " | ")
-
-
-def _expression(terms: list[list[str]], prefix: str, both: str, either: str) -> str:
-    """Every term by its whole or by all its pieces; words are only letters and digits here."""
+def _expression(terms: list[list[str]], begun: int, language: _Language) -> str:
+    """Every term by its whole or by all its pieces; from number `begun` on, by beginnings."""
     alternatives = []
-    for whole, *pieces in terms:
-        term = prefix.format(whole)
+    for number, (whole, *pieces) in enumerate(terms):
+        word = language.beginning if number >= begun else language.word
+        term = word.format(whole)
         if pieces:
-            term += f"{either}({both.join(map(prefix.format, pieces))})"
+            term += f"{language.either}({language.both.join(map(word.format, pieces))})"
         alternatives.append(f"({term})")
-    return both.join(alternatives)
+    return language.both.join(alternatives)
 
 
 def _words(text: str) -> Iterator[str]:

@@ -56,19 +56,21 @@ class Outcome(Struct, frozen=True):
 
 @app.default
 def emit(
-    file: Annotated[str, Parameter(help="the file with the events; - is stdin")],
+    file: Annotated[str, Parameter(allow_leading_hyphen=True, help="the file; - is stdin")],
     /,
     *,
     remote: RemoteFlags = REMOTE,
     as_json: Json = False,
 ) -> int:
     """Send OpenLineage events from a file."""
+    console = err()
     progress = Progress(
         SpinnerColumn(),
         TextColumn("sending events"),
         MofNCompleteColumn(),
-        console=err(),
+        console=console,
         transient=True,
+        disable=not console.is_terminal,
     )
     with remote.connect() as client, _opened(file) as stream, progress:
         task = progress.add_task("", total=None)

@@ -1,3 +1,12 @@
+-- name: walk_by_key
+-- Differs by necessity: only here are plans a setting. A walk asks the same few statements again
+-- and again, and to plan each of them anew takes longer than to run it; nested loops over indexes
+-- are right at every size. It holds for the transaction.
+SELECT set_config('plan_cache_mode', 'force_generic_plan', true),
+       set_config('enable_seqscan', 'off', true),
+       set_config('enable_hashjoin', 'off', true),
+       set_config('enable_mergejoin', 'off', true)
+
 -- name: lineage_unfinished_as_of
 -- Differs by necessity: a list of ids that depends on the job makes PostgreSQL read all runs, and
 -- SQLite has no LATERAL. Otherwise the same.

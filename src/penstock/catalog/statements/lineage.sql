@@ -1,3 +1,7 @@
+-- name: walk_by_key
+-- Ask for plans that find rows by key; here no others are made.
+SELECT 1
+
 -- name: lineage_datasets_named
 -- The datasets that go by the names with these ids; a second name beats a first one.
 SELECT k.value, d.id, d.namespace, d.name, d.hidden, d.created_at

@@ -1,0 +1,320 @@
+"""Events that cannot be: each is refused with a reason, and leaves nothing behind."""
+
+import copy
+import gzip
+import json
+from typing import Any
+
+import pytest
+
+from tests.acceptance.calls import PRODUCER, SPEC, Calls, Document, new_run_id, path
+
+
+class _Gone:
+    """In place of a value that is left out."""
+
+    def __repr__(self) -> str:
+        return "gone"
+
+
+GONE = _Gone()
+NAME_BYTES = 1025
+DEEP = 65
+
+
+def good(calls: Calls) -> Document:
+    """An event with something to break in every place."""
+    return {
+        "eventTime": "2026-11-15T10:00:00Z",
+        "eventType": "COMPLETE",
+        "producer": PRODUCER,
+        "schemaURL": f"{SPEC}/RunEvent",
+        "run": {"runId": new_run_id(), "facets": {"f": {"v": 1}}},
+        "job": {"namespace": calls.namespace, "name": "job", "facets": {"f": {"v": 1}}},
+        "inputs": [{"namespace": calls.namespace, "name": "in", "facets": {"f": {"v": 1}}}],
+        "outputs": [{"namespace": calls.namespace, "name": "out", "facets": {"f": {"v": 1}}}],
+    }
+
+
+def broken(event: Document, where: str, value: Any) -> Document:
+    """The event with one place changed, or left out."""
+    event = copy.deepcopy(event)
+    *way, last = where.split(".")
+    place: Any = event
+    for step in way:
+        place = place[int(step)] if step.isdigit() else place[step]
+    if value is GONE:
+        del place[last]
+    else:
+        place[int(last) if last.isdigit() else last] = value
+    return event
+
+
+def nothing_is_left(calls: Calls) -> None:
+    """Neither the job nor the datasets nor the namespace nor the event itself is there."""
+    calls.get("namespaces", calls.namespace, status=404)
+    for kind, name in (("jobs", "job"), ("datasets", "in"), ("datasets", "out")):
+        calls.get("namespaces", calls.namespace, kind, name, status=404)
+    assert calls.namespace not in calls.client.get(path("events", "lineage")).text
+
+
+def refused(calls: Calls, body: bytes, statuses: set[int], **headers: str) -> str:
+    """The reason for the refusal, which has the form that every refusal has."""
+    answer = calls.client.post(path("lineage"), content=body, headers=headers)
+    assert answer.status_code in statuses, answer.text
+    document = answer.json()
+    assert set(document) == {"code", "message"}
+    assert document["code"] == answer.status_code
+    assert "Traceback" not in answer.text
+    message: str = document["message"]
+    return message
+
+
+WRONG: list[tuple[str, Any, set[int], str]] = [
+    # missing
+    ("eventTime", GONE, {422}, "eventTime"),
+    ("run", GONE, {422}, "run"),
+    ("job", GONE, {422}, "job"),
+    ("run.runId", GONE, {422}, "runId"),
+    ("job.namespace", GONE, {422}, "namespace"),
+    ("job.name", GONE, {422}, "name"),
+    ("outputs.0.name", GONE, {422}, "name"),
+    ("inputs.0.namespace", GONE, {422}, "namespace"),
+    # of the wrong kind
+    ("eventTime", 1763200800, {422}, "eventTime"),
+    ("eventTime", None, {422}, "eventTime"),
+    ("eventType", 7, {422}, "eventType"),
+    ("eventType", "FINISHED", {422}, "FINISHED"),
+    ("run", [], {422}, "run"),
+    ("run.runId", 12, {422}, "runId"),
+    ("run.runId", None, {422}, "runId"),
+    ("run.facets", [], {422}, "facets"),
+    ("job", "job", {422}, "job"),
+    ("job.name", {"a": 1}, {422}, "name"),
+    ("job.facets", "none", {422}, "facets"),
+    ("inputs", {}, {422}, "inputs"),
+    ("inputs.0", "in", {422}, "inputs"),
+    ("outputs", "out", {422}, "outputs"),
+    ("outputs.0.facets", 1, {422}, "facets"),
+    ("outputs.0.outputFacets", [1], {422}, "outputFacets"),
+    ("schemaURL", 5, {422}, "schemaURL"),
+    # empty, too long, or with characters that cannot be
+    ("run.runId", "", {422}, "runId"),
+    ("job.name", "", {422}, "job.name"),
+    ("job.name", "  ", {422}, "job.name"),
+    ("job.namespace", "", {422}, "job.namespace"),
+    ("inputs.0.name", "", {422}, "inputs.name"),
+    ("outputs.0.namespace", "", {422}, "outputs.namespace"),
+    ("job.name", "n" * NAME_BYTES, {413, 422}, "job.name"),
+    ("job.namespace", "n" * 100_000, {413, 422}, "job.namespace"),
+    ("outputs.0.name", "é" * 600, {413, 422}, "outputs.name"),
+    ("run.runId", "r" * NAME_BYTES, {413, 422}, "run.runId"),
+    ("job.name", "a\x00b", {400, 422}, "NUL"),
+    ("inputs.0.name", "\x00", {400, 422}, "NUL"),
+    ("run.runId", "r\x00", {400, 422}, "NUL"),
+    # times that cannot be
+    ("eventTime", "", {422}, "time"),
+    ("eventTime", "noon", {422}, "noon"),
+    ("eventTime", "2026-02-30T00:00:00Z", {422}, "2026-02-30"),
+    ("eventTime", "2026-11-15T25:00:00Z", {422}, "25:00"),
+    ("eventTime", "0000-01-01T00:00:00Z", {422}, "0000"),
+    ("eventTime", "10000-01-01T00:00:00Z", {422}, "10000"),
+    ("eventTime", "-2026-11-15T10:00:00Z", {422}, "time"),
+    ("eventTime", "99999999999999999999", {422}, "time"),
+    ("eventTime", "-1", {422}, "time"),
+    ("eventTime", "9999-12-31T23:59:59-23:59", {422}, "9999"),
+    ("eventTime", "2026-11-15T10:00:00+99:00", {422}, "time"),
+]
+
+
+@pytest.mark.parametrize(
+    ("where", "value", "statuses", "reason"), WRONG, ids=lambda value: repr(value)[:24]
+)
+def test_an_event_that_does_not_fit_is_refused_whole(
+    calls: Calls, where: str, value: Any, statuses: set[int], reason: str
+) -> None:
+    body = json.dumps(broken(good(calls), where, value)).encode()
+    assert reason in refused(calls, body, statuses)
+    nothing_is_left(calls)
+
+
+def body_with(calls: Calls, text: bytes) -> bytes:
+    """The good event with some bytes in place of a facet's value."""
+    return (
+        json.dumps(broken(good(calls), "outputs.0.facets.f", "HERE"))
+        .encode()
+        .replace(b'"HERE"', text)
+    )
+
+
+BYTES: list[tuple[bytes, set[int]]] = [
+    (b"", {400}),
+    (b"{", {400}),
+    (b"{'v': 1}", {400}),
+    (b"{} {}", {400}),
+    (b"NaN", {400}),
+    (b"Infinity", {400}),
+    (b"-Infinity", {400}),
+    (b"01", {400}),
+    (b'"\xff\xfe"', {400}),
+    (b'"\xed\xa0\x80"', {400}),
+    (b'"\\ud800"', {400, 422}),
+    (b'"\\udc00\\ud800"', {400, 422}),
+    (b'"\\x"', {400}),
+    (b'"a\x00b"', {400}),
+    (b'"unterminated', {400}),
+    (b"[" * DEEP + b"]" * DEEP, {413, 422}),
+    (b'{"a":' * DEEP + b"1" + b"}" * DEEP, {413, 422}),
+    (b"[" * 100_000, {400, 413, 422}),
+]
+
+
+@pytest.mark.parametrize(("text", "statuses"), BYTES, ids=lambda value: repr(value)[:24])
+def test_a_body_that_is_not_good_json_is_refused_whole(
+    calls: Calls, text: bytes, statuses: set[int]
+) -> None:
+    assert refused(calls, body_with(calls, text), statuses)
+    nothing_is_left(calls)
+
+
+@pytest.mark.parametrize("body", [b"", b"null", b"[]", b"7", b'"event"', b"{}", b"\xff", b"\x00"])
+def test_a_body_that_is_no_event_at_all_is_refused(calls: Calls, body: bytes) -> None:
+    assert refused(calls, body, {400, 422})
+
+
+@pytest.mark.parametrize(
+    "number", [b"1e999", b"-1e999", b"1e-999", b"9" * 400, b"0.1" + b"0" * 400]
+)
+def test_numbers_that_no_machine_can_hold_are_kept_word_for_word_in_facets(
+    calls: Calls, number: bytes
+) -> None:
+    body = body_with(calls, b'{"v":' + number + b"}")
+    answer = calls.client.post(path("lineage"), content=body)
+    if answer.status_code == 201:
+        text = calls.client.get(path("namespaces", calls.namespace, "datasets", "out")).content
+        assert b'{"v":' + number + b"}" in text
+    else:
+        assert answer.status_code in (400, 422)
+        nothing_is_left(calls)
+
+
+@pytest.mark.parametrize(
+    ("text", "shown"),
+    [
+        ("0001-01-01T00:00:00Z", "0001-01-01T00:00:00.000Z"),
+        ("1969-12-31T23:59:59.999999Z", "1969-12-31T23:59:59.999999Z"),
+        ("9999-12-31T23:59:59.999999Z", "9999-12-31T23:59:59.999999Z"),
+        ("2026-11-15T10:00:00+05:30", "2026-11-15T04:30:00.000Z"),
+        ("2026-11-15T10:00:00.123456789Z", "2026-11-15T10:00:00.123456Z"),
+        ("2026-11-15T10:00:00", "2026-11-15T10:00:00.000Z"),
+    ],
+)
+def test_times_at_the_edge_of_what_can_be_are_taken(calls: Calls, text: str, shown: str) -> None:
+    event = broken(good(calls), "eventTime", text)
+    calls.send(event)
+    assert calls.run(event["run"]["runId"])["endedAt"] == shown
+    assert calls.dataset("out")["currentVersionNumber"] == 1
+    assert calls.dataset("in")["currentVersionNumber"] == 1
+
+
+NUL = "a\x00b"
+
+
+@pytest.mark.parametrize(
+    ("side", "facet"),
+    [
+        ("outputs", {"schema": {"fields": [{"name": NUL, "type": NUL, "description": NUL}]}}),
+        ("outputs", {"documentation": {"description": NUL}}),
+        ("outputs", {"dataSource": {"name": NUL, "uri": NUL}}),
+        ("outputs", {"dataSource": {"name": "fine", "uri": NUL}}),
+        ("outputs", {"symlinks": {"identifiers": [{"namespace": NUL, "name": NUL, "type": NUL}]}}),
+        ("outputs", {"tags": {"tags": [{"key": NUL, "value": NUL, "field": NUL}]}}),
+        ("outputs", {"lifecycleStateChange": {"lifecycleStateChange": NUL}}),
+        (
+            "outputs",
+            {
+                "columnLineage": {
+                    "fields": {
+                        NUL: {"inputFields": [{"namespace": NUL, "name": NUL, "field": NUL}]},
+                        "x": {
+                            "inputFields": [{"namespace": "n", "name": "d", "field": "f"}],
+                            "transformationDescription": NUL,
+                            "transformationType": NUL,
+                        },
+                    }
+                }
+            },
+        ),
+        ("inputs", {"schema": {"fields": [{"name": NUL, "type": NUL}]}}),
+        ("inputs", {"dataSource": {"name": "fine", "uri": NUL}}),
+        ("outputs", {NUL: {NUL: NUL}}),
+        ("run", {"parent": {"run": {"runId": NUL}, "job": {"namespace": NUL, "name": NUL}}}),
+        ("run", {"nominalTime": {"nominalStartTime": NUL}}),
+        ("job", {"documentation": {"description": NUL}}),
+        ("job", {"sourceCodeLocation": {"url": NUL}}),
+        ("job", {"jobType": {"processingType": NUL}}),
+        ("job", {"tags": {"tags": [{"key": NUL}]}}),
+    ],
+    ids=lambda value: repr(value)[:40],
+)
+def test_a_nul_inside_a_facet_does_no_harm(calls: Calls, side: str, facet: Document) -> None:
+    event = good(calls)
+    place = event[side][0] if side in ("inputs", "outputs") else event[side]
+    place["facets"] = facet
+    calls.send(event)
+    assert calls.run(event["run"]["runId"])["state"] == "COMPLETED"
+    assert calls.job("job")["latestRun"]["id"] == event["run"]["runId"]
+    assert calls.get("namespaces", calls.namespace, "datasets")["totalCount"] == 2
+    calls.get("search", q="job", namespace=calls.namespace)
+
+
+def test_a_packed_body_that_is_not_gzip_is_refused(calls: Calls) -> None:
+    body = json.dumps(good(calls)).encode()
+    assert refused(calls, body, {400}, **{"content-encoding": "gzip"})
+    assert refused(calls, gzip.compress(body)[:-9], {400}, **{"content-encoding": "gzip"})
+    assert refused(calls, body, {400, 415}, **{"content-encoding": "zstd"})
+    nothing_is_left(calls)
+
+
+def test_a_body_over_the_limit_is_refused_packed_or_not(calls: Calls) -> None:
+    large = json.dumps(broken(good(calls), "run.facets.f", "x" * (11 * 1024 * 1024))).encode()
+    assert refused(calls, large, {413})
+    assert refused(calls, gzip.compress(large), {413}, **{"content-encoding": "gzip"})
+    nothing_is_left(calls)
+
+
+def test_a_bad_event_in_a_batch_fails_alone(calls: Calls) -> None:
+    events = [broken(good(calls), where, value) for where, value, _, _ in WRONG]
+    fine = good(calls)
+    middle = len(events) // 2
+    batch = [*events[:middle], fine, *events[middle:]]
+    answer = calls.ask("POST", path("lineage", "batch"), json=batch)
+    assert (answer["summary"]["received"], answer["summary"]["successful"]) == (len(batch), 1)
+    assert middle not in [failed["index"] for failed in answer["failed_events"]]
+    assert calls.run(fine["run"]["runId"])["state"] == "COMPLETED"
+    assert calls.get("namespaces", calls.namespace, "jobs")["totalCount"] == 1
+    assert calls.get("namespaces", calls.namespace, "datasets")["totalCount"] == 2
+
+
+@pytest.mark.parametrize(
+    ("dataset", "reason"),
+    [
+        ({"fields": [{"name": "\x00", "type": "INT"}]}, "NUL"),
+        ({"fields": [{"name": "x" * NAME_BYTES}]}, "fields.name"),
+        ({"tags": ["t" * NAME_BYTES]}, "tags"),
+        ({"sourceName": "nowhere"}, "nowhere"),
+        ({"runId": "nobody"}, "nobody"),
+        ({"type": "VIEW"}, "VIEW"),
+    ],
+)
+def test_a_dataset_that_cannot_be_is_refused_whole(
+    calls: Calls, dataset: Document, reason: str
+) -> None:
+    calls.put_namespace()
+    calls.put_source("warehouse")
+    given = {"type": "DB_TABLE", "physicalName": "d", "sourceName": "warehouse"} | dataset
+    answer = calls.client.put(path("namespaces", calls.namespace, "datasets", "d"), json=given)
+    assert answer.status_code in (404, 413, 422), answer.text
+    assert reason in answer.json()["message"] or "nobody" in str(dataset)
+    calls.get("namespaces", calls.namespace, "datasets", "d", status=404)
+    assert calls.get("namespaces", calls.namespace, "datasets")["totalCount"] == 0
