@@ -69,8 +69,8 @@ def body_of(request: bytes) -> bytes:
 
 def _template(choice: random.Random, job: int) -> Template:
     numbers = choice.sample(range(DATASETS), 3)
-    inputs = [_dataset(choice, number) for number in numbers[:2]]
-    output = _dataset(choice, numbers[2])
+    inputs = [_dataset(number) for number in numbers[:2]]
+    output = _dataset(numbers[2])
     event = {
         "eventTime": _TIME,
         "eventType": _TYPE,
@@ -104,8 +104,10 @@ def _cut(text: str, event_type: str) -> tuple[bytes, bytes, bytes]:
     return ("\r\n".join(lines) + "\r\n\r\n" + head).encode(), middle.encode(), tail.encode()
 
 
-def _dataset(choice: random.Random, number: int) -> dict[str, Any]:
-    fields = [{"name": name, "type": kind} for name, kind in choice.sample(_COLUMNS, 4)]
+def _dataset(number: int) -> dict[str, Any]:
+    """A dataset as every job that names it sees it."""
+    columns = random.Random(number).sample(_COLUMNS, 4)
+    fields = [{"name": name, "type": kind} for name, kind in columns]
     schema = {
         "_producer": _PRODUCER,
         "_schemaURL": f"{_SPEC}/facets/1-1-1/SchemaDatasetFacet.json",

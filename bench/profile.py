@@ -46,7 +46,10 @@ def _recording(path: Path) -> Iterator[None]:
 def print_profiles(folder: Path, lines: int = 30) -> None:
     """Show the most expensive functions of the busiest threads."""
     found = [(path.stem, pstats.Stats(str(path))) for path in folder.glob("*.prof")]
-    for name, stats in sorted(found, key=lambda pair: -_seconds(pair[1]))[:3]:
+    least = 0.05 * sum(_seconds(stats) for _, stats in found)
+    for name, stats in sorted(found, key=lambda pair: -_seconds(pair[1])):
+        if _seconds(stats) < least:
+            break
         print(f"\nthread {name}: {_seconds(stats):.2f} s of processor time")
         stats.strip_dirs().sort_stats("tottime").print_stats(lines)
 

@@ -136,9 +136,9 @@ def _events(measured: Throughput) -> Table:
     table = _table(
         f"Acknowledged events per second, {measured.database}",
         "clients", "system", "events/s", "p50 ms", "p99 ms", "CPU µs", "database", "ours is",
-        "refused",
+        "by CPU", "refused",
     )  # fmt: skip
-    ratios = {(one.clients, one.against): one.ratio for one in measured.ratios}
+    ratios = {(one.clients, one.against): one for one in measured.ratios}
     clients = 0
     for cell in measured.cells:
         ratio = ratios.get((cell.clients, cell.system))
@@ -150,7 +150,8 @@ def _events(measured: Throughput) -> Table:
             f"{cell.p99_ms:.2f}",
             f"{cell.server_cpu_us:,.0f}",
             f"{cell.postgres_cpu_us:,.0f}" if cell.postgres_cpu_us else "",
-            f"{ratio:.2f} ×" if ratio else "",
+            f"{ratio.ratio:.2f} ×" if ratio else "",
+            f"{ratio.cpu:.2f} ×" if ratio else "",
             str(sum(cell.refused.values()) or ""),
         )
         clients = cell.clients

@@ -69,11 +69,16 @@ class Memory(Struct, frozen=True):
 
 
 class Ratio(Struct, frozen=True):
-    """Penstock against another system: the median over rounds that followed each other."""
+    """Penstock against another system, as the median over rounds that followed each other.
+
+    `cpu` compares what one event costs, server and database together. Other programs on the
+    machine disturb it less than they disturb the speed.
+    """
 
     clients: int
     against: str
     ratio: float
+    cpu: float
 
 
 class Throughput(Struct, frozen=True):
@@ -107,6 +112,15 @@ class _Seen(Struct, frozen=True):
     server_cpu_seconds: float
     postgres_cpu_seconds: float
     resident_mb: float
+
+    def each_us(self, seconds: float) -> float:
+        """Microseconds for each answer."""
+        return 1e6 * seconds / max(self.round.answered, 1)
+
+    @property
+    def cpu_us(self) -> float:
+        """Processor time for each event, server and database together."""
+        return self.each_us(self.server_cpu_seconds + self.postgres_cpu_seconds)
 
 
 def measure_ceiling(bench: Bench, plan: Plan, say: Say) -> list[Ceiling]:
@@ -152,10 +166,10 @@ def measure_throughput(
         database,
         [_cell(seen, system, clients) for clients in plan.clients for system in plan.systems],
         [
-            Ratio(clients, other, _ratio(seen, clients, other))
+            _ratio(seen, clients, other)
             for clients in plan.clients
             for other in plan.systems
-            if other is not System.OURS
+            if other is not System.OURS and System.OURS in plan.systems
         ],
         [_memory(seen, system, begun[system]) for system in plan.systems],
         sum(one.round.answered for one in seen if one.system is System.OURS),
@@ -222,23 +236,21 @@ def _cell(seen: Sequence[_Seen], system: System, clients: int) -> Cell:
         statistics.median(one.round.rate for one in mine),
         statistics.median(one.round.p50_ms for one in mine),
         statistics.median(one.round.p99_ms for one in mine),
-        statistics.median(_each(one.server_cpu_seconds, one.round) for one in mine),
-        statistics.median(_each(one.postgres_cpu_seconds, one.round) for one in mine),
+        statistics.median(one.each_us(one.server_cpu_seconds) for one in mine),
+        statistics.median(one.each_us(one.postgres_cpu_seconds) for one in mine),
         [one.round.rate for one in mine],
         refused,
     )
 
 
-def _each(seconds: float, during: Round) -> float:
-    """Microseconds for each answer."""
-    return 1e6 * seconds / max(during.answered, 1)
-
-
-def _ratio(seen: Sequence[_Seen], clients: int, other: System) -> float:
-    rates = {(one.system, one.turn): one.round.rate for one in seen if one.clients == clients}
-    turns = {turn for _, turn in rates}
-    return statistics.median(
-        rates[System.OURS, turn] / (rates[other, turn] or 1.0) for turn in turns
+def _ratio(seen: Sequence[_Seen], clients: int, other: System) -> Ratio:
+    at = {(one.system, one.turn): one for one in seen if one.clients == clients}
+    pairs = [(at[System.OURS, turn], at[other, turn]) for system, turn in at if system is other]
+    return Ratio(
+        clients,
+        other,
+        statistics.median(ours.round.rate / (its.round.rate or 1.0) for ours, its in pairs),
+        statistics.median(its.cpu_us / (ours.cpu_us or 1.0) for ours, its in pairs),
     )
 
 

@@ -6,6 +6,7 @@ import subprocess
 import sys
 import tempfile
 import time
+import uuid
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
@@ -14,6 +15,9 @@ from typing import Self
 import httpx
 import pytest
 
+from penstock.access.keys import Keys, Role
+from penstock.clock import system_clock
+from penstock.db import open_database
 from tests.servers import PostgresServer
 
 START_SECONDS_MAX = 120
@@ -27,9 +31,10 @@ class ServerDied(RuntimeError):
 class ServerProcess:
     """One server on one database. It takes a free port, which `url` tells once it is ready."""
 
-    def __init__(self, process: "subprocess.Popen[bytes]", log: Path) -> None:
+    def __init__(self, process: "subprocess.Popen[bytes]", log: Path, database_url: str) -> None:
         self._process = process
         self._log = log
+        self.database_url = database_url
         self.url = ""
 
     @classmethod
@@ -48,7 +53,7 @@ class ServerProcess:
             env=others | variables,
         )
         os.close(descriptor)
-        server = cls(process, Path(name))
+        server = cls(process, Path(name), database_url)
         try:
             server._wait_until_ready()
         except BaseException:
@@ -91,6 +96,15 @@ class ServerProcess:
     def client(self) -> httpx.Client:
         """A client of this server."""
         return httpx.Client(base_url=self.url, timeout=CALL_SECONDS_MAX)
+
+    def key(self, role: Role) -> str:
+        """A new key of this server's database, as an administrator makes one."""
+        database = open_database(self.database_url)
+        try:
+            keys = Keys(database, clock=system_clock)
+            return keys.create(f"test {uuid.uuid4()}", role, who="test").token
+        finally:
+            database.close()
 
     def _wait_until_ready(self) -> None:
         deadline = time.monotonic() + START_SECONDS_MAX

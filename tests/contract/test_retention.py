@@ -337,9 +337,9 @@ def _needless_runs(seen: Seen, cutoff: Micros) -> set[str]:
     return {row["id"] for row in seen["run"]} - worth - read
 
 
-@pytest.mark.parametrize("seed", range(12))
-def test_whatever_happened_what_is_left_is_whole(shop: Shop, seed: int) -> None:
-    choices = random.Random(seed)
+@pytest.mark.parametrize("story", range(12))
+def test_whatever_happened_what_is_left_is_whole(shop: Shop, story: int) -> None:
+    choices = random.Random(story)
     _live(shop, choices)
     before = shop.seen()
     days = choices.uniform(5, 90)

@@ -29,6 +29,7 @@ app = App(
 )
 
 Name = Annotated[str, Parameter(help="NAME, NAMESPACE/NAME or dataset:NAMESPACE:NAME")]
+MAKER_WIDTH_MAX = 32
 _PAGE = 1000
 
 
@@ -146,16 +147,23 @@ def versions(
 def write_versions(versions: tuple[DatasetVersion, ...]) -> None:
     """Versions, each with what its fields have that those of the one before had not."""
     older = [*versions[1:], None]
+    makers = [_maker(version) for version in versions]
+    short = all(len(maker) <= MAKER_WIDTH_MAX for maker in makers)
     write_table(
-        (Column("version", whole=True), Column("created", whole=True), "made by", "fields"),
+        (
+            Column("version", whole=True),
+            Column("created", whole=True),
+            Column("made by", whole=True) if short else "made by",
+            "fields",
+        ),
         (
             (
                 f"V{version.number}{' current' if version.is_current else ''}",
-                show_time(version.created_at),
-                _maker(version),
+                show_time(version.created_at)[:16],
+                maker,
                 changes(version, before),
             )
-            for version, before in zip(versions, older, strict=True)
+            for version, before, maker in zip(versions, older, makers, strict=True)
         ),
     )
 

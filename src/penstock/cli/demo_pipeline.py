@@ -17,7 +17,7 @@ Event = dict[str, Any]
 JOBS = "shop"
 PARENT = "daily_shop"
 DAYS = 7
-SEED = 20261115
+STORY = 20261115
 BEGINS_AT_HOUR = 2
 MINUTE: Micros = 60 * SECOND
 _SCHEMA = "https://openlineage.io/spec/2-0-2/OpenLineage.json#/$defs/RunEvent"
@@ -196,7 +196,7 @@ def _column_lineage(columns: tuple[tuple[str, str, str], ...]) -> dict[str, Any]
 
 def pipeline(now: Micros) -> list[Event]:
     """Everything that happened until now, in its order."""
-    choices = Random(SEED)
+    choices = Random(STORY)
     attempts = [*_one_offs(now)]
     for day in range(DAYS):
         attempts += _day(now, day, choices)

@@ -17,6 +17,7 @@ TRACEBACK_VARIABLE = "PENSTOCK_TRACEBACK"
 _SERVER = Group("Server", sort_key=1)
 _LOOK = Group("Look", sort_key=2)
 _CHANGE = Group("Change", sort_key=3)
+_OPTIONS = Group("Options", sort_key=9)
 
 # Modules are imported when their command is run, so that every command starts fast.
 COMMANDS: tuple[tuple[Group, str, str], ...] = (
@@ -46,12 +47,13 @@ def make_app() -> App:
         help_format="plaintext",
         help_epilogue=exits.EXPLANATION,
         version=__version__,
-        group_commands=Group("Options", sort_key=9),
         result_action="return_value",
         exit_on_error=False,
         print_error=False,
         suppress_keyboard_interrupt=False,
     )
+    for flag in ("--help", "--version"):
+        app[flag].group = _OPTIONS
     for order, (group, name, text) in enumerate(COMMANDS):
         path = f"penstock.cli.{name}:app"
         app.command(path, name=name, help=text, group=group, sort_key=order)
