@@ -26,7 +26,7 @@ from penstock.db import Database
 from penstock.db.statements import load_statements
 
 FOLDER = Path(__file__).resolve().parent
-CONNECTIONS = 16
+CONNECTIONS = 8
 _ARGS = "{}"
 _STATES = {"START": "RUNNING", "COMPLETE": "COMPLETED"}
 
