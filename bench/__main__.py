@@ -1,6 +1,7 @@
 """Measure and report: python -m bench [events|lineage|lists|all] [--quick] [--json FILE]."""
 
 import argparse
+import signal
 import sys
 import tempfile
 from pathlib import Path
@@ -32,6 +33,8 @@ CALLS_QUICK = 10
 def main() -> None:
     """Measure what was asked for; a target that is missed is reported, not an error."""
     given = _arguments()
+    # Whoever stops us must not leave servers and databases behind.
+    signal.signal(signal.SIGTERM, lambda number, frame: sys.exit(128 + number))
     console = Console(width=None if sys.stdout.isatty() else 120)
     report = new_report(quick=given.quick)
     say = Console(stderr=True, highlight=False).print

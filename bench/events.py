@@ -68,9 +68,9 @@ def body_of(request: bytes) -> bytes:
 
 
 def _template(choice: random.Random, job: int) -> Template:
-    numbers = choice.sample(range(DATASETS), 3)
-    inputs = [_dataset(number) for number in numbers[:2]]
-    output = _dataset(numbers[2])
+    # Each job writes a dataset of its own; half of all datasets come from outside.
+    others = [number for number in range(DATASETS) if number != job]
+    inputs = [_dataset(number) for number in choice.sample(others, 2)]
     event = {
         "eventTime": _TIME,
         "eventType": _TYPE,
@@ -83,7 +83,7 @@ def _template(choice: random.Random, job: int) -> Template:
             "facets": {"jobType": _job_type()},
         },
         "inputs": inputs,
-        "outputs": [output],
+        "outputs": [_dataset(job)],
     }
     text = msgspec.json.encode(event).decode()
     return Template(_cut(text, "START"), _cut(text, "COMPLETE"))

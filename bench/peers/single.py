@@ -26,7 +26,7 @@ from penstock.db import Database
 from penstock.db.statements import load_statements
 
 FOLDER = Path(__file__).resolve().parent
-CONNECTIONS = 8
+CONNECTIONS = 8  # more make it slower on a few cores
 _ARGS = "{}"
 _STATES = {"START": "RUNNING", "COMPLETE": "COMPLETED"}
 

@@ -61,7 +61,6 @@ def dataset(name: str, namespace: str = NAMESPACE, **values: object) -> DatasetR
         version_count=0,
         implied_version_id=None,
         observed="{}",
-        observed_stamps="{}",
         tags="[]",
         field_tags="{}",
         lifecycle="",

@@ -48,7 +48,7 @@ SHAPES: Mapping[str, type[msgspec.Struct]] = {
 }
 # Objects whose keys stand in no particular order; each facet is kept word for word.
 _FACETS = frozenset({"facets", "job_facets", "observed"})
-_STAMPS = frozenset({"stamps", "observed_stamps"})
+_STAMPS = frozenset({"stamps"})
 _decode_facets = msgspec.json.Decoder(dict[str, msgspec.Raw]).decode
 
 Seen = dict[str, list[dict[str, Any]]]

@@ -3,17 +3,12 @@
 import msgspec
 
 from penstock import ids
-from penstock.catalog import known_facets
+from penstock.catalog import dataset_names, known_facets
 from penstock.catalog.facets import Facets, Stamp, merge, read_facets
-from penstock.catalog.known_facets import DataSource
 from penstock.catalog.rows import (
-    AliasRow,
     ColumnEdgeRow,
     DatasetRow,
-    NamespaceRow,
     Origin,
-    SourceRow,
-    TagRow,
     VersionRow,
     replace,
 )
@@ -25,34 +20,6 @@ NO_SCHEMA = schema_id(NO_FIELDS)
 DROPPED = "DROP"
 
 
-def ensure_namespace(world: World, name: str, at: Micros) -> None:
-    """An event brings its namespace along, and back if it was deleted before."""
-    row = world.namespaces.get(name)
-    if row is None:
-        world.namespaces.put(name, NamespaceRow(name, "anonymous", None, 0, at, at))
-    elif row.hidden and at > row.updated_at:
-        world.namespaces.put(name, replace(row, hidden=0))
-    elif at < row.created_at:
-        untouched = row.updated_at == row.created_at
-        updated_at = at if untouched else row.updated_at
-        world.namespaces.put(name, replace(row, created_at=at, updated_at=updated_at))
-
-
-def ensure_source(world: World, stated: DataSource | None, namespace: str, at: Micros) -> str:
-    """The source an event states, else the namespace itself, which OpenLineage derives from it."""
-    name = (stated.name if stated else None) or namespace
-    row = world.sources.get(name)
-    if row is None:
-        url = (stated.uri if stated else None) or namespace
-        scheme = url.partition("://")[0] if "://" in url else "unknown"
-        world.sources.put(name, SourceRow(name, scheme.upper(), url, None, at, at))
-    elif at < row.created_at:
-        untouched = row.updated_at == row.created_at
-        updated_at = at if untouched else row.updated_at
-        world.sources.put(name, replace(row, created_at=at, updated_at=updated_at))
-    return name
-
-
 def named_dataset(
     world: World, dataset_id: str, namespace: str, name: str, at: Micros
 ) -> DatasetRow:
@@ -60,8 +27,8 @@ def named_dataset(
 
     Its source is its namespace until somebody who writes it says otherwise.
     """
-    ensure_namespace(world, namespace, at)
-    source = ensure_source(world, None, namespace, at)
+    dataset_names.ensure_namespace(world, namespace, at)
+    source = dataset_names.ensure_source(world, None, namespace, at)
     return new_dataset(dataset_id, namespace, name, source, at)
 
 
@@ -83,7 +50,6 @@ def new_dataset(dataset_id: str, namespace: str, name: str, source: str, at: Mic
         version_count=0,
         implied_version_id=None,
         observed="{}",
-        observed_stamps="{}",
         tags="[]",
         field_tags="{}",
         lifecycle="",
@@ -159,7 +125,7 @@ def imply_version(world: World, dataset: DatasetRow, run_id: str, at: Micros) ->
         stamps="{}",
         type=dataset.type,
         physical_name=dataset.physical_name,
-        source_name=ensure_source(world, None, dataset.namespace, at),
+        source_name=dataset_names.ensure_source(world, None, dataset.namespace, at),
         description=None,
         lifecycle="",
         column_set_id=None,
@@ -197,8 +163,17 @@ def version_to_read(world: World, dataset: DatasetRow, run_id: str) -> str | Non
 
 def shown_schema(world: World, dataset: DatasetRow) -> tuple[str, str]:
     """The fields a dataset has now, and their schema id."""
+    return schema_of(dataset, shown_version(world, dataset))
+
+
+def shown_version(world: World, dataset: DatasetRow) -> VersionRow | None:
+    """The version that stands for a dataset: its current one, or else its latest."""
     shown = dataset.current_version_id or dataset.latest_version_id
-    version = world.versions.get(shown) if shown is not None else None
+    return world.versions.get(shown) if shown is not None else None
+
+
+def schema_of(dataset: DatasetRow, version: VersionRow | None) -> tuple[str, str]:
+    """The fields of a version, and their schema id; an implied one has what readers saw."""
     if version is None:
         return NO_FIELDS, NO_SCHEMA
     if version.origin == Origin.IMPLIED:
@@ -282,54 +257,16 @@ def describe_dataset(
         if stated is not None and (stamp, stated) > held:
             dataset = replace(dataset, description=stated, description_stamp=stamp)
     if "dataSource" in facets:
-        source = ensure_source(world, known_facets.data_source(facets), dataset.namespace, at)
+        source = dataset_names.ensure_source(
+            world, known_facets.data_source(facets), dataset.namespace, at
+        )
         if "dataSource" in won and source != dataset.source_name:
             dataset = replace(dataset, source_name=source)
     if "tags" in facets:
-        dataset = tag_dataset(world, dataset, known_facets.tags(facets))
+        dataset = dataset_names.tag_dataset(world, dataset, known_facets.tags(facets))
     if "symlinks" in facets:
-        add_aliases(world, dataset.id, known_facets.aliases(facets), at)
+        dataset_names.add_aliases(world, dataset.id, known_facets.aliases(facets), at)
     return dataset
-
-
-def tag_dataset(world: World, dataset: DatasetRow, marks: list[known_facets.TagMark]) -> DatasetRow:
-    """Add tags to a dataset and its fields; tags nobody knew yet are made."""
-    tags: list[str] = msgspec.json.decode(dataset.tags)
-    field_tags: dict[str, list[str]] = msgspec.json.decode(dataset.field_tags)
-    for mark in marks:
-        if world.tags.get(mark.name) is None:
-            world.tags.put(mark.name, TagRow(mark.name, None))
-        (tags if mark.field is None else field_tags.setdefault(mark.field, [])).append(mark.name)
-    return replace(
-        dataset,
-        tags=msgspec.json.encode(sorted(set(tags))).decode(),
-        field_tags=msgspec.json.encode(
-            {field: sorted(set(names)) for field, names in sorted(field_tags.items())}
-        ).decode(),
-    )
-
-
-def untag_dataset(dataset: DatasetRow, mark: known_facets.TagMark) -> DatasetRow:
-    """Take a tag off a dataset or one of its fields."""
-    if mark.field is None:
-        tags = [tag for tag in msgspec.json.decode(dataset.tags) if tag != mark.name]
-        return replace(dataset, tags=msgspec.json.encode(tags).decode())
-    field_tags: dict[str, list[str]] = msgspec.json.decode(dataset.field_tags)
-    kept = [tag for tag in field_tags.pop(mark.field, []) if tag != mark.name]
-    if kept:
-        field_tags[mark.field] = kept
-    return replace(dataset, field_tags=msgspec.json.encode(field_tags).decode())
-
-
-def add_aliases(world: World, dataset_id: str, names: list[known_facets.Alias], at: Micros) -> None:
-    """Let a dataset be found by other names; a name that has a dataset of its own keeps it."""
-    for name in names:
-        alias_id = ids.dataset_id(name.namespace, name.name)
-        taken = world.datasets.get(alias_id) is not None or world.aliases.get(alias_id) is not None
-        if not taken:
-            ensure_namespace(world, name.namespace, at)
-            row = AliasRow(alias_id, name.namespace, name.name, dataset_id, name.type)
-            world.aliases.put(alias_id, row)
 
 
 def revive(world: World, dataset: DatasetRow, run_id: str | None, at: Micros) -> DatasetRow:
@@ -376,6 +313,9 @@ def _hides(dataset: DatasetRow, version_id: str) -> bool:
 
 def _with_current(dataset: DatasetRow, version: VersionRow, published_id: str) -> DatasetRow:
     """The dataset with a version for current, because another was published just now."""
+    said = (version.id, version.published_at, version.lifecycle)
+    if said == (dataset.current_version_id, dataset.published_at, dataset.lifecycle):
+        return dataset
     at = version.published_at or 0
     hidden, hidden_at = dataset.hidden, dataset.hidden_at
     drops, was_dropped = version.lifecycle == DROPPED, _hides(dataset, published_id)

@@ -5,6 +5,7 @@ a total order on events, so any arrival order and any repetition ends in the sam
 """
 
 from collections.abc import Mapping
+from functools import lru_cache
 from typing import Final
 
 import msgspec
@@ -37,9 +38,10 @@ def run_stamp(at: Micros, event_type: str) -> Stamp:
     return event_stamp(at, event_type)
 
 
-def read_facets(text: str) -> dict[str, Raw]:
+@lru_cache(maxsize=4096)
+def read_facets(text: str) -> Facets:
     """A stored set, with each facet still as its own text."""
-    return _decode_facets(text) if len(text) > 2 else {}
+    return _decode_facets(text)
 
 
 def write_facets(facets: Facets) -> str:
@@ -58,7 +60,10 @@ def write_stamps(stamps: Mapping[str, int]) -> str:
 
 
 class Merged(msgspec.Struct, frozen=True, gc=False):
-    """The outcome of a merge, and which of the new facets won their place."""
+    """The outcome of a merge, and which of the new facets won their place.
+
+    `facets` is the very text that was given where only stamps have moved.
+    """
 
     facets: str
     stamps: str
@@ -71,20 +76,23 @@ def merge(facets: str, stamps: str, new: Facets, stamp: Stamp) -> Merged | None:
     if not new:
         return None
     if len(stamps) == 2:
-        won = new
-        return Merged(write_facets(won), write_stamps(dict.fromkeys(won, stamp)), won)
+        return Merged(write_facets(new), write_stamps(dict.fromkeys(new, stamp)), new)
     old_facets = read_facets(facets)
     old_stamps = read_stamps(stamps)
     won = {}
+    told_apart = False
     for name, value in new.items():
         before = old_stamps.get(name)
-        if before is not None and (
-            before > stamp or (before == stamp and bytes(old_facets[name]) >= bytes(value))
-        ):
-            continue
+        if before is not None:
+            held, text = bytes(old_facets[name]), bytes(value)
+            if before > stamp or (before == stamp and held >= text):
+                continue
+            told_apart = told_apart or held != text
+        else:
+            told_apart = True
         old_stamps[name] = stamp
-        old_facets[name] = value
         won[name] = value
     if not won:
         return None
-    return Merged(write_facets(old_facets), write_stamps(old_stamps), won)
+    merged = write_facets({**old_facets, **won}) if told_apart else facets
+    return Merged(merged, write_stamps(old_stamps), won)

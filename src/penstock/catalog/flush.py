@@ -37,6 +37,7 @@ def flush(world: World) -> None:
     tx.write("put_tags", world.tags.changed())
     tx.write("put_aliases", world.aliases.changed())
     tx.write("put_datasets", world.datasets.changed())
+    tx.write("put_sightings", world.sightings.changed())
     tx.write("put_versions", world.versions.changed())
     tx.write("put_jobs", world.jobs.changed())
     tx.write("put_job_versions", world.job_versions.changed())

@@ -5,6 +5,8 @@ from collections.abc import Collection, Iterable
 import msgspec
 
 from penstock import ids
+from penstock.catalog import known_facets
+from penstock.catalog.facets import read_facets
 from penstock.catalog.job_rules import STREAM
 from penstock.catalog.known_facets import DatasetName
 from penstock.catalog.rows import EdgeRow, JobRow, JobVersionRow, Role, RunRow, replace
@@ -24,21 +26,22 @@ def put_job_version(
     job: JobRow,
     inputs: tuple[DatasetName, ...],
     outputs: tuple[DatasetName, ...],
+    location: str | None,
     at: Micros,
 ) -> tuple[JobRow, JobVersionRow]:
-    """The job version with these inputs and outputs, made if nobody had it before."""
+    """The job version with this shape, made if nobody had it before."""
     version_id = ids.derived_id(
         "job version",
         job.id,
         *(f"<{n.namespace}\x01{n.name}" for n in inputs),
         *(f">{n.namespace}\x01{n.name}" for n in outputs),
-        job.location or "",
+        location or "",
     )
     version = world.job_versions.get(version_id)
     if version is None:
         names = [msgspec.json.encode(side).decode() for side in (inputs, outputs)]
         version = JobVersionRow(
-            version_id, job.id, job.location, names[0], names[1], None, at, declared_at=None
+            version_id, job.id, location, names[0], names[1], None, at, declared_at=None
         )
         world.job_versions.put(version_id, version)
         job = replace(job, version_count=job.version_count + 1)
@@ -49,8 +52,8 @@ def put_job_version(
 def settle_version(world: World, run: RunRow) -> None:
     """Give a run that has ended, or streams, its job version; the latest end makes it current.
 
-    A run that named nothing on one side keeps what the job had there: an event with empty
-    inputs is silence, not news.
+    A run that named nothing on one side keeps what the job had there when the run first had a
+    version: an event with empty inputs is silence, not news. So it is with the code's location.
     """
     job = world.jobs.get(run.job_id)
     assert job is not None, "a run always has its job"
@@ -60,7 +63,9 @@ def settle_version(world: World, run: RunRow) -> None:
     io = world.io_of(run.id)
     inputs = _names(world, io, Role.INPUT) or (version_names(known.inputs) if known else ())
     outputs = _names(world, io, Role.OUTPUT) or (version_names(known.outputs) if known else ())
-    job, version = put_job_version(world, job, inputs, outputs, run.created_at)
+    kept = known.location if known is not None and outdated is not None else job.location
+    location = _stated_location(run) or kept
+    job, version = put_job_version(world, job, inputs, outputs, location, run.created_at)
     if version.id != outdated:
         run = replace(run, job_version_id=version.id)
         world.runs.put(run.id, run)
@@ -77,6 +82,12 @@ def settle_version(world: World, run: RunRow) -> None:
     settle_edges(world, job, io, run.created_at)
     if run.ended_at is None:
         mention_edges(world, job.id, io, run.created_at)
+
+
+def _stated_location(run: RunRow) -> str | None:
+    if '"sourceCodeLocation"' not in run.job_facets:
+        return None
+    return known_facets.code_location(read_facets(run.job_facets))
 
 
 def _settled_at(run: RunRow) -> Micros:
@@ -172,14 +183,21 @@ def declare_version(
     job: JobRow,
     inputs: tuple[DatasetName, ...],
     outputs: tuple[DatasetName, ...],
+    location: str | None,
     at: Micros,
 ) -> str:
-    """Give a job a shape without a run; it is current unless a later end of a run says else."""
+    """Give a job a shape without a run; it is current unless a later end of a run says else.
+
+    What is left unsaid stays as it is; a late statement that leaves a side unsaid says nothing.
+    """
     current = world.job_versions.get(job.current_version_id) if job.current_version_id else None
     if current is not None:
+        if at < job.version_at and not (inputs and outputs):
+            return current.id
         inputs = inputs or version_names(current.inputs)
         outputs = outputs or version_names(current.outputs)
-    job, version = put_job_version(world, job, inputs, outputs, at)
+        location = location or current.location
+    job, version = put_job_version(world, job, inputs, outputs, location, at)
     if version.declared_at is None or at > version.declared_at:
         world.job_versions.put(version.id, replace(version, declared_at=at))
     if (at, version.id) >= (job.version_at, job.current_version_id or ""):

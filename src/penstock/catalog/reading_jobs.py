@@ -16,6 +16,8 @@ from penstock.errors import NotFound
 from penstock.ids import job_id
 from penstock.states import RunState
 
+_EVERY_STATE = ("", *RunState)  # "" for a job that has no run
+
 LATEST_RUNS_MAX = 10
 
 Edges = dict[tuple[str, str], list[EntityId]]  # by job and role
@@ -143,15 +145,10 @@ def load_jobs(tx: Transaction, ids: Sequence[str]) -> list[Job]:
 
 
 def _which_jobs(namespace: str | None, states: Sequence[str], limit: int, offset: int) -> Ask:
-    page = {"limit": limit, "offset": offset}
-    if namespace is None and states:
-        return "read_job_ids_by_state", {**page, "states": states}
+    page = {"limit": limit, "offset": offset, "states": states or _EVERY_STATE}
     if namespace is None:
-        return "read_job_ids", page
-    if states:
-        of_namespace = {**page, "namespace": namespace, "states": states}
-        return "read_job_ids_of_namespace_by_state", of_namespace
-    return "read_job_ids_of_namespace", {**page, "namespace": namespace}
+        return "read_job_ids_by_state", page
+    return "read_job_ids_of_namespace_by_state", {**page, "namespace": namespace}
 
 
 def _find(tx: Transaction, namespace: str, name: str, *, include_deleted: bool = False) -> _Found:

@@ -9,7 +9,14 @@ from typing import Final
 import msgspec
 
 from penstock import ids
-from penstock.catalog import dataset_rules, job_rules, job_versions, known_facets, run_rules
+from penstock.catalog import (
+    dataset_names,
+    dataset_rules,
+    job_rules,
+    job_versions,
+    known_facets,
+    run_rules,
+)
 from penstock.catalog.facets import (
     NO_FACETS,
     Facets,
@@ -27,6 +34,7 @@ from penstock.catalog.rows import (
     Origin,
     Role,
     RunRow,
+    SightingRow,
     VersionRow,
     replace,
 )
@@ -115,7 +123,7 @@ def _receive_run(world: World, event: Event) -> None:
 
 def _job_of(world: World, event: Event) -> JobRow:
     job = world.jobs.get(event.job_id)
-    dataset_rules.ensure_namespace(world, event.job_namespace, event.at)
+    dataset_names.ensure_namespace(world, event.job_namespace, event.at)
     if job is None:
         return job_rules.new_job(event.job_id, event.job_namespace, event.job_name, event.at)
     hidden = job.hidden if event.at <= job.hidden_at else 0
@@ -171,7 +179,7 @@ def _parent_of(world: World, event: Event) -> ParentRun | None:
     parent = known_facets.parent(event.run_facets) if event.run_facets else None
     if parent is None or parent.run_id == event.run_id:
         return None
-    dataset_rules.ensure_namespace(world, parent.namespace, event.at)
+    dataset_names.ensure_namespace(world, parent.namespace, event.at)
     job_rules.ensure_parent(world, parent, event.at)
     return parent
 
@@ -192,8 +200,7 @@ def _receive_input(
     assert dataset is not None, "a dataset that is read exists"
     changed = dataset_rules.revive(world, dataset, run.id, at) if dataset.hidden else dataset
     if dataset.implied_version_id is not None:
-        changed = _observe(world, changed, mention.facets, stamp, at)
-        _inherit(world, run, changed)
+        changed = _observe(world, run, changed, mention.facets, stamp, at)
     changed = _seen_from(world, changed, at)
     if changed is not dataset:
         world.datasets.put(dataset_id, changed)
@@ -203,10 +210,17 @@ def _seen_from(world: World, dataset: DatasetRow, at: Micros) -> DatasetRow:
     """A dataset is as old as its first mention, and so are its namespace and its source."""
     if at >= dataset.created_at:
         return dataset
-    dataset_rules.ensure_namespace(world, dataset.namespace, at)
+    dataset_names.ensure_namespace(world, dataset.namespace, at)
     if world.sources.get(dataset.namespace) is not None:
-        dataset_rules.ensure_source(world, None, dataset.namespace, at)
+        dataset_names.ensure_source(world, None, dataset.namespace, at)
+    if _only_read(dataset):
+        return replace(dataset, created_at=at, updated_at=at)
     return replace(dataset, created_at=at)
+
+
+def _only_read(dataset: DatasetRow) -> bool:
+    """Whether nobody has written or declared the dataset: reading it is no update."""
+    return dataset.implied_version_id is not None and dataset.version_count == 1
 
 
 def _inherit(world: World, run: RunRow, dataset: DatasetRow) -> None:
@@ -225,18 +239,24 @@ def _inherit(world: World, run: RunRow, dataset: DatasetRow) -> None:
 
 
 def _observe(
-    world: World, dataset: DatasetRow, facets: Facets, stamp: int, at: Micros
+    world: World, run: RunRow, dataset: DatasetRow, facets: Facets, stamp: int, at: Micros
 ) -> DatasetRow:
     """What readers say counts while nobody who writes the dataset has spoken."""
-    merged = merge(dataset.observed, dataset.observed_stamps, facets, stamp)
+    sighting = world.sightings.get(dataset.id)
+    stamps = sighting.stamps if sighting is not None else _NO_STAMPS
+    merged = merge(dataset.observed, stamps, facets, stamp)
     if merged is not None:
-        dataset = replace(dataset, observed=merged.facets, observed_stamps=merged.stamps)
+        world.sightings.put(dataset.id, SightingRow(dataset.id, merged.stamps))
+        if merged.facets is not dataset.observed:
+            dataset = replace(dataset, observed=merged.facets)
+        if "schema" in merged.won:
+            _inherit(world, run, dataset)
     if facets:
         dataset = dataset_rules.describe_dataset(world, dataset, facets, NO_FACETS, stamp, at)
     implied = world.versions.get(dataset.implied_version_id)
     if implied is not None and at < implied.created_at:
         world.versions.put(implied.id, replace(implied, created_at=at))
-    return replace(dataset, updated_at=max(dataset.updated_at, at))
+    return dataset
 
 
 def _receive_output(
@@ -248,6 +268,8 @@ def _receive_output(
         dataset = dataset_rules.named_dataset(
             world, dataset_id, mention.namespace, mention.name, at
         )
+    elif _only_read(dataset):
+        dataset = replace(dataset, updated_at=at)
     dataset, version = run_rules.write_dataset(world, run, dataset, None, at)
     version, won = dataset_rules.describe_version(world, version, mention.facets, run_order, at)
     if mention.io_facets:
@@ -269,7 +291,8 @@ def declare_dataset(world: World, mention: Mention, at: Micros) -> str:
         )
     dataset = dataset_rules.revive(world, dataset, None, at)
     stamp, facets = event_stamp(at, ""), mention.facets
-    dataset = dataset_rules.describe_dataset(world, dataset, facets, facets, stamp, at)
+    won = facets if at >= dataset.updated_at else NO_FACETS
+    dataset = dataset_rules.describe_dataset(world, dataset, facets, won, stamp, at)
     dataset = replace(_seen_from(world, dataset, at), updated_at=max(dataset.updated_at, at))
     world.datasets.put(dataset.id, dataset)
     version = _declared_version(world, dataset, mention, at)
@@ -282,20 +305,25 @@ def declare_dataset(world: World, mention: Mention, at: Micros) -> str:
 def _declared_version(
     world: World, dataset: DatasetRow, mention: Mention, at: Micros
 ) -> VersionRow | None:
-    """The version that a declaration makes or describes; None where it tells nothing new."""
-    held = dataset_rules.shown_schema(world, dataset)
+    """The version that a declaration makes or describes; None where it tells nothing new.
+
+    One that comes late is held against the version that was current at its time.
+    """
+    before = dataset_rules.shown_version(world, dataset)
+    if dataset.published_at is not None and at < dataset.published_at:
+        before = world.published_as_of(dataset.id, at)
+    held = dataset_rules.schema_of(dataset, before)
     stated = mention.facets.get("schema")
     fresh = read_schema(bytes(stated)) if stated is not None else held
     version_id = ids.derived_id("declared", dataset.id, fresh[1], str(at))
     known = world.versions.get(version_id)
     if known is not None:
         return known
-    if dataset.version_count == 0 or fresh[1] != held[1]:
+    if before is None or fresh[1] != held[1]:
         return dataset_rules.add_version(
             world, dataset, version_id, Origin.DECLARED, None, fresh, at
         )[1]
-    current = world.versions.get(dataset.current_version_id) if dataset.current_version_id else None
-    return current if current is not None and current.origin == Origin.DECLARED else None
+    return before if before.origin == Origin.DECLARED else None
 
 
 def _receive_job(world: World, event: Event) -> None:
@@ -309,7 +337,8 @@ def _receive_job(world: World, event: Event) -> None:
     world.jobs.put(job.id, job)
     inputs = _declared_names(world, event.inputs, event.at)
     outputs = _declared_names(world, event.outputs, event.at)
-    job_versions.declare_version(world, job, inputs, outputs, event.at)
+    location = known_facets.code_location(event.job_facets)
+    job_versions.declare_version(world, job, inputs, outputs, location, event.at)
 
 
 def _declared_names(

@@ -26,6 +26,7 @@ __all__ = [
     "RunDatasetRow",
     "RunRow",
     "SearchRow",
+    "SightingRow",
     "SourceRow",
     "TagRow",
     "VersionRow",
@@ -99,7 +100,6 @@ class DatasetRow(Row, frozen=True):
     version_count: int
     implied_version_id: str | None
     observed: str  # facets that readers reported, while a version is implied
-    observed_stamps: str
     tags: str
     field_tags: str
     lifecycle: str
@@ -107,6 +107,13 @@ class DatasetRow(Row, frozen=True):
     hidden_at: Micros
     created_at: Micros
     updated_at: Micros
+
+
+class SightingRow(Row, frozen=True):
+    """When each facet that readers reported of a dataset was last said."""
+
+    dataset_id: str
+    stamps: str
 
 
 class AliasRow(Row, frozen=True):

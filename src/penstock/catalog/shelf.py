@@ -100,6 +100,11 @@ class Shelf(Generic[R]):
         """The changes are committed."""
         self.before.clear()
 
+    def drop(self, keys: Iterable[Any]) -> None:
+        """Forget these rows, which are as the database has them."""
+        for key in keys:
+            self._rows.pop(key, None)
+
     def clear(self) -> None:
         """Forget everything."""
         self._rows.clear()

@@ -22,6 +22,7 @@ from penstock.catalog.rows import (
     Role,
     RunDatasetRow,
     RunRow,
+    SightingRow,
     SourceRow,
     TagRow,
     VersionRow,
@@ -36,7 +37,7 @@ Edges = Mapping[IoKey, Micros]  # since when
 
 R = TypeVar("R", bound=Struct)
 
-ROWS_KEPT_MAX = 200_000
+ROWS_KEPT_MAX = 100_000
 
 
 class Keys(Struct):
@@ -60,6 +61,7 @@ class World:
         self.sources = self._shelf(SourceRow, "sources_by_names", "name")
         self.tags = self._shelf(TagRow, "tags_by_names", "name")
         self.datasets = self._shelf(DatasetRow, "datasets_by_ids")
+        self.sightings = self._shelf(SightingRow, "sightings_by_ids", "dataset_id")
         self.aliases = self._shelf(AliasRow, "aliases_by_ids")
         self.versions = self._shelf(VersionRow, "versions_by_ids")
         self.jobs = self._shelf(JobRow, "jobs_by_ids")
@@ -72,7 +74,7 @@ class World:
         self.column_edges: Shelf[tuple[ColumnEdgeRow, ...]] = Shelf(_nothing, self.undo)
         self.events: Shelf[EventRow] = Shelf(_nothing, self.undo)
         self._lasting: list[Shelf[Any]] = [
-            self.namespaces, self.sources, self.tags, self.datasets, self.aliases,
+            self.namespaces, self.sources, self.tags, self.datasets, self.sightings, self.aliases,
             self.versions, self.jobs, self.job_versions, self.runs, self.io, self.edges,
         ]  # fmt: skip
         self._passing: list[Shelf[Any]] = [
@@ -99,12 +101,23 @@ class World:
     def settle(self) -> None:
         """The batch is committed: its rows are what the database holds."""
         self._tx = None
+        self._drop_the_past()
         for shelf in self._passing:
             shelf.clear()
         for shelf in self._lasting:
             shelf.settle()
         if self._rewritten or sum(map(len, self._lasting)) > ROWS_KEPT_MAX:
             self.forget()
+
+    def _drop_the_past(self) -> None:
+        """Let go of runs that have ended, and of versions that are not current any more."""
+        ended = {run.id for run in self.runs.changed() if run.ended_at is not None}
+        current = {row.current_version_id for row in self.datasets.changed()}
+        replaced = {row.current_version_id for row in self.datasets.before.values() if row}
+        failed = {v.id for v in self.versions.changed() if v.run_id in ended}
+        self.versions.drop((replaced | failed) - current)
+        self.io.drop(ended)
+        self.runs.drop(ended)
 
     def forget(self) -> None:
         """Somebody else wrote, or a batch failed: nothing here can be trusted."""
@@ -134,6 +147,7 @@ class World:
         ask("current_edges_of_jobs", jobs, lambda rows: self.edges.fill(jobs, _edges(jobs, rows)))
         ask("current_versions_of_jobs", jobs, _learning(self.job_versions, JobVersionRow))
         ask("datasets_by_ids", datasets, _filling(self.datasets, datasets, DatasetRow))
+        ask("sightings_by_ids", datasets, _filling(self.sightings, datasets, SightingRow))
         ask("aliases_by_ids", datasets, _filling(self.aliases, datasets, AliasRow))
         ask("current_versions_of_datasets", datasets, _learning(self.versions, VersionRow))
         ask("namespaces_by_names", namespaces, _filling(self.namespaces, namespaces, NamespaceRow))
@@ -191,6 +205,19 @@ class World:
         """The version last published, by its run's completion, leaving out one run's own."""
         versions = self._versions("newest_published_versions", dataset_id, without_run)
         published = [v for v in versions if v.published_at is not None]
+        return max(published, key=lambda v: (v.published_at, v.id), default=None)
+
+    def published_as_of(self, dataset_id: str, at: Micros) -> VersionRow | None:
+        """The version that was current at a time, by what is known now."""
+        changed = {v.id: v for v in self.versions.changed() if v.dataset_id == dataset_id}
+        most = len(changed) + 1
+        stored = self.tx.rows(
+            VersionRow, "versions_published_by", dataset_id=dataset_id, at=at, most=most
+        )
+        seen = {v.id: v for v in stored} | changed
+        published = [
+            v for v in seen.values() if v.published_at is not None and v.published_at <= at
+        ]
         return max(published, key=lambda v: (v.published_at, v.id), default=None)
 
     def newest_version(self, dataset_id: str, without_run: str | None) -> VersionRow | None:

@@ -3,7 +3,7 @@
 import msgspec
 
 from penstock import ids
-from penstock.catalog import dataset_rules, run_rules
+from penstock.catalog import dataset_names, dataset_rules, run_rules
 from penstock.catalog.commands.lookup import (
     Write,
     check_field,
@@ -66,7 +66,7 @@ class PutDataset(Write, frozen=True):
         )
         marks = [TagMark(tag, None) for tag in self.tags]
         marks += [TagMark(tag, field.name) for field in self.fields or () for tag in field.tags]
-        return dataset_rules.tag_dataset(world, dataset, marks) if marks else dataset
+        return dataset_names.tag_dataset(world, dataset, marks) if marks else dataset
 
     def _schema(self) -> tuple[str, str] | None:
         if self.fields is None:
@@ -151,7 +151,7 @@ class TagDataset(Write, frozen=True):
         dataset = dataset_row(world, self.namespace, self.name, visible=True)
         if self.field is not None:
             check_field(world, dataset, self.field)
-        tagged = dataset_rules.tag_dataset(world, dataset, [TagMark(self.tag, self.field)])
+        tagged = dataset_names.tag_dataset(world, dataset, [TagMark(self.tag, self.field)])
         world.datasets.put(dataset.id, replace(tagged, updated_at=max(now, dataset.updated_at)))
 
 
@@ -166,5 +166,5 @@ class UntagDataset(Write, frozen=True):
     def apply(self, world: World, now: Micros) -> None:
         """Remove it, if it is there."""
         dataset = dataset_row(world, self.namespace, self.name, visible=True)
-        untagged = dataset_rules.untag_dataset(dataset, TagMark(self.tag, self.field))
+        untagged = dataset_names.untag_dataset(dataset, TagMark(self.tag, self.field))
         world.datasets.put(dataset.id, replace(untagged, updated_at=max(now, dataset.updated_at)))

@@ -50,7 +50,7 @@ class PutJob(Write, frozen=True):
             tuple(sorted({DatasetName(named[n].namespace, named[n].name) for n in side}))
             for side in (self.inputs, self.outputs)
         )
-        version_id = job_versions.declare_version(world, job, inputs, outputs, now)
+        version_id = job_versions.declare_version(world, job, inputs, outputs, job.location, now)
         if run is not None:
             world.runs.put(run.id, replace(run, job_version_id=version_id))
             if run.started_at is not None:

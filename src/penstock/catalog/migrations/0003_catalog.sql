@@ -44,7 +44,6 @@ CREATE TABLE datasets (
     version_count      BIGINT NOT NULL DEFAULT 0,
     implied_version_id UUID,
     observed           TEXT NOT NULL DEFAULT '{}',
-    observed_stamps    TEXT NOT NULL DEFAULT '{}',
     tags               TEXT NOT NULL DEFAULT '[]',
     field_tags         TEXT NOT NULL DEFAULT '{}',
     lifecycle          TEXT NOT NULL DEFAULT '',
@@ -56,6 +55,13 @@ CREATE TABLE datasets (
 );
 CREATE UNIQUE INDEX datasets_by_name ON datasets (namespace, name);
 CREATE INDEX datasets_created ON datasets (created_at, hidden);
+
+-- When each facet in datasets.observed was last said. Apart, because it changes with every reader
+-- and the dataset does not.
+CREATE TABLE dataset_sightings (
+    dataset_id UUID PRIMARY KEY,
+    stamps     TEXT NOT NULL
+);
 
 -- A second name (symlink) of a dataset; id is the digest of that second name.
 CREATE TABLE dataset_aliases (
@@ -92,7 +98,6 @@ CREATE TABLE dataset_versions (
 CREATE UNIQUE INDEX dataset_versions_by_number ON dataset_versions (dataset_id, number);
 CREATE INDEX dataset_versions_published ON dataset_versions (dataset_id, published_at, id);
 CREATE INDEX dataset_versions_by_run ON dataset_versions (run_id);
-CREATE INDEX dataset_versions_created ON dataset_versions (created_at);
 
 CREATE TABLE jobs (
     id                 UUID PRIMARY KEY,
@@ -122,13 +127,11 @@ CREATE TABLE jobs (
     created_at         BIGINT NOT NULL,
     updated_at         BIGINT NOT NULL
 );
-CREATE UNIQUE INDEX jobs_by_name ON jobs (namespace, name);
-CREATE INDEX jobs_updated ON jobs (hidden, updated_at, id);
-CREATE INDEX jobs_of_namespace_updated ON jobs (namespace, hidden, updated_at, id);
+-- A run changes its job's place in each of these, so there are few: a list without a state asks for
+-- every state.
 CREATE INDEX jobs_by_state ON jobs (latest_run_state, hidden, updated_at, id);
 CREATE INDEX jobs_of_namespace_by_state ON jobs (namespace, latest_run_state, hidden, updated_at, id);
 CREATE INDEX jobs_created ON jobs (created_at, hidden);
-CREATE INDEX jobs_by_parent ON jobs (parent_job_id);
 
 -- inputs and outputs: JSON lists of {"namespace", "name"}, sorted. declared_at: when last stated without a run.
 CREATE TABLE job_versions (
@@ -153,7 +156,8 @@ CREATE TABLE job_edges (
     first_at   BIGINT NOT NULL,
     PRIMARY KEY (job_id, role, dataset_id)
 );
-CREATE INDEX job_edges_by_dataset ON job_edges (dataset_id, role, job_id, current);
+-- Without `current`: an index that has it tempts PostgreSQL to start from there.
+CREATE INDEX job_edges_by_dataset ON job_edges (dataset_id, role, job_id);
 
 -- stamps: {"run": {facet: stamp}, "job": {facet: stamp}}.
 CREATE TABLE runs (

@@ -21,3 +21,16 @@ CROSS JOIN LATERAL (
     ORDER BY l.updated_at DESC, l.id DESC LIMIT CAST(:limit AS BIGINT) + CAST(:offset AS BIGINT)
 ) j
 ORDER BY j.updated_at DESC, j.id DESC LIMIT :limit OFFSET :offset
+
+-- name: read_job_ids_of_namespace_by_state
+-- Differs by necessity: PostgreSQL would try the inner list of IN on every job; LATERAL asks the
+-- index once for each state.
+-- Which jobs of a namespace, last updated first, whose newest run is in one of these states.
+SELECT j.id
+FROM {each states text AS s}
+CROSS JOIN LATERAL (
+    SELECT l.id, l.updated_at FROM jobs l
+    WHERE l.namespace = :namespace AND l.latest_run_state = s.value AND l.hidden = 0
+    ORDER BY l.updated_at DESC, l.id DESC LIMIT CAST(:limit AS BIGINT) + CAST(:offset AS BIGINT)
+) j
+ORDER BY j.updated_at DESC, j.id DESC LIMIT :limit OFFSET :offset

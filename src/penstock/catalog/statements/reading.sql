@@ -94,23 +94,6 @@ JOIN datasets d ON d.id = v.dataset_id
 -- Whether a job is there, and how long its lists are.
 SELECT id, hidden, run_count, version_count FROM jobs WHERE id = :id
 
--- name: read_job_ids
--- Which jobs are on a page of the list of all, last updated first.
-SELECT id FROM jobs WHERE hidden = 0
-ORDER BY updated_at DESC, id DESC LIMIT :limit OFFSET :offset
-
--- name: read_job_ids_of_namespace
--- Which jobs are on a page of a namespace's list, last updated first.
-SELECT id FROM jobs WHERE namespace = :namespace AND hidden = 0
-ORDER BY updated_at DESC, id DESC LIMIT :limit OFFSET :offset
-
--- name: read_job_ids_of_namespace_by_state
--- Which jobs of a namespace, last updated first, whose newest run is in one of these states.
-SELECT id FROM jobs
-WHERE namespace = :namespace AND hidden = 0
-  AND latest_run_state IN (SELECT s.value FROM {each states text AS s})
-ORDER BY updated_at DESC, id DESC LIMIT :limit OFFSET :offset
-
 -- name: read_jobs
 -- Jobs, each with its parent's name and what its newest run says of it.
 SELECT j.id, j.namespace, j.name, j.type, j.description, j.location, j.parent_job_id,

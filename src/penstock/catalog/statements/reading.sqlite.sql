@@ -19,3 +19,15 @@ JOIN jobs j ON j.id IN (
     ORDER BY l.updated_at DESC, l.id DESC LIMIT :limit + :offset
 )
 ORDER BY j.updated_at DESC, j.id DESC LIMIT :limit OFFSET :offset
+
+-- name: read_job_ids_of_namespace_by_state
+-- Differs by necessity: SQLite has no LATERAL, and takes the inner list once for each state.
+-- Which jobs of a namespace, last updated first, whose newest run is in one of these states.
+SELECT j.id
+FROM {each states text AS s}
+JOIN jobs j ON j.id IN (
+    SELECT l.id FROM jobs l
+    WHERE l.namespace = :namespace AND l.latest_run_state = s.value AND l.hidden = 0
+    ORDER BY l.updated_at DESC, l.id DESC LIMIT :limit + :offset
+)
+ORDER BY j.updated_at DESC, j.id DESC LIMIT :limit OFFSET :offset

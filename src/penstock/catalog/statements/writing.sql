@@ -10,8 +10,13 @@ FROM {each ids uuid AS k} JOIN jobs j ON j.id = k.value;
 
 -- name: datasets_by_ids
 -- The datasets with these ids.
-SELECT d.id, d.namespace, d.name, d.type, d.physical_name, d.source_name, d.description, d.description_stamp, d.current_version_id, d.published_at, d.latest_version_id, d.latest_number, d.version_count, d.implied_version_id, d.observed, d.observed_stamps, d.tags, d.field_tags, d.lifecycle, d.hidden, d.hidden_at, d.created_at, d.updated_at
+SELECT d.id, d.namespace, d.name, d.type, d.physical_name, d.source_name, d.description, d.description_stamp, d.current_version_id, d.published_at, d.latest_version_id, d.latest_number, d.version_count, d.implied_version_id, d.observed, d.tags, d.field_tags, d.lifecycle, d.hidden, d.hidden_at, d.created_at, d.updated_at
 FROM {each ids uuid AS k} JOIN datasets d ON d.id = k.value;
+
+-- name: sightings_by_ids
+-- When readers of these datasets last said what.
+SELECT s.dataset_id, s.stamps
+FROM {each ids uuid AS k} JOIN dataset_sightings s ON s.dataset_id = k.value;
 
 -- name: versions_by_ids
 -- The dataset versions with these ids.
@@ -51,8 +56,7 @@ FROM {each ids uuid AS k} JOIN run_datasets d ON d.run_id = k.value;
 -- name: versions_written_by_runs
 -- The versions that these runs write.
 SELECT v.id, v.dataset_id, v.number, v.origin, v.run_id, v.schema_id, v.fields, v.facets, v.stamps, v.type, v.physical_name, v.source_name, v.description, v.lifecycle, v.column_set_id, v.created_at, v.published_at
-FROM {each ids uuid AS k} JOIN run_datasets d ON d.run_id = k.value AND d.role = 'OUTPUT'
-JOIN dataset_versions v ON v.id = d.version_id;
+FROM {each ids uuid AS k} JOIN dataset_versions v ON v.run_id = k.value;
 
 -- name: current_versions_of_datasets
 -- The current version of each of these datasets.
@@ -82,6 +86,14 @@ WHERE r.job_id = :job_id AND r.state IN ('NEW', 'RUNNING');
 SELECT v.id, v.dataset_id, v.number, v.origin, v.run_id, v.schema_id, v.fields, v.facets, v.stamps, v.type, v.physical_name, v.source_name, v.description, v.lifecycle, v.column_set_id, v.created_at, v.published_at
 FROM dataset_versions v
 WHERE v.dataset_id = :dataset_id AND v.published_at IS NOT NULL
+ORDER BY v.published_at DESC, v.id DESC
+LIMIT :most;
+
+-- name: versions_published_by
+-- The versions of a dataset that were published by a time, newest first.
+SELECT v.id, v.dataset_id, v.number, v.origin, v.run_id, v.schema_id, v.fields, v.facets, v.stamps, v.type, v.physical_name, v.source_name, v.description, v.lifecycle, v.column_set_id, v.created_at, v.published_at
+FROM dataset_versions v
+WHERE v.dataset_id = :dataset_id AND v.published_at <= :at
 ORDER BY v.published_at DESC, v.id DESC
 LIMIT :most;
 
@@ -200,8 +212,8 @@ ON CONFLICT (name) DO UPDATE SET
 
 -- name: put_datasets
 -- Write datasets.
-INSERT INTO datasets (id, namespace, name, type, physical_name, source_name, description, description_stamp, current_version_id, published_at, latest_version_id, latest_number, version_count, implied_version_id, observed, observed_stamps, tags, field_tags, lifecycle, hidden, hidden_at, created_at, updated_at)
-{rows id uuid, namespace text, name text, type text, physical_name text, source_name text, description text, description_stamp bigint, current_version_id uuid, published_at bigint, latest_version_id uuid, latest_number bigint, version_count bigint, implied_version_id uuid, observed text, observed_stamps text, tags text, field_tags text, lifecycle text, hidden bigint, hidden_at bigint, created_at bigint, updated_at bigint}
+INSERT INTO datasets (id, namespace, name, type, physical_name, source_name, description, description_stamp, current_version_id, published_at, latest_version_id, latest_number, version_count, implied_version_id, observed, tags, field_tags, lifecycle, hidden, hidden_at, created_at, updated_at)
+{rows id uuid, namespace text, name text, type text, physical_name text, source_name text, description text, description_stamp bigint, current_version_id uuid, published_at bigint, latest_version_id uuid, latest_number bigint, version_count bigint, implied_version_id uuid, observed text, tags text, field_tags text, lifecycle text, hidden bigint, hidden_at bigint, created_at bigint, updated_at bigint}
 ON CONFLICT (id) DO UPDATE SET
     namespace = excluded.namespace,
     name = excluded.name,
@@ -217,7 +229,6 @@ ON CONFLICT (id) DO UPDATE SET
     version_count = excluded.version_count,
     implied_version_id = excluded.implied_version_id,
     observed = excluded.observed,
-    observed_stamps = excluded.observed_stamps,
     tags = excluded.tags,
     field_tags = excluded.field_tags,
     lifecycle = excluded.lifecycle,
@@ -225,6 +236,12 @@ ON CONFLICT (id) DO UPDATE SET
     hidden_at = excluded.hidden_at,
     created_at = excluded.created_at,
     updated_at = excluded.updated_at;
+
+-- name: put_sightings
+-- Write when readers of datasets last said what.
+INSERT INTO dataset_sightings (dataset_id, stamps)
+{rows dataset_id uuid, stamps text}
+ON CONFLICT (dataset_id) DO UPDATE SET stamps = excluded.stamps;
 
 -- name: put_aliases
 -- Write second names of datasets.

@@ -11,13 +11,15 @@ SELECT set_config('jit', 'off', false),
 
 -- name: configure_writer
 -- Differs by necessity: only here does a session have settings. The writer finds rows by key, so
--- one plan of nested loops over indexes is right at every size and never made again; left alone,
--- the plan of an empty table is kept and reads whole tables for minutes. A writer that hangs loses
--- its turn.
+-- one plan of nested loops over indexes, in the order the statement joins, is right at every size
+-- and never made again; left alone, the plan of an empty table is kept and reads whole tables for
+-- minutes. A writer that hangs loses its turn.
 SELECT set_config('jit', 'off', false),
        set_config('plan_cache_mode', 'force_generic_plan', false),
        set_config('enable_seqscan', 'off', false),
        set_config('enable_hashjoin', 'off', false),
        set_config('enable_mergejoin', 'off', false),
+       set_config('enable_material', 'off', false),
+       set_config('join_collapse_limit', '1', false),
        set_config('lock_timeout', :wait, false),
        set_config('idle_in_transaction_session_timeout', '60s', false)

@@ -1,0 +1,85 @@
+"""Where datasets belong and what else they are called: namespaces, sources, tags, second names."""
+
+import msgspec
+
+from penstock import ids
+from penstock.catalog import known_facets
+from penstock.catalog.known_facets import DataSource
+from penstock.catalog.rows import (
+    AliasRow,
+    DatasetRow,
+    NamespaceRow,
+    SourceRow,
+    TagRow,
+    replace,
+)
+from penstock.catalog.world import World
+from penstock.clock import Micros
+
+
+def ensure_namespace(world: World, name: str, at: Micros) -> None:
+    """An event brings its namespace along, and back if it was deleted before."""
+    row = world.namespaces.get(name)
+    if row is None:
+        world.namespaces.put(name, NamespaceRow(name, "anonymous", None, 0, at, at))
+    elif row.hidden and at > row.updated_at:
+        world.namespaces.put(name, replace(row, hidden=0))
+    elif at < row.created_at:
+        untouched = row.updated_at == row.created_at
+        updated_at = at if untouched else row.updated_at
+        world.namespaces.put(name, replace(row, created_at=at, updated_at=updated_at))
+
+
+def ensure_source(world: World, stated: DataSource | None, namespace: str, at: Micros) -> str:
+    """The source an event states, else the namespace itself, which OpenLineage derives from it."""
+    name = (stated.name if stated else None) or namespace
+    row = world.sources.get(name)
+    if row is None:
+        url = (stated.uri if stated else None) or namespace
+        scheme = url.partition("://")[0] if "://" in url else "unknown"
+        world.sources.put(name, SourceRow(name, scheme.upper(), url, None, at, at))
+    elif at < row.created_at:
+        untouched = row.updated_at == row.created_at
+        updated_at = at if untouched else row.updated_at
+        world.sources.put(name, replace(row, created_at=at, updated_at=updated_at))
+    return name
+
+
+def tag_dataset(world: World, dataset: DatasetRow, marks: list[known_facets.TagMark]) -> DatasetRow:
+    """Add tags to a dataset and its fields; tags nobody knew yet are made."""
+    tags: list[str] = msgspec.json.decode(dataset.tags)
+    field_tags: dict[str, list[str]] = msgspec.json.decode(dataset.field_tags)
+    for mark in marks:
+        if world.tags.get(mark.name) is None:
+            world.tags.put(mark.name, TagRow(mark.name, None))
+        (tags if mark.field is None else field_tags.setdefault(mark.field, [])).append(mark.name)
+    return replace(
+        dataset,
+        tags=msgspec.json.encode(sorted(set(tags))).decode(),
+        field_tags=msgspec.json.encode(
+            {field: sorted(set(names)) for field, names in sorted(field_tags.items())}
+        ).decode(),
+    )
+
+
+def untag_dataset(dataset: DatasetRow, mark: known_facets.TagMark) -> DatasetRow:
+    """Take a tag off a dataset or one of its fields."""
+    if mark.field is None:
+        tags = [tag for tag in msgspec.json.decode(dataset.tags) if tag != mark.name]
+        return replace(dataset, tags=msgspec.json.encode(tags).decode())
+    field_tags: dict[str, list[str]] = msgspec.json.decode(dataset.field_tags)
+    kept = [tag for tag in field_tags.pop(mark.field, []) if tag != mark.name]
+    if kept:
+        field_tags[mark.field] = kept
+    return replace(dataset, field_tags=msgspec.json.encode(field_tags).decode())
+
+
+def add_aliases(world: World, dataset_id: str, names: list[known_facets.Alias], at: Micros) -> None:
+    """Let a dataset be found by other names; a name that has a dataset of its own keeps it."""
+    for name in names:
+        alias_id = ids.dataset_id(name.namespace, name.name)
+        taken = world.datasets.get(alias_id) is not None or world.aliases.get(alias_id) is not None
+        if not taken:
+            ensure_namespace(world, name.namespace, at)
+            row = AliasRow(alias_id, name.namespace, name.name, dataset_id, name.type)
+            world.aliases.put(alias_id, row)

@@ -1,0 +1,192 @@
+"""Two servers' worth of catalog on one database end where one alone would."""
+
+import random
+import shutil
+from collections.abc import Iterator, Sequence
+from concurrent.futures import Future, ThreadPoolExecutor
+from contextlib import ExitStack, contextmanager
+from pathlib import Path
+
+import msgspec
+import pytest
+from hypothesis import HealthCheck, given, settings
+from hypothesis import strategies as st
+from psycopg.conninfo import conninfo_to_dict
+
+from penstock.catalog.catalog import Catalog
+from penstock.catalog.commands import ReceiveEvent
+from penstock.catalog.openlineage import Limits, read_event
+from penstock.clock import parse_time
+from penstock.db import Database, open_database
+from tests.servers import PostgresServer
+from tests.simulation.consistency import problems
+from tests.simulation.stories import Document, Story, stories
+from tests.simulation.tables import STATEMENTS, Seen, differences, visible
+
+RUNS, JOBS, DATASETS, THREADS = 60, 5, 7, 6
+NOW = parse_time("2026-03-02T00:00:00Z")
+
+
+@contextmanager
+def opened(url: str) -> Iterator[Database]:
+    database = open_database(url, extra=[STATEMENTS])
+    try:
+        database.migrate()
+        yield database
+    finally:
+        database.close()
+
+
+@contextmanager
+def catalog_on(url: str) -> Iterator[Catalog]:
+    """A catalog as one server has it: a connection, a writer and a memory of its own."""
+    with opened(url) as database:
+        catalog = Catalog(database, clock=lambda: NOW, batch_events_max=8, queue_length_max=10_000)
+        catalog.start()
+        try:
+            yield catalog
+        finally:
+            catalog.stop()
+
+
+class Databases:
+    """Empty databases with their schema, made quickly by copying one."""
+
+    def __init__(self, folder: Path, postgres: PostgresServer | None) -> None:
+        self._folder = folder
+        self._postgres = postgres
+        self._template = self._new(None)
+        with opened(self._template):
+            pass
+
+    @contextmanager
+    def empty(self) -> Iterator[str]:
+        """The URL of a database, for the length of a block."""
+        url = self._new(self._template)
+        yield url
+        self._drop(url)
+
+    def close(self) -> None:
+        """Throw away what was copied from."""
+        self._drop(self._template)
+
+    def _drop(self, url: str) -> None:
+        if self._postgres is not None:
+            self._postgres.drop_database(url)
+
+    def _new(self, template: str | None) -> str:
+        if self._postgres is not None:
+            name = conninfo_to_dict(template)["dbname"] if template else "template0"
+            return self._postgres.create_database(str(name))
+        path = self._folder / f"{random.getrandbits(64):x}.db"
+        if template is not None:
+            shutil.copy(template.removeprefix("sqlite:///"), path)
+        return f"sqlite:///{path}"
+
+
+@pytest.fixture(scope="module", params=["sqlite", "postgresql"])
+def databases(
+    request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory
+) -> Iterator[Databases]:
+    server = request.getfixturevalue("postgres") if request.param == "postgresql" else None
+    databases = Databases(tmp_path_factory.mktemp("two"), server)
+    yield databases
+    databases.close()
+
+
+def submit(catalog: Catalog, event: Document) -> "Future[None]":
+    return catalog.submit(ReceiveEvent(read_event(msgspec.json.encode(event), Limits())))
+
+
+def state_of(url: str) -> Seen:
+    with opened(url) as database, database.read() as tx:
+        assert problems(tx) == []
+        return visible(tx)
+
+
+@given(stories(), st.randoms(use_true_random=False))
+@settings(
+    max_examples=12,
+    suppress_health_check=[HealthCheck.too_slow, HealthCheck.function_scoped_fixture],
+)
+def test_events_that_go_to_two_catalogs_in_turn_end_as_in_one(
+    databases: Databases, story: Story, chance: random.Random
+) -> None:
+    """Each finds that the other has written, and forgets what it remembers."""
+    events = [event for event in story.background if "delete" not in event] + story.run
+    with databases.empty() as alone_url, databases.empty() as both_url, ExitStack() as stack:
+        alone = stack.enter_context(catalog_on(alone_url))
+        both = [stack.enter_context(catalog_on(both_url)) for _ in range(2)]
+        for event in events:
+            submit(alone, event).result()
+            submit(chance.choice(both), event).result()
+        assert differences(state_of(alone_url), state_of(both_url)) == {}
+
+
+def busy_events(chance: random.Random) -> tuple[list[Document], list[list[Document]]]:
+    """Declarations of all datasets, and the events of many runs that share jobs and datasets."""
+    names = [{"namespace": "s3://lake", "name": f"dataset {n}"} for n in range(DATASETS)]
+
+    def stated(columns: int) -> Document:
+        fields = [{"name": f"column{n}", "type": "INT"} for n in range(columns)]
+        return {**chance.choice(names), "facets": {"schema": {"fields": fields}}}
+
+    declared: list[Document] = [
+        {"eventTime": "2026-03-01T00:00:00Z", "dataset": {**name, "facets": {}}} for name in names
+    ]
+    runs = []
+    for number in range(RUNS):
+        run = {"runId": f"run {number}"}
+        job = {"namespace": "jobs", "name": f"job {chance.randrange(JOBS)}"}
+        sides = {"inputs": [stated(1)], "outputs": [stated(chance.randrange(1, 4))]}
+        end = chance.choice(["COMPLETE", "COMPLETE", "FAIL", "ABORT"])
+        times = [f"2026-03-01T10:{number:02}:{second:02}Z" for second in (0, 30)]
+        runs.append(
+            [
+                {"eventTime": at, "eventType": kind, "run": run, "job": job, **sides}
+                for at, kind in zip(times, ("START", end), strict=True)
+            ]
+        )
+    return declared, runs
+
+
+def without_order(seen: Seen) -> Seen:
+    """What does not depend on which run came first: all but numbers and what was read."""
+    for row in seen["version"]:
+        del row["number"]
+    for row in seen["dataset"]:
+        del row["latest_version_id"]
+    for row in seen["run_dataset"]:
+        if row["role"] == "INPUT":
+            del row["version_id"]
+    return {table: sorted(found, key=repr) for table, found in seen.items()}
+
+
+@pytest.mark.parametrize("seed", range(3))
+def test_events_that_go_to_two_catalogs_at_once_end_as_in_one(
+    databases: Databases, seed: int
+) -> None:
+    chance = random.Random(seed)
+    declared, runs = busy_events(chance)
+
+    def tell(catalogs: Sequence[Catalog], events: list[Document], order: random.Random) -> None:
+        for event in order.sample(events, len(events)):
+            submit(order.choice(catalogs), event).result()
+
+    with databases.empty() as alone_url, databases.empty() as both_url, ExitStack() as stack:
+        alone = stack.enter_context(catalog_on(alone_url))
+        both = [stack.enter_context(catalog_on(both_url)) for _ in range(2)]
+        for event in declared:
+            submit(alone, event).result()
+            submit(both[0], event).result()
+        for events in runs:
+            tell([alone], events, random.Random(0))
+        with ThreadPoolExecutor(THREADS) as pool:
+            told = [
+                pool.submit(tell, both, events, random.Random(f"{seed}/{number}"))
+                for number, events in enumerate(chance.sample(runs, len(runs)))
+            ]
+        for each in told:
+            each.result()
+        expected, found = without_order(state_of(alone_url)), without_order(state_of(both_url))
+    assert differences(expected, found) == {}
