@@ -10,7 +10,7 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from penstock.catalog.commands import ReceiveEvent
-from penstock.catalog.flush import flush
+from penstock.catalog.flush import changes, flush
 from penstock.catalog.lineage import Direction, lineage
 from penstock.catalog.lineage_edges import History
 from penstock.catalog.openlineage import Limits, read_event
@@ -188,7 +188,7 @@ def receive(tx: Transaction, world: World, event: dict[str, Any], now: Micros) -
     world.open(tx)
     world.load(keys)
     command.apply(world, now)
-    flush(world)
+    flush(tx, changes(world))
     world.settle()
 
 

@@ -195,3 +195,44 @@ def _forget_drops(events: list[Document]) -> None:
     for event in events:
         for mention in event["outputs"]:
             mention["facets"].pop("lifecycleStateChange", None)
+
+
+# What each run of a history reads and writes: never the same dataset.
+_SIDES = {
+    RUN_ID: ("j", "COMPLETE", NAMES[:1], NAMES[1:]),
+    OTHER_RUNS[0]: ("j", "COMPLETE", NAMES[1:2], NAMES[::2]),
+    OTHER_RUNS[1]: ("k", "FAIL", NAMES[:2], NAMES[2:]),
+}
+
+
+@st.composite
+def histories(draw: st.DrawFn) -> list[Document]:
+    """Events of several runs and statements without a run, one after the other in time."""
+    runs = [run_events(run, job, end) for run, (job, end, _, _) in _SIDES.items()]
+    events = draw(
+        st.lists(st.one_of(*runs, dataset_events(), job_events()), min_size=1, max_size=8)
+    )
+    ended: set[str] = set()
+    for minute, event in enumerate(events):
+        event["eventTime"] = f"2026-03-01T10:{minute:02}:00Z"
+        if "run" in event:
+            _keep_to_its_sides(event, ended)
+        elif "job" in event:
+            event["job"]["facets"].pop("sourceCodeLocation", None)
+            event["outputs"] = [m for m in event["outputs"] if m["name"] not in _named(event)]
+    return events
+
+
+def _keep_to_its_sides(event: Document, ended: set[str]) -> None:
+    run = event["run"]["runId"]
+    _, _, reads, writes = _SIDES[run]
+    event["inputs"] = [m for m in event["inputs"] if (m["namespace"], m["name"]) in reads]
+    event["outputs"] = [
+        m for m in event["outputs"] if (m["namespace"], m["name"]) in writes and run not in ended
+    ]
+    if event["eventType"] in TERMINAL:
+        ended.add(run)
+
+
+def _named(event: Document) -> set[str]:
+    return {mention["name"] for mention in event["inputs"]}

@@ -9,7 +9,7 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from penstock.catalog.commands import DeleteDataset, DeleteJob, ReceiveEvent
-from penstock.catalog.flush import flush
+from penstock.catalog.flush import changes, flush
 from penstock.catalog.openlineage import Limits, read_event
 from penstock.catalog.world import Keys, World
 from penstock.catalog.writer import Command
@@ -18,7 +18,7 @@ from penstock.db import Database, Transaction, open_database
 from penstock.errors import NotFound
 from tests.servers import PostgresServer
 from tests.simulation.consistency import problems
-from tests.simulation.stories import RUN_ID, Document, Story, stories
+from tests.simulation.stories import RUN_ID, Document, Story, histories, stories
 from tests.simulation.tables import STATEMENTS, Seen, differences, visible
 
 NOW = 1_800_000_000_000_000
@@ -64,7 +64,7 @@ class Receiver:
                 command.apply(world, now)
             except NotFound:
                 world.undo.undo()
-        flush(world)
+        flush(self._tx, changes(world))
         world.settle()
 
 
@@ -148,6 +148,44 @@ def test_any_order_of_a_runs_events_ends_in_the_same_state_on_postgresql(
     postgresql: Database, arrival: Arrival
 ) -> None:
     check(postgresql, arrival)
+
+
+@st.composite
+def repetitions(draw: st.DrawFn) -> tuple[list[Document], list[Document]]:
+    """Events of several runs, and some of them again."""
+    events = draw(histories())
+    return events, draw(st.lists(st.sampled_from(events), min_size=1, max_size=4))
+
+
+def check_again(database: Database, repetition: tuple[list[Document], list[Document]]) -> None:
+    events, again = repetition
+    with taken_back(database) as tx:
+        receiver = Receiver(tx)
+        for event in events:
+            receiver.receive([event])
+        before = visible(tx)
+        for event in again:
+            receiver.receive([event], forget=True)
+        assert problems(tx) == []
+        after = visible(tx)
+    assert differences(before, after) == {}
+
+
+@given(repetitions())
+@settings(max_examples=100, suppress_health_check=[HealthCheck.too_slow])
+def test_events_that_come_again_after_those_of_other_runs_change_nothing(
+    sqlite: Database, repetition: tuple[list[Document], list[Document]]
+) -> None:
+    check_again(sqlite, repetition)
+
+
+@pytest.mark.stress
+@given(repetitions())
+@settings(max_examples=20_000, derandomize=False, suppress_health_check=[HealthCheck.too_slow])
+def test_long_search_for_an_event_that_matters_when_it_comes_again(
+    sqlite: Database, repetition: tuple[list[Document], list[Document]]
+) -> None:
+    check_again(sqlite, repetition)
 
 
 @pytest.mark.stress

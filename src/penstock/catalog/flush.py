@@ -1,7 +1,7 @@
 """Writing a batch back: a few set-based statements, whatever the batch holds."""
 
 from collections import Counter
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from typing import Any
 
 from msgspec import Struct
@@ -11,6 +11,7 @@ from penstock.catalog.rows import ColumnEdgeRow, DatasetRow, JobRow, Origin, Sea
 from penstock.catalog.search import search_body
 from penstock.catalog.world import World
 from penstock.clock import HOUR
+from penstock.db.database import Transaction
 
 
 class _Count(Struct, frozen=True):
@@ -26,29 +27,47 @@ class _Tally(Struct, frozen=True):
     total: int
 
 
-def flush(world: World) -> None:
-    """Write every change of the batch; nothing is durable before the commit."""
-    tx = world.tx
-    for version_id in world.job_versions.before:
-        if world.job_versions.get(version_id) is None:
-            tx.execute("delete_job_version", id=version_id)
-    tx.write("put_namespaces", world.namespaces.changed())
-    tx.write("put_sources", world.sources.changed())
-    tx.write("put_tags", world.tags.changed())
-    tx.write("put_aliases", world.aliases.changed())
-    tx.write("put_datasets", world.datasets.changed())
-    tx.write("put_sightings", world.sightings.changed())
-    tx.write("put_versions", world.versions.changed())
-    tx.write("put_jobs", world.jobs.changed())
-    tx.write("put_job_versions", world.job_versions.changed())
-    tx.write("put_runs", world.runs.changed())
-    tx.write("put_run_datasets", world.run_datasets.changed())
-    tx.write("put_edges", world.edge_rows.changed())
-    tx.write("put_column_edges", list(_column_edges(world)))
-    tx.write("put_events", world.events.changed())
-    tx.write("add_event_counts", _counts(world))
-    tx.write("add_tallies", _tallies(world))
-    tx.write("put_search_docs", list(_search_docs(world)))
+class _Gone(Struct, frozen=True):
+    id: str
+
+
+Changes = list[tuple[str, Sequence[Struct]]]
+
+
+def changes(world: World) -> Changes:
+    """Every change of the batch: rows, and the statement that writes them, in order."""
+    held = world.job_versions.before
+    gone = [_Gone(version_id) for version_id in held if world.job_versions.get(version_id) is None]
+    return [
+        ("forget_job_versions", gone),
+        ("put_namespaces", world.namespaces.changed()),
+        ("put_sources", world.sources.changed()),
+        ("put_tags", world.tags.changed()),
+        ("put_aliases", world.aliases.changed()),
+        ("move_datasets", world.datasets.moved("hidden", "created_at")),
+        ("move_versions", world.versions.moved("number")),
+        ("move_jobs", world.jobs.moved("created_at")),
+        ("move_runs", world.runs.moved("job_id", "created_at")),
+        ("put_datasets", world.datasets.changed()),
+        ("put_sightings", world.sightings.changed()),
+        ("put_versions", world.versions.changed()),
+        ("put_jobs", world.jobs.changed()),
+        ("put_job_versions", world.job_versions.changed()),
+        ("put_runs", world.runs.changed()),
+        ("put_run_datasets", world.run_datasets.changed()),
+        ("put_edges", world.edge_rows.changed()),
+        ("put_column_edges", list(_column_edges(world))),
+        ("put_events", world.events.changed()),
+        ("add_event_counts", _counts(world)),
+        ("add_tallies", _tallies(world)),
+        ("put_search_docs", list(_search_docs(world))),
+    ]
+
+
+def flush(tx: Transaction, batch: Changes) -> None:
+    """Write a batch; nothing is durable before the commit."""
+    for statement, rows in batch:
+        tx.write(statement, rows)
 
 
 def _column_edges(world: World) -> Iterator[ColumnEdgeRow]:

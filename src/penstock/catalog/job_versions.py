@@ -196,7 +196,8 @@ def declare_version(
             return current.id
         inputs = inputs or version_names(current.inputs)
         outputs = outputs or version_names(current.outputs)
-        location = location or current.location
+        if at >= job.version_at:
+            location = location or current.location
     job, version = put_job_version(world, job, inputs, outputs, location, at)
     if version.declared_at is None or at > version.declared_at:
         world.job_versions.put(version.id, replace(version, declared_at=at))

@@ -311,7 +311,7 @@ def _declared_version(
     """
     before = dataset_rules.shown_version(world, dataset)
     if dataset.published_at is not None and at < dataset.published_at:
-        before = world.published_as_of(dataset.id, at)
+        before = world.published_as_of(dataset.id, at) or before
     held = dataset_rules.schema_of(dataset, before)
     stated = mention.facets.get("schema")
     fresh = read_schema(bytes(stated)) if stated is not None else held
@@ -319,11 +319,12 @@ def _declared_version(
     known = world.versions.get(version_id)
     if known is not None:
         return known
-    if before is None or fresh[1] != held[1]:
+    if before is None or before.published_at is None or fresh[1] != held[1]:
         return dataset_rules.add_version(
             world, dataset, version_id, Origin.DECLARED, None, fresh, at
         )[1]
-    return before if before.origin == Origin.DECLARED else None
+    describes = before.origin == Origin.DECLARED and before.created_at <= at
+    return before if describes else None
 
 
 def _receive_job(world: World, event: Event) -> None:

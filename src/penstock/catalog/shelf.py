@@ -1,6 +1,7 @@
 """Rows of one table as a batch of writes sees them."""
 
 from collections.abc import Callable, Iterable
+from operator import attrgetter
 from typing import Any, Generic, TypeVar
 
 R = TypeVar("R")
@@ -8,25 +9,18 @@ R = TypeVar("R")
 _ABSENT: Any = object()
 
 
-class UndoLog:
-    """How to take back what the command at hand has put on any shelf."""
-
-    def __init__(self) -> None:
-        self._steps: list[tuple[Shelf[Any], Any, Any, Any]] = []
+class UndoLog(list[tuple["Shelf[Any]", Any, Any, bool]]):
+    """How to take back what the command at hand has put on any shelf: where, key, row, first."""
 
     def begin(self) -> None:
         """From here on, `undo` takes back."""
-        self._steps.clear()
-
-    def note(self, shelf: "Shelf[Any]", key: Any, row: Any, change: Any) -> None:
-        """Remember what a key held before."""
-        self._steps.append((shelf, key, row, change))
+        self.clear()
 
     def undo(self) -> None:
         """Put everything back as it was at `begin`."""
-        for shelf, key, row, change in reversed(self._steps):
-            shelf.put_back(key, row, change)
-        self._steps.clear()
+        for shelf, key, row, first in reversed(self):
+            shelf.put_back(key, row, first)
+        self.clear()
 
 
 class Shelf(Generic[R]):
@@ -41,6 +35,7 @@ class Shelf(Generic[R]):
         self._undo = undo
         self._rows: dict[Any, R | None] = {}
         self.before: dict[Any, R | None] = {}  # what changed keys held when the batch began
+        self._recent: set[Any] = set()  # what the batch before this one changed
 
     def __len__(self) -> int:
         return len(self._rows)
@@ -56,13 +51,13 @@ class Shelf(Generic[R]):
 
     def put(self, key: Any, row: R | None) -> None:
         """Change a row; it is written when the batch is flushed."""
-        before = self._rows.get(key, _ABSENT)
-        if key in self.before:
-            self._undo.note(self, key, before, False)
-        else:
-            self._undo.note(self, key, before, True)
-            self.before[key] = None if before is _ABSENT else before
-        self._rows[key] = row
+        rows = self._rows
+        held = rows.get(key, _ABSENT)
+        first = key not in self.before
+        self._undo.append((self, key, held, first))
+        if first:
+            self.before[key] = None if held is _ABSENT else held
+        rows[key] = row
 
     def put_back(self, key: Any, row: Any, first_change: bool) -> None:
         """Undo one `put`."""
@@ -92,12 +87,21 @@ class Shelf(Generic[R]):
         rows = self._rows
         return [row for key in self.before if (row := rows[key]) is not None]
 
-    def kept(self) -> list[R]:
-        """Every row on the shelf."""
-        return [row for row in self._rows.values() if row is not None]
+    def moved(self, *fields: str) -> list[R]:
+        """The rows to write of which one of these fields is not what it was."""
+        pick = attrgetter(*fields)
+        pairs = ((before, self._rows[key]) for key, before in self.before.items())
+        return [row for was, row in pairs if was is not None and row and pick(was) != pick(row)]
+
+    def unstored(self) -> list[R]:
+        """The rows that a query may not see yet as they are: changed by this batch or the last."""
+        rows = self._rows
+        keys = self.before.keys() | self._recent
+        return [row for key in keys if (row := rows.get(key)) is not None]
 
     def settle(self) -> None:
-        """The changes are committed."""
+        """The changes are on their way; the ones before them are committed."""
+        self._recent = set(self.before)
         self.before.clear()
 
     def drop(self, keys: Iterable[Any]) -> None:
@@ -107,5 +111,6 @@ class Shelf(Generic[R]):
 
     def clear(self) -> None:
         """Forget everything."""
+        self._recent.clear()
         self._rows.clear()
         self.before.clear()

@@ -57,6 +57,7 @@ class World:
         self.undo = UndoLog()
         self._tx: Transaction | None = None
         self._rewritten = False
+        self._past: tuple[set[str], set[str | None]] = set(), set()
         self.namespaces = self._shelf(NamespaceRow, "namespaces_by_names", "name")
         self.sources = self._shelf(SourceRow, "sources_by_names", "name")
         self.tags = self._shelf(TagRow, "tags_by_names", "name")
@@ -91,7 +92,7 @@ class World:
     def tx(self) -> Transaction:
         """The transaction of the batch at hand."""
         if self._tx is None:
-            raise RuntimeError("the world is only open inside a write transaction")
+            raise RuntimeError("the world is only open inside a transaction")
         return self._tx
 
     def open(self, tx: Transaction) -> None:
@@ -99,30 +100,40 @@ class World:
         self._tx = tx
 
     def settle(self) -> None:
-        """The batch is committed: its rows are what the database holds."""
+        """The batch is on its way, and the one before it is committed."""
         self._tx = None
         self._drop_the_past()
         for shelf in self._passing:
             shelf.clear()
         for shelf in self._lasting:
             shelf.settle()
-        if self._rewritten or sum(map(len, self._lasting)) > ROWS_KEPT_MAX:
-            self.forget()
+
+    @property
+    def is_full(self) -> bool:
+        """Whether more is kept than is worth keeping."""
+        return self._rewritten or sum(map(len, self._lasting)) > ROWS_KEPT_MAX
 
     def _drop_the_past(self) -> None:
-        """Let go of runs that have ended, and of versions that are not current any more."""
+        """Let go of runs that have ended and versions that are not current any more.
+
+        Only those of the batch before this one: the rows of this one are not in the database yet.
+        """
+        past_runs, past_versions = self._past
+        runs = past_runs - self.runs.before.keys() - self.io.before.keys()
+        self.runs.drop(runs)
+        self.io.drop(runs)
+        self.versions.drop(past_versions - self.versions.before.keys())
         ended = {run.id for run in self.runs.changed() if run.ended_at is not None}
         current = {row.current_version_id for row in self.datasets.changed()}
         replaced = {row.current_version_id for row in self.datasets.before.values() if row}
-        failed = {v.id for v in self.versions.changed() if v.run_id in ended}
-        self.versions.drop((replaced | failed) - current)
-        self.io.drop(ended)
-        self.runs.drop(ended)
+        written = {v.id for v in self.versions.changed() if v.run_id in ended}
+        self._past = ended, (replaced | written) - current
 
     def forget(self) -> None:
         """Somebody else wrote, or a batch failed: nothing here can be trusted."""
         self._tx = None
         self._rewritten = False
+        self._past = set(), set()
         self.undo.begin()
         for shelf in self._lasting + self._passing:
             shelf.clear()
@@ -142,7 +153,6 @@ class World:
 
         ask("runs_by_ids", runs, _filling(self.runs, runs, RunRow))
         ask("run_datasets_by_runs", runs, lambda rows: self.io.fill(runs, _io_by_run(rows)))
-        ask("versions_written_by_runs", runs, _learning(self.versions, VersionRow))
         ask("jobs_by_ids", jobs, _filling(self.jobs, jobs, JobRow))
         ask("current_edges_of_jobs", jobs, lambda rows: self.edges.fill(jobs, _edges(jobs, rows)))
         ask("current_versions_of_jobs", jobs, _learning(self.job_versions, JobVersionRow))
@@ -156,6 +166,19 @@ class World:
             answers = self.tx.fetch_many([asked for asked, _ in asks])
             for (_, take), rows in zip(asks, answers, strict=True):
                 take(rows)
+        self._load_versions_of(runs)
+
+    def _load_versions_of(self, runs: list[str]) -> None:
+        """What runs that were met before have written."""
+        written = [
+            row.version_id
+            for run in runs
+            for row in self.io_of(run).values()
+            if row.role == Role.OUTPUT
+        ]
+        if wanted := self.versions.missing(written):
+            rows = self.tx.rows(VersionRow, "versions_by_ids", ids=wanted)
+            self.versions.fill(wanted, {row.id: row for row in rows})
 
     def _fetch_io(self, runs: list[str]) -> dict[str, Io]:
         found: dict[str, Io] = {run: {} for run in runs}
@@ -209,7 +232,7 @@ class World:
 
     def published_as_of(self, dataset_id: str, at: Micros) -> VersionRow | None:
         """The version that was current at a time, by what is known now."""
-        changed = {v.id: v for v in self.versions.changed() if v.dataset_id == dataset_id}
+        changed = {v.id: v for v in self.versions.unstored() if v.dataset_id == dataset_id}
         most = len(changed) + 1
         stored = self.tx.rows(
             VersionRow, "versions_published_by", dataset_id=dataset_id, at=at, most=most
@@ -229,7 +252,7 @@ class World:
         self, statement: str, dataset_id: str, without_run: str | None
     ) -> list[VersionRow]:
         """Stored versions with the batch's own changes laid over them."""
-        changed = {v.id: v for v in self.versions.changed() if v.dataset_id == dataset_id}
+        changed = {v.id: v for v in self.versions.unstored() if v.dataset_id == dataset_id}
         stored = self.tx.rows(VersionRow, statement, dataset_id=dataset_id, most=len(changed) + 2)
         seen = {v.id: v for v in stored} | changed
         return [v for v in seen.values() if without_run is None or v.run_id != without_run]
@@ -260,7 +283,7 @@ class World:
 
     def _runs(self, statement: str, job_id: str, **params: object) -> list[RunRow]:
         """Stored runs with the batch's own changes laid over them."""
-        changed = {r.id: r for r in self.runs.changed()}
+        changed = {r.id: r for r in self.runs.unstored()}
         most = len(changed) + 1
         stored = self.tx.rows(RunRow, statement, job_id=job_id, most=most, **params)
         seen = {r.id: r for r in stored} | changed
@@ -268,7 +291,7 @@ class World:
 
     def newest_declared(self, job_id: str) -> JobVersionRow | None:
         """The shape of a job that was last stated without a run."""
-        changed = {v.id: v for v in self.job_versions.changed()}
+        changed = {v.id: v for v in self.job_versions.unstored()}
         most = len(changed) + 1
         stored = self.tx.rows(JobVersionRow, "last_declared_job_versions", job_id=job_id, most=most)
         seen = {v.id: v for v in stored} | changed
@@ -278,7 +301,7 @@ class World:
     def going_edges(self, job_id: str) -> set[IoKey]:
         """What the unfinished runs of a job read and write."""
         edges: set[IoKey] = set()
-        runs = [run for run in self.runs.changed() if run.job_id == job_id]
+        runs = [run for run in self.runs.unstored() if run.job_id == job_id]
         for run in runs:
             if run.ended_at is None:
                 edges.update(self.io_of(run.id))

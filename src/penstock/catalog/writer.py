@@ -1,7 +1,7 @@
 """Group commit: writes that wait together are folded together and share one transaction.
 
 Each caller is answered after the commit that holds its write. A write that is refused fails
-alone; the others of its batch go through.
+alone; the others of its batch go through. While one batch is being committed the next is folded.
 """
 
 import asyncio
@@ -10,13 +10,14 @@ import queue
 import threading
 import time
 from collections.abc import Callable
-from concurrent.futures import Future
+from concurrent.futures import Future, ThreadPoolExecutor
+from enum import Enum
 from typing import Any, Generic, Protocol, TypeVar
 
-from penstock.catalog.flush import flush
+from penstock.catalog.flush import Changes, changes, flush
 from penstock.catalog.world import Keys, World
 from penstock.clock import Clock, Micros
-from penstock.db.database import Database
+from penstock.db.database import Database, Transaction
 from penstock.errors import Busy, PenstockError, Unavailable
 
 T_co = TypeVar("T_co", covariant=True)
@@ -37,6 +38,17 @@ class Command(Protocol[T_co]):
 
     def apply(self, world: World, now: Micros) -> T_co:
         """Change the world, or raise a PenstockError and have everything undone."""
+
+
+class _Signal(Enum):
+    """What else the writer's thread is woken for."""
+
+    STOP = "take no more"
+    LAND = "the batch under way needs looking after"
+
+
+class _Overtaken(Exception):
+    """Somebody else wrote since the rows that a batch was folded from were read."""
 
 
 class _Entry(Generic[T]):
@@ -61,7 +73,12 @@ class _Entry(Generic[T]):
 
 
 class Writer:
-    """The one thread through which a process writes to the catalog."""
+    """The one place through which a process writes to the catalog.
+
+    One thread folds while another commits: the rows of the batch on its way are known before the
+    database has them. A batch is committed only if nobody else wrote meanwhile; if somebody did,
+    it is folded again inside its own transaction.
+    """
 
     def __init__(
         self,
@@ -77,9 +94,12 @@ class Writer:
         self._batch_max = batch_events_max
         self._queue_max = queue_length_max
         self._observe = observe
-        self._queue: queue.SimpleQueue[_Entry[Any] | None] = queue.SimpleQueue()
+        self._queue: queue.SimpleQueue[_Entry[Any] | _Signal] = queue.SimpleQueue()
         self._world = World()
         self._epoch = -1
+        self._has_rivals = True  # until a commit shows that nobody else writes
+        self._under_way: tuple[list[_Entry[Any]], Future[None]] | None = None
+        self._committer = ThreadPoolExecutor(1, "penstock-committer")
         self._stopping = False
         self._thread = threading.Thread(target=self._run, name="penstock-writer", daemon=True)
 
@@ -96,9 +116,10 @@ class Writer:
         """Take no more; return when all that was taken is committed and answered."""
         if not self._stopping:
             self._stopping = True
-            self._queue.put(None)
+            self._queue.put(_Signal.STOP)
         if self._thread.is_alive():
             self._thread.join()
+        self._committer.shutdown()
 
     def submit(self, command: Command[T]) -> "Future[T]":
         """Hand over a write; the future is done after its commit."""
@@ -124,18 +145,21 @@ class Writer:
         more = True
         while more:
             batch, more = self._take()
-            if batch:
-                started = time.perf_counter()
-                for part in _parts(batch):
-                    self._commit(part)
-                self._observe(len(batch), time.perf_counter() - started)
-                _answer(batch)
+            for part in _parts(batch):
+                if self._has_rivals or part[0].command.alone:
+                    self._land()
+                    self._write_folding(part)
+                else:
+                    self._fold_ahead(part)
+            if not batch:
+                self._land()
+        self._land()
 
     def _take(self) -> tuple[list[_Entry[Any]], bool]:
         """Wait for one write, then take whatever else is there."""
         batch: list[_Entry[Any]] = []
         entry = self._queue.get()
-        while entry is not None:
+        while isinstance(entry, _Entry):
             batch.append(entry)
             if len(batch) >= self._batch_max:
                 return batch, True
@@ -143,7 +167,71 @@ class Writer:
                 entry = self._queue.get_nowait()
             except queue.Empty:
                 return batch, True
-        return batch, False
+        return batch, entry is not _Signal.STOP
+
+    def _fold_ahead(self, batch: list[_Entry[Any]]) -> None:
+        """Fold a batch while the one before it is being committed, then send it after it."""
+        try:
+            with self._database.read(by_key=True) as tx:
+                folded = self._fold(tx, batch)
+        except Exception:
+            # Whatever it was, it shows again, and is dealt with, where each can fail alone.
+            self._land()
+            self._world.forget()
+            self._write_folding(batch)
+            return
+        if not self._land():
+            self._write_folding(batch)
+            return
+        self._world.settle()
+        self._under_way = batch, self._committer.submit(self._write_folded, batch, folded)
+        if self._world.is_full and self._land():
+            self._world.forget()
+
+    def _land(self) -> bool:
+        """Wait for the batch under way; False if what was folded since stands on nothing."""
+        if self._under_way is None:
+            return True
+        batch, future = self._under_way
+        self._under_way = None
+        error = future.exception()
+        if error is None:
+            return True
+        self._world.forget()
+        if isinstance(error, Unavailable):
+            for entry in batch:
+                entry.error = error
+            _answer(batch)
+        else:
+            self._write_folding(batch)
+        return False
+
+    def _write_folded(self, batch: list[_Entry[Any]], folded: Changes) -> None:
+        """In the committer's thread: write what was folded ahead, and answer."""
+        started = time.perf_counter()
+        try:
+            with self._database.write() as tx:
+                if tx.epoch != self._epoch + 1:
+                    raise _Overtaken
+                flush(tx, folded)
+                epoch = tx.epoch
+        except BaseException:
+            self._queue.put(_Signal.LAND)
+            raise
+        self._epoch = epoch
+        try:
+            self._observe(len(batch), time.perf_counter() - started)
+            _answer(batch)
+        except Exception:
+            # It is committed: raising here would have it written again.
+            log.exception("%d writes are committed, but not all were answered", len(batch))
+
+    def _write_folding(self, batch: list[_Entry[Any]]) -> None:
+        """Fold and commit a batch in one transaction, and answer."""
+        started = time.perf_counter()
+        self._commit(batch)
+        self._observe(len(batch), time.perf_counter() - started)
+        _answer(batch)
 
     def _commit(self, batch: list[_Entry[Any]]) -> None:
         try:
@@ -164,35 +252,42 @@ class Writer:
             batch[0].error = error
 
     def _together(self, batch: list[_Entry[Any]]) -> None:
-        world, now = self._world, self._clock()
         with self._database.write() as tx:
-            if tx.epoch != self._epoch + 1:
-                world.forget()
-            world.open(tx)
-            keys = Keys()
-            for entry in batch:
-                entry.result = entry.error = None
-                entry.command.want(keys)
-            world.load(keys)
-            for entry in batch:
-                world.undo.begin()
-                try:
-                    entry.result = entry.command.apply(world, now)
-                except Unavailable:
-                    raise
-                except PenstockError as refusal:
-                    world.undo.undo()
-                    entry.error = refusal
-            flush(world)
+            self._has_rivals = tx.epoch != self._epoch + 1
+            if self._has_rivals:
+                self._world.forget()
+            flush(tx, self._fold(tx, batch))
             epoch = tx.epoch
         self._epoch = epoch
-        world.settle()
+        self._world.settle()
+        if self._world.is_full:
+            self._world.forget()
+
+    def _fold(self, tx: Transaction, batch: list[_Entry[Any]]) -> Changes:
+        """Let each write change the world, or fail alone."""
+        world, now = self._world, self._clock()
+        world.open(tx)
+        keys = Keys()
+        for entry in batch:
+            entry.result = entry.error = None
+            entry.command.want(keys)
+        world.load(keys)
+        for entry in batch:
+            world.undo.begin()
+            try:
+                entry.result = entry.command.apply(world, now)
+            except Unavailable:
+                raise
+            except PenstockError as refusal:
+                world.undo.undo()
+                entry.error = refusal
+        return changes(world)
 
 
 def _parts(batch: list[_Entry[Any]]) -> list[list[_Entry[Any]]]:
     """Cut a batch, in its order, around the writes that need a transaction of their own."""
     if not any(entry.command.alone for entry in batch):
-        return [batch]
+        return [batch] if batch else []
     parts: list[list[_Entry[Any]]] = [[]]
     for entry in batch:
         if entry.command.alone:

@@ -83,8 +83,12 @@ class Database(Protocol):
     def dialect(self) -> str:
         """`sqlite` or `postgresql`."""
 
-    def read(self) -> AbstractContextManager[Transaction]:
-        """One snapshot, taken by the first statement, that later commits do not change."""
+    def read(self, *, by_key: bool = False) -> AbstractContextManager[Transaction]:
+        """One snapshot, taken by the first statement, that later commits do not change.
+
+        With `by_key`, statements are planned once and find their rows by key, as the writer's do;
+        one such read at a time.
+        """
 
     def write(self) -> AbstractContextManager[Transaction]:
         """The writer's turn; committed on leaving, rolled back when the block raises."""

@@ -1,9 +1,9 @@
 """Migrations: numbered files that each run once, in one transaction, on one database.
 
 `migrations/NNNN_name.sql` of every capability, in the order of their numbers. It is portable
-but for the words UUID and BIGINT, which SQLite reads as TEXT and INTEGER. What only one
-dialect understands stands in `NNNN_name.sqlite.sql` or `NNNN_name.postgresql.sql` and runs
-after it, in the same transaction.
+but for the words UUID and BIGINT, which SQLite reads as TEXT and INTEGER, and WITHOUT ROWID,
+which PostgreSQL does not read. What only one dialect understands stands in
+`NNNN_name.sqlite.sql` or `NNNN_name.postgresql.sql` and runs after it, in the same transaction.
 """
 
 import hashlib
@@ -76,7 +76,9 @@ def load_migrations(dialect: str, folders: Iterable[Traversable]) -> list[Migrat
 def _migration(number: int, name: str, dialect: str, files: list[SqlFile]) -> Migration:
     texts = [file.text for file in files if file.dialect in ("", dialect)]
     digest = hashlib.blake2b("\x00".join(texts).encode(), digest_size=16).hexdigest()
-    if dialect == "sqlite":
+    if dialect == "postgresql":
+        texts = [text.replace(" WITHOUT ROWID", "") for text in texts]
+    else:
         texts = [TOKEN.sub(lambda t: SQLITE_WORDS.get(t[0], t[0]), text) for text in texts]
     return Migration(number, name, digest, tuple(texts))
 

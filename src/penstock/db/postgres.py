@@ -134,6 +134,9 @@ class PostgresDatabase:
             size_max=_READERS_MAX,
             wait_seconds=wait_seconds,
         )
+        self._finders = Pool(
+            self._connect_writer, Pipeline.is_usable, size_max=1, wait_seconds=wait_seconds
+        )
         with _passing():
             self._writer = self._connect_writer()
 
@@ -150,8 +153,9 @@ class PostgresDatabase:
         return Pipeline(connection)
 
     @contextmanager
-    def read(self) -> Iterator[PostgresTransaction]:
-        with _passing(), self._readers.connection() as pipeline:
+    def read(self, *, by_key: bool = False) -> Iterator[PostgresTransaction]:
+        readers = self._finders if by_key else self._readers
+        with _passing(), readers.connection() as pipeline:
             try:
                 pipeline.send(_BEGIN_READ)
                 yield PostgresTransaction(pipeline, self._statements)
@@ -192,6 +196,7 @@ class PostgresDatabase:
             self._closed = True
             self._writer.close()
         self._readers.close()
+        self._finders.close()
 
 
 class _Migrating:

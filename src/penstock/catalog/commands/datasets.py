@@ -1,5 +1,7 @@
 """Stating, tagging and deleting datasets."""
 
+from typing import ClassVar
+
 import msgspec
 
 from penstock import ids
@@ -113,6 +115,8 @@ class PutDataset(Write, frozen=True):
 class DeleteDataset(Write, frozen=True):
     """Hide a dataset; its versions and lineage stay."""
 
+    alone: ClassVar[bool] = True  # it writes to the audit log
+
     namespace: str
     name: str
     who: str
@@ -126,6 +130,8 @@ class DeleteDataset(Write, frozen=True):
 
 class RestoreDataset(Write, frozen=True):
     """Show a deleted dataset again."""
+
+    alone: ClassVar[bool] = True  # it writes to the audit log
 
     namespace: str
     name: str

@@ -1,5 +1,7 @@
 """Stating, tagging and deleting jobs."""
 
+from typing import ClassVar
+
 from penstock import ids
 from penstock.catalog import job_rules, job_versions
 from penstock.catalog.commands.lookup import (
@@ -75,6 +77,8 @@ class PutJob(Write, frozen=True):
 class DeleteJob(Write, frozen=True):
     """Hide a job; its runs and lineage stay."""
 
+    alone: ClassVar[bool] = True  # it writes to the audit log
+
     namespace: str
     name: str
     who: str
@@ -88,6 +92,8 @@ class DeleteJob(Write, frozen=True):
 
 class RestoreJob(Write, frozen=True):
     """Show a deleted job again."""
+
+    alone: ClassVar[bool] = True  # it writes to the audit log
 
     namespace: str
     name: str

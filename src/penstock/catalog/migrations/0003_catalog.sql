@@ -1,6 +1,7 @@
 -- The catalog: who made what from what.
 -- Times are microseconds since 1970 (UTC); JSON is text; booleans are 0 or 1.
 -- Ids of datasets and jobs are digests of their names, so no row waits for another's key.
+-- WITHOUT ROWID is for SQLite, which then keeps a narrow table in the order of its key.
 
 CREATE TABLE namespaces (
     name        TEXT PRIMARY KEY,
@@ -61,7 +62,7 @@ CREATE INDEX datasets_created ON datasets (created_at, hidden);
 CREATE TABLE dataset_sightings (
     dataset_id UUID PRIMARY KEY,
     stamps     TEXT NOT NULL
-);
+) WITHOUT ROWID;
 
 -- A second name (symlink) of a dataset; id is the digest of that second name.
 CREATE TABLE dataset_aliases (
@@ -96,8 +97,9 @@ CREATE TABLE dataset_versions (
     CHECK ((origin = 'RUN') = (run_id IS NOT NULL))
 );
 CREATE UNIQUE INDEX dataset_versions_by_number ON dataset_versions (dataset_id, number);
-CREATE INDEX dataset_versions_published ON dataset_versions (dataset_id, published_at, id);
-CREATE INDEX dataset_versions_by_run ON dataset_versions (run_id);
+CREATE INDEX dataset_versions_published ON dataset_versions (dataset_id, published_at, id)
+    WHERE published_at IS NOT NULL;
+CREATE INDEX dataset_versions_declared ON dataset_versions (created_at, id) WHERE origin = 'DECLARED';
 
 CREATE TABLE jobs (
     id                 UUID PRIMARY KEY,
@@ -155,7 +157,7 @@ CREATE TABLE job_edges (
     current    BIGINT NOT NULL CHECK (current IN (0, 1)),
     first_at   BIGINT NOT NULL,
     PRIMARY KEY (job_id, role, dataset_id)
-);
+) WITHOUT ROWID;
 -- Without `current`: an index that has it tempts PostgreSQL to start from there.
 CREATE INDEX job_edges_by_dataset ON job_edges (dataset_id, role, job_id);
 
@@ -181,8 +183,7 @@ CREATE TABLE runs (
     CHECK ((started_at IS NULL) = (state = 'NEW'))
 );
 CREATE INDEX runs_by_job ON runs (job_id, created_at, id);
-CREATE INDEX runs_ended ON runs (job_id, ended_at) WHERE ended_at IS NOT NULL;
-CREATE INDEX runs_going ON runs (job_id) WHERE state IN ('NEW', 'RUNNING');
+CREATE INDEX runs_ended ON runs (job_id, ended_at);
 CREATE INDEX runs_by_parent ON runs (parent_run_id) WHERE parent_run_id IS NOT NULL;
 
 -- What a run read and wrote. facets: the input or output facets of this run.
@@ -194,8 +195,8 @@ CREATE TABLE run_datasets (
     facets     TEXT NOT NULL DEFAULT '{}',
     stamps     TEXT NOT NULL DEFAULT '{}',
     PRIMARY KEY (run_id, role, dataset_id)
-);
-CREATE INDEX run_datasets_by_version ON run_datasets (version_id, role);
+) WITHOUT ROWID;
+CREATE INDEX run_datasets_by_version ON run_datasets (version_id) WHERE role = 'INPUT';
 
 -- What column lineage a dataset version has; versions that report the same share a set.
 CREATE TABLE column_edges (
@@ -207,7 +208,7 @@ CREATE TABLE column_edges (
     description      TEXT,
     type             TEXT,
     PRIMARY KEY (set_id, field, input_dataset_id, input_field)
-);
+) WITHOUT ROWID;
 CREATE INDEX column_edges_by_input ON column_edges (input_dataset_id, input_field);
 
 -- What was received, word for word.
@@ -216,7 +217,7 @@ CREATE TABLE event_counts (
     event_type TEXT NOT NULL,
     total      BIGINT NOT NULL,
     PRIMARY KEY (hour, event_type)
-);
+) WITHOUT ROWID;
 
 -- How many visible datasets and jobs a namespace has, so that no list counts what it does not return.
 CREATE TABLE tallies (
@@ -225,4 +226,4 @@ CREATE TABLE tallies (
     state     TEXT NOT NULL,
     total     BIGINT NOT NULL,
     PRIMARY KEY (kind, namespace, state)
-);
+) WITHOUT ROWID;

@@ -7,9 +7,10 @@ CREATE VIEW run_merits AS
 SELECT r.id,
        CASE WHEN r.ended_at IS NULL
               OR EXISTS (SELECT 1 FROM jobs j WHERE j.id = r.job_id AND j.latest_run_id = r.id)
-              OR EXISTS (SELECT 1 FROM dataset_versions v JOIN datasets d ON d.id = v.dataset_id
-                         WHERE v.run_id = r.id
-                           AND (d.current_version_id = v.id OR d.latest_version_id = v.id))
+              OR EXISTS (SELECT 1 FROM run_datasets w JOIN datasets d ON d.id = w.dataset_id
+                         WHERE w.run_id = r.id AND w.role = 'OUTPUT'
+                           AND (d.current_version_id = w.version_id
+                                OR d.latest_version_id = w.version_id))
             THEN 9223372036854775807
             ELSE r.ended_at
        END AS until
@@ -24,10 +25,10 @@ SELECT r.id, r.job_id, r.job_version_id, r.ended_at,
         FROM (SELECT m.until FROM run_merits m WHERE m.id = r.id
               UNION ALL
               SELECT m.until
-              FROM dataset_versions v
-              JOIN run_datasets u ON u.version_id = v.id AND u.role = 'INPUT'
+              FROM run_datasets w
+              JOIN run_datasets u ON u.version_id = w.version_id AND u.role = 'INPUT'
               JOIN run_merits m ON m.id = u.run_id
-              WHERE v.run_id = r.id) n) AS needed_until
+              WHERE w.run_id = r.id AND w.role = 'OUTPUT') n) AS needed_until
 FROM runs r;
 
 -- A version that a run made is needed as long as the run. One that was declared is needed while it

@@ -119,7 +119,7 @@ SELECT r.job_id, d.role, d.dataset_id
 FROM {each ids uuid AS k}
 JOIN runs r ON r.job_id = k.value
 JOIN run_datasets d ON d.run_id = r.id
-WHERE r.state IN ('NEW', 'RUNNING') AND +r.created_at <= :at
+WHERE r.ended_at IS NULL AND +r.created_at <= :at
 UNION ALL
 SELECT r.job_id, d.role, d.dataset_id
 FROM {each ids uuid AS k}

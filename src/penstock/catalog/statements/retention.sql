@@ -15,7 +15,7 @@ DELETE FROM event_counts WHERE hour < :cutoff AND total = 0
 -- name: prunable_runs
 -- A page of the runs that are not needed any more, each with how many versions it made.
 SELECT r.job_id, r.ended_at, r.id,
-       (SELECT COUNT(*) FROM dataset_versions v WHERE v.run_id = r.id)
+       (SELECT COUNT(*) FROM run_datasets w WHERE w.run_id = r.id AND w.role = 'OUTPUT')
 FROM run_needs r
 WHERE (r.job_id, r.ended_at, r.id) > (:job_id, :ended_at, :id)
   AND r.ended_at < :cutoff AND r.needed_until < :cutoff
@@ -29,12 +29,15 @@ WHERE r.needed_until < :cutoff
 
 -- name: delete_versions_of_runs
 -- Delete what these runs made.
-DELETE FROM dataset_versions WHERE run_id IN (SELECT k.value FROM {each ids uuid AS k})
+DELETE FROM dataset_versions
+WHERE id IN (SELECT w.version_id FROM {each ids uuid AS k}
+             JOIN run_datasets w ON w.run_id = k.value AND w.role = 'OUTPUT')
 RETURNING id, dataset_id
 
 -- name: delete_reads_of_versions
 -- Forget who read these versions.
-DELETE FROM run_datasets WHERE version_id IN (SELECT k.value FROM {each ids uuid AS k})
+DELETE FROM run_datasets
+WHERE role = 'INPUT' AND version_id IN (SELECT k.value FROM {each ids uuid AS k})
 
 -- name: delete_run_datasets
 -- Forget what these runs read and wrote.

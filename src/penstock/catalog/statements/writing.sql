@@ -53,11 +53,6 @@ FROM {each ids text AS k} JOIN tags t ON t.name = k.value;
 SELECT d.run_id, d.role, d.dataset_id, d.version_id, d.facets, d.stamps
 FROM {each ids uuid AS k} JOIN run_datasets d ON d.run_id = k.value;
 
--- name: versions_written_by_runs
--- The versions that these runs write.
-SELECT v.id, v.dataset_id, v.number, v.origin, v.run_id, v.schema_id, v.fields, v.facets, v.stamps, v.type, v.physical_name, v.source_name, v.description, v.lifecycle, v.column_set_id, v.created_at, v.published_at
-FROM {each ids uuid AS k} JOIN dataset_versions v ON v.run_id = k.value;
-
 -- name: current_versions_of_datasets
 -- The current version of each of these datasets.
 SELECT v.id, v.dataset_id, v.number, v.origin, v.run_id, v.schema_id, v.fields, v.facets, v.stamps, v.type, v.physical_name, v.source_name, v.description, v.lifecycle, v.column_set_id, v.created_at, v.published_at
@@ -79,7 +74,7 @@ FROM {each ids uuid AS k} JOIN job_edges e ON e.job_id = k.value AND e.current =
 -- What the unfinished runs of a job read and write.
 SELECT d.run_id, d.role, d.dataset_id
 FROM runs r JOIN run_datasets d ON d.run_id = r.id
-WHERE r.job_id = :job_id AND r.state IN ('NEW', 'RUNNING');
+WHERE r.job_id = :job_id AND r.ended_at IS NULL;
 
 -- name: newest_published_versions
 -- The versions of a dataset last published, newest first.
@@ -141,7 +136,7 @@ LIMIT :most;
 -- The unfinished runs of a job that have a shape already, newest first.
 SELECT r.id, r.external_id, r.job_id, r.job_version_id, r.parent_run_id, r.state, r.nominal_start, r.nominal_end, r.args, r.started_at, r.ended_at, r.facets, r.job_facets, r.stamps, r.created_at, r.updated_at
 FROM runs r
-WHERE r.job_id = :job_id AND r.state IN ('NEW', 'RUNNING') AND r.job_version_id IS NOT NULL
+WHERE r.job_id = :job_id AND r.ended_at IS NULL AND r.job_version_id IS NOT NULL
 ORDER BY r.created_at DESC, r.job_version_id DESC
 LIMIT :most;
 
@@ -153,9 +148,9 @@ WHERE v.job_id = :job_id AND v.declared_at IS NOT NULL
 ORDER BY v.declared_at DESC, v.id DESC
 LIMIT :most;
 
--- name: delete_job_version
--- Forget a shape of a job that no run has after all.
-DELETE FROM job_versions WHERE id = :id;
+-- name: forget_job_versions
+-- Forget shapes of jobs that no run has after all.
+DELETE FROM job_versions WHERE id IN ({rows id uuid});
 
 -- name: hide_datasets_of_namespace
 -- Hide or show every dataset of a namespace.
@@ -180,6 +175,31 @@ WHERE namespace = :namespace AND hidden = 0 GROUP BY namespace;
 INSERT INTO tallies (kind, namespace, state, total)
 SELECT 'JOB', namespace, latest_run_state, count(*) FROM jobs
 WHERE namespace = :namespace AND hidden = 0 GROUP BY namespace, latest_run_state;
+
+-- name: move_datasets
+-- Write what stands in indexes and seldom changes: SQLite rewrites an index for every column that a
+-- statement names, changed or not.
+UPDATE datasets SET hidden = moved.hidden, created_at = moved.created_at
+FROM ({rows id uuid, hidden bigint, created_at bigint}) AS moved
+WHERE datasets.id = moved.id;
+
+-- name: move_versions
+-- Give versions other numbers.
+UPDATE dataset_versions SET number = moved.number
+FROM ({rows id uuid, number bigint}) AS moved
+WHERE dataset_versions.id = moved.id;
+
+-- name: move_jobs
+-- Date jobs back.
+UPDATE jobs SET created_at = moved.created_at
+FROM ({rows id uuid, created_at bigint}) AS moved
+WHERE jobs.id = moved.id;
+
+-- name: move_runs
+-- Give runs to other jobs, or date them back.
+UPDATE runs SET job_id = moved.job_id, created_at = moved.created_at
+FROM ({rows id uuid, job_id uuid, created_at bigint}) AS moved
+WHERE runs.id = moved.id;
 
 -- name: put_namespaces
 -- Write namespaces.
@@ -215,8 +235,6 @@ ON CONFLICT (name) DO UPDATE SET
 INSERT INTO datasets (id, namespace, name, type, physical_name, source_name, description, description_stamp, current_version_id, published_at, latest_version_id, latest_number, version_count, implied_version_id, observed, tags, field_tags, lifecycle, hidden, hidden_at, created_at, updated_at)
 {rows id uuid, namespace text, name text, type text, physical_name text, source_name text, description text, description_stamp bigint, current_version_id uuid, published_at bigint, latest_version_id uuid, latest_number bigint, version_count bigint, implied_version_id uuid, observed text, tags text, field_tags text, lifecycle text, hidden bigint, hidden_at bigint, created_at bigint, updated_at bigint}
 ON CONFLICT (id) DO UPDATE SET
-    namespace = excluded.namespace,
-    name = excluded.name,
     type = excluded.type,
     physical_name = excluded.physical_name,
     source_name = excluded.source_name,
@@ -232,9 +250,7 @@ ON CONFLICT (id) DO UPDATE SET
     tags = excluded.tags,
     field_tags = excluded.field_tags,
     lifecycle = excluded.lifecycle,
-    hidden = excluded.hidden,
     hidden_at = excluded.hidden_at,
-    created_at = excluded.created_at,
     updated_at = excluded.updated_at;
 
 -- name: put_sightings
@@ -258,10 +274,6 @@ ON CONFLICT (id) DO UPDATE SET
 INSERT INTO dataset_versions (id, dataset_id, number, origin, run_id, schema_id, fields, facets, stamps, type, physical_name, source_name, description, lifecycle, column_set_id, created_at, published_at)
 {rows id uuid, dataset_id uuid, number bigint, origin text, run_id uuid, schema_id uuid, fields text, facets text, stamps text, type text, physical_name text, source_name text, description text, lifecycle text, column_set_id uuid, created_at bigint, published_at bigint}
 ON CONFLICT (id) DO UPDATE SET
-    dataset_id = excluded.dataset_id,
-    number = excluded.number,
-    origin = excluded.origin,
-    run_id = excluded.run_id,
     schema_id = excluded.schema_id,
     fields = excluded.fields,
     facets = excluded.facets,
@@ -280,8 +292,6 @@ ON CONFLICT (id) DO UPDATE SET
 INSERT INTO jobs (id, namespace, name, type, type_stamp, description, description_stamp, location, location_stamp, parent_job_id, parent_stamp, current_version_id, version_at, latest_run_id, latest_run_at, latest_run_state, run_count, version_count, tags, labels, facets, stamps, hidden, hidden_at, created_at, updated_at)
 {rows id uuid, namespace text, name text, type text, type_stamp bigint, description text, description_stamp bigint, location text, location_stamp bigint, parent_job_id uuid, parent_stamp bigint, current_version_id uuid, version_at bigint, latest_run_id uuid, latest_run_at bigint, latest_run_state text, run_count bigint, version_count bigint, tags text, labels text, facets text, stamps text, hidden bigint, hidden_at bigint, created_at bigint, updated_at bigint}
 ON CONFLICT (id) DO UPDATE SET
-    namespace = excluded.namespace,
-    name = excluded.name,
     type = excluded.type,
     type_stamp = excluded.type_stamp,
     description = excluded.description,
@@ -303,7 +313,6 @@ ON CONFLICT (id) DO UPDATE SET
     stamps = excluded.stamps,
     hidden = excluded.hidden,
     hidden_at = excluded.hidden_at,
-    created_at = excluded.created_at,
     updated_at = excluded.updated_at;
 
 -- name: put_job_versions
@@ -311,10 +320,6 @@ ON CONFLICT (id) DO UPDATE SET
 INSERT INTO job_versions (id, job_id, location, inputs, outputs, latest_run_id, created_at, declared_at)
 {rows id uuid, job_id uuid, location text, inputs text, outputs text, latest_run_id uuid, created_at bigint, declared_at bigint}
 ON CONFLICT (id) DO UPDATE SET
-    job_id = excluded.job_id,
-    location = excluded.location,
-    inputs = excluded.inputs,
-    outputs = excluded.outputs,
     latest_run_id = excluded.latest_run_id,
     created_at = excluded.created_at,
     declared_at = excluded.declared_at;
@@ -324,8 +329,6 @@ ON CONFLICT (id) DO UPDATE SET
 INSERT INTO runs (id, external_id, job_id, job_version_id, parent_run_id, state, nominal_start, nominal_end, args, started_at, ended_at, facets, job_facets, stamps, created_at, updated_at)
 {rows id uuid, external_id text, job_id uuid, job_version_id uuid, parent_run_id uuid, state text, nominal_start bigint, nominal_end bigint, args text, started_at bigint, ended_at bigint, facets text, job_facets text, stamps text, created_at bigint, updated_at bigint}
 ON CONFLICT (id) DO UPDATE SET
-    external_id = excluded.external_id,
-    job_id = excluded.job_id,
     job_version_id = excluded.job_version_id,
     parent_run_id = excluded.parent_run_id,
     state = excluded.state,
@@ -337,7 +340,6 @@ ON CONFLICT (id) DO UPDATE SET
     facets = excluded.facets,
     job_facets = excluded.job_facets,
     stamps = excluded.stamps,
-    created_at = excluded.created_at,
     updated_at = excluded.updated_at;
 
 -- name: put_run_datasets
