@@ -7,7 +7,6 @@ All of them listen, parse and answer with Penstock's own HTTP server.
 
 import argparse
 import asyncio
-import gc
 from collections.abc import Callable
 from enum import StrEnum
 from pathlib import Path
@@ -66,9 +65,7 @@ def serve(system: System, settings: Settings) -> None:
     plane = Plane(settings, system_clock, database, catalog, Keys(database, clock=system_clock))
     api = Api(plane, Metrics(), keys_needed=False)
     with server.HttpServer(plane, api, server.listen(settings.host, settings.port)) as http:
-        gc.collect()
-        gc.freeze()
-        gc.set_threshold(*server._GC_THRESHOLD)
+        server.tune_interpreter()
         http.run()
 
 

@@ -218,7 +218,6 @@ def histories(draw: st.DrawFn) -> list[Document]:
         if "run" in event:
             _keep_to_its_sides(event, ended)
         elif "job" in event:
-            event["job"]["facets"].pop("sourceCodeLocation", None)
             event["outputs"] = [m for m in event["outputs"] if m["name"] not in _named(event)]
     return events
 

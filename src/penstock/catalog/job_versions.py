@@ -188,16 +188,15 @@ def declare_version(
 ) -> str:
     """Give a job a shape without a run; it is current unless a later end of a run says else.
 
-    What is left unsaid stays as it is; a late statement that leaves a side unsaid says nothing.
+    What is left unsaid stays as it is; a late statement that leaves something unsaid says nothing.
     """
     current = world.job_versions.get(job.current_version_id) if job.current_version_id else None
     if current is not None:
-        if at < job.version_at and not (inputs and outputs):
+        if at < job.version_at and not (inputs and outputs and location):
             return current.id
         inputs = inputs or version_names(current.inputs)
         outputs = outputs or version_names(current.outputs)
-        if at >= job.version_at:
-            location = location or current.location
+        location = location or current.location
     job, version = put_job_version(world, job, inputs, outputs, location, at)
     if version.declared_at is None or at > version.declared_at:
         world.job_versions.put(version.id, replace(version, declared_at=at))

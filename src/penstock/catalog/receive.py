@@ -319,12 +319,24 @@ def _declared_version(
     known = world.versions.get(version_id)
     if known is not None:
         return known
-    if before is None or before.published_at is None or fresh[1] != held[1]:
-        return dataset_rules.add_version(
-            world, dataset, version_id, Origin.DECLARED, None, fresh, at
-        )[1]
-    describes = before.origin == Origin.DECLARED and before.created_at <= at
-    return before if describes else None
+    stands = before is not None and before.published_at is not None and fresh[1] == held[1]
+    if before is not None and stands and not _is_news(mention, before):
+        describes = before.origin == Origin.DECLARED and before.created_at <= at
+        return before if describes else None
+    return dataset_rules.add_version(world, dataset, version_id, Origin.DECLARED, None, fresh, at)[
+        1
+    ]
+
+
+def _is_news(mention: Mention, before: VersionRow) -> bool:
+    """Whether a declaration counts though it changes no field.
+
+    It does when it tells of the dataset as a whole, or is the first word on one that only its
+    readers knew.
+    """
+    if "lifecycleStateChange" in mention.facets:
+        return True
+    return before.origin == Origin.IMPLIED and "schema" in mention.facets
 
 
 def _receive_job(world: World, event: Event) -> None:

@@ -44,7 +44,7 @@ class _Signal(Enum):
     """What else the writer's thread is woken for."""
 
     STOP = "take no more"
-    LAND = "the batch under way needs looking after"
+    LANDED = "the batch under way is committed, or could not be"
 
 
 class _Overtaken(Exception):
@@ -98,6 +98,7 @@ class Writer:
         self._world = World()
         self._epoch = -1
         self._has_rivals = True  # until a commit shows that nobody else writes
+        self._folded: list[_Entry[Any]] = []  # folded, not yet sent
         self._under_way: tuple[list[_Entry[Any]], Future[None]] | None = None
         self._committer = ThreadPoolExecutor(1, "penstock-committer")
         self._stopping = False
@@ -147,12 +148,14 @@ class Writer:
             batch, more = self._take()
             for part in _parts(batch):
                 if self._has_rivals or part[0].command.alone:
+                    self._send()
                     self._land()
                     self._write_folding(part)
                 else:
                     self._fold_ahead(part)
-            if not batch:
-                self._land()
+            if self._is_free or len(self._folded) >= self._batch_max:
+                self._send()
+        self._send()
         self._land()
 
     def _take(self) -> tuple[list[_Entry[Any]], bool]:
@@ -169,22 +172,38 @@ class Writer:
                 return batch, True
         return batch, entry is not _Signal.STOP
 
+    @property
+    def _is_free(self) -> bool:
+        """Whether the next batch can go at once."""
+        return self._under_way is None or self._under_way[1].done()
+
     def _fold_ahead(self, batch: list[_Entry[Any]]) -> None:
-        """Fold a batch while the one before it is being committed, then send it after it."""
+        """Fold writes while others are being committed; they go together when those are done."""
+        self._folded += batch
         try:
             with self._database.read(by_key=True) as tx:
-                folded = self._fold(tx, batch)
+                self._fold(tx, batch)
         except Exception:
             # Whatever it was, it shows again, and is dealt with, where each can fail alone.
+            folded, self._folded = self._folded, []
             self._land()
             self._world.forget()
-            self._write_folding(batch)
+            self._write_folding(folded)
+
+    def _send(self) -> None:
+        """Send what is folded on its way, after the batch before it has landed."""
+        folded, self._folded = self._folded, []
+        landed = self._land()
+        if not folded:
             return
-        if not self._land():
-            self._write_folding(batch)
+        if not landed:
+            self._write_folding(folded)
             return
+        with self._database.read(by_key=True) as tx:
+            self._world.open(tx)
+            writes = changes(self._world)
         self._world.settle()
-        self._under_way = batch, self._committer.submit(self._write_folded, batch, folded)
+        self._under_way = folded, self._committer.submit(self._write_folded, folded, writes)
         if self._world.is_full and self._land():
             self._world.forget()
 
@@ -206,19 +225,18 @@ class Writer:
             self._write_folding(batch)
         return False
 
-    def _write_folded(self, batch: list[_Entry[Any]], folded: Changes) -> None:
+    def _write_folded(self, batch: list[_Entry[Any]], writes: Changes) -> None:
         """In the committer's thread: write what was folded ahead, and answer."""
         started = time.perf_counter()
         try:
             with self._database.write() as tx:
                 if tx.epoch != self._epoch + 1:
                     raise _Overtaken
-                flush(tx, folded)
+                flush(tx, writes)
                 epoch = tx.epoch
-        except BaseException:
-            self._queue.put(_Signal.LAND)
-            raise
-        self._epoch = epoch
+            self._epoch = epoch
+        finally:
+            self._queue.put(_Signal.LANDED)
         try:
             self._observe(len(batch), time.perf_counter() - started)
             _answer(batch)
@@ -256,14 +274,15 @@ class Writer:
             self._has_rivals = tx.epoch != self._epoch + 1
             if self._has_rivals:
                 self._world.forget()
-            flush(tx, self._fold(tx, batch))
+            self._fold(tx, batch)
+            flush(tx, changes(self._world))
             epoch = tx.epoch
         self._epoch = epoch
         self._world.settle()
         if self._world.is_full:
             self._world.forget()
 
-    def _fold(self, tx: Transaction, batch: list[_Entry[Any]]) -> Changes:
+    def _fold(self, tx: Transaction, batch: list[_Entry[Any]]) -> None:
         """Let each write change the world, or fail alone."""
         world, now = self._world, self._clock()
         world.open(tx)
@@ -281,7 +300,6 @@ class Writer:
             except PenstockError as refusal:
                 world.undo.undo()
                 entry.error = refusal
-        return changes(world)
 
 
 def _parts(batch: list[_Entry[Any]]) -> list[list[_Entry[Any]]]:

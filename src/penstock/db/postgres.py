@@ -15,7 +15,7 @@ from penstock.db.database import Ask, Row, T
 from penstock.db.migrate import apply_migrations, load_migrations
 from penstock.db.pipeline import Pipeline
 from penstock.db.pool import Pool
-from penstock.db.statements import Statements, check_shape, expand, load_statements
+from penstock.db.statements import Statement, Statements, check_shape, expand, load_statements
 from penstock.db.turn import Turn
 from penstock.errors import Unavailable
 
@@ -38,12 +38,18 @@ _ROLLBACK = expand("rollback", "ROLLBACK", "postgresql")
 class PostgresTransaction:
     """Statements on one connection, queued in its pipeline until a result is needed."""
 
-    __slots__ = ("_pipeline", "_statements", "epoch")
+    __slots__ = ("_begin", "_pipeline", "_statements", "epoch")
 
-    def __init__(self, pipeline: Pipeline, statements: Statements) -> None:
+    def __init__(self, pipeline: Pipeline, statements: Statements, begin: Statement) -> None:
         self._pipeline = pipeline
         self._statements = statements
+        self._begin: Statement | None = begin
         self.epoch = 0
+
+    @property
+    def has_begun(self) -> bool:
+        """Whether anything was asked; a transaction in which nothing is costs nothing."""
+        return self._begin is None
 
     def _send(self, name: str, params: Mapping[str, Any]) -> None:
         statement = self._statements[name]
@@ -57,7 +63,13 @@ class PostgresTransaction:
                 value = _array(value, kind)
             values.append(_text(value))
             types.append(_BIGINT if isinstance(value, int) else 0)
+        self._start()
         self._pipeline.send(statement, values, tuple(types))
+
+    def _start(self) -> None:
+        if self._begin is not None:
+            self._pipeline.send(self._begin)
+            self._begin = None
 
     def fetch(self, statement: str, /, **params: object) -> list[Row]:
         self._send(statement, params)
@@ -85,6 +97,7 @@ class PostgresTransaction:
             return
         found = self._statements[statement]
         check_shape(type(rows[0]), found)
+        self._start()
         self._pipeline.send(found, (msgspec.json.encode(rows),), (0,))
         # The server works on this batch while the next one is made.
         self._pipeline.start()
@@ -157,9 +170,10 @@ class PostgresDatabase:
         readers = self._finders if by_key else self._readers
         with _passing(), readers.connection() as pipeline:
             try:
-                pipeline.send(_BEGIN_READ)
-                yield PostgresTransaction(pipeline, self._statements)
-                pipeline.finish(_COMMIT)
+                tx = PostgresTransaction(pipeline, self._statements, _BEGIN_READ)
+                yield tx
+                if tx.has_begun:
+                    pipeline.finish(_COMMIT)
             except BaseException:
                 pipeline.abandon(_ROLLBACK)
                 raise
@@ -169,8 +183,7 @@ class PostgresDatabase:
         with _passing(), self._turn:
             pipeline = self._live_writer()
             try:
-                pipeline.send(_BEGIN_WRITE)
-                tx = PostgresTransaction(pipeline, self._statements)
+                tx = PostgresTransaction(pipeline, self._statements, _BEGIN_WRITE)
                 tx.epoch = tx.fetch("next_epoch")[0][0]
                 yield tx
                 pipeline.finish(_COMMIT)
