@@ -178,28 +178,28 @@ WHERE namespace = :namespace AND hidden = 0 GROUP BY namespace, latest_run_state
 
 -- name: move_datasets
 -- Write what stands in indexes and seldom changes: SQLite rewrites an index for every column that a
--- statement names, changed or not.
-UPDATE datasets SET hidden = moved.hidden, created_at = moved.created_at
-FROM ({rows id uuid, hidden bigint, created_at bigint}) AS moved
-WHERE datasets.id = moved.id;
+-- statement names, changed or not. The rows are there; a conflict is how to find them by key.
+INSERT INTO datasets (id, namespace, name, type, physical_name, source_name, description, description_stamp, current_version_id, published_at, latest_version_id, latest_number, version_count, implied_version_id, observed, tags, field_tags, lifecycle, hidden, hidden_at, created_at, updated_at)
+{rows id uuid, namespace text, name text, type text, physical_name text, source_name text, description text, description_stamp bigint, current_version_id uuid, published_at bigint, latest_version_id uuid, latest_number bigint, version_count bigint, implied_version_id uuid, observed text, tags text, field_tags text, lifecycle text, hidden bigint, hidden_at bigint, created_at bigint, updated_at bigint}
+ON CONFLICT (id) DO UPDATE SET hidden = excluded.hidden, created_at = excluded.created_at;
 
 -- name: move_versions
 -- Give versions other numbers.
-UPDATE dataset_versions SET number = moved.number
-FROM ({rows id uuid, number bigint}) AS moved
-WHERE dataset_versions.id = moved.id;
+INSERT INTO dataset_versions (id, dataset_id, number, origin, run_id, schema_id, fields, facets, stamps, type, physical_name, source_name, description, lifecycle, column_set_id, created_at, published_at)
+{rows id uuid, dataset_id uuid, number bigint, origin text, run_id uuid, schema_id uuid, fields text, facets text, stamps text, type text, physical_name text, source_name text, description text, lifecycle text, column_set_id uuid, created_at bigint, published_at bigint}
+ON CONFLICT (id) DO UPDATE SET number = excluded.number;
 
 -- name: move_jobs
 -- Date jobs back.
-UPDATE jobs SET created_at = moved.created_at
-FROM ({rows id uuid, created_at bigint}) AS moved
-WHERE jobs.id = moved.id;
+INSERT INTO jobs (id, namespace, name, type, type_stamp, description, description_stamp, location, location_stamp, parent_job_id, parent_stamp, current_version_id, version_at, latest_run_id, latest_run_at, latest_run_state, run_count, version_count, tags, labels, facets, stamps, hidden, hidden_at, created_at, updated_at)
+{rows id uuid, namespace text, name text, type text, type_stamp bigint, description text, description_stamp bigint, location text, location_stamp bigint, parent_job_id uuid, parent_stamp bigint, current_version_id uuid, version_at bigint, latest_run_id uuid, latest_run_at bigint, latest_run_state text, run_count bigint, version_count bigint, tags text, labels text, facets text, stamps text, hidden bigint, hidden_at bigint, created_at bigint, updated_at bigint}
+ON CONFLICT (id) DO UPDATE SET created_at = excluded.created_at;
 
 -- name: move_runs
 -- Give runs to other jobs, or date them back.
-UPDATE runs SET job_id = moved.job_id, created_at = moved.created_at
-FROM ({rows id uuid, job_id uuid, created_at bigint}) AS moved
-WHERE runs.id = moved.id;
+INSERT INTO runs (id, external_id, job_id, job_version_id, parent_run_id, state, nominal_start, nominal_end, args, started_at, ended_at, facets, job_facets, stamps, created_at, updated_at)
+{rows id uuid, external_id text, job_id uuid, job_version_id uuid, parent_run_id uuid, state text, nominal_start bigint, nominal_end bigint, args text, started_at bigint, ended_at bigint, facets text, job_facets text, stamps text, created_at bigint, updated_at bigint}
+ON CONFLICT (id) DO UPDATE SET job_id = excluded.job_id, created_at = excluded.created_at;
 
 -- name: put_namespaces
 -- Write namespaces.
