@@ -18,6 +18,7 @@ from penstock.errors import Invalid, Unavailable
         ("sqlite://", "names no file"),
         ("sqlite://name.db", "names no file"),
         ("sqlite:///a.db?mode=ro", "options after"),
+        ("postgresql://u@h/x?y", "cannot be read"),
     ],
 )
 def test_a_url_that_names_no_durable_database_is_refused(url: str, message: str) -> None:

@@ -11,7 +11,7 @@ from penstock.catalog.lineage import lineage
 from penstock.catalog.rows import AliasRow, Origin
 from penstock.clock import format_time
 from penstock.db import Database, open_database
-from penstock.errors import Invalid, NotFound
+from penstock.errors import Invalid, NotFound, TooLarge
 from penstock.ids import dataset_id
 from tests.contract.catalog_rows import NAMESPACE, NOW
 from tests.contract.lineage_rows import Scene, arrows, at, nodes
@@ -84,6 +84,16 @@ def test_depth_counts_edges(database: Database, depth: int, expected: set[str]) 
     found, edges = show(database, dataset_node("raw"), depth=depth)
     assert set(found) == expected
     assert edges == {edge for edge in CHAIN if set(edge) <= expected}
+
+
+def test_a_graph_too_large_for_an_answer_is_refused(
+    database: Database, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    chain().save(database)
+    monkeypatch.setattr("penstock.catalog.graph.NODES_MAX", 3)
+    with pytest.raises(TooLarge, match="more than 3 nodes; ask for a smaller depth"):
+        show(database, dataset_node("raw"))
+    assert show(database, dataset_node("raw"), depth=2)[0] == ["orders", "raw", "clean"]
 
 
 def test_a_diamond_shows_each_node_once(database: Database) -> None:

@@ -11,10 +11,12 @@ from msgspec import Raw
 
 from penstock.catalog.shapes import EntityId, InputField, Shape
 from penstock.db import Transaction
-from penstock.errors import Invalid
+from penstock.errors import Invalid, TooLarge
 from penstock.states import RunState
 
 DEPTH_DEFAULT = 20
+# A graph of this size is 70 MB of JSON; nobody looks at more, and a server should not have to hold it.
+NODES_MAX = 50_000
 
 
 class Edge(Shape, frozen=True):
@@ -146,3 +148,11 @@ def begin_walk(tx: Transaction, depth: int) -> None:
     if depth < 0:
         raise Invalid(f"depth {depth} is below 0; 0 shows the node alone")
     tx.execute("walk_by_key")
+
+
+def check_size(nodes: int) -> None:
+    """Refuse a walk that has grown past what an answer can hold."""
+    if nodes > NODES_MAX:
+        raise TooLarge(
+            f"the graph has more than {NODES_MAX} nodes; ask for a smaller depth or one direction"
+        )

@@ -22,6 +22,7 @@ from penstock.catalog.graph import (
     JobNode,
     LineageGraph,
     begin_walk,
+    check_size,
 )
 from penstock.catalog.lineage_edges import (
     EdgeSource,
@@ -153,6 +154,7 @@ def _walk(tx: Transaction, source: EdgeSource, root: _Root, steps: _Steps, depth
         if not frontier:
             break
         seen |= frontier
+        check_size(len(seen))
     return found
 
 

@@ -208,7 +208,7 @@ def _dataset(
         source_name=row.source_name,
         fields=raw(with_tags(fields, row.field_tags)),
         tags=raw(row.tags),
-        last_modified_at=time_or_none(row.published_at),
+        last_modified_at=time_or_none(row.published_at or None),  # 0: implied, nobody knows
         last_lifecycle_state=row.lifecycle,
         description=row.description,
         current_version=row.current_version_id,

@@ -17,7 +17,7 @@ from penstock.db.pipeline import Pipeline
 from penstock.db.pool import Pool
 from penstock.db.statements import Statement, Statements, check_shape, expand, load_statements
 from penstock.db.turn import Turn
-from penstock.errors import Unavailable
+from penstock.errors import Invalid, Unavailable
 
 _READERS_MAX = 8
 _BIGINT = 20
@@ -160,7 +160,13 @@ class PostgresDatabase:
         return self._connect("configure_writer", f"{round(self._wait_seconds * 1000)}ms")
 
     def _connect(self, configure: str, *values: str) -> Pipeline:
-        connection = psycopg.connect(self._url, **_OPTIONS)
+        try:
+            connection = psycopg.connect(self._url, **_OPTIONS)
+        except psycopg.ProgrammingError as error:
+            raise Invalid(
+                f"the database URL cannot be read: {str(error).strip()}; "
+                "write it like postgresql://user@host:5432/name"
+            ) from None
         connection.adapters.register_loader("uuid", TextLoader)
         psycopg.RawCursor(connection).execute(self._statements[configure].sql.encode(), values)
         return Pipeline(connection)
