@@ -55,6 +55,7 @@ class Scene:
         """Write everything."""
         tables: list[tuple[str, Collection[msgspec.Struct]]] = [
             ("put_datasets", self.datasets.values()),
+            ("move_datasets", self.datasets.values()),
             ("put_versions", self.versions.values()),
             ("put_jobs", self.jobs.values()),
             ("put_job_versions", self.job_versions.values()),

@@ -163,30 +163,31 @@ def without_order(seen: Seen) -> Seen:
 
 
 @pytest.mark.parametrize("seed", range(3))
-def test_events_that_go_to_two_catalogs_at_once_end_as_in_one(
-    databases: Databases, seed: int
+@pytest.mark.parametrize("count", [1, 2])
+def test_events_that_go_to_catalogs_at_once_end_as_one_after_the_other(
+    databases: Databases, count: int, seed: int
 ) -> None:
-    chance = random.Random(seed)
+    chance = random.Random(f"{count}/{seed}")
     declared, runs = busy_events(chance)
 
     def tell(catalogs: Sequence[Catalog], events: list[Document], order: random.Random) -> None:
         for event in order.sample(events, len(events)):
             submit(order.choice(catalogs), event).result()
 
-    with databases.empty() as alone_url, databases.empty() as both_url, ExitStack() as stack:
+    with databases.empty() as alone_url, databases.empty() as busy_url, ExitStack() as stack:
         alone = stack.enter_context(catalog_on(alone_url))
-        both = [stack.enter_context(catalog_on(both_url)) for _ in range(2)]
+        busy = [stack.enter_context(catalog_on(busy_url)) for _ in range(count)]
         for event in declared:
             submit(alone, event).result()
-            submit(both[0], event).result()
+            submit(busy[0], event).result()
         for events in runs:
             tell([alone], events, random.Random(0))
         with ThreadPoolExecutor(THREADS) as pool:
             told = [
-                pool.submit(tell, both, events, random.Random(f"{seed}/{number}"))
+                pool.submit(tell, busy, events, random.Random(f"{seed}/{number}"))
                 for number, events in enumerate(chance.sample(runs, len(runs)))
             ]
         for each in told:
             each.result()
-        expected, found = without_order(state_of(alone_url)), without_order(state_of(both_url))
+        expected, found = without_order(state_of(alone_url)), without_order(state_of(busy_url))
     assert differences(expected, found) == {}

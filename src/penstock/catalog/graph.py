@@ -15,7 +15,7 @@ from penstock.errors import Invalid, TooLarge
 from penstock.states import RunState
 
 DEPTH_DEFAULT = 20
-# A graph of this size is 70 MB of JSON; nobody looks at more, and a server should not have to hold it.
+# A graph of this size is 70 MB of JSON; nobody looks at more, and a server need not hold it.
 NODES_MAX = 50_000
 
 
