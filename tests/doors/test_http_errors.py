@@ -252,7 +252,8 @@ def test_every_kind_of_refusal_has_a_status() -> None:
             yield below
             yield from kinds(below)
 
-    assert set(kinds(PenstockError)) == set(STATUS)
+    of_the_client = {k for k in kinds(PenstockError) if k.__module__.startswith("penstock.client")}
+    assert set(kinds(PenstockError)) - of_the_client == set(STATUS)
 
 
 JSON_VALUES = st.recursive(

@@ -49,7 +49,7 @@ def put_job_version(
     return job, version
 
 
-def settle_version(world: World, run: RunRow) -> None:
+def settle_version(world: World, run: RunRow, before: RunRow | None) -> None:
     """Give a run that has ended, or streams, its job version; the latest end makes it current.
 
     A run that named nothing on one side keeps what the job had there when the run first had a
@@ -72,7 +72,7 @@ def settle_version(world: World, run: RunRow) -> None:
     at = _settled_at(run)
     if (at, version.id) >= (job.version_at, job.current_version_id or ""):
         job = replace(job, current_version_id=version.id, version_at=at)
-    elif outdated is not None:
+    elif outdated == job.current_version_id and _has_moved(run, before):
         job = _choose_version(world, job, run)
     _join(world, job, version, run)
     if outdated is not None and outdated != version.id:
@@ -88,6 +88,14 @@ def _stated_location(run: RunRow) -> str | None:
     if '"sourceCodeLocation"' not in run.job_facets:
         return None
     return known_facets.code_location(read_facets(run.job_facets))
+
+
+def _has_moved(run: RunRow, before: RunRow | None) -> bool:
+    """Whether it may have been this run that gave the job its version, and no longer does."""
+    return before is not None and (_settled_at(before), before.job_version_id) != (
+        _settled_at(run),
+        run.job_version_id,
+    )
 
 
 def _settled_at(run: RunRow) -> Micros:

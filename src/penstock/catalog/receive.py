@@ -118,7 +118,7 @@ def _receive_run(world: World, event: Event) -> None:
         _receive_input(world, run, mention, stamp, run_order, event.at)
     for mention in event.outputs:
         _receive_output(world, run, mention, stamp, run_order, event.at)
-    run_rules.settle(world, run)
+    run_rules.settle(world, run, before)
 
 
 def _job_of(world: World, event: Event) -> JobRow:

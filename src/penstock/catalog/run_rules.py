@@ -121,13 +121,13 @@ def publish_outputs(world: World, run: RunRow, job: JobRow) -> None:
             dataset_rules.publish(world, version, at, run.updated_at)
 
 
-def settle(world: World, run: RunRow) -> None:
-    """Bring versions, the job's version and its edges in line with where the run stands."""
+def settle(world: World, run: RunRow, before: RunRow | None) -> None:
+    """Bring versions, the job's version and its edges in line with where the run stands now."""
     job = world.jobs.get(run.job_id)
     assert job is not None, "a run always has its job"
     publish_outputs(world, run, job)
     if run.ended_at is not None or job.type == job_rules.STREAM:
-        job_versions.settle_version(world, run)
+        job_versions.settle_version(world, run, before)
     else:
         job_versions.mention_edges(world, job.id, world.io_of(run.id), run.created_at)
 

@@ -109,7 +109,7 @@ class PutDataset(Write, frozen=True):
             description=self.description,
         )
         world.versions.put(version.id, version)
-        run_rules.settle(world, run)
+        run_rules.settle(world, run, run)
 
 
 class DeleteDataset(Write, frozen=True):

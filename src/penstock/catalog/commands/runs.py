@@ -76,7 +76,7 @@ class MarkRun(Write, frozen=True):
             write_declared(world, run.id, at)
         settled = world.runs.get(run.id)
         assert settled is not None, "it was put just now"
-        run_rules.settle(world, settled)
+        run_rules.settle(world, settled, before)
 
 
 def read_declared(world: World, run_id: str, at: Micros) -> None:
