@@ -60,10 +60,6 @@ class Pipeline:
         self._pg.send_query_prepared(name, values)
         self._owed.append(None)
 
-    def start(self) -> None:
-        """Let the server begin with what is queued, without waiting for it."""
-        self._pg.flush()
-
     def receive(self, count: int) -> list[list[Row]]:
         """Wait for all that is queued, and load the rows of the last `count` statements."""
         self._pg.send_flush_request()

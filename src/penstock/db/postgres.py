@@ -99,8 +99,6 @@ class PostgresTransaction:
         check_shape(type(rows[0]), found)
         self._start()
         self._pipeline.send(found, (msgspec.json.encode(rows),), (0,))
-        # The server works on this batch while the next one is made.
-        self._pipeline.start()
 
 
 def _text(value: Any) -> bytes | None:
