@@ -199,9 +199,15 @@ class Writer:
         if not landed:
             self._write_folding(folded)
             return
-        with self._database.read(by_key=True) as tx:
-            self._world.open(tx)
-            writes = changes(self._world)
+        try:
+            with self._database.read(by_key=True) as tx:
+                self._world.open(tx)
+                writes = changes(self._world)
+        except Exception:
+            # The database went away: the callers must hear of it, and this thread must live.
+            self._world.forget()
+            self._write_folding(folded)
+            return
         self._world.settle()
         self._under_way = folded, self._committer.submit(self._write_folded, folded, writes)
         if self._world.is_full and self._land():

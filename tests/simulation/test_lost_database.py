@@ -1,0 +1,95 @@
+"""A database that goes away at any moment costs an answer, never the writer."""
+
+import json
+from collections.abc import Iterator
+from contextlib import AbstractContextManager, closing, contextmanager
+from itertools import count
+from pathlib import Path
+
+import pytest
+
+from penstock.catalog.catalog import Catalog
+from penstock.catalog.commands import ReceiveEvent
+from penstock.catalog.openlineage import Limits, read_event
+from penstock.clock import system_clock
+from penstock.db import Database, Transaction, open_database
+from penstock.errors import Unavailable
+from tests.simulation.consistency import Tables, problems
+from tests.simulation.tables import STATEMENTS
+
+EVENTS = 40
+ANSWER_SECONDS_MAX = 120
+
+
+class Failing:
+    """A real database whose connection is lost at one of its transactions, at either end."""
+
+    def __init__(self, database: Database, lost_at: int, *, at_the_end: bool) -> None:
+        self._database = database
+        self._lost_at = lost_at
+        self._at_the_end = at_the_end
+        self._number = count()
+
+    @property
+    def dialect(self) -> str:
+        return self._database.dialect
+
+    def read(self, *, by_key: bool = False) -> AbstractContextManager[Transaction]:
+        return self._losing(self._database.read(by_key=by_key))
+
+    def write(self) -> AbstractContextManager[Transaction]:
+        return self._losing(self._database.write())
+
+    def migrate(self) -> list[str]:
+        return self._database.migrate()
+
+    def close(self) -> None:
+        self._database.close()
+
+    @contextmanager
+    def _losing(self, opened: AbstractContextManager[Transaction]) -> Iterator[Transaction]:
+        lost = next(self._number) == self._lost_at
+        if lost and not self._at_the_end:
+            raise Unavailable("the connection was lost")
+        with opened as tx:
+            yield tx
+            if lost:
+                raise Unavailable("the connection was lost")
+
+
+def event(number: int) -> str:
+    document = {
+        "eventTime": f"2026-11-15T10:00:{number:02}Z",
+        "eventType": "COMPLETE",
+        "run": {"runId": f"run {number}"},
+        "job": {"namespace": "jobs", "name": f"job {number % 3}"},
+        "inputs": [{"namespace": "s3://lake", "name": f"dataset {number % 5}"}],
+        "outputs": [{"namespace": "s3://lake", "name": f"dataset {number % 4}"}],
+    }
+    return json.dumps(document)
+
+
+@pytest.mark.parametrize("at_the_end", [False, True], ids=["at its beginning", "at its end"])
+@pytest.mark.parametrize("lost_at", range(12))
+def test_a_lost_connection_fails_the_writes_it_holds_and_no_others(
+    tmp_path: Path, lost_at: int, at_the_end: bool
+) -> None:
+    url = f"sqlite:///{tmp_path / 'penstock.db'}"
+    with closing(open_database(url, extra=[STATEMENTS])) as database:
+        database.migrate()
+        failing = Failing(database, lost_at, at_the_end=at_the_end)
+        catalog = Catalog(failing, clock=system_clock, batch_events_max=4, queue_length_max=EVENTS)
+        writes = [
+            catalog.submit(ReceiveEvent(read_event(event(number).encode(), Limits())))
+            for number in range(EVENTS)
+        ]
+        catalog.start()
+        errors = [write.exception(ANSWER_SECONDS_MAX) for write in writes]
+        catalog.stop()
+
+        assert {type(error) for error in errors} <= {type(None), Unavailable}
+        with database.read() as tx:
+            assert problems(tx) == []
+            kept = [row.payload for row in Tables(tx).events]
+    assert kept == [event(number) for number, error in enumerate(errors) if error is None]
+    assert len(kept) >= EVENTS - 8
