@@ -209,7 +209,10 @@ class Writer:
             self._write_folding(folded)
             return
         self._world.settle()
-        self._under_way = folded, self._committer.submit(self._write_folded, folded, writes)
+        future = self._committer.submit(self._write_folded, folded, writes)
+        self._under_way = folded, future
+        # Not from inside the task: who is woken must find it done, or would wait for ever.
+        future.add_done_callback(lambda _: self._queue.put(_Signal.LANDED))
         if self._world.is_full and self._land():
             self._world.forget()
 
@@ -234,15 +237,12 @@ class Writer:
     def _write_folded(self, batch: list[_Entry[Any]], writes: Changes) -> None:
         """In the committer's thread: write what was folded ahead, and answer."""
         started = time.perf_counter()
-        try:
-            with self._database.write() as tx:
-                if tx.epoch != self._epoch + 1:
-                    raise _Overtaken
-                flush(tx, writes)
-                epoch = tx.epoch
-            self._epoch = epoch
-        finally:
-            self._queue.put(_Signal.LANDED)
+        with self._database.write() as tx:
+            if tx.epoch != self._epoch + 1:
+                raise _Overtaken
+            flush(tx, writes)
+            epoch = tx.epoch
+        self._epoch = epoch
         try:
             self._observe(len(batch), time.perf_counter() - started)
             _answer(batch)

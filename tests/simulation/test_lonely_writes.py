@@ -1,0 +1,46 @@
+"""A write that comes while another is being committed is answered, also if no third one comes."""
+
+import asyncio
+import json
+from contextlib import closing
+from pathlib import Path
+
+from penstock.catalog.catalog import Catalog
+from penstock.catalog.commands import ReceiveEvent
+from penstock.catalog.openlineage import Limits, read_event
+from penstock.clock import system_clock
+from penstock.db import open_database
+
+ROUNDS = 1500
+ANSWER_SECONDS_MAX = 60
+
+
+def write(number: int) -> ReceiveEvent:
+    document = {
+        "eventTime": "2026-11-15T10:00:00Z",
+        "eventType": "COMPLETE",
+        "run": {"runId": f"run {number}"},
+        "job": {"namespace": "jobs", "name": f"job {number % 3}"},
+        "outputs": [{"namespace": "s3://lake", "name": f"dataset {number % 4}"}],
+    }
+    return ReceiveEvent(read_event(json.dumps(document).encode(), Limits()))
+
+
+async def two_at_a_time(catalog: Catalog) -> None:
+    """Each time two writes, a little further apart than the time before."""
+    for number in range(ROUNDS):
+        first = catalog.submit_async(write(2 * number))
+        for _ in range(number % 100):
+            await asyncio.sleep(0)
+        second = catalog.submit_async(write(2 * number + 1))
+        _, waiting = await asyncio.wait([first, second], timeout=ANSWER_SECONDS_MAX)
+        assert not waiting, f"{len(waiting)} of two writes were not answered in round {number}"
+
+
+def test_no_write_waits_for_another_to_come(tmp_path: Path) -> None:
+    with closing(open_database(f"sqlite:///{tmp_path / 'penstock.db'}")) as database:
+        database.migrate()
+        catalog = Catalog(database, clock=system_clock, batch_events_max=8, queue_length_max=8)
+        catalog.start()
+        asyncio.run(two_at_a_time(catalog))
+        catalog.stop()
