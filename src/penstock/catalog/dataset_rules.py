@@ -101,7 +101,7 @@ def add_version(
     return dataset, version
 
 
-def imply_version(world: World, dataset: DatasetRow, run_id: str, at: Micros) -> DatasetRow:
+def imply_version(world: World, dataset: DatasetRow, at: Micros) -> DatasetRow:
     """A reader names a dataset that nobody else has made or declared: it was there before.
 
     It is published at the beginning of time, so that anything a run completes is newer. If the

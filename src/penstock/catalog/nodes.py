@@ -124,11 +124,6 @@ def job_node(namespace: str, name: str) -> str:
     return f"job:{namespace}:{name}"
 
 
-def run_node(run: str) -> str:
-    """The node id of a run."""
-    return f"run:{run}"
-
-
 def find_node(tx: Transaction, node_id: str) -> Named:
     """What a node id means among what exists."""
     kind, _, rest = node_id.partition(":")

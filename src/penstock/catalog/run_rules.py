@@ -20,7 +20,7 @@ from penstock.catalog.rows import (
 )
 from penstock.catalog.world import World
 from penstock.clock import Micros
-from penstock.states import RUN, RunState
+from penstock.states import RunState
 
 
 def mark(run: RunRow, state: RunState, at: Micros) -> RunRow:
@@ -40,11 +40,6 @@ def mark(run: RunRow, state: RunState, at: Micros) -> RunRow:
     return run
 
 
-def check_mark(run: RunRow, state: RunState) -> None:
-    """Refuse what an event would only pass over: a move that the table does not have."""
-    RUN.check(RunState(run.state), state)
-
-
 def read_dataset(
     world: World, run: RunRow, dataset_id: str, stated: Mention | None, stamp: Stamp, at: Micros
 ) -> None:
@@ -60,7 +55,7 @@ def read_dataset(
             )
         version_id = dataset_rules.version_to_read(world, dataset, run.id)
         if version_id is None:
-            dataset = dataset_rules.imply_version(world, dataset, run.id, at)
+            dataset = dataset_rules.imply_version(world, dataset, at)
             version_id = dataset.implied_version_id or ""
         row = RunDatasetRow(run.id, Role.INPUT, dataset_id, version_id, "{}", "{}")
         world.put_io(row)
