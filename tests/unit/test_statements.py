@@ -65,7 +65,11 @@ def test_a_statement_is_written_the_way_its_dialect_wants(
 def test_rows_are_values_on_sqlite_and_one_json_text_on_postgresql() -> None:
     sql = "INSERT INTO t (id, on_) {rows id uuid, on_ boolean, j json} ON CONFLICT DO NOTHING"
     sqlite, postgresql = (expand("s", sql, d) for d in ("sqlite", "postgresql"))
-    assert sqlite.sql == "INSERT INTO t (id, on_) VALUES (?, ?, ?) ON CONFLICT DO NOTHING"
+    assert sqlite.sql == (
+        "INSERT INTO t (id, on_) SELECT column1 AS id, column2 AS on_, column3 AS j"
+        " FROM (VALUES (?, ?, ?)) WHERE column1 IS NOT NULL ON CONFLICT DO NOTHING"
+    )
+    assert sqlite.row_sql == "(?, ?, ?)"
     assert postgresql.sql == (
         "INSERT INTO t (id, on_) SELECT id, on_::int AS on_, j FROM json_to_recordset($1::json)"
         " AS r(id uuid, on_ boolean, j text) ON CONFLICT DO NOTHING"
@@ -76,7 +80,7 @@ def test_rows_are_values_on_sqlite_and_one_json_text_on_postgresql() -> None:
 def test_rows_in_parentheses_are_a_table() -> None:
     sql = "UPDATE t SET a = r.a FROM ({rows id uuid, a text}) AS r WHERE t.id = r.id"
     sqlite, postgresql = (expand("s", sql, d) for d in ("sqlite", "postgresql"))
-    assert "FROM (SELECT ? AS id, ? AS a) AS r" in sqlite.sql
+    assert "FROM (SELECT column1 AS id, column2 AS a FROM (VALUES (?, ?)) WHERE" in sqlite.sql
     assert "FROM (SELECT id, a FROM json_to_recordset($1::json)" in postgresql.sql
 
 

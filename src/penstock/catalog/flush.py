@@ -1,15 +1,26 @@
 """Writing a batch back: a few set-based statements, whatever the batch holds."""
 
 from collections import Counter
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator
 from typing import Any
 
 from msgspec import Struct
 
 from penstock.catalog.dataset_rules import observed_schema, shown_schema
-from penstock.catalog.rows import ColumnEdgeRow, DatasetRow, JobRow, Origin, SearchRow
+from penstock.catalog.rows import (
+    ColumnEdgeRow,
+    DatasetAdvance,
+    DatasetRow,
+    JobAdvance,
+    JobRow,
+    JobVersionAdvance,
+    Origin,
+    RunAdvance,
+    SearchRow,
+    VersionAdvance,
+)
 from penstock.catalog.search import search_body
-from penstock.catalog.world import World
+from penstock.catalog.world import Changes, World
 from penstock.clock import HOUR
 from penstock.db.database import Transaction
 
@@ -31,13 +42,15 @@ class _Gone(Struct, frozen=True):
     id: str
 
 
-Changes = list[tuple[str, Sequence[Struct]]]
-
-
 def changes(world: World) -> Changes:
     """Every change of the batch: rows, and the statement that writes them, in order."""
     held = world.job_versions.before
     gone = [_Gone(version_id) for version_id in held if world.job_versions.get(version_id) is None]
+    datasets, advanced_datasets = world.datasets.parted(DatasetAdvance)
+    versions, advanced_versions = world.versions.parted(VersionAdvance)
+    jobs, advanced_jobs = world.jobs.parted(JobAdvance)
+    job_versions, advanced_job_versions = world.job_versions.parted(JobVersionAdvance)
+    runs, advanced_runs = world.runs.parted(RunAdvance)
     return [
         ("forget_job_versions", gone),
         ("put_namespaces", world.namespaces.changed()),
@@ -48,12 +61,17 @@ def changes(world: World) -> Changes:
         ("move_versions", world.versions.moved("number")),
         ("move_jobs", world.jobs.moved("created_at")),
         ("move_runs", world.runs.moved("job_id", "created_at")),
-        ("put_datasets", world.datasets.changed()),
+        ("put_datasets", datasets),
+        ("advance_datasets", advanced_datasets),
         ("put_sightings", world.sightings.changed()),
-        ("put_versions", world.versions.changed()),
-        ("put_jobs", world.jobs.changed()),
-        ("put_job_versions", world.job_versions.changed()),
-        ("put_runs", world.runs.changed()),
+        ("put_versions", versions),
+        ("advance_versions", advanced_versions),
+        ("put_jobs", jobs),
+        ("advance_jobs", advanced_jobs),
+        ("put_job_versions", job_versions),
+        ("advance_job_versions", advanced_job_versions),
+        ("put_runs", runs),
+        ("advance_runs", advanced_runs),
         ("put_run_datasets", world.run_datasets.changed()),
         ("put_edges", world.edge_rows.changed()),
         ("put_column_edges", list(_column_edges(world))),
@@ -61,6 +79,7 @@ def changes(world: World) -> Changes:
         ("add_event_counts", _counts(world)),
         ("add_tallies", _tallies(world)),
         ("put_search_docs", list(_search_docs(world))),
+        *(change for room in world.rooms for change in room.changes()),
     ]
 
 

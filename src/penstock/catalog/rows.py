@@ -15,20 +15,25 @@ from penstock.states import RunState
 __all__ = [
     "AliasRow",
     "ColumnEdgeRow",
+    "DatasetAdvance",
     "DatasetRow",
     "EdgeRow",
     "EventRow",
+    "JobAdvance",
     "JobRow",
+    "JobVersionAdvance",
     "JobVersionRow",
     "NamespaceRow",
     "Origin",
     "Role",
+    "RunAdvance",
     "RunDatasetRow",
     "RunRow",
     "SearchRow",
     "SightingRow",
     "SourceRow",
     "TagRow",
+    "VersionAdvance",
     "VersionRow",
     "replace",
 ]
@@ -109,6 +114,18 @@ class DatasetRow(Row, frozen=True):
     updated_at: Micros
 
 
+class DatasetAdvance(Row, frozen=True):
+    """What an ordinary run changes of a dataset."""
+
+    id: str
+    current_version_id: str | None
+    published_at: Micros | None
+    latest_version_id: str | None
+    latest_number: int
+    version_count: int
+    updated_at: Micros
+
+
 class SightingRow(Row, frozen=True):
     """When each facet that readers reported of a dataset was last said."""
 
@@ -148,6 +165,14 @@ class VersionRow(Row, frozen=True):
     published_at: Micros | None
 
 
+class VersionAdvance(Row, frozen=True):
+    """What the end of its run changes of a version."""
+
+    id: str
+    stamps: str
+    published_at: Micros | None
+
+
 class JobRow(Row, frozen=True):
     """A job: what is the same for all its runs, its current version and its newest run."""
 
@@ -179,6 +204,23 @@ class JobRow(Row, frozen=True):
     updated_at: Micros
 
 
+class JobAdvance(Row, frozen=True):
+    """What an ordinary run changes of its job."""
+
+    id: str
+    type_stamp: int
+    description_stamp: int
+    location_stamp: int
+    parent_stamp: int
+    current_version_id: str | None
+    version_at: Micros
+    latest_run_id: str | None
+    latest_run_at: Micros | None
+    latest_run_state: str
+    run_count: int
+    updated_at: Micros
+
+
 class JobVersionRow(Row, frozen=True):
     """One shape of a job: its inputs, outputs and code location."""
 
@@ -190,6 +232,13 @@ class JobVersionRow(Row, frozen=True):
     latest_run_id: str | None  # the one that began last
     created_at: Micros
     declared_at: Micros | None  # when it was last stated without a run
+
+
+class JobVersionAdvance(Row, frozen=True):
+    """What an ordinary run changes of its job's version."""
+
+    id: str
+    latest_run_id: str | None
 
 
 class EdgeRow(Row, frozen=True):
@@ -220,6 +269,18 @@ class RunRow(Row, frozen=True):
     job_facets: str
     stamps: str
     created_at: Micros
+    updated_at: Micros
+
+
+class RunAdvance(Row, frozen=True):
+    """What the later events of a run change of it."""
+
+    id: str
+    job_version_id: str | None
+    state: RunState
+    started_at: Micros | None
+    ended_at: Micros | None
+    stamps: str
     updated_at: Micros
 
 

@@ -1,10 +1,14 @@
 """Rows of one table as a batch of writes sees them."""
 
 from collections.abc import Callable, Iterable
+from functools import lru_cache
 from operator import attrgetter
 from typing import Any, Generic, TypeVar
 
+from msgspec import Struct
+
 R = TypeVar("R")
+P = TypeVar("P", bound=Struct)
 
 _ABSENT: Any = object()
 
@@ -35,7 +39,8 @@ class Shelf(Generic[R]):
         self._undo = undo
         self._rows: dict[Any, R | None] = {}
         self.before: dict[Any, R | None] = {}  # what changed keys held when the batch began
-        self._recent: set[Any] = set()  # what the batch before this one changed
+        # What the two batches before this one changed, which may both be on their way.
+        self._recent: tuple[set[Any], set[Any]] = set(), set()
 
     def __len__(self) -> int:
         return len(self._rows)
@@ -93,15 +98,36 @@ class Shelf(Generic[R]):
         pairs = ((before, self._rows[key]) for key, before in self.before.items())
         return [row for was, row in pairs if was is not None and row and pick(was) != pick(row)]
 
-    def unstored(self) -> list[R]:
-        """The rows that a query may not see yet as they are: changed by this batch or the last."""
+    def parted(self, part: type[P]) -> tuple[list[R], list[P]]:
+        """The rows to write whole; and of those in which nothing else changed, this part."""
+        whole: list[R] = []
+        parts: list[P] = []
         rows = self._rows
-        keys = self.before.keys() | self._recent
+        for key, before in self.before.items():
+            row = rows[key]
+            if row is None:
+                continue
+            shape: Any = type(row)
+            take, leave = _pickers(shape, part)
+            if before is not None and leave(before) == leave(row):
+                parts.append(part(*take(row)))
+            else:
+                whole.append(row)
+        return whole, parts
+
+    def unstored(self) -> list[R]:
+        """The rows that a query may not see yet as they are, because they are on their way."""
+        rows = self._rows
+        keys = self.on_their_way() | self._recent[0]
         return [row for key in keys if (row := rows.get(key)) is not None]
 
+    def on_their_way(self) -> set[Any]:
+        """The keys changed by this batch or by the one before it."""
+        return self.before.keys() | self._recent[1]
+
     def settle(self) -> None:
-        """The changes are on their way; the ones before them are committed."""
-        self._recent = set(self.before)
+        """The changes are on their way, and perhaps those of the batch before them."""
+        self._recent = self._recent[1], set(self.before)
         self.before.clear()
 
     def drop(self, keys: Iterable[Any]) -> None:
@@ -111,6 +137,13 @@ class Shelf(Generic[R]):
 
     def clear(self) -> None:
         """Forget everything."""
-        self._recent.clear()
+        self._recent = set(), set()
         self._rows.clear()
         self.before.clear()
+
+
+@lru_cache(maxsize=64)
+def _pickers(shape: type[Any], part: type[Struct]) -> tuple[Any, Any]:
+    """What takes a part's fields out of a row, and what takes all others."""
+    others = [name for name in shape.__struct_fields__ if name not in part.__struct_fields__]
+    return attrgetter(*part.__struct_fields__), attrgetter(*others)

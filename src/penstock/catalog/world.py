@@ -4,8 +4,9 @@ Rules read and put rows here and never see the database. What they put is writte
 `flush`, a few set-based statements for the whole batch.
 """
 
-from collections.abc import Iterable, Mapping
-from typing import Any, TypeVar
+from collections import deque
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from typing import Any, Protocol, TypeVar
 
 import msgspec
 from msgspec import Struct
@@ -50,6 +51,25 @@ class Keys(Struct):
     sources: set[str] = msgspec.field(default_factory=set)
 
 
+class Room(Protocol):
+    """The rows of a capability that stands on the catalog, in the same world."""
+
+    @property
+    def lasting(self) -> Sequence[Shelf[Any]]:
+        """Shelves that keep their rows from batch to batch."""
+
+    @property
+    def passing(self) -> Sequence[Shelf[Any]]:
+        """Shelves that are only written."""
+
+    def changes(self) -> "Changes":
+        """What a batch has changed: statements and their rows, in order."""
+
+
+K = TypeVar("K", bound=Room)
+Changes = list[tuple[str, Sequence[Struct]]]
+
+
 class World:
     """Rows by table, for as long as nobody else writes."""
 
@@ -57,7 +77,7 @@ class World:
         self.undo = UndoLog()
         self._tx: Transaction | None = None
         self._rewritten = False
-        self._past: tuple[set[str], set[str | None]] = set(), set()
+        self._past: deque[tuple[set[str], set[str | None]]] = deque()
         self.namespaces = self._shelf(NamespaceRow, "namespaces_by_names", "name")
         self.sources = self._shelf(SourceRow, "sources_by_names", "name")
         self.tags = self._shelf(TagRow, "tags_by_names", "name")
@@ -81,12 +101,27 @@ class World:
         self._passing: list[Shelf[Any]] = [
             self.run_datasets, self.edge_rows, self.column_edges, self.events,
         ]  # fmt: skip
+        self._rooms: dict[Any, Room] = {}
 
     def _shelf(self, shape: type[R], statement: str, key: str = "id") -> Shelf[R]:
         def fetch(keys: list[Any]) -> dict[Any, R]:
             return {getattr(r, key): r for r in self.tx.rows(shape, statement, ids=keys)}
 
         return Shelf(fetch, self.undo)
+
+    def room(self, kind: "Callable[[World], K]") -> K:
+        """The rows of another capability; they live and are written with the catalog's own."""
+        found: Any = self._rooms.get(kind)
+        if found is None:
+            found = self._rooms[kind] = kind(self)
+            self._lasting += found.lasting
+            self._passing += found.passing
+        return found  # type: ignore[no-any-return]
+
+    @property
+    def rooms(self) -> Iterable[Room]:
+        """The other capabilities that have rows here."""
+        return self._rooms.values()
 
     @property
     def tx(self) -> Transaction:
@@ -100,7 +135,7 @@ class World:
         self._tx = tx
 
     def settle(self) -> None:
-        """The batch is on its way, and the one before it is committed."""
+        """The batch is on its way; at most the one before it is not committed yet."""
         self._tx = None
         self._drop_the_past()
         for shelf in self._passing:
@@ -116,24 +151,26 @@ class World:
     def _drop_the_past(self) -> None:
         """Let go of runs that have ended and versions that are not current any more.
 
-        Only those of the batch before this one: the rows of this one are not in the database yet.
+        Only those that the database has: the rows of this batch and of the one before it may be
+        on their way.
         """
-        past_runs, past_versions = self._past
-        runs = past_runs - self.runs.before.keys() - self.io.before.keys()
-        self.runs.drop(runs)
-        self.io.drop(runs)
-        self.versions.drop(past_versions - self.versions.before.keys())
+        if len(self._past) == 2:
+            runs, versions = self._past.popleft()
+            runs -= self.runs.on_their_way() | self.io.on_their_way()
+            self.runs.drop(runs)
+            self.io.drop(runs)
+            self.versions.drop(versions - self.versions.on_their_way())
         ended = {run.id for run in self.runs.changed() if run.ended_at is not None}
         current = {row.current_version_id for row in self.datasets.changed()}
         replaced = {row.current_version_id for row in self.datasets.before.values() if row}
         written = {v.id for v in self.versions.changed() if v.run_id in ended}
-        self._past = ended, (replaced | written) - current
+        self._past.append((ended, (replaced | written) - current))
 
     def forget(self) -> None:
         """Somebody else wrote, or a batch failed: nothing here can be trusted."""
         self._tx = None
         self._rewritten = False
-        self._past = set(), set()
+        self._past.clear()
         self.undo.begin()
         for shelf in self._lasting + self._passing:
             shelf.clear()

@@ -6,24 +6,26 @@ alone; the others of its batch go through. While one batch is being committed th
 
 import asyncio
 import logging
-import queue
 import threading
 import time
+from collections import deque
 from collections.abc import Callable
 from concurrent.futures import Future, ThreadPoolExecutor
-from enum import Enum
-from typing import Any, Generic, Protocol, TypeVar
+from typing import Any, Generic, NamedTuple, Protocol, TypeVar
 
-from penstock.catalog.flush import Changes, changes, flush
-from penstock.catalog.world import Keys, World
+from penstock.catalog.flush import changes, flush
+from penstock.catalog.inbox import Inbox
+from penstock.catalog.world import Changes, Keys, World
 from penstock.clock import Clock, Micros
-from penstock.db.database import Database, Transaction
-from penstock.errors import Busy, PenstockError, Unavailable
+from penstock.db.database import Database, Overtaken, Transaction
+from penstock.errors import PenstockError, Unavailable
 
 T_co = TypeVar("T_co", covariant=True)
 T = TypeVar("T")
 
 log = logging.getLogger(__name__)
+
+_ENOUGH = 16  # writes that are worth folding while others are on their way
 
 
 class Command(Protocol[T_co]):
@@ -38,17 +40,6 @@ class Command(Protocol[T_co]):
 
     def apply(self, world: World, now: Micros) -> T_co:
         """Change the world, or raise a PenstockError and have everything undone."""
-
-
-class _Signal(Enum):
-    """What else the writer's thread is woken for."""
-
-    STOP = "take no more"
-    LANDED = "the batch under way is committed, or could not be"
-
-
-class _Overtaken(Exception):
-    """Somebody else wrote since the rows that a batch was folded from were read."""
 
 
 class _Entry(Generic[T]):
@@ -72,12 +63,20 @@ class _Entry(Generic[T]):
             self.waiter.set_result(self.result)
 
 
+class _Flight(NamedTuple):
+    """A batch that was folded and handed to the committer."""
+
+    batch: list[_Entry[Any]]
+    landing: "Future[None]"
+
+
 class Writer:
     """The one place through which a process writes to the catalog.
 
-    One thread folds while another commits: the rows of the batch on its way are known before the
-    database has them. A batch is committed only if nobody else wrote meanwhile; if somebody did,
-    it is folded again inside its own transaction.
+    One thread folds while another commits: the rows of a batch on its way are known before the
+    database has them. Two batches can be on their way, so that the committer finds the next one
+    ready. A batch is committed only if nobody else wrote meanwhile; if somebody did, it and what
+    was folded on top of it are folded again, each inside its own transaction.
     """
 
     def __init__(
@@ -92,22 +91,21 @@ class Writer:
         self._database = database
         self._clock = clock
         self._batch_max = batch_events_max
-        self._queue_max = queue_length_max
         self._observe = observe
-        self._queue: queue.SimpleQueue[_Entry[Any] | _Signal] = queue.SimpleQueue()
+        self._inbox: Inbox[_Entry[Any]] = Inbox(queue_length_max)
         self._world = World()
         self._epoch = -1
         self._has_rivals = True  # until a commit shows that nobody else writes
         self._folded: list[_Entry[Any]] = []  # folded, not yet sent
-        self._under_way: tuple[list[_Entry[Any]], Future[None]] | None = None
+        self._under_way: deque[_Flight] = deque()  # the world has room for two
+        self._is_broken = False  # a flight failed: those after it stand on nothing
         self._committer = ThreadPoolExecutor(1, "penstock-committer")
-        self._stopping = False
         self._thread = threading.Thread(target=self._run, name="penstock-writer", daemon=True)
 
     @property
     def queue_length(self) -> int:
         """How many writes are waiting."""
-        return self._queue.qsize()
+        return len(self._inbox)
 
     def start(self) -> None:
         """Begin to take writes."""
@@ -115,9 +113,7 @@ class Writer:
 
     def stop(self) -> None:
         """Take no more; return when all that was taken is committed and answered."""
-        if not self._stopping:
-            self._stopping = True
-            self._queue.put(_Signal.STOP)
+        self._inbox.close()
         if self._thread.is_alive():
             self._thread.join()
         self._committer.shutdown()
@@ -125,27 +121,21 @@ class Writer:
     def submit(self, command: Command[T]) -> "Future[T]":
         """Hand over a write; the future is done after its commit."""
         future: Future[T] = Future()
-        self._put(_Entry(command, future, None))
+        self._inbox.put(_Entry(command, future, None))
         return future
 
     def submit_async(self, command: Command[T]) -> "asyncio.Future[T]":
         """Hand over a write from an event loop."""
         loop = asyncio.get_running_loop()
         future: asyncio.Future[T] = loop.create_future()
-        self._put(_Entry(command, future, loop))
+        self._inbox.put_from(loop, _Entry(command, future, loop))
         return future
 
-    def _put(self, entry: _Entry[Any]) -> None:
-        if self._stopping:
-            raise Unavailable("the server is stopping; send this again in a moment")
-        if self._queue.qsize() >= self._queue_max:
-            raise Busy(f"{self._queue_max} writes are waiting already; send this again in a second")
-        self._queue.put(entry)
-
     def _run(self) -> None:
-        more = True
-        while more:
-            batch, more = self._take()
+        while not self._inbox.is_over:
+            # While others are on their way there is no hurry, and a landing rings.
+            enough = min(_ENOUGH, self._batch_max) if self._under_way else 1
+            batch = self._inbox.take(self._batch_max, enough)
             for part in _parts(batch):
                 if self._has_rivals or part[0].command.alone:
                     self._send()
@@ -153,51 +143,36 @@ class Writer:
                     self._write_folding(part)
                 else:
                     self._fold_ahead(part)
-            if self._is_free or len(self._folded) >= self._batch_max:
+            if self._may_send:
                 self._send()
         self._send()
         self._land()
 
-    def _take(self) -> tuple[list[_Entry[Any]], bool]:
-        """Wait for one write, then take whatever else is there."""
-        batch: list[_Entry[Any]] = []
-        entry = self._queue.get()
-        while isinstance(entry, _Entry):
-            batch.append(entry)
-            if len(batch) >= self._batch_max:
-                return batch, True
-            try:
-                entry = self._queue.get_nowait()
-            except queue.Empty:
-                return batch, True
-        return batch, entry is not _Signal.STOP
-
     @property
-    def _is_free(self) -> bool:
-        """Whether the next batch can go at once."""
-        return self._under_way is None or self._under_way[1].done()
+    def _may_send(self) -> bool:
+        """Whether the next batch can go at once, or is as large as the one before it."""
+        while self._under_way and self._under_way[0].landing.done():
+            if not self._land(len(self._under_way) - 1):
+                return False
+        if not self._under_way or len(self._folded) >= self._batch_max:
+            return True
+        return len(self._under_way) == 1 and 4 * len(self._folded) >= 3 * len(
+            self._under_way[0].batch
+        )
 
     def _fold_ahead(self, batch: list[_Entry[Any]]) -> None:
-        """Fold writes while others are being committed; they go together when those are done."""
+        """Fold writes while others are being committed."""
         self._folded += batch
         try:
             with self._database.read(by_key=True) as tx:
                 self._fold(tx, batch)
         except Exception:
             # Whatever it was, it shows again, and is dealt with, where each can fail alone.
-            folded, self._folded = self._folded, []
-            self._land()
-            self._world.forget()
-            self._write_folding(folded)
+            self._refold()
 
     def _send(self) -> None:
-        """Send what is folded on its way, after the batch before it has landed."""
-        folded, self._folded = self._folded, []
-        landed = self._land()
-        if not folded:
-            return
-        if not landed:
-            self._write_folding(folded)
+        """Hand what is folded to the committer, once at most one batch is on its way."""
+        if not self._land(1) or not self._folded:
             return
         try:
             with self._database.read(by_key=True) as tx:
@@ -205,43 +180,54 @@ class Writer:
                 writes = changes(self._world)
         except Exception:
             # The database went away: the callers must hear of it, and this thread must live.
-            self._world.forget()
-            self._write_folding(folded)
+            self._refold()
             return
         self._world.settle()
-        future = self._committer.submit(self._write_folded, folded, writes)
-        self._under_way = folded, future
+        folded, self._folded = self._folded, []
+        landing = self._committer.submit(self._write_folded, folded, writes)
+        self._under_way.append(_Flight(folded, landing))
         # Not from inside the task: who is woken must find it done, or would wait for ever.
-        future.add_done_callback(lambda _: self._queue.put(_Signal.LANDED))
+        landing.add_done_callback(lambda _: self._inbox.ring())
         if self._world.is_full and self._land():
             self._world.forget()
 
-    def _land(self) -> bool:
-        """Wait for the batch under way; False if what was folded since stands on nothing."""
-        if self._under_way is None:
-            return True
-        batch, future = self._under_way
-        self._under_way = None
-        error = future.exception()
-        if error is None:
-            return True
+    def _land(self, left: int = 0) -> bool:
+        """Wait until no more than so many are under way; False if one failed, and all is done."""
+        while len(self._under_way) > left:
+            if self._under_way[0].landing.exception() is not None:
+                self._refold()
+                return False
+            self._under_way.popleft()
+        return True
+
+    def _refold(self) -> None:
+        """Write what is under way and could not be, and what was folded on top of it, anew."""
+        flights, folded = list(self._under_way), self._folded
+        self._under_way.clear()
+        self._folded = []
+        errors = [flight.landing.exception() for flight in flights]
+        self._is_broken = False
         self._world.forget()
-        if isinstance(error, Unavailable):
-            for entry in batch:
-                entry.error = error
-            _answer(batch)
-        else:
-            self._write_folding(batch)
-        return False
+        for flight, error in zip(flights, errors, strict=True):
+            if isinstance(error, Unavailable):
+                _refuse(flight.batch, error)
+            elif error is not None:
+                self._write_folding(flight.batch)
+        if folded:
+            self._write_folding(folded)
 
     def _write_folded(self, batch: list[_Entry[Any]], writes: Changes) -> None:
         """In the committer's thread: write what was folded ahead, and answer."""
         started = time.perf_counter()
-        with self._database.write() as tx:
-            if tx.epoch != self._epoch + 1:
-                raise _Overtaken
-            flush(tx, writes)
-            epoch = tx.epoch
+        if self._is_broken:
+            raise Overtaken
+        try:
+            with self._database.write(after=self._epoch) as tx:
+                flush(tx, writes)
+                epoch = tx.epoch
+        except BaseException:
+            self._is_broken = True
+            raise
         self._epoch = epoch
         try:
             self._observe(len(batch), time.perf_counter() - started)
@@ -319,6 +305,12 @@ def _parts(batch: list[_Entry[Any]]) -> list[list[_Entry[Any]]]:
         else:
             parts[-1].append(entry)
     return [part for part in parts if part]
+
+
+def _refuse(batch: list[_Entry[Any]], error: Exception) -> None:
+    for entry in batch:
+        entry.error = error
+    _answer(batch)
 
 
 def _answer(batch: list[_Entry[Any]]) -> None:

@@ -15,6 +15,10 @@ Ask = tuple[str, Mapping[str, object]]
 T = TypeVar("T", bound=msgspec.Struct)
 
 
+class Overtaken(Exception):
+    """Somebody else wrote after the write that the caller knew for the last."""
+
+
 class Transaction(Protocol):
     """Statements that happen together; usable only inside its `with` block, by one thread.
 
@@ -90,8 +94,12 @@ class Database(Protocol):
         one such read at a time.
         """
 
-    def write(self) -> AbstractContextManager[Transaction]:
-        """The writer's turn; committed on leaving, rolled back when the block raises."""
+    def write(self, *, after: int | None = None) -> AbstractContextManager[Transaction]:
+        """The writer's turn; committed on leaving, rolled back when the block raises.
+
+        With `after`, the epoch of a write, only if that was the last: otherwise this raises
+        Overtaken, at the latest when the block is left, and nothing is written.
+        """
 
     def migrate(self) -> list[str]:
         """Bring the schema up to date and name what was applied; safe from several processes."""

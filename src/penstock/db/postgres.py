@@ -11,7 +11,7 @@ import psycopg
 from psycopg.types.string import TextLoader
 
 from penstock.clock import system_clock
-from penstock.db.database import Ask, Row, T
+from penstock.db.database import Ask, Overtaken, Row, T
 from penstock.db.migrate import apply_migrations, load_migrations
 from penstock.db.pipeline import Pipeline
 from penstock.db.pool import Pool
@@ -183,14 +183,24 @@ class PostgresDatabase:
                 raise
 
     @contextmanager
-    def write(self) -> Iterator[PostgresTransaction]:
+    def write(self, *, after: int | None = None) -> Iterator[PostgresTransaction]:
         with _passing(), self._turn:
             pipeline = self._live_writer()
             try:
                 tx = PostgresTransaction(pipeline, self._statements, _BEGIN_WRITE)
-                tx.epoch = tx.fetch("next_epoch")[0][0]
+                if after is None:
+                    tx.epoch = tx.fetch("next_epoch")[0][0]
+                else:
+                    # Whether it is so shows with the first answer, for which nobody waits yet.
+                    tx.execute("next_epoch_after", epoch=after)
+                    tx.epoch = after + 1
                 yield tx
                 pipeline.finish(_COMMIT)
+            except psycopg.errors.NotNullViolation as error:
+                pipeline.abandon(_ROLLBACK)
+                if error.diag.table_name == "writer":
+                    raise Overtaken from error
+                raise
             except BaseException:
                 pipeline.abandon(_ROLLBACK)
                 raise

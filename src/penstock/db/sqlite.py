@@ -6,7 +6,7 @@ from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from functools import lru_cache
 from importlib.resources.abc import Traversable
-from itertools import starmap
+from itertools import chain, starmap
 from operator import attrgetter
 from pathlib import Path
 from typing import Any
@@ -14,7 +14,7 @@ from typing import Any
 import msgspec
 
 from penstock.clock import system_clock
-from penstock.db.database import Ask, Row, T
+from penstock.db.database import Ask, Overtaken, Row, T
 from penstock.db.migrate import apply_migrations, load_migrations, split_script
 from penstock.db.pool import Pool
 from penstock.db.statements import Statement, Statements, check_shape, load_statements
@@ -30,6 +30,7 @@ _SETTINGS = (
 )
 # Pages that every batch changes are copied back once in 64 MB of log, not once in 4.
 _WRITER_SETTINGS = ("PRAGMA cache_size = -65536", "PRAGMA wal_autocheckpoint = 16384")
+_PARAMETERS_MAX = 32_766 // 2  # of one statement, as SQLite is built everywhere
 _PASSING = {
     sqlite3.SQLITE_BUSY: "is locked by another program; try again",
     sqlite3.SQLITE_LOCKED: "is locked by another program; try again",
@@ -79,12 +80,29 @@ class SqliteTransaction:
             return
         found = self._statements[statement]
         check_shape(type(rows[0]), found)
-        self._connection.executemany(found.sql, map(_picker(found), rows))
+        pick, room = _picker(found), _PARAMETERS_MAX // len(found.columns)
+        for first in range(0, len(rows), room):
+            part = rows[first : first + room]
+            count, sql = _sql_for(found, len(part))
+            values = list(chain.from_iterable(map(pick, part)))
+            values += [None] * (count * len(found.columns) - len(values))
+            self._connection.execute(sql, values)
 
     def script(self, text: str) -> None:
         # executescript would commit first, and a migration must stay in one transaction.
         for sql in split_script(text):
             self._connection.execute(sql)
+
+
+@lru_cache(maxsize=4096)
+def _sql_for(statement: Statement, rows: int) -> tuple[int, str]:
+    """SQL that writes many rows at once, and how many it has room for; places left are NULL.
+
+    One statement leaves the interpreter to other threads while it runs; one for each row would
+    ask for it back after every row. Sizes are few, so that all stay prepared.
+    """
+    count = 1 << (rows - 1).bit_length()
+    return count, statement.sql.replace(statement.row_sql, ", ".join([statement.row_sql] * count))
 
 
 @lru_cache(maxsize=1024)
@@ -160,9 +178,11 @@ class SqliteDatabase:
                 connection.rollback()
 
     @contextmanager
-    def write(self) -> Iterator[SqliteTransaction]:
+    def write(self, *, after: int | None = None) -> Iterator[SqliteTransaction]:
         with self._writing() as tx:
             tx.epoch = tx.fetch("next_epoch")[0][0]
+            if after is not None and tx.epoch != after + 1:
+                raise Overtaken
             yield tx
 
     @contextmanager

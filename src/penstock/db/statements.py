@@ -8,7 +8,8 @@ A file is a row of statements, each with its name and at least one sentence:
 
 `:name` is a parameter. `{each ids uuid AS k}` is a list parameter as a table with the column
 `value`. `{rows id uuid, name text}` is a batch of rows: the source of an INSERT as it stands,
-a table in UPDATE … FROM or IN when it stands in parentheses. Kinds are uuid, text, bigint,
+a table in UPDATE … FROM or IN when it stands in parentheses; its first column is never NULL.
+Kinds are uuid, text, bigint,
 boolean (kept as 0 or 1) and json (kept as text). SQLite reads the words UUID and BIGINT as
 TEXT and INTEGER, so `CAST(:id AS UUID) IS NULL` is good on both; PostgreSQL needs the cast
 there, for a bare `:id IS NULL` does not tell it the type. A SUM or AVG must be cast as well:
@@ -48,7 +49,8 @@ class Statement:
     """One statement, ready for its dialect.
 
     `params` stand in the order of PostgreSQL's $1, $2, …; `lists` are those of them that are
-    lists, each with its kind; `columns` are those of a `{rows …}` marker.
+    lists, each with its kind; `columns` are those of a `{rows …}` marker. `row_sql` is the part
+    of the SQL that is repeated for more rows; only SQLite's VALUES has one.
     """
 
     name: str
@@ -56,6 +58,7 @@ class Statement:
     params: tuple[str, ...]
     lists: Mapping[str, str]
     columns: tuple[str, ...]
+    row_sql: str
     needs: frozenset[str] = field(repr=False)
 
     def missing(self, params: Mapping[str, object]) -> TypeError:
@@ -127,6 +130,7 @@ def expand(name: str, sql: str, dialect: str) -> Statement:
         params=tuple(expansion.params),
         lists=expansion.lists,
         columns=tuple(expansion.columns),
+        row_sql=expansion.row_sql,
         needs=frozenset(expansion.params),
     )
 
@@ -139,6 +143,7 @@ class _Expansion(ABC):
         self.params: list[str] = []
         self.lists: dict[str, str] = {}
         self.columns: list[str] = []
+        self.row_sql = ""
 
     @abstractmethod
     def param(self, param: str) -> str: ...
@@ -190,9 +195,11 @@ class _SqliteExpansion(_Expansion):
         return f"json_each(:{param}) AS {alias}"
 
     def rows(self, kinds: Mapping[str, str], nested: bool) -> str:
-        if nested:
-            return "SELECT " + ", ".join(f"? AS {column}" for column in kinds)
-        return f"VALUES ({', '.join('?' for _ in kinds)})"
+        self.row_sql = f"({', '.join('?' for _ in kinds)})"
+        columns = ", ".join(
+            f"column{number} AS {column}" for number, column in enumerate(kinds, start=1)
+        )
+        return f"SELECT {columns} FROM (VALUES {self.row_sql}) WHERE column1 IS NOT NULL"
 
 
 class _PostgresExpansion(_Expansion):

@@ -201,6 +201,67 @@ INSERT INTO runs (id, external_id, job_id, job_version_id, parent_run_id, state,
 {rows id uuid, external_id text, job_id uuid, job_version_id uuid, parent_run_id uuid, state text, nominal_start bigint, nominal_end bigint, args text, started_at bigint, ended_at bigint, facets text, job_facets text, stamps text, created_at bigint, updated_at bigint}
 ON CONFLICT (id) DO UPDATE SET job_id = excluded.job_id, created_at = excluded.created_at;
 
+-- name: advance_datasets
+-- Move datasets on to other versions: what an ordinary run changes. The rows are there; a conflict
+-- is how to find them by key, and what stands in the other columns is not looked at.
+INSERT INTO datasets (id, namespace, name, type, physical_name, source_name, current_version_id, published_at, latest_version_id, latest_number, version_count, created_at, updated_at)
+SELECT id, '', '', '', '', '', current_version_id, published_at, latest_version_id, latest_number, version_count, 0, updated_at
+FROM ({rows id uuid, current_version_id uuid, published_at bigint, latest_version_id uuid, latest_number bigint, version_count bigint, updated_at bigint}) r WHERE true
+ON CONFLICT (id) DO UPDATE SET
+    current_version_id = excluded.current_version_id,
+    published_at = excluded.published_at,
+    latest_version_id = excluded.latest_version_id,
+    latest_number = excluded.latest_number,
+    version_count = excluded.version_count,
+    updated_at = excluded.updated_at;
+
+-- name: advance_versions
+-- Publish versions, or repeat what is known of them.
+INSERT INTO dataset_versions (id, dataset_id, number, origin, schema_id, fields, facets, stamps, type, physical_name, source_name, created_at, published_at)
+SELECT id, id, 0, 'DECLARED', id, '', '', stamps, '', '', '', 0, published_at
+FROM ({rows id uuid, stamps text, published_at bigint}) r WHERE true
+ON CONFLICT (id) DO UPDATE SET
+    stamps = excluded.stamps,
+    published_at = excluded.published_at;
+
+-- name: advance_jobs
+-- Move jobs on to other runs and versions: what an ordinary run changes.
+INSERT INTO jobs (id, namespace, name, type, type_stamp, description_stamp, location_stamp, parent_stamp, current_version_id, version_at, latest_run_id, latest_run_at, latest_run_state, run_count, created_at, updated_at)
+SELECT id, '', '', 'BATCH', type_stamp, description_stamp, location_stamp, parent_stamp, current_version_id, version_at, latest_run_id, latest_run_at, latest_run_state, run_count, 0, updated_at
+FROM ({rows id uuid, type_stamp bigint, description_stamp bigint, location_stamp bigint, parent_stamp bigint, current_version_id uuid, version_at bigint, latest_run_id uuid, latest_run_at bigint, latest_run_state text, run_count bigint, updated_at bigint}) r WHERE true
+ON CONFLICT (id) DO UPDATE SET
+    type_stamp = excluded.type_stamp,
+    description_stamp = excluded.description_stamp,
+    location_stamp = excluded.location_stamp,
+    parent_stamp = excluded.parent_stamp,
+    current_version_id = excluded.current_version_id,
+    version_at = excluded.version_at,
+    latest_run_id = excluded.latest_run_id,
+    latest_run_at = excluded.latest_run_at,
+    latest_run_state = excluded.latest_run_state,
+    run_count = excluded.run_count,
+    updated_at = excluded.updated_at;
+
+-- name: advance_job_versions
+-- Say which run with these shapes began last.
+INSERT INTO job_versions (id, job_id, inputs, outputs, latest_run_id, created_at)
+SELECT id, id, '', '', latest_run_id, 0
+FROM ({rows id uuid, latest_run_id uuid}) r WHERE true
+ON CONFLICT (id) DO UPDATE SET latest_run_id = excluded.latest_run_id;
+
+-- name: advance_runs
+-- Move runs on to other states.
+INSERT INTO runs (id, job_id, job_version_id, state, started_at, ended_at, stamps, created_at, updated_at)
+SELECT id, id, job_version_id, state, started_at, ended_at, stamps, 0, updated_at
+FROM ({rows id uuid, job_version_id uuid, state text, started_at bigint, ended_at bigint, stamps text, updated_at bigint}) r WHERE true
+ON CONFLICT (id) DO UPDATE SET
+    job_version_id = excluded.job_version_id,
+    state = excluded.state,
+    started_at = excluded.started_at,
+    ended_at = excluded.ended_at,
+    stamps = excluded.stamps,
+    updated_at = excluded.updated_at;
+
 -- name: put_namespaces
 -- Write namespaces.
 INSERT INTO namespaces (name, owner_name, description, hidden, created_at, updated_at)
