@@ -132,7 +132,51 @@ RUN: Moves[RunState] = Moves(
     ),
 )
 
-MACHINES = (RUN,)
+
+class WorkState(StrEnum):
+    """Where a job stands with one lot."""
+
+    WAITING = "WAITING"
+    READY = "READY"
+    LATER = "LATER"
+    RUNNING = "RUNNING"
+    DONE = "DONE"
+    HELD = "HELD"
+
+
+WORK: Moves[WorkState] = Moves(
+    "work",
+    {
+        WorkState.WAITING: frozenset({WorkState.READY, WorkState.HELD}),
+        WorkState.READY: frozenset({WorkState.WAITING, WorkState.RUNNING, WorkState.HELD}),
+        WorkState.LATER: frozenset({WorkState.WAITING, WorkState.READY, WorkState.HELD}),
+        WorkState.RUNNING: frozenset(
+            {
+                WorkState.DONE,
+                WorkState.LATER,
+                WorkState.READY,
+                WorkState.WAITING,
+                WorkState.HELD,
+            }
+        ),
+        WorkState.DONE: frozenset({WorkState.WAITING, WorkState.READY, WorkState.HELD}),
+        WorkState.HELD: frozenset({WorkState.WAITING, WorkState.READY, WorkState.DONE}),
+    },
+    meanings={
+        WorkState.WAITING: "an input is not there, or an output must not be written",
+        WorkState.READY: "can be claimed",
+        WorkState.LATER: "failed, and is tried again after a while",
+        WorkState.RUNNING: "claimed: a worker has a lease on it",
+        WorkState.DONE: "completed; an administrator can resubmit it",
+        WorkState.HELD: "out of tries, or stopped by an administrator: waits for a person",
+    },
+    remark=(
+        "What one job has to do with one lot. It follows from the status rows of the lot, which "
+        "are the truth, and is written with them."
+    ),
+)
+
+MACHINES = (RUN, WORK)
 
 
 def document() -> str:

@@ -185,10 +185,10 @@ def event(at: Micros, event_type: str = "START", run_id: str | None = None) -> E
 
 
 def search_row(of: DatasetRow | JobRow, fields_json: str = "[]") -> SearchRow:
-    """The words by which a dataset or job is found."""
+    """What a dataset or job is found by and shown as."""
     kind = "DATASET" if isinstance(of, DatasetRow) else "JOB"
     body = search_body(of.namespace, of.name, of.description, fields_json, of.tags)
-    return SearchRow(of.id, kind, body)
+    return SearchRow(of.id, kind, of.namespace, of.name, of.hidden, body)
 
 
 def put_events(tx: Transaction, events: list[EventRow]) -> None:

@@ -130,6 +130,7 @@ def test_a_long_page_costs_as_many_statements_as_a_page_of_one(database: Databas
         lambda tx, limit: reading.list_runs(tx, NAMESPACE, "job_00001", limit, 0),
         lambda tx, limit: reading.list_events(tx, None, None, limit=limit, offset=0),
         lambda tx, limit: reading.search(tx, "table", limit=limit),
+        lambda tx, limit: reading.search(tx, "table", limit=limit, after=NOW),
     ]
 
     def statements(limit: int) -> list[int]:
@@ -168,7 +169,8 @@ def _examples() -> dict[str, dict[str, Any]]:
     span = {"after": NOW, "before": NOW + 60 * SECOND}
     by_run = {**span, "run_id": runs["ids"][0]}
     late = {"after": NOW + (COUNT - 100) * SECOND, "slot": HOUR // 4}
-    words = {"fts5": '"table00042"*', "tsquery": "'table00042':*", "kinds": ["DATASET", "JOB"]}
+    words = {"fts5": '"table00042"*', "tsquery": "'table00042':*"}
+    found = {**page, **words, "kind": None, "namespace": None}
     return {
         "read_dataset_ids": {**page, **here},
         "read_dataset_by_name": {"id": DATASETS[7].id},
@@ -196,7 +198,8 @@ def _examples() -> dict[str, dict[str, Any]]:
         "count_events": span,
         "count_datasets_created": late,
         "count_jobs_created": late,
-        "search_page": {**page, **words, **span, "namespace": None, "sort": "NAME"},
+        "search_by_name": found,
+        "search_by_time": {**found, **span, "sort": "UPDATE_AT"},
     }
 
 

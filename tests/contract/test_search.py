@@ -1,11 +1,14 @@
 """Both databases find the same things by the same words."""
 
 from collections.abc import Iterator
+from typing import Any
 
 import pytest
 
 from penstock.catalog.reading import SearchKind, SearchSort, search
+from penstock.catalog.rows import DatasetRow, JobRow, replace
 from penstock.catalog.schema import read_schema
+from penstock.catalog.shapes import SearchResult
 from penstock.clock import SECOND, format_time
 from penstock.db import Database, open_database
 from penstock.errors import Invalid
@@ -20,6 +23,16 @@ DUMP = dataset("8e43z4-dump", "crm", updated_at=NOW)
 DELETED = dataset("orders_old", "crm", hidden=1)
 LOAD = job("load_orders", "etl", updated_at=NOW + 2 * SECOND)
 HIDDEN_JOB = job("orders_gone", "etl", hidden=1)
+PLACES = [(f"crowd_{n % 40}", f"town_{n % 3}", n) for n in range(120)]
+CROWD_DATASETS = [
+    dataset(name, place, hidden=int(n % 3 == n % 4), updated_at=NOW + n * 37 % 11 * SECOND)
+    for name, place, n in PLACES
+]
+CROWD_JOBS = [
+    job(name, place, hidden=int(n % 4 == 1), updated_at=NOW + n * 41 % 13 * SECOND)
+    for name, place, n in PLACES
+]
+CROWD: list[DatasetRow | JobRow] = [*CROWD_DATASETS, *CROWD_JOBS]
 
 
 @pytest.fixture
@@ -36,11 +49,38 @@ def database(database_url: str) -> Iterator[Database]:
     opened.close()
 
 
+@pytest.fixture
+def crowd(database_url: str) -> Iterator[Database]:
+    """Many things of the same names, in several namespaces, some of them hidden."""
+    opened = open_database(database_url)
+    opened.migrate()
+    with opened.write() as tx:
+        tx.write("put_datasets", CROWD_DATASETS)
+        tx.write("put_jobs", CROWD_JOBS)
+        tx.write("put_search_docs", [search_row(row) for row in CROWD])
+    yield opened
+    opened.close()
+
+
 def found(database: Database, q: str) -> list[str]:
     with database.read() as tx:
         results = search(tx, q, limit=100)
     assert results.total_count == len(results.results)
     return [result.name for result in results.results]
+
+
+def every_page(database: Database, q: str, limit: int, **filters: Any) -> list[SearchResult]:
+    """All pages one after the other; each says how many results there are in all."""
+    results: list[SearchResult] = []
+    totals: set[int] = set()
+    while True:
+        with database.read() as tx:
+            page = search(tx, q, limit=limit, offset=len(results), **filters)
+        results += page.results
+        totals.add(page.total_count)
+        if not page.results:
+            assert totals == {len(results)}
+            return results
 
 
 def test_a_dataset_is_found_by_any_of_its_words_or_their_beginnings(database: Database) -> None:
@@ -164,3 +204,53 @@ def test_new_words_replace_the_old_ones(database: Database) -> None:
         tx.write("put_search_docs", [search_row(dataset("clients", "crm", tags='["silver"]'))])
     assert found(database, "silver") == ["clients"]
     assert found(database, "zoe") == []
+
+
+@pytest.mark.parametrize("kind", [None, *SearchKind])
+@pytest.mark.parametrize("namespace", [None, "town_1"])
+@pytest.mark.parametrize("q", ["crowd", "crowd 7", "nobody"])
+def test_pages_are_of_the_same_things_whether_times_are_asked_for_or_not(
+    crowd: Database, q: str, namespace: str | None, kind: SearchKind | None
+) -> None:
+    wanted = sorted(
+        (row.name, row.namespace, type(row).__name__)
+        for row in CROWD
+        if not row.hidden
+        and namespace in (None, row.namespace)
+        and (kind is None or kind.title() in type(row).__name__)
+        and set(q.split()) <= {*row.name.split("_")}
+    )
+    by_name = every_page(crowd, q, 7, namespace=namespace, kind=kind)
+    found = [(each.name, each.namespace, f"{each.type.title()}Row") for each in by_name]
+    assert found == wanted
+    assert every_page(crowd, q, 7, namespace=namespace, kind=kind, after=NOW) == by_name
+    by_update = every_page(crowd, q, 7, namespace=namespace, kind=kind, sort=SearchSort.UPDATE_AT)
+    assert by_update == sorted(by_name, key=lambda each: each.updated_at, reverse=True)
+
+
+def test_what_is_hidden_is_not_found_until_it_is_shown_again(database: Database) -> None:
+    for hidden in (1, 1, 0, 0, 1, 0):
+        with database.write() as tx:
+            tx.write("put_search_docs", [search_row(replace(CLIENTS, hidden=hidden))])
+        assert found(database, "zoe") == ([] if hidden else ["clients"])
+
+
+def test_words_learnt_while_hidden_are_found_afterwards(database: Database) -> None:
+    described = replace(CLIENTS, description="Patrons", hidden=1)
+    for row in (described, replace(described, hidden=0)):
+        with database.write() as tx:
+            tx.write("put_search_docs", [search_row(row)])
+    assert found(database, "patrons") == ["clients"]
+    assert found(database, "zoe") == []
+
+
+def test_a_namespace_is_hidden_from_search_as_a_whole(database: Database) -> None:
+    def hide(hidden: int) -> None:
+        with database.write() as tx:
+            tx.execute("hide_search_docs_of_namespace", namespace="crm", hidden=hidden)
+
+    hide(1)
+    assert found(database, "crm") == []
+    assert found(database, "orders") == ["load_orders", ORDERS.name]
+    hide(0)
+    assert found(database, "crm") == ["8e43z4-dump", "clients", "orders_old"]

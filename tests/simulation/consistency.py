@@ -221,13 +221,12 @@ def _counts(tables: Tables) -> Iterator[str]:
 
 
 def _search_docs(tables: Tables) -> Iterator[str]:
-    """Everything can be found by what it says now."""
+    """Everything that is not hidden can be found by what it says now."""
     if tables.search_docs.keys() != tables.datasets.keys() | tables.jobs.keys():
         yield "some things cannot be searched, or some words lead nowhere"
     for job in tables.jobs.values():
         words = search_body(job.namespace, job.name, job.description, "[]", job.tags)
-        if job.id in tables.search_docs and tables.search_docs[job.id].body != words:
-            yield f"job {job.name} is found by {tables.search_docs[job.id].body!r}, not {words!r}"
+        yield from _search_doc(tables, "JOB", job, words)
     for dataset in tables.datasets.values():
         shown = tables.versions.get(dataset.current_version_id or dataset.latest_version_id or "")
         fields = shown.fields if shown is not None else "[]"
@@ -241,6 +240,17 @@ def _search_docs(tables: Tables) -> Iterator[str]:
             dataset.tags,
             field_tags=dataset.field_tags,
         )
-        found = tables.search_docs.get(dataset.id)
-        if found is not None and found.body != words:
-            yield f"dataset {dataset.name} is found by {found.body!r}, not {words!r}"
+        yield from _search_doc(tables, "DATASET", dataset, words)
+
+
+def _search_doc(
+    tables: Tables, kind: str, of: rows.DatasetRow | rows.JobRow, words: str
+) -> Iterator[str]:
+    found = tables.search_docs.get(of.id)
+    if found is None:
+        return
+    if sorted(found.body.split()) != sorted(words.split()):
+        yield f"{kind} {of.name} is found by {found.body!r}, not {words!r}"
+    shown = (found.kind, found.namespace, found.name, found.hidden)
+    if shown != (kind, of.namespace, of.name, of.hidden):
+        yield f"{kind} {of.name} is found as {shown}, but it is {of}"

@@ -331,3 +331,21 @@ def _with_current(dataset: DatasetRow, version: VersionRow, published_id: str) -
         hidden=hidden,
         hidden_at=hidden_at,
     )
+
+
+def follow_versions(
+    world: World, dataset: DatasetRow, last_id: str, added: int, at: Micros
+) -> None:
+    """Count versions that were added, and let the last of those published be current."""
+    dataset = replace(
+        dataset,
+        latest_version_id=last_id if added else dataset.latest_version_id,
+        latest_number=dataset.latest_number + added,
+        version_count=dataset.version_count + added,
+        updated_at=max(dataset.updated_at, at),
+    )
+    if dataset.published_at is None or at >= dataset.published_at:
+        dataset = replace(
+            dataset, current_version_id=last_id, published_at=at, lifecycle="", hidden=0
+        )
+    world.datasets.put(dataset.id, dataset)

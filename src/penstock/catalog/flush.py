@@ -2,6 +2,7 @@
 
 from collections import Counter
 from collections.abc import Iterator
+from operator import attrgetter
 from typing import Any
 
 from msgspec import Struct
@@ -40,6 +41,11 @@ class _Tally(Struct, frozen=True):
 
 class _Gone(Struct, frozen=True):
     id: str
+
+
+# What search keeps of a row, besides its names, which never change, and a dataset's schema.
+_dataset_search_parts = attrgetter("hidden", "description", "tags", "field_tags", "observed")
+_job_search_parts = attrgetter("hidden", "description", "tags")
 
 
 def changes(world: World) -> Changes:
@@ -114,12 +120,13 @@ def _search_docs(world: World) -> Iterator[SearchRow]:
     for key, before in world.datasets.before.items():
         row: Any = world.datasets.get(key)
         if row is not None and _dataset_reads_differently(world, before, row):
-            yield SearchRow(row.id, "DATASET", _dataset_words(world, row))
+            words = _dataset_words(world, row)
+            yield SearchRow(row.id, "DATASET", row.namespace, row.name, row.hidden, words)
     for key, was in world.jobs.before.items():
         job: Any = world.jobs.get(key)
         if job is not None and _job_reads_differently(was, job):
-            body = search_body(job.namespace, job.name, job.description, "[]", job.tags)
-            yield SearchRow(job.id, "JOB", body)
+            words = search_body(job.namespace, job.name, job.description, "[]", job.tags)
+            yield SearchRow(job.id, "JOB", job.namespace, job.name, job.hidden, words)
 
 
 def _dataset_words(world: World, row: DatasetRow) -> str:
@@ -130,13 +137,7 @@ def _dataset_words(world: World, row: DatasetRow) -> str:
 
 
 def _dataset_reads_differently(world: World, before: DatasetRow | None, row: DatasetRow) -> bool:
-    if before is None or (before.description, before.tags, before.field_tags) != (
-        row.description,
-        row.tags,
-        row.field_tags,
-    ):
-        return True
-    if before.observed != row.observed:
+    if before is None or _dataset_search_parts(before) != _dataset_search_parts(row):
         return True
     shown = row.current_version_id or row.latest_version_id
     was = before.current_version_id or before.latest_version_id
@@ -150,4 +151,4 @@ def _dataset_reads_differently(world: World, before: DatasetRow | None, row: Dat
 
 
 def _job_reads_differently(before: JobRow | None, job: JobRow) -> bool:
-    return before is None or (before.description, before.tags) != (job.description, job.tags)
+    return before is None or _job_search_parts(before) != _job_search_parts(job)

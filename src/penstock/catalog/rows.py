@@ -320,8 +320,11 @@ class EventRow(Row, frozen=True):
 
 
 class SearchRow(Row, frozen=True):
-    """The words by which a dataset or job is found."""
+    """What a dataset or job is found by and shown as; hidden ones are not found."""
 
     id: str
     kind: str
-    body: str
+    namespace: str
+    name: str
+    hidden: int
+    body: str  # words, with a space between them

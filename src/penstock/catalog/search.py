@@ -76,13 +76,14 @@ def search(
     last update, in [after, before).
     """
     terms = _terms(q)
+    by_name = sort == SearchSort.NAME and before is None and after is None
     found = SearchResults(0, [])
     for begun in dict.fromkeys((len(terms) - 1, 0) if terms else ()):
         rows = tx.fetch(
-            "search_page",
+            "search_by_name" if by_name else "search_by_time",
             fts5=_expression(terms, begun, _FTS5),
             tsquery=_expression(terms, begun, _TSQUERY),
-            kinds=[kind] if kind else list(SearchKind),
+            kind=kind,
             namespace=namespace,
             after=EARLIEST if after is None else after,
             before=LATEST if before is None else before,

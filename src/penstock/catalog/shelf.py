@@ -83,6 +83,11 @@ class Shelf(Generic[R]):
         for key in keys:
             self._rows.setdefault(key, found.get(key))
 
+    def prefetch(self, keys: Iterable[Any]) -> None:
+        """Fetch what is missing of these, in one trip."""
+        if missing := self.missing(keys):
+            self.fill(missing, self._fetch(missing))
+
     def learn(self, key: Any, row: R) -> None:
         """Take in a row that came along with others; a row already here is newer."""
         self._rows.setdefault(key, row)
@@ -91,6 +96,11 @@ class Shelf(Generic[R]):
         """The rows to write."""
         rows = self._rows
         return [row for key in self.before if (row := rows[key]) is not None]
+
+    def gone(self) -> list[Any]:
+        """The keys of rows to delete."""
+        rows = self._rows
+        return [key for key, before in self.before.items() if before is not None and not rows[key]]
 
     def moved(self, *fields: str) -> list[R]:
         """The rows to write of which one of these fields is not what it was."""

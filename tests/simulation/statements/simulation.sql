@@ -54,8 +54,8 @@ SELECT set_id, dataset_id, field, input_dataset_id, input_field, description, ty
 WHERE EXISTS (SELECT 1 FROM dataset_versions v WHERE v.column_set_id = e.set_id);
 
 -- name: every_search_doc
--- All words by which things are found.
-SELECT id, kind, body FROM search_docs;
+-- All that things are found by and shown as.
+SELECT id, kind, namespace, name, hidden, body FROM search_docs;
 
 -- name: every_event
 -- All events in the order of their arrival.

@@ -84,6 +84,7 @@ def _hide_namespace(world: World, name: str, who: str, now: Micros, *, hidden: i
     world.rewrite(
         ("hide_datasets_of_namespace", {"namespace": name, "hidden": hidden, "at": now}),
         ("hide_jobs_of_namespace", {"namespace": name, "hidden": hidden, "at": now}),
+        ("hide_search_docs_of_namespace", {"namespace": name, "hidden": hidden}),
         ("forget_tallies_of_namespace", {"namespace": name}),
         ("count_datasets_of_namespace", {"namespace": name}),
         ("count_jobs_of_namespace", {"namespace": name}),

@@ -12,14 +12,20 @@ CREATE INDEX events_by_time ON events (event_time, id);
 CREATE INDEX events_of_namespace ON events (namespace, event_time, id);
 CREATE INDEX events_by_run ON events (run_id) WHERE run_id IS NOT NULL;
 
--- body: the words of names, description, fields and tags, split the same way on every database.
+-- words: those of names, description, fields and tags, split the same way on every database.
+-- namespace, name and hidden are as the dataset or job has them, so that what is found is counted
+-- and sorted without looking there.
 CREATE TABLE search_docs (
-    id       uuid PRIMARY KEY,
-    kind     text NOT NULL CHECK (kind IN ('DATASET', 'JOB')),
-    body     text NOT NULL,
-    words    tsvector GENERATED ALWAYS AS (to_tsvector('simple', body)) STORED
+    id        uuid PRIMARY KEY,
+    hidden    bigint NOT NULL CHECK (hidden IN (0, 1)),
+    kind      text NOT NULL CHECK (kind IN ('DATASET', 'JOB')),
+    namespace text NOT NULL,
+    name      text NOT NULL,
+    words     tsvector NOT NULL
 );
-CREATE INDEX search_docs_by_word ON search_docs USING gin (words);
+-- Every search reads through what was written last, so PostgreSQL is to sort that in early.
+CREATE INDEX search_docs_by_word ON search_docs USING gin (words)
+    WITH (gin_pending_list_limit = 512) WHERE hidden = 0;
 
 -- An ordinary event stays on its page as it is: compressing it costs more than writing it.
 ALTER TABLE events SET (toast_tuple_target = 8160);

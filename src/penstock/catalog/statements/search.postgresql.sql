@@ -1,33 +1,53 @@
--- name: search_page
+-- name: put_search_docs
+-- Differs by necessity: PostgreSQL searches a tsvector, and the text kept beside it would only
+-- spread what is found over more pages.
+INSERT INTO search_docs (id, kind, namespace, name, hidden, words)
+SELECT r.id, r.kind, r.namespace, r.name, r.hidden,
+       array_to_tsvector(string_to_array(r.body, ' '))
+FROM ({rows id uuid, kind text, namespace text, name text, hidden bigint, body text}) AS r
+ON CONFLICT (id) DO UPDATE SET hidden = excluded.hidden, words = excluded.words
+
+-- name: search_by_name
 -- Differs by necessity: PostgreSQL finds words in a tsvector with a GIN index.
--- A page of the visible datasets and jobs that have the words, each row with how many there are
--- in all; one row without a name when the page is empty. OFFSET 0 keeps the lookups by id: the
--- planner takes every prefix for common, and would read both tables whole for one match.
-WITH docs AS MATERIALIZED (
-    SELECT s.id, s.kind FROM search_docs s
-    WHERE s.words @@ CAST(:tsquery AS tsquery)
-      AND s.kind IN (SELECT k.value FROM {each kinds text AS k})
-), hits AS (
-    SELECT s.kind, d.namespace, d.name, d.updated_at
-    FROM docs s CROSS JOIN LATERAL (
-        SELECT namespace, name, updated_at FROM datasets WHERE id = s.id AND hidden = 0 OFFSET 0
-    ) d
-    WHERE s.kind = 'DATASET'
-    UNION ALL
-    SELECT s.kind, j.namespace, j.name, j.updated_at
-    FROM docs s CROSS JOIN LATERAL (
-        SELECT namespace, name, updated_at FROM jobs WHERE id = s.id AND hidden = 0 OFFSET 0
-    ) j
-    WHERE s.kind = 'JOB'
-), found AS MATERIALIZED (
-    SELECT kind, namespace, name, updated_at FROM hits
-    WHERE (CAST(:namespace AS text) IS NULL OR namespace = :namespace)
-      AND updated_at >= :after AND updated_at < :before
+-- A page of the visible datasets and jobs that have the words, by name, each row with how many
+-- there are in all; one row without a name when the page is empty.
+WITH found AS MATERIALIZED (
+    SELECT s.id, s.kind, s.namespace, s.name FROM search_docs s
+    WHERE s.words @@ CAST(:tsquery AS tsquery) AND s.hidden = 0
+      AND (CAST(:kind AS text) IS NULL OR s.kind = :kind)
+      AND (CAST(:namespace AS text) IS NULL OR s.namespace = :namespace)
 )
-SELECT whole.total, page.kind, page.namespace, page.name, page.updated_at
+SELECT whole.total, page.kind, page.namespace, page.name,
+       CASE page.kind WHEN 'DATASET' THEN (SELECT d.updated_at FROM datasets d WHERE d.id = page.id)
+                      ELSE (SELECT j.updated_at FROM jobs j WHERE j.id = page.id) END
 FROM (SELECT COUNT(*) AS total FROM found) whole
 LEFT JOIN (
+    SELECT id, kind, namespace, name FROM found
+    ORDER BY name, namespace, kind
+    LIMIT :limit OFFSET :offset
+) page ON true
+ORDER BY page.name, page.namespace, page.kind
+
+-- name: search_by_time
+-- Differs by necessity: PostgreSQL finds words in a tsvector with a GIN index.
+-- The same of those updated at some time, by name or last updated first. Only datasets and jobs
+-- know when that was, so each of those found is looked up there.
+WITH found AS MATERIALIZED (
+    SELECT s.kind, s.namespace, s.name,
+           CASE s.kind WHEN 'DATASET' THEN (SELECT d.updated_at FROM datasets d WHERE d.id = s.id)
+                       ELSE (SELECT j.updated_at FROM jobs j WHERE j.id = s.id) END AS updated_at
+    FROM search_docs s
+    WHERE s.words @@ CAST(:tsquery AS tsquery) AND s.hidden = 0
+      AND (CAST(:kind AS text) IS NULL OR s.kind = :kind)
+      AND (CAST(:namespace AS text) IS NULL OR s.namespace = :namespace)
+)
+SELECT whole.total, page.kind, page.namespace, page.name, page.updated_at
+FROM (
+    SELECT COUNT(*) AS total FROM found WHERE updated_at >= :after AND updated_at < :before
+) whole
+LEFT JOIN (
     SELECT kind, namespace, name, updated_at FROM found
+    WHERE updated_at >= :after AND updated_at < :before
     ORDER BY CASE WHEN CAST(:sort AS text) = 'UPDATE_AT' THEN updated_at END DESC,
              name, namespace, kind
     LIMIT :limit OFFSET :offset

@@ -1,26 +1,52 @@
--- name: search_page
--- Differs by necessity: SQLite finds words in its FTS5 table.
--- A page of the visible datasets and jobs that have the words, each row with how many there are
--- in all; one row without a name when the page is empty.
-WITH docs AS MATERIALIZED (
-    SELECT s.id, s.kind
-    FROM search_words JOIN search_docs s ON s.rowid = search_words.rowid
-    WHERE search_words MATCH :fts5 AND s.kind IN (SELECT k.value FROM {each kinds text AS k})
-), hits AS (
-    SELECT s.kind, d.namespace, d.name, d.updated_at
-    FROM docs s JOIN datasets d ON d.id = s.id WHERE s.kind = 'DATASET' AND d.hidden = 0
+-- name: search_by_name
+-- Differs by necessity: SQLite finds words in its FTS5 table, which gives the numbers of rows.
+-- A page of the visible datasets and jobs that have the words, by name, each row with how many
+-- there are in all; one row without a name when the page is empty. Thousands may be found: without
+-- a filter the words alone are counted, and the index that is named holds all that is sorted.
+WITH hits AS MATERIALIZED (
+    SELECT rowid AS number FROM search_words
+    WHERE :kind IS NULL AND :namespace IS NULL AND search_words MATCH :fts5
     UNION ALL
-    SELECT s.kind, j.namespace, j.name, j.updated_at
-    FROM docs s JOIN jobs j ON j.id = s.id WHERE s.kind = 'JOB' AND j.hidden = 0
-), found AS MATERIALIZED (
-    SELECT kind, namespace, name, updated_at FROM hits
-    WHERE (:namespace IS NULL OR namespace = :namespace)
-      AND updated_at >= :after AND updated_at < :before
+    SELECT s.rowid FROM search_words
+    CROSS JOIN search_docs s INDEXED BY search_docs_names ON s.rowid = search_words.rowid
+    WHERE (:kind IS NOT NULL OR :namespace IS NOT NULL) AND search_words MATCH :fts5
+      AND (:kind IS NULL OR s.kind = :kind)
+      AND (:namespace IS NULL OR s.namespace = :namespace)
+)
+SELECT whole.total, page.kind, page.namespace, page.name,
+       CASE page.kind WHEN 'DATASET' THEN (SELECT d.updated_at FROM datasets d WHERE d.id = doc.id)
+                      ELSE (SELECT j.updated_at FROM jobs j WHERE j.id = doc.id) END
+FROM (SELECT COUNT(*) AS total FROM hits) whole
+LEFT JOIN (
+    SELECT s.rowid AS number, s.kind, s.namespace, s.name
+    FROM hits CROSS JOIN search_docs s INDEXED BY search_docs_names ON s.rowid = hits.number
+    ORDER BY s.name, s.namespace, s.kind
+    LIMIT :limit OFFSET :offset
+) page ON true
+LEFT JOIN search_docs doc ON doc.rowid = page.number
+ORDER BY page.name, page.namespace, page.kind
+
+-- name: search_by_time
+-- Differs by necessity: SQLite finds words in its FTS5 table, which gives the numbers of rows.
+-- The same of those updated at some time, by name or last updated first. Only datasets and jobs
+-- know when that was, so each of those found is looked up there.
+WITH found AS MATERIALIZED (
+    SELECT s.kind, s.namespace, s.name,
+           CASE s.kind WHEN 'DATASET' THEN (SELECT d.updated_at FROM datasets d WHERE d.id = s.id)
+                       ELSE (SELECT j.updated_at FROM jobs j WHERE j.id = s.id) END AS updated_at
+    FROM search_words
+    CROSS JOIN search_docs s INDEXED BY search_docs_names ON s.rowid = search_words.rowid
+    WHERE search_words MATCH :fts5
+      AND (:kind IS NULL OR s.kind = :kind)
+      AND (:namespace IS NULL OR s.namespace = :namespace)
 )
 SELECT whole.total, page.kind, page.namespace, page.name, page.updated_at
-FROM (SELECT COUNT(*) AS total FROM found) whole
+FROM (
+    SELECT COUNT(*) AS total FROM found WHERE updated_at >= :after AND updated_at < :before
+) whole
 LEFT JOIN (
     SELECT kind, namespace, name, updated_at FROM found
+    WHERE updated_at >= :after AND updated_at < :before
     ORDER BY CASE WHEN :sort = 'UPDATE_AT' THEN updated_at END DESC, name, namespace, kind
     LIMIT :limit OFFSET :offset
 ) page ON true

@@ -160,6 +160,13 @@ UPDATE datasets SET hidden = :hidden, hidden_at = :at WHERE namespace = :namespa
 -- Hide or show every job of a namespace.
 UPDATE jobs SET hidden = :hidden, hidden_at = :at WHERE namespace = :namespace AND hidden <> :hidden;
 
+-- name: hide_search_docs_of_namespace
+-- Let search find nothing of a namespace any more, or what is shown of it.
+UPDATE search_docs SET hidden = :hidden
+WHERE hidden <> :hidden
+  AND id IN (SELECT d.id FROM datasets d WHERE d.namespace = :namespace
+             UNION ALL SELECT j.id FROM jobs j WHERE j.namespace = :namespace);
+
 -- name: forget_tallies_of_namespace
 -- A hidden namespace has nothing to count.
 DELETE FROM tallies WHERE namespace = :namespace;
@@ -444,7 +451,7 @@ INSERT INTO tallies (kind, namespace, state, total)
 ON CONFLICT (kind, namespace, state) DO UPDATE SET total = tallies.total + excluded.total;
 
 -- name: put_search_docs
--- Write the words by which datasets and jobs are found.
-INSERT INTO search_docs (id, kind, body)
-{rows id uuid, kind text, body text}
-ON CONFLICT (id) DO UPDATE SET body = excluded.body;
+-- Write what datasets and jobs are found by and shown as.
+INSERT INTO search_docs (id, kind, namespace, name, hidden, body)
+{rows id uuid, kind text, namespace text, name text, hidden bigint, body text}
+ON CONFLICT (id) DO UPDATE SET hidden = excluded.hidden, body = excluded.body;

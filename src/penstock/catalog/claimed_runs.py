@@ -1,0 +1,182 @@
+"""Runs that a claim begins and ends, many of one job at once.
+
+They end up as if each had been reported by events: the same rows, the same rules. What all of
+them share, the job and its datasets, is changed once for all.
+"""
+
+from collections.abc import Mapping, Sequence
+
+import msgspec
+from msgspec import Struct
+
+from penstock import ids
+from penstock.catalog import dataset_rules
+from penstock.catalog.facets import event_stamp
+from penstock.catalog.job_rules import new_run
+from penstock.catalog.rows import (
+    DatasetRow,
+    JobRow,
+    Origin,
+    Role,
+    RunDatasetRow,
+    RunRow,
+    VersionRow,
+    replace,
+)
+from penstock.catalog.world import IoKey, World
+from penstock.clock import Micros
+from penstock.states import RunState
+
+LOT_FACET = "penstock_lot"
+
+
+class NewRun(Struct, frozen=True, gc=False):
+    """A run to begin: its lot, which try it is, and the version of each input."""
+
+    id: str
+    lot: str
+    attempt: int
+    inputs: Mapping[str, str]
+
+
+class _LotFacet(Struct, frozen=True):
+    lot: str
+    attempt: int
+
+
+def lot_of(run: RunRow) -> str | None:
+    """The lot that a run was begun for."""
+    if f'"{LOT_FACET}"' not in run.facets:
+        return None
+    facet = msgspec.json.decode(run.facets, type=dict[str, msgspec.Raw])[LOT_FACET]
+    return msgspec.json.decode(facet, type=_LotFacet).lot
+
+
+def begin_runs(world: World, job: JobRow, runs: Sequence[NewRun], now: Micros) -> JobRow:
+    """Write runs in state RUNNING, with their inputs pinned; each a microsecond after the other."""
+    stamps = f'{{"run":{{"{LOT_FACET}":{event_stamp(now, "START")}}},"job":{{}}}}'
+    for number, new in enumerate(runs):
+        at = now + number
+        facet = msgspec.json.encode(_LotFacet(new.lot, new.attempt)).decode()
+        world.runs.put(
+            new.id,
+            replace(
+                new_run(new.id, job.id, None, at),
+                job_version_id=job.current_version_id,
+                state=RunState.RUNNING,
+                started_at=at,
+                facets=f'{{"{LOT_FACET}":{facet}}}',
+                stamps=stamps,
+            ),
+        )
+        io: dict[IoKey, RunDatasetRow] = {
+            (Role.INPUT, dataset): RunDatasetRow(new.id, Role.INPUT, dataset, version, "{}", "{}")
+            for dataset, version in new.inputs.items()
+        }
+        world.io.put(new.id, io)
+        for row in io.values():
+            world.run_datasets.put((row.run_id, row.role, row.dataset_id), row)
+    at = now + len(runs) - 1
+    job = replace(job, run_count=job.run_count + len(runs), updated_at=max(job.updated_at, at))
+    if (at, runs[-1].id) > (job.latest_run_at or 0, job.latest_run_id or ""):
+        job = replace(
+            job, latest_run_id=runs[-1].id, latest_run_at=at, latest_run_state=RunState.RUNNING
+        )
+    world.jobs.put(job.id, job)
+    return job
+
+
+def complete_runs(
+    world: World, job: JobRow, run_ids: Sequence[str], outputs: Sequence[str], now: Micros
+) -> list[dict[str, str]]:
+    """End runs well; what each wrote, a version of every output, is returned by dataset."""
+    written: list[dict[str, str]] = [{} for _ in run_ids]
+    for dataset_id in outputs:
+        dataset = world.datasets.get(dataset_id)
+        assert dataset is not None, "the outputs of a job that claims lots exist"
+        versions = _publish(world, dataset, run_ids, now)
+        for made, version in zip(written, versions, strict=True):
+            made[dataset_id] = version
+    for number, run_id in enumerate(run_ids):
+        _end(world, run_id, RunState.COMPLETED, now + number, written[number])
+    at = now + len(run_ids) - 1
+    shape = world.job_versions.get(job.current_version_id) if job.current_version_id else None
+    if shape is not None:
+        world.job_versions.put(shape.id, replace(shape, latest_run_id=run_ids[-1]))
+    job = replace(job, version_at=max(job.version_at, at))
+    _follow(world, job, run_ids, RunState.COMPLETED, at)
+    return written
+
+
+def stop_runs(
+    world: World, job: JobRow, run_ids: Sequence[str], state: RunState, now: Micros
+) -> None:
+    """End runs that made nothing: FAILED or ABORTED."""
+    for number, run_id in enumerate(run_ids):
+        _end(world, run_id, state, now + number, {})
+    _follow(world, job, run_ids, state, now + len(run_ids) - 1)
+
+
+def _end(
+    world: World, run_id: str, state: RunState, at: Micros, written: Mapping[str, str]
+) -> None:
+    run = world.runs.get(run_id)
+    assert run is not None, "a claim's run exists"
+    if run.ended_at is not None:
+        return
+    ended = replace(run, state=state, ended_at=at, updated_at=max(run.updated_at, at))
+    world.runs.put(run_id, ended)
+    if written:
+        io = dict(world.io_of(run_id))
+        for dataset, version in written.items():
+            row = RunDatasetRow(run_id, Role.OUTPUT, dataset, version, "{}", "{}")
+            io[Role.OUTPUT, dataset] = row
+            world.run_datasets.put((run_id, Role.OUTPUT, dataset), row)
+        world.io.put(run_id, io)
+
+
+def _follow(world: World, job: JobRow, run_ids: Sequence[str], state: RunState, at: Micros) -> None:
+    job = replace(job, updated_at=max(job.updated_at, at))
+    if job.latest_run_id in run_ids:
+        job = replace(job, latest_run_state=state)
+    world.jobs.put(job.id, job)
+
+
+def _publish(world: World, dataset: DatasetRow, run_ids: Sequence[str], now: Micros) -> list[str]:
+    """One published version for each run; the last of them is current.
+
+    A run that has reported events made its version already.
+    """
+    fields, schema = dataset_rules.shown_schema(world, dataset)
+    versions: list[str] = []
+    added = 0
+    for number, run_id in enumerate(run_ids):
+        reported = world.io_of(run_id).get((Role.OUTPUT, dataset.id))
+        if reported is not None and (made := world.versions.get(reported.version_id)) is not None:
+            world.versions.put(made.id, replace(made, published_at=now + number))
+            versions.append(made.id)
+            continue
+        added += 1
+        version = VersionRow(
+            id=ids.run_version_id(dataset.id, run_id),
+            dataset_id=dataset.id,
+            number=dataset.latest_number + added,
+            origin=Origin.RUN,
+            run_id=run_id,
+            schema_id=schema,
+            fields=fields,
+            facets="{}",
+            stamps="{}",
+            type=dataset.type,
+            physical_name=dataset.physical_name,
+            source_name=dataset.source_name,
+            description=None,
+            lifecycle="",
+            column_set_id=None,
+            created_at=now + number,
+            published_at=now + number,
+        )
+        world.versions.put(version.id, version)
+        versions.append(version.id)
+    dataset_rules.follow_versions(world, dataset, versions[-1], added, now + len(versions) - 1)
+    return versions

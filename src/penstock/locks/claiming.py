@@ -1,0 +1,236 @@
+"""Claims: taken, kept alive, completed, failed, given back, expired.
+
+A claim is one run. Its status rows, its run and its place in the job's work are written in one
+transaction, and so is its end.
+"""
+
+from collections.abc import Sequence
+
+from msgspec import Struct
+
+from penstock import ids
+from penstock.catalog.claimed_runs import (
+    NewRun,
+    begin_runs,
+    complete_runs,
+    lot_of,
+    stop_runs,
+)
+from penstock.catalog.rows import JobRow, Role, replace
+from penstock.catalog.world import World
+from penstock.clock import SECOND, Micros, format_time
+from penstock.errors import Conflict, NotFound
+from penstock.locks import rules
+from penstock.locks.room import LockRoom
+from penstock.locks.rows import LotJobRow, StatusRow, WorkRow
+from penstock.locks.table import Status
+from penstock.states import RunState, WorkState
+
+PENSTOCK = "penstock"  # who acts when a lease runs out
+
+
+class Ref(Struct, frozen=True, gc=False):
+    """A claim as its holder names it."""
+
+    id: str
+    token: int
+
+
+def take(
+    world: World,
+    job: LotJobRow,
+    rows: Sequence[WorkRow],
+    owner: str,
+    lease_seconds: int,
+    now: Micros,
+) -> list[WorkRow]:
+    """Claim lots that are READY."""
+    room = world.room(LockRoom)
+    inputs, outputs = job.input_ids, job.output_ids
+    lots = [row.lot for row in rows]
+    room.outputs.prefetch((dataset, lot) for dataset in (*inputs, *outputs) for lot in lots)
+    claimed: list[WorkRow] = []
+    runs: list[NewRun] = []
+    for row in rows:
+        run_id = ids.new_id()
+        claim = replace(
+            row,
+            state=WorkState.RUNNING,
+            tries=row.tries + 1,
+            token=row.token + 1,
+            run_id=run_id,
+            owner=owner,
+            lease_seconds=lease_seconds,
+            lease_until=now + lease_seconds * SECOND,
+            not_before=0,
+            since=now,
+            error="",
+        )
+        pinned = {}
+        for dataset in inputs:
+            source = room.outputs.get((dataset, row.lot))
+            version_id = source.version_id if source is not None else None
+            assert version_id is not None, "a lot is READY only when its inputs are there"
+            pinned[dataset] = version_id
+        runs.append(NewRun(run_id, row.lot, claim.tries, pinned))
+        _mark(room, job, claim, Status.RUNNING, Status.RUNNING, pinned, {}, now)
+        rules.moved(room, claim, row, "claim", owner, now)
+        claimed.append(claim)
+    if runs:
+        begin_runs(world, _job_row(world, job.job_id), runs, now)
+    return claimed
+
+
+def _mark(
+    room: LockRoom,
+    job: LotJobRow,
+    claim: WorkRow,
+    of_inputs: Status,
+    of_outputs: Status,
+    consumed: dict[str, str],
+    made: dict[str, str],
+    now: Micros,
+) -> None:
+    """Give the status rows of a claim these statuses."""
+    lot, job_id, run_id = claim.lot, claim.job_id, claim.run_id
+    for dataset in job.input_ids:
+        version = consumed.get(dataset)
+        room.inputs.put(
+            (dataset, job_id, lot),
+            StatusRow(dataset, lot, Role.INPUT, job_id, of_inputs, "", run_id, version, now),
+        )
+    for dataset in job.output_ids:
+        held = room.outputs.get((dataset, lot))
+        version = made.get(dataset) or (held.version_id if held is not None else None)
+        room.outputs.put(
+            (dataset, lot),
+            StatusRow(dataset, lot, Role.OUTPUT, job_id, of_outputs, "", run_id, version, now),
+        )
+
+
+def live(world: World, ref: Ref) -> WorkRow:
+    """The claim, or a Conflict that says who holds the lot now."""
+    room = world.room(LockRoom)
+    row = room.claimed(ref.id)
+    if row is not None and row.token == ref.token:
+        return row
+    run = world.runs.get(ref.id)
+    lot = lot_of(run) if run is not None else None
+    if run is None or lot is None:
+        raise NotFound(f"there is no claim {ref.id}")
+    now = row or room.work.get((run.job_id, lot))
+    assert now is not None, "a claim was taken from the job's work"
+    job = _job_row(world, run.job_id)
+    where = f"lot {lot} of job {job.namespace}/{job.name}"
+    if now.state == WorkState.RUNNING:
+        raise Conflict(
+            f"claim {ref.id} with token {ref.token} is over: {where} is held by {now.owner!r} "
+            f"since {format_time(now.since)}, with token {now.token}; nothing was changed"
+        )
+    raise Conflict(
+        f"claim {ref.id} with token {ref.token} is over: {where} is {now.state} since "
+        f"{format_time(now.since)}; nothing was changed"
+    )
+
+
+def keep(world: World, ref: Ref, lease_seconds: int | None, now: Micros) -> WorkRow:
+    """Extend a claim's lease from now on."""
+    row = live(world, ref)
+    seconds = lease_seconds or row.lease_seconds
+    kept = replace(row, lease_seconds=seconds, lease_until=now + seconds * SECOND)
+    world.room(LockRoom).put_work(kept)
+    return kept
+
+
+def complete(world: World, rows: Sequence[WorkRow], now: Micros) -> list[dict[str, str]]:
+    """Publish what claims of one job have made; returned are the versions, by dataset."""
+    room = world.room(LockRoom)
+    job = _lot_job(room, rows[0].job_id)
+    run_ids = [_run_of(row) for row in rows]
+    world.runs.prefetch(run_ids)
+    world.io.prefetch(run_ids)
+    lots = [row.lot for row in rows]
+    room.outputs.prefetch((dataset, lot) for dataset in job.output_ids for lot in lots)
+    written = complete_runs(world, _job_row(world, job.job_id), run_ids, job.output_ids, now)
+    for row, run_id, made in zip(rows, run_ids, written, strict=True):
+        done = replace(row, state=WorkState.DONE, lease_until=0, since=now)
+        _mark(room, job, done, Status.DONE, Status.READY, _consumed(world, run_id), made, now)
+        rules.moved(room, done, row, "complete", row.owner, now)
+    ranks = {row.lot: row.rank for row in rows}
+    for consumer in rules.consumers(room, job.output_ids):
+        rules.refresh(room, _lot_job(room, consumer), lots, now, ranks)
+    return written
+
+
+def fail(world: World, row: WorkRow, error: str, now: Micros, *, expired: bool = False) -> WorkRow:
+    """End a claim badly: it is tried again, after a while unless its worker died, or held."""
+    room = world.room(LockRoom)
+    job = _lot_job(room, row.job_id)
+    spent = row.tries >= job.tries_max
+    status = Status.HOLD if spent else Status.ERROR
+    not_before = 0 if expired or spent else now + rules.back_off(job, row.tries)
+    who = PENSTOCK if expired else row.owner
+    action = "expire" if expired else "fail"
+    return _stop(world, job, row, status, RunState.FAILED, action, who, error, now, not_before)
+
+
+def give_back(world: World, row: WorkRow, action: str, who: str, why: str, now: Micros) -> WorkRow:
+    """End a claim without a result; it does not count as a try."""
+    job = _lot_job(world.room(LockRoom), row.job_id)
+    row = replace(row, tries=row.tries - 1)
+    return _stop(world, job, row, Status.ERROR, RunState.ABORTED, action, who, why, now, 0)
+
+
+def _stop(
+    world: World,
+    job: LotJobRow,
+    row: WorkRow,
+    status: Status,
+    state: RunState,
+    action: str,
+    who: str,
+    why: str,
+    now: Micros,
+    not_before: Micros,
+) -> WorkRow:
+    room = world.room(LockRoom)
+    run_id = _run_of(row)
+    stop_runs(world, _job_row(world, row.job_id), [run_id], state, now)
+    room.outputs.prefetch((dataset, row.lot) for dataset in (*job.input_ids, *job.output_ids))
+    _mark(room, job, row, status, status, _consumed(world, run_id), {}, now)
+    after = rules.work_state(
+        [
+            Status(s.status) if (s := room.outputs.get((d, row.lot))) else None
+            for d in job.input_ids
+        ],
+        [status for _ in job.output_ids],
+        [status for _ in job.input_ids],
+        later=not_before > now,
+    )
+    stopped = replace(row, state=after, lease_until=0, not_before=not_before, since=now, error=why)
+    rules.moved(room, stopped, row, action, who, now, why)
+    for consumer in rules.consumers(room, job.output_ids):
+        rules.refresh(room, _lot_job(room, consumer), [row.lot], now)
+    return stopped
+
+
+def _consumed(world: World, run_id: str) -> dict[str, str]:
+    io = world.io_of(run_id)
+    return {dataset: row.version_id for (role, dataset), row in io.items() if role == Role.INPUT}
+
+
+def _run_of(row: WorkRow) -> str:
+    assert row.run_id is not None, "a live claim is a run"
+    return row.run_id
+
+
+def _job_row(world: World, job_id: str) -> JobRow:
+    job = world.jobs.get(job_id)
+    assert job is not None, "a job that claims lots exists"
+    return job
+
+
+def _lot_job(room: LockRoom, job_id: str) -> LotJobRow:
+    job = room.jobs.get(job_id)
+    assert job is not None, "a job that claims lots was wired"
+    return job

@@ -1,0 +1,48 @@
+"""The writes of locks, each a frozen value that knows how to apply itself."""
+
+from penstock.locks.claiming import Ref
+from penstock.locks.commands.admin import (
+    HoldDataset,
+    HoldJob,
+    HoldLot,
+    HoldWork,
+    PrioritizeWork,
+    ReleaseLock,
+    ResubmitLots,
+)
+from penstock.locks.commands.claims import (
+    Claimed,
+    ClaimLots,
+    CompleteClaims,
+    Ended,
+    FailClaims,
+    HeartbeatClaim,
+    Pinned,
+    ReleaseClaim,
+)
+from penstock.locks.commands.lots import RegisterLots
+from penstock.locks.commands.sweep import Sweep, Swept
+from penstock.locks.commands.wiring import WireJob
+
+__all__ = [
+    "ClaimLots",
+    "Claimed",
+    "CompleteClaims",
+    "Ended",
+    "FailClaims",
+    "HeartbeatClaim",
+    "HoldDataset",
+    "HoldJob",
+    "HoldLot",
+    "HoldWork",
+    "Pinned",
+    "PrioritizeWork",
+    "Ref",
+    "RegisterLots",
+    "ReleaseClaim",
+    "ReleaseLock",
+    "ResubmitLots",
+    "Sweep",
+    "Swept",
+    "WireJob",
+]

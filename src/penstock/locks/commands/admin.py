@@ -1,0 +1,275 @@
+"""What administrators do to lots and locks; every action is in the audit log."""
+
+from typing import ClassVar
+
+from penstock.access import audit
+from penstock.catalog.commands.lookup import Write, dataset_row, job_row
+from penstock.catalog.rows import DatasetRow, JobRow, Role, replace
+from penstock.catalog.world import World
+from penstock.clock import Micros
+from penstock.errors import Conflict, NotFound
+from penstock.locks import claiming, rules
+from penstock.locks.commands.claims import wired
+from penstock.locks.room import LockRoom
+from penstock.locks.rows import OUTSIDE, HoldRow, LogRow, LotJobRow, StatusRow, WorkRow
+from penstock.locks.table import Status
+from penstock.lots.ids import check_lot
+from penstock.states import WorkState
+
+
+class Admin(Write, frozen=True):
+    """An action of an administrator: who does it, and why."""
+
+    alone: ClassVar[bool] = True  # it writes to the audit log
+
+    who: str
+    why: str
+
+    def record(self, world: World, now: Micros, action: str, target: str) -> None:
+        """Put the action into the audit log."""
+        audit.append(world.tx, at=now, who=self.who, action=action, target=target, detail=self.why)
+
+
+class ResubmitLots(Admin, frozen=True):
+    """Have a job work on lots again: their outputs are to be made again, their inputs released."""
+
+    namespace: str
+    job: str
+    lots: tuple[str, ...]
+
+    def apply(self, world: World, now: Micros) -> None:
+        """Resubmit all of them, or none."""
+        room = world.room(LockRoom)
+        named = job_row(world, self.namespace, self.job, visible=True)
+        job = wired(room, named)
+        for lot in dict.fromkeys(self.lots):
+            row = _met(room, named, lot)
+            if row.state == WorkState.RUNNING:
+                raise Conflict(
+                    f"lot {lot} of job {named.namespace}/{named.name} is being worked on by "
+                    f"{row.owner!r}; release its lock first"
+                )
+            self._resubmit(room, job, row, now)
+            self.record(world, now, "lot resubmit", _target(named, lot))
+
+    def _resubmit(self, room: LockRoom, job: LotJobRow, row: WorkRow, now: Micros) -> None:
+        lot = row.lot
+        for dataset in job.input_ids:
+            held = room.inputs.get((dataset, job.job_id, lot))
+            if held is not None:
+                room.put_status(replace(held, status=Status.ERROR, held_from="", since=now))
+        for dataset in job.output_ids:
+            made = room.outputs.get((dataset, lot))
+            if made is not None and made.job_id == job.job_id:
+                room.put_status(replace(made, status=Status.RESUBMIT, held_from="", since=now))
+        fresh = replace(row, tries=0, not_before=0, error="")
+        room.put_work(fresh)
+        rules.refresh(room, job, [lot], now)
+        after = room.work.get((job.job_id, lot)) or fresh
+        rules.moved(room, after, row, "resubmit", self.who, now, self.why)
+        rules.refresh_around(room, job.output_ids, [lot], now)
+
+
+class ReleaseLock(Admin, frozen=True):
+    """End somebody else's claim on a lot; its holder can no longer publish."""
+
+    namespace: str
+    job: str
+    lot: str
+
+    def apply(self, world: World, now: Micros) -> None:
+        """Release it."""
+        room = world.room(LockRoom)
+        named = job_row(world, self.namespace, self.job)
+        row = _met(room, named, self.lot)
+        if row.state != WorkState.RUNNING:
+            raise Conflict(
+                f"nobody holds lot {self.lot} of job {named.namespace}/{named.name}: it is "
+                f"{row.state}; resubmit it to have it worked on again"
+            )
+        claiming.give_back(world, row, "release", self.who, self.why, now)
+        self.record(world, now, "lock release", _target(named, self.lot))
+
+
+class HoldJob(Admin, frozen=True):
+    """Stop a job: none of its lots is claimed until it is let go. Without `hold`, let it go."""
+
+    namespace: str
+    job: str
+    hold: bool = True
+
+    def apply(self, world: World, now: Micros) -> None:
+        """Hold it, or let it go."""
+        named = job_row(world, self.namespace, self.job)
+        _hold_whole(world, named.id, "JOB", self, hold=self.hold, now=now)
+        action = "job hold" if self.hold else "job unhold"
+        self.record(world, now, action, f"job:{named.namespace}:{named.name}")
+
+
+class HoldDataset(Admin, frozen=True):
+    """Stop every job that reads or writes lots of a dataset. Without `hold`, let them go on."""
+
+    namespace: str
+    dataset: str
+    hold: bool = True
+
+    def apply(self, world: World, now: Micros) -> None:
+        """Hold it, or let it go."""
+        row = dataset_row(world, self.namespace, self.dataset)
+        _hold_whole(world, row.id, "DATASET", self, hold=self.hold, now=now)
+        action = "dataset hold" if self.hold else "dataset unhold"
+        self.record(world, now, action, f"dataset:{row.namespace}:{row.name}")
+
+
+def _hold_whole(
+    world: World, key: str, kind: str, action: Admin, *, hold: bool, now: Micros
+) -> None:
+    shelf = world.room(LockRoom).holds
+    held = shelf.get(key)
+    if hold and held is None:
+        shelf.put(key, HoldRow(key, kind, action.who, action.why, now))
+    elif not hold and held is not None:
+        shelf.put(key, None)
+
+
+class HoldLot(Admin, frozen=True):
+    """Lock one lot of a dataset for everybody. Without `hold`, put it back as it was."""
+
+    namespace: str
+    dataset: str
+    lot: str
+    hold: bool = True
+
+    def apply(self, world: World, now: Micros) -> None:
+        """Hold it, or let it go."""
+        room = world.room(LockRoom)
+        dataset = dataset_row(world, self.namespace, self.dataset)
+        held = room.outputs.get((dataset.id, check_lot(self.lot)))
+        after = self._held(dataset, held, now) if self.hold else self._freed(held, now)
+        if after is held:
+            return
+        if after is None:
+            room.outputs.put((dataset.id, self.lot), None)
+        else:
+            room.put_status(after)
+        action = "hold" if self.hold else "unhold"
+        room.append(
+            LogRow(
+                now,
+                action,
+                self.lot,
+                None,
+                dataset.id,
+                None,
+                held.status if held else "",
+                after.status if after else "",
+                self.who,
+                self.why,
+            )
+        )
+        rules.refresh_around(room, [dataset.id], [self.lot], now)
+        target = f"dataset:{dataset.namespace}:{dataset.name} lot {self.lot}"
+        self.record(world, now, f"lot {action}", target)
+
+    def _held(self, dataset: DatasetRow, held: StatusRow | None, now: Micros) -> StatusRow:
+        if held is None:
+            return StatusRow(
+                dataset.id, self.lot, Role.OUTPUT, OUTSIDE, Status.HOLD, "", None, None, now
+            )
+        if held.status == Status.RUNNING:
+            raise Conflict(
+                f"lot {self.lot} of {dataset.namespace}/{dataset.name} is being made; release the "
+                "lock of its job first, or hold the dataset"
+            )
+        if held.status == Status.HOLD:
+            return held
+        return replace(held, status=Status.HOLD, held_from=held.status, since=now)
+
+    def _freed(self, held: StatusRow | None, now: Micros) -> StatusRow | None:
+        if held is None or held.status != Status.HOLD:
+            return held
+        if not held.held_from:
+            return None if held.job_id == OUTSIDE else replace(held, status=Status.ERROR, since=now)
+        return replace(held, status=Status(held.held_from), held_from="", since=now)
+
+
+class HoldWork(Admin, frozen=True):
+    """Keep one job from one lot. Without `hold`, let it try again, with all its tries."""
+
+    namespace: str
+    job: str
+    lot: str
+    hold: bool = True
+
+    def apply(self, world: World, now: Micros) -> None:
+        """Hold it, or let it go."""
+        room = world.room(LockRoom)
+        named = job_row(world, self.namespace, self.job)
+        job = wired(room, named)
+        row = room.work.get((job.job_id, check_lot(self.lot))) or rules.new_work(
+            job.job_id, self.lot, 0, WorkState.WAITING, now
+        )
+        if row.state == WorkState.RUNNING:
+            raise Conflict(
+                f"lot {self.lot} of job {named.namespace}/{named.name} is being worked on by "
+                f"{row.owner!r}; release its lock first"
+            )
+        if self.hold == (row.state == WorkState.HELD):
+            return
+        for dataset in job.input_ids:
+            self._mark_input(room, job, dataset, now)
+        for dataset in job.output_ids:
+            made = room.outputs.get((dataset, self.lot))
+            spent = made is not None and made.job_id == job.job_id and not made.held_from
+            if not self.hold and made is not None and spent and made.status == Status.HOLD:
+                room.put_status(replace(made, status=Status.ERROR, since=now))
+        fresh = replace(row, not_before=0) if self.hold else replace(row, tries=0, not_before=0)
+        room.put_work(fresh)
+        rules.refresh(room, job, [self.lot], now)
+        action = "hold" if self.hold else "unhold"
+        after = room.work.get((job.job_id, self.lot)) or fresh
+        rules.moved(room, after, row, action, self.who, now, self.why)
+        rules.refresh_around(room, job.output_ids, [self.lot], now)
+        self.record(world, now, f"work {action}", _target(named, self.lot))
+
+    def _mark_input(self, room: LockRoom, job: LotJobRow, dataset: str, now: Micros) -> None:
+        key = (dataset, job.job_id, self.lot)
+        held = room.inputs.get(key)
+        if self.hold:
+            row = held or StatusRow(
+                dataset, self.lot, Role.INPUT, job.job_id, Status.HOLD, "", None, None, now
+            )
+            was = held.status if held is not None else ""
+            room.put_status(replace(row, status=Status.HOLD, held_from=was, since=now))
+        elif held is not None and held.status == Status.HOLD:
+            before = Status(held.held_from) if held.held_from else Status.ERROR
+            room.put_status(replace(held, status=before, held_from="", since=now))
+
+
+class PrioritizeWork(Admin, frozen=True):
+    """Have lots of a job worked on before or after others."""
+
+    namespace: str
+    job: str
+    lots: tuple[str, ...]
+    priority: int
+
+    def apply(self, world: World, now: Micros) -> None:
+        """Give all of them this priority, or none."""
+        room = world.room(LockRoom)
+        named = job_row(world, self.namespace, self.job)
+        wired(room, named)
+        for lot in dict.fromkeys(self.lots):
+            room.put_work(replace(_met(room, named, lot), rank=-self.priority))
+            self.record(world, now, f"work priority {self.priority}", _target(named, lot))
+
+
+def _met(room: LockRoom, job: JobRow, lot: str) -> WorkRow:
+    row = room.work.get((job.id, check_lot(lot)))
+    if row is None:
+        raise NotFound(f"job {job.namespace}/{job.name} has never met lot {lot}")
+    return row
+
+
+def _target(job: JobRow, lot: str) -> str:
+    return f"job:{job.namespace}:{job.name} lot {lot}"

@@ -1,0 +1,213 @@
+"""What workers do: claim lots, keep the claims alive, and end them."""
+
+from itertools import groupby
+
+from msgspec import Struct
+
+from penstock.catalog.commands import DatasetName
+from penstock.catalog.commands.lookup import Write, job_row
+from penstock.catalog.rows import JobRow
+from penstock.catalog.world import World
+from penstock.clock import Micros
+from penstock.errors import Conflict, Invalid, PenstockError
+from penstock.locks import claiming, rules
+from penstock.locks.claiming import Ref
+from penstock.locks.room import LockRoom
+from penstock.locks.rows import LotJobRow, WorkRow
+from penstock.states import WorkState
+
+CLAIMS_AT_ONCE_MAX = 1000
+LEASE_SECONDS_MAX = 7 * 24 * 3600
+
+
+class Pinned(Struct, frozen=True):
+    """A dataset of a claim; the version that is read, where it is an input."""
+
+    namespace: str
+    name: str
+    version: str | None = None
+
+
+class Claimed(Struct, frozen=True):
+    """One job's hold on one lot."""
+
+    id: str  # of its run, too
+    token: int
+    namespace: str
+    job: str
+    lot: str
+    owner: str
+    attempt: int
+    attempts_max: int
+    lease_seconds: int
+    lease_until: Micros
+    inputs: tuple[Pinned, ...]
+    outputs: tuple[Pinned, ...]
+
+
+class ClaimLots(Write, frozen=True):
+    """Find lots that a job can work on, and claim them."""
+
+    namespace: str
+    job: str
+    owner: str
+    count: int = 1
+    newest: bool = False
+    lease_seconds: int | None = None
+    lots: tuple[str, ...] | None = None  # only these; all of them READY, or none is claimed
+
+    def apply(self, world: World, now: Micros) -> list[Claimed]:
+        """Claim up to `count`; none is an empty list."""
+        if not 1 <= self.count <= CLAIMS_AT_ONCE_MAX:
+            raise Invalid(f"between 1 and {CLAIMS_AT_ONCE_MAX} lots are claimed at once")
+        room = world.room(LockRoom)
+        named = job_row(world, self.namespace, self.job, visible=True)
+        job = wired(room, named)
+        if rules.held_gate(room, job) is not None:
+            return []
+        rows = self._chosen(room, named, job)
+        seconds = lease(self.lease_seconds) or job.lease_seconds
+        claims = claiming.take(world, job, rows, self.owner, seconds, now)
+        return [describe(world, named, job, claim) for claim in claims]
+
+    def _chosen(self, room: LockRoom, named: JobRow, job: LotJobRow) -> list[WorkRow]:
+        if self.lots is None:
+            return room.ready(job.job_id, self.count, newest=self.newest)
+        room.work.prefetch((job.job_id, lot) for lot in self.lots)
+        rows = []
+        for lot in dict.fromkeys(self.lots):
+            row = room.work.get((job.job_id, lot))
+            if row is None or row.state != WorkState.READY:
+                state = f"is {row.state}" if row is not None else "is not known"
+                raise Conflict(
+                    f"lot {lot} {state} for job {named.namespace}/{named.name} and cannot be "
+                    f"claimed; ask why with GET …/jobs/{named.name}/lots/{lot}/why"
+                )
+            rows.append(row)
+        return rows
+
+
+def wired(room: LockRoom, job: JobRow) -> LotJobRow:
+    """How a job's lots are worked on, or Invalid."""
+    found = room.jobs.get(job.id)
+    if found is None:
+        raise Invalid(
+            f"job {job.namespace}/{job.name} does not work lot by lot yet; name its inputs and "
+            "outputs with the claim, or with PUT …/jobs/{job}/lots"
+        )
+    return found
+
+
+def lease(seconds: int | None) -> int | None:
+    """A lease that is not too long and not too short."""
+    if seconds is not None and not 1 <= seconds <= LEASE_SECONDS_MAX:
+        raise Invalid(f"a lease is between 1 and {LEASE_SECONDS_MAX} seconds, not {seconds}")
+    return seconds
+
+
+def describe(world: World, named: JobRow, job: LotJobRow, claim: WorkRow) -> Claimed:
+    """A claim as its holder needs it."""
+    assert claim.run_id is not None, "a live claim is a run"
+    io = world.io_of(claim.run_id)
+    versions = {dataset: row.version_id for (_, dataset), row in io.items()}
+    return Claimed(
+        id=claim.run_id,
+        token=claim.token,
+        namespace=named.namespace,
+        job=named.name,
+        lot=claim.lot,
+        owner=claim.owner,
+        attempt=claim.tries,
+        attempts_max=job.tries_max,
+        lease_seconds=claim.lease_seconds,
+        lease_until=claim.lease_until,
+        inputs=tuple(_pinned(world, d, versions.get(d)) for d in job.input_ids),
+        outputs=tuple(_pinned(world, d, None) for d in job.output_ids),
+    )
+
+
+def _pinned(world: World, dataset_id: str, version: str | None) -> Pinned:
+    dataset = world.datasets.get(dataset_id)
+    assert dataset is not None, "the datasets of a job that claims lots exist"
+    return Pinned(dataset.namespace, dataset.name, version)
+
+
+class HeartbeatClaim(Write, frozen=True):
+    """Say that the work on a claim goes on."""
+
+    claim: Ref
+    lease_seconds: int | None = None
+
+    def apply(self, world: World, now: Micros) -> Micros:
+        """Extend the lease; returned is until when it holds."""
+        return claiming.keep(world, self.claim, lease(self.lease_seconds), now).lease_until
+
+
+class Ended(Struct, frozen=True):
+    """What became of one claim of several: the versions it made, or why it was refused."""
+
+    id: str
+    versions: tuple[tuple[DatasetName, str], ...] = ()
+    refused: PenstockError | None = None
+
+
+class CompleteClaims(Write, frozen=True):
+    """Publish what claims have made; each succeeds or is refused alone."""
+
+    claims: tuple[Ref, ...]
+
+    def apply(self, world: World, now: Micros) -> list[Ended]:
+        """Complete them, in the order given."""
+        room = world.room(LockRoom)
+        room.claims.prefetch(ref.id for ref in self.claims)
+        ended: dict[str, Ended] = {}
+        rows: list[WorkRow] = []
+        for ref in dict.fromkeys(self.claims):
+            try:
+                rows.append(claiming.live(world, ref))
+            except PenstockError as refusal:
+                ended[ref.id] = Ended(ref.id, refused=refusal)
+        for _, group in groupby(rows, key=lambda row: row.job_id):
+            claims = list(group)
+            made = claiming.complete(world, claims, now)
+            for row, versions in zip(claims, made, strict=True):
+                assert row.run_id is not None, "a live claim is a run"
+                named = tuple((_name(world, d), version) for d, version in versions.items())
+                ended[row.run_id] = Ended(row.run_id, named)
+        return [ended[ref.id] for ref in self.claims]
+
+
+def _name(world: World, dataset_id: str) -> DatasetName:
+    pinned = _pinned(world, dataset_id, None)
+    return DatasetName(pinned.namespace, pinned.name)
+
+
+class FailClaims(Write, frozen=True):
+    """Report that work on claims has failed; each is refused alone."""
+
+    claims: tuple[Ref, ...]
+    error: str = ""
+
+    def apply(self, world: World, now: Micros) -> list[Ended]:
+        """Fail them."""
+        world.room(LockRoom).claims.prefetch(ref.id for ref in self.claims)
+        return [self._fail(world, ref, now) for ref in self.claims]
+
+    def _fail(self, world: World, ref: Ref, now: Micros) -> Ended:
+        try:
+            row = claiming.live(world, ref)
+        except PenstockError as refusal:
+            return Ended(ref.id, refused=refusal)
+        claiming.fail(world, row, self.error, now)
+        return Ended(ref.id)
+
+
+class ReleaseClaim(Write, frozen=True):
+    """Give a claim back untouched; it does not count as a try."""
+
+    claim: Ref
+
+    def apply(self, world: World, now: Micros) -> None:
+        """Release it."""
+        row = claiming.live(world, self.claim)
+        claiming.give_back(world, row, "release", row.owner, "", now)

@@ -1,0 +1,115 @@
+"""Lots that come from outside: registered, so that jobs find them."""
+
+from collections.abc import Sequence
+
+from penstock import ids
+from penstock.catalog import dataset_rules
+from penstock.catalog.commands.lookup import Write, dataset_row
+from penstock.catalog.rows import DatasetRow, Origin, Role, VersionRow
+from penstock.catalog.world import World
+from penstock.clock import Micros
+from penstock.errors import Conflict, Invalid
+from penstock.locks import rules
+from penstock.locks.room import LockRoom
+from penstock.locks.rows import OUTSIDE, LogRow, StatusRow
+from penstock.locks.table import Status, writable
+from penstock.lots.ids import check_lot, clock_interval
+
+
+class RegisterLots(Write, frozen=True):
+    """Make lots of a dataset READY that no job of ours made.
+
+    A lot that is READY already stays as it is, unless it is renewed: then it has a new version.
+    """
+
+    namespace: str
+    dataset: str
+    lots: tuple[str, ...]
+    who: str
+    priority: int = 0
+    renew: bool = False
+
+    def apply(self, world: World, now: Micros) -> int:
+        """Register them; returned is how many were new."""
+        dataset = dataset_row(world, self.namespace, self.dataset, visible=True)
+        if clock_interval(dataset.name) is not None:
+            raise Invalid(f"{dataset.name} is a clock: its lots turn READY by themselves")
+        return register(
+            world, dataset, self.lots, self.who, now, priority=self.priority, renew=self.renew
+        )
+
+
+def register(
+    world: World,
+    dataset: DatasetRow,
+    lots: Sequence[str],
+    who: str,
+    now: Micros,
+    *,
+    priority: int = 0,
+    renew: bool = False,
+) -> int:
+    """Make lots READY, each with a version of its own."""
+    room = world.room(LockRoom)
+    lots = list(dict.fromkeys(map(check_lot, lots)))
+    room.outputs.prefetch((dataset.id, lot) for lot in lots)
+    fresh = [lot for lot in lots if _is_news(room, dataset, lot, renew=renew)]
+    if not fresh:
+        return 0
+    versions = _declare_versions(world, dataset, fresh, now)
+    for lot, version in zip(fresh, versions, strict=True):
+        held = room.outputs.get((dataset.id, lot))
+        room.put_status(
+            StatusRow(dataset.id, lot, Role.OUTPUT, OUTSIDE, Status.READY, "", None, version, now)
+        )
+        was = held.status if held is not None else ""
+        room.append(
+            LogRow(now, "register", lot, None, dataset.id, None, was, Status.READY, who, "")
+        )
+    rules.refresh_around(room, [dataset.id], fresh, now, dict.fromkeys(fresh, -priority))
+    return len(fresh)
+
+
+def _is_news(room: LockRoom, dataset: DatasetRow, lot: str, *, renew: bool) -> bool:
+    held = room.outputs.get((dataset.id, lot))
+    if held is None or writable(Status(held.status)):
+        return True
+    if held.job_id == OUTSIDE and held.status == Status.READY:
+        return renew
+    raise Conflict(
+        f"lot {lot} of {dataset.namespace}/{dataset.name} is {held.status}: it is "
+        f"{'held' if held.status == Status.HOLD else 'made by a job'}, and cannot be registered"
+    )
+
+
+def _declare_versions(
+    world: World, dataset: DatasetRow, lots: Sequence[str], now: Micros
+) -> list[str]:
+    """A declared and published version for each lot; the last is the dataset's current one."""
+    fields, schema = dataset_rules.shown_schema(world, dataset)
+    versions = []
+    for number, lot in enumerate(lots):
+        version = VersionRow(
+            id=ids.derived_id("lot", dataset.id, lot, str(now)),
+            dataset_id=dataset.id,
+            number=dataset.latest_number + number + 1,
+            origin=Origin.DECLARED,
+            run_id=None,
+            schema_id=schema,
+            fields=fields,
+            facets="{}",
+            stamps="{}",
+            type=dataset.type,
+            physical_name=dataset.physical_name,
+            source_name=dataset.source_name,
+            description=None,
+            lifecycle="",
+            column_set_id=None,
+            created_at=now + number,
+            published_at=now + number,
+        )
+        world.versions.put(version.id, version)
+        versions.append(version.id)
+    last = now + len(lots) - 1
+    dataset_rules.follow_versions(world, dataset, versions[-1], len(versions), last)
+    return versions

@@ -1,0 +1,179 @@
+"""Saying which datasets a job reads and writes lot by lot."""
+
+from collections.abc import Iterator
+
+import msgspec
+
+from penstock import ids
+from penstock.catalog import dataset_names, job_rules, job_versions
+from penstock.catalog.commands import DatasetName
+from penstock.catalog.commands.lookup import Write
+from penstock.catalog.facets import NO_FACETS
+from penstock.catalog.openlineage import Mention
+from penstock.catalog.receive import declare_dataset
+from penstock.catalog.rows import Role, replace
+from penstock.catalog.world import World
+from penstock.clock import Micros
+from penstock.errors import Invalid, NotFound
+from penstock.locks import rules
+from penstock.locks.room import LockRoom
+from penstock.locks.rows import ClockRow, LotJobDatasetRow, LotJobRow
+from penstock.locks.table import Status
+from penstock.lots.ids import Interval, clock_interval, parse_interval
+
+LEASE_SECONDS = 60
+TRIES_MAX = 5
+BACK_OFF_SECONDS = 10
+LOTS_AT_ONCE = 1000
+
+
+class WireJob(Write, frozen=True):
+    """State which datasets a job reads and writes lot by lot, and how its lots are worked on.
+
+    What is None stays as it is. Saying the same again changes nothing.
+    """
+
+    namespace: str
+    job: str
+    inputs: tuple[DatasetName, ...] | None = None
+    outputs: tuple[DatasetName, ...] | None = None
+    lease_seconds: int | None = None
+    tries_max: int | None = None
+    back_off_seconds: int | None = None
+    enforced: bool | None = None
+
+    def apply(self, world: World, now: Micros) -> LotJobRow:
+        """Write it, and look for work that is there already."""
+        room = world.room(LockRoom)
+        job_id = ids.job_id(self.namespace, self.job)
+        held = room.jobs.get(job_id)
+        wired = self._wired(world, held, job_id, now)
+        if held is not None and replace(wired, updated_at=held.updated_at) == held:
+            return held
+        room.jobs.put(job_id, wired)
+        before = held or replace(wired, inputs="[]", outputs="[]")
+        if (before.inputs, before.outputs) == (wired.inputs, wired.outputs):
+            return wired
+        self._declare(world, wired, now)
+        _rewire(room, before, wired)
+        for dataset_id in wired.input_ids:
+            _start_clock(world, dataset_id, now)
+            for lots in _ready_lots(world, dataset_id):
+                rules.refresh(room, wired, lots, now)
+        return wired
+
+    def _wired(self, world: World, held: LotJobRow | None, job_id: str, now: Micros) -> LotJobRow:
+        inputs = _ids(world, self.inputs, now) if self.inputs is not None else None
+        outputs = _ids(world, self.outputs, now) if self.outputs is not None else None
+        if held is None and not inputs:
+            raise NotFound(
+                f"job {self.namespace}/{self.job} has no inputs to find lots of; name them"
+            )
+        fresh = held or LotJobRow(
+            job_id, "[]", "[]", LEASE_SECONDS, TRIES_MAX, BACK_OFF_SECONDS, 0, now, now
+        )
+        wired = replace(
+            fresh,
+            inputs=_text(inputs) if inputs is not None else fresh.inputs,
+            outputs=_text(outputs) if outputs is not None else fresh.outputs,
+            lease_seconds=_at_least(self.lease_seconds, 1, "lease") or fresh.lease_seconds,
+            tries_max=_at_least(self.tries_max, 1, "tries") or fresh.tries_max,
+            back_off_seconds=(
+                fresh.back_off_seconds
+                if self.back_off_seconds is None
+                else _at_least(self.back_off_seconds, 0, "back-off")
+            ),
+            enforced=fresh.enforced if self.enforced is None else int(self.enforced),
+            updated_at=now,
+        )
+        if not wired.input_ids:
+            raise Invalid("a job that works lot by lot needs an input; a clock dataset is one")
+        if set(wired.input_ids) & set(wired.output_ids):
+            raise Invalid("a dataset cannot be an input and an output of one job")
+        return wired
+
+    def _declare(self, world: World, wired: LotJobRow, now: Micros) -> None:
+        """State the job in the catalog, with the same edges."""
+        dataset_names.ensure_namespace(world, self.namespace, now)
+        job = world.jobs.get(wired.job_id) or job_rules.new_job(
+            wired.job_id, self.namespace, self.job, now
+        )
+        job = replace(job, hidden=0, updated_at=max(now, job.updated_at))
+        world.jobs.put(job.id, job)
+        inputs, outputs = (_names(world, side) for side in (wired.input_ids, wired.output_ids))
+        job_versions.declare_version(world, job, inputs, outputs, job.location, now)
+
+
+def _at_least(value: int | None, least: int, what: str) -> int:
+    if value is not None and value < least:
+        raise Invalid(f"the {what} cannot be {value}; the least is {least}")
+    return value or 0
+
+
+def _ids(world: World, names: tuple[DatasetName, ...], now: Micros) -> tuple[str, ...]:
+    """The datasets with these names; those that nobody knew yet are declared."""
+    found = []
+    for name in dict.fromkeys(names):
+        clock_interval(name.name)  # refuses a clock that does not exist
+        named = ids.dataset_id(name.namespace, name.name)
+        dataset_id = world.dataset_id(named)
+        if world.datasets.get(dataset_id) is None:
+            mention = Mention(named, name.namespace, name.name, NO_FACETS, NO_FACETS)
+            dataset_id = declare_dataset(world, mention, now)
+        found.append(dataset_id)
+    return tuple(found)
+
+
+def _names(world: World, dataset_ids: tuple[str, ...]) -> tuple[DatasetName, ...]:
+    rows = [world.datasets.get(dataset) for dataset in dataset_ids]
+    return tuple(sorted(DatasetName(row.namespace, row.name) for row in rows if row is not None))
+
+
+def _text(dataset_ids: tuple[str, ...]) -> str:
+    return msgspec.json.encode(dataset_ids).decode()
+
+
+def _rewire(room: LockRoom, before: LotJobRow, wired: LotJobRow) -> None:
+    had, has = _sides(before), _sides(wired)
+    for role, dataset in had ^ has:
+        row = LotJobDatasetRow(dataset, role, wired.job_id)
+        wires = [wire for wire in room.wires.get(dataset) or () if wire != (role, wired.job_id)]
+        if (role, dataset) in has:
+            wires.append((role, wired.job_id))
+            room.wired.put((role, dataset, wired.job_id), row)
+        else:
+            room.unwired.put((role, dataset, wired.job_id), row)
+        room.wires.put(dataset, tuple(wires))
+
+
+def _sides(job: LotJobRow) -> set[tuple[Role, str]]:
+    return {(Role.INPUT, d) for d in job.input_ids} | {(Role.OUTPUT, d) for d in job.output_ids}
+
+
+def _start_clock(world: World, dataset_id: str, now: Micros) -> None:
+    """A clock dataset runs from the moment a job first reads it."""
+    room = world.room(LockRoom)
+    dataset = world.datasets.get(dataset_id)
+    interval: Interval | None = clock_interval(dataset.name) if dataset is not None else None
+    if interval is None or room.clocks.get(dataset_id) is not None:
+        return
+    current = parse_interval(interval.lot_at(now))
+    assert current is not None, "an interval's lot is an interval lot"
+    room.clocks.put(dataset_id, ClockRow(dataset_id, interval, current.end))
+
+
+def _ready_lots(world: World, dataset_id: str) -> Iterator[list[str]]:
+    """The lots of a dataset that can be read, some at a time."""
+    room = world.room(LockRoom)
+    unstored = [row for row in room.outputs.unstored() if row.dataset_id == dataset_id]
+    if fresh := [row.lot for row in unstored if row.status == Status.READY]:
+        yield fresh
+    after = ""
+    while True:
+        rows = world.tx.fetch(
+            "ready_lots_of_dataset", dataset_id=dataset_id, after=after, most=LOTS_AT_ONCE
+        )
+        if not rows:
+            return
+        after = rows[-1][0]
+        yield [lot for (lot,) in rows]

@@ -1,0 +1,227 @@
+"""The rows of locks as a batch of writes sees them, beside the catalog's own."""
+
+from collections.abc import Iterable
+from itertools import groupby
+from typing import Any
+
+from msgspec import Struct
+
+from penstock.catalog.rows import Role
+from penstock.catalog.shelf import Shelf
+from penstock.catalog.world import Changes, World
+from penstock.clock import Micros
+from penstock.db.database import Ask
+from penstock.locks.rows import (
+    ClockRow,
+    HoldRow,
+    LogRow,
+    LotJobDatasetRow,
+    LotJobRow,
+    StatusRow,
+    WorkRow,
+)
+from penstock.states import WorkState
+
+OutputKey = tuple[str, str]  # dataset id, lot
+InputKey = tuple[str, str, str]  # dataset id, job id, lot
+WorkKey = tuple[str, str]  # job id, lot
+Wires = tuple[tuple[Role, str], ...]  # which jobs read or write a dataset
+
+_RANK_MIN = -(1 << 62)
+
+
+class _GoneHold(Struct, frozen=True):
+    id: str
+
+
+class _GoneStatus(Struct, frozen=True):
+    dataset_id: str
+    lot: str
+    role: str
+    job_id: str
+
+
+class LockRoom:
+    """Rows by table; keys of lots are pairs with what they are lots of."""
+
+    def __init__(self, world: World) -> None:
+        self._world = world
+        undo = world.undo
+        self.jobs: Shelf[LotJobRow] = Shelf(self._fetch_jobs, undo)
+        self.wires: Shelf[Wires] = Shelf(self._fetch_wires, undo)
+        self.holds: Shelf[HoldRow] = Shelf(self._fetch_holds, undo)
+        self.outputs: Shelf[StatusRow] = Shelf(self._fetch_outputs, undo)
+        self.inputs: Shelf[StatusRow] = Shelf(self._fetch_inputs, undo)
+        self.work: Shelf[WorkRow] = Shelf(self._fetch_work, undo)
+        self.claims: Shelf[WorkKey] = Shelf(self._fetch_claims, undo)
+        self.clocks: Shelf[ClockRow] = Shelf(self._fetch_clocks, undo)
+        self.log: Shelf[LogRow] = Shelf(_nothing, undo)
+        self.wired: Shelf[LotJobDatasetRow] = Shelf(_nothing, undo)
+        self.unwired: Shelf[LotJobDatasetRow] = Shelf(_nothing, undo)
+        self.lasting = (
+            self.jobs, self.wires, self.holds, self.outputs, self.inputs, self.work, self.claims,
+            self.clocks,
+        )  # fmt: skip
+        self.passing = (self.log, self.wired, self.unwired)
+
+    def changes(self) -> Changes:
+        """Every change of the batch; what makes room for a row goes before it."""
+        return [
+            ("forget_lot_job_datasets", self.unwired.changed()),
+            ("put_lot_job_datasets", self.wired.changed()),
+            ("put_lot_jobs", self.jobs.changed()),
+            ("forget_lot_holds", [_GoneHold(key) for key in self.holds.gone()]),
+            ("put_lot_holds", self.holds.changed()),
+            ("forget_lot_status", list(self._replaced())),
+            ("put_lot_status", self.outputs.changed() + self.inputs.changed()),
+            ("put_lot_work", self.work.changed()),
+            ("put_lot_clocks", self.clocks.changed()),
+            ("add_lot_log", self.log.changed()),
+        ]
+
+    def _replaced(self) -> Iterable[_GoneStatus]:
+        """Rows that are gone, and OUTPUT rows that are another job's now."""
+        for shelf in (self.outputs, self.inputs):
+            for key, before in shelf.before.items():
+                row = shelf.get(key)
+                if before is not None and (row is None or row.job_id != before.job_id):
+                    yield _GoneStatus(before.dataset_id, before.lot, before.role, before.job_id)
+
+    def append(self, row: LogRow) -> None:
+        """Append a transition to the log."""
+        self.log.put(object(), row)
+
+    def put_status(self, row: StatusRow) -> None:
+        """Change a status row."""
+        if row.role == Role.OUTPUT:
+            self.outputs.put((row.dataset_id, row.lot), row)
+        else:
+            self.inputs.put((row.dataset_id, row.job_id, row.lot), row)
+
+    def put_work(self, row: WorkRow) -> None:
+        """Change what a job has to do with a lot."""
+        held = self.work.get((row.job_id, row.lot))
+        if held is not None and held.run_id is not None and held.run_id != row.run_id:
+            self.claims.put(held.run_id, None)
+        self.work.put((row.job_id, row.lot), row)
+        if row.run_id is not None:
+            live = row.state == WorkState.RUNNING
+            self.claims.put(row.run_id, (row.job_id, row.lot) if live else None)
+
+    def claimed(self, run_id: str) -> WorkRow | None:
+        """The live claim that a run is."""
+        key = self.claims.get(run_id)
+        row = self.work.get(key) if key is not None else None
+        live = row is not None and row.state == WorkState.RUNNING and row.run_id == run_id
+        return row if live else None
+
+    def ready(self, job_id: str, most: int, *, newest: bool) -> list[WorkRow]:
+        """What a job can work on: by rank, then oldest or newest lots first."""
+        changed = {row.lot: row for row in self.work.unstored() if row.job_id == job_id}
+        stored = self._stored_ready(job_id, most + len(changed), newest=newest)
+        seen = {row.lot: row for row in stored} | changed
+        rows = [row for row in seen.values() if row.state == WorkState.READY]
+        rows.sort(key=lambda row: row.lot_key, reverse=newest)
+        rows.sort(key=lambda row: row.rank)
+        for row in rows[:most]:
+            self.work.learn((row.job_id, row.lot), row)
+        return rows[:most]
+
+    def _stored_ready(self, job_id: str, most: int, *, newest: bool) -> list[WorkRow]:
+        tx = self._world.tx
+        if not newest:
+            return tx.rows(WorkRow, "ready_work", job_id=job_id, most=most)
+        found: list[WorkRow] = []
+        rank = _RANK_MIN
+        while len(found) < most:
+            following = tx.fetch_one("next_ready_rank", job_id=job_id, rank=rank)
+            if following is None:
+                break
+            rank = following[0]
+            found += tx.rows(
+                WorkRow, "newest_ready_work", job_id=job_id, rank=rank, most=most - len(found)
+            )
+        return found
+
+    def expired(self, now: Micros, most: int) -> list[WorkRow]:
+        """Live claims whose lease has run out."""
+        stored = self._stored_work("expired_work", now, most)
+        live = [r for r in stored if r.state == WorkState.RUNNING and r.lease_until <= now]
+        return live[:most]
+
+    def due(self, now: Micros, most: int) -> list[WorkRow]:
+        """What failed and has waited long enough."""
+        stored = self._stored_work("due_work", now, most)
+        return [r for r in stored if r.state == WorkState.LATER and r.not_before <= now][:most]
+
+    def _stored_work(self, statement: str, now: Micros, most: int) -> list[WorkRow]:
+        changed = {(row.job_id, row.lot): row for row in self.work.unstored()}
+        stored = self._world.tx.rows(WorkRow, statement, now=now, most=most + len(changed))
+        seen = {(row.job_id, row.lot): row for row in stored} | changed
+        for key, row in seen.items():
+            self.work.learn(key, row)
+        return list(seen.values())
+
+    def due_clocks(self, now: Micros) -> list[ClockRow]:
+        """Clocks of which an interval may have ended."""
+        changed = {row.dataset_id: row for row in self.clocks.unstored()}
+        stored = self._world.tx.rows(ClockRow, "due_clocks", now=now)
+        seen = {row.dataset_id: row for row in stored} | changed
+        return [row for row in seen.values() if row.due_at <= now]
+
+    def _fetch_jobs(self, ids: list[str]) -> dict[str, LotJobRow]:
+        rows = self._world.tx.rows(LotJobRow, "lot_jobs_by_ids", ids=ids)
+        return {row.job_id: row for row in rows}
+
+    def _fetch_wires(self, ids: list[str]) -> dict[str, Wires]:
+        found: dict[str, Wires] = dict.fromkeys(ids, ())
+        for dataset, role, job in self._world.tx.fetch("lot_jobs_by_datasets", ids=ids):
+            found[dataset] += ((Role(role), job),)
+        return found
+
+    def _fetch_holds(self, ids: list[str]) -> dict[str, HoldRow]:
+        return {row.id: row for row in self._world.tx.rows(HoldRow, "lot_holds_by_ids", ids=ids)}
+
+    def _fetch_outputs(self, keys: list[OutputKey]) -> dict[OutputKey, StatusRow]:
+        asks: list[Ask] = [
+            ("lot_outputs", {"dataset_id": dataset, "lots": lots})
+            for dataset, lots in _by_first(keys)
+        ]
+        rows = (StatusRow(*row) for found in self._world.tx.fetch_many(asks) for row in found)
+        return {(row.dataset_id, row.lot): row for row in rows}
+
+    def _fetch_inputs(self, keys: list[InputKey]) -> dict[InputKey, StatusRow]:
+        asks: list[Ask] = [
+            ("lot_inputs", {"dataset_id": dataset, "job_id": job, "lots": lots})
+            for (dataset, job), lots in _by_first([((d, j), lot) for d, j, lot in keys])
+        ]
+        rows = (StatusRow(*row) for found in self._world.tx.fetch_many(asks) for row in found)
+        return {(row.dataset_id, row.job_id, row.lot): row for row in rows}
+
+    def _fetch_work(self, keys: list[WorkKey]) -> dict[WorkKey, WorkRow]:
+        asks: list[Ask] = [
+            ("lot_work_by_lots", {"job_id": job, "lots": lots}) for job, lots in _by_first(keys)
+        ]
+        rows = (WorkRow(*row) for found in self._world.tx.fetch_many(asks) for row in found)
+        return {(row.job_id, row.lot): row for row in rows}
+
+    def _fetch_claims(self, runs: list[str]) -> dict[str, WorkKey]:
+        found = {}
+        for row in self._world.tx.rows(WorkRow, "lot_claims_by_runs", ids=runs):
+            assert row.run_id is not None, "a live claim is a run"
+            found[row.run_id] = (row.job_id, row.lot)
+            self.work.learn((row.job_id, row.lot), row)
+        return found
+
+    def _fetch_clocks(self, ids: list[str]) -> dict[str, ClockRow]:
+        rows = self._world.tx.rows(ClockRow, "lot_clocks_by_ids", ids=ids)
+        return {row.dataset_id: row for row in rows}
+
+
+def _by_first(keys: Iterable[tuple[Any, str]]) -> Iterable[tuple[Any, list[str]]]:
+    for first, pairs in groupby(sorted(keys), key=lambda key: key[0]):
+        yield first, [second for _, second in pairs]
+
+
+def _nothing(keys: list[Any]) -> dict[Any, Any]:
+    return {}

@@ -1,0 +1,110 @@
+"""The rows of locks, one frozen value per table; field order is column order."""
+
+import msgspec
+
+from penstock.catalog.rows import Role, Row
+from penstock.clock import Micros
+from penstock.locks.table import Status
+from penstock.states import WorkState
+
+OUTSIDE = "00000000-0000-0000-0000-000000000000"  # the job of lots that no job made
+
+_decode_ids = msgspec.json.Decoder(tuple[str, ...]).decode
+
+
+class LotJobRow(Row, frozen=True):
+    """How a job's lots are worked on, and which datasets it reads and writes lot by lot."""
+
+    job_id: str
+    inputs: str
+    outputs: str
+    lease_seconds: int
+    tries_max: int
+    back_off_seconds: int
+    enforced: int
+    created_at: Micros
+    updated_at: Micros
+
+    @property
+    def input_ids(self) -> tuple[str, ...]:
+        """The datasets it reads."""
+        return _decode_ids(self.inputs)
+
+    @property
+    def output_ids(self) -> tuple[str, ...]:
+        """The datasets it writes."""
+        return _decode_ids(self.outputs)
+
+
+class LotJobDatasetRow(Row, frozen=True):
+    """That a job reads or writes the lots of a dataset."""
+
+    dataset_id: str
+    role: Role
+    job_id: str
+
+
+class HoldRow(Row, frozen=True):
+    """A dataset or job that an administrator has stopped."""
+
+    id: str
+    kind: str
+    who: str
+    why: str
+    since: Micros
+
+
+class StatusRow(Row, frozen=True):
+    """What a job does with a lot of a dataset."""
+
+    dataset_id: str
+    lot: str
+    role: Role
+    job_id: str
+    status: Status
+    held_from: str
+    run_id: str | None
+    version_id: str | None
+    since: Micros
+
+
+class WorkRow(Row, frozen=True):
+    """What a job has to do with one lot, and its claim on it."""
+
+    job_id: str
+    lot: str
+    lot_key: str
+    rank: int
+    state: WorkState
+    tries: int
+    token: int
+    run_id: str | None
+    owner: str
+    lease_seconds: int
+    lease_until: Micros
+    not_before: Micros
+    since: Micros
+    error: str
+
+
+class LogRow(Row, frozen=True):
+    """One transition."""
+
+    at: Micros
+    action: str
+    lot: str
+    job_id: str | None
+    dataset_id: str | None
+    run_id: str | None
+    was: str
+    became: str
+    who: str
+    why: str
+
+
+class ClockRow(Row, frozen=True):
+    """A clock dataset in use."""
+
+    dataset_id: str
+    interval: str
+    due_at: Micros

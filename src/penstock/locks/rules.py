@@ -1,0 +1,148 @@
+"""What follows for a job from the status rows of a lot, and how rows move with a claim.
+
+Status rows are the truth. What a job has to do with a lot is worked out from them whenever one
+of them changes, and written in the same transaction.
+"""
+
+from collections.abc import Iterable, Mapping, Sequence
+
+from penstock.catalog.rows import Role, replace
+from penstock.clock import SECOND, Micros
+from penstock.locks.room import LockRoom
+from penstock.locks.rows import LogRow, LotJobRow, StatusRow, WorkRow
+from penstock.locks.table import Status, readable, usable, writable
+from penstock.lots.ids import sort_key
+from penstock.states import WorkState
+
+BACK_OFF_MAX: Micros = 3600 * SECOND
+
+
+def work_state(
+    inputs: Sequence[Status | None],
+    outputs: Sequence[Status | None],
+    own: Sequence[Status | None],
+    *,
+    later: bool,
+) -> WorkState:
+    """Where a job stands with a lot that nobody works on for it.
+
+    `inputs` and `outputs` are the OUTPUT statuses of the lot in the datasets it reads and writes,
+    `own` its INPUT statuses; `later` says that it must not be tried again yet.
+    """
+    if Status.HOLD in own:
+        return WorkState.HELD
+    if not all(map(usable, own)):
+        return WorkState.DONE
+    if not all(map(readable, inputs)) or not all(map(writable, outputs)):
+        return WorkState.WAITING
+    return WorkState.LATER if later else WorkState.READY
+
+
+def refresh(
+    room: LockRoom,
+    job: LotJobRow,
+    lots: Sequence[str],
+    now: Micros,
+    ranks: Mapping[str, int] | None = None,
+) -> None:
+    """Bring a job's work on these lots in line with their status rows.
+
+    `ranks` are for lots that are new to the job.
+    """
+    inputs, outputs = job.input_ids, job.output_ids
+    room.outputs.prefetch((dataset, lot) for dataset in (*inputs, *outputs) for lot in lots)
+    room.inputs.prefetch((dataset, job.job_id, lot) for dataset in inputs for lot in lots)
+    room.work.prefetch((job.job_id, lot) for lot in lots)
+    for lot in lots:
+        row = room.work.get((job.job_id, lot))
+        if row is not None and row.state == WorkState.RUNNING:
+            continue
+        state = work_state(
+            [_status(room.outputs.get((dataset, lot))) for dataset in inputs],
+            [_status(room.outputs.get((dataset, lot))) for dataset in outputs],
+            [_status(room.inputs.get((dataset, job.job_id, lot))) for dataset in inputs],
+            later=row is not None and row.not_before > now,
+        )
+        if row is None:
+            rank = ranks.get(lot, 0) if ranks else 0
+            room.put_work(new_work(job.job_id, lot, rank, state, now))
+        elif row.state != state:
+            room.put_work(replace(row, state=state, since=now))
+
+
+def _status(row: StatusRow | None) -> Status | None:
+    return Status(row.status) if row is not None else None
+
+
+def new_work(job_id: str, lot: str, rank: int, state: WorkState, now: Micros) -> WorkRow:
+    """What a job has to do with a lot that it never met."""
+    return WorkRow(
+        job_id=job_id,
+        lot=lot,
+        lot_key=sort_key(lot),
+        rank=rank,
+        state=state,
+        tries=0,
+        token=0,
+        run_id=None,
+        owner="",
+        lease_seconds=0,
+        lease_until=0,
+        not_before=0,
+        since=now,
+        error="",
+    )
+
+
+def refresh_around(
+    room: LockRoom,
+    datasets: Iterable[str],
+    lots: Sequence[str],
+    now: Micros,
+    ranks: Mapping[str, int] | None = None,
+) -> None:
+    """Lots of these datasets have changed: look again at everybody who reads or writes them."""
+    touched = {job for dataset in datasets for _, job in room.wires.get(dataset) or ()}
+    for job_id in sorted(touched):
+        job = room.jobs.get(job_id)
+        if job is not None:
+            refresh(room, job, lots, now, ranks)
+
+
+def consumers(room: LockRoom, datasets: Iterable[str]) -> list[str]:
+    """The jobs that read lots of these datasets."""
+    wires = [wire for dataset in datasets for wire in room.wires.get(dataset) or ()]
+    return sorted({job for role, job in wires if role == Role.INPUT})
+
+
+def back_off(job: LotJobRow, tries: int) -> Micros:
+    """How long to wait after so many tries: twice as long each time, an hour at most."""
+    return min((job.back_off_seconds * SECOND) << min(tries - 1, 30), BACK_OFF_MAX)
+
+
+def held_gate(room: LockRoom, job: LotJobRow) -> str | None:
+    """Which hold stops a job whole: its own, or that of a dataset of its."""
+    gates = (job.job_id, *job.input_ids, *job.output_ids)
+    room.holds.prefetch(gates)
+    return next((gate for gate in gates if room.holds.get(gate) is not None), None)
+
+
+def moved(
+    room: LockRoom, row: WorkRow, was: WorkRow, action: str, who: str, now: Micros, why: str = ""
+) -> None:
+    """Write a job's work on a lot, and the transition into the log."""
+    room.put_work(row)
+    room.append(
+        LogRow(
+            at=now,
+            action=action,
+            lot=row.lot,
+            job_id=row.job_id,
+            dataset_id=None,
+            run_id=was.run_id if was.state == WorkState.RUNNING else row.run_id,
+            was=was.state,
+            became=row.state,
+            who=who,
+            why=why,
+        )
+    )

@@ -1,0 +1,171 @@
+-- name: lot_jobs_by_ids
+-- How the lots of these jobs are worked on.
+SELECT j.job_id, j.inputs, j.outputs, j.lease_seconds, j.tries_max, j.back_off_seconds, j.enforced, j.created_at, j.updated_at
+FROM {each ids uuid AS k} JOIN lot_jobs j ON j.job_id = k.value;
+
+-- name: lot_jobs_by_datasets
+-- Which jobs read or write the lots of these datasets.
+SELECT d.dataset_id, d.role, d.job_id
+FROM {each ids uuid AS k} JOIN lot_job_datasets d ON d.dataset_id = k.value;
+
+-- name: lot_holds_by_ids
+-- Which of these datasets and jobs are held.
+SELECT h.id, h.kind, h.who, h.why, h.since
+FROM {each ids uuid AS k} JOIN lot_holds h ON h.id = k.value;
+
+-- name: lot_outputs
+-- Who made, or makes, these lots of a dataset.
+SELECT s.dataset_id, s.lot, s.role, s.job_id, s.status, s.held_from, s.run_id, s.version_id, s.since
+FROM {each lots text AS k} JOIN lot_status s ON s.dataset_id = :dataset_id AND s.lot = k.value AND s.role = 'OUTPUT';
+
+-- name: lot_inputs
+-- How far a job is with reading these lots of a dataset.
+SELECT s.dataset_id, s.lot, s.role, s.job_id, s.status, s.held_from, s.run_id, s.version_id, s.since
+FROM {each lots text AS k} JOIN lot_status s ON s.dataset_id = :dataset_id AND s.lot = k.value AND s.role = 'INPUT' AND s.job_id = :job_id;
+
+-- name: lot_work_by_lots
+-- What a job has to do with these lots.
+SELECT w.job_id, w.lot, w.lot_key, w.rank, w.state, w.tries, w.token, w.run_id, w.owner, w.lease_seconds, w.lease_until, w.not_before, w.since, w.error
+FROM {each lots text AS k} JOIN lot_work w ON w.job_id = :job_id AND w.lot = k.value;
+
+-- name: lot_claims_by_runs
+-- The live claims that these runs are.
+SELECT w.job_id, w.lot, w.lot_key, w.rank, w.state, w.tries, w.token, w.run_id, w.owner, w.lease_seconds, w.lease_until, w.not_before, w.since, w.error
+FROM {each ids uuid AS k} JOIN lot_work w ON w.run_id = k.value AND w.state = 'RUNNING';
+
+-- name: ready_work
+-- What a job can work on, first what comes first.
+SELECT w.job_id, w.lot, w.lot_key, w.rank, w.state, w.tries, w.token, w.run_id, w.owner, w.lease_seconds, w.lease_until, w.not_before, w.since, w.error
+FROM lot_work w
+WHERE w.job_id = :job_id AND w.state = 'READY' AND w.state <> 'DONE'
+ORDER BY w.rank, w.lot_key
+LIMIT :most;
+
+-- name: newest_ready_work
+-- What a job can work on at one rank, last what comes first.
+SELECT w.job_id, w.lot, w.lot_key, w.rank, w.state, w.tries, w.token, w.run_id, w.owner, w.lease_seconds, w.lease_until, w.not_before, w.since, w.error
+FROM lot_work w
+WHERE w.job_id = :job_id AND w.state = 'READY' AND w.state <> 'DONE' AND w.rank = :rank
+ORDER BY w.lot_key DESC
+LIMIT :most;
+
+-- name: next_ready_rank
+-- The first rank after another at which a job can work on something.
+SELECT w.rank
+FROM lot_work w
+WHERE w.job_id = :job_id AND w.state = 'READY' AND w.state <> 'DONE' AND w.rank > :rank
+ORDER BY w.rank
+LIMIT 1;
+
+-- name: expired_work
+-- Claims whose lease has run out, longest ago first.
+SELECT w.job_id, w.lot, w.lot_key, w.rank, w.state, w.tries, w.token, w.run_id, w.owner, w.lease_seconds, w.lease_until, w.not_before, w.since, w.error
+FROM lot_work w
+WHERE w.state = 'RUNNING' AND w.lease_until <= :now
+ORDER BY w.lease_until
+LIMIT :most;
+
+-- name: due_work
+-- What has waited long enough to be tried again.
+SELECT w.job_id, w.lot, w.lot_key, w.rank, w.state, w.tries, w.token, w.run_id, w.owner, w.lease_seconds, w.lease_until, w.not_before, w.since, w.error
+FROM lot_work w
+WHERE w.state = 'LATER' AND w.not_before <= :now
+ORDER BY w.not_before
+LIMIT :most;
+
+-- name: due_clocks
+-- Clock datasets of which an interval has ended that is not READY yet.
+SELECT c.dataset_id, c.interval, c.due_at
+FROM lot_clocks c
+WHERE c.due_at <= :now;
+
+-- name: lot_clocks_by_ids
+-- Clock datasets in use.
+SELECT c.dataset_id, c.interval, c.due_at
+FROM {each ids uuid AS k} JOIN lot_clocks c ON c.dataset_id = k.value;
+
+-- name: ready_lots_of_dataset
+-- Lots of a dataset that are there to be read, after one of them.
+SELECT s.lot
+FROM lot_status s
+WHERE s.dataset_id = :dataset_id AND s.lot > :after AND s.role = 'OUTPUT' AND s.status = 'READY'
+ORDER BY s.lot
+LIMIT :most;
+
+-- name: put_lot_jobs
+-- Write how jobs' lots are worked on.
+INSERT INTO lot_jobs (job_id, inputs, outputs, lease_seconds, tries_max, back_off_seconds, enforced, created_at, updated_at)
+{rows job_id uuid, inputs text, outputs text, lease_seconds bigint, tries_max bigint, back_off_seconds bigint, enforced bigint, created_at bigint, updated_at bigint}
+ON CONFLICT (job_id) DO UPDATE SET
+    inputs = excluded.inputs,
+    outputs = excluded.outputs,
+    lease_seconds = excluded.lease_seconds,
+    tries_max = excluded.tries_max,
+    back_off_seconds = excluded.back_off_seconds,
+    enforced = excluded.enforced,
+    updated_at = excluded.updated_at;
+
+-- name: forget_lot_job_datasets
+-- Forget which datasets' lots jobs read and write.
+DELETE FROM lot_job_datasets
+WHERE (dataset_id, role, job_id) IN (SELECT dataset_id, role, job_id FROM ({rows dataset_id uuid, role text, job_id uuid}) r);
+
+-- name: put_lot_job_datasets
+-- Write which datasets' lots jobs read and write.
+INSERT INTO lot_job_datasets (dataset_id, role, job_id)
+{rows dataset_id uuid, role text, job_id uuid}
+ON CONFLICT (dataset_id, role, job_id) DO NOTHING;
+
+-- name: forget_lot_holds
+-- Let datasets and jobs go on.
+DELETE FROM lot_holds WHERE id IN ({rows id uuid});
+
+-- name: put_lot_holds
+-- Stop datasets and jobs.
+INSERT INTO lot_holds (id, kind, who, why, since)
+{rows id uuid, kind text, who text, why text, since bigint}
+ON CONFLICT (id) DO UPDATE SET who = excluded.who, why = excluded.why, since = excluded.since;
+
+-- name: forget_lot_status
+-- Take status rows away.
+DELETE FROM lot_status
+WHERE (dataset_id, lot, role, job_id) IN (SELECT dataset_id, lot, role, job_id FROM ({rows dataset_id uuid, lot text, role text, job_id uuid}) r);
+
+-- name: put_lot_status
+-- Write status rows.
+INSERT INTO lot_status (dataset_id, lot, role, job_id, status, held_from, run_id, version_id, since)
+{rows dataset_id uuid, lot text, role text, job_id uuid, status text, held_from text, run_id uuid, version_id uuid, since bigint}
+ON CONFLICT (dataset_id, lot, role, job_id) DO UPDATE SET
+    status = excluded.status,
+    held_from = excluded.held_from,
+    run_id = excluded.run_id,
+    version_id = excluded.version_id,
+    since = excluded.since;
+
+-- name: put_lot_work
+-- Write what jobs have to do.
+INSERT INTO lot_work (job_id, lot, lot_key, rank, state, tries, token, run_id, owner, lease_seconds, lease_until, not_before, since, error)
+{rows job_id uuid, lot text, lot_key text, rank bigint, state text, tries bigint, token bigint, run_id uuid, owner text, lease_seconds bigint, lease_until bigint, not_before bigint, since bigint, error text}
+ON CONFLICT (job_id, lot) DO UPDATE SET
+    rank = excluded.rank,
+    state = excluded.state,
+    tries = excluded.tries,
+    token = excluded.token,
+    run_id = excluded.run_id,
+    owner = excluded.owner,
+    lease_seconds = excluded.lease_seconds,
+    lease_until = excluded.lease_until,
+    not_before = excluded.not_before,
+    since = excluded.since,
+    error = excluded.error;
+
+-- name: put_lot_clocks
+-- Write how far clocks are.
+INSERT INTO lot_clocks (dataset_id, interval, due_at)
+{rows dataset_id uuid, interval text, due_at bigint}
+ON CONFLICT (dataset_id) DO UPDATE SET due_at = excluded.due_at;
+
+-- name: add_lot_log
+-- Append transitions.
+INSERT INTO lot_log (at, action, lot, job_id, dataset_id, run_id, was, became, who, why)
+{rows at bigint, action text, lot text, job_id uuid, dataset_id uuid, run_id uuid, was text, became text, who text, why text};

@@ -1,0 +1,1 @@
+"""What a dataset consists of: its lots."""

@@ -1,0 +1,95 @@
+"""What search finds while things are deleted and come back."""
+
+import pytest
+
+from tests.acceptance.calls import Calls, Document, fields, new_run_id, path, schema
+
+# Every thing in the namespace has this word in its name.
+WORD = "harvest"
+ALL = {("DATASET", "harvest_in"), ("DATASET", "harvest_out"), ("JOB", "harvest_job")}
+OF = {
+    "dataset": ("datasets", "harvest_out"),
+    "job": ("jobs", "harvest_job"),
+    "namespace": (),
+}
+LEFT = {
+    "dataset": ALL - {("DATASET", "harvest_out")},
+    "job": ALL - {("JOB", "harvest_job")},
+    "namespace": set(),
+}
+
+
+def found(calls: Calls, q: str = WORD) -> set[tuple[str, str]]:
+    """What of the namespace is found, the same in whatever way it is asked for."""
+    here: Document = {"q": q, "namespace": calls.namespace}
+    answers = []
+    for asked in (
+        here,
+        here | {"sort": "UPDATE_AT"},
+        here | {"after": "2000-01-01T00:00:00Z"},
+        {"q": f"{q} {calls.namespace}"},
+    ):
+        answer = calls.get("search", **asked)
+        assert answer["totalCount"] == len(answer["results"])
+        answers.append({(each["type"], each["name"]) for each in answer["results"]})
+    assert all(answer == answers[0] for answer in answers)
+    return answers[0]
+
+
+def report(calls: Calls, at: str | None = None) -> None:
+    output = calls.named("harvest_out", **schema("id"))
+    calls.report(
+        "COMPLETE", new_run_id(), "harvest_job", inputs=["harvest_in"], outputs=[output], at=at
+    )
+
+
+@pytest.mark.parametrize("what", OF)
+def test_what_is_deleted_is_not_found_until_it_is_restored(calls: Calls, what: str) -> None:
+    report(calls)
+    assert found(calls) == ALL
+    where = path("namespaces", calls.namespace, *OF[what])
+    for _ in range(2):
+        calls.ask("DELETE", where)
+        assert found(calls) == LEFT[what]
+        calls.ask("POST", f"{where}/restore")
+        assert found(calls) == ALL
+
+
+@pytest.mark.parametrize("what", OF)
+def test_what_is_deleted_is_found_once_it_is_written_again(calls: Calls, what: str) -> None:
+    report(calls)
+    calls.ask("DELETE", path("namespaces", calls.namespace, *OF[what]))
+    report(calls, at="2026-01-01T00:00:00Z")
+    assert found(calls) == LEFT[what]
+    report(calls, at="2099-01-01T00:00:00Z")
+    assert found(calls) == ALL
+
+
+def test_what_is_deleted_is_found_once_it_is_stated_again_by_what_it_says_then(
+    calls: Calls,
+) -> None:
+    calls.put_namespace()
+    calls.put_source("warehouse")
+    for description in ("ripe", "dried"):
+        calls.put_dataset("harvest_in", fields=fields("id"), description=description)
+        calls.put_job("harvest_job", ["harvest_in"], [], description=description)
+        both = {("DATASET", "harvest_in"), ("JOB", "harvest_job")}
+        assert found(calls) == found(calls, description) == both
+        for kind, name in (("datasets", "harvest_in"), ("jobs", "harvest_job")):
+            calls.ask("DELETE", path("namespaces", calls.namespace, kind, name))
+        assert found(calls) == found(calls, description) == set()
+    assert found(calls, "ripe") == set()
+
+
+def test_a_dropped_dataset_is_not_found_until_it_is_made_again(calls: Calls) -> None:
+    def output(change: str) -> None:
+        facet = {"lifecycleStateChange": {"lifecycleStateChange": change}}
+        made = calls.named("harvest_out", **schema("id"), **facet)
+        calls.report("COMPLETE", new_run_id(), "harvest_job", outputs=[made])
+
+    output("CREATE")
+    assert ("DATASET", "harvest_out") in found(calls)
+    output("DROP")
+    assert found(calls) == {("JOB", "harvest_job")}
+    output("CREATE")
+    assert ("DATASET", "harvest_out") in found(calls)
