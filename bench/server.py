@@ -24,6 +24,7 @@ from penstock.catalog.catalog import Catalog
 from penstock.clock import system_clock
 from penstock.config import Settings
 from penstock.db import Database, open_database
+from penstock.locks.sweeper import Sweeper
 from penstock.plane import Plane
 
 
@@ -62,7 +63,9 @@ def serve(system: System, settings: Settings) -> None:
     database.migrate()
     catalog = _peer(system, database, settings.database)
     catalog.start()
-    plane = Plane(settings, system_clock, database, catalog, Keys(database, clock=system_clock))
+    sweeper = Sweeper(catalog, clock=system_clock, every_seconds=settings.sweep_seconds)
+    keys = Keys(database, clock=system_clock)
+    plane = Plane(settings, system_clock, database, catalog, keys, sweeper)
     api = Api(plane, Metrics(), keys_needed=False)
     with server.HttpServer(plane, api, server.listen(settings.host, settings.port)) as http:
         server.tune_interpreter()

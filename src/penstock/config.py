@@ -107,6 +107,9 @@ class Settings:
         4096, int, "how many writes may wait before callers are told to come back", least=1
     )
     batch_events_max: int = _setting(256, int, "how many events share one transaction", least=1)
+    sweep_seconds: int = _setting(
+        1, int, "how often to look for leases that ran out and clocks that went on", least=1
+    )
     url: str = _setting(
         "http://127.0.0.1:5000",
         str,

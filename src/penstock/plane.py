@@ -10,6 +10,7 @@ from penstock.catalog.catalog import Catalog
 from penstock.clock import Clock, system_clock
 from penstock.config import Settings
 from penstock.db import Database, open_database
+from penstock.locks.sweeper import Sweeper
 
 
 @dataclass(frozen=True)
@@ -21,6 +22,7 @@ class Plane:
     database: Database
     catalog: Catalog
     keys: Keys
+    sweeper: Sweeper
 
     @classmethod
     def open(
@@ -29,7 +31,7 @@ class Plane:
         clock: Clock = system_clock,
         observe: Callable[[int, float], None] = lambda writes, seconds: None,
     ) -> Self:
-        """Open the database, bring its schema up to date and start the writer.
+        """Open the database, bring its schema up to date, start the writer and the sweeper.
 
         `observe` is told of every batch: how many writes it held and how many seconds it took.
         """
@@ -43,14 +45,17 @@ class Plane:
                 queue_length_max=settings.queue_length_max,
                 observe=observe,
             )
+            sweeper = Sweeper(catalog, clock=clock, every_seconds=settings.sweep_seconds)
             catalog.start()
+            sweeper.start()
         except BaseException:
             database.close()
             raise
-        return cls(settings, clock, database, catalog, Keys(database, clock=clock))
+        return cls(settings, clock, database, catalog, Keys(database, clock=clock), sweeper)
 
     def close(self) -> None:
         """Commit and answer what is queued, then close the database."""
+        self.sweeper.stop()
         self.catalog.stop()
         self.database.close()
 

@@ -39,9 +39,9 @@ class NewRun(Struct, frozen=True, gc=False):
     inputs: Mapping[str, str]
 
 
-class _LotFacet(Struct, frozen=True):
+class _LotFacet(Struct, frozen=True, omit_defaults=True):
     lot: str
-    attempt: int
+    attempt: int = 0
 
 
 def lot_of(run: RunRow) -> str | None:
@@ -52,12 +52,17 @@ def lot_of(run: RunRow) -> str | None:
     return msgspec.json.decode(facet, type=_LotFacet).lot
 
 
+def lot_facets(lot: str, attempt: int = 0) -> str:
+    """The facets, as they are stored, of what belongs to a lot."""
+    facet = msgspec.json.encode(_LotFacet(lot, attempt)).decode()
+    return f'{{"{LOT_FACET}":{facet}}}'
+
+
 def begin_runs(world: World, job: JobRow, runs: Sequence[NewRun], now: Micros) -> JobRow:
     """Write runs in state RUNNING, with their inputs pinned; each a microsecond after the other."""
     stamps = f'{{"run":{{"{LOT_FACET}":{event_stamp(now, "START")}}},"job":{{}}}}'
     for number, new in enumerate(runs):
         at = now + number
-        facet = msgspec.json.encode(_LotFacet(new.lot, new.attempt)).decode()
         world.runs.put(
             new.id,
             replace(
@@ -65,7 +70,7 @@ def begin_runs(world: World, job: JobRow, runs: Sequence[NewRun], now: Micros) -
                 job_version_id=job.current_version_id,
                 state=RunState.RUNNING,
                 started_at=at,
-                facets=f'{{"{LOT_FACET}":{facet}}}',
+                facets=lot_facets(new.lot, new.attempt),
                 stamps=stamps,
             ),
         )

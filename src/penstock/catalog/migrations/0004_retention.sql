@@ -1,8 +1,13 @@
 -- Until when a run or a version is needed; what was needed last before a time may be pruned then.
 -- 9223372036854775807 is for ever.
 
+-- Runs and declared versions that another capability needs for ever; it says which by other views
+-- in the place of these.
+CREATE VIEW kept_runs AS SELECT r.id FROM runs r WHERE 1 = 0;
+CREATE VIEW kept_versions AS SELECT v.id FROM dataset_versions v WHERE 1 = 0;
+
 -- For its own sake a run is needed until it ended; for ever while it goes on, is its job's newest,
--- or made the current or the latest version of a dataset.
+-- made the current or the latest version of a dataset, or is kept for another reason.
 CREATE VIEW run_merits AS
 SELECT r.id,
        CASE WHEN r.ended_at IS NULL
@@ -11,6 +16,7 @@ SELECT r.id,
                          WHERE w.run_id = r.id AND w.role = 'OUTPUT'
                            AND (d.current_version_id = w.version_id
                                 OR d.latest_version_id = w.version_id))
+              OR EXISTS (SELECT 1 FROM kept_runs k WHERE k.id = r.id)
             THEN 9223372036854775807
             ELSE r.ended_at
        END AS until
@@ -41,6 +47,7 @@ SELECT v.id, v.dataset_id, v.origin, v.column_set_id, v.created_at,
             WHEN v.origin = 'IMPLIED'
               OR EXISTS (SELECT 1 FROM datasets d WHERE d.id = v.dataset_id
                            AND (d.current_version_id = v.id OR d.latest_version_id = v.id))
+              OR EXISTS (SELECT 1 FROM kept_versions k WHERE k.id = v.id)
             THEN 9223372036854775807
             ELSE (SELECT MAX(n.until)
                   FROM (SELECT v.created_at AS until

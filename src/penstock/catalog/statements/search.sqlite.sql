@@ -13,18 +13,18 @@ WITH hits AS MATERIALIZED (
       AND (:kind IS NULL OR s.kind = :kind)
       AND (:namespace IS NULL OR s.namespace = :namespace)
 )
-SELECT whole.total, page.kind, page.namespace, page.name,
-       CASE page.kind WHEN 'DATASET' THEN (SELECT d.updated_at FROM datasets d WHERE d.id = doc.id)
-                      ELSE (SELECT j.updated_at FROM jobs j WHERE j.id = doc.id) END
+SELECT whole.total, doc.kind, doc.namespace, doc.name,
+       CASE doc.kind WHEN 'DATASET' THEN (SELECT d.updated_at FROM datasets d WHERE d.id = doc.id)
+                     ELSE (SELECT j.updated_at FROM jobs j WHERE j.id = doc.id) END
 FROM (SELECT COUNT(*) AS total FROM hits) whole
 LEFT JOIN (
-    SELECT s.rowid AS number, s.kind, s.namespace, s.name
+    SELECT s.rowid AS number
     FROM hits CROSS JOIN search_docs s INDEXED BY search_docs_names ON s.rowid = hits.number
     ORDER BY s.name, s.namespace, s.kind
     LIMIT :limit OFFSET :offset
 ) page ON true
 LEFT JOIN search_docs doc ON doc.rowid = page.number
-ORDER BY page.name, page.namespace, page.kind
+ORDER BY doc.name, doc.namespace, doc.kind
 
 -- name: search_by_time
 -- Differs by necessity: SQLite finds words in its FTS5 table, which gives the numbers of rows.

@@ -4,7 +4,9 @@ from collections.abc import Sequence
 
 from penstock import ids
 from penstock.catalog import dataset_rules
+from penstock.catalog.claimed_runs import LOT_FACET, lot_facets
 from penstock.catalog.commands.lookup import Write, dataset_row
+from penstock.catalog.facets import event_stamp, write_stamps
 from penstock.catalog.rows import DatasetRow, Origin, Role, VersionRow
 from penstock.catalog.world import World
 from penstock.clock import Micros
@@ -87,6 +89,7 @@ def _declare_versions(
 ) -> list[str]:
     """A declared and published version for each lot; the last is the dataset's current one."""
     fields, schema = dataset_rules.shown_schema(world, dataset)
+    stamps = write_stamps({LOT_FACET: event_stamp(now, "")})
     versions = []
     for number, lot in enumerate(lots):
         version = VersionRow(
@@ -97,8 +100,8 @@ def _declare_versions(
             run_id=None,
             schema_id=schema,
             fields=fields,
-            facets="{}",
-            stamps="{}",
+            facets=lot_facets(lot),
+            stamps=stamps,
             type=dataset.type,
             physical_name=dataset.physical_name,
             source_name=dataset.source_name,

@@ -73,6 +73,13 @@ WHERE w.state = 'LATER' AND w.not_before <= :now
 ORDER BY w.not_before
 LIMIT :most;
 
+-- name: sweep_is_due
+-- Whether a lease has run out, a back-off has ended or a clock has gone on.
+SELECT CASE WHEN EXISTS (SELECT 1 FROM lot_work w WHERE w.state = 'RUNNING' AND w.lease_until <= :now)
+              OR EXISTS (SELECT 1 FROM lot_work w WHERE w.state = 'LATER' AND w.not_before <= :now)
+              OR EXISTS (SELECT 1 FROM lot_clocks c WHERE c.due_at <= :now)
+            THEN 1 ELSE 0 END;
+
 -- name: due_clocks
 -- Clock datasets of which an interval has ended that is not READY yet.
 SELECT c.dataset_id, c.interval, c.due_at

@@ -1,0 +1,50 @@
+"""The thread that looks after what time alone changes.
+
+Every server has one. Two that sweep at once do no harm: the second finds nothing left.
+"""
+
+import logging
+import threading
+
+from penstock.catalog.catalog import Catalog
+from penstock.clock import Clock
+from penstock.errors import PenstockError
+from penstock.locks.commands.sweep import Sweep
+
+log = logging.getLogger(__name__)
+
+
+class Sweeper:
+    """Sweeps once in a while, and only when something is due."""
+
+    def __init__(self, catalog: Catalog, *, clock: Clock, every_seconds: float) -> None:
+        self._catalog = catalog
+        self._clock = clock
+        self._every_seconds = every_seconds
+        self._stopped = threading.Event()
+        self._thread = threading.Thread(target=self._run, name="penstock-sweeper", daemon=True)
+
+    def start(self) -> None:
+        """Begin."""
+        self._thread.start()
+
+    def stop(self) -> None:
+        """Return when no sweep is under way."""
+        self._stopped.set()
+        if self._thread.is_alive():
+            self._thread.join()
+
+    def _run(self) -> None:
+        while not self._stopped.wait(self._every_seconds):
+            try:
+                while self._is_due() and self._catalog.submit(Sweep()).result().has_more:
+                    pass
+            except PenstockError as error:
+                log.warning("leases were not looked at, and will be again: %s", error)
+            except Exception:
+                log.exception("leases were not looked at, and will be again")
+
+    def _is_due(self) -> bool:
+        with self._catalog.read() as tx:
+            found = tx.fetch_one("sweep_is_due", now=self._clock())
+        return bool(found and found[0])
