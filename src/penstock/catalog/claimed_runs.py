@@ -96,9 +96,10 @@ def complete_runs(
 ) -> list[dict[str, str]]:
     """End runs well; what each wrote, a version of every output, is returned by dataset."""
     written: list[dict[str, str]] = [{} for _ in run_ids]
-    for dataset_id in outputs:
-        dataset = world.datasets.get(dataset_id)
-        assert dataset is not None, "the outputs of a job that claims lots exist"
+    datasets = [row for row in map(world.datasets.get, outputs) if row is not None]
+    now = max((dataset_rules.next_publication(row, now) for row in datasets), default=now)
+    for dataset in datasets:
+        dataset_id = dataset.id
         versions = _publish(world, dataset, run_ids, now)
         for made, version in zip(written, versions, strict=True):
             made[dataset_id] = version

@@ -14,7 +14,7 @@ from penstock.catalog.rows import (
 )
 from penstock.catalog.schema import NO_FIELDS, read_schema, schema_id
 from penstock.catalog.world import World
-from penstock.clock import Micros
+from penstock.clock import SECOND, Micros
 
 NO_SCHEMA = schema_id(NO_FIELDS)
 DROPPED = "DROP"
@@ -331,6 +331,12 @@ def _with_current(dataset: DatasetRow, version: VersionRow, published_id: str) -
         hidden=hidden,
         hidden_at=hidden_at,
     )
+
+
+def next_publication(dataset: DatasetRow, now: Micros) -> Micros:
+    """When what is published now is published: after all that was just before it."""
+    last = dataset.published_at
+    return last + 1 if last is not None and now <= last < now + SECOND else now
 
 
 def follow_versions(

@@ -57,7 +57,7 @@ def changes(world: World) -> Changes:
     jobs, advanced_jobs = world.jobs.parted(JobAdvance)
     job_versions, advanced_job_versions = world.job_versions.parted(JobVersionAdvance)
     runs, advanced_runs = world.runs.parted(RunAdvance)
-    return [
+    found: Changes = [
         ("forget_job_versions", gone),
         ("put_namespaces", world.namespaces.changed()),
         ("put_sources", world.sources.changed()),
@@ -87,6 +87,7 @@ def changes(world: World) -> Changes:
         ("put_search_docs", list(_search_docs(world))),
         *(change for room in world.rooms for change in room.changes()),
     ]
+    return [change for change in found if change[1]]
 
 
 def flush(tx: Transaction, batch: Changes) -> None:

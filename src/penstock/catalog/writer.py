@@ -26,6 +26,7 @@ T = TypeVar("T")
 log = logging.getLogger(__name__)
 
 _ENOUGH = 16  # writes that are worth folding while others are on their way
+_FEW = 2  # writes that are not worth another thread
 
 
 class Command(Protocol[T_co]):
@@ -184,7 +185,11 @@ class Writer:
             return
         self._world.settle()
         folded, self._folded = self._folded, []
-        landing = self._committer.submit(self._write_folded, folded, writes)
+        if len(folded) <= _FEW and not self._under_way and not len(self._inbox):
+            # Nothing else to do meanwhile: waking another thread would only take time.
+            landing = _done(self._write_folded, folded, writes)
+        else:
+            landing = self._committer.submit(self._write_folded, folded, writes)
         self._under_way.append(_Flight(folded, landing))
         # Not from inside the task: who is woken must find it done, or would wait for ever.
         landing.add_done_callback(lambda _: self._inbox.ring())
@@ -305,6 +310,17 @@ def _parts(batch: list[_Entry[Any]]) -> list[list[_Entry[Any]]]:
         else:
             parts[-1].append(entry)
     return [part for part in parts if part]
+
+
+def _done(work: Callable[..., None], *args: Any) -> "Future[None]":
+    """Do something here and now, as if an executor had done it."""
+    future: Future[None] = Future()
+    try:
+        work(*args)
+        future.set_result(None)
+    except BaseException as error:
+        future.set_exception(error)
+    return future
 
 
 def _refuse(batch: list[_Entry[Any]], error: Exception) -> None:

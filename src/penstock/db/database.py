@@ -90,8 +90,8 @@ class Database(Protocol):
     def read(self, *, by_key: bool = False) -> AbstractContextManager[Transaction]:
         """One snapshot, taken by the first statement, that later commits do not change.
 
-        With `by_key`, statements are planned once and find their rows by key, as the writer's do;
-        one such read at a time.
+        With `by_key`, statements are planned once and find their rows by key, as the writer's do,
+        and each may see what was committed before it; one such read at a time.
         """
 
     def write(self, *, after: int | None = None) -> AbstractContextManager[Transaction]:

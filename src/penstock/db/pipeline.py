@@ -60,9 +60,15 @@ class Pipeline:
         self._pg.send_query_prepared(name, values)
         self._owed.append(None)
 
-    def receive(self, count: int) -> list[list[Row]]:
-        """Wait for all that is queued, and load the rows of the last `count` statements."""
-        self._pg.send_flush_request()
+    def receive(self, count: int, *, apart: bool = False) -> list[list[Row]]:
+        """Wait for all that is queued, and load the rows of the last `count` statements.
+
+        With `apart`, outside a transaction, these statements are one of their own.
+        """
+        if apart:
+            self._sync()
+        else:
+            self._pg.send_flush_request()
         results = self._answers()[-count:] if count else []
         return [self._load(result) for result in results]
 

@@ -38,12 +38,13 @@ _ROLLBACK = expand("rollback", "ROLLBACK", "postgresql")
 class PostgresTransaction:
     """Statements on one connection, queued in its pipeline until a result is needed."""
 
-    __slots__ = ("_begin", "_pipeline", "_statements", "epoch")
+    __slots__ = ("_apart", "_begin", "_pipeline", "_statements", "epoch")
 
-    def __init__(self, pipeline: Pipeline, statements: Statements, begin: Statement) -> None:
+    def __init__(self, pipeline: Pipeline, statements: Statements, begin: Statement | None) -> None:
         self._pipeline = pipeline
         self._statements = statements
-        self._begin: Statement | None = begin
+        self._begin = begin
+        self._apart = begin is None
         self.epoch = 0
 
     @property
@@ -71,23 +72,26 @@ class PostgresTransaction:
             self._pipeline.send(self._begin)
             self._begin = None
 
+    def _receive(self, count: int) -> list[list[Row]]:
+        return self._pipeline.receive(count, apart=self._apart)
+
     def fetch(self, statement: str, /, **params: object) -> list[Row]:
         self._send(statement, params)
-        return self._pipeline.receive(1)[0]
+        return self._receive(1)[0]
 
     def fetch_one(self, statement: str, /, **params: object) -> Row | None:
         self._send(statement, params)
-        found = self._pipeline.receive(1)[0]
+        found = self._receive(1)[0]
         return found[0] if found else None
 
     def rows(self, shape: type[T], statement: str, /, **params: object) -> list[T]:
         self._send(statement, params)
-        return list(starmap(shape, self._pipeline.receive(1)[0]))
+        return list(starmap(shape, self._receive(1)[0]))
 
     def fetch_many(self, asks: Sequence[Ask]) -> list[list[Row]]:
         for name, params in asks:
             self._send(name, params)
-        return self._pipeline.receive(len(asks))
+        return self._receive(len(asks))
 
     def execute(self, statement: str, /, **params: object) -> None:
         self._send(statement, params)
@@ -174,9 +178,11 @@ class PostgresDatabase:
         readers = self._finders if by_key else self._readers
         with _passing(), readers.connection() as pipeline:
             try:
-                tx = PostgresTransaction(pipeline, self._statements, _BEGIN_READ)
+                # By key, each statement is a transaction of its own: that spares a round trip.
+                begin = None if by_key else _BEGIN_READ
+                tx = PostgresTransaction(pipeline, self._statements, begin)
                 yield tx
-                if tx.has_begun:
+                if begin is not None and tx.has_begun:
                     pipeline.finish(_COMMIT)
             except BaseException:
                 pipeline.abandon(_ROLLBACK)

@@ -7,13 +7,13 @@ A file is a row of statements, each with its name and at least one sentence:
     SELECT d.id, d.name FROM {each ids uuid AS k} JOIN datasets d ON d.id = k.value
 
 `:name` is a parameter. `{each ids uuid AS k}` is a list parameter as a table with the column
-`value`. `{rows id uuid, name text}` is a batch of rows: the source of an INSERT as it stands,
-a table in UPDATE … FROM or IN when it stands in parentheses; its first column is never NULL.
-Kinds are uuid, text, bigint,
-boolean (kept as 0 or 1) and json (kept as text). SQLite reads the words UUID and BIGINT as
-TEXT and INTEGER, so `CAST(:id AS UUID) IS NULL` is good on both; PostgreSQL needs the cast
-there, for a bare `:id IS NULL` does not tell it the type. A SUM or AVG must be cast as well:
-PostgreSQL's are decimals.
+`value`; `w.lot {in lots text}` says that a column is one of a list, and is how to look up by the
+last column of a key. `{rows id uuid, name text}` is a batch of rows: the source of an INSERT as
+it stands, a table in UPDATE … FROM or IN when it stands in parentheses; its first column is never
+NULL. Kinds are uuid, text, bigint, boolean (kept as 0 or 1) and json (kept as text). SQLite reads
+the words UUID and BIGINT as TEXT and INTEGER, so `CAST(:id AS UUID) IS NULL` is good on both;
+PostgreSQL needs the cast there, for a bare `:id IS NULL` does not tell it the type. A SUM or AVG
+must be cast as well: PostgreSQL's are decimals.
 """
 
 import re
@@ -38,6 +38,7 @@ TOKEN = re.compile(
 )
 _NAME = re.compile(r"^-- name:[ \t]*(\S*)[ \t]*$", re.MULTILINE)
 _EACH = re.compile(r"each (?P<param>[a-z_]\w*) (?P<kind>[a-z]+) AS (?P<alias>[a-z_]\w*)")
+_IN = re.compile(r"in (?P<param>[a-z_]\w*) (?P<kind>[a-z]+)")
 _ROWS = re.compile(r"rows (?P<columns>[a-z_]\w* [a-z]+(?:\s*,\s*[a-z_]\w* [a-z]+)*)")
 _KINDS = {"uuid": "uuid", "text": "text", "bigint": "bigint", "boolean": "boolean", "json": "text"}
 SQLITE_WORDS = {"UUID": "TEXT", "BIGINT": "INTEGER"}
@@ -152,6 +153,9 @@ class _Expansion(ABC):
     def each(self, param: str, kind: str, alias: str) -> str: ...
 
     @abstractmethod
+    def among(self, param: str, kind: str) -> str: ...
+
+    @abstractmethod
     def rows(self, kinds: Mapping[str, str], nested: bool) -> str: ...
 
     def replace(self, match: re.Match[str]) -> str:
@@ -164,6 +168,10 @@ class _Expansion(ABC):
             kind = self.lists[each["param"]] = self._kind(each["kind"])
             self._met(each["param"])
             return opening + self.each(each["param"], kind, each["alias"])
+        if among := _IN.fullmatch(marker.strip()):
+            kind = self.lists[among["param"]] = self._kind(among["kind"])
+            self._met(among["param"])
+            return opening + self.among(among["param"], kind)
         if rows := _ROWS.fullmatch(marker.strip()):
             if self.columns:
                 raise ValueError(f"{self.name}: only one {{rows …}} can stand in a statement")
@@ -171,7 +179,9 @@ class _Expansion(ABC):
             self.columns = [column for column, _ in pairs]
             kinds = {column: self._kind(kind) for column, kind in pairs}
             return opening + self.rows(kinds, nested=bool(opening))
-        raise ValueError(f"{self.name}: {{{marker}}} is neither {{each …}} nor {{rows …}}")
+        raise ValueError(
+            f"{self.name}: {{{marker}}} is none of {{each …}}, {{in …}} and {{rows …}}"
+        )
 
     def _met(self, param: str) -> str:
         if param not in self.params:
@@ -194,6 +204,9 @@ class _SqliteExpansion(_Expansion):
     def each(self, param: str, kind: str, alias: str) -> str:
         return f"json_each(:{param}) AS {alias}"
 
+    def among(self, param: str, kind: str) -> str:
+        return f"IN (SELECT value FROM json_each(:{param}))"
+
     def rows(self, kinds: Mapping[str, str], nested: bool) -> str:
         self.row_sql = f"({', '.join('?' for _ in kinds)})"
         columns = ", ".join(
@@ -208,6 +221,9 @@ class _PostgresExpansion(_Expansion):
 
     def each(self, param: str, kind: str, alias: str) -> str:
         return f"unnest({self.param(param)}::{kind}[]) AS {alias}(value)"
+
+    def among(self, param: str, kind: str) -> str:
+        return f"= ANY ({self.param(param)}::{kind}[])"
 
     def rows(self, kinds: Mapping[str, str], nested: bool) -> str:
         columns = ", ".join(

@@ -78,6 +78,7 @@ def take(
         claimed.append(claim)
     if runs:
         begin_runs(world, _job_row(world, job.job_id), runs, now)
+        rules.refresh_others(room, job, lots, now, readers=False)
     return claimed
 
 
@@ -122,6 +123,10 @@ def live(world: World, ref: Ref) -> WorkRow:
     assert now is not None, "a claim was taken from the job's work"
     job = _job_row(world, run.job_id)
     where = f"lot {lot} of job {job.namespace}/{job.name}"
+    if now.state == WorkState.RUNNING and now.run_id == run.id and run.ended_at is not None:
+        raise Conflict(
+            f"claim {ref.id} is over: its run has ended as {run.state}; nothing was changed"
+        )
     if now.state == WorkState.RUNNING:
         raise Conflict(
             f"claim {ref.id} with token {ref.token} is over: {where} is held by {now.owner!r} "
@@ -157,8 +162,7 @@ def complete(world: World, rows: Sequence[WorkRow], now: Micros) -> list[dict[st
         _mark(room, job, done, Status.DONE, Status.READY, _consumed(world, run_id), made, now)
         rules.moved(room, done, row, "complete", row.owner, now)
     ranks = {row.lot: row.rank for row in rows}
-    for consumer in rules.consumers(room, job.output_ids):
-        rules.refresh(room, _lot_job(room, consumer), lots, now, ranks)
+    rules.refresh_others(room, job, lots, now, ranks, readers=True)
     return written
 
 
@@ -209,8 +213,7 @@ def _stop(
     )
     stopped = replace(row, state=after, lease_until=0, not_before=not_before, since=now, error=why)
     rules.moved(room, stopped, row, action, who, now, why)
-    for consumer in rules.consumers(room, job.output_ids):
-        rules.refresh(room, _lot_job(room, consumer), [row.lot], now)
+    rules.refresh_others(room, job, [row.lot], now, readers=False)
     return stopped
 
 

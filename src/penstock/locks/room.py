@@ -6,6 +6,7 @@ from typing import Any
 
 from msgspec import Struct
 
+from penstock.catalog.claimed_runs import lot_of
 from penstock.catalog.rows import Role
 from penstock.catalog.shelf import Shelf
 from penstock.catalog.world import Changes, World
@@ -53,14 +54,12 @@ class LockRoom:
         self.outputs: Shelf[StatusRow] = Shelf(self._fetch_outputs, undo)
         self.inputs: Shelf[StatusRow] = Shelf(self._fetch_inputs, undo)
         self.work: Shelf[WorkRow] = Shelf(self._fetch_work, undo)
-        self.claims: Shelf[WorkKey] = Shelf(self._fetch_claims, undo)
         self.clocks: Shelf[ClockRow] = Shelf(self._fetch_clocks, undo)
         self.log: Shelf[LogRow] = Shelf(_nothing, undo)
         self.wired: Shelf[LotJobDatasetRow] = Shelf(_nothing, undo)
         self.unwired: Shelf[LotJobDatasetRow] = Shelf(_nothing, undo)
         self.lasting = (
-            self.jobs, self.wires, self.holds, self.outputs, self.inputs, self.work, self.claims,
-            self.clocks,
+            self.jobs, self.wires, self.holds, self.outputs, self.inputs, self.work, self.clocks,
         )  # fmt: skip
         self.passing = (self.log, self.wired, self.unwired)
 
@@ -100,20 +99,24 @@ class LockRoom:
 
     def put_work(self, row: WorkRow) -> None:
         """Change what a job has to do with a lot."""
-        held = self.work.get((row.job_id, row.lot))
-        if held is not None and held.run_id is not None and held.run_id != row.run_id:
-            self.claims.put(held.run_id, None)
         self.work.put((row.job_id, row.lot), row)
-        if row.run_id is not None:
-            live = row.state == WorkState.RUNNING
-            self.claims.put(row.run_id, (row.job_id, row.lot) if live else None)
 
     def claimed(self, run_id: str) -> WorkRow | None:
         """The live claim that a run is."""
-        key = self.claims.get(run_id)
-        row = self.work.get(key) if key is not None else None
+        run = self._world.runs.get(run_id)
+        lot = lot_of(run) if run is not None else None
+        if run is None or lot is None or run.ended_at is not None:
+            return None
+        row = self.work.get((run.job_id, lot))
         live = row is not None and row.state == WorkState.RUNNING and row.run_id == run_id
         return row if live else None
+
+    def prefetch_claims(self, run_ids: Iterable[str]) -> None:
+        """Fetch what `claimed` will ask for."""
+        runs = list(run_ids)
+        self._world.runs.prefetch(runs)
+        found = [run for run_id in runs if (run := self._world.runs.get(run_id)) is not None]
+        self.work.prefetch((run.job_id, lot) for run in found if (lot := lot_of(run)) is not None)
 
     def ready(self, job_id: str, most: int, *, newest: bool) -> list[WorkRow]:
         """What a job can work on: by rank, then oldest or newest lots first."""
@@ -162,6 +165,13 @@ class LockRoom:
             self.work.learn(key, row)
         return list(seen.values())
 
+    def open_lots(self, job_id: str) -> list[WorkRow]:
+        """All that a job has met and not done."""
+        changed = {row.lot: row for row in self.work.unstored() if row.job_id == job_id}
+        stored = self._world.tx.rows(WorkRow, "open_work_of_job", job_id=job_id)
+        seen = {row.lot: row for row in stored} | changed
+        return [row for row in seen.values() if row.state != WorkState.DONE]
+
     def due_clocks(self, now: Micros) -> list[ClockRow]:
         """Clocks of which an interval may have ended."""
         changed = {row.dataset_id: row for row in self.clocks.unstored()}
@@ -204,14 +214,6 @@ class LockRoom:
         ]
         rows = (WorkRow(*row) for found in self._world.tx.fetch_many(asks) for row in found)
         return {(row.job_id, row.lot): row for row in rows}
-
-    def _fetch_claims(self, runs: list[str]) -> dict[str, WorkKey]:
-        found = {}
-        for row in self._world.tx.rows(WorkRow, "lot_claims_by_runs", ids=runs):
-            assert row.run_id is not None, "a live claim is a run"
-            found[row.run_id] = (row.job_id, row.lot)
-            self.work.learn((row.job_id, row.lot), row)
-        return found
 
     def _fetch_clocks(self, ids: list[str]) -> dict[str, ClockRow]:
         rows = self._world.tx.rows(ClockRow, "lot_clocks_by_ids", ids=ids)

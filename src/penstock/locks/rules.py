@@ -109,10 +109,24 @@ def refresh_around(
             refresh(room, job, lots, now, ranks)
 
 
-def consumers(room: LockRoom, datasets: Iterable[str]) -> list[str]:
-    """The jobs that read lots of these datasets."""
-    wires = [wire for dataset in datasets for wire in room.wires.get(dataset) or ()]
-    return sorted({job for role, job in wires if role == Role.INPUT})
+def refresh_others(
+    room: LockRoom,
+    job: LotJobRow,
+    lots: Sequence[str],
+    now: Micros,
+    ranks: Mapping[str, int] | None = None,
+    *,
+    readers: bool,
+) -> None:
+    """A job has changed lots of its outputs: look again at others who write or read them.
+
+    Readers care only for what is READY: it was not before, or is not any more.
+    """
+    wires = [wire for dataset in job.output_ids for wire in room.wires.get(dataset) or ()]
+    touched = {other for role, other in wires if readers or role == Role.OUTPUT}
+    for other in sorted(touched - {job.job_id}):
+        if (found := room.jobs.get(other)) is not None:
+            refresh(room, found, lots, now, ranks)
 
 
 def back_off(job: LotJobRow, tries: int) -> Micros:

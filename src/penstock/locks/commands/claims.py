@@ -159,22 +159,21 @@ class CompleteClaims(Write, frozen=True):
     def apply(self, world: World, now: Micros) -> list[Ended]:
         """Complete them, in the order given."""
         room = world.room(LockRoom)
-        room.claims.prefetch(ref.id for ref in self.claims)
-        ended: dict[str, Ended] = {}
-        rows: list[WorkRow] = []
+        room.prefetch_claims(ref.id for ref in self.claims)
+        ended: dict[Ref, Ended] = {}
+        rows: list[tuple[Ref, WorkRow]] = []
         for ref in dict.fromkeys(self.claims):
             try:
-                rows.append(claiming.live(world, ref))
+                rows.append((ref, claiming.live(world, ref)))
             except PenstockError as refusal:
-                ended[ref.id] = Ended(ref.id, refused=refusal)
-        for _, group in groupby(rows, key=lambda row: row.job_id):
-            claims = list(group)
+                ended[ref] = Ended(ref.id, refused=refusal)
+        for _, group in groupby(rows, key=lambda pair: pair[1].job_id):
+            refs, claims = zip(*group, strict=True)
             made = claiming.complete(world, claims, now)
-            for row, versions in zip(claims, made, strict=True):
-                assert row.run_id is not None, "a live claim is a run"
+            for ref, versions in zip(refs, made, strict=True):
                 named = tuple((_name(world, d), version) for d, version in versions.items())
-                ended[row.run_id] = Ended(row.run_id, named)
-        return [ended[ref.id] for ref in self.claims]
+                ended[ref] = Ended(ref.id, named)
+        return [ended[ref] for ref in self.claims]
 
 
 def _name(world: World, dataset_id: str) -> DatasetName:
@@ -190,7 +189,7 @@ class FailClaims(Write, frozen=True):
 
     def apply(self, world: World, now: Micros) -> list[Ended]:
         """Fail them."""
-        world.room(LockRoom).claims.prefetch(ref.id for ref in self.claims)
+        world.room(LockRoom).prefetch_claims(ref.id for ref in self.claims)
         return [self._fail(world, ref, now) for ref in self.claims]
 
     def _fail(self, world: World, ref: Ref, now: Micros) -> Ended:

@@ -89,11 +89,12 @@ def _declare_versions(
 ) -> list[str]:
     """A declared and published version for each lot; the last is the dataset's current one."""
     fields, schema = dataset_rules.shown_schema(world, dataset)
+    now = dataset_rules.next_publication(dataset, now)
     stamps = write_stamps({LOT_FACET: event_stamp(now, "")})
     versions = []
     for number, lot in enumerate(lots):
         version = VersionRow(
-            id=ids.derived_id("lot", dataset.id, lot, str(now)),
+            id=ids.derived_id("lot", dataset.id, lot, str(now + number)),
             dataset_id=dataset.id,
             number=dataset.latest_number + number + 1,
             origin=Origin.DECLARED,

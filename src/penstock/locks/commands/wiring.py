@@ -14,12 +14,13 @@ from penstock.catalog.receive import declare_dataset
 from penstock.catalog.rows import Role, replace
 from penstock.catalog.world import World
 from penstock.clock import Micros
-from penstock.errors import Invalid, NotFound
+from penstock.errors import Conflict, Invalid, NotFound
 from penstock.locks import rules
 from penstock.locks.room import LockRoom
 from penstock.locks.rows import ClockRow, LotJobDatasetRow, LotJobRow
 from penstock.locks.table import Status
 from penstock.lots.ids import Interval, clock_interval, parse_interval
+from penstock.states import WorkState
 
 LEASE_SECONDS = 60
 TRIES_MAX = 5
@@ -54,8 +55,15 @@ class WireJob(Write, frozen=True):
         before = held or replace(wired, inputs="[]", outputs="[]")
         if (before.inputs, before.outputs) == (wired.inputs, wired.outputs):
             return wired
+        known = room.open_lots(job_id)
+        if running := sum(row.state == WorkState.RUNNING for row in known):
+            raise Conflict(
+                f"{running} lots of job {self.namespace}/{self.job} are being worked on; its "
+                "inputs and outputs can change when they are done or released"
+            )
         self._declare(world, wired, now)
         _rewire(room, before, wired)
+        rules.refresh(room, wired, [row.lot for row in known], now)
         for dataset_id in wired.input_ids:
             _start_clock(world, dataset_id, now)
             for lots in _ready_lots(world, dataset_id):

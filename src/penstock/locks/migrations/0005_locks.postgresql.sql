@@ -4,7 +4,7 @@ ALTER TABLE lot_work SET (fillfactor = 80);
 ALTER TABLE lot_status SET (fillfactor = 80);
 
 CREATE TABLE lot_log (
-    id         bigint GENERATED ALWAYS AS IDENTITY PRIMARY KEY,
+    id         bigint GENERATED ALWAYS AS IDENTITY,
     at         bigint NOT NULL,
     action     text NOT NULL,
     lot        text NOT NULL,
@@ -16,6 +16,6 @@ CREATE TABLE lot_log (
     who        text NOT NULL,
     why        text NOT NULL
 );
-CREATE INDEX lot_log_of_lot ON lot_log (lot, id);
-CREATE INDEX lot_log_of_job ON lot_log (job_id, id);
-CREATE INDEX lot_log_of_run ON lot_log (run_id, id) WHERE run_id IS NOT NULL;
+CREATE INDEX lot_log_of_job ON lot_log (job_id, id) WHERE job_id IS NOT NULL;
+CREATE INDEX lot_log_of_work ON lot_log (job_id, lot) WHERE job_id IS NOT NULL;
+CREATE INDEX lot_log_of_lot ON lot_log (dataset_id, lot) WHERE dataset_id IS NOT NULL;

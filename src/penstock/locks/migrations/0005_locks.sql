@@ -68,11 +68,11 @@ CREATE TABLE lot_work (
     PRIMARY KEY (job_id, lot),
     CHECK (state <> 'RUNNING' OR run_id IS NOT NULL)
 ) WITHOUT ROWID;
-CREATE INDEX lot_work_open ON lot_work (job_id, state, rank, lot_key) WHERE state <> 'DONE';
+-- A lot on its way from READY to DONE is in few of these at a time; a claim is found by its run.
+CREATE INDEX lot_work_ready ON lot_work (job_id, rank, lot_key) WHERE state = 'READY';
+CREATE INDEX lot_work_stuck ON lot_work (job_id, state, rank, lot_key) WHERE state IN ('WAITING', 'LATER', 'HELD');
 CREATE INDEX lot_work_leases ON lot_work (lease_until) WHERE state = 'RUNNING';
 CREATE INDEX lot_work_later ON lot_work (not_before) WHERE state = 'LATER';
--- One live claim is one run.
-CREATE UNIQUE INDEX lot_work_by_run ON lot_work (run_id) WHERE state = 'RUNNING';
 
 -- Clock datasets in use, and when the first interval of each that is not READY yet ends.
 CREATE TABLE lot_clocks (

@@ -11,6 +11,6 @@ CREATE TABLE lot_log (
     who        TEXT NOT NULL,
     why        TEXT NOT NULL
 );
-CREATE INDEX lot_log_of_lot ON lot_log (lot, id);
-CREATE INDEX lot_log_of_job ON lot_log (job_id, id);
-CREATE INDEX lot_log_of_run ON lot_log (run_id, id) WHERE run_id IS NOT NULL;
+CREATE INDEX lot_log_of_job ON lot_log (job_id, id) WHERE job_id IS NOT NULL;
+CREATE INDEX lot_log_of_work ON lot_log (job_id, lot) WHERE job_id IS NOT NULL;
+CREATE INDEX lot_log_of_lot ON lot_log (dataset_id, lot) WHERE dataset_id IS NOT NULL;

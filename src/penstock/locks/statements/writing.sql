@@ -16,28 +16,26 @@ FROM {each ids uuid AS k} JOIN lot_holds h ON h.id = k.value;
 -- name: lot_outputs
 -- Who made, or makes, these lots of a dataset.
 SELECT s.dataset_id, s.lot, s.role, s.job_id, s.status, s.held_from, s.run_id, s.version_id, s.since
-FROM {each lots text AS k} JOIN lot_status s ON s.dataset_id = :dataset_id AND s.lot = k.value AND s.role = 'OUTPUT';
+FROM lot_status s
+WHERE s.dataset_id = :dataset_id AND s.lot {in lots text} AND s.role = 'OUTPUT';
 
 -- name: lot_inputs
 -- How far a job is with reading these lots of a dataset.
 SELECT s.dataset_id, s.lot, s.role, s.job_id, s.status, s.held_from, s.run_id, s.version_id, s.since
-FROM {each lots text AS k} JOIN lot_status s ON s.dataset_id = :dataset_id AND s.lot = k.value AND s.role = 'INPUT' AND s.job_id = :job_id;
+FROM lot_status s
+WHERE s.dataset_id = :dataset_id AND s.lot {in lots text} AND s.role = 'INPUT' AND s.job_id = :job_id;
 
 -- name: lot_work_by_lots
 -- What a job has to do with these lots.
 SELECT w.job_id, w.lot, w.lot_key, w.rank, w.state, w.tries, w.token, w.run_id, w.owner, w.lease_seconds, w.lease_until, w.not_before, w.since, w.error
-FROM {each lots text AS k} JOIN lot_work w ON w.job_id = :job_id AND w.lot = k.value;
-
--- name: lot_claims_by_runs
--- The live claims that these runs are.
-SELECT w.job_id, w.lot, w.lot_key, w.rank, w.state, w.tries, w.token, w.run_id, w.owner, w.lease_seconds, w.lease_until, w.not_before, w.since, w.error
-FROM {each ids uuid AS k} JOIN lot_work w ON w.run_id = k.value AND w.state = 'RUNNING';
+FROM lot_work w
+WHERE w.job_id = :job_id AND w.lot {in lots text};
 
 -- name: ready_work
 -- What a job can work on, first what comes first.
 SELECT w.job_id, w.lot, w.lot_key, w.rank, w.state, w.tries, w.token, w.run_id, w.owner, w.lease_seconds, w.lease_until, w.not_before, w.since, w.error
 FROM lot_work w
-WHERE w.job_id = :job_id AND w.state = 'READY' AND w.state <> 'DONE'
+WHERE w.job_id = :job_id AND w.state = 'READY'
 ORDER BY w.rank, w.lot_key
 LIMIT :most;
 
@@ -45,7 +43,7 @@ LIMIT :most;
 -- What a job can work on at one rank, last what comes first.
 SELECT w.job_id, w.lot, w.lot_key, w.rank, w.state, w.tries, w.token, w.run_id, w.owner, w.lease_seconds, w.lease_until, w.not_before, w.since, w.error
 FROM lot_work w
-WHERE w.job_id = :job_id AND w.state = 'READY' AND w.state <> 'DONE' AND w.rank = :rank
+WHERE w.job_id = :job_id AND w.state = 'READY' AND w.rank = :rank
 ORDER BY w.lot_key DESC
 LIMIT :most;
 
@@ -53,9 +51,15 @@ LIMIT :most;
 -- The first rank after another at which a job can work on something.
 SELECT w.rank
 FROM lot_work w
-WHERE w.job_id = :job_id AND w.state = 'READY' AND w.state <> 'DONE' AND w.rank > :rank
+WHERE w.job_id = :job_id AND w.state = 'READY' AND w.rank > :rank
 ORDER BY w.rank
 LIMIT 1;
+
+-- name: open_work_of_job
+-- All that a job has met and not done.
+SELECT w.job_id, w.lot, w.lot_key, w.rank, w.state, w.tries, w.token, w.run_id, w.owner, w.lease_seconds, w.lease_until, w.not_before, w.since, w.error
+FROM lot_work w
+WHERE w.job_id = :job_id AND w.state <> 'DONE';
 
 -- name: expired_work
 -- Claims whose lease has run out, longest ago first.

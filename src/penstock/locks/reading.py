@@ -1,0 +1,328 @@
+"""Reads of wiring, claims and locks.
+
+Each takes a transaction first. A list costs the same few statements whatever its length, and a
+thing that is not there is a `NotFound`.
+"""
+
+from collections.abc import Iterable, Sequence
+
+import msgspec
+from msgspec import Struct
+
+from penstock import ids
+from penstock.catalog.claimed_runs import LOT_FACET
+from penstock.catalog.rows import Role
+from penstock.catalog.shapes import EntityId, Page, time_or_none
+from penstock.clock import SECOND, Micros, format_time
+from penstock.db import Transaction
+from penstock.db.database import Ask
+from penstock.errors import NotFound
+from penstock.locks.rows import LotJobRow
+from penstock.locks.shapes import (
+    Held,
+    HeldDataset,
+    HeldWhole,
+    Lock,
+    LockedDataset,
+    Nothing,
+    PinnedInput,
+    ShownClaim,
+    Stopped,
+    Wiring,
+)
+from penstock.locks.table import Status, locks_of
+from penstock.states import RunState, WorkState
+
+COUNTED_MAX = 1000  # of each kind, when a job finds nothing
+TOTAL_MAX = 10_000  # a total that is this high says: so many, or more
+
+_decode_ids = msgspec.json.Decoder(tuple[str, ...]).decode
+
+
+class _LotFacet(Struct, frozen=True):
+    attempt: int = 1
+
+
+class _RunFacets(Struct, frozen=True):
+    lot: _LotFacet = msgspec.field(name=LOT_FACET, default=_LotFacet())
+
+
+class _LiveRow(Struct, frozen=True):
+    job_id: str
+    namespace: str
+    job: str
+    lot: str
+    owner: str
+    run_id: str
+    token: int
+    since: Micros
+    lease_until: Micros
+    inputs: str
+    outputs: str
+
+    def datasets(self) -> Iterable[tuple[Role, str]]:
+        yield from ((Role.INPUT, dataset) for dataset in _decode_ids(self.inputs))
+        yield from ((Role.OUTPUT, dataset) for dataset in _decode_ids(self.outputs))
+
+
+def get_wiring(tx: Transaction, namespace: str, job: str) -> Wiring:
+    """How a job's lots are worked on."""
+    row = get_lot_job(tx, namespace, job)
+    wanted = [*row.input_ids, *row.output_ids]
+    names, held = tx.fetch_many(
+        [("read_dataset_names", {"ids": wanted}), ("read_held_gates", {"ids": [row.job_id]})]
+    )
+    called = {found: EntityId(space, name) for found, space, name in names}
+    return Wiring(
+        namespace=namespace,
+        job=job,
+        inputs=[called[dataset] for dataset in row.input_ids],
+        outputs=[called[dataset] for dataset in row.output_ids],
+        lease_seconds=row.lease_seconds,
+        tries_max=row.tries_max,
+        back_off_seconds=row.back_off_seconds,
+        enforced=bool(row.enforced),
+        held=next((Held(who, why, format_time(at)) for *_, who, why, at in held), None),
+        created_at=format_time(row.created_at),
+        updated_at=format_time(row.updated_at),
+    )
+
+
+def get_lot_job(tx: Transaction, namespace: str, job: str) -> LotJobRow:
+    """The row of a job that works lot by lot."""
+    found = tx.fetch_one("read_lot_job", id=ids.job_id(namespace, job))
+    if found is None or found[0]:
+        raise NotFound(
+            f"there is no job {job!r} in namespace {namespace!r}; wire it with PUT …/wiring first"
+        )
+    if found[1] is None:
+        raise NotFound(
+            f"job {job!r} in namespace {namespace!r} does not work lot by lot yet; name its "
+            "inputs and outputs with PUT …/wiring, or with the first claim"
+        )
+    return LotJobRow(*found[1:])
+
+
+def get_held_dataset(tx: Transaction, namespace: str, dataset: str) -> HeldDataset:
+    """Whether a dataset is held."""
+    found = find_dataset(tx, namespace, dataset)
+    held = tx.fetch("read_held_gates", ids=[found])
+    return HeldDataset(
+        namespace,
+        dataset,
+        next((Held(who, why, format_time(at)) for *_, who, why, at in held), None),
+    )
+
+
+def find_dataset(tx: Transaction, namespace: str, dataset: str) -> str:
+    """The id of the dataset that goes by a name, its own or a second one."""
+    found = tx.fetch_one("read_dataset_by_name", id=ids.dataset_id(namespace, dataset))
+    if found is None:
+        raise NotFound(
+            f"there is no dataset {dataset!r} in namespace {namespace!r}; "
+            "list the namespace's datasets, or search for a part of the name"
+        )
+    dataset_id: str = found[0]
+    return dataset_id
+
+
+def why_nothing(tx: Transaction, namespace: str, job: str) -> Nothing:
+    """Why a job finds no lot to claim."""
+    row = get_lot_job(tx, namespace, job)
+    gates = [row.job_id, *row.input_ids, *row.output_ids]
+    held, counts = tx.fetch_many(
+        [
+            ("read_held_gates", {"ids": gates}),
+            ("read_open_counts", {"job_id": row.job_id, "most": COUNTED_MAX}),
+        ]
+    )
+    gate = next(
+        (
+            HeldWhole(kind, space, name, who, why, format_time(at))
+            for _, kind, space, name, who, why, at in held
+        ),
+        None,
+    )
+    count = {state: number for state, number, _ in counts}
+    next_at: Micros | None = max(at for _, _, at in counts) or None
+    return Nothing(
+        summary=_summary(f"{namespace}/{job}", gate, count, next_at),
+        held=gate,
+        waiting=count[WorkState.WAITING],
+        running=count[WorkState.RUNNING],
+        later=count[WorkState.LATER],
+        held_lots=count[WorkState.HELD],
+        next_at=time_or_none(next_at),
+    )
+
+
+def _summary(
+    job: str, gate: HeldWhole | None, count: dict[str, int], next_at: Micros | None
+) -> str:
+    if gate is not None:
+        what = f"{gate.kind.lower()} {gate.namespace}/{gate.name}"
+        return f"{what} is held by {gate.who!r} since {gate.since}: {gate.why}"
+    if count[WorkState.READY]:
+        return f"a lot of job {job} has turned ready just now; claim again"
+    said = [
+        f"{_counted(count[state])} {what}"
+        for state, what in (
+            (WorkState.WAITING, "waiting for an input or an output"),
+            (WorkState.RUNNING, "being worked on"),
+            (WorkState.LATER, "to be tried again later"),
+            (WorkState.HELD, "held until a person looks"),
+        )
+        if count[state]
+    ]
+    if not said:
+        return f"job {job} has nothing to do: every lot it knows is done, or none has come yet"
+    soon = f"; the next is due at {format_time(next_at)}" if next_at else ""
+    return f"job {job} has no lot that is ready: {', '.join(said)}{soon}"
+
+
+def _counted(number: int) -> str:
+    more = "or more " if number >= COUNTED_MAX else ""
+    return f"{number} {more}{'lot is' if number == 1 else 'lots are'}"
+
+
+def get_claim(tx: Transaction, run_id: str) -> ShownClaim:
+    """A claim, live or over."""
+    found, touched = tx.fetch_many(
+        [("read_claim", {"id": run_id}), ("read_run_datasets", {"ids": [run_id]})]
+    )
+    if not found:
+        raise NotFound(f"there is no claim {run_id}; list the locks to see those that are live")
+    run, state, facets, namespace, job, outputs, tries_max, lot, owner, *lease = found[0]
+    token, lease_seconds, lease_until = lease
+    names = tx.fetch("read_dataset_names", ids=_decode_ids(outputs))
+    called = {dataset: EntityId(space, name) for dataset, space, name in names}
+    return ShownClaim(
+        id=run,
+        state=RunState(state),
+        token=token,
+        namespace=namespace,
+        job=job,
+        lot=lot,
+        owner=owner,
+        attempt=msgspec.json.decode(facets, type=_RunFacets).lot.attempt,
+        attempts_max=tries_max,
+        lease_seconds=lease_seconds,
+        lease_until=time_or_none(lease_until or None),
+        inputs=[
+            PinnedInput(space, name, version)
+            for _, role, space, name, version, *_ in touched
+            if role == Role.INPUT
+        ],
+        outputs=[called[dataset] for dataset in _decode_ids(outputs)],
+    )
+
+
+def get_stopped(tx: Transaction, run_id: str) -> Stopped:
+    """What became of the work of a claim that has ended without a result."""
+    found = tx.fetch_one("read_last_transition_of_run", run_id=run_id)
+    if found is None:
+        raise NotFound(f"there is no claim {run_id}; list the locks to see those that are live")
+    state, not_before = found
+    return Stopped(run_id, WorkState(state), time_or_none(not_before))
+
+
+def namespaces_of_claims(tx: Transaction, run_ids: Iterable[str]) -> Sequence[str]:
+    """To which namespaces the jobs of these claims belong."""
+    return [name for (name,) in tx.fetch("read_claim_namespaces", ids=list(run_ids))]
+
+
+def list_locks(
+    tx: Transaction,
+    now: Micros,
+    *,
+    namespace: str | None = None,
+    job: str | None = None,
+    dataset: str | None = None,
+    lot: str | None = None,
+    limit: int,
+    offset: int,
+) -> Page[Lock]:
+    """A page of the live claims, first whose lease ends first.
+
+    A job or a dataset is in the namespace; with a dataset, those of every job that reads or
+    writes it.
+    """
+    page = {"lot": lot, "limit": limit, "offset": offset}
+    total = {"lot": lot, "most": TOTAL_MAX}
+    if job is None and dataset is None:
+        asks: list[Ask] = [
+            ("read_live_claims", {**page, "namespace": namespace}),
+            ("count_live_claims", {**total, "namespace": namespace}),
+        ]
+    else:
+        wanted = {"ids": _jobs(tx, namespace or "", job, dataset)}
+        asks = [
+            ("read_live_claims_of_jobs", {**page, **wanted}),
+            ("count_live_claims_of_jobs", {**total, **wanted}),
+        ]
+    rows, [(count,)] = tx.fetch_many(asks)
+    return Page(_locks(tx, [_LiveRow(*row) for row in rows], now), max(count, offset + len(rows)))
+
+
+def _jobs(tx: Transaction, namespace: str, job: str | None, dataset: str | None) -> list[str]:
+    named = get_lot_job(tx, namespace, job).job_id if job is not None else None
+    if dataset is None:
+        return [named] if named else []
+    found = find_dataset(tx, namespace, dataset)
+    wired = [wired for (wired,) in tx.fetch("read_jobs_of_dataset", dataset_id=found)]
+    return [found for found in wired if named in (None, found)]
+
+
+def _locks(tx: Transaction, claims: Sequence[_LiveRow], now: Micros) -> list[Lock]:
+    """Live claims with the status rows that they hold."""
+    if not claims:
+        return []
+    inputs, outputs = [], []
+    for claim in claims:
+        for role, dataset in claim.datasets():
+            if role == Role.INPUT:
+                inputs.append(dataset + claim.job_id + claim.lot)
+            else:
+                outputs.append(dataset + claim.lot)
+    datasets = list({key[:36] for key in (*inputs, *outputs)})
+    names, read, written = tx.fetch_many(
+        [
+            ("read_dataset_names", {"ids": datasets}),
+            ("read_input_statuses", {"keys": inputs}),
+            ("read_output_statuses", {"keys": outputs}),
+        ]
+    )
+    called = {found: (space, name) for found, space, name in names}
+    statuses = {(Role.INPUT, d, job, lot): Status(s) for d, lot, job, s in read}
+    statuses |= {(Role.OUTPUT, d, job, lot): Status(s) for d, lot, job, s in written}
+    return [_lock(claim, called, statuses, now) for claim in claims]
+
+
+def _lock(
+    claim: _LiveRow,
+    called: dict[str, tuple[str, str]],
+    statuses: dict[tuple[Role, str, str, str], Status],
+    now: Micros,
+) -> Lock:
+    held = []
+    for role, dataset in claim.datasets():
+        status = statuses.get((role, dataset, claim.job_id, claim.lot))
+        if status is not None:
+            held.append(LockedDataset(*called[dataset], role, status, lock_names(role, status)))
+    return Lock(
+        namespace=claim.namespace,
+        job=claim.job,
+        lot=claim.lot,
+        owner=claim.owner,
+        claim=claim.run_id,
+        token=claim.token,
+        since=format_time(claim.since),
+        lease_until=format_time(claim.lease_until),
+        lease_seconds_left=max(0, claim.lease_until - now) / SECOND,
+        datasets=held,
+    )
+
+
+def lock_names(role: Role, status: Status) -> list[str]:
+    """What a status row locks, in words: read, write, local."""
+    return [name for name, locked in locks_of(role, status)._asdict().items() if locked]

@@ -1,0 +1,258 @@
+-- Reads of locks, claims, work and lots. A list is found in the order of an index, and what
+-- belongs to its rows is then read set by set. What is counted is counted up to :most.
+-- A key that is two things is one text: an id of 36 characters, and what follows it.
+
+-- name: read_lot_job
+-- How a job's lots are worked on, by the job's id.
+SELECT j.hidden,
+       l.job_id, l.inputs, l.outputs, l.lease_seconds, l.tries_max, l.back_off_seconds, l.enforced,
+       l.created_at, l.updated_at
+FROM jobs j LEFT JOIN lot_jobs l ON l.job_id = j.id
+WHERE j.id = :id
+
+-- name: read_dataset_names
+-- What datasets are called.
+SELECT d.id, d.namespace, d.name
+FROM {each ids uuid AS k} JOIN datasets d ON d.id = k.value
+
+-- name: read_held_gates
+-- Which of these datasets and jobs are held, and what they are called.
+SELECT h.id, h.kind, COALESCE(d.namespace, j.namespace), COALESCE(d.name, j.name), h.who, h.why, h.since
+FROM {each ids uuid AS k}
+JOIN lot_holds h ON h.id = k.value
+LEFT JOIN datasets d ON d.id = h.id
+LEFT JOIN jobs j ON j.id = h.id
+
+-- name: read_open_counts
+-- How many lots of a job are in each state of open work, and when the first of them is due.
+SELECT 'WAITING', COUNT(*), 0 FROM (SELECT 1 FROM lot_work w WHERE w.job_id = :job_id AND w.state = 'WAITING' AND w.state <> 'DONE' LIMIT :most) a
+UNION ALL
+SELECT 'READY', COUNT(*), 0 FROM (SELECT 1 FROM lot_work w WHERE w.job_id = :job_id AND w.state = 'READY' AND w.state <> 'DONE' LIMIT :most) b
+UNION ALL
+SELECT 'RUNNING', COUNT(*), 0 FROM (SELECT 1 FROM lot_work w WHERE w.job_id = :job_id AND w.state = 'RUNNING' AND w.state <> 'DONE' LIMIT :most) c
+UNION ALL
+SELECT 'HELD', COUNT(*), 0 FROM (SELECT 1 FROM lot_work w WHERE w.job_id = :job_id AND w.state = 'HELD' AND w.state <> 'DONE' LIMIT :most) d
+UNION ALL
+SELECT 'LATER', COUNT(*), COALESCE(MIN(e.not_before), 0) FROM (SELECT w.not_before FROM lot_work w WHERE w.job_id = :job_id AND w.state = 'LATER' AND w.state <> 'DONE' LIMIT :most) e
+
+-- name: read_claim_namespaces
+-- To which namespaces the jobs of these runs belong.
+SELECT DISTINCT j.namespace
+FROM {each ids uuid AS k} JOIN runs r ON r.id = k.value JOIN jobs j ON j.id = r.job_id
+
+-- name: read_last_transition_of_run
+-- How the last transition of a claim left its work, and when that is due if it is unchanged since.
+SELECT l.became, w.not_before
+FROM lot_log l
+LEFT JOIN lot_work w ON w.job_id = l.job_id AND w.lot = l.lot AND w.run_id = l.run_id AND w.state = 'LATER'
+WHERE l.run_id = :run_id
+ORDER BY l.id DESC LIMIT 1
+
+-- name: read_claim
+-- A run that is, or was, a claim, with its job, its lot and what is still known of its lease.
+SELECT r.id, r.state, r.facets, j.namespace, j.name, l.outputs, l.tries_max, g.lot, g.who,
+       w.token, w.lease_seconds, w.lease_until
+FROM runs r
+JOIN jobs j ON j.id = r.job_id
+JOIN lot_jobs l ON l.job_id = r.job_id
+JOIN lot_log g ON g.run_id = r.id AND g.action = 'claim'
+LEFT JOIN lot_work w ON w.job_id = r.job_id AND w.lot = g.lot AND w.run_id = r.id
+WHERE r.id = :id
+ORDER BY g.id LIMIT 1
+
+-- name: read_live_claims
+-- A page of the live claims, first whose lease ends first; those of a namespace or on a lot if named.
+SELECT w.job_id, j.namespace, j.name, w.lot, w.owner, w.run_id, w.token, w.since, w.lease_until, l.inputs, l.outputs
+FROM lot_work w
+JOIN jobs j ON j.id = w.job_id
+JOIN lot_jobs l ON l.job_id = w.job_id
+WHERE w.state = 'RUNNING'
+  AND (CAST(:namespace AS TEXT) IS NULL OR j.namespace = :namespace)
+  AND (CAST(:lot AS TEXT) IS NULL OR w.lot = :lot)
+ORDER BY w.lease_until, w.run_id LIMIT :limit OFFSET :offset
+
+-- name: count_live_claims
+-- How many live claims there are, of a namespace or on a lot if named.
+SELECT COUNT(*) FROM (
+    SELECT 1 FROM lot_work w JOIN jobs j ON j.id = w.job_id
+    WHERE w.state = 'RUNNING'
+      AND (CAST(:namespace AS TEXT) IS NULL OR j.namespace = :namespace)
+      AND (CAST(:lot AS TEXT) IS NULL OR w.lot = :lot)
+    LIMIT :most
+) c
+
+-- name: read_live_claims_of_jobs
+-- A page of the live claims of some jobs, first whose lease ends first; those on a lot if named.
+SELECT w.job_id, j.namespace, j.name, w.lot, w.owner, w.run_id, w.token, w.since, w.lease_until, l.inputs, l.outputs
+FROM {each ids uuid AS k}
+JOIN lot_work w ON w.job_id = k.value AND w.state = 'RUNNING' AND w.state <> 'DONE'
+JOIN jobs j ON j.id = w.job_id
+JOIN lot_jobs l ON l.job_id = w.job_id
+WHERE CAST(:lot AS TEXT) IS NULL OR w.lot = :lot
+ORDER BY w.lease_until, w.run_id LIMIT :limit OFFSET :offset
+
+-- name: count_live_claims_of_jobs
+-- How many live claims some jobs have, on a lot if named.
+SELECT COUNT(*) FROM (
+    SELECT 1 FROM {each ids uuid AS k}
+    JOIN lot_work w ON w.job_id = k.value AND w.state = 'RUNNING' AND w.state <> 'DONE'
+    WHERE CAST(:lot AS TEXT) IS NULL OR w.lot = :lot
+    LIMIT :most
+) c
+
+-- name: read_jobs_of_dataset
+-- Which jobs read or write the lots of a dataset.
+SELECT DISTINCT d.job_id FROM lot_job_datasets d WHERE d.dataset_id = :dataset_id
+
+-- name: read_output_statuses
+-- Who makes these lots; a key is a dataset's id and a lot.
+SELECT s.dataset_id, s.lot, s.job_id, s.status
+FROM {each keys text AS k}
+JOIN lot_status s ON s.dataset_id = CAST(substr(k.value, 1, 36) AS UUID)
+    AND s.lot = substr(k.value, 37) AND s.role = 'OUTPUT'
+
+-- name: read_input_statuses
+-- How far jobs are with reading these lots; a key is a dataset's id, a job's id and a lot.
+SELECT s.dataset_id, s.lot, s.job_id, s.status
+FROM {each keys text AS k}
+JOIN lot_status s ON s.dataset_id = CAST(substr(k.value, 1, 36) AS UUID)
+    AND s.lot = substr(k.value, 73) AND s.role = 'INPUT' AND s.job_id = CAST(substr(k.value, 37, 36) AS UUID)
+
+-- name: read_work_of_lot
+-- What jobs have to do with one lot.
+SELECT w.job_id, w.lot, w.lot_key, w.rank, w.state, w.tries, w.token, w.run_id, w.owner, w.lease_seconds, w.lease_until, w.not_before, w.since, w.error
+FROM {each ids uuid AS k} JOIN lot_work w ON w.job_id = k.value AND w.lot = :lot
+
+-- name: read_work
+-- A page of what a job has to do or has done, by lot.
+SELECT w.job_id, w.lot, w.lot_key, w.rank, w.state, w.tries, w.token, w.run_id, w.owner, w.lease_seconds, w.lease_until, w.not_before, w.since, w.error
+FROM lot_work w WHERE w.job_id = :job_id
+ORDER BY w.lot LIMIT :limit OFFSET :offset
+
+-- name: read_done_work
+-- A page of what a job has done, by lot.
+SELECT w.job_id, w.lot, w.lot_key, w.rank, w.state, w.tries, w.token, w.run_id, w.owner, w.lease_seconds, w.lease_until, w.not_before, w.since, w.error
+FROM lot_work w WHERE w.job_id = :job_id AND w.state = 'DONE'
+ORDER BY w.lot LIMIT :limit OFFSET :offset
+
+-- name: read_open_work
+-- A page of what a job has not done and is in one state, in the order it is worked on.
+SELECT w.job_id, w.lot, w.lot_key, w.rank, w.state, w.tries, w.token, w.run_id, w.owner, w.lease_seconds, w.lease_until, w.not_before, w.since, w.error
+FROM lot_work w WHERE w.job_id = :job_id AND w.state = :state AND w.state <> 'DONE'
+ORDER BY w.rank, w.lot_key LIMIT :limit OFFSET :offset
+
+-- name: count_work
+-- How many lots a job has met.
+SELECT COUNT(*) FROM (SELECT 1 FROM lot_work w WHERE w.job_id = :job_id LIMIT :most) c
+
+-- name: count_done_work
+-- How many lots a job has done.
+SELECT COUNT(*) FROM (SELECT 1 FROM lot_work w WHERE w.job_id = :job_id AND w.state = 'DONE' LIMIT :most) c
+
+-- name: count_open_work
+-- How many lots that a job has not done are in one state.
+SELECT COUNT(*) FROM (SELECT 1 FROM lot_work w WHERE w.job_id = :job_id AND w.state = :state AND w.state <> 'DONE' LIMIT :most) c
+
+-- name: read_lots
+-- A page of the lots of a dataset, by lot.
+SELECT s.lot, s.job_id, s.status, s.run_id, s.version_id, s.since, j.namespace, j.name
+FROM lot_status s LEFT JOIN jobs j ON j.id = s.job_id
+WHERE s.dataset_id = :dataset_id AND s.role = 'OUTPUT'
+ORDER BY s.lot LIMIT :limit OFFSET :offset
+
+-- name: count_lots
+-- How many lots a dataset has.
+SELECT COUNT(*) FROM (SELECT 1 FROM lot_status s WHERE s.dataset_id = :dataset_id AND s.role = 'OUTPUT' LIMIT :most) c
+
+-- name: read_lot
+-- One lot of a dataset.
+SELECT s.lot, s.job_id, s.status, s.run_id, s.version_id, s.since, j.namespace, j.name
+FROM lot_status s LEFT JOIN jobs j ON j.id = s.job_id
+WHERE s.dataset_id = :dataset_id AND s.lot = :lot AND s.role = 'OUTPUT'
+
+-- name: read_consumers
+-- Which jobs read, or have read, these lots of a dataset.
+SELECT s.lot, j.namespace, j.name, s.status, s.version_id, s.since
+FROM {each lots text AS k}
+JOIN lot_status s ON s.dataset_id = :dataset_id AND s.lot = k.value AND s.role = 'INPUT'
+JOIN jobs j ON j.id = s.job_id
+ORDER BY j.namespace, j.name
+
+-- name: read_log_of_job
+-- A page of the transitions of a job's lots, newest first.
+SELECT l.at, l.action, l.lot, COALESCE(j.namespace, d.namespace), j.name, d.name, l.run_id, l.was, l.became, l.who, l.why
+FROM lot_log l
+LEFT JOIN jobs j ON j.id = l.job_id
+LEFT JOIN datasets d ON d.id = l.dataset_id
+WHERE l.job_id = :job_id
+ORDER BY l.id DESC LIMIT :limit OFFSET :offset
+
+-- name: read_log_of_work
+-- A page of the transitions of one lot of a job, newest first.
+SELECT l.at, l.action, l.lot, COALESCE(j.namespace, d.namespace), j.name, d.name, l.run_id, l.was, l.became, l.who, l.why
+FROM lot_log l
+LEFT JOIN jobs j ON j.id = l.job_id
+LEFT JOIN datasets d ON d.id = l.dataset_id
+WHERE l.lot = :lot AND l.job_id = :job_id
+ORDER BY l.id DESC LIMIT :limit OFFSET :offset
+
+-- name: read_log_of_lot
+-- A page of the transitions of one lot of a dataset, and of the jobs that read and write it.
+SELECT l.at, l.action, l.lot, COALESCE(j.namespace, d.namespace), j.name, d.name, l.run_id, l.was, l.became, l.who, l.why
+FROM lot_log l
+LEFT JOIN jobs j ON j.id = l.job_id
+LEFT JOIN datasets d ON d.id = l.dataset_id
+WHERE l.lot = :lot AND (l.dataset_id = :dataset_id OR l.job_id IN (
+    SELECT w.job_id FROM lot_job_datasets w WHERE w.dataset_id = :dataset_id
+))
+ORDER BY l.id DESC LIMIT :limit OFFSET :offset
+
+-- name: read_log_of_run
+-- A page of the transitions of a claim, newest first.
+SELECT l.at, l.action, l.lot, COALESCE(j.namespace, d.namespace), j.name, d.name, l.run_id, l.was, l.became, l.who, l.why
+FROM lot_log l
+LEFT JOIN jobs j ON j.id = l.job_id
+LEFT JOIN datasets d ON d.id = l.dataset_id
+WHERE l.run_id = :run_id
+ORDER BY l.id DESC LIMIT :limit OFFSET :offset
+
+-- name: read_lot_jobs
+-- How the lots of these jobs are worked on, and what the jobs are called.
+SELECT j.namespace, j.name,
+       l.job_id, l.inputs, l.outputs, l.lease_seconds, l.tries_max, l.back_off_seconds, l.enforced,
+       l.created_at, l.updated_at
+FROM {each ids uuid AS k}
+JOIN lot_jobs l ON l.job_id = k.value
+JOIN jobs j ON j.id = l.job_id
+
+-- name: read_makers_of_lot
+-- Who makes one lot of these datasets, and how far they are.
+SELECT s.dataset_id, s.job_id, s.status, s.held_from, s.version_id, s.since,
+       j.namespace, j.name, l.tries_max, w.owner, w.tries, w.lease_until, w.error, w.run_id
+FROM {each ids uuid AS k}
+JOIN lot_status s ON s.dataset_id = k.value AND s.lot = :lot AND s.role = 'OUTPUT'
+LEFT JOIN jobs j ON j.id = s.job_id
+LEFT JOIN lot_jobs l ON l.job_id = s.job_id
+LEFT JOIN lot_work w ON w.job_id = s.job_id AND w.lot = s.lot
+
+-- name: read_readers_of_lot
+-- How far jobs are with reading one lot; a key is a dataset's id and a job's id.
+SELECT s.dataset_id, s.job_id, s.status, s.version_id
+FROM {each keys text AS k}
+JOIN lot_status s ON s.dataset_id = CAST(substr(k.value, 1, 36) AS UUID)
+    AND s.lot = :lot AND s.role = 'INPUT' AND s.job_id = CAST(substr(k.value, 37) AS UUID)
+
+-- name: read_writers_of_datasets
+-- Which jobs write lots of these datasets.
+SELECT d.dataset_id, d.job_id, j.namespace, j.name
+FROM {each ids uuid AS k}
+JOIN lot_job_datasets d ON d.dataset_id = k.value AND d.role = 'OUTPUT'
+JOIN jobs j ON j.id = d.job_id
+ORDER BY j.namespace, j.name
+
+-- name: read_holds_of_lot
+-- Who or what put a lot on hold, for a job or in a dataset, oldest first.
+SELECT l.job_id, l.dataset_id, l.action, l.who, l.why, l.at
+FROM lot_log l
+WHERE l.lot = :lot AND l.became IN ('HELD', 'HOLD')
+ORDER BY l.id
