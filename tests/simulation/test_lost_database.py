@@ -37,8 +37,8 @@ class Failing:
     def read(self, *, by_key: bool = False) -> AbstractContextManager[Transaction]:
         return self._losing(self._database.read(by_key=by_key))
 
-    def write(self) -> AbstractContextManager[Transaction]:
-        return self._losing(self._database.write())
+    def write(self, *, after: int | None = None) -> AbstractContextManager[Transaction]:
+        return self._losing(self._database.write(after=after))
 
     def migrate(self) -> list[str]:
         return self._database.migrate()

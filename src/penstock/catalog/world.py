@@ -51,6 +51,9 @@ class Keys(Struct):
     sources: set[str] = msgspec.field(default_factory=set)
 
 
+_NO_KEYS = Keys()
+
+
 class Room(Protocol):
     """The rows of a capability that stands on the catalog, in the same world."""
 
@@ -177,6 +180,8 @@ class World:
 
     def load(self, keys: Keys) -> None:
         """Fetch all that these keys lead to, in one round trip."""
+        if keys == _NO_KEYS:
+            return
         runs = self.runs.missing(keys.runs)
         jobs = self.jobs.missing(keys.jobs)
         datasets = self.datasets.missing(keys.datasets)

@@ -21,10 +21,8 @@ from penstock.locks.rows import LotJobRow
 from penstock.locks.shapes import (
     Held,
     HeldDataset,
-    HeldWhole,
     Lock,
     LockedDataset,
-    Nothing,
     PinnedInput,
     ShownClaim,
     Stopped,
@@ -33,7 +31,6 @@ from penstock.locks.shapes import (
 from penstock.locks.table import Status, locks_of
 from penstock.states import RunState, WorkState
 
-COUNTED_MAX = 1000  # of each kind, when a job finds nothing
 TOTAL_MAX = 10_000  # a total that is this high says: so many, or more
 
 _decode_ids = msgspec.json.Decoder(tuple[str, ...]).decode
@@ -124,65 +121,6 @@ def find_dataset(tx: Transaction, namespace: str, dataset: str) -> str:
         )
     dataset_id: str = found[0]
     return dataset_id
-
-
-def why_nothing(tx: Transaction, namespace: str, job: str) -> Nothing:
-    """Why a job finds no lot to claim."""
-    row = get_lot_job(tx, namespace, job)
-    gates = [row.job_id, *row.input_ids, *row.output_ids]
-    held, counts = tx.fetch_many(
-        [
-            ("read_held_gates", {"ids": gates}),
-            ("read_open_counts", {"job_id": row.job_id, "most": COUNTED_MAX}),
-        ]
-    )
-    gate = next(
-        (
-            HeldWhole(kind, space, name, who, why, format_time(at))
-            for _, kind, space, name, who, why, at in held
-        ),
-        None,
-    )
-    count = {state: number for state, number, _ in counts}
-    next_at: Micros | None = max(at for _, _, at in counts) or None
-    return Nothing(
-        summary=_summary(f"{namespace}/{job}", gate, count, next_at),
-        held=gate,
-        waiting=count[WorkState.WAITING],
-        running=count[WorkState.RUNNING],
-        later=count[WorkState.LATER],
-        held_lots=count[WorkState.HELD],
-        next_at=time_or_none(next_at),
-    )
-
-
-def _summary(
-    job: str, gate: HeldWhole | None, count: dict[str, int], next_at: Micros | None
-) -> str:
-    if gate is not None:
-        what = f"{gate.kind.lower()} {gate.namespace}/{gate.name}"
-        return f"{what} is held by {gate.who!r} since {gate.since}: {gate.why}"
-    if count[WorkState.READY]:
-        return f"a lot of job {job} has turned ready just now; claim again"
-    said = [
-        f"{_counted(count[state])} {what}"
-        for state, what in (
-            (WorkState.WAITING, "waiting for an input or an output"),
-            (WorkState.RUNNING, "being worked on"),
-            (WorkState.LATER, "to be tried again later"),
-            (WorkState.HELD, "held until a person looks"),
-        )
-        if count[state]
-    ]
-    if not said:
-        return f"job {job} has nothing to do: every lot it knows is done, or none has come yet"
-    soon = f"; the next is due at {format_time(next_at)}" if next_at else ""
-    return f"job {job} has no lot that is ready: {', '.join(said)}{soon}"
-
-
-def _counted(number: int) -> str:
-    more = "or more " if number >= COUNTED_MAX else ""
-    return f"{number} {more}{'lot is' if number == 1 else 'lots are'}"
 
 
 def get_claim(tx: Transaction, run_id: str) -> ShownClaim:

@@ -1,8 +1,9 @@
 """The rows of locks as a batch of writes sees them, beside the catalog's own."""
 
+from bisect import bisect_left
 from collections.abc import Iterable
 from itertools import groupby
-from typing import Any
+from typing import Any, NamedTuple
 
 from msgspec import Struct
 
@@ -29,6 +30,30 @@ WorkKey = tuple[str, str]  # job id, lot
 Wires = tuple[tuple[Role, str], ...]  # which jobs read or write a dataset
 
 _RANK_MIN = -(1 << 62)
+_QUEUE_LENGTH = 256
+
+
+class Queue(NamedTuple):
+    """The first lots that a job can work on, in order; all of them, if it is whole."""
+
+    entries: tuple[tuple[int, str, str], ...]  # rank, key, lot
+    is_whole: bool
+
+    def moved(self, before: WorkRow | None, row: WorkRow) -> "Queue":
+        """The queue after a lot's work has changed."""
+        entries = self.entries
+        if before is not None and before.state == WorkState.READY:
+            gone = (before.rank, before.lot_key, before.lot)
+            place = bisect_left(entries, gone)
+            if entries[place : place + 1] == (gone,):
+                entries = entries[:place] + entries[place + 1 :]
+        if row.state == WorkState.READY:
+            entry = (row.rank, row.lot_key, row.lot)
+            place = bisect_left(entries, entry)
+            # Past the last entry there may be others that are not here.
+            if self.is_whole or place < len(entries):
+                entries = (*entries[:place], entry, *entries[place:])
+        return Queue(entries, self.is_whole)
 
 
 class _GoneHold(Struct, frozen=True):
@@ -54,12 +79,14 @@ class LockRoom:
         self.outputs: Shelf[StatusRow] = Shelf(self._fetch_outputs, undo)
         self.inputs: Shelf[StatusRow] = Shelf(self._fetch_inputs, undo)
         self.work: Shelf[WorkRow] = Shelf(self._fetch_work, undo)
+        self.queues: Shelf[Queue] = Shelf(_nothing, undo)
         self.clocks: Shelf[ClockRow] = Shelf(self._fetch_clocks, undo)
         self.log: Shelf[LogRow] = Shelf(_nothing, undo)
         self.wired: Shelf[LotJobDatasetRow] = Shelf(_nothing, undo)
         self.unwired: Shelf[LotJobDatasetRow] = Shelf(_nothing, undo)
         self.lasting = (
-            self.jobs, self.wires, self.holds, self.outputs, self.inputs, self.work, self.clocks,
+            self.jobs, self.wires, self.holds, self.outputs, self.inputs, self.work, self.queues,
+            self.clocks,
         )  # fmt: skip
         self.passing = (self.log, self.wired, self.unwired)
 
@@ -99,7 +126,13 @@ class LockRoom:
 
     def put_work(self, row: WorkRow) -> None:
         """Change what a job has to do with a lot."""
-        self.work.put((row.job_id, row.lot), row)
+        key = (row.job_id, row.lot)
+        before = self.work.get(key)
+        if row.state == WorkState.READY or (before is not None and before.state == WorkState.READY):
+            queue = self.queues.get(row.job_id)
+            if queue is not None:
+                self.queues.put(row.job_id, queue.moved(before, row))
+        self.work.put(key, row)
 
     def claimed(self, run_id: str) -> WorkRow | None:
         """The live claim that a run is."""
@@ -120,31 +153,53 @@ class LockRoom:
 
     def ready(self, job_id: str, most: int, *, newest: bool) -> list[WorkRow]:
         """What a job can work on: by rank, then oldest or newest lots first."""
-        changed = {row.lot: row for row in self.work.unstored() if row.job_id == job_id}
-        stored = self._stored_ready(job_id, most + len(changed), newest=newest)
-        seen = {row.lot: row for row in stored} | changed
-        rows = [row for row in seen.values() if row.state == WorkState.READY]
-        rows.sort(key=lambda row: row.lot_key, reverse=newest)
-        rows.sort(key=lambda row: row.rank)
-        for row in rows[:most]:
-            self.work.learn((row.job_id, row.lot), row)
-        return rows[:most]
+        if newest:
+            return self._newest_ready(job_id, most)
+        queue = self.queues.get(job_id)
+        if queue is None or (len(queue.entries) < most and not queue.is_whole):
+            queue = self._load_queue(job_id, max(2 * most, _QUEUE_LENGTH))
+            self.queues.put(job_id, queue)
+        rows = [self.work.get((job_id, lot)) for _, _, lot in queue.entries[:most]]
+        return [row for row in rows if row is not None]
 
-    def _stored_ready(self, job_id: str, most: int, *, newest: bool) -> list[WorkRow]:
-        tx = self._world.tx
-        if not newest:
-            return tx.rows(WorkRow, "ready_work", job_id=job_id, most=most)
-        found: list[WorkRow] = []
-        rank = _RANK_MIN
-        while len(found) < most:
+    def _load_queue(self, job_id: str, most: int) -> Queue:
+        changed = {row.lot: row for row in self.work.unstored() if row.job_id == job_id}
+        limit = most + len(changed)
+        stored = self._world.tx.rows(WorkRow, "ready_work", job_id=job_id, most=limit)
+        rows = self._overlaid(stored, changed)
+        rows.sort(key=lambda row: (row.rank, row.lot_key))
+        is_whole = len(stored) < limit
+        if not is_whole:
+            rows = rows[:most]
+        self._prefetch_lots(job_id, [row.lot for row in rows])
+        return Queue(tuple((row.rank, row.lot_key, row.lot) for row in rows), is_whole)
+
+    def _prefetch_lots(self, job_id: str, lots: list[str]) -> None:
+        """Claims will ask who makes these lots of the job's datasets."""
+        job = self.jobs.get(job_id)
+        datasets = (*job.input_ids, *job.output_ids) if job is not None else ()
+        self.outputs.prefetch((dataset, lot) for dataset in datasets for lot in lots)
+
+    def _newest_ready(self, job_id: str, most: int) -> list[WorkRow]:
+        changed = {row.lot: row for row in self.work.unstored() if row.job_id == job_id}
+        tx, found, rank = self._world.tx, list[WorkRow](), _RANK_MIN
+        while len(found) < most + len(changed):
             following = tx.fetch_one("next_ready_rank", job_id=job_id, rank=rank)
             if following is None:
                 break
-            rank = following[0]
-            found += tx.rows(
-                WorkRow, "newest_ready_work", job_id=job_id, rank=rank, most=most - len(found)
-            )
-        return found
+            rank, left = following[0], most + len(changed) - len(found)
+            found += tx.rows(WorkRow, "newest_ready_work", job_id=job_id, rank=rank, most=left)
+        rows = self._overlaid(found, changed)
+        rows.sort(key=lambda row: row.lot_key, reverse=True)
+        rows.sort(key=lambda row: row.rank)
+        return rows[:most]
+
+    def _overlaid(self, stored: list[WorkRow], changed: dict[str, WorkRow]) -> list[WorkRow]:
+        """Rows that are READY, as this batch has them."""
+        seen = {row.lot: row for row in stored} | changed
+        for row in seen.values():
+            self.work.learn((row.job_id, row.lot), row)
+        return [row for row in seen.values() if row.state == WorkState.READY]
 
     def expired(self, now: Micros, most: int) -> list[WorkRow]:
         """Live claims whose lease has run out."""

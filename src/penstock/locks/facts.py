@@ -1,0 +1,118 @@
+"""What is known of a lot around a job, as values to reason about."""
+
+from collections.abc import Mapping, Sequence
+
+from msgspec import Struct
+
+from penstock.catalog.shapes import EntityId
+from penstock.clock import Micros
+from penstock.locks.rows import OUTSIDE, LotJobRow, WorkRow
+from penstock.locks.table import Status, readable, writable
+from penstock.states import WorkState
+
+
+class Maker(Struct, frozen=True):
+    """An OUTPUT row: who makes, or made, the lot of a dataset, and how far that is."""
+
+    job_id: str
+    status: Status
+    held_from: str
+    version_id: str | None
+    since: Micros
+    namespace: str | None
+    name: str | None
+    tries_max: int | None
+    owner: str | None
+    tries: int | None
+    lease_until: Micros | None
+    error: str | None
+    run_id: str | None
+
+    @property
+    def is_readable(self) -> bool:
+        """Whether the lot is there and may be read."""
+        return readable(Status(self.status))
+
+    @property
+    def is_writable(self) -> bool:
+        """Whether the lot may be made."""
+        return writable(Status(self.status))
+
+    @property
+    def is_held(self) -> bool:
+        """Whether the lot waits for a person."""
+        return self.status == Status.HOLD
+
+    @property
+    def waits_for_its_job(self) -> bool:
+        """Whether it is up to its job, and not to a person or somebody outside, to go on."""
+        by_hand = self.is_held and bool(self.held_from)
+        return self.job_id != OUTSIDE and not by_hand
+
+    @property
+    def job(self) -> str:
+        """Who makes it, in words."""
+        return f"job {self.namespace}/{self.name}" if self.name is not None else "outside"
+
+
+class Reader(Struct, frozen=True):
+    """An INPUT row of the job: how far it is with reading the lot."""
+
+    status: Status
+    version_id: str | None
+
+
+class Gate(Struct, frozen=True):
+    """A dataset or a job that is held whole."""
+
+    kind: str
+    namespace: str
+    name: str
+    who: str
+    why: str
+    since: Micros
+
+
+class Stop(Struct, frozen=True):
+    """The transition that put a lot on hold."""
+
+    action: str
+    who: str
+    why: str
+    at: Micros
+
+
+class Around(Struct, frozen=True):
+    """What is known of one lot in the datasets around some jobs; they go by their ids."""
+
+    lot: str
+    names: Mapping[str, EntityId]
+    makers: Mapping[str, Maker]
+    writers: Mapping[str, Sequence[tuple[str, EntityId]]]
+    gates: Mapping[str, Gate]
+    stops: Mapping[str, Stop]
+
+    def dataset(self, dataset_id: str) -> str:
+        """A dataset in words."""
+        name = self.names[dataset_id]
+        return f"{name.namespace}/{name.name}"
+
+
+class Facts(Struct, frozen=True):
+    """All that is known about one job and one lot."""
+
+    job: EntityId
+    row: LotJobRow
+    work: WorkRow | None
+    readers: Mapping[str, Reader]
+    around: Around
+
+    @property
+    def state(self) -> WorkState | None:
+        """Where the job stands with the lot; None if it never met it."""
+        return WorkState(self.work.state) if self.work is not None else None
+
+    @property
+    def lot(self) -> str:
+        """The lot."""
+        return self.around.lot

@@ -1,0 +1,168 @@
+"""Reads of the lots of datasets, of what jobs have to do with them, and of their log."""
+
+from collections import defaultdict
+from collections.abc import Mapping, Sequence
+
+from penstock.catalog.rows import Role
+from penstock.catalog.shapes import EntityId, Page, time_or_none
+from penstock.clock import format_time
+from penstock.db import Transaction
+from penstock.db.database import Ask, Row
+from penstock.errors import NotFound
+from penstock.locks.reading import TOTAL_MAX, find_dataset, get_lot_job, lock_names
+from penstock.locks.rows import LotJobRow, WorkRow
+from penstock.locks.shapes import Consumer, Lot, Transition, Work
+from penstock.locks.table import Status
+from penstock.lots.ids import check_lot
+from penstock.states import WorkState
+
+
+def get_work(tx: Transaction, namespace: str, job: str, lot: str) -> Work:
+    """What a job has to do with one lot."""
+    found = load_work(tx, namespace, job, [lot])
+    if not found:
+        raise NotFound(
+            f"job {namespace}/{job} has never met lot {lot}; ask why with GET …/lots/{lot}/why"
+        )
+    return found[0]
+
+
+def load_work(tx: Transaction, namespace: str, job: str, lots: Sequence[str]) -> list[Work]:
+    """What a job has to do with these lots, in their order; those it never met are left out."""
+    row = get_lot_job(tx, namespace, job)
+    wanted = [check_lot(lot) for lot in dict.fromkeys(lots)]
+    found = tx.rows(WorkRow, "lot_work_by_lots", job_id=row.job_id, lots=wanted)
+    rows = {work.lot: work for work in found}
+    return [_work(rows[lot], row, namespace, job) for lot in wanted if lot in rows]
+
+
+def list_work(
+    tx: Transaction, namespace: str, job: str, state: WorkState | None, limit: int, offset: int
+) -> Page[Work]:
+    """A page of what a job has to do: in one state and the order of work, or all by lot."""
+    row = get_lot_job(tx, namespace, job)
+    which = {"job_id": row.job_id}
+    kind = "work"
+    if state == WorkState.DONE:
+        kind = "done_work"
+    elif state is not None:
+        kind, which = "open_work", {**which, "state": str(state)}
+    asks: list[Ask] = [
+        (f"read_{kind}", {**which, "limit": limit, "offset": offset}),
+        (f"count_{kind}", {**which, "most": TOTAL_MAX}),
+    ]
+    rows, [(count,)] = tx.fetch_many(asks)
+    shown = [_work(WorkRow(*found), row, namespace, job) for found in rows]
+    return Page(shown, max(count, offset + len(rows)))
+
+
+def _work(row: WorkRow, job: LotJobRow, namespace: str, name: str) -> Work:
+    live = row.state == WorkState.RUNNING
+    return Work(
+        namespace=namespace,
+        job=name,
+        lot=row.lot,
+        state=WorkState(row.state),
+        priority=-row.rank,
+        attempts=row.tries,
+        attempts_max=job.tries_max,
+        token=row.token,
+        claim=row.run_id,
+        owner=row.owner or None,
+        lease_until=format_time(row.lease_until) if live else None,
+        not_before=time_or_none(row.not_before or None),
+        since=format_time(row.since),
+        error=row.error or None,
+    )
+
+
+def list_lots(tx: Transaction, namespace: str, dataset: str, limit: int, offset: int) -> Page[Lot]:
+    """A page of the lots of a dataset, by lot."""
+    dataset_id = find_dataset(tx, namespace, dataset)
+    which = {"dataset_id": dataset_id}
+    rows, [(count,)] = tx.fetch_many(
+        [
+            ("read_lots", {**which, "limit": limit, "offset": offset}),
+            ("count_lots", {**which, "most": TOTAL_MAX}),
+        ]
+    )
+    consumers = _consumers(tx, dataset_id, [row[0] for row in rows])
+    shown = [_lot(row, namespace, dataset, consumers[row[0]]) for row in rows]
+    return Page(shown, max(count, offset + len(rows)))
+
+
+def get_lot(tx: Transaction, namespace: str, dataset: str, lot: str) -> Lot:
+    """One lot of a dataset."""
+    found = show_lot(tx, namespace, dataset, lot)
+    if found.status is None:
+        raise NotFound(
+            f"dataset {namespace}/{dataset} has no lot {lot}; list its lots, or register it"
+        )
+    return found
+
+
+def show_lot(tx: Transaction, namespace: str, dataset: str, lot: str) -> Lot:
+    """One lot of a dataset, whether there is anything of it or not."""
+    dataset_id = find_dataset(tx, namespace, dataset)
+    row = tx.fetch_one("read_lot", dataset_id=dataset_id, lot=check_lot(lot))
+    consumers = _consumers(tx, dataset_id, [lot])[lot]
+    if row is not None:
+        return _lot(row, namespace, dataset, consumers)
+    return Lot(namespace, dataset, lot, None, None, None, None, None, [], consumers)
+
+
+def _consumers(tx: Transaction, dataset_id: str, lots: Sequence[str]) -> dict[str, list[Consumer]]:
+    found: dict[str, list[Consumer]] = defaultdict(list)
+    rows = tx.fetch("read_consumers", dataset_id=dataset_id, lots=list(lots)) if lots else ()
+    for lot, namespace, job, status, version, since in rows:
+        found[lot].append(Consumer(namespace, job, Status(status), version, format_time(since)))
+    return found
+
+
+def _lot(row: Row, namespace: str, dataset: str, consumers: Sequence[Consumer]) -> Lot:
+    lot, _, status, run_id, version_id, since, job_namespace, job_name = row
+    return Lot(
+        namespace=namespace,
+        dataset=dataset,
+        lot=lot,
+        status=Status(status),
+        version=version_id,
+        job=EntityId(job_namespace, job_name) if job_name is not None else None,
+        run=run_id,
+        since=format_time(since),
+        locks=lock_names(Role.OUTPUT, Status(status)),
+        consumers=consumers,
+    )
+
+
+def list_log_of_job(
+    tx: Transaction, namespace: str, job: str, lot: str | None, limit: int, offset: int
+) -> list[Transition]:
+    """A page of the transitions of a job's lots, or of one of them, newest first."""
+    which = {"job_id": get_lot_job(tx, namespace, job).job_id}
+    if lot is None:
+        return _log(tx, "read_log_of_job", which, limit, offset)
+    return _log(tx, "read_log_of_work", {**which, "lot": check_lot(lot)}, limit, offset)
+
+
+def list_log_of_lot(
+    tx: Transaction, namespace: str, dataset: str, lot: str, limit: int, offset: int
+) -> list[Transition]:
+    """A page of the transitions of one lot of a dataset, newest first.
+
+    What the jobs did that read and write the dataset is among them.
+    """
+    which = {"dataset_id": find_dataset(tx, namespace, dataset), "lot": check_lot(lot)}
+    return _log(tx, "read_log_of_lot", which, limit, offset)
+
+
+def list_log_of_run(tx: Transaction, run_id: str, limit: int, offset: int) -> list[Transition]:
+    """A page of the transitions of a claim, newest first."""
+    return _log(tx, "read_log_of_run", {"run_id": run_id}, limit, offset)
+
+
+def _log(
+    tx: Transaction, statement: str, which: Mapping[str, object], limit: int, offset: int
+) -> list[Transition]:
+    rows = tx.fetch(statement, **which, limit=limit, offset=offset)
+    return [Transition(format_time(at), *said) for at, *said in rows]

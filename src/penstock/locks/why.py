@@ -1,0 +1,174 @@
+"""Why a job does not work on a lot, in words and as data, down to the root cause.
+
+A job's outputs have the lot ids of its inputs, so that the whole chain is about one lot. It is
+walked level by level: each level costs the same few statements, however many jobs are on it.
+"""
+
+from collections import defaultdict
+from collections.abc import Iterable, Sequence
+
+from msgspec import Struct
+
+from penstock import ids
+from penstock.catalog.shapes import EntityId
+from penstock.clock import Micros
+from penstock.db import Transaction
+from penstock.db.database import Row
+from penstock.locks import reasons
+from penstock.locks.facts import Around, Facts, Gate, Maker, Reader, Stop
+from penstock.locks.reading import get_lot_job
+from penstock.locks.rows import LotJobRow, WorkRow
+from penstock.locks.shapes import Reason, Why
+from penstock.lots.ids import check_lot
+from penstock.states import WorkState
+
+DEPTH_MAX = 50
+_WAITS = (None, WorkState.WAITING, WorkState.HELD)
+
+
+class _Node(Struct, frozen=True):
+    """What stops one job, and whom it waits for."""
+
+    facts: Facts
+    reasons: Sequence[Reason]
+    waits_for: list[str]
+
+
+def why(
+    tx: Transaction, namespace: str, job: str, lot: str, now: Micros, *, only: str | None = None
+) -> Why:
+    """What stops a job from working on a lot.
+
+    With `only`, causes are shown as far as they are in that namespace.
+    """
+    check_lot(lot)
+    get_lot_job(tx, namespace, job)
+    root = ids.job_id(namespace, job)
+    nodes: dict[str, _Node] = {}
+    found_by: dict[str, list[str]] = defaultdict(list)
+    level, seen = [root], {root}
+    for _ in range(DEPTH_MAX):
+        if not level:
+            break
+        following: list[str] = []
+        for facts in _load(tx, level, lot):
+            if only is not None and facts.job.namespace != only:
+                continue
+            node = _node(facts, now)
+            nodes[facts.row.job_id] = node
+            for cause in node.waits_for:
+                if cause not in seen:
+                    seen.add(cause)
+                    found_by[facts.row.job_id].append(cause)
+                    following.append(cause)
+        level = following
+    return _told(root, nodes, found_by, is_root=True)
+
+
+def _node(facts: Facts, now: Micros) -> _Node:
+    found = reasons.of(facts, now)
+    return _Node(facts, found, list(dict.fromkeys(_waits_for(facts))))
+
+
+def _waits_for(facts: Facts) -> Iterable[str]:
+    """The jobs that must do something before this one can."""
+    if facts.state not in _WAITS:
+        return
+    for dataset in facts.row.input_ids:
+        maker = facts.around.makers.get(dataset)
+        if maker is None:
+            yield from (writer for writer, _ in facts.around.writers.get(dataset, ()))
+        elif not maker.is_readable and maker.waits_for_its_job:
+            yield maker.job_id
+    for dataset in facts.row.output_ids:
+        maker = facts.around.makers.get(dataset)
+        if maker is None or maker.is_writable or maker.is_readable:
+            continue
+        if maker.waits_for_its_job and maker.job_id != facts.row.job_id:
+            yield maker.job_id
+
+
+def _told(
+    job_id: str, nodes: dict[str, _Node], found_by: dict[str, list[str]], *, is_root: bool = False
+) -> Why:
+    node = nodes[job_id]
+    facts = node.facts
+    causes = [_told(cause, nodes, found_by) for cause in found_by.get(job_id, ()) if cause in nodes]
+    runnable = facts.state == WorkState.READY and not node.reasons
+    sentence = reasons.summary(facts, node.reasons)
+    if is_root and causes:
+        roots = dict.fromkeys(end.sentence for cause in causes for end in _ends(cause))
+        sentence += f" Root cause: {' '.join(roots)}"
+    return Why(
+        namespace=facts.job.namespace,
+        job=facts.job.name,
+        lot=facts.lot,
+        state=facts.state,
+        runnable=runnable,
+        sentence=sentence,
+        reasons=node.reasons,
+        causes=causes,
+    )
+
+
+def _ends(cause: Why) -> Iterable[Why]:
+    """Where the chains end that begin here."""
+    if not cause.causes:
+        yield cause
+    for further in cause.causes:
+        yield from _ends(further)
+
+
+def _load(tx: Transaction, job_ids: Sequence[str], lot: str) -> list[Facts]:
+    """All that is known of a lot around these jobs."""
+    jobs, work = tx.fetch_many(
+        [("read_lot_jobs", {"ids": job_ids}), ("read_work_of_lot", {"ids": job_ids, "lot": lot})]
+    )
+    named = [(EntityId(row[0], row[1]), LotJobRow(*row[2:])) for row in jobs]
+    datasets = list({d for _, row in named for d in (*row.input_ids, *row.output_ids)})
+    pairs = [dataset + row.job_id for _, row in named for dataset in row.input_ids]
+    names, makers, readers, writers, gates = tx.fetch_many(
+        [
+            ("read_dataset_names", {"ids": datasets}),
+            ("read_makers_of_lot", {"ids": datasets, "lot": lot}),
+            ("read_readers_of_lot", {"keys": pairs, "lot": lot}),
+            ("read_writers_of_datasets", {"ids": datasets}),
+            ("read_held_gates", {"ids": [*job_ids, *datasets]}),
+        ]
+    )
+    working = {row[0]: WorkRow(*row) for row in work}
+    made = {row[0]: Maker(*row[1:]) for row in makers}
+    around = Around(
+        lot=lot,
+        names={found: EntityId(space, name) for found, space, name in names},
+        makers=made,
+        writers=_writers(writers),
+        gates={row[0]: Gate(*row[1:]) for row in gates},
+        stops=_stops(tx, lot, working.values(), made.values()),
+    )
+    reading: dict[str, dict[str, Reader]] = defaultdict(dict)
+    for dataset, job_id, status, version in readers:
+        reading[job_id][dataset] = Reader(status, version)
+    known = {
+        row.job_id: Facts(job, row, working.get(row.job_id), reading[row.job_id], around)
+        for job, row in named
+    }
+    return [known[job_id] for job_id in job_ids if job_id in known]
+
+
+def _writers(rows: Iterable[Row]) -> dict[str, list[tuple[str, EntityId]]]:
+    found: dict[str, list[tuple[str, EntityId]]] = defaultdict(list)
+    for dataset, job_id, namespace, name in rows:
+        found[dataset].append((job_id, EntityId(namespace, name)))
+    return found
+
+
+def _stops(
+    tx: Transaction, lot: str, work: Iterable[WorkRow], makers: Iterable[Maker]
+) -> dict[str, Stop]:
+    """Who held the lot last, by job or dataset; asked only where something is held."""
+    held = any(row.state == WorkState.HELD for row in work)
+    if not held and not any(maker.is_held for maker in makers):
+        return {}
+    rows = tx.fetch("read_holds_of_lot", lot=lot)
+    return {row[0] or row[1]: Stop(*row[2:]) for row in rows}
