@@ -147,9 +147,11 @@ class WorkState(StrEnum):
 WORK: Moves[WorkState] = Moves(
     "work",
     {
-        WorkState.WAITING: frozenset({WorkState.READY, WorkState.HELD}),
+        WorkState.WAITING: frozenset({WorkState.READY, WorkState.RUNNING, WorkState.HELD}),
         WorkState.READY: frozenset({WorkState.WAITING, WorkState.RUNNING, WorkState.HELD}),
-        WorkState.LATER: frozenset({WorkState.WAITING, WorkState.READY, WorkState.HELD}),
+        WorkState.LATER: frozenset(
+            {WorkState.WAITING, WorkState.READY, WorkState.RUNNING, WorkState.HELD}
+        ),
         WorkState.RUNNING: frozenset(
             {
                 WorkState.DONE,
@@ -172,7 +174,8 @@ WORK: Moves[WorkState] = Moves(
     },
     remark=(
         "What one job has to do with one lot. It follows from the status rows of the lot, which "
-        "are the truth, and is written with them."
+        "are the truth, and is written with them. A worker claims what is READY; an OpenLineage "
+        "event can say that something runs already."
     ),
 )
 

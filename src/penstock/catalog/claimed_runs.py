@@ -10,9 +10,10 @@ import msgspec
 from msgspec import Struct
 
 from penstock import ids
-from penstock.catalog import dataset_rules
+from penstock.catalog import dataset_rules, job_versions
 from penstock.catalog.facets import event_stamp
 from penstock.catalog.job_rules import new_run
+from penstock.catalog.known_facets import DatasetName
 from penstock.catalog.rows import (
     DatasetRow,
     JobRow,
@@ -48,8 +49,11 @@ def lot_of(run: RunRow) -> str | None:
     """The lot that a run was begun for."""
     if f'"{LOT_FACET}"' not in run.facets:
         return None
-    facet = msgspec.json.decode(run.facets, type=dict[str, msgspec.Raw])[LOT_FACET]
-    return msgspec.json.decode(facet, type=_LotFacet).lot
+    facet = msgspec.json.decode(run.facets, type=dict[str, msgspec.Raw]).get(LOT_FACET)
+    try:
+        return msgspec.json.decode(facet, type=_LotFacet).lot if facet is not None else None
+    except msgspec.ValidationError:  # somebody else's facet of that name
+        return None
 
 
 def lot_facets(lot: str, attempt: int = 0) -> str:
@@ -58,8 +62,18 @@ def lot_facets(lot: str, attempt: int = 0) -> str:
     return f'{{"{LOT_FACET}":{facet}}}'
 
 
-def begin_runs(world: World, job: JobRow, runs: Sequence[NewRun], now: Micros) -> JobRow:
-    """Write runs in state RUNNING, with their inputs pinned; each a microsecond after the other."""
+def begin_runs(
+    world: World,
+    job: JobRow,
+    shape: tuple[tuple[DatasetName, ...], tuple[DatasetName, ...]],
+    runs: Sequence[NewRun],
+    now: Micros,
+) -> None:
+    """Write runs in state RUNNING, with their inputs pinned; each a microsecond after the other.
+
+    `shape` is what the job reads and writes, lot by lot.
+    """
+    job, version = job_versions.put_job_version(world, job, *shape, job.location, now)
     stamps = f'{{"run":{{"{LOT_FACET}":{event_stamp(now, "START")}}},"job":{{}}}}'
     for number, new in enumerate(runs):
         at = now + number
@@ -67,7 +81,7 @@ def begin_runs(world: World, job: JobRow, runs: Sequence[NewRun], now: Micros) -
             new.id,
             replace(
                 new_run(new.id, job.id, None, at),
-                job_version_id=job.current_version_id,
+                job_version_id=version.id,
                 state=RunState.RUNNING,
                 started_at=at,
                 facets=lot_facets(new.lot, new.attempt),
@@ -82,13 +96,13 @@ def begin_runs(world: World, job: JobRow, runs: Sequence[NewRun], now: Micros) -
         for row in io.values():
             world.run_datasets.put((row.run_id, row.role, row.dataset_id), row)
     at = now + len(runs) - 1
+    job_versions.mention_edges(world, job.id, world.io_of(runs[0].id), now)
     job = replace(job, run_count=job.run_count + len(runs), updated_at=max(job.updated_at, at))
     if (at, runs[-1].id) > (job.latest_run_at or 0, job.latest_run_id or ""):
         job = replace(
             job, latest_run_id=runs[-1].id, latest_run_at=at, latest_run_state=RunState.RUNNING
         )
     world.jobs.put(job.id, job)
-    return job
 
 
 def complete_runs(
@@ -106,21 +120,32 @@ def complete_runs(
     for number, run_id in enumerate(run_ids):
         _end(world, run_id, RunState.COMPLETED, now + number, written[number])
     at = now + len(run_ids) - 1
-    shape = world.job_versions.get(job.current_version_id) if job.current_version_id else None
-    if shape is not None:
-        world.job_versions.put(shape.id, replace(shape, latest_run_id=run_ids[-1]))
-    job = replace(job, version_at=max(job.version_at, at))
-    _follow(world, job, run_ids, RunState.COMPLETED, at)
+    _settle_version(world, job, run_ids[-1], at)
+    _follow(world, job.id, run_ids, at)
     return written
+
+
+def _settle_version(world: World, job: JobRow, run_id: str, at: Micros) -> None:
+    """The shape of a run that has ended is its job's, unless a later one is."""
+    run = world.runs.get(run_id)
+    version_id = run.job_version_id if run is not None else None
+    version = world.job_versions.get(version_id) if version_id is not None else None
+    if version is None or at < job.version_at:
+        return
+    world.job_versions.put(version.id, replace(version, latest_run_id=run_id))
+    settled = replace(job, current_version_id=version.id, version_at=at)
+    world.jobs.put(job.id, settled)
+    if job.current_version_id != version.id:
+        job_versions.settle_edges(world, settled, (), at)
 
 
 def stop_runs(
     world: World, job: JobRow, run_ids: Sequence[str], state: RunState, now: Micros
 ) -> None:
-    """End runs that made nothing: FAILED or ABORTED."""
+    """End runs that made nothing: FAILED or ABORTED; those that have ended stay as they are."""
     for number, run_id in enumerate(run_ids):
         _end(world, run_id, state, now + number, {})
-    _follow(world, job, run_ids, state, now + len(run_ids) - 1)
+    _follow(world, job.id, run_ids, now + len(run_ids) - 1)
 
 
 def _end(
@@ -128,10 +153,9 @@ def _end(
 ) -> None:
     run = world.runs.get(run_id)
     assert run is not None, "a claim's run exists"
-    if run.ended_at is not None:
-        return
-    ended = replace(run, state=state, ended_at=at, updated_at=max(run.updated_at, at))
-    world.runs.put(run_id, ended)
+    if run.ended_at is None:
+        ended = replace(run, state=state, ended_at=at, updated_at=max(run.updated_at, at))
+        world.runs.put(run_id, ended)
     if written:
         io = dict(world.io_of(run_id))
         for dataset, version in written.items():
@@ -141,10 +165,14 @@ def _end(
         world.io.put(run_id, io)
 
 
-def _follow(world: World, job: JobRow, run_ids: Sequence[str], state: RunState, at: Micros) -> None:
+def _follow(world: World, job_id: str, run_ids: Sequence[str], at: Micros) -> None:
+    """Keep the state of the job's newest run."""
+    job = world.jobs.get(job_id)
+    assert job is not None, "a run always has its job"
+    latest = world.runs.get(job.latest_run_id) if job.latest_run_id in run_ids else None
     job = replace(job, updated_at=max(job.updated_at, at))
-    if job.latest_run_id in run_ids:
-        job = replace(job, latest_run_state=state)
+    if latest is not None:
+        job = replace(job, latest_run_state=latest.state)
     world.jobs.put(job.id, job)
 
 

@@ -4,7 +4,7 @@ A claim is one run. Its status rows, its run and its place in the job's work are
 transaction, and so is its end.
 """
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Mapping, Sequence
 
 from msgspec import Struct
 
@@ -16,6 +16,7 @@ from penstock.catalog.claimed_runs import (
     lot_of,
     stop_runs,
 )
+from penstock.catalog.known_facets import DatasetName
 from penstock.catalog.rows import JobRow, Role, replace
 from penstock.catalog.world import World
 from penstock.clock import SECOND, Micros, format_time
@@ -25,6 +26,8 @@ from penstock.locks.room import LockRoom
 from penstock.locks.rows import LotJobRow, StatusRow, WorkRow
 from penstock.locks.table import Status
 from penstock.states import RunState, WorkState
+
+Shape = tuple[tuple[DatasetName, ...], tuple[DatasetName, ...]]
 
 PENSTOCK = "penstock"  # who acts when a lease runs out
 
@@ -73,40 +76,72 @@ def take(
             assert version_id is not None, "a lot is READY only when its inputs are there"
             pinned[dataset] = version_id
         runs.append(NewRun(run_id, row.lot, claim.tries, pinned))
-        _mark(room, job, claim, Status.RUNNING, Status.RUNNING, pinned, {}, now)
+        lock(room, job, claim, pinned, now)
         rules.moved(room, claim, row, "claim", owner, now)
         claimed.append(claim)
     if runs:
-        begin_runs(world, _job_row(world, job.job_id), runs, now)
+        begin_runs(world, _job_row(world, job.job_id), shape_of(world, job), runs, now)
         rules.refresh_others(room, job, lots, now, readers=False)
     return claimed
 
 
-def _mark(
+def shape_of(world: World, job: LotJobRow) -> Shape:
+    """What a job reads and what it writes, by name."""
+    return _names(world, job.input_ids), _names(world, job.output_ids)
+
+
+def _names(world: World, dataset_ids: Iterable[str]) -> tuple[DatasetName, ...]:
+    rows = map(world.datasets.get, dataset_ids)
+    return tuple(sorted(DatasetName(row.namespace, row.name) for row in rows if row is not None))
+
+
+def lock(
+    room: LockRoom, job: LotJobRow, claim: WorkRow, pinned: dict[str, str], now: Micros
+) -> None:
+    """Write the status rows of a new claim."""
+    lot, job_id, run_id = claim.lot, claim.job_id, claim.run_id
+    for dataset in job.input_ids:
+        room.put_status(
+            StatusRow(
+                dataset,
+                lot,
+                Role.INPUT,
+                job_id,
+                Status.RUNNING,
+                "",
+                run_id,
+                pinned.get(dataset),
+                now,
+            )
+        )
+    for dataset in job.output_ids:
+        held = room.outputs.get((dataset, lot))
+        version = held.version_id if held is not None else None
+        room.put_status(
+            StatusRow(dataset, lot, Role.OUTPUT, job_id, Status.RUNNING, "", run_id, version, now)
+        )
+
+
+def unlock(
     room: LockRoom,
     job: LotJobRow,
     claim: WorkRow,
     of_inputs: Status,
     of_outputs: Status,
-    consumed: dict[str, str],
-    made: dict[str, str],
+    made: Mapping[str, str],
     now: Micros,
 ) -> None:
-    """Give the status rows of a claim these statuses."""
-    lot, job_id, run_id = claim.lot, claim.job_id, claim.run_id
+    """Give the status rows that a claim holds these statuses."""
+    lot, run_id = claim.lot, claim.run_id
     for dataset in job.input_ids:
-        version = consumed.get(dataset)
-        room.inputs.put(
-            (dataset, job_id, lot),
-            StatusRow(dataset, lot, Role.INPUT, job_id, of_inputs, "", run_id, version, now),
-        )
+        held = room.inputs.get((dataset, claim.job_id, lot))
+        if held is not None and held.run_id == run_id:
+            room.put_status(replace(held, status=of_inputs, since=now))
     for dataset in job.output_ids:
         held = room.outputs.get((dataset, lot))
-        version = made.get(dataset) or (held.version_id if held is not None else None)
-        room.outputs.put(
-            (dataset, lot),
-            StatusRow(dataset, lot, Role.OUTPUT, job_id, of_outputs, "", run_id, version, now),
-        )
+        if held is not None and held.run_id == run_id:
+            version = made.get(dataset) or held.version_id
+            room.put_status(replace(held, status=of_outputs, version_id=version, since=now))
 
 
 def live(world: World, ref: Ref) -> WorkRow:
@@ -120,7 +155,8 @@ def live(world: World, ref: Ref) -> WorkRow:
     if run is None or lot is None:
         raise NotFound(f"there is no claim {ref.id}")
     now = row or room.work.get((run.job_id, lot))
-    assert now is not None, "a claim was taken from the job's work"
+    if now is None:
+        raise NotFound(f"there is no claim {ref.id}")
     job = _job_row(world, run.job_id)
     where = f"lot {lot} of job {job.namespace}/{job.name}"
     if now.state == WorkState.RUNNING and now.run_id == run.id and run.ended_at is not None:
@@ -154,16 +190,29 @@ def complete(world: World, rows: Sequence[WorkRow], now: Micros) -> list[dict[st
     run_ids = [_run_of(row) for row in rows]
     world.runs.prefetch(run_ids)
     world.io.prefetch(run_ids)
+    written = complete_runs(world, _job_row(world, job.job_id), run_ids, job.output_ids, now)
+    publish(world, job, rows, written, now)
+    return written
+
+
+def publish(
+    world: World,
+    job: LotJobRow,
+    rows: Sequence[WorkRow],
+    made: Sequence[Mapping[str, str]],
+    now: Micros,
+) -> None:
+    """Claims are done, and what each made, by dataset, is there to be read."""
+    room = world.room(LockRoom)
     lots = [row.lot for row in rows]
     room.outputs.prefetch((dataset, lot) for dataset in job.output_ids for lot in lots)
-    written = complete_runs(world, _job_row(world, job.job_id), run_ids, job.output_ids, now)
-    for row, run_id, made in zip(rows, run_ids, written, strict=True):
+    room.inputs.prefetch((dataset, job.job_id, lot) for dataset in job.input_ids for lot in lots)
+    for row, versions in zip(rows, made, strict=True):
         done = replace(row, state=WorkState.DONE, lease_until=0, since=now)
-        _mark(room, job, done, Status.DONE, Status.READY, _consumed(world, run_id), made, now)
+        unlock(room, job, done, Status.DONE, Status.READY, versions, now)
         rules.moved(room, done, row, "complete", row.owner, now)
     ranks = {row.lot: row.rank for row in rows}
     rules.refresh_others(room, job, lots, now, ranks, readers=True)
-    return written
 
 
 def fail(world: World, row: WorkRow, error: str, now: Micros, *, expired: bool = False) -> WorkRow:
@@ -201,7 +250,7 @@ def _stop(
     run_id = _run_of(row)
     stop_runs(world, _job_row(world, row.job_id), [run_id], state, now)
     room.outputs.prefetch((dataset, row.lot) for dataset in (*job.input_ids, *job.output_ids))
-    _mark(room, job, row, status, status, _consumed(world, run_id), {}, now)
+    unlock(room, job, row, status, status, {}, now)
     after = rules.work_state(
         [
             Status(s.status) if (s := room.outputs.get((d, row.lot))) else None
@@ -215,11 +264,6 @@ def _stop(
     rules.moved(room, stopped, row, action, who, now, why)
     rules.refresh_others(room, job, [row.lot], now, readers=False)
     return stopped
-
-
-def _consumed(world: World, run_id: str) -> dict[str, str]:
-    io = world.io_of(run_id)
-    return {dataset: row.version_id for (role, dataset), row in io.items() if role == Role.INPUT}
 
 
 def _run_of(row: WorkRow) -> str:

@@ -109,8 +109,11 @@ class Facts(Struct, frozen=True):
 
     @property
     def state(self) -> WorkState | None:
-        """Where the job stands with the lot; None if it never met it."""
-        return WorkState(self.work.state) if self.work is not None else None
+        """Where the job stands with the lot; None if no input of it has anything of that lot."""
+        if self.work is not None:
+            return WorkState(self.work.state)
+        met = any(dataset in self.around.makers for dataset in self.row.input_ids)
+        return WorkState.WAITING if met else None
 
     @property
     def lot(self) -> str:

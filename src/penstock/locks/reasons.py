@@ -20,12 +20,12 @@ def of(facts: Facts, now: Micros) -> list[Reason]:
     if work is not None and work.state == WorkState.DONE:
         return [_done(facts, work)]
     found: list[Reason] = []
-    if work is None:
+    if facts.state is None:
         sentence = (
             f"Job {_job(facts)} has not met lot {facts.lot} yet: no input of it has that lot."
         )
         found.append(Reason("unknown_lot", sentence, lot=facts.lot))
-    elif work.state == WorkState.HELD:
+    elif work is not None and work.state == WorkState.HELD:
         found.append(_held(facts, work))
     found += _gates(facts)
     if work is not None and work.state != WorkState.HELD and work.not_before > now:

@@ -31,6 +31,7 @@ Wires = tuple[tuple[Role, str], ...]  # which jobs read or write a dataset
 
 _RANK_MIN = -(1 << 62)
 _QUEUE_LENGTH = 256
+_QUEUE_LENGTH_MAX = 2048  # twice what can be claimed at once
 
 
 class Queue(NamedTuple):
@@ -53,6 +54,8 @@ class Queue(NamedTuple):
             # Past the last entry there may be others that are not here.
             if self.is_whole or place < len(entries):
                 entries = (*entries[:place], entry, *entries[place:])
+        if len(entries) > 2 * _QUEUE_LENGTH_MAX:
+            return Queue(entries[:_QUEUE_LENGTH_MAX], is_whole=False)
         return Queue(entries, self.is_whole)
 
 

@@ -22,6 +22,7 @@ class LotJobRow(Row, frozen=True):
     tries_max: int
     back_off_seconds: int
     enforced: int
+    stated: int
     created_at: Micros
     updated_at: Micros
 

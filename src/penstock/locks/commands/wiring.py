@@ -16,6 +16,7 @@ from penstock.catalog.world import World
 from penstock.clock import Micros
 from penstock.errors import Conflict, Invalid, NotFound
 from penstock.locks import rules
+from penstock.locks.claiming import shape_of
 from penstock.locks.room import LockRoom
 from penstock.locks.rows import ClockRow, LotJobDatasetRow, LotJobRow
 from penstock.locks.table import Status
@@ -56,7 +57,8 @@ class WireJob(Write, frozen=True):
         if (before.inputs, before.outputs) == (wired.inputs, wired.outputs):
             return wired
         known = room.open_lots(job_id)
-        if running := sum(row.state == WorkState.RUNNING for row in known):
+        running = sum(row.state == WorkState.RUNNING for row in known)
+        if running and not _sides(before) <= _sides(wired):
             raise Conflict(
                 f"{running} lots of job {self.namespace}/{self.job} are being worked on; its "
                 "inputs and outputs can change when they are done or released"
@@ -73,12 +75,12 @@ class WireJob(Write, frozen=True):
     def _wired(self, world: World, held: LotJobRow | None, job_id: str, now: Micros) -> LotJobRow:
         inputs = _ids(world, self.inputs, now) if self.inputs is not None else None
         outputs = _ids(world, self.outputs, now) if self.outputs is not None else None
-        if held is None and not inputs:
+        if held is None and not inputs and not outputs:
             raise NotFound(
                 f"job {self.namespace}/{self.job} has no inputs to find lots of; name them"
             )
         fresh = held or LotJobRow(
-            job_id, "[]", "[]", LEASE_SECONDS, TRIES_MAX, BACK_OFF_SECONDS, 0, now, now
+            job_id, "[]", "[]", LEASE_SECONDS, TRIES_MAX, BACK_OFF_SECONDS, 0, 1, now, now
         )
         wired = replace(
             fresh,
@@ -92,9 +94,10 @@ class WireJob(Write, frozen=True):
                 else _at_least(self.back_off_seconds, 0, "back-off")
             ),
             enforced=fresh.enforced if self.enforced is None else int(self.enforced),
+            stated=1,
             updated_at=now,
         )
-        if not wired.input_ids:
+        if not wired.input_ids and not wired.output_ids:
             raise Invalid("a job that works lot by lot needs an input; a clock dataset is one")
         if set(wired.input_ids) & set(wired.output_ids):
             raise Invalid("a dataset cannot be an input and an output of one job")
@@ -108,8 +111,14 @@ class WireJob(Write, frozen=True):
         )
         job = replace(job, hidden=0, updated_at=max(now, job.updated_at))
         world.jobs.put(job.id, job)
-        inputs, outputs = (_names(world, side) for side in (wired.input_ids, wired.output_ids))
-        job_versions.declare_version(world, job, inputs, outputs, job.location, now)
+        # Whatever its events say, and whenever: this is what it reads and writes from now on.
+        at = max(now, job.version_at + 1)
+        shape = shape_of(world, wired)
+        job, version = job_versions.put_job_version(world, job, *shape, job.location, at)
+        world.job_versions.put(version.id, replace(version, declared_at=at))
+        job = replace(job, current_version_id=version.id, version_at=at)
+        world.jobs.put(job.id, job)
+        job_versions.settle_edges(world, job, (), at)
 
 
 def _at_least(value: int | None, least: int, what: str) -> int:
@@ -130,11 +139,6 @@ def _ids(world: World, names: tuple[DatasetName, ...], now: Micros) -> tuple[str
             dataset_id = declare_dataset(world, mention, now)
         found.append(dataset_id)
     return tuple(found)
-
-
-def _names(world: World, dataset_ids: tuple[str, ...]) -> tuple[DatasetName, ...]:
-    rows = [world.datasets.get(dataset) for dataset in dataset_ids]
-    return tuple(sorted(DatasetName(row.namespace, row.name) for row in rows if row is not None))
 
 
 def _text(dataset_ids: tuple[str, ...]) -> str:

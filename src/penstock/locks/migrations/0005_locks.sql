@@ -2,7 +2,7 @@
 -- Times are microseconds since 1970 (UTC); flags are 0 or 1.
 
 -- How a job's lots are worked on, and which datasets it reads and writes lot by lot (JSON lists of
--- dataset ids, in the order they were given).
+-- dataset ids, in the order they were given). stated = 0: nobody said so, its events did.
 CREATE TABLE lot_jobs (
     job_id           UUID PRIMARY KEY,
     inputs           TEXT NOT NULL,
@@ -11,6 +11,7 @@ CREATE TABLE lot_jobs (
     tries_max        BIGINT NOT NULL CHECK (tries_max > 0),
     back_off_seconds BIGINT NOT NULL CHECK (back_off_seconds >= 0),
     enforced         BIGINT NOT NULL CHECK (enforced IN (0, 1)),
+    stated           BIGINT NOT NULL CHECK (stated IN (0, 1)),
     created_at       BIGINT NOT NULL,
     updated_at       BIGINT NOT NULL
 );

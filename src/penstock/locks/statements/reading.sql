@@ -69,7 +69,7 @@ JOIN lot_jobs l ON l.job_id = w.job_id
 WHERE w.state = 'RUNNING'
   AND (CAST(:namespace AS TEXT) IS NULL OR j.namespace = :namespace)
   AND (CAST(:lot AS TEXT) IS NULL OR w.lot = :lot)
-ORDER BY w.lease_until, w.run_id LIMIT :limit OFFSET :offset
+ORDER BY w.lease_until, w.lot_key, w.job_id LIMIT :limit OFFSET :offset
 
 -- name: count_live_claims
 -- How many live claims there are, of a namespace or on a lot if named.
@@ -89,7 +89,7 @@ JOIN lot_work w ON w.job_id = k.value AND w.state = 'RUNNING' AND w.state <> 'DO
 JOIN jobs j ON j.id = w.job_id
 JOIN lot_jobs l ON l.job_id = w.job_id
 WHERE CAST(:lot AS TEXT) IS NULL OR w.lot = :lot
-ORDER BY w.lease_until, w.run_id LIMIT :limit OFFSET :offset
+ORDER BY w.lease_until, w.lot_key, w.job_id LIMIT :limit OFFSET :offset
 
 -- name: count_live_claims_of_jobs
 -- How many live claims some jobs have, on a lot if named.

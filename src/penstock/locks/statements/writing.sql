@@ -1,6 +1,6 @@
 -- name: lot_jobs_by_ids
 -- How the lots of these jobs are worked on.
-SELECT j.job_id, j.inputs, j.outputs, j.lease_seconds, j.tries_max, j.back_off_seconds, j.enforced, j.created_at, j.updated_at
+SELECT j.job_id, j.inputs, j.outputs, j.lease_seconds, j.tries_max, j.back_off_seconds, j.enforced, j.stated, j.created_at, j.updated_at
 FROM {each ids uuid AS k} JOIN lot_jobs j ON j.job_id = k.value;
 
 -- name: lot_jobs_by_datasets
@@ -105,8 +105,8 @@ LIMIT :most;
 
 -- name: put_lot_jobs
 -- Write how jobs' lots are worked on.
-INSERT INTO lot_jobs (job_id, inputs, outputs, lease_seconds, tries_max, back_off_seconds, enforced, created_at, updated_at)
-{rows job_id uuid, inputs text, outputs text, lease_seconds bigint, tries_max bigint, back_off_seconds bigint, enforced bigint, created_at bigint, updated_at bigint}
+INSERT INTO lot_jobs (job_id, inputs, outputs, lease_seconds, tries_max, back_off_seconds, enforced, stated, created_at, updated_at)
+{rows job_id uuid, inputs text, outputs text, lease_seconds bigint, tries_max bigint, back_off_seconds bigint, enforced bigint, stated bigint, created_at bigint, updated_at bigint}
 ON CONFLICT (job_id) DO UPDATE SET
     inputs = excluded.inputs,
     outputs = excluded.outputs,
@@ -114,6 +114,7 @@ ON CONFLICT (job_id) DO UPDATE SET
     tries_max = excluded.tries_max,
     back_off_seconds = excluded.back_off_seconds,
     enforced = excluded.enforced,
+    stated = excluded.stated,
     updated_at = excluded.updated_at;
 
 -- name: forget_lot_job_datasets
