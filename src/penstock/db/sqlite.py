@@ -2,12 +2,11 @@
 
 import sqlite3
 import time
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from functools import lru_cache
 from importlib.resources.abc import Traversable
 from itertools import chain, starmap
-from operator import attrgetter
 from pathlib import Path
 from typing import Any
 
@@ -17,7 +16,13 @@ from penstock.clock import system_clock
 from penstock.db.database import Ask, Overtaken, Row, T
 from penstock.db.migrate import apply_migrations, load_migrations, split_script
 from penstock.db.pool import Pool
-from penstock.db.statements import Statement, Statements, check_shape, load_statements
+from penstock.db.statements import (
+    Statement,
+    Statements,
+    check_shape,
+    load_statements,
+    row_picker,
+)
 from penstock.db.turn import Turn
 from penstock.errors import Unavailable
 
@@ -80,7 +85,7 @@ class SqliteTransaction:
             return
         found = self._statements[statement]
         check_shape(type(rows[0]), found)
-        pick, room = _picker(found), _PARAMETERS_MAX // len(found.columns)
+        pick, room = row_picker(found), _PARAMETERS_MAX // len(found.columns)
         for first in range(0, len(rows), room):
             part = rows[first : first + room]
             count, sql = _sql_for(found, len(part))
@@ -103,15 +108,6 @@ def _sql_for(statement: Statement, rows: int) -> tuple[int, str]:
     """
     count = 1 << (rows - 1).bit_length()
     return count, statement.sql.replace(statement.row_sql, ", ".join([statement.row_sql] * count))
-
-
-@lru_cache(maxsize=1024)
-def _picker(statement: Statement) -> Callable[[msgspec.Struct], Sequence[Any]]:
-    """What takes a statement's columns out of a row."""
-    if len(statement.columns) == 1:
-        one = attrgetter(statement.columns[0])
-        return lambda row: (one(row),)
-    return attrgetter(*statement.columns)
 
 
 class SqliteDatabase:

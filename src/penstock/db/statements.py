@@ -18,10 +18,12 @@ must be cast as well: PostgreSQL's are decimals.
 
 import re
 from abc import ABC, abstractmethod
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import lru_cache
 from importlib.resources.abc import Traversable
+from operator import attrgetter
+from typing import Any
 
 import msgspec
 
@@ -50,8 +52,8 @@ class Statement:
     """One statement, ready for its dialect.
 
     `params` stand in the order of PostgreSQL's $1, $2, …; `lists` are those of them that are
-    lists, each with its kind; `columns` are those of a `{rows …}` marker. `row_sql` is the part
-    of the SQL that is repeated for more rows; only SQLite's VALUES has one.
+    lists, each with its kind; `columns` are those of a `{rows …}` marker. `row_sql` is one row of
+    them as VALUES has it, and `rows_sql` the part of the SQL that all rows come from.
     """
 
     name: str
@@ -60,6 +62,7 @@ class Statement:
     lists: Mapping[str, str]
     columns: tuple[str, ...]
     row_sql: str
+    rows_sql: str
     needs: frozenset[str] = field(repr=False)
 
     def missing(self, params: Mapping[str, object]) -> TypeError:
@@ -132,6 +135,7 @@ def expand(name: str, sql: str, dialect: str) -> Statement:
         lists=expansion.lists,
         columns=tuple(expansion.columns),
         row_sql=expansion.row_sql,
+        rows_sql=expansion.rows_sql,
         needs=frozenset(expansion.params),
     )
 
@@ -144,7 +148,7 @@ class _Expansion(ABC):
         self.params: list[str] = []
         self.lists: dict[str, str] = {}
         self.columns: list[str] = []
-        self.row_sql = ""
+        self.row_sql = self.rows_sql = ""
 
     @abstractmethod
     def param(self, param: str) -> str: ...
@@ -209,10 +213,11 @@ class _SqliteExpansion(_Expansion):
 
     def rows(self, kinds: Mapping[str, str], nested: bool) -> str:
         self.row_sql = f"({', '.join('?' for _ in kinds)})"
+        self.rows_sql = f"(VALUES {self.row_sql})"
         columns = ", ".join(
             f"column{number} AS {column}" for number, column in enumerate(kinds, start=1)
         )
-        return f"SELECT {columns} FROM (VALUES {self.row_sql}) WHERE column1 IS NOT NULL"
+        return f"SELECT {columns} FROM {self.rows_sql} WHERE column1 IS NOT NULL"
 
 
 class _PostgresExpansion(_Expansion):
@@ -231,8 +236,18 @@ class _PostgresExpansion(_Expansion):
             for column, kind in kinds.items()
         )
         types = ", ".join(f"{column} {kind}" for column, kind in kinds.items())
-        source = f"json_to_recordset({self._met('rows')}::json) AS r({types})"
-        return " ".join(("SELECT", columns, "FROM", source))
+        self.row_sql = f"({', '.join(f'%s::{kind}' for kind in kinds.values())})"
+        self.rows_sql = f"json_to_recordset({self._met('rows')}::json) AS r({types})"
+        return " ".join(("SELECT", columns, "FROM", self.rows_sql))
+
+
+@lru_cache(maxsize=1024)
+def row_picker(statement: Statement) -> Callable[[msgspec.Struct], Sequence[Any]]:
+    """What takes a statement's columns out of a row."""
+    if len(statement.columns) == 1:
+        one = attrgetter(statement.columns[0])
+        return lambda row: (one(row),)
+    return attrgetter(*statement.columns)
 
 
 @lru_cache(maxsize=1024)
