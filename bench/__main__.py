@@ -1,17 +1,22 @@
-"""Measure and report: python -m bench [events|lineage|lists|all] [--quick] [--json FILE]."""
+"""Measure and report: python -m bench [events|claims|flat|lineage|lists|all] [--quick]."""
 
 import argparse
 import signal
 import sys
 import tempfile
+from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path
 
 from rich.console import Console
 
+from bench import claims
+from bench.claims import Claimer, claim_targets, measure_claims
 from bench.filled import FilledDatabases
+from bench.flat import flat_targets, measure_flatness
 from bench.graph import JOBS
 from bench.processes import DATABASES, Bench
-from bench.profile import print_profiles
+from bench.profile import print_profiles, profiled
 from bench.reading import lineage_targets, list_targets, measure_lineage, measure_lists
 from bench.report import LATEST, GraphSize, Report, new_report, print_report, write_report
 from bench.server import System
@@ -28,6 +33,8 @@ from bench.throughput import (
 DOMAINS = 100
 DOMAINS_QUICK = 3
 CALLS_QUICK = 10
+FINISHED = 1_000_000
+FINISHED_QUICK = 10_000
 
 
 def main() -> None:
@@ -41,7 +48,11 @@ def main() -> None:
     with Bench() as bench:
         if given.what in ("events", "all"):
             _events(bench, given, report, say)
-        if given.what != "events":
+        if given.what in ("claims", "all"):
+            _claims(bench, given, report, say)
+        if given.what in ("flat", "all"):
+            _flat(bench, given, report, say)
+        if given.what in ("lineage", "lists", "all"):
             _reading(bench, given, report, say)
     print_report(report, console)
     write_report(report, given.json)
@@ -51,18 +62,52 @@ def main() -> None:
 def _events(bench: Bench, given: argparse.Namespace, report: Report, say: Say) -> None:
     plan = Plan(
         clients=tuple(given.clients),
-        rounds=given.rounds or (1 if given.quick else 5),
-        seconds=given.seconds or (1.0 if given.quick else 2.0),
-        systems=tuple(given.systems),
+        rounds=given.rounds,
+        seconds=given.seconds,
+        systems=tuple(system for system in MEASURED if system in given.systems),
     )
     report.ceilings = measure_ceiling(bench, plan, say)
     for database in given.databases:
-        folder = Path(tempfile.mkdtemp(prefix="penstock-profile-")) if given.profile else None
-        report.events.append(measure_throughput(bench, database, plan, say, folder))
-        if folder is not None:
-            print_profiles(folder)
-            say(f"profiles of {database} in {folder}")
+        with _profiles(given, database, say) as folder:
+            report.events.append(measure_throughput(bench, database, plan, say, folder))
     report.targets += throughput_targets(report.events)
+
+
+def _claims(bench: Bench, given: argparse.Namespace, report: Report, say: Say) -> None:
+    plan = _claim_plan(given)
+    for database in given.databases:
+        with _profiles(given, database, say) as folder, profiled(folder):
+            report.claims.append(measure_claims(bench, database, plan, say))
+    report.targets += claim_targets(report.claims)
+
+
+def _flat(bench: Bench, given: argparse.Namespace, report: Report, say: Say) -> None:
+    finished = given.finished or (FINISHED_QUICK if given.quick else FINISHED)
+    report.flat = measure_flatness(bench, finished, _claim_plan(given), say)
+    report.targets += flat_targets(report.flat)
+
+
+def _claim_plan(given: argparse.Namespace) -> claims.Plan:
+    systems = tuple(system for system in Claimer if system in given.systems)
+    return claims.Plan(
+        rounds=given.rounds,
+        seconds=given.seconds,
+        systems=systems,
+        workers=tuple(given.workers),
+        at_once=tuple(given.at_once),
+    )
+
+
+@contextmanager
+def _profiles(given: argparse.Namespace, database: str, say: Say) -> Iterator[Path | None]:
+    """A folder for profiles, if they are wanted, shown at the end."""
+    if not given.profile:
+        yield None
+        return
+    folder = Path(tempfile.mkdtemp(prefix="penstock-profile-"))
+    yield folder
+    print_profiles(folder)
+    say(f"profiles of {database} in {folder}")
 
 
 def _reading(bench: Bench, given: argparse.Namespace, report: Report, say: Say) -> None:
@@ -84,19 +129,29 @@ def _reading(bench: Bench, given: argparse.Namespace, report: Report, say: Say) 
 def _arguments() -> argparse.Namespace:
     parser = argparse.ArgumentParser(prog="python -m bench", description=main.__doc__)
     parser.add_argument(
-        "what", nargs="?", default="all", choices=("events", "lineage", "lists", "all")
+        "what",
+        nargs="?",
+        default="all",
+        choices=("events", "claims", "flat", "lineage", "lists", "all"),
     )
     parser.add_argument("--quick", action="store_true", help="short and small, to see that it runs")
     parser.add_argument("--json", type=Path, default=LATEST, metavar="FILE")
     parser.add_argument("--databases", nargs="+", choices=DATABASES, default=DATABASES)
     parser.add_argument("--clients", nargs="+", type=int, default=CLIENTS)
-    parser.add_argument("--systems", nargs="+", type=System, choices=list(System), default=MEASURED)
+    systems = tuple(dict.fromkeys([*MEASURED, *Claimer]))
+    parser.add_argument("--systems", nargs="+", choices=systems, default=systems)
     parser.add_argument("--rounds", type=int, help="how often each system has its turn")
     parser.add_argument("--seconds", type=float, help="how long one turn lasts")
     parser.add_argument(
         "--profile", action="store_true", help="profile our server, which slows it down"
     )
-    return parser.parse_args()
+    parser.add_argument("--workers", nargs="+", type=int, default=claims.WORKERS)
+    parser.add_argument("--at-once", nargs="+", type=int, default=claims.AT_ONCE)
+    parser.add_argument("--finished", type=int, help="how many lots the long history has")
+    given = parser.parse_args()
+    given.rounds = given.rounds or (1 if given.quick else 5)
+    given.seconds = given.seconds or (1.0 if given.quick else 2.0)
+    return given
 
 
 if __name__ == "__main__":

@@ -12,10 +12,20 @@ from msgspec import Struct
 from rich.console import Console
 from rich.table import Table
 
+from bench.claims import Claimer, Claims
+from bench.flat import Flat
 from bench.reading import Timing
 from bench.targets import Target
 from bench.throughput import Ceiling, Throughput
 
+_CLAIMERS: dict[str, str] = {
+    Claimer.OURS: "ours, in process",
+    Claimer.HTTP: "ours, over HTTP",
+    Claimer.RAW: "raw SKIP LOCKED",
+    Claimer.PROCRASTINATE: "procrastinate",
+    Claimer.PGQUEUER: "pgqueuer, its worker",
+    Claimer.PGQUEUER_CALLS: "pgqueuer, its calls",
+}
 LATEST = Path(__file__).resolve().parent / "results" / "latest.json"
 
 
@@ -47,6 +57,8 @@ class Report(Struct, kw_only=True):
     machine: Machine
     ceilings: list[Ceiling] = msgspec.field(default_factory=list)
     events: list[Throughput] = msgspec.field(default_factory=list)
+    claims: list[Claims] = msgspec.field(default_factory=list)
+    flat: list[Flat] = msgspec.field(default_factory=list)
     graph_size: GraphSize | None = None
     lineage: list[Timing] = msgspec.field(default_factory=list)
     lists: list[Timing] = msgspec.field(default_factory=list)
@@ -102,6 +114,10 @@ def print_report(report: Report, console: Console) -> None:
             f"{measured.acknowledged:,} events acknowledged by ours, {measured.kept:,} found "
             "afterwards"
         )
+    for claims in report.claims:
+        console.print(_claims(claims))
+    if report.flat:
+        console.print(_flat(report.flat))
     size = report.graph_size
     if size is not None:
         console.print(
@@ -166,6 +182,45 @@ def _memory(measured: Throughput) -> Table:
     for one in measured.memory:
         held = (one.start, one.middle, one.end, one.most)
         table.add_row(one.system, *(f"{value:.0f}" for value in held))
+    return table
+
+
+def _claims(measured: Claims) -> Table:
+    table = _table(
+        f"Claims per second, each with its completion, {measured.database}",
+        "at once", "workers", "system", "claims/s", "p50 ms", "CPU µs", "database", "ours is",
+    )  # fmt: skip
+    ratios = {(one.at_once, one.workers, one.against): one for one in measured.ratios}
+    kind = (0, 0)
+    for cell in measured.cells:
+        ratio = ratios.get((cell.at_once, cell.workers, cell.system))
+        same = (cell.at_once, cell.workers) == kind
+        table.add_row(
+            "" if same else str(cell.at_once),
+            "" if same else str(cell.workers),
+            _CLAIMERS[cell.system],
+            f"{cell.per_second:,.0f}",
+            f"{cell.p50_ms:.2f}" if cell.p50_ms else "",
+            f"{cell.cpu_us:,.0f}",
+            f"{cell.postgres_cpu_us:,.0f}" if cell.postgres_cpu_us else "",
+            f"{ratio.ratio:.2f} ×" if ratio else "",
+        )
+        kind = (cell.at_once, cell.workers)
+    return table
+
+
+def _flat(measured: list[Flat]) -> Table:
+    table = _table(
+        f"Per second, with {measured[0].finished:,} finished lots and with none, postgresql",
+        "", "none", "with them", "ratio",
+    )  # fmt: skip
+    for one in measured:
+        table.add_row(
+            one.what,
+            f"{one.without_per_second:,.0f}",
+            f"{one.with_per_second:,.0f}",
+            f"{one.ratio:.2f} ×",
+        )
     return table
 
 

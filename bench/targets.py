@@ -20,3 +20,8 @@ def at_least(what: str, wanted: float, reached: float) -> Target:
 def below_ms(what: str, wanted: float, reached: float) -> Target:
     """A time to stay below."""
     return Target(what, f"< {wanted:.0f} ms", f"{reached:.2f} ms", reached < wanted)
+
+
+def above(what: str, wanted: float, reached: float) -> Target:
+    """A ratio to exceed."""
+    return Target(what, f"> {wanted:.1f} ×", f"{reached:.2f} ×", reached > wanted)

@@ -1,3 +1,14 @@
 """Penstock: the control plane of a data platform."""
 
+from importlib import import_module
+
 __version__ = "0.1.0"
+__all__ = ["Claim", "ClaimLost", "Client", "__version__", "job"]
+
+
+def __getattr__(name: str) -> object:
+    """The Python client, imported when it is asked for: everything else starts fast without it."""
+    if name not in __all__:
+        raise AttributeError(f"module 'penstock' has no attribute {name!r}")
+    found: object = getattr(import_module("penstock.client"), name)
+    return found

@@ -2,6 +2,7 @@
 
 import io
 import re
+from collections.abc import Callable
 from pathlib import Path
 
 import msgspec
@@ -9,20 +10,36 @@ import pytest
 from rich.console import Console
 
 from bench.ceiling import answering_server
+from bench.claims import Cell as ClaimCell
+from bench.claims import Claimer, Claims, claim_targets
+from bench.claims import Ratio as ClaimRatio
 from bench.events import DATASETS, JOBS, EventPool, body_of
+from bench.flat import Flat, flat_targets
 from bench.graph import FOLDER as GRAPH_FOLDER
 from bench.graph import JOBS as DOMAIN_JOBS
 from bench.graph import Graph, dataset_name, random_places
+from bench.history import write_history
 from bench.load import percentile, send
+from bench.ours import FIRST_LOT, JOB, NAMESPACE, InProcess, OverHttp
 from bench.peers import single
+from bench.peers.pgqueuer_peer import Pgqueuer, PgqueuerCalls
+from bench.peers.procrastinate_peer import Procrastinate
+from bench.peers.skip_locked import SkipLocked
+from bench.processes import Bench
 from bench.reading import Timing, lineage_targets, list_targets
 from bench.report import Report, new_report, print_report, write_report
 from bench.throughput import Ceiling, Memory, Ratio, Throughput, throughput_targets
+from bench.turns import Queue, in_threads
+from penstock import ids
 from penstock.catalog.lineage import lineage
 from penstock.catalog.nodes import dataset_node
 from penstock.catalog.openlineage import Limits, read_event
 from penstock.clock import parse_time
 from penstock.db import open_database
+from penstock.locks.commands import ClaimLots
+from penstock.locks.rows import WorkRow
+from penstock.states import WorkState
+from tests.servers import PostgresServer
 
 BEGIN = parse_time("2026-11-15T09:30:00Z")
 
@@ -118,6 +135,93 @@ def test_the_graph_has_the_size_that_it_says(tmp_path: Path) -> None:
     assert edges == sum(len(node.out_edges) for node in whole) > 2 * DOMAIN_JOBS
 
 
+@pytest.mark.parametrize(
+    ("make", "at_once"),
+    [
+        (InProcess, 1),
+        (InProcess, 10),
+        (SkipLocked, 10),
+        (Procrastinate, 1),
+        (Pgqueuer, 10),
+        (PgqueuerCalls, 10),
+    ],
+)
+def test_a_queue_hands_out_each_piece_of_work_once(
+    postgres: PostgresServer, make: Callable[[str], Queue], at_once: int
+) -> None:
+    url = postgres.create_database()
+    queue = make(url)
+    try:
+        queue.fill(25)
+        turn = queue.work(workers=2, at_once=at_once, seconds=600)
+        again = queue.work(workers=1, at_once=at_once, seconds=600)
+    finally:
+        queue.close()
+        postgres.drop_database(url)
+    assert (turn.claims, turn.ran_out) == (25, True)
+    assert (again.claims, again.ran_out) == (0, True)
+    assert turn.rate > 0 == again.rate
+    assert queue.cpu_seconds() > 0
+
+
+@pytest.mark.parametrize("at_once", [1, 10])
+def test_claims_go_through_http(tmp_path: Path, at_once: int) -> None:
+    with Bench() as bench:
+        queue = OverHttp(bench, f"sqlite:///{tmp_path / 'penstock.db'}")
+        queue.fill(25)
+        turn = queue.work(workers=2, at_once=at_once, seconds=600)
+        assert queue.cpu_seconds() > 0
+        queue.close()
+    assert (turn.claims, turn.ran_out) == (25, True)
+
+
+def test_what_goes_wrong_in_a_worker_is_not_counted_but_raised() -> None:
+    def fails() -> int:
+        raise RuntimeError("refused")
+
+    with pytest.raises(RuntimeError, match="refused"):
+        in_threads([fails, fails], seconds=600)
+
+
+def test_a_long_history_is_as_the_plane_writes_it(postgres: PostgresServer) -> None:
+    url = postgres.create_database()
+    write_history(url, finished=30)
+    ours = InProcess(url)
+    job = ids.job_id(NAMESPACE, JOB)
+    lots = [f"part-{1_000_000 + number}" for number in range(30)]
+    with ours.plane.database.read() as tx:
+        work = tx.rows(WorkRow, "lot_work_by_lots", job_id=job, lots=lots)
+        first, *_, last = sorted(work, key=lambda row: row.lot_key)
+        made = ours.plane.catalog.submit(ClaimLots(NAMESPACE, JOB, "me")).result()
+    assert [row.state for row in work] == [WorkState.DONE] * 30
+    assert len({row.run_id for row in work}) == 30
+    assert (first.lot, last.lot) == (lots[0], lots[-1])
+    assert first.since < last.since < ours.plane.clock()
+    assert made == []
+    ours.fill(1)
+    (claim,) = ours.plane.catalog.submit(ClaimLots(NAMESPACE, JOB, "me")).result()
+    assert (claim.lot, claim.token) == (f"part-{FIRST_LOT}", 1)
+    ours.close()
+    postgres.drop_database(url)
+
+
+def test_the_targets_of_claims_are_those_that_were_set() -> None:
+    ratios = [
+        ClaimRatio(1, 8, Claimer.RAW, 0.6),
+        ClaimRatio(1, 8, Claimer.PROCRASTINATE, 1.0),
+        ClaimRatio(100, 8, Claimer.PGQUEUER, 1.1),
+        ClaimRatio(100, 8, Claimer.RAW, 0.1),
+    ]
+    found = claim_targets([Claims("postgresql", [], ratios)])
+    assert [(target.wanted, target.met) for target in found] == [
+        ("≥ 0.6 ×", True),
+        ("> 1.0 ×", False),
+        ("> 1.0 ×", True),
+    ]
+    (flat,) = flat_targets([Flat("finding 1", 1_000_000, 1000.0, 790.0, 0.79)])
+    assert (flat.wanted, flat.met) == ("≥ 0.8 ×", False)
+
+
 def test_the_report_is_a_table_and_a_file(tmp_path: Path) -> None:
     report = new_report(quick=True)
     report.ceilings = [Ceiling(32, 50_000, 10_000)]
@@ -126,6 +230,9 @@ def test_the_report_is_a_table_and_a_file(tmp_path: Path) -> None:
     report.events = [Throughput("postgresql", [], ratios, memory, 100, 100)]
     report.lineage = [Timing("sqlite", "lineage, depth 5", 10, 2.0, 3.0, 90, 71)]
     report.lists = [Timing("sqlite", "jobs", 10, 25.0, 30.0, 300)]
+    claimed = ClaimCell("ours", 1, 8, 900.0, 8.0, 500.0, 300.0, [900.0])
+    report.claims = [Claims("postgresql", [claimed], [])]
+    report.flat = [Flat("finding 1", 1_000_000, 1000.0, 990.0, 0.99)]
     report.targets = throughput_targets(report.events)
     report.targets += lineage_targets(report.lineage) + list_targets(report.lists)
     assert [target.met for target in report.targets] == [True, False, True, False]
@@ -134,4 +241,5 @@ def test_the_report_is_a_table_and_a_file(tmp_path: Path) -> None:
     assert msgspec.json.decode(written, type=Report) == report
     shown = io.StringIO()
     print_report(report, Console(file=shown, width=120))
-    assert "slowest first page (jobs)" in shown.getvalue()
+    for words in ("slowest first page (jobs)", "ours, in process", "1,000,000 finished lots"):
+        assert words in shown.getvalue()

@@ -15,10 +15,11 @@ from penstock.api.parameters import Paging, Time, moment
 from penstock.api.routing import BASE, Reach, Route
 from penstock.catalog import reading
 from penstock.catalog.commands import ReceiveEvent
-from penstock.catalog.openlineage import Event, read_event
+from penstock.catalog.openlineage import RUN, Event, read_event
 from penstock.catalog.shapes import Shape
 from penstock.db import Transaction
 from penstock.errors import Busy, PenstockError, Unavailable
+from penstock.locks.commands import GuardedEvent
 
 # What is larger is read in a thread, where it does not hold up other calls.
 INLINE_BYTES_MAX = 128 * 1024
@@ -133,7 +134,7 @@ async def _read(call: Call, content: bytes) -> Event:
 async def _receive(call: Call, event: Event) -> None:
     dataset = event.dataset
     call.key.require_namespace(dataset.namespace if dataset else event.job_namespace)
-    await call.submit(ReceiveEvent(event))
+    await call.submit(GuardedEvent(event) if event.kind == RUN else ReceiveEvent(event))
     call.door.metrics.event_received(event.event_type)
 
 

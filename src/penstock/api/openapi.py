@@ -28,6 +28,8 @@ _VARIABLES = {
     "field": "the field's name",
     "tag": "the tag's name",
     "source": "the source's name",
+    "lot": "the lot's id",
+    "claim": "the claim's id, which is its run's",
     "name": "the key's name",
 }
 _INTRODUCTION = (

@@ -6,6 +6,8 @@ from penstock.api import (
     events,
     jobs,
     lineage,
+    locks,
+    lots,
     namespaces,
     operations,
     runs,
@@ -13,6 +15,8 @@ from penstock.api import (
     sources,
     stats,
     tags,
+    wiring,
+    work,
 )
 from penstock.api.routing import Route
 
@@ -24,6 +28,10 @@ CAPABILITIES: tuple[tuple[str, tuple[Route, ...]], ...] = (
     ("datasets", datasets.ROUTES),
     ("jobs", jobs.ROUTES),
     ("runs", runs.ROUTES),
+    ("lots", lots.ROUTES),
+    ("wiring", wiring.ROUTES),
+    ("work", work.ROUTES),
+    ("locks", locks.ROUTES),
     ("tags", tags.ROUTES),
     ("search", search.ROUTES),
     ("stats", stats.ROUTES),

@@ -40,25 +40,40 @@ class NewRun(Struct, frozen=True, gc=False):
     inputs: Mapping[str, str]
 
 
-class _LotFacet(Struct, frozen=True, omit_defaults=True):
+class LotFacet(Struct, frozen=True, omit_defaults=True, rename="camel"):
+    """The lots that a run works on; whoever reports events may send a facet of this name."""
+
     lot: str
-    attempt: int = 0
+    attempt: int | None = None  # which try it is; 0 if it was kept out, None if we did not say it
+    lots: tuple[str, ...] = ()  # where there are several
+    of_all: bool = False  # whatever dataset the run reads or writes, it is these lots of it
+
+    @property
+    def all_lots(self) -> tuple[str, ...]:
+        """Every lot it names."""
+        return self.lots or (self.lot,)
+
+
+def lot_facet(facets: str) -> LotFacet | None:
+    """What the facets of a run, as they are stored, say of its lots; None if that is no sense."""
+    if f'"{LOT_FACET}"' not in facets:
+        return None
+    facet = msgspec.json.decode(facets, type=dict[str, msgspec.Raw]).get(LOT_FACET)
+    try:
+        return msgspec.json.decode(facet, type=LotFacet) if facet is not None else None
+    except msgspec.ValidationError:
+        return None
 
 
 def lot_of(run: RunRow) -> str | None:
     """The lot that a run was begun for."""
-    if f'"{LOT_FACET}"' not in run.facets:
-        return None
-    facet = msgspec.json.decode(run.facets, type=dict[str, msgspec.Raw]).get(LOT_FACET)
-    try:
-        return msgspec.json.decode(facet, type=_LotFacet).lot if facet is not None else None
-    except msgspec.ValidationError:  # somebody else's facet of that name
-        return None
+    facet = lot_facet(run.facets)
+    return facet.lot if facet is not None else None
 
 
-def lot_facets(lot: str, attempt: int = 0) -> str:
+def lot_facets(lot: str, attempt: int | None = None) -> str:
     """The facets, as they are stored, of what belongs to a lot."""
-    facet = msgspec.json.encode(_LotFacet(lot, attempt)).decode()
+    facet = msgspec.json.encode(LotFacet(lot, attempt)).decode()
     return f'{{"{LOT_FACET}":{facet}}}'
 
 

@@ -18,6 +18,19 @@ def switch(text: str) -> Parameter:
     return Parameter(negative=(), show_default=False, help=text)
 
 
+Inputs = Annotated[
+    tuple[str, ...],
+    Parameter(
+        name="--input", negative=(), show_default=False, help="a dataset it reads; repeatable"
+    ),
+]
+Outputs = Annotated[
+    tuple[str, ...],
+    Parameter(
+        name="--output", negative=(), show_default=False, help="a dataset it writes; repeatable"
+    ),
+]
+Why = Annotated[str, Parameter(help="the reason, for the record")]
 Limit = Annotated[int, Parameter(help="how many to show at most")]
 Offset = Annotated[int, Parameter(help="how many to leave out first")]
 Namespace = Annotated[

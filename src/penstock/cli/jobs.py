@@ -5,7 +5,16 @@ from typing import Annotated, Literal
 
 from cyclopts import App, Parameter
 
-from penstock.cli.flags import REMOTE, Json, Limit, Namespace, Offset, RemoteFlags
+from penstock.cli.flags import (
+    REMOTE,
+    Inputs,
+    Json,
+    Limit,
+    Namespace,
+    Offset,
+    Outputs,
+    RemoteFlags,
+)
 from penstock.cli.printing import (
     Column,
     state_text,
@@ -15,7 +24,7 @@ from penstock.cli.printing import (
     write_rest,
     write_table,
 )
-from penstock.cli.references import find_entity
+from penstock.cli.references import find_entity, name_job
 from penstock.cli.runs import STATE, TOOK, write_runs
 from penstock.cli.times import show_duration, show_time
 from penstock.client import Client
@@ -26,7 +35,8 @@ app = App(
     help_epilogue="""Examples:
   penstock jobs list --state FAILED
   penstock jobs show shop/daily_shop.load_orders
-  penstock jobs runs load_orders --limit 5""",
+  penstock jobs runs load_orders --limit 5
+  penstock jobs wire shop/totals --input raw --output totals --tries 3""",
 )
 
 Name = Annotated[str, Parameter(help="NAME, NAMESPACE/NAME or job:NAMESPACE:NAME")]
@@ -157,6 +167,58 @@ def runs(
         return
     write_runs(found.runs)
     write_rest(len(found.runs), found.total_count, offset)
+
+
+@app.command
+def wire(
+    name: Annotated[str, Parameter(help="NAMESPACE/NAME, or the name of a job that is there")],
+    /,
+    *,
+    inputs: Inputs = (),
+    outputs: Outputs = (),
+    lease: Annotated[
+        int | None, Parameter(help="seconds without a heartbeat after which a lot is free again")
+    ] = None,
+    tries: Annotated[int | None, Parameter(help="tries before a lot is held")] = None,
+    back_off: Annotated[
+        int | None, Parameter(help="seconds to wait after a first failure, then twice as long")
+    ] = None,
+    enforced: Annotated[
+        bool | None, Parameter(help="refuse events of runs that collide with a lock")
+    ] = None,
+    namespace: Namespace = None,
+    remote: RemoteFlags = REMOTE,
+    as_json: Json = False,
+) -> None:
+    """State which datasets a job reads and writes lot by lot; what is left out stays as it is."""
+    with remote.connect() as client:
+        named = name_job(client, name, namespace)
+        wiring = client.wire_job(
+            named.namespace,
+            named.name,
+            inputs=inputs or None,
+            outputs=outputs or None,
+            lease_seconds=lease,
+            tries_max=tries,
+            back_off_seconds=back_off,
+            enforced=enforced,
+        )
+    if as_json:
+        write_json(wiring)
+        return
+    held = wiring.held
+    write_fields(
+        [
+            ("job", f"{wiring.namespace}/{wiring.job}"),
+            ("reads", _names(wiring.inputs)),
+            ("writes", _names(wiring.outputs)),
+            ("lease", f"{wiring.lease_seconds:,} s"),
+            ("tries", wiring.tries_max),
+            ("back-off", f"{wiring.back_off_seconds:,} s"),
+            ("enforced", "yes" if wiring.enforced else "no"),
+            ("held", f"by {held.who} since {show_time(held.since)}: {held.why}" if held else None),
+        ]
+    )
 
 
 @app.command

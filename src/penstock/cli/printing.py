@@ -31,12 +31,18 @@ def err() -> Console:
 
 def complain(message: str) -> None:
     """Say in one line on stderr what went wrong."""
-    print(f"penstock: {' '.join(plain(message).split())}", file=sys.stderr)
+    _write_err(f"penstock: {' '.join(plain(message).split())}")
 
 
 def note(message: str) -> None:
     """Say something on stderr that is no result."""
-    print(plain(message), file=sys.stderr)
+    _write_err(plain(message))
+
+
+def _write_err(line: str) -> None:
+    # In one piece, so that lines of several processes do not run into each other.
+    sys.stderr.write(f"{line}\n")
+    sys.stderr.flush()
 
 
 def plain(text: str) -> str:

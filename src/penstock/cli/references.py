@@ -7,6 +7,7 @@ from typing import Literal
 from penstock.client import ApiError, Client
 from penstock.client.documents import EntityId, SearchResult
 from penstock.client.graphs import DatasetNode, JobNode
+from penstock.client.names import read_name
 from penstock.errors import Conflict, NotFound
 
 Kind = Literal["DATASET", "JOB"]
@@ -36,10 +37,27 @@ def find_entity(client: Client, text: str, kind: Kind, namespace: str | None) ->
     return EntityId(found.namespace, found.name)
 
 
+def name_job(client: Client, text: str, namespace: str | None) -> EntityId:
+    """The job that a text means, which need not be there yet: NAMESPACE/NAME is taken as it is.
+
+    A plain name means the one job that has it, never one that only resembles it.
+    """
+    if namespace is None and "/" in text and not text.startswith("job:"):
+        return read_name(text)
+    found = find_entity(client, text, "JOB", namespace)
+    exact = (found.name, _last_part(found.name), f"job:{found.namespace}:{found.name}")
+    if namespace is None and text not in exact:
+        raise NotFound(
+            f"there is no job {text!r}; did you mean {found.namespace}/{found.name}? "
+            "A new job is named NAMESPACE/NAME"
+        )
+    return found
+
+
 def _find(client: Client, text: str, kind: Kind | None) -> SearchResult:
     found = client.search(text, kind=kind, limit=_FOUND_MAX).results
     whole = [r for r in found if text in (r.name, f"{r.namespace}/{r.name}")]
-    ends = [r for r in found if re.split(r"[./]", r.name)[-1] == text]
+    ends = [r for r in found if _last_part(r.name) == text]
     candidates = whole or ends or list(found) or list(_deleted(client, text, kind))
     if len(candidates) == 1:
         return candidates[0]
@@ -50,6 +68,10 @@ def _find(client: Client, text: str, kind: Kind | None) -> SearchResult:
         f"there is no {what} {text!r}; `penstock search WORDS` finds names, "
         "dataset:NAMESPACE:NAME and job:NAMESPACE:NAME name one exactly"
     )
+
+
+def _last_part(name: str) -> str:
+    return re.split(r"[./]", name)[-1]
 
 
 def _deleted(client: Client, text: str, kind: Kind | None) -> Iterator[SearchResult]:

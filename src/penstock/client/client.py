@@ -7,6 +7,10 @@ import msgspec
 
 from penstock.client import documents as docs
 from penstock.client import graphs
+from penstock.client.claims import Ask, Claims, default_owner
+from penstock.client.heartbeats import Heartbeats
+from penstock.client.lots import LotCalls
+from penstock.client.names import Name, read_name
 from penstock.client.transport import TIMEOUT_SECONDS, ApiError, Transport, Unreachable
 
 __all__ = ["ApiError", "Client", "Unreachable"]
@@ -16,9 +20,11 @@ History = Literal["current", "all"]
 Period = Literal["DAY", "WEEK"]
 Kind = Literal["DATASET", "JOB"]
 Event = Mapping[str, Any] | bytes
+# A heartbeat that is not answered soon is better sent again.
+HEARTBEAT_TIMEOUT_SECONDS = 5.0
 
 
-class Client:
+class Client(LotCalls):
     """A server, as Python sees it.
 
     Calls block. One that is refused raises ApiError with `code` and `message`; where no server
@@ -34,6 +40,9 @@ class Client:
     ) -> None:
         self._transport = Transport(url, api_key, timeout_seconds)
         self._call = self._transport.call
+        self._heartbeats = Heartbeats(
+            lambda: Client(url, api_key, timeout_seconds=HEARTBEAT_TIMEOUT_SECONDS)
+        )
 
     def __enter__(self) -> "Client":
         return self
@@ -42,13 +51,47 @@ class Client:
         self.close()
 
     def close(self) -> None:
-        """Close the connection."""
+        """Close the connection; claims are kept alive no more."""
+        self._heartbeats.close()
         self._transport.close()
 
     @property
     def url(self) -> str:
         """Where the server is."""
         return self._transport.url
+
+    def claims(
+        self,
+        where: str,
+        job: str | None = None,
+        /,
+        *,
+        inputs: Sequence[Name] | None = None,
+        outputs: Sequence[Name] | None = None,
+        owner: str | None = None,
+        count: int = 1,
+        newest: bool = False,
+        lease_seconds: int | None = None,
+        wait: bool = False,
+    ) -> Claims:
+        """The lots that a job can work on, claimed `count` at a time: loop over them.
+
+        The job is NAMESPACE/NAME, or its namespace and its name. With inputs and outputs it is
+        wired first. The loop ends when nothing is found, and `why_nothing` of what is returned
+        says why; with `wait` it waits for more.
+        """
+        named = read_name(where if job is None else (where, job))
+        ask = Ask(
+            namespace=named.namespace,
+            job=named.name,
+            owner=owner or default_owner(),
+            count=count,
+            newest=newest,
+            lease_seconds=lease_seconds,
+            inputs=inputs,
+            outputs=outputs,
+        )
+        return Claims(self, self._heartbeats, ask, wait=wait)
 
     def emit(self, event: Event) -> None:
         """Send one OpenLineage event; it is committed when this returns."""
@@ -148,6 +191,10 @@ class Client:
     def sources(self, *, limit: int = 100, offset: int = 0) -> docs.Sources:
         """Sources by name."""
         return self._call("GET", docs.Sources, "sources", limit=limit, offset=offset)
+
+    def source(self, name: str) -> docs.Source:
+        """One source."""
+        return self._call("GET", docs.Source, "sources", name)
 
     def tags(self, *, limit: int = 100, offset: int = 0) -> docs.Tags:
         """Tags by name."""

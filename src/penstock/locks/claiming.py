@@ -5,6 +5,7 @@ transaction, and so is its end.
 """
 
 from collections.abc import Iterable, Mapping, Sequence
+from itertools import groupby
 
 from msgspec import Struct
 
@@ -56,19 +57,7 @@ def take(
     runs: list[NewRun] = []
     for row in rows:
         run_id = ids.new_id()
-        claim = replace(
-            row,
-            state=WorkState.RUNNING,
-            tries=row.tries + 1,
-            token=row.token + 1,
-            run_id=run_id,
-            owner=owner,
-            lease_seconds=lease_seconds,
-            lease_until=now + lease_seconds * SECOND,
-            not_before=0,
-            since=now,
-            error="",
-        )
+        claim = begun(row, run_id, owner, lease_seconds, now)
         pinned = {}
         for dataset in inputs:
             source = room.outputs.get((dataset, row.lot))
@@ -76,7 +65,7 @@ def take(
             assert version_id is not None, "a lot is READY only when its inputs are there"
             pinned[dataset] = version_id
         runs.append(NewRun(run_id, row.lot, claim.tries, pinned))
-        lock(room, job, claim, pinned, now)
+        lock(room, claim, pinned, outputs, now)
         rules.moved(room, claim, row, "claim", owner, now)
         claimed.append(claim)
     if runs:
@@ -95,31 +84,40 @@ def _names(world: World, dataset_ids: Iterable[str]) -> tuple[DatasetName, ...]:
     return tuple(sorted(DatasetName(row.namespace, row.name) for row in rows if row is not None))
 
 
+def begun(row: WorkRow, run_id: str, owner: str, lease_seconds: int, now: Micros) -> WorkRow:
+    """A job's work on a lot as a new claim has it."""
+    return replace(
+        row,
+        state=WorkState.RUNNING,
+        tries=row.tries + 1,
+        token=row.token + 1,
+        run_id=run_id,
+        owner=owner,
+        lease_seconds=lease_seconds,
+        lease_until=now + lease_seconds * SECOND,
+        not_before=0,
+        since=now,
+        error="",
+    )
+
+
 def lock(
-    room: LockRoom, job: LotJobRow, claim: WorkRow, pinned: dict[str, str], now: Micros
+    room: LockRoom,
+    claim: WorkRow,
+    pinned: Mapping[str, str | None],
+    outputs: Iterable[str],
+    now: Micros,
 ) -> None:
-    """Write the status rows of a new claim."""
-    lot, job_id, run_id = claim.lot, claim.job_id, claim.run_id
-    for dataset in job.input_ids:
-        room.put_status(
-            StatusRow(
-                dataset,
-                lot,
-                Role.INPUT,
-                job_id,
-                Status.RUNNING,
-                "",
-                run_id,
-                pinned.get(dataset),
-                now,
-            )
-        )
-    for dataset in job.output_ids:
+    """Write the status rows of a new claim: what it reads, with versions, and what it writes."""
+    lot, job_id, run_id, running = claim.lot, claim.job_id, claim.run_id, Status.RUNNING
+    for dataset, version in pinned.items():
+        row = StatusRow(dataset, lot, Role.INPUT, job_id, running, "", run_id, version, now)
+        room.put_status(row)
+    for dataset in outputs:
         held = room.outputs.get((dataset, lot))
-        version = held.version_id if held is not None else None
-        room.put_status(
-            StatusRow(dataset, lot, Role.OUTPUT, job_id, Status.RUNNING, "", run_id, version, now)
-        )
+        kept = held.version_id if held is not None else None
+        row = StatusRow(dataset, lot, Role.OUTPUT, job_id, running, "", run_id, kept, now)
+        room.put_status(row)
 
 
 def unlock(
@@ -190,9 +188,19 @@ def complete(world: World, rows: Sequence[WorkRow], now: Micros) -> list[dict[st
     run_ids = [_run_of(row) for row in rows]
     world.runs.prefetch(run_ids)
     world.io.prefetch(run_ids)
-    written = complete_runs(world, _job_row(world, job.job_id), run_ids, job.output_ids, now)
+    room.outputs.prefetch((dataset, row.lot) for dataset in job.output_ids for row in rows)
+    written: list[dict[str, str]] = []
+    for outputs, group in groupby(rows, key=lambda row: _locked_outputs(room, job, row)):
+        runs = [_run_of(row) for row in group]
+        written += complete_runs(world, _job_row(world, job.job_id), runs, outputs, now)
     publish(world, job, rows, written, now)
     return written
+
+
+def _locked_outputs(room: LockRoom, job: LotJobRow, row: WorkRow) -> tuple[str, ...]:
+    """What a claim may publish: a job can have been wired to more since."""
+    rows = [room.outputs.get((dataset, row.lot)) for dataset in job.output_ids]
+    return tuple(held.dataset_id for held in rows if held and held.run_id == row.run_id)
 
 
 def publish(
@@ -248,18 +256,12 @@ def _stop(
 ) -> WorkRow:
     room = world.room(LockRoom)
     run_id = _run_of(row)
-    stop_runs(world, _job_row(world, row.job_id), [run_id], state, now)
+    if all(other.lot == row.lot for other in room.claims_of(run_id)):  # its last lot ends a run
+        stop_runs(world, _job_row(world, row.job_id), [run_id], state, now)
     room.outputs.prefetch((dataset, row.lot) for dataset in (*job.input_ids, *job.output_ids))
+    room.inputs.prefetch((dataset, row.job_id, row.lot) for dataset in job.input_ids)
     unlock(room, job, row, status, status, {}, now)
-    after = rules.work_state(
-        [
-            Status(s.status) if (s := room.outputs.get((d, row.lot))) else None
-            for d in job.input_ids
-        ],
-        [status for _ in job.output_ids],
-        [status for _ in job.input_ids],
-        later=not_before > now,
-    )
+    after = rules.standing(room, job, row.lot, later=not_before > now)
     stopped = replace(row, state=after, lease_until=0, not_before=not_before, since=now, error=why)
     rules.moved(room, stopped, row, action, who, now, why)
     rules.refresh_others(room, job, [row.lot], now, readers=False)

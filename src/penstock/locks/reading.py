@@ -10,14 +10,14 @@ import msgspec
 from msgspec import Struct
 
 from penstock import ids
-from penstock.catalog.claimed_runs import LOT_FACET
+from penstock.catalog.claimed_runs import lot_facet
 from penstock.catalog.rows import Role
 from penstock.catalog.shapes import EntityId, Page, time_or_none
 from penstock.clock import SECOND, Micros, format_time
 from penstock.db import Transaction
 from penstock.db.database import Ask
 from penstock.errors import NotFound
-from penstock.locks.rows import LotJobRow
+from penstock.locks.rows import LotJobRow, WorkRow
 from penstock.locks.shapes import (
     Held,
     HeldDataset,
@@ -25,23 +25,27 @@ from penstock.locks.shapes import (
     LockedDataset,
     PinnedInput,
     ShownClaim,
-    Stopped,
     Wiring,
 )
 from penstock.locks.table import Status, locks_of
-from penstock.states import RunState, WorkState
+from penstock.states import RunState
 
 TOTAL_MAX = 10_000  # a total that is this high says: so many, or more
 
 _decode_ids = msgspec.json.Decoder(tuple[str, ...]).decode
 
 
-class _LotFacet(Struct, frozen=True):
-    attempt: int = 1
+class ClaimedRun(Struct, frozen=True):
+    """A run of a job that works lot by lot."""
 
-
-class _RunFacets(Struct, frozen=True):
-    lot: _LotFacet = msgspec.field(name=LOT_FACET, default=_LotFacet())
+    id: str
+    job_id: str
+    state: RunState
+    facets: str
+    namespace: str
+    job: str
+    outputs: str
+    tries_max: int
 
 
 class _LiveRow(Struct, frozen=True):
@@ -125,43 +129,46 @@ def find_dataset(tx: Transaction, namespace: str, dataset: str) -> str:
 
 def get_claim(tx: Transaction, run_id: str) -> ShownClaim:
     """A claim, live or over."""
-    found, touched = tx.fetch_many(
-        [("read_claim", {"id": run_id}), ("read_run_datasets", {"ids": [run_id]})]
-    )
-    if not found:
+    run = find_claimed_run(tx, run_id)
+    facet = lot_facet(run.facets) if run is not None else None
+    if run is None or facet is None or not facet.attempt:
         raise NotFound(f"there is no claim {run_id}; list the locks to see those that are live")
-    run, state, facets, namespace, job, outputs, tries_max, lot, owner, *lease = found[0]
-    token, lease_seconds, lease_until = lease
-    names = tx.fetch("read_dataset_names", ids=_decode_ids(outputs))
+    outputs = _decode_ids(run.outputs)
+    of_claim = {"job_id": run.job_id, "lot": facet.lot, "run_id": run.id}
+    work, claimers, touched, names = tx.fetch_many(
+        [
+            ("lot_work_by_lots", {"job_id": run.job_id, "lots": [facet.lot]}),
+            ("read_claimer", of_claim),
+            ("read_run_datasets", {"ids": [run.id]}),
+            ("read_dataset_names", {"ids": outputs}),
+        ]
+    )
+    held = next((row for row in (WorkRow(*found) for found in work) if row.run_id == run.id), None)
     called = {dataset: EntityId(space, name) for dataset, space, name in names}
     return ShownClaim(
-        id=run,
-        state=RunState(state),
-        token=token,
-        namespace=namespace,
-        job=job,
-        lot=lot,
-        owner=owner,
-        attempt=msgspec.json.decode(facets, type=_RunFacets).lot.attempt,
-        attempts_max=tries_max,
-        lease_seconds=lease_seconds,
-        lease_until=time_or_none(lease_until or None),
+        id=run.id,
+        state=RunState(run.state),
+        token=held.token if held is not None else None,
+        namespace=run.namespace,
+        job=run.job,
+        lot=facet.lot,
+        owner=held.owner if held is not None else next((who for (who,) in claimers), ""),
+        attempt=facet.attempt,
+        attempts_max=run.tries_max,
+        lease_seconds=held.lease_seconds if held is not None else None,
+        lease_until=time_or_none(held.lease_until or None) if held is not None else None,
         inputs=[
             PinnedInput(space, name, version)
             for _, role, space, name, version, *_ in touched
             if role == Role.INPUT
         ],
-        outputs=[called[dataset] for dataset in _decode_ids(outputs)],
+        outputs=[called[dataset] for dataset in outputs],
     )
 
 
-def get_stopped(tx: Transaction, run_id: str) -> Stopped:
-    """What became of the work of a claim that has ended without a result."""
-    found = tx.fetch_one("read_last_transition_of_run", run_id=run_id)
-    if found is None:
-        raise NotFound(f"there is no claim {run_id}; list the locks to see those that are live")
-    state, not_before = found
-    return Stopped(run_id, WorkState(state), time_or_none(not_before))
+def find_claimed_run(tx: Transaction, run_id: str) -> ClaimedRun | None:
+    """A run of a job that works lot by lot, if it is one."""
+    return next(iter(tx.rows(ClaimedRun, "read_claimed_run", id=run_id)), None)
 
 
 def namespaces_of_claims(tx: Transaction, run_ids: Iterable[str]) -> Sequence[str]:

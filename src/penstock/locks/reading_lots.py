@@ -3,13 +3,20 @@
 from collections import defaultdict
 from collections.abc import Mapping, Sequence
 
+from penstock.catalog.claimed_runs import lot_facet
 from penstock.catalog.rows import Role
 from penstock.catalog.shapes import EntityId, Page, time_or_none
 from penstock.clock import format_time
 from penstock.db import Transaction
 from penstock.db.database import Ask, Row
 from penstock.errors import NotFound
-from penstock.locks.reading import TOTAL_MAX, find_dataset, get_lot_job, lock_names
+from penstock.locks.reading import (
+    TOTAL_MAX,
+    find_claimed_run,
+    find_dataset,
+    get_lot_job,
+    lock_names,
+)
 from penstock.locks.rows import LotJobRow, WorkRow
 from penstock.locks.shapes import Consumer, Lot, Transition, Work
 from penstock.locks.table import Status
@@ -152,13 +159,20 @@ def list_log_of_lot(
 
     What the jobs did that read and write the dataset is among them.
     """
-    which = {"dataset_id": find_dataset(tx, namespace, dataset), "lot": check_lot(lot)}
+    dataset_id = find_dataset(tx, namespace, dataset)
+    jobs = [job for (job,) in tx.fetch("read_jobs_of_dataset", dataset_id=dataset_id)]
+    which = {"dataset_id": dataset_id, "lot": check_lot(lot), "jobs": jobs}
     return _log(tx, "read_log_of_lot", which, limit, offset)
 
 
 def list_log_of_run(tx: Transaction, run_id: str, limit: int, offset: int) -> list[Transition]:
     """A page of the transitions of a claim, newest first."""
-    return _log(tx, "read_log_of_run", {"run_id": run_id}, limit, offset)
+    run = find_claimed_run(tx, run_id)
+    facet = lot_facet(run.facets) if run is not None else None
+    if run is None or facet is None:
+        return []
+    which = {"job_id": run.job_id, "run_id": run.id, "lots": list(facet.all_lots)}
+    return _log(tx, "read_log_of_run", which, limit, offset)
 
 
 def _log(

@@ -21,9 +21,10 @@ def of(facts: Facts, now: Micros) -> list[Reason]:
         return [_done(facts, work)]
     found: list[Reason] = []
     if facts.state is None:
-        sentence = (
-            f"Job {_job(facts)} has not met lot {facts.lot} yet: no input of it has that lot."
-        )
+        rest = "no input of it has that lot"
+        if not facts.row.input_ids:
+            rest = "it reads nothing, so it works on a lot when somebody claims that by its name"
+        sentence = f"Job {_job(facts)} has not met lot {facts.lot} yet: {rest}."
         found.append(Reason("unknown_lot", sentence, lot=facts.lot))
     elif work is not None and work.state == WorkState.HELD:
         found.append(_held(facts, work))

@@ -7,7 +7,7 @@ from typing import Any, NamedTuple
 
 from msgspec import Struct
 
-from penstock.catalog.claimed_runs import lot_of
+from penstock.catalog.claimed_runs import lot_facet, lot_of
 from penstock.catalog.rows import Role
 from penstock.catalog.shelf import Shelf
 from penstock.catalog.world import Changes, World
@@ -146,6 +146,16 @@ class LockRoom:
         row = self.work.get((run.job_id, lot))
         live = row is not None and row.state == WorkState.RUNNING and row.run_id == run_id
         return row if live else None
+
+    def claims_of(self, run_id: str) -> list[WorkRow]:
+        """The lots that a run holds: one, unless events told that it works on several."""
+        run = self._world.runs.get(run_id)
+        facet = lot_facet(run.facets) if run is not None else None
+        if run is None or facet is None:
+            return []
+        self.work.prefetch((run.job_id, lot) for lot in facet.all_lots)
+        rows = [self.work.get((run.job_id, lot)) for lot in facet.all_lots]
+        return [r for r in rows if r and r.state == WorkState.RUNNING and r.run_id == run_id]
 
     def prefetch_claims(self, run_ids: Iterable[str]) -> None:
         """Fetch what `claimed` will ask for."""

@@ -5,6 +5,7 @@ of them changes, and written in the same transaction.
 """
 
 from collections.abc import Iterable, Mapping, Sequence
+from typing import Final
 
 from penstock.catalog.rows import Role, replace
 from penstock.clock import SECOND, Micros
@@ -15,6 +16,7 @@ from penstock.lots.ids import sort_key
 from penstock.states import WorkState
 
 BACK_OFF_MAX: Micros = 3600 * SECOND
+_WROTE: Final = {Status.READY: Status.DONE, Status.HOLD: Status.HOLD}
 
 
 def work_state(
@@ -57,17 +59,22 @@ def refresh(
         row = room.work.get((job.job_id, lot))
         if row is not None and row.state == WorkState.RUNNING:
             continue
-        state = work_state(
-            [_status(room.outputs.get((dataset, lot))) for dataset in inputs],
-            [_status(room.outputs.get((dataset, lot))) for dataset in outputs],
-            [_status(room.inputs.get((dataset, job.job_id, lot))) for dataset in inputs],
-            later=row is not None and row.not_before > now,
-        )
+        state = standing(room, job, lot, later=row is not None and row.not_before > now)
         if row is None:
             rank = ranks.get(lot, 0) if ranks else 0
             room.put_work(new_work(job.job_id, lot, rank, state, now))
         elif row.state != state:
             room.put_work(replace(row, state=state, since=now))
+
+
+def standing(room: LockRoom, job: LotJobRow, lot: str, *, later: bool) -> WorkState:
+    """Where a job stands with a lot that nobody works on for it, by the status rows."""
+    inputs = [room.outputs.get((dataset, lot)) for dataset in job.input_ids]
+    outputs = [room.outputs.get((dataset, lot)) for dataset in job.output_ids]
+    own = [_status(room.inputs.get((dataset, job.job_id, lot))) for dataset in job.input_ids]
+    if not any(own):  # it reads nothing of this lot: what it wrote tells how far it is
+        own = [_WROTE.get(row.status) for row in outputs if row and row.job_id == job.job_id]
+    return work_state([*map(_status, inputs)], [*map(_status, outputs)], own, later=later)
 
 
 def _status(row: StatusRow | None) -> Status | None:

@@ -5,7 +5,7 @@ walked level by level: each level costs the same few statements, however many jo
 """
 
 from collections import defaultdict
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 
 from msgspec import Struct
 
@@ -144,7 +144,7 @@ def _load(tx: Transaction, job_ids: Sequence[str], lot: str) -> list[Facts]:
         makers=made,
         writers=_writers(writers),
         gates={row[0]: Gate(*row[1:]) for row in gates},
-        stops=_stops(tx, lot, working.values(), made.values()),
+        stops=_stops(tx, lot, working, made),
     )
     reading: dict[str, dict[str, Reader]] = defaultdict(dict)
     for dataset, job_id, status, version in readers:
@@ -164,11 +164,12 @@ def _writers(rows: Iterable[Row]) -> dict[str, list[tuple[str, EntityId]]]:
 
 
 def _stops(
-    tx: Transaction, lot: str, work: Iterable[WorkRow], makers: Iterable[Maker]
+    tx: Transaction, lot: str, work: Mapping[str, WorkRow], makers: Mapping[str, Maker]
 ) -> dict[str, Stop]:
     """Who held the lot last, by job or dataset; asked only where something is held."""
-    held = any(row.state == WorkState.HELD for row in work)
-    if not held and not any(maker.is_held for maker in makers):
+    jobs = [job for job, row in work.items() if row.state == WorkState.HELD]
+    datasets = [dataset for dataset, maker in makers.items() if maker.is_held]
+    if not jobs and not datasets:
         return {}
-    rows = tx.fetch("read_holds_of_lot", lot=lot)
-    return {row[0] or row[1]: Stop(*row[2:]) for row in rows}
+    rows = tx.fetch("read_holds_of_lot", lot=lot, jobs=jobs, datasets=datasets)
+    return {job or dataset: Stop(*stop) for job, dataset, *stop in rows}

@@ -20,6 +20,7 @@ from penstock.locks.commands.claims import (
     Pinned,
     ReleaseClaim,
 )
+from penstock.locks.commands.events import GuardedEvent
 from penstock.locks.commands.lots import RegisterLots
 from penstock.locks.commands.sweep import Sweep, Swept
 from penstock.locks.commands.wiring import WireJob
@@ -30,6 +31,7 @@ __all__ = [
     "CompleteClaims",
     "Ended",
     "FailClaims",
+    "GuardedEvent",
     "HeartbeatClaim",
     "HoldDataset",
     "HoldJob",

@@ -14,6 +14,7 @@ from penstock.locks import claiming, rules
 from penstock.locks.claiming import Ref
 from penstock.locks.room import LockRoom
 from penstock.locks.rows import LotJobRow, WorkRow
+from penstock.lots.ids import check_lot
 from penstock.states import WorkState
 
 CLAIMS_AT_ONCE_MAX = 1000
@@ -65,17 +66,20 @@ class ClaimLots(Write, frozen=True):
         job = wired(room, named)
         if rules.held_gate(room, job) is not None:
             return []
-        rows = self._chosen(room, named, job)
+        rows = self._chosen(room, named, job, now)
         seconds = lease(self.lease_seconds) or job.lease_seconds
         claims = claiming.take(world, job, rows, self.owner, seconds, now)
         return [describe(world, named, job, claim) for claim in claims]
 
-    def _chosen(self, room: LockRoom, named: JobRow, job: LotJobRow) -> list[WorkRow]:
+    def _chosen(self, room: LockRoom, named: JobRow, job: LotJobRow, now: Micros) -> list[WorkRow]:
         if self.lots is None:
             return room.ready(job.job_id, self.count, newest=self.newest)
-        room.work.prefetch((job.job_id, lot) for lot in self.lots)
+        lots = [check_lot(lot) for lot in dict.fromkeys(self.lots)]
+        room.work.prefetch((job.job_id, lot) for lot in lots)
+        if not job.input_ids:  # nothing that arrives tells which lots there are: the caller does
+            rules.refresh(room, job, lots, now)
         rows = []
-        for lot in dict.fromkeys(self.lots):
+        for lot in lots:
             row = room.work.get((job.job_id, lot))
             if row is None or row.state != WorkState.READY:
                 state = f"is {row.state}" if row is not None else "is not known"
@@ -93,7 +97,7 @@ def wired(room: LockRoom, job: JobRow) -> LotJobRow:
     if found is None:
         raise Invalid(
             f"job {job.namespace}/{job.name} does not work lot by lot yet; name its inputs and "
-            "outputs with the claim, or with PUT …/jobs/{job}/lots"
+            f"outputs with the claim, or with PUT …/jobs/{job.name}/wiring"
         )
     return found
 
@@ -144,10 +148,12 @@ class HeartbeatClaim(Write, frozen=True):
 
 
 class Ended(Struct, frozen=True):
-    """What became of one claim of several: the versions it made, or why it was refused."""
+    """What became of a claim: what it published, where its lot stands, or why it was refused."""
 
     id: str
     versions: tuple[tuple[DatasetName, str], ...] = ()
+    state: WorkState = WorkState.DONE
+    not_before: Micros = 0
     refused: PenstockError | None = None
 
 
@@ -197,8 +203,8 @@ class FailClaims(Write, frozen=True):
             row = claiming.live(world, ref)
         except PenstockError as refusal:
             return Ended(ref.id, refused=refusal)
-        claiming.fail(world, row, self.error, now)
-        return Ended(ref.id)
+        after = claiming.fail(world, row, self.error, now)
+        return Ended(ref.id, state=after.state, not_before=after.not_before)
 
 
 class ReleaseClaim(Write, frozen=True):
@@ -206,7 +212,8 @@ class ReleaseClaim(Write, frozen=True):
 
     claim: Ref
 
-    def apply(self, world: World, now: Micros) -> None:
+    def apply(self, world: World, now: Micros) -> Ended:
         """Release it."""
         row = claiming.live(world, self.claim)
-        claiming.give_back(world, row, "release", row.owner, "", now)
+        after = claiming.give_back(world, row, "release", row.owner, "", now)
+        return Ended(self.claim.id, state=after.state, not_before=after.not_before)

@@ -54,7 +54,8 @@ class WireJob(Write, frozen=True):
             return held
         room.jobs.put(job_id, wired)
         before = held or replace(wired, inputs="[]", outputs="[]")
-        if (before.inputs, before.outputs) == (wired.inputs, wired.outputs):
+        same = (before.inputs, before.outputs) == (wired.inputs, wired.outputs)
+        if same and before.stated == wired.stated:
             return wired
         known = room.open_lots(job_id)
         running = sum(row.state == WorkState.RUNNING for row in known)
@@ -64,7 +65,7 @@ class WireJob(Write, frozen=True):
                 "inputs and outputs can change when they are done or released"
             )
         self._declare(world, wired, now)
-        _rewire(room, before, wired)
+        rewire(room, before, wired)
         rules.refresh(room, wired, [row.lot for row in known], now)
         for dataset_id in wired.input_ids:
             _start_clock(world, dataset_id, now)
@@ -79,9 +80,7 @@ class WireJob(Write, frozen=True):
             raise NotFound(
                 f"job {self.namespace}/{self.job} has no inputs to find lots of; name them"
             )
-        fresh = held or LotJobRow(
-            job_id, "[]", "[]", LEASE_SECONDS, TRIES_MAX, BACK_OFF_SECONDS, 0, 1, now, now
-        )
+        fresh = held or unwired(job_id, now)
         wired = replace(
             fresh,
             inputs=_text(inputs) if inputs is not None else fresh.inputs,
@@ -94,7 +93,7 @@ class WireJob(Write, frozen=True):
                 else _at_least(self.back_off_seconds, 0, "back-off")
             ),
             enforced=fresh.enforced if self.enforced is None else int(self.enforced),
-            stated=1,
+            stated=fresh.stated if inputs is None and outputs is None else 1,
             updated_at=now,
         )
         if not wired.input_ids and not wired.output_ids:
@@ -121,6 +120,12 @@ class WireJob(Write, frozen=True):
         job_versions.settle_edges(world, job, (), at)
 
 
+def unwired(job_id: str, now: Micros) -> LotJobRow:
+    """A job of which nobody has said anything; its lots are worked on in the usual way."""
+    usual = (LEASE_SECONDS, TRIES_MAX, BACK_OFF_SECONDS)
+    return LotJobRow(job_id, "[]", "[]", *usual, 0, 0, now, now)
+
+
 def _at_least(value: int | None, least: int, what: str) -> int:
     if value is not None and value < least:
         raise Invalid(f"the {what} cannot be {value}; the least is {least}")
@@ -145,7 +150,8 @@ def _text(dataset_ids: tuple[str, ...]) -> str:
     return msgspec.json.encode(dataset_ids).decode()
 
 
-def _rewire(room: LockRoom, before: LotJobRow, wired: LotJobRow) -> None:
+def rewire(room: LockRoom, before: LotJobRow, wired: LotJobRow) -> None:
+    """Let datasets know which jobs read and write their lots now."""
     had, has = _sides(before), _sides(wired)
     for role, dataset in had ^ has:
         row = LotJobDatasetRow(dataset, role, wired.job_id)

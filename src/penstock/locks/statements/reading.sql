@@ -5,7 +5,7 @@
 -- name: read_lot_job
 -- How a job's lots are worked on, by the job's id.
 SELECT j.hidden,
-       l.job_id, l.inputs, l.outputs, l.lease_seconds, l.tries_max, l.back_off_seconds, l.enforced,
+       l.job_id, l.inputs, l.outputs, l.lease_seconds, l.tries_max, l.back_off_seconds, l.enforced, l.stated,
        l.created_at, l.updated_at
 FROM jobs j LEFT JOIN lot_jobs l ON l.job_id = j.id
 WHERE j.id = :id
@@ -40,25 +40,20 @@ SELECT 'LATER', COUNT(*), COALESCE(MIN(e.not_before), 0) FROM (SELECT w.not_befo
 SELECT DISTINCT j.namespace
 FROM {each ids uuid AS k} JOIN runs r ON r.id = k.value JOIN jobs j ON j.id = r.job_id
 
--- name: read_last_transition_of_run
--- How the last transition of a claim left its work, and when that is due if it is unchanged since.
-SELECT l.became, w.not_before
-FROM lot_log l
-LEFT JOIN lot_work w ON w.job_id = l.job_id AND w.lot = l.lot AND w.run_id = l.run_id AND w.state = 'LATER'
-WHERE l.run_id = :run_id
-ORDER BY l.id DESC LIMIT 1
-
--- name: read_claim
--- A run that is, or was, a claim, with its job, its lot and what is still known of its lease.
-SELECT r.id, r.state, r.facets, j.namespace, j.name, l.outputs, l.tries_max, g.lot, g.who,
-       w.token, w.lease_seconds, w.lease_until
+-- name: read_claimed_run
+-- A run, with its job and how the lots of that are worked on.
+SELECT r.id, r.job_id, r.state, r.facets, j.namespace, j.name, l.outputs, l.tries_max
 FROM runs r
 JOIN jobs j ON j.id = r.job_id
 JOIN lot_jobs l ON l.job_id = r.job_id
-JOIN lot_log g ON g.run_id = r.id AND g.action = 'claim'
-LEFT JOIN lot_work w ON w.job_id = r.job_id AND w.lot = g.lot AND w.run_id = r.id
 WHERE r.id = :id
-ORDER BY g.id LIMIT 1
+
+-- name: read_claimer
+-- Who took a claim on a lot of a job.
+SELECT g.who
+FROM lot_log g
+WHERE g.job_id = :job_id AND g.lot = :lot AND g.run_id = :run_id AND g.action = 'claim'
+ORDER BY g.id DESC LIMIT 1
 
 -- name: read_live_claims
 -- A page of the live claims, first whose lease ends first; those of a namespace or on a lot if named.
@@ -180,46 +175,47 @@ ORDER BY j.namespace, j.name
 
 -- name: read_log_of_job
 -- A page of the transitions of a job's lots, newest first.
-SELECT l.at, l.action, l.lot, COALESCE(j.namespace, d.namespace), j.name, d.name, l.run_id, l.was, l.became, l.who, l.why
-FROM lot_log l
-LEFT JOIN jobs j ON j.id = l.job_id
-LEFT JOIN datasets d ON d.id = l.dataset_id
-WHERE l.job_id = :job_id
-ORDER BY l.id DESC LIMIT :limit OFFSET :offset
+SELECT g.at, g.action, g.lot, COALESCE(j.namespace, d.namespace), j.name, d.name, g.run_id, g.was, g.became, g.who, g.why
+FROM lot_log g
+LEFT JOIN jobs j ON j.id = g.job_id
+LEFT JOIN datasets d ON d.id = g.dataset_id
+WHERE g.job_id = :job_id
+ORDER BY g.id DESC LIMIT :limit OFFSET :offset
 
 -- name: read_log_of_work
 -- A page of the transitions of one lot of a job, newest first.
-SELECT l.at, l.action, l.lot, COALESCE(j.namespace, d.namespace), j.name, d.name, l.run_id, l.was, l.became, l.who, l.why
-FROM lot_log l
-LEFT JOIN jobs j ON j.id = l.job_id
-LEFT JOIN datasets d ON d.id = l.dataset_id
-WHERE l.lot = :lot AND l.job_id = :job_id
-ORDER BY l.id DESC LIMIT :limit OFFSET :offset
+SELECT g.at, g.action, g.lot, COALESCE(j.namespace, d.namespace), j.name, d.name, g.run_id, g.was, g.became, g.who, g.why
+FROM lot_log g
+LEFT JOIN jobs j ON j.id = g.job_id
+LEFT JOIN datasets d ON d.id = g.dataset_id
+WHERE g.job_id = :job_id AND g.lot = :lot
+ORDER BY g.id DESC LIMIT :limit OFFSET :offset
 
 -- name: read_log_of_lot
--- A page of the transitions of one lot of a dataset, and of the jobs that read and write it.
-SELECT l.at, l.action, l.lot, COALESCE(j.namespace, d.namespace), j.name, d.name, l.run_id, l.was, l.became, l.who, l.why
-FROM lot_log l
-LEFT JOIN jobs j ON j.id = l.job_id
-LEFT JOIN datasets d ON d.id = l.dataset_id
-WHERE l.lot = :lot AND (l.dataset_id = :dataset_id OR l.job_id IN (
-    SELECT w.job_id FROM lot_job_datasets w WHERE w.dataset_id = :dataset_id
-))
-ORDER BY l.id DESC LIMIT :limit OFFSET :offset
+-- A page of the transitions of one lot of a dataset and of the jobs that read and write it.
+SELECT t.at, t.action, t.lot, COALESCE(j.namespace, d.namespace), j.name, d.name, t.run_id, t.was, t.became, t.who, t.why
+FROM (
+    SELECT o.* FROM lot_log o WHERE o.dataset_id = :dataset_id AND o.lot = :lot
+    UNION ALL
+    SELECT o.* FROM {each jobs uuid AS k} JOIN lot_log o ON o.job_id = k.value AND o.lot = :lot
+) t
+LEFT JOIN jobs j ON j.id = t.job_id
+LEFT JOIN datasets d ON d.id = t.dataset_id
+ORDER BY t.id DESC LIMIT :limit OFFSET :offset
 
 -- name: read_log_of_run
--- A page of the transitions of a claim, newest first.
-SELECT l.at, l.action, l.lot, COALESCE(j.namespace, d.namespace), j.name, d.name, l.run_id, l.was, l.became, l.who, l.why
-FROM lot_log l
-LEFT JOIN jobs j ON j.id = l.job_id
-LEFT JOIN datasets d ON d.id = l.dataset_id
-WHERE l.run_id = :run_id
-ORDER BY l.id DESC LIMIT :limit OFFSET :offset
+-- A page of the transitions of a run's claims on these lots of its job, newest first.
+SELECT g.at, g.action, g.lot, COALESCE(j.namespace, d.namespace), j.name, d.name, g.run_id, g.was, g.became, g.who, g.why
+FROM {each lots text AS k}
+JOIN lot_log g ON g.job_id = :job_id AND g.lot = k.value AND g.run_id = :run_id
+LEFT JOIN jobs j ON j.id = g.job_id
+LEFT JOIN datasets d ON d.id = g.dataset_id
+ORDER BY g.id DESC LIMIT :limit OFFSET :offset
 
 -- name: read_lot_jobs
 -- How the lots of these jobs are worked on, and what the jobs are called.
 SELECT j.namespace, j.name,
-       l.job_id, l.inputs, l.outputs, l.lease_seconds, l.tries_max, l.back_off_seconds, l.enforced,
+       l.job_id, l.inputs, l.outputs, l.lease_seconds, l.tries_max, l.back_off_seconds, l.enforced, l.stated,
        l.created_at, l.updated_at
 FROM {each ids uuid AS k}
 JOIN lot_jobs l ON l.job_id = k.value
@@ -251,8 +247,12 @@ JOIN jobs j ON j.id = d.job_id
 ORDER BY j.namespace, j.name
 
 -- name: read_holds_of_lot
--- Who or what put a lot on hold, for a job or in a dataset, oldest first.
-SELECT l.job_id, l.dataset_id, l.action, l.who, l.why, l.at
-FROM lot_log l
-WHERE l.lot = :lot AND l.became IN ('HELD', 'HOLD')
-ORDER BY l.id
+-- Who or what put a lot on hold, for these jobs or in these datasets, oldest first.
+SELECT t.job_id, t.dataset_id, t.action, t.who, t.why, t.at
+FROM (
+    SELECT o.* FROM {each datasets uuid AS k} JOIN lot_log o ON o.dataset_id = k.value AND o.lot = :lot
+    UNION ALL
+    SELECT o.* FROM {each jobs uuid AS k} JOIN lot_log o ON o.job_id = k.value AND o.lot = :lot
+) t
+WHERE t.became IN ('HELD', 'HOLD')
+ORDER BY t.id

@@ -1,0 +1,257 @@
+"""Claims per second: Penstock beside other queues on PostgreSQL and beside the raw statement."""
+
+import gc
+import statistics
+import sys
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import ExitStack, contextmanager
+from enum import StrEnum
+
+from msgspec import Struct
+
+from bench.ours import InProcess, OverHttp
+from bench.peers.pgqueuer_peer import Pgqueuer, PgqueuerCalls
+from bench.peers.procrastinate_peer import Procrastinate
+from bench.peers.skip_locked import SkipLocked
+from bench.processes import Bench
+from bench.targets import Target, above, at_least
+from bench.turns import Queue, Turn
+from bench.vacuum import vacuum
+from penstock.api.server import tune_interpreter
+
+WORKERS = (1, 8)
+AT_ONCE = (1, 100)
+# Work that waits before a turn, for each of its seconds, while nothing is known of its pace: so
+# much for each that is claimed at once, up to a limit.
+WAITING_EACH = 1_500
+WAITING_MAX = 12_000
+SPARE = 1.3  # how much more waits than was done the last time
+
+Say = Callable[[str], None]
+
+
+class Claimer(StrEnum):
+    """What can be measured."""
+
+    OURS = "ours"  # threads that submit to a plane in their own process
+    HTTP = "http"  # the same through our server
+    RAW = "raw"  # FOR UPDATE SKIP LOCKED, and nothing else
+    PROCRASTINATE = "procrastinate"  # its job manager
+    PGQUEUER = "pgqueuer"  # its worker
+    PGQUEUER_CALLS = "pgqueuer-calls"  # what its worker calls
+
+
+MEASURED = tuple(Claimer)
+ON_SQLITE = (Claimer.OURS,)
+ONE_AT_A_TIME = (Claimer.PROCRASTINATE,)
+
+
+class Plan(Struct, frozen=True):
+    """How long and how often to measure."""
+
+    rounds: int = 5
+    seconds: float = 2.0
+    systems: tuple[Claimer, ...] = MEASURED
+    workers: tuple[int, ...] = WORKERS
+    at_once: tuple[int, ...] = AT_ONCE
+
+    @property
+    def kinds(self) -> list[tuple[int, int]]:
+        """How many at once, with how many workers."""
+        return [(at_once, workers) for at_once in self.at_once for workers in self.workers]
+
+
+class Cell(Struct, frozen=True):
+    """One system with some workers that claim some at once: the medians of its rounds."""
+
+    system: str
+    at_once: int
+    workers: int
+    per_second: float
+    p50_ms: float  # from asking for a batch to its completion
+    cpu_us: float  # per claim, system and workers; over HTTP the server alone
+    postgres_cpu_us: float  # per claim
+    rounds: list[float]
+
+
+class Ratio(Struct, frozen=True):
+    """Penstock in process against another, as the median over rounds that followed each other."""
+
+    at_once: int
+    workers: int
+    against: str
+    ratio: float
+
+
+class Claims(Struct, frozen=True):
+    """All that was measured on one database."""
+
+    database: str
+    cells: list[Cell]
+    ratios: list[Ratio]
+
+
+class _Seen(Struct, frozen=True):
+    system: Claimer
+    at_once: int
+    workers: int
+    number: int
+    turn: Turn
+    cpu_seconds: float
+    postgres_cpu_seconds: float
+
+
+def measure_claims(bench: Bench, database: str, plan: Plan, say: Say) -> Claims:
+    """Let each system work in turn, in short rounds, so that noise strikes all of them alike."""
+    systems = [one for one in plan.systems if database == "postgresql" or one in ON_SQLITE]
+    with ExitStack() as stack, tuned_interpreter():
+        stocks = {
+            system: stack.enter_context(_open(bench, system, bench.empty_database(database)))
+            for system in systems
+        }
+        cpu = bench.postgres_cpu_seconds if database == "postgresql" else lambda: 0.0
+        seen = list(_rounds(stocks, cpu, plan, lambda text: say(f"{database} · {text}")))
+    return Claims(
+        database,
+        [
+            _cell(seen, system, *kind)
+            for kind in plan.kinds
+            for system in systems
+            if _can(system, kind[0])
+        ],
+        [
+            _ratio(seen, system, *kind)
+            for kind in plan.kinds
+            for system in systems
+            if system is not Claimer.OURS and Claimer.OURS in systems and _can(system, kind[0])
+        ],
+    )
+
+
+@contextmanager
+def tuned_interpreter() -> Iterator[None]:
+    """Set the interpreter up as our server does; it helps everybody's threads."""
+    threshold, seconds = gc.get_threshold(), sys.getswitchinterval()
+    tune_interpreter()
+    try:
+        yield
+    finally:
+        gc.unfreeze()
+        gc.set_threshold(*threshold)
+        sys.setswitchinterval(seconds)
+
+
+class Stock:
+    """A queue that always has enough to do, whoever has its turn meanwhile."""
+
+    def __init__(self, queue: Queue, url: str) -> None:
+        self.queue = queue
+        self._url = url
+        self._waiting = 0
+        self._pace: dict[tuple[int, int], float] = {}
+
+    def __enter__(self) -> "Stock":
+        return self
+
+    def __exit__(self, *raised: object) -> None:
+        self.queue.close()
+
+    def prepare(self, at_once: int, workers: int, seconds: float) -> None:
+        """Have enough work waiting, in tables that the planner knows."""
+        known = SPARE * self._pace.get((at_once, workers), 0.0)
+        wanted = round(seconds * max(min(WAITING_EACH * at_once, WAITING_MAX), known))
+        if wanted > self._waiting:
+            self.queue.fill(wanted - self._waiting)
+            self._waiting = wanted
+        vacuum(self._url)
+
+    def work(self, at_once: int, workers: int, seconds: float) -> Turn:
+        """Let the system have its turn."""
+        turn = self.queue.work(workers, at_once, seconds)
+        self._waiting -= turn.claims
+        self._pace[at_once, workers] = turn.rate
+        return turn
+
+
+def _open(bench: Bench, system: Claimer, url: str) -> Stock:
+    makers: Mapping[Claimer, Callable[[], Queue]] = {
+        Claimer.OURS: lambda: InProcess(url),
+        Claimer.HTTP: lambda: OverHttp(bench, url),
+        Claimer.RAW: lambda: SkipLocked(url),
+        Claimer.PROCRASTINATE: lambda: Procrastinate(url),
+        Claimer.PGQUEUER: lambda: Pgqueuer(url),
+        Claimer.PGQUEUER_CALLS: lambda: PgqueuerCalls(url),
+    }
+    return Stock(makers[system](), url)
+
+
+def _can(system: Claimer, at_once: int) -> bool:
+    return at_once == 1 or system not in ONE_AT_A_TIME
+
+
+def _rounds(
+    stocks: Mapping[Claimer, Stock], postgres_cpu: Callable[[], float], plan: Plan, say: Say
+) -> Iterator[_Seen]:
+    for at_once, workers in plan.kinds:
+        systems = [system for system in stocks if _can(system, at_once)]
+        for number in range(plan.rounds):
+            rates = []
+            first = number % len(systems)
+            for system in systems[first:] + systems[:first]:
+                stock = stocks[system]
+                stock.prepare(at_once, workers, plan.seconds)
+                used = stock.queue.cpu_seconds(), postgres_cpu()
+                turn = stock.work(at_once, workers, plan.seconds)
+                cpu = stock.queue.cpu_seconds() - used[0], postgres_cpu() - used[1]
+                yield _Seen(system, at_once, workers, number, turn, *cpu)
+                rates.append(f"{system} {turn.rate:,.0f}/s")
+            kind = f"{at_once} at once, workers {workers}, round {number + 1}"
+            say(f"{kind} · " + " · ".join(rates))
+
+
+def _cell(seen: Sequence[_Seen], system: Claimer, at_once: int, workers: int) -> Cell:
+    mine = [
+        one for one in seen if (one.system, one.at_once, one.workers) == (system, at_once, workers)
+    ]
+
+    def each_us(seconds: float, turn: Turn) -> float:
+        return 1e6 * seconds / max(turn.claims, 1)
+
+    return Cell(
+        system,
+        at_once,
+        workers,
+        statistics.median(one.turn.rate for one in mine),
+        statistics.median(one.turn.p50_ms for one in mine),
+        statistics.median(each_us(one.cpu_seconds, one.turn) for one in mine),
+        statistics.median(each_us(one.postgres_cpu_seconds, one.turn) for one in mine),
+        [one.turn.rate for one in mine],
+    )
+
+
+def _ratio(seen: Sequence[_Seen], other: Claimer, at_once: int, workers: int) -> Ratio:
+    at = {
+        (one.system, one.number): one.turn.rate
+        for one in seen
+        if (one.at_once, one.workers) == (at_once, workers)
+    }
+    pairs = [(at[Claimer.OURS, number], rate) for (who, number), rate in at.items() if who is other]
+    ratio = statistics.median(ours / (its or 1.0) for ours, its in pairs)
+    return Ratio(at_once, workers, other, ratio)
+
+
+def claim_targets(measured: Sequence[Claims]) -> list[Target]:
+    """The targets that these measurements can tell about."""
+    found = []
+    for one in measured:
+        for ratio in one.ratios:
+            what = (
+                f"{one.database}: claims against {ratio.against}, {ratio.at_once} at once, "
+                f"workers {ratio.workers}"
+            )
+            kind = (ratio.against, ratio.at_once)
+            if kind in ((Claimer.PROCRASTINATE, 1), (Claimer.PGQUEUER, 100)):
+                found.append(above(what, 1.0, ratio.ratio))
+            elif kind == (Claimer.RAW, 1):
+                found.append(at_least(what, 0.6, ratio.ratio))
+    return found

@@ -1,0 +1,101 @@
+"""Whether claims cost the same however much was done before: with a long history, and with none."""
+
+import statistics
+import time
+from collections.abc import Mapping, Sequence
+from contextlib import closing
+
+from msgspec import Struct
+
+from bench.claims import Plan, Say, Stock, tuned_interpreter
+from bench.history import write_history
+from bench.ours import JOB, NAMESPACE, InProcess
+from bench.processes import Bench
+from bench.targets import Target, at_least
+from penstock import ids
+from penstock.locks.rows import WorkRow
+
+FLAT_RATIO_MIN = 0.8
+FINDS = 200  # in each round
+
+
+class Flat(Struct, frozen=True):
+    """One thing that is done, per second, without history and with it; medians of the rounds."""
+
+    what: str
+    finished: int  # lots, in the history
+    without_per_second: float
+    with_per_second: float
+    ratio: float  # the median over rounds that followed each other
+
+
+def measure_flatness(bench: Bench, finished: int, plan: Plan, say: Say) -> list[Flat]:
+    """Do the same on an empty PostgreSQL database and on one with history, in turns."""
+    without, having = bench.empty_database("postgresql"), bench.empty_database("postgresql")
+    say(f"postgresql · writing a history of {finished:,} finished lots")
+    write_history(having, finished)
+    with (
+        tuned_interpreter(),
+        closing(InProcess(without)) as empty,
+        closing(InProcess(having)) as full,
+    ):
+        sides = {empty: Stock(empty, without), full: Stock(full, having)}
+        return [
+            Flat(what, finished, *_medians(rates))
+            for at_once in plan.at_once
+            for what, rates in _rounds(sides, at_once, plan, say).items()
+        ]
+
+
+def _rounds(
+    sides: Mapping[InProcess, Stock], at_once: int, plan: Plan, say: Say
+) -> dict[str, list[list[float]]]:
+    """The rates of both sides, round by round."""
+    workers = max(plan.workers)
+    claiming, finding = f"claims, {at_once} at once, workers {workers}", f"finding {at_once}"
+    rates: dict[str, list[list[float]]] = {claiming: [], finding: []}
+    order = list(sides)
+    for number in range(plan.rounds):
+        for stock in sides.values():
+            stock.prepare(at_once, workers, plan.seconds)
+        found = {side: _finds_per_second(side, at_once) for side in order}
+        # Who comes second may find the disk busy with what the first one wrote.
+        turns = order if number % 2 == 0 else order[::-1]
+        done = {side: sides[side].work(at_once, workers, plan.seconds).rate for side in turns}
+        rates[finding].append([found[side] for side in order])
+        rates[claiming].append([done[side] for side in order])
+        shown = (f"{done[side]:,.0f}/s, finding {found[side]:,.0f}/s" for side in order)
+        kind = f"flat · {at_once} at once, round {number + 1}"
+        say(f"{kind} · without {next(shown)} · with {next(shown)}")
+    return rates
+
+
+def _finds_per_second(side: InProcess, count: int) -> float:
+    """How often what is ready could be looked up in a second, the way the writer does it."""
+    took = []
+    job = ids.job_id(NAMESPACE, JOB)
+    for _ in range(FINDS):
+        began = time.perf_counter()
+        with side.plane.database.read(by_key=True) as tx:
+            rows = tx.rows(WorkRow, "ready_work", job_id=job, most=count)
+        took.append(time.perf_counter() - began)
+        assert len(rows) == count, "lots were registered, and nobody claims them now"
+    return 1 / statistics.median(took)
+
+
+def _medians(rates: Sequence[Sequence[float]]) -> tuple[float, float, float]:
+    without, having = zip(*rates, strict=True)
+    ratio = statistics.median(its / (other or 1.0) for other, its in rates)
+    return statistics.median(without), statistics.median(having), ratio
+
+
+def flat_targets(measured: Sequence[Flat]) -> list[Target]:
+    """Every one of them is to stay."""
+    return [
+        at_least(
+            f"postgresql: {one.what}, with {one.finished:,} finished lots",
+            FLAT_RATIO_MIN,
+            one.ratio,
+        )
+        for one in measured
+    ]

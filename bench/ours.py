@@ -1,0 +1,225 @@
+"""Penstock's claims: from threads beside its writer, and through its HTTP door."""
+
+import asyncio
+import time
+from collections.abc import Iterator
+from contextlib import ExitStack
+from itertools import count as counting
+from itertools import islice
+from typing import cast
+
+import msgspec
+import uvloop
+from msgspec import Struct
+
+from bench.processes import Bench
+from bench.server import System
+from bench.turns import AsyncStep, Step, Turn, in_tasks, in_threads
+from penstock.catalog.commands import DatasetName
+from penstock.config import Settings
+from penstock.locks.commands import ClaimLots, CompleteClaims, Ref, RegisterLots, WireJob
+from penstock.plane import Plane
+
+NAMESPACE = "bench"
+JOB = "refine"
+LANDED = DatasetName(NAMESPACE, "landed")
+REFINED = DatasetName(NAMESPACE, "refined")
+WHO = "bench"
+FIRST_LOT = 5_000_000  # after every lot of a long history
+REGISTERED_AT_ONCE = 1000
+_API = "/api/v1"
+_END = b"\r\n\r\n"
+
+
+def _lots() -> Iterator[str]:
+    return (f"part-{number}" for number in counting(FIRST_LOT))
+
+
+def _chunks(lots: Iterator[str], count: int) -> Iterator[tuple[str, ...]]:
+    for at in range(0, count, REGISTERED_AT_ONCE):
+        yield tuple(islice(lots, min(REGISTERED_AT_ONCE, count - at)))
+
+
+class InProcess:
+    """A plane of our own, and threads that submit to it."""
+
+    def __init__(self, url: str) -> None:
+        self.plane = Plane.open(Settings(database=url))
+        self._lots = _lots()
+        self._submit = self.plane.catalog.submit
+        self._submit(WireJob(NAMESPACE, JOB, (LANDED,), (REFINED,))).result()
+
+    def fill(self, count: int) -> None:
+        """Register so many new lots."""
+        for lots in _chunks(self._lots, count):
+            self._submit(RegisterLots(NAMESPACE, LANDED.name, lots, WHO)).result()
+
+    def work(self, workers: int, at_once: int, seconds: float) -> Turn:
+        """Claim and complete in threads."""
+        steps = [self._step(f"worker-{number}", at_once) for number in range(workers)]
+        return in_threads(steps, seconds)
+
+    def _step(self, owner: str, at_once: int) -> Step:
+        def step() -> int:
+            found = self._submit(ClaimLots(NAMESPACE, JOB, owner, count=at_once)).result()
+            if not found:
+                return 0
+            refs = tuple(Ref(claim.id, claim.token) for claim in found)
+            for ended in self._submit(CompleteClaims(refs)).result():
+                if ended.refused is not None:
+                    raise ended.refused
+            return len(found)
+
+        return step
+
+    def cpu_seconds(self) -> float:
+        """The processor time of this process."""
+        return time.process_time()
+
+    def close(self) -> None:
+        """Close the plane."""
+        self.plane.close()
+
+
+class OverHttp:
+    """A server in a process of its own, and workers on kept-alive connections."""
+
+    def __init__(self, bench: Bench, url: str) -> None:
+        self._stack = ExitStack()
+        self._server = self._stack.enter_context(bench.server(System.OURS, url))
+        self._lots = _lots()
+        path = f"{_API}/namespaces/{NAMESPACE}/jobs/{JOB}/wiring"
+        wiring = _encode({"inputs": [_name(LANDED)], "outputs": [_name(REFINED)]})
+        uvloop.run(self._ask([("PUT", path, wiring)]))
+
+    def fill(self, count: int) -> None:
+        """Register so many new lots."""
+        path = f"{_API}/namespaces/{NAMESPACE}/datasets/{LANDED.name}/lots"
+        chunks = _chunks(self._lots, count)
+        uvloop.run(self._ask([("POST", path, _encode({"lots": lots})) for lots in chunks]))
+
+    async def _ask(self, requests: list[tuple[str, str, bytes]]) -> None:
+        connection = await _connect(self._server.port)
+        for method, path, body in requests:
+            await connection.ask(method, path, body)
+        connection.close()
+
+    def work(self, workers: int, at_once: int, seconds: float) -> Turn:
+        """Claim and complete, each worker on its own connection."""
+        return uvloop.run(self._work(workers, at_once, seconds))
+
+    async def _work(self, workers: int, at_once: int, seconds: float) -> Turn:
+        connections = [await _connect(self._server.port) for _ in range(workers)]
+        steps = [
+            _http_step(connection, f"worker-{number}", at_once)
+            for number, connection in enumerate(connections)
+        ]
+        turn = await in_tasks(steps, seconds)
+        for connection in connections:
+            connection.close()
+        return turn
+
+    def cpu_seconds(self) -> float:
+        """The processor time of the server; that of its workers is the load, and not counted."""
+        return self._server.cpu_seconds()
+
+    def close(self) -> None:
+        """Stop the server."""
+        self._stack.close()
+
+
+class _Ref(Struct, frozen=True):
+    id: str
+    token: int
+
+
+class _Claims(Struct, frozen=True):
+    claims: list[_Ref]
+
+
+class _End(Struct, frozen=True):
+    error: msgspec.Raw
+
+
+class _Ended(Struct, frozen=True):
+    ended: list[_End]
+
+
+def _http_step(connection: "_Connection", owner: str, at_once: int) -> AsyncStep:
+    claims = f"{_API}/namespaces/{NAMESPACE}/jobs/{JOB}/claims"
+    body = _encode({"owner": owner, "count": at_once})
+    read_claims = msgspec.json.Decoder(_Claims).decode
+    read_ended = msgspec.json.Decoder(_Ended).decode
+
+    async def step() -> int:
+        found = read_claims(await connection.ask("POST", claims, body)).claims
+        if not found:
+            return 0
+        if at_once == 1:
+            (claim,) = found
+            path = f"{_API}/claims/{claim.id}/complete"
+            await connection.ask("POST", path, b'{"token":%d}' % claim.token)
+            return 1
+        answer = await connection.ask("POST", f"{_API}/claims/complete", _encode(_Claims(found)))
+        if any(bytes(end.error) != b"null" for end in read_ended(answer).ended):
+            raise RuntimeError(f"claims were not completed: {answer.decode()}")
+        return len(found)
+
+    return step
+
+
+def _encode(body: object) -> bytes:
+    return msgspec.json.encode(body)
+
+
+def _name(dataset: DatasetName) -> dict[str, str]:
+    return {"namespace": dataset.namespace, "name": dataset.name}
+
+
+async def _connect(port: int) -> "_Connection":
+    loop = asyncio.get_running_loop()
+    _, connection = await loop.create_connection(_Connection, "127.0.0.1", port)
+    return connection
+
+
+class _Connection(asyncio.Protocol):
+    """One kept-alive connection with at most one request under way."""
+
+    def __init__(self) -> None:
+        self._transport: asyncio.WriteTransport
+        self._held = b""
+        self._answer: asyncio.Future[bytes]
+
+    def connection_made(self, transport: asyncio.BaseTransport) -> None:
+        # uvloop's transports do not say that they are asyncio's.
+        self._transport = cast(asyncio.WriteTransport, transport)
+
+    async def ask(self, method: str, path: str, body: bytes) -> bytes:
+        """The body of the answer; anything but success is an error."""
+        self._held = b""
+        self._answer = asyncio.get_running_loop().create_future()
+        head = f"{method} {path} HTTP/1.1\r\nhost: 127.0.0.1\r\n"
+        head += f"content-type: application/json\r\ncontent-length: {len(body)}\r\n\r\n"
+        self._transport.write(head.encode() + body)
+        return await self._answer
+
+    def data_received(self, data: bytes) -> None:
+        self._held = held = self._held + data if self._held else data
+        end = held.find(_END)
+        if end < 0:
+            return
+        head, body = held[:end].lower(), held[end + len(_END) :]
+        if len(body) < int(head.partition(b"content-length:")[2].partition(b"\r\n")[0]):
+            return
+        if head.startswith(b"http/1.1 2"):
+            self._answer.set_result(body)
+        else:
+            self._answer.set_exception(RuntimeError(f"refused: {held.decode()}"))
+
+    def connection_lost(self, error: Exception | None) -> None:
+        if hasattr(self, "_answer") and not self._answer.done():
+            self._answer.set_exception(RuntimeError(f"the server hung up: {error}"))
+
+    def close(self) -> None:
+        """Hang up."""
+        self._transport.close()

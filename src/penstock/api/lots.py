@@ -1,0 +1,148 @@
+"""Lots of datasets: registered, shown, held."""
+
+from collections.abc import Sequence
+from typing import Annotated
+
+from msgspec import Meta
+
+from penstock.access.keys import Key, Role
+from penstock.api.bodies import Body
+from penstock.api.calls import Call
+from penstock.api.parameters import Paging
+from penstock.api.routing import BASE, Route
+from penstock.catalog import reading as catalog_reading
+from penstock.catalog.shapes import Shape
+from penstock.db import Transaction
+from penstock.locks import reading, reading_lots
+from penstock.locks.commands import HoldDataset, HoldLot, RegisterLots
+from penstock.locks.shapes import HeldDataset, Lot, Transition
+
+LOTS_AT_ONCE_MAX = 10_000
+PRIORITY_MAX = 1 << 31
+
+Priority = Annotated[int, Meta(ge=-PRIORITY_MAX, le=PRIORITY_MAX)]
+LotIds = Annotated[tuple[str, ...], Meta(min_length=1, max_length=LOTS_AT_ONCE_MAX)]
+
+
+class LotsBody(Body, frozen=True):
+    """Lots that came from outside; a higher priority is worked on first."""
+
+    lots: LotIds
+    priority: Priority = 0
+    renew: bool = False
+
+
+class WhyBody(Body, frozen=True):
+    """Why an administrator does something; it is kept in the audit log."""
+
+    why: Annotated[str, Meta(min_length=1, max_length=2_000)]
+
+
+class Registered(Shape, frozen=True):
+    """How many lots were new."""
+
+    registered: int
+
+
+class Lots(Shape, frozen=True):
+    """A part of a dataset's lots, and how many there are, counted up to ten thousand."""
+
+    lots: Sequence[Lot]
+    total_count: int
+
+
+class Log(Shape, frozen=True):
+    """A part of the log of lots, newest first."""
+
+    entries: Sequence[Transition]
+
+
+async def register_lots(call: Call, namespace: str, dataset: str, body: LotsBody) -> Registered:
+    """Make lots of a dataset READY that no job here made.
+
+    A lot that is READY already stays as it is; with `renew` it has a new version.
+    """
+    await call.require_dataset(namespace, dataset)
+    who = call.key.name
+    command = RegisterLots(namespace, dataset, body.lots, who, body.priority, body.renew)
+    return Registered(await call.submit(command))
+
+
+def list_lots(tx: Transaction, key: Key, namespace: str, dataset: str, query: Paging) -> Lots:
+    """List the lots of a dataset, by lot."""
+    _require(tx, key, namespace, dataset)
+    page = reading_lots.list_lots(tx, namespace, dataset, query.limit, query.offset)
+    return Lots(page.items, page.total_count)
+
+
+def get_lot(tx: Transaction, key: Key, namespace: str, dataset: str, lot: str) -> Lot:
+    """Show a lot of a dataset: who made it, what is locked, who reads it."""
+    _require(tx, key, namespace, dataset)
+    return reading_lots.get_lot(tx, namespace, dataset, lot)
+
+
+def list_lot_log(
+    tx: Transaction, key: Key, namespace: str, dataset: str, lot: str, query: Paging
+) -> Log:
+    """List what happened to a lot of a dataset, and in the jobs around it, newest first."""
+    _require(tx, key, namespace, dataset)
+    page = query.limit, query.offset
+    return Log(reading_lots.list_log_of_lot(tx, namespace, dataset, lot, *page))
+
+
+def _require(tx: Transaction, key: Key, namespace: str, dataset: str) -> None:
+    """Refuse a key that is for one namespace a second name of a dataset of another."""
+    if key.namespace is not None:
+        found = catalog_reading.get_dataset(tx, namespace, dataset, include_deleted=True)
+        key.require_namespace(found.namespace)
+
+
+async def hold_dataset(call: Call, namespace: str, dataset: str, body: WhyBody) -> HeldDataset:
+    """Stop every job that reads or writes lots of a dataset, until it is let go."""
+    return await _hold_dataset(call, namespace, dataset, body, hold=True)
+
+
+async def unhold_dataset(call: Call, namespace: str, dataset: str, body: WhyBody) -> HeldDataset:
+    """Let the jobs of a dataset go on."""
+    return await _hold_dataset(call, namespace, dataset, body, hold=False)
+
+
+async def _hold_dataset(
+    call: Call, namespace: str, dataset: str, body: WhyBody, *, hold: bool
+) -> HeldDataset:
+    await call.require_dataset(namespace, dataset)
+    await call.submit(HoldDataset(call.key.name, body.why, namespace, dataset, hold))
+    return await call.read(reading.get_held_dataset, namespace, dataset)
+
+
+async def hold_lot(call: Call, namespace: str, dataset: str, lot: str, body: WhyBody) -> Lot:
+    """Lock one lot of a dataset for everybody."""
+    return await _hold_lot(call, namespace, dataset, lot, body, hold=True)
+
+
+async def unhold_lot(call: Call, namespace: str, dataset: str, lot: str, body: WhyBody) -> Lot:
+    """Put a lot of a dataset back as it was before it was held."""
+    return await _hold_lot(call, namespace, dataset, lot, body, hold=False)
+
+
+async def _hold_lot(
+    call: Call, namespace: str, dataset: str, lot: str, body: WhyBody, *, hold: bool
+) -> Lot:
+    await call.require_dataset(namespace, dataset)
+    await call.submit(HoldLot(call.key.name, body.why, namespace, dataset, lot, hold))
+    return await call.read(reading_lots.show_lot, namespace, dataset, lot)
+
+
+_DATASET = f"{BASE}/namespaces/{{namespace}}/datasets/{{dataset}}"
+_LOT = f"{_DATASET}/lots/{{lot}}"
+
+ROUTES = (
+    Route("GET", f"{_DATASET}/lots", list_lots),
+    Route("POST", f"{_DATASET}/lots", register_lots, role=Role.WRITER),
+    Route("GET", _LOT, get_lot),
+    Route("GET", f"{_LOT}/log", list_lot_log),
+    Route("POST", f"{_LOT}/hold", hold_lot, role=Role.ADMIN),
+    Route("POST", f"{_LOT}/unhold", unhold_lot, role=Role.ADMIN),
+    Route("POST", f"{_DATASET}/hold", hold_dataset, role=Role.ADMIN),
+    Route("POST", f"{_DATASET}/unhold", unhold_dataset, role=Role.ADMIN),
+)

@@ -1,0 +1,173 @@
+"""What jobs have to do, lot by lot: shown, explained, and changed by administrators."""
+
+from collections.abc import Callable, Sequence
+from typing import Any
+
+from penstock import ids
+from penstock.access.keys import Key, Role
+from penstock.api.calls import Call
+from penstock.api.lots import Log, LotIds, Priority, WhyBody
+from penstock.api.parameters import Paging
+from penstock.api.routing import BASE, Reach, Route
+from penstock.catalog import reading as catalog_reading
+from penstock.catalog.shapes import Shape
+from penstock.catalog.writer import Command
+from penstock.clock import Micros
+from penstock.db import Transaction
+from penstock.locks import reading, reading_lots, why
+from penstock.locks.commands import (
+    HoldJob,
+    HoldWork,
+    PrioritizeWork,
+    ReleaseLock,
+    ResubmitLots,
+)
+from penstock.locks.shapes import Why, Wiring, Work
+from penstock.states import WorkState
+
+
+class ResubmitBody(WhyBody, frozen=True):
+    """Which lots to work on again, and why."""
+
+    lots: LotIds
+
+
+class PriorityBody(WhyBody, frozen=True):
+    """What comes first: the higher priority."""
+
+    priority: Priority
+
+
+class WorkQuery(Paging, frozen=True):
+    """Which of a job's lots."""
+
+    state: WorkState | None = None
+
+
+class LogQuery(Paging, frozen=True):
+    """Which part of a job's log; with a lot, of that lot alone."""
+
+    lot: str | None = None
+
+
+class WorkList(Shape, frozen=True):
+    """A part of what a job has to do, and how much there is, counted up to ten thousand."""
+
+    lots: Sequence[Work]
+    total_count: int
+
+
+def list_work(tx: Transaction, namespace: str, job: str, query: WorkQuery) -> WorkList:
+    """List what a job has to do: in one state and in the order of work, or all of it by lot."""
+    page = reading_lots.list_work(tx, namespace, job, query.state, query.limit, query.offset)
+    return WorkList(page.items, page.total_count)
+
+
+def get_work(tx: Transaction, namespace: str, job: str, lot: str) -> Work:
+    """Show what a job has to do with a lot."""
+    return reading_lots.get_work(tx, namespace, job, lot)
+
+
+def explain(tx: Transaction, key: Key, now: Micros, namespace: str, job: str, lot: str) -> Why:
+    """Say why a job does not work on a lot, in words and as data, down to the root cause."""
+    return why.why(tx, namespace, job, lot, now, only=key.namespace)
+
+
+def list_job_log(tx: Transaction, namespace: str, job: str, query: LogQuery) -> Log:
+    """List what happened to a job's lots, newest first."""
+    page = query.limit, query.offset
+    return Log(reading_lots.list_log_of_job(tx, namespace, job, query.lot, *page))
+
+
+def list_run_log(tx: Transaction, key: Key, run: str, query: Paging) -> Log:
+    """List what happened to the claim that a run is, newest first."""
+    run_id = ids.run_id(run)
+    found = catalog_reading.get_run(tx, run_id)
+    key.require_namespace(found.job.namespace)
+    return Log(reading_lots.list_log_of_run(tx, run_id, query.limit, query.offset))
+
+
+async def resubmit_lots(call: Call, namespace: str, job: str, body: ResubmitBody) -> WorkList:
+    """Have a job work on lots again, all of them or none; their inputs are released."""
+    lots = body.lots
+    await call.submit(ResubmitLots(call.key.name, body.why, namespace, job, lots))
+    found = await call.read(reading_lots.load_work, namespace, job, lots)
+    return WorkList(found, len(found))
+
+
+async def prioritize(call: Call, namespace: str, job: str, lot: str, body: PriorityBody) -> Work:
+    """Have a lot of a job worked on before or after others."""
+    who, priority = call.key.name, body.priority
+    await call.submit(PrioritizeWork(who, body.why, namespace, job, (lot,), priority))
+    return await call.read(reading_lots.get_work, namespace, job, lot)
+
+
+def _of_job(summary: str, *, hold: bool) -> Callable[..., Any]:
+    """The handler that holds a job, or lets it go."""
+
+    async def act(call: Call, namespace: str, job: str, body: WhyBody) -> Wiring:
+        await call.read(reading.get_lot_job, namespace, job)
+        await call.submit(HoldJob(call.key.name, body.why, namespace, job, hold))
+        return await call.read(reading.get_wiring, namespace, job)
+
+    act.__doc__ = summary
+    return act
+
+
+def _of_lot(
+    summary: str, command: Callable[[str, str, str, str, str], Command[None]]
+) -> Callable[..., Any]:
+    """The handler of an action on a lot of a job; the command is made from who, why and what."""
+
+    async def act(call: Call, namespace: str, job: str, lot: str, body: WhyBody) -> Work:
+        await call.submit(command(call.key.name, body.why, namespace, job, lot))
+        return await call.read(reading_lots.get_work, namespace, job, lot)
+
+    act.__doc__ = summary
+    return act
+
+
+_resubmit = _of_lot(
+    "Have a job work on a lot again; its inputs are released.",
+    lambda who, why, namespace, job, lot: ResubmitLots(who, why, namespace, job, (lot,)),
+)
+_LOT_ACTIONS = {
+    "resubmit": _resubmit,
+    "rerun": _resubmit,
+    "hold": _of_lot("Keep a job from a lot until it is let go.", HoldWork),
+    "unhold": _of_lot(
+        "Let a job work on a lot that was held, with all its tries.",
+        lambda who, why, namespace, job, lot: HoldWork(who, why, namespace, job, lot, hold=False),
+    ),
+    "release": _of_lot(
+        "End somebody's claim on a lot; its holder can no longer publish.", ReleaseLock
+    ),
+}
+_JOB = f"{BASE}/namespaces/{{namespace}}/jobs/{{job}}"
+_LOT = f"{_JOB}/lots/{{lot}}"
+
+ROUTES = (
+    Route("GET", f"{_JOB}/lots", list_work),
+    Route("GET", _LOT, get_work),
+    Route("GET", f"{_LOT}/why", explain),
+    Route("GET", f"{_JOB}/log", list_job_log),
+    Route("GET", f"{BASE}/jobs/runs/{{run}}/log", list_run_log, Reach.OWN),
+    Route("POST", f"{_JOB}/resubmit", resubmit_lots, role=Role.ADMIN),
+    Route(
+        "POST",
+        f"{_JOB}/hold",
+        _of_job("Stop a job: none of its lots is claimed until it is let go.", hold=True),
+        role=Role.ADMIN,
+    ),
+    Route(
+        "POST",
+        f"{_JOB}/unhold",
+        _of_job("Let a job that was held go on.", hold=False),
+        role=Role.ADMIN,
+    ),
+    Route("POST", f"{_LOT}/priority", prioritize, role=Role.ADMIN),
+    *(
+        Route("POST", f"{_LOT}/{action}", act, role=Role.ADMIN)
+        for action, act in _LOT_ACTIONS.items()
+    ),
+)

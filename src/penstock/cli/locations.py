@@ -1,0 +1,77 @@
+"""Where the datasets of a job are, and what a command's environment calls them."""
+
+import re
+from collections import Counter
+from collections.abc import Mapping, Sequence
+
+from penstock.client import Client
+from penstock.client.documents import EntityId
+from penstock.client.lot_documents import Wiring
+from penstock.client.names import read_name
+from penstock.errors import Invalid
+
+Locations = Mapping[EntityId, str]
+
+
+def read_locations(given: Sequence[str], wiring: Wiring) -> dict[EntityId, str]:
+    """What `--location DATASET=PATH` says; every dataset must be one of the job's."""
+    known = [*wiring.inputs, *wiring.outputs]
+    found = {}
+    for text in given:
+        dataset, equals, place = text.partition("=")
+        if not equals or not place:
+            raise Invalid(f"--location {text!r} names no place; write DATASET=PATH")
+        named = read_name(dataset, wiring.namespace)
+        if named not in known:
+            names = ", ".join(f"{each.namespace}/{each.name}" for each in known)
+            raise Invalid(f"--location: {dataset!r} is no dataset of this job, which has {names}")
+        found[named] = place
+    return found
+
+
+def locate(client: Client, wiring: Wiring, given: Locations) -> Locations:
+    """Where each dataset of a job is: as given, or else as the catalog has it."""
+    datasets = dict.fromkeys([*wiring.inputs, *wiring.outputs])
+    return {named: given.get(named) or _in_catalog(client, named) for named in datasets}
+
+
+def _in_catalog(client: Client, named: EntityId) -> str:
+    """The dataset's physical name, below its source where that is a place."""
+    dataset = client.dataset(named.namespace, named.name)
+    if _is_place(dataset.physical_name):
+        return dataset.physical_name
+    url = client.source(dataset.source_name).connection_url
+    return (
+        f"{url.removesuffix('/')}/{dataset.physical_name}"
+        if _is_place(url)
+        else (dataset.physical_name)
+    )
+
+
+def _is_place(text: str) -> bool:
+    return "://" in text or text.startswith("/")
+
+
+def location_variables(wiring: Wiring, places: Locations) -> dict[str, str]:
+    """PENSTOCK_INPUT_… and PENSTOCK_OUTPUT_…, one variable for each dataset."""
+    return {
+        **_variables("PENSTOCK_INPUT", wiring.inputs, places),
+        **_variables("PENSTOCK_OUTPUT", wiring.outputs, places),
+    }
+
+
+def _variables(prefix: str, datasets: Sequence[EntityId], places: Locations) -> dict[str, str]:
+    """Names alone where they differ; where two would be the same, the namespace goes first."""
+    names = {each: f"{prefix}_{_word(each.name)}" for each in datasets}
+    taken = Counter(names.values())
+    for each, name in names.items():
+        if taken[name] > 1:
+            names[each] = f"{prefix}_{_word(each.namespace)}_{_word(each.name)}"
+    if len(set(names.values())) < len(names):
+        shown = ", ".join(f"{each.namespace}/{each.name}" for each in datasets)
+        raise Invalid(f"no two variables can be made for {shown}; their names are too much alike")
+    return {name: places[each] for each, name in names.items()}
+
+
+def _word(text: str) -> str:
+    return re.sub("[^A-Z0-9]+", "_", text.upper()).strip("_")

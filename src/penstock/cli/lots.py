@@ -1,0 +1,246 @@
+"""`penstock lots`."""
+
+import sys
+from collections.abc import Iterator, Sequence
+from itertools import islice
+from typing import Annotated
+
+from cyclopts import App, Parameter
+
+from penstock.cli.flags import REMOTE, Json, Limit, Namespace, Offset, RemoteFlags, Why, switch
+from penstock.cli.printing import (
+    Column,
+    write_fields,
+    write_json,
+    write_line,
+    write_rest,
+    write_table,
+)
+from penstock.cli.references import find_entity
+from penstock.cli.times import show_time
+from penstock.client import Client
+from penstock.client.lot_documents import Log, Lot, Registered
+from penstock.errors import Invalid
+
+app = App(
+    name="lots",
+    help_epilogue="""Examples:
+  penstock lots register shop/raw 1 2 3
+  seq 1 20 | penstock lots register shop/raw -
+  penstock lots list shop/raw
+  penstock lots hold shop/raw 3 --why "the file is cut off"
+  penstock lots show shop/raw 3
+  penstock lots log shop/raw 3
+  penstock lots log --job shop/totals""",
+)
+
+Dataset = Annotated[str, Parameter(help="NAME, NAMESPACE/NAME or dataset:NAMESPACE:NAME")]
+LotId = Annotated[str, Parameter(help="the lot")]
+STATUS = Column("status", whole=True)
+SINCE = Column("since", whole=True)
+_AT_ONCE = 1000
+
+
+@app.command
+def register(
+    dataset: Dataset,
+    /,
+    *lots: Annotated[
+        str, Parameter(allow_leading_hyphen=True, help="the lots; - reads them from stdin")
+    ],
+    priority: Annotated[int, Parameter(help="higher ones are worked on first")] = 0,
+    renew: Annotated[bool, switch("there is a new version of those that are there")] = False,
+    namespace: Namespace = None,
+    remote: RemoteFlags = REMOTE,
+    as_json: Json = False,
+) -> None:
+    """Say that lots are there which no job made; jobs that read the dataset then find them."""
+    named = iter(_read(lots))
+    count = 0
+    with remote.connect() as client:
+        at = _named(client, dataset, namespace)
+        while some := list(islice(named, _AT_ONCE)):
+            count += client.register_lots(*at, some, priority=priority, renew=renew)
+    if as_json:
+        write_json(Registered(count))
+    else:
+        write_line(f"{count:,} lots of {'/'.join(at)} registered")
+
+
+def _read(lots: Sequence[str]) -> Iterator[str]:
+    if not lots:
+        raise Invalid("there is no lot to register; name some, or write - to read them from stdin")
+    if tuple(lots) != ("-",):
+        yield from lots
+        return
+    yield from (text for line in sys.stdin if (text := line.strip()))
+
+
+@app.command(name="list")
+def list_lots(
+    dataset: Dataset,
+    /,
+    *,
+    namespace: Namespace = None,
+    limit: Limit = 100,
+    offset: Offset = 0,
+    remote: RemoteFlags = REMOTE,
+    as_json: Json = False,
+) -> None:
+    """List the lots of a dataset."""
+    with remote.connect() as client:
+        found = client.lots(*_named(client, dataset, namespace), limit=limit, offset=offset)
+    if as_json:
+        write_json(found)
+        return
+    write_table(
+        ("lot", STATUS, "made by", "locked for", SINCE),
+        (
+            (lot.lot, lot.status, _maker(lot), ", ".join(lot.locks), show_time(lot.since))
+            for lot in found.lots
+        ),
+    )
+    write_rest(len(found.lots), found.total_count, offset)
+
+
+@app.command
+def show(
+    dataset: Dataset,
+    lot: LotId,
+    /,
+    *,
+    namespace: Namespace = None,
+    remote: RemoteFlags = REMOTE,
+    as_json: Json = False,
+) -> None:
+    """Show a lot: who made it, what is locked, who reads it."""
+    with remote.connect() as client:
+        found = client.lot(*_named(client, dataset, namespace), lot)
+    if as_json:
+        write_json(found)
+        return
+    write_fields(
+        [
+            ("lot", found.lot),
+            ("dataset", f"{found.namespace}/{found.dataset}"),
+            ("status", found.status),
+            ("locked for", ", ".join(found.locks)),
+            ("made by", _maker(found)),
+            ("run", found.run),
+            ("version id", found.version),
+            ("since", show_time(found.since)),
+        ]
+    )
+    if found.consumers:
+        write_line()
+        write_table(
+            ("read by", STATUS, SINCE),
+            (
+                (f"{each.namespace}/{each.job}", each.status, show_time(each.since))
+                for each in found.consumers
+            ),
+        )
+
+
+@app.command
+def log(
+    dataset: Annotated[str | None, Parameter(help="the dataset whose lot it is")] = None,
+    lot: Annotated[str | None, Parameter(help="the lot")] = None,
+    /,
+    *,
+    job: Annotated[str | None, Parameter(help="the log of this job, not of a lot")] = None,
+    run: Annotated[str | None, Parameter(help="the log of this run, not of a lot")] = None,
+    namespace: Namespace = None,
+    limit: Limit = 100,
+    offset: Offset = 0,
+    remote: RemoteFlags = REMOTE,
+    as_json: Json = False,
+) -> None:
+    """List what happened to a lot, or to the lots of a job or a run, newest first."""
+    with remote.connect() as client:
+        match dataset, lot, job, run:
+            case str(), str(), None, None:
+                at = _named(client, dataset, namespace)
+                found = client.lot_log(*at, lot, limit=limit, offset=offset)
+            case None, None, str(), None:
+                named = find_entity(client, job, "JOB", namespace)
+                found = client.job_log(named.namespace, named.name, limit=limit, offset=offset)
+            case None, None, None, str():
+                found = client.run_log(run, limit=limit, offset=offset)
+            case _:
+                raise Invalid("whose log? Name a DATASET and a LOT, or a --job, or a --run")
+    if as_json:
+        write_json(found)
+    else:
+        _write_log(found)
+
+
+def _write_log(found: Log) -> None:
+    write_table(
+        (Column("at", whole=True), "did", "lot", "job or dataset", "from", "to", "who", "why"),
+        (
+            (
+                show_time(entry.at),
+                entry.action,
+                entry.lot,
+                f"{entry.namespace}/{entry.job or entry.dataset}",
+                entry.was,
+                entry.became,
+                entry.who,
+                entry.why,
+            )
+            for entry in found.entries
+        ),
+    )
+
+
+@app.command
+def hold(
+    dataset: Dataset,
+    lot: LotId,
+    /,
+    *,
+    why: Why,
+    namespace: Namespace = None,
+    remote: RemoteFlags = REMOTE,
+    as_json: Json = False,
+) -> None:
+    """Lock a lot for everybody, until it is let go."""
+    with remote.connect() as client:
+        at = _named(client, dataset, namespace)
+        held = client.hold_lot(*at, lot, why)
+    _tell(held, "is held", as_json)
+
+
+@app.command
+def unhold(
+    dataset: Dataset,
+    lot: LotId,
+    /,
+    *,
+    why: Why,
+    namespace: Namespace = None,
+    remote: RemoteFlags = REMOTE,
+    as_json: Json = False,
+) -> None:
+    """Put a held lot back as it was."""
+    with remote.connect() as client:
+        at = _named(client, dataset, namespace)
+        freed = client.unhold_lot(*at, lot, why)
+    _tell(freed, "is let go", as_json)
+
+
+def _tell(lot: Lot, what: str, as_json: bool) -> None:
+    if as_json:
+        write_json(lot)
+    else:
+        write_line(f"lot {lot.lot} of {lot.namespace}/{lot.dataset} {what}: {lot.status}")
+
+
+def _named(client: Client, name: str, namespace: str | None) -> tuple[str, str]:
+    named = find_entity(client, name, "DATASET", namespace)
+    return named.namespace, named.name
+
+
+def _maker(lot: Lot) -> str:
+    return f"{lot.job.namespace}/{lot.job.name}" if lot.job else "outside"

@@ -1,0 +1,215 @@
+"""`penstock run`: any command made safe by a claim."""
+
+import shutil
+from collections.abc import Mapping, Sequence
+from typing import Annotated
+
+from cyclopts import App, Parameter
+from msgspec import Struct
+
+from penstock.cli import exits
+from penstock.cli.flags import REMOTE, Inputs, Json, Namespace, Outputs, RemoteFlags, switch
+from penstock.cli.guarded import Ended, Signals, run_command
+from penstock.cli.locations import locate, location_variables, read_locations
+from penstock.cli.printing import complain, note, write_json
+from penstock.cli.references import name_job
+from penstock.client import Claim, ClaimLost, Claims, Client, Unreachable
+from penstock.client.lot_documents import Nothing, Wiring
+from penstock.errors import Invalid
+
+NOTHING_TO_DO = 3
+_SIGNALLED = 128
+
+app = App(
+    name="run",
+    usage="Usage: penstock run JOB [OPTIONS] -- COMMAND [ARG...]",
+    help_epilogue="""Examples:
+  penstock run shop/totals --input raw --output totals -- ./totals.sh
+  penstock run shop/totals --loop -- sh -c './totals.sh "$PENSTOCK_LOT"'
+  penstock run shop/totals --loop --wait --location raw=/data/raw -- ./totals
+
+It claims a lot that the job can work on and runs the command, which finds in
+its environment: PENSTOCK_LOT, PENSTOCK_RUN_ID, PENSTOCK_CLAIM, PENSTOCK_TOKEN,
+PENSTOCK_ATTEMPT, PENSTOCK_JOB, PENSTOCK_NAMESPACE, PENSTOCK_URL, and where each
+dataset is, as PENSTOCK_INPUT_NAME and PENSTOCK_OUTPUT_NAME (in capitals, other
+signs as _). The claim is kept alive while the command runs, completed when it
+ends with exit code 0 and failed when not, with the last line of its stderr.
+
+SIGINT, SIGTERM and SIGHUP are passed on; the claim is then given back. When the
+lease is lost, or penstock itself is killed, the command is stopped.
+
+Exit codes: 0 all lots completed, or nothing to do; 1 a command failed or its
+lease was lost; 3 nothing to do, with --json; 128 and the signal when signalled.""",
+)
+
+
+class LotRun(Struct, frozen=True, rename="camel"):
+    """What became of one lot; without an exit code the command did not end by itself."""
+
+    lot: str
+    claim: str
+    token: int
+    attempt: int
+    state: str  # COMPLETED, FAILED, RELEASED, LOST
+    exit_code: int | None
+    error: str | None
+
+
+class Ran(Struct, frozen=True, rename="camel"):
+    """What became of all lots, and why there was no other where there was none."""
+
+    namespace: str
+    job: str
+    lots: Sequence[LotRun]
+    why: Nothing | None
+
+
+@app.default
+def run(
+    job: Annotated[str, Parameter(help="NAMESPACE/NAME, or the name of a job that is there")],
+    /,
+    *command: Annotated[str, Parameter(help="the command and its arguments, after --")],
+    inputs: Inputs = (),
+    outputs: Outputs = (),
+    loop: Annotated[bool, switch("go on with the next lot until there is none")] = False,
+    wait: Annotated[bool, switch("wait for a lot when there is none")] = False,
+    newest: Annotated[bool, switch("the newest lot first")] = False,
+    lease: Annotated[
+        int | None, Parameter(help="seconds without a heartbeat after which the lot is free again")
+    ] = None,
+    owner: Annotated[str | None, Parameter(help="who works; else this machine and process")] = None,
+    location: Annotated[
+        tuple[str, ...],
+        Parameter(
+            negative=(), show_default=False, help="DATASET=PATH, where a dataset is; repeatable"
+        ),
+    ] = (),
+    namespace: Namespace = None,
+    remote: RemoteFlags = REMOTE,
+    as_json: Json = False,
+) -> int:
+    """Claim a lot, run a command on it, and complete or fail it by the exit code."""
+    if not command:
+        raise Invalid("there is no command to run; write it after --")
+    if shutil.which(command[0]) is None:
+        raise Invalid(f"{command[0]} cannot be run: there is no such program; check its path")
+    with remote.connect() as client:
+        named = name_job(client, job, namespace)
+        wiring = _wire(client, named.namespace, named.name, inputs, outputs)
+        places = locate(client, wiring, read_locations(location, wiring))
+        variables = {"PENSTOCK_URL": client.url, **location_variables(wiring, places)}
+        claims = client.claims(
+            wiring.namespace,
+            wiring.job,
+            owner=owner,
+            newest=newest,
+            lease_seconds=lease,
+            wait=wait,
+        )
+        with Signals(claims) as signals:
+            worker = _Worker(command, variables, signals, as_json=as_json)
+            worker.work(claims, loop=loop)
+    if as_json:
+        write_json(Ran(wiring.namespace, wiring.job, worker.lots, claims.why_nothing))
+    elif claims.why_nothing is not None and not signals.received:
+        note(claims.why_nothing.summary)
+    if signals.received:
+        return _SIGNALLED + signals.received
+    if worker.failed:
+        return exits.FAILED
+    return NOTHING_TO_DO if as_json and not worker.lots else exits.DONE
+
+
+def _wire(
+    client: Client, namespace: str, job: str, inputs: Sequence[str], outputs: Sequence[str]
+) -> Wiring:
+    if not inputs and not outputs:
+        return client.wiring(namespace, job)
+    return client.wire_job(namespace, job, inputs=inputs or None, outputs=outputs or None)
+
+
+class _Worker:
+    """Runs the command on one lot after the other."""
+
+    def __init__(
+        self,
+        command: Sequence[str],
+        variables: Mapping[str, str],
+        signals: Signals,
+        *,
+        as_json: bool,
+    ) -> None:
+        self._command = command
+        self._variables = variables
+        self._signals = signals
+        self._as_json = as_json
+        self.lots: list[LotRun] = []
+        self.failed = False
+
+    def work(self, claims: Claims, *, loop: bool) -> None:
+        """Work on a lot, or on all there are."""
+        for claim in claims:
+            self._signals.busy = True
+            done = self._work_on(claim)
+            self._signals.busy = False
+            self.failed = self.failed or done.state in ("FAILED", "LOST")
+            # A worker may go on for months: what nobody will read is not kept.
+            if self._as_json:
+                self.lots.append(done)
+            if not loop:
+                break
+
+    def _work_on(self, claim: Claim) -> LotRun:
+        ended = None
+        try:
+            with claim:
+                ended = self._run(claim)
+                return self._end(claim, ended)
+        except (ClaimLost, Unreachable) as error:
+            complain(str(error))
+            code = ended.code if ended is not None and not ended.stopped else None
+            return _outcome(claim, "LOST", code, str(error))
+
+    def _run(self, claim: Claim) -> Ended:
+        variables = {
+            **self._variables,
+            "PENSTOCK_LOT": claim.lot,
+            "PENSTOCK_RUN_ID": claim.run_id,
+            "PENSTOCK_CLAIM": claim.id,
+            "PENSTOCK_TOKEN": str(claim.token),
+            "PENSTOCK_ATTEMPT": str(claim.attempt),
+            "PENSTOCK_JOB": claim.job,
+            "PENSTOCK_NAMESPACE": claim.namespace,
+        }
+        try:
+            return run_command(
+                self._command, variables, claim, self._signals, stdout_to_stderr=self._as_json
+            )
+        except Invalid:
+            # It could not even be started: no try of the lot is lost for that.
+            claim.release()
+            raise
+
+    def _end(self, claim: Claim, ended: Ended) -> LotRun:
+        where = f"lot {claim.lot} of job {claim.namespace}/{claim.job}"
+        if self._signals.received:
+            claim.release()
+            note(f"{where} is given back")
+            return _outcome(claim, "RELEASED", ended.code, None)
+        if ended.stopped:
+            claim.check()
+        if ended.code == 0:
+            claim.complete()
+            note(f"{where} is completed")
+            return _outcome(claim, "COMPLETED", 0, None)
+        stopped = claim.fail(ended.error)
+        held = "; that was the last, and it is held" if stopped.state == "HELD" else ""
+        complain(
+            f"{where} has failed: {ended.error}; "
+            f"this was try {claim.attempt} of {claim.attempts_max}{held}"
+        )
+        return _outcome(claim, "FAILED", ended.code, ended.error)
+
+
+def _outcome(claim: Claim, state: str, code: int | None, error: str | None) -> LotRun:
+    return LotRun(claim.lot, claim.id, claim.token, claim.attempt, state, code, error)

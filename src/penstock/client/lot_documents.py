@@ -1,0 +1,302 @@
+"""What a server answers about lots, locks and claims, as values."""
+
+from msgspec import Struct
+
+from penstock.client.documents import Document, EntityId, VersionId
+
+
+class Held(Document, frozen=True):
+    """That an administrator has stopped something."""
+
+    who: str
+    why: str
+    since: str
+
+
+class Wiring(Document, frozen=True):
+    """Which datasets a job reads and writes lot by lot, and how its lots are worked on."""
+
+    namespace: str
+    job: str
+    inputs: tuple[EntityId, ...]
+    outputs: tuple[EntityId, ...]
+    lease_seconds: int
+    tries_max: int
+    back_off_seconds: int
+    enforced: bool
+    held: Held | None
+    created_at: str
+    updated_at: str
+
+
+class PinnedInput(Document, frozen=True):
+    """A dataset that a claim reads, at the version that it had when the claim was taken."""
+
+    namespace: str
+    name: str
+    version: str | None
+
+
+class Claim(Document, frozen=True):
+    """One job's hold on one lot; its id is that of its run."""
+
+    id: str
+    token: int
+    namespace: str
+    job: str
+    lot: str
+    owner: str
+    attempt: int
+    attempts_max: int
+    lease_seconds: int
+    lease_until: str
+    inputs: tuple[PinnedInput, ...]
+    outputs: tuple[EntityId, ...]
+
+
+class ShownClaim(Document, frozen=True):
+    """A claim, live or over; of one that is over and followed by another the token is not kept."""
+
+    id: str
+    state: str
+    token: int | None
+    namespace: str
+    job: str
+    lot: str
+    owner: str
+    attempt: int
+    attempts_max: int
+    lease_seconds: int | None
+    lease_until: str | None
+    inputs: tuple[PinnedInput, ...]
+    outputs: tuple[EntityId, ...]
+
+
+class HeldWhole(Document, frozen=True):
+    """The dataset or job whose hold stops a job."""
+
+    kind: str
+    namespace: str
+    name: str
+    who: str
+    why: str
+    since: str
+
+
+class Nothing(Document, frozen=True):
+    """Why a job found nothing to claim; lots are counted up to a thousand of each kind."""
+
+    summary: str
+    held: HeldWhole | None
+    waiting: int
+    running: int
+    later: int
+    held_lots: int
+    next_at: str | None
+
+
+class HeldDataset(Document, frozen=True):
+    """Whether a dataset is held."""
+
+    namespace: str
+    name: str
+    held: Held | None
+
+
+class Claims(Document, frozen=True):
+    """What was claimed, or why there was nothing."""
+
+    claims: tuple[Claim, ...]
+    why: Nothing | None
+
+
+class Lease(Document, frozen=True):
+    """Until when a claim holds."""
+
+    id: str
+    lease_until: str
+
+
+class Completed(Document, frozen=True):
+    """The versions that a claim has published."""
+
+    id: str
+    versions: tuple[VersionId, ...]
+
+
+class Stopped(Document, frozen=True):
+    """What became of the work of a claim that ended without a result."""
+
+    id: str
+    state: str
+    not_before: str | None
+
+
+class Refusal(Struct, frozen=True):
+    """Why one of several claims was refused."""
+
+    code: int
+    message: str
+
+
+class EndedClaim(Document, frozen=True):
+    """What became of one claim of several: the versions it published, or why it was refused."""
+
+    id: str
+    versions: tuple[VersionId, ...]
+    error: Refusal | None
+
+
+class EndedClaims(Document, frozen=True):
+    """What became of each claim, in the order they were given."""
+
+    ended: tuple[EndedClaim, ...]
+
+
+class LockedDataset(Document, frozen=True):
+    """A dataset of a live claim, and what the claim locks of it."""
+
+    namespace: str
+    name: str
+    role: str
+    status: str
+    locks: tuple[str, ...]
+
+
+class Lock(Document, frozen=True):
+    """A live claim, and what it locks."""
+
+    namespace: str
+    job: str
+    lot: str
+    owner: str
+    claim: str
+    token: int
+    since: str
+    lease_until: str
+    lease_seconds_left: float
+    datasets: tuple[LockedDataset, ...]
+
+
+class Locks(Document, frozen=True):
+    """A part of the live claims, and how many there are, counted up to ten thousand."""
+
+    locks: tuple[Lock, ...]
+    total_count: int
+
+
+class Work(Document, frozen=True):
+    """What a job has to do with one lot, and its claim on it."""
+
+    namespace: str
+    job: str
+    lot: str
+    state: str
+    priority: int
+    attempts: int
+    attempts_max: int
+    token: int
+    claim: str | None
+    owner: str | None
+    lease_until: str | None
+    not_before: str | None
+    since: str
+    error: str | None
+
+
+class WorkList(Document, frozen=True):
+    """A part of what a job has to do, and how much there is, counted up to ten thousand."""
+
+    lots: tuple[Work, ...]
+    total_count: int
+
+
+class Consumer(Document, frozen=True):
+    """A job that reads, or has read, a lot; the version is the one it took."""
+
+    namespace: str
+    job: str
+    status: str
+    version: str | None
+    since: str
+
+
+class Lot(Document, frozen=True):
+    """One lot of a dataset: who made it, what is locked, who reads it."""
+
+    namespace: str
+    dataset: str
+    lot: str
+    status: str
+    version: str | None
+    job: EntityId | None
+    run: str | None
+    since: str
+    locks: tuple[str, ...]
+    consumers: tuple[Consumer, ...]
+
+
+class Lots(Document, frozen=True):
+    """A part of a dataset's lots, and how many there are, counted up to ten thousand."""
+
+    lots: tuple[Lot, ...]
+    total_count: int
+
+
+class Registered(Document, frozen=True):
+    """How many lots were new."""
+
+    registered: int
+
+
+class Transition(Document, frozen=True):
+    """One entry of the log of lots."""
+
+    at: str
+    action: str
+    lot: str
+    namespace: str | None
+    job: str | None
+    dataset: str | None
+    run: str | None
+    was: str
+    became: str
+    who: str
+    why: str
+
+
+class Log(Document, frozen=True):
+    """A part of the log of a lot, a job or a run, newest first."""
+
+    entries: tuple[Transition, ...]
+
+
+class Reason(Document, frozen=True, omit_defaults=True):
+    """One thing that stops a job from working on a lot, in words and as data."""
+
+    kind: str
+    sentence: str
+    namespace: str | None = None
+    name: str | None = None
+    lot: str | None = None
+    status: str | None = None
+    who: str | None = None
+    why: str | None = None
+    since: str | None = None
+    until: str | None = None
+    attempt: int | None = None
+    attempts_max: int | None = None
+    claim: str | None = None
+
+
+class Why(Document, frozen=True):
+    """Why a job does not, or does, work on a lot; causes are the same of those it waits for."""
+
+    namespace: str
+    job: str
+    lot: str
+    state: str | None
+    runnable: bool
+    sentence: str
+    reasons: tuple[Reason, ...]
+    causes: tuple["Why", ...]

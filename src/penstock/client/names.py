@@ -1,0 +1,23 @@
+"""Jobs and datasets as people write them."""
+
+from penstock.client.documents import EntityId
+from penstock.errors import Invalid
+
+Name = str | tuple[str, str]
+
+
+def read_name(given: Name, namespace: str | None = None) -> EntityId:
+    """What is meant by NAMESPACE/NAME, or by a plain name in a namespace.
+
+    A namespace that is a URL goes up to the path: `s3://lake/raw/orders` is raw/orders in
+    s3://lake. A pair of namespace and name is always exact.
+    """
+    if not isinstance(given, str):
+        return EntityId(*given)
+    scheme = given.find("://")
+    slash = given.find("/", scheme + 3 if scheme > 0 else 0)
+    if slash > 0 and given[slash + 1 :]:
+        return EntityId(given[:slash], given[slash + 1 :])
+    if namespace is None or not given:
+        raise Invalid(f"{given!r} says no namespace; write it as NAMESPACE/NAME")
+    return EntityId(namespace, given)

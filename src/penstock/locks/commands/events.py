@@ -1,0 +1,42 @@
+"""Receiving OpenLineage events of runs that work lot by lot."""
+
+from typing import ClassVar
+
+from msgspec import Struct
+
+from penstock.catalog.claimed_runs import lot_facet
+from penstock.catalog.commands import ReceiveEvent
+from penstock.catalog.openlineage import Event
+from penstock.catalog.receive import receive
+from penstock.catalog.world import Keys, World
+from penstock.clock import Micros
+from penstock.locks.commands.reported import Reported
+from penstock.locks.facet import named_lots
+
+
+class GuardedEvent(Struct, frozen=True, gc=False):
+    """Receive one event of a run, and let the locks of its lots follow from it.
+
+    Where a lot may not be worked on, a job that asks for enforcement has the event refused as a
+    whole; else it is received, the locks stay as they are, and the log tells of the conflict.
+    """
+
+    alone: ClassVar[bool] = False
+
+    event: Event
+
+    def want(self, keys: Keys) -> None:
+        """Everything the event names."""
+        ReceiveEvent(self.event).want(keys)
+
+    def apply(self, world: World, now: Micros) -> None:
+        """Fold it in."""
+        event = self.event
+        assert event.run_id is not None, "a run event was checked to have one"
+        run = world.runs.get(event.run_id)
+        said = lot_facet(run.facets) if run is not None and run.job_id == event.job_id else None
+        named = named_lots(event)
+        if said is None and not named and not named.refused:
+            receive(world, event, now)
+        else:
+            Reported(world, event, event.run_id, run, said, named, now).receive()

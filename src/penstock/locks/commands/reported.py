@@ -1,0 +1,301 @@
+"""What an event does to the lots of its run: a START takes locks, the end releases them.
+
+Events may come late, twice or in any order. A run that has ended takes nothing, unless it
+completed before anybody knew of its lots.
+"""
+
+from collections.abc import Iterable, Sequence
+from typing import Final
+
+import msgspec
+
+from penstock.catalog.claimed_runs import LOT_FACET, LotFacet
+from penstock.catalog.facets import NO_FACETS, read_facets, write_facets
+from penstock.catalog.openlineage import Event, Mention
+from penstock.catalog.receive import receive
+from penstock.catalog.rows import Role, RunDatasetRow, RunRow, replace
+from penstock.catalog.world import World
+from penstock.clock import SECOND, Micros, format_time
+from penstock.errors import Conflict
+from penstock.locks import claiming, guard, rules
+from penstock.locks.commands.wiring import LEASE_SECONDS, rewire, unwired
+from penstock.locks.facet import NamedLots, error_message, producer
+from penstock.locks.guard import Aim, Obstacle
+from penstock.locks.room import LockRoom
+from penstock.locks.rows import LogRow, LotJobRow, WorkRow
+from penstock.lots.ids import sort_key
+from penstock.states import RunState, WorkState
+
+REPORTED_LEASE_SECONDS: Final = 24 * 3600  # who only reports events sends no heartbeats
+_LAST_STAMP: Final = 1 << 62  # no event says it better
+_STATES: Final = {
+    "START": RunState.RUNNING,
+    "RUNNING": RunState.RUNNING,
+    "COMPLETE": RunState.COMPLETED,
+    "FAIL": RunState.FAILED,
+    "ABORT": RunState.ABORTED,
+}
+_STOPS: Final = (RunState.FAILED, RunState.ABORTED)
+
+
+class Reported:
+    """One event of a run that has lots.
+
+    `run` is the run as it was before, and `said` what it has told of its lots so far.
+    """
+
+    def __init__(
+        self,
+        world: World,
+        event: Event,
+        run_id: str,
+        run: RunRow | None,
+        said: LotFacet | None,
+        named: NamedLots,
+        now: Micros,
+    ) -> None:
+        self._world = world
+        self._room = world.room(LockRoom)
+        self._event = event
+        self._state = _STATES.get(event.event_type)
+        self._run_id = run_id
+        self._run = run
+        self._said = said
+        self._ours = said if said is not None and said.attempt is not None else None
+        self._named = named
+        self._now = now
+        self._job = self._room.jobs.get(event.job_id)
+        self._owner = producer(event) or "events"
+        # A run that goes on tells the same again and again; the log hears it once.
+        self._is_news = run is None or event.event_type != "RUNNING"
+
+    def receive(self) -> None:
+        """Receive it, and take, keep or end the claims of its run."""
+        claims = self._room.claims_of(self._run_id)
+        if not claims and self._is_late:
+            self._record_late()
+            self._receive(claims, [])
+            return
+        for refusal in self._named.refused if self._is_news else ():
+            self._record("ignore", "", Obstacle(None, refusal))
+        aims, barred = self._sift(claims)
+        self._pin(aims)
+        self._receive(claims, aims)
+        kept = [self._renewed(claim) for claim in claims]
+        self._wire([*aims, *barred])
+        taken = self._take(kept, aims)
+        self._tell([claim.lot for claim in taken] + [aim.lot for aim in barred], taken)
+        self._end([*{claim.lot: claim for claim in (*kept, *taken)}.values()])
+
+    @property
+    def _is_late(self) -> bool:
+        """Whether the run has ended, and there is nothing left to publish."""
+        if self._run is None or self._run.ended_at is None:
+            return False
+        return self._ours is not None or self._run.state != RunState.COMPLETED
+
+    def _record_late(self) -> None:
+        """A run that lost its lots, and does not know it, is a conflict; an echo is not."""
+        run, ours = self._run, self._ours
+        if run is None or run.ended_at is None or ours is None or not ours.attempt:
+            return
+        same = self._state in (RunState.RUNNING, run.state)
+        if same and (run.state == RunState.COMPLETED or self._event.at <= run.ended_at):
+            return
+        why = (
+            f"{self._event.event_type} came after run {run.id} had ended as {run.state} at "
+            f"{format_time(run.ended_at)}: it holds no lots any more, and nothing was changed"
+        )
+        for lot in ours.all_lots if self._state is not None else ():
+            self._record("conflict", lot, Obstacle(None, why))
+
+    def _sift(self, claims: Sequence[WorkRow]) -> tuple[list[Aim], list[Aim]]:
+        """What the run can take of what it aims at, and what it cannot have."""
+        if self._state is None or (claims and self._state in _STOPS):
+            return [], []
+        world, job_id, run_id = self._world, self._event.job_id, self._run_id
+        found = guard.aims(world, self._event, self._named, self._job, self._said)
+        for dataset, lot in found.reads:
+            for obstacle in guard.unreadable(world, dataset, lot):
+                self._refuse(lot, obstacle)
+        free, barred = [], []
+        for aim in found.aims:
+            needed = guard.missing(self._room, job_id, run_id, aim)
+            if needed is None:
+                continue
+            stop = guard.obstacle(world, job_id, run_id, needed)
+            if stop is None:
+                free.append(needed)
+            else:
+                self._refuse(aim.lot, stop)
+                barred.append(needed)
+        return free, barred
+
+    def _refuse(self, lot: str, obstacle: Obstacle) -> None:
+        """Refuse the event, if the job asks for that; else only tell. Who failed wants nothing."""
+        if self._state in _STOPS:
+            return
+        if self._job is not None and self._job.enforced:
+            job = self._event.job_name
+            raise Conflict(
+                f"run {self._run_id} of job {self._event.job_namespace}/{job} may not work on lot "
+                f"{lot}: {obstacle.why}. The event was not recorded; ask why with "
+                f"GET …/jobs/{job}/lots/{lot}/why, and send it again when the lot is free"
+            )
+        if self._is_news:
+            self._record("conflict", lot, obstacle)
+
+    def _record(self, action: str, lot: str, obstacle: Obstacle) -> None:
+        work = self._room.work.get((self._event.job_id, lot)) if lot else None
+        state = work.state if work is not None else ""
+        self._room.append(
+            LogRow(
+                at=self._now,
+                action=action,
+                lot=lot,
+                job_id=self._event.job_id,
+                dataset_id=obstacle.dataset_id,
+                run_id=self._run_id,
+                was=state,
+                became=state,
+                who=self._owner,
+                why=obstacle.why,
+            )
+        )
+
+    def _pin(self, aims: Sequence[Aim]) -> None:
+        """A run reads the version that its lot has; of several lots, that of the last."""
+        for aim in reversed(aims):
+            for dataset in aim.inputs:
+                source = self._room.outputs.get((dataset, aim.lot))
+                version = source.version_id if source is not None else None
+                if version and (Role.INPUT, dataset) not in self._world.io_of(self._run_id):
+                    self._world.put_io(
+                        RunDatasetRow(self._run_id, Role.INPUT, dataset, version, "{}", "{}")
+                    )
+
+    def _receive(self, claims: Sequence[WorkRow], aims: Sequence[Aim]) -> None:
+        """Receive the event; what the run is known to write it has written when it completes."""
+        event = self._event
+        if LOT_FACET in event.run_facets and (aims or self._ours is not None):
+            # The facet leads from a run to its claims: it is ours once there are any.
+            others = {name: raw for name, raw in event.run_facets.items() if name != LOT_FACET}
+            event = replace(event, run_facets=others)
+        if RunState.COMPLETED in (self._state, self._run.state if self._run else None):
+            written = [dataset for aim in aims for dataset in aim.outputs]
+            for claim in claims:
+                written += self._locked_outputs(claim)
+            event = replace(event, outputs=(*event.outputs, *self._unsaid(written)))
+        receive(self._world, event, self._now)
+
+    def _locked_outputs(self, claim: WorkRow) -> list[str]:
+        rows = [self._room.outputs.get((d, claim.lot)) for d in self._wiring.output_ids]
+        return [row.dataset_id for row in rows if row and row.run_id == claim.run_id]
+
+    def _unsaid(self, written: Iterable[str]) -> list[Mention]:
+        said = {self._world.dataset_id(mention.id) for mention in self._event.outputs}
+        rows = [self._world.datasets.get(d) for d in dict.fromkeys(written) if d not in said]
+        return [Mention(d.id, d.namespace, d.name, NO_FACETS, NO_FACETS) for d in rows if d]
+
+    @property
+    def _wiring(self) -> LotJobRow:
+        return self._job or unwired(self._event.job_id, self._now)
+
+    def _renewed(self, claim: WorkRow) -> WorkRow:
+        """Every event of a run says that it goes on."""
+        until = max(claim.lease_until, self._now + claim.lease_seconds * SECOND)
+        renewed = replace(claim, lease_until=until)
+        if renewed != claim:
+            self._room.put_work(renewed)
+        return renewed
+
+    def _take(self, kept: Sequence[WorkRow], aims: Sequence[Aim]) -> list[WorkRow]:
+        """Lock what the run aims at."""
+        job = self._wiring
+        held = {claim.lot: claim for claim in kept}
+        taken = []
+        for aim in aims:
+            claim = held.get(aim.lot) or self._claimed(job, aim.lot)
+            pinned = {dataset: self._pinned(dataset, aim.lot) for dataset in aim.inputs}
+            claiming.lock(self._room, claim, pinned, aim.outputs, self._now)
+            taken.append(claim)
+        if taken:
+            lots = [claim.lot for claim in taken]
+            rules.refresh_others(self._room, job, lots, self._now, readers=False)
+        return taken
+
+    def _pinned(self, dataset: str, lot: str) -> str | None:
+        source = self._room.outputs.get((dataset, lot))
+        if source is not None:
+            return source.version_id
+        read = self._world.io_of(self._run_id).get((Role.INPUT, dataset))
+        return read.version_id if read is not None else None
+
+    def _wire(self, aims: Sequence[Aim]) -> None:
+        """Remember all that the job is seen to read and write lot by lot.
+
+        Lots that were there before are not looked for: whoever starts the job knows of them.
+        """
+        before = self._wiring
+        inputs = dict.fromkeys([*before.input_ids, *(d for aim in aims for d in aim.inputs)])
+        outputs = dict.fromkeys([*before.output_ids, *(d for aim in aims for d in aim.outputs)])
+        wired = replace(before, inputs=_text(inputs), outputs=_text(outputs))
+        if wired != before:
+            self._job = replace(wired, updated_at=self._now)
+            self._room.jobs.put(wired.job_id, self._job)
+            rewire(self._room, before, wired)
+
+    def _claimed(self, job: LotJobRow, lot: str) -> WorkRow:
+        row = self._room.work.get((job.job_id, lot)) or rules.new_work(
+            job.job_id, lot, 0, WorkState.WAITING, self._now
+        )
+        usual = job.lease_seconds == LEASE_SECONDS  # nobody meant it for runs without heartbeats
+        seconds = REPORTED_LEASE_SECONDS if usual else job.lease_seconds
+        claim = claiming.begun(row, self._run_id, self._owner, seconds, self._now)
+        rules.moved(self._room, claim, row, "claim", self._owner, self._now)
+        return claim
+
+    def _tell(self, named: Iterable[str], taken: Sequence[WorkRow]) -> None:
+        """Write into the run which lots it works on, or would have worked on."""
+        first = self._ours.all_lots if self._ours is not None else ()
+        lots = (*first, *sorted(set(named) - set(first), key=sort_key))
+        if not lots:
+            return
+        before = self._ours.attempt or 0 if self._ours is not None else 0
+        facet = LotFacet(
+            lot=lots[0],
+            attempt=max(before, *(claim.tries for claim in taken), 0),
+            lots=lots if len(lots) > 1 else (),
+            of_all=bool(self._named.of_run) or (self._said is not None and self._said.of_all),
+        )
+        if facet != self._ours:
+            self._put_facet(facet)
+
+    def _put_facet(self, facet: LotFacet) -> None:
+        run = self._world.runs.get(self._run_id)
+        assert run is not None, "a run whose event was received exists"
+        stamps = msgspec.json.decode(run.stamps, type=dict[str, dict[str, int]])
+        stamps.setdefault("run", {})[LOT_FACET] = _LAST_STAMP
+        raw = msgspec.Raw(msgspec.json.encode(facet))
+        facets = write_facets({**read_facets(run.facets), LOT_FACET: raw})
+        stamped = msgspec.json.encode(stamps).decode()
+        self._world.runs.put(run.id, replace(run, facets=facets, stamps=stamped))
+
+    def _end(self, claims: Sequence[WorkRow]) -> None:
+        """End the claims of a run that has ended: publish what it made, or give it up."""
+        run = self._world.runs.get(self._run_id)
+        assert run is not None, "a run whose event was received exists"
+        if not claims or run.ended_at is None:
+            return
+        if run.state == RunState.COMPLETED:
+            io = self._world.io_of(run.id)
+            made = {d: row.version_id for (role, d), row in io.items() if role == Role.OUTPUT}
+            claiming.publish(self._world, self._wiring, claims, [made] * len(claims), self._now)
+            return
+        error = error_message(self._event) or f"{self._event.event_type} was reported"
+        for claim in claims:
+            claiming.fail(self._world, claim, error, self._now)
+
+
+def _text(dataset_ids: Iterable[str]) -> str:
+    return msgspec.json.encode(list(dataset_ids)).decode()

@@ -1,0 +1,171 @@
+"""Which lots an OpenLineage event names, and who says so.
+
+It can name them for the whole run, in a run facet `penstock_lot` such as `{"lot": "20230206PT24H"}`
+(or `{"lots": [...]}`), or dataset by dataset: in a facet of the same name, or in OpenLineage's own
+`subset` facets, where a partition is a lot. Places and filters are no lots.
+"""
+
+from collections.abc import Iterable, Iterator, Mapping
+from typing import Any, Final, TypeVar
+
+import msgspec
+from msgspec import Raw, Struct, field
+
+from penstock.catalog.claimed_runs import LOT_FACET
+from penstock.catalog.facets import Facets
+from penstock.catalog.openlineage import Event, Mention
+from penstock.errors import Invalid
+from penstock.lots.ids import check_lot, sort_key
+
+T = TypeVar("T")
+Lots = tuple[str, ...]  # in the order of lots, each once
+
+LOTS_MAX: Final = 1000  # that one event can lock
+REFUSED_MAX: Final = 10  # refusals that are worth telling
+TEXT_CHARS_MAX: Final = 1000
+SUBSET: Final = "subset"
+_MARKS: Final = (f'"{LOT_FACET}"', f'"{SUBSET}"')
+
+
+class NamedLots(Struct, frozen=True):
+    """The lots that an event names: of every dataset, or of datasets by the ids of their names."""
+
+    of_run: Lots = ()
+    inputs: Mapping[str, Lots] = field(default_factory=dict)
+    outputs: Mapping[str, Lots] = field(default_factory=dict)
+    refused: tuple[str, ...] = ()  # why an id that it gives cannot be one
+
+    def __bool__(self) -> bool:
+        return bool(self.of_run or self.inputs or self.outputs)
+
+
+NO_LOTS: Final = NamedLots()
+
+
+class _Lot(Struct):
+    lot: str | None = None
+    lots: list[str] = field(default_factory=list)
+
+
+class _Partition(Struct):
+    identifier: str | None = None
+    dimensions: dict[str, Any] = field(default_factory=dict)
+
+
+class _Condition(Struct):
+    type: str = ""
+    partitions: list[_Partition] = field(default_factory=list)
+
+
+class _Subset(Struct):
+    inputCondition: _Condition | None = None  # noqa: N815
+    outputCondition: _Condition | None = None  # noqa: N815
+
+
+class _Sender(Struct):
+    producer: str = ""
+
+
+class _Error(Struct):
+    message: str = ""
+
+
+def named_lots(event: Event) -> NamedLots:
+    """Read them; an id that no lot can have names nothing, and is told with the reason."""
+    if not any(mark in event.payload for mark in _MARKS):
+        return NO_LOTS
+    reader = _Reader()
+    of_run = reader.lots(_of_facet(event.run_facets.get(LOT_FACET)))
+    inputs = reader.side(event.inputs)
+    outputs = reader.side(event.outputs)
+    if len(reader.seen) > LOTS_MAX:
+        said = f"the event names {len(reader.seen)} lots; {LOTS_MAX} can be locked, so none is"
+        return NamedLots(refused=(said,))
+    return NamedLots(of_run, inputs, outputs, tuple(reader.refused))
+
+
+class _Reader:
+    """Checks ids, and remembers them."""
+
+    def __init__(self) -> None:
+        self.seen: set[str] = set()
+        self.refused: dict[str, None] = {}
+
+    def side(self, mentions: Iterable[Mention]) -> dict[str, Lots]:
+        found: dict[str, Lots] = {}
+        for mention in mentions:
+            lots = self.lots(_of_dataset(mention))
+            if lots:
+                found[mention.id] = _in_order((*found.get(mention.id, ()), *lots))
+        return found
+
+    def lots(self, given: Iterable[str]) -> Lots:
+        lots = []
+        for lot in given:
+            try:
+                lots.append(check_lot(lot))
+            except Invalid as refusal:
+                if len(self.refused) < REFUSED_MAX:
+                    self.refused[str(refusal)] = None
+        self.seen.update(lots)
+        return _in_order(lots)
+
+
+def _in_order(lots: Iterable[str]) -> Lots:
+    return tuple(sorted(set(lots), key=sort_key))
+
+
+def _of_dataset(mention: Mention) -> Iterator[str]:
+    for facets in (mention.facets, mention.io_facets):
+        yield from _of_facet(facets.get(LOT_FACET))
+    yield from _of_subset(mention.io_facets)
+
+
+def _of_facet(raw: Raw | None) -> Iterator[str]:
+    facet = _read(raw, _Lot)
+    if facet is not None:
+        yield from facet.lots if facet.lot is None else (facet.lot, *facet.lots)
+
+
+def _of_subset(facets: Facets) -> Iterator[str]:
+    subset = _read(facets.get(SUBSET), _Subset)
+    condition = (subset.inputCondition or subset.outputCondition) if subset is not None else None
+    if condition is not None and condition.type == "partition":
+        yield from map(_partition_lot, condition.partitions)
+
+
+def _partition_lot(partition: _Partition) -> str:
+    """Its identifier, or its dimensions by name: `country=PL,day=2024-10-15`."""
+    if partition.identifier:
+        return partition.identifier
+    return ",".join(f"{key}={_text(value)}" for key, value in sorted(partition.dimensions.items()))
+
+
+def _text(value: Any) -> str:
+    return value if isinstance(value, str) else msgspec.json.encode(value).decode()
+
+
+def producer(event: Event) -> str:
+    """Who sent an event."""
+    sender = _read(Raw(event.payload.encode()), _Sender)
+    return _clean(sender.producer) if sender is not None else ""
+
+
+def error_message(event: Event) -> str:
+    """Why a run failed, as far as its last event tells."""
+    error = _read(event.run_facets.get("errorMessage"), _Error)
+    return _clean(error.message) if error is not None else ""
+
+
+def _clean(text: str) -> str:
+    return text.replace("\x00", "")[:TEXT_CHARS_MAX]
+
+
+def _read(raw: Raw | None, shape: type[T]) -> T | None:
+    """A facet; one that does not have the shape its name promises means nothing."""
+    if raw is None:
+        return None
+    try:
+        return msgspec.json.decode(raw, type=shape)
+    except (msgspec.MsgspecError, UnicodeDecodeError, RecursionError):
+        return None

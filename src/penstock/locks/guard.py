@@ -1,0 +1,190 @@
+"""What a reported run would lock, and what stands in its way.
+
+A run that others start is not asked to claim: its events tell what it reads and writes. Here is
+decided what that means for locks; nothing is changed.
+"""
+
+from collections.abc import Iterable, Iterator, Mapping
+
+from msgspec import Struct
+
+from penstock.catalog.claimed_runs import LotFacet
+from penstock.catalog.openlineage import Event
+from penstock.catalog.rows import Role
+from penstock.catalog.world import World
+from penstock.clock import format_time
+from penstock.locks.facet import Lots, NamedLots
+from penstock.locks.room import LockRoom
+from penstock.locks.rows import OUTSIDE, LotJobRow, StatusRow
+from penstock.locks.table import Status, locks_of, usable, writable
+from penstock.lots.ids import sort_key
+from penstock.states import WorkState
+
+
+class Aim(Struct, frozen=True):
+    """A lot that a run works on: the datasets it reads that lot of, and those it writes it to."""
+
+    lot: str
+    inputs: tuple[str, ...]
+    outputs: tuple[str, ...]
+
+
+class Aims(Struct, frozen=True):
+    """The lots that a run works on; and other lots, by dataset, that it only reads."""
+
+    aims: tuple[Aim, ...]
+    reads: tuple[tuple[str, str], ...]  # dataset, lot
+
+
+class Obstacle(Struct, frozen=True):
+    """Why a lot may not be worked on, and where the lock is."""
+
+    dataset_id: str | None
+    why: str
+
+
+class _Side(Struct, frozen=True):
+    """The datasets on one side of a run that can have lots, and those that it names of each."""
+
+    named: Mapping[str, Lots]
+    of_run: Lots
+    whole: bool  # a dataset of which it names no lot has the one that is worked on
+
+    @property
+    def lots(self) -> set[str]:
+        """Every lot that is named of any of them."""
+        return {lot for own in self.named.values() for lot in own or self.of_run}
+
+    def having(self, lot: str) -> tuple[str, ...]:
+        """The datasets of which this lot is meant."""
+        return tuple(
+            dataset
+            for dataset, own in self.named.items()
+            if lot in (own or self.of_run) or (self.whole and not own)
+        )
+
+
+def aims(
+    world: World, event: Event, named: NamedLots, job: LotJobRow | None, said: LotFacet | None
+) -> Aims:
+    """What an event aims at; `said` is what the run has told before.
+
+    Which datasets have lots is a matter of the job's wiring where somebody has stated it, and of
+    the event where not. The lots that are written are those worked on, if any are named.
+    """
+    of_run = named.of_run
+    if not of_run and said is not None and (said.of_all or said.attempt is None):
+        of_run = said.all_lots
+    outputs = _side(world, named.outputs, (m.id for m in event.outputs), of_run, job, Role.OUTPUT)
+    inputs = _side(world, named.inputs, (m.id for m in event.inputs), of_run, job, Role.INPUT)
+    lots = sorted(outputs.lots or inputs.lots, key=sort_key)
+    found = [Aim(lot, inputs.having(lot), outputs.having(lot)) for lot in lots]
+    # What is read and written is written.
+    found = [
+        Aim(aim.lot, tuple(d for d in aim.inputs if d not in aim.outputs), aim.outputs)
+        for aim in found
+    ]
+    reads = [
+        (dataset, lot) for dataset, own in inputs.named.items() for lot in own if lot not in lots
+    ]
+    return Aims(tuple(found), tuple(reads))
+
+
+def _side(
+    world: World,
+    named: Mapping[str, Lots],
+    mentioned: Iterable[str],
+    of_run: Lots,
+    job: LotJobRow | None,
+    role: Role,
+) -> _Side:
+    lots = {world.dataset_id(name): own for name, own in named.items()}
+    wired = (job.input_ids if role == Role.INPUT else job.output_ids) if job is not None else ()
+    if job is not None and job.stated:
+        return _Side({dataset: lots.get(dataset, ()) for dataset in wired}, of_run, whole=True)
+    datasets = dict.fromkeys(map(world.dataset_id, mentioned))
+    if of_run:
+        datasets |= dict.fromkeys(wired)
+    return _Side({dataset: lots.get(dataset, ()) for dataset in datasets}, of_run, whole=False)
+
+
+def missing(room: LockRoom, job_id: str, run_id: str, aim: Aim) -> Aim | None:
+    """What a run does not hold yet of what it aims at."""
+    inputs = [d for d in aim.inputs if not _is_held(room.inputs.get((d, job_id, aim.lot)), run_id)]
+    outputs = [d for d in aim.outputs if not _is_held(room.outputs.get((d, aim.lot)), run_id)]
+    return Aim(aim.lot, tuple(inputs), tuple(outputs)) if inputs or outputs else None
+
+
+def _is_held(row: StatusRow | None, run_id: str) -> bool:
+    return row is not None and row.run_id == run_id and row.status == Status.RUNNING
+
+
+def obstacle(world: World, job_id: str, run_id: str, aim: Aim) -> Obstacle | None:
+    """The first thing that keeps a run of a job from a lot, by the truth table."""
+    return next(_obstacles(world, job_id, run_id, aim), None)
+
+
+def _obstacles(world: World, job_id: str, run_id: str, aim: Aim) -> Iterator[Obstacle]:
+    room = world.room(LockRoom)
+    gates = (job_id, *aim.inputs, *aim.outputs)
+    room.holds.prefetch(gates)
+    for gate in gates:
+        if (hold := room.holds.get(gate)) is not None:
+            what = job_name(world, gate) if gate == job_id else _dataset_name(world, gate)
+            since = format_time(hold.since)
+            why = f"{hold.kind.lower()} {what} is held by {hold.who!r} since {since}: {hold.why}"
+            yield Obstacle(None if gate == job_id else gate, why)
+    work = room.work.get((job_id, aim.lot))
+    if work is not None and work.state == WorkState.RUNNING and work.run_id != run_id:
+        since = format_time(work.since)
+        why = f"{work.owner!r} works on lot {aim.lot} since {since}, in run {work.run_id}"
+        yield Obstacle(None, why)
+    for dataset in aim.outputs:
+        made = room.outputs.get((dataset, aim.lot))
+        if made is not None and not writable(Status(made.status)):
+            yield Obstacle(dataset, _said(world, made, "cannot be written"))
+    for dataset in aim.inputs:
+        yield from unreadable(world, dataset, aim.lot)
+        own = room.inputs.get((dataset, job_id, aim.lot))
+        if own is not None and not usable(Status(own.status)):
+            yield Obstacle(dataset, _said(world, own, "was taken by this job before"))
+
+
+def unreadable(world: World, dataset: str, lot: str) -> Iterator[Obstacle]:
+    """Why a lot may not be read.
+
+    Where no row speaks of it, nothing is locked: it came by a way that is not ours. But if a job
+    of ours makes the dataset's lots, or a clock does, then it is not there yet.
+    """
+    room = world.room(LockRoom)
+    made = room.outputs.get((dataset, lot))
+    if made is not None:
+        if locks_of(Role.OUTPUT, Status(made.status)).read:
+            yield Obstacle(dataset, _said(world, made, "cannot be read"))
+        return
+    makers = [job for role, job in room.wires.get(dataset) or () if role == Role.OUTPUT]
+    if makers or room.clocks.get(dataset) is not None:
+        by = f"; it is made by job {job_name(world, makers[0])}" if makers else ""
+        yield Obstacle(
+            dataset, f"lot {lot} of {_dataset_name(world, dataset)} is not there yet{by}"
+        )
+
+
+def _said(world: World, row: StatusRow, what: str) -> str:
+    by = f" by job {job_name(world, row.job_id)}" if row.job_id != OUTSIDE else ""
+    run = f" in run {row.run_id}" if row.run_id is not None else ""
+    return (
+        f"lot {row.lot} of {_dataset_name(world, row.dataset_id)} {what}: it is {row.status}"
+        f"{by}{run} since {format_time(row.since)}"
+    )
+
+
+def job_name(world: World, job_id: str) -> str:
+    """A job as messages name it."""
+    job = world.jobs.get(job_id)
+    return f"{job.namespace}/{job.name}" if job is not None else job_id
+
+
+def _dataset_name(world: World, dataset_id: str) -> str:
+    dataset = world.datasets.get(dataset_id)
+    return f"{dataset.namespace}/{dataset.name}" if dataset is not None else dataset_id

@@ -1,0 +1,205 @@
+"""Locks of runs that are reported by events: late ones, claimed ones, and what they work on."""
+
+import attr
+import pytest
+from openlineage.client.event_v2 import RunState
+from openlineage.client.facet_v2 import RunFacet
+
+from tests.acceptance.calls import Calls, Document, new_run_id, pinned
+from tests.acceptance.lot_calls import LotCalls
+from tests.acceptance.reporting import CLEAN, DAY, JOB, RAW, Reporter, conflicts
+from tests.doors.waiting import until
+from tests.running import ServerProcess
+
+
+@attr.define
+class LotRunFacet(RunFacet):
+    """The facet that names the lot of a whole run."""
+
+    lot: str
+
+
+@pytest.fixture
+def framework(calls: Calls) -> LotCalls:
+    return LotCalls(calls)
+
+
+@pytest.fixture
+def reporter(server: ServerProcess, calls: Calls) -> Reporter:
+    return Reporter(server, calls)
+
+
+# ---- Late, doubled and out of order.
+
+
+def test_a_complete_before_its_start_publishes_at_once(
+    framework: LotCalls, reporter: Reporter
+) -> None:
+    run = new_run_id()
+    reporter.send(RunState.COMPLETE, run, reads={RAW: [DAY]}, writes={CLEAN: [DAY]})
+    made = framework.lot(CLEAN, DAY)
+    assert (made["status"], made["run"]) == ("READY", run)
+    reporter.start(DAY, run=run)
+    assert framework.lot(CLEAN, DAY) == made
+    assert (framework.live(job=JOB), conflicts(framework)) == ([], [])
+
+
+def test_a_start_that_comes_late_tells_what_was_completed(
+    framework: LotCalls, reporter: Reporter
+) -> None:
+    run = new_run_id()
+    reporter.send(RunState.COMPLETE, run)
+    reporter.start(DAY, run=run)
+    made = framework.lot(CLEAN, DAY)
+    assert (made["status"], made["run"]) == ("READY", run)
+    assert made["version"] is not None
+
+
+def test_a_doubled_complete_changes_nothing(framework: LotCalls, reporter: Reporter) -> None:
+    run = reporter.start(DAY)
+    reporter.send(RunState.COMPLETE, run, writes={CLEAN: [DAY]})
+    made, log = framework.lot(CLEAN, DAY), framework.log(JOB)
+    reporter.send(RunState.COMPLETE, run, writes={CLEAN: [DAY]})
+    assert (framework.lot(CLEAN, DAY), framework.log(JOB)) == (made, log)
+    # Not even when the lot is to be made again: that takes another run.
+    framework.act(JOB, DAY, "resubmit")
+    reporter.send(RunState.COMPLETE, run, writes={CLEAN: [DAY]})
+    assert framework.output(CLEAN, DAY) == "RESUBMIT"
+
+
+def test_a_fail_before_its_start_counts_once(framework: LotCalls, reporter: Reporter) -> None:
+    run = new_run_id()
+    reporter.send(RunState.FAIL, run, writes={CLEAN: [DAY]})
+    reporter.start(DAY, run=run)
+    assert framework.output(CLEAN, DAY) == "ERROR"
+    assert framework.work(JOB, DAY)["attempts"] == 1
+    assert framework.live(job=JOB) == []
+
+
+def test_a_run_whose_claim_expired_changes_nothing_and_is_recorded(
+    framework: LotCalls, reporter: Reporter
+) -> None:
+    framework.wire(JOB, [], [CLEAN], leaseSeconds=1)
+    run = reporter.start(DAY)
+    until(lambda: framework.output(CLEAN, DAY) == "ERROR")
+    assert framework.calls.run(run)["state"] == "FAILED"
+
+    reporter.send(RunState.COMPLETE, run, writes={CLEAN: [DAY]})
+
+    assert framework.output(CLEAN, DAY) == "ERROR"
+    assert framework.calls.run(run)["state"] == "FAILED"
+    assert [entry["run"] for entry in conflicts(framework)] == [run]
+
+
+def test_every_event_of_a_run_renews_its_lease(framework: LotCalls, reporter: Reporter) -> None:
+    run = reporter.start(DAY)
+    [before] = framework.live(job=JOB)
+    reporter.send(RunState.RUNNING, run)
+    [after] = framework.live(job=JOB)
+    assert after["leaseUntil"] > before["leaseUntil"]
+    assert after["token"] == before["token"]
+
+
+# ---- Claims taken through the API whose workers send events too.
+
+
+def _claimed(framework: LotCalls) -> Document:
+    framework.wire(JOB, [RAW], [CLEAN])
+    framework.register(RAW, DAY)
+    return framework.claim_one(JOB)
+
+
+def test_the_events_of_a_claims_worker_complete_it(framework: LotCalls, reporter: Reporter) -> None:
+    claim = _claimed(framework)
+    reporter.start(DAY, run=claim["id"])
+    [lock] = framework.live(job=JOB)
+    assert (lock["token"], lock["owner"]) == (claim["token"], "worker")
+
+    reporter.send(RunState.COMPLETE, claim["id"])
+
+    made = framework.lot(CLEAN, DAY)
+    assert (made["status"], made["run"]) == ("READY", claim["id"])
+    assert made["version"] is not None
+    assert framework.input(RAW, DAY, JOB) == "DONE"
+    framework.complete(claim, status=409)
+    assert framework.lot(CLEAN, DAY) == made
+
+
+def test_the_events_of_a_claims_worker_fail_it(framework: LotCalls, reporter: Reporter) -> None:
+    claim = _claimed(framework)
+    reporter.send(RunState.FAIL, claim["id"])
+    assert (framework.output(CLEAN, DAY), framework.input(RAW, DAY, JOB)) == ("ERROR", "ERROR")
+    framework.complete(claim, status=409)
+    assert framework.claim_one(JOB)["attempt"] == 2
+
+
+def test_events_cannot_talk_a_claim_away(framework: LotCalls, reporter: Reporter) -> None:
+    claim = _claimed(framework)
+    reporter.send(RunState.RUNNING, claim["id"], penstock_lot=LotRunFacet("another"))
+    facet = framework.calls.run(claim["id"])["facets"]["penstock_lot"]
+    assert (facet["lot"], facet["attempt"]) == (DAY, 1)
+    assert framework.complete(claim)["id"] == claim["id"]
+
+
+# ---- What a run reads and writes.
+
+
+def test_a_run_reads_the_version_that_its_lot_has(framework: LotCalls, reporter: Reporter) -> None:
+    framework.wire("other", [RAW], [])
+    framework.register(RAW, "1")
+    framework.register(RAW, "2")
+    run = reporter.start("1")
+    read = framework.lot(RAW, "1")
+    [version] = framework.calls.run(run)["inputDatasetVersions"]
+    assert version["datasetVersionId"]["version"] == read["version"]
+    assert framework.calls.dataset(RAW)["currentVersion"] != read["version"]
+    assert [(c["job"], c["version"]) for c in read["consumers"]] == [(JOB, read["version"])]
+
+
+def test_a_run_works_on_several_lots(framework: LotCalls, reporter: Reporter) -> None:
+    blocking = reporter.start("2")
+    run = reporter.start("1", "2", "3")
+    assert {(lock["lot"], lock["claim"]) for lock in framework.live(job=JOB)} == {
+        ("1", run), ("2", blocking), ("3", run),
+    }  # fmt: skip
+    assert [entry["lot"] for entry in conflicts(framework)] == ["2"]
+    framework.act(JOB, "3", "release")
+    assert framework.calls.run(run)["state"] == "RUNNING"
+    reporter.send(RunState.COMPLETE, run)
+    assert [framework.output(CLEAN, lot) for lot in "123"] == ["READY", "RUNNING", "ERROR"]
+    assert framework.calls.run(run)["state"] == "COMPLETED"
+
+
+def test_outputs_that_only_the_end_tells_of_are_published(
+    framework: LotCalls, reporter: Reporter
+) -> None:
+    run = new_run_id()
+    reporter.send(RunState.START, run, reads={RAW: [DAY]})
+    [lock] = framework.live(job=JOB)
+    assert [d["name"] for d in lock["datasets"]] == [RAW]
+    reporter.send(RunState.COMPLETE, run, writes={CLEAN: [DAY]})
+    assert framework.lot(CLEAN, DAY)["run"] == run
+    assert framework.work(JOB, DAY)["state"] == "DONE"
+
+
+def test_hours_are_read_and_a_day_is_written(framework: LotCalls, reporter: Reporter) -> None:
+    hours = [f"{DAY}-{hour:02d}" for hour in range(3)]
+    run = new_run_id()
+    reporter.send(RunState.START, run, reads={RAW: hours}, writes={CLEAN: [DAY]})
+    reporter.send(RunState.COMPLETE, run)
+    assert framework.output(CLEAN, DAY) == "READY"
+    assert [framework.output(CLEAN, hour) for hour in hours] == [None] * 3
+
+
+def test_only_datasets_that_were_stated_are_locked(framework: LotCalls, reporter: Reporter) -> None:
+    framework.wire(JOB, [RAW], [CLEAN], enforced=True)
+    framework.register(RAW, "1", "2")
+    for lot in ("1", "2"):
+        run = new_run_id()
+        reads = {RAW: [lot], "countries": ["region=EU"]}
+        reporter.send(RunState.START, run, reads=reads, writes={CLEAN: [lot]})
+        reporter.send(RunState.COMPLETE, run)
+        assert framework.output(CLEAN, lot) == "READY"
+        assert set(pinned(framework.calls.run(run)["inputDatasetVersions"])) == {RAW, "countries"}
+    wiring = framework.calls.get("namespaces", framework.calls.namespace, "jobs", JOB, "wiring")
+    assert [d["name"] for d in wiring["inputs"]] == [RAW]

@@ -1,0 +1,243 @@
+"""What reads of locks cost when much was done before: few statements, and no long walks."""
+
+import sqlite3
+from collections.abc import Callable, Iterator
+from typing import Any
+
+import msgspec
+import psycopg
+import pytest
+
+from penstock.catalog.claimed_runs import lot_facets
+from penstock.catalog.rows import Role, replace
+from penstock.db import Database, Transaction, open_database
+from penstock.db.folders import capability_folders
+from penstock.db.statements import Statement, load_statements
+from penstock.locks import reading, reading_lots
+from penstock.locks.idle import why_nothing
+from penstock.locks.rows import LogRow, LotJobDatasetRow, LotJobRow, StatusRow, WorkRow
+from penstock.locks.table import Status
+from penstock.locks.why import why
+from penstock.lots.ids import sort_key
+from penstock.states import WorkState
+from tests.contract.catalog_rows import NAMESPACE, NOW, dataset, job, run
+from tests.contract.test_reading_cost import Counted
+
+DONE = 20_000
+OPEN = 200  # in each state
+PAGE = 50
+MOST = 500
+READ_AT_MOST = 2_500  # rows of one table, by one statement: the page and what is counted
+
+RAW, CLEAN = dataset("raw"), dataset("clean")
+LOAD = job("load")
+OPEN_STATES = [state for state in WorkState if state != WorkState.DONE]
+STATES = [WorkState.DONE] * DONE + [state for state in OPEN_STATES for _ in range(OPEN)]
+LOTS = [(f"lot {number}", state) for number, state in enumerate(STATES)]
+LARGE_ALIASES = (
+    "w",
+    "s",
+    "g",
+    "o",
+    "r",
+)  # what work, status, log and runs are called in statements
+
+
+@pytest.fixture
+def database(database_url: str) -> Iterator[Database]:
+    """One job that has done twenty thousand lots, and has some in every other state."""
+    opened = open_database(database_url)
+    opened.migrate()
+    with opened.write() as tx:
+        _fill(tx)
+    _analyse(database_url)
+    yield opened
+    opened.close()
+
+
+def run_of(number: int) -> str:
+    return run(LOAD, number).id
+
+
+def _fill(tx: Transaction) -> None:
+    tx.write("put_datasets", [RAW, CLEAN])
+    tx.write("put_jobs", [LOAD])
+    inputs, outputs = (msgspec.json.encode([row.id]).decode() for row in (RAW, CLEAN))
+    tx.write("put_lot_jobs", [LotJobRow(LOAD.id, inputs, outputs, 60, 5, 10, 0, 1, NOW, NOW)])
+    wires = [(RAW.id, Role.INPUT), (CLEAN.id, Role.OUTPUT)]
+    tx.write("put_lot_job_datasets", [LotJobDatasetRow(d, role, LOAD.id) for d, role in wires])
+    work, status, log = [], [], []
+    for number, (lot, state) in enumerate(LOTS):
+        run_id = run_of(number)
+        work.append(_work(lot, state, run_id, number))
+        for dataset_id, role in wires:
+            stands = Status.READY if role == Role.OUTPUT else Status.DONE
+            made = StatusRow(dataset_id, lot, role, LOAD.id, stands, "", run_id, None, NOW)
+            status.append(made)
+        for action in ("claim", "complete"):
+            log.append(LogRow(NOW, action, lot, LOAD.id, None, run_id, "READY", "DONE", "w", ""))
+    tx.write("put_lot_work", work)
+    tx.write("put_lot_status", status)
+    tx.write("add_lot_log", log)
+    tx.write(
+        "put_runs",
+        [
+            replace(run(LOAD, number), facets=lot_facets(lot, 1))
+            for number, (lot, _) in enumerate(LOTS)
+        ],
+    )
+
+
+def _work(lot: str, state: WorkState, run_id: str, number: int) -> WorkRow:
+    return WorkRow(
+        job_id=LOAD.id,
+        lot=lot,
+        lot_key=sort_key(lot),
+        rank=0,
+        state=state,
+        tries=1,
+        token=1,
+        run_id=run_id,
+        owner="w",
+        lease_seconds=60,
+        lease_until=NOW + number,
+        not_before=NOW + number,
+        since=NOW,
+        error="",
+    )
+
+
+def _reads() -> dict[str, Callable[[Transaction, int], object]]:
+    load = (NAMESPACE, "load")
+    return {
+        "locks": lambda tx, limit: reading.list_locks(tx, NOW, limit=limit, offset=0),
+        "locks of a dataset": lambda tx, limit: reading.list_locks(
+            tx, NOW, namespace=NAMESPACE, dataset="raw", limit=limit, offset=0
+        ),
+        "lots": lambda tx, limit: reading_lots.list_lots(tx, NAMESPACE, "raw", limit, 0),
+        "work": lambda tx, limit: reading_lots.list_work(tx, *load, None, limit, 0),
+        "held": lambda tx, limit: reading_lots.list_work(tx, *load, WorkState.HELD, limit, 0),
+        "done": lambda tx, limit: reading_lots.list_work(tx, *load, WorkState.DONE, limit, 0),
+        "log": lambda tx, limit: reading_lots.list_log_of_job(tx, *load, None, limit, 0),
+        "nothing": lambda tx, limit: why_nothing(tx, *load),
+        "why": lambda tx, limit: why(tx, *load, "lot 7", NOW),
+        "claim": lambda tx, limit: reading.get_claim(tx, run_of(7)),
+    }
+
+
+def test_a_long_page_costs_as_many_statements_as_a_page_of_one(database: Database) -> None:
+    def statements(limit: int) -> dict[str, int]:
+        counts = {}
+        for name, read in _reads().items():
+            with database.read() as tx:
+                counted = Counted(tx)
+                read(counted, limit)
+            counts[name] = counted.statements
+        return counts
+
+    assert statements(limit=1) == statements(limit=100)
+    assert max(statements(limit=100).values()) <= 9
+
+
+def test_no_read_of_locks_walks_through_what_was_done(
+    database: Database, database_url: str
+) -> None:
+    statements = load_statements(database.dialect, capability_folders())
+    assert {
+        name: found
+        for name, params in _examples().items()
+        if (found := _walks(database_url, statements[name], params))
+    } == {}
+
+
+def _examples() -> dict[str, dict[str, Any]]:
+    """The statements of these reads with what a usual call asks of them."""
+    page = {"limit": PAGE, "offset": 0}
+    most = {"most": MOST}
+    of_job, of_jobs = {"job_id": LOAD.id}, {"ids": [LOAD.id]}
+    of_dataset, of_datasets = {"dataset_id": RAW.id}, {"ids": [RAW.id, CLEAN.id]}
+    lot = {"lot": "lot 7"}
+    lots = [name for name, _ in LOTS[:PAGE]]
+    held = {"state": "HELD"}
+    return {
+        "read_lot_job": {"id": LOAD.id},
+        "read_open_counts": {**of_job, **most},
+        "read_claim_namespaces": {"ids": [run_of(7), run_of(8)]},
+        "read_claimed_run": {"id": run_of(7)},
+        "read_claimer": {**of_job, **lot, "run_id": run_of(7)},
+        "read_live_claims": {**page, "namespace": None, "lot": None},
+        "count_live_claims": {**most, "namespace": NAMESPACE, "lot": None},
+        "read_live_claims_of_jobs": {**page, **of_jobs, "lot": None},
+        "count_live_claims_of_jobs": {**most, **of_jobs, "lot": None},
+        "read_output_statuses": {"keys": [CLEAN.id + name for name in lots]},
+        "read_input_statuses": {"keys": [RAW.id + LOAD.id + name for name in lots]},
+        "read_work_of_lot": {**of_jobs, **lot},
+        "read_work": {**page, **of_job},
+        "read_done_work": {**page, **of_job},
+        "read_open_work": {**page, **of_job, **held},
+        "count_work": {**of_job, **most},
+        "count_done_work": {**of_job, **most},
+        "count_open_work": {**of_job, **most, **held},
+        "read_lots": {**page, **of_dataset},
+        "count_lots": {**of_dataset, **most},
+        "read_lot": {**of_dataset, **lot},
+        "read_consumers": {**of_dataset, "lots": lots},
+        "read_log_of_job": {**page, **of_job},
+        "read_log_of_work": {**page, **of_job, **lot},
+        "read_log_of_lot": {**page, **of_dataset, **lot, "jobs": [LOAD.id]},
+        "read_log_of_run": {**page, **of_job, "lots": ["lot 7"], "run_id": run_of(7)},
+        "read_lot_jobs": of_jobs,
+        "read_makers_of_lot": {**of_datasets, **lot},
+        "read_readers_of_lot": {"keys": [RAW.id + LOAD.id], **lot},
+        "read_writers_of_datasets": of_datasets,
+        "read_holds_of_lot": {**lot, "jobs": [LOAD.id], "datasets": [RAW.id]},
+    }
+
+
+def _walks(database_url: str, statement: Statement, params: dict[str, Any]) -> list[str]:
+    """The steps of the statement's plan that read more of a large table than they give."""
+    if database_url.startswith("sqlite"):
+        lists = {name: msgspec.json.encode(params[name]).decode() for name in statement.lists}
+        connection = sqlite3.connect(database_url.removeprefix("sqlite:///"))
+        explain = f"EXPLAIN QUERY PLAN {statement.sql}"
+        steps = [row[3] for row in connection.execute(explain, {**params, **lists})]
+        connection.close()
+        return [step for step in steps if _is_walk(step)]
+    with psycopg.connect(database_url) as connected, psycopg.RawCursor(connected) as cursor:
+        explain = f"EXPLAIN (ANALYZE, FORMAT JSON) {statement.sql}"
+        cursor.execute(explain, [params[name] for name in statement.params])
+        ((plan,),) = cursor.fetchall()
+    return [
+        f"{step['Node Type']} on {step['Relation Name']}: {rows} rows"
+        for step in _steps(plan[0]["Plan"])
+        if "Relation Name" in step and (rows := _rows_read(step)) > READ_AT_MOST
+    ]
+
+
+def _is_walk(step: str) -> bool:
+    """A scan of all live claims is none: that index holds nothing else."""
+    return step.startswith(tuple(f"SCAN {a}" for a in LARGE_ALIASES)) and not step.endswith(
+        "lot_work_leases"
+    )
+
+
+def _steps(plan: dict[str, Any]) -> Iterator[dict[str, Any]]:
+    yield plan
+    for inner in plan.get("Plans", ()):
+        yield from _steps(inner)
+
+
+def _rows_read(step: dict[str, Any]) -> int:
+    removed = step.get("Rows Removed by Filter", 0) + step.get("Rows Removed by Index Recheck", 0)
+    return int((step["Actual Rows"] + removed) * step["Actual Loops"])
+
+
+def _analyse(database_url: str) -> None:
+    """Let the planner know how large the tables are."""
+    if database_url.startswith("sqlite"):
+        with sqlite3.connect(database_url.removeprefix("sqlite:///")) as connection:
+            connection.execute("ANALYZE")
+        connection.close()
+        return
+    with psycopg.connect(database_url, autocommit=True) as connected:
+        connected.execute("VACUUM ANALYZE")

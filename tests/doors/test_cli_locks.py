@@ -1,0 +1,217 @@
+"""Commands about lots, locks and work: against a real server on each database."""
+
+import io
+import json
+import sys
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+from penstock.access.keys import Role
+from penstock.client import Client
+from tests.doors.commands import Terminal
+from tests.doors.serving import Running, running
+
+LOTS = ["1", "2", "3"]
+
+
+@pytest.fixture
+def server(database_url: str) -> Iterator[Running]:
+    with running(database_url) as server:
+        yield server
+
+
+@pytest.fixture
+def client(server: Running) -> Iterator[Client]:
+    with Client(server.server.url) as client:
+        yield client
+
+
+@pytest.fixture
+def penstock(
+    client: Client,
+    capsys: pytest.CaptureFixture[str],
+    monkeypatch: pytest.MonkeyPatch,
+    tmp_path: Path,
+) -> Terminal:
+    """A terminal; job shop/clean reads shop/raw and writes shop/clean_orders, mart reads that."""
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setenv("HOME", str(tmp_path))
+    monkeypatch.setenv("COLUMNS", "160")
+    monkeypatch.setenv("PENSTOCK_URL", client.url)
+    client.wire_job("shop", "clean", inputs=["raw"], outputs=["clean_orders"])
+    client.wire_job("shop", "mart", inputs=["clean_orders"], outputs=["revenue"])
+    client.register_lots("shop", "raw", LOTS)
+    return Terminal(capsys)
+
+
+def test_a_job_is_wired_and_told_how_to_work(penstock: Terminal) -> None:
+    flags = ["--lease", "30", "--tries", "3", "--back-off", "0", "--enforced"]
+    named = ["--input", "raw", "--input", "s3://lake/rates", "--output", "out"]
+    wiring = penstock("jobs", "wire", "shop/new", *named, *flags, "--json").document
+    assert [i["name"] for i in wiring["inputs"]] == ["raw", "rates"]
+    assert (wiring["leaseSeconds"], wiring["triesMax"], wiring["backOffSeconds"]) == (30, 3, 0)
+    assert wiring["enforced"] is True
+    again = penstock("jobs", "wire", "new", "--tries", "4").text
+    assert "shop/raw, s3://lake/rates" in again
+    assert "30 s" in again
+    assert penstock("jobs", "wire", "new", "--no-enforced", "--json").document["enforced"] is False
+
+
+def test_a_job_that_resembles_another_is_not_taken_for_it(penstock: Terminal) -> None:
+    for text in ("cle", "lean"):
+        refused = penstock("jobs", "wire", text, "--tries", "4")
+        assert refused.code == 1
+        assert f"there is no job '{text}'" in refused.complaint
+    assert penstock("jobs", "wire", "job:shop:clean", "--tries", "4").code == 0
+    assert penstock("jobs", "wire", "nothing", "--tries", "4").code == 1
+
+
+def test_lots_are_registered_by_name_and_from_stdin(
+    penstock: Terminal, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    assert penstock("lots", "register", "raw", "3", "4").text == "1 lots of shop/raw registered\n"
+    monkeypatch.setattr(sys, "stdin", io.StringIO("5\n6\n\n"))
+    assert penstock("lots", "register", "raw", "-", "--json").document == {"registered": 2}
+    done = penstock("lots", "register", "raw", "1", "--renew", "--priority", "7", "--json")
+    assert done.document == {"registered": 1}
+    assert penstock("lots", "register", "raw").code == 2
+    assert penstock("lots", "register", "raw", "a/b").code == 1
+    assert "slash" in penstock("lots", "register", "raw", "a/b").complaint
+
+
+def test_lots_are_listed_and_shown(penstock: Terminal, client: Client) -> None:
+    listed = penstock("lots", "list", "raw", "--json").document
+    assert [lot["lot"] for lot in listed["lots"]] == LOTS
+    assert listed["totalCount"] == 3
+    few = penstock("lots", "list", "raw", "--limit", "2")
+    assert "outside" in few.text
+    assert "2 of 3 shown" in few.err
+    for claim in client.claims("shop/clean"):
+        claim.complete()
+    made = penstock("lots", "show", "clean_orders", "2")
+    assert "shop/clean" in made.text
+    assert "READY" in made.text
+    shown = penstock("lots", "show", "raw", "2", "--json").document
+    assert [consumer["status"] for consumer in shown["consumers"]] == ["DONE"]
+    assert "read by" in penstock("lots", "show", "raw", "2").text
+
+
+def test_locks_say_who_holds_what(penstock: Terminal, client: Client) -> None:
+    assert penstock("locks").text == "nothing is locked by a claim\n"
+    claim = next(iter(client.claims("shop/clean", owner="ann")))
+    shown = penstock("locks").text
+    for part in ("shop/clean", "ann", "raw (local)", "clean_orders (read and write)"):
+        assert part in shown
+    (lock,) = penstock("locks", "--json").document["locks"]
+    assert (lock["lot"], lock["claim"], lock["token"]) == ("1", claim.id, claim.token)
+    for filters in (["--job", "clean"], ["--dataset", "shop/clean_orders"], ["--lot", "1"]):
+        assert penstock("locks", *filters, "--json").document["totalCount"] == 1
+    for filters in (["--job", "mart"], ["-n", "other"], ["--lot", "2"]):
+        assert penstock("locks", *filters, "--json").document["totalCount"] == 0
+    assert penstock("locks", "--job", "clean", "--dataset", "raw").code == 2
+
+
+def test_why_goes_down_to_the_root_cause(penstock: Terminal, client: Client) -> None:
+    next(iter(client.claims("shop/clean", owner="ann"))).fail("no disk")
+    told = penstock("why", "mart", "1").text
+    assert "shop/clean_orders" in told
+    assert "no disk" in told
+    found = penstock("why", "shop/mart", "1", "--json").document
+    assert found["runnable"] is False
+    assert found["causes"][0]["job"] == "clean"
+    assert "can work on lot 2" in penstock("why", "clean", "2", "--namespace", "shop").text
+    assert penstock("why", "nobody", "2").code == 1
+
+
+def test_work_is_listed_by_state(penstock: Terminal, client: Client) -> None:
+    next(iter(client.claims("shop/clean", owner="ann")))
+    next(iter(client.claims("shop/clean", owner="ann"))).fail("no disk")
+    shown = penstock("work", "list", "clean").text
+    for part in ("RUNNING", "ann", "LATER", "no disk", "READY", "1 of 5"):
+        assert part in shown
+    late = penstock("work", "list", "clean", "--state", "LATER", "--json").document
+    assert [work["lot"] for work in late["lots"]] == ["2"]
+    assert penstock("work", "list", "clean", "--state", "LOST").code == 2
+
+
+@pytest.mark.parametrize("action", ["resubmit", "rerun"])
+def test_lots_are_resubmitted_with_a_reason(
+    penstock: Terminal, client: Client, action: str
+) -> None:
+    for claim in client.claims("shop/clean"):
+        claim.complete()
+    assert penstock("work", action, "clean", "1").code == 2
+    told = penstock("work", action, "clean", "1", "2", "--why", "wrong rates").text
+    assert told.splitlines() == [
+        "lot 1 of job shop/clean is resubmitted: READY",
+        "lot 2 of job shop/clean is resubmitted: READY",
+    ]
+    (entry, *_) = client.audit().entries
+    assert (entry.action, entry.detail) == ("lot resubmit", "wrong rates")
+    done = penstock("work", action, "clean", "3", "--why", "x", "--json").document
+    assert [work["state"] for work in done["lots"]] == ["READY"]
+    assert penstock("work", action, "clean", "--why", "x").code == 2
+
+
+def test_work_is_held_let_go_released_and_put_first(penstock: Terminal, client: Client) -> None:
+    claim = next(iter(client.claims("shop/clean")))
+    assert "is released: READY" in penstock("work", "release", "clean", "1", "--why", "hangs").text
+    assert client.claim(claim.id).state == "ABORTED"
+    assert "is held: HELD" in penstock("work", "hold", "clean", "1", "2", "--why", "wait").text
+    assert "is let go: READY" in penstock("work", "unhold", "clean", "1", "--why", "go").text
+    first = ["work", "priority", "clean", "3", "--priority", "9", "--why", "finance"]
+    assert "has priority 9" in penstock(*first).text
+    assert penstock(*first, "--json").document["lots"][0]["priority"] == 9
+    assert [found.lot for found in client.claims("shop/clean")] == ["3", "1"]
+    refused = penstock("work", "release", "clean", "2", "--why", "x")
+    assert (refused.code, "nobody holds lot 2" in refused.complaint) == (1, True)
+
+
+def test_jobs_and_datasets_are_held_and_let_go(penstock: Terminal, client: Client) -> None:
+    assert penstock("hold", "job", "clean", "--why", "rates").text == "job shop/clean is held\n"
+    claims = client.claims("shop/clean")
+    assert list(claims) == []
+    assert claims.why_nothing is not None
+    assert claims.why_nothing.held is not None
+    assert claims.why_nothing.held.why == "rates"
+    assert "rates" in penstock("jobs", "wire", "clean", "--tries", "5").text
+    done = penstock("unhold", "job", "clean", "--why", "right", "--json").document
+    assert done["held"] is None
+    held = penstock("hold", "dataset", "shop/raw", "--why", "disk", "--json").document
+    assert held["held"]["why"] == "disk"
+    assert list(client.claims("shop/clean")) == []
+    assert "dataset shop/raw goes on" in penstock("unhold", "dataset", "raw", "--why", "new").text
+    assert len(list(client.claims("shop/clean"))) == 3
+    assert penstock("hold", "job", "clean").code == 2
+
+
+def test_a_lot_is_held_and_put_back(penstock: Terminal, client: Client) -> None:
+    told = penstock("lots", "hold", "raw", "1", "--why", "cut off").text
+    assert told == "lot 1 of shop/raw is held: HOLD\n"
+    assert [claim.lot for claim in client.claims("shop/clean")] == ["2", "3"]
+    done = penstock("lots", "unhold", "raw", "1", "--why", "whole", "--json").document
+    assert done["status"] == "READY"
+
+
+def test_the_log_is_of_a_lot_a_job_or_a_run(penstock: Terminal, client: Client) -> None:
+    claim = next(iter(client.claims("shop/clean", owner="ann")))
+    claim.complete()
+    for whose in (["raw", "1"], ["--job", "clean"], ["--run", claim.run_id]):
+        entries = penstock("lots", "log", *whose, "--json").document["entries"]
+        assert [entry["action"] for entry in entries][:2] == ["complete", "claim"]
+    assert "ann" in penstock("lots", "log", "clean_orders", "1").text
+    for wrong in ([], ["raw"], ["raw", "1", "--job", "clean"]):
+        assert penstock("lots", "log", *wrong).code == 2
+
+
+def test_a_reader_may_look_and_a_writer_may_not_resubmit(
+    penstock: Terminal, server: Running, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    key = server.key("w", Role.WRITER)["authorization"].removeprefix("Bearer ")
+    monkeypatch.setenv("PENSTOCK_API_KEY", key)
+    assert penstock("lots", "register", "raw", "7").code == 0
+    refused = penstock("work", "hold", "clean", "7", "--why", "x")
+    assert (refused.code, "needs a" in refused.complaint) == (1, True)
+    assert json.loads(penstock("locks", "--json").out) == {"locks": [], "totalCount": 0}

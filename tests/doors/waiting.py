@@ -1,0 +1,14 @@
+"""Watching for a condition, instead of sleeping and hoping."""
+
+import time
+from collections.abc import Callable
+
+GIVE_UP_SECONDS = 120
+
+
+def until(condition: Callable[[], bool]) -> None:
+    """Return as soon as the condition holds."""
+    deadline = time.monotonic() + GIVE_UP_SECONDS
+    while not condition():
+        assert time.monotonic() < deadline, "what was waited for did not come"
+        time.sleep(0.02)

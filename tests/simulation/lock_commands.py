@@ -1,0 +1,125 @@
+"""Commands of locks, made up: what workers and administrators may send at any moment."""
+
+from collections.abc import Callable
+from typing import Any
+
+from hypothesis import strategies as st
+
+from penstock.catalog.commands import DatasetName
+from penstock.locks.commands import (
+    ClaimLots,
+    CompleteClaims,
+    FailClaims,
+    HeartbeatClaim,
+    HoldDataset,
+    HoldJob,
+    HoldLot,
+    HoldWork,
+    PrioritizeWork,
+    Ref,
+    RegisterLots,
+    ReleaseClaim,
+    ReleaseLock,
+    ResubmitLots,
+    WireJob,
+)
+from tests.simulation.lock_model import LOTS
+
+NS, ANN = "ns", ("ann", "because")
+NO_CLAIM = Ref("00000000-0000-7000-8000-000000000000", 1)
+LEASE_SECONDS, TRIES_MAX, BACK_OFF_SECONDS = 60, 3, 10
+# What c reads and writes: an end of the chain, or a second writer of clean, or more than that.
+WIRINGS = (
+    (("mart",), ()),
+    (("raw",), ("clean",)),
+    (("dim",), ("clean",)),
+    (("raw", "dim"), ("clean",)),
+    (("raw",), ("clean", "extra")),
+)
+
+End = Callable[[tuple[Ref, ...]], Any]
+
+jobs = st.sampled_from("abc")
+datasets = st.sampled_from(["raw", "clean", "dim", "mart"])
+lots = st.sampled_from(LOTS)
+some_lots = st.lists(lots, min_size=1, max_size=3).map(tuple)
+leases = st.sampled_from([None, 5, 600])
+seconds = st.sampled_from([0, 1, 4, 10, 20, 59, 60, 700])
+booleans = st.booleans()
+holding = st.sampled_from([True, False, False])
+
+
+def wire(job: str, inputs: tuple[str, ...], outputs: tuple[str, ...]) -> WireJob:
+    """A statement of what a job reads and writes."""
+    return WireJob(
+        NS,
+        job,
+        tuple(DatasetName(NS, name) for name in inputs),
+        tuple(DatasetName(NS, name) for name in outputs),
+        LEASE_SECONDS,
+        TRIES_MAX,
+        BACK_OFF_SECONDS,
+    )
+
+
+def _refs_of(machine: Any) -> st.SearchStrategy[Ref]:
+    """Claims that are live, or were lately; some with a number that was never theirs."""
+    live = [Ref(key, claim.token) for key, claim in machine.model.claims.items()]
+    known = st.sampled_from(live[-4:] + machine.given[-8:])
+    wrong = st.builds(lambda ref, by: Ref(ref.id, ref.token + by), known, st.sampled_from([-1, 1]))
+    likely = st.sampled_from(live) if live else known
+    return st.sampled_from([likely, likely, likely, known, known, wrong]).flatmap(lambda of: of)
+
+
+refs: st.SearchStrategy[Ref] = st.runner().flatmap(_refs_of)
+some_refs = st.lists(refs, min_size=1, max_size=3).map(tuple)
+
+registrations = st.builds(
+    lambda dataset, lots, priority, renew: RegisterLots(NS, dataset, lots, "ann", priority, renew),
+    st.sampled_from(["raw", "raw", "dim", "dim", "clean"]),
+    some_lots,
+    st.sampled_from([0, 0, 5]),
+    booleans,
+)
+searches = st.builds(
+    lambda job, owner, most, newest, lease: ClaimLots(NS, job, owner, most, newest, lease),
+    jobs,
+    st.sampled_from(["w1", "w2"]),
+    st.integers(1, 3),
+    booleans,
+    leases,
+)
+ends: st.SearchStrategy[End] = st.sampled_from(
+    [CompleteClaims, CompleteClaims, FailClaims, lambda refs: ReleaseClaim(refs[0])]
+)
+rewirings = st.sampled_from(WIRINGS).map(lambda sides: wire("c", *sides))
+
+_WEIGHTED: tuple[tuple[int, st.SearchStrategy[Any]], ...] = (
+    (6, searches),
+    (2, st.builds(lambda job, lots: ClaimLots(NS, job, "w3", lots=lots), jobs, some_lots)),
+    (2, st.builds(HeartbeatClaim, refs, leases)),
+    (8, some_refs.map(CompleteClaims)),
+    (5, some_refs.map(FailClaims)),
+    (2, refs.map(ReleaseClaim)),
+    (4, registrations),
+    (3, st.builds(lambda job, lots: ResubmitLots(*ANN, NS, job, lots), jobs, some_lots)),
+    (1, st.builds(lambda job, lot: ReleaseLock(*ANN, NS, job, lot), jobs, lots)),
+    (1, st.builds(lambda job, hold: HoldJob(*ANN, NS, job, hold), jobs, holding)),
+    (1, st.builds(lambda name, hold: HoldDataset(*ANN, NS, name, hold), datasets, holding)),
+    (2, st.builds(lambda d, lot, hold: HoldLot(*ANN, NS, d, lot, hold), datasets, lots, holding)),
+    (2, st.builds(lambda job, lot, hold: HoldWork(*ANN, NS, job, lot, hold), jobs, lots, holding)),
+    (
+        1,
+        st.builds(
+            lambda job, lots, priority: PrioritizeWork(*ANN, NS, job, lots, priority),
+            jobs,
+            some_lots,
+            st.sampled_from([-3, 0, 8]),
+        ),
+    ),
+)
+_many_kinds = st.sampled_from([kind for weight, kind in _WEIGHTED for _ in range(weight)])
+_any_command: st.SearchStrategy[Any] = _many_kinds.flatmap(lambda kind: kind)
+
+commands = st.integers(0, 11).flatmap(lambda n: rewirings if n == 11 else _any_command)
+many_commands = st.lists(_any_command, min_size=2, max_size=5)

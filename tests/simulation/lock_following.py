@@ -1,0 +1,282 @@
+"""What each command of locks must bring about, told by the model.
+
+Commands are followed in the order they were committed: the model works out what must have come
+of each, and fails when something else did.
+"""
+
+from functools import singledispatch
+from typing import Any
+
+from penstock.clock import SECOND
+from penstock.errors import Conflict, NotFound
+from penstock.locks.commands import (
+    ClaimLots,
+    CompleteClaims,
+    FailClaims,
+    HeartbeatClaim,
+    HoldDataset,
+    HoldJob,
+    HoldLot,
+    HoldWork,
+    PrioritizeWork,
+    Ref,
+    RegisterLots,
+    ReleaseClaim,
+    ReleaseLock,
+    ResubmitLots,
+    Sweep,
+    WireJob,
+)
+from tests.simulation.lock_model import LOTS, OUTSIDE, UNKNOWN, Model, Row, Wiring
+
+
+@singledispatch
+def follow(command: Any, model: Model, outcome: Any) -> None:
+    """Fail unless this outcome, a result or a refusal, is right; then be as it is after it."""
+    raise NotImplementedError(type(command))
+
+
+@follow.register
+def _(command: WireJob, model: Model, outcome: Any) -> None:
+    job, old = command.job, model.jobs.get(command.job)
+    inputs = tuple(d.name for d in command.inputs or ())
+    outputs = tuple(d.name for d in command.outputs or ())
+    grows = old is None or ({*old.inputs} <= {*inputs} and {*old.outputs} <= {*outputs})
+    if not grows and any(claim.job == job for claim in model.claims.values()):
+        assert isinstance(outcome, Conflict), outcome
+        return
+    assert (outcome.lease_seconds, outcome.tries_max) == (
+        command.lease_seconds,
+        command.tries_max,
+    )
+    model.jobs[job] = Wiring(
+        inputs,
+        outputs,
+        outcome.lease_seconds,
+        outcome.tries_max,
+        outcome.back_off_seconds,
+    )
+    if old is not None:
+        model.rewired.add(job)
+    for lot in LOTS:
+        rows = [model.made.get((dataset, lot)) for dataset in inputs]
+        if any(row is not None and row.status == "READY" for row in rows):
+            model.meet([job], lot)
+
+
+@follow.register
+def _(command: RegisterLots, model: Model, outcome: Any) -> None:
+    fresh = []
+    for lot in dict.fromkeys(command.lots):
+        row = model.made.get((command.dataset, lot))
+        if row is None or row.status in ("ERROR", "RESUBMIT"):
+            fresh.append(lot)
+        elif (row.status, row.by) != ("READY", OUTSIDE):
+            assert isinstance(outcome, Conflict), outcome
+            return
+        elif command.renew:
+            fresh.append(lot)
+    assert outcome == len(fresh)
+    for lot in fresh:
+        row = Row("READY", OUTSIDE, UNKNOWN)
+        model.made[command.dataset, lot] = model.current[command.dataset] = row
+        model.meet(model.around([command.dataset]), lot, -command.priority)
+
+
+@follow.register
+def _(command: ClaimLots, model: Model, outcome: Any) -> None:
+    wiring = model.jobs[command.job]
+    if model.held & {command.job, *wiring.inputs, *wiring.outputs}:
+        assert outcome == []
+        return
+    states = {lot: model.states(command.job, lot) for lot in LOTS}
+    if command.lots is not None:
+        chosen = list(dict.fromkeys(command.lots))
+        if isinstance(outcome, Conflict):
+            assert any(states[lot] != {"READY"} for lot in chosen), outcome
+            return
+        assert all("READY" in states[lot] for lot in chosen), outcome
+    else:
+        seen = {claimed.lot for claimed in outcome}
+        chosen = [
+            lot
+            for lot in LOTS
+            if states[lot] == {"READY"} or ("READY" in states[lot] and lot in seen)
+        ]
+        if command.newest:
+            chosen.reverse()
+        chosen.sort(key=lambda lot: model.work[command.job, lot].rank)
+        chosen = chosen[: command.count]
+    assert [claimed.lot for claimed in outcome] == chosen
+    for claimed in outcome:
+        model.take(claimed, command.owner, command.lease_seconds or wiring.lease_seconds)
+
+
+@follow.register
+def _(command: HeartbeatClaim, model: Model, outcome: Any) -> None:
+    if not model.is_live(command.claim):
+        _refuses(model, command.claim, outcome)
+        return
+    claim = model.claims[command.claim.id]
+    claim.lease_seconds = command.lease_seconds or claim.lease_seconds
+    claim.lease_until = model.now + claim.lease_seconds * SECOND
+    assert outcome == claim.lease_until
+
+
+def _refuses(model: Model, ref: Ref, outcome: Any) -> None:
+    assert isinstance(outcome, Conflict if ref.id in model.runs else NotFound), outcome
+
+
+@follow.register
+def _(command: CompleteClaims, model: Model, outcome: Any) -> None:
+    assert [ended.id for ended in outcome] == [ref.id for ref in command.claims]
+    live = {ref for ref in command.claims if model.is_live(ref)}
+    for ref, ended in zip(command.claims, outcome, strict=True):
+        if ref not in live:
+            _refuses(model, ref, ended.refused)
+            continue
+        assert ended.refused is None
+        if ref.id in model.claims:
+            model.complete(ref.id, {name.name: version for name, version in ended.versions})
+
+
+@follow.register
+def _(command: FailClaims, model: Model, outcome: Any) -> None:
+    for ref, ended in zip(command.claims, outcome, strict=True):
+        assert ended.id == ref.id
+        if model.is_live(ref):
+            assert ended.refused is None
+            model.fail(ref.id, expired=False)
+        else:
+            _refuses(model, ref, ended.refused)
+
+
+@follow.register
+def _(command: ReleaseClaim, model: Model, outcome: Any) -> None:
+    if not model.is_live(command.claim):
+        _refuses(model, command.claim, outcome)
+        return
+    assert (outcome.id, outcome.refused) == (command.claim.id, None)
+    model.give_back(command.claim.id)
+
+
+@follow.register
+def _(command: Sweep, model: Model, outcome: Any) -> None:
+    late = [key for key, claim in model.claims.items() if claim.lease_until <= model.now]
+    assert (outcome.expired, outcome.ticked) == (len(late), 0)
+    for claim_id in late:
+        model.fail(claim_id, expired=True)
+    model.swept_at = model.now
+
+
+# What administrators do.
+
+
+@follow.register
+def _(command: ResubmitLots, model: Model, outcome: Any) -> None:
+    job, lots = command.job, list(dict.fromkeys(command.lots))
+    for lot in lots:
+        if _stops(model, job, lot, outcome, running=True):
+            return
+    assert outcome is None
+    for lot in lots:
+        for dataset in model.jobs[job].inputs:
+            if row := model.used.get((dataset, job, lot)):
+                row.status, row.held_from = "ERROR", ""
+        for dataset in model.jobs[job].outputs:
+            if (row := model.made.get((dataset, lot))) and row.by == job:
+                row.status, row.held_from = "RESUBMIT", ""
+        model.work[job, lot].tries = model.work[job, lot].not_before = 0
+        model.meet(model.around(model.jobs[job].outputs), lot)
+
+
+def _stops(model: Model, job: str, lot: str, outcome: Any, *, running: bool) -> bool:
+    """Whether an action fails because nobody met the lot, or somebody works on it, or not."""
+    if (job, lot) not in model.work:
+        assert isinstance(outcome, NotFound), outcome
+        return True
+    if (model.claim_on(job, lot) is not None) == running:
+        assert isinstance(outcome, Conflict), outcome
+        return True
+    return False
+
+
+@follow.register
+def _(command: ReleaseLock, model: Model, outcome: Any) -> None:
+    if _stops(model, command.job, command.lot, outcome, running=False):
+        return
+    assert outcome is None
+    for key, claim in list(model.claims.items()):
+        if (claim.job, claim.lot) == (command.job, command.lot):
+            model.give_back(key)
+
+
+@follow.register
+def _(command: HoldJob | HoldDataset, model: Model, outcome: Any) -> None:
+    assert outcome is None
+    held = command.job if isinstance(command, HoldJob) else command.dataset
+    if command.hold:
+        model.held.add(held)
+    else:
+        model.held.discard(held)
+
+
+@follow.register
+def _(command: HoldLot, model: Model, outcome: Any) -> None:
+    key = command.dataset, command.lot
+    row = model.made.get(key)
+    if command.hold and row is not None and row.status == "RUNNING":
+        assert isinstance(outcome, Conflict), outcome
+        return
+    assert outcome is None
+    if (row is not None and row.status == "HOLD") == command.hold:
+        return
+    if row is None:
+        if command.hold:
+            model.made[key] = Row("HOLD", OUTSIDE)
+    elif command.hold:
+        row.status, row.held_from = "HOLD", row.status
+    elif not row.held_from and row.by == OUTSIDE:
+        del model.made[key]
+    else:
+        row.status, row.held_from = row.held_from or "ERROR", ""
+    model.meet(model.around([command.dataset]), command.lot)
+
+
+@follow.register
+def _(command: HoldWork, model: Model, outcome: Any) -> None:
+    job, lot, wiring = command.job, command.lot, model.jobs[command.job]
+    states = model.states(job, lot)
+    if states == {"RUNNING"}:
+        assert isinstance(outcome, Conflict), outcome
+        return
+    assert outcome is None
+    if command.hold == (states == {"HELD"}):
+        return
+    for dataset in wiring.inputs:
+        row = model.used.get((dataset, job, lot))
+        if command.hold:
+            row = model.used.setdefault((dataset, job, lot), Row("", job))
+            row.status, row.held_from = "HOLD", row.status
+        elif row is not None and row.status == "HOLD":
+            row.status, row.held_from = row.held_from or "ERROR", ""
+    for dataset in wiring.outputs:
+        made = model.made.get((dataset, lot))
+        spent = made is not None and (made.by, made.status, made.held_from) == (job, "HOLD", "")
+        if made is not None and spent and not command.hold:
+            made.status = "ERROR"
+    model.meet([job, *model.around(wiring.outputs)], lot)
+    model.work[job, lot].not_before = 0
+    if not command.hold:
+        model.work[job, lot].tries = 0
+
+
+@follow.register
+def _(command: PrioritizeWork, model: Model, outcome: Any) -> None:
+    lots = dict.fromkeys(command.lots)
+    if any((command.job, lot) not in model.work for lot in lots):
+        assert isinstance(outcome, NotFound), outcome
+        return
+    assert outcome is None
+    for lot in lots:
+        model.work[command.job, lot].rank = -command.priority

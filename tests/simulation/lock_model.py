@@ -1,0 +1,197 @@
+"""What locks promise, told again in plain Python: dicts, no SQL, none of the code under test.
+
+These are the rows and what follows from them; `lock_following` has what each command does to them.
+"""
+
+from collections.abc import Iterable
+from dataclasses import dataclass, field
+
+from penstock.clock import HOUR, SECOND, Micros
+from penstock.locks.commands import Claimed, Ref
+
+LOTS = ("2", "9", "10", "100")  # in the order they are worked on
+OUTSIDE = ""  # who made a lot that no job made
+UNKNOWN = "?"  # a version that was made, and not looked at yet
+
+
+@dataclass
+class Wiring:
+    """What a job reads and writes, and how it is tried."""
+
+    inputs: tuple[str, ...]
+    outputs: tuple[str, ...]
+    lease_seconds: int
+    tries_max: int
+    back_off_seconds: int
+
+
+@dataclass
+class Row:
+    """A status row."""
+
+    status: str
+    by: str
+    version: str | None = None
+    held_from: str = ""
+
+
+@dataclass
+class Work:
+    """What is known of a job and a lot besides its rows."""
+
+    rank: int = 0
+    tries: int = 0
+    token: int = 0
+    not_before: Micros = 0
+
+
+@dataclass
+class Claim:
+    """A live claim."""
+
+    job: str
+    lot: str
+    token: int
+    lease_seconds: int
+    lease_until: Micros
+    inputs: tuple[str, ...]
+    outputs: tuple[str, ...]
+
+
+@dataclass
+class Model:
+    """Everything that is true of locks at one moment."""
+
+    now: Micros
+    swept_at: Micros = 0
+    jobs: dict[str, Wiring] = field(default_factory=dict)
+    rewired: set[str] = field(default_factory=set)
+    held: set[str] = field(default_factory=set)  # jobs and datasets
+    made: dict[tuple[str, str], Row] = field(default_factory=dict)  # by dataset and lot
+    used: dict[tuple[str, str, str], Row] = field(default_factory=dict)  # by dataset, job and lot
+    work: dict[tuple[str, str], Work] = field(default_factory=dict)  # by job and lot
+    claims: dict[str, Claim] = field(default_factory=dict)
+    runs: dict[str, str] = field(default_factory=dict)  # the state of each
+    current: dict[str, Row] = field(default_factory=dict)  # what was published last, by dataset
+
+    # What follows from the rows.
+
+    def states(self, job: str, lot: str) -> set[str]:
+        """Where a job stands with a lot; two answers while a back-off is over and unswept."""
+        wiring = self.jobs[job]
+        if self.claim_on(job, lot) is not None:
+            return {"RUNNING"}
+        own = {row.status for d in wiring.inputs if (row := self.used.get((d, job, lot)))}
+        if "HOLD" in own:
+            return {"HELD"}
+        if own - {"ERROR"}:
+            return {"DONE"}
+        sources = [self.made.get((d, lot)) for d in wiring.inputs]
+        targets = [self.made.get((d, lot)) for d in wiring.outputs]
+        if not all(row is not None and row.status == "READY" for row in sources):
+            return {"WAITING"}
+        if not all(row is None or row.status in ("ERROR", "RESUBMIT") for row in targets):
+            return {"WAITING"}
+        not_before = self.work[job, lot].not_before if (job, lot) in self.work else 0
+        if not_before > self.now:
+            return {"LATER"}
+        return {"LATER", "READY"} if not_before > self.swept_at else {"READY"}
+
+    def claim_on(self, job: str, lot: str) -> Claim | None:
+        """The live claim of a job on a lot."""
+        return next((c for c in self.claims.values() if (c.job, c.lot) == (job, lot)), None)
+
+    def is_live(self, ref: Ref) -> bool:
+        """Whether this is a claim with its own token."""
+        return ref.id in self.claims and self.claims[ref.id].token == ref.token
+
+    def meet(self, jobs: Iterable[str], lot: str, rank: int = 0) -> None:
+        """These jobs have something to do with a lot from now on."""
+        for job in jobs:
+            self.work.setdefault((job, lot), Work(rank))
+
+    def around(self, datasets: Iterable[str]) -> list[str]:
+        """The jobs that read or write these datasets."""
+        wanted = set(datasets)
+        return [job for job, w in self.jobs.items() if wanted & {*w.inputs, *w.outputs}]
+
+    def writers(self, datasets: Iterable[str]) -> list[str]:
+        """The jobs that write these datasets."""
+        wanted = set(datasets)
+        return [job for job, w in self.jobs.items() if wanted & {*w.outputs}]
+
+    # How claims change the rows.
+
+    def take(self, claimed: Claimed, owner: str, lease_seconds: int) -> None:
+        """A claim was given, as it must be."""
+        job, lot = claimed.job, claimed.lot
+        wiring, work = self.jobs[job], self.work[job, lot]
+        work.tries += 1
+        work.token += 1
+        work.not_before = 0
+        assert (claimed.owner, claimed.attempt, claimed.token) == (owner, work.tries, work.token)
+        assert claimed.lease_until == self.now + lease_seconds * SECOND
+        assert claimed.id not in self.runs
+        assert tuple(pinned.name for pinned in claimed.inputs) == wiring.inputs
+        assert tuple(made.name for made in claimed.outputs) == wiring.outputs
+        for pinned in claimed.inputs:
+            version = self.made[pinned.name, lot].version
+            assert pinned.version is not None
+            assert version in (UNKNOWN, pinned.version)
+            self.used[pinned.name, job, lot] = Row("RUNNING", job, pinned.version)
+        for dataset in wiring.outputs:
+            self._write(dataset, lot, "RUNNING", job)
+        self.claims[claimed.id] = Claim(
+            job,
+            lot,
+            work.token,
+            lease_seconds,
+            claimed.lease_until,
+            wiring.inputs,
+            wiring.outputs,
+        )
+        self.runs[claimed.id] = "RUNNING"
+        self.meet(self.writers(wiring.outputs), lot)
+
+    def _write(self, dataset: str, lot: str, status: str, job: str) -> None:
+        """Change an OUTPUT row; what was published before stays what it was."""
+        row = self.made.setdefault((dataset, lot), Row(status, job))
+        row.status, row.by, row.held_from = status, job, ""
+
+    def complete(self, claim_id: str, versions: dict[str, str]) -> None:
+        """A claim has published these versions."""
+        claim = self.claims.pop(claim_id)
+        job, lot = claim.job, claim.lot
+        assert versions.keys() == set(claim.outputs)
+        for dataset in claim.inputs:
+            self.used[dataset, job, lot].status = "DONE"
+        for dataset in claim.outputs:
+            row = Row("READY", job, versions[dataset])
+            self.made[dataset, lot] = self.current[dataset] = row
+        self.runs[claim_id] = "COMPLETED"
+        self.meet(self.around(claim.outputs), lot, self.work[job, lot].rank)
+
+    def fail(self, claim_id: str, *, expired: bool) -> None:
+        """A claim has ended badly: it is tried again, or held."""
+        claim = self.claims[claim_id]
+        wiring, work = self.jobs[claim.job], self.work[claim.job, claim.lot]
+        spent = work.tries >= wiring.tries_max
+        if not spent and not expired:
+            wait = min(wiring.back_off_seconds * 2 ** (work.tries - 1) * SECOND, HOUR)
+            work.not_before = self.now + wait
+        self._stop(claim_id, "HOLD" if spent else "ERROR", "FAILED")
+
+    def _stop(self, claim_id: str, status: str, run_state: str) -> None:
+        claim = self.claims.pop(claim_id)
+        for dataset in claim.inputs:
+            self.used[dataset, claim.job, claim.lot].status = status
+        for dataset in claim.outputs:
+            self._write(dataset, claim.lot, status, claim.job)
+        self.runs[claim_id] = run_state
+        self.meet(self.writers(claim.outputs), claim.lot)
+
+    def give_back(self, claim_id: str) -> None:
+        """A claim has ended without a result; it was no try."""
+        claim = self.claims[claim_id]
+        self.work[claim.job, claim.lot].tries -= 1
+        self._stop(claim_id, "ERROR", "ABORTED")

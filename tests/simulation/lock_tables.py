@@ -1,0 +1,203 @@
+"""The tables of locks as a database has them, and what must hold of them whatever happened."""
+
+from collections import Counter
+from collections.abc import Iterator
+from typing import Any
+
+from penstock.catalog import rows
+from penstock.catalog.rows import Origin, Role
+from penstock.db import Transaction
+from penstock.locks.rows import OUTSIDE as OUTSIDE_ID
+from penstock.locks.rows import HoldRow, LogRow, LotJobRow, StatusRow, WorkRow
+from penstock.states import RUN, RunState
+from tests.simulation.lock_model import OUTSIDE, UNKNOWN, Model, Row, Work
+
+SHAPES: dict[str, Any] = {
+    "lot_job": LotJobRow,
+    "lot_hold": HoldRow,
+    "lot_status": StatusRow,
+    "lot_work": WorkRow,
+    "lot_log": LogRow,
+    "run": rows.RunRow,
+    "run_dataset": rows.RunDatasetRow,
+    "version": rows.VersionRow,
+    "dataset": rows.DatasetRow,
+    "job": rows.JobRow,
+}
+
+
+class LockTables:
+    """All rows of locks and of the catalog beneath them; equal when every row is."""
+
+    def __init__(self, tx: Transaction) -> None:
+        self.rows = {name: tx.rows(shape, f"every_{name}") for name, shape in SHAPES.items()}
+        self.work: list[WorkRow] = self.rows["lot_work"]
+        self.status: list[StatusRow] = self.rows["lot_status"]
+        self.log: list[LogRow] = self.rows["lot_log"]
+        self.runs: dict[str, rows.RunRow] = {row.id: row for row in self.rows["run"]}
+        self.versions: dict[str, rows.VersionRow] = {row.id: row for row in self.rows["version"]}
+        self.datasets: dict[str, rows.DatasetRow] = {row.id: row for row in self.rows["dataset"]}
+        self.io: list[rows.RunDatasetRow] = self.rows["run_dataset"]
+        self.names = {row.id: row.name for row in (*self.rows["dataset"], *self.rows["job"])}
+        self.names[OUTSIDE_ID] = OUTSIDE
+
+    def __eq__(self, other: object) -> bool:
+        return isinstance(other, LockTables) and self._sorted() == other._sorted()
+
+    __hash__ = None  # type: ignore[assignment]
+
+    def _sorted(self) -> dict[str, list[Any]]:
+        return {name: sorted(found, key=repr) for name, found in self.rows.items()}
+
+    def pins(self) -> dict[tuple[str, str], str]:
+        """Which version each run reads of each dataset."""
+        return {(r.run_id, r.dataset_id): r.version_id for r in self.io if r.role == Role.INPUT}
+
+
+def broken_promises(tables: LockTables) -> Iterator[str]:
+    """What does not hold, without any model of what should have happened."""
+    live = {row.run_id: row for row in tables.work if row.state == "RUNNING"}
+    yield from _one_writer(tables, live)
+    for row in live.values():
+        run = tables.runs.get(row.run_id or "")
+        if run is None or run.state != RunState.RUNNING or run.job_id != row.job_id:
+            yield f"{row} is RUNNING, its run is {run}"
+    for run in tables.runs.values():
+        if run.state == RunState.RUNNING and run.id not in live:
+            yield f"{run} is RUNNING, but no claim is"
+    for dataset in tables.datasets.values():
+        yield from _current(tables, dataset)
+
+
+def _one_writer(tables: LockTables, live: dict[str | None, WorkRow]) -> Iterator[str]:
+    """Of a job on a lot, and of a lot of a dataset; rows in RUNNING are those of live claims."""
+    outputs = Counter((r.dataset_id, r.lot) for r in tables.status if r.role == Role.OUTPUT)
+    yield from (f"two rows for the output {key}" for key, many in outputs.items() if many > 1)
+    found = {
+        (row.role, row.dataset_id, row.lot, row.job_id, row.run_id)
+        for row in tables.status
+        if row.status == "RUNNING"
+    }
+    for key in found:
+        claim = live.get(key[-1])
+        if claim is None or (claim.lot, claim.job_id) != key[2:4]:
+            yield f"a row in RUNNING that no claim has: {key}"
+    for run_id, dataset in tables.pins():
+        row = live.get(run_id)
+        if row is not None and ("INPUT", dataset, row.lot, row.job_id, run_id) not in found:
+            yield f"no row in RUNNING for what {row} reads: {dataset}"
+
+
+def _current(tables: LockTables, dataset: rows.DatasetRow) -> Iterator[str]:
+    """What is current was completed, or declared."""
+    if dataset.current_version_id is None:
+        return
+    version = tables.versions.get(dataset.current_version_id)
+    if version is None:
+        yield f"{dataset.name} has a current version that is not there"
+    elif version.origin == Origin.RUN:
+        run = tables.runs.get(version.run_id or "")
+        if run is None or run.state != RunState.COMPLETED:
+            yield f"{dataset.name} has for current {version} of {run}"
+    elif version.run_id is not None:
+        yield f"{version} was declared, and has a run"
+
+
+class Memory:
+    """What must never change once it was seen."""
+
+    def __init__(self) -> None:
+        self._pins: dict[tuple[str, str], str] = {}
+        self._ended: dict[str, rows.RunRow] = {}
+        self._versions: dict[str, rows.VersionRow] = {}
+        self._tokens: dict[tuple[str, str], int] = {}
+        self._log: list[LogRow] = []
+
+    def changed(self, tables: LockTables) -> Iterator[str]:
+        """What has changed nevertheless; then remember what is new."""
+        pins = tables.pins()
+        ended = {key: run for key, run in tables.runs.items() if run.state in RUN.terminal}
+        settled = {
+            key: version
+            for key, version in tables.versions.items()
+            if version.run_id is None or version.run_id in ended
+        }
+        tokens = {(row.job_id, row.lot): row.token for row in tables.work}
+        yield from _differences("input version", self._pins, pins)
+        yield from _differences("ended run", self._ended, ended)
+        yield from _differences("version", self._versions, settled)
+        for key, token in self._tokens.items():
+            if tokens.get(key, 0) < token:
+                yield f"the token of {key} was {token} and is {tokens.get(key)}"
+        if tables.log[: len(self._log)] != self._log:
+            yield "the log was rewritten"
+        self._pins, self._ended, self._versions = pins, ended, settled
+        self._tokens, self._log = tokens, tables.log
+
+    def has_version(self, version_id: str | None) -> bool:
+        """Whether this version was there when last seen."""
+        return version_id in self._versions
+
+
+def _differences(what: str, before: dict[Any, Any], after: dict[Any, Any]) -> Iterator[str]:
+    for key, value in before.items():
+        if after.get(key) != value:
+            yield f"{what} {key} was {value} and is {after.get(key)}"
+
+
+def disagreements(tables: LockTables, model: Model, memory: Memory) -> Iterator[str]:
+    """Where the database and the model differ; the model learns what it cannot know."""
+    _learn(tables, model)
+    names = tables.names
+    made, used = {}, {}
+    for row in tables.status:
+        shown = Row(row.status, names[row.job_id], row.version_id, row.held_from)
+        if row.role == Role.OUTPUT:
+            key = names[row.dataset_id], row.lot
+            made[key] = shown
+            known = model.made.get(key)
+            if known is not None and known.version == UNKNOWN:
+                known.version = row.version_id
+                if row.version_id is None or memory.has_version(row.version_id):
+                    yield f"{key} has no version of its own: {row}"
+        else:
+            used[names[row.dataset_id], names[row.job_id], row.lot] = shown
+    yield from _differences("model's output", dict(model.made), made)
+    yield from _differences("output", made, dict(model.made))
+    yield from _differences("model's input", dict(model.used), used)
+    yield from _differences("input", used, dict(model.used))
+    yield from _work(tables, model)
+    runs = {key: str(run.state) for key, run in tables.runs.items()}
+    yield from _differences("model's run", dict(model.runs), runs)
+    yield from _differences("run", runs, dict(model.runs))
+    current = {row.name: row.current_version_id for row in tables.datasets.values()}
+    for name, published in model.current.items():
+        if published.version not in (UNKNOWN, current[name]):
+            yield f"{published.version} was published last of {name}, current is {current[name]}"
+
+
+def _learn(tables: LockTables, model: Model) -> None:
+    """Which lots a job has met only matters where there is something to do."""
+    found = {(tables.names[row.job_id], row.lot): row for row in tables.work}
+    for key, row in found.items():
+        model.work.setdefault(key, Work(rank=row.rank))
+    for key in list(model.work):
+        if key not in found and model.states(*key) == {"WAITING"}:
+            del model.work[key]
+
+
+def _work(tables: LockTables, model: Model) -> Iterator[str]:
+    found = {(tables.names[row.job_id], row.lot): row for row in tables.work}
+    yield from (f"no work row for {key}" for key in model.work.keys() - found.keys())
+    for key, row in found.items():
+        work, states = model.work[key], model.states(*key)
+        # What a job has done stays shown as done when it reads something else from now on.
+        if key[0] in model.rewired and states == {"WAITING"}:
+            states = {"WAITING", "DONE"}
+        if row.state not in states:
+            yield f"{key} is {row.state}, not {states}"
+        if (row.rank, row.tries, row.token) != (work.rank, work.tries, work.token):
+            yield f"{key} is {row}, not {work}"
+        claim = model.claims.get(row.run_id or "")
+        if claim is not None and row.lease_until != claim.lease_until:
+            yield f"the lease of {key} holds until {row.lease_until}, not {claim.lease_until}"

@@ -1,0 +1,217 @@
+"""Worker processes that are killed and stopped in the middle of their work, and what they wrote."""
+
+import json
+import os
+import random
+import signal
+import subprocess
+import sys
+from collections.abc import Iterator, Sequence
+from pathlib import Path
+from threading import Event
+from types import TracebackType
+from typing import Any, NamedTuple, Self
+from urllib.parse import urlsplit
+
+import httpx
+import psutil
+
+SCRIPT = Path(__file__).with_name("lock_worker.py")
+CALL_SECONDS_MAX = 120
+LOOK_SECONDS = 0.02
+
+Document = dict[str, Any]
+
+
+class Plan(NamedTuple):
+    """How many work on what, and how often they are disturbed."""
+
+    workers: int
+    lots: int
+    crashes: int  # workers killed, or stopped until their claims are over
+    resubmissions: int
+    at_once: int  # claims of one call, at most
+    work_seconds: float
+    lease_seconds: int = 2
+
+
+class Note(NamedTuple):
+    """A line of a journal."""
+
+    what: str
+    claim: str
+    job: str
+    lot: str
+    rest: Document
+
+
+class Worker:
+    """One worker process."""
+
+    def __init__(self, settings: Document) -> None:
+        self.owner: str = settings["owner"]
+        self._journal = Path(settings["journal"])
+        self._errors = self._journal.with_suffix(".err")
+        with self._errors.open("wb") as errors:
+            self._process = subprocess.Popen(
+                [sys.executable, "-S", str(SCRIPT), json.dumps(settings)],
+                stdin=subprocess.DEVNULL,
+                stderr=errors,
+            )
+
+    def notes(self) -> list[Note]:
+        """What it has written; a line that it was killed in is left out."""
+        if not self._journal.exists():
+            return []
+        lines = self._journal.read_text().split("\n")[:-1]
+        found = [json.loads(line) for line in lines]
+        return [
+            Note(line.pop("what"), line.pop("claim"), line.pop("job"), line.pop("lot"), line)
+            for line in found
+        ]
+
+    def untouched(self) -> list[str]:
+        """The claims that it has and has not begun to end."""
+        last = {note.claim: note.what for note in self.notes()}
+        return [claim for claim, what in last.items() if what == "claimed"]
+
+    def check(self) -> None:
+        """Fail if it has ended by itself."""
+        assert self._process.poll() is None, self._errors.read_text()
+
+    def stop(self) -> None:
+        """Have it stand still, as if the machine slept, and return when it does."""
+        self._process.send_signal(signal.SIGSTOP)
+        shown = psutil.Process(self._process.pid)
+        while shown.status() not in (psutil.STATUS_STOPPED, psutil.STATUS_ZOMBIE):
+            os.sched_yield()
+
+    def go_on(self) -> None:
+        """Have it go on as if nothing had happened."""
+        self._process.send_signal(signal.SIGCONT)
+
+    def kill(self) -> None:
+        """End it as `kill -9` does."""
+        self._process.kill()
+        self._process.wait()
+
+
+class Workforce:
+    """Workers of two jobs on one or more servers: b reads what a makes."""
+
+    def __init__(self, urls: Sequence[str], folder: Path, plan: Plan, seed: int) -> None:
+        self._urls = urls
+        self._folder = folder
+        self._plan = plan
+        self._seed = seed
+        self._chance = random.Random(seed)
+        self._client = httpx.Client(base_url=f"{urls[0]}/api/v1", timeout=CALL_SECONDS_MAX)
+        self._everybody: list[Worker] = []
+        self._working: list[Worker] = []
+        self._stopped: list[tuple[Worker, list[str]]] = []
+        self.killed: dict[str, list[str]] = {}  # claims that each had, by owner
+        self.delayed: list[str] = []  # claims that were over when their worker went on
+        self.resubmitted: list[tuple[str, str]] = []  # job and lot
+
+    def __enter__(self) -> Self:
+        for _ in range(self._plan.workers):
+            self._hire()
+        return self
+
+    def __exit__(
+        self,
+        kind: type[BaseException] | None,
+        error: BaseException | None,
+        trace: TracebackType | None,
+    ) -> None:
+        for worker in self._everybody:
+            worker.kill()
+        self._client.close()
+
+    def notes(self) -> Iterator[tuple[str, Note]]:
+        """All that was written by anybody, by owner."""
+        for worker in self._everybody:
+            for note in worker.notes():
+                yield worker.owner, note
+
+    def ask(self, method: str, path: str, body: Document | None = None) -> Any:
+        """A call of an administrator, which must succeed."""
+        answer = self._client.request(method, path, json=body)
+        assert answer.status_code == 200, f"{method} {path}: {answer.status_code} {answer.text}"
+        return answer.json()
+
+    def run(self) -> None:
+        """Disturb the workers as planned, and return when everything is done."""
+        while True:
+            for worker in self._working:
+                worker.check()
+            self._wake()
+            crashes = len(self.killed) + len(self.delayed) + len(self._stopped)
+            if crashes < self._plan.crashes:
+                self._disturb()
+            if len(self.resubmitted) < self._plan.resubmissions:
+                self._resubmit()
+            elif not self._stopped and self._is_done("a") and self._is_done("b"):
+                if crashes == self._plan.crashes:
+                    return
+                self._resubmit()  # there must be work to disturb
+            Event().wait(LOOK_SECONDS)
+
+    def _hire(self) -> None:
+        number = len(self._everybody)
+        worker = Worker(
+            {
+                "owner": f"worker {number}",
+                "seed": f"{self._seed}/{number}",
+                "hosts": [urlsplit(url).netloc for url in self._urls],
+                "journal": str(self._folder / f"{number}.jsonl"),
+                "namespace": "ns",
+                "jobs": ["a", "b"],
+                "lease_seconds": self._plan.lease_seconds,
+                "work_seconds": self._plan.work_seconds,
+                "at_once": self._plan.at_once,
+            }
+        )
+        self._everybody.append(worker)
+        self._working.append(worker)
+
+    def _disturb(self) -> None:
+        """Kill or stop a worker while it has claims that it has not begun to end."""
+        worker = self._chance.choice(self._working)
+        worker.stop()
+        claims = worker.untouched()
+        if not claims:
+            worker.go_on()
+        elif self._chance.random() < 0.6 or len(self._working) == 1:
+            worker.kill()
+            self.killed[worker.owner] = claims
+            self._working.remove(worker)
+            self._hire()
+        else:
+            self._stopped.append((worker, claims))
+            self._working.remove(worker)
+
+    def _wake(self) -> None:
+        """Let those go on whose claims are over."""
+        for worker, claims in list(self._stopped):
+            states = [self.ask("GET", f"/claims/{claim}")["state"] for claim in claims]
+            if "RUNNING" not in states:
+                self._stopped.remove((worker, claims))
+                self._working.append(worker)
+                self.delayed.append(claims[0])
+                worker.go_on()
+
+    def _resubmit(self) -> None:
+        """Have a lot that is done worked on again; nobody else does, so it is still done."""
+        job = self._chance.choice(["a", "b"])
+        done = self.ask("GET", f"/namespaces/ns/jobs/{job}/lots?state=DONE&limit=50")["lots"]
+        if done:
+            lot = self._chance.choice(done)["lot"]
+            path = f"/namespaces/ns/jobs/{job}/lots/{lot}/resubmit"
+            self.ask("POST", path, {"why": "it was wrong"})
+            self.resubmitted.append((job, lot))
+
+    def _is_done(self, job: str) -> bool:
+        path = f"/namespaces/ns/jobs/{job}/lots?state=DONE&limit=1"
+        found: int = self.ask("GET", path)["totalCount"]
+        return found == self._plan.lots

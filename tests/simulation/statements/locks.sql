@@ -1,0 +1,21 @@
+-- Whole tables of locks, for tests that compare everything.
+
+-- name: every_lot_job
+-- All jobs that work lot by lot.
+SELECT job_id, inputs, outputs, lease_seconds, tries_max, back_off_seconds, enforced, stated, created_at, updated_at FROM lot_jobs;
+
+-- name: every_lot_hold
+-- All datasets and jobs that are held whole.
+SELECT id, kind, who, why, since FROM lot_holds;
+
+-- name: every_lot_status
+-- All status rows.
+SELECT dataset_id, lot, role, job_id, status, held_from, run_id, version_id, since FROM lot_status;
+
+-- name: every_lot_work
+-- All that jobs have to do, did or do.
+SELECT job_id, lot, lot_key, rank, state, tries, token, run_id, owner, lease_seconds, lease_until, not_before, since, error FROM lot_work;
+
+-- name: every_lot_log
+-- All transitions in the order they were made.
+SELECT at, action, lot, job_id, dataset_id, run_id, was, became, who, why FROM lot_log ORDER BY id;

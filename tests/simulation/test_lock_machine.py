@@ -1,0 +1,275 @@
+"""Workers, crashes, time and administrators in any order: locks hold on both databases.
+
+Commands are made up and sent to a real catalog; a model says what must come of each. A worker
+that crashes is one that is never heard of again, or too late. Long searches (`make stress`) take
+their seed from PENSTOCK_SEED, or else make one up and print it.
+"""
+
+from collections.abc import Callable, Iterator
+from itertools import count
+from typing import Any
+
+import pytest
+from hypothesis import HealthCheck, Phase, seed, settings
+from hypothesis.stateful import RuleBasedStateMachine, initialize, rule, run_state_machine_as_test
+
+from penstock import ids
+from penstock.catalog.catalog import Catalog
+from penstock.clock import SECOND, Micros
+from penstock.db import Database, open_database
+from penstock.errors import PenstockError
+from penstock.locks import room
+from penstock.locks.commands import (
+    ClaimLots,
+    CompleteClaims,
+    Ended,
+    FailClaims,
+    Ref,
+    RegisterLots,
+    Sweep,
+    WireJob,
+)
+from tests.servers import PostgresServer
+from tests.simulation import lock_commands as made_up
+from tests.simulation.consistency import problems
+from tests.simulation.lock_following import follow
+from tests.simulation.lock_model import LOTS, Model
+from tests.simulation.lock_tables import LockTables, Memory, broken_promises, disagreements
+from tests.simulation.tables import STATEMENTS
+from tests.simulation.test_kill import made_up_seed
+from tests.simulation.test_two_catalogs import Databases
+
+BEGIN: Micros = 1_800_000_000 * SECOND
+
+
+class LockMachine(RuleBasedStateMachine):
+    """One or two servers on one database, and a model beside them."""
+
+    def __init__(self, databases: Databases) -> None:
+        super().__init__()
+        self._empty = databases.empty()
+        self._url = self._empty.__enter__()
+        self._servers: list[tuple[Database, Catalog]] = []
+        self._memory = Memory()
+        self.model = Model(now=BEGIN)
+        self.given = [made_up.NO_CLAIM]  # all claims that there were, the newest last
+        self._start_server()
+        self._tables = self._look()
+        self.send(made_up.wire("a", ("raw",), ("clean",)))
+        self.send(made_up.wire("b", ("clean", "dim"), ("mart",)))
+
+    def _start_server(self) -> None:
+        database = open_database(self._url, extra=[STATEMENTS])
+        catalog = Catalog(
+            database, clock=lambda: self.model.now, batch_events_max=8, queue_length_max=1000
+        )
+        catalog.start()
+        self._servers.append((database, catalog))
+
+    def teardown(self) -> None:
+        for database, catalog in self._servers:
+            catalog.stop()
+            database.close()
+        self._empty.__exit__(None, None, None)
+
+    def send(self, *commands: Any) -> None:
+        """Send them at once, to the server at hand, and see that what comes of it is right."""
+        _, catalog = self._servers[-1]
+        sent = [catalog.submit(command) for command in commands]
+        outcomes = [_outcome(future.result) for future in sent]
+        for command, outcome in zip(commands, outcomes, strict=True):
+            follow(command, self.model, outcome)
+            if isinstance(command, ClaimLots) and isinstance(outcome, list):
+                self.given += [Ref(claim.id, claim.token) for claim in outcome]
+        after = self._look()
+        if all(map(_is_refused, outcomes)):
+            assert after == self._tables, f"{commands} was refused, and changed something"
+        self._tables = after
+
+    def _look(self) -> LockTables:
+        """Read everything, and check it."""
+        with self._servers[-1][1].read() as tx:
+            tables = LockTables(tx)
+            wrong = [text for text in problems(tx) if "has no event" not in text]
+        wrong += broken_promises(tables)
+        wrong += disagreements(tables, self.model, self._memory)
+        wrong += self._memory.changed(tables)
+        assert not wrong, "\n".join(wrong)
+        return tables
+
+    @initialize(command=made_up.rewirings, lots=made_up.some_lots)
+    def begin(self, command: WireJob, lots: tuple[str, ...]) -> None:
+        registered = [
+            RegisterLots("ns", "raw", LOTS, "ann"),
+            RegisterLots("ns", "dim", lots, "ann"),
+        ]
+        self.send(command, *registered)
+
+    @rule(command=made_up.commands)
+    def somebody_acts(self, command: Any) -> None:
+        self.send(command)
+
+    @rule(commands=made_up.many_commands)
+    def many_act_at_once(self, commands: list[Any]) -> None:
+        self.send(*commands)
+
+    @rule(claim=made_up.searches, end=made_up.ends)
+    def a_worker_claims_and_ends(self, claim: ClaimLots, end: made_up.End) -> None:
+        known = len(self.given)
+        self.send(claim)
+        if claims := self.given[known:]:
+            self.send(end(tuple(claims)))
+
+    @rule(seconds=made_up.seconds, swept=made_up.booleans)
+    def time_passes(self, seconds: int, swept: bool) -> None:
+        self.model.now += seconds * SECOND
+        if swept:
+            self.send(Sweep())
+
+    @rule()
+    def another_server_is_asked(self) -> None:
+        if len(self._servers) == 1:
+            self._start_server()
+        else:
+            self._servers.reverse()
+
+
+def _outcome(result: Callable[[], Any]) -> Any:
+    try:
+        return result()
+    except PenstockError as refusal:
+        return refusal
+
+
+def _is_refused(outcome: Any) -> bool:
+    """Whether nothing came of a command."""
+    if isinstance(outcome, list):
+        return all(isinstance(each, Ended) and each.refused is not None for each in outcome)
+    return isinstance(outcome, PenstockError)
+
+
+@pytest.fixture(scope="module")
+def on_sqlite(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Databases]:
+    made = Databases(tmp_path_factory.mktemp("locks"), None)
+    yield made
+    made.close()
+
+
+@pytest.fixture(scope="module")
+def on_postgresql(
+    postgres: PostgresServer, tmp_path_factory: pytest.TempPathFactory
+) -> Iterator[Databases]:
+    made = Databases(tmp_path_factory.mktemp("locks"), postgres)
+    yield made
+    made.close()
+
+
+def search(databases: Databases, *, examples: int, steps: int, seeded: int | None = None) -> None:
+    """Try so many stories of so many steps; the same ones each time, unless there is a seed."""
+    with pytest.MonkeyPatch.context() as patch:
+        # A few lots are more than it keeps in mind.
+        patch.setattr(room, "_QUEUE_LENGTH", 2)
+
+        class Searched(LockMachine):
+            def __init__(self) -> None:
+                # The same story has the same ids, in no order.
+                numbers = count()
+                patch.setattr(ids, "new_id", lambda: ids.derived_id("test", str(next(numbers))))
+                super().__init__(databases)
+
+        run_state_machine_as_test(
+            Searched if seeded is None else seed(seeded)(Searched),
+            settings=settings(
+                max_examples=examples,
+                stateful_step_count=steps,
+                derandomize=seeded is None,
+                database=None,
+                phases=(Phase.generate, Phase.shrink),
+                suppress_health_check=list(HealthCheck),
+            ),
+        )
+
+
+@pytest.fixture(params=["sqlite", "postgresql"])
+def machine(request: pytest.FixtureRequest) -> Iterator[LockMachine]:
+    """A machine that is told what to do."""
+    made = LockMachine(request.getfixturevalue(f"on_{request.param}"))
+    yield made
+    made.teardown()
+
+
+def test_two_jobs_that_write_one_dataset_never_work_on_one_lot(machine: LockMachine) -> None:
+    machine.begin(made_up.wire("c", ("raw",), ("clean",)), ("2",))
+    by_name = ("2", "9")
+    machine.send(ClaimLots("ns", "a", "w1", lots=by_name), ClaimLots("ns", "c", "w2", count=4))
+    assert [(c.job, c.lot) for c in machine.model.claims.values()] == [
+        ("a", "2"),
+        ("a", "9"),
+        ("c", "10"),
+        ("c", "100"),
+    ]
+    machine.send(CompleteClaims(tuple(machine.given[1:2])), FailClaims(tuple(machine.given[2:3])))
+    machine.send(ClaimLots("ns", "c", "w2", count=4))
+    assert {(c.job, c.lot) for c in machine.model.claims.values()} == {
+        ("c", "9"),
+        ("c", "10"),
+        ("c", "100"),
+    }
+
+
+def test_lots_published_at_one_moment_have_each_a_version_and_the_last_is_current(
+    machine: LockMachine,
+) -> None:
+    machine.begin(made_up.wire("c", ("mart",), ()), ("2",))
+    again = RegisterLots("ns", "raw", ("2",), "ann", renew=True)
+    machine.send(again, again, ClaimLots("ns", "a", "w1", count=4), again)
+    claims = machine.given[1:]
+    machine.send(CompleteClaims(tuple(claims[:3])), CompleteClaims((claims[3],)))
+    assert machine.model.current["clean"] is machine.model.made["clean", "100"]
+
+
+def test_a_job_that_reads_something_else_from_now_on_finds_only_what_is_there(
+    machine: LockMachine,
+) -> None:
+    machine.begin(made_up.wire("c", ("raw",), ("clean",)), ("9",))
+    machine.send(made_up.wire("c", ("dim",), ("clean",)))
+    machine.send(ClaimLots("ns", "c", "w1", count=4))
+    assert [claim.lot for claim in machine.model.claims.values()] == ["9"]
+
+
+def test_a_job_is_rewired_under_a_live_claim_only_to_do_more(machine: LockMachine) -> None:
+    machine.begin(made_up.wire("c", ("raw",), ("clean",)), ("2",))
+    machine.send(ClaimLots("ns", "c", "w1"))
+    machine.send(made_up.wire("c", ("mart",), ()))
+    machine.send(made_up.wire("c", ("raw",), ("clean", "extra")))
+    machine.send(CompleteClaims((machine.given[-1],)))
+    assert machine.model.jobs["c"].outputs == ("clean", "extra")
+    assert ("extra", "2") not in machine.model.made
+
+
+def test_a_claim_named_with_two_tokens_is_completed_under_its_own(machine: LockMachine) -> None:
+    machine.begin(made_up.wire("c", ("mart",), ()), ("2",))
+    machine.send(ClaimLots("ns", "a", "w1"))
+    ref = machine.given[-1]
+    machine.send(CompleteClaims((Ref(ref.id, 99), ref, Ref(ref.id, 0))))
+    assert machine.model.runs == {ref.id: "COMPLETED"}
+
+
+def test_locks_hold_in_any_order_of_events_on_sqlite(on_sqlite: Databases) -> None:
+    search(on_sqlite, examples=25, steps=30)
+
+
+def test_locks_hold_in_any_order_of_events_on_postgresql(on_postgresql: Databases) -> None:
+    search(on_postgresql, examples=10, steps=25)
+
+
+@pytest.mark.stress
+def test_long_search_for_an_order_that_breaks_locks_on_sqlite(on_sqlite: Databases) -> None:
+    search(on_sqlite, examples=2000, steps=60, seeded=made_up_seed())
+
+
+@pytest.mark.stress
+def test_long_search_for_an_order_that_breaks_locks_on_postgresql(
+    on_postgresql: Databases,
+) -> None:
+    search(on_postgresql, examples=500, steps=50, seeded=made_up_seed())

@@ -1,0 +1,259 @@
+"""Workers killed and stopped at random: every lot is done, none twice, nothing stale is published.
+
+Long searches (`make stress`) take their seed from PENSTOCK_SEED, or else make one up and print it.
+"""
+
+from collections import Counter, defaultdict
+from collections.abc import Iterator, Sequence
+from contextlib import closing, contextmanager, suppress
+from pathlib import Path
+
+import pytest
+
+from penstock.catalog.catalog import Catalog
+from penstock.catalog.claimed_runs import lot_of
+from penstock.catalog.commands import DatasetName
+from penstock.catalog.flush import changes, flush
+from penstock.catalog.rows import Origin, Role
+from penstock.catalog.world import World
+from penstock.clock import system_clock
+from penstock.db import Transaction, open_database
+from penstock.errors import Unavailable
+from penstock.locks.commands import ClaimLots, RegisterLots, WireJob
+from penstock.locks.rows import LogRow
+from penstock.states import RunState, WorkState
+from tests.running import serving
+from tests.servers import PostgresServer
+from tests.simulation.consistency import problems
+from tests.simulation.lock_tables import LockTables, broken_promises
+from tests.simulation.lock_workforce import Plan, Workforce
+from tests.simulation.tables import STATEMENTS
+from tests.simulation.test_kill import made_up_seed
+
+ANSWER_SECONDS_MAX = 120
+SHORT = Plan(workers=4, lots=60, crashes=8, resubmissions=6, at_once=3, work_seconds=0.05)
+LONG = Plan(workers=4, lots=5000, crashes=100, resubmissions=200, at_once=10, work_seconds=0.01)
+
+
+def open_tables(database_url: str) -> LockTables:
+    """Everything that is in the database, once it is seen to agree with itself."""
+    opened = closing(open_database(database_url, extra=[STATEMENTS]))
+    with opened as database, database.read() as tx:
+        assert [text for text in problems(tx) if "has no event" not in text] == []
+        tables = LockTables(tx)
+    assert list(broken_promises(tables)) == []
+    return tables
+
+
+def prepare(workforce: Workforce, plan: Plan) -> None:
+    """Two jobs in a chain, the second with a second input; all of it is there."""
+
+    def named(*names: str) -> list[dict[str, str]]:
+        return [{"namespace": "ns", "name": name} for name in names]
+
+    for job, inputs, outputs in (("a", ["raw"], ["clean"]), ("b", ["clean", "dim"], ["mart"])):
+        tried = {"triesMax": 1000, "backOffSeconds": 0, "leaseSeconds": plan.lease_seconds}
+        wiring = {"inputs": named(*inputs), "outputs": named(*outputs), **tried}
+        workforce.ask("PUT", f"/namespaces/ns/jobs/{job}/wiring", wiring)
+    lots = [str(number) for number in range(plan.lots)]
+    for dataset in ("raw", "dim"):
+        body = {"lots": lots}
+        assert workforce.ask("POST", f"/namespaces/ns/datasets/{dataset}/lots", body) == {
+            "registered": plan.lots
+        }
+
+
+def stress(urls: Sequence[str], database_url: str, folder: Path, plan: Plan, seed: int) -> None:
+    workforce = Workforce(urls, folder, plan, seed)
+    prepare(workforce, plan)
+    with workforce:
+        workforce.run()
+    tables = open_tables(database_url)
+    check_everything_done_once(tables, workforce, plan)
+    check_the_log(tables)
+    check_the_journals(tables, workforce)
+    check_what_was_read(tables)
+    assert len(workforce.killed) + len(workforce.delayed) == plan.crashes
+
+
+def check_everything_done_once(tables: LockTables, workforce: Workforce, plan: Plan) -> None:
+    """Every lot is done in both jobs, and published once, and once more if it was resubmitted."""
+    lots = [str(number) for number in range(plan.lots)]
+    wanted = Counter((job, lot) for job in "ab" for lot in lots)
+    assert {(tables.names[row.job_id], row.lot) for row in tables.work} == wanted.keys()
+    assert {row.state for row in tables.work} == {WorkState.DONE}
+    wanted.update(workforce.resubmitted)
+    done = [run for run in tables.runs.values() if run.state == RunState.COMPLETED]
+    assert Counter((tables.names[run.job_id], lot_of(run)) for run in done) == wanted
+    completions = [row for row in tables.log if row.action == "complete"]
+    assert Counter((tables.names[row.job_id or ""], row.lot) for row in completions) == wanted
+    assert {row.run_id for row in completions} == {run.id for run in done}
+    made = [version for version in tables.versions.values() if version.origin == Origin.RUN]
+    assert sorted(version.run_id or "" for version in made) == sorted(run.id for run in done)
+
+
+def check_the_log(tables: LockTables) -> None:
+    """Of a job and a lot there was never a second claim before the first was over."""
+    by_work: dict[tuple[str | None, str], list[LogRow]] = defaultdict(list)
+    for row in tables.log:
+        if row.job_id is not None:
+            by_work[row.job_id, row.lot].append(row)
+    for rows in by_work.values():
+        holder = None
+        for row in rows:
+            if row.action == "claim":
+                assert holder is None, rows
+                holder = row.run_id
+            elif row.action in ("complete", "fail", "expire", "release"):
+                assert row.run_id == holder, rows
+                holder = None
+        assert holder is None, rows
+
+
+def check_the_journals(tables: LockTables, workforce: Workforce) -> None:
+    """What was acknowledged is there, what was refused is not, and nobody else published."""
+    tried: dict[str, str] = {}
+    answered: dict[str, str] = {}
+    unanswered = set()
+    outputs = {(r.run_id, r.version_id) for r in tables.io if r.role == Role.OUTPUT}
+    for owner, note in workforce.notes():
+        if note.what in ("complete", "fail", "release"):
+            tried[note.claim] = owner
+        elif note.what == "unanswered":
+            unanswered.add(note.claim)
+        elif note.what != "claimed":
+            answered[note.claim] = note.what
+        if note.what == "complete done":
+            assert note.rest["versions"], note
+            assert {(note.claim, v["version"]) for v in note.rest["versions"]} <= outputs
+    ends = {"complete done": RunState.COMPLETED, "fail done": RunState.FAILED}
+    ends["release done"] = RunState.ABORTED
+    for claim, answer in answered.items():
+        state = tables.runs[claim].state
+        if answer in ends:
+            assert state == ends[answer], f"{claim} was told {answer}, and is {state}"
+        else:
+            assert state == RunState.FAILED, f"{claim} was refused, and is {state}"
+    for run in tables.runs.values():
+        if run.state == RunState.COMPLETED and answered.get(run.id) != "complete done":
+            assert run.id in unanswered or tried[run.id] in workforce.killed
+    killed = [claim for claims in workforce.killed.values() for claim in claims]
+    assert {tables.runs[claim].state for claim in (*killed, *workforce.delayed)} <= {
+        RunState.FAILED
+    }
+
+
+def check_what_was_read(tables: LockTables) -> None:
+    """What b read of a lot is what a, or somebody outside, published of that lot."""
+    registered = {row.version_id: row.lot for row in tables.status if row.role == Role.OUTPUT}
+    for (run_id, _), version_id in tables.pins().items():
+        version = tables.versions[version_id]
+        maker = tables.runs.get(version.run_id or "")
+        made = lot_of(maker) if maker is not None else registered[version_id]
+        assert maker is None or maker.state == RunState.COMPLETED
+        assert made == lot_of(tables.runs[run_id])
+
+
+def test_workers_killed_at_random_finish_every_lot_once(database_url: str, tmp_path: Path) -> None:
+    with serving(database_url) as server:
+        stress([server.url], database_url, tmp_path, SHORT, seed=1)
+
+
+@pytest.fixture
+def postgresql_url(postgres: PostgresServer) -> Iterator[str]:
+    url = postgres.create_database()
+    yield url
+    postgres.drop_database(url)
+
+
+def test_workers_of_two_servers_killed_at_random_finish_every_lot_once(
+    postgresql_url: str, tmp_path: Path
+) -> None:
+    with serving(postgresql_url) as first, serving(postgresql_url) as second:
+        stress([first.url, second.url], postgresql_url, tmp_path, SHORT, seed=2)
+
+
+@pytest.mark.stress
+def test_sixteen_workers_killed_at_random_finish_5000_lots_once_on_postgresql(
+    postgresql_url: str, tmp_path: Path
+) -> None:
+    with serving(postgresql_url) as server:
+        plan = LONG._replace(workers=16)
+        stress([server.url], postgresql_url, tmp_path, plan, seed=made_up_seed())
+
+
+@pytest.mark.stress
+def test_four_workers_killed_at_random_finish_5000_lots_once_on_sqlite(tmp_path: Path) -> None:
+    url = f"sqlite:///{tmp_path / 'penstock.db'}"
+    with serving(url) as server:
+        stress([server.url], url, tmp_path, LONG, seed=made_up_seed())
+
+
+@pytest.mark.stress
+def test_sixteen_workers_of_two_servers_finish_5000_lots_once_on_postgresql(
+    postgresql_url: str, tmp_path: Path
+) -> None:
+    with serving(postgresql_url) as first, serving(postgresql_url) as second:
+        plan = LONG._replace(workers=16)
+        urls = [first.url, second.url]
+        stress(urls, postgresql_url, tmp_path, plan, seed=made_up_seed())
+
+
+class _Crash(Exception):
+    """Whoever had the transaction is gone."""
+
+
+@contextmanager
+def shop(database_url: str, wait_seconds: float) -> Iterator[Catalog]:
+    """A catalog with four lots for one job to work on."""
+    with closing(open_database(database_url, wait_seconds=wait_seconds)) as database:
+        database.migrate()
+        catalog = Catalog(database, clock=system_clock, batch_events_max=8, queue_length_max=100)
+        catalog.start()
+        sides = (DatasetName("ns", "raw"),), (DatasetName("ns", "clean"),)
+        catalog.submit(WireJob("ns", "a", *sides)).result()
+        catalog.submit(RegisterLots("ns", "raw", ("1", "2", "3", "4"), "ann")).result()
+        try:
+            yield catalog
+        finally:
+            catalog.stop()
+
+
+def claim_in(tx: Transaction, count: int) -> list[str]:
+    """Claim lots in a transaction that is not over."""
+    world = World()
+    world.open(tx)
+    claimed = ClaimLots("ns", "a", "first", count=count).apply(world, system_clock())
+    flush(tx, changes(world))
+    return [claim.lot for claim in claimed]
+
+
+def test_a_claim_under_way_is_waited_for_and_nothing_of_it_is_given_again(
+    database_url: str,
+) -> None:
+    with (
+        shop(database_url, wait_seconds=ANSWER_SECONDS_MAX) as catalog,
+        closing(open_database(database_url)) as database,
+    ):
+        with database.write() as tx:
+            first = claim_in(tx, 2)
+            second = catalog.submit(ClaimLots("ns", "a", "second", count=4))
+            assert not second.done()
+        claims = second.result(ANSWER_SECONDS_MAX)
+    assert first == ["1", "2"]
+    assert [claim.lot for claim in claims] == ["3", "4"]
+
+
+def test_a_claim_that_never_ends_is_not_waited_for_for_ever(database_url: str) -> None:
+    with (
+        shop(database_url, wait_seconds=0.2) as catalog,
+        closing(open_database(database_url)) as database,
+    ):
+        with suppress(_Crash), database.write() as tx:
+            claim_in(tx, 2)
+            second = catalog.submit(ClaimLots("ns", "a", "second", count=4))
+            assert isinstance(second.exception(ANSWER_SECONDS_MAX), Unavailable)
+            raise _Crash
+        again = catalog.submit(ClaimLots("ns", "a", "second", count=4))
+        claims = again.result(ANSWER_SECONDS_MAX)
+    assert [claim.lot for claim in claims] == ["1", "2", "3", "4"]
