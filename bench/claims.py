@@ -75,12 +75,17 @@ class Cell(Struct, frozen=True):
 
 
 class Ratio(Struct, frozen=True):
-    """Penstock in process against another, as the median over rounds that followed each other."""
+    """Penstock in process against another, as the median over rounds that followed each other.
+
+    `cpu` compares what one claim costs, workers and database together; over HTTP the workers'
+    part is not known. Other programs on the machine disturb it less than they disturb the speed.
+    """
 
     at_once: int
     workers: int
     against: str
     ratio: float
+    cpu: float
 
 
 class Claims(Struct, frozen=True):
@@ -99,6 +104,15 @@ class _Seen(Struct, frozen=True):
     turn: Turn
     cpu_seconds: float
     postgres_cpu_seconds: float
+
+    def each_us(self, seconds: float) -> float:
+        """Microseconds for each claim."""
+        return 1e6 * seconds / max(self.turn.claims, 1)
+
+    @property
+    def cpu_us(self) -> float:
+        """Processor time for each claim, workers and database together."""
+        return self.each_us(self.cpu_seconds + self.postgres_cpu_seconds)
 
 
 def measure_claims(bench: Bench, database: str, plan: Plan, say: Say) -> Claims:
@@ -213,31 +227,32 @@ def _cell(seen: Sequence[_Seen], system: Claimer, at_once: int, workers: int) ->
     mine = [
         one for one in seen if (one.system, one.at_once, one.workers) == (system, at_once, workers)
     ]
-
-    def each_us(seconds: float, turn: Turn) -> float:
-        return 1e6 * seconds / max(turn.claims, 1)
-
     return Cell(
         system,
         at_once,
         workers,
         statistics.median(one.turn.rate for one in mine),
         statistics.median(one.turn.p50_ms for one in mine),
-        statistics.median(each_us(one.cpu_seconds, one.turn) for one in mine),
-        statistics.median(each_us(one.postgres_cpu_seconds, one.turn) for one in mine),
+        statistics.median(one.each_us(one.cpu_seconds) for one in mine),
+        statistics.median(one.each_us(one.postgres_cpu_seconds) for one in mine),
         [one.turn.rate for one in mine],
     )
 
 
 def _ratio(seen: Sequence[_Seen], other: Claimer, at_once: int, workers: int) -> Ratio:
     at = {
-        (one.system, one.number): one.turn.rate
+        (one.system, one.number): one
         for one in seen
         if (one.at_once, one.workers) == (at_once, workers)
     }
-    pairs = [(at[Claimer.OURS, number], rate) for (who, number), rate in at.items() if who is other]
-    ratio = statistics.median(ours / (its or 1.0) for ours, its in pairs)
-    return Ratio(at_once, workers, other, ratio)
+    pairs = [(at[Claimer.OURS, number], its) for (who, number), its in at.items() if who is other]
+    return Ratio(
+        at_once,
+        workers,
+        other,
+        statistics.median(ours.turn.rate / (its.turn.rate or 1.0) for ours, its in pairs),
+        statistics.median(its.cpu_us / (ours.cpu_us or 1.0) for ours, its in pairs),
+    )
 
 
 def claim_targets(measured: Sequence[Claims]) -> list[Target]:

@@ -189,6 +189,7 @@ def _claims(measured: Claims) -> Table:
     table = _table(
         f"Claims per second, each with its completion, {measured.database}",
         "at once", "workers", "system", "claims/s", "p50 ms", "CPU µs", "database", "ours is",
+        "by CPU",
     )  # fmt: skip
     ratios = {(one.at_once, one.workers, one.against): one for one in measured.ratios}
     kind = (0, 0)
@@ -204,6 +205,7 @@ def _claims(measured: Claims) -> Table:
             f"{cell.cpu_us:,.0f}",
             f"{cell.postgres_cpu_us:,.0f}" if cell.postgres_cpu_us else "",
             f"{ratio.ratio:.2f} ×" if ratio else "",
+            f"{ratio.cpu:.2f} ×" if ratio else "",
         )
         kind = (cell.at_once, cell.workers)
     return table

@@ -182,6 +182,16 @@ def test_outputs_that_only_the_end_tells_of_are_published(
     assert framework.work(JOB, DAY)["state"] == "DONE"
 
 
+def test_a_lot_that_the_end_leaves_out_is_not_published(
+    framework: LotCalls, reporter: Reporter
+) -> None:
+    run = reporter.start("1", "2")
+    reporter.send(RunState.COMPLETE, run, writes={CLEAN: ["1"]})
+    assert [framework.output(CLEAN, lot) for lot in "12"] == ["READY", "ERROR"]
+    assert "lot 2" in framework.work(JOB, "2")["error"]
+    assert framework.calls.run(run)["state"] == "COMPLETED"
+
+
 def test_hours_are_read_and_a_day_is_written(framework: LotCalls, reporter: Reporter) -> None:
     hours = [f"{DAY}-{hour:02d}" for hour in range(3)]
     run = new_run_id()

@@ -1,6 +1,5 @@
 """Claims as Python workers use them, against a real server on each database."""
 
-import inspect
 import os
 import pickle
 import signal
@@ -8,21 +7,13 @@ import threading
 from collections.abc import Iterator
 from functools import partial
 
-import msgspec
 import pytest
 
 import penstock
-from penstock.api import locks as locks_api
-from penstock.api import lots as lots_api
-from penstock.api import work as work_api
-from penstock.api.bodies import Body
-from penstock.api.parameters import Paging
-from penstock.client import ApiError, Claim, ClaimLost, Claims, Client, Unreachable, lot_documents
+from penstock.client import ApiError, Claim, ClaimLost, Claims, Client, Unreachable
 from penstock.client.documents import EntityId
-from penstock.client.names import Name, read_name
 from penstock.client.worker import Worked
-from penstock.errors import Conflict, Invalid
-from penstock.locks import shapes
+from penstock.errors import Conflict
 from tests.doors.serving import Running, running
 from tests.doors.waiting import until
 
@@ -343,50 +334,3 @@ def test_a_worker_that_lost_its_lease_says_so_and_goes_on(client: Client) -> Non
             client.release_lock(*JOB, "2", "to see what happens")
 
     assert robbed.work(client.url) == Worked(completed=3, lost=1)
-
-
-@pytest.mark.parametrize(
-    ("given", "namespace", "meant"),
-    [
-        ("shop/orders", None, ("shop", "orders")),
-        ("orders", "shop", ("shop", "orders")),
-        ("other/orders", "shop", ("other", "orders")),
-        ("s3://lake/raw/orders", None, ("s3://lake", "raw/orders")),
-        ("postgres://db:5432/public.orders", "shop", ("postgres://db:5432", "public.orders")),
-        ("shop/a/b", None, ("shop", "a/b")),
-        (("a/b", "c/d"), "shop", ("a/b", "c/d")),
-    ],
-)
-def test_names_are_read_as_people_write_them(
-    given: Name, namespace: str | None, meant: tuple[str, str]
-) -> None:
-    assert read_name(given, namespace) == EntityId(*meant)
-
-
-@pytest.mark.parametrize("given", ["orders", "", "shop/"])
-def test_a_name_without_a_namespace_is_refused(given: str) -> None:
-    with pytest.raises(Invalid, match="NAMESPACE/NAME"):
-        read_name(given)
-
-
-def test_the_package_shows_the_client_and_nothing_that_is_not_there() -> None:
-    assert penstock.Client is Client
-    assert penstock.ClaimLost is ClaimLost
-    with pytest.raises(AttributeError, match="nothing_like_this"):
-        penstock.nothing_like_this  # type: ignore[attr-defined]  # noqa: B018
-
-
-SERVED = {
-    name: kind
-    for module in (shapes, locks_api, lots_api, work_api)
-    for name, kind in inspect.getmembers(module, inspect.isclass)
-    if issubclass(kind, msgspec.Struct)
-    and not issubclass(kind, Body | Paging)
-    and kind.__module__ == module.__name__
-}
-
-
-@pytest.mark.parametrize("name", sorted(SERVED))
-def test_the_client_keeps_everything_that_the_server_shows(name: str) -> None:
-    mine = getattr(lot_documents, name)
-    assert mine.__struct_encode_fields__ == SERVED[name].__struct_encode_fields__

@@ -120,7 +120,7 @@ class LockMachine(RuleBasedStateMachine):
         if claims := self.given[known:]:
             self.send(end(tuple(claims)))
 
-    @rule(seconds=made_up.seconds, swept=made_up.booleans)
+    @rule(seconds=made_up.seconds, swept=made_up.mostly)
     def time_passes(self, seconds: int, swept: bool) -> None:
         self.model.now += seconds * SECOND
         if swept:

@@ -207,10 +207,10 @@ def test_a_long_history_is_as_the_plane_writes_it(postgres: PostgresServer) -> N
 
 def test_the_targets_of_claims_are_those_that_were_set() -> None:
     ratios = [
-        ClaimRatio(1, 8, Claimer.RAW, 0.6),
-        ClaimRatio(1, 8, Claimer.PROCRASTINATE, 1.0),
-        ClaimRatio(100, 8, Claimer.PGQUEUER, 1.1),
-        ClaimRatio(100, 8, Claimer.RAW, 0.1),
+        ClaimRatio(1, 8, Claimer.RAW, 0.6, 1.0),
+        ClaimRatio(1, 8, Claimer.PROCRASTINATE, 1.0, 1.0),
+        ClaimRatio(100, 8, Claimer.PGQUEUER, 1.1, 1.0),
+        ClaimRatio(100, 8, Claimer.RAW, 0.1, 1.0),
     ]
     found = claim_targets([Claims("postgresql", [], ratios)])
     assert [(target.wanted, target.met) for target in found] == [

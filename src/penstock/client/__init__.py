@@ -1,6 +1,7 @@
 """The Python client: everything that a Penstock server shows, over HTTP."""
 
-from penstock.client.claims import Claim, ClaimLost, Claims
+from penstock.client.claim import Claim, ClaimLost
+from penstock.client.claims import Claims
 from penstock.client.client import ApiError, Client, Unreachable
 from penstock.client.worker import JobFunction, job
 

@@ -13,7 +13,7 @@ from typing import Generic, Literal, ParamSpec, TypeVar, cast
 
 from msgspec import Struct
 
-from penstock.client.claims import Claim, ClaimLost
+from penstock.client.claim import Claim, ClaimLost
 from penstock.client.client import Client
 from penstock.client.names import Name
 from penstock.config import load

@@ -287,14 +287,21 @@ class Reported:
         assert run is not None, "a run whose event was received exists"
         if not claims or run.ended_at is None:
             return
-        if run.state == RunState.COMPLETED:
-            io = self._world.io_of(run.id)
-            made = {d: row.version_id for (role, d), row in io.items() if role == Role.OUTPUT}
-            claiming.publish(self._world, self._wiring, claims, [made] * len(claims), self._now)
-            return
-        error = error_message(self._event) or f"{self._event.event_type} was reported"
+        failed = error_message(self._event) or f"{self._event.event_type} was reported"
+        made = []
         for claim in claims:
-            claiming.fail(self._world, claim, error, self._now)
+            error: str | None = failed
+            if run.state == RunState.COMPLETED:
+                outputs = self._locked_outputs(claim)
+                error = guard.unmade(self._world, self._named, claim.lot, outputs)
+            if error is None:
+                made.append(claim)
+            else:
+                claiming.fail(self._world, claim, error, self._now)
+        if made:
+            io = self._world.io_of(run.id)
+            versions = {d: row.version_id for (role, d), row in io.items() if role == Role.OUTPUT}
+            claiming.publish(self._world, self._wiring, made, [versions] * len(made), self._now)
 
 
 def _text(dataset_ids: Iterable[str]) -> str:
