@@ -343,3 +343,17 @@ def test_resubmit_releases_the_inputs_of_a_job_that_is_done(framework: LotCalls)
     assert made["version"] != before
     actions = [entry["action"] for entry in framework.log("JobB", lot="1")]
     assert actions == ["complete", "claim", "resubmit", "complete", "claim"]
+
+
+def test_a_run_that_holds_a_lot_ends_only_with_its_claim(framework: LotCalls) -> None:
+    framework.wire("JobP", [A], [B])
+    framework.register(A, "1")
+    claim = framework.claim_one("JobP")
+    for action in ("complete", "fail", "abort"):
+        where = f"/api/v1/jobs/runs/{claim['id']}/{action}"
+        refusal = framework.calls.ask("POST", where, status=409)
+        assert "holds lot 1" in refusal["message"]
+    assert framework.output(B, "1") == "RUNNING"
+    framework.complete(claim)
+    framework.calls.ask("POST", f"/api/v1/jobs/runs/{claim['id']}/complete")
+    assert framework.output(B, "1") == "READY"

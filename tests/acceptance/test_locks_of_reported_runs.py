@@ -133,6 +133,38 @@ def test_the_events_of_a_claims_worker_fail_it(framework: LotCalls, reporter: Re
     assert framework.claim_one(JOB)["attempt"] == 2
 
 
+def test_a_claim_stays_with_the_lot_that_was_given(framework: LotCalls, reporter: Reporter) -> None:
+    claim = _claimed(framework)
+    framework.register(RAW, "another")
+    reporter.start("another", run=claim["id"])
+    assert [lock["lot"] for lock in framework.live(job=JOB)] == [DAY]
+    framework.complete(claim)
+    assert (framework.output(CLEAN, DAY), framework.output(CLEAN, "another")) == ("READY", None)
+
+
+def test_a_reported_run_that_is_released_has_the_shape_that_its_events_told(
+    framework: LotCalls, reporter: Reporter
+) -> None:
+    run = reporter.start(DAY)
+    framework.act(JOB, DAY, "release")
+    found = framework.calls.run(run)
+    assert (found["state"], found["jobVersion"]["name"]) == ("ABORTED", JOB)
+    job = framework.calls.job(JOB)
+    assert [d["name"] for d in (*job["inputs"], *job["outputs"])] == [RAW, CLEAN]
+
+
+def test_a_claim_publishes_what_its_events_told_beside(
+    framework: LotCalls, reporter: Reporter
+) -> None:
+    claim = _claimed(framework)
+    reporter.send(RunState.RUNNING, claim["id"], writes={"rejects": [DAY], CLEAN: [DAY]})
+    framework.complete(claim)
+    found = framework.calls.run(claim["id"])
+    assert set(pinned(found["outputDatasetVersions"])) == {CLEAN, "rejects"}
+    assert all(version["facets"] for version in found["outputDatasetVersions"])
+    assert framework.calls.dataset("rejects")["currentVersionNumber"] == 1
+
+
 def test_events_cannot_talk_a_claim_away(framework: LotCalls, reporter: Reporter) -> None:
     claim = _claimed(framework)
     reporter.send(RunState.RUNNING, claim["id"], penstock_lot=LotRunFacet("another"))
@@ -168,6 +200,17 @@ def test_a_run_works_on_several_lots(framework: LotCalls, reporter: Reporter) ->
     reporter.send(RunState.COMPLETE, run)
     assert [framework.output(CLEAN, lot) for lot in "123"] == ["READY", "RUNNING", "ERROR"]
     assert framework.calls.run(run)["state"] == "COMPLETED"
+
+
+def test_a_run_with_several_lots_is_not_ended_by_the_token_of_one(
+    framework: LotCalls, reporter: Reporter
+) -> None:
+    run = reporter.start("1", "2")
+    [lock, _] = framework.live(job=JOB)
+    framework.complete({"id": run, "token": lock["token"]}, status=409)
+    assert {lock["lot"] for lock in framework.live(job=JOB)} == {"1", "2"}
+    reporter.send(RunState.COMPLETE, run)
+    assert [framework.output(CLEAN, lot) for lot in "12"] == ["READY", "READY"]
 
 
 def test_outputs_that_only_the_end_tells_of_are_published(

@@ -27,14 +27,15 @@ from tests.simulation.lock_model import LOTS
 
 NS, ANN = "ns", ("ann", "because")
 NO_CLAIM = Ref("00000000-0000-7000-8000-000000000000", 1)
-LEASE_SECONDS, TRIES_MAX, BACK_OFF_SECONDS = 60, 3, 10
-# What c reads and writes: an end of the chain, or a second writer of clean, or more than that.
+LEASE_SECONDS, TRIES_MAX, BACK_OFF_SECONDS = 60, 2, 10
+# What c reads and writes: an end of the chain, or a second writer of clean, or more, or less.
 WIRINGS = (
     (("mart",), ()),
     (("raw",), ("clean",)),
     (("dim",), ("clean",)),
     (("raw", "dim"), ("clean",)),
     (("raw",), ("clean", "extra")),
+    ((), ("clean",)),
 )
 
 End = Callable[[tuple[Ref, ...]], Any]

@@ -12,6 +12,7 @@ from penstock.errors import Conflict, NotFound
 from penstock.locks.commands import (
     ClaimLots,
     CompleteClaims,
+    Ended,
     FailClaims,
     HeartbeatClaim,
     HoldDataset,
@@ -27,7 +28,7 @@ from penstock.locks.commands import (
     Sweep,
     WireJob,
 )
-from tests.simulation.lock_model import LOTS, OUTSIDE, UNKNOWN, Model, Row, Wiring
+from tests.simulation.lock_model import LOTS, OUTSIDE, UNKNOWN, Claim, Model, Row, Wiring
 
 
 @singledispatch
@@ -96,11 +97,15 @@ def _(command: ClaimLots, model: Model, outcome: Any) -> None:
             assert any(states[lot] != {"READY"} for lot in chosen), outcome
             return
         assert all("READY" in states[lot] for lot in chosen), outcome
+        for lot in chosen if not wiring.inputs else ():
+            model.meet([command.job], lot)
     else:
         seen = {claimed.lot for claimed in outcome}
+        # Nothing tells a job without inputs of a lot, unless somebody named it before.
+        known = [lot for lot in LOTS if wiring.inputs or (command.job, lot) in model.work]
         chosen = [
             lot
-            for lot in LOTS
+            for lot in known
             if states[lot] == {"READY"} or ("READY" in states[lot] and lot in seen)
         ]
         if command.newest:
@@ -145,8 +150,9 @@ def _(command: FailClaims, model: Model, outcome: Any) -> None:
     for ref, ended in zip(command.claims, outcome, strict=True):
         assert ended.id == ref.id
         if model.is_live(ref):
-            assert ended.refused is None
+            claim = model.claims[ref.id]
             model.fail(ref.id, expired=False)
+            _stopped(model, claim, ended)
         else:
             _refuses(model, ref, ended.refused)
 
@@ -156,8 +162,16 @@ def _(command: ReleaseClaim, model: Model, outcome: Any) -> None:
     if not model.is_live(command.claim):
         _refuses(model, command.claim, outcome)
         return
-    assert (outcome.id, outcome.refused) == (command.claim.id, None)
+    claim = model.claims[command.claim.id]
     model.give_back(command.claim.id)
+    assert outcome.id == command.claim.id
+    _stopped(model, claim, outcome)
+
+
+def _stopped(model: Model, claim: Claim, ended: Ended) -> None:
+    assert ended.refused is None
+    assert ended.state in model.states(claim.job, claim.lot)
+    assert ended.not_before == model.work[claim.job, claim.lot].not_before
 
 
 @follow.register

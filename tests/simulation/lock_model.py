@@ -82,6 +82,10 @@ class Model:
         if self.claim_on(job, lot) is not None:
             return {"RUNNING"}
         own = {row.status for d in wiring.inputs if (row := self.used.get((d, job, lot)))}
+        if not own:  # what it wrote tells how far it is
+            rows = [self.made.get((d, lot)) for d in wiring.outputs]
+            wrote = {row.status for row in rows if row is not None and row.by == job}
+            own = {"DONE" if status == "READY" else status for status in wrote & {"READY", "HOLD"}}
         if "HOLD" in own:
             return {"HELD"}
         if own - {"ERROR"}:

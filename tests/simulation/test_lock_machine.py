@@ -24,6 +24,7 @@ from penstock.locks.commands import (
     CompleteClaims,
     Ended,
     FailClaims,
+    HoldWork,
     Ref,
     RegisterLots,
     Sweep,
@@ -191,8 +192,11 @@ def search(databases: Databases, *, examples: int, steps: int, seeded: int | Non
 
 
 @pytest.fixture(params=["sqlite", "postgresql"])
-def machine(request: pytest.FixtureRequest) -> Iterator[LockMachine]:
+def machine(
+    request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch
+) -> Iterator[LockMachine]:
     """A machine that is told what to do."""
+    monkeypatch.setattr(room, "_QUEUE_LENGTH", 2)
     made = LockMachine(request.getfixturevalue(f"on_{request.param}"))
     yield made
     made.teardown()
@@ -215,6 +219,33 @@ def test_two_jobs_that_write_one_dataset_never_work_on_one_lot(machine: LockMach
         ("c", "10"),
         ("c", "100"),
     }
+
+
+def test_a_lot_out_of_tries_waits_for_a_person_and_stops_nobody_else(machine: LockMachine) -> None:
+    machine.begin(made_up.wire("c", ("raw",), ("clean",)), ("2",))
+    for _ in range(made_up.TRIES_MAX):
+        machine.send(ClaimLots("ns", "a", "w1", lots=("2",)))
+        machine.send(FailClaims((machine.given[-1],)))
+        machine.time_passes(seconds=700, swept=True)
+    assert machine.model.states("a", "2") == {"HELD"}
+    machine.send(ClaimLots("ns", "a", "w1"), ClaimLots("ns", "c", "w1", count=4))
+    assert [claim.lot for claim in machine.model.claims.values()] == ["9", "10", "100"]
+    machine.send(HoldWork(*made_up.ANN, "ns", "a", "2", hold=False))
+    assert machine.model.states("a", "2") == {"READY"}
+
+
+def test_lots_are_claimed_in_order_when_there_are_more_than_are_kept_in_mind(
+    machine: LockMachine,
+) -> None:
+    machine.begin(made_up.wire("c", ("mart",), ()), ("2",))
+    machine.send(HoldWork(*made_up.ANN, "ns", "a", "100"))
+    for _ in range(3):  # what the last writes have changed is in mind, too
+        machine.time_passes(seconds=1, swept=True)
+    machine.send(ClaimLots("ns", "a", "w1"))
+    machine.send(HoldWork(*made_up.ANN, "ns", "a", "100", hold=False))
+    for _ in LOTS[1:]:
+        machine.send(ClaimLots("ns", "a", "w1"))
+    assert tuple(claim.lot for claim in machine.model.claims.values()) == LOTS
 
 
 def test_lots_published_at_one_moment_have_each_a_version_and_the_last_is_current(

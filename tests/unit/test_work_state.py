@@ -61,8 +61,8 @@ def test_a_job_without_outputs_needs_only_its_inputs() -> None:
         assert wrong([source], [], [own]) == []
 
 
-@pytest.mark.parametrize("made", TO_WRITE)
-@pytest.mark.parametrize("own", TO_USE)
+@pytest.mark.parametrize("made", sorted(TO_WRITE, key=str))
+@pytest.mark.parametrize("own", sorted(TO_USE, key=str))
 def test_a_lot_is_runnable_when_its_input_is_ready_and_nothing_is_locked(
     made: Status | None, own: Status | None
 ) -> None:

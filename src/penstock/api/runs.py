@@ -20,6 +20,7 @@ from penstock.catalog.shapes import Run, RunFacets, Shape
 from penstock.clock import parse_time
 from penstock.db import Transaction
 from penstock.errors import NotFound
+from penstock.locks.commands import MarkFreeRun
 from penstock.states import RunState
 
 
@@ -114,12 +115,13 @@ def _marks(state: RunState, summary: str) -> tuple[Callable[..., Any], Callable[
     async def mark(call: Call, run: str, query: MarkQuery) -> Run:
         run_id = ids.run_id(run)
         await call.require_run(run_id)
-        await call.submit(MarkRun(run_id, state, moment(query.at, "at")))
+        await call.submit(MarkFreeRun(MarkRun(run_id, state, moment(query.at, "at"))))
         return await call.read(reading.get_run, run_id)
 
     async def mark_of_job(call: Call, namespace: str, job: str, run: str, query: MarkQuery) -> Run:
         run_id = ids.run_id(run)
-        await call.submit(MarkRun(run_id, state, moment(query.at, "at"), namespace, job))
+        mark = MarkRun(run_id, state, moment(query.at, "at"), namespace, job)
+        await call.submit(MarkFreeRun(mark))
         return await call.read(reading.get_run, run_id)
 
     mark.__doc__ = mark_of_job.__doc__ = summary

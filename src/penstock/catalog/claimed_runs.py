@@ -47,6 +47,7 @@ class LotFacet(Struct, frozen=True, omit_defaults=True, rename="camel"):
     attempt: int | None = None  # which try it is; 0 if it was kept out, None if we did not say it
     lots: tuple[str, ...] = ()  # where there are several
     of_all: bool = False  # whatever dataset the run reads or writes, it is these lots of it
+    reported: bool = False  # its events took the locks; nobody was given a claim
 
     @property
     def all_lots(self) -> tuple[str, ...]:
@@ -135,17 +136,17 @@ def complete_runs(
     for number, run_id in enumerate(run_ids):
         _end(world, run_id, RunState.COMPLETED, now + number, written[number])
     at = now + len(run_ids) - 1
-    _settle_version(world, job, run_ids[-1], at)
+    _settle_version(world, job.id, run_ids[-1], at)
     _follow(world, job.id, run_ids, at)
     return written
 
 
-def _settle_version(world: World, job: JobRow, run_id: str, at: Micros) -> None:
+def _settle_version(world: World, job_id: str, run_id: str, at: Micros) -> None:
     """The shape of a run that has ended is its job's, unless a later one is."""
-    run = world.runs.get(run_id)
+    job, run = world.jobs.get(job_id), world.runs.get(run_id)
     version_id = run.job_version_id if run is not None else None
     version = world.job_versions.get(version_id) if version_id is not None else None
-    if version is None or at < job.version_at:
+    if job is None or version is None or at < job.version_at:
         return
     world.job_versions.put(version.id, replace(version, latest_run_id=run_id))
     settled = replace(job, current_version_id=version.id, version_at=at)
@@ -168,16 +169,27 @@ def _end(
 ) -> None:
     run = world.runs.get(run_id)
     assert run is not None, "a claim's run exists"
-    if run.ended_at is None:
-        ended = replace(run, state=state, ended_at=at, updated_at=max(run.updated_at, at))
-        world.runs.put(run_id, ended)
-    if written:
-        io = dict(world.io_of(run_id))
-        for dataset, version in written.items():
-            row = RunDatasetRow(run_id, Role.OUTPUT, dataset, version, "{}", "{}")
-            io[Role.OUTPUT, dataset] = row
-            world.run_datasets.put((run_id, Role.OUTPUT, dataset), row)
-        world.io.put(run_id, io)
+    io = world.io_of(run_id)
+    fresh = [
+        RunDatasetRow(run_id, Role.OUTPUT, dataset, version, "{}", "{}")
+        for dataset, version in written.items()
+        if (Role.OUTPUT, dataset) not in io
+    ]
+    if fresh:
+        world.io.put(run_id, {**io, **{(Role.OUTPUT, row.dataset_id): row for row in fresh}})
+        for row in fresh:
+            world.run_datasets.put((run_id, Role.OUTPUT, row.dataset_id), row)
+    if run.ended_at is not None:
+        return
+    ended = replace(run, state=state, ended_at=at, updated_at=max(run.updated_at, at))
+    world.runs.put(run_id, ended)
+    if run.job_version_id is None:  # events began it: what it reads and writes they told
+        job_versions.settle_version(world, ended, run)
+    for (role, dataset), row in io.items() if state == RunState.COMPLETED else ():
+        if role == Role.OUTPUT and dataset not in written:
+            version = world.versions.get(row.version_id)
+            assert version is not None, "what a run wrote is never deleted before the run"
+            dataset_rules.publish(world, version, at, at)
 
 
 def _follow(world: World, job_id: str, run_ids: Sequence[str], at: Micros) -> None:

@@ -24,7 +24,8 @@ LOTS_MAX: Final = 1000  # that one event can lock
 REFUSED_MAX: Final = 10  # refusals that are worth telling
 TEXT_CHARS_MAX: Final = 1000
 SUBSET: Final = "subset"
-_MARKS: Final = (f'"{LOT_FACET}"', f'"{SUBSET}"')
+_LOT_MARK: Final = f'"{LOT_FACET}"'
+_SUBSET_MARK: Final = f'"{SUBSET}"'
 
 
 class NamedLots(Struct, frozen=True):
@@ -72,7 +73,7 @@ class _Error(Struct):
 
 def named_lots(event: Event) -> NamedLots:
     """Read them; an id that no lot can have names nothing, and is told with the reason."""
-    if not any(mark in event.payload for mark in _MARKS):
+    if _LOT_MARK not in event.payload and _SUBSET_MARK not in event.payload:
         return NO_LOTS
     reader = _Reader()
     of_run = reader.lots(_of_facet(event.run_facets.get(LOT_FACET)))

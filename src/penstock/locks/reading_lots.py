@@ -3,7 +3,9 @@
 from collections import defaultdict
 from collections.abc import Mapping, Sequence
 
+from penstock import ids
 from penstock.catalog.claimed_runs import lot_facet
+from penstock.catalog.reading_jobs import get_job
 from penstock.catalog.rows import Role
 from penstock.catalog.shapes import EntityId, Page, time_or_none
 from penstock.clock import format_time
@@ -146,7 +148,8 @@ def list_log_of_job(
     tx: Transaction, namespace: str, job: str, lot: str | None, limit: int, offset: int
 ) -> list[Transition]:
     """A page of the transitions of a job's lots, or of one of them, newest first."""
-    which = {"job_id": get_lot_job(tx, namespace, job).job_id}
+    get_job(tx, namespace, job)  # a job that was kept out is not wired, and has a log
+    which = {"job_id": ids.job_id(namespace, job)}
     if lot is None:
         return _log(tx, "read_log_of_job", which, limit, offset)
     return _log(tx, "read_log_of_work", {**which, "lot": check_lot(lot)}, limit, offset)

@@ -22,6 +22,7 @@ from penstock.locks.commands.claims import (
 )
 from penstock.locks.commands.events import GuardedEvent
 from penstock.locks.commands.lots import RegisterLots
+from penstock.locks.commands.runs import MarkFreeRun
 from penstock.locks.commands.sweep import Sweep, Swept
 from penstock.locks.commands.wiring import WireJob
 
@@ -37,6 +38,7 @@ __all__ = [
     "HoldJob",
     "HoldLot",
     "HoldWork",
+    "MarkFreeRun",
     "Pinned",
     "PrioritizeWork",
     "Ref",

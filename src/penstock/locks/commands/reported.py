@@ -88,6 +88,11 @@ class Reported:
         self._end([*{claim.lot: claim for claim in (*kept, *taken)}.values()])
 
     @property
+    def _may_grow(self) -> bool:
+        """Whether the run can take more lots: who was given a claim has the lot that was given."""
+        return self._ours is not None and self._ours.reported
+
+    @property
     def _is_late(self) -> bool:
         """Whether the run has ended, and there is nothing left to publish."""
         if self._run is None or self._run.ended_at is None:
@@ -111,7 +116,7 @@ class Reported:
 
     def _sift(self, claims: Sequence[WorkRow]) -> tuple[list[Aim], list[Aim]]:
         """What the run can take of what it aims at, and what it cannot have."""
-        if self._state is None or (claims and self._state in _STOPS):
+        if self._state is None or (claims and (self._state in _STOPS or not self._may_grow)):
             return [], []
         world, job_id, run_id = self._world, self._event.job_id, self._run_id
         found = guard.aims(world, self._event, self._named, self._job, self._said)
@@ -244,6 +249,8 @@ class Reported:
             self._job = replace(wired, updated_at=self._now)
             self._room.jobs.put(wired.job_id, self._job)
             rewire(self._room, before, wired)
+            known = [row.lot for row in self._room.open_lots(wired.job_id)]
+            rules.refresh(self._room, wired, known, self._now)
 
     def _claimed(self, job: LotJobRow, lot: str) -> WorkRow:
         row = self._room.work.get((job.job_id, lot)) or rules.new_work(
@@ -267,6 +274,7 @@ class Reported:
             attempt=max(before, *(claim.tries for claim in taken), 0),
             lots=lots if len(lots) > 1 else (),
             of_all=bool(self._named.of_run) or (self._said is not None and self._said.of_all),
+            reported=self._ours is None or self._ours.reported,
         )
         if facet != self._ours:
             self._put_facet(facet)
