@@ -151,8 +151,6 @@ def _settle_version(world: World, job_id: str, run_id: str, at: Micros) -> None:
     world.job_versions.put(version.id, replace(version, latest_run_id=run_id))
     settled = replace(job, current_version_id=version.id, version_at=at)
     world.jobs.put(job.id, settled)
-    if job.current_version_id != version.id:
-        job_versions.settle_edges(world, settled, (), at)
 
 
 def stop_runs(
@@ -193,7 +191,7 @@ def _end(
 
 
 def _follow(world: World, job_id: str, run_ids: Sequence[str], at: Micros) -> None:
-    """Keep the state of the job's newest run."""
+    """Keep the state of the job's newest run, and the edges of what is current or going on."""
     job = world.jobs.get(job_id)
     assert job is not None, "a run always has its job"
     latest = world.runs.get(job.latest_run_id) if job.latest_run_id in run_ids else None
@@ -201,6 +199,7 @@ def _follow(world: World, job_id: str, run_ids: Sequence[str], at: Micros) -> No
     if latest is not None:
         job = replace(job, latest_run_state=latest.state)
     world.jobs.put(job.id, job)
+    job_versions.settle_edges(world, job, (), at)
 
 
 def _publish(world: World, dataset: DatasetRow, run_ids: Sequence[str], now: Micros) -> list[str]:
