@@ -11,9 +11,9 @@ from typing import Any
 from msgspec import Struct
 
 from penstock.catalog.catalog import Catalog
-from penstock.catalog.commands import ReceiveEvent
 from penstock.clock import Clock
 from penstock.db import Database
+from penstock.locks.commands import GuardedEvent
 
 _Waiting = tuple[str, "asyncio.Future[None]", asyncio.AbstractEventLoop]
 BATCH_MAX = 256
@@ -43,7 +43,7 @@ class RawCatalog(Catalog):
 
     def submit_async(self, command: Any) -> "asyncio.Future[Any]":
         """Hand over an event from an event loop."""
-        assert isinstance(command, ReceiveEvent), "only events are measured"
+        assert isinstance(command, GuardedEvent), "only events are measured"
         loop = asyncio.get_running_loop()
         future: asyncio.Future[None] = loop.create_future()
         self._bodies.put((command.event.payload, future, loop))

@@ -19,11 +19,11 @@ from psycopg.types.string import TextLoader
 
 from penstock import ids
 from penstock.catalog.catalog import Catalog
-from penstock.catalog.commands import ReceiveEvent
 from penstock.catalog.openlineage import Event, Mention
 from penstock.clock import Clock
 from penstock.db import Database
 from penstock.db.statements import load_statements
+from penstock.locks.commands import GuardedEvent
 
 FOLDER = Path(__file__).resolve().parent
 CONNECTIONS = 8  # more make it slower on a few cores
@@ -137,7 +137,7 @@ class SingleCatalog(Catalog):
 
     def submit_async(self, command: Any) -> "asyncio.Future[Any]":
         """Hand over an event from an event loop."""
-        assert isinstance(command, ReceiveEvent), "only events are measured"
+        assert isinstance(command, GuardedEvent), "only events are measured"
         return asyncio.wrap_future(self._threads.submit(self._write, command.event))
 
     def _write(self, event: Event) -> None:
