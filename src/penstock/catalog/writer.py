@@ -25,7 +25,7 @@ T = TypeVar("T")
 
 log = logging.getLogger(__name__)
 
-_ENOUGH = 16  # writes that are worth folding while others are on their way
+_ENOUGH = 16  # writes that are worth waking up for while others are on their way
 _FEW = 2  # writes that are not worth another thread
 
 
@@ -134,9 +134,7 @@ class Writer:
 
     def _run(self) -> None:
         while not self._inbox.is_over:
-            # While others are on their way there is no hurry, and a landing rings.
-            enough = min(_ENOUGH, self._batch_max) if self._under_way else 1
-            batch = self._inbox.take(self._batch_max, enough)
+            batch = self._inbox.take(self._batch_max, self._enough)
             for part in _parts(batch):
                 if self._has_rivals or part[0].command.alone:
                     self._send()
@@ -148,6 +146,16 @@ class Writer:
                 self._send()
         self._send()
         self._land()
+
+    @property
+    def _enough(self) -> int:
+        """How many writes to wait for: while others are on their way there is no hurry.
+
+        Whoever waits for more than one is woken by a landing.
+        """
+        if not self._under_way:
+            return 1
+        return max(1, min(_ENOUGH, len(self._under_way[-1].batch) // 2))
 
     @property
     def _may_send(self) -> bool:
