@@ -94,7 +94,7 @@ def _declare_versions(
     versions = []
     for number, lot in enumerate(lots):
         version = VersionRow(
-            id=ids.derived_id("lot", dataset.id, lot, str(now + number)),
+            id=ids.derived_id("lot", dataset.id, lot, str(dataset.latest_number + number + 1)),
             dataset_id=dataset.id,
             number=dataset.latest_number + number + 1,
             origin=Origin.DECLARED,
