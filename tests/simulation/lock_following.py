@@ -192,6 +192,10 @@ def _(command: ResubmitLots, model: Model, outcome: Any) -> None:
     for lot in lots:
         if _stops(model, job, lot, outcome, running=True):
             return
+        made = [model.made.get((dataset, lot)) for dataset in model.jobs[job].outputs]
+        if any(r and r.by == job and r.status == "HOLD" and r.held_from for r in made):
+            assert isinstance(outcome, Conflict), outcome
+            return
     assert outcome is None
     for lot in lots:
         for dataset in model.jobs[job].inputs:
@@ -199,7 +203,7 @@ def _(command: ResubmitLots, model: Model, outcome: Any) -> None:
                 row.status, row.held_from = "ERROR", ""
         for dataset in model.jobs[job].outputs:
             if (row := model.made.get((dataset, lot))) and row.by == job:
-                row.status, row.held_from = "RESUBMIT", ""
+                row.status = "RESUBMIT"
         model.work[job, lot].tries = model.work[job, lot].not_before = 0
         model.meet(model.around(model.jobs[job].outputs), lot)
 

@@ -61,7 +61,12 @@ class ResubmitLots(Admin, frozen=True):
         for dataset in job.output_ids:
             made = room.outputs.get((dataset, lot))
             if made is not None and made.job_id == job.job_id:
-                room.put_status(replace(made, status=Status.RESUBMIT, held_from="", since=now))
+                if made.status == Status.HOLD and made.held_from:
+                    raise Conflict(
+                        f"what this job made of lot {lot} is held; unhold that lot of the dataset "
+                        "first, then resubmit"
+                    )
+                room.put_status(replace(made, status=Status.RESUBMIT, since=now))
         fresh = replace(row, tries=0, not_before=0, error="")
         room.put_work(fresh)
         rules.refresh(room, job, [lot], now)
