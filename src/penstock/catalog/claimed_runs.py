@@ -21,7 +21,6 @@ from penstock.catalog.rows import (
     Role,
     RunDatasetRow,
     RunRow,
-    VersionRow,
     replace,
 )
 from penstock.catalog.world import IoKey, World
@@ -207,7 +206,7 @@ def _publish(world: World, dataset: DatasetRow, run_ids: Sequence[str], now: Mic
 
     A run that has reported events made its version already.
     """
-    fields, schema = dataset_rules.shown_schema(world, dataset)
+    schema = dataset_rules.shown_schema(world, dataset)
     versions: list[str] = []
     added = 0
     for number, run_id in enumerate(run_ids):
@@ -217,24 +216,12 @@ def _publish(world: World, dataset: DatasetRow, run_ids: Sequence[str], now: Mic
             versions.append(made.id)
             continue
         added += 1
-        version = VersionRow(
-            id=ids.run_version_id(dataset.id, run_id),
-            dataset_id=dataset.id,
-            number=dataset.latest_number + added,
-            origin=Origin.RUN,
-            run_id=run_id,
-            schema_id=schema,
-            fields=fields,
-            facets="{}",
-            stamps="{}",
-            type=dataset.type,
-            physical_name=dataset.physical_name,
-            source_name=dataset.source_name,
-            description=None,
-            lifecycle="",
-            column_set_id=None,
-            created_at=now + number,
-            published_at=now + number,
+        version_id, at = ids.run_version_id(dataset.id, run_id), now + number
+        version = replace(
+            dataset_rules.new_version(
+                dataset, version_id, dataset.latest_number + added, Origin.RUN, run_id, schema, at
+            ),
+            published_at=at,
         )
         world.versions.put(version.id, version)
         versions.append(version.id)

@@ -60,21 +60,21 @@ def new_dataset(dataset_id: str, namespace: str, name: str, source: str, at: Mic
     )
 
 
-def add_version(
-    world: World,
+def new_version(
     dataset: DatasetRow,
     version_id: str,
+    number: int,
     origin: Origin,
     run_id: str | None,
     schema: tuple[str, str],
     at: Micros,
-) -> tuple[DatasetRow, VersionRow]:
-    """The next version of a dataset; not current until it is published."""
+) -> VersionRow:
+    """A version of which nobody has said anything yet."""
     fields, schema_of_fields = schema
-    version = VersionRow(
+    return VersionRow(
         id=version_id,
         dataset_id=dataset.id,
-        number=dataset.latest_number + 1,
+        number=number,
         origin=origin,
         run_id=run_id,
         schema_id=schema_of_fields,
@@ -89,6 +89,21 @@ def add_version(
         column_set_id=None,
         created_at=at,
         published_at=None,
+    )
+
+
+def add_version(
+    world: World,
+    dataset: DatasetRow,
+    version_id: str,
+    origin: Origin,
+    run_id: str | None,
+    schema: tuple[str, str],
+    at: Micros,
+) -> tuple[DatasetRow, VersionRow]:
+    """The next version of a dataset; not current until it is published."""
+    version = new_version(
+        dataset, version_id, dataset.latest_number + 1, origin, run_id, schema, at
     )
     dataset = replace(
         dataset,
@@ -113,23 +128,10 @@ def imply_version(world: World, dataset: DatasetRow, at: Micros) -> DatasetRow:
         number = own.number
         world.versions.put(own.id, replace(own, number=number + 1))
     version_id = ids.derived_id("implied", dataset.id)
-    version = VersionRow(
-        id=version_id,
-        dataset_id=dataset.id,
-        number=number,
-        origin=Origin.IMPLIED,
-        run_id=None,
-        schema_id=NO_SCHEMA,
-        fields=NO_FIELDS,
-        facets="{}",
-        stamps="{}",
-        type=dataset.type,
-        physical_name=dataset.physical_name,
-        source_name=dataset_names.ensure_source(world, None, dataset.namespace, at),
-        description=None,
-        lifecycle="",
-        column_set_id=None,
-        created_at=at,
+    source = dataset_names.ensure_source(world, None, dataset.namespace, at)
+    version = replace(
+        new_version(dataset, version_id, number, Origin.IMPLIED, None, (NO_FIELDS, NO_SCHEMA), at),
+        source_name=source,
         published_at=0,
     )
     world.versions.put(version_id, version)

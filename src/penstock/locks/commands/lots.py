@@ -7,7 +7,7 @@ from penstock.catalog import dataset_rules
 from penstock.catalog.claimed_runs import LOT_FACET, lot_facets
 from penstock.catalog.commands.lookup import Write, dataset_row
 from penstock.catalog.facets import event_stamp, write_stamps
-from penstock.catalog.rows import DatasetRow, Origin, Role, VersionRow
+from penstock.catalog.rows import DatasetRow, Origin, Role, replace
 from penstock.catalog.world import World
 from penstock.clock import Micros
 from penstock.errors import Conflict, Invalid
@@ -88,29 +88,20 @@ def _declare_versions(
     world: World, dataset: DatasetRow, lots: Sequence[str], now: Micros
 ) -> list[str]:
     """A declared and published version for each lot; the last is the dataset's current one."""
-    fields, schema = dataset_rules.shown_schema(world, dataset)
+    schema = dataset_rules.shown_schema(world, dataset)
     now = dataset_rules.next_publication(dataset, now)
     stamps = write_stamps({LOT_FACET: event_stamp(now, "")})
     versions = []
     for number, lot in enumerate(lots):
-        version = VersionRow(
-            id=ids.derived_id("lot", dataset.id, lot, str(dataset.latest_number + number + 1)),
-            dataset_id=dataset.id,
-            number=dataset.latest_number + number + 1,
-            origin=Origin.DECLARED,
-            run_id=None,
-            schema_id=schema,
-            fields=fields,
+        count, at = dataset.latest_number + number + 1, now + number
+        version_id = ids.derived_id("lot", dataset.id, lot, str(count))
+        version = replace(
+            dataset_rules.new_version(
+                dataset, version_id, count, Origin.DECLARED, None, schema, at
+            ),
             facets=lot_facets(lot),
             stamps=stamps,
-            type=dataset.type,
-            physical_name=dataset.physical_name,
-            source_name=dataset.source_name,
-            description=None,
-            lifecycle="",
-            column_set_id=None,
-            created_at=now + number,
-            published_at=now + number,
+            published_at=at,
         )
         world.versions.put(version.id, version)
         versions.append(version.id)
