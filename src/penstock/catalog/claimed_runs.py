@@ -5,9 +5,10 @@ them share, the job and its datasets, is changed once for all.
 """
 
 from collections.abc import Mapping, Sequence
+from typing import Annotated
 
 import msgspec
-from msgspec import Struct
+from msgspec import Meta, Struct
 
 from penstock import ids
 from penstock.catalog import dataset_rules, job_versions
@@ -28,6 +29,8 @@ from penstock.clock import Micros
 from penstock.states import RunState
 
 LOT_FACET = "penstock_lot"
+# Whatever else somebody sends in such a facet, what is looked up can be looked up.
+_LotText = Annotated[str, Meta(max_length=200, pattern=r"^[^\x00]*$")]
 
 
 class NewRun(Struct, frozen=True, gc=False):
@@ -42,9 +45,9 @@ class NewRun(Struct, frozen=True, gc=False):
 class LotFacet(Struct, frozen=True, omit_defaults=True, rename="camel"):
     """The lots that a run works on; whoever reports events may send a facet of this name."""
 
-    lot: str
+    lot: _LotText
     attempt: int | None = None  # which try it is; 0 if it was kept out, None if we did not say it
-    lots: tuple[str, ...] = ()  # where there are several
+    lots: tuple[_LotText, ...] = ()  # where there are several
     of_all: bool = False  # whatever dataset the run reads or writes, it is these lots of it
     reported: bool = False  # its events took the locks; nobody was given a claim
 
@@ -61,7 +64,7 @@ def lot_facet(facets: str) -> LotFacet | None:
     facet = msgspec.json.decode(facets, type=dict[str, msgspec.Raw]).get(LOT_FACET)
     try:
         return msgspec.json.decode(facet, type=LotFacet) if facet is not None else None
-    except msgspec.ValidationError:
+    except msgspec.DecodeError:
         return None
 
 

@@ -19,3 +19,7 @@ SELECT job_id, lot, lot_key, rank, state, tries, token, run_id, owner, lease_sec
 -- name: every_lot_log
 -- All transitions in the order they were made.
 SELECT at, action, lot, job_id, dataset_id, run_id, was, became, who, why FROM lot_log ORDER BY id;
+
+-- name: every_lot_version
+-- The versions that lots have.
+SELECT version_id FROM lot_status WHERE role = 'OUTPUT' AND version_id IS NOT NULL

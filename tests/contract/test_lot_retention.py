@@ -1,0 +1,135 @@
+"""What pruning leaves of lots: the run that worked on each last, and the version each has."""
+
+from collections.abc import Iterator
+from typing import Any
+
+import msgspec
+import pytest
+
+from penstock.catalog.catalog import Catalog
+from penstock.catalog.commands import DatasetName
+from penstock.catalog.openlineage import Limits, read_event
+from penstock.catalog.retention import prune
+from penstock.clock import DAY, Micros, format_time, parse_time
+from penstock.db import Database, open_database
+from penstock.locks.commands import (
+    ClaimLots,
+    CompleteClaims,
+    FailClaims,
+    GuardedEvent,
+    Ref,
+    RegisterLots,
+    ResubmitLots,
+    WireJob,
+)
+from tests.simulation.tables import STATEMENTS, visible
+
+NOW: Micros = parse_time("2026-11-15T09:30:00Z")
+RAW, CLEAN = DatasetName("ns", "raw"), DatasetName("ns", "clean")
+TRICKY = 'a "quoted" {lot} of älter Zeit'
+# An escape that PostgreSQL cannot read as text, and a facet within a facet.
+HOSTILE = b'{"nul":{"is":"\\u0000"},"deep":{"penstock_lot":{"lot":"1"}}}'
+
+
+class Past:
+    """A catalog whose clock stands where it is told."""
+
+    def __init__(self, database: Database) -> None:
+        self.database = database
+        self.now = NOW
+        self._catalog = Catalog(
+            database, clock=lambda: self.now, batch_events_max=64, queue_length_max=64
+        )
+        self._catalog.start()
+
+    def do(self, command: Any) -> Any:
+        return self._catalog.submit(command).result()
+
+    def work(self, lot: str, *, days: float, fails: bool = False) -> str:
+        """Work on a lot so many days before now."""
+        self.now = round(NOW - days * DAY)
+        [claim] = self.do(ClaimLots("ns", "job", "worker", lots=(lot,)))
+        ref = Ref(claim.id, claim.token)
+        [ended] = self.do(FailClaims((ref,)) if fails else CompleteClaims((ref,)))
+        assert ended.refused is None
+        self.now = NOW
+        return str(claim.id)
+
+    def report(self, run: str, facets: bytes, *, days: float, job: str) -> None:
+        """A run that others started, with facets word for word."""
+        at = format_time(round(NOW - days * DAY))
+        event = {
+            "eventType": "COMPLETE",
+            "eventTime": at,
+            "run": {"runId": run, "facets": msgspec.Raw(facets)},
+            "job": {"namespace": "ns", "name": job},
+            "outputs": [{"namespace": "ns", "name": f"made by {job}"}],
+        }
+        self.do(GuardedEvent(read_event(msgspec.json.encode(event), Limits())))
+
+    def prune(self) -> None:
+        prune(self.database, lambda: NOW, 30 * DAY, who="ann", dry_run=False, pause=lambda _: None)
+
+    def seen(self) -> tuple[set[str], set[str]]:
+        """The runs and the versions that are there."""
+        with self.database.read() as tx:
+            found = visible(tx)
+        return {row["id"] for row in found["run"]}, {row["id"] for row in found["version"]}
+
+    def stop(self) -> None:
+        self._catalog.stop()
+
+
+@pytest.fixture
+def past(database_url: str) -> Iterator[Past]:
+    database = open_database(database_url, extra=[STATEMENTS])
+    database.migrate()
+    past = Past(database)
+    past.now = round(NOW - 200 * DAY)
+    past.do(WireJob("ns", "job", (RAW,), (CLEAN,), back_off_seconds=0))
+    past.do(RegisterLots("ns", "raw", ("1", "2", "3", TRICKY), "ann"))
+    yield past
+    past.stop()
+    database.close()
+
+
+def _lot_versions(past: Past) -> set[str]:
+    with past.database.read() as tx:
+        return {row[0] for row in tx.fetch("every_lot_version")}
+
+
+def test_the_last_run_of_each_lot_and_its_version_are_kept(past: Past) -> None:
+    failed = past.work("1", days=100, fails=True)
+    last = past.work("1", days=99)
+    first = past.work("2", days=98)
+    past.do(ResubmitLots("ann", "wrong", "ns", "job", ("2",)))
+    again = past.work("2", days=97)
+    tricky = past.work(TRICKY, days=96)
+    newest = past.work("3", days=95)
+    past.prune()
+    runs, versions = past.seen()
+    assert {last, again, tricky, newest} <= runs
+    assert not {failed, first} & runs
+    assert _lot_versions(past) <= versions
+
+
+def test_a_run_with_several_lots_is_kept_for_any_of_them(past: Past) -> None:
+    past.report("many", b'{"penstock_lot":{"lots":["x","y"]}}', days=90, job="reported")
+    past.report("one", b'{"penstock_lot":{"lot":"z"}}', days=80, job="reported")
+    kept = past.seen()[1]
+    past.prune()
+    assert _lot_versions(past) <= past.seen()[1] <= kept
+
+
+def test_no_facet_that_somebody_sends_stops_pruning(past: Past) -> None:
+    for number, job in enumerate(("a", "b", "a", "b")):
+        past.report(f"run {number}", HOSTILE, days=90 - number, job=job)
+        lot = b'{"penstock_lot":{"lot":"\\u0000"},' + HOSTILE[1:]
+        past.report(f"lot {number}", lot, days=90 - number, job=job)
+        past.report(f"lot {number}", lot, days=90 - number, job=job)
+    before = past.seen()[0]
+    past.prune()
+    runs = past.seen()[0]
+    assert len(runs) < len(before)
+    claim = past.do(ClaimLots("ns", "job", "worker", lots=("1",)))
+    assert [found.lot for found in claim] == ["1"]
