@@ -1,0 +1,107 @@
+"""Schedules: a clock dataset has no data, and its lots turn READY as their interval ends."""
+
+from collections.abc import Iterator
+from typing import Any
+
+import pytest
+
+from penstock.catalog.catalog import Catalog
+from penstock.catalog.commands import DatasetName
+from penstock.clock import HOUR, SECOND, parse_time
+from penstock.db import open_database
+from penstock.errors import Invalid
+from penstock.locks.commands import (
+    ClaimLots,
+    CompleteClaims,
+    Ref,
+    RegisterLots,
+    Sweep,
+    WireJob,
+)
+from penstock.locks.commands.sweep import AT_ONCE_MAX
+
+CLOCK, RAW, OUT = (DatasetName("ns", name) for name in ("clock:PT1H", "raw", "report"))
+NOON = parse_time("2026-11-15T12:00:00Z")
+
+
+class Day:
+    """A catalog whose clock is set by hand."""
+
+    def __init__(self, url: str) -> None:
+        self.now = NOON + 10 * 60 * SECOND
+        self._database = open_database(url)
+        self._database.migrate()
+        self._catalog = Catalog(
+            self._database, clock=lambda: self.now, batch_events_max=64, queue_length_max=64
+        )
+        self._catalog.start()
+
+    def do(self, command: Any) -> Any:
+        return self._catalog.submit(command).result()
+
+    def claims(self, count: int = 10) -> list[str]:
+        """What is there to be worked on; it is done at once."""
+        claims = self.do(ClaimLots("ns", "hourly", "worker", count=count))
+        ended = self.do(CompleteClaims(tuple(Ref(claim.id, claim.token) for claim in claims)))
+        assert all(end.refused is None for end in ended)
+        return [claim.lot for claim in claims]
+
+    def close(self) -> None:
+        self._catalog.stop()
+        self._database.close()
+
+
+@pytest.fixture
+def day(database_url: str) -> Iterator[Day]:
+    day = Day(database_url)
+    yield day
+    day.close()
+
+
+def test_a_lot_of_a_clock_is_there_when_its_interval_has_ended(day: Day) -> None:
+    day.do(WireJob("ns", "hourly", (CLOCK,), (OUT,)))
+    day.now = NOON + HOUR - 1
+    assert day.do(Sweep()).ticked == 0
+    assert day.claims() == []
+    day.now = NOON + HOUR
+    assert day.do(Sweep()).ticked == 1
+    assert day.do(Sweep()).ticked == 0
+    assert day.claims() == ["20261115PT1H12"]
+    assert day.claims() == []
+
+
+def test_after_an_outage_every_interval_that_was_missed_follows_in_order(day: Day) -> None:
+    day.do(WireJob("ns", "hourly", (CLOCK,), (OUT,)))
+    day.now = NOON + 13 * HOUR
+    assert day.do(Sweep()).ticked == 13
+    lots = day.claims(count=100)
+    assert lots == [
+        *(f"20261115PT1H{hour:02}" for hour in range(12, 24)),
+        "20261116PT1H00",
+    ]
+
+
+def test_a_long_outage_is_made_up_for_a_part_at_a_time(day: Day) -> None:
+    day.do(WireJob("ns", "hourly", (CLOCK,), (OUT,)))
+    day.now = NOON + (AT_ONCE_MAX + 3) * HOUR
+    first, second = day.do(Sweep()), day.do(Sweep())
+    assert (first.ticked, first.has_more) == (AT_ONCE_MAX, True)
+    assert (second.ticked, second.has_more) == (3, False)
+
+
+def test_a_schedule_is_one_more_input(day: Day) -> None:
+    day.do(WireJob("ns", "hourly", (CLOCK, RAW), (OUT,)))
+    day.do(RegisterLots("ns", "raw", ("20261115PT1H12", "20261115PT1H13"), "ann"))
+    assert day.claims() == []
+    day.now = NOON + HOUR
+    day.do(Sweep())
+    assert day.claims() == ["20261115PT1H12"]
+    day.now = NOON + 3 * HOUR
+    day.do(Sweep())
+    assert day.claims() == ["20261115PT1H13"]
+
+
+def test_nobody_registers_lots_of_a_clock(day: Day) -> None:
+    day.do(WireJob("ns", "hourly", (CLOCK,), (OUT,)))
+    with pytest.raises(Invalid, match="turn READY by themselves"):
+        day.do(RegisterLots("ns", "clock:PT1H", ("20261115PT1H12",), "ann"))
