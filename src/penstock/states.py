@@ -6,7 +6,7 @@ Diagrams, SQL checks, the refusals of the API and docs/states.md all derive from
 
 import sys
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from enum import StrEnum
 from functools import cached_property
 from types import MappingProxyType
@@ -22,6 +22,7 @@ class Moves(Generic[S]):
     """The states of one kind of thing, and which may follow which.
 
     The first state in the table is where things begin. A move that is not in the table is refused.
+    Moves in `by_hand` are an administrator's alone.
     """
 
     name: str
@@ -29,10 +30,11 @@ class Moves(Generic[S]):
     meanings: Mapping[S, str]
     repeatable: bool = False
     remark: str = ""
+    by_hand: Mapping[S, frozenset[S]] = field(default_factory=dict)
 
     def __post_init__(self) -> None:
-        object.__setattr__(self, "table", MappingProxyType(dict(self.table)))
-        object.__setattr__(self, "meanings", MappingProxyType(dict(self.meanings)))
+        for name in ("table", "meanings", "by_hand"):
+            object.__setattr__(self, name, MappingProxyType(dict(getattr(self, name))))
         states = set(type(self.initial))
         if set(self.table) != states or set(self.meanings) != states:
             raise ValueError(f"the {self.name} table does not list every state once")
@@ -50,20 +52,25 @@ class Moves(Generic[S]):
     @cached_property
     def terminal(self) -> frozenset[S]:
         """The states that nothing leaves."""
-        return frozenset(state for state, following in self.table.items() if not following)
+        return frozenset(state for state in self.table if not self._following(state))
 
-    def allows(self, current: S, target: S) -> bool:
-        """Whether the table has this move."""
-        return target in self.table[current] or (self.repeatable and current == target)
+    def allows(self, current: S, target: S, *, by_hand: bool = False) -> bool:
+        """Whether the table has this move, for an administrator or for anybody."""
+        return (
+            target in self.table[current]
+            or (by_hand and target in self.by_hand.get(current, ()))
+            or (self.repeatable and current == target)
+        )
 
-    def check(self, current: S, target: S, which: str = "") -> None:
+    def check(self, current: S, target: S, which: str = "", *, by_hand: bool = False) -> None:
         """Refuse a move that the table does not have; `which` names the thing."""
-        if self.allows(current, target):
+        if self.allows(current, target, by_hand=by_hand):
             return
         subject = f"{self.name} {which}" if which else f"the {self.name}"
+        following = self._following(current)
         advice = (
-            f"from {current} it can only become {_either(self._following(current))}"
-            if self.table[current]
+            f"from {current} it can only become {_either(following)}"
+            if following
             else f"{current} is final"
         )
         raise Conflict(f"{subject} is {current} and cannot become {target}: {advice}")
@@ -77,7 +84,7 @@ class Moves(Generic[S]):
         """The table as a Mermaid state diagram."""
         lines = ["stateDiagram-v2", f"    [*] --> {self.initial}"]
         for state in self.states:
-            lines += [f"    {state} --> {target}" for target in self._following(state)]
+            lines += [f"    {state} --> {self._shown(state, t)}" for t in self._following(state)]
         lines += [f"    {state} --> [*]" for state in self.states if state in self.terminal]
         return "\n".join(lines)
 
@@ -89,12 +96,21 @@ class Moves(Generic[S]):
         lines += ["```mermaid", self.mermaid(), "```", ""]
         lines += ["| state | meaning | may become |", "|---|---|---|"]
         for state in self.states:
-            following = ", ".join(self._following(state)) or "nothing: it is final"
+            following = ", ".join(
+                f"{target}{'' if target in self.table[state] else '*'}"
+                for target in self._following(state)
+            )
+            following = following or "nothing: it is final"
             lines.append(f"| {state} | {self.meanings[state]} | {following} |")
         return "\n".join(lines) + "\n"
 
     def _following(self, state: S) -> list[S]:
-        return [target for target in self.states if target in self.table[state]]
+        possible = self.table[state] | self.by_hand.get(state, frozenset())
+        return [target for target in self.states if target in possible]
+
+    def _shown(self, state: S, target: S) -> str:
+        """A move in the diagram, with its mark if it is an administrator's."""
+        return str(target) if target in self.table[state] else f"{target} : by hand"
 
 
 class RunState(StrEnum):
@@ -179,7 +195,120 @@ WORK: Moves[WorkState] = Moves(
     ),
 )
 
-MACHINES = (RUN, WORK)
+
+class IngestState(StrEnum):
+    """Where an ingest job stands; all but the last four are stages."""
+
+    PENDING = "pending"
+    ESTIMATING = "estimating"
+    PROVISIONING = "provisioning"
+    DOWNLOADING = "downloading"
+    PROCESSING = "processing"
+    RECORDING = "recording"
+    NOTIFY = "notify"
+    COMPLETED = "completed"
+    FAILED = "failed"
+    HELD = "held"
+    DELETED = "deleted"
+
+
+_GONE = frozenset({IngestState.DELETED})
+_BROKEN = frozenset({IngestState.FAILED})
+
+INGEST_JOB: Moves[IngestState] = Moves(
+    "ingest job",
+    {
+        IngestState.PENDING: frozenset({IngestState.ESTIMATING, IngestState.HELD}) | _BROKEN,
+        IngestState.ESTIMATING: frozenset({IngestState.PROVISIONING}),
+        IngestState.PROVISIONING: frozenset({IngestState.DOWNLOADING}),
+        IngestState.DOWNLOADING: frozenset({IngestState.PROCESSING}) | _BROKEN,
+        IngestState.PROCESSING: frozenset({IngestState.RECORDING}) | _BROKEN,
+        IngestState.RECORDING: frozenset({IngestState.NOTIFY}) | _BROKEN,
+        IngestState.NOTIFY: frozenset({IngestState.COMPLETED}) | _BROKEN,
+        IngestState.COMPLETED: _GONE,
+        IngestState.FAILED: frozenset(),
+        IngestState.HELD: frozenset(),
+        IngestState.DELETED: frozenset(),
+    },
+    by_hand={
+        IngestState.ESTIMATING: _BROKEN,
+        IngestState.PROVISIONING: _BROKEN,
+        IngestState.HELD: frozenset({IngestState.PENDING}) | _GONE,
+        IngestState.FAILED: _GONE
+        | {
+            IngestState.PROVISIONING,
+            IngestState.DOWNLOADING,
+            IngestState.PROCESSING,
+            IngestState.RECORDING,
+            IngestState.NOTIFY,
+        },
+    },
+    meanings={
+        IngestState.PENDING: "its payload is to be checked",
+        IngestState.ESTIMATING: "the space it needs is to be found out",
+        IngestState.PROVISIONING: "waits for space; it stays until there is enough",
+        IngestState.DOWNLOADING: "its files are to be fetched and their digests checked",
+        IngestState.PROCESSING: "to be identified, described and stored",
+        IngestState.RECORDING: "to be written into the catalog",
+        IngestState.NOTIFY: "its depositor's callback is to be called",
+        IngestState.COMPLETED: "done; cleaned up after a time",
+        IngestState.FAILED: "waits for an administrator to resume or delete it",
+        IngestState.HELD: "waits for an administrator to release or delete it",
+        IngestState.DELETED: "gone, with its working folder",
+    },
+    remark=(
+        "Moves marked * are an administrator's. A resume goes to the stage after the last "
+        "successful one; a job that failed while pending has none, and needs a new submission. "
+        "A job that has to wait for space stays in provisioning."
+    ),
+)
+
+
+class BatchState(StrEnum):
+    """Where a batch stands."""
+
+    PENDING = "pending"
+    PROCESSING = "processing"
+    REPORTING = "reporting"
+    UPDATE_REPORTING = "update-reporting"
+    COMPLETED = "completed"
+    FAILED = "failed"
+    HELD = "held"
+    DELETED = "deleted"
+
+
+_REPORTED = frozenset({BatchState.COMPLETED, BatchState.FAILED})
+
+BATCH: Moves[BatchState] = Moves(
+    "batch",
+    {
+        BatchState.PENDING: frozenset({BatchState.PROCESSING, BatchState.HELD, BatchState.FAILED}),
+        BatchState.PROCESSING: frozenset({BatchState.REPORTING}),
+        BatchState.REPORTING: _REPORTED,
+        BatchState.UPDATE_REPORTING: _REPORTED,
+        BatchState.COMPLETED: frozenset({BatchState.DELETED}),
+        BatchState.FAILED: frozenset(),
+        BatchState.HELD: frozenset(),
+        BatchState.DELETED: frozenset(),
+    },
+    by_hand={
+        BatchState.HELD: frozenset({BatchState.PENDING, BatchState.DELETED}),
+        BatchState.FAILED: frozenset({BatchState.UPDATE_REPORTING, BatchState.DELETED}),
+    },
+    meanings={
+        BatchState.PENDING: "its payload is to be read, and a job made for each object",
+        BatchState.PROCESSING: "some of its jobs are under way or held",
+        BatchState.REPORTING: "no job is under way; the report is to be made",
+        BatchState.UPDATE_REPORTING: "an administrator asked for a second report",
+        BatchState.COMPLETED: "reported; every job completed",
+        BatchState.FAILED: "reported with failed jobs, or its payload could not be read",
+        BatchState.HELD: "waits for an administrator to release or delete it",
+        BatchState.DELETED: "gone, with its jobs",
+    },
+    remark="Moves marked * are an administrator's.",
+)
+
+MACHINES = (RUN, WORK, INGEST_JOB, BATCH)
 
 
 def document() -> str:

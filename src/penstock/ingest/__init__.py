@@ -1,0 +1,1 @@
+"""What arrives: batches and their jobs, stage by stage, through a durable queue."""

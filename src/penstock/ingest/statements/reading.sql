@@ -1,0 +1,105 @@
+-- Lists and single reads of ingest.
+
+-- name: ingest_batch
+-- One batch.
+SELECT b.id, b.collection, b.submission, b.key_hash, b.status, b.last_modified, b.message, b.jobs, b.report, b.version, b.locked_by
+FROM ingest_batches b
+WHERE b.id = :id;
+
+-- name: ingest_job
+-- One ingest job.
+SELECT j.id, j.batch_id, j.configuration, j.identifiers, j.status, j.side, j.last_successful_status, j.last_modified, j.retry_count, j.message, j.history, j.priority, j.space_needed, j.version, j.locked_by
+FROM ingest_jobs j
+WHERE j.id = :id;
+
+-- name: list_ingest_batches
+-- Batches, newest first, older than one of them.
+SELECT b.id, b.collection, b.submission, b.key_hash, b.status, b.last_modified, b.message, b.jobs, b.report, b.version, b.locked_by
+FROM ingest_batches b
+WHERE b.id < :before
+ORDER BY b.id DESC
+LIMIT :most;
+
+-- name: list_ingest_batches_by_status
+-- Batches in a state, newest first, older than one of them.
+SELECT b.id, b.collection, b.submission, b.key_hash, b.status, b.last_modified, b.message, b.jobs, b.report, b.version, b.locked_by
+FROM ingest_batches b
+WHERE b.status = :status AND b.id < :before
+ORDER BY b.id DESC
+LIMIT :most;
+
+-- name: list_ingest_batches_of_collection
+-- Batches of a collection, newest first, older than one of them; in one state, if it is named.
+SELECT b.id, b.collection, b.submission, b.key_hash, b.status, b.last_modified, b.message, b.jobs, b.report, b.version, b.locked_by
+FROM ingest_batches b
+WHERE b.collection = :collection AND b.id < :before AND (CAST(:status AS TEXT) IS NULL OR b.status = :status)
+ORDER BY b.id DESC
+LIMIT :most;
+
+-- name: list_ingest_jobs
+-- Jobs of a batch, behind one of them.
+SELECT j.id, j.batch_id, j.configuration, j.identifiers, j.status, j.side, j.last_successful_status, j.last_modified, j.retry_count, j.message, j.history, j.priority, j.space_needed, j.version, j.locked_by
+FROM ingest_jobs j
+WHERE j.batch_id = :batch_id AND j.id > :after
+ORDER BY j.id
+LIMIT :most;
+
+-- name: list_ingest_jobs_by_status
+-- Jobs of a batch in one state, behind one of them.
+SELECT j.id, j.batch_id, j.configuration, j.identifiers, j.status, j.side, j.last_successful_status, j.last_modified, j.retry_count, j.message, j.history, j.priority, j.space_needed, j.version, j.locked_by
+FROM ingest_jobs j
+WHERE j.batch_id = :batch_id AND j.status = :status AND j.id > :after
+ORDER BY j.id
+LIMIT :most;
+
+-- name: waiting_ingest_jobs
+-- Jobs of all batches in a state, in the order of their places, behind one place.
+SELECT j.id, j.batch_id, j.configuration, j.identifiers, j.status, j.side, j.last_successful_status, j.last_modified, j.retry_count, j.message, j.history, j.priority, j.space_needed, j.version, j.locked_by
+FROM ingest_jobs j
+WHERE j.status = :status AND (j.priority, j.id) > (:priority, :id)
+ORDER BY j.priority, j.id
+LIMIT :most;
+
+-- name: ingest_tally_of_batch
+-- How many jobs of a batch are in each state.
+SELECT t.status, t.jobs, t.bytes
+FROM ingest_tallies t
+WHERE t.batch_id = :batch_id AND t.jobs > 0;
+
+-- name: ingest_tally
+-- How many jobs of all batches are in each state.
+SELECT t.status, CAST(SUM(t.jobs) AS BIGINT), CAST(SUM(t.bytes) AS BIGINT)
+FROM ingest_tallies t
+WHERE t.jobs > 0
+GROUP BY t.status;
+
+-- name: ingest_jobs_without_batch
+-- Jobs whose batch is not there.
+SELECT j.id FROM ingest_jobs j
+WHERE NOT EXISTS (SELECT 1 FROM ingest_batches b WHERE b.id = j.batch_id);
+
+-- name: ingest_locks_without_session
+-- Locks whose session is not there.
+SELECT j.id FROM ingest_jobs j
+WHERE j.locked_by <> '' AND NOT EXISTS (SELECT 1 FROM ingest_sessions s WHERE s.id = j.locked_by)
+UNION ALL
+SELECT b.id FROM ingest_batches b
+WHERE b.locked_by <> '' AND NOT EXISTS (SELECT 1 FROM ingest_sessions s WHERE s.id = b.locked_by);
+
+-- name: ingest_wrong_tallies
+-- Batches of which the counted jobs are not the jobs that are there.
+SELECT c.batch_id, c.status, c.jobs, c.bytes
+FROM (SELECT j.batch_id, j.status, COUNT(*) AS jobs, CAST(SUM(j.space_needed) AS BIGINT) AS bytes
+      FROM ingest_jobs j GROUP BY j.batch_id, j.status) c
+LEFT JOIN ingest_tallies t ON t.batch_id = c.batch_id AND t.status = c.status
+WHERE t.jobs IS NULL OR t.jobs <> c.jobs OR t.bytes <> c.bytes
+UNION ALL
+SELECT t.batch_id, t.status, 0, 0
+FROM ingest_tallies t
+WHERE t.jobs > 0 AND NOT EXISTS (SELECT 1 FROM ingest_jobs j WHERE j.batch_id = t.batch_id AND j.status = t.status);
+
+-- name: ingest_stuck_batches
+-- Batches that are processing although no job of theirs is.
+SELECT b.id FROM ingest_batches b
+WHERE b.status = 'processing'
+  AND NOT EXISTS (SELECT 1 FROM ingest_jobs j WHERE j.batch_id = b.id AND j.side = 'batch-processing');
