@@ -17,6 +17,7 @@ demo: setup ## load a small data platform and look at it (KEEP=1 leaves the serv
 	@$(BIN)/penstock demo $(if $(filter 1,$(KEEP)),--keep)
 
 test: lint ## lint, then every test (WORKERS=2 at a time)
+	@scripts/zookeeper
 	@$(BIN)/pytest -n $(WORKERS) --dist loadgroup
 
 lint: setup ## style, types and the direction of imports
@@ -30,9 +31,11 @@ fmt: setup ## put the code in order
 	@$(BIN)/ruff format
 
 bench: setup ## measure, and write the report
+	@scripts/zookeeper
 	@$(BIN)/python -m bench
 
 stress: setup ## search long for rare failures
+	@scripts/zookeeper
 	@$(BIN)/pytest -m stress tests/simulation
 
 lock: setup ## write requirements.lock from pyproject.toml (UPGRADE=1 takes newer versions)

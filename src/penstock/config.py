@@ -8,7 +8,7 @@ import difflib
 import os
 import re
 import tomllib
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import Field, dataclass, field, fields
 from pathlib import Path
 from typing import Any, NamedTuple, TypeVar
@@ -24,6 +24,7 @@ Found = dict[str, tuple[object, str]]
 
 _TRUE = ("true", "yes", "on", "1")
 _FALSE = ("false", "no", "off", "0")
+_URLS = ("database", "queue", "smtp")  # secrets of which all but the password may be shown
 
 
 class About(NamedTuple):
@@ -70,16 +71,30 @@ def default_database(environ: Mapping[str, str]) -> str:
     return f"sqlite:///{path}"
 
 
+def default_objects(environ: Mapping[str, str]) -> str:
+    """A folder beside the default database."""
+    return f"file://{_xdg_folder(environ, 'XDG_DATA_HOME', '.local/share') / 'objects'}"
+
+
+def default_ingest_folder(environ: Mapping[str, str]) -> str:
+    """A folder beside the default database."""
+    return str(_xdg_folder(environ, "XDG_DATA_HOME", ".local/share") / "ingest")
+
+
 def _setting(default: T, kind: type, help: str, **rules: Any) -> T:
     about = About(help, kind, **rules)
     value: T = field(default=default, repr=not about.secret, metadata={"about": about})
     return value
 
 
-def _database_setting() -> str:
-    about = About("where everything is kept: sqlite:///FILE or postgresql://…", str, secret=True)
+def _home_setting(
+    default: Callable[[Mapping[str, str]], str], help: str, *, secret: bool = False
+) -> str:
+    """A place that is in the user's data folder unless somebody says otherwise."""
     value: str = field(
-        default_factory=lambda: default_database(os.environ), repr=False, metadata={"about": about}
+        default_factory=lambda: default(os.environ),
+        repr=not secret,
+        metadata={"about": About(help, str, secret=secret)},
     )
     return value
 
@@ -92,7 +107,41 @@ class Settings:
     port: int = _setting(
         5000, int, "the port that the server listens on; 0 takes a free one", most=65535
     )
-    database: str = _database_setting()
+    database: str = _home_setting(
+        default_database, "where everything is kept: sqlite:///FILE or postgresql://…", secret=True
+    )
+    objects: str = _home_setting(
+        default_objects, "where deposited objects are stored: file:///FOLDER, s3://BUCKET/PREFIX, …"
+    )
+    queue: str = _setting(
+        "database",
+        str,
+        "where the ingest queue is kept: database, or zookeeper://HOST:PORT/CHROOT",
+        secret=True,
+        prefixes=("database", "zookeeper://"),
+    )
+    ingest_folder: str = _home_setting(
+        default_ingest_folder, "where ingest jobs have their working folders"
+    )
+    ingest_session_seconds: int = _setting(
+        30, int, "how long the locks of an ingest worker last after it has died", least=1
+    )
+    space_free_mb: int = _setting(
+        1024, int, "the free space, in MB, that ingest leaves in its folder"
+    )
+    smtp: str | None = _setting(
+        None,
+        str,
+        "the mail server: smtp://[USER:PASSWORD@]HOST:PORT, or smtps://…",
+        secret=True,
+        prefixes=("smtp://", "smtps://"),
+    )
+    mail_from: str = _setting("penstock@localhost", str, "the sender of mails")
+    ezid_url: str = _setting(
+        "https://ezid.cdlib.org", str, "the EZID service", prefixes=("http://", "https://")
+    )
+    ezid_user: str | None = _setting(None, str, "the account at the EZID service")
+    ezid_password: str | None = _setting(None, str, "the password of that account", secret=True)
     insecure: bool = _setting(False, bool, "listen beyond this machine without keys")
     log_level: str = _setting(
         "info", str, "the least serious thing to log", choices=("debug", "info", "warning", "error")
@@ -161,7 +210,11 @@ def load(
     """Collect the settings; a flag that is None was not given, and `config` names the file."""
     environ = os.environ if environ is None else environ
     path = _file_path(flags.get("config"), environ, Path.cwd() if cwd is None else cwd)
-    values: dict[str, Any] = {"database": default_database(environ)}
+    values: dict[str, Any] = {
+        "database": default_database(environ),
+        "objects": default_objects(environ),
+        "ingest_folder": default_ingest_folder(environ),
+    }
     origins = dict.fromkeys(SETTINGS, "default")
     for source in (_from_file(path), _from_environment(environ), _from_flags(flags)):
         for name, (value, origin) in source.items():
@@ -174,7 +227,7 @@ def masked(name: str, value: Value) -> Value:
     """The value without its secrets."""
     if not value or not SETTINGS[name].secret:
         return value
-    return mask_url(str(value)) if name == "database" else MASK
+    return mask_url(str(value)) if name in _URLS else MASK
 
 
 def mask_url(url: str) -> str:

@@ -10,6 +10,9 @@ from penstock.catalog.catalog import Catalog
 from penstock.clock import Clock, system_clock
 from penstock.config import Settings
 from penstock.db import Database, open_database
+from penstock.ingest.desk import Desk
+from penstock.ingest.opening import open_workshop
+from penstock.ingest.workshop import Workshop
 from penstock.locks.sweeper import Sweeper
 
 
@@ -23,6 +26,8 @@ class Plane:
     catalog: Catalog
     keys: Keys
     sweeper: Sweeper
+    shop: Workshop
+    desk: Desk
 
     @classmethod
     def open(
@@ -31,7 +36,7 @@ class Plane:
         clock: Clock = system_clock,
         observe: Callable[[int, float], None] = lambda writes, seconds: None,
     ) -> Self:
-        """Open the database, bring its schema up to date, start the writer and the sweeper.
+        """Open the database and the queue, start the writer and the sweeper.
 
         `observe` is told of every batch: how many writes it held and how many seconds it took.
         """
@@ -46,15 +51,18 @@ class Plane:
                 observe=observe,
             )
             sweeper = Sweeper(catalog, clock=clock, every_seconds=settings.sweep_seconds)
+            shop = open_workshop(settings, catalog, clock)
             catalog.start()
             sweeper.start()
         except BaseException:
             database.close()
             raise
-        return cls(settings, clock, database, catalog, Keys(database, clock=clock), sweeper)
+        keys = Keys(database, clock=clock)
+        return cls(settings, clock, database, catalog, keys, sweeper, shop, Desk(shop))
 
     def close(self) -> None:
         """Commit and answer what is queued, then close the database."""
+        self.shop.close()
         self.sweeper.stop()
         self.catalog.stop()
         self.database.close()

@@ -27,11 +27,15 @@ def test_without_any_source_every_value_is_its_default(
     home: dict[str, str], tmp_path: Path
 ) -> None:
     loaded = load({}, home, tmp_path)
-    data = tmp_path / "home/.local/share/penstock/penstock.db"
-    assert loaded.settings == Settings(database=f"sqlite:///{data}")
+    folder = tmp_path / "home/.local/share/penstock"
+    assert loaded.settings == Settings(
+        database=f"sqlite:///{folder}/penstock.db",
+        objects=f"file://{folder}/objects",
+        ingest_folder=f"{folder}/ingest",
+    )
     assert set(loaded.origins.values()) == {"default"}
     assert set(loaded.origins) == set(SETTINGS)
-    assert not data.parent.exists()
+    assert not folder.exists()
 
 
 def test_the_default_values_are_the_documented_ones(home: dict[str, str], tmp_path: Path) -> None:

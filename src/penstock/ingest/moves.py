@@ -49,10 +49,11 @@ def side_of(status: IngestState) -> BatchSide:
 
 
 def new_job(job_id: str, new: NewJob, now: Micros) -> IngestJob:
-    """A job as it begins."""
+    """A job as it begins, with a working folder of its own inside its batch's."""
+    folder = f"{new.configuration.working_dir}/{job_id}"
     return IngestJob(
         id=job_id,
-        configuration=new.configuration,
+        configuration=replace(new.configuration, working_dir=folder),
         identifiers=new.identifiers,
         status=IngestState.PENDING,
         last_modified=now,

@@ -17,6 +17,7 @@ class PayloadType(StrEnum):
 
     FILE = "file"
     CONTAINER = "container"
+    MANIFEST = "manifest"  # one of the four below: its profile says which
     OBJECT_MANIFEST = "object_manifest"
     MANIFEST_OF_MANIFESTS = "manifest_of_manifests"
     MANIFEST_OF_CONTAINERS = "manifest_of_containers"
@@ -83,7 +84,7 @@ class Configuration(Struct, frozen=True, kw_only=True, omit_defaults=True):
     """What an ingest job has to do; never changed afterwards.
 
     `key` identifies the object's deposit for ever: its ARK, its stored version and its run are
-    made at most once under it.
+    made at most once under it. `source_url` is the batch's payload, where that names this one.
     """
 
     batch_id: str
@@ -97,6 +98,7 @@ class Configuration(Struct, frozen=True, kw_only=True, omit_defaults=True):
     row: int
     key: str
     payload_name: str
+    source_url: str | None = None
     digest_algorithm: str | None = None
     digest: str | None = None
     size: int | None = None

@@ -1,0 +1,181 @@
+"""Collections: what a batch is submitted to, and the settings that hold for it."""
+
+import re
+from collections.abc import Callable
+from enum import StrEnum
+from typing import Annotated, ClassVar
+
+import msgspec
+from msgspec import Meta, Struct
+
+from penstock.access import audit
+from penstock.catalog.commands.lookup import Write
+from penstock.catalog.world import World
+from penstock.clock import Micros
+from penstock.db import Transaction
+from penstock.errors import Conflict, Invalid, NotFound
+from penstock.ingest.mail import check_address
+from penstock.ingest.minting import ark_of
+from penstock.ingest.places import Places, check_url
+from penstock.ingest.values import PRIORITY_MAX
+
+_NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]{0,99}")
+_decode = msgspec.json.Decoder
+
+TEST_SHOULDER = "ark:/99999/fk4"
+MASK = "********"
+_GIB = 1024**3
+
+Count = Annotated[int, Meta(ge=1)]
+Days = Annotated[int, Meta(ge=0, le=36500)]
+Priority = Annotated[int, Meta(ge=0, le=PRIORITY_MAX)]
+
+
+class DigestPolicy(StrEnum):
+    """What is asked of the digests that a depositor gives."""
+
+    CHECK = "check"  # those that are given are checked
+    REQUIRE = "require"  # every file must have one
+
+
+class Minting(StrEnum):
+    """Who mints ARKs."""
+
+    LOCAL = "local"
+    EZID = "ezid"
+
+
+class Collection(Struct, frozen=True, kw_only=True, rename="camel", forbid_unknown_fields=True):
+    """The profile of a collection. All but its dataset can be left out.
+
+    owner: whose local ids its objects have. priority: of its jobs, instead of one by batch size.
+    places: URL prefixes that may be read although they are not public. storage: another object
+    store than the server's. mail: who gets the reports; confirm: also when a batch is queued.
+    keep_days: how long completed batches stay in lists.
+    """
+
+    name: str = ""
+    namespace: str = "default"
+    dataset: str
+    owner: str = ""
+    description: str = ""
+    priority: Priority | None = None
+    digests: DigestPolicy = DigestPolicy.CHECK
+    files_max: Count = 100_000
+    bytes_max: Count = 1024 * _GIB
+    rows_max: Count = 1_000_000
+    callback: str | None = None
+    callback_secret: str | None = None
+    mail: tuple[str, ...] = ()
+    confirm: bool = False
+    storage: str | None = None
+    shoulder: str = TEST_SHOULDER
+    minting: Minting = Minting.LOCAL
+    places: tuple[str, ...] = ()
+    keep_days: Days = 30
+
+    @property
+    def owner_name(self) -> str:
+        """Whose local ids its objects have."""
+        return self.owner or self.name
+
+    @property
+    def shown(self) -> "Collection":
+        """The profile without its secret."""
+        if self.callback_secret is None:
+            return self
+        return msgspec.structs.replace(self, callback_secret=MASK)
+
+
+def checked(collection: Collection) -> Collection:
+    """The profile, if it can work."""
+    if not _NAME.fullmatch(collection.name):
+        raise Invalid(
+            f"{collection.name[:100]!r} cannot name a collection; use letters, digits, . _ and -"
+        )
+    if not collection.dataset.strip() or not collection.namespace.strip():
+        raise Invalid(f"collection {collection.name} needs a namespace and a dataset")
+    if collection.minting is Minting.LOCAL:
+        ark_of(collection.shoulder, 0)
+    for address in collection.mail:
+        check_address(address)
+    places = Places(collection.places)
+    if collection.callback is not None:
+        if not collection.callback.startswith(("http://", "https://")):
+            raise Invalid("a callback is called over http or https; give such a URL")
+        check_url(collection.callback, places)
+    return collection
+
+
+class PutCollection(Write, frozen=True):
+    """Make a collection, or change its profile; a masked secret stays as it was."""
+
+    alone: ClassVar[bool] = True  # it writes to the audit log
+
+    who: str
+    collection: Collection
+
+    def apply(self, world: World, now: Micros) -> Collection:
+        """One row, and a line in the audit log."""
+        collection = checked(self.collection)
+        before = _find(world.tx, collection.name)
+        if collection.callback_secret == MASK and before is not None:
+            secret = before.callback_secret
+            collection = msgspec.structs.replace(collection, callback_secret=secret)
+        audit.append(world.tx, now, self.who, "put collection", collection.name)
+        world.tx.execute(
+            "put_collection",
+            name=collection.name,
+            profile=msgspec.json.encode(collection).decode(),
+            now=now,
+        )
+        return collection
+
+
+class DeleteCollection(Write, frozen=True):
+    """Forget a collection to which no batch is open; what it stored stays."""
+
+    alone: ClassVar[bool] = True  # it writes to the audit log
+
+    who: str
+    name: str
+
+    def apply(self, world: World, now: Micros) -> None:
+        """The row goes, with a line in the audit log."""
+        tx = world.tx
+        if _find(tx, self.name) is None:
+            raise _unknown(self.name)
+        if tx.fetch_one("open_batch_of_collection", name=self.name) is not None:
+            raise Conflict(
+                f"collection {self.name} has batches that are not completed; "
+                "wait for them, or delete them"
+            )
+        audit.append(tx, now, self.who, "delete collection", self.name)
+        tx.execute("forget_collection", name=self.name)
+
+
+def find_collection(tx: Transaction, name: str) -> Collection:
+    """A collection, or NotFound."""
+    found = _find(tx, name)
+    if found is None:
+        raise _unknown(name)
+    return found
+
+
+def all_collections(tx: Transaction) -> list[Collection]:
+    """Every collection, by name."""
+    return [_profile(profile) for (profile,) in tx.fetch("all_collections")]
+
+
+def _find(tx: Transaction, name: str) -> Collection | None:
+    row = tx.fetch_one("collection", name=name)
+    return None if row is None else _profile(row[0])
+
+
+_profile: Callable[[str], Collection] = _decode(Collection).decode
+
+
+def _unknown(name: str) -> NotFound:
+    return NotFound(
+        f"there is no collection {name[:100]!r}; make it with `penstock ingest collections set`"
+    )

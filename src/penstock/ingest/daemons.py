@@ -1,0 +1,230 @@
+"""Daemons: each takes what waits in one stage, has it worked on, and writes down what became of it.
+
+A daemon that dies loses its locks, and another one goes on.
+"""
+
+import logging
+import queue
+import threading
+import time
+from abc import ABC, abstractmethod
+from collections.abc import Callable
+from concurrent.futures import ThreadPoolExecutor
+from typing import NamedTuple
+
+from msgspec.structs import replace
+
+from penstock.errors import Conflict, NotFound, PenstockError, Unavailable
+from penstock.ingest.moves import move_job
+from penstock.ingest.values import Batch, IngestJob, JobChange
+from penstock.ingest.workshop import Later, Workshop
+from penstock.states import INGEST_JOB, BatchState, IngestState
+
+log = logging.getLogger(__name__)
+
+JobWork = Callable[[Workshop, IngestJob], IngestJob]
+BatchWork = Callable[[Workshop, Batch], None]
+Round = Callable[[Workshop], object]
+
+_AT_HAND_SECONDS = 1.0  # as much work as a daemon takes at once
+_AT_HAND_MAX = 16  # for each thread
+_TROUBLE_SECONDS = 1.0
+
+
+class Daemon(ABC):
+    """A thread that goes round until it is told to stop."""
+
+    def __init__(self, name: str, shop: Workshop, poll_seconds: float) -> None:
+        self.name = name
+        self._shop = shop
+        self._poll_seconds = poll_seconds
+        self._thread = threading.Thread(target=self._run, name=f"ingest-{name}", daemon=True)
+
+    def start(self) -> None:
+        """Begin to work."""
+        self._thread.start()
+
+    def join(self) -> None:
+        """Wait until what is at hand is done or given up."""
+        self._thread.join()
+
+    def _run(self) -> None:
+        try:
+            while not self._shop.stop():
+                self._go_round()
+        finally:
+            self._close()
+
+    def _go_round(self) -> None:
+        try:
+            busy = self.go_round()
+        except (Unavailable, Conflict) as error:
+            # The store cannot be reached, or took this session for dead: it will be back.
+            log.warning("%s: %s", self.name, error)
+            self._shop.pause(_TROUBLE_SECONDS)
+        except Exception:
+            log.exception("%s stumbled, and goes on", self.name)
+            self._shop.pause(_TROUBLE_SECONDS)
+        else:
+            if not busy:
+                self._shop.store.wait(self._poll_seconds)
+
+    @abstractmethod
+    def go_round(self) -> bool:
+        """Do what there is to do; False if there was nothing."""
+
+    def _close(self) -> None:
+        """Give up what is at hand: nothing, unless a daemon has something."""
+        return
+
+
+class _Done(NamedTuple):
+    """A job that was worked on, and what it became; None: it stays as it is."""
+
+    job: IngestJob
+    after: IngestJob | None
+    seconds: float
+
+
+class JobDaemon(Daemon):
+    """One stage of ingest jobs, several at a time."""
+
+    def __init__(
+        self,
+        stage: IngestState,
+        work: JobWork,
+        shop: Workshop,
+        *,
+        concurrency: int,
+        poll_seconds: float,
+    ) -> None:
+        super().__init__(stage, shop, poll_seconds)
+        self._stage = stage
+        self._work = work
+        self._concurrency = concurrency
+        self._pool = ThreadPoolExecutor(concurrency, f"ingest-{stage}")
+        self._done: queue.SimpleQueue[_Done] = queue.SimpleQueue()
+        self._at_hand = 0
+        self._usual_seconds = _AT_HAND_SECONDS
+
+    def go_round(self) -> bool:
+        """Claim, have it done, write down what is done."""
+        room = self._room - self._at_hand
+        # Few at a time cost more than they gain, but an idle thread is never kept waiting.
+        if room > 0 and (self._at_hand < self._concurrency or room >= self._room // 2):
+            for job in self._shop.store.claim_jobs(self._stage, room):
+                self._at_hand += 1
+                self._pool.submit(self._do, job)
+        if not self._at_hand:
+            return False
+        self._write_down()
+        return True
+
+    @property
+    def _room(self) -> int:
+        """How many jobs to have at hand: about a second's work, so that others get the rest."""
+        each = max(self._usual_seconds, _AT_HAND_SECONDS / _AT_HAND_MAX)
+        return max(1, int(self._concurrency * max(1.0, _AT_HAND_SECONDS / each)))
+
+    def _do(self, job: IngestJob) -> None:
+        started = time.perf_counter()
+        after: IngestJob | None = None
+        try:
+            if not self._shop.stop():
+                after = self._worked_on(job)
+        finally:
+            self._done.put(_Done(job, after, time.perf_counter() - started))
+
+    def _worked_on(self, job: IngestJob) -> IngestJob | None:
+        try:
+            return self._work(self._shop, job)
+        except Later as reason:
+            log.info("%s stays %s: %s", job.id, job.status, reason)
+            self._shop.pause(_TROUBLE_SECONDS)
+            return None
+        except PenstockError as error:
+            return self._failed(job, str(error))
+        except Exception as error:
+            log.exception("%s: ingest job %s", self.name, job.id)
+            return self._failed(job, f"{type(error).__name__} while {job.status}: {error}")
+
+    def _failed(self, job: IngestJob, message: str) -> IngestJob | None:
+        if not INGEST_JOB.allows(job.status, IngestState.FAILED):
+            self._shop.pause(_TROUBLE_SECONDS)
+            return None
+        log.warning("%s failed while %s: %s", job.id, job.status, message)
+        return move_job(job, IngestState.FAILED, self._shop.clock(), message=message)
+
+    def _write_down(self) -> None:
+        """Wait for something to be done, and write down all that is."""
+        try:
+            done = [self._done.get(timeout=self._poll_seconds)]
+        except queue.Empty:
+            return
+        while not self._done.empty():
+            done.append(self._done.get())
+        self._at_hand -= len(done)
+        seconds = sum(each.seconds for each in done) / len(done)
+        self._usual_seconds += (seconds - self._usual_seconds) / 4
+        store = self._shop.store
+        changes = [_change(each.job, each.after) for each in done if each.after is not None]
+        if changes:
+            for change, outcome in zip(changes, store.change_jobs(changes), strict=True):
+                if isinstance(outcome, PenstockError):
+                    log.info("%s: %s", change.before.id, outcome)
+        if left := [each.job for each in done if each.after is None]:
+            store.let_go(left)
+
+    def _close(self) -> None:
+        self._pool.shutdown(cancel_futures=False)
+        while self._at_hand and not self._done.empty():
+            self._write_down()
+
+
+def _change(job: IngestJob, after: IngestJob) -> JobChange:
+    """What became of a claimed job; its stage may have written down an identifier on the way."""
+    noted = replace(job, version=after.version, identifiers=after.identifiers)
+    return JobChange(noted, after)
+
+
+class BatchDaemon(Daemon):
+    """One state of batches, one at a time."""
+
+    def __init__(
+        self, name: str, status: BatchState, work: BatchWork, shop: Workshop, *, poll_seconds: float
+    ) -> None:
+        super().__init__(name, shop, poll_seconds)
+        self._status = status
+        self._work = work
+
+    def go_round(self) -> bool:
+        """Take the oldest that waits."""
+        store = self._shop.store
+        batches = store.claim_batches(self._status, 1)
+        for batch in batches:
+            try:
+                self._work(self._shop, batch)
+            except (Conflict, NotFound) as error:
+                log.info("%s: %s", batch.id, error)
+                store.let_go([batch])
+            except Later as reason:
+                log.info("%s stays %s: %s", batch.id, batch.status, reason)
+                store.let_go([batch])
+                self._shop.pause(_TROUBLE_SECONDS)
+            except Exception:
+                store.let_go([batch])
+                raise
+        return bool(batches)
+
+
+class RoundDaemon(Daemon):
+    """Something that is looked at as a whole, again and again."""
+
+    def __init__(self, name: str, go: Round, shop: Workshop, *, every_seconds: float) -> None:
+        super().__init__(name, shop, every_seconds)
+        self._go = go
+
+    def go_round(self) -> bool:
+        """Look once, then rest."""
+        self._go(self._shop)
+        return False

@@ -1,0 +1,382 @@
+"""The desk: where batches are handed in, looked at, and put right by administrators.
+
+Every administrator's action is in the audit log, written before it is carried out; one that is
+refused gets a second line that says so.
+"""
+
+from collections.abc import Iterator
+from contextlib import contextmanager
+from typing import ClassVar, NamedTuple
+from urllib.parse import unquote, urlsplit
+
+from msgspec import Struct
+from msgspec.structs import replace
+
+from penstock import ids
+from penstock.access import audit
+from penstock.catalog.commands.lookup import Write
+from penstock.catalog.world import World
+from penstock.clock import Micros
+from penstock.errors import Conflict, Invalid, NotFound, PenstockError
+from penstock.ingest.checkm import safe_name
+from penstock.ingest.collections import Collection
+from penstock.ingest.moves import capped, move_batch, move_job, resume_job
+from penstock.ingest.places import Places, check_url
+from penstock.ingest.room import QUEUE
+from penstock.ingest.stages import clean_up
+from penstock.ingest.store import BatchFilter, Submitted
+from penstock.ingest.values import (
+    Batch,
+    BatchChange,
+    Finding,
+    Hold,
+    HoldKind,
+    IngestJob,
+    JobChange,
+    PayloadType,
+    Submission,
+    SubmissionMode,
+)
+from penstock.ingest.workshop import PAYLOAD_SCHEME, Workshop, upload_key
+from penstock.objects import Objects
+from penstock.states import BatchState, IngestState
+
+_PAGE = 250
+_CONTAINERS = (".zip", ".tar", ".tgz", ".tar.gz", ".tar.bz2", ".tar.xz")
+
+
+class Deposit(Struct, frozen=True, kw_only=True):
+    """What a depositor asks for; what is left out is found out."""
+
+    collection: str
+    url: str
+    submitter: str
+    type: PayloadType | None = None
+    mode: SubmissionMode = SubmissionMode.ADD
+    name: str | None = None
+    algorithm: str | None = None
+    digest: str | None = None
+    size: int | None = None
+    primary_id: str | None = None
+    local_id: str | None = None
+    who: str | None = None
+    what: str | None = None
+    when: str | None = None
+    where: str | None = None
+    key: str | None = None
+
+
+class Act(NamedTuple):
+    """Who does something by hand, and why."""
+
+    who: str
+    why: str = ""
+
+
+class Resumed(NamedTuple):
+    """A failed job, and the stage it goes on with, or why it cannot."""
+
+    job_id: str
+    stage: IngestState | None
+    refused: str = ""
+
+
+class NoteAction(Write, frozen=True):
+    """Put an action into the audit log."""
+
+    alone: ClassVar[bool] = True  # it writes to the audit log
+
+    act: Act
+    action: str
+    target: str
+
+    def apply(self, world: World, now: Micros) -> None:
+        """One line."""
+        audit.append(world.tx, now, self.act.who, self.action, self.target, self.act.why)
+
+
+class Desk:
+    """What depositors and administrators can ask for."""
+
+    def __init__(self, shop: Workshop) -> None:
+        self._shop = shop
+        self._store = shop.store
+
+    def submit(self, deposit: Deposit) -> Submitted:
+        """Take a deposit: one write, and the batch it became."""
+        collection = self._shop.collection(deposit.collection)
+        self._check_url(deposit.url, collection)
+        name = deposit.name or _last_segment(deposit.url)
+        if reason := safe_name(name):
+            raise Invalid(f"the name {name[:200]!r} {reason}; give another")
+        return self._store.submit(
+            Submission(
+                profile_name=collection.name,
+                submitter=deposit.submitter,
+                payload_url=deposit.url,
+                type=deposit.type or guessed_type(name),
+                submission_mode=deposit.mode,
+                erc_who=deposit.who,
+                erc_what=deposit.what,
+                erc_when=deposit.when,
+                erc_where=deposit.where,
+                payload_name=name,
+                digest_algorithm=deposit.algorithm,
+                digest=deposit.digest,
+                size=deposit.size,
+                primary_id=deposit.primary_id,
+                local_id=deposit.local_id,
+                uid=ids.new_id(),
+                key=deposit.key,
+            )
+        )
+
+    def _check_url(self, url: str, collection: Collection) -> None:
+        if not url.startswith(f"{PAYLOAD_SCHEME}:"):
+            check_url(url, Places(collection.places))
+        elif not Objects.open(self._shop.settings.objects).exists(upload_key(url)):
+            raise NotFound(f"there is no uploaded payload {url!r}; upload it first")
+
+    def hold(self, act: Act, kind: HoldKind, name: str = QUEUE) -> Hold:
+        """Stop a collection, or the whole queue."""
+        if kind is HoldKind.COLLECTION:
+            self._shop.collection(name)
+        hold = Hold(kind, name, act.who, act.why, self._shop.clock())
+        with self._audited(act, f"hold {kind}", name):
+            self._store.hold(hold)
+        return hold
+
+    def release(self, act: Act, kind: HoldKind, name: str = QUEUE) -> None:
+        """Let a collection, or the whole queue, go on; what it held stays held."""
+        with self._audited(act, f"release {kind}", name):
+            if not self._store.unhold(kind, name):
+                raise Conflict(f"{kind} {name} is not held")
+
+    def hold_batch(self, act: Act, batch_id: str) -> Batch:
+        """Hold a batch: itself, or those of its jobs that have not begun."""
+        with self._audited(act, "hold batch", batch_id):
+            batch = self._store.batch(batch_id)
+            if batch.status is BatchState.PENDING:
+                return self._move_batch(batch, BatchState.HELD, act.why)
+            if batch.status is not BatchState.PROCESSING:
+                raise Conflict(
+                    f"batch {batch_id} is {batch.status}; only a pending or processing batch "
+                    "can be held"
+                )
+            self._move_all(batch_id, IngestState.PENDING, IngestState.HELD, act.why)
+            return self._store.batch(batch_id)
+
+    def release_batch(self, act: Act, batch_id: str) -> Batch:
+        """Let a held batch, and every held job of it, go on."""
+        with self._audited(act, "release batch", batch_id):
+            batch = self._store.batch(batch_id)
+            self._require_open(batch.collection)
+            if batch.status is BatchState.HELD:
+                batch = self._move_batch(batch, BatchState.PENDING)
+            elif not self._move_all(batch_id, IngestState.HELD, IngestState.PENDING):
+                raise Conflict(f"batch {batch_id} is {batch.status}, and none of its jobs is held")
+            return batch
+
+    def hold_job(self, act: Act, job_id: str) -> IngestJob:
+        """Hold a job that has not begun."""
+        with self._audited(act, "hold ingest job", job_id):
+            return self._move_job(self._store.job(job_id), IngestState.HELD, act.why)
+
+    def release_job(self, act: Act, job_id: str) -> IngestJob:
+        """Let a held job go on."""
+        with self._audited(act, "release ingest job", job_id):
+            job = self._store.job(job_id)
+            self._require_open(job.configuration.profile_name)
+            return self._move_job(job, IngestState.PENDING)
+
+    def release_all(self, act: Act, collection: str | None = None) -> int:
+        """Let every held batch and job go on, of one collection or of all that are not held."""
+        with self._audited(act, "release all held", collection or "every collection"):
+            if collection is not None:
+                self._require_open(collection)
+            return self._release_batches(collection) + self._release_jobs(collection)
+
+    def resume_job(self, act: Act, job_id: str) -> IngestJob:
+        """Let a failed job go on after the last stage that succeeded."""
+        with self._audited(act, "resume ingest job", job_id):
+            job = self._store.job(job_id)
+            return self._changed(job, resume_job(job, self._shop.clock()))
+
+    def resume_batch(self, act: Act, batch_id: str) -> list[Resumed]:
+        """Let every failed job of a batch go on, and say where each goes."""
+        resumed = []
+        with self._audited(act, "resume batch", batch_id):
+            self._store.batch(batch_id)
+            for job in self._each(batch_id, IngestState.FAILED):
+                try:
+                    after = self._changed(job, resume_job(job, self._shop.clock()))
+                except PenstockError as refusal:
+                    resumed.append(Resumed(job.id, None, str(refusal)))
+                else:
+                    resumed.append(Resumed(job.id, after.status))
+        return resumed
+
+    def fail_job(self, act: Act, job_id: str) -> IngestJob:
+        """Force a job to failed, whoever is working on it."""
+        with self._audited(act, "fail ingest job", job_id):
+            job = self._store.job(job_id)
+            message = f"stopped by {act.who}: {act.why}" if act.why else f"stopped by {act.who}"
+            return self._move_job(job, IngestState.FAILED, message)
+
+    def prioritize_job(self, act: Act, job_id: str, priority: int) -> IngestJob:
+        """Change when a job's turn is; low comes first."""
+        with self._audited(act, f"priority {priority}", job_id):
+            job = self._store.job(job_id)
+            return self._changed(job, replace(job, priority=_priority(priority)))
+
+    def prioritize_batch(self, act: Act, batch_id: str, priority: int) -> int:
+        """Change when the turn of a batch's open jobs is; gives how many there are."""
+        changed = 0
+        with self._audited(act, f"priority {priority}", batch_id):
+            self._store.batch(batch_id)
+            for job in self._each(batch_id, None):
+                if job.status not in (IngestState.COMPLETED, IngestState.FAILED):
+                    self._changed(job, replace(job, priority=_priority(priority)))
+                    changed += 1
+        return changed
+
+    def update_report(self, act: Act, batch_id: str) -> Batch:
+        """Have a failed batch reported anew."""
+        with self._audited(act, "update report", batch_id):
+            batch = self._store.batch(batch_id)
+            return self._move_batch(batch, BatchState.UPDATE_REPORTING)
+
+    def delete_job(self, act: Act, job_id: str, *, confirmed: bool) -> None:
+        """Delete a failed or held job and its working folder."""
+        with self._audited(act, "delete ingest job", job_id):
+            job = self._store.job(job_id)
+            move_job(job, IngestState.DELETED, self._shop.clock(), by_hand=True)
+            batch = self._store.batch(job.batch_id)
+            if batch.status is not BatchState.COMPLETED and not confirmed:
+                raise Conflict(
+                    f"batch {batch.id} is {batch.status}: once ingest job {job_id} is deleted, "
+                    "its depositor is not told about it; say yes to delete it all the same"
+                )
+            [outcome] = self._store.change_jobs([JobChange(job, None, by_hand=True)])
+            if isinstance(outcome, PenstockError):
+                raise outcome
+            self._shop.forget_folder(job)
+
+    def delete_batch(self, act: Act, batch_id: str, *, confirmed: bool) -> None:
+        """Delete a failed or held batch with all its jobs and working folders."""
+        with self._audited(act, "delete batch", batch_id):
+            batch = self._store.batch(batch_id)
+            move_batch(batch, BatchState.DELETED, self._shop.clock(), by_hand=True)
+            if not confirmed:
+                raise Conflict(
+                    f"batch {batch_id} and its {batch.jobs} jobs cannot be brought back, and its "
+                    "depositor is not told; say yes to delete it all the same"
+                )
+            clean_up.delete(self._shop, batch, by_hand=True)
+
+    def check(self, act: Act, *, repair: bool) -> list[Finding]:
+        """Look for what no crash should have left, and put right what can be."""
+        if not repair:
+            return self._store.check()
+        with self._audited(act, "repair", QUEUE):
+            return self._store.check(repair=True)
+
+    def _require_open(self, collection: str) -> None:
+        if self._is_held(collection):
+            raise Conflict(f"collection {collection} is held; release it first")
+
+    def _is_held(self, collection: str) -> bool:
+        holds = self._store.holds()
+        return any(h.kind is HoldKind.COLLECTION and h.name == collection for h in holds)
+
+    def _release_batches(self, collection: str | None) -> int:
+        released = 0
+        while batches := self._held_batches(collection):
+            for batch in batches:
+                self._move_batch(batch, BatchState.PENDING)
+            released += len(batches)
+        return released
+
+    def _held_batches(self, collection: str | None) -> list[Batch]:
+        found = self._store.batches(BatchFilter(BatchState.HELD, collection), _PAGE)
+        return [batch for batch in found if not self._is_held(batch.collection)]
+
+    def _release_jobs(self, collection: str | None) -> int:
+        released = 0
+        after = None
+        while jobs := self._store.waiting(IngestState.HELD, _PAGE, after):
+            wanted = [
+                job
+                for job in jobs
+                if collection in (None, job.configuration.profile_name)
+                and not self._is_held(job.configuration.profile_name)
+            ]
+            now = self._shop.clock()
+            moved = [move_job(job, IngestState.PENDING, now, by_hand=True) for job in wanted]
+            changes = [JobChange(a, b, by_hand=True) for a, b in zip(wanted, moved, strict=True)]
+            outcomes = self._store.change_jobs(changes)
+            released += sum(isinstance(outcome, IngestJob) for outcome in outcomes)
+            after = jobs[-1].place
+        return released
+
+    def _move_all(
+        self, batch_id: str, status: IngestState, to: IngestState, message: str = ""
+    ) -> int:
+        moved = 0
+        for job in self._each(batch_id, status):
+            after = move_job(job, to, self._shop.clock(), message=message, by_hand=True)
+            [outcome] = self._store.change_jobs([JobChange(job, after, by_hand=True)])
+            moved += isinstance(outcome, IngestJob)
+        return moved
+
+    def _each(self, batch_id: str, status: IngestState | None) -> Iterator[IngestJob]:
+        after: str | None = None
+        while jobs := self._store.jobs(batch_id, _PAGE, after, status=status):
+            yield from jobs
+            after = jobs[-1].id
+
+    def _move_job(self, job: IngestJob, to: IngestState, message: str = "") -> IngestJob:
+        after = move_job(job, to, self._shop.clock(), message=message, by_hand=True)
+        return self._changed(job, after)
+
+    def _changed(self, job: IngestJob, after: IngestJob) -> IngestJob:
+        [outcome] = self._store.change_jobs([JobChange(job, after, by_hand=True)])
+        if isinstance(outcome, PenstockError):
+            raise outcome
+        assert outcome is not None, "the change deletes nothing"
+        return outcome
+
+    def _move_batch(self, batch: Batch, to: BatchState, message: str = "") -> Batch:
+        after = move_batch(batch, to, self._shop.clock(), message=message, by_hand=True)
+        changed = self._store.change_batch(BatchChange(batch, after, by_hand=True))
+        assert changed is not None, "the change deletes nothing"
+        return changed
+
+    @contextmanager
+    def _audited(self, act: Act, action: str, target: str) -> Iterator[None]:
+        catalog = self._shop.catalog
+        catalog.submit(NoteAction(act, action, target)).result()
+        try:
+            yield
+        except PenstockError as refusal:
+            refused = Act(act.who, str(refusal))
+            catalog.submit(NoteAction(refused, f"{action}: refused", target)).result()
+            raise
+
+
+def guessed_type(name: str) -> PayloadType:
+    """What a payload is by its name; a manifest says itself of which kind it is."""
+    lowered = name.lower()
+    if lowered.endswith(_CONTAINERS):
+        return PayloadType.CONTAINER
+    return PayloadType.MANIFEST if lowered.endswith(".checkm") else PayloadType.FILE
+
+
+def _last_segment(url: str) -> str:
+    return unquote(urlsplit(url).path.rstrip("/").rpartition("/")[2]) or "payload"
+
+
+def _priority(priority: int) -> int:
+    if priority != capped(priority):
+        raise Invalid(f"a priority is a number from 0 to 99, not {priority}")
+    return priority

@@ -1,0 +1,283 @@
+"""Letters to people, through an SMTP server.
+
+A mail server may have taken a letter although its answer was lost. Such a letter is sent again
+under the same Message-ID, so that mail systems and people recognise the double.
+"""
+
+import re
+import smtplib
+import ssl
+import unicodedata
+from collections.abc import Mapping
+from contextlib import suppress
+from email.charset import QP, Charset
+from email.header import Header
+from email.mime.text import MIMEText
+from email.policy import compat32
+from email.utils import format_datetime
+from typing import Self
+from urllib.parse import SplitResult, parse_qsl, unquote, urlsplit
+
+from msgspec import Struct
+
+from penstock.clock import Clock, Micros, system_clock, to_datetime
+from penstock.errors import Invalid, Unavailable
+
+TIMEOUT_SECONDS = 30.0
+ADDRESS_LENGTH_MAX = 254
+SUBJECT_LENGTH_MAX = 500
+SUBJECT_LINE_MAX = 66
+WORDS_LENGTH_MAX = 300
+_PORTS = {"smtp": 25, "smtps": 465}
+_FORM = "write it like smtp://user:password@host:587?starttls=yes or smtps://host:465"
+_ATOM = r"[A-Za-z0-9!#$%&'*+/=?^_`{|}~-]+"
+_LABEL = r"[A-Za-z0-9](?:[A-Za-z0-9-]{0,61}[A-Za-z0-9])?"
+_ADDRESS = re.compile(rf"(?=.{{1,64}}@){_ATOM}(?:\.{_ATOM})*@{_LABEL}(?:\.{_LABEL})*")
+_MESSAGE_ID = re.compile(r"[A-Za-z0-9_-]+(?:\.[A-Za-z0-9_-]+)*")
+# A login is put right in the configuration, and then the same letter will do.
+_LOGIN_CODES = frozenset({530, 534, 535, 538})
+_UNPRINTABLE = frozenset({"Cc", "Cs", "Zl", "Zp"})
+# A folded Message-ID is misread by some mail systems, so lines are only folded where they must be.
+_WIRE = compat32.clone(linesep="\r\n", max_line_length=998)
+
+
+class Undelivered(Unavailable):
+    """The letter was not taken, or not for everybody; `refused` has the server's words by address.
+
+    `is_final` says that the server refused for good: the same letter later will not do.
+    """
+
+    def __init__(
+        self, message: str, *, refused: Mapping[str, str] | None = None, is_final: bool = False
+    ) -> None:
+        super().__init__(message)
+        self.refused = dict(refused or {})
+        self.is_final = is_final
+
+
+class Letter(Struct, frozen=True):
+    """What is sent. `message_id` is the part before the @; the sender's domain follows it."""
+
+    to: tuple[str, ...]
+    subject: str
+    text: str
+    message_id: str
+
+
+class MailPlace(Struct, frozen=True):
+    """A mail server and how to speak to it; its text never shows the password."""
+
+    host: str
+    port: int
+    tls: bool
+    starttls: bool
+    user: str | None
+    password: str | None
+
+    @classmethod
+    def parse(cls, url: str) -> Self:
+        """Read smtp://[user:password@]host[:port][?starttls=yes|no] or smtps://…
+
+        A password goes over TLS, unless the URL says starttls=no.
+        """
+        try:
+            parts = urlsplit(url)
+            port = parts.port
+        except ValueError:
+            # Its words and its chain may hold the password.
+            raise Invalid(f"the URL of the mail server cannot be read; {_FORM}") from None
+        if parts.scheme not in _PORTS or not parts.hostname or parts.path not in ("", "/"):
+            raise Invalid(f"the URL of the mail server is not one; {_FORM}")
+        user = None if parts.username is None else unquote(parts.username)
+        password = None if parts.password is None else unquote(parts.password)
+        if (user is None) != (password is None) or not f"{user}{password}".isascii():
+            raise Invalid(
+                "the URL of the mail server needs both a user and a password, in ASCII, or "
+                f"neither; {_FORM}"
+            )
+        return cls(
+            host=parts.hostname,
+            port=_PORTS[parts.scheme] if port is None else port,
+            tls=parts.scheme == "smtps",
+            starttls=_wants_starttls(parts, default=user is not None),
+            user=user,
+            password=password,
+        )
+
+    def __str__(self) -> str:
+        host = f"[{self.host}]" if ":" in self.host else self.host
+        return f"{'smtps' if self.tls else 'smtp'}://{host}:{self.port}"
+
+    def __repr__(self) -> str:
+        return f"MailPlace({self})"
+
+
+class Mailer:
+    """Sends letters, each in a session of its own; without a server it is off."""
+
+    def __init__(
+        self, place: MailPlace | None, sender: str, timeout_seconds: float, clock: Clock
+    ) -> None:
+        self._place = place
+        self._sender = sender
+        self._timeout_seconds = timeout_seconds
+        self._clock = clock
+
+    @classmethod
+    def open(
+        cls,
+        url: str | None,
+        sender: str = "",
+        *,
+        timeout_seconds: float = TIMEOUT_SECONDS,
+        clock: Clock = system_clock,
+    ) -> Self:
+        """A mailer for the server at this URL, in the name of this address; None is off."""
+        if url is None:
+            return cls(None, "", timeout_seconds, clock)
+        return cls(MailPlace.parse(url), check_address(sender), timeout_seconds, clock)
+
+    @property
+    def is_on(self) -> bool:
+        """Whether there is a server to send through."""
+        return self._place is not None
+
+    def send(self, letter: Letter) -> bool:
+        """Hand the letter over; True means that the server has taken it for every address.
+
+        It may be taken for some addresses when Undelivered is raised: `refused` names the others.
+        """
+        place = self._place
+        if place is None:
+            return False
+        message = compose(letter, self._sender, self._clock())
+        try:
+            refused = self._hand_over(place, [*dict.fromkeys(letter.to)], message)
+        except smtplib.SMTPRecipientsRefused as error:
+            refused = error.recipients
+        except (smtplib.SMTPException, OSError) as error:
+            raise _undelivered(place, error) from None
+        if refused:
+            raise _refused(place, refused)
+        return True
+
+    def _hand_over(
+        self, place: MailPlace, to: list[str], message: bytes
+    ) -> dict[str, tuple[int, bytes]]:
+        server = self._connect(place)
+        try:
+            if place.starttls:
+                server.starttls(context=ssl.create_default_context())
+            if place.user is not None and place.password is not None:
+                server.login(place.user, place.password)
+            refused = server.sendmail(self._sender, to, message)
+            # The letter is taken: whatever happens to the goodbye changes nothing.
+            with suppress(smtplib.SMTPException, OSError):
+                server.quit()
+            return refused
+        finally:
+            server.close()
+
+    def _connect(self, place: MailPlace) -> smtplib.SMTP:
+        if not place.tls:
+            return smtplib.SMTP(place.host, place.port, timeout=self._timeout_seconds)
+        context = ssl.create_default_context()
+        return smtplib.SMTP_SSL(
+            place.host, place.port, timeout=self._timeout_seconds, context=context
+        )
+
+
+def check_address(text: str) -> str:
+    """The address, if it is a plain one in ASCII: no display name, no comment, no quoting."""
+    if len(text) > ADDRESS_LENGTH_MAX or not _ADDRESS.fullmatch(text):
+        raise Invalid(f"{text[:64]!r} is not a mail address; write it like name@example.org")
+    return text
+
+
+def compose(letter: Letter, sender: str, now: Micros) -> bytes:
+    """The letter as it goes over the wire; nothing in it can add a header or a recipient."""
+    if not letter.to:
+        raise Invalid(f"the letter {letter.subject[:64]!r} has no address to go to; give one")
+    if len(letter.message_id) > 200 or not _MESSAGE_ID.fullmatch(letter.message_id):
+        raise Invalid(
+            f"{letter.message_id[:64]!r} cannot be part of a Message-ID; use ASCII letters, "
+            "digits, '.', '-' and '_'"
+        )
+    if len(letter.subject) > SUBJECT_LENGTH_MAX or any(map(is_unprintable, letter.subject)):
+        raise Invalid(
+            f"{letter.subject[:64]!r} cannot be a subject; write one line of at most "
+            f"{SUBJECT_LENGTH_MAX} characters"
+        )
+    # Not every server takes eight bits, so the text is quoted-printable.
+    charset = Charset("utf-8")
+    charset.body_encoding = QP
+    text = letter.text.encode("utf-8", "replace").decode()
+    message = MIMEText(text, "plain", charset)  # type: ignore[arg-type]
+    message["From"] = sender
+    message["To"] = ", ".join(dict.fromkeys(map(check_address, letter.to)))
+    message["Subject"] = _subject(letter.subject)
+    message["Date"] = format_datetime(to_datetime(now))
+    message["Message-ID"] = f"<{letter.message_id}@{sender.rpartition('@')[2]}>"
+    message["Auto-Submitted"] = "auto-generated"
+    return message.as_bytes(policy=_WIRE)
+
+
+def is_unprintable(character: str) -> bool:
+    """Whether it is a control character, a line separator or half a surrogate pair."""
+    return unicodedata.category(character) in _UNPRINTABLE
+
+
+def _subject(text: str) -> str:
+    # EmailMessage would decode what looks encoded, line ends included, and write it out raw.
+    is_plain = text.isascii() and "=?" not in text and len(text) <= SUBJECT_LINE_MAX
+    return Header(text, "us-ascii" if is_plain else "utf-8", header_name="Subject").encode()
+
+
+def _wants_starttls(parts: SplitResult, *, default: bool) -> bool:
+    options = dict(parse_qsl(parts.query, keep_blank_values=True))
+    asked = options.pop("starttls", None)
+    if options or asked not in (None, "yes", "no"):
+        raise Invalid(f"the URL of the mail server takes starttls=yes or no and no other; {_FORM}")
+    if parts.scheme == "smtps":
+        if asked == "yes":
+            raise Invalid("smtps is under TLS from the start; leave out starttls, or use smtp")
+        return False
+    return default if asked is None else asked == "yes"
+
+
+def _undelivered(place: MailPlace, error: Exception) -> Undelivered:
+    if isinstance(error, smtplib.SMTPResponseException):
+        words, code = _words(error.smtp_code, error.smtp_error), error.smtp_code
+    else:
+        words, code = _plain(str(error) or type(error).__name__), 0
+    about_letter = isinstance(error, smtplib.SMTPSenderRefused | smtplib.SMTPDataError)
+    return Undelivered(
+        f"the mail server {place} did not take the letter: {words}; look at that server, and at "
+        "the URL and sender that are configured",
+        is_final=about_letter and _is_final(code),
+    )
+
+
+def _refused(place: MailPlace, refused: Mapping[str, tuple[int, bytes]]) -> Undelivered:
+    words = {address: _words(*answer) for address, answer in refused.items()}
+    listed = "; ".join(f"{address}: {answer}" for address, answer in words.items())
+    return Undelivered(
+        f"the mail server {place} refused the letter for {listed}; correct the addresses, or try "
+        "again later",
+        refused=words,
+        is_final=all(_is_final(code) for code, _ in refused.values()),
+    )
+
+
+def _is_final(code: int) -> bool:
+    return 500 <= code < 600 and code not in _LOGIN_CODES
+
+
+def _words(code: int, answer: bytes | str) -> str:
+    text = answer.decode("utf-8", "replace") if isinstance(answer, bytes) else answer
+    return _plain(f"{code} {text}")
+
+
+def _plain(text: str) -> str:
+    printable = "".join(" " if is_unprintable(each) else each for each in text)
+    return " ".join(printable.split())[:WORDS_LENGTH_MAX]

@@ -1,0 +1,339 @@
+"""Versioned, immutable objects on an object store, as OCFL 1.1 describes them.
+
+A version is written in this order, and each write is on disk before the next begins:
+
+1. `0=ocfl_object_1.1`, for a new object
+2. `vN/content/…`, what no earlier version has
+3. `vN/inventory.json`, created only if absent: from here on the version is decided
+4. `vN/inventory.json.sha512`
+5. `inventory.json`: from here on readers see the version
+6. `inventory.json.sha512`
+
+Whoever is killed before 3 leaves content that no inventory names; the next deposit to the object
+keeps what it can use of it and removes the rest. Whoever is killed after 3 leaves a version that
+is whole but not announced; the next call of `store`, by whichever deposit, announces it first. In
+between readers see the version before. An object store cannot write six keys at once, so until
+then a validator finds the traces of the killed version, and a first version is no object yet.
+"""
+
+import hashlib
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import AbstractContextManager
+from pathlib import Path
+
+from msgspec import Struct
+
+from penstock.clock import Micros
+from penstock.errors import Conflict, Invalid, NotFound
+from penstock.ingest import ocfl_inventory
+from penstock.ingest.checkm import safe_name
+from penstock.ingest.ocfl_inventory import INVENTORY, SIDECAR, Inventory, Version
+from penstock.ingest.ocfl_root import make_root
+from penstock.ingest.ocfl_verify import digest_of, verify_object
+from penstock.objects import Objects
+from penstock.objects.store import read_chunks
+
+
+class NewFile(Struct, frozen=True):
+    """A local file that a deposit brings; `name` is its logical path, as in producer/data.csv."""
+
+    name: str
+    path: Path
+    sha512: str
+    size: int
+
+
+class Stored(Struct, frozen=True):
+    """A version that is stored. `location` is the key of the object's root, `digest` the sha512 of
+    the version's inventory, `size` and `files` are what its state holds; `is_new` is False if the
+    deposit had made it before.
+    """
+
+    ark: str
+    version: int
+    location: str
+    digest: str
+    size: int
+    files: int
+    is_new: bool
+
+
+class StoredFile(Struct, frozen=True):
+    """A file of a version; `size` is None if its content is missing from the store."""
+
+    name: str
+    sha512: str
+    size: int | None
+    key: str
+
+
+class _Found(Struct, frozen=True):
+    inventory: Inventory
+    content: bytes
+
+
+class Depository:
+    """An OCFL storage root with its objects."""
+
+    def __init__(self, objects: Objects) -> None:
+        self._objects = objects
+
+    def prepare(self) -> None:
+        """Make the storage root; nothing happens if it is there, and racing is harmless."""
+        make_root(self._objects)
+
+    def store(
+        self,
+        ark: str,
+        key: str,
+        files: Sequence[NewFile],
+        *,
+        update: bool,
+        who: str,
+        message: str,
+        now: Micros,
+    ) -> Stored:
+        """Make the object's next version, once for each deposit `key`, however often it is called.
+
+        With `update` the files are added to those of the version before; without it they are all
+        that the version holds. Callers see to it that one process at a time stores to an ARK: a
+        second one is refused with Conflict where the two meet, at the version's inventory.
+        """
+        ocfl_inventory.check_key(key)
+        _check_files(files)
+        root = ocfl_inventory.object_root(ark)
+        before = self._settle(ark, root)
+        if before and before.inventory.number_of(key):
+            return self._stored(before, root, key)
+        names = _names(before.inventory if before and update else None, files)
+        inventory = ocfl_inventory.next_inventory(
+            before.inventory if before else None,
+            ark, names, key=key, who=who, message=message, now=now,
+        )  # fmt: skip
+        self._put_content(root, before.inventory if before else None, inventory, files)
+        made = _Found(inventory, inventory.encode())
+        if not self._decide(root, made, key):
+            settled = self._settle(ark, root)
+            return self._stored(settled or made, root, key)
+        self._announce(root, made)
+        return self._stored(made, root, key, is_new=True, files=files)
+
+    def read(self, ark: str) -> Inventory:
+        """What the object is, with every version."""
+        found = self._load(ark, f"{ocfl_inventory.object_root(ark)}/{INVENTORY}")
+        if found is None:
+            raise NotFound(f"there is no object {ark} in {self._objects.url}")
+        return found.inventory
+
+    def find(self, ark: str, key: str) -> Stored | None:
+        """The version that a deposit has made of an object, if it has."""
+        root = ocfl_inventory.object_root(ark)
+        found = self._load(ark, f"{root}/{INVENTORY}")
+        if found is None or found.inventory.number_of(key) is None:
+            return None
+        return self._stored(found, root, key)
+
+    def files(self, ark: str, version: int | None = None) -> list[StoredFile]:
+        """The files of a version, or of the newest, by name."""
+        inventory = self.read(ark)
+        names = _version(inventory, version).names()
+        root = ocfl_inventory.object_root(ark)
+        sizes = self._sizes(root)
+        keys = {digest: f"{root}/{inventory.content_of(digest)}" for digest in names.values()}
+        return [
+            StoredFile(name, digest, sizes.get(keys[digest]), keys[digest])
+            for name, digest in sorted(names.items())
+        ]
+
+    def open_file(
+        self, ark: str, name: str, version: int | None = None
+    ) -> AbstractContextManager[Iterator[bytes]]:
+        """The bytes of one file, in chunks."""
+        inventory = self.read(ark)
+        digest = _version(inventory, version).names().get(name)
+        if digest is None:
+            raise NotFound(f"there is no file {name!r} in {ark}")
+        root = ocfl_inventory.object_root(ark)
+        return self._objects.get_stream(f"{root}/{inventory.content_of(digest)}")
+
+    def verify(self, ark: str) -> list[str]:
+        """Read every byte of the object again, and say what is wrong with it."""
+        return verify_object(self._objects, ark)
+
+    def discard(self, ark: str) -> None:
+        """Remove the traces of a deposit that was given up before its version was decided.
+
+        What was decided is finished instead. One process at a time, as for `store`.
+        """
+        root = ocfl_inventory.object_root(ark)
+        current = self._settle(ark, root)
+        number = current.inventory.head_number + 1 if current else 1
+        for entry in list(self._objects.list(f"{root}/v{number}")):
+            self._objects.delete(entry.key)
+        if current is None:
+            self._objects.delete(f"{root}/{ocfl_inventory.DECLARATION}")
+
+    def _load(self, ark: str, key: str) -> _Found | None:
+        try:
+            content = self._objects.get(key)
+        except NotFound:
+            return None
+        return _Found(ocfl_inventory.decode(content, ark, key), content)
+
+    def _settle(self, ark: str, root: str) -> _Found | None:
+        """Finish what a killed writer had decided; give the object as it is then."""
+        current = self._load(ark, f"{root}/{INVENTORY}")
+        number = current.inventory.head_number + 1 if current else 1
+        decided = self._load(ark, f"{root}/v{number}/{INVENTORY}")
+        if decided is None:
+            if current is not None:
+                self._mend_sidecar(root, current)
+            return current
+        earlier = {**decided.inventory.versions}
+        earlier.pop(f"v{number}", None)
+        if earlier != (current.inventory.versions if current else {}):
+            raise Invalid(
+                f"{root}/v{number}/{INVENTORY} does not follow from the version before it; "
+                f"verify {ark} and remove what does not belong to it"
+            )
+        self._announce(root, decided)
+        return decided
+
+    def _mend_sidecar(self, root: str, current: _Found) -> None:
+        expected = ocfl_inventory.sidecar(current.content)
+        try:
+            if self._objects.get(f"{root}/{SIDECAR}").split()[:1] == expected.split()[:1]:
+                return
+        except NotFound:
+            pass
+        copy = self._objects.get(f"{root}/{current.inventory.head}/{INVENTORY}")
+        if copy != current.content:
+            raise Invalid(
+                f"{root}/{INVENTORY} is damaged: neither its digest nor the copy in "
+                f"{current.inventory.head} agree with it; restore it before the next deposit"
+            )
+        self._objects.put(f"{root}/{SIDECAR}", expected)
+
+    def _put_content(
+        self, root: str, before: Inventory | None, after: Inventory, files: Sequence[NewFile]
+    ) -> None:
+        """Store what is new, reading every file again: only the bytes of its digest are kept."""
+        if before is None:
+            self._objects.put(
+                f"{root}/{ocfl_inventory.DECLARATION}", ocfl_inventory.DECLARATION_BYTES
+            )
+        old = before.manifest if before else {}
+        new = {d: f"{root}/{after.content_of(d)}" for d in after.manifest if d not in old}
+        left = {entry.key: entry.size for entry in self._objects.list(f"{root}/{after.head}")}
+        for key in left.keys() - set(new.values()):
+            self._objects.delete(key)
+        for file in files:
+            key = new.pop(file.sha512, "")
+            if not key:
+                for _ in _checked(file):
+                    pass
+            elif left.get(key) != file.size or digest_of(self._objects, key) != file.sha512:
+                self._objects.put(key, _checked(file), size=file.size)
+
+    def _decide(self, root: str, made: _Found, key: str) -> bool:
+        """Put the version's inventory; False if this same deposit has put one already."""
+        where = f"{root}/{made.inventory.head}/{INVENTORY}"
+        try:
+            self._objects.put(where, made.content, if_absent=True)
+        except Conflict as conflict:
+            other = self._load(made.inventory.id, where)
+            if other and other.inventory.number_of(key):
+                return False
+            raise Conflict(
+                f"another deposit is making version {made.inventory.head_number} of "
+                f"{made.inventory.id}; run this one again when that has ended"
+            ) from conflict
+        return True
+
+    def _announce(self, root: str, found: _Found) -> None:
+        sidecar = ocfl_inventory.sidecar(found.content)
+        self._objects.put(f"{root}/{found.inventory.head}/{SIDECAR}", sidecar)
+        self._objects.put(f"{root}/{INVENTORY}", found.content)
+        self._objects.put(f"{root}/{SIDECAR}", sidecar)
+
+    def _stored(
+        self,
+        found: _Found,
+        root: str,
+        key: str,
+        *,
+        is_new: bool = False,
+        files: Sequence[NewFile] = (),
+    ) -> Stored:
+        inventory = found.inventory
+        number = inventory.number_of(key) or inventory.head_number
+        names = _version(inventory, number).names()
+        sizes = {file.sha512: file.size for file in files}
+        if not sizes.keys() >= set(names.values()):
+            listed = self._sizes(root)
+            for digest in set(names.values()):
+                sizes[digest] = listed.get(f"{root}/{inventory.content_of(digest)}", 0)
+        content = found.content
+        if number != inventory.head_number:
+            content = self._objects.get(f"{root}/v{number}/{INVENTORY}")
+        return Stored(
+            ark=inventory.id,
+            version=number,
+            location=root,
+            digest=ocfl_inventory.sha512(content),
+            size=sum(sizes[digest] for digest in names.values()),
+            files=len(names),
+            is_new=is_new,
+        )
+
+    def _sizes(self, root: str) -> dict[str, int]:
+        return {entry.key: entry.size for entry in self._objects.list(root)}
+
+
+def _version(inventory: Inventory, number: int | None) -> Version:
+    version = inventory.version(number)
+    if version is None:
+        raise NotFound(
+            f"{inventory.id} has no version {number}; its newest is {inventory.head_number}"
+        )
+    return version
+
+
+def _check_files(files: Sequence[NewFile]) -> None:
+    if not files:
+        raise Invalid("a deposit without files makes no version; give at least one")
+    seen: set[str] = set()
+    for file in files:
+        if reason := safe_name(file.name):
+            raise Invalid(f"{file.name[:200]!r} cannot be stored: the name {reason}")
+        if file.name in seen:
+            raise Invalid(f"two files of the deposit have the name {file.name!r}; rename one")
+        seen.add(file.name)
+        ocfl_inventory.check_digest(file.sha512, file.name)
+
+
+def _names(before: Inventory | None, files: Sequence[NewFile]) -> Mapping[str, str]:
+    """The new state, name by name: no name may be a folder of another."""
+    names = _version(before, None).names() if before else {}
+    names.update({file.name: file.sha512 for file in files})
+    for name in names:
+        folder = name
+        while "/" in folder:
+            folder = folder.rpartition("/")[0]
+            if folder in names:
+                raise Invalid(f"{folder!r} cannot be a file and the folder of {name!r}; rename one")
+    return names
+
+
+def _checked(file: NewFile) -> Iterator[bytes]:
+    """The file's bytes; raises Invalid at their end if they are not those of its digest."""
+    digest, size = hashlib.sha512(), 0
+    for chunk in read_chunks(file.path):
+        digest.update(chunk)
+        size += len(chunk)
+        yield chunk
+    if digest.hexdigest() != file.sha512 or size != file.size:
+        raise Invalid(
+            f"{file.path} has changed since its digest was taken: expected {file.size} bytes with "
+            f"sha512 {file.sha512}, found {size} with {digest.hexdigest()}; fetch it again"
+        )

@@ -1,0 +1,34 @@
+"""Opening ingest from the settings: the store where the queue is kept, and the tools around it."""
+
+import os
+import socket
+
+from penstock.catalog.catalog import Catalog
+from penstock.clock import Clock
+from penstock.config import Settings
+from penstock.ingest.mail import Mailer
+from penstock.ingest.sql_store import SqlIngestStore
+from penstock.ingest.store import IngestStore
+from penstock.ingest.workshop import Workshop
+
+IN_DATABASE = "database"
+
+
+def open_workshop(settings: Settings, catalog: Catalog, clock: Clock) -> Workshop:
+    """Everything that the desk and the daemons of this process work with."""
+    mailer = Mailer.open(settings.smtp, settings.mail_from, clock=clock)
+    return Workshop(settings, catalog, open_store(settings, catalog, clock), clock, mailer)
+
+
+def open_store(settings: Settings, catalog: Catalog, clock: Clock) -> IngestStore:
+    """A session of its own on the queue, in the name of this process."""
+    owner = f"{socket.gethostname()}:{os.getpid()}"
+    seconds = settings.ingest_session_seconds
+    if settings.queue == IN_DATABASE:
+        return SqlIngestStore(catalog, owner, session_seconds=seconds)
+    # Whoever keeps the queue in the database has no need of a ZooKeeper client.
+    from penstock.ingest.zk_store import ZkIngestStore
+    from penstock.zk import Session
+
+    session = Session.open(settings.queue, session_seconds=seconds)
+    return ZkIngestStore(session, owner, clock=clock)

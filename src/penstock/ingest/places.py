@@ -1,0 +1,161 @@
+"""Which URLs may be fetched: the public web, and places that a collection lists.
+
+The rules here need no network. That a name leads to a public address is checked when the
+connection is made, by the door, because a name may lead somewhere else a moment later.
+"""
+
+import re
+from collections.abc import Sequence
+from ipaddress import IPv4Network, IPv6Address, IPv6Network, ip_address
+from os.path import realpath
+from pathlib import Path
+from urllib.parse import SplitResult, unquote, unquote_to_bytes, urlsplit
+
+import httpx
+from msgspec import Struct
+
+from penstock.errors import Invalid
+
+WEB_PORTS = {"http": 80, "https": 443}
+SCHEMES = ("http", "https", "s3", "file")
+
+_USERINFO = re.compile(r"^([^:/?#]+:)?//[^/?#]*@")
+# The only block from which public IPv6 addresses come: everything that embeds an IPv4
+# address (mapped, compatible, NAT64) lies outside; 6to4 and Teredo lie inside.
+_PUBLIC_6 = IPv6Network("2000::/3")
+_DOCUMENTATION_6 = IPv6Network("3fff::/20")
+_RELAY_4 = IPv4Network("192.88.99.0/24")
+
+
+class Places(Struct, frozen=True):
+    """URL prefixes that may be fetched from although the rules would refuse them."""
+
+    prefixes: tuple[str, ...] = ()
+
+    def __post_init__(self) -> None:
+        for prefix in self.prefixes:
+            _check_shape(prefix)
+            if "?" in prefix or "#" in prefix:
+                raise Invalid(f"the place {shown(prefix)} has a query; give a prefix of the path")
+
+    def covers(self, url: str) -> bool:
+        """Whether a prefix allows this URL: scheme, host, port and whole path segments."""
+        return any(_covers(prefix, url) for prefix in self.prefixes)
+
+
+def check_url(url: str, places: Places) -> None:
+    """Refuse a URL that may not be fetched, as far as can be known without the network."""
+    scheme = _check_shape(url)
+    if places.covers(url):
+        return
+    if scheme not in WEB_PORTS:
+        raise refusal(url, f"{scheme} URLs are fetched from listed places only")
+    host = httpx.URL(url).host
+    if _is_address(host) and not is_public(host):
+        raise refusal(url, f"{host} is not a public address")
+
+
+def refusal(url: str, reason: str) -> Invalid:
+    """The error for a URL that a collection's places could allow."""
+    return Invalid(
+        f"{shown(url)} may not be fetched: {reason}; "
+        "if it should be, add it to the collection's places"
+    )
+
+
+def shown(url: str) -> str:
+    """The URL as it may be printed: without a password, a query or control characters."""
+    bare = _USERINFO.sub(r"\1//", re.split(r"[?#]", url, maxsplit=1)[0])
+    return "".join(letter if letter.isprintable() else "�" for letter in bare)[:1000]
+
+
+def is_public(address: str) -> bool:
+    """Whether an IP address belongs to the public internet."""
+    try:
+        ip = ip_address(address)
+    except ValueError:
+        return False
+    if isinstance(ip, IPv6Address):
+        tunnelled = ip.sixtofour is not None or ip.teredo is not None
+        return ip in _PUBLIC_6 and ip.is_global and not tunnelled and ip not in _DOCUMENTATION_6
+    return ip.is_global and not ip.is_multicast and not ip.is_reserved and ip not in _RELAY_4
+
+
+def file_path(url: str) -> Path:
+    """The path that a file URL names, with links resolved."""
+    return Path(realpath(unquote_to_bytes(urlsplit(url).path).decode("utf-8", "surrogateescape")))
+
+
+def bucket_and_key(url: str) -> tuple[str, str]:
+    """The bucket and the key of an s3 URL; the key is percent-decoded like any URL's path."""
+    parts = urlsplit(url)
+    return parts.netloc, unquote(parts.path).removeprefix("/")
+
+
+def _check_shape(url: str) -> str:
+    """Refuse what is no URL of a known scheme, and return its scheme in lower case."""
+    try:
+        parsed, split = httpx.URL(url), urlsplit(url)
+        port = parsed.port
+    except (httpx.InvalidURL, ValueError) as error:
+        raise Invalid(f"{shown(url)} is not a URL: {error}") from None
+    scheme = split.scheme
+    if scheme not in SCHEMES or scheme != parsed.scheme:
+        raise Invalid(f"{shown(url)} may not be fetched; use {', '.join(SCHEMES)}")
+    if parsed.userinfo or "@" in split.netloc:
+        raise Invalid(f"{shown(url)} has a user name or password in it; remove it from the URL")
+    if not parsed.host and scheme != "file":
+        raise Invalid(f"{shown(url)} names no {'bucket' if scheme == 's3' else 'host'}")
+    if port is not None and (scheme not in WEB_PORTS or not 0 < port < 65536):
+        raise Invalid(f"{shown(url)} has a port that cannot be")
+    if scheme not in WEB_PORTS and (split.query or split.fragment):
+        raise Invalid(f"{shown(url)} has a ? or # in it; write them as %3F and %23")
+    if scheme == "file" and not _is_file(split):
+        raise Invalid(f"{shown(url)} is not a file of this machine; write it as file:///path")
+    return scheme
+
+
+def _is_file(url: SplitResult) -> bool:
+    here = url.netloc in ("", "localhost")
+    return here and url.path.startswith("/") and "%00" not in url.path
+
+
+def _covers(prefix: str, url: str) -> bool:
+    above, asked = urlsplit(prefix), urlsplit(url)
+    if above.scheme != asked.scheme:
+        return False
+    if asked.scheme == "file":
+        return file_path(url).is_relative_to(file_path(prefix))
+    if asked.scheme == "s3":
+        return above.netloc == asked.netloc and _is_below(above.path, asked.path)
+    # Read as the client will read it, so that both see the same host.
+    listed, wanted = httpx.URL(prefix), httpx.URL(url)
+    return (
+        listed.host == wanted.host
+        and _port(listed) == _port(wanted)
+        and _is_below(listed.raw_path.decode(), wanted.raw_path.split(b"?")[0].decode())
+    )
+
+
+def _is_below(above: str, asked: str) -> bool:
+    prefix, segments = _segments(above.removesuffix("/")), _segments(asked)
+    # A server may undo %2e%2e and %2f, and climb out of the place with them.
+    climbs = any(segment in (".", "..") or set(segment) & set("/\\") for segment in segments)
+    return not climbs and segments[: len(prefix)] == prefix
+
+
+def _segments(path: str) -> Sequence[str]:
+    inside = path.removeprefix("/")
+    return [unquote(segment) for segment in inside.split("/")] if inside else []
+
+
+def _port(url: httpx.URL) -> int:
+    return url.port or WEB_PORTS[url.scheme]
+
+
+def _is_address(host: str) -> bool:
+    try:
+        ip_address(host)
+    except ValueError:
+        return False
+    return True

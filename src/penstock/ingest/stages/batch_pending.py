@@ -1,0 +1,143 @@
+"""Batch pending: make a job for each object of the payload.
+
+Needs: the payload's URL. Does: holds the batch if its collection is held; reads a batch manifest
+and makes a job for each row; tells the depositor, if the collection wants that. An expansion that
+was cut off goes on after the last job that was made. Fails, with a message for the depositor, when
+the manifest cannot be read.
+"""
+
+from collections.abc import Iterator
+from itertools import islice
+from typing import NamedTuple
+
+from penstock.errors import NotFound, PenstockError
+from penstock.ingest.checkm import ManifestKind, Row
+from penstock.ingest.collections import Collection
+from penstock.ingest.fetching import Stopped, Wanted
+from penstock.ingest.moves import first_priority, move_batch
+from penstock.ingest.reports import confirmation_letter, failure_letter
+from penstock.ingest.stages.letters import send
+from penstock.ingest.stages.payload import read_manifest
+from penstock.ingest.values import (
+    Batch,
+    BatchChange,
+    Configuration,
+    HoldKind,
+    Identifiers,
+    NewJob,
+    PayloadType,
+    Submission,
+)
+from penstock.ingest.workshop import Later, Workshop
+from penstock.states import BatchState
+
+_AT_ONCE = 250
+_MEMBERS = {
+    ManifestKind.MANIFESTS: PayloadType.OBJECT_MANIFEST,
+    ManifestKind.CONTAINERS: PayloadType.CONTAINER,
+    ManifestKind.FILES: PayloadType.FILE,
+}
+_SINGLE = (PayloadType.FILE, PayloadType.CONTAINER, PayloadType.OBJECT_MANIFEST)
+
+
+class _Objects(NamedTuple):
+    """The objects of a batch, one row each, and what their payloads are."""
+
+    type: PayloadType
+    rows: list[Row]
+
+
+def work(shop: Workshop, batch: Batch) -> None:
+    """Hold, expand or fail a batch."""
+    try:
+        collection = shop.collection(batch.collection)
+    except NotFound as error:
+        _change(shop, batch, BatchState.FAILED, str(error))
+        return
+    for hold in shop.store.holds():
+        if hold.kind is HoldKind.COLLECTION and hold.name == collection.name:
+            message = f"collection {collection.name} is held by {hold.who}: {hold.why}"
+            _change(shop, batch, BatchState.HELD, message)
+            return
+    try:
+        objects = _objects(shop, batch, collection)
+    except Stopped as stopped:
+        raise Later(str(stopped)) from None
+    except PenstockError as error:
+        failed = _change(shop, batch, BatchState.FAILED, str(error))
+        if failed is not None:
+            send(shop, failure_letter(failed, collection.mail))
+        return
+    _expand(shop, batch, collection, objects)
+
+
+def _expand(shop: Workshop, batch: Batch, collection: Collection, objects: _Objects) -> None:
+    priority = collection.priority
+    if priority is None:
+        priority = first_priority(len(objects.rows))
+    jobs = islice(_jobs(shop, batch, objects, priority), batch.jobs, None)
+    while part := list(islice(jobs, _AT_ONCE)):
+        batch = shop.store.add_jobs(batch, part)
+    queued = _change(shop, batch, BatchState.PROCESSING)
+    if queued is not None and collection.confirm:
+        send(shop, confirmation_letter(queued, queued.jobs, collection.mail))
+
+
+def _objects(shop: Workshop, batch: Batch, collection: Collection) -> _Objects:
+    told = batch.submission
+    if told.type in _SINGLE:
+        return _Objects(told.type, [_own_row(told)])
+    payload = Wanted(told.payload_url, "batch", told.digest_algorithm, told.digest, told.size)
+    expect = None if told.type is PayloadType.MANIFEST else ManifestKind(told.type)
+    folder = shop.batch_folder(batch.id)
+    manifest = read_manifest(shop, collection, payload, folder, expect)
+    if manifest.kind is ManifestKind.OBJECT:
+        return _Objects(PayloadType.OBJECT_MANIFEST, [_own_row(told)])
+    return _Objects(_MEMBERS[manifest.kind], list(manifest.rows))
+
+
+def _own_row(told: Submission) -> Row:
+    """A payload that is one object, as a manifest would name it."""
+    return Row(
+        line=0,
+        url=told.payload_url,
+        name=told.payload_name or "payload",
+        algorithm=told.digest_algorithm,
+        digest=told.digest,
+        size=told.size,
+        primary_id=told.primary_id,
+        local_id=told.local_id,
+    )
+
+
+def _jobs(shop: Workshop, batch: Batch, objects: _Objects, priority: int) -> Iterator[NewJob]:
+    told = batch.submission
+    folder = str(shop.batch_folder(batch.id))
+    for number, row in enumerate(objects.rows):
+        configuration = Configuration(
+            batch_id=batch.id,
+            profile_name=told.profile_name,
+            submitter=told.submitter,
+            payload_url=row.url,
+            payload_type=objects.type,
+            submission_mode=told.submission_mode,
+            working_dir=folder,
+            row=number,
+            key=f"{told.uid}/{number}",
+            payload_name=row.name,
+            source_url=told.payload_url,
+            digest_algorithm=row.algorithm,
+            digest=row.digest,
+            size=row.size,
+            erc_who=row.creator or told.erc_who,
+            erc_what=row.title or told.erc_what,
+            erc_when=row.date or told.erc_when,
+            erc_where=told.erc_where,
+        )
+        local_ids = tuple(part.strip() for part in (row.local_id or "").split(";") if part.strip())
+        yield NewJob(configuration, Identifiers(row.primary_id or None, local_ids), priority)
+
+
+def _change(shop: Workshop, batch: Batch, to: BatchState, message: str = "") -> Batch | None:
+    moved = move_batch(batch, to, shop.clock(), message=message)
+    return shop.store.change_batch(BatchChange(batch, moved))

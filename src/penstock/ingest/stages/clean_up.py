@@ -1,0 +1,60 @@
+"""Clean-up: what is done is forgotten after a time.
+
+Needs: completed batches. Does: deletes those that completed longer ago than their collection keeps
+them, with their jobs, working folders and uploaded payloads. What was stored and recorded stays.
+"""
+
+import shutil
+
+from penstock.clock import DAY
+from penstock.errors import NotFound, PenstockError
+from penstock.ingest.store import BatchFilter
+from penstock.ingest.values import Batch, BatchChange, JobChange
+from penstock.ingest.workshop import PAYLOAD_SCHEME, Workshop, upload_key
+from penstock.objects import Objects
+from penstock.states import BatchState
+
+_PAGE = 250
+
+
+def go_round(shop: Workshop) -> int:
+    """Look at completed batches once: how many were deleted."""
+    deleted = 0
+    before: str | None = None
+    while not shop.stop():
+        batches = shop.store.batches(BatchFilter(BatchState.COMPLETED), _PAGE, before)
+        if not batches:
+            break
+        deleted += sum(_is_over(shop, batch) and delete(shop, batch) for batch in batches)
+        before = batches[-1].id
+    return deleted
+
+
+def delete(shop: Workshop, batch: Batch, *, by_hand: bool = False) -> bool:
+    """Delete a batch and all that is left of it; False if somebody else was at it."""
+    while jobs := shop.store.jobs(batch.id, _PAGE):
+        gone = shop.store.change_jobs([JobChange(job, None, by_hand=by_hand) for job in jobs])
+        for job, outcome in zip(jobs, gone, strict=True):
+            if isinstance(outcome, PenstockError) and not isinstance(outcome, NotFound):
+                raise outcome
+            shop.forget_folder(job)
+    batch = shop.store.batch(batch.id)
+    shop.store.change_batch(BatchChange(batch, None, by_hand=by_hand))
+    forget_payload(shop, batch)
+    shutil.rmtree(shop.batch_folder(batch.id), ignore_errors=True)
+    return True
+
+
+def forget_payload(shop: Workshop, batch: Batch) -> None:
+    """Delete a payload that was uploaded for this batch alone."""
+    url = batch.submission.payload_url
+    if url.startswith(f"{PAYLOAD_SCHEME}:"):
+        Objects.open(shop.settings.objects).delete(upload_key(url))
+
+
+def _is_over(shop: Workshop, batch: Batch) -> bool:
+    try:
+        keep_days = shop.collection(batch.collection).keep_days
+    except NotFound:
+        keep_days = 0
+    return batch.last_modified + keep_days * DAY <= shop.clock()

@@ -1,0 +1,28 @@
+"""Downloading: fetch every file, and check it while it comes.
+
+Needs: the sources. Does: fetches what is not here yet, resumes what was cut off, checks sizes and
+digests, unpacks containers and verifies bags; corrects `space_needed` and the priority by what
+really came. Fails when a file cannot be had after some tries, or is not what it should be. What is
+good stays for a resume.
+"""
+
+from penstock.ingest.fetching import Stopped
+from penstock.ingest.moves import move_job, size_penalty
+from penstock.ingest.stages.payload import fetch_files
+from penstock.ingest.values import IngestJob, PayloadType
+from penstock.ingest.workshop import Later, Workshop
+from penstock.states import IngestState
+
+
+def work(shop: Workshop, job: IngestJob) -> IngestJob:
+    """Fetch the object's files."""
+    collection = shop.collection(job.configuration.profile_name)
+    try:
+        files = fetch_files(shop, job, collection)
+    except Stopped as stopped:
+        raise Later(str(stopped)) from None
+    size = sum(file.size for file in files)
+    if job.configuration.payload_type is PayloadType.CONTAINER:
+        size += job.configuration.size or 0
+    priority = job.priority - size_penalty(job.space_needed) + size_penalty(max(1, size))
+    return move_job(job, IngestState.PROCESSING, shop.clock(), space_needed=size, priority=priority)

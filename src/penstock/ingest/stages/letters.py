@@ -1,0 +1,38 @@
+"""Letters to depositors: sent if they can be, never in the way of the work."""
+
+import logging
+
+from penstock.errors import PenstockError
+from penstock.ingest.mail import Letter, Undelivered
+from penstock.ingest.workshop import Workshop
+
+log = logging.getLogger(__name__)
+
+_TRIES = 3
+_PAUSE_SECONDS = 2.0
+
+
+def send(shop: Workshop, letter: Letter) -> str:
+    """Send a letter; gives why it could not be sent, or nothing.
+
+    It may be sent twice, with one Message-ID, when the worker dies right after it.
+    """
+    if not letter.to or not shop.mailer.is_on:
+        return ""
+    trouble = ""
+    for number in range(_TRIES):
+        if number:
+            shop.pause(_PAUSE_SECONDS * number)
+        try:
+            shop.mailer.send(letter)
+        except Undelivered as error:
+            trouble = str(error)
+            if error.is_final:
+                break
+        except PenstockError as error:
+            trouble = str(error)
+            break
+        else:
+            return ""
+    log.warning("a mail was not sent: %s", trouble)
+    return f"the mail to {', '.join(letter.to)} was not sent: {trouble}"

@@ -1,0 +1,56 @@
+"""Notify: tell the depositor's system, then be done.
+
+Needs: the collection's callback, if it has one. Does: posts what became of the object, signed;
+removes the working folder. Fails when the callback does not take it after some tries. The batch
+learns of its last job in the same write that completes it.
+"""
+
+import msgspec
+
+from penstock.ingest.callbacks import call_back
+from penstock.ingest.moves import move_job
+from penstock.ingest.register import stored_by
+from penstock.ingest.values import IngestJob
+from penstock.ingest.workshop import Later, Workshop
+from penstock.states import IngestState
+
+
+def work(shop: Workshop, job: IngestJob) -> IngestJob:
+    """Call back, and clean up."""
+    collection = shop.collection(job.configuration.profile_name)
+    if collection.callback is not None:
+        if shop.stop():
+            raise Later("the worker is stopping")
+        call_back(
+            shop.client(collection),
+            collection.callback,
+            collection.callback_secret,
+            _body(shop, job),
+            key=job.configuration.key,
+            now=shop.clock(),
+            sleep=shop.pause,
+        )
+    shop.forget_folder(job)
+    return move_job(job, IngestState.COMPLETED, shop.clock())
+
+
+def _body(shop: Workshop, job: IngestJob) -> bytes:
+    told = job.configuration
+    with shop.catalog.read() as tx:
+        stored = stored_by(tx, [told.key])
+    return msgspec.json.encode(
+        {
+            "batch": told.batch_id,
+            "ingestJob": job.id,
+            "collection": told.profile_name,
+            "submitter": told.submitter,
+            "ark": job.identifiers.primary,
+            "localIds": job.identifiers.local_id,
+            "payload": told.payload_name,
+            "status": "completed",
+            "objectVersion": stored[0].version if stored else None,
+            "location": stored[0].location if stored else None,
+            "digest": stored[0].digest if stored else None,
+            "runId": stored[0].run_id if stored else None,
+        }
+    )

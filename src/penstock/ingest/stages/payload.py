@@ -1,0 +1,161 @@
+"""The files that an ingest job is about, before and after they are fetched."""
+
+from pathlib import Path
+
+import msgspec
+from msgspec import Struct
+
+from penstock.errors import Invalid
+from penstock.ingest import archives, checkm
+from penstock.ingest.checkm import ManifestKind
+from penstock.ingest.collections import Collection, DigestPolicy
+from penstock.ingest.fetching import ALWAYS, Wanted, fetch, fetch_all
+from penstock.ingest.parts import digests_of
+from penstock.ingest.places import Places, shown
+from penstock.ingest.values import Configuration, IngestJob, PayloadType
+from penstock.ingest.workshop import Workshop
+
+PRODUCER = "producer"  # what the depositor made
+SYSTEM = "system"  # what we make
+_MANIFEST = "manifest.checkm"
+_BILL = "files.json"
+_DOWNLOADS_AT_ONCE = 4
+
+
+class File(Struct, frozen=True):
+    """A file of an object, fetched and checked."""
+
+    name: str
+    size: int
+    sha512: str
+
+
+_decode_bill = msgspec.json.Decoder(tuple[File, ...]).decode
+
+
+def folder_of(job: IngestJob, part: str) -> Path:
+    """A part of the job's working folder."""
+    return Path(job.configuration.working_dir) / part
+
+
+def payload_of(configuration: Configuration) -> Wanted:
+    """The payload itself, as a file to fetch."""
+    return Wanted(
+        configuration.payload_url,
+        configuration.payload_name,
+        configuration.digest_algorithm,
+        configuration.digest,
+        configuration.size,
+    )
+
+
+def wanted_files(shop: Workshop, job: IngestJob, collection: Collection) -> list[Wanted]:
+    """What is to be fetched; a manifest is read for it, again if it is not here any more."""
+    configuration = job.configuration
+    if configuration.payload_type is not PayloadType.OBJECT_MANIFEST:
+        wanted = [payload_of(configuration)]
+    else:
+        manifest = read_manifest(
+            shop, collection, payload_of(configuration), folder_of(job, SYSTEM)
+        )
+        wanted = [
+            Wanted(row.url, row.name, row.algorithm, row.digest, row.size) for row in manifest.rows
+        ]
+    if len(wanted) > collection.files_max:
+        raise Invalid(
+            f"{shown(configuration.payload_url)} names {len(wanted)} files; "
+            f"collection {collection.name} takes {collection.files_max} in one object"
+        )
+    if collection.digests is DigestPolicy.REQUIRE:
+        for file in wanted:
+            if file.digest is None:
+                raise Invalid(
+                    f"{file.name} has no digest, which collection {collection.name} requires; "
+                    "give one and submit it again"
+                )
+    return wanted
+
+
+def read_manifest(
+    shop: Workshop,
+    collection: Collection,
+    payload: Wanted,
+    folder: Path,
+    expect: ManifestKind | None = ManifestKind.OBJECT,
+) -> checkm.Manifest:
+    """Fetch a manifest, check its digest, and read it."""
+    folder.mkdir(parents=True, exist_ok=True)
+    fetch(
+        shop.client(collection),
+        msgspec.structs.replace(payload, name=_MANIFEST),
+        folder,
+        places=Places(collection.places),
+        bytes_max=collection.rows_max * 1024,
+        sleep=shop.pause,
+        stop=shop.stop,
+        uploads=shop.uploads,
+    )
+    content = (folder / _MANIFEST).read_bytes()
+    return checkm.parse(content, rows_max=collection.rows_max, expect=expect)
+
+
+def fetch_files(shop: Workshop, job: IngestJob, collection: Collection) -> tuple[File, ...]:
+    """Make every file of the object be here, unpacked and checked; what is here stays."""
+    wanted = wanted_files(shop, job, collection)
+    is_container = job.configuration.payload_type is PayloadType.CONTAINER
+    folder = folder_of(job, "payload" if is_container else PRODUCER)
+    folder.mkdir(parents=True, exist_ok=True)
+    fetched = fetch_all(
+        shop.client(collection),
+        wanted,
+        folder,
+        places=Places(collection.places),
+        concurrency=_DOWNLOADS_AT_ONCE,
+        bytes_max=collection.bytes_max,
+        sleep=shop.pause,
+        stop=shop.stop,
+        uploads=shop.uploads,
+    )
+    if is_container:
+        files = _unpacked(shop, job, collection, folder / fetched[0].name)
+    else:
+        files = tuple(File(file.name, file.size, file.digests[ALWAYS]) for file in fetched)
+    bill = folder_of(job, SYSTEM)
+    bill.mkdir(parents=True, exist_ok=True)
+    (bill / _BILL).write_bytes(msgspec.json.encode(files))
+    return files
+
+
+def files_at_hand(job: IngestJob) -> tuple[File, ...] | None:
+    """The files that were fetched, if all of them are still here."""
+    try:
+        files = _decode_bill((folder_of(job, SYSTEM) / _BILL).read_bytes())
+    except (OSError, msgspec.MsgspecError):
+        return None
+    folder = folder_of(job, PRODUCER)
+    sizes = (_size(folder / file.name) == file.size for file in files)
+    return files if all(sizes) else None
+
+
+def _unpacked(
+    shop: Workshop, job: IngestJob, collection: Collection, archive: Path
+) -> tuple[File, ...]:
+    target = folder_of(job, PRODUCER)
+    limits = archives.ArchiveLimits(files_max=collection.files_max, bytes_max=collection.bytes_max)
+    names = archives.unpack(archive, target, limits)
+    archives.verify_bag(target)
+    return tuple(
+        File(
+            name.as_posix(),
+            (target / name).stat().st_size,
+            digests_of(target / name, frozenset({ALWAYS}), shop.stop)[ALWAYS],
+        )
+        for name in names
+    )
+
+
+def _size(path: Path) -> int | None:
+    try:
+        return path.stat().st_size
+    except OSError:
+        return None

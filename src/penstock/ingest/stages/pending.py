@@ -1,0 +1,26 @@
+"""Pending: is the payload what its depositor says it is?
+
+Needs: the payload's URL. Does: stops the job if its collection is held; fetches and reads an
+object manifest. Fails, for good, on a manifest that is corrupt, does not match its digest or
+cannot be had: a new submission is needed.
+"""
+
+from penstock.ingest.moves import move_job
+from penstock.ingest.places import Places, check_url
+from penstock.ingest.stages.payload import wanted_files
+from penstock.ingest.values import HoldKind, IngestJob
+from penstock.ingest.workshop import PAYLOAD_SCHEME, Workshop
+from penstock.states import IngestState
+
+
+def work(shop: Workshop, job: IngestJob) -> IngestJob:
+    """Look at the payload."""
+    collection = shop.collection(job.configuration.profile_name)
+    for hold in shop.store.holds():
+        if hold.kind is HoldKind.COLLECTION and hold.name == collection.name:
+            message = f"collection {collection.name} is held by {hold.who}: {hold.why}"
+            return move_job(job, IngestState.HELD, shop.clock(), message=message)
+    for wanted in wanted_files(shop, job, collection):
+        if not wanted.url.startswith(f"{PAYLOAD_SCHEME}:"):
+            check_url(wanted.url, Places(collection.places))
+    return move_job(job, IngestState.ESTIMATING, shop.clock())

@@ -1,0 +1,167 @@
+"""Processing: identify the object, describe it, store it.
+
+Needs: the files in the working folder (they are fetched again if they are gone). Does: looks up the
+local id, mints an ARK if there is none and writes it down at once, writes the ERC and Dublin Core
+files and the storage manifest, stores a new version of the object. Fails when a local id belongs to
+another ARK, when no ARK can be minted, or when the store refuses.
+"""
+
+from collections.abc import Sequence
+from pathlib import Path
+
+from msgspec.structs import replace
+
+from penstock.errors import NotFound, PenstockError
+from penstock.ingest import checkm
+from penstock.ingest.checkm import ManifestKind
+from penstock.ingest.collections import Collection, Minting
+from penstock.ingest.fetching import ALWAYS, Stopped
+from penstock.ingest.metadata import Description, dublin_core, erc
+from penstock.ingest.minting import ark_of
+from penstock.ingest.moves import move_job
+from penstock.ingest.ocfl import NewFile
+from penstock.ingest.parts import digests_of
+from penstock.ingest.register import Identified, Identify, KeepArk, TakeOver, WriterRow
+from penstock.ingest.stages.payload import (
+    PRODUCER,
+    SYSTEM,
+    File,
+    fetch_files,
+    files_at_hand,
+    folder_of,
+)
+from penstock.ingest.values import Identifiers, IngestJob, JobChange, SubmissionMode
+from penstock.ingest.workshop import Later, Workshop
+from penstock.states import IngestState
+
+
+def work(shop: Workshop, job: IngestJob) -> IngestJob:
+    """Make a version of the object."""
+    collection = shop.collection(job.configuration.profile_name)
+    try:
+        files = files_at_hand(job) or fetch_files(shop, job, collection)
+    except Stopped as stopped:
+        raise Later(str(stopped)) from None
+    job, ark = _identified(shop, job, collection)
+    described = _described(job, ark, files)
+    folder = folder_of(job, PRODUCER)
+    deposited = [
+        NewFile(f"{PRODUCER}/{file.name}", folder / file.name, file.sha512, file.size)
+        for file in files
+    ]
+    configuration = job.configuration
+    shop.depository(collection).store(
+        ark,
+        configuration.key,
+        [*deposited, *described],
+        update=configuration.submission_mode is SubmissionMode.UPDATE,
+        who=configuration.submitter,
+        message=f"{configuration.batch_id} {job.id}",
+        now=shop.clock(),
+    )
+    return move_job(job, IngestState.RECORDING, shop.clock())
+
+
+def description_of(job: IngestJob) -> Description:
+    """Who, what, when and where, as the depositor gave them."""
+    told = job.configuration
+    return Description(
+        who=told.erc_who, what=told.erc_what, when=told.erc_when, where=told.erc_where
+    )
+
+
+def _identified(shop: Workshop, job: IngestJob, collection: Collection) -> tuple[IngestJob, str]:
+    """The ARK, written into the job before anything is stored under it."""
+    identified = _identify(shop, job, collection)
+    if identified.ark is None:
+        minted = shop.ezid(collection).mint(description_of(job))
+        shop.catalog.submit(KeepArk(job.configuration.key, collection.shoulder, minted)).result()
+        identified = _identify(shop, job, collection)
+    ark, writer = identified
+    assert ark is not None
+    assert writer is not None, "an object has an ARK, and somebody who writes it"
+    if job.identifiers.primary != ark:
+        job = _noted(shop, job, ark)
+    _wait_for_turn(shop, job, writer)
+    return job, ark
+
+
+def _identify(shop: Workshop, job: IngestJob, collection: Collection) -> Identified:
+    local = collection.minting is Minting.LOCAL
+    return shop.catalog.submit(
+        Identify(
+            job.configuration.key,
+            job.id,
+            collection.owner_name,
+            job.identifiers.local_id,
+            job.identifiers.primary,
+            collection.shoulder,
+            (lambda number: ark_of(collection.shoulder, number)) if local else None,
+        )
+    ).result()
+
+
+def _noted(shop: Workshop, job: IngestJob, ark: str) -> IngestJob:
+    """The job with its ARK, as the store has it from now on."""
+    named = replace(job, identifiers=Identifiers(ark, job.identifiers.local_id))
+    [outcome] = shop.store.change_jobs([JobChange(job, named, keep_lock=True)])
+    if isinstance(outcome, PenstockError):
+        raise Later(str(outcome))
+    assert outcome is not None, "the change deletes nothing"
+    return outcome
+
+
+def _wait_for_turn(shop: Workshop, job: IngestJob, writer: WriterRow) -> None:
+    """Go on only if no other job is storing a version of the same object."""
+    key = job.configuration.key
+    while writer.key != key:
+        try:
+            other = shop.store.job(writer.job_id)
+        except NotFound:
+            other = None
+        if (
+            other
+            and other.status is IngestState.PROCESSING
+            and other.configuration.key == writer.key
+        ):
+            raise Later(f"{writer.ark} is being stored by ingest job {writer.job_id}")
+        take = TakeOver(writer.ark, key, job.id, instead_of=writer.key)
+        writer = shop.catalog.submit(take).result()
+
+
+def _is_storing(shop: Workshop, writer: WriterRow) -> bool:
+    """Whether the job that asked first is still at it."""
+    try:
+        other = shop.store.job(writer.job_id)
+    except NotFound:
+        return False
+    return other.status is IngestState.PROCESSING and other.configuration.key == writer.key
+
+
+def _described(job: IngestJob, ark: str, files: Sequence[File]) -> list[NewFile]:
+    """The files that we add: who made what, and the bill of what was deposited."""
+    description, local_ids = description_of(job), job.identifiers.local_id
+    rows = [
+        checkm.Row(
+            line=0,
+            url=f"{ark}/{PRODUCER}/{file.name}",
+            algorithm=ALWAYS,
+            digest=file.sha512,
+            size=file.size,
+            name=file.name,
+        )
+        for file in files
+    ]
+    folder = folder_of(job, SYSTEM)
+    folder.mkdir(parents=True, exist_ok=True)
+    return [
+        _written(folder / "mrt-erc.txt", erc(description, ark, local_ids)),
+        _written(folder / "mrt-dc.xml", dublin_core(description, ark, local_ids)),
+        _written(folder / "mrt-manifest.txt", checkm.write(ManifestKind.OBJECT, rows)),
+    ]
+
+
+def _written(path: Path, content: bytes) -> NewFile:
+    path.write_bytes(content)
+    digest = digests_of(path, frozenset({ALWAYS}), lambda: False)[ALWAYS]
+    return NewFile(f"{SYSTEM}/{path.name}", path, digest, len(content))

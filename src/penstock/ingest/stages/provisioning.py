@@ -1,0 +1,57 @@
+"""Provisioning: is there space?
+
+Needs: `space_needed`. Does: lets a job go on when the working folder has room for it, for what is
+being downloaded already, and for a reserve. A job that does not fit stays, and every waiting job is
+looked at in each round, so that a large one does not hold up the small ones behind it. Never fails.
+"""
+
+import shutil
+from pathlib import Path
+
+from penstock.ingest.moves import move_job
+from penstock.ingest.values import IngestJob, JobChange, Place
+from penstock.ingest.workshop import Workshop
+from penstock.states import IngestState
+
+_AT_ONCE = 500
+_MB = 1024 * 1024
+
+
+def go_round(shop: Workshop) -> tuple[int, int]:
+    """Look at every waiting job once: how many went on, and how many stayed."""
+    went = stayed = 0
+    after: Place | None = None
+    while not shop.stop():
+        jobs = shop.store.claim_jobs(IngestState.PROVISIONING, _AT_ONCE, after)
+        if not jobs:
+            break
+        fitting, waiting = _parted(jobs, _room(shop))
+        now = shop.clock()
+        shop.store.change_jobs(
+            [JobChange(job, move_job(job, IngestState.DOWNLOADING, now)) for job in fitting]
+        )
+        shop.store.let_go(waiting)
+        went, stayed = went + len(fitting), stayed + len(waiting)
+        after = jobs[-1].place
+    return went, stayed
+
+
+def _room(shop: Workshop) -> int:
+    """The bytes that can be given away."""
+    folder = Path(shop.settings.ingest_folder)
+    folder.mkdir(parents=True, exist_ok=True)
+    free = shutil.disk_usage(folder).free - shop.settings.space_free_mb * _MB
+    tally = {line.status: line.bytes for line in shop.store.tally()}
+    return free - tally.get(IngestState.DOWNLOADING, 0)
+
+
+def _parted(jobs: list[IngestJob], room: int) -> tuple[list[IngestJob], list[IngestJob]]:
+    """Those that fit, first come first served, and the rest; an unknown size only needs some."""
+    fitting, waiting = [], []
+    for job in jobs:
+        if room > 0 and job.space_needed <= room:
+            fitting.append(job)
+            room -= job.space_needed
+        else:
+            waiting.append(job)
+    return fitting, waiting

@@ -1,0 +1,123 @@
+"""Recording: write the stored version into the catalog.
+
+Needs: the stored object. Does: makes, in one transaction, a run of the collection's ingest job that
+read the payload and made a version of the collection's dataset. Skips what is recorded already.
+Makes an ARK from EZID public. Fails when the object is not in the store, or EZID refuses.
+"""
+
+from urllib.parse import urlsplit
+
+import msgspec
+
+from penstock import ids
+from penstock.catalog.openlineage import Event, Limits, read_event
+from penstock.clock import format_time
+from penstock.errors import Busy, NotFound, Unavailable
+from penstock.ingest.collections import Collection, Minting
+from penstock.ingest.moves import move_job
+from penstock.ingest.ocfl import Stored
+from penstock.ingest.register import RecordDeposit, StoredRow
+from penstock.ingest.values import IngestJob
+from penstock.ingest.workshop import Later, Workshop
+from penstock.states import IngestState
+
+_PRODUCER = "penstock"
+_LIMITS = Limits(name_length_max=4096, json_depth_max=64)
+
+
+def work(shop: Workshop, job: IngestJob) -> IngestJob:
+    """Record the version that this job has stored."""
+    collection = shop.collection(job.configuration.profile_name)
+    ark = job.identifiers.primary
+    stored = shop.depository(collection).find(ark, job.configuration.key) if ark else None
+    if stored is None:
+        raise NotFound(
+            f"nothing of ingest job {job.id} is in the object store under {ark}; "
+            "look at the store, or submit the object again"
+        )
+    row = _row(job, stored)
+    try:
+        shop.catalog.submit(RecordDeposit(row, _event(shop, job, collection, row))).result()
+    except (Busy, Unavailable) as error:
+        raise Later(str(error)) from None
+    if collection.minting is Minting.EZID and row.ark.startswith(collection.shoulder):
+        shop.ezid(collection).publish(row.ark)
+    return move_job(job, IngestState.NOTIFY, shop.clock())
+
+
+def ingest_job_name(collection: Collection) -> str:
+    """The catalog's job of which each deposit is a run."""
+    return f"ingest.{collection.name}"
+
+
+def source_of(url: str) -> tuple[str, str]:
+    """The dataset, as OpenLineage names one, that a payload was."""
+    parts = urlsplit(url)
+    if parts.scheme in ("http", "https", "s3"):
+        host = parts.hostname or ""
+        port = f":{parts.port}" if parts.port else ""
+        path = parts.path.lstrip("/") if parts.scheme == "s3" else parts.path or "/"
+        return f"{parts.scheme}://{host}{port}", path
+    return parts.scheme or "file", parts.path
+
+
+def _row(job: IngestJob, stored: Stored) -> StoredRow:
+    told = job.configuration
+    return StoredRow(
+        ark=stored.ark,
+        version=stored.version,
+        key=told.key,
+        collection=told.profile_name,
+        batch_id=told.batch_id,
+        job_id=job.id,
+        location=stored.location,
+        digest=stored.digest,
+        files=stored.files,
+        bytes=stored.size,
+        title=told.erc_what or told.payload_name,
+        run_id=ids.run_id(f"{told.key}/run"),
+        at=0,
+    )
+
+
+def _event(shop: Workshop, job: IngestJob, collection: Collection, row: StoredRow) -> Event:
+    told = job.configuration
+    started = job.history[0].at if job.history else job.last_modified
+    source = source_of(told.source_url or told.payload_url)
+    deposit = {
+        "_producer": _PRODUCER,
+        "batch": told.batch_id,
+        "ingestJob": job.id,
+        "ark": row.ark,
+        "objectVersion": row.version,
+        "location": row.location,
+        "digest": row.digest,
+        "submitter": told.submitter,
+        "localIds": job.identifiers.local_id,
+    }
+    statistics = {"_producer": _PRODUCER, "fileCount": row.files, "size": row.bytes}
+    body = {
+        "eventType": "COMPLETE",
+        "eventTime": format_time(shop.clock()),
+        "producer": _PRODUCER,
+        "run": {
+            "runId": row.run_id,
+            "facets": {
+                "nominalTime": {
+                    "_producer": _PRODUCER,
+                    "nominalStartTime": format_time(started),
+                },
+                "penstock_deposit": deposit,
+            },
+        },
+        "job": {"namespace": collection.namespace, "name": ingest_job_name(collection)},
+        "inputs": [{"namespace": source[0], "name": source[1]}],
+        "outputs": [
+            {
+                "namespace": collection.namespace,
+                "name": collection.dataset,
+                "outputFacets": {"outputStatistics": statistics},
+            }
+        ],
+    }
+    return read_event(msgspec.json.encode(body), _LIMITS)

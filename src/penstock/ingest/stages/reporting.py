@@ -1,0 +1,70 @@
+"""Batch reporting and batch update reporting: tell the depositor what became of the batch.
+
+Needs: a batch of which no job is under way, or an administrator's wish. Does: lists what completed
+and what did not, keeps that as the batch's report, and mails it. An update says what has completed
+since the report before, and what is still open. The batch is completed when every job is, and
+failed otherwise. A mail that cannot be sent is noted and stops nothing.
+"""
+
+from collections.abc import Iterator
+
+import msgspec
+
+from penstock.ingest.moves import move_batch
+from penstock.ingest.register import stored_by
+from penstock.ingest.reports import JobLine, Report, make_report, report_letter
+from penstock.ingest.stages.letters import send
+from penstock.ingest.values import Batch, BatchChange, IngestJob
+from penstock.ingest.workshop import Workshop
+from penstock.states import BatchState, IngestState
+
+_PAGE = 1_000
+_decode_report = msgspec.json.Decoder(Report).decode
+
+
+def work(shop: Workshop, batch: Batch) -> None:
+    """Report, and end the batch."""
+    lines = list(_lines(shop, batch))
+    report = make_report(batch, lines, report_of(batch), shop.clock())
+    collection = shop.collection(batch.collection)
+    trouble = send(shop, report_letter(batch, report, lines, collection.mail))
+    to = BatchState.FAILED if report.still_open else BatchState.COMPLETED
+    kept = msgspec.json.encode(report).decode()
+    moved = move_batch(batch, to, shop.clock(), message=trouble, report=kept)
+    shop.store.change_batch(BatchChange(batch, moved))
+
+
+def report_of(batch: Batch) -> Report | None:
+    """The last report of a batch."""
+    return None if batch.report is None else _decode_report(batch.report)
+
+
+def lines_of(shop: Workshop, batch: Batch) -> list[JobLine]:
+    """What a report says about each job."""
+    return list(_lines(shop, batch))
+
+
+def _lines(shop: Workshop, batch: Batch) -> Iterator[JobLine]:
+    after: str | None = None
+    while jobs := shop.store.jobs(batch.id, _PAGE, after):
+        with shop.catalog.read() as tx:
+            done = [job for job in jobs if job.status is IngestState.COMPLETED]
+            stored = {row.key: row for row in stored_by(tx, [j.configuration.key for j in done])}
+        for job in jobs:
+            row = stored.get(job.configuration.key)
+            yield _line(job, row.version if row else None, row.bytes if row else job.space_needed)
+        after = jobs[-1].id
+
+
+def _line(job: IngestJob, version: int | None, size: int) -> JobLine:
+    return JobLine(
+        id=job.id,
+        name=job.configuration.erc_what or job.configuration.payload_name,
+        status=job.status,
+        primary=job.identifiers.primary,
+        local_ids=job.identifiers.local_id,
+        message=job.message or None,
+        last_successful_status=job.last_successful_status,
+        size=size,
+        object_version=version,
+    )

@@ -1,0 +1,88 @@
+-- Collections, ARKs, local ids and what is stored.
+
+-- name: collection
+-- The profile of one collection.
+SELECT c.profile FROM collections c WHERE c.name = :name;
+
+-- name: all_collections
+-- The profiles of all collections.
+SELECT c.profile FROM collections c ORDER BY c.name;
+
+-- name: put_collection
+-- Write the profile of a collection.
+INSERT INTO collections (name, profile, created_at, updated_at)
+VALUES (:name, :profile, :now, :now)
+ON CONFLICT (name) DO UPDATE SET profile = excluded.profile, updated_at = excluded.updated_at;
+
+-- name: forget_collection
+-- Delete a collection.
+DELETE FROM collections WHERE name = :name;
+
+-- name: open_batch_of_collection
+-- A batch of a collection that is not completed, if there is one.
+SELECT b.id FROM ingest_batches b
+WHERE b.collection = :name AND b.status <> 'completed'
+LIMIT 1;
+
+-- name: minted_arks_by_keys
+-- What was minted for deposits.
+SELECT m.key, m.shoulder, m.number, m.ark, m.at
+FROM {each ids text AS k} JOIN minted_arks m ON m.key = k.value;
+
+-- name: put_minted_arks
+-- Write what was minted; an ARK that is there stays.
+INSERT INTO minted_arks (key, shoulder, number, ark, at)
+{rows key text, shoulder text, number bigint, ark text, at bigint}
+ON CONFLICT (key) DO UPDATE SET ark = COALESCE(minted_arks.ark, excluded.ark);
+
+-- name: local_ids_of_owners
+-- Which ARKs these names of an owner stand for.
+SELECT l.owner, l.local_id, l.ark
+FROM local_ids l
+WHERE l.owner = :owner AND l.local_id {in names text};
+
+-- name: put_local_ids
+-- Write which ARKs local ids stand for.
+INSERT INTO local_ids (owner, local_id, ark)
+{rows owner text, local_id text, ark text}
+ON CONFLICT (owner, local_id) DO NOTHING;
+
+-- name: ark_writers_by_arks
+-- Who may write a version of these objects now.
+SELECT w.ark, w.key, w.job_id
+FROM {each ids text AS k} JOIN ark_writers w ON w.ark = k.value;
+
+-- name: put_ark_writers
+-- Write who may write a version of objects.
+INSERT INTO ark_writers (ark, key, job_id)
+{rows ark text, key text, job_id text}
+ON CONFLICT (ark) DO UPDATE SET key = excluded.key, job_id = excluded.job_id;
+
+-- name: forget_ark_writers
+-- Nobody writes these objects any more.
+DELETE FROM ark_writers WHERE ark IN ({rows ark text});
+
+-- name: stored_objects_by_keys
+-- What these deposits have stored.
+SELECT o.ark, o.version, o.key, o.collection, o.batch_id, o.job_id, o.location, o.digest, o.files, o.bytes, o.title, o.run_id, o.at
+FROM {each ids text AS k} JOIN stored_objects o ON o.key = k.value;
+
+-- name: put_stored_objects
+-- Write what deposits have stored.
+INSERT INTO stored_objects (ark, version, key, collection, batch_id, job_id, location, digest, files, bytes, title, run_id, at)
+{rows ark text, version bigint, key text, collection text, batch_id text, job_id text, location text, digest text, files bigint, bytes bigint, title text, run_id uuid, at bigint};
+
+-- name: versions_of_object
+-- Every stored version of an object, newest first.
+SELECT o.ark, o.version, o.key, o.collection, o.batch_id, o.job_id, o.location, o.digest, o.files, o.bytes, o.title, o.run_id, o.at
+FROM stored_objects o
+WHERE o.ark = :ark
+ORDER BY o.version DESC;
+
+-- name: objects_of_collection
+-- What a collection has stored, newest first.
+SELECT o.ark, o.version, o.key, o.collection, o.batch_id, o.job_id, o.location, o.digest, o.files, o.bytes, o.title, o.run_id, o.at
+FROM stored_objects o
+WHERE o.collection = :collection AND o.at < :before
+ORDER BY o.at DESC
+LIMIT :most;

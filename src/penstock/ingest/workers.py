@@ -1,0 +1,113 @@
+"""All daemons of one process, and the heartbeat that keeps their locks."""
+
+import logging
+import threading
+from collections.abc import Collection, Sequence
+
+from penstock.errors import Invalid, PenstockError
+from penstock.ingest.daemons import BatchDaemon, Daemon, JobDaemon, RoundDaemon
+from penstock.ingest.stages import (
+    batch_pending,
+    clean_up,
+    downloading,
+    estimating,
+    notify,
+    pending,
+    processing,
+    provisioning,
+    recording,
+    reporting,
+)
+from penstock.ingest.workshop import Workshop
+from penstock.states import BatchState, IngestState
+
+log = logging.getLogger(__name__)
+
+_JOB_WORK = {
+    IngestState.PENDING: pending.work,
+    IngestState.ESTIMATING: estimating.work,
+    IngestState.DOWNLOADING: downloading.work,
+    IngestState.PROCESSING: processing.work,
+    IngestState.RECORDING: recording.work,
+    IngestState.NOTIFY: notify.work,
+}
+_BATCH_WORK = {
+    "batch-pending": (BatchState.PENDING, batch_pending.work),
+    "batch-reporting": (BatchState.REPORTING, reporting.work),
+    "batch-update-reporting": (BatchState.UPDATE_REPORTING, reporting.work),
+}
+_CLEAN_UP = "clean-up"
+_CLEAN_UP_SECONDS = 60.0
+POLL_SECONDS = 1.0
+
+STAGE_NAMES = (*_BATCH_WORK, *(str(s) for s in _JOB_WORK), str(IngestState.PROVISIONING), _CLEAN_UP)
+
+
+class Workers:
+    """Daemons for some stages, or for all."""
+
+    def __init__(
+        self,
+        shop: Workshop,
+        stages: Collection[str] = STAGE_NAMES,
+        *,
+        concurrency: int = 4,
+        poll_seconds: float = POLL_SECONDS,
+    ) -> None:
+        unknown = sorted(set(stages) - set(STAGE_NAMES))
+        if unknown:
+            raise Invalid(
+                f"there is no stage {', '.join(unknown)}; the stages are {', '.join(STAGE_NAMES)}"
+            )
+        self._shop = shop
+        self._daemons = list(_daemons(shop, stages, concurrency, poll_seconds))
+        self._heart = threading.Thread(target=self._beat, name="ingest-heart", daemon=True)
+        self._beat_seconds = shop.settings.ingest_session_seconds / 3
+        self._over = threading.Event()
+
+    def start(self) -> None:
+        """Begin to work."""
+        self._shop.store.keep_alive()
+        self._heart.start()
+        for daemon in self._daemons:
+            daemon.start()
+
+    def stop(self) -> None:
+        """Take nothing more, finish or give up what is at hand, and free every lock."""
+        self._shop.stopping.set()
+        self._shop.store.wake()
+        for daemon in self._daemons:
+            daemon.join()
+        self._over.set()
+        if self._heart.is_alive():
+            self._heart.join()
+
+    def _beat(self) -> None:
+        while not self._over.wait(self._beat_seconds):
+            try:
+                self._shop.store.keep_alive()
+            except PenstockError as error:
+                log.warning("the heartbeat was not heard: %s", error)
+
+
+def _daemons(
+    shop: Workshop, stages: Collection[str], concurrency: int, poll_seconds: float
+) -> Sequence[Daemon]:
+    daemons: list[Daemon] = [
+        BatchDaemon(name, status, work, shop, poll_seconds=poll_seconds)
+        for name, (status, work) in _BATCH_WORK.items()
+        if name in stages
+    ]
+    daemons += [
+        JobDaemon(stage, work, shop, concurrency=concurrency, poll_seconds=poll_seconds)
+        for stage, work in _JOB_WORK.items()
+        if stage in stages
+    ]
+    if IngestState.PROVISIONING in stages:
+        name = str(IngestState.PROVISIONING)
+        daemons.append(RoundDaemon(name, provisioning.go_round, shop, every_seconds=poll_seconds))
+    if _CLEAN_UP in stages:
+        daemons.append(
+            RoundDaemon(_CLEAN_UP, clean_up.go_round, shop, every_seconds=_CLEAN_UP_SECONDS)
+        )
+    return daemons

@@ -1,0 +1,148 @@
+"""What the stages work with: the store, the register, the outside world and the time."""
+
+import shutil
+import threading
+import time
+from collections.abc import Callable, Iterator
+from contextlib import AbstractContextManager, contextmanager
+from dataclasses import dataclass, field
+from pathlib import Path
+
+import httpx
+
+from penstock.catalog.catalog import Catalog
+from penstock.clock import SECOND, Clock, Micros
+from penstock.config import Settings
+from penstock.errors import Invalid
+from penstock.ingest.collections import Collection, find_collection
+from penstock.ingest.door import open_client
+from penstock.ingest.mail import Mailer
+from penstock.ingest.minting import EzidMinter
+from penstock.ingest.ocfl import Depository
+from penstock.ingest.places import Places
+from penstock.ingest.store import IngestStore
+from penstock.ingest.values import IngestJob
+from penstock.objects import Objects
+
+OCFL = "ocfl"  # where objects are kept, in the object store
+PAYLOADS = "payloads"  # where uploaded payloads wait, in the object store
+PAYLOAD_SCHEME = "payload"
+_PROFILE_SECONDS = 1
+
+
+class Later(Exception):
+    """A job cannot go on yet: it stays where it is, and is looked at again."""
+
+
+@dataclass
+class Workshop:
+    """One process's tools; every method may be called from any thread."""
+
+    settings: Settings
+    catalog: Catalog
+    store: IngestStore
+    clock: Clock
+    mailer: Mailer
+    sleep: Callable[[float], None] = time.sleep
+    stopping: threading.Event = field(default_factory=threading.Event)
+    _profiles: dict[str, tuple[Micros, Collection]] = field(default_factory=dict)
+    _depositories: dict[str, Depository] = field(default_factory=dict)
+    _clients: dict[Places, httpx.Client] = field(default_factory=dict)
+    _opening: threading.Lock = field(default_factory=threading.Lock)
+
+    def collection(self, name: str) -> Collection:
+        """The profile of a collection, at most a second old."""
+        now = self.clock()
+        kept = self._profiles.get(name)
+        if kept is None or kept[0] <= now:
+            with self.catalog.read() as tx:
+                kept = now + _PROFILE_SECONDS * SECOND, find_collection(tx, name)
+            self._profiles[name] = kept
+        return kept[1]
+
+    def depository(self, collection: Collection) -> Depository:
+        """Where the objects of a collection are kept; made when it is first used."""
+        url = collection.storage or self.settings.objects
+        with self._opening:
+            if url not in self._depositories:
+                objects = Objects.open(f"{url.rstrip('/')}/{OCFL}")
+                objects.check()
+                depository = Depository(objects)
+                depository.prepare()
+                self._depositories[url] = depository
+            return self._depositories[url]
+
+    def client(self, collection: Collection) -> httpx.Client:
+        """The way to the outside that a collection allows."""
+        places = Places(collection.places)
+        with self._opening:
+            if places not in self._clients:
+                self._clients[places] = open_client(places)
+            return self._clients[places]
+
+    def ezid(self, collection: Collection) -> EzidMinter:
+        """The minter of a collection that has its ARKs from EZID."""
+        settings = self.settings
+        if not settings.ezid_user or not settings.ezid_password:
+            raise Invalid(
+                f"collection {collection.name} has its ARKs from EZID, but there is no account: "
+                "set ezid_user and ezid_password, then resume the job"
+            )
+        return EzidMinter(
+            collection.shoulder,
+            settings.ezid_url,
+            settings.ezid_user,
+            settings.ezid_password,
+            self._ezid_client,
+            sleep=self.sleep,
+        )
+
+    @property
+    def _ezid_client(self) -> httpx.Client:
+        places = Places((self.settings.ezid_url,))
+        with self._opening:
+            if places not in self._clients:
+                self._clients[places] = open_client(places)
+            return self._clients[places]
+
+    @contextmanager
+    def uploaded(self, url: str) -> Iterator[Iterator[bytes]]:
+        """A payload that was uploaded to this server."""
+        key = upload_key(url)
+        with Objects.open(self.settings.objects).get_stream(key) as chunks:
+            yield chunks
+
+    @property
+    def uploads(self) -> Callable[[str], AbstractContextManager[Iterator[bytes]]]:
+        """How `payload:` URLs are read."""
+        return self.uploaded
+
+    def stop(self) -> bool:
+        """Whether long work should be given up."""
+        return self.stopping.is_set()
+
+    def pause(self, seconds: float) -> None:
+        """Wait, but not for long once the worker is to stop."""
+        self.stopping.wait(seconds)
+
+    def batch_folder(self, batch_id: str) -> Path:
+        """The working folder of a batch; its jobs have theirs inside."""
+        return Path(self.settings.ingest_folder) / batch_id
+
+    def forget_folder(self, job: IngestJob) -> None:
+        """Remove the working folder of a job; the batch's own goes with the last one."""
+        folder = Path(job.configuration.working_dir)
+        shutil.rmtree(folder, ignore_errors=True)
+
+    def close(self) -> None:
+        """Give up every lock, and close every connection to the outside."""
+        self.store.close()
+        with self._opening:
+            for client in self._clients.values():
+                client.close()
+            self._clients.clear()
+
+
+def upload_key(url: str) -> str:
+    """Where the object store keeps an uploaded payload."""
+    return f"{PAYLOADS}/{url.removeprefix(f'{PAYLOAD_SCHEME}:')}"

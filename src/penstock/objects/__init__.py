@@ -1,0 +1,5 @@
+"""Objects by URL: bytes under keys, in a local folder or in the store of a cloud."""
+
+from penstock.objects.store import Entry, Objects
+
+__all__ = ["Entry", "Objects"]

@@ -1,0 +1,86 @@
+"""Writing into a local folder so that what was acknowledged survives a loss of power.
+
+obstore's local store renames a file into place without flushing it, and leaves its half-written
+file beside the target when it is killed. Here a file is written at the top of the folder under a
+name that listings never show, flushed, and only then linked or renamed to its key; the folder
+that holds the key, and each folder made for it, are flushed before the call returns.
+"""
+
+import os
+import time
+from collections.abc import Iterable
+from pathlib import Path
+from uuid import uuid4
+
+# obstore never lists a name that ends in # and digits.
+_UNFINISHED_PREFIX = ".put-"
+_UNFINISHED_SUFFIX = "#1"
+_ABANDONED_SECONDS = 24 * 3600
+_TRIES = 20
+
+
+def write(root: Path, key: str, chunks: Iterable[bytes], *, if_absent: bool) -> None:
+    """Write the chunks under the key; raises FileExistsError if it is taken and must not be."""
+    unfinished = root / f"{_UNFINISHED_PREFIX}{uuid4().hex}{_UNFINISHED_SUFFIX}"
+    try:
+        with unfinished.open("xb") as file:
+            for chunk in chunks:
+                file.write(chunk)
+            file.flush()
+            os.fsync(file.fileno())
+        _publish(unfinished, root, root / key, if_absent=if_absent)
+    finally:
+        unfinished.unlink(missing_ok=True)
+
+
+def _publish(unfinished: Path, root: Path, target: Path, *, if_absent: bool) -> None:
+    for attempt in range(_TRIES):
+        _make_folder(target.parent, root)
+        try:
+            if if_absent:
+                os.link(unfinished, target)
+            else:
+                unfinished.replace(target)
+        except FileNotFoundError:
+            # A deletion beside us may remove the folder just made, because it is empty.
+            if attempt == _TRIES - 1:
+                raise
+        else:
+            _flush(target.parent)
+            return
+
+
+def _make_folder(folder: Path, root: Path) -> None:
+    if folder == root or folder.is_dir():
+        return
+    _make_folder(folder.parent, root)
+    try:
+        folder.mkdir()
+    except FileExistsError:
+        if not folder.is_dir():
+            raise NotADirectoryError(f"{folder} is a file") from None
+    except FileNotFoundError:
+        return
+    _flush(folder.parent)
+
+
+def _flush(folder: Path) -> None:
+    try:
+        descriptor = os.open(folder, os.O_RDONLY | os.O_DIRECTORY)
+    except FileNotFoundError:
+        return
+    try:
+        os.fsync(descriptor)
+    finally:
+        os.close(descriptor)
+
+
+def sweep(root: Path) -> None:
+    """Remove what killed writers left half-written a day ago or longer."""
+    oldest = time.time() - _ABANDONED_SECONDS
+    for unfinished in root.glob(f"{_UNFINISHED_PREFIX}*{_UNFINISHED_SUFFIX}"):
+        try:
+            if unfinished.stat().st_mtime < oldest:
+                unfinished.unlink()
+        except FileNotFoundError:
+            continue

@@ -1,0 +1,55 @@
+"""Which keys and URLs an object store takes, the same on every kind of store."""
+
+import re
+from pathlib import Path
+from urllib.parse import unquote, urlsplit
+
+from penstock.errors import Invalid
+
+_KEY_BYTES_MAX = 1024
+_SEGMENT_BYTES_MAX = 255
+_CONTROL = re.compile(r"[\x00-\x1f\x7f]")
+# A local folder keeps such names for files that are not finished.
+_UNFINISHED = re.compile(r"#[0-9]+$")
+_REMOTE_SCHEMES = ("s3", "gs", "az")
+
+
+def check_key(key: str) -> str:
+    """Return the key as it is, or say why no store may hold it."""
+    if reason := _refusal(key):
+        raise Invalid(f"{key[:200]!r} cannot be the key of an object: {reason}")
+    return key
+
+
+def _refusal(key: str) -> str | None:
+    segments = key.split("/")
+    if "" in segments:
+        return "it is empty, begins or ends with '/', or holds '//'"
+    if "." in segments or ".." in segments:
+        return "it holds a '.' or '..' segment"
+    if _CONTROL.search(key):
+        return "it holds a control character"
+    if _UNFINISHED.search(key):
+        return "it ends in '#' and digits"
+    try:
+        too_long = any(len(segment.encode()) > _SEGMENT_BYTES_MAX for segment in segments)
+    except UnicodeEncodeError:
+        return "it is not Unicode text"
+    if too_long or len(key.encode()) > _KEY_BYTES_MAX:
+        return f"it is longer than {_KEY_BYTES_MAX} bytes, or a segment of it than 255"
+    return None
+
+
+def local_folder(url: str) -> Path | None:
+    """The folder that a `file:` URL or a plain path names; None for the other kinds of store."""
+    parts = urlsplit(url)
+    if parts.scheme == "file":
+        if parts.netloc not in {"", "localhost"} or not parts.path.startswith("/"):
+            raise Invalid(f"{url!r} names no folder; write it like file:///srv/objects")
+        return Path(unquote(parts.path))
+    if parts.scheme == "memory" or parts.scheme in _REMOTE_SCHEMES:
+        return None
+    if "://" in url or not url:
+        known = ", ".join(f"{scheme}://" for scheme in ("file", *_REMOTE_SCHEMES, "memory"))
+        raise Invalid(f"{url!r} is no object store; it begins with one of {known} or is a folder")
+    return Path(url)

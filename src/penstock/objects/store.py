@@ -1,0 +1,267 @@
+"""The object store behind one URL.
+
+Guaranteed: a key is seen whole or not at all; what `put` has returned for is on disk (a local
+folder is flushed, the others answer only then); `if_absent` lets one of many writers win.
+Not guaranteed: that `list` is in any order, or that two keys change together.
+"""
+
+import errno
+import os
+from collections.abc import Iterable, Iterator
+from contextlib import contextmanager
+from datetime import timedelta
+from pathlib import Path
+from typing import TYPE_CHECKING, Self
+from uuid import uuid4
+
+import obstore
+from msgspec import Struct
+from obstore.exceptions import AlreadyExistsError, BaseError, InvalidPathError, PreconditionError
+from obstore.store import LocalStore, MemoryStore, from_url
+
+from penstock.clock import Micros, from_datetime
+from penstock.errors import Conflict, Invalid, NotFound, PenstockError, TooLarge, Unavailable
+from penstock.objects import folder as local
+from penstock.objects.keys import check_key, local_folder
+
+if TYPE_CHECKING:
+    from obstore.store import ClientConfig, ObjectStore
+
+Data = bytes | Path | Iterable[bytes]
+
+_CHUNK_BYTES = 1024 * 1024
+_PART_BYTES_MIN = 16 * 1024 * 1024
+_PARTS_MAX = 9_000  # S3 takes 10,000
+_PARTS_AT_ONCE = 4
+_IF_ABSENT_BYTES_MAX = 64 * 1024 * 1024
+_RETRIES = 5
+_RETRY_SECONDS = 60
+
+
+class Entry(Struct, frozen=True):
+    """One object of a listing."""
+
+    key: str
+    size: int
+    modified: Micros
+
+
+class Objects:
+    """Bytes under keys; safe to share between threads."""
+
+    def __init__(self, url: str, store: "ObjectStore", folder: Path | None) -> None:
+        self.url = url
+        self._store = store
+        self._folder = folder
+
+    @classmethod
+    def open(cls, url: str) -> Self:
+        """Open a folder (made if missing), a bucket by s3://, gs:// or az://, or memory://.
+
+        Keys and endpoints of clouds come from the environment, as their own tools read it.
+        """
+        folder = local_folder(url)
+        try:
+            if folder is None:
+                return cls(url.rstrip("/"), _open_remote(url), None)
+            folder = folder.absolute()
+            folder.mkdir(parents=True, exist_ok=True)
+            local.sweep(folder)
+            # OCFL forbids empty folders, so a deletion takes them along.
+            return cls(folder.as_uri(), LocalStore(folder, automatic_cleanup=True), folder)
+        except (BaseError, OSError, ValueError) as error:
+            raise Invalid(f"the object store {url} cannot be opened: {_words(error)}") from error
+
+    def get(self, key: str) -> bytes:
+        """The whole object; for small ones."""
+        with self._refusals("read", check_key(key)):
+            return bytes(obstore.get(self._store, key).bytes())
+
+    @contextmanager
+    def get_stream(self, key: str) -> Iterator[Iterator[bytes]]:
+        """The object's bytes in chunks."""
+        with self._refusals("read", check_key(key)):
+            result = obstore.get(self._store, key)
+        yield self._stream(key, result.stream(min_chunk_size=_CHUNK_BYTES))
+
+    def put(
+        self, key: str, data: Data, *, if_absent: bool = False, size: int | None = None
+    ) -> None:
+        """Store the data; with `if_absent`, raises Conflict if the key is taken.
+
+        A PenstockError raised by an iterable is raised here, and nothing is stored. `size` is what
+        an iterable will come to, so that a very large one is sent in parts that are large enough.
+        """
+        check_key(key)
+        if isinstance(data, Path):
+            size = _size_of(data)
+        elif isinstance(data, bytes):
+            size = len(data)
+        with self._refusals("write", key):
+            if self._folder is not None:
+                local.write(self._folder, key, _chunks(data), if_absent=if_absent)
+            elif if_absent:
+                whole = _whole(key, _chunks(data))
+                obstore.put(self._store, key, whole, mode="create", use_multipart=False)
+            elif isinstance(data, bytes) and len(data) <= _PART_BYTES_MIN:
+                obstore.put(self._store, key, data, use_multipart=False)
+            else:
+                part = max(_PART_BYTES_MIN, (size or 0) // _PARTS_MAX + 1)
+                obstore.put(
+                    self._store,
+                    key,
+                    _chunks(data),
+                    chunk_size=part,
+                    max_concurrency=_PARTS_AT_ONCE,
+                )
+
+    def size(self, key: str) -> int | None:
+        """How many bytes it has; None if it is not there."""
+        try:
+            with self._refusals("look at", check_key(key)):
+                return obstore.head(self._store, key)["size"]
+        except NotFound:
+            return None
+
+    def exists(self, key: str) -> bool:
+        """Whether there is an object under the key."""
+        return self.size(key) is not None
+
+    def list(self, prefix: str = "") -> Iterator[Entry]:
+        """Every object below the prefix, which is one or more whole segments; in no order."""
+        if prefix:
+            check_key(prefix)
+        with self._refusals("list", prefix):
+            for page in obstore.list(self._store, prefix or None, chunk_size=1000):
+                for meta in page:
+                    yield Entry(meta["path"], meta["size"], from_datetime(meta["last_modified"]))
+
+    def delete(self, key: str) -> None:
+        """Remove the object; nothing happens if it is not there."""
+        try:
+            with self._refusals("delete", check_key(key)):
+                obstore.delete(self._store, key)
+        except NotFound:
+            return
+
+    def check(self) -> None:
+        """Prove that the store can be written and lets only the first of two writers create a key.
+
+        Some stores that speak S3 accept the condition and ignore it: two writers would both win.
+        """
+        key = f"penstock-check-{uuid4()}"
+        self.put(key, b"first", if_absent=True)
+        try:
+            self.put(key, b"second", if_absent=True)
+        except Conflict:
+            return
+        finally:
+            self.delete(key)
+        raise Invalid(
+            f"the object store {self.url} overwrites a key that must be created only once; "
+            "use a store that honours If-None-Match on writes"
+        )
+
+    def _stream(self, key: str, chunks: Iterable[object]) -> Iterator[bytes]:
+        with self._refusals("read", key):
+            for chunk in chunks:
+                yield memoryview(chunk).tobytes()  # type: ignore[arg-type]
+
+    @contextmanager
+    def _refusals(self, verb: str, key: str) -> Iterator[None]:
+        """Say what a store refuses in the words and classes of Penstock."""
+        where = f"{key} in {self.url}" if key else self.url
+        try:
+            yield
+        except PenstockError:
+            raise
+        except (AlreadyExistsError, PreconditionError, FileExistsError) as error:
+            raise Conflict(f"{where} exists already, and is not overwritten") from error
+        except FileNotFoundError as error:
+            raise NotFound(f"there is no object {where}") from error
+        except (NotADirectoryError, IsADirectoryError) as error:
+            raise Conflict(
+                f"cannot {verb} {where}: a part of the key is an object, or the key is a folder"
+            ) from error
+        except (InvalidPathError, ValueError) as error:
+            raise Invalid(f"cannot {verb} {where}: {_words(error)}") from error
+        except (BaseError, OSError) as error:
+            # obstore has no class for a key below a key that is a file.
+            if f"(os error {errno.ENOTDIR})" in str(error):
+                raise NotFound(f"there is no object {where}") from error
+            raise Unavailable(
+                f"cannot {verb} {where}: {_words(error)}; try again when the store answers"
+            ) from error
+
+
+def _open_remote(url: str) -> "ObjectStore":
+    if url.startswith("memory:"):
+        return MemoryStore()
+    options: ClientConfig = {
+        "connect_timeout": timedelta(seconds=10),
+        # A stalled transfer ends by the read timeout; a long one may take its time.
+        "read_timeout": timedelta(seconds=60),
+        "timeout": timedelta(hours=12),
+    }
+    endpoint = os.environ.get("AWS_ENDPOINT_URL") or os.environ.get("AWS_ENDPOINT") or ""
+    if url.startswith("s3:") and endpoint.startswith("http://"):
+        options["allow_http"] = True
+    return from_url(
+        url,
+        client_options=options,
+        retry_config={
+            "max_retries": _RETRIES,
+            "retry_timeout": timedelta(seconds=_RETRY_SECONDS),
+        },
+    )
+
+
+def _size_of(path: Path) -> int:
+    with _source(path):
+        return path.stat().st_size
+
+
+def _chunks(data: Data) -> Iterator[bytes]:
+    if isinstance(data, bytes):
+        yield data
+    elif isinstance(data, Path):
+        yield from read_chunks(data)
+    else:
+        yield from data
+
+
+def read_chunks(path: Path) -> Iterator[bytes]:
+    """A local file in chunks; an error names the file, not the key it goes to."""
+    with _source(path), path.open("rb") as file:
+        while chunk := file.read(_CHUNK_BYTES):
+            yield chunk
+
+
+@contextmanager
+def _source(path: Path) -> Iterator[None]:
+    try:
+        yield
+    except FileNotFoundError as error:
+        raise NotFound(f"the file {path} that is to be stored is not there") from error
+    except OSError as error:
+        raise Unavailable(
+            f"the file {path} that is to be stored cannot be read: {error}"
+        ) from error
+
+
+def _whole(key: str, chunks: Iterable[bytes]) -> bytes:
+    """All of it in one piece: no store creates conditionally in parts."""
+    whole = bytearray()
+    for chunk in chunks:
+        whole += chunk
+        if len(whole) > _IF_ABSENT_BYTES_MAX:
+            raise TooLarge(
+                f"{key} is over {_IF_ABSENT_BYTES_MAX} bytes, too large to be created only if it "
+                "is absent; store it under a key of its own and name that in a small object"
+            )
+    return bytes(whole)
+
+
+def _words(error: Exception) -> str:
+    """The first line: obstore adds a dump of its own structures below."""
+    return str(error).split("\n", 1)[0]

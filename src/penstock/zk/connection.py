@@ -1,0 +1,345 @@
+"""What kazoo does for us, typed, with its errors in our words; its recipes are not used.
+
+Questions are asked again when the connection breaks. Transactions never are: nobody knows then
+whether they were done.
+"""
+
+import contextlib
+import dataclasses
+import functools
+import logging
+from collections import deque
+from collections.abc import Callable, Iterable, Sequence
+from typing import Any, Final, NamedTuple, Self
+
+from kazoo.client import KazooClient
+from kazoo.exceptions import (
+    AuthFailedError,
+    BadVersionError,
+    ConnectionLoss,
+    KazooException,
+    NoAuthError,
+    NodeExistsError,
+    NoNodeError,
+    NotEmptyError,
+    OperationTimeoutError,
+    RequestTimeoutError,
+    RolledBackError,
+    RuntimeInconsistency,
+    SessionExpiredError,
+    SessionMovedError,
+)
+from kazoo.handlers.threading import KazooTimeoutError
+from kazoo.protocol.states import KazooState, KeeperState
+from kazoo.security import CREATOR_ALL_ACL
+
+from penstock.errors import Forbidden, Invalid, PenstockError, Unavailable
+from penstock.zk.address import Address
+from penstock.zk.operations import (
+    Check,
+    Create,
+    Delete,
+    ErrorKind,
+    Op,
+    Refused,
+    Result,
+    Set,
+    Unknown,
+)
+
+WAIT_SECONDS_MAX: Final = 10.0  # for a connection, or for an answer to a question
+TRIES_MAX: Final = 5  # of a question whose connection breaks
+WINDOW: Final = 64  # requests of one caller on their way at once
+# ZooKeeper hangs up on a larger request (jute.maxbuffer), which breaks what all others wait for.
+REQUEST_BYTES_MAX: Final = 1_000_000
+OP_BYTES_MAX: Final = 80  # of an operation, besides its path and data
+
+_log = logging.getLogger(__name__)
+
+_BROKEN: Final = (
+    ConnectionLoss,
+    OperationTimeoutError,
+    RequestTimeoutError,
+    SessionExpiredError,
+    SessionMovedError,
+)
+_ABSENT: Final = (NoNodeError, NodeExistsError, NotEmptyError)
+_KINDS: Final = {
+    NodeExistsError: ErrorKind.NODE_EXISTS,
+    NoNodeError: ErrorKind.NO_NODE,
+    BadVersionError: ErrorKind.BAD_VERSION,
+    NotEmptyError: ErrorKind.NOT_EMPTY,
+}
+
+
+class Node(NamedTuple):
+    """A node as it was read."""
+
+    data: bytes
+    version: int
+    is_ours: bool  # an ephemeral node of this very session
+
+
+@dataclasses.dataclass(frozen=True)
+class _Watch:
+    """Calls back without hurting kazoo's thread; kazoo keeps equal ones only once."""
+
+    callback: Callable[[], None]
+
+    def __call__(self, _event: object) -> None:
+        try:
+            self.callback()
+        except Exception:
+            _log.exception("a watch on ZooKeeper failed")
+
+
+class Connection:
+    """One connection of one session, for all threads of a process. Paths start at the chroot."""
+
+    def __init__(self, address: Address, session_seconds: float) -> None:
+        self._address = address
+        has_account = address.user is not None
+        account = ("digest", f"{address.user}:{address.password}")
+        # kazoo gives each host an equal part of the session's time to take a connection up. A
+        # server that is just starting may never do so; asked again in time, the session lives on.
+        tries = min(4, max(1, int(session_seconds // 2)))
+        self._client: Any = KazooClient(
+            hosts=",".join(address.hosts * max(1, tries // len(address.hosts))),
+            timeout=session_seconds,
+            # Left to itself, kazoo waits up to an hour between two tries to connect.
+            connection_retry={"max_tries": -1, "delay": 0.05, "max_delay": 0.5},
+            auth_data=[account] if has_account else None,
+            default_acl=CREATOR_ALL_ACL if has_account else None,
+        )
+        self.epoch = 1
+        self._is_closed = False
+        self._client.add_listener(self._state_changed)
+        self._connected: Any = self._client.start_async()
+
+    @classmethod
+    def open(cls, address: Address, session_seconds: float) -> Self:
+        """Connect, or say why that is not possible."""
+        connection = cls(address, session_seconds)
+        try:
+            connection.require()
+        except BaseException:
+            connection.close()
+            raise
+        return connection
+
+    def close(self) -> None:
+        """End the session at once; whoever waits for an answer is told that it is unknown."""
+        self._is_closed = True
+        # A server that hangs cannot be told; it ends the session by itself, later.
+        with contextlib.suppress(KazooException):
+            self._client.stop()
+            self._client.close()
+
+    def wait(self, seconds: float) -> bool:
+        """Wait for a connection; whether there is one."""
+        return bool(self._connected.wait(seconds))
+
+    def require(self) -> None:
+        """Wait for a connection, in vain not for long."""
+        if self._is_closed:
+            raise Unavailable(f"the session with {self._address} was closed; open another one")
+        if not self.wait(WAIT_SECONDS_MAX):
+            raise Unavailable(
+                f"{self._address} cannot be reached, and nothing was sent; check that ZooKeeper "
+                "runs there, then try again"
+            )
+
+    def transact(self, transactions: Iterable[Sequence[Op]]) -> list[list[Result] | PenstockError]:
+        """Do each in this order, many on their way at once, none after one that is `Unknown`."""
+        waiting = [tuple(ops) for ops in transactions]
+        for ops in waiting:
+            self._check_size(ops)
+        ended: list[list[Result] | PenstockError] = []
+        sent: deque[tuple[tuple[Op, ...], Any]] = deque()
+        unsent = Unavailable(
+            f"the connection to {self._address} broke, and this change was not sent; try it again"
+        )
+        for ops in waiting:
+            while sent and (len(sent) == WINDOW or not self._connected.is_set()):
+                ended.append(self._outcome(*sent.popleft()))
+            if any(isinstance(outcome, Unknown) for outcome in ended[-WINDOW:]):
+                break
+            try:
+                self.require()
+            except Unavailable as error:
+                unsent = error
+                break
+            sent.append((ops, self._send(ops)))
+        ended += [self._outcome(*pair) for pair in sent]
+        return ended + [unsent] * (len(waiting) - len(ended))
+
+    def read(self, paths: Sequence[str]) -> list[Node | None]:
+        """What is at each path."""
+        answers = self._ask(self._client.get_async, self._placed(paths))
+        ours = self._client.client_id or (None,)
+        return [
+            answer
+            and Node(answer[0] or b"", answer[1].version, answer[1].ephemeralOwner == ours[0])
+            for answer in answers
+        ]
+
+    def children(
+        self, paths: Sequence[str], watch: Callable[[], None] | None = None
+    ) -> list[list[str] | None]:
+        """The names below each path; `watch` is called once if a path's change."""
+        hint = None if watch is None else _Watch(watch)
+        ask = functools.partial(self._client.get_children_async, watch=hint)
+        return self._ask(ask, self._placed(paths))
+
+    def children_count(self, path: str, watch: Callable[[], None] | None = None) -> int | None:
+        """How many names are below; `watch` is called once if the path itself comes or goes."""
+        hint = None if watch is None else _Watch(watch)
+        ask = functools.partial(self._client.exists_async, watch=hint)
+        [stat] = self._ask(ask, self._placed([path]))
+        return None if stat is None else int(stat.numChildren)
+
+    def sync(self) -> None:
+        """Let what is read after this be as new as what ZooKeeper had accepted before it."""
+        self._ask(self._client.sync_async, self._placed(["/"]))
+
+    def make(self, path: str) -> None:
+        """Make an empty node unless it is there, or its parent is not."""
+        self._ask(self._client.create_async, self._placed([path]))
+
+    def remove(self, paths: Sequence[str]) -> None:
+        """Remove those that are there and have no children, in this order."""
+        self._ask(self._client.delete_async, self._placed(paths))
+
+    def make_chroot(self) -> None:
+        """Make the node that is this connection's root, and those above it."""
+        names = self._address.chroot.split("/")
+        for depth in range(2, len(names) + 1):
+            self._ask(self._client.create_async, ["/".join(names[:depth])])
+
+    def _placed(self, paths: Iterable[str]) -> list[str]:
+        """These paths, from ZooKeeper's own root."""
+        chroot = self._address.chroot
+        return [(chroot or "/") if path == "/" else chroot + path for path in paths]
+
+    def _state_changed(self, state: str) -> None:
+        """Take note and do nothing else: a request made in kazoo's thread waits for itself."""
+        if state == KazooState.LOST:
+            self.epoch += 1
+
+    def _send(self, ops: Sequence[Op]) -> Any:
+        transaction = self._client.transaction()
+        for op, path in zip(ops, self._placed(op.path for op in ops), strict=True):
+            match op:
+                case Create(_, data, ephemeral, sequence):
+                    transaction.create(path, data, ephemeral=ephemeral, sequence=sequence)
+                case Set(_, data, version):
+                    transaction.set_data(path, data, version)
+                case Delete(_, version):
+                    transaction.delete(path, version)
+                case Check(_, version):
+                    transaction.check(path, version)
+        return transaction.commit_async()
+
+    def _outcome(self, ops: Sequence[Op], answer: Any) -> list[Result] | PenstockError:
+        """Wait for the answer, however long: what was sent cannot be called back.
+
+        kazoo answers as soon as the connection is given up, unless it is closed just then.
+        """
+        while True:
+            try:
+                results = answer.get(timeout=1)
+            except KazooTimeoutError:
+                if self._client.client_state != KeeperState.CLOSED:
+                    continue
+                return self._unknown()
+            except _BROKEN:
+                return self._unknown()
+            except KazooException as error:
+                return self._refusal(error, ops[0].path if ops else "nothing")
+            break
+        for index, (op, result) in enumerate(zip(ops, results, strict=True)):
+            if type(result) in _KINDS:
+                return Refused(index, op, _KINDS[type(result)])
+            # The other operations of a transaction that failed carry one of these.
+            if isinstance(result, KazooException) and not isinstance(
+                result, RolledBackError | RuntimeInconsistency
+            ):
+                return self._refusal(result, op.path)
+        return [self._plain(op, result) for op, result in zip(ops, results, strict=True)]
+
+    def _plain(self, op: Op, result: Any) -> Result:
+        match op:
+            case Create():
+                return str(result).removeprefix(self._address.chroot)
+            case Set():
+                return int(result.version)
+            case _:
+                return None
+
+    def _ask(self, ask: Callable[[str], Any], paths: Sequence[str]) -> list[Any]:
+        """Ask about each path, again where the connection broke; None where there is nothing."""
+        answers: list[Any] = [None] * len(paths)
+        left: list[int] = list(range(len(paths)))
+        for _ in range(TRIES_MAX):
+            left = self._ask_once(ask, paths, left, answers)
+            if not left:
+                return answers
+        raise Unavailable(
+            f"the connection to {self._address} broke {TRIES_MAX} times while {paths[left[0]]} "
+            "was asked for; check ZooKeeper and the network, then try again"
+        )
+
+    def _ask_once(
+        self, ask: Callable[[str], Any], paths: Sequence[str], which: list[int], answers: list[Any]
+    ) -> list[int]:
+        """Fill in the answers; which ones are still to be asked for."""
+        broken: list[int] = []
+        sent: deque[tuple[int, Any]] = deque()
+        coming = iter(which)
+        while True:
+            for index in coming:
+                self.require()
+                sent.append((index, ask(paths[index])))
+                if len(sent) == WINDOW:
+                    break
+            if not sent:
+                return broken
+            index, answer = sent.popleft()
+            try:
+                answers[index] = answer.get(timeout=WAIT_SECONDS_MAX)
+            except _ABSENT:
+                pass
+            except _BROKEN:
+                broken.append(index)
+            except KazooTimeoutError:
+                raise Unavailable(
+                    f"{self._address} did not answer for {WAIT_SECONDS_MAX:g} s when asked for "
+                    f"{paths[index]}; check ZooKeeper, then try again"
+                ) from None
+            except KazooException as error:
+                raise self._refusal(error, paths[index]) from error
+
+    def _check_size(self, ops: Sequence[Op]) -> None:
+        size = 0
+        for op in ops:
+            data = op.data if isinstance(op, Create | Set) else b""
+            size += OP_BYTES_MAX + len((self._address.chroot + op.path).encode()) + len(data)
+        if size > REQUEST_BYTES_MAX:
+            raise Invalid(
+                f"a change of {len(ops)} nodes, the first being {ops[0].path}, has {size} bytes, "
+                f"but ZooKeeper takes {REQUEST_BYTES_MAX} at once; make it smaller"
+            )
+
+    def _unknown(self) -> Unknown:
+        return Unknown(
+            f"the connection to {self._address} broke before it answered, so the change may have "
+            "been made or not; look before you make it again"
+        )
+
+    def _refusal(self, error: KazooException, path: str) -> PenstockError:
+        if isinstance(error, NoAuthError | AuthFailedError):
+            return Forbidden(
+                f"{self._address} does not allow this at {path}; name another user in the URL, or "
+                "change the access list of that node"
+            )
+        return Invalid(f"{self._address} refuses this at {path}: {type(error).__name__} {error}")

@@ -1,0 +1,70 @@
+"""A BagIt bag that comes in is verified, file by file."""
+
+import tarfile
+from pathlib import Path
+
+import bagit
+import pytest
+
+from penstock.errors import Invalid
+from penstock.ingest.archives import ArchiveLimits, unpack, verify_bag
+
+
+@pytest.fixture
+def bag(tmp_path: Path) -> Path:
+    folder = tmp_path / "bags" / "one"
+    folder.mkdir(parents=True)
+    (folder / "a.txt").write_bytes(b"alpha")
+    bagit.make_bag(str(folder), checksums=["sha512"])
+    return folder
+
+
+def test_a_bag_is_verified_at_the_top_or_in_the_only_folder(bag: Path) -> None:
+    assert verify_bag(bag)
+    assert verify_bag(bag.parent)
+    (bag.parent / "beside").write_bytes(b"")
+    assert not verify_bag(bag.parent)
+
+
+def test_a_folder_that_is_no_bag(tmp_path: Path) -> None:
+    assert not verify_bag(tmp_path)
+    (tmp_path / "folder").mkdir()
+    assert not verify_bag(tmp_path)
+
+
+def test_a_bag_that_is_wrong(bag: Path) -> None:
+    (bag / "data" / "a.txt").write_bytes(b"alphA")
+    with pytest.raises(Invalid, match=r"(?s)the bag is not valid: .*data/a\.txt"):
+        verify_bag(bag)
+
+
+def test_a_bag_that_is_incomplete(bag: Path) -> None:
+    (bag / "data" / "more.txt").write_bytes(b"more")
+    with pytest.raises(Invalid, match="the bag is not valid"):
+        verify_bag(bag)
+    (bag / "data" / "more.txt").unlink()
+    (bag / "data" / "a.txt").unlink()
+    with pytest.raises(Invalid, match="the bag is not valid"):
+        verify_bag(bag)
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        b"",
+        b"\xff\xfe",
+        b"BagIt-Version: 0.97\nTag-File-Character-Encoding: nonsense\n",
+        b"BagIt-Version: 9.9\nTag-File-Character-Encoding: UTF-8\n",
+    ],
+)
+def test_a_bag_with_a_bad_declaration(bag: Path, text: bytes) -> None:
+    (bag / "bagit.txt").write_bytes(text)
+    with pytest.raises(Invalid, match="the bag is not valid"):
+        verify_bag(bag)
+
+
+def test_a_bag_comes_in_as_a_container(bag: Path, tmp_path: Path) -> None:
+    with tarfile.open(tmp_path / "bag.tgz", "w:gz") as archive:
+        archive.add(bag, arcname="one")
+    unpack(tmp_path / "bag.tgz", tmp_path / "out", ArchiveLimits())
+    assert verify_bag(tmp_path / "out")

@@ -1,0 +1,149 @@
+"""A file that was cut off is gone on with where it ended, if it is still the same file."""
+
+import threading
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+from penstock.errors import Unavailable
+from penstock.ingest.fetching import Fetched, Stopped
+from tests.contract.fetching_desk import BODY, OTHER, Desk, digest, open_desk
+from tests.web import content, drip, head
+
+
+@pytest.fixture
+def desk(tmp_path: Path) -> Iterator[Desk]:
+    with open_desk(tmp_path) as desk:
+        yield desk
+
+
+def test_a_file_that_is_cut_off_is_resumed(desk: Desk) -> None:
+    cut = content(BODY, cut_after=300_000)
+    url = desk.web.on("/a", cut, cut, content(BODY))
+    assert desk.fetch(url).digests["sha-512"] == digest(BODY, "sha512")
+    assert desk.content() == BODY
+    assert desk.ranges("/a") == [None, "bytes=300000-", "bytes=600000-"]
+    assert desk.web.asked("/a")[1].headers["if-range"] == '"one"'
+    assert desk.slept == [1.0, 1.0, 1.0]
+    assert desk.at_hand == len(BODY)
+
+
+def test_a_file_is_resumed_by_its_date_when_it_has_no_strong_etag(desk: Desk) -> None:
+    when = "Sun, 15 Nov 2026 12:00:00 GMT"
+    cut = content(BODY, etag=None, modified=when, cut_after=300_000)
+    whole = content(BODY, etag=None, modified=when, headers={"ETag": 'W/"weak"'})
+    url = desk.web.on("/a", cut, whole)
+    desk.fetch(url)
+    assert desk.content() == BODY
+    assert desk.web.asked("/a")[1].headers["if-range"] == when
+
+
+def test_another_process_goes_on_where_one_was_stopped(desk: Desk) -> None:
+    url = desk.web.on("/a", content(BODY, cut_after=300_000), content(BODY))
+    with pytest.raises(Unavailable, match="in 1 tries"):
+        desk.fetch(url, tries=1)
+    assert desk.at_hand == 0
+    assert desk.fetch(url).digests["sha-512"] == digest(BODY, "sha512")
+    assert desk.ranges("/a") == [None, "bytes=300000-"]
+
+
+def test_a_server_that_cuts_off_for_ever_is_given_up(desk: Desk) -> None:
+    url = desk.web.on("/a", content(BODY, etag=None, cut_after=1000))
+    message = desk.refused(Unavailable, url)
+    assert "in 4 tries" in message
+    assert "resume the job" in message
+    assert desk.ranges("/a") == [None] * 4
+    assert sum(desk.slept) == 1 + 2 + 4
+
+
+def test_a_server_that_ignores_ranges_sends_it_all_again(desk: Desk) -> None:
+    url = desk.web.on("/a", content(BODY, cut_after=300_000), content(BODY, ranges=False))
+    assert desk.fetch(url, digest=digest(BODY)).size == len(BODY)
+    assert desk.ranges("/a") == [None, "bytes=300000-"]
+    assert desk.content() == BODY
+
+
+def test_a_file_that_changed_between_tries_is_begun_again(desk: Desk) -> None:
+    cut = content(BODY, cut_after=300_000)
+    url = desk.web.on("/a", cut, content(OTHER, etag='"two"'))
+    assert desk.fetch(url).digests["sha-512"] == digest(OTHER, "sha512")
+    assert desk.content() == OTHER
+
+
+def test_a_server_that_joins_two_states_of_a_file_is_found_out(desk: Desk) -> None:
+    joins = content(OTHER, etag='"two"', heeds_if_range=False)
+    url = desk.web.on("/a", content(BODY, cut_after=300_000), joins)
+    assert desk.fetch(url).digests["sha-512"] == digest(OTHER, "sha512")
+    assert desk.ranges("/a") == [None, "bytes=300000-", None]
+
+
+def test_a_wrong_digest_after_resuming_is_tried_from_the_first_byte(desk: Desk) -> None:
+    url = desk.web.on("/a", content(BODY, cut_after=300_000), content(OTHER))
+    desk.fetch(url, digest=digest(OTHER))
+    assert desk.content() == OTHER
+    assert desk.ranges("/a") == [None, "bytes=300000-", None]
+    assert desk.at_hand == len(OTHER)
+
+
+def test_a_file_that_became_shorter_is_begun_again(desk: Desk) -> None:
+    shorter = content(BODY[:1000], heeds_if_range=False)
+    url = desk.web.on("/a", content(BODY, cut_after=300_000), shorter)
+    assert desk.fetch(url).size == 1000
+    assert desk.ranges("/a") == [None, "bytes=300000-", None]
+
+
+def test_a_part_that_lost_its_bytes_is_not_believed(desk: Desk) -> None:
+    url = desk.web.on("/a", content(BODY, cut_after=300_000), content(BODY))
+    with pytest.raises(Unavailable):
+        desk.fetch(url, tries=1)
+    (part,) = desk.parts()
+    with part.open("r+b") as file:
+        file.truncate(299_999)
+    desk.fetch(url)
+    assert desk.ranges("/a") == [None, None]
+    assert desk.content() == BODY
+
+
+def test_bytes_after_those_on_disk_are_dropped(desk: Desk) -> None:
+    url = desk.web.on("/a", content(BODY, cut_after=300_000), content(BODY))
+    with pytest.raises(Unavailable):
+        desk.fetch(url, tries=1)
+    (part,) = desk.parts()
+    with part.open("ab") as file:
+        file.write(bytes(5000))
+    desk.fetch(url)
+    assert desk.ranges("/a") == [None, "bytes=300000-"]
+    assert desk.content() == BODY
+
+
+def test_two_processes_do_not_write_one_file(desk: Desk) -> None:
+    began, go_on = threading.Event(), threading.Event()
+
+    def wait() -> None:
+        if began.is_set():
+            go_on.wait(30)
+        began.set()
+
+    url = desk.web.on("/a", drip([head(200, {"Content-Length": 8}), b"complete"], wait))
+    found: list[Fetched] = []
+    first = threading.Thread(target=lambda: found.append(desk.fetch(url)))
+    first.start()
+    assert began.wait(30)
+    with pytest.raises(Unavailable, match="another process is fetching it"):
+        desk.fetch(url)
+    go_on.set()
+    first.join()
+    assert found[0].size == 8
+    assert desk.content() == b"complete"
+
+
+def test_stopping_keeps_what_has_come(desk: Desk) -> None:
+    url = desk.web.on("/a", content(BODY))
+    with pytest.raises(Stopped):
+        desk.fetch(url, stop=lambda: desk.at_hand > 100_000)
+    desk.fetch(url)
+    first, second = desk.ranges("/a")
+    assert first is None
+    assert second is not None
+    assert desk.content() == BODY
