@@ -24,6 +24,8 @@ from penstock.catalog.catalog import Catalog
 from penstock.clock import system_clock
 from penstock.config import Settings
 from penstock.db import Database, open_database
+from penstock.ingest.desk import Desk
+from penstock.ingest.opening import open_workshop
 from penstock.locks.sweeper import Sweeper
 from penstock.plane import Plane
 
@@ -65,7 +67,8 @@ def serve(system: System, settings: Settings) -> None:
     catalog.start()
     sweeper = Sweeper(catalog, clock=system_clock, every_seconds=settings.sweep_seconds)
     keys = Keys(database, clock=system_clock)
-    plane = Plane(settings, system_clock, database, catalog, keys, sweeper)
+    shop = open_workshop(settings, catalog, system_clock)
+    plane = Plane(settings, system_clock, database, catalog, keys, sweeper, shop, Desk(shop))
     api = Api(plane, Metrics(), keys_needed=False)
     with server.HttpServer(plane, api, server.listen(settings.host, settings.port)) as http:
         server.tune_interpreter()

@@ -308,7 +308,65 @@ BATCH: Moves[BatchState] = Moves(
     remark="Moves marked * are an administrator's.",
 )
 
-MACHINES = (RUN, WORK, INGEST_JOB, BATCH)
+
+class ManifestState(StrEnum):
+    """What the manifest of a lot, or of a part of it, says."""
+
+    COMPLETE = "complete"
+    PARTIAL = "partial"
+    EMPTY = "empty"
+    REMOVED = "removed"
+
+
+MANIFEST: Moves[ManifestState] = Moves(
+    "manifest",
+    {
+        ManifestState.COMPLETE: frozenset({ManifestState.REMOVED}),
+        ManifestState.PARTIAL: frozenset({ManifestState.REMOVED}),
+        ManifestState.EMPTY: frozenset(),
+        ManifestState.REMOVED: frozenset(),
+    },
+    meanings={
+        ManifestState.COMPLETE: "lists everything that the lot consists of",
+        ManifestState.PARTIAL: "its workload failed; lists what was left behind, to be removed",
+        ManifestState.EMPTY: "there is no data in this lot, and that is right",
+        ManifestState.REMOVED: "everything it lists was removed",
+    },
+    remark="A manifest is written once; the next state is another manifest beside it.",
+)
+
+
+class ArcState(StrEnum):
+    """Where an arc stands with one lot."""
+
+    RUNNING = "running"
+    COMPLETE = "complete"
+    PARTIAL = "partial"
+    MISSING = "missing"
+
+
+ARC: Moves[ArcState] = Moves(
+    "arc",
+    {
+        ArcState.RUNNING: frozenset({ArcState.COMPLETE, ArcState.PARTIAL}),
+        ArcState.COMPLETE: frozenset(),
+        ArcState.PARTIAL: frozenset({ArcState.RUNNING, ArcState.MISSING}),
+        ArcState.MISSING: frozenset({ArcState.RUNNING}),
+    },
+    by_hand={ArcState.COMPLETE: frozenset({ArcState.RUNNING})},
+    meanings={
+        ArcState.RUNNING: "a workload is at it; nobody else can begin",
+        ArcState.COMPLETE: "published; it is not run again unless it is resubmitted",
+        ArcState.PARTIAL: "the workload failed; what it left is not visible, and is tried again",
+        ArcState.MISSING: "what a failed workload left was cleaned away; it can be run again",
+    },
+    remark=(
+        "Rolled up from the status rows and manifests of a lot, never stored beside them. A lot "
+        "that an arc has not met has no state."
+    ),
+)
+
+MACHINES = (RUN, WORK, INGEST_JOB, BATCH, ARC, MANIFEST)
 
 
 def document() -> str:

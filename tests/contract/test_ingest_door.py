@@ -152,7 +152,7 @@ def test_the_body_of_a_redirect_is_not_read(web: Web) -> None:
 
 
 def test_a_redirect_to_what_is_no_url(web: Web) -> None:
-    url = web.on("/a", redirect("http://[broken/"))
+    url = web.on("/a", redirect("http://host:port/"))
     with pytest.raises(Invalid, match="redirects to what is no URL"):
         get(url, Places((web.url,)))
 

@@ -246,6 +246,9 @@ def test_waiting_ends_when_the_work_is_stopped(desk: Desk) -> None:
 def test_many_files_come_at_once(desk: Desk) -> None:
     bodies = {f"f/{number}": BODY[:number] for number in range(40)}
     wanted = [Wanted(desk.web.on(f"/{name}", content(body)), name) for name, body in bodies.items()]
+    left = desk.folder.parent / ".producer.parts" / "of-a-killed-process.note"
+    left.parent.mkdir()
+    left.write_bytes(b"{}")
     told: list[int] = []
     found = fetch_all(
         desk.client, wanted, desk.folder, places=desk.places, concurrency=4, progress=told.append

@@ -268,7 +268,7 @@ def _redirect(request: httpx.Request, response: httpx.Response) -> httpx.Respons
     location = response.headers["location"]
     try:
         target = request.url.join(location)
-    except httpx.InvalidURL as error:
+    except (httpx.InvalidURL, ValueError) as error:
         raise Invalid(f"{shown(str(request.url))} redirects to what is no URL: {error}") from None
     if request.url.scheme == "https" and target.scheme == "http":
         raise Invalid(

@@ -6,11 +6,12 @@ file that is there is a good one, and fetching twice does no harm.
 
 import errno
 import hashlib
+import shutil
 import threading
 import time
 from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
-from contextlib import closing, contextmanager, suppress
+from contextlib import closing, contextmanager
 from pathlib import Path
 
 import httpx
@@ -110,7 +111,10 @@ def fetch_all(
     progress: Progress = lambda change: None,
     uploads: Uploads | None = None,
 ) -> list[Fetched]:
-    """Fetch many files at once, together at most `bytes_max`; the first failure ends the rest."""
+    """Fetch many files at once, together at most `bytes_max`; the first failure ends the rest.
+
+    Nobody else may fetch into the folder meanwhile: in the end its unfinished parts are removed.
+    """
     if len({file.name for file in wanted}) < len(wanted):
         raise Invalid(f"two files for {folder.name} have one name; give each its own")
     meter = _Meter(bytes_max, progress)
@@ -151,8 +155,8 @@ def fetch_all(
             raise
     if failures:
         raise failures[0]
-    with suppress(OSError):
-        _parts_folder(folder).rmdir()
+    # Also what a killed process left of files that are whole by now.
+    shutil.rmtree(_parts_folder(folder), ignore_errors=True)
     return [found[index] for index in range(len(wanted))]
 
 

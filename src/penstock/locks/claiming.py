@@ -26,6 +26,7 @@ from penstock.locks import rules
 from penstock.locks.room import LockRoom
 from penstock.locks.rows import LotJobRow, StatusRow, WorkRow
 from penstock.locks.table import Status
+from penstock.lots.room import NO_NOTES, LotRoom, Notes
 from penstock.states import RunState, WorkState
 
 Shape = tuple[tuple[DatasetName, ...], tuple[DatasetName, ...]]
@@ -186,8 +187,13 @@ def keep(world: World, ref: Ref, lease_seconds: int | None, now: Micros) -> Work
     return kept
 
 
-def complete(world: World, rows: Sequence[WorkRow], now: Micros) -> list[dict[str, str]]:
-    """Publish what claims of one job have made; returned are the versions, by dataset."""
+def complete(
+    world: World, rows: Sequence[WorkRow], now: Micros, notes: Notes = NO_NOTES
+) -> list[dict[str, str]]:
+    """Publish what claims of one job have made; returned are the versions, by dataset.
+
+    `notes` are the manifests of what one claim has made, by dataset.
+    """
     room = world.room(LockRoom)
     job = _lot_job(room, rows[0].job_id)
     run_ids = [_run_of(row) for row in rows]
@@ -198,7 +204,7 @@ def complete(world: World, rows: Sequence[WorkRow], now: Micros) -> list[dict[st
     for outputs, group in groupby(rows, key=lambda row: _locked_outputs(room, job, row)):
         runs = [_run_of(row) for row in group]
         written += complete_runs(world, _job_row(world, job.job_id), runs, outputs, now)
-    publish(world, job, rows, written, now)
+    publish(world, job, rows, written, now, notes)
     return written
 
 
@@ -214,9 +220,10 @@ def publish(
     rows: Sequence[WorkRow],
     made: Sequence[Mapping[str, str]],
     now: Micros,
+    notes: Notes = NO_NOTES,
 ) -> None:
     """Claims are done, and what each made, by dataset, is there to be read."""
-    room = world.room(LockRoom)
+    room, outbox = world.room(LockRoom), world.room(LotRoom)
     lots = [row.lot for row in rows]
     room.outputs.prefetch((dataset, lot) for dataset in job.output_ids for lot in lots)
     room.inputs.prefetch((dataset, job.job_id, lot) for dataset in job.input_ids for lot in lots)
@@ -224,6 +231,7 @@ def publish(
         done = replace(row, state=WorkState.DONE, lease_until=0, since=now)
         unlock(room, job, done, Status.DONE, Status.READY, versions, now)
         rules.moved(room, done, row, "complete", row.owner, now)
+        outbox.published(row.lot, versions, now, notes=notes, job_id=row.job_id, run_id=row.run_id)
     ranks = {row.lot: row.rank for row in rows}
     rules.refresh_others(room, job, lots, now, ranks, readers=True)
 

@@ -17,7 +17,7 @@ from penstock.ingest.fetching import Stopped, Wanted
 from penstock.ingest.moves import first_priority, move_batch
 from penstock.ingest.reports import confirmation_letter, failure_letter
 from penstock.ingest.stages.letters import send
-from penstock.ingest.stages.payload import read_manifest
+from penstock.ingest.stages.payload import SYSTEM, read_manifest
 from penstock.ingest.values import (
     Batch,
     BatchChange,
@@ -89,8 +89,9 @@ def _objects(shop: Workshop, batch: Batch, collection: Collection) -> _Objects:
         return _Objects(told.type, [_own_row(told)])
     payload = Wanted(told.payload_url, "batch", told.digest_algorithm, told.digest, told.size)
     expect = None if told.type is PayloadType.MANIFEST else ManifestKind(told.type)
-    folder = shop.batch_folder(batch.id)
-    manifest = read_manifest(shop, collection, payload, folder, expect)
+    # What is fetched in part lies beside its folder, and has to go with the batch's.
+    folder = shop.batch_folder(batch.id) / SYSTEM
+    manifest = read_manifest(shop, collection, payload, folder, expect, uploads=shop.uploads)
     if manifest.kind is ManifestKind.OBJECT:
         return _Objects(PayloadType.OBJECT_MANIFEST, [_own_row(told)])
     return _Objects(_MEMBERS[manifest.kind], list(manifest.rows))

@@ -12,6 +12,7 @@ from penstock.ingest.collections import Collection, DigestPolicy
 from penstock.ingest.fetching import ALWAYS, Wanted, fetch, fetch_all
 from penstock.ingest.parts import digests_of
 from penstock.ingest.places import Places, shown
+from penstock.ingest.sources import Uploads
 from penstock.ingest.values import Configuration, IngestJob, PayloadType
 from penstock.ingest.workshop import Workshop
 
@@ -49,6 +50,15 @@ def payload_of(configuration: Configuration) -> Wanted:
     )
 
 
+def own_upload(shop: Workshop, configuration: Configuration) -> Uploads | None:
+    """The way to uploaded payloads, for the one that this batch was submitted with.
+
+    A manifest must not name what somebody else has uploaded.
+    """
+    is_own = configuration.payload_url == configuration.source_url
+    return shop.uploads if is_own else None
+
+
 def wanted_files(shop: Workshop, job: IngestJob, collection: Collection) -> list[Wanted]:
     """What is to be fetched; a manifest is read for it, again if it is not here any more."""
     configuration = job.configuration
@@ -82,6 +92,8 @@ def read_manifest(
     payload: Wanted,
     folder: Path,
     expect: ManifestKind | None = ManifestKind.OBJECT,
+    *,
+    uploads: Uploads | None,
 ) -> checkm.Manifest:
     """Fetch a manifest, check its digest, and read it."""
     folder.mkdir(parents=True, exist_ok=True)
@@ -93,7 +105,7 @@ def read_manifest(
         bytes_max=collection.rows_max * 1024,
         sleep=shop.pause,
         stop=shop.stop,
-        uploads=shop.uploads,
+        uploads=uploads,
     )
     content = (folder / _MANIFEST).read_bytes()
     return checkm.parse(content, rows_max=collection.rows_max, expect=expect)
@@ -103,6 +115,7 @@ def fetch_files(shop: Workshop, job: IngestJob, collection: Collection) -> tuple
     """Make every file of the object be here, unpacked and checked; what is here stays."""
     wanted = wanted_files(shop, job, collection)
     is_container = job.configuration.payload_type is PayloadType.CONTAINER
+    is_manifest = job.configuration.payload_type is PayloadType.OBJECT_MANIFEST
     folder = folder_of(job, "payload" if is_container else PRODUCER)
     folder.mkdir(parents=True, exist_ok=True)
     fetched = fetch_all(
@@ -114,7 +127,7 @@ def fetch_files(shop: Workshop, job: IngestJob, collection: Collection) -> tuple
         bytes_max=collection.bytes_max,
         sleep=shop.pause,
         stop=shop.stop,
-        uploads=shop.uploads,
+        uploads=None if is_manifest else own_upload(shop, job.configuration),
     )
     if is_container:
         files = _unpacked(shop, job, collection, folder / fetched[0].name)

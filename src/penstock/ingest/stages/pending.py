@@ -7,7 +7,7 @@ cannot be had: a new submission is needed.
 
 from penstock.ingest.moves import move_job
 from penstock.ingest.places import Places, check_url
-from penstock.ingest.stages.payload import wanted_files
+from penstock.ingest.stages.payload import own_upload, wanted_files
 from penstock.ingest.values import HoldKind, IngestJob
 from penstock.ingest.workshop import PAYLOAD_SCHEME, Workshop
 from penstock.states import IngestState
@@ -20,7 +20,9 @@ def work(shop: Workshop, job: IngestJob) -> IngestJob:
         if hold.kind is HoldKind.COLLECTION and hold.name == collection.name:
             message = f"collection {collection.name} is held by {hold.who}: {hold.why}"
             return move_job(job, IngestState.HELD, shop.clock(), message=message)
+    told = job.configuration
     for wanted in wanted_files(shop, job, collection):
-        if not wanted.url.startswith(f"{PAYLOAD_SCHEME}:"):
+        is_upload = wanted.url.startswith(f"{PAYLOAD_SCHEME}:")
+        if not (is_upload and wanted.url == told.payload_url and own_upload(shop, told)):
             check_url(wanted.url, Places(collection.places))
     return move_job(job, IngestState.ESTIMATING, shop.clock())

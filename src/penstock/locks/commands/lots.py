@@ -1,6 +1,6 @@
 """Lots that come from outside: registered, so that jobs find them."""
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 
 from penstock import ids
 from penstock.catalog import dataset_rules
@@ -16,6 +16,8 @@ from penstock.locks.room import LockRoom
 from penstock.locks.rows import OUTSIDE, LogRow, StatusRow
 from penstock.locks.table import Status, writable
 from penstock.lots.ids import check_lot, clock_interval
+from penstock.lots.manifests import ManifestNote
+from penstock.lots.room import NO_NOTES, LotRoom
 
 
 class RegisterLots(Write, frozen=True):
@@ -30,14 +32,24 @@ class RegisterLots(Write, frozen=True):
     who: str
     priority: int = 0
     renew: bool = False
+    manifests: tuple[ManifestNote, ...] = ()  # of each lot, if there are any
 
     def apply(self, world: World, now: Micros) -> int:
         """Register them; returned is how many were new."""
         dataset = dataset_row(world, self.namespace, self.dataset, visible=True)
         if clock_interval(dataset.name) is not None:
             raise Invalid(f"{dataset.name} is a clock: its lots turn READY by themselves")
+        if self.manifests and len(self.manifests) != len(self.lots):
+            raise Invalid("there must be a manifest for each lot, or none at all")
         return register(
-            world, dataset, self.lots, self.who, now, priority=self.priority, renew=self.renew
+            world,
+            dataset,
+            self.lots,
+            self.who,
+            now,
+            priority=self.priority,
+            renew=self.renew,
+            notes=dict(zip(self.lots, self.manifests, strict=False)),
         )
 
 
@@ -50,9 +62,10 @@ def register(
     *,
     priority: int = 0,
     renew: bool = False,
+    notes: Mapping[str, ManifestNote] = NO_NOTES,
 ) -> int:
-    """Make lots READY, each with a version of its own."""
-    room = world.room(LockRoom)
+    """Make lots READY, each with a version of its own; `notes` are their manifests, by lot."""
+    room, outbox = world.room(LockRoom), world.room(LotRoom)
     lots = list(dict.fromkeys(map(check_lot, lots)))
     room.outputs.prefetch((dataset.id, lot) for lot in lots)
     fresh = [lot for lot in lots if _is_news(room, dataset, lot, renew=renew)]
@@ -68,6 +81,8 @@ def register(
         room.append(
             LogRow(now, "register", lot, None, dataset.id, None, was, Status.READY, who, "")
         )
+        noted = {dataset.id: notes[lot]} if lot in notes else NO_NOTES
+        outbox.published(lot, {dataset.id: version}, now, notes=noted, job_id=None, run_id=None)
     rules.refresh_around(room, [dataset.id], fresh, now, dict.fromkeys(fresh, -priority))
     return len(fresh)
 

@@ -1,0 +1,103 @@
+"""The rows of lots as a batch of writes sees them, beside the catalog's own."""
+
+from collections.abc import Iterable, Mapping
+from enum import StrEnum
+from types import MappingProxyType
+from typing import Any
+
+from penstock.catalog.shelf import Shelf
+from penstock.catalog.world import Changes, World
+from penstock.clock import Micros
+from penstock.lots.manifests import ManifestNote
+from penstock.lots.rows import LotDatasetRow, LotEventRow, ManifestRow
+from penstock.states import ManifestState
+
+Notes = Mapping[str, ManifestNote]  # by dataset id
+NO_NOTES: Notes = MappingProxyType({})
+
+
+class LotEventKind(StrEnum):
+    """What can happen to a lot that others may want to know."""
+
+    PUBLISHED = "published"  # there is a version of it to be read
+    REMOVED = "removed"  # its data was cleaned away
+
+
+class LotRoom:
+    """Rows by table; the outbox is only written."""
+
+    def __init__(self, world: World) -> None:
+        self._world = world
+        undo = world.undo
+        self.datasets: Shelf[LotDatasetRow] = Shelf(self._fetch_datasets, undo)
+        self.manifests: Shelf[ManifestRow] = Shelf(self._fetch_manifests, undo)
+        self.events: Shelf[LotEventRow] = Shelf(_nothing, undo)
+        self.lasting: tuple[Shelf[Any], ...] = (self.datasets, self.manifests)
+        self.passing: tuple[Shelf[Any], ...] = (self.events,)
+
+    def changes(self) -> Changes:
+        """Every change of the batch of writes."""
+        return [
+            ("put_lot_datasets", self.datasets.changed()),
+            ("put_lot_manifests", self.manifests.changed()),
+            ("add_lot_events", self.events.changed()),
+        ]
+
+    def tell(
+        self,
+        kind: LotEventKind,
+        dataset_id: str,
+        lot: str,
+        now: Micros,
+        *,
+        version_id: str | None,
+        state: ManifestState = ManifestState.COMPLETE,
+        job_id: str | None = None,
+        run_id: str | None = None,
+    ) -> None:
+        """Put an event into the outbox: it leaves with the commit, or not at all."""
+        row = LotEventRow(now, kind, dataset_id, lot, state, version_id, job_id, run_id)
+        self.events.put(object(), row)
+
+    def put_manifest(
+        self, version_id: str, dataset_id: str, lot: str, note: ManifestNote, now: Micros
+    ) -> None:
+        """Note the manifest of a lot's new version."""
+        row = ManifestRow(
+            version_id, dataset_id, lot, note.state, note.key, note.uris, note.bytes, note.digest,
+            note.attempt, now,
+        )  # fmt: skip
+        self.manifests.put(version_id, row)
+
+    def published(
+        self,
+        lot: str,
+        versions: Mapping[str, str],
+        now: Micros,
+        *,
+        notes: Notes,
+        job_id: str | None,
+        run_id: str | None,
+    ) -> None:
+        """A lot has new versions, by dataset: note their manifests, and tell."""
+        for dataset_id, version_id in versions.items():
+            found = notes.get(dataset_id)
+            if found is not None:
+                self.put_manifest(version_id, dataset_id, lot, found, now)
+            state = found.state if found is not None else ManifestState.COMPLETE
+            self.tell(
+                LotEventKind.PUBLISHED, dataset_id, lot, now,
+                version_id=version_id, state=state, job_id=job_id, run_id=run_id,
+            )  # fmt: skip
+
+    def _fetch_datasets(self, ids: list[str]) -> dict[str, LotDatasetRow]:
+        rows = self._world.tx.rows(LotDatasetRow, "lot_datasets_by_ids", ids=ids)
+        return {row.dataset_id: row for row in rows}
+
+    def _fetch_manifests(self, ids: list[str]) -> dict[str, ManifestRow]:
+        rows = self._world.tx.rows(ManifestRow, "lot_manifests_by_versions", ids=ids)
+        return {row.version_id: row for row in rows}
+
+
+def _nothing(keys: Iterable[Any]) -> dict[Any, Any]:
+    return {}
