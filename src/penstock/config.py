@@ -150,6 +150,9 @@ class Settings:
     body_bytes_max: int = _setting(
         10 * 1024 * 1024, int, "the largest request body, unpacked", least=1
     )
+    payload_bytes_max: int = _setting(
+        100 * 1024**3, int, "the largest payload that can be uploaded", least=1
+    )
     name_length_max: int = _setting(1024, int, "the longest name, in characters", least=1)
     json_depth_max: int = _setting(64, int, "the deepest nesting of a request body", least=1)
     queue_length_max: int = _setting(

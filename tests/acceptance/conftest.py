@@ -6,9 +6,10 @@ from collections.abc import Iterator
 import pytest
 
 from tests.acceptance.calls import Calls
+from tests.acceptance.ingest_site import site
 from tests.running import ServerProcess, server
 
-__all__ = ["calls", "server"]
+__all__ = ["calls", "server", "site"]
 
 
 @pytest.fixture

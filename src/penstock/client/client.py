@@ -9,6 +9,7 @@ from penstock.client import documents as docs
 from penstock.client import graphs
 from penstock.client.claims import Ask, Claims, default_owner
 from penstock.client.heartbeats import Heartbeats
+from penstock.client.ingest import IngestCalls
 from penstock.client.lots import LotCalls
 from penstock.client.names import Name, read_name
 from penstock.client.transport import TIMEOUT_SECONDS, ApiError, Transport, Unreachable
@@ -24,7 +25,7 @@ Event = Mapping[str, Any] | bytes
 HEARTBEAT_TIMEOUT_SECONDS = 5.0
 
 
-class Client(LotCalls):
+class Client(LotCalls, IngestCalls):
     """A server, as Python sees it.
 
     Calls block. One that is refused raises ApiError with `code` and `message`; where no server
@@ -40,6 +41,7 @@ class Client(LotCalls):
     ) -> None:
         self._transport = Transport(url, api_key, timeout_seconds)
         self._call = self._transport.call
+        self._upload = self._transport.upload
         self._heartbeats = Heartbeats(
             lambda: Client(url, api_key, timeout_seconds=HEARTBEAT_TIMEOUT_SECONDS)
         )

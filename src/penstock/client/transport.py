@@ -1,8 +1,9 @@
 """How the client speaks to a server: one request, one answer, and errors that say what to do."""
 
-from collections.abc import Mapping, Sequence
+import os
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from types import TracebackType
-from typing import Any, Self, TypeVar
+from typing import IO, Any, Self, TypeVar
 from urllib.parse import quote, urlsplit
 
 import httpx
@@ -11,9 +12,13 @@ import msgspec
 from penstock.errors import Invalid, PenstockError, Unavailable
 
 T = TypeVar("T")
+Content = IO[bytes] | Iterable[bytes]
 
 BASE = "/api/v1"
 TIMEOUT_SECONDS = 60.0
+# What was uploaded is on the server's disk before it answers, and that can take a while.
+UPLOAD_TIMEOUT_SECONDS = 1800.0
+_PIECE_BYTES = 256 * 1024
 _LOOPBACK = frozenset({"127.0.0.1", "::1", "localhost"})
 
 
@@ -75,12 +80,37 @@ class Transport:
         **query: object,
     ) -> T:
         """Make one call and read its answer; a query parameter that is None is left out."""
-        path = "/".join([BASE, *(quote(segment, safe="") for segment in segments)])
         headers = {"content-type": "application/json"} if body is not None else {}
+        return self._answered(
+            shape,
+            method,
+            _path(segments),
+            params=_params(query),
+            content=body,
+            headers=headers,
+        )
+
+    def upload(
+        self, shape: type[T], *segments: str, content: Content, size: int | None = None
+    ) -> T:
+        """Send a body while it is being read, and read the answer."""
+        size = _size_left(content) if size is None else size
+        headers = {"content-type": "application/octet-stream"}
+        if size is not None:
+            headers["content-length"] = str(size)
+        timeout = httpx.Timeout(self._http.timeout, read=UPLOAD_TIMEOUT_SECONDS)
+        return self._answered(
+            shape,
+            "POST",
+            _path(segments),
+            content=_pieces(content),
+            headers=headers,
+            timeout=timeout,
+        )
+
+    def _answered(self, shape: type[T], method: str, path: str, **request: Any) -> T:
         try:
-            answer = self._http.request(
-                method, path, params=_params(query), content=body, headers=headers
-            )
+            answer = self._http.request(method, path, **request)
         except httpx.TransportError as error:
             raise Unreachable(
                 f"cannot reach {self.url} ({_reason(error)}); start it with `penstock serve` "
@@ -96,6 +126,29 @@ class Transport:
                 f"{self.url} does not answer as a Penstock server does ({error}); "
                 "check PENSTOCK_URL and the server's version",
             ) from None
+
+
+def _path(segments: Iterable[str]) -> str:
+    return "/".join([BASE, *(quote(segment, safe="") for segment in segments)])
+
+
+def _pieces(content: Content) -> Iterator[bytes]:
+    if hasattr(content, "read"):
+        while piece := content.read(_PIECE_BYTES):
+            yield piece
+    else:
+        yield from content
+
+
+def _size_left(content: Content) -> int | None:
+    """How much is left to read, where that can be told."""
+    try:
+        at = content.tell()  # type: ignore[union-attr]
+        end = content.seek(0, os.SEEK_END)  # type: ignore[union-attr]
+        content.seek(at)  # type: ignore[union-attr]
+    except (AttributeError, OSError):
+        return None
+    return int(end - at)
 
 
 def _params(query: Mapping[str, object]) -> dict[str, Any]:

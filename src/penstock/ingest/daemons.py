@@ -24,7 +24,7 @@ log = logging.getLogger(__name__)
 
 JobWork = Callable[[Workshop, IngestJob], IngestJob]
 BatchWork = Callable[[Workshop, Batch], None]
-Round = Callable[[Workshop], object]
+Round = Callable[[Workshop], bool]  # True: there is no hurry to look again
 
 _AT_HAND_SECONDS = 1.0  # as much work as a daemon takes at once
 _AT_HAND_MAX = 16  # for each thread
@@ -225,6 +225,8 @@ class RoundDaemon(Daemon):
         self._go = go
 
     def go_round(self) -> bool:
-        """Look once, then rest."""
-        self._go(self._shop)
-        return False
+        """Look once; what has to wait is left alone until its time, whatever else happens."""
+        waits = self._go(self._shop)
+        if waits:
+            self._shop.pause(self._poll_seconds)
+        return waits

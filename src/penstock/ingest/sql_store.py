@@ -5,7 +5,7 @@ in the row that it locks; a session is alive for as long as it says so.
 """
 
 import threading
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from typing import TypeVar
 
 from penstock import ids
@@ -166,6 +166,16 @@ class SqlIngestStore:
                 rows = tx.fetch("ingest_tally_of_batch", batch_id=batch_id)
         counted = {status: (jobs, size) for status, jobs, size in rows}
         return [Tally(state, *counted[state]) for state in IngestState if state in counted]
+
+    def tallies(self, batch_ids: Sequence[str]) -> Mapping[str, list[Tally]]:
+        """How the jobs of several batches stand, in one statement."""
+        with self._catalog.read() as tx:
+            rows = tx.fetch("ingest_tallies_by_batches", ids=list(batch_ids))
+        found: dict[str, list[Tally]] = {batch_id: [] for batch_id in batch_ids}
+        for batch_id, status, jobs, size in rows:
+            if jobs:
+                found[batch_id].append(Tally(IngestState(status), jobs, size))
+        return found
 
     def hold(self, hold: Hold) -> None:
         """Stop a collection or the whole queue."""

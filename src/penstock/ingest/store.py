@@ -4,7 +4,7 @@ A store object is one *session*: the locks it takes are its own, and go when it 
 process dies, or when it stays silent for longer than the session lasts.
 """
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from typing import NamedTuple, Protocol
 
 from penstock.errors import PenstockError
@@ -114,6 +114,9 @@ class IngestStore(Protocol):
 
     def tally(self, batch_id: str | None = None) -> list[Tally]:
         """How many jobs of a batch, or of all, are in each state that has any."""
+
+    def tallies(self, batch_ids: Sequence[str]) -> Mapping[str, list[Tally]]:
+        """How the jobs of several batches stand; what would take a call for each is left out."""
 
     def hold(self, hold: Hold) -> None:
         """Stop a collection or the whole queue."""

@@ -105,9 +105,17 @@ def _daemons(
     ]
     if IngestState.PROVISIONING in stages:
         name = str(IngestState.PROVISIONING)
-        daemons.append(RoundDaemon(name, provisioning.go_round, shop, every_seconds=poll_seconds))
+        daemons.append(RoundDaemon(name, _provision, shop, every_seconds=poll_seconds))
     if _CLEAN_UP in stages:
-        daemons.append(
-            RoundDaemon(_CLEAN_UP, clean_up.go_round, shop, every_seconds=_CLEAN_UP_SECONDS)
-        )
+        daemons.append(RoundDaemon(_CLEAN_UP, _clean_up, shop, every_seconds=_CLEAN_UP_SECONDS))
     return daemons
+
+
+def _provision(shop: Workshop) -> bool:
+    _, stayed = provisioning.go_round(shop)
+    return stayed > 0
+
+
+def _clean_up(shop: Workshop) -> bool:
+    clean_up.go_round(shop)
+    return True

@@ -70,9 +70,7 @@ class BatchIndex:
 
     def _read(self) -> list[str]:
         if self._listing.is_stale:
-            listed = self._listing.make(
-                lambda: self._session.children(BATCHES, self._listing.fire)
-            )
+            listed = self._listing.make(lambda: self._session.children(BATCHES, self._listing.fire))
             self._names = set(filter(is_batch_id, listed))
         open_ids = [b for b in self._names if self._states.get(b) is not BatchState.COMPLETED]
         nodes = self._session.get_many([batch_path(batch_id, "status") for batch_id in open_ids])

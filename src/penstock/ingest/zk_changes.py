@@ -1,4 +1,4 @@
-"""Changes of batches and jobs as ZooKeeper transactions, each guarded by a status node's version."""
+"""Changes of batches and jobs as ZooKeeper transactions, guarded by a status node's version."""
 
 from enum import Enum
 from typing import Final

@@ -1,6 +1,7 @@
 """Taking work from ZooKeeper: which batches and jobs a session locks next, and giving them up."""
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from typing import Final
 
 from msgspec.structs import replace
@@ -57,12 +58,18 @@ class Claims:
             queue.refresh()
             while len(claimed) < most:
                 places = queue.take(most - len(claimed), after)
-                if not places:
+                if not places or self._is_held:
+                    _put_back(queue, places)
                     break
-                claimed += self._lock_jobs(stage, places)
-            if claimed:
+                try:
+                    claimed += self._lock_jobs(stage, places)
+                except PenstockError:
+                    if not claimed:
+                        raise
+                    break
+            if claimed or self._is_held:
                 break
-        return sorted(claimed, key=lambda job: job.place)
+        return claimed
 
     def claim_batches(self, status: BatchState, most: int) -> list[Batch]:
         """Lock the oldest batches in a state."""
@@ -78,9 +85,18 @@ class Claims:
         claimed: list[Batch] = []
         while free and len(claimed) < most:
             count = most - len(claimed)
-            claimed += self._lock_batches(status, free[:count])
+            try:
+                claimed += self._lock_batches(status, free[:count])
+            except PenstockError:
+                if not claimed:
+                    raise
+                break
             del free[:count]
         return claimed
+
+    def hold_changed(self) -> None:
+        """This process has held or released the queue."""
+        self._holds.is_stale = True
 
     def let_go(self, items: Sequence[IngestJob | Batch]) -> None:
         """Give up locks; a job can be claimed again at once."""
@@ -91,65 +107,77 @@ class Claims:
                 self._queues[item.status].add(item.place)
 
     def _lock_jobs(self, stage: IngestState, places: list[Place]) -> list[IngestJob]:
-        nodes = [job_path(place.id) for place in places]
-        taken = self._take(nodes)
+        """Those of these entries that nobody else has, and that are what they seem to be."""
         queue = self._queues[stage]
-        if not all(taken):
-            queue.passed()
-        ids = [place.id for place, is_ours in zip(places, taken, strict=True) if is_ours]
+        known = self._reading.known([place.id for place in places])
+        versions = {job_path(j.id): j.version for j in known.values() if j.status is stage}
         try:
-            jobs = self._reading.jobs(ids, self._locks.name)
-            self._look_at_hold()
+            taken = self._locks.take([job_path(place.id) for place in places], versions)
+            mine = [place for place in places if job_path(place.id) in set(taken.nodes)]
+            if len(mine) < len(places):
+                queue.passed()
+            with self._giving_back(taken.nodes) as kept:
+                if not mine or self._is_held_now():
+                    _put_back(queue, mine)
+                    return []
+                jobs = self._jobs(mine, taken.name, known if taken.is_checked else {})
+                good = [job for job in jobs if job.status is stage]
+                kept.update(job_path(job.id) for job in good)
+                return good
         except PenstockError:
-            self._give_back(ids, job_path)
+            queue.passed()
             raise
-        pairs = list(zip(ids, jobs, strict=True))
-        good = [job for _, job in pairs if isinstance(job, IngestJob) and job.status is stage]
-        if self._is_held:
-            for place in places:
-                queue.add(place)
-            good = []
-        kept = {job.id for job in good}
-        self._give_back([job_id for job_id in ids if job_id not in kept], job_path)
-        return good
+
+    def _jobs(
+        self, places: list[Place], name: str, known: Mapping[str, IngestJob]
+    ) -> list[IngestJob]:
+        """Locked jobs; those that were known, and were found to be unchanged, are not read."""
+        unknown = [place.id for place in places if place.id not in known]
+        read = (job for job in self._reading.jobs(unknown, name) if isinstance(job, IngestJob))
+        jobs = {job.id: job for job in read}
+        jobs |= {job.id: replace(job, locked_by=name) for job in known.values()}
+        return [jobs[place.id] for place in places if place.id in jobs]
 
     def _lock_batches(self, status: BatchState, batch_ids: list[str]) -> list[Batch]:
-        taken = self._take([batch_path(batch_id) for batch_id in batch_ids])
-        ids = [batch_id for batch_id, is_ours in zip(batch_ids, taken, strict=True) if is_ours]
+        """Those of these batches that nobody else has, and that are in this state."""
+        taken = self._locks.take([batch_path(batch_id) for batch_id in batch_ids], {})
+        mine = [batch_id for batch_id in batch_ids if batch_path(batch_id) in taken.nodes]
+        with self._giving_back(taken.nodes) as kept:
+            if not mine or self._is_held_now():
+                return []
+            batches = [b for b in self._reading.batches(mine) if isinstance(b, Batch)]
+            for batch in batches:
+                self.batches.note(batch.id, batch.status)
+            good = [batch for batch in batches if batch.status is status]
+            kept.update(batch_path(batch.id) for batch in good)
+            return [replace(batch, locked_by=taken.name) for batch in good]
+
+    @contextmanager
+    def _giving_back(self, taken: Iterable[str]) -> Iterator[set[str]]:
+        """Unlock again what is not kept, also if looking at it fails."""
+        kept: set[str] = set()
         try:
-            batches = self._reading.batches(ids)
-            self._look_at_hold()
-        except PenstockError:
-            self._give_back(ids, batch_path)
-            raise
-        read = [batch for batch in batches if isinstance(batch, Batch)]
-        for batch in read:
-            self.batches.note(batch.id, batch.status)
-        good = [] if self._is_held else [b for b in read if b.status is status]
-        kept = {batch.id for batch in good}
-        self._give_back([batch_id for batch_id in ids if batch_id not in kept], batch_path)
-        return [replace(batch, locked_by=self._locks.name) for batch in good]
-
-    def _take(self, nodes: list[str]) -> list[bool]:
-        return self._locks.take(nodes)
-
-    def _give_back(self, ids: list[str], path: Callable[[str], str]) -> None:
-        """Unlock what turned out not to be what was wanted."""
-        self._locks.drop([path(name) for name in ids])
+            yield kept
+        finally:
+            self._locks.drop([node for node in taken if node not in kept])
+            self._locks.free_doubtful()
 
     def _seems_held(self) -> bool:
         """Whether the queue was held when last looked at; a watch tells when that may be over."""
-        if self._is_held and self._holds.is_stale:
-            self._look_at_hold()
-        return self._is_held
+        return self._is_held and (not self._holds.is_stale or self._is_held_now())
 
-    def _look_at_hold(self) -> None:
-        """Look whether the queue is held: after locking, so that no hold is missed."""
+    def _is_held_now(self) -> bool:
+        """Whether the queue is held: asked after locking, so that no earlier hold is missed."""
         self._is_held = self._session.exists(QUEUE_HOLD)
-        if self._is_held:
+        if self._is_held and self._holds.is_stale:
             folder = HOLDS[HoldKind.QUEUE]
             self._holds.make(lambda: self._session.children(folder, self._holds.fire))
-            self._is_held = self._session.exists(QUEUE_HOLD)
+        return self._is_held
+
+
+def _put_back(queue: StageQueue, places: list[Place]) -> None:
+    for place in places:
+        queue.add(place)
 
 
 def _node(item: IngestJob | Batch) -> str:

@@ -14,7 +14,6 @@ from penstock.ingest.values import Batch, IngestJob, NewJob, Submission
 from penstock.ingest.zk_changes import batch_grown, new_batch_ops, new_job_ops, sides_ops
 from penstock.ingest.zk_layout import (
     BATCH_IDS,
-    BATCHES,
     JOB_IDS,
     STATES,
     batch_path,
@@ -29,6 +28,7 @@ from penstock.zk import Create, Delete, ErrorKind, Op, Refused, Session, Set, Un
 TRIES_MAX: Final = 5
 PART_BYTES_MAX: Final = 900_000  # ZooKeeper takes a megabyte
 OP_BYTES: Final = 80
+_SOME_ID: Final = f"jid{0:010}"
 
 
 class Entering:
@@ -38,9 +38,7 @@ class Entering:
     consistency check, which removes it.
     """
 
-    def __init__(
-        self, session: Session, writing: Writing, reading: Reading, clock: Clock
-    ) -> None:
+    def __init__(self, session: Session, writing: Writing, reading: Reading, clock: Clock) -> None:
         self._session = session
         self._writing = writing
         self._reading = reading
@@ -71,42 +69,39 @@ class Entering:
             "ZooKeeper took none of several tries to submit this; try it again"
         )
 
-    def parts(self, batch: Batch, jobs: Sequence[NewJob]) -> Iterator[list[IngestJob]]:
-        """The new jobs with their ids, in parts that fit into a transaction each."""
-        now = self._clock()
-        ids = self._new_ids(JOB_IDS, len(jobs))
-        part: list[IngestJob] = []
+    def parts(self, jobs: Sequence[NewJob]) -> Iterator[list[NewJob]]:
+        """New jobs in parts that fit into a transaction each; one part, if there are none."""
+        part: list[NewJob] = []
         size = 0
-        for job_id, new in zip(ids, jobs, strict=True):
-            job = new_job(job_id, new, now)
-            job_size = self._size(new_job_ops(job))
+        for new in jobs:
+            job_size = self._size(new_job_ops(new_job(_SOME_ID, new, 0)))
             if part and size + job_size > PART_BYTES_MAX:
                 yield part
                 part, size = [], 0
-            part.append(job)
+            part.append(new)
             size += job_size
         yield part
 
-    def add(self, batch: Batch, jobs: list[IngestJob]) -> Batch:
-        """Make these jobs of a batch that is still as it was read."""
+    def add(self, batch: Batch, new: list[NewJob]) -> tuple[Batch, list[IngestJob]]:
+        """Make these jobs of a batch that is still as it was read; the batch is so then."""
+        now = self._clock()
         for _ in range(TRIES_MAX):
-            grown = replace(batch, jobs=batch.jobs + len(jobs), version=batch.version + 1)
-            ops: list[Op] = []
+            ids = self._new_ids(JOB_IDS, len(new))
+            jobs = [new_job(job_id, each, now) for job_id, each in zip(ids, new, strict=True)]
+            grown = replace(batch, jobs=batch.jobs + len(jobs))
+            ops = [op for job in jobs for op in new_job_ops(job)]
             if batch.jobs == 0 and not self._session.exists(batch_path(batch.id, STATES)):
-                ops += sides_ops(batch.id)
-            ops += [op for job in jobs for op in new_job_ops(job)]
-            proof = job_path(jobs[0].id, "status") if jobs else None
+                ops = [*sides_ops(batch.id), *ops]
+            proof = job_path(ids[0], "status") if ids else None
             [made] = self._writing.carry_out([batch_grown(batch, grown, ops, proof)])
             if not isinstance(made, PenstockError):
                 for job in jobs:
                     self._reading.remember(job)
-                return replace(grown, version=made.version)
-            self._drop([job.id for job in jobs])
+                return replace(grown, version=made.version), jobs
+            self._drop(ids)
             if not (isinstance(made, Refused) and made.kind is ErrorKind.NO_NODE):
                 raise made
-            # Somebody took these ids for left over, and removed them.
-            ids = self._new_ids(JOB_IDS, len(jobs))
-            jobs = [replace(job, id=job_id) for job, job_id in zip(jobs, ids, strict=True)]
+            # Somebody took these ids for left over, and removed them: take others.
         raise Unavailable(f"the ids of new jobs of batch {batch.id} are removed; try it again")
 
     def _known(self, submission: Submission) -> Batch | None:

@@ -87,11 +87,13 @@ class StageQueue:
         self._listing = Listing(bell)
         self._mutex = threading.Lock()
         self._names: list[str] = []
+        self._is_used = False  # nothing is remembered of a queue that this process never takes from
         self._has_passed = False  # over entries that another session had locked
 
     def refresh(self) -> None:
         """List the queue, if that is worth it."""
         with self._mutex:
+            self._is_used = True
             listing = self._listing
             if listing.is_stale:
                 is_due = not self._names or listing.is_due()
@@ -121,7 +123,7 @@ class StageQueue:
         """Put an entry in at its place."""
         name = entry_name(place)
         with self._mutex:
-            if not self._holds(name):
+            if self._is_used and not self._holds(name):
                 insort(self._names, name)
 
     def remove(self, place: Place) -> None:

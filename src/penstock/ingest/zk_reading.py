@@ -24,7 +24,6 @@ from penstock.ingest.zk_layout import (
     QUEUED,
     Data,
     batch_path,
-    entry_name,
     is_batch_id,
     is_job_id,
     job_path,
@@ -61,6 +60,12 @@ class Reading:
             if len(self._remembered) > REMEMBERED_MAX:
                 self._remembered.popitem(last=False)
 
+    def known(self, job_ids: Sequence[str]) -> dict[str, IngestJob]:
+        """Those of these jobs that are remembered; only their version tells if they are so yet."""
+        with self._mutex:
+            pairs = ((job_id, self._remembered.get(job_id)) for job_id in job_ids)
+            return {job_id: job for job_id, job in pairs if job is not None}
+
     def jobs(
         self, job_ids: Sequence[str], locked_by: str | None = None
     ) -> list[IngestJob | Invalid | None]:
@@ -68,7 +73,7 @@ class Reading:
 
         With `locked_by`, the asker knows by whom they are locked.
         """
-        known = self._known(job_ids)
+        known = self.known(job_ids)
         first = JOB_NODES[0]
         paths = [job_path(job_id, first) for job_id in job_ids]
         for job_id in job_ids:
@@ -140,9 +145,7 @@ class Reading:
         ordered = ordered[bisect_right(ordered, after or "") :]
         return self._first(ordered, limit, status)
 
-    def waiting(
-        self, status: IngestState, limit: int, after: Place | None
-    ) -> list[IngestJob]:
+    def waiting(self, status: IngestState, limit: int, after: Place | None) -> list[IngestJob]:
         """Jobs of all batches in a state, in the order of their places."""
         places = self.places(status)
         start = 0 if after is None else bisect_right(places, after)
@@ -200,9 +203,7 @@ class Reading:
             for job_id, path, node in zip(job_ids, paths, nodes, strict=True)
         }
 
-    def _first(
-        self, job_ids: list[str], limit: int, status: IngestState | None
-    ) -> list[IngestJob]:
+    def _first(self, job_ids: list[str], limit: int, status: IngestState | None) -> list[IngestJob]:
         found: list[IngestJob] = []
         for chunk in _chunks(job_ids, min(limit, CHUNK)):
             jobs = (job for job in self.jobs(chunk) if isinstance(job, IngestJob))
@@ -210,11 +211,6 @@ class Reading:
             if len(found) >= limit:
                 break
         return found[:limit]
-
-    def _known(self, job_ids: Sequence[str]) -> dict[str, IngestJob]:
-        with self._mutex:
-            pairs = ((job_id, self._remembered.get(job_id)) for job_id in job_ids)
-            return {job_id: job for job_id, job in pairs if job is not None}
 
     def _job(
         self, job_id: str, nodes: dict[str, Node], known: IngestJob | None, locked_by: str | None
@@ -261,4 +257,6 @@ def _fits(batch: Batch, which: BatchFilter) -> bool:
 
 
 def _chunks(names: list[str], size: int) -> Iterator[list[str]]:
-    return (names[start : start + size] for start in range(0, len(names), size)) if size else iter(())
+    return (
+        (names[start : start + size] for start in range(0, len(names), size)) if size else iter(())
+    )

@@ -5,7 +5,7 @@ node: it goes with the session, and ZooKeeper itself says when that is.
 """
 
 import contextlib
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 
 from msgspec.structs import replace
 
@@ -31,15 +31,15 @@ from penstock.ingest.zk_check import Checking
 from penstock.ingest.zk_claims import Claims
 from penstock.ingest.zk_entering import Entering
 from penstock.ingest.zk_layout import (
+    BATCHES,
     STATES,
     batch_path,
     first_ops,
     hold_data,
     hold_path,
-    is_batch_id,
-    job_path,
+    side_path,
 )
-from penstock.ingest.zk_locks import Held, Locks
+from penstock.ingest.zk_locks import Locks
 from penstock.ingest.zk_queue import Bell
 from penstock.ingest.zk_reading import Reading
 from penstock.ingest.zk_writing import Done, Writing
@@ -74,9 +74,9 @@ class ZkIngestStore:
         They are made in one transaction, as long as ZooKeeper takes it: over a megabyte they come
         in parts, each all or none and counted by the batch.
         """
-        for part in self._entering.parts(batch, jobs):
-            batch = self._entering.add(batch, part)
-            for job in part:
+        for part in self._entering.parts(jobs):
+            batch, made = self._entering.add(batch, part)
+            for job in made:
                 self._claims.queue(job.status).add(job.place)
         self.wake()
         return batch
@@ -107,8 +107,7 @@ class ZkIngestStore:
         }
         for batch_id in sorted(ended):
             with contextlib.suppress(PenstockError):  # what was changed is, and a sweep follows
-                if self._claims.endings.is_over(batch_id):
-                    self._report(batch_id)
+                self._report_if_done(batch_id)
         self.wake()
         return outcomes
 
@@ -129,8 +128,7 @@ class ZkIngestStore:
         self.wake()
         if after is None:
             return None
-        if after.status is BatchState.PROCESSING and self._claims.endings.is_over(before.id):
-            self._report(before.id)
+        if after.status is BatchState.PROCESSING and self._report_if_done(before.id):
             return self._reading.batch(before.id)
         return replace(after, version=made.version, locked_by="")
 
@@ -171,6 +169,10 @@ class ZkIngestStore:
         """
         return self._reading.tally() if batch_id is None else self._reading.tally_of(batch_id)
 
+    def tallies(self, batch_ids: Sequence[str]) -> Mapping[str, list[Tally]]:
+        """Nothing: each batch would take several calls."""
+        return {}
+
     def hold(self, hold: Hold) -> None:
         """Stop a collection or the whole queue; the last who held it is named."""
         path, data = hold_path(hold.kind, hold.name), hold_data(hold)
@@ -181,12 +183,16 @@ class ZkIngestStore:
                 break
             except (Refused, Unknown):  # somebody held or released it just now: look again
                 continue
-        self.wake()
+        self._hold_changed()
 
     def unhold(self, kind: HoldKind, name: str) -> bool:
         """Let it go on; False if it was not held."""
-        was_held = self._session.delete(hold_path(kind, name))
-        self.wake()
+        path = hold_path(kind, name)
+        was_held = self._session.exists(path)
+        while self._session.exists(path):
+            with contextlib.suppress(Unknown):
+                self._session.delete(path)
+        self._hold_changed()
         return was_held
 
     def holds(self) -> list[Hold]:
@@ -217,7 +223,7 @@ class ZkIngestStore:
 
     def _prepare(self) -> None:
         """Make the empty queue, unless somebody has."""
-        while not self._session.exists(batch_path("").rstrip("/")):
+        while not self._session.exists(BATCHES):
             with contextlib.suppress(Refused, Unknown):
                 self._session.multi(first_ops())
 
@@ -245,6 +251,14 @@ class ZkIngestStore:
             return replace(after, locked_by=before.locked_by)
         queues.queue(after.status).add(after.place)
         return after
+
+    def _hold_changed(self) -> None:
+        self._claims.hold_changed()
+        self.wake()
+
+    def _report_if_done(self, batch_id: str) -> bool:
+        is_done = self._session.children_count(side_path(batch_id, BatchSide.PROCESSING)) == 0
+        return is_done and self._report(batch_id)
 
     def _report(self, batch_id: str) -> bool:
         """Move a batch of which no job is left on to its report; False if that is not so."""

@@ -1,5 +1,6 @@
 """Carrying out changes on ZooKeeper, each at most once, whatever becomes of the connection."""
 
+import contextlib
 from collections.abc import Sequence
 from typing import Final, NamedTuple
 
@@ -57,12 +58,22 @@ class Writing:
             left = [one for one in tries if one.is_open]
             if not left or not self._try(left):
                 break
+        self._look_at_refused([one for one in tries if isinstance(one.outcome, PenstockError)])
         return [self._ended(one) for one in tries]
 
     def _look_at_locks(self, by_hand: list[_Try]) -> None:
         found = self._session.get_many([one.change.lock_path for one in by_hand])
         for one, lock in zip(by_hand, found, strict=True):
             one.is_locked = lock is not None
+
+    def _look_at_refused(self, tries: list[_Try]) -> None:
+        """Keep track of our locks: an administrator may have taken some of them away."""
+        ours = [one for one in tries if one.change.lock is Lock.OURS]
+        unreached = [o.change.node for o in ours if isinstance(o.outcome, Unavailable)]
+        self._locks.drop(unreached)
+        with contextlib.suppress(Unavailable):
+            refused = [one.change.node for one in ours if one.change.node not in unreached]
+            self._locks.still_has(refused)
 
     def _try(self, tries: list[_Try]) -> bool:
         """Try each once; False if ZooKeeper cannot be asked what became of them."""
@@ -85,7 +96,7 @@ class Writing:
         return True
 
     def _is_lost(self, one: _Try) -> bool:
-        """Whether the change relies on a lock of an earlier epoch: it is gone, so nothing is sent."""
+        """Whether it relies on a lock of an earlier epoch, which is gone: nothing is sent then."""
         return one.change.lock is Lock.OURS and one.change.locked_by != self._locks.name
 
     def _settle(self, one: _Try, node: Node) -> None:

@@ -65,9 +65,9 @@ def wanted_files(shop: Workshop, job: IngestJob, collection: Collection) -> list
     if configuration.payload_type is not PayloadType.OBJECT_MANIFEST:
         wanted = [payload_of(configuration)]
     else:
-        manifest = read_manifest(
-            shop, collection, payload_of(configuration), folder_of(job, SYSTEM)
-        )
+        payload, folder = payload_of(configuration), folder_of(job, SYSTEM)
+        uploads = own_upload(shop, configuration)
+        manifest = read_manifest(shop, collection, payload, folder, uploads=uploads)
         wanted = [
             Wanted(row.url, row.name, row.algorithm, row.digest, row.size) for row in manifest.rows
         ]

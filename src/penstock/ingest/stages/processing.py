@@ -115,15 +115,7 @@ def _wait_for_turn(shop: Workshop, job: IngestJob, writer: WriterRow) -> None:
     """Go on only if no other job is storing a version of the same object."""
     key = job.configuration.key
     while writer.key != key:
-        try:
-            other = shop.store.job(writer.job_id)
-        except NotFound:
-            other = None
-        if (
-            other
-            and other.status is IngestState.PROCESSING
-            and other.configuration.key == writer.key
-        ):
+        if _is_storing(shop, writer):
             raise Later(f"{writer.ark} is being stored by ingest job {writer.job_id}")
         take = TakeOver(writer.ark, key, job.id, instead_of=writer.key)
         writer = shop.catalog.submit(take).result()
