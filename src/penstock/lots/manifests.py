@@ -142,7 +142,12 @@ def manifest_key(
 def data_folder(dataset: DatasetRef, lot: str, attempt: str, part: str = "") -> str:
     """Where an attempt writes the data of a lot, or of a part; it ends in /."""
     of_part = f"part={_safe(part)}/" if part else ""
-    return f"data/{_dataset(dataset)}/lot={_safe(lot)}/attempt={_safe(attempt)}/{of_part}"
+    return f"{lot_data_folder(dataset, lot)}/attempt={_safe(attempt)}/{of_part}"
+
+
+def lot_data_folder(dataset: DatasetRef, lot: str) -> str:
+    """Where all attempts write the data of a lot."""
+    return f"data/{_dataset(dataset)}/lot={_safe(lot)}"
 
 
 def arc_folder(project: str, version: str, arc: str, lot: str = "") -> str:

@@ -11,6 +11,7 @@ class LotDatasetRow(Row, frozen=True):
     dataset_id: str
     interval: str
     label: str
+    running_max: int
     updated_at: Micros
 
 

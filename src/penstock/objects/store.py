@@ -72,6 +72,10 @@ class Objects:
         except (BaseError, OSError, ValueError) as error:
             raise Invalid(f"the object store {url} cannot be opened: {_words(error)}") from error
 
+    def path(self, key: str) -> Path | None:
+        """Where a local folder has the object; None for the other kinds of store."""
+        return self._folder / check_key(key) if self._folder is not None else None
+
     def get(self, key: str) -> bytes:
         """The whole object; for small ones."""
         with self._refusals("read", check_key(key)):

@@ -2,16 +2,17 @@
 
 -- name: lot_datasets_by_ids
 -- How the lots of datasets are cut.
-SELECT d.dataset_id, d.interval, d.label, d.updated_at
+SELECT d.dataset_id, d.interval, d.label, d.running_max, d.updated_at
 FROM {each ids uuid AS k} JOIN lot_datasets d ON d.dataset_id = k.value;
 
 -- name: put_lot_datasets
 -- Write how the lots of datasets are cut.
-INSERT INTO lot_datasets (dataset_id, interval, label, updated_at)
-{rows dataset_id uuid, interval text, label text, updated_at bigint}
+INSERT INTO lot_datasets (dataset_id, interval, label, running_max, updated_at)
+{rows dataset_id uuid, interval text, label text, running_max bigint, updated_at bigint}
 ON CONFLICT (dataset_id) DO UPDATE SET
     interval = excluded.interval,
     label = excluded.label,
+    running_max = excluded.running_max,
     updated_at = excluded.updated_at;
 
 -- name: lot_manifests_by_versions

@@ -1,0 +1,1 @@
+"""Arcs: lots in, lots out. Subscriptions, workloads, parts, the engine, backfills."""

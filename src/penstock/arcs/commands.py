@@ -1,0 +1,301 @@
+"""The writes of arcs: declared, claimed within limits, run by parts, published, failed."""
+
+from collections import Counter
+from collections.abc import Iterable, Mapping
+from typing import ClassVar
+
+import msgspec
+
+from penstock import ids
+from penstock.access import audit
+from penstock.arcs.declaration import Arc, checked, to_text
+from penstock.arcs.rows import ArcRoom, ArcRow, AttemptRow, NamedNotes, PartRow, PartState
+from penstock.catalog.commands.lookup import Write
+from penstock.catalog.openlineage import Limits, read_event
+from penstock.catalog.receive import receive
+from penstock.catalog.rows import replace
+from penstock.catalog.world import World
+from penstock.clock import Micros, format_time
+from penstock.errors import Conflict, NotFound
+from penstock.locks import claiming
+from penstock.locks.claiming import Ref
+from penstock.locks.commands.claims import Claimed, ClaimLots
+from penstock.locks.commands.wiring import WireJob
+from penstock.locks.room import LockRoom
+from penstock.locks.rows import WorkRow
+from penstock.lots.ids import Interval
+from penstock.lots.manifests import ManifestNote
+from penstock.lots.room import LotRoom
+from penstock.lots.rows import LotDatasetRow
+from penstock.states import ManifestState, WorkState
+
+_LIMITS = Limits(name_length_max=4096, json_depth_max=64)
+_PRODUCER = "penstock"
+
+
+class ApplyArc(Write, frozen=True):
+    """Declare an arc, or change it: its job is wired, and finds the lots that are there."""
+
+    alone: ClassVar[bool] = True  # it writes to the audit log
+
+    who: str
+    arc: Arc
+
+    def apply(self, world: World, now: Micros) -> ArcRow:
+        """Saying the same again changes nothing."""
+        arc = checked(self.arc)
+        room = world.room(ArcRoom)
+        job_id = ids.job_id(arc.namespace, arc.name)
+        held = room.arcs.get(job_id)
+        WireJob(
+            arc.namespace,
+            arc.name,
+            arc.input_names,
+            arc.output_names,
+            lease_seconds=arc.retry.lease_seconds,
+            tries_max=arc.retry.tries,
+            back_off_seconds=arc.retry.back_off_seconds,
+        ).apply(world, now)
+        self._cut_lots(world, arc, now)
+        text = to_text(arc)
+        if held is not None and held.declaration == text:
+            return held
+        created = held.created_at if held is not None else now
+        row = ArcRow(job_id, arc.namespace, arc.name, arc.project, text, created, now)
+        room.arcs.put(job_id, row)
+        audit.append(world.tx, now, self.who, "apply arc", f"{arc.namespace}/{arc.name}")
+        return row
+
+    def _cut_lots(self, world: World, arc: Arc, now: Micros) -> None:
+        """Keep how the lots of each dataset are cut; the interval of a label never changes."""
+        room = world.room(LotRoom)
+        for name, output in zip(arc.output_names, arc.outputs, strict=True):
+            interval = Interval(output.interval) if output.interval else ""
+            dataset_id = world.dataset_id(ids.dataset_id(name.namespace, name.name))
+            held = room.datasets.get(dataset_id)
+            if held and held.label == output.version and held.interval not in ("", interval):
+                raise Conflict(
+                    f"the lots of {name.namespace}/{name.name}, version {output.version}, are cut "
+                    f"by {held.interval}, not by {interval or 'free ids'}; give it a new version"
+                )
+            row = LotDatasetRow(dataset_id, interval, output.version, output.running_max or 0, now)
+            if held is None or replace(held, updated_at=now) != row:
+                room.datasets.put(dataset_id, row)
+        for name, source in zip(arc.input_names, arc.inputs, strict=True):
+            dataset_id = world.dataset_id(ids.dataset_id(name.namespace, name.name))
+            held = room.datasets.get(dataset_id) or LotDatasetRow(dataset_id, "", "1", 0, now)
+            if source.running_max is not None and held.running_max != source.running_max:
+                room.datasets.put(dataset_id, replace(held, running_max=source.running_max))
+
+
+class ForgetArc(Write, frozen=True):
+    """Forget an arc; its job, its runs and its lots stay."""
+
+    alone: ClassVar[bool] = True  # it writes to the audit log
+
+    who: str
+    namespace: str
+    name: str
+
+    def apply(self, world: World, now: Micros) -> None:
+        """The row goes; no engine runs it any more."""
+        room = world.room(ArcRoom)
+        row = arc_row(world, self.namespace, self.name)
+        audit.append(world.tx, now, self.who, "delete arc", f"{self.namespace}/{self.name}")
+        room.arcs.put(row.job_id, None)
+
+
+def arc_row(world: World, namespace: str, name: str) -> ArcRow:
+    """An arc, or NotFound."""
+    row = world.room(ArcRoom).arcs.get(ids.job_id(namespace, name))
+    if row is None:
+        raise NotFound(f"there is no arc {namespace}/{name}; `penstock arcs list` lists them")
+    return row
+
+
+class ClaimArcLots(Write, frozen=True):
+    """Claim lots of an arc, within the limits of the arc and of its datasets.
+
+    What is counted are live claims, of all engines: nobody can go over a limit together.
+    """
+
+    namespace: str
+    name: str
+    owner: str
+    count: int
+
+    def apply(self, world: World, now: Micros) -> list[Claimed]:
+        """Up to `count`, or fewer."""
+        row = arc_row(world, self.namespace, self.name)
+        arc = row.arc
+        count = min(self.count, self._room_left(world, row, arc))
+        if count < 1:
+            return []
+        return ClaimLots(
+            self.namespace, self.name, self.owner, count, newest=arc.newest_first
+        ).apply(world, now)
+
+    def _room_left(self, world: World, row: ArcRow, arc: Arc) -> int:
+        running = _running(world)
+        left = arc.running_max - running[row.job_id]
+        locks, lots = world.room(LockRoom), world.room(LotRoom)
+        job = locks.jobs.get(row.job_id)
+        for dataset_id in (*job.input_ids, *job.output_ids) if job is not None else ():
+            cut = lots.datasets.get(dataset_id)
+            if cut is not None and cut.running_max:
+                users = {user for _, user in locks.wires.get(dataset_id) or ()}
+                left = min(left, cut.running_max - sum(running[user] for user in users))
+        return left
+
+
+def _running(world: World) -> Counter[str]:
+    """How many lots each job is working on."""
+    room = world.room(LockRoom)
+    stored = {(job, lot) for job, lot in world.tx.fetch("running_lots")}
+    changed = {(row.job_id, row.lot): row for row in room.work.unstored()}
+    live = {key for key, row in changed.items() if row.state == WorkState.RUNNING}
+    return Counter(job for job, _ in (stored - changed.keys()) | live)
+
+
+class BeginParts(Write, frozen=True):
+    """Begin parts of a claimed lot, each with a run of its own below the claim's."""
+
+    claim: Ref
+    inputs: str
+    parts: tuple[str, ...]
+
+    def apply(self, world: World, now: Micros) -> dict[str, str]:
+        """The runs, by part."""
+        claim = claiming.live(world, self.claim)
+        room = world.room(ArcRoom)
+        runs = {}
+        for part in self.parts:
+            run_id = ids.derived_id("part", self.claim.id, part)
+            room.put_part(
+                PartRow(
+                    job_id=claim.job_id,
+                    lot=claim.lot,
+                    part=part,
+                    state=PartState.RUNNING,
+                    inputs=self.inputs,
+                    attempt=self.claim.id,
+                    run_id=run_id,
+                    outputs="{}",
+                    error="",
+                    at=now,
+                )
+            )
+            _report_part(world, claim, part, run_id, "START", now)
+            runs[part] = run_id
+        return runs
+
+
+class EndPart(Write, frozen=True):
+    """Note what became of a part; a part of a claim that is over changes nothing."""
+
+    claim: Ref
+    part: str
+    state: PartState
+    notes: NamedNotes = ()
+    error: str = ""
+
+    def apply(self, world: World, now: Micros) -> None:
+        """Its row, and the end of its run."""
+        claim = claiming.live(world, self.claim)
+        room = world.room(ArcRoom)
+        row = room.parts_of(claim.job_id, claim.lot).get(self.part)
+        if row is None or row.attempt != self.claim.id:
+            raise Conflict(f"part {self.part!r} of lot {claim.lot} was not begun by this claim")
+        outputs = msgspec.json.encode(self.notes).decode()
+        room.put_part(replace(row, state=self.state, outputs=outputs, error=self.error, at=now))
+        failed = self.state is PartState.FAILED
+        _report_part(world, claim, self.part, row.run_id, "FAIL" if failed else "COMPLETE", now)
+
+
+class PublishLot(Write, frozen=True):
+    """Publish what a claim has made, with the manifests: one transaction, or nothing."""
+
+    claim: Ref
+    notes: NamedNotes
+
+    def apply(self, world: World, now: Micros) -> dict[str, str]:
+        """The versions that it made, by dataset id."""
+        claim = claiming.live(world, self.claim)
+        [made] = claiming.complete(world, [claim], now, _by_id(world, self.notes))
+        room = world.room(ArcRoom)
+        if room.parts_of(claim.job_id, claim.lot):
+            # What was resubmitted is to be made anew: no part of it is good any more.
+            room.parts.put((claim.job_id, claim.lot), None)
+        return made
+
+
+class FailLot(Write, frozen=True):
+    """Fail a claim, and note the manifests of what it left behind."""
+
+    claim: Ref
+    error: str
+    keys: tuple[str, ...]
+
+    def apply(self, world: World, now: Micros) -> WorkRow:
+        """Where its lot stands then."""
+        claim = claiming.live(world, self.claim)
+        put_attempt(world, claim.job_id, claim.lot, self.claim.id, self.keys, now)
+        return claiming.fail(world, claim, self.error, now)
+
+
+class NoteAttempts(Write, frozen=True):
+    """Note what attempts left behind whose engine died, or that it was removed."""
+
+    job_id: str
+    lot: str
+    attempts: tuple[tuple[str, tuple[str, ...]], ...]
+    state: ManifestState = ManifestState.PARTIAL
+
+    def apply(self, world: World, now: Micros) -> None:
+        """One row each."""
+        for run_id, keys in self.attempts:
+            put_attempt(world, self.job_id, self.lot, run_id, keys, now, self.state)
+
+
+def put_attempt(
+    world: World,
+    job_id: str,
+    lot: str,
+    run_id: str,
+    keys: Iterable[str],
+    now: Micros,
+    state: ManifestState = ManifestState.PARTIAL,
+) -> None:
+    """Keep what is known of a failed attempt."""
+    text = msgspec.json.encode(tuple(keys)).decode()
+    world.room(ArcRoom).attempts.put(run_id, AttemptRow(run_id, job_id, lot, state, text, now))
+
+
+def _by_id(world: World, notes: NamedNotes) -> Mapping[str, ManifestNote]:
+    return {
+        world.dataset_id(ids.dataset_id(name.namespace, name.name)): note for name, note in notes
+    }
+
+
+def _report_part(
+    world: World, claim: WorkRow, part: str, run_id: str, event_type: str, now: Micros
+) -> None:
+    """The run of a part in the catalog, as OpenLineage would tell it."""
+    job = world.jobs.get(claim.job_id)
+    assert job is not None, "a claim is of a job"
+    parent = {
+        "_producer": _PRODUCER,
+        "run": {"runId": claim.run_id},
+        "job": {"namespace": job.namespace, "name": job.name},
+    }
+    facets = {"parent": parent, "penstock_part": {"lot": claim.lot, "part": part}}
+    body = {
+        "eventType": event_type,
+        "eventTime": format_time(now),
+        "producer": _PRODUCER,
+        "run": {"runId": run_id, "facets": facets},
+        "job": {"namespace": job.namespace, "name": f"{job.name}.part"},
+        "inputs": [],
+        "outputs": [],
+    }
+    receive(world, read_event(msgspec.json.encode(body), _LIMITS), now)

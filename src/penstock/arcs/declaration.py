@@ -1,0 +1,139 @@
+"""What an arc is: its inputs and outputs, its workload, and how that is run."""
+
+import re
+from enum import StrEnum
+from typing import Annotated
+
+import msgspec
+from msgspec import Meta, Struct
+
+from penstock.catalog.known_facets import DatasetName
+from penstock.errors import Invalid
+
+Count = Annotated[int, Meta(ge=1)]
+Seconds = Annotated[int, Meta(ge=0)]
+
+_NAME = re.compile(r"[^\x00-\x1f/\\]{1,200}")
+_FUNCTION = re.compile(r"[A-Za-z_][\w.]*:[A-Za-z_][\w.]*")
+
+
+class OnEmpty(StrEnum):
+    """What an arc does with a lot of which every subscribed input is empty."""
+
+    RUN = "run"
+    SKIP = "skip"  # its own lot is published empty, without a run of the workload
+
+
+class Input(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
+    """A dataset that an arc reads; one that only joins has to be there, but sets nothing going.
+
+    `running_max`: how many of its lots may be worked on at once, by all arcs together.
+    """
+
+    dataset: str
+    namespace: str = ""
+    subscribe: bool = True
+    running_max: Count | None = None
+
+
+class Output(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
+    """A dataset that an arc writes. `version` labels the way its lots are cut, its interval."""
+
+    dataset: str
+    namespace: str = ""
+    version: str = "1"
+    interval: str = ""
+    running_max: Count | None = None
+
+
+class Workload(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
+    """What is run: a Python function as `module:function`, or a command; one of the two."""
+
+    function: str | None = None
+    command: tuple[str, ...] = ()
+    environment: dict[str, str] = {}
+    timeout_seconds: Annotated[int, Meta(ge=1)] | None = None
+
+
+class Parts(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
+    """How a lot is split: by a pattern in its URIs, by size, or by a function."""
+
+    pattern: str | None = None  # such as year={year}/month={month}
+    bytes_max: Annotated[int, Meta(ge=1)] | None = None
+    function: str | None = None
+    running_max: Count = 4
+
+
+class Retry(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
+    """How often a lot is tried, and how long after a failure."""
+
+    tries: Count = 3
+    back_off_seconds: Seconds = 10
+    lease_seconds: Count = 60
+
+
+class Arc(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
+    """An arc as it is declared."""
+
+    name: str = ""
+    namespace: str = "default"
+    project: str = "default"
+    version: str = "1"
+    description: str = ""
+    inputs: tuple[Input, ...]
+    outputs: tuple[Output, ...]
+    workload: Workload
+    parts: Parts | None = None
+    retry: Retry = Retry()
+    running_max: Count = 4
+    on_empty: OnEmpty = OnEmpty.RUN
+    newest_first: bool = False
+
+    @property
+    def input_names(self) -> tuple[DatasetName, ...]:
+        """The datasets it reads."""
+        return tuple(DatasetName(i.namespace or self.namespace, i.dataset) for i in self.inputs)
+
+    @property
+    def output_names(self) -> tuple[DatasetName, ...]:
+        """The datasets it writes."""
+        return tuple(DatasetName(o.namespace or self.namespace, o.dataset) for o in self.outputs)
+
+
+_decode = msgspec.json.Decoder(Arc).decode
+
+
+def to_text(arc: Arc) -> str:
+    """The declaration as it is kept."""
+    return msgspec.json.encode(arc).decode()
+
+
+def from_text(text: str) -> Arc:
+    """A declaration as it was kept."""
+    return _decode(text)
+
+
+def checked(arc: Arc) -> Arc:
+    """The declaration, if it can work."""
+    for what, name in (("arc", arc.name), ("project", arc.project), ("version", arc.version)):
+        if not _NAME.fullmatch(name) or name in {".", ".."}:
+            raise Invalid(
+                f"{name[:100]!r} cannot be the {what} name of an arc; use 1 to 200 characters "
+                "without a slash"
+            )
+    where = f"arc {arc.namespace}/{arc.name}"
+    if not arc.inputs or not any(each.subscribe for each in arc.inputs):
+        raise Invalid(f"{where} subscribes to nothing; name an input, for example a clock dataset")
+    if not arc.outputs:
+        raise Invalid(f"{where} has no output; name the dataset whose lots it makes")
+    load = arc.workload
+    if (load.function is None) == (not load.command):
+        raise Invalid(f"the workload of {where} is a function or a command; name one of the two")
+    for function in (load.function, arc.parts.function if arc.parts else None):
+        if function is not None and not _FUNCTION.fullmatch(function):
+            raise Invalid(f"{function!r} does not name a function; write module:function")
+    if arc.parts is not None:
+        ways = (arc.parts.pattern, arc.parts.bytes_max, arc.parts.function)
+        if sum(way is not None for way in ways) != 1:
+            raise Invalid(f"{where} is split by a pattern, by bytes_max or by a function: name one")
+    return arc

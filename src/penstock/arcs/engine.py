@@ -1,0 +1,150 @@
+"""The engine: looks for lots that arcs can work on, and runs them. Several share the work."""
+
+import logging
+import threading
+from collections.abc import Callable
+from concurrent.futures import Executor, ThreadPoolExecutor
+from typing import Self
+
+from penstock.arcs.commands import ClaimArcLots
+from penstock.arcs.execution import Execution
+from penstock.arcs.reading import all_arcs
+from penstock.arcs.rows import ArcRow
+from penstock.catalog.catalog import Catalog
+from penstock.clock import Clock
+from penstock.errors import PenstockError
+from penstock.objects import Objects
+
+log = logging.getLogger(__name__)
+
+SWEEP_SECONDS = 1.0
+_BEATS = 3  # heartbeats in the time of a lease
+
+
+class Engine:
+    """Runs arcs on an executor, so many lots at a time."""
+
+    def __init__(
+        self,
+        catalog: Catalog,
+        objects: Objects,
+        executor: Executor,
+        clock: Clock,
+        *,
+        owner: str,
+        concurrency: int = 4,
+        sweep_seconds: float = SWEEP_SECONDS,
+        arcs: Callable[[ArcRow], bool] = lambda arc: True,
+    ) -> None:
+        self._catalog = catalog
+        self._objects = objects
+        self._executor = executor
+        self._clock = clock
+        self._owner = owner
+        self._concurrency = concurrency
+        self._sweep_seconds = sweep_seconds
+        self._wanted = arcs
+        self._threads = ThreadPoolExecutor(concurrency, "arc")
+        self._running: dict[str, Execution] = {}
+        self._changed = threading.Condition()
+        self._news = True
+        self._stopping = threading.Event()
+        self._over = threading.Event()
+        self._loop = threading.Thread(target=self._run, name="arc-engine", daemon=True)
+        self._heart = threading.Thread(target=self._beat, name="arc-heart", daemon=True)
+
+    def __enter__(self) -> Self:
+        self.start()
+        return self
+
+    def __exit__(self, *error: object) -> None:
+        self.stop()
+
+    def start(self) -> None:
+        """Begin to look for work."""
+        self._loop.start()
+        self._heart.start()
+
+    def stop(self) -> None:
+        """Claim nothing more; end what is running, give back what has not begun."""
+        self._stopping.set()
+        self.wake()
+        if self._loop.is_alive():
+            self._loop.join()
+        self._threads.shutdown()
+        self._over.set()
+        if self._heart.is_alive():
+            self._heart.join()
+
+    def wake(self) -> None:
+        """Something happened to a lot: look now."""
+        with self._changed:
+            self._news = True
+            self._changed.notify_all()
+
+    @property
+    def running(self) -> int:
+        """How many lots are being worked on here."""
+        return len(self._running)
+
+    def look(self) -> int:
+        """Claim what can be claimed, and set it going: how many lots that were."""
+        begun = 0
+        with self._catalog.read() as tx:
+            arcs = [row for row in all_arcs(tx) if self._wanted(row)]
+        for row in arcs:
+            free = self._concurrency - len(self._running)
+            if free < 1 or self._stopping.is_set():
+                break
+            claim = ClaimArcLots(row.namespace, row.name, self._owner, free)
+            for claimed in self._catalog.submit(claim).result():
+                execution = Execution(
+                    row.arc,
+                    row.job_id,
+                    claimed,
+                    self._catalog,
+                    self._objects,
+                    self._executor,
+                    self._clock,
+                    self._stopping.is_set,
+                )
+                self._running[claimed.id] = execution
+                self._threads.submit(self._execute, execution)
+                begun += 1
+        return begun
+
+    def _run(self) -> None:
+        while not self._stopping.is_set():
+            with self._changed:
+                if not self._news:
+                    self._changed.wait(self._sweep_seconds)
+                self._news = False
+            try:
+                if len(self._running) < self._concurrency:
+                    self.look()
+            except PenstockError as error:
+                log.warning("the engine could not look for work: %s", error)
+            except Exception:
+                log.exception("the engine stumbled, and goes on")
+
+    def _execute(self, execution: Execution) -> None:
+        try:
+            execution.run()
+        except Exception:
+            log.exception("lot %s of %s", execution.claim.lot, execution.arc.name)
+        finally:
+            self._running.pop(execution.claim.id, None)
+            self.wake()
+
+    def _beat(self) -> None:
+        """Keep the leases of what is running, to the end of the last one."""
+        while not self._over.wait(self._beat_seconds()):
+            for execution in list(self._running.values()):
+                try:
+                    execution.keep()
+                except PenstockError as error:
+                    log.warning("a lease could not be extended: %s", error)
+
+    def _beat_seconds(self) -> float:
+        leases = [each.claim.lease_seconds for each in list(self._running.values())]
+        return min(leases, default=_BEATS) / _BEATS

@@ -1,0 +1,285 @@
+"""One claimed lot on its way: read what it consists of, run its workload, publish or fail."""
+
+import logging
+import threading
+from collections.abc import Callable, Mapping, Sequence
+from concurrent.futures import Executor, Future, wait
+from dataclasses import dataclass, field
+from typing import TypeVar
+
+import msgspec
+
+from penstock.arcs.commands import (
+    BeginParts,
+    EndPart,
+    FailLot,
+    NoteAttempts,
+    PublishLot,
+)
+from penstock.arcs.declaration import Arc, OnEmpty
+from penstock.arcs.leftovers import clean, failed_attempts, write_partial
+from penstock.arcs.reading import input_lots, parts_of
+from penstock.arcs.rows import NamedNotes, PartRow, PartState
+from penstock.arcs.splitting import split
+from penstock.arcs.state_keys import StateKeys
+from penstock.arcs.tasks import InputLot, Task, TaskResult, put_manifest, run_task
+from penstock.catalog.catalog import Catalog
+from penstock.catalog.known_facets import DatasetName
+from penstock.catalog.writer import Command
+from penstock.clock import Clock, format_time
+from penstock.errors import Conflict, NotFound, PenstockError
+from penstock.locks.claiming import Ref
+from penstock.locks.commands.claims import Claimed, HeartbeatClaim, ReleaseClaim
+from penstock.lots.manifests import DatasetRef, Manifest, ManifestNote, PartLine
+from penstock.objects import Objects
+from penstock.states import ArcState, ManifestState
+
+log = logging.getLogger(__name__)
+
+T = TypeVar("T")
+
+
+class Lost(Exception):
+    """The claim is, or may be, somebody else's by now."""
+
+
+@dataclass
+class Execution:
+    """A claim, and the tasks that it takes."""
+
+    arc: Arc
+    job_id: str
+    claim: Claimed
+    catalog: Catalog
+    objects: Objects
+    executor: Executor
+    clock: Clock
+    stop: Callable[[], bool]
+    lost: threading.Event = field(default_factory=threading.Event)
+
+    @property
+    def ref(self) -> Ref:
+        """The claim as the writer knows it."""
+        return Ref(self.claim.id, self.claim.token)
+
+    def run(self) -> bool:
+        """Bring the lot to its end; False if it was not published."""
+        keys = StateKeys(self.objects, self.arc)
+        try:
+            keys.show(self.claim.lot, ArcState.RUNNING)
+            self._note_what_others_left()
+            inputs = self._inputs()
+            if self._may_skip(inputs):
+                notes = self._emptied()
+            elif self.arc.parts is not None:
+                notes = self._run_parts(inputs)
+            else:
+                notes = self._run_whole(inputs)
+            self._write(PublishLot(self.ref, notes))
+        except Lost as lost:
+            log.info("lot %s of %s: %s", self.claim.lot, self.arc.name, lost)
+            return False
+        except _Given as reason:
+            return self._give_back(reason)
+        except (_Failed, PenstockError) as failure:
+            return self._fail(str(failure), keys)
+        self._after_publishing(keys, notes)
+        return True
+
+    def keep(self) -> None:
+        """Say that the work goes on."""
+        try:
+            self.catalog.submit(HeartbeatClaim(self.ref)).result()
+        except (Conflict, NotFound):
+            self.lost.set()
+
+    def _write(self, command: Command[T]) -> T:
+        """Write in the name of the claim, if it still holds."""
+        try:
+            return self.catalog.submit(command).result()
+        except (Conflict, NotFound) as refusal:
+            raise Lost(str(refusal)) from None
+
+    def _inputs(self) -> tuple[InputLot, ...]:
+        with self.catalog.read() as tx:
+            return input_lots(tx, self.claim, self.objects)
+
+    def _may_skip(self, inputs: Sequence[InputLot]) -> bool:
+        """Whether every input that the arc subscribes to is empty, and it does not care."""
+        if self.arc.on_empty is not OnEmpty.SKIP:
+            return False
+        pairs = zip(self.arc.inputs, inputs, strict=True)
+        return all(lot.state is ManifestState.EMPTY for said, lot in pairs if said.subscribe)
+
+    @property
+    def _refs(self) -> tuple[DatasetRef, ...]:
+        pairs = zip(self.arc.output_names, self.arc.outputs, strict=True)
+        return tuple(DatasetRef(name.namespace, name.name, out.version) for name, out in pairs)
+
+    def _emptied(self) -> NamedNotes:
+        return tuple(put_manifest(self.objects, self._manifest(ref)) for ref in self._refs)
+
+    def _manifest(self, ref: DatasetRef, parts: tuple[PartLine, ...] = ()) -> Manifest:
+        full = any(part.state is ManifestState.COMPLETE for part in parts)
+        return Manifest(
+            state=ManifestState.COMPLETE if full else ManifestState.EMPTY,
+            lot=self.claim.lot,
+            dataset=ref,
+            parts=parts,
+            attempt=self.claim.id,
+            created=format_time(self.clock()),
+        )
+
+    def _run_whole(self, inputs: tuple[InputLot, ...]) -> NamedNotes:
+        [result] = self._results({"": self._task("", self.claim.id, inputs)}).values()
+        if result.error:
+            raise _Failed(result.error)
+        return result.notes
+
+    def _run_parts(self, inputs: tuple[InputLot, ...]) -> NamedNotes:
+        """Run the parts that no earlier attempt has done, then list all of them."""
+        assert self.arc.parts is not None, "the lot is split"
+        planned = split(self.arc.parts, inputs)
+        pinned = msgspec.json.encode([lot.version for lot in inputs]).decode()
+        with self.catalog.read() as tx:
+            known = parts_of(tx, self.job_id, self.claim.lot)
+        done = {
+            name: row for name, row in known.items() if name in planned and row.is_good_for(pinned)
+        }
+        missing = tuple(name for name in planned if name not in done)
+        runs = self._write(BeginParts(self.ref, pinned, missing)) if missing else {}
+        tasks = {name: self._task(name, runs[name], planned[name]) for name in missing}
+        results = self._results(tasks, self.arc.parts.running_max)
+        failed = {name: result for name, result in results.items() if result.error}
+        if failed:
+            name, first = next(iter(failed.items()))
+            total = f"{len(failed)} of {len(planned)} parts failed"
+            raise _Failed(f"{total}; part {name}: {first.error}")
+        return self._root_manifests(done, results)
+
+    def _root_manifests(
+        self, done: Mapping[str, PartRow], results: Mapping[str, TaskResult]
+    ) -> NamedNotes:
+        """For each output, one manifest that lists the manifests of its parts."""
+        lines: dict[DatasetName, dict[str, PartLine]] = {name: {} for name in self.arc.output_names}
+        for part, row in done.items():
+            for name, noted in row.named_notes:
+                lines[name][part] = _line(part, noted)
+        for part, result in results.items():
+            for name, noted in result.notes:
+                lines[name][part] = _line(part, noted)
+        roots = (
+            self._manifest(ref, tuple(parts[part] for part in sorted(parts)))
+            for ref, parts in zip(self._refs, lines.values(), strict=True)
+        )
+        return tuple(put_manifest(self.objects, root) for root in roots)
+
+    def _task(self, part: str, run_id: str, inputs: tuple[InputLot, ...]) -> Task:
+        return Task(
+            arc=self.arc.name,
+            namespace=self.arc.namespace,
+            lot=self.claim.lot,
+            part=part,
+            attempt=self.claim.id,
+            run_id=run_id,
+            workload=self.arc.workload,
+            inputs=inputs,
+            outputs=self._refs,
+            objects=self.objects.url,
+        )
+
+    def _results(self, tasks: Mapping[str, Task], at_once: int = 1) -> dict[str, TaskResult]:
+        """Have tasks run, so many at a time, and note what becomes of each part."""
+        left = list(tasks.items())
+        running: dict[Future[TaskResult], str] = {}
+        results: dict[str, TaskResult] = {}
+        while left or running:
+            while left and len(running) < at_once:
+                name, task = left.pop(0)
+                running[self.executor.submit(run_task, task)] = name
+            ended, _ = wait(running, timeout=0.2, return_when="FIRST_COMPLETED")
+            for future in ended:
+                name = running.pop(future)
+                results[name] = _result(future)
+                if name:
+                    self._end_part(name, results[name])
+            self._check(running)
+        return results
+
+    def _check(self, running: Mapping[Future[TaskResult], str]) -> None:
+        if self.lost.is_set():
+            for future in running:
+                future.cancel()
+            raise Lost("its lease was lost")
+        if self.stop() and not any(future.running() for future in running):
+            raise _Given("the engine is stopping")
+
+    def _end_part(self, name: str, result: TaskResult) -> None:
+        state = PartState.FAILED if result.error else _part_state(result)
+        self._write(EndPart(self.ref, name, state, result.notes, result.error))
+
+    def _fail(self, error: str, keys: StateKeys) -> bool:
+        log.warning("lot %s of %s failed: %s", self.claim.lot, self.arc.name, error)
+        try:
+            left = write_partial(self.objects, self._refs, self.claim.lot, self.claim.id, error)
+            after = self.catalog.submit(FailLot(self.ref, error, left)).result()
+            keys.show(self.claim.lot, ArcState.PARTIAL)
+            log.info("lot %s of %s is %s", self.claim.lot, self.arc.name, after.state)
+        except PenstockError as refusal:
+            log.info("lot %s of %s: %s", self.claim.lot, self.arc.name, refusal)
+        return False
+
+    def _give_back(self, why: Exception) -> bool:
+        log.info("lot %s of %s is given back: %s", self.claim.lot, self.arc.name, why)
+        try:
+            self.catalog.submit(ReleaseClaim(self.ref)).result()
+        except PenstockError as refusal:
+            log.info("lot %s of %s: %s", self.claim.lot, self.arc.name, refusal)
+        return False
+
+    def _note_what_others_left(self) -> None:
+        """Earlier attempts whose engine died left data that nobody has listed."""
+        if self.claim.attempt == 1 and self.claim.token == 1:
+            return
+        with self.catalog.read() as tx:
+            found = failed_attempts(tx, self.objects, self._refs, self.claim)
+        noted = tuple(
+            (run_id, write_partial(self.objects, self._refs, self.claim.lot, run_id, "it died"))
+            for run_id in found
+        )
+        if noted:
+            self.catalog.submit(NoteAttempts(self.job_id, self.claim.lot, noted)).result()
+
+    def _after_publishing(self, keys: StateKeys, notes: NamedNotes) -> None:
+        """What follows a commit; done again by `arcs sync` if it was cut off."""
+        try:
+            keys.show(self.claim.lot, ArcState.COMPLETE)
+            keys.show_manifests(self.claim.lot, self._refs, [noted for _, noted in notes])
+            clean(self.catalog, self.objects, self._refs, self.job_id, self.claim.lot)
+        except PenstockError as error:
+            log.warning("lot %s of %s is published, but %s", self.claim.lot, self.arc.name, error)
+
+
+class _Failed(Exception):
+    """The workload ended badly."""
+
+
+class _Given(Exception):
+    """The claim is given back untouched."""
+
+
+def _result(future: "Future[TaskResult]") -> TaskResult:
+    """What a task came to, also where its process or machine was lost."""
+    try:
+        return future.result()
+    except Exception as error:
+        return TaskResult(error=f"the worker was lost: {type(error).__name__}: {error}")
+
+
+def _part_state(result: TaskResult) -> PartState:
+    full = any(noted.state is ManifestState.COMPLETE for _, noted in result.notes)
+    return PartState.COMPLETE if full else PartState.EMPTY
+
+
+def _line(part: str, noted: ManifestNote) -> PartLine:
+    return PartLine(part, noted.key, noted.state, noted.uris, noted.bytes)

@@ -1,0 +1,97 @@
+"""Reading arcs: what they are, what their lots consist of, and where they stand."""
+
+from collections.abc import Sequence
+from typing import NamedTuple
+
+from penstock import ids
+from penstock.arcs.rows import ArcRow, AttemptRow, PartRow
+from penstock.arcs.tasks import InputLot
+from penstock.db import Transaction
+from penstock.errors import NotFound
+from penstock.locks.commands.claims import Claimed
+from penstock.lots.manifests import Item, Manifest, decode
+from penstock.lots.rows import ManifestRow
+from penstock.objects import Objects
+from penstock.states import ArcState, ManifestState, WorkState
+
+
+class LotState(NamedTuple):
+    """Where an arc stands with a lot, and what its work row says."""
+
+    lot: str
+    state: ArcState | None
+    work: WorkState
+    tries: int
+    error: str
+
+
+def all_arcs(tx: Transaction) -> list[ArcRow]:
+    """Every arc, by name."""
+    return tx.rows(ArcRow, "all_arcs")
+
+
+def find_arc(tx: Transaction, namespace: str, name: str) -> ArcRow:
+    """An arc, or NotFound."""
+    rows = tx.rows(ArcRow, "arcs_by_ids", ids=[ids.job_id(namespace, name)])
+    if not rows:
+        raise NotFound(f"there is no arc {namespace}/{name}; `penstock arcs list` lists them")
+    return rows[0]
+
+
+def parts_of(tx: Transaction, job_id: str, lot: str) -> dict[str, PartRow]:
+    """The parts of a lot that were ever run and are not published, by name."""
+    rows = tx.rows(PartRow, "arc_parts_of_lots", job_id=job_id, lots=[lot])
+    return {row.part: row for row in rows}
+
+
+def attempts_of(tx: Transaction, job_id: str, lot: str) -> list[AttemptRow]:
+    """The failed attempts of an arc on a lot."""
+    return tx.rows(AttemptRow, "arc_attempts_of_lot", job_id=job_id, lot=lot)
+
+
+def manifest_rows(tx: Transaction, versions: Sequence[str]) -> dict[str, ManifestRow]:
+    """What is known of the manifests of versions."""
+    rows = tx.rows(ManifestRow, "lot_manifests_by_versions", ids=list(versions))
+    return {row.version_id: row for row in rows}
+
+
+def input_lots(tx: Transaction, claim: Claimed, objects: Objects) -> tuple[InputLot, ...]:
+    """What a claim reads: for each input the version it pinned, and what that consists of."""
+    versions = [pinned.version for pinned in claim.inputs if pinned.version is not None]
+    rows = manifest_rows(tx, versions)
+    lots = []
+    for pinned in claim.inputs:
+        row = rows.get(pinned.version or "")
+        items = read_items(objects, row) if row is not None else ()
+        state = ManifestState(row.state) if row is not None else ManifestState.COMPLETE
+        lots.append(InputLot(pinned.namespace, pinned.name, pinned.version or "", state, items))
+    return tuple(lots)
+
+
+def read_manifest(objects: Objects, key: str) -> Manifest:
+    """A manifest in the object store."""
+    return decode(objects.get(key), f"{objects.url}/{key}")
+
+
+def read_items(objects: Objects, row: ManifestRow) -> tuple[Item, ...]:
+    """Everything that a version of a lot consists of, with the items of its parts."""
+    if row.state in (ManifestState.EMPTY, ManifestState.REMOVED):
+        return ()
+    manifest = read_manifest(objects, row.key)
+    items = list(manifest.uris)
+    for line in manifest.parts:
+        if line.state is not ManifestState.EMPTY:
+            items += read_manifest(objects, line.key).uris
+    return tuple(items)
+
+
+def arc_state(work: WorkState, tries: int, attempts: Sequence[AttemptRow]) -> ArcState | None:
+    """Where an arc stands with a lot: rolled up, never stored."""
+    if work is WorkState.RUNNING:
+        return ArcState.RUNNING
+    if work is WorkState.DONE:
+        return ArcState.COMPLETE
+    if not attempts:
+        return ArcState.PARTIAL if tries else None
+    gone = all(attempt.state == ManifestState.REMOVED for attempt in attempts)
+    return ArcState.MISSING if gone else ArcState.PARTIAL

@@ -1,0 +1,149 @@
+"""The rows of arcs, one frozen value per table, and those rows as a batch of writes sees them."""
+
+from collections.abc import Mapping
+from enum import StrEnum
+from itertools import groupby
+from typing import Any
+
+import msgspec
+from msgspec import Struct
+
+from penstock.arcs.declaration import Arc, from_text
+from penstock.catalog.known_facets import DatasetName
+from penstock.catalog.rows import Row
+from penstock.catalog.shelf import Shelf
+from penstock.catalog.world import Changes, World
+from penstock.clock import Micros
+from penstock.lots.manifests import ManifestNote
+from penstock.states import ManifestState
+
+LotKey = tuple[str, str]  # job id, lot
+PartRows = Mapping[str, "PartRow"]  # by part
+
+NamedNotes = tuple[tuple[DatasetName, ManifestNote], ...]
+
+_decode_notes = msgspec.json.Decoder(NamedNotes).decode
+
+
+class PartState(StrEnum):
+    """Where a part of a lot stands."""
+
+    RUNNING = "running"
+    COMPLETE = "complete"
+    EMPTY = "empty"
+    FAILED = "failed"
+
+
+class ArcRow(Row, frozen=True):
+    """An arc as it was declared."""
+
+    job_id: str
+    namespace: str
+    name: str
+    project: str
+    declaration: str
+    created_at: Micros
+    updated_at: Micros
+
+    @property
+    def arc(self) -> Arc:
+        """The declaration."""
+        return from_text(self.declaration)
+
+
+class PartRow(Row, frozen=True):
+    """One part of a lot: which attempt ran it last, and what that made (`outputs`, JSON)."""
+
+    job_id: str
+    lot: str
+    part: str
+    state: PartState
+    inputs: str
+    attempt: str
+    run_id: str
+    outputs: str
+    error: str
+    at: Micros
+
+    @property
+    def named_notes(self) -> NamedNotes:
+        """The manifests of what it made, with the datasets they are of."""
+        return _decode_notes(self.outputs)
+
+    def is_good_for(self, inputs: str) -> bool:
+        """Whether its result can be used with these versions of the inputs."""
+        return self.state in (PartState.COMPLETE, PartState.EMPTY) and self.inputs == inputs
+
+
+class AttemptRow(Row, frozen=True):
+    """A failed attempt: the keys of the manifests of what it left behind, as JSON."""
+
+    run_id: str
+    job_id: str
+    lot: str
+    state: ManifestState
+    keys: str
+    at: Micros
+
+
+class _GoneArc(Struct, frozen=True):
+    job_id: str
+
+
+class _GoneLot(Struct, frozen=True):
+    job_id: str
+    lot: str
+
+
+class ArcRoom:
+    """Arcs by job, and the parts of each lot together."""
+
+    def __init__(self, world: World) -> None:
+        self._world = world
+        undo = world.undo
+        self.arcs: Shelf[ArcRow] = Shelf(self._fetch_arcs, undo)
+        self.parts: Shelf[PartRows] = Shelf(self._fetch_parts, undo)
+        self.attempts: Shelf[AttemptRow] = Shelf(self._fetch_attempts, undo)
+        self.lasting: tuple[Shelf[Any], ...] = (self.arcs, self.parts, self.attempts)
+        self.passing: tuple[Shelf[Any], ...] = ()
+
+    def changes(self) -> Changes:
+        """Every change of the batch of writes."""
+        parts = [
+            row
+            for key, before in self.parts.before.items()
+            for part, row in (self.parts.get(key) or {}).items()
+            if row != (before or {}).get(part)
+        ]
+        return [
+            ("forget_arcs", [_GoneArc(key) for key in self.arcs.gone()]),
+            ("put_arcs", self.arcs.changed()),
+            ("forget_arc_parts", [_GoneLot(*key) for key in self.parts.gone()]),
+            ("put_arc_parts", parts),
+            ("put_arc_attempts", self.attempts.changed()),
+        ]
+
+    def parts_of(self, job_id: str, lot: str) -> PartRows:
+        """The parts of a lot, as far as they were ever run."""
+        return self.parts.get((job_id, lot)) or {}
+
+    def put_part(self, row: PartRow) -> None:
+        """Change one part."""
+        key = (row.job_id, row.lot)
+        self.parts.put(key, {**self.parts_of(*key), row.part: row})
+
+    def _fetch_arcs(self, ids: list[str]) -> dict[str, ArcRow]:
+        return {row.job_id: row for row in self._world.tx.rows(ArcRow, "arcs_by_ids", ids=ids)}
+
+    def _fetch_attempts(self, ids: list[str]) -> dict[str, AttemptRow]:
+        rows = self._world.tx.rows(AttemptRow, "arc_attempts_by_ids", ids=ids)
+        return {row.run_id: row for row in rows}
+
+    def _fetch_parts(self, keys: list[LotKey]) -> dict[LotKey, PartRows]:
+        found: dict[LotKey, dict[str, PartRow]] = {}
+        for job_id, pairs in groupby(sorted(keys), key=lambda key: key[0]):
+            lots = [lot for _, lot in pairs]
+            rows = self._world.tx.rows(PartRow, "arc_parts_of_lots", job_id=job_id, lots=lots)
+            for row in rows:
+                found.setdefault((row.job_id, row.lot), {})[row.part] = row
+        return dict(found)

@@ -1,0 +1,90 @@
+"""Splitting a lot into parts."""
+
+import re
+from collections.abc import Iterable, Mapping, Sequence
+
+from msgspec.structs import replace
+
+from penstock.arcs.declaration import Parts
+from penstock.arcs.tasks import InputLot, load_function
+from penstock.errors import Invalid
+from penstock.lots.manifests import Item
+
+PARTS_MAX = 10_000
+_FIELD = re.compile(r"\{(\w+)\}")
+REST = "rest"  # what a pattern does not fit
+
+
+def split(how: Parts, inputs: Sequence[InputLot]) -> dict[str, tuple[InputLot, ...]]:
+    """The inputs of each part; every URI is in exactly one."""
+    if how.pattern is not None:
+        parts = _by_pattern(how.pattern, inputs)
+    elif how.bytes_max is not None:
+        parts = _by_size(how.bytes_max, inputs)
+    else:
+        parts = _by_function(str(how.function), inputs)
+    if len(parts) > PARTS_MAX:
+        raise Invalid(f"the lot splits into {len(parts)} parts; {PARTS_MAX} are the most")
+    return {
+        name: tuple(
+            replace(lot, uris=tuple(items.get(index, ()))) for index, lot in enumerate(inputs)
+        )
+        for name, items in sorted(parts.items())
+    }
+
+
+Members = dict[int, list[Item]]  # by the place of their input
+
+
+def _by_pattern(pattern: str, inputs: Sequence[InputLot]) -> dict[str, Members]:
+    """One part for each way in which the pattern fits."""
+    pieces = _FIELD.split(pattern)
+    fitting = re.compile(
+        "".join(
+            f"(?P<{text}>[^/]+)" if index % 2 else re.escape(text)
+            for index, text in enumerate(pieces)
+        )
+    )
+    parts: dict[str, Members] = {}
+    for index, item in _items(inputs):
+        found = fitting.search(item.uri)
+        name = found[0].strip("/") if found else REST
+        parts.setdefault(name, {}).setdefault(index, []).append(item)
+    return parts
+
+
+def _by_size(bytes_max: int, inputs: Sequence[InputLot]) -> dict[str, Members]:
+    """Parts of at most so many bytes, in the order of the manifests; a larger item is alone."""
+    parts: dict[str, Members] = {}
+    filled = 0
+    for index, item in _items(inputs):
+        size = item.size or 0
+        if not parts or (filled and filled + size > bytes_max):
+            parts[f"{len(parts):05d}"] = {}
+            filled = 0
+        filled += size
+        parts[f"{len(parts) - 1:05d}"].setdefault(index, []).append(item)
+    return parts
+
+
+def _by_function(name: str, inputs: Sequence[InputLot]) -> dict[str, Members]:
+    """Parts as a function says: it is given the inputs, and gives URIs by part."""
+    answer: Mapping[str, Iterable[str]] = load_function(name)(tuple(inputs))
+    known = {item.uri: (index, item) for index, item in _items(inputs)}
+    parts: dict[str, Members] = {}
+    for part, uris in answer.items():
+        members = parts.setdefault(str(part), {})
+        for uri in uris:
+            if uri not in known:
+                raise Invalid(
+                    f"{name} puts {uri} into part {part}, which is not in the lot, or twice"
+                )
+            index, item = known.pop(uri)
+            members.setdefault(index, []).append(item)
+    if known:
+        raise Invalid(f"{name} leaves {len(known)} URIs out, the first is {next(iter(known))}")
+    return parts
+
+
+def _items(inputs: Sequence[InputLot]) -> Iterable[tuple[int, Item]]:
+    return ((index, item) for index, lot in enumerate(inputs) for item in lot.uris)

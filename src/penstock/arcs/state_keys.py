@@ -1,0 +1,47 @@
+"""Keys whose names tell where arcs and lots stand, for tools that only list the object store.
+
+They follow the database and are never read by us: `penstock arcs sync` makes them anew.
+"""
+
+from collections.abc import Sequence
+
+from penstock.arcs.declaration import Arc
+from penstock.lots.manifests import (
+    DatasetRef,
+    ManifestNote,
+    arc_folder,
+    arc_key,
+    manifest_key,
+)
+from penstock.objects import Objects
+from penstock.states import ArcState, ManifestState
+
+
+class StateKeys:
+    """The state keys of one arc."""
+
+    def __init__(self, objects: Objects, arc: Arc) -> None:
+        self._objects = objects
+        self._arc = arc
+
+    def show(self, lot: str, state: ArcState | None) -> None:
+        """Let the one key of a lot tell this state."""
+        arc = self._arc
+        wanted = arc_key(arc.project, arc.version, arc.name, lot, state) if state else ""
+        folder = arc_folder(arc.project, arc.version, arc.name, lot)
+        if wanted:
+            self._objects.put(wanted, b"{}")
+        for entry in list(self._objects.list(folder)):
+            if entry.key != wanted:
+                self._objects.delete(entry.key)
+
+    def show_manifests(
+        self, lot: str, refs: Sequence[DatasetRef], notes: Sequence[ManifestNote]
+    ) -> None:
+        """Let the well-known key of each output hold the manifest that was published last."""
+        for ref, note in zip(refs, notes, strict=True):
+            wanted = manifest_key(ref, lot, note.state)
+            self._objects.put(wanted, self._objects.get(note.key))
+            for state in (ManifestState.COMPLETE, ManifestState.EMPTY):
+                if state is not note.state:
+                    self._objects.delete(manifest_key(ref, lot, state))

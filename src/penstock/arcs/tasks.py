@@ -1,0 +1,320 @@
+"""A task: one run of a workload on a lot, or on a part of one, wherever the executor runs it.
+
+This module is what goes to other processes and machines. It knows the object store and nothing of
+the database, but for the one who keeps the lease.
+"""
+
+import hashlib
+import importlib
+import json
+import os
+import tempfile
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from pathlib import Path
+from typing import Any
+
+import msgspec
+from msgspec import Struct
+
+from penstock.arcs.commanding import run_command
+from penstock.arcs.declaration import Workload
+from penstock.catalog.known_facets import DatasetName
+from penstock.clock import format_time, system_clock
+from penstock.errors import Invalid, NotFound, PenstockError
+from penstock.lots.manifests import (
+    DatasetRef,
+    Item,
+    Manifest,
+    ManifestNote,
+    UriType,
+    data_folder,
+    encode,
+    manifest_key,
+    note,
+)
+from penstock.objects import Objects
+from penstock.states import ManifestState
+
+ERROR_CHARS_MAX = 2000
+_ALGORITHM = "sha-256"
+
+
+class InputLot(Struct, frozen=True):
+    """A lot to read: the version that the claim pinned, and what it consists of."""
+
+    namespace: str
+    name: str
+    version: str
+    state: ManifestState
+    uris: tuple[Item, ...]
+
+
+class Task(Struct, frozen=True, kw_only=True):
+    """What is to be run, and all it needs; it can be sent anywhere."""
+
+    arc: str
+    namespace: str
+    lot: str
+    part: str
+    attempt: str
+    run_id: str
+    workload: Workload
+    inputs: tuple[InputLot, ...]
+    outputs: tuple[DatasetRef, ...]
+    objects: str  # the URL of the object store
+
+
+class TaskResult(Struct, frozen=True):
+    """What became of a task: the manifests it wrote, or what went wrong, and what it left."""
+
+    notes: tuple[tuple[DatasetName, ManifestNote], ...] = ()
+    error: str = ""
+
+
+class Context:
+    """What a workload function is given: the lot, what to read, and where to write."""
+
+    def __init__(self, task: Task, store: Objects) -> None:
+        self._task = task
+        self._store = store
+        self._items: dict[str, list[Item]] = {output.name: [] for output in task.outputs}
+        self._is_empty = False
+
+    @property
+    def lot(self) -> str:
+        """The lot to make."""
+        return self._task.lot
+
+    @property
+    def part(self) -> str:
+        """The part of it; nothing, if it is not split."""
+        return self._task.part
+
+    @property
+    def inputs(self) -> Mapping[str, InputLot]:
+        """The lots to read, by the names of their datasets."""
+        return {lot.name: lot for lot in self._task.inputs}
+
+    @property
+    def uris(self) -> Sequence[str]:
+        """Everything there is to read."""
+        return [item.uri for lot in self._task.inputs for item in lot.uris]
+
+    def location(self, output: str | None = None) -> str:
+        """The URL under which to write; it ends in /."""
+        return f"{self._store.url}/{self._folder(self._output(output))}"
+
+    def read(self, uri: str) -> bytes:
+        """An object that a manifest names."""
+        return self._store.get(key_of(self._store, uri))
+
+    def path(self, uri: str) -> Path | None:
+        """The file that a URI names, if the object store is a folder of this machine."""
+        return self._store.path(key_of(self._store, uri).rstrip("/"))
+
+    def write(
+        self, name: str, data: bytes | Path | Iterable[bytes], output: str | None = None
+    ) -> str:
+        """Write an object of the output under a name; gives its URI."""
+        ref = self._output(output)
+        key = f"{self._folder(ref)}{name}"
+        self._store.put(key, data)
+        uri = f"{self._store.url}/{key}"
+        self._items[ref.name].append(Item(uri))
+        return uri
+
+    def add(self, uri: str, output: str | None = None) -> None:
+        """Name an object that the workload has put under the location by itself."""
+        self._items[self._output(output).name].append(Item(uri))
+
+    def empty(self) -> None:
+        """Say that there is no data for this lot, and that this is right."""
+        self._is_empty = True
+
+    def manifests(self) -> list[Manifest]:
+        """What was made, one manifest for each output."""
+        return [self._manifest(ref) for ref in self._task.outputs]
+
+    def _manifest(self, ref: DatasetRef) -> Manifest:
+        folder = self._folder(ref)
+        items = self._items[ref.name]
+        if not items and not self._is_empty:
+            found = sorted(entry.key for entry in self._store.list(folder.rstrip("/")))
+            items = [Item(f"{self._store.url}/{key}") for key in found]
+        measured = tuple(_measured(self._store, item) for item in items)
+        return Manifest(
+            state=ManifestState.COMPLETE if measured else ManifestState.EMPTY,
+            lot=self.lot,
+            dataset=ref,
+            uri_type=UriType.IDENTIFIER,
+            uris=measured,
+            attempt=self._task.attempt,
+            part=self.part,
+            created=format_time(system_clock()),
+        )
+
+    def _folder(self, ref: DatasetRef) -> str:
+        return data_folder(ref, self.lot, self._task.attempt, self.part)
+
+    def _output(self, name: str | None) -> DatasetRef:
+        outputs = self._task.outputs
+        if name is None:
+            return outputs[0]
+        for ref in outputs:
+            if name in (ref.name, f"{ref.namespace}/{ref.name}"):
+                return ref
+        known = ", ".join(ref.name for ref in outputs)
+        raise Invalid(f"{name!r} is no output of arc {self._task.arc}; its outputs are {known}")
+
+
+def run_task(task: Task) -> TaskResult:
+    """Run a workload and write the manifests of what it made; it never raises for the workload."""
+    try:
+        store = Objects.open(task.objects)
+        context = Context(task, store)
+        if task.workload.function is not None:
+            load_function(task.workload.function)(context)
+        else:
+            _run_command(task, context)
+        return TaskResult(tuple(put_manifest(store, manifest) for manifest in context.manifests()))
+    except PenstockError as error:
+        return TaskResult(error=str(error)[:ERROR_CHARS_MAX])
+    except Exception as error:
+        return TaskResult(error=f"{type(error).__name__}: {error}"[:ERROR_CHARS_MAX])
+
+
+def load_function(name: str) -> Callable[..., Any]:
+    """The function that `module:function` names."""
+    module, _, path = name.partition(":")
+    try:
+        found: Any = importlib.import_module(module)
+        for part in path.split("."):
+            found = getattr(found, part)
+    except (ImportError, AttributeError) as error:
+        raise NotFound(
+            f"there is no function {name}: {error}; it must be importable where workloads run"
+        ) from None
+    # A function that was made an arc by the decorator is found under its own name.
+    return getattr(found, "__wrapped_workload__", found)  # type: ignore[no-any-return]
+
+
+def key_of(store: Objects, uri: str) -> str:
+    """The key of an object in the store that a URI names."""
+    base = f"{store.url}/"
+    if not uri.startswith(base):
+        raise Invalid(f"{uri} is not in the object store {store.url}")
+    return uri.removeprefix(base)
+
+
+def _run_command(task: Task, context: Context) -> None:
+    """Run a command; it learns of its task by the environment, a JSON file and its arguments."""
+    with tempfile.TemporaryDirectory(prefix="penstock-task-") as folder:
+        manifest = Path(folder) / "manifest.json"
+        described = Path(folder) / "task.json"
+        location = context.location()
+        local = context.path(location)
+        if local is not None:
+            local.mkdir(parents=True, exist_ok=True)
+        variables = {
+            "PENSTOCK_ARC": task.arc,
+            "PENSTOCK_NAMESPACE": task.namespace,
+            "PENSTOCK_LOT": task.lot,
+            "PENSTOCK_PART": task.part,
+            "PENSTOCK_ATTEMPT": task.attempt,
+            "PENSTOCK_RUN": task.run_id,
+            "PENSTOCK_OUTPUT": str(local) if local is not None else location,
+            "PENSTOCK_OUTPUT_URL": location,
+            "PENSTOCK_MANIFEST": str(manifest),
+            "PENSTOCK_TASK": str(described),
+            **task.workload.environment,
+        }
+        described.write_text(json.dumps(_described(task, context, str(manifest)), indent=1))
+        placeholders = {
+            "{lot}": task.lot,
+            "{part}": task.part,
+            "{output}": variables["PENSTOCK_OUTPUT"],
+            "{manifest}": str(manifest),
+            "{task}": str(described),
+        }
+        arguments = [_filled(text, placeholders) for text in task.workload.command]
+        run_command(arguments, {**os.environ, **variables}, task.workload.timeout_seconds)
+        if manifest.exists():
+            _take_manifest(manifest.read_bytes(), context)
+
+
+def _described(task: Task, context: Context, manifest: str) -> dict[str, Any]:
+    """The task as a program in another language reads it."""
+    return {
+        "arc": task.arc,
+        "namespace": task.namespace,
+        "lot": task.lot,
+        "part": task.part,
+        "attempt": task.attempt,
+        "runId": task.run_id,
+        "inputs": [_described_lot(lot, context) for lot in task.inputs],
+        "outputs": [
+            {"namespace": ref.namespace, "name": ref.name, "location": context.location(ref.name)}
+            for ref in task.outputs
+        ],
+        "manifest": manifest,
+    }
+
+
+def _described_lot(lot: InputLot, context: Context) -> dict[str, Any]:
+    described: dict[str, Any] = msgspec.to_builtins(lot)
+    for item in described["uris"]:
+        path = context.path(item["uri"])
+        if path is not None:
+            item["path"] = str(path)
+    return described
+
+
+class _Listed(Struct, frozen=True):
+    """What a command may say it has made: URIs, or names below its output's location."""
+
+    uris: tuple[str, ...] = ()
+    output: str | None = None
+    empty: bool = False
+
+
+def _take_manifest(content: bytes, context: Context) -> None:
+    """Take in what a command says it has made."""
+    try:
+        listed = msgspec.json.decode(content, type=_Listed | tuple[_Listed, ...])
+    except msgspec.DecodeError as error:
+        raise Invalid(
+            f"the manifest that the command wrote cannot be read: {error}; "
+            'write {"uris": ["name", …]} or {"empty": true}'
+        ) from None
+    for each in (listed,) if isinstance(listed, _Listed) else listed:
+        if each.empty:
+            context.empty()
+        for uri in each.uris:
+            context.add(uri if "://" in uri else context.location(each.output) + uri, each.output)
+
+
+def _filled(text: str, values: Mapping[str, str]) -> str:
+    return values.get(text, text)
+
+
+def _measured(store: Objects, item: Item) -> Item:
+    """The item with its size and digest, if it is there."""
+    key = key_of(store, item.uri)
+    size, digest = 0, hashlib.sha256()
+    try:
+        with store.get_stream(key) as chunks:
+            for chunk in chunks:
+                size += len(chunk)
+                digest.update(chunk)
+    except NotFound:
+        raise NotFound(f"the workload names {item.uri}, which is not there") from None
+    return msgspec.structs.replace(item, size=size, digest=f"{_ALGORITHM}:{digest.hexdigest()}")
+
+
+def put_manifest(store: Objects, manifest: Manifest) -> tuple[DatasetName, ManifestNote]:
+    """Write a manifest where nobody reads yet: under the attempt."""
+    ref = manifest.dataset
+    key = manifest_key(ref, manifest.lot, manifest.state, manifest.attempt, manifest.part)
+    content = encode(manifest)
+    store.put(key, content)
+    return DatasetName(ref.namespace, ref.name), note(manifest, key, content)
