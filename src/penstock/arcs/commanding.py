@@ -3,6 +3,7 @@
 import os
 import signal
 import subprocess
+import threading
 from collections.abc import Mapping, Sequence
 from contextlib import suppress
 
@@ -10,6 +11,7 @@ from penstock.errors import Invalid
 
 _TAIL_BYTES = 4096
 _GRACE_SECONDS = 5.0
+_LOOK_SECONDS = 1.0
 
 
 class CommandFailed(Exception):
@@ -17,9 +19,12 @@ class CommandFailed(Exception):
 
 
 def run_command(
-    arguments: Sequence[str], environment: Mapping[str, str], timeout_seconds: int | None
+    arguments: Sequence[str],
+    environment: Mapping[str, str],
+    timeout_seconds: float | None,
+    lost: threading.Event,
 ) -> None:
-    """Run it to its end, or raise CommandFailed."""
+    """Run it to its end, or raise CommandFailed; it is ended when the lease is lost."""
     try:
         child = subprocess.Popen(
             arguments,
@@ -31,15 +36,30 @@ def run_command(
     except OSError as error:
         raise Invalid(f"{arguments[0]!r} cannot be started: {error.strerror}") from None
     try:
-        _, errors = child.communicate(timeout=timeout_seconds)
-    except subprocess.TimeoutExpired:
-        _end(child)
-        raise CommandFailed(f"it ran longer than {timeout_seconds} seconds") from None
+        errors = _wait(child, timeout_seconds, lost)
     except BaseException:
         _end(child)
         raise
     if child.returncode != 0:
         raise CommandFailed(_last_words(errors) or _how(child.returncode))
+
+
+def _wait(
+    child: "subprocess.Popen[bytes]", timeout_seconds: float | None, lost: threading.Event
+) -> bytes:
+    """Wait for its end, and give what it wrote to stderr."""
+    left = timeout_seconds if timeout_seconds is not None else float("inf")
+    while True:
+        try:
+            _, errors = child.communicate(timeout=min(left, _LOOK_SECONDS))
+        except subprocess.TimeoutExpired:
+            left -= _LOOK_SECONDS
+        else:
+            return errors
+        if lost.is_set():
+            raise CommandFailed("its lease was lost")
+        if left <= 0:
+            raise CommandFailed(f"it ran longer than {timeout_seconds} seconds")
 
 
 def _end(child: "subprocess.Popen[bytes]") -> None:

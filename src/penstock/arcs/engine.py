@@ -32,6 +32,7 @@ class Engine:
         clock: Clock,
         *,
         owner: str,
+        database: str | None = None,
         concurrency: int = 4,
         sweep_seconds: float = SWEEP_SECONDS,
         arcs: Callable[[ArcRow], bool] = lambda arc: True,
@@ -41,6 +42,7 @@ class Engine:
         self._executor = executor
         self._clock = clock
         self._owner = owner
+        self._database = database
         self._concurrency = concurrency
         self._sweep_seconds = sweep_seconds
         self._wanted = arcs
@@ -107,6 +109,7 @@ class Engine:
                     self._executor,
                     self._clock,
                     self._stopping.is_set,
+                    self._database,
                 )
                 self._running[claimed.id] = execution
                 self._threads.submit(self._execute, execution)

@@ -2,6 +2,7 @@
 
 import logging
 import threading
+from collections import deque
 from collections.abc import Callable, Mapping, Sequence
 from concurrent.futures import Executor, Future, wait
 from dataclasses import dataclass, field
@@ -17,12 +18,13 @@ from penstock.arcs.commands import (
     PublishLot,
 )
 from penstock.arcs.declaration import Arc, OnEmpty
+from penstock.arcs.leases import Lease
 from penstock.arcs.leftovers import clean, failed_attempts, write_partial
 from penstock.arcs.reading import input_lots, parts_of
 from penstock.arcs.rows import NamedNotes, PartRow, PartState
 from penstock.arcs.splitting import split
 from penstock.arcs.state_keys import StateKeys
-from penstock.arcs.tasks import InputLot, Task, TaskResult, put_manifest, run_task
+from penstock.arcs.tasks import InputLot, Task, TaskResult, again, put_manifest, run_task
 from penstock.catalog.catalog import Catalog
 from penstock.catalog.known_facets import DatasetName
 from penstock.catalog.writer import Command
@@ -37,6 +39,10 @@ from penstock.states import ArcState, ManifestState
 log = logging.getLogger(__name__)
 
 T = TypeVar("T")
+
+LOST_TRIES_MAX = 3  # how often a task is given to another worker when one was lost
+_LOST = f"{LOST_TRIES_MAX} workers were lost with it, one after the other"
+_LOOK_SECONDS = 0.2
 
 
 class Lost(Exception):
@@ -55,6 +61,7 @@ class Execution:
     executor: Executor
     clock: Clock
     stop: Callable[[], bool]
+    database: str | None = None  # where tasks on other machines can keep the lease
     lost: threading.Event = field(default_factory=threading.Event)
 
     @property
@@ -186,27 +193,38 @@ class Execution:
             inputs=inputs,
             outputs=self._refs,
             objects=self.objects.url,
+            lease=self._lease,
         )
+
+    @property
+    def _lease(self) -> Lease | None:
+        if self.database is None:
+            return None
+        return Lease(self.database, self.ref, self.claim.lease_seconds)
 
     def _results(self, tasks: Mapping[str, Task], at_once: int = 1) -> dict[str, TaskResult]:
         """Have tasks run, so many at a time, and note what becomes of each part."""
-        left = list(tasks.items())
-        running: dict[Future[TaskResult], str] = {}
+        left = deque(tasks.values())
+        running: dict[Future[TaskResult], Task] = {}
         results: dict[str, TaskResult] = {}
         while left or running:
             while left and len(running) < at_once:
-                name, task = left.pop(0)
-                running[self.executor.submit(run_task, task)] = name
-            ended, _ = wait(running, timeout=0.2, return_when="FIRST_COMPLETED")
+                task = left.popleft()
+                running[self.executor.submit(run_task, task)] = task
+            ended, _ = wait(running, timeout=_LOOK_SECONDS, return_when="FIRST_COMPLETED")
             for future in ended:
-                name = running.pop(future)
-                results[name] = _result(future)
-                if name:
-                    self._end_part(name, results[name])
+                task = running.pop(future)
+                result = _result(future)
+                if result is None and task.tries < LOST_TRIES_MAX:
+                    left.append(again(task))
+                    continue
+                results[task.part] = result or TaskResult(error=_LOST)
+                if task.part:
+                    self._end_part(task.part, results[task.part])
             self._check(running)
         return results
 
-    def _check(self, running: Mapping[Future[TaskResult], str]) -> None:
+    def _check(self, running: Mapping[Future[TaskResult], Task]) -> None:
         if self.lost.is_set():
             for future in running:
                 future.cancel()
@@ -255,7 +273,9 @@ class Execution:
         try:
             keys.show(self.claim.lot, ArcState.COMPLETE)
             keys.show_manifests(self.claim.lot, self._refs, [noted for _, noted in notes])
-            clean(self.catalog, self.objects, self._refs, self.job_id, self.claim.lot)
+            clean(
+                self.catalog, self.objects, self._refs, self.job_id, self.claim.lot, self.claim.id
+            )
         except PenstockError as error:
             log.warning("lot %s of %s is published, but %s", self.claim.lot, self.arc.name, error)
 
@@ -268,12 +288,13 @@ class _Given(Exception):
     """The claim is given back untouched."""
 
 
-def _result(future: "Future[TaskResult]") -> TaskResult:
-    """What a task came to, also where its process or machine was lost."""
+def _result(future: "Future[TaskResult]") -> TaskResult | None:
+    """What a task came to; None if the process or machine that ran it was lost."""
     try:
         return future.result()
     except Exception as error:
-        return TaskResult(error=f"the worker was lost: {type(error).__name__}: {error}")
+        log.warning("a worker was lost: %s: %s", type(error).__name__, error)
+        return None
 
 
 def _part_state(result: TaskResult) -> PartState:

@@ -1,6 +1,6 @@
 """What failed attempts left behind: listed, so that it can be removed, and removed."""
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Collection, Iterable, Iterator, Sequence
 
 from penstock.arcs.commands import NoteAttempts
 from penstock.arcs.reading import attempts_of, parts_of, read_manifest
@@ -10,15 +10,15 @@ from penstock.db import Transaction
 from penstock.errors import NotFound
 from penstock.locks.commands.claims import Claimed
 from penstock.lots.manifests import (
+    RETRY_MARK,
     DatasetRef,
     Item,
     Manifest,
-    data_folder,
     encode,
     lot_data_folder,
     manifest_key,
 )
-from penstock.objects import Objects
+from penstock.objects import Entry, Objects
 from penstock.states import ManifestState, RunState
 
 
@@ -37,7 +37,7 @@ def failed_attempts(
     tx: Transaction, objects: Objects, refs: Sequence[DatasetRef], claim: Claimed
 ) -> list[str]:
     """Attempts that left data, have ended badly, and were never listed."""
-    found = {attempt for ref in refs for attempt in _attempts_with_data(objects, ref, claim.lot)}
+    found = {attempt for ref in refs for attempt, _ in _data(objects, ref, claim.lot)}
     found.discard(claim.id)
     if not found:
         return []
@@ -48,20 +48,26 @@ def failed_attempts(
 
 
 def clean(
-    catalog: Catalog, objects: Objects, refs: Sequence[DatasetRef], job_id: str, lot: str
+    catalog: Catalog,
+    objects: Objects,
+    refs: Sequence[DatasetRef],
+    job_id: str,
+    lot: str,
+    published: str = "",
 ) -> int:
-    """Remove what failed attempts on a lot left behind, but for parts that are still of use."""
+    """Remove what failed attempts on a lot left behind, but for parts that are still of use.
+
+    So goes what the published attempt does not list: a worker that was lost may have written it.
+    """
     with catalog.read() as tx:
         attempts = [a for a in attempts_of(tx, job_id, lot) if a.state == ManifestState.PARTIAL]
         kept = _kept(tx, objects, job_id, lot)
     removed = []
+    for ref in refs:
+        _remove(objects, ref, lot, {published, *(a.run_id for a in attempts)}, kept)
     for attempt in attempts:
         keys = []
         for ref in refs:
-            folder = data_folder(ref, lot, attempt.run_id).rstrip("/")
-            for entry in list(objects.list(folder)):
-                if entry.key not in kept:
-                    objects.delete(entry.key)
             key = _write(objects, ref, lot, attempt.run_id, ManifestState.REMOVED, (), "")
             keys.append(key)
             objects.delete(manifest_key(ref, lot, ManifestState.PARTIAL, attempt.run_id))
@@ -97,8 +103,10 @@ def _list_leftovers(
     state: ManifestState,
     comment: str,
 ) -> str:
-    folder = data_folder(ref, lot, attempt).rstrip("/")
-    found = sorted(objects.list(folder), key=lambda entry: entry.key)
+    found = sorted(
+        (entry for name, entry in _data(objects, ref, lot) if name == attempt),
+        key=lambda entry: entry.key,
+    )
     items = tuple(Item(f"{objects.url}/{entry.key}", entry.size) for entry in found)
     return _write(objects, ref, lot, attempt, state, items, comment)
 
@@ -126,7 +134,17 @@ def _write(
     return key
 
 
-def _attempts_with_data(objects: Objects, ref: DatasetRef, lot: str) -> set[str]:
+def _data(objects: Objects, ref: DatasetRef, lot: str) -> Iterator[tuple[str, Entry]]:
+    """All data of a lot, each object with the attempt that wrote it."""
     folder = lot_data_folder(ref, lot)
-    entries = (entry.key.removeprefix(f"{folder}/") for entry in objects.list(folder))
-    return {key.partition("/")[0].removeprefix("attempt=") for key in entries}
+    for entry in objects.list(folder):
+        name = entry.key.removeprefix(f"{folder}/").partition("/")[0].removeprefix("attempt=")
+        yield name.partition(RETRY_MARK)[0], entry
+
+
+def _remove(
+    objects: Objects, ref: DatasetRef, lot: str, attempts: Collection[str], kept: Collection[str]
+) -> None:
+    gone = [e for name, e in _data(objects, ref, lot) if name in attempts and e.key not in kept]
+    for entry in gone:
+        objects.delete(entry.key)

@@ -9,6 +9,7 @@ import importlib
 import json
 import os
 import tempfile
+import threading
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from pathlib import Path
 from typing import Any
@@ -18,10 +19,12 @@ from msgspec import Struct
 
 from penstock.arcs.commanding import run_command
 from penstock.arcs.declaration import Workload
+from penstock.arcs.leases import Lease, kept
 from penstock.catalog.known_facets import DatasetName
 from penstock.clock import format_time, system_clock
 from penstock.errors import Invalid, NotFound, PenstockError
 from penstock.lots.manifests import (
+    RETRY_MARK,
     DatasetRef,
     Item,
     Manifest,
@@ -61,7 +64,16 @@ class Task(Struct, frozen=True, kw_only=True):
     workload: Workload
     inputs: tuple[InputLot, ...]
     outputs: tuple[DatasetRef, ...]
+    tries: int = 1
     objects: str  # the URL of the object store
+    lease: Lease | None = None  # kept from where the task runs; None if the engine alone keeps it
+
+
+def again(task: Task) -> Task:
+    """The task for another worker; it writes where a lost one that is not dead does not write."""
+    claim = task.attempt.partition(RETRY_MARK)[0]
+    attempt = f"{claim}{RETRY_MARK}{task.tries}"
+    return msgspec.structs.replace(task, attempt=attempt, tries=task.tries + 1)
 
 
 class TaskResult(Struct, frozen=True):
@@ -79,6 +91,7 @@ class Context:
         self._store = store
         self._items: dict[str, list[Item]] = {output.name: [] for output in task.outputs}
         self._is_empty = False
+        self.lost = threading.Event()
 
     @property
     def lot(self) -> str:
@@ -172,10 +185,11 @@ def run_task(task: Task) -> TaskResult:
     try:
         store = Objects.open(task.objects)
         context = Context(task, store)
-        if task.workload.function is not None:
-            load_function(task.workload.function)(context)
-        else:
-            _run_command(task, context)
+        with kept(task.lease, context.lost.set):
+            if task.workload.function is not None:
+                load_function(task.workload.function)(context)
+            else:
+                _run_command(task, context)
         return TaskResult(tuple(put_manifest(store, manifest) for manifest in context.manifests()))
     except PenstockError as error:
         return TaskResult(error=str(error)[:ERROR_CHARS_MAX])
@@ -237,7 +251,8 @@ def _run_command(task: Task, context: Context) -> None:
             "{task}": str(described),
         }
         arguments = [_filled(text, placeholders) for text in task.workload.command]
-        run_command(arguments, {**os.environ, **variables}, task.workload.timeout_seconds)
+        environment = {**os.environ, **variables}
+        run_command(arguments, environment, task.workload.timeout_seconds, context.lost)
         if manifest.exists():
             _take_manifest(manifest.read_bytes(), context)
 

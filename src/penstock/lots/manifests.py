@@ -15,6 +15,7 @@ from penstock.states import ArcState, ManifestState
 
 SCHEMA = 1
 MANIFEST = "manifest.json"
+RETRY_MARK = "~"  # behind an attempt: it was given to another worker, for the n-th time
 
 
 class UriType(StrEnum):
@@ -170,4 +171,4 @@ def _dataset(dataset: DatasetRef) -> str:
 
 def _safe(text: str) -> str:
     """A text as one segment of a key that every store takes and every listing gives back."""
-    return quote(text, safe="-_.:@+,") or "%"
+    return quote(text, safe="-_.:@+,~") or "%"

@@ -1,0 +1,91 @@
+"""Executors: where tasks run. The processes of this machine, or a Dask cluster."""
+
+import threading
+from collections.abc import Callable, Iterator
+from concurrent.futures import Executor, Future, ProcessPoolExecutor, ThreadPoolExecutor
+from concurrent.futures.process import BrokenProcessPool
+from contextlib import contextmanager
+from multiprocessing import get_context
+from typing import Any, ParamSpec, TypeVar
+
+from penstock.errors import Invalid, Unavailable
+
+P = ParamSpec("P")
+T = TypeVar("T")
+
+LOCAL = "local"
+_DASK = "dask://"
+_CONNECT_SECONDS = 10
+
+
+class LocalProcesses(Executor):
+    """Processes of this machine, one for each task at a time.
+
+    Each is a pool of its own: one that is killed takes only its own task with it, and is replaced.
+    """
+
+    def __init__(self, processes: int) -> None:
+        self._threads = ThreadPoolExecutor(processes, "process")
+        self._own = threading.local()
+        self._pools: list[ProcessPoolExecutor] = []
+        self._adding = threading.Lock()
+
+    def submit(self, fn: Callable[P, T], /, *args: P.args, **kwargs: P.kwargs) -> "Future[T]":
+        """Have a function run in one of the processes."""
+        return self._threads.submit(self._run, fn, *args, **kwargs)
+
+    def shutdown(self, wait: bool = True, *, cancel_futures: bool = False) -> None:
+        """Let what is running end, and the processes with it."""
+        self._threads.shutdown(wait, cancel_futures=cancel_futures)
+        for pool in self._pools:
+            pool.shutdown(wait, cancel_futures=cancel_futures)
+
+    def _run(self, fn: Callable[..., T], /, *args: Any, **kwargs: Any) -> T:
+        pool = getattr(self._own, "pool", None) or self._begin()
+        try:
+            return pool.submit(fn, *args, **kwargs).result()
+        except BrokenProcessPool:
+            self._begin()
+            raise
+
+    def _begin(self) -> ProcessPoolExecutor:
+        pool = ProcessPoolExecutor(1, mp_context=get_context("spawn"))
+        self._own.pool = pool
+        with self._adding:
+            self._pools.append(pool)
+        return pool
+
+
+@contextmanager
+def open_executor(where: str, processes: int) -> Iterator[Executor]:
+    """The executor that a setting names: `local`, or `dask://HOST:PORT`."""
+    if where == LOCAL:
+        with LocalProcesses(processes) as executor:
+            yield executor
+    elif where.startswith(_DASK):
+        with _dask(where.removeprefix(_DASK)) as executor:
+            yield executor
+    else:
+        raise Invalid(f"{where!r} is no executor; write local, or dask://HOST:PORT")
+
+
+@contextmanager
+def _dask(address: str) -> Iterator[Executor]:
+    try:
+        from distributed import Client
+    except ImportError:
+        raise Invalid(
+            "Dask is not installed here; install it with: pip install 'penstock[dask]'"
+        ) from None
+    try:
+        client = Client(f"tcp://{address}", timeout=_CONNECT_SECONDS, set_as_default=False)
+    except (OSError, TimeoutError) as error:
+        raise Unavailable(
+            f"the Dask scheduler at {address} cannot be reached: {error}; start it, or name another"
+        ) from None
+    try:
+        # Retries, leases and priorities are ours: Dask runs each task once.
+        with client.get_executor(pure=False, retries=0) as executor:
+            yield executor
+    finally:
+        client.close()
