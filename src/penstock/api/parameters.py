@@ -41,6 +41,9 @@ def query_reader(shape: type[T]) -> Callable[[bytes], T]:
     fields = msgspec.structs.fields(shape)
     repeated = {f.encode_name for f in fields if get_origin(hints[f.name]) is tuple}
 
+    # Two threads that use a type first at once would crash msgspec: it is used here and now.
+    msgspec.json.Decoder(shape)
+
     def read(text: bytes) -> T:
         values: dict[str, Any] = {}
         for name, value in _pairs(text) if text else ():

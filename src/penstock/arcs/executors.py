@@ -1,5 +1,6 @@
 """Executors: where tasks run. The processes of this machine, or a Dask cluster."""
 
+import importlib
 import threading
 from collections.abc import Callable, Iterator
 from concurrent.futures import Executor, Future, ProcessPoolExecutor, ThreadPoolExecutor
@@ -72,13 +73,15 @@ def open_executor(where: str, processes: int) -> Iterator[Executor]:
 @contextmanager
 def _dask(address: str) -> Iterator[Executor]:
     try:
-        from distributed import Client
+        distributed: Any = importlib.import_module("distributed")
     except ImportError:
         raise Invalid(
             "Dask is not installed here; install it with: pip install 'penstock[dask]'"
         ) from None
     try:
-        client = Client(f"tcp://{address}", timeout=_CONNECT_SECONDS, set_as_default=False)
+        client = distributed.Client(
+            f"tcp://{address}", timeout=_CONNECT_SECONDS, set_as_default=False
+        )
     except (OSError, TimeoutError) as error:
         raise Unavailable(
             f"the Dask scheduler at {address} cannot be reached: {error}; start it, or name another"

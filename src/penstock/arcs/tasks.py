@@ -292,10 +292,13 @@ class _Listed(Struct, frozen=True):
     empty: bool = False
 
 
+_decode_listed = msgspec.json.Decoder(_Listed | tuple[_Listed, ...]).decode
+
+
 def _take_manifest(content: bytes, context: Context) -> None:
     """Take in what a command says it has made."""
     try:
-        listed = msgspec.json.decode(content, type=_Listed | tuple[_Listed, ...])
+        listed = _decode_listed(content)
     except msgspec.DecodeError as error:
         raise Invalid(
             f"the manifest that the command wrote cannot be read: {error}; "

@@ -1,6 +1,7 @@
 """How the client speaks to a server: one request, one answer, and errors that say what to do."""
 
 import os
+import threading
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from types import TracebackType
 from typing import IO, Any, Self, TypeVar
@@ -119,7 +120,7 @@ class Transport:
         if not answer.is_success:
             raise _refused(answer, self.url)
         try:
-            return msgspec.json.decode(answer.content, type=shape)
+            return decoder(shape).decode(answer.content)
         except msgspec.DecodeError as error:
             raise ApiError(
                 answer.status_code,
@@ -165,6 +166,19 @@ def _text(value: object) -> str | list[str]:
     return str(value)
 
 
+def decoder(shape: type[T]) -> msgspec.json.Decoder[T]:
+    """What reads a shape; two threads that use one first at once would crash msgspec."""
+    with _decoding:
+        found: msgspec.json.Decoder[T] | None = _decoders.get(shape)
+        if found is None:
+            found = _decoders[shape] = msgspec.json.Decoder(shape)
+        return found
+
+
+_decoding = threading.Lock()
+_decoders: dict[type[Any], msgspec.json.Decoder[Any]] = {}
+
+
 def _reason(error: httpx.TransportError) -> str:
     if isinstance(error, httpx.TimeoutException):
         return "it takes too long to answer"
@@ -173,7 +187,7 @@ def _reason(error: httpx.TransportError) -> str:
 
 def _refused(answer: httpx.Response, url: str) -> ApiError:
     try:
-        message = msgspec.json.decode(answer.content, type=_Refusal).message
+        message = decoder(_Refusal).decode(answer.content).message
     except msgspec.DecodeError:
         message = f"{url} answered {answer.status_code} {answer.reason_phrase}; check PENSTOCK_URL"
     wait = answer.headers.get("retry-after", "")

@@ -5,7 +5,7 @@ It can name them for the whole run, in a run facet `penstock_lot` such as `{"lot
 `subset` facets, where a partition is a lot. Places and filters are no lots.
 """
 
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from typing import Any, Final, TypeVar
 
 import msgspec
@@ -71,6 +71,13 @@ class _Error(Struct):
     message: str = ""
 
 
+# Made here, not at the first use: two threads that use a type first at once would crash msgspec.
+_decode_lot = msgspec.json.Decoder(_Lot).decode
+_decode_subset = msgspec.json.Decoder(_Subset).decode
+_decode_sender = msgspec.json.Decoder(_Sender).decode
+_decode_error = msgspec.json.Decoder(_Error).decode
+
+
 def named_lots(event: Event) -> NamedLots:
     """Read them; an id that no lot can have names nothing, and is told with the reason."""
     if _LOT_MARK not in event.payload and _SUBSET_MARK not in event.payload:
@@ -123,13 +130,13 @@ def _of_dataset(mention: Mention) -> Iterator[str]:
 
 
 def _of_facet(raw: Raw | None) -> Iterator[str]:
-    facet = _read(raw, _Lot)
+    facet = _read(raw, _decode_lot)
     if facet is not None:
         yield from facet.lots if facet.lot is None else (facet.lot, *facet.lots)
 
 
 def _of_subset(facets: Facets) -> Iterator[str]:
-    subset = _read(facets.get(SUBSET), _Subset)
+    subset = _read(facets.get(SUBSET), _decode_subset)
     condition = (subset.inputCondition or subset.outputCondition) if subset is not None else None
     if condition is not None and condition.type == "partition":
         yield from map(_partition_lot, condition.partitions)
@@ -148,13 +155,13 @@ def _text(value: Any) -> str:
 
 def producer(event: Event) -> str:
     """Who sent an event."""
-    sender = _read(Raw(event.payload.encode()), _Sender)
+    sender = _read(Raw(event.payload.encode()), _decode_sender)
     return _clean(sender.producer) if sender is not None else ""
 
 
 def error_message(event: Event) -> str:
     """Why a run failed, as far as its last event tells."""
-    error = _read(event.run_facets.get("errorMessage"), _Error)
+    error = _read(event.run_facets.get("errorMessage"), _decode_error)
     return _clean(error.message) if error is not None else ""
 
 
@@ -162,11 +169,11 @@ def _clean(text: str) -> str:
     return text.replace("\x00", "")[:TEXT_CHARS_MAX]
 
 
-def _read(raw: Raw | None, shape: type[T]) -> T | None:
+def _read(raw: Raw | None, decode: Callable[[Raw], T]) -> T | None:
     """A facet; one that does not have the shape its name promises means nothing."""
     if raw is None:
         return None
     try:
-        return msgspec.json.decode(raw, type=shape)
+        return decode(raw)
     except (msgspec.MsgspecError, UnicodeDecodeError, RecursionError):
         return None
