@@ -1,4 +1,4 @@
-"""Measure and report: python -m bench [events|claims|flat|lineage|lists|all] [--quick]."""
+"""Measure and report: python -m bench [events|claims|flat|ingest|lineage|lists|all] [--quick]."""
 
 import argparse
 import signal
@@ -15,6 +15,8 @@ from bench.claims import Claimer, claim_targets, measure_claims
 from bench.filled import FilledDatabases
 from bench.flat import flat_targets, measure_flatness
 from bench.graph import JOBS
+from bench.ingest import QUICK, ingest_targets, measure_ingest
+from bench.ingest import Plan as IngestPlan
 from bench.processes import DATABASES, Bench
 from bench.profile import print_profiles, profiled
 from bench.reading import lineage_targets, list_targets, measure_lineage, measure_lists
@@ -52,6 +54,8 @@ def main() -> None:
             _claims(bench, given, report, say)
         if given.what in ("flat", "all"):
             _flat(bench, given, report, say)
+        if given.what in ("ingest", "all"):
+            _ingest(bench, given, report, say)
         if given.what in ("lineage", "lists", "all"):
             _reading(bench, given, report, say)
     print_report(report, console)
@@ -85,6 +89,11 @@ def _flat(bench: Bench, given: argparse.Namespace, report: Report, say: Say) -> 
     finished = given.finished or (FINISHED_QUICK if given.quick else FINISHED)
     report.flat = measure_flatness(bench, finished, _claim_plan(given), say)
     report.targets += flat_targets(report.flat)
+
+
+def _ingest(bench: Bench, given: argparse.Namespace, report: Report, say: Say) -> None:
+    report.ingest = measure_ingest(bench, QUICK if given.quick else IngestPlan(), say)
+    report.targets += ingest_targets(report.ingest)
 
 
 def _claim_plan(given: argparse.Namespace) -> claims.Plan:
@@ -132,7 +141,7 @@ def _arguments() -> argparse.Namespace:
         "what",
         nargs="?",
         default="all",
-        choices=("events", "claims", "flat", "lineage", "lists", "all"),
+        choices=("events", "claims", "flat", "ingest", "lineage", "lists", "all"),
     )
     parser.add_argument("--quick", action="store_true", help="short and small, to see that it runs")
     parser.add_argument("--json", type=Path, default=LATEST, metavar="FILE")

@@ -9,6 +9,7 @@ import tempfile
 import time
 import urllib.error
 import urllib.request
+import uuid
 from collections.abc import Iterator
 from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass
@@ -17,11 +18,12 @@ from pathlib import Path
 import psutil
 
 from bench.server import System
-from tests.servers import PostgresServer
+from tests.servers import PostgresServer, ZookeeperServer
 
 TOP = Path(__file__).resolve().parents[1]
 START_SECONDS_MAX = 60
 DATABASES = ("postgresql", "sqlite")
+ZOOKEEPER_MB = 2000  # it holds every node in memory
 
 
 @dataclass(frozen=True)
@@ -48,6 +50,7 @@ class Bench:
         self.folder = Path(tempfile.mkdtemp(prefix="penstock-bench-", dir="/tmp"))
         self._stack.callback(shutil.rmtree, self.folder, ignore_errors=True)
         self._postgres: PostgresServer | None = None
+        self._zookeeper: ZookeeperServer | None = None
 
     def __enter__(self) -> "Bench":
         return self
@@ -66,6 +69,14 @@ class Bench:
             self._postgres = PostgresServer.start(folder)
             self._stack.callback(self._postgres.stop)
         return self._postgres.create_database()
+
+    def empty_queue(self) -> str:
+        """The URL of an empty part of ZooKeeper."""
+        if self._zookeeper is None:
+            folder = Path(tempfile.mkdtemp(prefix="zookeeper-", dir=self.folder))
+            self._zookeeper = ZookeeperServer.start(folder, heap_mb=ZOOKEEPER_MB)
+            self._stack.callback(self._zookeeper.stop)
+        return f"zookeeper://{self._zookeeper.address}/{uuid.uuid4().hex[:16]}"
 
     def postgres_cpu_seconds(self) -> float:
         """How much processor time PostgreSQL has used, all of its processes together."""

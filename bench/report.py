@@ -14,6 +14,9 @@ from rich.table import Table
 
 from bench.claims import Claimer, Claims
 from bench.flat import Flat
+from bench.ingest import Ingest
+from bench.ingest_files import Files
+from bench.ingest_queue import Passed, Waiting
 from bench.reading import Timing
 from bench.targets import Target
 from bench.throughput import Ceiling, Throughput
@@ -59,6 +62,7 @@ class Report(Struct, kw_only=True):
     events: list[Throughput] = msgspec.field(default_factory=list)
     claims: list[Claims] = msgspec.field(default_factory=list)
     flat: list[Flat] = msgspec.field(default_factory=list)
+    ingest: Ingest | None = None
     graph_size: GraphSize | None = None
     lineage: list[Timing] = msgspec.field(default_factory=list)
     lists: list[Timing] = msgspec.field(default_factory=list)
@@ -118,6 +122,10 @@ def print_report(report: Report, console: Console) -> None:
         console.print(_claims(claims))
     if report.flat:
         console.print(_flat(report.flat))
+    if report.ingest is not None:
+        console.print(_passed(report.ingest.passed))
+        console.print(_waiting(report.ingest.waiting))
+        console.print(_files(report.ingest.files))
     size = report.graph_size
     if size is not None:
         console.print(
@@ -224,6 +232,38 @@ def _flat(measured: list[Flat]) -> Table:
             f"{one.ratio:.2f} ×",
         )
     return table
+
+
+def _passed(measured: list[Passed]) -> Table:
+    table = _table(
+        f"{measured[0].jobs:,} ingest jobs in one batch through all stages, per second",
+        "store", "transitions", "CPU µs", "jobs made", "the bare store", "", "memory MB", "most",
+    )  # fmt: skip
+    for one in measured:
+        for number, bare in enumerate(one.bare):
+            row = [one.store, f"{one.per_second:,.0f}", f"{one.cpu_us:,.0f}"]
+            row += [f"{one.made_per_second:,.0f}"]
+            memory = [f"{one.memory_start_mb:.0f}", f"{one.memory_most_mb:.0f}"]
+            row, memory = ([""] * 4, [""] * 2) if number else (row, memory)
+            table.add_row(*row, bare.what, f"{bare.per_second:,.0f}", *memory)
+    return table
+
+
+def _waiting(measured: list[Waiting]) -> Table:
+    table = _table(
+        "Claiming and changing an ingest job, 64 at a time",
+        "store", "jobs waiting", "µs", "ratio",
+    )  # fmt: skip
+    for one in measured:
+        table.add_row(one.store, f"{one.waiting:,}", f"{one.job_us:,.0f}", f"{one.ratio:.2f} ×")
+    return table
+
+
+def _files(measured: Files) -> str:
+    return (
+        f"{measured.files:,} files of {measured.file_bytes:,} bytes over HTTP, stored and recorded "
+        f"on sqlite: {measured.per_second:,.0f} jobs/s, {measured.cpu_ms:.1f} ms of CPU each"
+    )
 
 
 def _timings(title: str, timings: list[Timing]) -> Table:

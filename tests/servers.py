@@ -210,16 +210,20 @@ class PostgresServer:
 class ZookeeperServer:
     """One ZooKeeper in one folder, on the same port and data after each restart."""
 
-    def __init__(self, folder: Path) -> None:
+    def __init__(self, folder: Path, heap_mb: int) -> None:
         self.folder = folder.absolute()
         self.port = _free_port()
+        self._heap_mb = heap_mb
         self._java: subprocess.Popen[bytes] | None = None
         self._watchdog: subprocess.Popen[bytes] | None = None
 
     @classmethod
-    def start(cls, folder: Path) -> Self:
-        """Make an empty ZooKeeper in a folder, which becomes the server's own, and run it."""
-        server = cls(folder)
+    def start(cls, folder: Path, heap_mb: int = 256) -> Self:
+        """Make an empty ZooKeeper in a folder, which becomes the server's own, and run it.
+
+        All nodes are in its memory: a million of them need about a gigabyte.
+        """
+        server = cls(folder, heap_mb)
         (server.folder / "data").mkdir(parents=True, exist_ok=True)
         settings = ZOOKEEPER_SETTINGS.format(folder=server.folder, port=server.port)
         (server.folder / "zoo.cfg").write_text(settings)
@@ -236,7 +240,7 @@ class ZookeeperServer:
         self.stop()
         if not ZOOKEEPER_JAR.exists() or shutil.which("java") is None:
             raise ServerError("ZooKeeper or Java is not installed; run `scripts/zookeeper`")
-        command = ["java", "-Xmx256m", "-Dorg.slf4j.simpleLogger.defaultLogLevel=warn"]
+        command = ["java", f"-Xmx{self._heap_mb}m", "-Dorg.slf4j.simpleLogger.defaultLogLevel=warn"]
         command += ["-cp", f"{ZOOKEEPER_JAR}:{ZOOKEEPER_JAR.with_name('slf4j-simple.jar')}"]
         command += ["org.apache.zookeeper.server.ZooKeeperServerMain", "./zoo.cfg"]
         with self._log.open("ab") as log:

@@ -1,5 +1,6 @@
 """A real server for tests: it listens on a free port and runs in a thread of the test."""
 
+import tempfile
 import threading
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
@@ -37,9 +38,17 @@ class Running:
 
 @contextmanager
 def running(database_url: str, **settings: Any) -> Iterator[Running]:
-    """Start a server on this database, and stop it at the end."""
-    given = {"host": "127.0.0.1", "port": 0, "database": database_url, **settings}
-    with HttpServer.open(Settings(**given)) as server:
+    """Start a server on this database, and stop it at the end; its folders go with it."""
+    with tempfile.TemporaryDirectory(prefix="penstock-served-") as folder:
+        kept = {"objects": f"file://{folder}/objects", "ingest_folder": f"{folder}/ingest"}
+        listens = {"host": "127.0.0.1", "port": 0, "database": database_url}
+        with _running(Settings(**{**listens, **kept, **settings})) as server:
+            yield server
+
+
+@contextmanager
+def _running(settings: Settings) -> Iterator[Running]:
+    with HttpServer.open(settings) as server:
         thread = threading.Thread(target=server.run)
         thread.start()
         try:

@@ -142,7 +142,8 @@ VARIABLES = {
     "batched": "batched",
     "name": "x",
 }
-ELSEWHERE = {"lots", "wiring", "work", "locks"}  # test_http_locks.py calls them all
+# test_http_locks.py, test_http_ingest.py, test_http_stream.py and test_http_subscribers.py call them.
+ELSEWHERE = {"lots", "wiring", "work", "locks", "ingest", "stream", "subscribers"}
 OPERATIONS = {"GET /livez", "GET /readyz", "GET /metrics", "GET /openapi.json", "GET /docs"}
 
 

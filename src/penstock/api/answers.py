@@ -1,5 +1,6 @@
 """What goes back to a caller."""
 
+from collections.abc import Awaitable, Callable, Coroutine
 from typing import Any, NamedTuple
 
 import msgspec
@@ -30,6 +31,16 @@ class Page(NamedTuple):
     content_type: str
     text: bytes
     headers: tuple[Header, ...] = ()
+
+
+Write = Callable[[bytes], Awaitable[None]]
+
+
+class Flow(NamedTuple):
+    """An answer written piece by piece, by a function that is cancelled when nobody reads it."""
+
+    content_type: str
+    pour: Callable[[Write], Coroutine[Any, Any, None]]
 
 
 NOTHING = Empty()

@@ -5,22 +5,26 @@ from typing import Any
 
 from penstock.access.keys import LOCAL, Key
 from penstock.api import docs, openapi
-from penstock.api.answers import Answer, answer, messages
+from penstock.api.answers import Answer, Flow, answer, messages
 from penstock.api.asgi import Receive, Scope, Send
 from penstock.api.calls import Call, Door
 from penstock.api.content import Disconnected, body_reader, read_content, unpack
+from penstock.api.flows import pour
 from penstock.api.gate import Gate, Heading, heading
 from penstock.api.metrics import Metrics
 from penstock.api.parameters import query_reader
 from penstock.api.refusals import refusal
 from penstock.api.routes import CAPABILITIES, ROUTES
 from penstock.api.routing import Reach, Route, Router
+from penstock.api.uploads import Stream
+from penstock.api.visits import Visit
 from penstock.catalog.openlineage import Limits, check_name
 from penstock.plane import Plane
 
 # What is larger is unpacked in a thread, where it does not hold up other calls.
 INLINE_BYTES_MAX = 16 * 1024
 _UNMATCHED = "unmatched"
+_HANG_UP = (b"connection", b"close")
 
 
 class Api:
@@ -47,14 +51,23 @@ class Api:
         started = perf_counter()
         method: str = scope["method"]
         template = _UNMATCHED
+        streams = False
+        given: Answer | Flow
         try:
             route, names = self._router.find(method, scope["raw_path"])
-            template = route.path
+            template, streams = route.path, route.streams
             given = await self._serve(route, names, scope, receive)
         except Disconnected:
             return
         except Exception as error:
-            given = refusal(error)
+            refused = given = refusal(error)
+            if streams:
+                # Otherwise the rest of a body that nobody wants would be waited for.
+                given = refused._replace(headers=(*refused.headers, _HANG_UP))
+        if isinstance(given, Flow):
+            self.door.metrics.answered(method, template, 200, perf_counter() - started)
+            await pour(given, method, receive, send)
+            return
         start, body = messages(given)
         try:
             await send(start)
@@ -66,12 +79,12 @@ class Api:
         self.door.metrics.answered(shown, template, given.status, perf_counter() - started)
 
     def close(self) -> None:
-        """End the threads that read."""
-        self.door.readers.shutdown()
+        """End the threads of the door."""
+        self.door.close()
 
     async def _serve(
         self, route: Route, names: dict[str, str], scope: Scope, receive: Receive
-    ) -> Answer:
+    ) -> Answer | Flow:
         """Collect what the handler needs, run it where it belongs and turn its value to JSON."""
         head = heading(scope["headers"])
         key = await self._admit(route, names, head)
@@ -85,7 +98,10 @@ class Api:
             arguments["now"] = self.door.plane.clock()
         if "query" in needs:
             arguments["query"] = self._queries[route](scope["query_string"])
-        if "content" in needs:
+        if route.streams:
+            bytes_max = self.door.plane.settings.payload_bytes_max
+            arguments["stream"] = Stream(receive, head, bytes_max)
+        elif "content" in needs:
             arguments["content"] = await self._content(head, receive)
         elif "body" in needs:
             content = await self._content(head, receive)
@@ -93,14 +109,23 @@ class Api:
             arguments["body"] = self._bodies[route](content, depth_max)
         if route.reads:
             return await self.door.in_thread(self._look, route, arguments)
-        call = Call(self.door, key)
+        if route.visits:
+            return await self.door.by_clerk(self._attend, route, key, arguments)
+        call = Call(self.door, key, head)
         value = await route.handler(call, **arguments)
+        if isinstance(value, Flow):
+            return value
         return answer(value, route.status, tuple(call.headers))
 
     def _look(self, route: Route, arguments: dict[str, Any]) -> Answer:
         with self.door.plane.catalog.read() as tx:
             value = route.handler(tx, **arguments)
         return answer(value, route.status)
+
+    def _attend(self, route: Route, key: Key, arguments: dict[str, Any]) -> Answer:
+        visit = Visit(self.door.plane, key, self.door.limits)
+        value = route.handler(visit, **arguments)
+        return answer(value, visit.status or route.status)
 
     async def _admit(self, route: Route, names: dict[str, str], head: Heading) -> Key:
         """Who is calling, if they may make this call."""

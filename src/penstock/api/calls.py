@@ -9,19 +9,25 @@ from typing import Concatenate, ParamSpec, TypeVar
 
 from penstock.access.keys import Key
 from penstock.api.answers import Header, Page
-from penstock.api.gate import Gate
+from penstock.api.gate import NO_HEADING, Gate, Heading
 from penstock.api.metrics import Metrics
+from penstock.api.relay import Relay
+from penstock.api.uploads import Stream
 from penstock.catalog.openlineage import Limits, check_name
 from penstock.catalog.reading import get_dataset, get_run
 from penstock.catalog.writer import Command
 from penstock.db import Transaction
-from penstock.errors import NotFound
+from penstock.errors import Busy, NotFound
+from penstock.lots.deliveries import Deliverer
 from penstock.plane import Plane
 
 P = ParamSpec("P")
 T = TypeVar("T")
 
 READERS = 8
+# The queue may be kept in ZooKeeper: whoever waits for it must not hold up those who read.
+CLERKS = 8
+UPLOADS_MAX = 16
 
 
 @dataclass
@@ -37,12 +43,49 @@ class Door:
     readers: ThreadPoolExecutor = field(
         default_factory=lambda: ThreadPoolExecutor(READERS, thread_name_prefix="reader")
     )
+    clerks: ThreadPoolExecutor = field(
+        default_factory=lambda: ThreadPoolExecutor(CLERKS, thread_name_prefix="ingest")
+    )
+    porters: ThreadPoolExecutor = field(
+        default_factory=lambda: ThreadPoolExecutor(UPLOADS_MAX, thread_name_prefix="upload")
+    )
+    uploads: int = 0
     stopping: bool = False
+    relay: Relay = field(init=False)
+    deliverer: Deliverer = field(init=False)
+
+    def __post_init__(self) -> None:
+        plane = self.plane
+        self.relay = Relay(plane.database)
+        self.deliverer = Deliverer(plane.catalog, plane.database, plane.clock)
 
     async def in_thread(self, work: Callable[P, T], *args: P.args, **kwargs: P.kwargs) -> T:
         """Run something that blocks where it does not hold up other calls."""
         loop = asyncio.get_running_loop()
         return await loop.run_in_executor(self.readers, lambda: work(*args, **kwargs))
+
+    async def by_clerk(self, work: Callable[P, T], *args: P.args, **kwargs: P.kwargs) -> T:
+        """Run something that may have to wait for the ingest queue."""
+        loop = asyncio.get_running_loop()
+        return await loop.run_in_executor(self.clerks, lambda: work(*args, **kwargs))
+
+    async def carry(self, stream: Stream, work: Callable[[], T]) -> T:
+        """Run something that takes a body while it arrives; it ends when the caller is gone."""
+        if self.uploads >= UPLOADS_MAX:
+            raise Busy(f"{self.uploads} uploads are under way, and no more at once; try again")
+        self.uploads += 1
+        try:
+            return await asyncio.get_running_loop().run_in_executor(self.porters, work)
+        finally:
+            self.uploads -= 1
+            stream.close()
+
+    def close(self) -> None:
+        """End all threads."""
+        self.deliverer.stop()
+        self.relay.close()
+        for threads in (self.readers, self.clerks, self.porters):
+            threads.shutdown()
 
 
 @dataclass
@@ -51,6 +94,7 @@ class Call:
 
     door: Door
     key: Key
+    head: Heading = NO_HEADING
     headers: list[Header] = field(default_factory=list)
 
     async def submit(self, command: Command[T]) -> T:

@@ -19,11 +19,15 @@ class Heading(NamedTuple):
     encoding: bytes | None = None
     origin: bytes | None = None
     host: bytes | None = None
+    last_event_id: bytes | None = None
+
+
+NO_HEADING = Heading()
 
 
 def heading(headers: Iterable[Header]) -> Heading:
     """Pick the headers that matter; ASGI gives their names in lower case."""
-    authorization = length = encoding = origin = host = None
+    authorization = length = encoding = origin = host = last_event_id = None
     for name, value in headers:
         if name == b"authorization":
             authorization = value
@@ -35,7 +39,9 @@ def heading(headers: Iterable[Header]) -> Heading:
             origin = value
         elif name == b"host":
             host = value
-    return Heading(authorization, length, encoding, origin, host)
+        elif name == b"last-event-id":
+            last_event_id = value
+    return Heading(authorization, length, encoding, origin, host, last_event_id)
 
 
 def bearer_token(authorization: bytes) -> str:

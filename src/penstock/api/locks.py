@@ -11,7 +11,7 @@ from penstock.api.bodies import Body
 from penstock.api.calls import Call
 from penstock.api.jobs import DatasetNameBody
 from penstock.api.parameters import Paging
-from penstock.api.refusals import STATUS, Refusal
+from penstock.api.refusals import Refusal, status_of
 from penstock.api.routing import BASE, Reach, Route
 from penstock.api.wiring import LeaseSeconds, dataset_names
 from penstock.catalog.shapes import EntityId, Shape, VersionId, time_or_none
@@ -282,7 +282,7 @@ def _versions(ended: Ended) -> list[VersionId]:
 
 
 def _refusal(refused: PenstockError | None) -> Refusal | None:
-    return Refusal(STATUS[type(refused)], str(refused)) if refused is not None else None
+    return Refusal(status_of(refused), str(refused)) if refused is not None else None
 
 
 _JOB = f"{BASE}/namespaces/{{namespace}}/jobs/{{job}}"

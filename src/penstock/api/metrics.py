@@ -1,6 +1,6 @@
 """What the server counts and times, for Prometheus. No label ever names a dataset or a job."""
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 
 from prometheus_client import (
     CollectorRegistry,
@@ -13,12 +13,15 @@ from prometheus_client import (
 from prometheus_client.exposition import CONTENT_TYPE_PLAIN_0_0_4, generate_latest
 
 from penstock.catalog.openlineage import EVENT_TYPES
+from penstock.ingest.values import Tally
+from penstock.states import IngestState
 
 CONTENT_TYPE = CONTENT_TYPE_PLAIN_0_0_4
 disable_created_metrics()  # type: ignore[no-untyped-call]  # a second series that nobody asks for
 
 _SECONDS = (0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1.0, 2.5, 10.0)
 _SIZES = (1, 2, 4, 8, 16, 32, 64, 128, 256, 512, 1024)
+_SHOWN_STATES = [state for state in IngestState if state is not IngestState.DELETED]
 _NO_TYPE = "NONE"  # job and dataset events, and run events that give none
 
 
@@ -50,6 +53,12 @@ class Metrics:
         self._queue = Gauge(
             "penstock_queue_length", "Writes that wait for the next batch", registry=self.registry
         )
+        self._ingest_jobs = Gauge(
+            "penstock_ingest_jobs",
+            "Ingest jobs, by the stage or state that they are in",
+            ["stage"],
+            registry=self.registry,
+        )
         self._requests = Counter(
             "penstock_http_requests",
             "Requests answered",
@@ -68,6 +77,15 @@ class Metrics:
     def watch_queue(self, length: Callable[[], int]) -> None:
         """Ask this for the length of the queue whenever somebody looks."""
         self._queue.set_function(length)
+
+    def queue_counted(self, tallies: Iterable[Tally] | None) -> None:
+        """Note how many ingest jobs are in each stage, or that nobody knows just now."""
+        self._ingest_jobs.clear()
+        if tallies is None:
+            return
+        jobs = {tally.status: tally.jobs for tally in tallies}
+        for state in _SHOWN_STATES:
+            self._ingest_jobs.labels(str(state)).set(jobs.get(state, 0))
 
     def event_received(self, event_type: str) -> None:
         """Count an event that was committed."""

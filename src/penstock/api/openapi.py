@@ -7,7 +7,7 @@ from typing import Any
 import msgspec
 
 from penstock import __version__
-from penstock.api.answers import Page
+from penstock.api.answers import Flow, Page
 from penstock.api.refusals import STATUS, Refusal
 from penstock.api.routing import Route
 
@@ -31,7 +31,13 @@ _VARIABLES = {
     "lot": "the lot's id",
     "claim": "the claim's id, which is its run's",
     "name": "the key's name",
+    "subscriber": "the subscriber's name",
+    "collection": "the collection's name",
+    "batch": "the batch's id",
+    "ingest_job": "the ingest job's id",
+    "payload": "the payload's name, without slashes",
 }
+_BYTES = {"application/octet-stream": {"schema": {"type": "string", "format": "binary"}}}
 _INTRODUCTION = (
     "The metadata API that Marquez and OpenLineage clients speak, and Penstock's own additions. "
     "Names in paths are percent-encoded, `/` included. Times are ISO-8601 in UTC. "
@@ -98,7 +104,7 @@ class _Schemas:
 
 def _answer_type(route: Route) -> Any:
     kind = route.hints["return"]
-    return None if kind is Page else kind
+    return None if kind in (Page, Flow) else kind
 
 
 def _body_type(route: Route) -> Any:
@@ -123,6 +129,8 @@ def _operation(route: Route, tag: str, schemas: _Schemas) -> Json:
     if body is not None:
         content = {"application/json": {"schema": schemas.of(body)}}
         operation["requestBody"] = {"required": True, "content": content}
+    if route.streams:
+        operation["requestBody"] = {"required": True, "content": _BYTES}
     return operation
 
 
@@ -150,6 +158,8 @@ def _responses(route: Route, schemas: _Schemas) -> Json:
     schema = {"type": "string"} if kind is None else schemas.of(kind)
     given = {"description": "done", "content": {route.media: {"schema": schema}}}
     answers: Json = {str(route.status): given}
+    if route.also is not None:
+        answers[str(route.also)] = given
     if route.role is None:
         refused: Iterable[int] = (503,)
     else:

@@ -1,14 +1,18 @@
 """What operators and tools ask: is it alive, is it ready, what does it count, what can it do."""
 
+import asyncio
 from typing import Literal
 
 from msgspec import Struct
 
 from penstock.api.answers import Page
-from penstock.api.calls import Call
+from penstock.api.calls import Call, Door
 from penstock.api.metrics import CONTENT_TYPE
 from penstock.api.routing import Reach, Route
-from penstock.errors import Unavailable
+from penstock.errors import PenstockError, Unavailable
+from penstock.ingest.values import Tally
+
+TALLY_SECONDS_MAX = 2  # whoever collects metrics must not wait for a queue that is gone
 
 
 class Health(Struct, frozen=True):
@@ -32,7 +36,18 @@ async def get_readyz(call: Call) -> Health:
 
 async def get_metrics(call: Call) -> Page:
     """Show counters and timings in Prometheus' text format."""
-    return Page(CONTENT_TYPE, call.door.metrics.text())
+    door = call.door
+    door.metrics.queue_counted(await _tally(door))
+    return Page(CONTENT_TYPE, door.metrics.text())
+
+
+async def _tally(door: Door) -> list[Tally] | None:
+    """How many ingest jobs are where; None if the queue does not answer soon."""
+    try:
+        async with asyncio.timeout(TALLY_SECONDS_MAX):
+            return await door.by_clerk(door.plane.shop.store.tally)
+    except (PenstockError, TimeoutError):
+        return None
 
 
 async def get_openapi(call: Call) -> Page:

@@ -43,11 +43,16 @@ class Refusal(Struct, frozen=True):
     message: str
 
 
+def status_of(error: PenstockError) -> int:
+    """The status of a refusal, or else of the kind that it is one of."""
+    return next(STATUS[kind] for kind in type(error).__mro__ if kind in STATUS)
+
+
 def refusal(error: Exception) -> Answer:
     """The answer to a call that failed; a bug is logged and told by its id only."""
     if not isinstance(error, PenstockError):
         return _unexpected(error)
-    status = STATUS[type(error)]
+    status = status_of(error)
     headers: list[Header] = []
     match error:
         case errors.Busy(retry_after_seconds=seconds):

@@ -18,7 +18,7 @@ from penstock.errors import Malformed, NotFound
 
 BASE = "/api/v1"
 _VARIABLE = re.compile(r"\{(\w+)\}")
-_GIVEN = frozenset({"tx", "call", "key", "now", "query", "body", "content"})
+_GIVEN = frozenset({"tx", "call", "visit", "key", "now", "query", "body", "content", "stream"})
 
 
 class Reach(Enum):
@@ -35,11 +35,12 @@ class Route:
     """One method of one path, and the function that serves it.
 
     The function's parameters say what it needs: `tx` (it reads, in a thread), `call` (it writes,
-    in the event loop), `key`, `now`, `query`, `body` (parsed), `content` (as it came), and the
-    variables of the path. Its annotations type the query, the body and the answer; its docstring
-    is its documentation. The OpenAPI document is made from the same; `accepts` and `media` tell
-    it what the annotations cannot. With `rest`, the last variable takes all that is left of the
-    path: some clients send a name with its slashes as they are.
+    in the event loop), `visit` (it works on the ingest queue, in a thread), `key`, `now`, `query`,
+    `body` (parsed), `content` (as it came), `stream` (as it comes), and the variables of the path.
+    Its annotations type the query, the body and the answer; its docstring is its documentation.
+    The OpenAPI document is made from the same; `accepts`, `media` and `also` (another status of
+    success) tell it what the annotations cannot. With `rest`, the last variable takes all that is
+    left of the path: some clients send a name with its slashes as they are.
     """
 
     method: str
@@ -48,6 +49,7 @@ class Route:
     reach: Reach = Reach.NAMESPACE
     role: Role | None = Role.READER
     status: int = 200
+    also: int | None = None
     accepts: Any = None
     media: str = "application/json"
     rest: bool = False
@@ -84,6 +86,16 @@ class Route:
     def reads(self) -> bool:
         """Whether the function is a plain read, to be run in a thread."""
         return "tx" in self.needs
+
+    @cached_property
+    def visits(self) -> bool:
+        """Whether the function works on the ingest queue, to be run in a thread of ingest."""
+        return "visit" in self.needs
+
+    @cached_property
+    def streams(self) -> bool:
+        """Whether the function takes the body while it arrives."""
+        return "stream" in self.needs
 
 
 class Node:

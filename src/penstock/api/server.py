@@ -105,11 +105,13 @@ class HttpServer:
         settings = self._plane.settings
         database = mask_url(settings.database)
         _log.info("penstock %s listens on %s, database %s", __version__, self.url, database)
+        self._api.door.deliverer.start()
         self._server.run(sockets=[self._listener])
 
     def stop(self) -> None:
         """Take no new requests; `run` returns once those begun are answered."""
         self._api.door.stopping = True
+        self._api.door.relay.stop()
         self._server.should_exit = True
 
     def close(self) -> None:

@@ -210,6 +210,7 @@ class EndPart(Write, frozen=True):
         room.put_part(replace(row, state=self.state, outputs=outputs, error=self.error, at=now))
         failed = self.state is PartState.FAILED
         _report_part(world, claim, self.part, row.run_id, "FAIL" if failed else "COMPLETE", now)
+        world.room(LotRoom).tell_end(row.run_id, now)
 
 
 class PublishLot(Write, frozen=True):

@@ -40,8 +40,12 @@ class StateKeys:
     ) -> None:
         """Let the well-known key of each output hold the manifest that was published last."""
         for ref, note in zip(refs, notes, strict=True):
-            wanted = manifest_key(ref, lot, note.state)
-            self._objects.put(wanted, self._objects.get(note.key))
-            for state in (ManifestState.COMPLETE, ManifestState.EMPTY):
-                if state is not note.state:
-                    self._objects.delete(manifest_key(ref, lot, state))
+            show_manifest(self._objects, lot, ref, note)
+
+
+def show_manifest(objects: Objects, lot: str, ref: DatasetRef, note: ManifestNote) -> None:
+    """Let the well-known key of a lot hold the manifest that was published last."""
+    objects.put(manifest_key(ref, lot, note.state), objects.get(note.key))
+    for state in (ManifestState.COMPLETE, ManifestState.EMPTY):
+        if state is not note.state:
+            objects.delete(manifest_key(ref, lot, state))

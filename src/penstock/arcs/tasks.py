@@ -20,6 +20,7 @@ from msgspec import Struct
 from penstock.arcs.commanding import run_command
 from penstock.arcs.declaration import Workload
 from penstock.arcs.leases import Lease, kept
+from penstock.arcs.stores import find_object
 from penstock.catalog.known_facets import DatasetName
 from penstock.clock import format_time, system_clock
 from penstock.errors import Invalid, NotFound, PenstockError
@@ -118,12 +119,14 @@ class Context:
         return f"{self._store.url}/{self._folder(self._output(output))}"
 
     def read(self, uri: str) -> bytes:
-        """An object that a manifest names."""
-        return self._store.get(key_of(self._store, uri))
+        """An object that a manifest names, in whatever store it is."""
+        store, key = find_object(self._store, uri)
+        return store.get(key)
 
     def path(self, uri: str) -> Path | None:
-        """The file that a URI names, if the object store is a folder of this machine."""
-        return self._store.path(key_of(self._store, uri).rstrip("/"))
+        """The file that a URI names, if its store is a folder of this machine."""
+        store, key = find_object(self._store, uri)
+        return store.path(key.rstrip("/"))
 
     def write(
         self, name: str, data: bytes | Path | Iterable[bytes], output: str | None = None

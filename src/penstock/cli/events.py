@@ -1,12 +1,16 @@
 """`penstock events`."""
 
+import sys
+from itertools import islice
 from typing import Annotated, Any
 
+import msgspec
 from cyclopts import App, Parameter
 
-from penstock.cli.flags import REMOTE, Json, Limit, Offset, RemoteFlags, switch
-from penstock.cli.printing import Cell, Column, write_json, write_rest, write_table
+from penstock.cli.flags import REMOTE, Json, Limit, Namespace, Offset, RemoteFlags, switch
+from penstock.cli.printing import Cell, Column, write_json, write_line, write_rest, write_table
 from penstock.cli.times import read_moment, show_time
+from penstock.client.stream import LotEvent
 from penstock.errors import Invalid
 
 app = App(
@@ -14,7 +18,8 @@ app = App(
     help_epilogue="""Examples:
   penstock events list --after 2h
   penstock events list --after 2026-11-01 --before 2026-11-02 --json
-  penstock events list --run 019a7f6c-8a00-7000-8000-000000000001""",
+  penstock events list --run 019a7f6c-8a00-7000-8000-000000000001
+  penstock events follow --namespace shop""",
 )
 
 _COLUMNS = (
@@ -53,6 +58,42 @@ def list_events(
         return
     write_table(_COLUMNS, map(_row, found.events))
     write_rest(len(found.events), found.total_count, offset)
+
+
+@app.command(
+    help_epilogue="""Examples:
+  penstock events follow
+  penstock events follow --namespace shop --dataset orders --after 0 --json
+
+It goes on until it is interrupted, and after a server that went away comes
+back. With --json each line is one event; its id is what --after takes.""",
+)
+def follow(
+    *,
+    after: Annotated[int | None, Parameter(help="go on after this event; 0 is from the first")] = (
+        None
+    ),
+    namespace: Namespace = None,
+    dataset: Annotated[str | None, Parameter(help="only of datasets with this name")] = None,
+    count: Annotated[int | None, Parameter(help="end after so many")] = None,
+    remote: RemoteFlags = REMOTE,
+    as_json: Json = False,
+) -> None:
+    """Print what happens to lots, as it happens."""
+    with remote.connect() as client:
+        events = client.lot_events(after=after, namespace=namespace, dataset=dataset)
+        for event in islice(events, count):
+            if as_json:
+                sys.stdout.write(msgspec.json.encode(event).decode() + "\n")
+                sys.stdout.flush()
+            else:
+                write_line(_line(event))
+
+
+def _line(event: LotEvent) -> str:
+    by = f" by {event.job.namespace}/{event.job.name}" if event.job is not None else ""
+    what = f"{event.dataset.namespace}/{event.dataset.name} {event.lot}"
+    return f"{event.id} {show_time(event.at)} {event.kind} {what} ({event.state}){by}"
 
 
 def _row(event: dict[str, Any]) -> tuple[Cell, ...]:

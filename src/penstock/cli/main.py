@@ -34,7 +34,7 @@ COMMANDS: tuple[tuple[Group, str, str], ...] = (
     (_LOOK, "why", "Say what stops a job from working on a lot."),
     (_LOOK, "runs", "List and show runs, and the runs behind a run."),
     (_LOOK, "namespaces", "List namespaces."),
-    (_LOOK, "events", "List events as they were received."),
+    (_LOOK, "events", "List events as they were received; follow what happens to lots."),
     (_LOOK, "search", "Find datasets and jobs by words."),
     (_LOOK, "stats", "Count events, jobs, datasets and sources over time."),
     (_LOOK, "audit", "List what administrators did."),
@@ -42,6 +42,8 @@ COMMANDS: tuple[tuple[Group, str, str], ...] = (
     (_CHANGE, "work", "List what a job has to do; resubmit, hold, release, prioritize lots."),
     (_CHANGE, "hold", "Stop a job, or all jobs of a dataset."),
     (_CHANGE, "unhold", "Let a held job, or the jobs of a held dataset, go on."),
+    (_CHANGE, "subscribers", "Say who is told of what happens to lots: webhooks, backends."),
+    (_CHANGE, "ingest", "Submit batches, follow them, work on them; hold, resume, delete."),
     (_CHANGE, "emit", "Send OpenLineage events from a file."),
 )
 

@@ -14,6 +14,7 @@ from penstock.cli.times import read_span, show_time
 from penstock.clock import Micros, format_time, system_clock
 from penstock.db import Database
 from penstock.errors import Invalid
+from penstock.lots.forgetting import prune_outbox
 
 app = App(
     name="prune",
@@ -23,7 +24,8 @@ app = App(
 
 What is current stays however old it is, and so does what it was made by and
 from; so do all datasets and jobs. Servers may go on meanwhile: deletion is
-done in small batches.""",
+done in small batches. An event of a lot stays until every subscriber has had
+it.""",
 )
 
 
@@ -40,22 +42,23 @@ def prune(
     span = read_span(older_than)
     now = system_clock()
     with opened(flags) as database:
-        if not yes and not dry_run and not _agreed(_prune(database, now, span, dry_run=True)):
+        if not yes and not dry_run and not _agreed(*_prune(database, now, span, dry_run=True)):
             note("nothing was deleted")
             return 1
-        pruned = _prune(database, now, span, dry_run=dry_run)
+        pruned, lot_events = _prune(database, now, span, dry_run=dry_run)
     cutoff = format_time(now - span)
     if as_json:
-        write_json({"olderThan": cutoff, "dryRun": dry_run, "pruned": pruned})
+        found = {"pruned": pruned, "lotEvents": lot_events}
+        write_json({"olderThan": cutoff, "dryRun": dry_run, **found})
         return 0
     write_line(f"{'Would delete' if dry_run else 'Deleted'}, older than {show_time(cutoff)} UTC:")
-    _write(pruned)
+    _write(pruned, lot_events)
     return 0
 
 
-def _prune(database: Database, now: Micros, span: Micros, *, dry_run: bool) -> Pruned:
+def _prune(database: Database, now: Micros, span: Micros, *, dry_run: bool) -> tuple[Pruned, int]:
     with err().status("looking") as status:
-        return retention.prune(
+        pruned = retention.prune(
             database,
             lambda: now,
             span,
@@ -63,17 +66,18 @@ def _prune(database: Database, now: Micros, span: Micros, *, dry_run: bool) -> P
             who=operator(),
             progress=lambda pruned: status.update(str(pruned)),
         )
+        return pruned, prune_outbox(database, lambda: now, span, dry_run=dry_run)
 
 
-def _agreed(counted: Pruned) -> bool:
+def _agreed(counted: Pruned, lot_events: int) -> bool:
     if not sys.stdin.isatty():
         raise Invalid("nobody is here to be asked; say --yes to delete, or --dry-run to count")
-    _write(counted)
+    _write(counted, lot_events)
     note("Delete these? They cannot be brought back. [y/N]")
     return sys.stdin.readline().strip().lower() in ("y", "yes")
 
 
-def _write(pruned: Pruned) -> None:
+def _write(pruned: Pruned, lot_events: int) -> None:
     write_table(
         ("what", Column("how many", numbers=True)),
         (
@@ -82,5 +86,6 @@ def _write(pruned: Pruned) -> None:
             ("dataset versions", pruned.versions),
             ("job versions", pruned.job_versions),
             ("sets of column lineage", pruned.column_sets),
+            ("events of lots", lot_events),
         ),
     )

@@ -12,6 +12,7 @@ from penstock.client.heartbeats import Heartbeats
 from penstock.client.ingest import IngestCalls
 from penstock.client.lots import LotCalls
 from penstock.client.names import Name, read_name
+from penstock.client.outbox import OutboxCalls
 from penstock.client.transport import TIMEOUT_SECONDS, ApiError, Transport, Unreachable
 
 __all__ = ["ApiError", "Client", "Unreachable"]
@@ -25,7 +26,7 @@ Event = Mapping[str, Any] | bytes
 HEARTBEAT_TIMEOUT_SECONDS = 5.0
 
 
-class Client(LotCalls, IngestCalls):
+class Client(LotCalls, IngestCalls, OutboxCalls):
     """A server, as Python sees it.
 
     Calls block. One that is refused raises ApiError with `code` and `message`; where no server

@@ -3,6 +3,7 @@
 import os
 import threading
 from collections.abc import Iterable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from types import TracebackType
 from typing import IO, Any, Self, TypeVar
 from urllib.parse import quote, urlsplit
@@ -49,6 +50,7 @@ class Transport:
         parts = urlsplit(self.url)
         if parts.scheme not in ("http", "https") or not parts.hostname:
             raise Invalid(f"{url!r} is not a server's URL; write it like http://127.0.0.1:5000")
+        self._timeout_seconds = timeout_seconds
         headers = {"authorization": f"Bearer {api_key}"} if api_key else {}
         self._http = httpx.Client(
             base_url=self.url,
@@ -99,7 +101,7 @@ class Transport:
         headers = {"content-type": "application/octet-stream"}
         if size is not None:
             headers["content-length"] = str(size)
-        timeout = httpx.Timeout(self._http.timeout, read=UPLOAD_TIMEOUT_SECONDS)
+        timeout = httpx.Timeout(self._timeout_seconds, read=UPLOAD_TIMEOUT_SECONDS)
         return self._answered(
             shape,
             "POST",
@@ -109,14 +111,27 @@ class Transport:
             timeout=timeout,
         )
 
+    @contextmanager
+    def listen(
+        self, *segments: str, headers: Mapping[str, str], silence_seconds: float, **query: object
+    ) -> Iterator[Iterator[bytes]]:
+        """Read an answer while it comes; one that falls silent for too long is broken off."""
+        timeout = httpx.Timeout(self._timeout_seconds, read=silence_seconds)
+        request: dict[str, Any] = {"params": _params(query), "headers": headers, "timeout": timeout}
+        try:
+            with self._http.stream("GET", _path(segments), **request) as answer:
+                if not answer.is_success:
+                    answer.read()
+                    raise _refused(answer, self.url)
+                yield answer.iter_bytes()
+        except httpx.TransportError as error:
+            raise self._unreachable(error) from None
+
     def _answered(self, shape: type[T], method: str, path: str, **request: Any) -> T:
         try:
             answer = self._http.request(method, path, **request)
         except httpx.TransportError as error:
-            raise Unreachable(
-                f"cannot reach {self.url} ({_reason(error)}); start it with `penstock serve` "
-                "or set PENSTOCK_URL"
-            ) from None
+            raise self._unreachable(error) from None
         if not answer.is_success:
             raise _refused(answer, self.url)
         try:
@@ -127,6 +142,12 @@ class Transport:
                 f"{self.url} does not answer as a Penstock server does ({error}); "
                 "check PENSTOCK_URL and the server's version",
             ) from None
+
+    def _unreachable(self, error: httpx.TransportError) -> Unreachable:
+        return Unreachable(
+            f"cannot reach {self.url} ({_reason(error)}); start it with `penstock serve` "
+            "or set PENSTOCK_URL"
+        )
 
 
 def _path(segments: Iterable[str]) -> str:

@@ -66,6 +66,26 @@ class Transaction(Protocol):
         """
 
 
+class Listener(Protocol):
+    """Somebody who waits for others to commit something; `wait` is for one thread at a time.
+
+    What it tells is only a hint. Whoever listens looks for itself after it began to, after each
+    wait that gave True, and once in a while besides.
+
+    Guaranteed: what is committed after the listening began makes a wait that is under way, or the
+    next one, give True; after a loss of the connection the first wait that is connected again does.
+
+    Not guaranteed: that anything has happened when it gives True. SQLite cannot tell one commit
+    from another, so there every commit of anybody counts, whatever the channel.
+    """
+
+    def wait(self, seconds: float) -> bool:
+        """Whether something may have happened; False once so many seconds have passed."""
+
+    def wake(self) -> None:
+        """Let the wait that is under way, or else the next, end at once; from any thread."""
+
+
 class Database(Protocol):
     """Many readers and one writer over one schema.
 
@@ -100,6 +120,9 @@ class Database(Protocol):
         With `after`, the epoch of a write, only if that was the last: otherwise this raises
         Overtaken, at the latest when the block is left, and nothing is written.
         """
+
+    def listen(self, channel: str) -> AbstractContextManager[Listener]:
+        """Listen, on a connection of its own, for commits that notify this channel."""
 
     def migrate(self) -> list[str]:
         """Bring the schema up to date and name what was applied; safe from several processes."""

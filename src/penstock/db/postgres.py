@@ -14,6 +14,7 @@ from psycopg.types.string import TextLoader
 
 from penstock.clock import system_clock
 from penstock.db.database import Ask, Overtaken, Row, T
+from penstock.db.listening import PostgresListener
 from penstock.db.migrate import apply_migrations, load_migrations
 from penstock.db.pipeline import Pipeline
 from penstock.db.pool import Pool
@@ -246,6 +247,15 @@ class PostgresDatabase:
             self._writer.close()
             self._writer = self._connect_writer()
         return self._writer
+
+    @contextmanager
+    def listen(self, channel: str) -> Iterator[PostgresListener]:
+        with _passing():
+            listener = PostgresListener(lambda: psycopg.connect(self._url, **_OPTIONS), channel)
+        try:
+            yield listener
+        finally:
+            listener.close()
 
     def migrate(self) -> list[str]:
         with _passing(), psycopg.connect(self._url, **_OPTIONS) as connection:

@@ -1,9 +1,10 @@
 """The database in one file: the standard library's sqlite3 in WAL mode."""
 
 import sqlite3
+import threading
 import time
-from collections.abc import Iterator, Sequence
-from contextlib import contextmanager
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import AbstractContextManager, contextmanager
 from functools import lru_cache
 from importlib.resources.abc import Traversable
 from itertools import chain, starmap
@@ -35,6 +36,7 @@ _SETTINGS = (
 )
 # Pages that every batch changes are copied back once in 64 MB of log, not once in 4.
 _WRITER_SETTINGS = ("PRAGMA cache_size = -65536", "PRAGMA wal_autocheckpoint = 16384")
+_LISTEN_SECONDS = 0.05
 _PARAMETERS_MAX = 32_766 // 2  # of one statement, as SQLite is built everywhere
 _PASSING = {
     sqlite3.SQLITE_BUSY: "is locked by another program; try again",
@@ -194,6 +196,15 @@ class SqliteDatabase:
                 self._writer.rollback()
                 raise
 
+    @contextmanager
+    def listen(self, channel: str) -> Iterator["SqliteListener"]:
+        with self._passing():
+            connection = self._connect_reader()
+        try:
+            yield SqliteListener(connection, self._passing)
+        finally:
+            connection.close()
+
     def migrate(self) -> list[str]:
         return apply_migrations(self._migrations, self._writing, system_clock)
 
@@ -202,6 +213,40 @@ class SqliteDatabase:
             self._closed = True
             self._writer.close()
         self._readers.close()
+
+
+class SqliteListener:
+    """Looks at the file's version every few milliseconds: whoever commits changes it."""
+
+    def __init__(
+        self,
+        connection: sqlite3.Connection,
+        passing: Callable[[], AbstractContextManager[None]],
+    ) -> None:
+        self._connection = connection
+        self._passing = passing
+        self._woken = threading.Event()
+        self._seen = self._version()
+
+    def wait(self, seconds: float) -> bool:
+        deadline = time.monotonic() + seconds
+        while True:
+            version = self._version()
+            changed, self._seen = version != self._seen, version
+            left = deadline - time.monotonic()
+            if changed or left <= 0:
+                return changed
+            if self._woken.wait(min(left, _LISTEN_SECONDS)):
+                self._woken.clear()
+                return True
+
+    def wake(self) -> None:
+        self._woken.set()
+
+    def _version(self) -> int:
+        with self._passing():
+            (version,) = self._connection.execute("PRAGMA data_version").fetchone()
+        return int(version)
 
 
 def _use_wal(connection: sqlite3.Connection, wait_seconds: float) -> None:

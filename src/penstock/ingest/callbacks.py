@@ -1,50 +1,23 @@
 """Telling a program: one signed POST of JSON, repeated until it is taken or refused for good.
 
-A receiver may see one delivery several times, always under the same `Penstock-Delivery`. It
-checks `Penstock-Signature` with `verify`, which is here for receivers to use.
+A receiver may see one delivery several times, always under the same `Penstock-Delivery`.
 """
 
-import hashlib
-import hmac
 import re
 import time
 from collections.abc import Callable
-from datetime import UTC
-from email.utils import parsedate_to_datetime
 
 import httpx
-from msgspec import Struct
 
-from penstock.clock import SECOND, Micros, from_datetime
+from penstock.clock import SECOND, Micros
 from penstock.errors import Invalid, Unavailable
 from penstock.ingest.places import shown
+from penstock.signing import DELIVERY, SIGNATURE, Posted, post, sign, verify
 
-DELIVERY = "Penstock-Delivery"
-SIGNATURE = "Penstock-Signature"
+__all__ = ["DELIVERY", "SIGNATURE", "WAIT_SECONDS_MAX", "call_back", "sign", "verify"]
+
 WAIT_SECONDS_MAX = 60.0
-TOLERANCE_SECONDS = 300
-_ANSWER_BYTES_MAX = 64 * 1024
-_ANSWER_SECONDS_MAX = 10.0
-_WORDS_LENGTH_MAX = 200
-_PASSING = frozenset({408, 425, 429})
 _KEY = re.compile(r"[!-~]{1,200}")
-_SECONDS = re.compile(r"[0-9]{1,12}")
-
-
-class _Answer(Struct, frozen=True):
-    """What a try has come to; a status of 0 stands for no answer at all."""
-
-    status: int
-    words: str
-    wait_seconds: float | None = None
-
-    @property
-    def is_good(self) -> bool:
-        return 200 <= self.status < 300
-
-    @property
-    def is_passing(self) -> bool:
-        return self.status == 0 or self.status in _PASSING or self.status >= 500
 
 
 def call_back(
@@ -90,94 +63,21 @@ def call_back(
     )
 
 
-def sign(secret: str, body: bytes, now: Micros) -> str:
-    """The header that proves who sent the body, and when."""
-    seconds = str(now // SECOND)
-    return f"t={seconds},v1={_digest(secret, seconds, body)}"
-
-
-def verify(
-    secret: str,
-    header: str | None,
-    body: bytes,
-    now: Micros,
-    tolerance_seconds: int = TOLERANCE_SECONDS,
-) -> bool:
-    """Whether this `Penstock-Signature` belongs to this body and was made about now.
-
-    Give it the body as it was received, byte for byte. No secret and no header are never right.
-    """
-    pairs = [part.strip().partition("=") for part in (header or "").split(",")]
-    times = [value for name, _, value in pairs if name == "t"]
-    digests = [value.encode("utf-8", "replace") for name, _, value in pairs if name == "v1"]
-    if not secret or len(times) != 1 or not _SECONDS.fullmatch(times[0]):
-        return False
-    if abs(now - int(times[0]) * SECOND) > tolerance_seconds * SECOND:
-        return False
-    expected = _digest(secret, times[0], body).encode()
-    return any(hmac.compare_digest(expected, digest) for digest in digests)
-
-
-def _digest(secret: str, seconds: str, body: bytes) -> str:
-    return hmac.new(secret.encode(), seconds.encode() + b"." + body, hashlib.sha256).hexdigest()
-
-
 def _post(
     client: httpx.Client, url: str, headers: dict[str, str], body: bytes, now: Micros
-) -> _Answer:
-    headers = {**headers, "Accept-Encoding": "identity", "User-Agent": "penstock"}
+) -> Posted:
     try:
-        with client.stream(
-            "POST", url, content=body, headers=headers, follow_redirects=False
-        ) as response:
-            return _Answer(
-                response.status_code,
-                _words(response),
-                _asked_seconds(response.headers.get("retry-after", ""), now),
-            )
+        return post(client, url, headers, body, now)
     except (httpx.UnsupportedProtocol, httpx.InvalidURL):
         raise Invalid(f"{shown(url)} cannot be called; write it like https://host/path") from None
-    except httpx.TimeoutException:
-        return _Answer(0, "it takes too long to answer")
-    except httpx.TransportError as error:
-        return _Answer(0, str(error) or type(error).__name__)
 
 
-def _words(response: httpx.Response) -> str:
-    """The first words of the answer; a short one is read to its end, so the connection is kept."""
-    read = bytearray()
-    deadline = time.monotonic() + _ANSWER_SECONDS_MAX
-    try:
-        for chunk in response.iter_raw():
-            read += chunk
-            if len(read) > _ANSWER_BYTES_MAX or time.monotonic() > deadline:
-                break
-    except httpx.TransportError:
-        # The status has come, and it decides; the rest was only for people.
-        pass
-    text = bytes(read[: 4 * _WORDS_LENGTH_MAX]).decode("utf-8", "replace")
-    printable = "".join(each if each.isprintable() else " " for each in text)
-    return " ".join(printable.split())[:_WORDS_LENGTH_MAX]
-
-
-def _asked_seconds(text: str, now: Micros) -> float | None:
-    """What Retry-After asks for, as seconds or as a date."""
-    if _SECONDS.fullmatch(text):
-        return float(text)
-    try:
-        date = parsedate_to_datetime(text)
-    except ValueError:
-        return None
-    aware = date if date.tzinfo is not None else date.replace(tzinfo=UTC)
-    return max(0.0, (from_datetime(aware) - now) / SECOND)
-
-
-def _pause(number: int, answer: _Answer) -> float:
+def _pause(number: int, answer: Posted) -> float:
     asked = answer.wait_seconds
     return min(4.0 ** (number - 1) if asked is None else asked, WAIT_SECONDS_MAX)
 
 
-def _message(url: str, answer: _Answer | None, next_step: str) -> str:
+def _message(url: str, answer: Posted | None, next_step: str) -> str:
     if answer is None:
         return f"the callback to {shown(url)} was not made: {next_step}"
     if answer.status == 0:

@@ -104,11 +104,14 @@ class JobDaemon(Daemon):
         self._concurrency = concurrency
         self._pool = ThreadPoolExecutor(concurrency, f"ingest-{stage}")
         self._done: queue.SimpleQueue[_Done] = queue.SimpleQueue()
+        self._unwritten: list[_Done] = []  # because the store could not be reached
         self._at_hand = 0
         self._usual_seconds = _AT_HAND_SECONDS
 
     def go_round(self) -> bool:
         """Claim, have it done, write down what is done."""
+        if self._unwritten:
+            self._write()
         room = self._room - self._at_hand
         # Few at a time cost more than they gain, but an idle thread is never kept waiting.
         if room > 0 and (self._at_hand < self._concurrency or room >= self._room // 2):
@@ -163,28 +166,49 @@ class JobDaemon(Daemon):
             return
         while not self._done.empty():
             done.append(self._done.get())
-        self._at_hand -= len(done)
         seconds = sum(each.seconds for each in done) / len(done)
         self._usual_seconds += (seconds - self._usual_seconds) / 4
+        self._unwritten += done
+        self._write()
+
+    def _write(self) -> None:
+        """Have the store know what is done; what it cannot be told is kept for the next round."""
         store = self._shop.store
-        changes = [_change(each.job, each.after) for each in done if each.after is not None]
-        if changes:
-            for change, outcome in zip(changes, store.change_jobs(changes), strict=True):
-                if isinstance(outcome, PenstockError):
-                    log.info("%s: %s", change.before.id, outcome)
-        if left := [each.job for each in done if each.after is None]:
+        changed = [each for each in self._unwritten if each.after is not None]
+        left = [each.job for each in self._unwritten if each.after is None]
+        away: list[tuple[_Done, Unavailable]] = []
+        outcomes = store.change_jobs([_change(each) for each in changed]) if changed else []
+        for each, outcome in zip(changed, outcomes, strict=True):
+            if isinstance(outcome, Unavailable):
+                away.append((each, outcome))
+            elif isinstance(outcome, PenstockError):
+                # Another has it now, or it has changed: if the lock is still ours, it is freed.
+                log.info("%s: %s", each.job.id, outcome)
+                left.append(each.job)
+        if left:
             store.let_go(left)
+        self._at_hand -= len(self._unwritten) - len(away)
+        self._unwritten = [each for each, _ in away]
+        if away:
+            raise away[0][1]
 
     def _close(self) -> None:
         self._pool.shutdown(cancel_futures=False)
-        while self._at_hand and not self._done.empty():
-            self._write_down()
+        while not self._done.empty():
+            self._unwritten.append(self._done.get())
+        try:
+            if self._unwritten:
+                self._write()
+        except PenstockError as error:
+            # The locks go with the session, and others do it again.
+            log.warning("%s: %s", self.name, error)
 
 
-def _change(job: IngestJob, after: IngestJob) -> JobChange:
+def _change(done: _Done) -> JobChange:
     """What became of a claimed job; its stage may have written down an identifier on the way."""
-    noted = replace(job, version=after.version, identifiers=after.identifiers)
-    return JobChange(noted, after)
+    assert done.after is not None, "what stays as it is, is not changed"
+    noted = replace(done.job, version=done.after.version, identifiers=done.after.identifiers)
+    return JobChange(noted, done.after)
 
 
 class BatchDaemon(Daemon):

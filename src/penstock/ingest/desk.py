@@ -24,7 +24,7 @@ from penstock.ingest.moves import capped, move_batch, move_job, resume_job
 from penstock.ingest.places import Places, check_url
 from penstock.ingest.room import QUEUE
 from penstock.ingest.stages import clean_up
-from penstock.ingest.store import BatchFilter, Submitted
+from penstock.ingest.store import BatchFilter, Outcome, Submitted
 from penstock.ingest.values import (
     Batch,
     BatchChange,
@@ -42,6 +42,7 @@ from penstock.objects import Objects
 from penstock.states import BatchState, IngestState
 
 _PAGE = 250
+_TRIES = 5
 _CONTAINERS = (".zip", ".tar", ".tgz", ".tar.gz", ".tar.bz2", ".tar.xz")
 
 
@@ -226,8 +227,7 @@ class Desk:
     def prioritize_job(self, act: Act, job_id: str, priority: int) -> IngestJob:
         """Change when a job's turn is; low comes first."""
         with self._audited(act, f"priority {priority}", job_id):
-            job = self._store.job(job_id)
-            return self._changed(job, replace(job, priority=_priority(priority)))
+            return self._prioritized(self._store.job(job_id), _priority(priority))
 
     def prioritize_batch(self, act: Act, batch_id: str, priority: int) -> int:
         """Change when the turn of a batch's open jobs is; gives how many there are."""
@@ -236,9 +236,19 @@ class Desk:
             self._store.batch(batch_id)
             for job in self._each(batch_id, None):
                 if job.status not in (IngestState.COMPLETED, IngestState.FAILED):
-                    self._changed(job, replace(job, priority=_priority(priority)))
+                    self._prioritized(job, _priority(priority))
                     changed += 1
         return changed
+
+    def _prioritized(self, job: IngestJob, priority: int) -> IngestJob:
+        """The job with another priority; whoever works on it keeps it, and may go on meanwhile."""
+        for _ in range(_TRIES):
+            change = JobChange(job, replace(job, priority=priority), keep_lock=True, by_hand=True)
+            [outcome] = self._store.change_jobs([change])
+            if not isinstance(outcome, Conflict):
+                break
+            job = self._store.job(job.id)
+        return _settled(outcome)
 
     def update_report(self, act: Act, batch_id: str) -> Batch:
         """Have a failed batch reported anew."""
@@ -291,15 +301,15 @@ class Desk:
 
     def _release_batches(self, collection: str | None) -> int:
         released = 0
-        while batches := self._held_batches(collection):
+        before: str | None = None
+        which = BatchFilter(BatchState.HELD, collection)
+        while batches := self._store.batches(which, _PAGE, before):
             for batch in batches:
-                self._move_batch(batch, BatchState.PENDING)
-            released += len(batches)
+                if not self._is_held(batch.collection):
+                    self._move_batch(batch, BatchState.PENDING)
+                    released += 1
+            before = batches[-1].id
         return released
-
-    def _held_batches(self, collection: str | None) -> list[Batch]:
-        found = self._store.batches(BatchFilter(BatchState.HELD, collection), _PAGE)
-        return [batch for batch in found if not self._is_held(batch.collection)]
 
     def _release_jobs(self, collection: str | None) -> int:
         released = 0
@@ -341,10 +351,7 @@ class Desk:
 
     def _changed(self, job: IngestJob, after: IngestJob) -> IngestJob:
         [outcome] = self._store.change_jobs([JobChange(job, after, by_hand=True)])
-        if isinstance(outcome, PenstockError):
-            raise outcome
-        assert outcome is not None, "the change deletes nothing"
-        return outcome
+        return _settled(outcome)
 
     def _move_batch(self, batch: Batch, to: BatchState, message: str = "") -> Batch:
         after = move_batch(batch, to, self._shop.clock(), message=message, by_hand=True)
@@ -374,6 +381,13 @@ def guessed_type(name: str) -> PayloadType:
 
 def _last_segment(url: str) -> str:
     return unquote(urlsplit(url).path.rstrip("/").rpartition("/")[2]) or "payload"
+
+
+def _settled(outcome: Outcome) -> IngestJob:
+    if isinstance(outcome, PenstockError):
+        raise outcome
+    assert outcome is not None, "the change deletes nothing"
+    return outcome
 
 
 def _priority(priority: int) -> int:

@@ -118,8 +118,36 @@ def fetch_all(
     if len({file.name for file in wanted}) < len(wanted):
         raise Invalid(f"two files for {folder.name} have one name; give each its own")
     meter = _Meter(bytes_max, progress)
-    found: dict[int, Fetched] = {}
     failures: list[BaseException] = []
+
+    def take(file: Wanted) -> Fetched:
+        return fetch(
+            client,
+            file,
+            folder,
+            places=places,
+            tries=tries,
+            sleep=sleep,
+            bytes_max=bytes_max,
+            stop=lambda: bool(failures) or stop(),
+            progress=meter.add,
+            uploads=uploads,
+        )
+
+    found = _side_by_side(take, wanted, concurrency, failures)
+    # Also what a killed process left of files that are whole by now.
+    shutil.rmtree(_parts_folder(folder), ignore_errors=True)
+    return found
+
+
+def _side_by_side(
+    take: Callable[[Wanted], Fetched],
+    wanted: Sequence[Wanted],
+    concurrency: int,
+    failures: list[BaseException],
+) -> list[Fetched]:
+    """Take all files, several at a time, until one fails; that failure is raised."""
+    found: dict[int, Fetched] = {}
     queue = iter(enumerate(wanted))
     turn = threading.Lock()
 
@@ -130,18 +158,7 @@ def fetch_all(
             if file is None:
                 return
             try:
-                found[index] = fetch(
-                    client,
-                    file,
-                    folder,
-                    places=places,
-                    tries=tries,
-                    sleep=sleep,
-                    bytes_max=bytes_max,
-                    stop=lambda: bool(failures) or stop(),
-                    progress=meter.add,
-                    uploads=uploads,
-                )
+                found[index] = take(file)
             except BaseException as error:
                 failures.append(error)
 
@@ -155,8 +172,6 @@ def fetch_all(
             raise
     if failures:
         raise failures[0]
-    # Also what a killed process left of files that are whole by now.
-    shutil.rmtree(_parts_folder(folder), ignore_errors=True)
     return [found[index] for index in range(len(wanted))]
 
 

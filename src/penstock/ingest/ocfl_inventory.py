@@ -91,10 +91,14 @@ class Inventory(Struct, frozen=True, rename="camel", forbid_unknown_fields=True)
         return msgspec.json.format(msgspec.json.encode(self), indent=2) + b"\n"
 
 
+# Made here: two threads that decode a class for the first time would crash msgspec.
+_decode = msgspec.json.Decoder(Inventory).decode
+
+
 def decode(content: bytes, ark: str, where: str) -> Inventory:
     """Read an inventory.json of this object."""
     try:
-        inventory = msgspec.json.decode(content, type=Inventory)
+        inventory = _decode(content)
     except msgspec.DecodeError as error:
         raise Invalid(f"{where} is no inventory that Penstock can go on from: {error}") from error
     numbers = [f"v{number}" for number in range(1, len(inventory.versions) + 1)]

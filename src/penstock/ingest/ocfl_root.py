@@ -24,6 +24,9 @@ _OTHER_ROOT = "0=ocfl_1.0"
 _DECLARATION = "0=ocfl_1.1"
 _CONFIG_KEY = f"extensions/{LAYOUT}/config.json"
 _LAYOUT_KEY = "ocfl_layout.json"
+# Made here: two threads that decode a class for the first time would crash msgspec.
+_decode_config = msgspec.json.Decoder(_LayoutConfig).decode
+_decode_layout = msgspec.json.Decoder(_Layout).decode
 
 
 def make_root(objects: Objects) -> None:
@@ -46,9 +49,9 @@ def make_root(objects: Objects) -> None:
 def _is_same(key: str, content: bytes) -> bool:
     try:
         if key == _CONFIG_KEY:
-            return msgspec.json.decode(content, type=_LayoutConfig) == _LayoutConfig()
+            return _decode_config(content) == _LayoutConfig()
         if key == _LAYOUT_KEY:
-            return msgspec.json.decode(content, type=_Layout).extension == LAYOUT
+            return _decode_layout(content).extension == LAYOUT
     except msgspec.DecodeError:
         return False
     return content.strip() == b"ocfl_1.1"

@@ -28,6 +28,10 @@ class Note(msgspec.Struct, frozen=True):
     size: int
 
 
+# Made here: two threads that decode a class for the first time would crash msgspec.
+_decode_note = msgspec.json.Decoder(Note).decode
+
+
 class Digests:
     """The digests of one file, all computed while its bytes pass once."""
 
@@ -151,7 +155,7 @@ class Part:
 
     def _read_note(self) -> Note | None:
         with suppress(OSError, msgspec.DecodeError):
-            return msgspec.json.decode(self._note_path.read_bytes(), type=Note)
+            return _decode_note(self._note_path.read_bytes())
         return None
 
 

@@ -93,6 +93,16 @@ class RegisterRoom:
             ("put_stored_objects", self.stored.changed()),
         ]
 
+    def write(self, writer: WriterRow) -> WriterRow:
+        """Let a deposit write an object.
+
+        One that has long been recorded is asked about only by a worker that lost its lock: what
+        it would write is there, and nobody would ever take its name away again.
+        """
+        if self.stored.get(writer.key) is None:
+            self.writers.put(writer.ark, writer)
+        return writer
+
     def _fetch_minted(self, keys: list[str]) -> dict[str, MintedRow]:
         rows = self._world.tx.rows(MintedRow, "minted_arks_by_keys", ids=keys)
         return {row.key: row for row in rows}
@@ -146,10 +156,7 @@ class Identify(Write, frozen=True):
         for name in self.local_ids:
             if room.local_ids.get((self.owner, name)) is None:
                 room.local_ids.put((self.owner, name), LocalIdRow(self.owner, name, ark))
-        writer = room.writers.get(ark)
-        if writer is None:
-            writer = WriterRow(ark, self.key, self.job_id)
-            room.writers.put(ark, writer)
+        writer = room.writers.get(ark) or room.write(WriterRow(ark, self.key, self.job_id))
         return Identified(ark, writer)
 
     def _known(self, room: RegisterRoom) -> str | None:
@@ -208,8 +215,7 @@ class TakeOver(Write, frozen=True):
         room = world.room(RegisterRoom)
         row = room.writers.get(self.ark)
         if row is None or row.key == self.instead_of:
-            row = WriterRow(self.ark, self.key, self.job_id)
-            room.writers.put(self.ark, row)
+            row = room.write(WriterRow(self.ark, self.key, self.job_id))
         return row
 
 

@@ -12,19 +12,19 @@ from penstock import ids
 from penstock.catalog.catalog import Catalog
 from penstock.catalog.writer import Command
 from penstock.clock import SECOND
-from penstock.errors import NotFound
+from penstock.errors import NotFound, PenstockError
 from penstock.ingest.commands.queue import (
     AddIngestJobs,
     ChangeBatch,
     ChangeIngestJobs,
     ClaimBatches,
     ClaimIngestJobs,
-    LetGo,
     SubmitBatch,
 )
 from penstock.ingest.commands.repair import Repair
 from penstock.ingest.commands.sessions import EndSession, KeepSession, LiftHold, PutHold
 from penstock.ingest.rows import BatchRow, JobRow
+from penstock.ingest.sql_locks import SqlLocks
 from penstock.ingest.store import BatchFilter, Outcome, Submitted
 from penstock.ingest.values import (
     Batch,
@@ -57,6 +57,7 @@ class SqlIngestStore:
         self._catalog = catalog
         self._owner = owner
         self._lasts = int(session_seconds * SECOND)
+        self._locks = SqlLocks(catalog)
         self._session = ""
         self._opening = threading.Lock()
         self._changed = threading.Condition()
@@ -71,27 +72,33 @@ class SqlIngestStore:
 
     def claim_batches(self, status: BatchState, most: int) -> list[Batch]:
         """Lock batches in a state, oldest first."""
-        return self._catalog.submit(ClaimBatches(self.session, status, most)).result()
+        return self._locks.take(ClaimBatches(self.session, status, most))
 
     def claim_jobs(
         self, stage: IngestState, most: int, after: Place | None = None
     ) -> list[IngestJob]:
         """Lock jobs in a stage, in the order of their places."""
-        return self._catalog.submit(ClaimIngestJobs(self.session, stage, most, after)).result()
+        return self._locks.take(ClaimIngestJobs(self.session, stage, most, after))
 
     def let_go(self, items: Sequence[IngestJob | Batch]) -> None:
         """Give up locks without a change."""
-        jobs = tuple(item.id for item in items if isinstance(item, IngestJob))
-        batches = tuple(item.id for item in items if isinstance(item, Batch))
-        self._catalog.submit(LetGo(self.session, jobs, batches)).result()
+        self._locks.give_up(items)
 
     def change_jobs(self, changes: Sequence[JobChange]) -> list[Outcome]:
         """Carry out each change that still holds."""
-        return self._write(ChangeIngestJobs(tuple(changes)))
+        outcomes = self._write(ChangeIngestJobs(tuple(changes)))
+        self._locks.forget(
+            change.before
+            for change, outcome in zip(changes, outcomes, strict=True)
+            if not change.keep_lock and not isinstance(outcome, PenstockError)
+        )
+        return outcomes
 
     def change_batch(self, change: BatchChange) -> Batch | None:
         """Carry out a change that still holds, and give up the lock."""
-        return self._write(ChangeBatch(change))
+        changed = self._write(ChangeBatch(change))
+        self._locks.forget([change.before])
+        return changed
 
     def batch(self, batch_id: str) -> Batch:
         """A batch, or NotFound."""
@@ -201,6 +208,7 @@ class SqlIngestStore:
         if not self._catalog.submit(keep).result():
             # Its locks may be another's by now: what was claimed under the old name is lost.
             self._begin()
+        self._locks.free_lost(self.session)
 
     def wait(self, seconds: float) -> None:
         """Return when this process has changed something, at the latest after so long."""

@@ -76,7 +76,7 @@ class IngestStore(Protocol):
         """
 
     def let_go(self, items: Sequence[IngestJob | Batch]) -> None:
-        """Give up locks without a change."""
+        """Give up locks without a change, now or as soon as the store can be reached again."""
 
     def change_jobs(self, changes: Sequence[JobChange]) -> list[Outcome]:
         """Carry out each change that still holds: the job after it, or why it was refused.

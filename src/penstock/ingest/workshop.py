@@ -7,13 +7,15 @@ from collections.abc import Callable, Iterator
 from contextlib import AbstractContextManager, contextmanager
 from dataclasses import dataclass, field
 from pathlib import Path
+from typing import TypeVar
 
 import httpx
 
 from penstock.catalog.catalog import Catalog
+from penstock.catalog.writer import Command
 from penstock.clock import SECOND, Clock, Micros
 from penstock.config import Settings
-from penstock.errors import Invalid
+from penstock.errors import Busy, Invalid, Unavailable
 from penstock.ingest.collections import Collection, find_collection
 from penstock.ingest.door import open_client
 from penstock.ingest.mail import Mailer
@@ -30,8 +32,19 @@ PAYLOAD_SCHEME = "payload"
 _PROFILE_SECONDS = 1
 
 
+T = TypeVar("T")
+
+
 class Later(Exception):
     """A job cannot go on yet: it stays where it is, and is looked at again."""
+
+
+def patiently(ask: Callable[[], T]) -> T:
+    """Ask the catalog or the queue: while they are away, a job waits and does not fail."""
+    try:
+        return ask()
+    except (Busy, Unavailable) as error:
+        raise Later(str(error)) from None
 
 
 @dataclass
@@ -59,6 +72,14 @@ class Workshop:
                 kept = now + _PROFILE_SECONDS * SECOND, find_collection(tx, name)
             self._profiles[name] = kept
         return kept[1]
+
+    def profile(self, job: IngestJob) -> Collection:
+        """The profile of a job's collection; Later while the catalog is away."""
+        return patiently(lambda: self.collection(job.configuration.profile_name))
+
+    def write(self, command: Command[T]) -> T:
+        """Write to the catalog; Later while it is away."""
+        return patiently(lambda: self.catalog.submit(command).result())
 
     def depository(self, collection: Collection) -> Depository:
         """Where the objects of a collection are kept; made when it is first used."""
@@ -111,6 +132,10 @@ class Workshop:
         key = upload_key(url)
         with Objects.open(self.settings.objects).get_stream(key) as chunks:
             yield chunks
+
+    def uploaded_size(self, url: str) -> int | None:
+        """How many bytes a payload has that was uploaded to this server."""
+        return Objects.open(self.settings.objects).size(upload_key(url))
 
     @property
     def uploads(self) -> Callable[[str], AbstractContextManager[Iterator[bytes]]]:

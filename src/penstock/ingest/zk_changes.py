@@ -20,9 +20,11 @@ from penstock.ingest.zk_layout import (
     STATES,
     batch_path,
     batch_status_data,
+    document,
     entry_path,
     job_path,
     job_status_data,
+    report_data,
     side_path,
     submission_path,
 )
@@ -91,7 +93,7 @@ def job_change(change: JobChange) -> Guarded:
 def new_job_ops(job: IngestJob) -> list[Op]:
     """What makes a job below the empty node that gave it its id."""
     return [
-        Create(job_path(job.id, "configuration"), encode(job.configuration)),
+        Create(job_path(job.id, "configuration"), document(job.configuration)),
         Create(job_path(job.id, "identifiers"), encode(job.identifiers)),
         Create(job_path(job.id, "priority"), encode(job.priority)),
         Create(job_path(job.id, "space_needed"), encode(job.space_needed)),
@@ -107,7 +109,7 @@ def new_batch_ops(batch: Batch) -> list[Op]:
     key: list[Op] = [] if hashed is None else [Create(submission_path(hashed), batch.id.encode())]
     return [
         *key,
-        Create(batch_path(batch.id, "submission"), encode(batch.submission)),
+        Create(batch_path(batch.id, "submission"), document(batch.submission)),
         Create(batch_path(batch.id, "status"), batch_status_data(batch)),
         BATCHES_CHANGED,
     ]
@@ -207,7 +209,7 @@ def _job_gone(job: IngestJob) -> list[Op]:
 def _batch_moved(before: Batch, after: Batch) -> list[Op]:
     ops: list[Op] = [Set(batch_path(before.id, "status"), batch_status_data(after), before.version)]
     if after.report is not None and after.report != before.report:
-        path, data = batch_path(before.id, "status-report"), after.report.encode()
+        path, data = batch_path(before.id, "status-report"), report_data(after.report)
         ops.append(Create(path, data) if before.report is None else Set(path, data, -1))
     return ops
 

@@ -1,6 +1,6 @@
 """Taking work from ZooKeeper: which batches and jobs a session locks next, and giving them up."""
 
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from typing import Final
 
@@ -10,7 +10,7 @@ from penstock.errors import PenstockError
 from penstock.ingest.values import Batch, HoldKind, IngestJob, Place
 from penstock.ingest.zk_batches import BatchIndex, Endings
 from penstock.ingest.zk_layout import HOLDS, QUEUE_HOLD, batch_path, job_path
-from penstock.ingest.zk_locks import Held, Locks
+from penstock.ingest.zk_locks import Held, Locks, Taken
 from penstock.ingest.zk_queue import Bell, Listing, StageQueue
 from penstock.ingest.zk_reading import Reading
 from penstock.states import BatchState, IngestState
@@ -100,8 +100,8 @@ class Claims:
 
     def let_go(self, items: Sequence[IngestJob | Batch]) -> None:
         """Give up locks; a job can be claimed again at once."""
-        ours = [item for item in items if self._locks.has(_node(item))]
-        self._locks.free([Held(_node(item), item.version) for item in ours])
+        ours = [item for item in items if self._locks.holds(_node(item), item.locked_by)]
+        self._locks.free([Held(_node(item), item.locked_by, item.version) for item in ours])
         for item in ours:
             if isinstance(item, IngestJob):
                 self._queues[item.status].add(item.place)
@@ -109,14 +109,15 @@ class Claims:
     def _lock_jobs(self, stage: IngestState, places: list[Place]) -> list[IngestJob]:
         """Those of these entries that nobody else has, and that are what they seem to be."""
         queue = self._queues[stage]
-        known = self._reading.known([place.id for place in places])
-        versions = {job_path(j.id): j.version for j in known.values() if j.status is stage}
+        remembered = self._reading.known([place.id for place in places])
+        known = {job_id: job for job_id, job in remembered.items() if job.status is stage}
+        versions = {job_path(job_id): job.version for job_id, job in known.items()}
         try:
             taken = self._locks.take([job_path(place.id) for place in places], versions)
             mine = [place for place in places if job_path(place.id) in set(taken.nodes)]
             if len(mine) < len(places):
                 queue.passed()
-            with self._giving_back(taken.nodes) as kept:
+            with self._giving_back(taken) as kept:
                 if not mine or self._is_held_now():
                     _put_back(queue, mine)
                     return []
@@ -142,7 +143,7 @@ class Claims:
         """Those of these batches that nobody else has, and that are in this state."""
         taken = self._locks.take([batch_path(batch_id) for batch_id in batch_ids], {})
         mine = [batch_id for batch_id in batch_ids if batch_path(batch_id) in taken.nodes]
-        with self._giving_back(taken.nodes) as kept:
+        with self._giving_back(taken) as kept:
             if not mine or self._is_held_now():
                 return []
             batches = [b for b in self._reading.batches(mine) if isinstance(b, Batch)]
@@ -153,13 +154,13 @@ class Claims:
             return [replace(batch, locked_by=taken.name) for batch in good]
 
     @contextmanager
-    def _giving_back(self, taken: Iterable[str]) -> Iterator[set[str]]:
+    def _giving_back(self, taken: Taken) -> Iterator[set[str]]:
         """Unlock again what is not kept, also if looking at it fails."""
         kept: set[str] = set()
         try:
             yield kept
         finally:
-            self._locks.drop([node for node in taken if node not in kept])
+            self._locks.drop([node for node in taken.nodes if node not in kept], taken.name)
             self._locks.free_doubtful()
 
     def _seems_held(self) -> bool:

@@ -1,5 +1,6 @@
 """How batches and jobs come into ZooKeeper: an id first, then everything else at once."""
 
+import contextlib
 from collections.abc import Iterator, Sequence
 from typing import Final
 
@@ -17,6 +18,7 @@ from penstock.ingest.zk_layout import (
     JOB_IDS,
     STATES,
     batch_path,
+    is_batch_id,
     job_path,
     submission_path,
 )
@@ -48,26 +50,17 @@ class Entering:
         """Make a batch, or find the one that was submitted under the same key."""
         now = self._clock()
         submission = replace(submission, submitted_at=now)
-        problem: PenstockError | None = None
         for _ in range(TRIES_MAX):
             known = self._known(submission)
             if known is not None:
                 return Submitted(known, is_new=False)
-            try:
-                [batch_id] = self._new_ids(BATCH_IDS, 1)
-                batch = Batch(
-                    id=batch_id,
-                    submission=submission,
-                    status=BatchState.PENDING,
-                    last_modified=now,
-                )
-                if self._make(batch):
-                    return Submitted(batch, is_new=True)
-            except Unknown as error:
-                problem = error
-        raise problem or Unavailable(
-            "ZooKeeper took none of several tries to submit this; try it again"
-        )
+            [batch_id] = self._new_ids(BATCH_IDS, 1)
+            batch = Batch(
+                id=batch_id, submission=submission, status=BatchState.PENDING, last_modified=now
+            )
+            if self._make(batch):
+                return Submitted(batch, is_new=True)
+        raise Unavailable("ZooKeeper took none of several tries to submit this; try it again")
 
     def parts(self, jobs: Sequence[NewJob]) -> Iterator[list[NewJob]]:
         """New jobs in parts that fit into a transaction each; one part, if there are none."""
@@ -107,25 +100,31 @@ class Entering:
     def _known(self, submission: Submission) -> Batch | None:
         hashed = key_hash(submission)
         named = None if hashed is None else self._session.get(submission_path(hashed))
-        if named is None:
+        if named is None or not is_batch_id(batch_id := named[0].decode()):
             return None
-        [batch] = self._reading.batches([named[0].decode()])
+        [batch] = self._reading.batches([batch_id])
         return batch if isinstance(batch, Batch) else None
 
     def _make(self, batch: Batch) -> bool:
-        """False if its key is taken, or its id was: the next try finds out."""
+        """False if it is not made: its key is taken, or its id was, or the connection broke."""
         try:
             self._session.multi(new_batch_ops(batch))
         except Refused:
-            self._session.delete(batch_path(batch.id))
+            self._session.multi_many([[Delete(batch_path(batch.id))]])
             return False
         except Unknown:
             self._session.sync()
-            if not self._session.exists(batch_path(batch.id, "status")):
-                raise
+            return self._session.exists(batch_path(batch.id, "status"))
         return True
 
     def _new_ids(self, prefix: str, count: int) -> list[str]:
+        """Ids that nobody has; those of which the answer was lost stay unused."""
+        for _ in range(TRIES_MAX - 1):
+            with contextlib.suppress(Unknown):
+                return self._numbered(prefix, count)
+        return self._numbered(prefix, count)
+
+    def _numbered(self, prefix: str, count: int) -> list[str]:
         return [path.rpartition("/")[2] for path in self._session.create_sequences(prefix, count)]
 
     def _drop(self, job_ids: list[str]) -> None:

@@ -1,6 +1,6 @@
 """Where batches and ingest jobs are in ZooKeeper: every path, and the JSON of every node.
 
-    /batches/bid0000000001/{submission,status,status-report,lock}
+    /batches/bid0000000001/{submission,status,status-report,lock}     a long report is gzipped
                           /states/batch-{processing,failed,completed}/JID
     /jobs/jid0000000001/{configuration,identifiers,status,priority,space_needed,lock}
     /jobs/states/STATE/PP-JID      the queue of a state: two digits of priority, low first
@@ -11,12 +11,14 @@ A node without `status` is an id that was taken and not used: nobody sees it. Ev
 batch or a job sets its status node, so that node's version stands for all the others beside it.
 """
 
+import gzip
 import re
 from typing import Final, TypeVar
 from urllib.parse import quote, unquote
 
 import msgspec
 from msgspec import Struct
+from msgspec.json import Decoder
 
 from penstock.clock import format_time, parse_time
 from penstock.errors import Invalid
@@ -47,6 +49,9 @@ QUEUED: Final = tuple(state for state in IngestState if state is not IngestState
 JOB_NODES: Final = ("status", "configuration", "identifiers", "priority", "space_needed")
 BATCH_NODES: Final = ("status", "submission", "status-report")
 
+REPORT_BYTES_MAX: Final = 500_000  # ZooKeeper takes a megabyte
+
+_GZIP = b"\x1f\x8b"
 _BATCH_ID = re.compile(r"bid[0-9]{10}")
 _JOB_ID = re.compile(r"jid[0-9]{10}")
 _ENTRY = re.compile(r"([0-9]{2})-(jid[0-9]{10})")
@@ -81,6 +86,16 @@ class HoldNode(Struct, frozen=True, kw_only=True):
     who: str
     why: str
     since: str
+
+
+# Decoders are made here because two threads that both decode a class first can crash msgspec.
+_job_status = Decoder(JobStatus)
+_batch_status = Decoder(BatchStatus)
+_hold = Decoder(HoldNode)
+_configuration = Decoder(Configuration)
+_identifiers = Decoder(Identifiers)
+_submission = Decoder(Submission)
+_number = Decoder(int)
 
 
 def first_ops() -> list[Op]:
@@ -159,8 +174,14 @@ def hold_data(hold: Hold) -> bytes:
 
 def read_hold(kind: HoldKind, child: str, data: bytes) -> Hold:
     """The hold that a node stands for."""
-    node = _decoded(HoldNode, data, f"{HOLDS[kind]}/{child}")
+    node = _decoded(_hold, data, f"{HOLDS[kind]}/{child}")
     return Hold(kind, unquote(child), node.who, node.why, parse_time(node.since))
+
+
+def document(value: Struct) -> bytes:
+    """The data of a node that never changes: everything that has a value, defaults included."""
+    named = msgspec.structs.asdict(value)
+    return msgspec.json.encode({key: each for key, each in named.items() if each is not None})
 
 
 def job_status_data(job: IngestJob) -> bytes:
@@ -191,33 +212,33 @@ def batch_status_data(batch: Batch) -> bytes:
 
 def read_job_status(job_id: str, data: bytes) -> JobStatus:
     """What a job's status node says."""
-    return _decoded(JobStatus, data, job_path(job_id, "status"))
+    return _decoded(_job_status, data, job_path(job_id, "status"))
 
 
 def read_batch_status(batch_id: str, data: bytes) -> BatchStatus:
     """What a batch's status node says."""
-    return _decoded(BatchStatus, data, batch_path(batch_id, "status"))
+    return _decoded(_batch_status, data, batch_path(batch_id, "status"))
 
 
 def read_job(job_id: str, version: int, nodes: dict[str, Data], locked_by: str) -> IngestJob:
     """The job that its nodes, by name, stand for."""
 
-    def read(kind: type[T], name: str) -> T:
-        return _decoded(kind, nodes[name], job_path(job_id, name))
+    def read(decoder: Decoder[T], name: str) -> T:
+        return _decoded(decoder, nodes[name], job_path(job_id, name))
 
-    status = read(JobStatus, "status")
+    status = read(_job_status, "status")
     return IngestJob(
         id=job_id,
-        configuration=read(Configuration, "configuration"),
-        identifiers=read(Identifiers, "identifiers"),
+        configuration=read(_configuration, "configuration"),
+        identifiers=read(_identifiers, "identifiers"),
         status=status.status,
         last_successful_status=status.last_successful_status,
         last_modified=parse_time(status.last_modified),
         retry_count=status.retry_count,
         message=status.message,
         history=status.history,
-        priority=read(int, "priority"),
-        space_needed=read(int, "space_needed"),
+        priority=read(_number, "priority"),
+        space_needed=read(_number, "space_needed"),
         version=version,
         locked_by=locked_by,
     )
@@ -225,31 +246,42 @@ def read_job(job_id: str, version: int, nodes: dict[str, Data], locked_by: str) 
 
 def read_batch(batch_id: str, version: int, nodes: dict[str, Data], locked_by: str) -> Batch:
     """The batch that its nodes, by name, stand for."""
-    status = _decoded(BatchStatus, nodes["status"], batch_path(batch_id, "status"))
+    status = _decoded(_batch_status, nodes["status"], batch_path(batch_id, "status"))
     report = nodes["status-report"]
     return Batch(
         id=batch_id,
-        submission=_decoded(Submission, nodes["submission"], batch_path(batch_id, "submission")),
+        submission=_decoded(_submission, nodes["submission"], batch_path(batch_id, "submission")),
         status=status.status,
         last_modified=parse_time(status.last_modified),
         message=status.message,
         jobs=status.jobs,
-        report=None if report is None else report.decode(),
+        report=None if report is None else read_report(report),
         version=version,
         locked_by=locked_by,
     )
 
 
+def report_data(report: str) -> bytes:
+    """The data of a status-report node: JSON, packed if it would be too large for a node."""
+    data = report.encode()
+    return data if len(data) <= REPORT_BYTES_MAX else gzip.compress(data, mtime=0)
+
+
+def read_report(data: bytes) -> str:
+    """The report in a status-report node."""
+    return (gzip.decompress(data) if data.startswith(_GZIP) else data).decode()
+
+
 def read_number(data: Data, path: str) -> int:
     """The bare number of a priority or a space_needed node."""
-    return _decoded(int, data, path)
+    return _decoded(_number, data, path)
 
 
-def _decoded(kind: type[T], data: Data, path: str) -> T:
+def _decoded(decoder: Decoder[T], data: Data, path: str) -> T:
     advice = "`penstock ingest check` says what is wrong"
     if data is None:
         raise Invalid(f"{path} is not there, although its status is; {advice}")
     try:
-        return msgspec.json.decode(data, type=kind)
+        return decoder.decode(data)
     except msgspec.DecodeError as error:
         raise Invalid(f"{path} cannot be read: {error}; {advice}") from None

@@ -1,6 +1,7 @@
-"""The locks of one session on ZooKeeper: ephemeral nodes that carry the session's name."""
+"""The locks of one session on ZooKeeper: ephemeral nodes that say under which claim they are."""
 
 import contextlib
+import itertools
 import threading
 from collections.abc import Mapping, Sequence
 from typing import Final, NamedTuple
@@ -15,9 +16,10 @@ AT_ONCE_MAX: Final = 500  # locks in one transaction
 
 
 class Held(Struct, frozen=True):
-    """A node that is locked, and the version that its status had when that was last known."""
+    """A lock on a node: its name, and the version that the node's status had."""
 
     node: str
+    name: str
     version: int
 
 
@@ -32,48 +34,104 @@ class Taken(NamedTuple):
 class Locks:
     """What this session has locked, and what it may have locked without knowing.
 
-    A name belongs to one epoch of the session: when the session is lost, its name changes, and
-    whatever was claimed under the old one is refused.
+    A name belongs to one claim, and to one epoch of the session: when the session is lost,
+    whatever was claimed before is refused.
     """
 
     def __init__(self, session: Session, owner: str) -> None:
         self._session = session
-        self._family = f"{owner}/{ids.new_id()[:8]}."
+        self._family = f"{owner}/{ids.new_id()[:8]}"
+        self._numbers = itertools.count(1)
         self._mutex = threading.Lock()
-        self._held: dict[str, str] = {}  # node: the name it was locked under
-        self._doubtful: set[str] = set()
-
-    @property
-    def name(self) -> str:
-        """What stands in the locks that are taken now."""
-        return f"{self._family}{self._session.epoch}"
+        self._held: dict[str, str] = {}  # node: the name it is locked under
+        self._doubtful: set[tuple[str, str]] = set()  # node and name
 
     def has(self, node: str) -> bool:
         """Whether this session has locked a node."""
-        return self._held.get(node) == self.name
+        return self._held.get(node, "").startswith(self._prefix)
+
+    def holds(self, node: str, name: str) -> bool:
+        """Whether a node is locked under this very name."""
+        return self._held.get(node) == name and name.startswith(self._prefix)
 
     def take(self, nodes: Sequence[str], versions: Mapping[str, int]) -> Taken:
         """Lock these nodes, if possible at once and only if they have the versions named."""
-        name = self.name
-        with self._mutex:
-            wanted = [node for node in nodes if node not in self._doubtful]
+        prefix = self._prefix
+        name = f"{prefix}{next(self._numbers)}"
         try:
-            made, is_checked = self._make(wanted, name.encode(), versions)
+            made, is_checked = self._make(nodes, name.encode(), versions)
         except PenstockError:
-            self.drop(wanted)
+            self.drop(nodes, name)
             raise
-        if name != self.name:  # the session was lost meanwhile: nobody knows whose they are
-            self.drop(wanted)
+        if prefix != self._prefix:  # the session was lost meanwhile: nobody knows whose they are
+            self.drop(nodes, name)
             return Taken(name, [], is_checked)
         with self._mutex:
             self._held.update(dict.fromkeys(made, name))
         return Taken(name, made, is_checked)
 
+    def drop(self, nodes: Sequence[str], name: str) -> None:
+        """Give up locks of this name, wherever there are any, at the next occasion."""
+        with self._mutex:
+            self._doubtful.update((node, name) for node in nodes)
+            for node in nodes:
+                if self._held.get(node) == name:
+                    del self._held[node]
+
+    def forget(self, node: str, name: str) -> None:
+        """A lock is gone: it went with a change, or an administrator took it away."""
+        with self._mutex:
+            if self._held.get(node) == name:
+                del self._held[node]
+
+    def free(self, items: Sequence[Held]) -> None:
+        """Give up locks, now or, if the connection is broken, as soon as it is back.
+
+        A change by hand takes a lock away, and another session may have it by now; but then the
+        status has another version.
+        """
+        for start in range(0, len(items), AT_ONCE_MAX):
+            part = items[start : start + AT_ONCE_MAX]
+            [outcome] = self._session.multi_many([[op for item in part for op in _freeing(item)]])
+            for item in part:
+                if isinstance(outcome, PenstockError):
+                    self.drop([item.node], item.name)
+                else:
+                    self.forget(item.node, item.name)
+        self.free_doubtful()
+
+    def free_doubtful(self) -> None:
+        """Give up locks that nobody here works under."""
+        with self._mutex:
+            doubtful = list(self._doubtful)
+        if not doubtful:
+            return
+        with contextlib.suppress(Unavailable):
+            found = self._session.get_many([_lock(node) for node, _ in doubtful])
+            pairs = zip(doubtful, found, strict=True)
+            ours = [(n, name) for (n, name), lock in pairs if lock and lock[0] == name.encode()]
+            outcomes = self._session.multi_many([Delete(_lock(node))] for node, _ in ours)
+            answers = zip(ours, outcomes, strict=True)
+            left = {one for one, outcome in answers if isinstance(outcome, Unavailable)}
+            with self._mutex:
+                self._doubtful -= set(doubtful) - left
+
+    def look_at(self, locks: Sequence[tuple[str, str]]) -> None:
+        """Look whether these locks, under which changes were refused, are there at all."""
+        found = self._session.get_many([_lock(node) for node, _ in locks])
+        for (node, name), lock in zip(locks, found, strict=True):
+            if lock is None or lock[0] != name.encode():
+                self.forget(node, name)
+
+    @property
+    def _prefix(self) -> str:
+        return f"{self._family}.{self._session.epoch}."
+
     def _make(
         self, nodes: Sequence[str], data: bytes, versions: Mapping[str, int]
     ) -> tuple[list[str], bool]:
         """Those that could be locked: all at once if nobody else wants them, else one by one."""
-        if len(nodes) <= AT_ONCE_MAX and nodes:
+        if nodes and len(nodes) <= AT_ONCE_MAX:
             checks = [Check(_status(n), versions[n]) for n in nodes if n in versions]
             locks = [Create(_lock(node), data, ephemeral=True) for node in nodes]
             with contextlib.suppress(Refused):
@@ -83,61 +141,6 @@ class Locks:
         free = [node for node, lock in zip(nodes, found, strict=True) if lock is None]
         made = self._session.create_ephemerals([_lock(node) for node in free], data)
         return [node for node, is_made in zip(free, made, strict=True) if is_made], False
-
-    def drop(self, nodes: Sequence[str]) -> None:
-        """Give up locks on nodes that may be ours, or may not."""
-        with self._mutex:
-            self._doubtful.update(nodes)
-            for node in nodes:
-                self._held.pop(node, None)
-
-    def forget(self, node: str) -> None:
-        """The lock of a node went with a change."""
-        with self._mutex:
-            self._held.pop(node, None)
-
-    def still_has(self, nodes: Sequence[str]) -> None:
-        """Look whether these nodes, changes of which were refused, are locked by us at all."""
-        found = self._session.get_many([_lock(node) for node in nodes])
-        for node, lock in zip(nodes, found, strict=True):
-            if lock is None or lock[0].decode() != self.name:
-                self.forget(node)
-
-    def free(self, items: Sequence[Held]) -> None:
-        """Give up locks, now or, if the connection is broken, as soon as it is back.
-
-        A change by hand takes a lock away, and another session may have it by now; but then the
-        status has another version.
-        """
-        ours = [item for item in items if self.has(item.node)]
-        for start in range(0, len(ours), AT_ONCE_MAX):
-            part = ours[start : start + AT_ONCE_MAX]
-            [outcome] = self._session.multi_many([[op for item in part for op in _freeing(item)]])
-            if isinstance(outcome, PenstockError):
-                self.drop([item.node for item in part])
-            else:
-                for item in part:
-                    self.forget(item.node)
-        self.free_doubtful()
-
-    def free_doubtful(self) -> None:
-        """Give up locks that nobody here works under, if they are ours at all."""
-        with self._mutex:
-            nodes = list(self._doubtful)
-        if not nodes:
-            return
-        with contextlib.suppress(PenstockError):
-            found = self._session.get_many([_lock(node) for node in nodes])
-            ours = [
-                node
-                for node, lock in zip(nodes, found, strict=True)
-                if lock is not None and lock[0].startswith(self._family.encode())
-            ]
-            outcomes = self._session.multi_many([Delete(_lock(node))] for node in ours)
-            pairs = zip(ours, outcomes, strict=True)
-            left = {n for n, o in pairs if isinstance(o, Unavailable)}
-            with self._mutex:
-                self._doubtful -= set(nodes) - left
 
 
 def _lock(node: str) -> str:

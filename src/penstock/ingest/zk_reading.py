@@ -51,6 +51,7 @@ class Reading:
         self._session = session
         self._mutex = threading.Lock()
         self._remembered: OrderedDict[str, IngestJob] = OrderedDict()
+        self._downloading: dict[str, int] = {}
 
     def remember(self, job: IngestJob) -> None:
         """Keep a job as it is at its version, which spares reading its other nodes again."""
@@ -159,8 +160,7 @@ class Reading:
     def tally(self) -> list[Tally]:
         """Jobs of all batches; bytes only of those downloading, which is what takes up space."""
         counts = {state: self._session.children_count(stage_path(state)) for state in QUEUED}
-        downloading = [place.id for place in self.places(IngestState.DOWNLOADING)]
-        sizes = {IngestState.DOWNLOADING: sum(self._sizes(downloading).values())}
+        sizes = {IngestState.DOWNLOADING: self._downloading_bytes()}
         return [Tally(state, n, sizes.get(state, 0)) for state, n in counts.items() if n]
 
     def tally_of(self, batch_id: str) -> list[Tally]:
@@ -191,6 +191,18 @@ class Reading:
             pairs = zip(names, nodes, strict=True)
             found += [read_hold(kind, name, node[0]) for name, node in pairs if node is not None]
         return sorted(found, key=lambda hold: (hold.kind, hold.name))
+
+    def _downloading_bytes(self) -> int:
+        """What is being downloaded needs; read once for each job that comes to that stage.
+
+        Every page of a provisioning round asks for it. A job that left and came back with another
+        size in between is counted with its old one, until it leaves again.
+        """
+        ids = [place.id for place in self.places(IngestState.DOWNLOADING)]
+        known = self._downloading
+        new = self._sizes([job_id for job_id in ids if job_id not in known])
+        self._downloading = {i: known[i] if i in known else new[i] for i in ids}
+        return sum(self._downloading.values())
 
     def _jobs_in(self, state: IngestState, names: set[str]) -> set[str]:
         return names & {place.id for place in self.places(state)} if names else set()

@@ -25,7 +25,11 @@ class Done(NamedTuple):
 
 
 class _Status(msgspec.Struct):
-    status: str = "unreadable"
+    status: str
+
+
+# Decoders are made here because two threads that both decode a class first can crash msgspec.
+_decode_status = msgspec.json.Decoder(_Status).decode
 
 
 class _Try:
@@ -68,12 +72,13 @@ class Writing:
 
     def _look_at_refused(self, tries: list[_Try]) -> None:
         """Keep track of our locks: an administrator may have taken some of them away."""
-        ours = [one for one in tries if one.change.lock is Lock.OURS]
-        unreached = [o.change.node for o in ours if isinstance(o.outcome, Unavailable)]
-        self._locks.drop(unreached)
+        ours = [
+            (one.change.node, one.change.locked_by)
+            for one in tries
+            if one.change.lock is Lock.OURS and not isinstance(one.outcome, Unavailable)
+        ]
         with contextlib.suppress(Unavailable):
-            refused = [one.change.node for one in ours if one.change.node not in unreached]
-            self._locks.still_has(refused)
+            self._locks.look_at(ours)
 
     def _try(self, tries: list[_Try]) -> bool:
         """Try each once; False if ZooKeeper cannot be asked what became of them."""
@@ -96,8 +101,9 @@ class Writing:
         return True
 
     def _is_lost(self, one: _Try) -> bool:
-        """Whether it relies on a lock of an earlier epoch, which is gone: nothing is sent then."""
-        return one.change.lock is Lock.OURS and one.change.locked_by != self._locks.name
+        """Whether the lock that it relies on is gone, as all of an earlier epoch are."""
+        change = one.change
+        return change.lock is Lock.OURS and not self._locks.holds(change.node, change.locked_by)
 
     def _settle(self, one: _Try, node: Node) -> None:
         """Decide by what is there now."""
@@ -139,7 +145,7 @@ class Writing:
         change, outcome = one.change, one.outcome
         if isinstance(outcome, Done):
             if not change.keep_lock:
-                self._locks.forget(change.node)
+                self._locks.forget(change.node, change.locked_by)
             return outcome
         return outcome or Conflict(
             f"the lock on {change.kind} {change.id} comes and goes; nothing was changed, try again"
@@ -170,6 +176,6 @@ def _done(results: list[Result]) -> Done:
 
 def _status(data: bytes) -> str:
     try:
-        return msgspec.json.decode(data, type=_Status).status
+        return _decode_status(data).status
     except msgspec.DecodeError:
         return "unreadable"

@@ -204,6 +204,9 @@ def complete(
     for outputs, group in groupby(rows, key=lambda row: _locked_outputs(room, job, row)):
         runs = [_run_of(row) for row in group]
         written += complete_runs(world, _job_row(world, job.job_id), runs, outputs, now)
+    outbox = world.room(LotRoom)
+    for run_id in run_ids:
+        outbox.tell_end(run_id, now)
     publish(world, job, rows, written, now, notes)
     return written
 
@@ -271,6 +274,7 @@ def _stop(
     run_id = _run_of(row)
     if all(other.lot == row.lot for other in room.claims_of(run_id)):  # its last lot ends a run
         stop_runs(world, _job_row(world, row.job_id), [run_id], state, now)
+        world.room(LotRoom).tell_end(run_id, now)
     room.outputs.prefetch((dataset, row.lot) for dataset in (*job.input_ids, *job.output_ids))
     room.inputs.prefetch((dataset, row.job_id, row.lot) for dataset in job.input_ids)
     unlock(room, job, row, status, status, {}, now)

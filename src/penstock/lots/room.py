@@ -9,7 +9,7 @@ from penstock.catalog.shelf import Shelf
 from penstock.catalog.world import Changes, World
 from penstock.clock import Micros
 from penstock.lots.manifests import ManifestNote
-from penstock.lots.rows import LotDatasetRow, LotEventRow, ManifestRow
+from penstock.lots.rows import LotDatasetRow, LotEventRow, ManifestRow, RunEndRow
 from penstock.states import ManifestState
 
 Notes = Mapping[str, ManifestNote]  # by dataset id
@@ -24,7 +24,7 @@ class LotEventKind(StrEnum):
 
 
 class LotRoom:
-    """Rows by table; the outbox is only written."""
+    """Rows by table; the outboxes are only written."""
 
     def __init__(self, world: World) -> None:
         self._world = world
@@ -32,8 +32,9 @@ class LotRoom:
         self.datasets: Shelf[LotDatasetRow] = Shelf(self._fetch_datasets, undo)
         self.manifests: Shelf[ManifestRow] = Shelf(self._fetch_manifests, undo)
         self.events: Shelf[LotEventRow] = Shelf(_nothing, undo)
+        self.run_ends: Shelf[RunEndRow] = Shelf(_nothing, undo)
         self.lasting: tuple[Shelf[Any], ...] = (self.datasets, self.manifests)
-        self.passing: tuple[Shelf[Any], ...] = (self.events,)
+        self.passing: tuple[Shelf[Any], ...] = (self.events, self.run_ends)
 
     def changes(self) -> Changes:
         """Every change of the batch of writes."""
@@ -41,6 +42,7 @@ class LotRoom:
             ("put_lot_datasets", self.datasets.changed()),
             ("put_lot_manifests", self.manifests.changed()),
             ("add_lot_events", self.events.changed()),
+            ("add_run_ends", self.run_ends.changed()),
         ]
 
     def tell(
@@ -58,6 +60,10 @@ class LotRoom:
         """Put an event into the outbox: it leaves with the commit, or not at all."""
         row = LotEventRow(now, kind, dataset_id, lot, state, version_id, job_id, run_id)
         self.events.put(object(), row)
+
+    def tell_end(self, run_id: str, now: Micros) -> None:
+        """Put the end of a run of ours into the outbox of runs."""
+        self.run_ends.put(run_id, RunEndRow(now, run_id))
 
     def put_manifest(
         self, version_id: str, dataset_id: str, lot: str, note: ManifestNote, now: Micros

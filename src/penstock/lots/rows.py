@@ -1,8 +1,17 @@
 """The rows of lots, one frozen value per table; field order is column order."""
 
+from enum import StrEnum
+
 from penstock.catalog.rows import Row
 from penstock.clock import Micros
 from penstock.states import ManifestState
+
+
+class SubscriberKind(StrEnum):
+    """What a subscriber is told, and how."""
+
+    WEBHOOK = "webhook"  # every event of a lot, as a signed POST
+    OPENLINEAGE = "openlineage"  # our runs that have ended, as OpenLineage events
 
 
 class LotDatasetRow(Row, frozen=True):
@@ -30,6 +39,13 @@ class ManifestRow(Row, frozen=True):
     at: Micros
 
 
+class RunEndRow(Row, frozen=True):
+    """That a run of ours has ended."""
+
+    at: Micros
+    run_id: str
+
+
 class LotEventRow(Row, frozen=True):
     """Something that happened to a lot."""
 
@@ -41,3 +57,29 @@ class LotEventRow(Row, frozen=True):
     version_id: str | None
     job_id: str | None
     run_id: str | None
+
+
+class SubscriberRow(Row, frozen=True):
+    """Who is told of what happens, how far it was told, and who is at it."""
+
+    name: str
+    kind: SubscriberKind
+    url: str
+    secret: str | None
+    namespace: str
+    dataset: str
+    cursor: int
+    token: int
+    owner: str
+    lease_until: Micros
+    failures: int
+    next_try_at: Micros
+    error: str
+    failed_at: Micros | None
+    delivered_at: Micros | None
+    created_at: Micros
+    updated_at: Micros
+
+    def wants(self, namespace: str, dataset: str) -> bool:
+        """Whether it is told of what happens to this dataset."""
+        return self.namespace in ("", namespace) and self.dataset in ("", dataset)

@@ -44,6 +44,7 @@ class Entry(Struct, frozen=True):
     key: str
     size: int
     modified: Micros
+    etag: str = ""  # a folder has none: what it could tell changes when the folder is moved
 
 
 class Objects:
@@ -131,14 +132,21 @@ class Objects:
         """Whether there is an object under the key."""
         return self.size(key) is not None
 
-    def list(self, prefix: str = "") -> Iterator[Entry]:
-        """Every object below the prefix, which is one or more whole segments; in no order."""
+    def list(self, prefix: str = "", *, after: str = "") -> Iterator[Entry]:
+        """Every object below the prefix, which is one or more whole segments; in no order.
+
+        With `after`, only keys that are greater: a store that sorts does not look at the others.
+        """
         if prefix:
             check_key(prefix)
         with self._refusals("list", prefix):
-            for page in obstore.list(self._store, prefix or None, chunk_size=1000):
+            for page in obstore.list(
+                self._store, prefix or None, offset=after or None, chunk_size=1000
+            ):
                 for meta in page:
-                    yield Entry(meta["path"], meta["size"], from_datetime(meta["last_modified"]))
+                    etag = meta["e_tag"] if self._folder is None else None
+                    modified = from_datetime(meta["last_modified"])
+                    yield Entry(meta["path"], meta["size"], modified, etag or "")
 
     def delete(self, key: str) -> None:
         """Remove the object; nothing happens if it is not there."""

@@ -2,6 +2,7 @@
 
 import hashlib
 
+from msgspec import Struct
 from msgspec.structs import replace as replace_value
 
 from penstock.catalog.commands.lookup import Write
@@ -138,25 +139,36 @@ class ClaimIngestJobs(Write, frozen=True):
         return claimed
 
 
+class Held(Struct, frozen=True):
+    """A lock as it was taken: a session may have another one on the same job in a later state."""
+
+    id: str
+    status: str
+    locked_by: str
+
+    def is_of(self, row: JobRow | BatchRow) -> bool:
+        """Whether it is still there."""
+        return (row.status, row.locked_by) == (self.status, self.locked_by)
+
+
 class LetGo(Write, frozen=True):
     """Give up locks without a change."""
 
-    session: str
-    jobs: tuple[str, ...]
-    batches: tuple[str, ...]
+    jobs: tuple[Held, ...] = ()
+    batches: tuple[Held, ...] = ()
 
     def apply(self, world: World, now: Micros) -> None:
-        """Those that this session has."""
+        """Those that are still as they were taken."""
         room = world.room(IngestRoom)
-        room.jobs.prefetch(self.jobs)
-        for job_id in self.jobs:
-            job = room.jobs.get(job_id)
-            if job is not None and job.locked_by == self.session:
+        room.jobs.prefetch(held.id for held in self.jobs)
+        for held in self.jobs:
+            job = room.jobs.get(held.id)
+            if job is not None and held.is_of(job):
                 room.put_job(job, replace(job, locked_by=""))
-        for batch_id in self.batches:
-            batch = room.batches.get(batch_id)
-            if batch is not None and batch.locked_by == self.session:
-                room.batches.put(batch_id, replace(batch, locked_by=""))
+        for held in self.batches:
+            batch = room.batches.get(held.id)
+            if batch is not None and held.is_of(batch):
+                room.batches.put(held.id, replace(batch, locked_by=""))
 
 
 class ChangeIngestJobs(Write, frozen=True):

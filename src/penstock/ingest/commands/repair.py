@@ -36,8 +36,9 @@ class Repair(Write, frozen=True):
         return found
 
     def _orphan(self, room: IngestRoom, job_id: str) -> Finding:
-        if self.repair:
-            room.jobs.put(job_id, None)
+        job = room.jobs.get(job_id)
+        if self.repair and job is not None:
+            room.put_job(job, None)
         return self._finding("belongs to a batch that is not there", f"ingest job {job_id}")
 
     def _lock(self, room: IngestRoom, name: str) -> Finding:

@@ -31,17 +31,23 @@ def go_round(shop: Workshop) -> int:
 
 
 def delete(shop: Workshop, batch: Batch, *, by_hand: bool = False) -> bool:
-    """Delete a batch and all that is left of it; False if somebody else was at it."""
+    """Delete a batch and all that is left of it; False if somebody else was first.
+
+    The batch itself goes last, so that what is left by a crash is found and deleted again.
+    """
     while jobs := shop.store.jobs(batch.id, _PAGE):
         gone = shop.store.change_jobs([JobChange(job, None, by_hand=by_hand) for job in jobs])
         for job, outcome in zip(jobs, gone, strict=True):
             if isinstance(outcome, PenstockError) and not isinstance(outcome, NotFound):
                 raise outcome
             shop.forget_folder(job)
-    batch = shop.store.batch(batch.id)
-    shop.store.change_batch(BatchChange(batch, None, by_hand=by_hand))
     forget_payload(shop, batch)
     shutil.rmtree(shop.batch_folder(batch.id), ignore_errors=True)
+    try:
+        batch = shop.store.batch(batch.id)
+        shop.store.change_batch(BatchChange(batch, None, by_hand=by_hand))
+    except NotFound:
+        return False
     return True
 
 

@@ -8,7 +8,7 @@ good stays for a resume.
 
 from penstock.ingest.fetching import Stopped
 from penstock.ingest.moves import move_job, size_penalty
-from penstock.ingest.stages.payload import fetch_files
+from penstock.ingest.stages.payload import PACKED, fetch_files, folder_of
 from penstock.ingest.values import IngestJob, PayloadType
 from penstock.ingest.workshop import Later, Workshop
 from penstock.states import IngestState
@@ -16,13 +16,13 @@ from penstock.states import IngestState
 
 def work(shop: Workshop, job: IngestJob) -> IngestJob:
     """Fetch the object's files."""
-    collection = shop.collection(job.configuration.profile_name)
+    collection = shop.profile(job)
     try:
         files = fetch_files(shop, job, collection)
     except Stopped as stopped:
         raise Later(str(stopped)) from None
     size = sum(file.size for file in files)
     if job.configuration.payload_type is PayloadType.CONTAINER:
-        size += job.configuration.size or 0
+        size += (folder_of(job, PACKED) / job.configuration.payload_name).stat().st_size
     priority = job.priority - size_penalty(job.space_needed) + size_penalty(max(1, size))
     return move_job(job, IngestState.PROCESSING, shop.clock(), space_needed=size, priority=priority)

@@ -7,12 +7,12 @@ not give. Never fails: a size that cannot be had makes `space_needed` 0, and the
 from concurrent.futures import ThreadPoolExecutor
 
 from penstock.errors import PenstockError
-from penstock.ingest.fetching import Wanted, size_of
+from penstock.ingest.fetching import Stopped, Wanted, size_of
 from penstock.ingest.moves import move_job, size_penalty
 from penstock.ingest.places import Places
 from penstock.ingest.stages.payload import wanted_files
 from penstock.ingest.values import IngestJob, PayloadType
-from penstock.ingest.workshop import Workshop
+from penstock.ingest.workshop import PAYLOAD_SCHEME, Later, Workshop
 from penstock.states import IngestState
 
 _ASKED_AT_ONCE = 8
@@ -23,6 +23,8 @@ def work(shop: Workshop, job: IngestJob) -> IngestJob:
     """Add up what is known."""
     try:
         size = _size(shop, job)
+    except Stopped as stopped:
+        raise Later(str(stopped)) from None
     except PenstockError:
         size = 0
     return move_job(
@@ -35,7 +37,7 @@ def work(shop: Workshop, job: IngestJob) -> IngestJob:
 
 
 def _size(shop: Workshop, job: IngestJob) -> int:
-    collection = shop.collection(job.configuration.profile_name)
+    collection = shop.profile(job)
     wanted = wanted_files(shop, job, collection)
     places = Places(collection.places)
 
@@ -44,6 +46,8 @@ def _size(shop: Workshop, job: IngestJob) -> int:
     client = shop.client(collection)
 
     def ask(file: Wanted) -> int | None:
+        if file.url.startswith(f"{PAYLOAD_SCHEME}:"):
+            return shop.uploaded_size(file.url)
         return size_of(client, file, places)
 
     if len(unknown) > 1:

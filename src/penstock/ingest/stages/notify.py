@@ -9,18 +9,16 @@ import msgspec
 
 from penstock.ingest.callbacks import call_back
 from penstock.ingest.moves import move_job
-from penstock.ingest.register import stored_by
+from penstock.ingest.register import StoredRow, stored_by
 from penstock.ingest.values import IngestJob
-from penstock.ingest.workshop import Later, Workshop
+from penstock.ingest.workshop import Later, Workshop, patiently
 from penstock.states import IngestState
 
 
 def work(shop: Workshop, job: IngestJob) -> IngestJob:
     """Call back, and clean up."""
-    collection = shop.collection(job.configuration.profile_name)
+    collection = shop.profile(job)
     if collection.callback is not None:
-        if shop.stop():
-            raise Later("the worker is stopping")
         call_back(
             shop.client(collection),
             collection.callback,
@@ -28,16 +26,27 @@ def work(shop: Workshop, job: IngestJob) -> IngestJob:
             _body(shop, job),
             key=job.configuration.key,
             now=shop.clock(),
-            sleep=shop.pause,
+            sleep=lambda seconds: _pause(shop, seconds),
         )
     shop.forget_folder(job)
     return move_job(job, IngestState.COMPLETED, shop.clock())
 
 
+def _pause(shop: Workshop, seconds: float) -> None:
+    """Wait for the next try, which another worker makes if this one is stopping."""
+    shop.pause(seconds)
+    if shop.stop():
+        raise Later("the worker is stopping")
+
+
+def _stored(shop: Workshop, key: str) -> list[StoredRow]:
+    with shop.catalog.read() as tx:
+        return stored_by(tx, [key])
+
+
 def _body(shop: Workshop, job: IngestJob) -> bytes:
     told = job.configuration
-    with shop.catalog.read() as tx:
-        stored = stored_by(tx, [told.key])
+    stored = patiently(lambda: _stored(shop, told.key))
     return msgspec.json.encode(
         {
             "batch": told.batch_id,

@@ -1,5 +1,6 @@
 """The files that an ingest job is about, before and after they are fetched."""
 
+import shutil
 from pathlib import Path
 
 import msgspec
@@ -9,13 +10,14 @@ from penstock.errors import Invalid
 from penstock.ingest import archives, checkm
 from penstock.ingest.checkm import ManifestKind
 from penstock.ingest.collections import Collection, DigestPolicy
-from penstock.ingest.fetching import ALWAYS, Wanted, fetch, fetch_all
+from penstock.ingest.fetching import ALWAYS, Stopped, Wanted, fetch, fetch_all
 from penstock.ingest.parts import digests_of
 from penstock.ingest.places import Places, shown
 from penstock.ingest.sources import Uploads
 from penstock.ingest.values import Configuration, IngestJob, PayloadType
 from penstock.ingest.workshop import Workshop
 
+PACKED = "payload"  # a container as it came
 PRODUCER = "producer"  # what the depositor made
 SYSTEM = "system"  # what we make
 _MANIFEST = "manifest.checkm"
@@ -116,7 +118,7 @@ def fetch_files(shop: Workshop, job: IngestJob, collection: Collection) -> tuple
     wanted = wanted_files(shop, job, collection)
     is_container = job.configuration.payload_type is PayloadType.CONTAINER
     is_manifest = job.configuration.payload_type is PayloadType.OBJECT_MANIFEST
-    folder = folder_of(job, "payload" if is_container else PRODUCER)
+    folder = folder_of(job, PACKED if is_container else PRODUCER)
     folder.mkdir(parents=True, exist_ok=True)
     fetched = fetch_all(
         shop.client(collection),
@@ -155,16 +157,23 @@ def _unpacked(
 ) -> tuple[File, ...]:
     target = folder_of(job, PRODUCER)
     limits = archives.ArchiveLimits(files_max=collection.files_max, bytes_max=collection.bytes_max)
-    names = archives.unpack(archive, target, limits)
-    archives.verify_bag(target)
-    return tuple(
-        File(
-            name.as_posix(),
-            (target / name).stat().st_size,
-            digests_of(target / name, frozenset({ALWAYS}), shop.stop)[ALWAYS],
-        )
-        for name in names
-    )
+    try:
+        names = archives.unpack(archive, target, limits)
+        archives.verify_bag(target)
+    except Invalid:
+        # A resume must not find them good because they are here.
+        archive.unlink(missing_ok=True)
+        shutil.rmtree(target, ignore_errors=True)
+        raise
+    return tuple(_file(shop, target, name) for name in names)
+
+
+def _file(shop: Workshop, folder: Path, name: Path) -> File:
+    path = folder / name
+    sha512 = digests_of(path, frozenset({ALWAYS}), shop.stop)[ALWAYS]
+    if shop.stop():
+        raise Stopped(f"{name.as_posix()} was not read to its end: the work was stopped")
+    return File(name.as_posix(), path.stat().st_size, sha512)
 
 
 def _size(path: Path) -> int | None:

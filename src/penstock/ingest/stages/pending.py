@@ -5,23 +5,28 @@ object manifest. Fails, for good, on a manifest that is corrupt, does not match 
 cannot be had: a new submission is needed.
 """
 
+from penstock.ingest.fetching import Stopped
 from penstock.ingest.moves import move_job
 from penstock.ingest.places import Places, check_url
 from penstock.ingest.stages.payload import own_upload, wanted_files
 from penstock.ingest.values import HoldKind, IngestJob
-from penstock.ingest.workshop import PAYLOAD_SCHEME, Workshop
+from penstock.ingest.workshop import PAYLOAD_SCHEME, Later, Workshop, patiently
 from penstock.states import IngestState
 
 
 def work(shop: Workshop, job: IngestJob) -> IngestJob:
     """Look at the payload."""
-    collection = shop.collection(job.configuration.profile_name)
-    for hold in shop.store.holds():
+    collection = shop.profile(job)
+    for hold in patiently(shop.store.holds):
         if hold.kind is HoldKind.COLLECTION and hold.name == collection.name:
             message = f"collection {collection.name} is held by {hold.who}: {hold.why}"
             return move_job(job, IngestState.HELD, shop.clock(), message=message)
     told = job.configuration
-    for wanted in wanted_files(shop, job, collection):
+    try:
+        files = wanted_files(shop, job, collection)
+    except Stopped as stopped:
+        raise Later(str(stopped)) from None
+    for wanted in files:
         is_upload = wanted.url.startswith(f"{PAYLOAD_SCHEME}:")
         if not (is_upload and wanted.url == told.payload_url and own_upload(shop, told)):
             check_url(wanted.url, Places(collection.places))

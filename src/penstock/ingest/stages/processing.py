@@ -8,6 +8,7 @@ another ARK, when no ARK can be minted, or when the store refuses.
 
 from collections.abc import Sequence
 from pathlib import Path
+from urllib.parse import quote
 
 from msgspec.structs import replace
 
@@ -31,13 +32,13 @@ from penstock.ingest.stages.payload import (
     folder_of,
 )
 from penstock.ingest.values import Identifiers, IngestJob, JobChange, SubmissionMode
-from penstock.ingest.workshop import Later, Workshop
+from penstock.ingest.workshop import Later, Workshop, patiently
 from penstock.states import IngestState
 
 
 def work(shop: Workshop, job: IngestJob) -> IngestJob:
     """Make a version of the object."""
-    collection = shop.collection(job.configuration.profile_name)
+    collection = shop.profile(job)
     try:
         files = files_at_hand(job) or fetch_files(shop, job, collection)
     except Stopped as stopped:
@@ -75,7 +76,7 @@ def _identified(shop: Workshop, job: IngestJob, collection: Collection) -> tuple
     identified = _identify(shop, job, collection)
     if identified.ark is None:
         minted = shop.ezid(collection).mint(description_of(job))
-        shop.catalog.submit(KeepArk(job.configuration.key, collection.shoulder, minted)).result()
+        shop.write(KeepArk(job.configuration.key, collection.shoulder, minted))
         identified = _identify(shop, job, collection)
     ark, writer = identified
     assert ark is not None
@@ -88,7 +89,7 @@ def _identified(shop: Workshop, job: IngestJob, collection: Collection) -> tuple
 
 def _identify(shop: Workshop, job: IngestJob, collection: Collection) -> Identified:
     local = collection.minting is Minting.LOCAL
-    return shop.catalog.submit(
+    return shop.write(
         Identify(
             job.configuration.key,
             job.id,
@@ -98,13 +99,14 @@ def _identify(shop: Workshop, job: IngestJob, collection: Collection) -> Identif
             collection.shoulder,
             (lambda number: ark_of(collection.shoulder, number)) if local else None,
         )
-    ).result()
+    )
 
 
 def _noted(shop: Workshop, job: IngestJob, ark: str) -> IngestJob:
     """The job with its ARK, as the store has it from now on."""
     named = replace(job, identifiers=Identifiers(ark, job.identifiers.local_id))
-    [outcome] = shop.store.change_jobs([JobChange(job, named, keep_lock=True)])
+    change = JobChange(job, named, keep_lock=True)
+    [outcome] = patiently(lambda: shop.store.change_jobs([change]))
     if isinstance(outcome, PenstockError):
         raise Later(str(outcome))
     assert outcome is not None, "the change deletes nothing"
@@ -117,14 +119,13 @@ def _wait_for_turn(shop: Workshop, job: IngestJob, writer: WriterRow) -> None:
     while writer.key != key:
         if _is_storing(shop, writer):
             raise Later(f"{writer.ark} is being stored by ingest job {writer.job_id}")
-        take = TakeOver(writer.ark, key, job.id, instead_of=writer.key)
-        writer = shop.catalog.submit(take).result()
+        writer = shop.write(TakeOver(writer.ark, key, job.id, instead_of=writer.key))
 
 
 def _is_storing(shop: Workshop, writer: WriterRow) -> bool:
     """Whether the job that asked first is still at it."""
     try:
-        other = shop.store.job(writer.job_id)
+        other = patiently(lambda: shop.store.job(writer.job_id))
     except NotFound:
         return False
     return other.status is IngestState.PROCESSING and other.configuration.key == writer.key
@@ -136,7 +137,7 @@ def _described(job: IngestJob, ark: str, files: Sequence[File]) -> list[NewFile]
     rows = [
         checkm.Row(
             line=0,
-            url=f"{ark}/{PRODUCER}/{file.name}",
+            url=f"{ark}/{PRODUCER}/{quote(file.name)}",
             algorithm=ALWAYS,
             digest=file.sha512,
             size=file.size,

@@ -8,6 +8,7 @@ looked at in each round, so that a large one does not hold up the small ones beh
 import shutil
 from pathlib import Path
 
+from penstock.errors import PenstockError
 from penstock.ingest.moves import move_job
 from penstock.ingest.values import IngestJob, JobChange, Place
 from penstock.ingest.workshop import Workshop
@@ -25,15 +26,25 @@ def go_round(shop: Workshop) -> tuple[int, int]:
         jobs = shop.store.claim_jobs(IngestState.PROVISIONING, _AT_ONCE, after)
         if not jobs:
             break
-        fitting, waiting = _parted(jobs, _room(shop))
-        now = shop.clock()
-        shop.store.change_jobs(
-            [JobChange(job, move_job(job, IngestState.DOWNLOADING, now)) for job in fitting]
-        )
-        shop.store.let_go(waiting)
-        went, stayed = went + len(fitting), stayed + len(waiting)
+        try:
+            fitting, waiting = _parted(jobs, _room(shop))
+            refused = _let_pass(shop, fitting)
+        except PenstockError:
+            shop.store.let_go(jobs)
+            raise
+        shop.store.let_go([*waiting, *refused])
+        went, stayed = went + len(fitting) - len(refused), stayed + len(waiting)
         after = jobs[-1].place
     return went, stayed
+
+
+def _let_pass(shop: Workshop, fitting: list[IngestJob]) -> list[IngestJob]:
+    """Move jobs on; gives those that could not be."""
+    now = shop.clock()
+    changes = [JobChange(job, move_job(job, IngestState.DOWNLOADING, now)) for job in fitting]
+    outcomes = shop.store.change_jobs(changes)
+    pairs = zip(fitting, outcomes, strict=True)
+    return [job for job, outcome in pairs if isinstance(outcome, PenstockError)]
 
 
 def _room(shop: Workshop) -> int:

@@ -12,13 +12,13 @@ import msgspec
 from penstock import ids
 from penstock.catalog.openlineage import Event, Limits, read_event
 from penstock.clock import format_time
-from penstock.errors import Busy, NotFound, Unavailable
+from penstock.errors import NotFound
 from penstock.ingest.collections import Collection, Minting
 from penstock.ingest.moves import move_job
 from penstock.ingest.ocfl import Stored
 from penstock.ingest.register import RecordDeposit, StoredRow
 from penstock.ingest.values import IngestJob
-from penstock.ingest.workshop import Later, Workshop
+from penstock.ingest.workshop import Workshop
 from penstock.states import IngestState
 
 _PRODUCER = "penstock"
@@ -27,7 +27,7 @@ _LIMITS = Limits(name_length_max=4096, json_depth_max=64)
 
 def work(shop: Workshop, job: IngestJob) -> IngestJob:
     """Record the version that this job has stored."""
-    collection = shop.collection(job.configuration.profile_name)
+    collection = shop.profile(job)
     ark = job.identifiers.primary
     stored = shop.depository(collection).find(ark, job.configuration.key) if ark else None
     if stored is None:
@@ -36,10 +36,7 @@ def work(shop: Workshop, job: IngestJob) -> IngestJob:
             "look at the store, or submit the object again"
         )
     row = _row(job, stored)
-    try:
-        shop.catalog.submit(RecordDeposit(row, _event(shop, job, collection, row))).result()
-    except (Busy, Unavailable) as error:
-        raise Later(str(error)) from None
+    shop.write(RecordDeposit(row, _event(shop, job, collection, row)))
     if collection.minting is Minting.EZID and row.ark.startswith(collection.shoulder):
         shop.ezid(collection).publish(row.ark)
     return move_job(job, IngestState.NOTIFY, shop.clock())

@@ -92,6 +92,12 @@ SELECT j.id, j.batch_id, j.configuration, j.identifiers, j.status, j.side, j.las
 FROM ingest_jobs j
 WHERE j.locked_by = :session AND j.locked_by <> '';
 
+-- name: ingest_locks_of_session
+-- Jobs and batches that a session has locked, with their states.
+SELECT j.id, j.status FROM ingest_jobs j WHERE j.locked_by = :session AND j.locked_by <> ''
+UNION ALL
+SELECT b.id, b.status FROM ingest_batches b WHERE b.locked_by = :session AND b.locked_by <> '';
+
 -- name: put_ingest_jobs
 -- Write new jobs.
 INSERT INTO ingest_jobs (id, batch_id, configuration, identifiers, status, side, last_successful_status, last_modified, retry_count, message, history, priority, space_needed, version, locked_by)

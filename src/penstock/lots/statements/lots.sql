@@ -58,7 +58,3 @@ LIMIT :most;
 -- name: last_lot_event
 -- The id of the last event.
 SELECT e.id FROM lot_events e ORDER BY e.id DESC LIMIT 1;
-
--- name: forget_lot_events
--- Delete events that are older than a time.
-DELETE FROM lot_events WHERE id IN (SELECT e.id FROM lot_events e WHERE e.at < :before ORDER BY e.id LIMIT :most);

@@ -1,0 +1,135 @@
+"""Collections: what batches are submitted to, made, changed and stopped."""
+
+from collections.abc import Sequence
+
+import msgspec
+
+from penstock.access.keys import Key, Role
+from penstock.api.answers import NOTHING, Empty
+from penstock.api.ingest_shapes import ShownCollection, shown_collection
+from penstock.api.lots import WhyBody
+from penstock.api.routing import BASE, Reach, Route
+from penstock.api.visits import Visit
+from penstock.catalog.shapes import Shape
+from penstock.errors import Conflict, Forbidden, Invalid, NotFound
+from penstock.ingest.collections import MASK, Collection, DeleteCollection, PutCollection
+from penstock.ingest.store import BatchFilter
+from penstock.ingest.values import HoldKind
+from penstock.objects.keys import local_folder
+from penstock.states import BatchState
+
+_TEXT_LENGTH_MAX = 10_000
+_OPEN = [state for state in BatchState if state is not BatchState.COMPLETED]
+
+
+class Collections(Shape, frozen=True):
+    """The collections, by name."""
+
+    collections: Sequence[ShownCollection]
+
+
+def list_collections(visit: Visit) -> Collections:
+    """List collections by name."""
+    holds = visit.held_collections()
+    return Collections([shown_collection(c, holds.get(c.name)) for c in visit.collections()])
+
+
+def get_collection(visit: Visit, collection: str) -> ShownCollection:
+    """Show a collection."""
+    return _shown(visit, visit.collection(collection))
+
+
+def put_collection(visit: Visit, collection: str, body: Collection) -> ShownCollection:
+    """Make a collection, or give it another profile; what is left out has its default.
+
+    A secret that is sent back covered stays as it is. Places that are not public and a storage of
+    its own are set with a key that is for every namespace.
+    """
+    if body.name not in ("", collection):
+        raise Invalid(f"the body names collection {body.name[:100]!r}; leave the name out")
+    wanted = msgspec.structs.replace(body, name=collection)
+    visit.key.require_namespace(wanted.namespace)
+    try:
+        before = visit.collection(collection)
+    except NotFound:
+        before = None
+    _check_texts(visit, wanted)
+    _check_reach(visit.key, before, wanted)
+    if before is None and wanted.callback_secret == MASK:
+        raise Invalid("the callback's secret is covered, and there is none yet; give a real one")
+    visit.write(PutCollection(visit.key.name, wanted))
+    return _shown(visit, visit.collection(collection))
+
+
+def delete_collection(visit: Visit, collection: str) -> Empty:
+    """Forget a collection that has no open batch; what it stored stays."""
+    visit.collection(collection)
+    # The database cannot see the batches of a queue that is kept elsewhere.
+    for status in _OPEN:
+        for batch in visit.store.batches(BatchFilter(status, collection), 1):
+            raise Conflict(
+                f"batch {batch.id} of collection {collection} is {batch.status}; "
+                "wait for it, or delete it"
+            )
+    visit.write(DeleteCollection(visit.key.name, collection))
+    return NOTHING
+
+
+def hold_collection(visit: Visit, collection: str, body: WhyBody) -> ShownCollection:
+    """Stop a collection: batches and jobs of it that have not begun are held."""
+    found = visit.collection(collection)
+    visit.desk.hold(visit.act(body.why), HoldKind.COLLECTION, collection)
+    return _shown(visit, found)
+
+
+def release_collection(visit: Visit, collection: str, body: WhyBody) -> ShownCollection:
+    """Let a collection go on; what it held stays held until that is released."""
+    found = visit.collection(collection)
+    visit.desk.release(visit.act(body.why), HoldKind.COLLECTION, collection)
+    return _shown(visit, found)
+
+
+def _shown(visit: Visit, collection: Collection) -> ShownCollection:
+    return shown_collection(collection, visit.held_collections().get(collection.name))
+
+
+def _check_texts(visit: Visit, wanted: Collection) -> None:
+    visit.check_names(
+        namespace=wanted.namespace,
+        dataset=wanted.dataset,
+        owner=wanted.owner or None,
+        storage=wanted.storage,
+    )
+    if len(msgspec.json.encode(wanted)) > _TEXT_LENGTH_MAX:
+        raise Invalid(
+            f"the profile of collection {wanted.name} has more than {_TEXT_LENGTH_MAX} bytes; "
+            "write less, and give a prefix instead of many places"
+        )
+    if wanted.storage is not None:
+        local_folder(wanted.storage)
+
+
+def _check_reach(key: Key, before: Collection | None, wanted: Collection) -> None:
+    """Whoever is for one namespace must not open files and networks of the server to it."""
+    if key.namespace is None:
+        return
+    places = before.places if before else ()
+    storage = before.storage if before else None
+    if not set(wanted.places) <= set(places) or wanted.storage != storage:
+        raise Forbidden(
+            f"key {key.name!r} is only for namespace {key.namespace!r}: the places and the storage "
+            "of a collection are set with a key for every namespace"
+        )
+
+
+_COLLECTIONS = f"{BASE}/ingest/collections"
+_COLLECTION = f"{_COLLECTIONS}/{{collection}}"
+
+ROUTES = (
+    Route("GET", _COLLECTIONS, list_collections, Reach.OWN),
+    Route("GET", _COLLECTION, get_collection, Reach.OWN),
+    Route("PUT", _COLLECTION, put_collection, Reach.OWN, Role.ADMIN),
+    Route("DELETE", _COLLECTION, delete_collection, Reach.OWN, Role.ADMIN),
+    Route("POST", f"{_COLLECTION}/hold", hold_collection, Reach.OWN, Role.ADMIN),
+    Route("POST", f"{_COLLECTION}/release", release_collection, Reach.OWN, Role.ADMIN),
+)

@@ -1,0 +1,137 @@
+"""What happens to lots as server-sent events: from now on, or after an event, without a gap."""
+
+import asyncio
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+
+from penstock.api.answers import Flow, Write
+from penstock.api.calls import Call
+from penstock.api.parameters import Query
+from penstock.api.relay import PAGE, Follower, Frame, read_frames
+from penstock.api.routing import BASE, Reach, Route
+from penstock.db import Transaction
+from penstock.errors import Invalid, Malformed, Unauthorized
+from penstock.lots.outbox import check_kept, last_id
+
+HEARTBEAT_SECONDS = 15.0
+EVENT_STREAM = "text/event-stream"
+_ID_MAX = 2**63 - 1
+
+
+class StreamQuery(Query, frozen=True):
+    """Which events: those after one, of a dataset or a namespace."""
+
+    after: int | None = None
+    namespace: str | None = None
+    dataset: str | None = None
+
+
+async def stream_events(call: Call, query: StreamQuery) -> Flow:
+    """Stream what happens to lots, as server-sent events that go on until somebody hangs up.
+
+    An event has the outbox' number as its `id`, its kind as its `event`, and JSON as its `data`.
+    It begins now, or after the event that `Last-Event-ID` or `after` names; `after=0` is all that
+    is kept. Every event is sent, in the order in which it was committed. While nothing happens a
+    comment comes every 15 seconds. A reader that is too slow is cut off and goes on where it was.
+    """
+    namespace = query.namespace if query.namespace is not None else call.key.namespace
+    if namespace is not None:
+        call.key.require_namespace(namespace)
+    call.door.relay.check_room()
+    wants = _filter(namespace, query.dataset)
+    position = await call.read(_position, _asked(call.head.last_event_id, query.after))
+    return Flow(EVENT_STREAM, _Stream(call, wants, position).pour)
+
+
+def _filter(namespace: str | None, dataset: str | None) -> Callable[[Frame], bool]:
+    def wants(frame: Frame) -> bool:
+        return namespace in (None, frame.namespace) and dataset in (None, frame.dataset)
+
+    return wants
+
+
+def _asked(last_event_id: bytes | None, after: int | None) -> int | None:
+    """After which event to go on: what a reader comes back with is newer than its URL."""
+    if last_event_id:
+        if not last_event_id.isdigit() or int(last_event_id) > _ID_MAX:
+            raise Malformed("Last-Event-ID is not the id of an event; leave it out to begin now")
+        return int(last_event_id)
+    if after is not None and not 0 <= after <= _ID_MAX:
+        raise Invalid("after is the id of an event, or 0 for all that is kept")
+    return after
+
+
+def _position(tx: Transaction, asked: int | None) -> int:
+    if asked is None:
+        return last_id(tx)
+    check_kept(tx, asked)
+    return asked
+
+
+@dataclass
+class _Stream:
+    """One reader's stream; `position` is the last event that was sent or passed over."""
+
+    call: Call
+    wants: Callable[[Frame], bool]
+    position: int
+
+    async def pour(self, write: Write) -> None:
+        await write(_mark("following", self.position))
+        await self._catch_up(write)
+        relay = self.call.door.relay
+        follower = relay.join(self.wants, self.position)
+        try:
+            await self._catch_up(write)
+            while not follower.is_over and await self._next(follower, write):
+                pass
+        finally:
+            relay.leave(follower)
+
+    async def _catch_up(self, write: Write) -> None:
+        """Send what is there; a reader does that alone, until it has come up with the others."""
+        door, more = self.call.door, True
+        while more and not door.relay.is_stopping:
+            frames = await door.in_thread(read_frames, door.plane.database, self.position)
+            await self._send([each for each in frames if self.wants(each)], write)
+            if frames:
+                self.position = max(self.position, frames[-1].id)
+            more = len(frames) == PAGE
+
+    async def _next(self, follower: Follower, write: Write) -> bool:
+        """Send what comes next, or say that nothing does; False when its key is good no more."""
+        try:
+            async with asyncio.timeout(HEARTBEAT_SECONDS):
+                await follower.news.wait()
+        except TimeoutError:
+            if not await self._may_stay():
+                return False
+            self.position = max(self.position, follower.seen)
+            await write(_mark("still here", self.position))
+            return True
+        await self._send(follower.taken(), write)
+        return True
+
+    async def _send(self, frames: Sequence[Frame], write: Write) -> None:
+        fresh = [each for each in frames if each.id > self.position]
+        if fresh:
+            await write(b"".join(each.text for each in fresh))
+            self.position = fresh[-1].id
+
+    async def _may_stay(self) -> bool:
+        head, door = self.call.head, self.call.door
+        if head.authorization is None:
+            return True
+        try:
+            await door.in_thread(door.gate.ask, head)
+        except Unauthorized:
+            return False
+        return True
+
+
+def _mark(words: str, position: int) -> bytes:
+    """A comment; the id beside it lets a reader go on from there, though nothing was for it."""
+    return f": {words}\nid: {position}\n\n".encode()
+
+
+ROUTES = (Route("GET", f"{BASE}/events/stream", stream_events, Reach.OWN, media=EVENT_STREAM),)

@@ -1,0 +1,168 @@
+"""The writes of arrivals: declared, forgotten, and lots made of what has arrived."""
+
+from typing import ClassVar
+
+from msgspec import Struct
+
+from penstock import ids
+from penstock.access import audit
+from penstock.arcs.arrival_rows import ArrivalRoom, ArrivalRow, missing_arrival
+from penstock.arcs.arrivals import Arrival, ArrivedRow, checked, first_moment, to_text
+from penstock.catalog.commands.lookup import Write, dataset_row
+from penstock.catalog.facets import NO_FACETS
+from penstock.catalog.openlineage import Mention
+from penstock.catalog.receive import declare_dataset
+from penstock.catalog.rows import Role, replace
+from penstock.catalog.world import World
+from penstock.clock import Micros
+from penstock.errors import Conflict
+from penstock.locks.commands.lots import register
+from penstock.locks.room import LockRoom
+from penstock.lots.manifests import ManifestNote
+from penstock.lots.room import LotRoom
+from penstock.lots.rows import LotDatasetRow
+
+WATCHER = "penstock"  # who registers what has arrived
+
+
+class ApplyArrival(Write, frozen=True):
+    """Declare where the objects of a dataset arrive, or change it."""
+
+    alone: ClassVar[bool] = True  # it writes to the audit log
+
+    who: str
+    arrival: Arrival
+
+    def apply(self, world: World, now: Micros) -> ArrivalRow:
+        """Saying the same again changes nothing; what was decided stays decided."""
+        arrival = checked(self.arrival)
+        dataset_id = self._declared(world, now)
+        room = world.room(ArrivalRoom)
+        held = room.arrivals.get(dataset_id)
+        text = to_text(arrival)
+        if held is not None and held.declaration == text:
+            return held
+        name = f"{arrival.namespace}/{arrival.dataset}"
+        if held is not None and held.arrival.interval != arrival.interval:
+            raise Conflict(
+                f"the lots of {name} are cut by {held.arrival.interval or 'free ids'}, not by "
+                f"{arrival.interval or 'free ids'}; let the objects arrive in another dataset"
+            )
+        self._cut_lots(world, dataset_id, now)
+        start = first_moment(arrival, now) if held is None or arrival.start else held.start
+        row = ArrivalRow(
+            dataset_id=dataset_id,
+            namespace=arrival.namespace,
+            name=arrival.dataset,
+            declaration=text,
+            start=start,
+            open_from=max(start, held.open_from) if held is not None else start,
+            revision=held.revision + 1 if held is not None else 1,
+            created_at=held.created_at if held is not None else now,
+            updated_at=now,
+        )
+        room.arrivals.put(dataset_id, row)
+        audit.append(world.tx, now, self.who, "apply arrival", name)
+        return row
+
+    def _declared(self, world: World, now: Micros) -> str:
+        """The dataset, which no job of ours may make."""
+        arrival = self.arrival
+        named = ids.dataset_id(arrival.namespace, arrival.dataset)
+        dataset_id = world.dataset_id(named)
+        dataset = world.datasets.get(dataset_id)
+        if dataset is None or dataset.hidden:
+            mention = Mention(named, arrival.namespace, arrival.dataset, NO_FACETS, NO_FACETS)
+            dataset_id = declare_dataset(world, mention, now)
+        makers = [
+            job
+            for role, job in world.room(LockRoom).wires.get(dataset_id) or ()
+            if role == Role.OUTPUT
+        ]
+        if makers:
+            job = world.jobs.get(makers[0])
+            shown = f"{job.namespace}/{job.name}" if job is not None else makers[0]
+            raise Conflict(
+                f"the lots of {arrival.namespace}/{arrival.dataset} are made by job {shown}; let "
+                "the objects arrive in another dataset"
+            )
+        return dataset_id
+
+    def _cut_lots(self, world: World, dataset_id: str, now: Micros) -> None:
+        """Keep how the lots are cut, beside how many of them may be worked on at once."""
+        arrival, room = self.arrival, world.room(LotRoom)
+        held = room.datasets.get(dataset_id)
+        if held is not None and held.interval not in ("", arrival.interval):
+            raise Conflict(
+                f"the lots of {arrival.namespace}/{arrival.dataset} are cut by {held.interval}, "
+                f"not by {arrival.interval or 'free ids'}"
+            )
+        most = held.running_max if held is not None else 0
+        row = LotDatasetRow(dataset_id, arrival.interval, arrival.version, most, now)
+        room.datasets.put(dataset_id, row)
+
+
+class ForgetArrival(Write, frozen=True):
+    """Watch a location no more; its lots stay, and so does which object is in which."""
+
+    alone: ClassVar[bool] = True  # it writes to the audit log
+
+    who: str
+    namespace: str
+    dataset: str
+
+    def apply(self, world: World, now: Micros) -> None:
+        """The row goes; what is being decided about it is void."""
+        row = arrival_row(world, self.namespace, self.dataset)
+        target = f"{self.namespace}/{self.dataset}"
+        audit.append(world.tx, now, self.who, "delete arrival", target)
+        world.room(ArrivalRoom).arrivals.put(row.dataset_id, None)
+
+
+def arrival_row(world: World, namespace: str, dataset: str) -> ArrivalRow:
+    """The arrival of a dataset, or NotFound."""
+    dataset_id = world.dataset_id(ids.dataset_id(namespace, dataset))
+    row = world.room(ArrivalRoom).arrivals.get(dataset_id)
+    if row is None:
+        raise missing_arrival(namespace, dataset)
+    return row
+
+
+class ArrivedLot(Struct, frozen=True):
+    """A lot, and the manifest that was written for it."""
+
+    lot: str
+    manifest: ManifestNote
+
+
+class PlaceObjects(Write, frozen=True):
+    """Publish lots of what has arrived, and note which object is in which: together, or not at all.
+
+    It is void if anything was decided about this arrival since the revision it was made on.
+    """
+
+    namespace: str
+    dataset: str
+    revision: int
+    open_from: Micros
+    lots: tuple[ArrivedLot, ...]
+    objects: tuple[ArrivedRow, ...]
+
+    def apply(self, world: World, now: Micros) -> int:
+        """The revision after it."""
+        row = arrival_row(world, self.namespace, self.dataset)
+        if row.revision != self.revision:
+            raise Conflict(
+                f"the arrivals of {self.namespace}/{self.dataset} are at revision {row.revision}, "
+                f"not at {self.revision}: another watcher, or a declaration, came first; look again"
+            )
+        dataset = dataset_row(world, self.namespace, self.dataset, visible=True)
+        if self.lots:
+            notes = {each.lot: each.manifest for each in self.lots}
+            register(world, dataset, list(notes), WATCHER, now, renew=True, notes=notes)
+        room = world.room(ArrivalRoom)
+        for each in self.objects:
+            room.objects.put((each.dataset_id, each.uri), each)
+        after = replace(row, open_from=self.open_from, revision=row.revision + 1)
+        room.arrivals.put(row.dataset_id, after)
+        return after.revision

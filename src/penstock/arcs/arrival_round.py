@@ -1,0 +1,332 @@
+"""One look at the place where the objects of a dataset arrive, and what follows from it.
+
+What is decided is on disk before anybody can see it: first the manifests, under an attempt of
+their own, then one transaction that publishes the lots and notes their objects. Whoever dies
+before it has changed nothing, and whoever comes after it finds the objects noted.
+
+A look costs one listing, and one lookup by key for each thousand objects that it shows.
+"""
+
+import logging
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from concurrent.futures import ThreadPoolExecutor
+from itertools import islice
+from typing import TypeVar
+
+from msgspec import Struct
+
+from penstock import ids
+from penstock.arcs.arrival_commands import ArrivedLot, PlaceObjects
+from penstock.arcs.arrival_rows import ArrivalRow
+from penstock.arcs.arrivals import (
+    ArrivedRow,
+    Candidate,
+    Decision,
+    Placed,
+    Sighting,
+    Step,
+    TimeFrom,
+    closing_lots,
+    closing_until,
+    decide,
+    is_unchanged,
+    lot_span,
+    steps,
+)
+from penstock.arcs.key_patterns import KeyPattern
+from penstock.arcs.state_keys import show_manifest
+from penstock.arcs.tasks import put_manifest
+from penstock.catalog.catalog import Catalog
+from penstock.clock import SECOND, Micros, format_time
+from penstock.errors import Conflict, PenstockError, Unavailable
+from penstock.locks.rows import OUTSIDE, StatusRow
+from penstock.locks.table import Status, writable
+from penstock.lots.manifests import DatasetRef, Item, Manifest
+from penstock.objects import Entry, Objects
+from penstock.states import ManifestState
+
+log = logging.getLogger(__name__)
+
+T = TypeVar("T")
+U = TypeVar("U")
+
+PAGE_LENGTH = 1000
+_AT_ONCE_MAX = 8
+
+
+class Seen(Struct, frozen=True, kw_only=True):
+    """What came of a round.
+
+    `skipped` are objects without a place: their keys do not fit the pattern, or their time is
+    before the start. `has_more` asks for another round at once; `failed` are arrivals that could
+    not be looked at.
+    """
+
+    assigned: int = 0
+    closed: int = 0
+    empty: int = 0
+    late: int = 0
+    refused: int = 0
+    skipped: int = 0
+    failed: int = 0
+    has_more: bool = False
+
+    def __add__(self, other: "Seen") -> "Seen":
+        return Seen(
+            assigned=self.assigned + other.assigned,
+            closed=self.closed + other.closed,
+            empty=self.empty + other.empty,
+            late=self.late + other.late,
+            refused=self.refused + other.refused,
+            skipped=self.skipped + other.skipped,
+            failed=self.failed + other.failed,
+            has_more=self.has_more or other.has_more,
+        )
+
+
+class ArrivalRound:
+    """One arrival, looked at once."""
+
+    def __init__(
+        self,
+        catalog: Catalog,
+        objects: Objects,
+        row: ArrivalRow,
+        entries: Iterable[Entry],
+        uri_of: Callable[[str], str],
+        now: Micros,
+    ) -> None:
+        self._catalog = catalog
+        self._objects = objects
+        self._row = row
+        self._arrival = row.arrival
+        self._entries = entries
+        self._uri_of = uri_of
+        self._now = now
+        self._pattern = KeyPattern(row.arrival.pattern) if row.arrival.pattern else None
+        self._until = closing_until(row.arrival, row.open_from, now)
+        self._ref = DatasetRef(row.namespace, row.name, row.arrival.version)
+        self._skipped = 0
+
+    def run(self) -> Seen:
+        """Look, decide, and write what was decided."""
+        row = self._row
+        candidates = self._due(self._candidates())
+        decision = self._decide(candidates)
+        seen, revision = Seen(skipped=self._skipped), row.revision
+        opened = row.open_from
+        for step in steps(self._arrival, decision, row.open_from, self._until):
+            try:
+                revision, empty = self._take(step, revision)
+            except Conflict as refusal:
+                log.info("arrivals of %s/%s: %s", row.namespace, row.name, refusal)
+                return seen + Seen(has_more=True)
+            seen += _told(step, empty, self._closed(step, opened))
+            opened = step.open_from
+        limit = closing_until(self._arrival, self._until, self._now)
+        return seen + Seen(has_more=self._until > row.open_from and limit > self._until)
+
+    def _closed(self, step: Step, opened: Micros) -> int:
+        if self._arrival.cut is None:
+            return sum(change.is_new for change in step.lots)
+        return (step.open_from - opened) // self._arrival.cut.length
+
+    def _candidates(self) -> list[Candidate]:
+        """Everything in the listing that no lot has as it is now."""
+        found: list[Candidate] = []
+        for page in _pages(self._entries, PAGE_LENGTH):
+            homes = {self._uri_of(entry.key): (entry, self._home(entry)) for entry in page}
+            placed = {uri: home for uri, (_, home) in homes.items() if home is not None}
+            self._skipped += len(homes) - len(placed)
+            known = self._known(list(placed))
+            for uri, (entry, home) in homes.items():
+                mark = entry.etag or f"{entry.modified}-{entry.size}"
+                seen = Sighting(uri, entry.size, mark, entry.modified)
+                held = known.get(uri)
+                if home is None or (held is not None and is_unchanged(seen, held)):
+                    continue
+                if held is not None and held.state == Placed.REFUSED:
+                    held = None  # as it is now it was not refused
+                found.append(Candidate(seen, home, held, is_late=held is not None))
+        return found
+
+    def _home(self, entry: Entry) -> str | None:
+        """The lot that an object belongs to by its time or its key; None if there is none."""
+        if self._arrival.cut is None:
+            assert self._pattern is not None, "lots without an interval are named by keys"
+            return self._pattern.lot_of(entry.key) if entry.modified >= self._row.start else None
+        at: Micros | None = entry.modified
+        if self._arrival.time is TimeFrom.EVENT and self._pattern is not None:
+            at = self._pattern.time_of(entry.key)
+        return self._arrival.cut.lot_at(at) if at is not None and at >= self._row.start else None
+
+    def _known(self, uris: list[str]) -> dict[str, ArrivedRow]:
+        if not uris:
+            return {}
+        with self._catalog.read() as tx:
+            rows = tx.rows(
+                ArrivedRow, "arrived_objects_by_uris", dataset_id=self._row.dataset_id, uris=uris
+            )
+        return {row.uri: row for row in rows}
+
+    def _due(self, candidates: list[Candidate]) -> list[Candidate]:
+        """Those that are late, or whose lot closes now."""
+        if self._arrival.cut is None:
+            return self._due_by_name(candidates)
+        due = []
+        starts = {lot: lot_span(lot).start for lot in {each.home for each in candidates}}
+        for each in candidates:
+            start = starts[each.home]
+            if each.is_late or start < self._row.open_from:
+                due.append(Candidate(each.seen, each.home, each.known, is_late=True))
+            elif start < self._until:
+                due.append(each)
+        return due
+
+    def _due_by_name(self, candidates: list[Candidate]) -> list[Candidate]:
+        """A lot that is there is closed; another closes when its last object is old enough."""
+        statuses = self._statuses(each.home for each in candidates)
+        newest: dict[str, Micros] = {}
+        for each in candidates:
+            newest[each.home] = max(newest.get(each.home, 0), each.seen.modified)
+        quiet = self._now - self._arrival.grace_seconds * SECOND
+        due = []
+        for each in candidates:
+            if each.is_late or each.home in statuses:
+                due.append(Candidate(each.seen, each.home, each.known, is_late=True))
+            elif newest[each.home] <= quiet:
+                due.append(each)
+        return due
+
+    def _decide(self, candidates: Sequence[Candidate]) -> Decision:
+        """Decide, and leave out lots that cannot be published now: a person holds them."""
+        decision = self._decision(candidates)
+        new = closing_lots(self._arrival, decision, self._row.open_from, self._until)
+        lots = dict.fromkeys([*decision.lots, *(change.lot for change in new)])
+        shut = {lot for lot, row in self._statuses(lots).items() if not _may_publish(row)}
+        if not shut:
+            return decision
+        log.warning(
+            "arrivals of %s/%s: lot %s cannot be published now; it waits, and so do %d others",
+            self._row.namespace, self._row.name, min(shut), len(shut) - 1,
+        )  # fmt: skip
+        closing = [change.lot for change in new if change.lot in shut]
+        if closing and self._arrival.cut is not None:
+            self._until = lot_span(closing[0]).start
+        return self._decision([each for each in candidates if not self._waits(each, shut)])
+
+    def _waits(self, each: Candidate, shut: set[str]) -> bool:
+        held = each.known.lot if each.known is not None else each.home
+        if {held, each.home} & shut:
+            return True
+        return (
+            self._arrival.cut is not None
+            and not each.is_late
+            and lot_span(each.home).start >= self._until
+        )
+
+    def _decision(self, candidates: Sequence[Candidate]) -> Decision:
+        closes = self._arrival.cut is not None and self._until > self._row.open_from
+        first = self._arrival.cut.lot_at(self._row.open_from) if self._arrival.cut else None
+        return decide(
+            self._arrival, self._row.dataset_id, candidates, first if closes else None, self._now
+        )
+
+    def _statuses(self, lots: Iterable[str]) -> dict[str, StatusRow]:
+        wanted = sorted(set(lots))
+        if not wanted:
+            return {}
+        with self._catalog.read() as tx:
+            rows = tx.rows(StatusRow, "lot_outputs", dataset_id=self._row.dataset_id, lots=wanted)
+        return {row.lot: row for row in rows}
+
+    def _take(self, step: Step, revision: int) -> tuple[int, int]:
+        """Write what one step decides: the revision after it, and how many lots are empty."""
+        attempt = ids.new_id()
+        contents = self._contents(step)
+        manifests = [self._manifest(lot, rows, attempt) for lot, rows in contents.items()]
+        written = _at_once(lambda each: put_manifest(self._objects, each)[1], manifests)
+        notes = dict(zip(contents, written, strict=True))
+        command = PlaceObjects(
+            self._row.namespace,
+            self._row.name,
+            revision,
+            step.open_from,
+            tuple(ArrivedLot(lot, note) for lot, note in notes.items()),
+            (*step.noted, *(row for change in step.lots for row in change.add)),
+        )
+        try:
+            after = self._catalog.submit(command).result()
+        except Unavailable:
+            raise  # it may be written all the same, and then these are its manifests
+        except PenstockError:
+            for note in notes.values():
+                self._objects.delete(note.key)
+            raise
+        _at_once(
+            lambda each: show_manifest(self._objects, each[0], self._ref, each[1]), [*notes.items()]
+        )
+        new = {change.lot for change in step.lots if change.is_new}
+        return after, sum(not rows for lot, rows in contents.items() if lot in new)
+
+    def _contents(self, step: Step) -> dict[str, list[ArrivedRow]]:
+        """What each lot consists of after the step."""
+        lots = [change.lot for change in step.lots]
+        held: dict[str, dict[str, ArrivedRow]] = {lot: {} for lot in lots}
+        if lots:
+            with self._catalog.read() as tx:
+                rows = tx.rows(
+                    ArrivedRow,
+                    "arrived_objects_of_lots",
+                    dataset_id=self._row.dataset_id,
+                    lots=lots,
+                )
+            for row in rows:
+                held[row.lot][row.uri] = row
+        for change in step.lots:
+            for uri in change.drop:
+                held[change.lot].pop(uri, None)
+            held[change.lot].update((row.uri, row) for row in change.add)
+        return {lot: [rows[uri] for uri in sorted(rows)] for lot, rows in held.items()}
+
+    def _manifest(self, lot: str, rows: Sequence[ArrivedRow], attempt: str) -> Manifest:
+        return Manifest(
+            state=ManifestState.COMPLETE if rows else ManifestState.EMPTY,
+            lot=lot,
+            dataset=self._ref,
+            uris=tuple(Item(row.uri, row.size, created=format_time(row.modified)) for row in rows),
+            attempt=attempt,
+            created=format_time(self._now),
+        )
+
+
+def _told(step: Step, empty: int, closed: int) -> Seen:
+    states = [row.state for change in step.lots for row in change.add]
+    late = sum(state is Placed.LATE for state in states)
+    return Seen(
+        assigned=len(states) - late,
+        late=late,
+        refused=len(step.noted),
+        closed=closed,
+        empty=empty,
+    )
+
+
+def _may_publish(row: StatusRow) -> bool:
+    """Whether a lot can be registered, as a new one or again."""
+    status = Status(row.status)
+    return writable(status) or (status is Status.READY and row.job_id == OUTSIDE)
+
+
+def _at_once(work: Callable[[T], U], items: Sequence[T]) -> list[U]:
+    """Do the same with every item: a store takes its time over each, and can do several."""
+    if len(items) < 2:
+        return [work(item) for item in items]
+    with ThreadPoolExecutor(min(_AT_ONCE_MAX, len(items)), "arrivals") as threads:
+        return list(threads.map(work, items))
+
+
+def _pages(items: Iterable[T], length: int) -> Iterator[list[T]]:
+    rest = iter(items)
+    while page := list(islice(rest, length)):
+        yield page

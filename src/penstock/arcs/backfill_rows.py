@@ -1,0 +1,166 @@
+"""The rows of backfills, and those rows as a batch of writes sees them."""
+
+from enum import StrEnum
+from typing import Any
+
+import msgspec
+from msgspec import Struct
+
+from penstock.arcs.backfill_rules import Action, Scope
+from penstock.catalog.rows import Row
+from penstock.catalog.shelf import Shelf
+from penstock.catalog.world import Changes, World
+from penstock.clock import Micros
+from penstock.locks.spans import Span
+from penstock.lots.ids import Interval
+from penstock.states import Moves
+
+
+class BackfillState(StrEnum):
+    """Where a backfill stands."""
+
+    RUNNING = "running"
+    PAUSED = "paused"
+    DONE = "done"
+    CANCELLED = "cancelled"
+
+
+BACKFILL: Moves[BackfillState] = Moves(
+    "backfill",
+    {
+        BackfillState.RUNNING: frozenset(
+            {BackfillState.PAUSED, BackfillState.DONE, BackfillState.CANCELLED}
+        ),
+        BackfillState.PAUSED: frozenset({BackfillState.RUNNING, BackfillState.CANCELLED}),
+        BackfillState.DONE: frozenset(),
+        BackfillState.CANCELLED: frozenset(),
+    },
+    meanings={
+        BackfillState.RUNNING: "sets lots going, a few at a time",
+        BackfillState.PAUSED: "sets no more lots going; those that are end by themselves",
+        BackfillState.DONE: "every lot was looked at, and all that were set going have ended",
+        BackfillState.CANCELLED: "stopped for good; what was set going ends by itself",
+    },
+    repeatable=True,
+)
+
+
+class LotOutcome(StrEnum):
+    """What became of a lot that a backfill has set going."""
+
+    GOING = "going"
+    DONE = "done"
+    FAILED = "failed"  # out of tries again
+    WAITING = "waiting"  # an input of it went away meanwhile
+
+
+class Spec(Struct, frozen=True, kw_only=True):
+    """What a backfill was asked for; times are those of the first and after the last lot."""
+
+    interval: Interval
+    start: Micros
+    end: Micros
+    scope: Scope
+    newest_first: bool
+    max_running: int
+    priority: int
+
+    @property
+    def span(self) -> Span:
+        """All its lots."""
+        return Span(self.interval, self.start, self.end)
+
+    def left(self, looked_to: Micros) -> Span:
+        """The lots that were not looked at yet."""
+        if self.newest_first:
+            return Span(self.interval, self.start, looked_to)
+        return Span(self.interval, looked_to, self.end)
+
+    @property
+    def beginning(self) -> Micros:
+        """How far it has looked before it begins."""
+        return self.end if self.newest_first else self.start
+
+
+class Counts(Struct, frozen=True):
+    """Lots that a backfill has looked at, but for those that it has set going."""
+
+    good: int = 0  # left as they are
+    held: int = 0  # by a person, and left so
+    waiting: int = 0  # for something that is not there
+    done: int = 0
+    failed: int = 0
+
+
+_decode_spec = msgspec.json.Decoder(Spec).decode
+_decode_counts = msgspec.json.Decoder(Counts).decode
+
+
+class BackfillRow(Row, frozen=True):
+    """A backfill of an arc."""
+
+    id: str
+    job_id: str
+    state: BackfillState
+    spec: str
+    looked_to: Micros
+    counts: str
+    who: str
+    why: str
+    ran: Micros
+    since: Micros
+    created_at: Micros
+
+    @property
+    def asked(self) -> Spec:
+        """What it was asked for."""
+        return _decode_spec(self.spec)
+
+    @property
+    def counted(self) -> Counts:
+        """What it has come to so far."""
+        return _decode_counts(self.counts)
+
+
+class BackfillLotRow(Row, frozen=True):
+    """A lot that a backfill has set going."""
+
+    backfill_id: str
+    lot: str
+    state: LotOutcome
+    action: Action
+    at: Micros
+
+
+class BackfillRoom:
+    """Backfills by id; their lots are only written."""
+
+    def __init__(self, world: World) -> None:
+        self._world = world
+        self.backfills: Shelf[BackfillRow] = Shelf(self._fetch, world.undo)
+        self.lots: Shelf[BackfillLotRow] = Shelf(_nothing, world.undo)
+        self.lasting: tuple[Shelf[Any], ...] = (self.backfills,)
+        self.passing: tuple[Shelf[Any], ...] = (self.lots,)
+
+    def changes(self) -> Changes:
+        """Every change of the batch of writes."""
+        return [
+            ("put_backfills", self.backfills.changed()),
+            ("put_backfill_lots", self.lots.changed()),
+        ]
+
+    def going(self, backfill_id: str) -> list[BackfillLotRow]:
+        """The lots that were set going and have not ended; for writes that are alone."""
+        return self._world.tx.rows(BackfillLotRow, "going_backfill_lots", backfill_id=backfill_id)
+
+    def put_lot(self, row: BackfillLotRow) -> None:
+        """Write what became of a lot."""
+        self.lots.put((row.backfill_id, row.lot), row)
+
+    def _fetch(self, ids: list[str]) -> dict[str, BackfillRow]:
+        rows = self._world.tx.rows(BackfillRow, "backfills_by_ids", ids=ids)
+        return {row.id: row for row in rows}
+
+
+def _nothing(keys: list[Any]) -> dict[Any, Any]:
+    return {}

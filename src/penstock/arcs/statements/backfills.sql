@@ -1,0 +1,52 @@
+-- Backfills of arcs.
+
+-- name: backfills_by_ids
+-- Backfills by their ids.
+SELECT b.id, b.job_id, b.state, b.spec, b.looked_to, b.counts, b.who, b.why, b.ran, b.since, b.created_at
+FROM {each ids uuid AS k} JOIN backfills b ON b.id = k.value;
+
+-- name: last_backfills
+-- The last backfills, newest first.
+SELECT b.id, b.job_id, b.state, b.spec, b.looked_to, b.counts, b.who, b.why, b.ran, b.since, b.created_at
+FROM backfills b
+ORDER BY b.created_at DESC
+LIMIT :most;
+
+-- name: running_backfills
+-- Backfills that are under way, oldest first.
+SELECT b.id FROM backfills b WHERE b.state = 'running' ORDER BY b.created_at;
+
+-- name: put_backfills
+-- Write backfills.
+INSERT INTO backfills (id, job_id, state, spec, looked_to, counts, who, why, ran, since, created_at)
+{rows id uuid, job_id uuid, state text, spec text, looked_to bigint, counts text, who text, why text, ran bigint, since bigint, created_at bigint}
+ON CONFLICT (id) DO UPDATE SET
+    state = excluded.state,
+    looked_to = excluded.looked_to,
+    counts = excluded.counts,
+    ran = excluded.ran,
+    since = excluded.since;
+
+-- name: going_backfill_lots
+-- The lots that a backfill has set going and that have not ended.
+SELECT l.backfill_id, l.lot, l.state, l.action, l.at
+FROM backfill_lots l
+WHERE l.backfill_id = :backfill_id AND l.state = 'going';
+
+-- name: failed_backfill_lots
+-- Lots that failed again, and what was said of it.
+SELECT l.lot, COALESCE(w.error, '')
+FROM backfill_lots l
+LEFT JOIN lot_work w ON w.job_id = :job_id AND w.lot = l.lot
+WHERE l.backfill_id = :backfill_id AND l.state = 'failed'
+ORDER BY l.lot
+LIMIT :most;
+
+-- name: put_backfill_lots
+-- Write what became of the lots of backfills.
+INSERT INTO backfill_lots (backfill_id, lot, state, action, at)
+{rows backfill_id uuid, lot text, state text, action text, at bigint}
+ON CONFLICT (backfill_id, lot) DO UPDATE SET
+    state = excluded.state,
+    action = excluded.action,
+    at = excluded.at;

@@ -1,0 +1,123 @@
+"""The watcher: looks at every place where objects arrive, again and again.
+
+Two at once do no harm: what one of them decides makes void what the other has decided meanwhile.
+
+Where keys sort by time and the store lists in order, a round lists only what can belong to an
+open interval, and only when one closes; every `whole_seconds`, and at the beginning, it lists
+everything, for what is late or was changed. Everywhere else each round lists the whole location.
+"""
+
+import logging
+import threading
+from collections.abc import Callable
+from typing import Self
+
+from penstock.arcs.arrival_round import ArrivalRound, Seen
+from penstock.arcs.arrival_rows import ArrivalRow, all_arrivals
+from penstock.arcs.arrivals import Late, closing_until
+from penstock.arcs.key_patterns import KeyPattern
+from penstock.arcs.stores import open_location, uris_at
+from penstock.catalog.catalog import Catalog
+from penstock.clock import SECOND, Clock, Micros
+from penstock.errors import PenstockError
+from penstock.objects import Objects
+
+log = logging.getLogger(__name__)
+
+EVERY_SECONDS = 5.0
+WHOLE_SECONDS = 600
+
+
+class Watcher:
+    """Turns what has arrived into lots."""
+
+    def __init__(
+        self,
+        catalog: Catalog,
+        objects: Objects,
+        clock: Clock,
+        *,
+        every_seconds: float = EVERY_SECONDS,
+        whole_seconds: int = WHOLE_SECONDS,
+        open_at: Callable[[str], Objects] = open_location,
+    ) -> None:
+        self._catalog = catalog
+        self._objects = objects
+        self._clock = clock
+        self._every_seconds = every_seconds
+        self._whole_seconds = whole_seconds
+        self._open_at = open_at
+        self._whole_at: dict[tuple[str, Micros], Micros] = {}  # by arrival, as it was declared
+        self._stopped = threading.Event()
+        self._thread = threading.Thread(target=self._run, name="penstock-watcher", daemon=True)
+
+    def __enter__(self) -> Self:
+        self.start()
+        return self
+
+    def __exit__(self, *error: object) -> None:
+        self.stop()
+
+    def start(self) -> None:
+        """Begin to watch."""
+        self._thread.start()
+
+    def stop(self) -> None:
+        """Return when no round is under way."""
+        self._stopped.set()
+        if self._thread.is_alive():
+            self._thread.join()
+
+    def go_round(self, now: Micros) -> Seen:
+        """Look at every arrival once; one that cannot be looked at does not stop the others."""
+        with self._catalog.read() as tx:
+            rows = all_arrivals(tx)
+        seen = Seen()
+        for row in rows:
+            if self._stopped.is_set():
+                break
+            try:
+                seen += self._look(row, now)
+            except PenstockError as error:
+                log.warning("arrivals of %s/%s: %s", row.namespace, row.name, error)
+                seen += Seen(failed=1)
+        return seen
+
+    def _look(self, row: ArrivalRow, now: Micros) -> Seen:
+        arrival = row.arrival
+        uri_of = uris_at(self._objects, arrival.location)
+        store = self._open_at(arrival.location)
+        declared = row.dataset_id, row.updated_at
+        before = self._whole_at.get(declared)
+        after = ""
+        if before is not None and now < before + self._whole_seconds * SECOND:
+            after = _first_key(row, store)
+            if after and closing_until(arrival, row.open_from, now) == row.open_from:
+                return Seen()
+            if arrival.late is Late.NEXT:
+                after = ""  # what is late waits for a lot that closes, and one does
+        entries = store.list(after=after)
+        seen = ArrivalRound(self._catalog, self._objects, row, entries, uri_of, now).run()
+        if not after and not seen.has_more:
+            self._whole_at[declared] = now
+        return seen
+
+    def _run(self) -> None:
+        has_more = False
+        while not self._stopped.wait(0 if has_more else self._every_seconds):
+            has_more = False
+            try:
+                has_more = self.go_round(self._clock()).has_more
+            except PenstockError as error:
+                log.warning("nothing was watched, and will be again: %s", error)
+            except Exception:
+                log.exception("nothing was watched, and will be again")
+
+
+def _first_key(row: ArrivalRow, store: Objects) -> str:
+    """Where the keys of open intervals begin; nothing, if that cannot be told."""
+    arrival = row.arrival
+    is_sorted = store.path("x") is None  # only folders list in no order
+    if not is_sorted or arrival.cut is None or not arrival.pattern:
+        return ""
+    return KeyPattern(arrival.pattern).before(row.open_from)

@@ -1,0 +1,248 @@
+"""`penstock ingest work`: the daemons of ingest in a process of their own."""
+
+import logging
+import os
+import signal
+import sys
+import time
+from collections.abc import Collection
+from dataclasses import asdict, dataclass
+from types import FrameType
+from typing import Annotated, Any, NamedTuple, Self
+
+from cyclopts import App, Parameter
+
+from penstock import __version__
+from penstock.api.logs import set_up_logs
+from penstock.cli import exits
+from penstock.cli.flags import Config, Database, switch
+from penstock.config import Loaded, Settings, load, mask_url
+from penstock.errors import Invalid, Unavailable
+from penstock.ingest.opening import IN_DATABASE
+from penstock.ingest.store import BatchFilter, IngestStore
+from penstock.ingest.values import HoldKind
+from penstock.ingest.workers import POLL_SECONDS, STAGE_NAMES, Workers
+from penstock.plane import Plane
+from penstock.states import BatchState, IngestState
+
+app = App(
+    name="work",
+    help_epilogue="""Examples:
+  penstock ingest work
+  penstock ingest work --stages downloading,processing --concurrency 8
+  penstock ingest work --once        (for cron)
+
+It works straight on the database and the queue, as `penstock serve` does, on
+any number of machines; workers of several stages share one --ingest-folder and
+one --objects. It stops on SIGTERM and Ctrl-C: what is at hand is finished or
+given back, and others go on with it. A second signal stops it at once.
+
+The stages: batch-pending, batch-reporting, batch-update-reporting, pending,
+estimating, provisioning, downloading, processing, recording, notify, clean-up.""",
+)
+
+_STOPPED_BY = (signal.SIGINT, signal.SIGTERM)
+_LOOK_SECONDS = 0.1
+_COUNT_SECONDS = 0.25
+# Every job that waits for space is looked at each POLL_SECONDS.
+_SPACE_SECONDS = 3 * POLL_SECONDS
+_BATCH_STAGES = {
+    "batch-pending": BatchState.PENDING,
+    "batch-reporting": BatchState.REPORTING,
+    "batch-update-reporting": BatchState.UPDATE_REPORTING,
+}
+_QUIET = ("httpx", "httpcore")  # they would write a line for each request
+
+_log = logging.getLogger(__name__)
+
+
+@Parameter(name="*")
+@dataclass(frozen=True, kw_only=True)
+class WorkFlags:
+    """What a worker may be told on the command line."""
+
+    database: Database = None
+    queue: Annotated[
+        str | None, Parameter(help="where the queue is: database, or zookeeper://HOST:PORT/CHROOT")
+    ] = None
+    objects: Annotated[
+        str | None, Parameter(help="where objects are stored: file:///FOLDER, s3://BUCKET, …")
+    ] = None
+    ingest_folder: Annotated[
+        str | None, Parameter(help="where ingest jobs have their working folders")
+    ] = None
+    config: Config = None
+    log_level: Annotated[
+        str | None, Parameter(help="the least serious thing to log: debug, info, warning, error")
+    ] = None
+    log_format: Annotated[str | None, Parameter(help="how to write log lines: text, json")] = None
+
+    def load(self) -> Loaded:
+        """The settings with these flags."""
+        return load(asdict(self))
+
+
+WORK = WorkFlags()
+
+
+@app.default
+def work(
+    *,
+    stages: Annotated[
+        str | None, Parameter(help="only these, divided by commas", show_default=False)
+    ] = None,
+    concurrency: Annotated[int, Parameter(help="how many jobs of a stage at a time")] = 8,
+    once: Annotated[bool, switch("end when nothing is left that it can do")] = False,
+    flags: WorkFlags = WORK,
+) -> None:
+    """Work on what was submitted, stage by stage, until told to stop."""
+    wanted = read_stages(stages)
+    if concurrency < 1:
+        raise Invalid(f"--concurrency {concurrency} lets nothing be done; write 1 or more")
+    settings = flags.load().settings
+    set_up_logs(settings)
+    for name in _QUIET:
+        logging.getLogger(name).setLevel(logging.WARNING)
+    with Plane.open(settings) as plane:
+        workers = Workers(plane.shop, wanted, concurrency=concurrency)
+        with _Signals(settings) as signals:
+            workers.start()
+            _log.info("%s", _greeting(settings, wanted, concurrency))
+            try:
+                _Watch(plane.shop.store, wanted, settings, signals).stay(once=once)
+            finally:
+                _log.info("stopping: taking up nothing more")
+                workers.stop()
+    _log.info("stopped: what was at hand is finished or given back")
+
+
+def read_stages(text: str | None) -> tuple[str, ...]:
+    """The stages that were named, in the order of the work; all if none were."""
+    if text is None:
+        return STAGE_NAMES
+    named = {part.strip() for part in text.split(",") if part.strip()}
+    unknown = sorted(named - set(STAGE_NAMES))
+    if unknown or not named:
+        there_is = f"there is no stage {', '.join(unknown)}" if unknown else "--stages names none"
+        raise Invalid(f"{there_is}; the stages are {', '.join(STAGE_NAMES)}")
+    return tuple(stage for stage in STAGE_NAMES if stage in named)
+
+
+def _greeting(settings: Settings, stages: Collection[str], concurrency: int) -> str:
+    names = "all stages" if len(stages) == len(STAGE_NAMES) else ", ".join(stages)
+    database = mask_url(settings.database)
+    queue = f"in {database}" if settings.queue == IN_DATABASE else mask_url(settings.queue)
+    return (
+        f"penstock {__version__} works on {names}, {concurrency} jobs at a time in each; "
+        f"queue {queue}, folder {settings.ingest_folder}"
+    )
+
+
+class _Signals:
+    """Counts what tells us to stop; the second time there is no waiting."""
+
+    def __init__(self, settings: Settings) -> None:
+        self._lapse_seconds = settings.ingest_session_seconds
+        self._before: dict[signal.Signals, Any] = {}
+        self.received = False
+
+    def __enter__(self) -> Self:
+        self._before = {number: signal.signal(number, self._receive) for number in _STOPPED_BY}
+        return self
+
+    def __exit__(self, *error: object) -> None:
+        for number, handler in self._before.items():
+            signal.signal(number, handler)
+
+    def _receive(self, number: int, frame: FrameType | None) -> None:
+        if self.received:
+            # No logging here: the thread that was interrupted may be holding its lock.
+            told = f"penstock: stopped at once; others go on after {self._lapse_seconds} s\n"
+            os.write(sys.stderr.fileno(), told.encode())
+            os._exit(exits.INTERRUPTED)
+        self.received = True
+
+
+class Left(NamedTuple):
+    """How much waits for a worker; those that wait for space may do so for long."""
+
+    batches: int = 0
+    jobs: int = 0
+    for_space: int = 0
+
+
+class _Watch:
+    """Stays while the daemons work, and looks whether there is anything left for them."""
+
+    def __init__(
+        self, store: IngestStore, stages: Collection[str], settings: Settings, signals: _Signals
+    ) -> None:
+        self._store = store
+        self._stages = stages
+        self._settings = settings
+        self._signals = signals
+        self._same = Left()
+        self._same_since = 0.0
+
+    def stay(self, *, once: bool) -> None:
+        """Return when told to stop or, if it is for once, when nothing is left."""
+        while not self._signals.received:
+            time.sleep(_COUNT_SECONDS if once else _LOOK_SECONDS)
+            if once and self._is_over():
+                return
+
+    def _is_over(self) -> bool:
+        try:
+            if self._is_held():
+                return True
+            left = left_to_do(self._store, self._stages)
+        except Unavailable as error:
+            _log.warning("whether something is left is not known: %s", error)
+            return False
+        if left == Left():
+            _log.info("nothing is left to do")
+            return True
+        if left != self._same:
+            self._same, self._same_since = left, time.monotonic()
+        if left.batches or left.jobs or time.monotonic() - self._same_since < _SPACE_SECONDS:
+            return False
+        folder = self._settings.ingest_folder
+        _log.warning("%d jobs wait for space in %s; free some", left.for_space, folder)
+        return True
+
+    def _is_held(self) -> bool:
+        held = next((hold for hold in self._store.holds() if hold.kind is HoldKind.QUEUE), None)
+        if held is not None:
+            _log.warning("the queue is held by %s: %s; nothing can be done", held.who, held.why)
+        return held is not None
+
+
+def left_to_do(store: IngestStore, stages: Collection[str]) -> Left:
+    """What waits for one of these stages, or is being worked on in it.
+
+    It counts in the order in which things move, so that what moves on meanwhile is not missed.
+    """
+    if "batch-pending" in stages and store.batches(BatchFilter(BatchState.PENDING), 1):
+        return Left(batches=1)
+    found = [line for line in store.tally() if line.jobs]
+    tally = {line.status: line.jobs for line in found if line.status in stages}
+    for_space = tally.pop(IngestState.PROVISIONING, 0)
+    batches = sum(
+        len(store.batches(BatchFilter(status), 1))
+        for name, status in _BATCH_STAGES.items()
+        if name in stages
+    )
+    if "batch-reporting" in stages and not tally:
+        batches += _about_to_be_reported(store)
+    return Left(batches, sum(tally.values()), for_space)
+
+
+def _about_to_be_reported(store: IngestStore) -> int:
+    """Batches that have no job under way but do not know it yet; some queues tell them late."""
+    ended = {IngestState.COMPLETED, IngestState.FAILED}
+    before: str | None = None
+    count = 0
+    while batches := store.batches(BatchFilter(BatchState.PROCESSING), 100, before):
+        count += sum({line.status for line in store.tally(each.id)} <= ended for each in batches)
+        before = batches[-1].id
+    return count

@@ -1,0 +1,149 @@
+"""Why a lot is not there: what stops the job that makes it, and which lot upstream is the root."""
+
+from collections.abc import Iterable, Sequence
+
+from penstock.catalog.shapes import EntityId, Shape
+from penstock.clock import Micros, format_time
+from penstock.db import Transaction
+from penstock.db.database import Row
+from penstock.errors import NotFound
+from penstock.locks.gap_counts import GapKind
+from penstock.locks.reading import get_wiring
+from penstock.locks.shapes import Reason, Why
+from penstock.locks.table import Status
+from penstock.locks.why import why
+from penstock.lots.ids import clock_interval
+
+_NOT_ITS_OWN = ("unknown_lot", "output_locked")  # reasons that follow from others
+
+
+class Root(Shape, frozen=True):
+    """The lot upstream that has to come first; without a job, nobody here makes it."""
+
+    namespace: str
+    dataset: str
+    lot: str
+    job: EntityId | None
+    sentence: str
+
+
+class Cause(Shape, frozen=True):
+    """Why a lot is not there, in words; the same as data, if a job makes it; and the roots."""
+
+    sentence: str
+    why: Why | None
+    roots: Sequence[Root]
+
+
+class Causes:
+    """Finds the causes of the gaps of one dataset."""
+
+    def __init__(
+        self,
+        tx: Transaction,
+        dataset_id: str,
+        dataset: EntityId,
+        makers: Sequence[EntityId],
+        now: Micros,
+        only: str | None,
+    ) -> None:
+        self._tx = tx
+        self._dataset_id = dataset_id
+        self._dataset = dataset
+        self._makers = makers
+        self._now = now
+        self._only = only
+        self._outputs: dict[EntityId, Sequence[EntityId]] = {}
+
+    def of(self, lot: str, kind: GapKind) -> Cause:
+        """Why a lot of the dataset is of this kind."""
+        row = self._tx.fetch_one("read_lot", dataset_id=self._dataset_id, lot=lot)
+        made_by = EntityId(row[6], row[7]) if row is not None and row[7] is not None else None
+        outside = row is not None and made_by is None
+        asked = made_by or (self._makers[0] if self._makers and not outside else None)
+        found = self._why(asked, lot) if asked is not None else None
+        by_hand = self._held_by_hand(lot, row) if row is not None else None
+        if by_hand is not None or found is None:
+            sentence = by_hand or _said(kind, lot, row) or self._unmade(lot)
+            root = Root(self._dataset.namespace, self._dataset.name, lot, None, sentence)
+            return Cause(sentence, found, [root])
+        there = row is not None and row[2] == Status.READY
+        said = f"{_said(kind, lot, row)} " if there else ""
+        return Cause(said + found.sentence, found, list(self._roots(found, self._dataset)))
+
+    def _held_by_hand(self, lot: str, row: Row) -> str | None:
+        """Who holds the lot itself and not the job that makes it, in words."""
+        status, since = row[2], row[5]
+        if status != Status.HOLD:
+            return None
+        held = self._tx.fetch("read_holds_of_lot", lot=lot, jobs=[], datasets=[self._dataset_id])
+        for *_, who, because, at in held[-1:]:
+            if at == since:
+                return (
+                    f"Lot {lot} of {self._dataset.namespace}/{self._dataset.name} is held by "
+                    f"{who!r} since {format_time(since)}: {because}. Unhold it to go on."
+                )
+        return None
+
+    def _why(self, job: EntityId, lot: str) -> Why | None:
+        if self._only is not None and job.namespace != self._only:
+            return None
+        try:
+            return why(self._tx, job.namespace, job.name, lot, self._now, only=self._only)
+        except NotFound:  # it was deleted since
+            return None
+
+    def _unmade(self, lot: str) -> str:
+        where = f"{self._dataset.namespace}/{self._dataset.name}"
+        if clock_interval(self._dataset.name) is not None:
+            return f"Clock {where} has not come to lot {lot}, or was not in use then."
+        if self._makers:
+            return f"The job that makes {where} is in a namespace that is not shown."
+        return f"No job here makes {where}: register lot {lot} when it is there."
+
+    def _roots(self, found: Why, makes: EntityId) -> Iterable[Root]:
+        """Where the chains of causes end; `makes` is what the job is waited for."""
+        for cause in found.causes:
+            made = self._outputs_of(EntityId(cause.namespace, cause.job))
+            named = [EntityId(r.namespace, r.name) for r in found.reasons if r.namespace and r.name]
+            awaited = next((name for name in named if name in made), made[0])
+            yield from self._roots(cause, awaited)
+        if found.causes:
+            return
+        job = EntityId(found.namespace, found.job)
+        upstream = [reason for reason in found.reasons if reason.kind.startswith("input_")]
+        for reason in upstream:
+            yield _input(reason, found.lot)
+        own = [r for r in found.reasons if r not in upstream and r.kind not in _NOT_ITS_OWN]
+        if own or not upstream:
+            sentence = " ".join(reason.sentence for reason in own) or found.sentence
+            yield Root(makes.namespace, makes.name, found.lot, job, sentence)
+
+    def _outputs_of(self, job: EntityId) -> Sequence[EntityId]:
+        if job not in self._outputs:
+            self._outputs[job] = get_wiring(self._tx, job.namespace, job.name).outputs
+        return self._outputs[job]
+
+
+def _input(reason: Reason, lot: str) -> Root:
+    return Root(reason.namespace or "", reason.name or "", lot, None, reason.sentence)
+
+
+def _said(kind: GapKind, lot: str, row: Row | None) -> str:
+    """What a manifest or a row tells by itself."""
+    if row is None:
+        return ""
+    at = format_time(row[5])
+    match kind:
+        case GapKind.EMPTY:
+            return f"Lot {lot} was published at {at}, without data."
+        case GapKind.REMOVED:
+            return f"Lot {lot} was published at {at}, and its data was removed."
+        case GapKind.PARTIAL:
+            return f"Lot {lot} is not complete, since {at}."
+        case GapKind.HELD:
+            return f"Lot {lot} is held, since {at}."
+        case GapKind.WAITING:
+            return f"Lot {lot} is announced, and not there yet, since {at}."
+        case _:
+            return ""

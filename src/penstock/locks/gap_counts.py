@@ -1,0 +1,100 @@
+"""What is there of the lots of a dataset, and what is not: counted by stretches, or lot by lot."""
+
+from collections import Counter
+from collections.abc import Mapping, Sequence
+from enum import StrEnum
+
+from penstock.db import Transaction
+from penstock.locks.spans import Span
+from penstock.locks.table import Status
+from penstock.states import ManifestState, WorkState
+
+
+class GapKind(StrEnum):
+    """How a lot can be something else than simply there."""
+
+    MISSING = "missing"  # nobody knows of it
+    WAITING = "waiting"  # known to who makes it, and not there yet
+    RUNNING = "running"  # being made
+    PARTIAL = "partial"  # tried and failed, or published with a part of it missing
+    HELD = "held"  # waits for a person
+    EMPTY = "empty"  # there, and rightly without data
+    REMOVED = "removed"  # it was there, and its data was cleaned away
+
+
+_OF_STATUS = {Status.RUNNING: GapKind.RUNNING, Status.HOLD: GapKind.HELD}
+_OF_MANIFEST = {
+    ManifestState.EMPTY: GapKind.EMPTY,
+    ManifestState.REMOVED: GapKind.REMOVED,
+    ManifestState.PARTIAL: GapKind.PARTIAL,
+}
+Tally = Counter[GapKind | None]  # None: simply there
+
+
+def kind_of(status: Status, *, tried: bool) -> GapKind | None:
+    """What a lot with this OUTPUT status is; None if it is there."""
+    if status is Status.READY:
+        return None
+    if status is Status.ERROR and tried:
+        return GapKind.PARTIAL
+    return _OF_STATUS.get(status, GapKind.WAITING)
+
+
+def tallies(
+    tx: Transaction, dataset_id: str, writers: Sequence[str], stretches: Sequence[Span]
+) -> list[Tally]:
+    """How many lots of each stretch are of which kind.
+
+    What is READY is counted where it stands; only stretches that lack some are looked at again.
+    """
+    if not stretches:
+        return []
+    which = {"dataset_id": dataset_id, "width": stretches[0].width}
+    sizes = {stretch.key: stretch.count for stretch in stretches}
+    counts = {key: Tally() for key in sizes}
+    for key, ready in tx.fetch("count_ready_lots", **which, keys=list(sizes)):
+        counts[key][None] = ready
+    for key, state, odd in tx.fetch("count_odd_manifests", **which, keys=list(sizes)):
+        counts[key][_OF_MANIFEST[ManifestState(state)]] += odd
+        counts[key][None] -= odd
+    if short := _lacking(counts, sizes):
+        for key, status, tried, others in tx.fetch("count_other_lots", **which, keys=short):
+            counts[key][kind_of(Status(status), tried=bool(tried))] += others
+    if writers and (short := _lacking(counts, sizes)):
+        awaited = tx.fetch("count_awaited_lots", **which, keys=short, jobs=list(writers))
+        for key, known, held in awaited:
+            counts[key][GapKind.HELD] += held
+            counts[key][GapKind.WAITING] += known - held
+    for key in _lacking(counts, sizes):
+        counts[key][GapKind.MISSING] = sizes[key] - counts[key].total()
+    return [+tally for tally in counts.values()]
+
+
+def _lacking(counts: Mapping[str, Tally], sizes: Mapping[str, int]) -> list[str]:
+    return [key for key, size in sizes.items() if counts[key].total() < size]
+
+
+def kinds_of_lots(
+    tx: Transaction, dataset_id: str, writers: Sequence[str], stretches: Sequence[Span]
+) -> dict[str, GapKind | None]:
+    """What each known lot of some stretches is; lots that are not here are missing."""
+    if not stretches:
+        return {}
+    which = {"dataset_id": dataset_id, "width": stretches[0].width}
+    keys = [stretch.key for stretch in stretches]
+    known, odd, awaited = tx.fetch_many(
+        [
+            ("known_lots", {**which, "keys": keys}),
+            ("odd_manifests", {**which, "keys": keys}),
+            ("awaited_lots", {"width": which["width"], "keys": keys, "jobs": list(writers)}),
+        ]
+    )
+    kinds: dict[str, GapKind | None] = {}
+    for lot, state in awaited:
+        held = state == WorkState.HELD or kinds.get(lot) is GapKind.HELD
+        kinds[lot] = GapKind.HELD if held else GapKind.WAITING
+    for lot, status, tried in known:
+        kinds[lot] = kind_of(Status(status), tried=bool(tried))
+    for lot, state in odd:
+        kinds[lot] = _OF_MANIFEST[ManifestState(state)]
+    return kinds

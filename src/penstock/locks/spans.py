@@ -1,0 +1,158 @@
+"""A stretch of time as the lots of one interval, and which interval the lots of a dataset have."""
+
+from collections.abc import Iterator
+from functools import lru_cache
+
+from msgspec import Struct
+
+from penstock.catalog.shapes import EntityId
+from penstock.clock import DAY, Micros, format_time, parse_time
+from penstock.db import Transaction
+from penstock.errors import Invalid
+from penstock.lots.ids import Interval, IntervalLot, clock_interval, parse_interval
+
+LOTS_MAX = 10_000_000
+Bound = str | Micros | None  # a time, or a lot id, or nothing: as far as there is anything
+
+_SAMPLE = 100
+_STRETCH_DAYS = {Interval.HOUR: 12, Interval.DAY: 288}
+
+
+class Span(Struct, frozen=True):
+    """Every lot of an interval that begins in [start, end); both are whole multiples of it."""
+
+    interval: Interval
+    start: Micros
+    end: Micros
+
+    @property
+    def count(self) -> int:
+        """How many lots there are in it."""
+        return (self.end - self.start) // self.interval.length
+
+    @property
+    def first(self) -> str:
+        """Its first lot."""
+        return IntervalLot(self.interval, self.start).id
+
+    @property
+    def last(self) -> str:
+        """Its last lot."""
+        return IntervalLot(self.interval, self.end - self.interval.length).id
+
+    @property
+    def key(self) -> str:
+        """Its first and its last lot as one text, as statements take it."""
+        return self.first + self.last
+
+    @property
+    def width(self) -> int:
+        """How many characters the ids of its lots have."""
+        return len(self.first)
+
+    def lots(self) -> Iterator[str]:
+        """Its lots, oldest first; quicker than to name each interval by itself."""
+        length, at = self.interval.length, self.start
+        while at < self.end:
+            day = at - at % DAY
+            following = min(day + DAY, self.end)
+            name = IntervalLot(Interval.DAY, day).id[:8]
+            endings = _endings(self.interval)[(at - day) // length : (following - day) // length]
+            yield from (name + ending for ending in endings)
+            at = following
+
+    def stretches(self) -> list["Span"]:
+        """The span cut into pieces that are counted at once.
+
+        A piece of minutes ends with its day: there, ids of one interval stand together as text,
+        whatever other lots the dataset has and however the database collates.
+        """
+        step = DAY * _STRETCH_DAYS.get(self.interval, 1)
+        starts = [self.start, *range(self.start - self.start % step + step, self.end, step)]
+        ends = [*starts[1:], self.end]
+        pairs = zip(starts, ends, strict=True)
+        return [Span(self.interval, start, end) for start, end in pairs if start < end]
+
+
+@lru_cache(maxsize=len(Interval))
+def _endings(interval: Interval) -> tuple[str, ...]:
+    """What follows the day in the ids of a day's lots."""
+    return tuple(lot[8:] for lot in interval.lots(0, DAY))
+
+
+def find_span(
+    tx: Transaction,
+    dataset_id: str,
+    name: EntityId,
+    first: Bound,
+    last: Bound,
+    now: Micros,
+    interval: Interval | None = None,
+) -> Span:
+    """The lots of a dataset between two bounds, or Invalid if its lots have no interval.
+
+    Times are half-open: [first, last). A lot is a bound with its whole interval, so that the last
+    one belongs to the span. Without `last` it goes as far as intervals have ended; without
+    `first` it begins with the first lot that there is.
+    """
+    cut = interval or find_interval(tx, dataset_id, name)
+    start = _begin(tx, dataset_id, name, cut) if first is None else _moment(first, is_end=False)
+    end = now - now % cut.length if last is None else _moment(last, is_end=True)
+    span = Span(cut, start + -start % cut.length, end + -end % cut.length)
+    if span.count < 1:
+        raise Invalid(
+            f"there is no lot of {cut} from {format_time(start)} to {format_time(end)}; "
+            "let the range begin earlier, or end later"
+        )
+    if span.count > LOTS_MAX:
+        raise Invalid(
+            f"{span.first} to {span.last} are {span.count} lots; ask for {LOTS_MAX} at most"
+        )
+    return span
+
+
+def _moment(bound: str | Micros, *, is_end: bool) -> Micros:
+    if not isinstance(bound, str):
+        return bound
+    lot = parse_interval(bound)
+    if lot is None:
+        return parse_time(bound)
+    return lot.end if is_end else lot.start
+
+
+def find_interval(tx: Transaction, dataset_id: str, name: EntityId) -> Interval:
+    """The interval that was declared for a dataset, or that its lots have."""
+    if (clock := clock_interval(name.name)) is not None:
+        return clock
+    declared = tx.fetch_one("interval_of_dataset", dataset_id=dataset_id)
+    if declared is not None and declared[0]:
+        return Interval(declared[0])
+    lots = _sample(tx, dataset_id)
+    met = sorted({lot.interval for lot in lots if lot is not None})
+    where = f"the lots of {name.namespace}/{name.name}"
+    if not met:
+        what = "have free ids" if lots else "are not known: there are none"
+        raise Invalid(
+            f"{where} {what}, so nobody can say which are missing; say their interval, or declare "
+            "it with the output of the arc that makes them"
+        )
+    if len(met) > 1:
+        raise Invalid(f"{where} have the intervals {', '.join(met)}; say which one is meant")
+    return met[0]
+
+
+def _begin(tx: Transaction, dataset_id: str, name: EntityId, interval: Interval) -> Micros:
+    lots = _sample(tx, dataset_id)
+    starts = [lot.start for lot in lots if lot is not None and lot.interval is interval]
+    if not starts:
+        raise Invalid(
+            f"{name.namespace}/{name.name} has no lot of {interval} to begin with; "
+            "say from which time on"
+        )
+    return min(starts)
+
+
+def _sample(tx: Transaction, dataset_id: str) -> list[IntervalLot | None]:
+    """The first and the last lots of a dataset; None for one whose id is free."""
+    rows = tx.fetch("sample_lots", dataset_id=dataset_id, most=_SAMPLE)
+    return [parse_interval(lot) for (lot,) in rows]

@@ -1,0 +1,198 @@
+"""A place where objects arrive, and what the lots that were made of them say."""
+
+import os
+from collections.abc import Callable, Iterator
+from concurrent.futures import Future
+from pathlib import Path
+from typing import Any
+
+from penstock.arcs.arrival_commands import ApplyArrival
+from penstock.arcs.arrival_rows import all_arrivals, find_arrival, refused_objects
+from penstock.arcs.arrivals import Arrival, ArrivedRow
+from penstock.arcs.reading import manifest_rows, read_manifest
+from penstock.arcs.watcher import Watcher
+from penstock.catalog.catalog import Catalog
+from penstock.clock import SECOND, Micros, parse_time
+from penstock.db import open_database
+from penstock.locks.rows import StatusRow
+from penstock.lots.manifests import Manifest, encode, manifest_key, note
+from penstock.objects import Entry, Objects
+
+NOON = parse_time("2026-11-15T12:00:00Z")
+MINUTE = 60 * SECOND
+
+
+class Site:
+    """A catalog with a clock set by hand, our own store, and a folder that others write to."""
+
+    def __init__(self, url: str, folder: Path) -> None:
+        self.now = NOON
+        self.landing = folder / "landing place"
+        self.landing.mkdir(exist_ok=True)
+        self.objects = Objects.open(str(folder / "own"))
+        self._database = open_database(url)
+        self._database.migrate()
+        self.catalog = Catalog(
+            self._database, clock=lambda: self.now, batch_events_max=64, queue_length_max=64
+        )
+        self.catalog.start()
+
+    def close(self) -> None:
+        self.catalog.stop()
+        self._database.close()
+
+    def do(self, command: Any) -> Any:
+        return self.catalog.submit(command).result()
+
+    def declare(self, dataset: str = "raw", **changes: Any) -> Arrival:
+        said: dict[str, Any] = {"interval": "PT5M", "location": str(self.landing), **changes}
+        arrival = Arrival(dataset=dataset, namespace="ns", **said)
+        self.do(ApplyArrival("me", arrival))
+        return arrival
+
+    def watcher(self) -> Watcher:
+        return Watcher(self.catalog, self.objects, lambda: self.now)
+
+    def put(self, key: str, at: Micros, content: bytes = b"x") -> str:
+        """Somebody writes an object, at a time."""
+        path = self.landing / key
+        path.parent.mkdir(parents=True, exist_ok=True)
+        path.write_bytes(content)
+        os.utime(path, ns=(at * 1000, at * 1000))
+        return path.as_uri()
+
+    def lots(self, dataset: str = "raw") -> dict[str, Manifest]:
+        """What each lot that can be read consists of, after everything about it was checked."""
+        with self.catalog.read() as tx:
+            dataset_id = find_arrival(tx, "ns", dataset).dataset_id
+            names = tx.fetch("ready_lots_of_dataset", dataset_id=dataset_id, after="", most=10**6)
+            wanted = [lot for (lot,) in names]
+            rows = tx.rows(StatusRow, "lot_outputs", dataset_id=dataset_id, lots=wanted)
+            noted = manifest_rows(tx, [str(row.version_id) for row in rows])
+        found = {}
+        for row in rows:
+            kept = noted[str(row.version_id)]
+            manifest = read_manifest(self.objects, kept.key)
+            assert kept.digest == note(manifest, kept.key, self.objects.get(kept.key)).digest
+            assert (kept.uris, kept.bytes) == (manifest.count, manifest.bytes)
+            assert (kept.state, row.lot) == (manifest.state, manifest.lot)
+            assert (manifest.state == "empty") == (not manifest.uris)
+            found[row.lot] = manifest
+        return dict(sorted(found.items()))
+
+    def names(self, dataset: str = "raw") -> dict[str, list[str]]:
+        """The last parts of the URIs in each lot."""
+        lots = self.lots(dataset).items()
+        return {lot: [i.uri.rpartition("/")[2] for i in manifest.uris] for lot, manifest in lots}
+
+    def refused(self, dataset: str = "raw") -> dict[str, ArrivedRow]:
+        with self.catalog.read() as tx:
+            row = find_arrival(tx, "ns", dataset)
+            return {each.uri: each for each in refused_objects(tx, row.dataset_id)}
+
+    def check(self) -> None:
+        """Every object is in one lot, as the table says, and every closed interval has a lot."""
+        with self.catalog.read() as tx:
+            arrivals = all_arrivals(tx)
+        for row in arrivals:
+            lots = self.lots(row.name)
+            items = [(i.uri, lot, i.size) for lot, each in lots.items() for i in each.uris]
+            uris = [uri for uri, _, _ in items]
+            assert len(uris) == len(set(uris))
+            with self.catalog.read() as tx:
+                kept = tx.rows(
+                    ArrivedRow, "arrived_objects_of_lots", dataset_id=row.dataset_id, lots=[*lots]
+                )
+            assert sorted(items) == sorted((each.uri, each.lot, each.size) for each in kept)
+            arrival = row.arrival
+            if arrival.cut is not None and arrival.empty:
+                assert set(arrival.cut.lots(row.start, row.open_from)) <= lots.keys()
+
+    def check_keys(self, dataset: str = "raw") -> None:
+        """The well-known keys hold what was published last."""
+        for lot, manifest in self.lots(dataset).items():
+            for state in ("complete", "empty"):
+                key = manifest_key(manifest.dataset, lot, manifest.state)
+                is_it = state == manifest.state
+                other = key.replace(f"state={manifest.state}", f"state={state}")
+                assert self.objects.exists(other) == is_it
+                if is_it:
+                    assert self.objects.get(other) == encode(manifest)
+
+
+class Killed(BaseException):
+    """The watcher is dead: not an error that anybody could handle."""
+
+
+class Fuse:
+    """Counts calls, and blows after one of them."""
+
+    def __init__(self, after: int, tell: Callable[[], None] = lambda: None) -> None:
+        self._left = after
+        self._tell = tell
+
+    def burn(self) -> None:
+        self._tell()
+        self._left -= 1
+        if self._left < 0:
+            raise Killed
+
+    @property
+    def is_blown(self) -> bool:
+        return self._left < 0
+
+
+class FusedObjects(Objects):
+    """A store whose calls burn a fuse when they are done."""
+
+    def __init__(self, store: Objects, fuse: Fuse) -> None:
+        super().__init__(store.url, store._store, store._folder)
+        self._fuse = fuse
+
+    def get(self, key: str) -> bytes:
+        content = super().get(key)
+        self._fuse.burn()
+        return content
+
+    def put(self, key: str, data: Any, **how: Any) -> None:
+        super().put(key, data, **how)
+        self._fuse.burn()
+
+    def list(self, prefix: str = "", *, after: str = "") -> Iterator[Entry]:
+        self._fuse.burn()
+        yield from super().list(prefix, after=after)
+        self._fuse.burn()
+
+    def delete(self, key: str) -> None:
+        super().delete(key)
+        self._fuse.burn()
+
+
+class FusedCatalog:
+    """A catalog whose calls burn a fuse when they are done; writes are committed by then."""
+
+    def __init__(self, catalog: Catalog, fuse: Fuse) -> None:
+        self._catalog = catalog
+        self._fuse = fuse
+
+    def read(self) -> Any:
+        self._fuse.burn()
+        return self._catalog.read()
+
+    def submit(self, command: Any) -> "Future[Any]":
+        self._fuse.burn()
+        future = self._catalog.submit(command)
+        future.exception()
+        self._fuse.burn()
+        return future
+
+
+def fused_watcher(site: Site, fuse: Fuse) -> Watcher:
+    """A watcher that dies when the fuse blows."""
+    catalog: Any = FusedCatalog(site.catalog, fuse)
+    return Watcher(
+        catalog,
+        FusedObjects(site.objects, fuse),
+        lambda: site.now,
+        open_at=lambda url: FusedObjects(Objects.open(url), fuse),
+    )

@@ -1,0 +1,135 @@
+"""A catalog with lots to tell of, and receivers that note what they are told."""
+
+import json
+import threading
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from typing import Any
+
+import httpx
+import pytest
+
+from penstock.catalog.catalog import Catalog
+from penstock.catalog.known_facets import DatasetName
+from penstock.clock import SECOND, Micros, parse_time
+from penstock.db import Database, open_database
+from penstock.locks.commands import (
+    ClaimLots,
+    CompleteClaims,
+    FailClaims,
+    Ref,
+    RegisterLots,
+    WireJob,
+)
+from penstock.lots.deliveries import Deliverer
+from penstock.lots.rows import SubscriberKind, SubscriberRow
+from penstock.lots.subscribers import SetSubscriber, get_subscriber
+from tests.web import Request
+
+NOW: Micros = parse_time("2026-11-15T09:30:00Z")
+RAW, CLEAN = DatasetName("shop", "raw"), DatasetName("shop", "clean")
+NEVER = 36_000.0  # seconds: what happens later than that happens by a wake, or not at all
+
+
+class Desk:
+    """A catalog on one database, whose clock stands where it is told."""
+
+    def __init__(self, database: Database) -> None:
+        self.database = database
+        self.now = NOW
+        self.catalog = Catalog(
+            database, clock=lambda: self.now, batch_events_max=100, queue_length_max=1000
+        )
+        self.catalog.start()
+        self.catalog.submit(WireJob("shop", "tidy", (RAW,), (CLEAN,))).result()
+
+    def pass_seconds(self, seconds: float) -> None:
+        """Let time go on."""
+        self.now += round(seconds * SECOND)
+
+    def publish(self, *lots: str, dataset: DatasetName = RAW) -> None:
+        """Have lots come from outside."""
+        self.catalog.submit(RegisterLots(dataset.namespace, dataset.name, lots, "me")).result()
+
+    def work(self, *, fails: bool = False) -> str:
+        """Claim one lot of the job, and complete or fail it: the run's id."""
+        [claim] = self.catalog.submit(ClaimLots("shop", "tidy", "worker", 1)).result()
+        refs = (Ref(claim.id, claim.token),)
+        end: Any = FailClaims(refs, "it broke") if fails else CompleteClaims(refs)
+        [ended] = self.catalog.submit(end).result()
+        assert ended.refused is None
+        return claim.id
+
+    def subscribe(
+        self, url: str, name: str = "pager", kind: str = "webhook", **more: Any
+    ) -> SubscriberRow:
+        """Make or change a subscriber."""
+        command = SetSubscriber("admin", name, SubscriberKind(kind), url, **more)
+        return self.catalog.submit(command).result()
+
+    def subscriber(self, name: str = "pager") -> SubscriberRow:
+        """How a subscriber stands."""
+        with self.catalog.read() as tx:
+            return get_subscriber(tx, name)
+
+    @contextmanager
+    def deliverer(self, **more: Any) -> Iterator[Deliverer]:
+        """A deliverer for the length of the block."""
+        deliverer = Deliverer(self.catalog, self.database, lambda: self.now, **more)
+        deliverer.start()
+        try:
+            yield deliverer
+        finally:
+            deliverer.stop()
+
+
+@contextmanager
+def opened(database_url: str) -> Iterator[Desk]:
+    """A desk on a database, new or known."""
+    database = open_database(database_url)
+    database.migrate()
+    desk = Desk(database)
+    try:
+        yield desk
+    finally:
+        desk.catalog.stop()
+        database.close()
+
+
+@pytest.fixture
+def desk(database_url: str) -> Iterator[Desk]:
+    with opened(database_url) as found:
+        yield found
+
+
+def deliveries(requests: Sequence[Request]) -> list[str]:
+    """The names of deliveries, in the order in which they came."""
+    return [request.headers["penstock-delivery"] for request in requests]
+
+
+def lots(requests: Sequence[Request]) -> list[str]:
+    """The lots that were told of, in the order in which that came."""
+    return [json.loads(request.body)["lot"] for request in requests]
+
+
+def firsts(names: Sequence[str]) -> list[str]:
+    """What is left when doubles are dropped as a receiver drops them."""
+    return list(dict.fromkeys(names))
+
+
+def impatient() -> httpx.Timeout:
+    """A caller that does not wait long for an answer."""
+    return httpx.Timeout(0.3, connect=10.0)
+
+
+class Gate:
+    """Holds an answer back until it is opened."""
+
+    def __init__(self) -> None:
+        self._opened = threading.Event()
+
+    def open(self) -> None:
+        self._opened.set()
+
+    def wait(self) -> None:
+        assert self._opened.wait(120)

@@ -1,0 +1,155 @@
+"""Where objects can arrive, what a look at it costs, and how a workload reads them there."""
+
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from penstock.arcs.arrival_round import Seen
+from penstock.arcs.arrivals import Late, TimeFrom
+from penstock.arcs.declaration import Workload
+from penstock.arcs.tasks import Context, Task
+from penstock.arcs.watcher import Watcher
+from penstock.clock import SECOND
+from penstock.errors import NotFound
+from penstock.objects import Objects
+from tests.contract.arrival_site import MINUTE, NOON, Site
+
+FIRST, SECOND_LOT = (f"20261115PT5M{number}" for number in (144, 145))
+
+
+@pytest.fixture
+def site(database_url: str, tmp_path: Path) -> Iterator[Site]:
+    site = Site(database_url, tmp_path)
+    yield site
+    site.close()
+
+
+def later(site: Site, minutes: int) -> Seen:
+    """Time goes on, and the watcher goes round."""
+    site.now = NOON + minutes * MINUTE
+    return site.watcher().go_round(site.now)
+
+
+def test_a_place_that_is_not_there_is_no_place_where_nothing_arrives(site: Site) -> None:
+    site.declare()
+    site.declare("other", location=str(site.landing.parent / "absent"))
+    site.declare("own", location=str(site.landing.parent))
+    assert later(site, 6) == Seen(closed=1, empty=1, failed=2)
+    assert site.lots("other") == {}
+    assert not (site.landing.parent / "absent").exists()
+    (site.landing.parent / "absent").mkdir()
+    assert later(site, 6) == Seen(closed=1, empty=1, failed=1)
+
+
+def test_objects_can_arrive_inside_our_own_store(site: Site) -> None:
+    folder = site.objects.path("landing here")
+    assert folder is not None
+    folder.mkdir()
+    site.landing = folder
+    site.declare()
+    site.put("a b%20c", NOON, b"text")
+    later(site, 6)
+    [manifest] = site.lots().values()
+    assert manifest.uris[0].uri == f"{site.objects.url}/landing here/a b%20c"
+    assert context(site).read(manifest.uris[0].uri) == b"text"
+
+
+def context(site: Site) -> Context:
+    task = Task(
+        arc="arc",
+        namespace="ns",
+        lot=FIRST,
+        part="",
+        attempt="1",
+        run_id="1",
+        workload=Workload(function="a:b"),
+        inputs=(),
+        outputs=(),
+        objects=site.objects.url,
+    )
+    return Context(task, site.objects)
+
+
+def test_a_workload_reads_what_arrived_in_another_store(site: Site) -> None:
+    site.declare()
+    site.put("sub folder/a b%20#1c?d", NOON, b"text")
+    later(site, 6)
+    [item] = site.lots()[FIRST].uris
+    assert context(site).read(item.uri) == b"text"
+    path = context(site).path(item.uri)
+    assert path == site.landing / "sub folder/a b%20#1c?d"
+    with pytest.raises(NotFound):
+        context(site).read(f"{item.uri}x")
+
+
+class Listed(Objects):
+    """A store in memory that remembers where its listings began."""
+
+    def __init__(self) -> None:
+        store = Objects.open("memory://")
+        super().__init__(store.url, store._store, None)
+        self.begun: list[str] = []
+
+    def list(self, prefix: str = "", *, after: str = "") -> Iterator[Any]:
+        self.begun.append(after)
+        return super().list(prefix, after=after)
+
+
+def watch(site: Site, store: Objects, late: Late = Late.AMEND) -> Watcher:
+    site.declare(
+        location="s3://bucket/in box",
+        time=TimeFrom.EVENT,
+        pattern="{year}{month}{day}/{hour}{minute}",
+        late=late,
+    )
+    return Watcher(
+        site.catalog,
+        site.objects,
+        lambda: site.now,
+        whole_seconds=900,
+        open_at=lambda url: store,
+    )
+
+
+def test_where_keys_sort_by_time_a_round_lists_only_what_is_open(site: Site) -> None:
+    store = Listed()
+    watcher = watch(site, store)
+    store.put("20261115/1201", b"x")
+    store.put("20261115/1206", b"x")
+    assert watcher.go_round(NOON + 6 * MINUTE) == Seen(assigned=1, closed=1)
+    assert watcher.go_round(NOON + 7 * MINUTE) == Seen()
+    assert watcher.go_round(NOON + 11 * MINUTE) == Seen(assigned=1, closed=1)
+    store.put("20261115/1202", b"late")
+    assert watcher.go_round(NOON + 16 * MINUTE) == Seen(closed=1, empty=1)
+    assert watcher.go_round(NOON + 21 * MINUTE) == Seen(closed=1, empty=1, late=1)
+    assert store.begun == ["", "20261115/120", "20261115/121", ""]
+    assert [item.uri for item in site.lots()[FIRST].uris] == [
+        "s3://bucket/in box/20261115/1201",
+        "s3://bucket/in box/20261115/1202",
+    ]
+
+
+def test_where_keys_sort_by_time_what_is_late_still_finds_the_next_lot(site: Site) -> None:
+    store = Listed()
+    watcher = watch(site, store, Late.NEXT)
+    assert watcher.go_round(NOON + 6 * MINUTE) == Seen(closed=1, empty=1)
+    store.put("20261115/1202", b"late")
+    assert watcher.go_round(NOON + 7 * MINUTE) == Seen()
+    assert watcher.go_round(NOON + 11 * MINUTE) == Seen(closed=1, late=1)
+    assert site.names() == {FIRST: [], SECOND_LOT: ["1202"]}
+    assert store.begun == ["", ""]
+
+
+def test_an_etag_tells_that_an_object_was_changed(site: Site) -> None:
+    store = Objects.open("memory://")
+    site.declare(location="s3://bucket", time=TimeFrom.EVENT, pattern="*{epoch}")
+    watcher = Watcher(
+        site.catalog, site.objects, lambda: site.now, whole_seconds=0, open_at=lambda url: store
+    )
+    store.put(f"a{NOON // SECOND}", b"1")
+    assert watcher.go_round(NOON + 6 * MINUTE) == Seen(assigned=1, closed=1)
+    store.put(f"a{NOON // SECOND}", b"2")
+    assert watcher.go_round(NOON + 7 * MINUTE) == Seen(late=1)
+    assert watcher.go_round(NOON + 8 * MINUTE) == Seen()

@@ -1,0 +1,381 @@
+"""What every store of batches and ingest jobs does, on every backend."""
+
+from collections import Counter
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+from msgspec.structs import replace
+
+from penstock.clock import system_clock
+from penstock.errors import Conflict, NotFound
+from penstock.ingest.moves import move_batch, move_job
+from penstock.ingest.store import BatchFilter, IngestStore
+from penstock.ingest.values import (
+    BatchChange,
+    Hold,
+    HoldKind,
+    Identifiers,
+    IngestJob,
+    JobChange,
+    Place,
+)
+from penstock.states import BatchState, IngestState
+from tests.ingest_stores import (
+    BACKENDS,
+    Backend,
+    advance,
+    claimed_job,
+    finish,
+    moved_batch,
+    new_jobs,
+    opened_backend,
+    pending_batch,
+    processing_batch,
+    submission,
+    to_stage,
+)
+
+QUEUE_HOLD = Hold(HoldKind.QUEUE, "ingest", "ann", "repairs", 1_700_000_000_000_001)
+
+
+@pytest.fixture(params=BACKENDS)
+def backend(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[Backend]:
+    with opened_backend(request.param, request, tmp_path) as backend:
+        yield backend
+
+
+@pytest.fixture
+def store(backend: Backend) -> IngestStore:
+    return backend.open()
+
+
+def test_a_submission_becomes_a_pending_batch(store: IngestStore) -> None:
+    told = submission("u1", key="k1")
+    batch, is_new = store.submit(told)
+    assert is_new
+    assert batch.id == "bid0000000001"
+    assert (batch.status, batch.jobs, batch.version) == (BatchState.PENDING, 0, 0)
+    assert batch.submission == replace(told, submitted_at=batch.last_modified)
+    assert store.batch(batch.id) == batch
+    assert store.submit(submission("u2")).batch.id > batch.id
+
+
+def test_two_submissions_with_one_key_are_one_batch(backend: Backend, store: IngestStore) -> None:
+    first = store.submit(submission("u1", key="k"))
+    again = backend.open("other").submit(submission("u2", key="k"))
+    assert (again.batch, again.is_new) == (first.batch, False)
+    elsewhere = store.submit(submission("u3", key="k", collection="photos"))
+    assert elsewhere.is_new
+    assert len(store.batches(BatchFilter(), 10)) == 2
+
+
+def test_a_key_is_free_again_once_its_batch_is_deleted(store: IngestStore) -> None:
+    first = store.submit(submission("u1", key="k")).batch
+    assert store.change_batch(BatchChange(first, None)) is None
+    with pytest.raises(NotFound, match=first.id):
+        store.batch(first.id)
+    second = store.submit(submission("u2", key="k"))
+    assert second.is_new
+    assert second.batch.id > first.id
+
+
+def test_an_expansion_goes_on_where_a_lost_daemon_left_it(backend: Backend) -> None:
+    mortal = backend.open("mortal")
+    batch = pending_batch(mortal)
+    batch = mortal.add_jobs(batch, new_jobs(batch, 3))
+    assert (batch.jobs, batch.status) == (3, BatchState.PENDING)
+    mortal.close()
+    heir = backend.open("heir")
+    [found] = heir.claim_batches(BatchState.PENDING, 5)
+    assert found.jobs == 3
+    found = heir.add_jobs(found, new_jobs(found, 2))
+    done = moved_batch(heir, found, BatchState.PROCESSING)
+    assert (done.jobs, done.status, done.locked_by) == (5, BatchState.PROCESSING, "")
+    jobs = heir.jobs(batch.id, 10)
+    assert [job.configuration.row for job in jobs] == [0, 1, 2, 3, 4]
+    assert [job.id for job in jobs] == [f"jid{n:010}" for n in range(1, 6)]
+    with pytest.raises(Conflict):
+        heir.add_jobs(batch, new_jobs(batch, 1))
+    assert len(heir.jobs(batch.id, 10)) == 5
+    assert heir.check() == []
+
+
+def test_a_new_job_is_pending_and_has_a_folder_of_its_own(store: IngestStore) -> None:
+    batch = processing_batch(store, 1)
+    [job] = store.jobs(batch.id, 10)
+    assert job.status is IngestState.PENDING
+    assert job.configuration.working_dir == f"/work/{batch.id}/{job.id}"
+    assert (job.version, job.retry_count, job.space_needed) == (0, 0, 0)
+    assert job.identifiers == Identifiers(None, ("loc0",))
+    assert job.last_successful_status is None
+    assert [step.status for step in job.history] == [IngestState.PENDING]
+
+
+def test_a_batch_without_jobs_reports_as_soon_as_it_processes(store: IngestStore) -> None:
+    batch = pending_batch(store)
+    assert moved_batch(store, batch, BatchState.PROCESSING).status is BatchState.REPORTING
+    [claimed] = store.claim_batches(BatchState.REPORTING, 5)
+    assert claimed.id == batch.id
+
+
+def test_jobs_are_claimed_by_priority_and_then_by_age(store: IngestStore) -> None:
+    batch = pending_batch(store)
+    for priority in (50, 7, 50, 99, 0):
+        batch = store.add_jobs(batch, new_jobs(batch, 2, priority))
+    first = store.claim_jobs(IngestState.PENDING, 3)
+    rest = store.claim_jobs(IngestState.PENDING, 100)
+    assert [job.configuration.row for job in (*first, *rest)] == [8, 9, 2, 3, 0, 1, 4, 5, 6, 7]
+    places = [job.place for job in (*first, *rest)]
+    assert places == sorted(places)
+    assert store.claim_jobs(IngestState.PENDING, 1) == []
+
+
+def test_a_session_sees_at_once_what_it_put_in_front(store: IngestStore) -> None:
+    batch = pending_batch(store)
+    batch = store.add_jobs(batch, new_jobs(batch, 5, 50))
+    assert claimed_job(store, IngestState.PENDING).priority == 50
+    batch = store.add_jobs(batch, new_jobs(batch, 1, 3))
+    assert claimed_job(store, IngestState.PENDING).priority == 3
+    last = store.jobs(batch.id, 10)[4]
+    store.change_jobs([JobChange(last, replace(last, priority=1), by_hand=True)])
+    assert claimed_job(store, IngestState.PENDING).id == last.id
+
+
+def test_a_claim_behind_a_place_goes_round_every_job(store: IngestStore) -> None:
+    processing_batch(store, 7)
+    for _ in range(2):
+        seen: list[str] = []
+        after: Place | None = None
+        while jobs := store.claim_jobs(IngestState.PENDING, 3, after):
+            seen += [job.id for job in jobs]
+            after = jobs[-1].place
+            store.let_go(jobs)
+        assert len(seen) == 7
+        assert seen == sorted(seen)
+
+
+def test_what_is_let_go_can_be_claimed_at_once_by_anybody(
+    backend: Backend, store: IngestStore
+) -> None:
+    processing_batch(store, 3)
+    other = backend.open("other")
+    jobs = store.claim_jobs(IngestState.PENDING, 10)
+    assert other.claim_jobs(IngestState.PENDING, 10) == []
+    store.let_go(jobs[:2])
+    again = store.claim_jobs(IngestState.PENDING, 1)
+    assert [job.id for job in again] == [jobs[0].id]
+    store.let_go(jobs)
+    store.let_go(jobs)  # it does no harm
+    assert store.job(jobs[2].id).locked_by == ""
+    assert store.job(jobs[2].id).version == 0
+
+
+def test_a_change_is_written_and_gives_up_the_lock(store: IngestStore) -> None:
+    processing_batch(store, 1)
+    job = claimed_job(store, IngestState.PENDING)
+    after = move_job(job, IngestState.ESTIMATING, system_clock())
+    [changed] = store.change_jobs([JobChange(job, after)])
+    assert changed == replace(after, version=1, locked_by="")
+    assert store.job(job.id) == changed
+    assert claimed_job(store, IngestState.ESTIMATING).id == job.id
+
+
+def test_a_kept_lock_lets_an_identifier_be_written_down_at_once(
+    backend: Backend, store: IngestStore
+) -> None:
+    processing_batch(store, 1)
+    to_stage(store, IngestState.PROCESSING)
+    job = claimed_job(store, IngestState.PROCESSING)
+    minted = replace(job, identifiers=Identifiers("ark:/99999/fk4x", ("loc0",)))
+    [noted] = store.change_jobs([JobChange(job, minted, keep_lock=True)])
+    assert isinstance(noted, IngestJob)
+    assert noted.locked_by == job.locked_by
+    other = backend.open("other")
+    assert other.job(job.id).identifiers.primary == "ark:/99999/fk4x"
+    assert other.claim_jobs(IngestState.PROCESSING, 1) == []
+    [done] = advance(store, [noted])
+    assert isinstance(done, IngestJob)
+    assert (done.status, done.version) == (IngestState.RECORDING, job.version + 2)
+
+
+def test_the_same_change_again_is_answered_as_if_it_had_been_first(
+    backend: Backend, store: IngestStore
+) -> None:
+    processing_batch(store, 2)
+    jobs = store.claim_jobs(IngestState.PENDING, 2)
+    now = system_clock()
+    changes = [JobChange(job, move_job(job, IngestState.ESTIMATING, now)) for job in jobs]
+    first = store.change_jobs(changes)
+    assert store.change_jobs(changes) == first
+    assert backend.open("other").job(jobs[0].id).version == 1
+    after = move_job(jobs[0], IngestState.ESTIMATING, now)
+    for other in (replace(after, message="x"), replace(after, identifiers=Identifiers("ark:/1/x"))):
+        [refused] = store.change_jobs([JobChange(jobs[0], other)])
+        assert isinstance(refused, Conflict)
+    assert store.job(jobs[0].id) == first[0]
+
+
+def test_the_jobs_of_a_batch_are_listed_in_pages(store: IngestStore) -> None:
+    batch = processing_batch(store, 7)
+    other = processing_batch(store, 2, "another")
+    pages: list[list[IngestJob]] = []
+    after = None
+    while page := store.jobs(batch.id, 3, after):
+        pages.append(page)
+        after = page[-1].id
+    assert [len(page) for page in pages] == [3, 3, 1]
+    ids = [job.id for page in pages for job in page]
+    assert ids == sorted(ids)
+    assert len(store.jobs(other.id, 10)) == 2
+    advance(store, store.claim_jobs(IngestState.PENDING, 2))
+    assert [j.id for j in store.jobs(batch.id, 9, status=IngestState.ESTIMATING)] == ids[:2]
+    assert [j.id for j in store.jobs(batch.id, 2, status=IngestState.PENDING)] == ids[2:4]
+    assert [j.id for j in store.jobs(batch.id, 2, ids[3], status=IngestState.PENDING)] == ids[4:6]
+    assert store.jobs("bid0000009999", 5) == []
+
+
+def test_batches_are_listed_newest_first(store: IngestStore) -> None:
+    kinds = ("maps", "photos", "maps", "maps", "photos")
+    ids = [
+        store.submit(submission(f"u{n}", collection=kind)).batch.id for n, kind in enumerate(kinds)
+    ]
+    moved_batch(store, store.batch(ids[2]), BatchState.HELD)
+
+    def listed(which: BatchFilter, limit: int = 9, before: str | None = None) -> list[str]:
+        return [batch.id for batch in store.batches(which, limit, before)]
+
+    assert listed(BatchFilter()) == ids[::-1]
+    assert listed(BatchFilter(), 2) == [ids[4], ids[3]]
+    assert listed(BatchFilter(), 2, ids[3]) == [ids[2], ids[1]]
+    assert listed(BatchFilter(collection="maps")) == [ids[3], ids[2], ids[0]]
+    assert listed(BatchFilter(BatchState.HELD)) == [ids[2]]
+    assert listed(BatchFilter(BatchState.PENDING, "maps")) == [ids[3], ids[0]]
+    assert listed(BatchFilter(BatchState.PENDING), 2, ids[4]) == [ids[3], ids[1]]
+
+
+def test_what_waits_in_a_state_is_listed_by_place(store: IngestStore) -> None:
+    first = processing_batch(store, 3, "a", priority=20)
+    second = processing_batch(store, 2, "b", priority=10)
+    waiting = store.waiting(IngestState.PENDING, 10)
+    assert [job.batch_id for job in waiting] == [second.id] * 2 + [first.id] * 3
+    behind = store.waiting(IngestState.PENDING, 2, waiting[1].place)
+    assert [job.id for job in behind] == [job.id for job in waiting[2:4]]
+    claimed_job(store, IngestState.PENDING)
+    assert len(store.waiting(IngestState.PENDING, 10)) == 5
+    assert store.waiting(IngestState.FAILED, 10) == []
+
+
+def test_nothing_is_claimed_while_the_queue_is_held(backend: Backend, store: IngestStore) -> None:
+    processing_batch(store, 2)
+    other = backend.open("other")
+    other.submit(submission("waits"))
+    held = [job.id for job in other.claim_jobs(IngestState.PENDING, 1)]
+    store.hold(QUEUE_HOLD)
+    for session in (store, other):
+        assert session.claim_jobs(IngestState.PENDING, 5) == []
+        assert session.claim_batches(BatchState.PENDING, 5) == []
+    assert store.unhold(HoldKind.QUEUE, "ingest")
+    assert not other.unhold(HoldKind.QUEUE, "ingest")
+    assert claimed_job(store, IngestState.PENDING).id not in held
+    assert len(store.claim_batches(BatchState.PENDING, 5)) == 1
+
+
+def test_holds_are_listed_whatever_a_collection_is_called(
+    backend: Backend, store: IngestStore
+) -> None:
+    names = ["maps", "old maps/1900", "..", "Kärten", "50%"]
+    holds = [Hold(HoldKind.COLLECTION, name, "ann", f"why {name}", 7) for name in names]
+    for hold in (*holds, QUEUE_HOLD):
+        store.hold(hold)
+    other = backend.open("other")
+    assert other.holds() == [*sorted(holds, key=lambda hold: hold.name), QUEUE_HOLD]
+    again = replace(holds[0], who="bob", since=8)
+    other.hold(again)
+    assert again in store.holds()
+    for hold in holds:
+        assert store.unhold(hold.kind, hold.name)
+    assert other.holds() == [QUEUE_HOLD]
+    assert not store.unhold(HoldKind.COLLECTION, "maps")
+
+
+def test_tallies_equal_a_recount(store: IngestStore) -> None:
+    batch = processing_batch(store, 9)
+    other = processing_batch(store, 4, "another")
+    to_stage(store, IngestState.DOWNLOADING)
+    for number, job in enumerate(store.claim_jobs(IngestState.DOWNLOADING, 5)):
+        after = replace(job, space_needed=100 + number)
+        [sized] = store.change_jobs([JobChange(job, after, keep_lock=True)])
+        assert isinstance(sized, IngestJob)
+        if number == 0:
+            finish(store, sized, IngestState.FAILED)
+        elif number < 3:
+            advance(store, [sized])
+        else:
+            store.let_go([sized])
+    for each in (batch, other):
+        jobs = store.jobs(each.id, 100)
+        counted = Counter(job.status for job in jobs)
+        sizes: Counter[IngestState] = Counter()
+        for job in jobs:
+            sizes[job.status] += job.space_needed
+        tally = store.tally(each.id)
+        assert {line.status: line.jobs for line in tally} == dict(counted)
+        open_states = [line for line in tally if line.status is not IngestState.FAILED]
+        assert {line.status: line.bytes for line in open_states} == {
+            line.status: sizes[line.status] for line in open_states
+        }
+    everywhere = {line.status: line for line in store.tally()}
+    assert everywhere[IngestState.DOWNLOADING].jobs == 10
+    assert everywhere[IngestState.DOWNLOADING].bytes == 103 + 104
+    assert sum(line.jobs for line in everywhere.values()) == 13
+    assert store.check() == []
+
+
+def test_a_deleted_job_is_gone_and_lets_its_batch_report(store: IngestStore) -> None:
+    batch = processing_batch(store, 2)
+    failed = finish(store, claimed_job(store, IngestState.PENDING), IngestState.FAILED)
+    job = claimed_job(store, IngestState.PENDING)
+    held = finish(store, job, IngestState.HELD)
+    assert store.batch(batch.id).status is BatchState.PROCESSING
+    with pytest.raises(Conflict, match="still has 2 jobs"):
+        store.change_batch(BatchChange(store.batch(batch.id), None, by_hand=True))
+    assert store.change_jobs([JobChange(held, None, by_hand=True)]) == [None]
+    assert store.batch(batch.id).status is BatchState.REPORTING
+    assert store.change_jobs([JobChange(failed, None, by_hand=True)]) == [None]
+    for gone in (failed, held):
+        with pytest.raises(NotFound, match=gone.id):
+            store.job(gone.id)
+        [refused] = store.change_jobs([JobChange(gone, None, by_hand=True)])
+        assert isinstance(refused, NotFound)
+    assert store.tally(batch.id) == []
+    assert store.change_batch(BatchChange(store.batch(batch.id), None, by_hand=True)) is None
+    assert store.batches(BatchFilter(), 5) == []
+    assert store.check() == []
+
+
+def test_the_report_is_kept_with_the_batch(store: IngestStore) -> None:
+    batch = processing_batch(store, 1)
+    finish(store, claimed_job(store, IngestState.PENDING), IngestState.FAILED)
+    for report in ('{"failed_jobs": ["jid1"]}', '{"failed_jobs": []}'):
+        [claimed] = [
+            b
+            for status in (BatchState.REPORTING, BatchState.UPDATE_REPORTING)
+            for b in store.claim_batches(status, 5)
+        ]
+        after = move_batch(claimed, BatchState.FAILED, system_clock(), report=report)
+        store.change_batch(BatchChange(claimed, after))
+        found = store.batch(batch.id)
+        assert (found.report, found.status, found.locked_by) == (report, BatchState.FAILED, "")
+        moved_batch(store, found, BatchState.UPDATE_REPORTING, by_hand=True)
+
+
+@pytest.mark.parametrize("name", ["", "nobody", "../jobs", "jid0000000001/status", "states", "/"])
+def test_a_name_that_is_no_id_is_not_found(store: IngestStore, name: str) -> None:
+    processing_batch(store, 1)
+    with pytest.raises(NotFound):
+        store.job(name)
+    with pytest.raises(NotFound):
+        store.batch(name)
+    assert store.jobs(name, 5) == []
+    assert store.tally(name or "none") == []

@@ -1,0 +1,246 @@
+"""Planted damage: each store finds it, says what it is, and puts right what can be."""
+
+import sqlite3
+from collections.abc import Iterator
+from concurrent.futures import ThreadPoolExecutor
+from contextlib import closing
+from pathlib import Path
+
+import psycopg
+import pytest
+
+from penstock.ingest.moves import STAGES
+from penstock.ingest.values import Finding
+from penstock.ingest.zk_layout import batch_path, job_path
+from penstock.states import BatchState, IngestState
+from penstock.zk import Create, Delete, Op, Session, Set
+from tests.ingest_stores import (
+    Backend,
+    advance,
+    claimed_job,
+    finish,
+    opened_backend,
+    processing_batch,
+    submission,
+)
+
+BATCH, JOB = "bid0000000001", "jid0000000001"
+LOST = "jid0000009999"
+SQL_DAMAGE = {
+    "a job whose batch is gone": (
+        "DELETE FROM ingest_batches",
+        {("belongs to a batch that is not there", f"ingest job {JOB}")},
+    ),
+    "a lock of nobody": (
+        "UPDATE ingest_jobs SET locked_by = 'a ghost'",
+        {("is locked by a session that is over", JOB)},
+    ),
+    "a lock of nobody on a batch": (
+        "UPDATE ingest_batches SET locked_by = 'a ghost'",
+        {("is locked by a session that is over", BATCH)},
+    ),
+    "a wrong count": (
+        "UPDATE ingest_tallies SET jobs = 7 WHERE status = 'pending'",
+        {("was counted wrongly", f"batch {BATCH}, pending")},
+    ),
+    "a batch that nobody moves on": (
+        "UPDATE ingest_jobs SET status = 'failed', side = 'batch-failed'",
+        {
+            ("was counted wrongly", f"batch {BATCH}, pending"),
+            ("was counted wrongly", f"batch {BATCH}, failed"),
+            ("is processing, but no job of it is", f"batch {BATCH}"),
+        },
+    ),
+}
+
+
+def told(findings: list[Finding]) -> set[tuple[str, str]]:
+    return {(finding.what, finding.target) for finding in findings}
+
+
+def execute(url: str, statement: str) -> None:
+    """Damage a database behind the store's back."""
+    if url.startswith("sqlite:"):
+        with closing(sqlite3.connect(url.removeprefix("sqlite:///"))) as database, database:
+            database.execute(statement)
+    else:
+        with psycopg.connect(url) as connection:
+            connection.execute(statement.encode())
+
+
+@pytest.mark.parametrize("kind", ["sqlite", "postgresql"])
+@pytest.mark.parametrize("damage", SQL_DAMAGE)
+def test_damage_in_sql_is_found_and_repaired(
+    kind: str, damage: str, request: pytest.FixtureRequest, tmp_path: Path
+) -> None:
+    statement, expected = SQL_DAMAGE[damage]
+    with opened_backend(kind, request, tmp_path) as backend:
+        first = backend.open()
+        processing_batch(first, 1)
+        assert first.check() == []
+        backend.close()
+        execute(backend.url, statement)
+        store = backend.open()
+        findings = store.check()
+        assert told(findings) == expected
+        assert all(finding.repairable and not finding.repaired for finding in findings)
+        repaired = store.check(repair=True)
+        assert told(repaired) == expected
+        assert all(finding.repaired for finding in repaired)
+        assert store.check() == []
+
+
+@pytest.fixture
+def backend(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[Backend]:
+    with opened_backend("zookeeper", request, tmp_path) as backend:
+        yield backend
+
+
+@pytest.fixture
+def session(backend: Backend) -> Iterator[Session]:
+    with Session.open(backend.url) as session:
+        yield session
+
+
+ZOOKEEPER_DAMAGE: dict[str, tuple[list[Op], set[tuple[str, str]]]] = {
+    "in two queues": (
+        [Create(f"/jobs/states/recording/05-{JOB}")],
+        {(f"stands in the queue of recording as 05-{JOB}, where it does not belong", JOB)},
+    ),
+    "in the queue twice": (
+        [Create(f"/jobs/states/pending/77-{JOB}")],
+        {(f"stands in the queue of pending as 77-{JOB}, where it does not belong", JOB)},
+    ),
+    "in no queue": (
+        [Delete(f"/jobs/states/pending/05-{JOB}")],
+        {(f"does not stand in the queue of pending as 05-{JOB}, where it belongs", JOB)},
+    ),
+    "in the wrong queue": (
+        [Delete(f"/jobs/states/pending/05-{JOB}"), Create(f"/jobs/states/held/05-{JOB}")],
+        {
+            (f"does not stand in the queue of pending as 05-{JOB}, where it belongs", JOB),
+            (f"stands in the queue of held as 05-{JOB}, where it does not belong", JOB),
+        },
+    ),
+    "under two sides": (
+        [Create(f"/batches/{BATCH}/states/batch-failed/{JOB}")],
+        {(f"stands under batch-failed of batch {BATCH}, where it does not belong", JOB)},
+    ),
+    "under no side": (
+        [Delete(f"/batches/{BATCH}/states/batch-processing/{JOB}")],
+        {(f"does not stand under batch-processing of batch {BATCH}, where it belongs", JOB)},
+    ),
+    "a queue entry of nobody": (
+        [Create(f"/jobs/states/notify/05-{LOST}")],
+        {(f"is not there, but stands in the queue of notify as 05-{LOST}", LOST)},
+    ),
+    "a job under a batch that is not there": (
+        [Create(f"/batches/{BATCH}/states/batch-failed/{LOST}")],
+        {(f"is not there, but stands under batch-failed of batch {BATCH}", LOST)},
+    ),
+    "an unused id": (
+        [Create(f"/jobs/{LOST}")],
+        {("was numbered, but never made", LOST)},
+    ),
+}
+
+
+@pytest.mark.parametrize("damage", ZOOKEEPER_DAMAGE)
+def test_damage_in_zookeeper_is_found_and_repaired(
+    damage: str, backend: Backend, session: Session
+) -> None:
+    ops, expected = ZOOKEEPER_DAMAGE[damage]
+    store = backend.open()
+    processing_batch(store, 2)
+    before = [store.job(JOB), *store.jobs(BATCH, 5)]
+    assert store.check() == []
+    session.multi(ops)
+    expected = {(what, f"ingest job {job}") for what, job in expected}
+    findings = store.check()
+    assert told(findings) >= expected
+    assert all(finding.repairable and not finding.repaired for finding in findings)
+    repaired = store.check(repair=True)
+    assert told(repaired) == told(findings)
+    assert all(finding.repaired for finding in repaired)
+    assert store.check() == []
+    after = [store.job(JOB), *store.jobs(BATCH, 5)]
+    assert [(job.id, job.status) for job in after] == [(job.id, job.status) for job in before]
+
+
+def test_unused_ids_of_batches_and_keys_of_nobody_are_removed(
+    backend: Backend, session: Session
+) -> None:
+    store = backend.open()
+    store.submit(submission("u", key="k"))
+    path = session.create_sequence("/batches/bid")
+    session.multi([Create("/submissions/abc", b"bid0000007777")])
+    expected = {
+        ("was numbered, but never made", f"batch {path.rpartition('/')[2]}"),
+        ("names a batch that is not there", "submission key abc"),
+    }
+    assert told(store.check(repair=True)) == expected
+    assert store.check() == []
+    assert session.children("/batches") == [BATCH]
+    assert len(session.children("/submissions")) == 1
+
+
+def test_a_job_whose_batch_is_gone_is_removed(backend: Backend, session: Session) -> None:
+    store = backend.open()
+    processing_batch(store, 1)
+    session.delete_tree(batch_path(BATCH))
+    expected = {("belongs to a batch that is not there", f"ingest job {JOB}")}
+    assert told(store.check(repair=True)) == expected
+    assert store.check() == []
+    assert session.children("/jobs") == ["states"]
+    assert session.children("/jobs/states/pending") == []
+
+
+def test_a_batch_that_nobody_moved_on_is(backend: Backend, session: Session) -> None:
+    store = backend.open()
+    processing_batch(store, 1)
+    finish(store, claimed_job(store, IngestState.PENDING), IngestState.FAILED)
+    path = batch_path(BATCH, "status")
+    data, version = session.get(path) or (b"", 0)
+    session.multi([Set(path, data.replace(b'"reporting"', b'"processing"'), version)])
+    expected = {("is processing, but no job of it is", f"batch {BATCH}")}
+    assert told(store.check()) == expected
+    assert told(store.check(repair=True)) == expected
+    assert store.batch(BATCH).status is BatchState.REPORTING
+    assert store.check() == []
+
+
+@pytest.mark.parametrize(
+    ("node", "data"),
+    [
+        ("status", b"{"),
+        ("status", b'{"status": "lost"}'),
+        ("priority", b'"x"'),
+        ("identifiers", b""),
+    ],
+)
+def test_what_cannot_be_read_is_told_and_left_alone(
+    node: str, data: bytes, backend: Backend, session: Session
+) -> None:
+    processing_batch(backend.open(), 2)
+    session.multi([Set(job_path(JOB, node), data, -1)])
+    store = backend.open("other")
+    [finding] = store.check(repair=True)
+    assert finding.target == f"ingest job {JOB}"
+    assert job_path(JOB, node) in finding.what
+    assert not finding.repairable
+    # The others are worked on all the same.
+    assert [job.id for job in store.claim_jobs(IngestState.PENDING, 5)] == ["jid0000000002"]
+    assert len(store.jobs(BATCH, 5)) == 1
+
+
+def test_a_check_finds_nothing_while_others_work(backend: Backend) -> None:
+    store, worker = backend.open(), backend.open("worker")
+    processing_batch(store, 150)
+    moved = 0
+    with ThreadPoolExecutor(1) as pool:
+        answer = pool.submit(store.check)
+        while not answer.done():
+            for stage in reversed(STAGES):
+                moved += len(advance(worker, worker.claim_jobs(stage, 7)))
+    assert answer.result() == []
+    assert moved > 0

@@ -1,0 +1,252 @@
+"""`penstock ingest`: submitted, worked on, followed and put right by real commands."""
+
+import json
+import re
+import zipfile
+from collections.abc import Iterator
+from hashlib import md5, sha256
+from pathlib import Path
+
+import pytest
+
+from tests.doors.commands import Terminal
+from tests.doors.ingest_site import Site, collection, ended, site, submitted
+from tests.servers import PostgresServer
+
+
+@pytest.fixture(scope="module")
+def here(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Site]:
+    """A site on SQLite with a worker; every test has a collection of its own in it."""
+    folder = tmp_path_factory.mktemp("ingest")
+    with site(folder, f"sqlite:///{folder / 'penstock.db'}") as made, made.start():
+        yield made
+
+
+@pytest.fixture(params=["postgresql", "zookeeper"])
+def elsewhere(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[Site]:
+    """A site on another database, or with its queue in ZooKeeper."""
+    if request.param == "zookeeper":
+        queue: str = request.getfixturevalue("zookeeper_url")
+        with site(tmp_path, f"sqlite:///{tmp_path / 'penstock.db'}", queue=queue) as made:
+            yield made
+        return
+    postgres: PostgresServer = request.getfixturevalue("postgres")
+    url = postgres.create_database()
+    with site(tmp_path, url) as made:
+        yield made
+    postgres.drop_database(url)
+
+
+@pytest.fixture
+def penstock(
+    capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> Terminal:
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setenv("HOME", str(tmp_path))
+    monkeypatch.setenv("COLUMNS", "160")
+    return Terminal(capsys)
+
+
+@pytest.fixture
+def maps(here: Site, penstock: Terminal, monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> str:
+    """A collection that may read from the web server, where there is a worker."""
+    monkeypatch.setenv("PENSTOCK_URL", here.url)
+    return collection(here, penstock, f"maps-{tmp_path.name}")
+
+
+def test_a_batch_from_submission_to_update_report(
+    elsewhere: Site, penstock: Terminal, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("PENSTOCK_URL", elsewhere.url)
+    collection(elsewhere, penstock, "maps")
+    manifest = elsewhere.manifest({"a.csv": b"a" * 1000, "b.csv": b"b"}, missing=["c.csv"])
+    with elsewhere.start() as worker:
+        failed = penstock("ingest", "submit", "maps", str(manifest), "--wait")
+        assert failed.code == 1
+        batch = failed.out.strip()
+        assert "c.csv has failed:" in failed.err
+        assert f"batch {batch} of maps has failed; 2 completed, 1 failed" in failed.err
+        assert "404" in penstock("ingest", "report", batch).text
+
+        elsewhere.serve("c.csv", b"c")
+        resumed = penstock("ingest", "resume", batch)
+        assert "downloading" in resumed.text
+        assert f"penstock ingest update-report {batch}" in resumed.err
+        assert penstock("ingest", "watch", batch, "--interval", "0.1").code == 1
+        told = penstock("ingest", "update-report", batch).text
+        assert "is being reported anew: update-reporting" in told
+        done = penstock("ingest", "watch", batch, "--interval", "0.1")
+        assert f"batch {batch} of maps is completed; 3 completed" in done.text
+        assert "1 more completed, 0 open" in penstock("ingest", "report", batch).text
+        assert penstock("ingest", "check").text == "nothing is wrong\n"
+        assert "works on all stages, 8 jobs at a time" in worker.log()
+        assert "HTTP Request" not in worker.log()
+    stored = penstock("ingest", "objects", "--json").document["objects"]
+    assert {each["title"] for each in stored} == {"title of a.csv", "title of b.csv", "c.csv"}
+
+
+def test_nothing_there_says_what_to_do_first(
+    elsewhere: Site, penstock: Terminal, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("PENSTOCK_URL", elsewhere.url)
+    assert "penstock ingest collections set" in penstock("ingest", "collections", "list").text
+    listed = penstock("ingest", "list")
+    assert listed.text == "there are no batches\n"
+    assert "penstock ingest submit" in listed.err
+    assert penstock("ingest", "queue").text == "the queue is empty\n"
+    assert penstock("ingest", "objects").text == "nothing is stored yet\n"
+    assert penstock("ingest", "jobs").text == "no ingest job is failed\n"
+    refused = penstock("ingest", "submit", "maps", "https://example.org/a")
+    assert (refused.code, "penstock ingest collections set" in refused.complaint) == (1, True)
+
+
+def test_a_folder_is_packed_and_comes_back_file_by_file(
+    here: Site, penstock: Terminal, maps: str, tmp_path: Path
+) -> None:
+    folder = tmp_path / "scans"
+    (folder / "inside").mkdir(parents=True)
+    (folder / "a b.txt").write_bytes(b"a")
+    (folder / "inside" / "ü.bin").write_bytes(bytes(3_000_000))
+    described = ("--what", "Old town", "--who", "Ann", "--local-id", "loc1", "--when", "2026")
+    batch = ended(penstock, maps, str(folder), *described)
+    (job,) = penstock("ingest", "jobs", batch, "--json").document["jobs"]
+    assert (job["status"], job["payloadName"]) == ("completed", "scans.tar")
+    shown = penstock("ingest", "objects", job["primaryId"], "--json").document
+    sizes = {file["name"]: file["size"] for file in shown["files"]}
+    assert sizes["producer/a b.txt"] == 1
+    assert sizes["producer/inside/ü.bin"] == 3_000_000
+    assert shown["versions"][0]["title"] == "Old town"
+    one = penstock("ingest", "objects", job["primaryId"], "--version", "1").text
+    assert "producer/a b.txt" in one
+
+
+def test_files_and_archives_are_uploaded_and_checked(
+    here: Site, penstock: Terminal, maps: str, tmp_path: Path
+) -> None:
+    file = tmp_path / "map.tif"
+    file.write_bytes(b"map")
+    right = f"sha256:{sha256(b'map').hexdigest()}"
+    wrong = f"md5:{md5(b'other', usedforsecurity=False).hexdigest()}"
+    refused = penstock("ingest", "submit", maps, str(file), "--digest", wrong)
+    assert refused.code == 2
+    assert "has the md5 digest" in refused.complaint
+    assert "nothing was uploaded" in refused.complaint
+    first = ended(penstock, maps, str(file), "--digest", right)
+    archive = tmp_path / "scans.zip"
+    with zipfile.ZipFile(archive, "w") as target:
+        target.writestr("x/one.txt", "1")
+        target.writestr("two.txt", "2")
+    second = ended(penstock, maps, str(archive), "--submitter", "ann", "--mode", "update")
+    shown = penstock("ingest", "show", second, "--json").document
+    assert (shown["status"], shown["payloadType"]) == ("completed", "container")
+    assert (shown["submitter"], shown["mode"]) == ("ann", "update")
+    assert penstock("ingest", "show", first, "--json").document["payloadType"] == "file"
+    assert "completed" in penstock("ingest", "show", first).text
+
+
+def test_a_manifest_with_a_fault_is_not_uploaded(
+    penstock: Terminal, maps: str, tmp_path: Path
+) -> None:
+    manifest = tmp_path / "bad.checkm"
+    profile = "http://uc3.cdlib.org/registry/ingest/manifest/mrt-ingest-manifest"
+    head = f"#%checkm_0.7\n#%profile | {profile}\n"
+    manifest.write_text(f"{head}https://example.org/a | sha-256 | 12 | | | a\n#%eof\n")
+    refused = penstock("ingest", "submit", maps, str(manifest))
+    assert refused.code == 2
+    assert f"{manifest}: line 3: the sha-256 digest" in refused.complaint
+    manifest.write_text(f"{head}https://example.org/a | | | | | a\n#%eof\n")
+    other = penstock("ingest", "submit", maps, str(manifest), "--type", "manifest_of_files")
+    assert (other.code, "is of the kind object_manifest" in other.complaint) == (2, True)
+    assert penstock("ingest", "list", "--collection", maps, "--json").document == {"batches": []}
+
+
+@pytest.mark.parametrize(
+    ("arguments", "told"),
+    [
+        (["nowhere.txt"], "no file or folder 'nowhere.txt'"),
+        (["ftp://example.org/a"], "may not be fetched; use http, https, s3, file"),
+        (["http://127.0.0.1:1/a"], "add it to the collection's places"),
+        (["file:///etc/passwd"], "listed places only"),
+        (["https://example.org/a", "--digest", "12"], "write it like sha-256:HEX"),
+        (["https://example.org/a", "--type", "tree"], "--type"),
+        (["empty"], "there is no file in empty"),
+        (["linked"], "is a link, and only files and folders can be packed"),
+    ],
+    ids=lambda value: value[0] if isinstance(value, list) else "",
+)
+def test_payloads_that_are_refused(
+    penstock: Terminal, maps: str, tmp_path: Path, arguments: list[str], told: str
+) -> None:
+    (tmp_path / "empty").mkdir()
+    (tmp_path / "linked").mkdir()
+    (tmp_path / "linked" / "passwd").symlink_to("/etc/passwd")
+    refused = penstock("ingest", "submit", maps, *arguments)
+    assert refused.code in (1, 2)
+    assert told in refused.complaint
+
+
+def test_one_key_is_one_batch(penstock: Terminal, maps: str, tmp_path: Path) -> None:
+    file = tmp_path / "a.txt"
+    file.write_text("a")
+    first = submitted(penstock, maps, str(file), "--key", "monday")
+    again = penstock("ingest", "submit", maps, str(file), "--key", "monday")
+    assert again.text.strip() == first
+    assert "was submitted under this key before" in again.err
+    document = penstock("ingest", "submit", maps, str(file), "--key", "x", "--json").document
+    assert document["id"] != first
+
+
+def test_watch_tells_of_failures_and_ends_by_how_the_batch_ended(
+    here: Site, penstock: Terminal, maps: str
+) -> None:
+    manifest = here.manifest({"one": b"1" * 5000}, missing=["two"])
+    batch = ended(penstock, maps, str(manifest))
+    seen = penstock("ingest", "watch", batch)
+    assert seen.code == 1
+    assert re.search(r"^jid\d{10} two has failed: .*404", seen.out, re.MULTILINE)
+    assert f"{batch} failed: 1 completed, 1 failed; 5.0 KB of 5.0 KB\n" in seen.out
+    assert f"penstock ingest resume {batch}" in seen.out
+    (line,) = penstock("ingest", "watch", batch, "--json").out.splitlines()
+    document = json.loads(line)
+    assert document["batch"]["status"] == "failed"
+    assert document["bytesFetched"] == document["bytesWanted"] == 5000
+    assert [job["payloadName"] for job in document["failures"]] == ["two"]
+    assert penstock("ingest", "watch", "bid9999999999").code == 1
+    assert penstock("ingest", "watch", batch, "--interval", "0").code == 2
+
+
+def test_watch_draws_on_a_terminal(
+    here: Site, penstock: Terminal, maps: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    batch = ended(penstock, maps, here.serve("three", b"3"))
+    monkeypatch.setenv("FORCE_COLOR", "1")
+    monkeypatch.setenv("TERM", "xterm-256color")
+    drawn = re.sub(r"\x1b\[[0-9;?]*[A-Za-z]", "", penstock("ingest", "watch", batch).text)
+    assert f"batch {batch} of {maps}: completed" in drawn
+    assert re.search(r"^completed +━+ +1", drawn, re.MULTILINE)
+    assert re.search(r"^downloading +━+ +0", drawn, re.MULTILINE)
+
+
+def test_jobs_are_listed_and_shown_with_where_a_resume_goes(
+    here: Site, penstock: Terminal, maps: str
+) -> None:
+    manifest = here.manifest({"four": b"4", "five": b"5"}, missing=["six"])
+    batch = ended(penstock, maps, str(manifest))
+    assert "404" in penstock("ingest", "jobs", batch).text
+    first = penstock("ingest", "jobs", batch, "--limit", "1")
+    (job,) = re.findall(r"jid\d{10}", first.text)
+    assert f"--after {job}" in first.err
+    rest = penstock("ingest", "jobs", batch, "--after", job, "--json").document["jobs"]
+    assert [each["status"] for each in rest] == ["completed", "failed"]
+    failed = rest[1]["id"]
+    mine = penstock("ingest", "jobs", "--collection", maps, "--json").document["jobs"]
+    assert [each["id"] for each in mine] == [failed]
+    shown = penstock("ingest", "job", failed)
+    assert re.search(r"a resume goes to +downloading", shown.text)
+    assert f"penstock ingest resume {failed}" in shown.err
+    told = penstock("ingest", "resume", failed, "--why", "it is back").text
+    assert "goes on with downloading: downloading" in told
+    assert "there is no batch" in penstock("ingest", "jobs", "bid9999999999").complaint
+    listed = penstock("ingest", "list", "--collection", maps)
+    assert "2 completed" in listed.text
+    assert penstock("ingest", "list", "--status", "lost").code == 2

@@ -1,0 +1,170 @@
+"""What administrators do to ingest on the command line, on a server with no worker but theirs."""
+
+import io
+import sqlite3
+import sys
+from collections.abc import Iterator
+from contextlib import closing
+from pathlib import Path
+
+import pytest
+
+from penstock.client import Client
+from tests.doors.commands import Terminal
+from tests.doors.ingest_site import Site, collection, site, submitted
+
+
+@pytest.fixture(scope="module")
+def still(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Site]:
+    """A site on which nobody works unless a test wants it."""
+    folder = tmp_path_factory.mktemp("still")
+    with site(folder, f"sqlite:///{folder / 'penstock.db'}") as made:
+        yield made
+
+
+@pytest.fixture
+def penstock(
+    capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> Terminal:
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setenv("HOME", str(tmp_path))
+    monkeypatch.setenv("COLUMNS", "160")
+    return Terminal(capsys)
+
+
+@pytest.fixture
+def films(still: Site, penstock: Terminal, monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> str:
+    """A collection where there is no worker."""
+    monkeypatch.setenv("PENSTOCK_URL", still.url)
+    return collection(still, penstock, f"films-{tmp_path.name}")
+
+
+def person(answer: str) -> object:
+    class Person(io.StringIO):
+        def isatty(self) -> bool:
+            return True
+
+    return Person(answer)
+
+
+def test_what_an_administrator_does_to_a_batch(still: Site, penstock: Terminal, films: str) -> None:
+    manifest = still.manifest({"seven": b"7", "eight": b"8"})
+    batch = submitted(penstock, films, str(manifest))
+    assert "is held: held" in penstock("ingest", "hold", batch, "--why", "wait").text
+    held = penstock("ingest", "watch", batch)
+    assert (held.code, f"penstock ingest release {batch}" in held.out) == (1, True)
+    assert "goes on: pending" in penstock("ingest", "release", "batch", batch).text
+    still.work("--stages", "batch-pending")
+    assert "2 open jobs" in penstock("ingest", "priority", batch, "7").text
+    jobs = penstock("ingest", "jobs", batch, "--json").document["jobs"]
+    assert [job["priority"] for job in jobs] == [7, 7]
+    one, two = (job["id"] for job in jobs)
+    assert "has priority 3: pending" in penstock("ingest", "priority", "job", one, "3").text
+    assert "is held: held" in penstock("ingest", "hold", one, "--why", "wait").text
+    stopped = penstock("ingest", "fail", two, "--why", "wrong map")
+    assert "is stopped: failed" in stopped.text
+    still.work()
+    waiting = penstock("ingest", "watch", batch)
+    assert (waiting.code, "1 held, 1 failed" in waiting.out) == (1, True)
+    assert "goes on: pending" in penstock("ingest", "release", "job", one).text
+    still.work()
+    assert penstock("ingest", "show", batch, "--json").document["status"] == "failed"
+    refused = penstock("ingest", "resume", two)
+    assert (refused.code, "submit it again" in refused.complaint) == (1, True)
+    table = penstock("ingest", "resume", batch)
+    assert (table.code, "cannot be resumed" in table.out) == (1, True)
+
+
+def test_a_collection_and_the_queue_are_held(still: Site, penstock: Terminal, films: str) -> None:
+    assert "is held" in penstock("ingest", "hold", "collection", films, "--why", "titles").text
+    assert "titles" in penstock("ingest", "collections", "list").text
+    batch = submitted(penstock, films, still.serve("nine", b"9"))
+    still.work()
+    assert penstock("ingest", "show", batch, "--json").document["status"] == "held"
+    refused = penstock("ingest", "release", batch)
+    assert (refused.code, "release it first" in refused.complaint) == (1, True)
+    assert f"collection {films} is held since" in penstock("ingest", "queue").text
+    freed = penstock("ingest", "release", "collection", films)
+    assert f"penstock ingest release held --collection {films}" in freed.err
+    assert "1 held" in penstock("ingest", "release", "held", "--collection", films).text
+    assert penstock("ingest", "hold", "queue", "--why", "disk").text == "the queue is held\n"
+    assert "the queue is held by local: disk; nothing can be done" in still.work()
+    assert penstock("ingest", "show", batch, "--json").document["status"] == "pending"
+    assert penstock("ingest", "release", "queue", "--json").document["held"] is None
+    assert "nothing is left to do" in still.work()
+    assert penstock("ingest", "show", batch, "--json").document["status"] == "completed"
+
+
+def test_deletion_warns_and_asks(
+    still: Site, penstock: Terminal, films: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    manifest = still.manifest({"ten": b"10"}, missing=["eleven"])
+    batch = submitted(penstock, films, str(manifest))
+    still.work()
+    failed = penstock("ingest", "jobs", batch, "--status", "failed", "--json").document["jobs"]
+    monkeypatch.setattr(sys, "stdin", io.StringIO())
+    refused = penstock("ingest", "delete", failed[0]["id"])
+    assert refused.code == 2
+    assert "its depositor is not told about it" in refused.complaint
+    assert refused.complaint.endswith("--yes")
+    monkeypatch.setattr(sys, "stdin", person("n\n"))
+    declined = penstock("ingest", "delete", failed[0]["id"])
+    assert (declined.code, "nothing was deleted" in declined.err) == (1, True)
+    monkeypatch.setattr(sys, "stdin", person("y\n"))
+    assert "is deleted" in penstock("ingest", "delete", "job", failed[0]["id"]).text
+    assert penstock("ingest", "job", failed[0]["id"]).code == 1
+    gone = penstock("ingest", "delete", batch, "--yes", "--json").document
+    assert gone == {"deleted": batch}
+    assert penstock("ingest", "delete", batch, "--yes").code == 1
+
+
+@pytest.mark.parametrize(
+    ("arguments", "told"),
+    [
+        (["hold", "--why", "x"], "what is meant is not said"),
+        (["hold", "everything", "--why", "x"], "write one of: queue, collection NAME"),
+        (["hold", "queue"], "--why"),
+        (["hold", "job", "bid0000000001", "--why", "x"], "is a batch, not a job"),
+        (["resume", "queue"], "write one of: batch BATCH, job JOB"),
+        (["release", "queue", "--collection", "maps"], "penstock ingest release held"),
+        (["priority", "bid0000000001"], "from 0 to 99"),
+        (["priority", "bid0000000001", "first"], "from 0 to 99"),
+        (["show", "jid0000000001"], "is a job, not a batch"),
+        (["fly"], "penstock ingest --help"),
+    ],
+    ids=lambda value: " ".join(value) if isinstance(value, list) else "",
+)
+def test_wrong_words_end_with_2_and_say_what_to_write(
+    penstock: Terminal, films: str, arguments: list[str], told: str
+) -> None:
+    done = penstock("ingest", *arguments)
+    assert done.code == 2
+    assert told in done.complaint
+
+
+def test_every_action_is_in_the_audit_log(still: Site, penstock: Terminal, films: str) -> None:
+    batch = submitted(penstock, films, still.serve("twelve", b"12"))
+    penstock("ingest", "hold", batch, "--why", "asked")
+    penstock("ingest", "release", batch)
+    with Client(still.url) as client:
+        entries = [entry for entry in client.audit().entries if entry.target == batch]
+    assert [(entry.action, entry.detail) for entry in entries] == [
+        ("release batch", "no reason given"),
+        ("hold batch", "asked"),
+    ]
+
+
+def test_a_check_finds_and_repairs(still: Site, penstock: Terminal, films: str) -> None:
+    batch = submitted(penstock, films, still.serve("thirteen", b"13"))
+    still.work("--stages", "batch-pending")
+    assert penstock("ingest", "check").text == "nothing is wrong\n"
+    database = sqlite3.connect(still.folder / "penstock.db")
+    with closing(database), database:
+        database.execute("UPDATE ingest_jobs SET locked_by = 'gone' WHERE batch_id = ?", [batch])
+    found = penstock("ingest", "check")
+    assert found.code == 1
+    assert "penstock ingest check --repair" in found.err
+    repaired = penstock("ingest", "check", "--repair", "--json").document["findings"]
+    assert all(finding["repaired"] for finding in repaired)
+    assert repaired
+    assert penstock("ingest", "check").text == "nothing is wrong\n"

@@ -1,0 +1,135 @@
+"""`penstock ingest work`: which stages, until when, and how it is stopped."""
+
+import signal
+import socket
+import threading
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+from tests.doors.commands import Terminal, program
+from tests.doors.ingest_site import Site, collection, site, submitted
+from tests.doors.waiting import until
+from tests.web import Answer, Request, content, head
+
+SIZE = 100_000
+
+
+@pytest.fixture
+def here(tmp_path: Path) -> Iterator[Site]:
+    with site(tmp_path, f"sqlite:///{tmp_path / 'penstock.db'}") as made:
+        yield made
+
+
+@pytest.fixture
+def penstock(
+    here: Site,
+    capsys: pytest.CaptureFixture[str],
+    monkeypatch: pytest.MonkeyPatch,
+    tmp_path: Path,
+) -> Terminal:
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setenv("HOME", str(tmp_path))
+    monkeypatch.setenv("PENSTOCK_URL", here.url)
+    terminal = Terminal(capsys)
+    collection(here, terminal, "maps")
+    return terminal
+
+
+def status(penstock: Terminal, batch: str) -> tuple[str, list[tuple[str, bool]]]:
+    """The status of a batch, and of each of its jobs, and whether somebody has it."""
+    shown = penstock("ingest", "show", batch, "--json").document
+    jobs = penstock("ingest", "jobs", batch, "--json").document["jobs"]
+    return shown["status"], [(job["status"], job["lockedBy"] is not None) for job in jobs]
+
+
+def stalled(go_on: threading.Event, *, drips: bool) -> Answer:
+    """A download that has begun and does not end before it is let go."""
+
+    def answer(request: Request, connection: socket.socket) -> None:
+        connection.sendall(head(200, {"Content-Length": SIZE}))
+        sent = 0
+        while request.method != "HEAD" and sent < SIZE:
+            if not go_on.wait(0.05):
+                if not drips:
+                    continue
+                connection.sendall(b"x")
+                sent += 1
+            else:
+                connection.sendall(b"x" * (SIZE - sent))
+                sent = SIZE
+
+    return answer
+
+
+def test_it_works_on_the_stages_it_is_told(here: Site, penstock: Terminal) -> None:
+    batch = submitted(penstock, "maps", here.serve("a", b"a"))
+    log = here.work("--stages", "batch-pending, pending", "--concurrency", "2")
+    assert "works on batch-pending, pending, 2 jobs at a time" in log
+    assert f"folder {here.settings['PENSTOCK_INGEST_FOLDER']}" in log
+    assert status(penstock, batch) == ("processing", [("estimating", False)])
+    assert "nothing is left to do" in here.work("--stages", "notify")
+    here.work()
+    assert status(penstock, batch) == ("completed", [("completed", False)])
+    assert "nothing is left to do" in here.work()
+
+
+def test_it_gives_back_what_is_at_hand_and_another_goes_on(here: Site, penstock: Terminal) -> None:
+    go_on = threading.Event()
+    url = here.web.on("/slow", stalled(go_on, drips=True), content(b"x" * SIZE))
+    batch = submitted(penstock, "maps", url)
+    with here.start() as worker:
+        until(lambda: bool(here.web.asked("/slow")))
+        worker.send(signal.SIGTERM)
+        assert worker.ended() == 0
+        assert "stopped: what was at hand is finished or given back" in worker.log()
+        assert "Traceback" not in worker.log()
+    go_on.set()
+    assert status(penstock, batch) == ("processing", [("downloading", False)])
+    here.work()
+    assert status(penstock, batch) == ("completed", [("completed", False)])
+
+
+def test_a_second_signal_ends_it_at_once(here: Site, penstock: Terminal) -> None:
+    go_on = threading.Event()
+    url = here.web.on("/stuck", stalled(go_on, drips=False), content(b"x" * SIZE))
+    batch = submitted(penstock, "maps", url)
+    try:
+        with here.start() as worker:
+            until(lambda: bool(here.web.asked("/stuck")))
+            worker.send(signal.SIGINT)
+            until(lambda: "stopping" in worker.log())
+            worker.send(signal.SIGINT)
+            assert worker.ended() == 130
+            assert "penstock: stopped at once; others go on after 5 s" in worker.log()
+    finally:
+        go_on.set()
+    here.work()
+    assert status(penstock, batch) == ("completed", [("completed", False)])
+
+
+def test_who_waits_for_space_is_not_waited_for(here: Site, penstock: Terminal) -> None:
+    batch = submitted(penstock, "maps", here.serve("a", b"a"))
+    full = Site(
+        here.folder, here.url, here.web, {**here.settings, "PENSTOCK_SPACE_FREE_MB": "999999999"}
+    )
+    assert "1 jobs wait for space in" in full.work()
+    assert status(penstock, batch) == ("processing", [("provisioning", False)])
+
+
+@pytest.mark.parametrize(
+    ("flags", "told"),
+    [
+        (["--stages", "fetching"], "there is no stage fetching; the stages are batch-pending,"),
+        (["--stages", ","], "--stages names none"),
+        (["--concurrency", "0"], "write 1 or more"),
+        (["--queue", "redis://x"], "zookeeper://"),
+        (["--database", "mysql://x"], "sqlite:///"),
+    ],
+    ids=lambda value: " ".join(value) if isinstance(value, list) else "",
+)
+def test_wrong_flags(tmp_path: Path, flags: list[str], told: str) -> None:
+    refused = program(tmp_path, "ingest", "work", *flags)
+    assert refused.code == 2
+    assert told in refused.complaint

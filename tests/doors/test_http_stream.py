@@ -1,0 +1,348 @@
+"""What happens to lots as server-sent events: without a gap, whoever comes and goes."""
+
+import json
+import signal
+import socket
+import threading
+from collections.abc import Iterator
+from contextlib import closing, contextmanager
+from itertools import islice
+from typing import Any
+
+import httpx
+import pytest
+
+from penstock.access.keys import Role
+from penstock.api import relay, stream
+from penstock.client import ApiError, Client, Unreachable
+from penstock.clock import HOUR
+from penstock.config import Settings
+from penstock.lots.forgetting import prune_outbox
+from penstock.plane import Plane
+from tests.doors.serving import API, Running, running
+from tests.doors.test_http_stop import server_process
+from tests.doors.waiting import until
+
+STREAM = f"{API}/events/stream"
+
+
+@pytest.fixture
+def shop(database_url: str) -> Iterator[Running]:
+    """Datasets raw of shop and of farm can have lots."""
+    with running(database_url) as server:
+        wire(server)
+        yield server
+
+
+def wire(server: Running) -> None:
+    with Client(server.server.url) as client:
+        for namespace in ("shop", "farm"):
+            client.wire_job(namespace, "tidy", inputs=["raw"], outputs=["clean"])
+
+
+def publish(server: Running, *lots: str, namespace: str = "shop") -> None:
+    with Client(server.server.url) as client:
+        client.register_lots(namespace, "raw", lots)
+
+
+class Reader:
+    """One who reads a stream block by block, as it comes."""
+
+    def __init__(self, answer: httpx.Response) -> None:
+        assert answer.status_code == 200, answer.read()
+        assert answer.headers["content-type"] == "text/event-stream"
+        self._lines = answer.iter_lines()
+
+    def block(self) -> dict[str, str]:
+        """The next block, as its fields; a comment's name is empty."""
+        found: dict[str, str] = {}
+        for line in self._lines:
+            if not line:
+                return found
+            name, _, value = line.partition(":")
+            found[name] = value.strip()
+        return found
+
+    def events(self, count: int) -> list[dict[str, Any]]:
+        """The next events; the name, the number and the data of each belong together."""
+        found: list[dict[str, Any]] = []
+        while len(found) < count:
+            block = self.block()
+            assert block, "the stream has ended"
+            if "data" in block:
+                event = json.loads(block["data"])
+                assert (block["id"], block["event"]) == (str(event["id"]), event["kind"])
+                found.append(event)
+        return found
+
+    def lots(self, count: int) -> list[str]:
+        return [event["lot"] for event in self.events(count)]
+
+
+@contextmanager
+def reading(
+    server: Running, headers: dict[str, str] | None = None, **query: Any
+) -> Iterator[Reader]:
+    with server.client.stream("GET", STREAM, params=query, headers=headers) as answer:
+        yield Reader(answer)
+
+
+def test_it_begins_now_and_tells_what_happens(shop: Running) -> None:
+    publish(shop, "before")
+    with reading(shop) as reader:
+        assert reader.block() == {"": "following", "id": "1"}
+        publish(shop, "1")
+        [event] = reader.events(1)
+        assert event.pop("version")
+        assert event.pop("at")
+        assert event == {
+            "id": 2,
+            "kind": "published",
+            "dataset": {"namespace": "shop", "name": "raw"},
+            "lot": "1",
+            "state": "complete",
+            "job": None,
+            "run": None,
+        }
+        publish(shop, "2", "3")
+        assert reader.lots(2) == ["2", "3"]
+
+
+def test_it_goes_on_after_an_event(shop: Running) -> None:
+    publish(shop, *map(str, range(5)))
+    with reading(shop, after=0) as reader:
+        assert reader.lots(5) == ["0", "1", "2", "3", "4"]
+    with reading(shop, after=3) as reader:
+        assert reader.lots(2) == ["3", "4"]
+    with reading(shop, {"last-event-id": "4"}, after=1) as reader:
+        publish(shop, "5")
+        assert reader.lots(2) == ["4", "5"]
+
+
+def test_long_histories_come_page_by_page(shop: Running, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(stream, "PAGE", relay.PAGE)
+    lots = [str(number) for number in range(2 * relay.PAGE + 7)]
+    publish(shop, *lots)
+    with reading(shop, after=0) as reader:
+        publish(shop, "last")
+        assert reader.lots(len(lots) + 1) == [*lots, "last"]
+
+
+def test_only_what_is_asked_for_is_sent(shop: Running) -> None:
+    with (
+        reading(shop, namespace="farm") as farm,
+        reading(shop, dataset="raw") as raw,
+        reading(shop, namespace="shop", dataset="clean") as clean,
+    ):
+        publish(shop, "1")
+        publish(shop, "2", namespace="farm")
+        with Client(shop.server.url) as client:
+            for claim in client.claims("shop/tidy"):
+                with claim:
+                    assert claim.lot == "1"
+        assert farm.lots(1) == ["2"]
+        assert raw.lots(2) == ["1", "2"]
+        assert [event["dataset"]["name"] for event in clean.events(1)] == ["clean"]
+
+
+def test_a_key_of_a_namespace_sees_its_own_only(shop: Running) -> None:
+    key = shop.key("farmer", Role.READER, "farm")
+    publish(shop, "1")
+    publish(shop, "2", namespace="farm")
+    with reading(shop, key, after=0) as reader:
+        assert reader.lots(1) == ["2"]
+        publish(shop, "3")
+        publish(shop, "4", namespace="farm")
+        assert reader.lots(1) == ["4"]
+    answer = shop.client.get(STREAM, params={"namespace": "shop"}, headers=key)
+    assert answer.status_code == 403
+
+
+def test_a_comment_comes_while_nothing_happens(
+    shop: Running, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """It has the number of what was passed over, so that nobody reads that again."""
+    monkeypatch.setattr(stream, "HEARTBEAT_SECONDS", 0.05)
+    with reading(shop, namespace="farm") as reader:
+        assert reader.block() == {"": "following", "id": "0"}
+        assert reader.block() == {"": "still here", "id": "0"}
+        publish(shop, "1")
+        until(lambda: reader.block() == {"": "still here", "id": "1"})
+
+
+def test_a_revoked_key_is_sent_away(shop: Running, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(stream, "HEARTBEAT_SECONDS", 0.05)
+    key = shop.key("guest", Role.READER)
+    with reading(shop, key) as reader:
+        assert reader.block()
+        shop.plane.keys.revoke("guest", who="test")
+        until(lambda: reader.block() == {})
+
+
+@pytest.mark.parametrize(
+    ("headers", "query", "status"),
+    [
+        ({"last-event-id": "x"}, "", 400),
+        ({"last-event-id": "9" * 30}, "", 400),
+        ({}, "after=-1", 422),
+        ({}, "after=x", 400),
+    ],
+)
+def test_what_makes_no_sense_is_refused(
+    shop: Running, headers: dict[str, str], query: str, status: int
+) -> None:
+    answer = shop.client.get(f"{STREAM}?{query}", headers=headers)
+    assert answer.status_code == status
+    assert answer.headers["content-type"] == "application/json"
+
+
+def test_whoever_comes_back_too_late_is_told_so(shop: Running) -> None:
+    publish(shop, "1", "2", "3")
+    plane = shop.plane
+    later = plane.clock() + 2 * HOUR
+    assert prune_outbox(plane.database, lambda: later, HOUR, dry_run=False) == 3
+    answer = shop.client.get(STREAM, headers={"last-event-id": "1"})
+    assert answer.status_code == 409
+    assert "go on after 3" in answer.json()["message"]
+    with reading(shop, after=0) as reader:
+        publish(shop, "4")
+        assert reader.lots(1) == ["4"]
+
+
+def test_head_has_no_body(shop: Running) -> None:
+    answer = shop.client.head(STREAM)
+    assert answer.status_code == 200
+    assert answer.headers["content-type"] == "text/event-stream"
+
+
+def test_many_who_follow_share_one_reader(shop: Running, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Each event is read from the database once for all, after they have caught up."""
+    asked: list[int] = []
+    read = relay.read_frames
+
+    def counted(database: Any, after: int, most: int = relay.PAGE) -> list[relay.Frame]:
+        found = read(database, after, most)
+        if found:
+            asked.append(after)
+        return found
+
+    monkeypatch.setattr(relay, "read_frames", counted)
+    readers = 20
+    with httpx.Client(
+        base_url=shop.server.url, limits=httpx.Limits(max_connections=100), timeout=60
+    ) as client:
+        answers = [
+            client.send(client.build_request("GET", STREAM), stream=True) for _ in range(readers)
+        ]
+        all_of_them = [Reader(answer) for answer in answers]
+        for reader in all_of_them:
+            assert reader.block() == {"": "following", "id": "0"}
+        until(lambda: len(shop.server._api.door.relay._followers) == readers)
+        for lot in ("1", "2", "3"):
+            publish(shop, lot)
+            for reader in all_of_them:
+                assert reader.lots(1) == [lot]
+        for answer in answers:
+            answer.close()
+    assert sorted(asked) == sorted(set(asked))
+    assert len(asked) <= 3
+    until(lambda: not shop.server._api.door.relay._followers)
+
+
+def test_a_reader_that_takes_nothing_is_dropped(
+    shop: Running, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(relay, "WAITING_MAX", 50)
+    host, port = shop.client.base_url.host, shop.client.base_url.port
+    assert port is not None
+    with closing(socket.socket()) as lazy:
+        lazy.setsockopt(socket.SOL_SOCKET, socket.SO_RCVBUF, 4096)
+        lazy.connect((host, port))
+        lazy.sendall(f"GET {STREAM} HTTP/1.1\r\nHost: x\r\n\r\n".encode())
+        followers = shop.server._api.door.relay._followers
+        until(lambda: len(followers) == 1)
+        with reading(shop) as reader:
+            until(lambda: len(followers) == 2)
+            seen = 0
+            while len(followers) == 2:
+                publish(shop, *(f"{seen}-{number}" for number in range(40)))
+                assert len(reader.lots(40)) == 40
+                seen += 1
+            publish(shop, "last")
+            assert reader.lots(1) == ["last"]
+
+
+def test_there_is_an_end_to_how_many_can_follow(
+    shop: Running, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(relay, "FOLLOWERS_MAX", 1)
+    with reading(shop) as reader:
+        assert reader.block()
+        until(lambda: len(shop.server._api.door.relay._followers) == 1)
+        assert shop.client.get(STREAM).status_code == 429
+
+
+def test_readers_do_not_keep_a_server_that_is_told_to_stop(database_url: str) -> None:
+    with Plane.open(Settings(database=database_url)) as plane:
+        assert plane.catalog.queue_length == 0
+    with server_process(database_url) as server:
+        with httpx.stream("GET", f"{server.url}{STREAM}", timeout=60) as answer:
+            reader = Reader(answer)
+            assert reader.block() == {"": "following", "id": "0"}
+            server.process.send_signal(signal.SIGTERM)
+            assert reader.block() == {}
+        server.ends_well()
+
+
+def test_the_client_follows_and_loses_nothing_while_servers_come_and_go(database_url: str) -> None:
+    """Lots are published all the while; the server stops and starts again on the same port."""
+    port = _free_port()
+    seen: list[str] = []
+    enough = threading.Event()
+
+    def follow() -> None:
+        with Client(f"http://127.0.0.1:{port}") as client:
+            for event in client.lot_events(after=0):
+                seen.append(event.lot)
+                if event.lot == "end":
+                    break
+        enough.set()
+
+    thread = threading.Thread(target=follow)
+    expected: list[str] = []
+    for life in range(3):
+        with running(database_url, port=port) as server:
+            wire(server)
+            if life == 0:
+                thread.start()
+            for number in range(10):
+                publish(server, f"{life}-{number}")
+                expected.append(f"{life}-{number}")
+            until(lambda: len(seen) >= 5)
+            if life == 2:
+                publish(server, "end")
+                assert enough.wait(120)
+    thread.join()
+    assert seen == [*expected, "end"]
+
+
+def _free_port() -> int:
+    with socket.socket() as found:
+        found.bind(("127.0.0.1", 0))
+        return int(found.getsockname()[1])
+
+
+def test_the_client_says_at_once_when_there_is_no_server() -> None:
+    with Client(f"http://127.0.0.1:{_free_port()}") as client, pytest.raises(Unreachable):
+        next(client.lot_events())
+
+
+def test_the_client_gives_values_and_raises_refusals(shop: Running) -> None:
+    publish(shop, "1", "2")
+    with Client(shop.server.url) as client:
+        first, second = islice(client.lot_events(after=0, namespace="shop", dataset="raw"), 2)
+        assert (first.id, first.lot, first.dataset.name, first.job) == (1, "1", "raw", None)
+        assert second.lot == "2"
+        with pytest.raises(ApiError, match="id of an event") as refused:
+            next(client.lot_events(after=-1))
+        assert refused.value.code == 422

@@ -1,0 +1,155 @@
+"""Subscribers through the API, the client and the command line."""
+
+import io
+import json
+import sys
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+from penstock.access.keys import Role
+from penstock.client import ApiError, Client
+from tests.doors.commands import Terminal
+from tests.doors.serving import API, Running, running
+from tests.doors.waiting import until
+from tests.web import Web, status
+
+KEYS = {
+    *("name", "kind", "url", "hasSecret", "namespace", "dataset", "cursor", "lag"),
+    *("waitingSince", "failures", "lastError", "lastFailedAt", "nextTryAt", "lastDeliveredAt"),
+    *("createdAt", "updatedAt"),
+}
+BODY = {"kind": "webhook", "url": "https://example.org/lots", "secret": "s3cret"}
+
+
+@pytest.fixture
+def shop(database_url: str) -> Iterator[Running]:
+    with running(database_url) as server:
+        yield server
+
+
+@pytest.fixture
+def client(shop: Running) -> Iterator[Client]:
+    with Client(shop.server.url) as client:
+        client.wire_job("shop", "tidy", inputs=["raw"], outputs=["clean"])
+        yield client
+
+
+@pytest.fixture
+def penstock(
+    client: Client,
+    capsys: pytest.CaptureFixture[str],
+    monkeypatch: pytest.MonkeyPatch,
+    tmp_path: Path,
+) -> Terminal:
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setenv("HOME", str(tmp_path))
+    monkeypatch.setenv("COLUMNS", "160")
+    monkeypatch.setenv("PENSTOCK_URL", client.url)
+    return Terminal(capsys)
+
+
+def test_every_route_answers_with_its_keys(shop: Running) -> None:
+    one = f"{API}/subscribers/pager"
+    made = shop.client.put(one, json=BODY)
+    assert made.status_code == 200
+    assert set(made.json()) == KEYS
+    assert made.json()["hasSecret"] is True
+    assert "s3cret" not in made.text
+    assert shop.client.get(one).json() == made.json()
+    assert shop.client.get(f"{API}/subscribers").json() == {"subscribers": [made.json()]}
+    assert set(shop.client.delete(one).json()) == KEYS
+    assert shop.client.get(one).status_code == 404
+    assert shop.client.delete(one).status_code == 404
+
+
+def test_only_administrators_of_everything_see_them(shop: Running) -> None:
+    for key in (shop.key("w", Role.WRITER), shop.key("a", Role.ADMIN, "shop")):
+        assert shop.client.get(f"{API}/subscribers", headers=key).status_code == 403
+        answer = shop.client.put(f"{API}/subscribers/x", json=BODY, headers=key)
+        assert answer.status_code == 403
+
+
+@pytest.mark.parametrize(
+    "changes",
+    [{"kind": "mail"}, {"url": "file:///etc/passwd"}, {"url": 1}, {"after": -1}, {"secret": ""}],
+)
+def test_what_cannot_be_is_refused(shop: Running, changes: dict[str, object]) -> None:
+    answer = shop.client.put(f"{API}/subscribers/x", json={**BODY, **changes})
+    assert answer.status_code == 422
+    assert shop.client.get(f"{API}/subscribers").json() == {"subscribers": []}
+
+
+def test_a_server_delivers_and_shows_how_far_it_is(client: Client) -> None:
+    with Web() as web:
+        client.set_subscriber("pager", "webhook", web.on("/lots", status(500), status(200)))
+        client.register_lots("shop", "raw", ["1", "2"])
+        until(lambda: client.subscriber("pager").failures == 1)
+        behind = client.subscriber("pager")
+        assert (behind.cursor, behind.lag) == (0, 2)
+        assert behind.waiting_since is not None
+        assert behind.next_try_at is not None
+        assert behind.last_error is not None
+        assert "was answered 500" in behind.last_error
+        until(lambda: client.subscriber("pager").cursor == 2)
+        there = client.subscriber("pager")
+        assert (there.lag, there.waiting_since, there.failures) == (0, None, 0)
+        assert there.last_delivered_at is not None
+
+
+def test_another_penstock_receives_our_runs(client: Client, tmp_path: Path) -> None:
+    with running(f"sqlite:///{tmp_path / 'other.db'}") as other, Client(other.server.url) as there:
+        client.set_subscriber("other", "openlineage", other.server.url)
+        client.register_lots("shop", "raw", ["7"])
+        [claim] = client.claims("shop/tidy")
+        with claim:
+            pass
+        until(lambda: client.subscriber("other").cursor == 1)
+        mine, theirs = client.run(claim.id), there.run(claim.id)
+        assert theirs.state == "COMPLETED"
+        assert theirs.job == mine.job
+        assert (theirs.started_at, theirs.ended_at) == (mine.started_at, mine.ended_at)
+        assert [v.dataset_version_id.name for v in theirs.input_dataset_versions] == ["raw"]
+        assert [v.dataset_version_id.name for v in theirs.output_dataset_versions] == ["clean"]
+        assert theirs.facets["penstock_lot"]["lot"] == "7"
+        assert there.lot("shop", "clean", "7").status == "READY"
+
+
+def test_the_command_line_sets_lists_and_deletes(
+    penstock: Terminal, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    (tmp_path / "secret").write_text("s3cret\n")
+    given = ("pager", "--kind", "webhook", "--url", "https://example.org/lots")
+    made = penstock("subscribers", "set", *given, "--secret-file", "secret", "--json").document
+    assert made["hasSecret"] is True
+    monkeypatch.setattr(sys, "stdin", io.StringIO("other"))
+    narrowed = ("--namespace", "shop", "--dataset", "raw", "--after", "0")
+    text = penstock("subscribers", "set", *given, "--secret-file", "-", *narrowed).text
+    assert "after event 0" in text
+    listed = penstock("subscribers", "list").text
+    assert "pager" in listed
+    assert "shop/raw" in listed
+    assert [s["name"] for s in penstock("subscribers", "list", "--json").document["subscribers"]]
+    assert "https://example.org/lots" in penstock("subscribers", "show", "pager").text
+    without = penstock("subscribers", "set", *given, "--no-secret", "--json").document
+    assert without["hasSecret"] is False
+    both = penstock("subscribers", "set", *given, "--no-secret", "--secret-file", "secret")
+    assert "say one" in both.complaint
+    assert "is deleted" in penstock("subscribers", "delete", "pager").text
+    assert "no subscriber 'pager'" in penstock("subscribers", "delete", "pager").complaint
+
+
+def test_the_command_line_follows(penstock: Terminal, client: Client) -> None:
+    client.register_lots("shop", "raw", ["1", "2"])
+    lines = penstock("events", "follow", "--after", "0", "--count", "2").text.splitlines()
+    assert [line.split()[0] for line in lines] == ["1", "2"]
+    assert "published shop/raw 1 (complete)" in lines[0]
+    asked = ("--after", "1", "--count", "1", "--namespace", "shop", "--dataset", "raw", "--json")
+    assert json.loads(penstock("events", "follow", *asked).text)["lot"] == "2"
+
+
+def test_the_client_raises_what_is_refused(client: Client) -> None:
+    with pytest.raises(ApiError, match="cannot name a subscriber") as refused:
+        client.set_subscriber("a b", "webhook", "https://example.org/")
+    assert refused.value.code == 422

@@ -1,0 +1,184 @@
+"""Stores of batches and ingest jobs on each backend, and something to put into them."""
+
+import sys
+from collections.abc import Iterator
+from contextlib import ExitStack, contextmanager
+from pathlib import Path
+
+import pytest
+
+from penstock.clock import Clock, system_clock
+from penstock.config import Settings
+from penstock.ingest.moves import STAGES, move_batch, move_job
+from penstock.ingest.sql_store import SqlIngestStore
+from penstock.ingest.store import IngestStore, Outcome
+from penstock.ingest.values import (
+    Batch,
+    BatchChange,
+    Configuration,
+    Identifiers,
+    IngestJob,
+    JobChange,
+    NewJob,
+    PayloadType,
+    Submission,
+)
+from penstock.ingest.zk_store import ZkIngestStore
+from penstock.plane import Plane
+from penstock.states import BatchState, IngestState
+from penstock.zk import Session
+from tests.servers import PostgresServer
+
+BACKENDS = ("sqlite", "postgresql", "zookeeper")
+NEXT = dict(zip(STAGES, (*STAGES[1:], IngestState.COMPLETED), strict=True))
+
+
+class Backend:
+    """A place where a queue is kept; each store opened on it is a session of its own."""
+
+    def __init__(self, url: str, *, clock: Clock = system_clock) -> None:
+        self.url = url
+        self.clock = clock
+        self._opened = ExitStack()
+
+    @property
+    def is_zookeeper(self) -> bool:
+        """Whether it is ZooKeeper, and not a database."""
+        return self.url.startswith("zookeeper:")
+
+    def open(self, owner: str = "worker", *, session_seconds: float = 30) -> IngestStore:
+        """Another session, as another process would have it."""
+        if self.is_zookeeper:
+            session = Session.open(self.url, session_seconds=session_seconds)
+            self._opened.callback(session.close)
+            return ZkIngestStore(session, owner, clock=self.clock)
+        plane = self._opened.enter_context(Plane.open(Settings(database=self.url), self.clock))
+        return SqlIngestStore(plane.catalog, owner, session_seconds=session_seconds)
+
+    def close(self) -> None:
+        """End every session."""
+        self._opened.close()
+
+
+@contextmanager
+def opened_backend(
+    kind: str, request: pytest.FixtureRequest, folder: Path, *, clock: Clock = system_clock
+) -> Iterator[Backend]:
+    """An empty queue of a kind, for one test."""
+    with ExitStack() as stack:
+        if kind == "sqlite":
+            url = f"sqlite:///{folder / 'queue.db'}"
+        elif kind == "postgresql":
+            postgres: PostgresServer = request.getfixturevalue("postgres")
+            url = postgres.create_database()
+            stack.callback(postgres.drop_database, url)
+        else:
+            url = request.getfixturevalue("zookeeper_url")
+        backend = Backend(url, clock=clock)
+        stack.callback(backend.close)
+        yield backend
+
+
+def submission(
+    uid: str = "deposit", *, key: str | None = None, collection: str = "maps"
+) -> Submission:
+    """What a depositor hands in."""
+    return Submission(
+        profile_name=collection,
+        submitter="jo@example.org",
+        payload_url="https://example.org/payload.checkm",
+        type=PayloadType.MANIFEST_OF_FILES,
+        uid=uid,
+        key=key,
+    )
+
+
+def new_jobs(batch: Batch, count: int, priority: int = 5) -> list[NewJob]:
+    """The next jobs of a batch."""
+    return [
+        NewJob(
+            Configuration(
+                batch_id=batch.id,
+                profile_name=batch.collection,
+                submitter=batch.submission.submitter,
+                payload_url=f"https://example.org/{row}.tif",
+                payload_type=PayloadType.FILE,
+                working_dir=f"/work/{batch.id}",
+                row=row,
+                key=f"{batch.submission.uid}/{row}",
+                payload_name=f"{row}.tif",
+            ),
+            Identifiers(None, (f"loc{row}",)),
+            priority,
+        )
+        for row in range(batch.jobs, batch.jobs + count)
+    ]
+
+
+def pending_batch(store: IngestStore, uid: str = "deposit") -> Batch:
+    """A batch that was submitted and is locked for its expansion."""
+    batch_id = store.submit(submission(uid)).batch.id
+    claimed = {batch.id: batch for batch in store.claim_batches(BatchState.PENDING, 100)}
+    store.let_go([batch for batch in claimed.values() if batch.id != batch_id])
+    return claimed[batch_id]
+
+
+def processing_batch(
+    store: IngestStore, jobs: int, uid: str = "deposit", *, priority: int = 5
+) -> Batch:
+    """A batch whose jobs are pending."""
+    batch = pending_batch(store, uid)
+    batch = store.add_jobs(batch, new_jobs(batch, jobs, priority))
+    return moved_batch(store, batch, BatchState.PROCESSING)
+
+
+def moved_batch(
+    store: IngestStore, batch: Batch, to: BatchState, *, by_hand: bool = False
+) -> Batch:
+    """The batch after a move that the store has to accept."""
+    after = move_batch(batch, to, system_clock(), by_hand=by_hand)
+    changed = store.change_batch(BatchChange(batch, after, by_hand=by_hand))
+    assert changed is not None
+    return changed
+
+
+def claimed_job(store: IngestStore, stage: IngestState) -> IngestJob:
+    """The next job of a stage, locked."""
+    [job] = store.claim_jobs(stage, 1)
+    return job
+
+
+def advance(store: IngestStore, jobs: list[IngestJob]) -> list[Outcome]:
+    """Claimed jobs in the stage after theirs."""
+    now = system_clock()
+    return store.change_jobs([JobChange(job, move_job(job, NEXT[job.status], now)) for job in jobs])
+
+
+def to_stage(store: IngestStore, stage: IngestState) -> None:
+    """Every pending job, as far as this stage."""
+    for before in STAGES[: STAGES.index(stage)]:
+        while jobs := store.claim_jobs(before, 100):
+            advance(store, jobs)
+
+
+def finish(store: IngestStore, job: IngestJob, how: IngestState) -> IngestJob:
+    """A claimed job, forced to its end."""
+    after = move_job(job, how, system_clock(), by_hand=True)
+    [outcome] = store.change_jobs([JobChange(job, after)])
+    assert isinstance(outcome, IngestJob), outcome
+    return outcome
+
+
+def main(url: str) -> None:
+    """Claim in a process of its own, say what, and wait to be killed."""
+    backend = Backend(url)
+    store = backend.open("mortal", session_seconds=2)
+    batches = store.claim_batches(BatchState.PENDING, 10)
+    jobs = store.claim_jobs(IngestState.PENDING, 10)
+    sys.stdout.write(" ".join([*(b.id for b in batches), *(j.id for j in jobs)]) + "\n")
+    sys.stdout.flush()
+    sys.stdin.read()
+
+
+if __name__ == "__main__":
+    main(sys.argv[1])
