@@ -14,7 +14,7 @@ from penstock.clock import system_clock
 from penstock.errors import Conflict
 from penstock.ingest.moves import STAGES, move_batch, move_job
 from penstock.ingest.store import BatchFilter, IngestStore
-from penstock.ingest.values import BatchChange, IngestJob, JobChange
+from penstock.ingest.values import BatchChange, Identifiers, IngestJob, JobChange
 from penstock.states import BatchState, IngestState
 from tests.doors.waiting import until
 from tests.ingest_stores import (
@@ -126,6 +126,21 @@ def test_of_changes_at_once_exactly_one_holds(backend: Backend, store: IngestSto
         assert sum(isinstance(outcome, Conflict) for outcome in outcomes) == 3
         assert store.job(job.id) == held[0]
     assert store.check() == []
+
+
+def test_of_two_changes_in_place_only_the_first_holds(backend: Backend, store: IngestStore) -> None:
+    batch = processing_batch(store, 1)
+    [job] = store.jobs(batch.id, 1)
+    other = backend.open("other")
+    first = replace(job, identifiers=Identifiers("ark:/1/first"))
+    second = replace(job, identifiers=Identifiers("ark:/1/second"), message="late")
+    [held] = store.change_jobs([JobChange(job, first)])
+    assert isinstance(held, IngestJob)
+    for by_hand in (False, True):
+        [refused] = other.change_jobs([JobChange(job, second, by_hand=by_hand)])
+        assert isinstance(refused, Conflict)
+    assert other.job(job.id) == held
+    assert held.identifiers.primary == "ark:/1/first"
 
 
 def test_two_changes_of_one_batch_and_only_the_first_holds(

@@ -88,8 +88,6 @@ class Entering:
             proof = job_path(ids[0], "status") if ids else None
             [made] = self._writing.carry_out([batch_grown(batch, grown, ops, proof)])
             if not isinstance(made, PenstockError):
-                for job in jobs:
-                    self._reading.remember(job)
                 return replace(grown, version=made.version), jobs
             self._drop(ids)
             if not (isinstance(made, Refused) and made.kind is ErrorKind.NO_NODE):

@@ -102,18 +102,24 @@ class StageQueue:
                 is_due = self._has_passed and listing.is_due()
             if not is_due:
                 return
-            names = listing.make(lambda: self._session.children(self._path, listing.fire))
+            self._names = listing.make(
+                lambda: sorted(self._session.children(self._path, listing.fire))
+            )
             self._has_passed = False
-            places = ((name, read_entry(name)) for name in names)
-            self._names = sorted(n for n, place in places if place and not self._is_ours(place.id))
 
     def take(self, most: int, after: Place | None) -> list[Place]:
-        """The next entries; nobody else in this process gets them."""
+        """The next entries that this process has not locked; nobody else in it gets them."""
+        taken: list[Place] = []
         with self._mutex:
             start = 0 if after is None else bisect_right(self._names, entry_name(after))
-            taken = self._names[start : start + most]
-            del self._names[start : start + most]
-        return [place for name in taken if (place := read_entry(name)) is not None]
+            end = start
+            while len(taken) < most and end < len(self._names):
+                place = read_entry(self._names[end])
+                if place is not None and not self._is_ours(place.id):
+                    taken.append(place)
+                end += 1
+            del self._names[start:end]
+        return taken
 
     def passed(self) -> None:
         """An entry was locked by another session: it may be free again later."""
