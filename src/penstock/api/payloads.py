@@ -11,6 +11,7 @@ from penstock.api.uploads import Stream
 from penstock.catalog.shapes import Shape
 from penstock.errors import Invalid
 from penstock.ingest.checkm import safe_name
+from penstock.ingest.uploads import NoteUpload
 from penstock.ingest.workshop import PAYLOAD_SCHEME, upload_key
 from penstock.objects import Objects
 
@@ -52,6 +53,7 @@ async def upload_payload(call: Call, payload: str, stream: Stream) -> Payload:
     if reason:
         raise Invalid(f"the name {payload[:200]!r} {reason}; give another")
     url = f"{PAYLOAD_SCHEME}:{ids.new_id()}/{payload.translate(_ESCAPES)}"
+    await call.submit(NoteUpload(url))
     where = call.door.plane.settings.objects
     return await call.door.carry(stream, lambda: _store(where, url, stream))
 

@@ -185,6 +185,8 @@ def _act(
     why = f"backfill {row.id}{': ' if row.why else ''}{row.why}"
     if action is Action.FOLLOW:
         return
+    # Whoever reads what it makes and never met the lot comes after fresh lots with it, too.
+    rules.refresh_around(locks, job.output_ids, [lot], now, {lot: rank})
     if action is Action.UNHOLD:
         unhold = HoldWork(row.who, why, named.namespace, named.name, lot, hold=False)
         unhold.apply(world, now)

@@ -1,8 +1,8 @@
 """Looking through the lots of an arc for those that a backfill is for."""
 
 from collections import Counter
-from collections.abc import Iterator, Mapping, Sequence
-from typing import NamedTuple
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from typing import NamedTuple, TypeVar
 
 from penstock.arcs.backfill_rules import (
     Action,
@@ -27,6 +27,8 @@ from penstock.locks.rows import LotJobRow, StatusRow, WorkRow
 from penstock.locks.spans import Bound, Span, find_interval, find_span
 from penstock.lots.ids import Interval
 from penstock.lots.rows import ManifestRow
+
+T = TypeVar("T")
 
 LINES_MAX = 10_000
 _AT_ONCE = 200  # stretches that are counted together
@@ -129,16 +131,22 @@ def span_of(
 ) -> Span:
     """The lots of an arc between two bounds; what its outputs do not tell, its inputs may."""
     names = _names(tx, job)
-    refusal = Invalid("the arc has no datasets")
-    for dataset in (*job.output_ids, *job.input_ids):
+    datasets = (*job.output_ids, *job.input_ids)
+    cut = interval or _first_told(lambda d: find_interval(tx, d, names[d]), datasets)
+    if first is not None:
+        return find_span(tx, datasets[0], names[datasets[0]], first, last, now, cut)
+    return _first_told(lambda d: find_span(tx, d, names[d], None, last, now, cut), datasets)
+
+
+def _first_told(ask: Callable[[str], T], datasets: Sequence[str]) -> T:
+    """What the first dataset tells that can; if none can, what is wrong with the first."""
+    refusals = []
+    for dataset in datasets:
         try:
-            cut = interval or find_interval(tx, dataset, names[dataset])
-            return find_span(tx, dataset, names[dataset], first, last, now, cut)
-        except Invalid as error:
-            refusal = error
-            if interval is not None and first is not None:
-                break  # no other dataset makes it right
-    raise refusal
+            return ask(dataset)
+        except Invalid as refusal:
+            refusals.append(refusal)
+    raise refusals[0]
 
 
 def _names(tx: Transaction, job: LotJobRow) -> dict[str, EntityId]:

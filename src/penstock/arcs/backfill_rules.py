@@ -111,6 +111,8 @@ def facts_of(job: LotJobRow, lot: str, rows: Rows) -> Facts:
 def judge(facts: Facts, scope: Scope) -> Verdict:
     """What a lot is, and what is to be done; a lot whose inputs are not there is not touched."""
     standing = stands(facts)
+    if standing is Standing.OUT_OF_TRIES and not _has_inputs(facts):
+        return Verdict(standing, Action.WAIT)
     if standing in _PLAIN:
         return Verdict(standing, _PLAIN[standing])
     if standing not in _RERUN[scope]:

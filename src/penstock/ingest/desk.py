@@ -19,12 +19,13 @@ from penstock.catalog.world import World
 from penstock.clock import Micros
 from penstock.errors import Conflict, Invalid, NotFound, PenstockError
 from penstock.ingest.checkm import safe_name
-from penstock.ingest.collections import Collection
+from penstock.ingest.collections import Collection, find_collection
 from penstock.ingest.moves import capped, move_batch, move_job, resume_job
 from penstock.ingest.places import Places, check_url
 from penstock.ingest.room import QUEUE
 from penstock.ingest.stages import clean_up
 from penstock.ingest.store import BatchFilter, Outcome, Submitted
+from penstock.ingest.uploads import BindUpload
 from penstock.ingest.values import (
     Batch,
     BatchChange,
@@ -105,8 +106,10 @@ class Desk:
 
     def submit(self, deposit: Deposit) -> Submitted:
         """Take a deposit: one write, and the batch it became."""
-        collection = self._shop.collection(deposit.collection)
-        self._check_url(deposit.url, collection)
+        with self._shop.catalog.read() as tx:
+            collection = find_collection(tx, deposit.collection)
+        uid = ids.new_id()
+        self._check_url(deposit, collection, uid)
         name = deposit.name or _last_segment(deposit.url)
         if reason := safe_name(name):
             raise Invalid(f"the name {name[:200]!r} {reason}; give another")
@@ -127,16 +130,21 @@ class Desk:
                 size=deposit.size,
                 primary_id=deposit.primary_id,
                 local_id=deposit.local_id,
-                uid=ids.new_id(),
+                uid=uid,
                 key=deposit.key,
             )
         )
 
-    def _check_url(self, url: str, collection: Collection) -> None:
+    def _check_url(self, deposit: Deposit, collection: Collection, uid: str) -> None:
+        url = deposit.url
         if not url.startswith(f"{PAYLOAD_SCHEME}:"):
             check_url(url, Places(collection.places))
-        elif not Objects.open(self._shop.settings.objects).exists(upload_key(url)):
+            return
+        if not Objects.open(self._shop.settings.objects).exists(upload_key(url)):
             raise NotFound(f"there is no uploaded payload {url!r}; upload it first")
+        # The same submission again, by its key, is the same batch and may have the same upload.
+        holder = f"{collection.name}/{deposit.key}" if deposit.key is not None else uid
+        self._shop.catalog.submit(BindUpload(url, holder)).result()
 
     def hold(self, act: Act, kind: HoldKind, name: str = QUEUE) -> Hold:
         """Stop a collection, or the whole queue."""

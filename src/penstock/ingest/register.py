@@ -52,6 +52,7 @@ class StoredRow(Row, frozen=True):
     ark: str
     version: int
     key: str
+    namespace: str
     collection: str
     batch_id: str
     job_id: str
@@ -139,6 +140,7 @@ class Identify(Write, frozen=True):
 
     key: str
     job_id: str
+    namespace: str
     owner: str
     local_ids: tuple[str, ...]
     primary: str | None
@@ -149,7 +151,9 @@ class Identify(Write, frozen=True):
         """A local id that stands for another object is a Conflict."""
         room = world.room(RegisterRoom)
         ark = self._known(room)
-        if ark is None:
+        if ark is not None:
+            self._check_namespace(world, ark)
+        else:
             ark = self._minted(world, room, now)
         if ark is None:
             return Identified(None, None)
@@ -158,6 +162,14 @@ class Identify(Write, frozen=True):
                 room.local_ids.put((self.owner, name), LocalIdRow(self.owner, name, ark))
         writer = room.writers.get(ark) or room.write(WriterRow(ark, self.key, self.job_id))
         return Identified(ark, writer)
+
+    def _check_namespace(self, world: World, ark: str) -> None:
+        row = world.tx.fetch_one("namespace_of_object", ark=ark)
+        if row is not None and row[0] != self.namespace:
+            raise Conflict(
+                f"{ark} belongs to another namespace than {self.namespace!r}; "
+                "correct the identifiers and submit the object again"
+            )
 
     def _known(self, room: RegisterRoom) -> str | None:
         ark = self.primary

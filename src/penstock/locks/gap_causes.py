@@ -106,8 +106,8 @@ class Causes:
         for cause in found.causes:
             made = self._outputs_of(EntityId(cause.namespace, cause.job))
             named = [EntityId(r.namespace, r.name) for r in found.reasons if r.namespace and r.name]
-            awaited = next((name for name in named if name in made), made[0])
-            yield from self._roots(cause, awaited)
+            awaited = [name for name in named if name in made] or made or [makes]
+            yield from self._roots(cause, awaited[0])
         if found.causes:
             return
         job = EntityId(found.namespace, found.job)
@@ -121,7 +121,10 @@ class Causes:
 
     def _outputs_of(self, job: EntityId) -> Sequence[EntityId]:
         if job not in self._outputs:
-            self._outputs[job] = get_wiring(self._tx, job.namespace, job.name).outputs
+            try:
+                self._outputs[job] = get_wiring(self._tx, job.namespace, job.name).outputs
+            except NotFound:  # it was deleted since
+                self._outputs[job] = []
         return self._outputs[job]
 
 

@@ -238,7 +238,7 @@ class ChangeBatch(Write, frozen=True):
             status=after.status,
             last_modified=after.last_modified,
             message=after.message,
-            report=after.report,
+            report=after.report or row.report,
             version=row.version + 1,
             locked_by="",
         )

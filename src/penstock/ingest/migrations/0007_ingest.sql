@@ -110,11 +110,20 @@ CREATE TABLE ark_writers (
     job_id TEXT NOT NULL
 );
 
+-- Uploaded payloads, and the submission that has each; empty while there is none.
+CREATE TABLE uploads (
+    url    TEXT PRIMARY KEY,
+    holder TEXT NOT NULL,
+    at     BIGINT NOT NULL
+);
+CREATE INDEX uploads_unclaimed ON uploads (at) WHERE holder = '';
+
 -- What is stored: one row for each version of an object. run_id is its run in the catalog.
 CREATE TABLE stored_objects (
     ark        TEXT NOT NULL,
     version    BIGINT NOT NULL,
     key        TEXT NOT NULL,
+    namespace  TEXT NOT NULL,
     collection TEXT NOT NULL,
     batch_id   TEXT NOT NULL,
     job_id     TEXT NOT NULL,

@@ -1,7 +1,8 @@
 """Clean-up: what is done is forgotten after a time.
 
 Needs: completed batches. Does: deletes those that completed longer ago than their collection keeps
-them, with their jobs, working folders and uploaded payloads. What was stored and recorded stays.
+them, with their jobs, working folders and uploaded payloads; and payloads that nobody submitted
+for a day. What was stored and recorded stays.
 """
 
 import shutil
@@ -9,6 +10,7 @@ import shutil
 from penstock.clock import DAY
 from penstock.errors import NotFound, PenstockError
 from penstock.ingest.store import BatchFilter
+from penstock.ingest.uploads import ForgetUpload, stale_uploads
 from penstock.ingest.values import Batch, BatchChange, JobChange
 from penstock.ingest.workshop import PAYLOAD_SCHEME, Workshop, upload_key
 from penstock.objects import Objects
@@ -27,6 +29,7 @@ def go_round(shop: Workshop) -> int:
             break
         deleted += sum(_is_over(shop, batch) and delete(shop, batch) for batch in batches)
         before = batches[-1].id
+    _forget_stale_uploads(shop)
     return deleted
 
 
@@ -55,7 +58,20 @@ def forget_payload(shop: Workshop, batch: Batch) -> None:
     """Delete a payload that was uploaded for this batch alone."""
     url = batch.submission.payload_url
     if url.startswith(f"{PAYLOAD_SCHEME}:"):
-        Objects.open(shop.settings.objects).delete(upload_key(url))
+        _forget_upload(shop, url)
+
+
+def _forget_stale_uploads(shop: Workshop) -> None:
+    with shop.catalog.read() as tx:
+        stale = stale_uploads(tx, shop.clock(), _PAGE)
+    for url in stale:
+        _forget_upload(shop, url)
+
+
+def _forget_upload(shop: Workshop, url: str) -> None:
+    """The file goes first: what a crash leaves is found and deleted again."""
+    Objects.open(shop.settings.objects).delete(upload_key(url))
+    shop.catalog.submit(ForgetUpload(url)).result()
 
 
 def _is_over(shop: Workshop, batch: Batch) -> bool:

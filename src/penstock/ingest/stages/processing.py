@@ -93,6 +93,7 @@ def _identify(shop: Workshop, job: IngestJob, collection: Collection) -> Identif
         Identify(
             job.configuration.key,
             job.id,
+            collection.namespace,
             collection.owner_name,
             job.identifiers.local_id,
             job.identifiers.primary,

@@ -35,7 +35,7 @@ def work(shop: Workshop, job: IngestJob) -> IngestJob:
             f"nothing of ingest job {job.id} is in the object store under {ark}; "
             "look at the store, or submit the object again"
         )
-    row = _row(job, stored)
+    row = _row(job, collection, stored)
     shop.write(RecordDeposit(row, _event(shop, job, collection, row)))
     if collection.minting is Minting.EZID and row.ark.startswith(collection.shoulder):
         shop.ezid(collection).publish(row.ark)
@@ -58,12 +58,13 @@ def source_of(url: str) -> tuple[str, str]:
     return parts.scheme or "file", parts.path
 
 
-def _row(job: IngestJob, stored: Stored) -> StoredRow:
+def _row(job: IngestJob, collection: Collection, stored: Stored) -> StoredRow:
     told = job.configuration
     return StoredRow(
         ark=stored.ark,
         version=stored.version,
         key=told.key,
+        namespace=collection.namespace,
         collection=told.profile_name,
         batch_id=told.batch_id,
         job_id=job.id,

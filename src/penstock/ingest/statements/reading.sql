@@ -13,24 +13,24 @@ FROM ingest_jobs j
 WHERE j.id = :id;
 
 -- name: list_ingest_batches
--- Batches, newest first, older than one of them.
-SELECT b.id, b.collection, b.submission, b.key_hash, b.status, b.last_modified, b.message, b.jobs, b.report, b.version, b.locked_by
+-- Batches, newest first and without their reports, older than one of them.
+SELECT b.id, b.collection, b.submission, b.key_hash, b.status, b.last_modified, b.message, b.jobs, CAST(NULL AS TEXT), b.version, b.locked_by
 FROM ingest_batches b
 WHERE b.id < :before
 ORDER BY b.id DESC
 LIMIT :most;
 
 -- name: list_ingest_batches_by_status
--- Batches in a state, newest first, older than one of them.
-SELECT b.id, b.collection, b.submission, b.key_hash, b.status, b.last_modified, b.message, b.jobs, b.report, b.version, b.locked_by
+-- Batches in a state, newest first and without their reports, older than one of them.
+SELECT b.id, b.collection, b.submission, b.key_hash, b.status, b.last_modified, b.message, b.jobs, CAST(NULL AS TEXT), b.version, b.locked_by
 FROM ingest_batches b
 WHERE b.status = :status AND b.id < :before
 ORDER BY b.id DESC
 LIMIT :most;
 
 -- name: list_ingest_batches_of_collection
--- Batches of a collection, newest first, older than one of them; in one state, if it is named.
-SELECT b.id, b.collection, b.submission, b.key_hash, b.status, b.last_modified, b.message, b.jobs, b.report, b.version, b.locked_by
+-- Batches of a collection, newest first and without their reports, older than one of them; in one state, if it is named.
+SELECT b.id, b.collection, b.submission, b.key_hash, b.status, b.last_modified, b.message, b.jobs, CAST(NULL AS TEXT), b.version, b.locked_by
 FROM ingest_batches b
 WHERE b.collection = :collection AND b.id < :before AND (CAST(:status AS TEXT) IS NULL OR b.status = :status)
 ORDER BY b.id DESC

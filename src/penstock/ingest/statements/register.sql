@@ -64,25 +64,46 @@ DELETE FROM ark_writers WHERE ark IN ({rows ark text});
 
 -- name: stored_objects_by_keys
 -- What these deposits have stored.
-SELECT o.ark, o.version, o.key, o.collection, o.batch_id, o.job_id, o.location, o.digest, o.files, o.bytes, o.title, o.run_id, o.at
+SELECT o.ark, o.version, o.key, o.namespace, o.collection, o.batch_id, o.job_id, o.location, o.digest, o.files, o.bytes, o.title, o.run_id, o.at
 FROM {each ids text AS k} JOIN stored_objects o ON o.key = k.value;
 
 -- name: put_stored_objects
 -- Write what deposits have stored.
-INSERT INTO stored_objects (ark, version, key, collection, batch_id, job_id, location, digest, files, bytes, title, run_id, at)
-{rows ark text, version bigint, key text, collection text, batch_id text, job_id text, location text, digest text, files bigint, bytes bigint, title text, run_id uuid, at bigint};
+INSERT INTO stored_objects (ark, version, key, namespace, collection, batch_id, job_id, location, digest, files, bytes, title, run_id, at)
+{rows ark text, version bigint, key text, namespace text, collection text, batch_id text, job_id text, location text, digest text, files bigint, bytes bigint, title text, run_id uuid, at bigint};
 
 -- name: versions_of_object
 -- Every stored version of an object, newest first.
-SELECT o.ark, o.version, o.key, o.collection, o.batch_id, o.job_id, o.location, o.digest, o.files, o.bytes, o.title, o.run_id, o.at
+SELECT o.ark, o.version, o.key, o.namespace, o.collection, o.batch_id, o.job_id, o.location, o.digest, o.files, o.bytes, o.title, o.run_id, o.at
 FROM stored_objects o
 WHERE o.ark = :ark
 ORDER BY o.version DESC;
 
 -- name: objects_of_collection
 -- What a collection has stored, newest first.
-SELECT o.ark, o.version, o.key, o.collection, o.batch_id, o.job_id, o.location, o.digest, o.files, o.bytes, o.title, o.run_id, o.at
+SELECT o.ark, o.version, o.key, o.namespace, o.collection, o.batch_id, o.job_id, o.location, o.digest, o.files, o.bytes, o.title, o.run_id, o.at
 FROM stored_objects o
 WHERE o.collection = :collection AND o.at < :before
 ORDER BY o.at DESC
 LIMIT :most;
+
+-- name: namespace_of_object
+-- The namespace that an object belongs to, if it is stored.
+SELECT o.namespace FROM stored_objects o WHERE o.ark = :ark ORDER BY o.version DESC LIMIT 1;
+
+-- name: upload
+-- Which submission has an upload.
+SELECT u.holder FROM uploads u WHERE u.url = :url;
+
+-- name: put_upload
+-- Write which submission has an upload.
+INSERT INTO uploads (url, holder, at) VALUES (:url, :holder, :now)
+ON CONFLICT (url) DO UPDATE SET holder = excluded.holder;
+
+-- name: forget_upload
+-- Delete an upload.
+DELETE FROM uploads WHERE url = :url;
+
+-- name: stale_uploads
+-- Uploads without a submission that are older than a time.
+SELECT u.url FROM uploads u WHERE u.holder = '' AND u.at < :before ORDER BY u.at LIMIT :most;

@@ -1,0 +1,197 @@
+"""What a report of gaps costs: counts by stretches, and lots read only where kinds are mixed."""
+
+import re
+import sqlite3
+from collections.abc import Iterator, Mapping, Sequence
+from typing import Any
+
+import msgspec
+import psycopg
+import pytest
+
+from penstock import ids
+from penstock.catalog.rows import Role, replace
+from penstock.clock import DAY, parse_time
+from penstock.db import Database, Transaction, open_database
+from penstock.db.folders import capability_folders
+from penstock.db.statements import Statement, load_statements
+from penstock.locks.gap_counts import GapKind
+from penstock.locks.gaps import RANGES_MAX, Gaps, gaps
+from penstock.locks.rows import LotJobDatasetRow, LotJobRow, StatusRow
+from penstock.locks.rules import new_work
+from penstock.locks.spans import Span
+from penstock.locks.table import Status
+from penstock.lots.ids import Interval
+from penstock.lots.rows import ManifestRow
+from penstock.states import ManifestState, WorkState
+from tests.contract.catalog_rows import NAMESPACE, NOW, dataset, job
+from tests.contract.test_reading_cost import Counted
+
+RAW, CLEAN, OTHER = dataset("raw"), dataset("clean"), dataset("other")
+LOAD, READ = job("load"), job("read")
+DAYS = 70
+START = parse_time("2026-01-01T00:00:00Z")
+SPAN = Span(Interval.MINUTES_5, START, START + DAYS * DAY)
+LOTS = list(SPAN.lots())
+HOLES = (LOTS[1000], LOTS[9000], LOTS[15000])
+EMPTY = LOTS[12000]
+LARGE_ALIASES = ("s", "w", "m")  # what status, work and manifests are called in these statements
+BY_LOT = re.compile(r"lot(=|>\?|<\?)")
+
+
+@pytest.fixture
+def database(database_url: str) -> Iterator[Database]:
+    """Twenty thousand lots of each of two datasets, of which few are not there."""
+    opened = open_database(database_url)
+    opened.migrate()
+    with opened.write() as tx:
+        _fill(tx)
+    _analyse(database_url)
+    yield opened
+    opened.close()
+
+
+def _fill(tx: Transaction) -> None:
+    tx.write("put_datasets", [RAW, CLEAN, OTHER])
+    tx.write("put_jobs", [LOAD, READ])
+    inputs, outputs = (msgspec.json.encode([row.id]).decode() for row in (RAW, CLEAN))
+    tx.write("put_lot_jobs", [LotJobRow(LOAD.id, inputs, outputs, 60, 5, 10, 0, 1, NOW, NOW)])
+    wires = [(RAW.id, Role.INPUT), (CLEAN.id, Role.OUTPUT)]
+    tx.write("put_lot_job_datasets", [LotJobDatasetRow(d, role, LOAD.id) for d, role in wires])
+    work, status, manifests = [], [], []
+    for lot in LOTS:
+        for made in (CLEAN, OTHER):
+            if lot in HOLES and made is CLEAN:
+                continue
+            version = ids.derived_id(made.name, lot)
+            rows = ((Role.OUTPUT, LOAD.id, Status.READY), (Role.INPUT, READ.id, Status.DONE))
+            for role, job_id, state in rows:
+                status.append(StatusRow(made.id, lot, role, job_id, state, "", None, version, NOW))
+            found = ManifestState.EMPTY if lot == EMPTY else ManifestState.COMPLETE
+            manifests.append(
+                ManifestRow(version, made.id, lot, found, "key", 1, 1, "0" * 64, "", NOW)
+            )
+        doing = WorkState.WAITING if lot in HOLES else WorkState.DONE
+        work.append(replace(new_work(LOAD.id, lot, 0, doing, NOW), tries=1))
+    tx.write("put_lot_status", status)
+    tx.write("put_lot_manifests", manifests)
+    tx.write("put_lot_work", work)
+
+
+class _Fetched(Counted):
+    """A transaction that counts the rows it gives, too."""
+
+    def __init__(self, tx: Transaction) -> None:
+        super().__init__(tx)
+        self.rows_given = 0
+
+    def fetch(self, statement: str, /, **params: object) -> list[tuple[Any, ...]]:
+        found = super().fetch(statement, **params)
+        self.rows_given += len(found)
+        return found
+
+    def fetch_many(
+        self, asks: Sequence[tuple[str, Mapping[str, object]]]
+    ) -> list[list[tuple[Any, ...]]]:
+        found = super().fetch_many(asks)
+        self.rows_given += sum(map(len, found))
+        return found
+
+
+def report(database: Database, days: int, *, with_causes: bool = False) -> tuple[Gaps, _Fetched]:
+    with database.read() as tx:
+        counted = _Fetched(tx)
+        found = gaps(
+            counted, NAMESPACE, "clean", SPAN.start, SPAN.start + days * DAY, NOW,
+            with_causes=with_causes,
+        )  # fmt: skip
+    return found, counted
+
+
+def test_whole_days_are_counted_and_not_read(database: Database) -> None:
+    found, counted = report(database, DAYS)
+    assert found.totals == {GapKind.WAITING: len(HOLES), GapKind.EMPTY: 1}
+    # A number for each day, the lots of four days, and a few more to begin with.
+    assert counted.rows_given < DAYS + 4 * 288 + 250
+    few, less = report(database, 3)
+    assert (few.ranges, less.rows_given < 3 + 250) == ([], True)
+
+
+def test_a_longer_range_costs_no_more_statements(database: Database) -> None:
+    (_, short), (_, long) = report(database, 10), report(database, DAYS)
+    assert short.statements == long.statements <= 12
+    found, told = report(database, DAYS, with_causes=True)
+    assert told.statements - long.statements <= 10 * len(found.ranges) < RANGES_MAX
+
+
+def test_no_statement_walks_beside_what_it_counts(database: Database, database_url: str) -> None:
+    statements = load_statements(database.dialect, capability_folders())
+    day = [SPAN.stretches()[41].key]
+    of_dataset = {"dataset_id": CLEAN.id, "width": SPAN.width, "keys": day}
+    of_jobs = {"jobs": [LOAD.id]}
+    examples: dict[str, dict[str, Any]] = {
+        "interval_of_dataset": {"dataset_id": CLEAN.id},
+        "sample_lots": {"dataset_id": CLEAN.id, "most": 100},
+        "count_ready_lots": of_dataset,
+        "count_other_lots": of_dataset,
+        "count_odd_manifests": of_dataset,
+        "count_awaited_lots": {**of_dataset, **of_jobs},
+        "known_lots": of_dataset,
+        "odd_manifests": of_dataset,
+        "awaited_lots": {**of_dataset, **of_jobs},
+    }
+    assert {
+        name: walks
+        for name, params in examples.items()
+        if (walks := _walks(database_url, statements[name], params))
+    } == {}
+
+
+def _walks(url: str, statement: Statement, params: dict[str, Any]) -> list[str]:
+    """The steps of a plan that read more than the lots of a day, and of a day's readers."""
+    if url.startswith("sqlite"):
+        lists = {name: msgspec.json.encode(params[name]).decode() for name in statement.lists}
+        connection = sqlite3.connect(url.removeprefix("sqlite:///"))
+        explain = f"EXPLAIN QUERY PLAN {statement.sql}"
+        steps = [row[3] for row in connection.execute(explain, {**params, **lists})]
+        connection.close()
+        return [step for step in steps if _is_long(step, statement)]
+    with psycopg.connect(url) as connected, psycopg.RawCursor(connected) as cursor:
+        explain = f"EXPLAIN (ANALYZE, FORMAT JSON) {statement.sql}"
+        cursor.execute(explain, [params[name] for name in statement.params])
+        ((plan,),) = cursor.fetchall()
+    return [
+        f"{step['Node Type']} on {step['Relation Name']}: {rows} rows"
+        for step in _steps(plan[0]["Plan"])
+        if "Relation Name" in step and (rows := _rows_read(step)) > 2 * 288
+    ]
+
+
+def _is_long(step: str, statement: Statement) -> bool:
+    """A large table is entered by lot; but a limit alone does where the order is an index's."""
+    words = step.split()
+    if words[0] not in ("SCAN", "SEARCH") or words[1] not in LARGE_ALIASES:
+        return False
+    return not BY_LOT.search(step) and "most" not in statement.params
+
+
+def _steps(plan: dict[str, Any]) -> Iterator[dict[str, Any]]:
+    yield plan
+    for inner in plan.get("Plans", ()):
+        yield from _steps(inner)
+
+
+def _rows_read(step: dict[str, Any]) -> int:
+    removed = step.get("Rows Removed by Filter", 0) + step.get("Rows Removed by Index Recheck", 0)
+    return int((step["Actual Rows"] + removed) * step["Actual Loops"])
+
+
+def _analyse(url: str) -> None:
+    """Let the planner know how large the tables are."""
+    if url.startswith("sqlite"):
+        with sqlite3.connect(url.removeprefix("sqlite:///")) as connection:
+            connection.execute("ANALYZE")
+        connection.close()
+        return
+    with psycopg.connect(url, autocommit=True) as connected:
+        connected.execute("VACUUM ANALYZE")
