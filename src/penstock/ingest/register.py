@@ -235,7 +235,7 @@ class RecordDeposit(Write, frozen=True):
     """Write a stored version into the catalog, with its run, once."""
 
     stored: StoredRow
-    event: Event
+    events: tuple[Event, ...]
 
     def apply(self, world: World, now: Micros) -> bool:
         """False if it was recorded before."""
@@ -245,7 +245,8 @@ class RecordDeposit(Write, frozen=True):
             room.writers.put(writer.ark, None)
         if room.stored.get(self.stored.key) is not None:
             return False
-        receive(world, self.event, now)
+        for event in self.events:
+            receive(world, event, now)
         room.stored.put(self.stored.key, replace(self.stored, at=now))
         return True
 

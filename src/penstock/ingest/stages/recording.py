@@ -36,7 +36,7 @@ def work(shop: Workshop, job: IngestJob) -> IngestJob:
             "look at the store, or submit the object again"
         )
     row = _row(job, collection, stored)
-    shop.write(RecordDeposit(row, _event(shop, job, collection, row)))
+    shop.write(RecordDeposit(row, _events(shop, job, collection, row)))
     if collection.minting is Minting.EZID and row.ark.startswith(collection.shoulder):
         shop.ezid(collection).publish(row.ark)
     return move_job(job, IngestState.NOTIFY, shop.clock())
@@ -78,44 +78,46 @@ def _row(job: IngestJob, collection: Collection, stored: Stored) -> StoredRow:
     )
 
 
-def _event(shop: Workshop, job: IngestJob, collection: Collection, row: StoredRow) -> Event:
+def _events(
+    shop: Workshop, job: IngestJob, collection: Collection, row: StoredRow
+) -> tuple[Event, ...]:
+    """The run of the deposit, from its first stage to this one."""
     told = job.configuration
-    started = job.history[0].at if job.history else job.last_modified
     source = source_of(told.source_url or told.payload_url)
-    deposit = {
+    run = {"runId": row.run_id, "facets": {"penstock_deposit": _deposit(job, row)}}
+    began = {
+        "eventType": "START",
+        "eventTime": format_time(job.history[0].at if job.history else job.last_modified),
+        "producer": _PRODUCER,
+        "run": run,
+        "job": {"namespace": collection.namespace, "name": ingest_job_name(collection)},
+        "inputs": [{"namespace": source[0], "name": source[1]}],
+    }
+    statistics = {"_producer": _PRODUCER, "fileCount": row.files, "size": row.bytes}
+    output = {
+        "namespace": collection.namespace,
+        "name": collection.dataset,
+        "outputFacets": {"outputStatistics": statistics},
+    }
+    ended = {
+        **began,
+        "eventType": "COMPLETE",
+        "eventTime": format_time(shop.clock()),
+        "outputs": [output],
+    }
+    return tuple(read_event(msgspec.json.encode(body), _LIMITS) for body in (began, ended))
+
+
+def _deposit(job: IngestJob, row: StoredRow) -> dict[str, object]:
+    """The facet that tells the deposit behind a run."""
+    return {
         "_producer": _PRODUCER,
-        "batch": told.batch_id,
+        "batch": row.batch_id,
         "ingestJob": job.id,
         "ark": row.ark,
         "objectVersion": row.version,
         "location": row.location,
         "digest": row.digest,
-        "submitter": told.submitter,
+        "submitter": job.configuration.submitter,
         "localIds": job.identifiers.local_id,
     }
-    statistics = {"_producer": _PRODUCER, "fileCount": row.files, "size": row.bytes}
-    body = {
-        "eventType": "COMPLETE",
-        "eventTime": format_time(shop.clock()),
-        "producer": _PRODUCER,
-        "run": {
-            "runId": row.run_id,
-            "facets": {
-                "nominalTime": {
-                    "_producer": _PRODUCER,
-                    "nominalStartTime": format_time(started),
-                },
-                "penstock_deposit": deposit,
-            },
-        },
-        "job": {"namespace": collection.namespace, "name": ingest_job_name(collection)},
-        "inputs": [{"namespace": source[0], "name": source[1]}],
-        "outputs": [
-            {
-                "namespace": collection.namespace,
-                "name": collection.dataset,
-                "outputFacets": {"outputStatistics": statistics},
-            }
-        ],
-    }
-    return read_event(msgspec.json.encode(body), _LIMITS)
