@@ -13,7 +13,7 @@ from msgspec import Struct
 from penstock.config import Settings
 from penstock.ingest.checkm import ManifestKind, Row, write
 from penstock.ingest.collections import Collection, PutCollection
-from penstock.ingest.desk import Deposit
+from penstock.ingest.depositing import Deposit
 from penstock.ingest.workers import Workers
 from penstock.plane import Plane
 from penstock.states import BatchState

@@ -108,10 +108,9 @@ def cost_of_waiting(places: Mapping[int, Place]) -> list[Waiting]:
     with ExitStack() as stack:
         stores = {}
         for count, place in places.items():
+            _fill_apart(place, count)
             stores[count] = stack.enter_context(_open(place)).shop.store
             stack.enter_context(_beating(stores[count]))
-            _fill(stores[count], count)
-            vacuum(place.database)
             _advance(stores[count], IngestState.PENDING)  # the first one makes its lists
         for _ in range(ROUNDS):
             for count, store in stores.items():
@@ -141,6 +140,13 @@ def _open(place: Place) -> Plane:
             ingest_folder=str(folder),
         )
     )
+
+
+def _fill_apart(place: Place, jobs: int) -> None:
+    """Fill the queue as somebody else, of whom nothing is remembered here."""
+    with _open(place) as plane, _beating(plane.shop.store):
+        _fill(plane.shop.store, jobs)
+    vacuum(place.database)
 
 
 def _fill(store: IngestStore, jobs: int) -> None:

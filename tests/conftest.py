@@ -1,17 +1,18 @@
-"""What tests run on: a SQLite file each, one PostgreSQL and one ZooKeeper for the whole run."""
+"""What tests run on: a SQLite file each; one PostgreSQL, ZooKeeper and S3 server for the run."""
 
 import shutil
 import tempfile
 import threading
 import uuid
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from multiprocessing.connection import Client, Listener
 from pathlib import Path
-from typing import Any
+from typing import Any, Protocol
 
 import pytest
 from hypothesis import settings
 
+from tests.object_server import ObjectServer, environment, new_bucket
 from tests.servers import PostgresServer, ServerError, ZookeeperServer
 
 # A slow machine is no failure, and every run tries the same examples.
@@ -32,12 +33,22 @@ def _shared_server(config: pytest.Config) -> PostgresServer:
     return config.stash[_SERVER]
 
 
-class _ZookeeperOnDemand:
-    """The run's ZooKeeper: nobody waits for it unless a test of the run asks for it."""
+class _Server(Protocol):
+    """A server that somebody may want."""
 
-    def __init__(self, config: pytest.Config) -> None:
+    @property
+    def address(self) -> str: ...
+
+    def stop(self) -> None: ...
+
+
+class _OnDemand:
+    """A server of the run: nobody waits for it unless a test of the run asks for it."""
+
+    def __init__(self, config: pytest.Config, start: Callable[[Path], _Server]) -> None:
         self._config = config
-        self._folder = Path(tempfile.mkdtemp(prefix="penstock-zk-", dir="/tmp"))
+        self._start = start
+        self._folder = Path(tempfile.mkdtemp(prefix="penstock-server-", dir="/tmp"))
         self._turn = threading.Lock()
         self._address: str | None = None
         config.add_cleanup(lambda: shutil.rmtree(self._folder))
@@ -47,7 +58,7 @@ class _ZookeeperOnDemand:
         """Host and port of the server, which is started at the first call."""
         with self._turn:
             if self._address is None:
-                server = ZookeeperServer.start(self._folder)
+                server = self._start(self._folder)
                 self._config.add_cleanup(server.stop)
                 self._address = server.address
             return self._address
@@ -67,18 +78,43 @@ class _ZookeeperOnDemand:
                     worker.send(error)
 
 
-_ZOOKEEPER = pytest.StashKey[_ZookeeperOnDemand]()
+_STARTS: dict[str, Callable[[Path], _Server]] = {
+    "zookeeper": ZookeeperServer.start,
+    "objects": ObjectServer.start,
+}
+_ON_DEMAND = pytest.StashKey[dict[str, _OnDemand]]()
+
+
+def _on_demand(config: pytest.Config) -> dict[str, _OnDemand]:
+    """The servers that this run may need, by name."""
+    if _ON_DEMAND not in config.stash:
+        config.stash[_ON_DEMAND] = {
+            name: _OnDemand(config, start) for name, start in _STARTS.items()
+        }
+    return config.stash[_ON_DEMAND]
+
+
+def _address(config: pytest.Config, name: str) -> str:
+    """Host and port of a server of this run."""
+    workerinput: dict[str, str] | None = getattr(config, "workerinput", None)
+    if workerinput is None:
+        return _on_demand(config)[name].address()
+    with Client(workerinput[f"{name}_door"], "AF_UNIX") as controller:
+        answer: str | ServerError = controller.recv()
+    if isinstance(answer, ServerError):
+        raise answer
+    return answer
 
 
 @pytest.hookimpl(optionalhook=True)
 def pytest_configure_node(node: Any) -> None:
     """Tell a worker of pytest-xdist where the controller's servers are."""
     node.workerinput["postgres_folder"] = str(_shared_server(node.config).folder)
-    stash = node.config.stash
-    if _ZOOKEEPER not in stash:
-        stash[_ZOOKEEPER] = _ZookeeperOnDemand(node.config)
-        stash[_ZOOKEEPER].answer_workers()
-    node.workerinput["zookeeper_door"] = stash[_ZOOKEEPER].door
+    is_first = _ON_DEMAND not in node.config.stash
+    for name, server in _on_demand(node.config).items():
+        if is_first:
+            server.answer_workers()
+        node.workerinput[f"{name}_door"] = server.door
 
 
 @pytest.fixture(scope="session")
@@ -105,14 +141,21 @@ def database_url(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[str
 @pytest.fixture(scope="session")
 def zookeeper(pytestconfig: pytest.Config) -> str:
     """Host and port of this run's ZooKeeper, shared by all tests: do not stop it."""
-    workerinput: dict[str, str] | None = getattr(pytestconfig, "workerinput", None)
-    if workerinput is None:
-        return _ZookeeperOnDemand(pytestconfig).address()
-    with Client(workerinput["zookeeper_door"], "AF_UNIX") as controller:
-        answer: str | ServerError = controller.recv()
-    if isinstance(answer, ServerError):
-        raise answer
-    return answer
+    return _address(pytestconfig, "zookeeper")
+
+
+@pytest.fixture(scope="session")
+def object_server(pytestconfig: pytest.Config) -> str:
+    """Host and port of this run's S3 server, shared by all tests: make buckets of your own."""
+    return _address(pytestconfig, "objects")
+
+
+@pytest.fixture
+def bucket_url(object_server: str, monkeypatch: pytest.MonkeyPatch) -> str:
+    """The URL of an empty bucket, which this process and those it starts can use."""
+    for name, value in environment(object_server).items():
+        monkeypatch.setenv(name, value)
+    return new_bucket(object_server)
 
 
 @pytest.fixture

@@ -112,7 +112,7 @@ class PostgresServer:
                 self.folder,
                 log,
             )
-        self._watchdog = _watch(self._postmaster.pid)
+        self._watchdog = watch(self._postmaster.pid)
         self._wait_until_ready(self._postmaster)
 
     def stop(self) -> None:
@@ -212,7 +212,7 @@ class ZookeeperServer:
 
     def __init__(self, folder: Path, heap_mb: int) -> None:
         self.folder = folder.absolute()
-        self.port = _free_port()
+        self.port = free_port()
         self._heap_mb = heap_mb
         self._java: subprocess.Popen[bytes] | None = None
         self._watchdog: subprocess.Popen[bytes] | None = None
@@ -252,7 +252,7 @@ class ZookeeperServer:
                 cwd=self.folder,
                 start_new_session=True,
             )
-        self._watchdog = _watch(self._java.pid, "KILL")
+        self._watchdog = watch(self._java.pid, "KILL")
         self._wait_until_ready(self._java)
 
     def stop(self) -> None:
@@ -299,7 +299,7 @@ class ZookeeperServer:
         self._java = self._watchdog = None
 
 
-def _free_port() -> int:
+def free_port() -> int:
     """A port that no outgoing connection is ever given, so that it stays free for a restart."""
     while True:
         port = random.randrange(20_000, 32_000)
@@ -357,7 +357,7 @@ def _may(command: Sequence[str], folder: Path) -> bool:
         return False
 
 
-def _watch(pid: int, how: str = "INT") -> "subprocess.Popen[bytes]":
+def watch(pid: int, how: str = "INT") -> "subprocess.Popen[bytes]":
     """A process that stops the server once our end of its pipe closes, however we end."""
     return subprocess.Popen(
         ["sh", "-c", f'read -r _; kill -{how} "$1"', "watchdog", str(pid)],

@@ -3,7 +3,7 @@
 from importlib import import_module
 
 __version__ = "0.1.0"
-__all__ = ["Claim", "ClaimLost", "Client", "__version__", "job"]
+__all__ = ["Claim", "ClaimLost", "Client", "__version__", "arc", "job"]
 
 
 def __getattr__(name: str) -> object:

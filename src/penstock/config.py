@@ -16,6 +16,8 @@ from typing import Any, NamedTuple, TypeVar
 from penstock.errors import Invalid, Malformed
 
 FILE_NAME = "penstock.toml"
+# What else the file may hold: what is declared, for the commands that apply it.
+TABLES = ("arcs", "arrivals", "collections", "namespace", "project")
 MASK = "********"
 
 T = TypeVar("T")
@@ -162,6 +164,15 @@ class Settings:
     sweep_seconds: int = _setting(
         1, int, "how often to look for leases that ran out and clocks that went on", least=1
     )
+    executor: str = _setting(
+        "local",
+        str,
+        "where workloads of arcs run: local, or dask://HOST:PORT",
+        prefixes=("local", "dask://"),
+    )
+    arc_concurrency: int = _setting(
+        4, int, "how many lots an engine works on at a time", least=1, most=1000
+    )
     url: str = _setting(
         "http://127.0.0.1:5000",
         str,
@@ -287,10 +298,11 @@ def _from_file(path: Path | None) -> Found:
             f"the configuration file {path} cannot be read: {error.strerror}; "
             "make it, or name another with --config or PENSTOCK_CONFIG"
         ) from None
-    for key in table:
+    said = {key: value for key, value in table.items() if key not in TABLES}
+    for key in said:
         if key not in SETTINGS:
             raise Invalid(f"{path}: there is no setting {key!r}; {_instead_of(key)}")
-    return {key: (value, f"file {path}") for key, value in table.items()}
+    return {key: (value, f"file {path}") for key, value in said.items()}
 
 
 def _instead_of(key: str) -> str:

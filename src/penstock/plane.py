@@ -2,6 +2,7 @@
 
 from collections.abc import Callable
 from dataclasses import dataclass
+from functools import cached_property
 from types import TracebackType
 from typing import Self
 
@@ -14,6 +15,7 @@ from penstock.ingest.desk import Desk
 from penstock.ingest.opening import open_workshop
 from penstock.ingest.workshop import Workshop
 from penstock.locks.sweeper import Sweeper
+from penstock.objects import Objects
 
 
 @dataclass(frozen=True)
@@ -59,6 +61,11 @@ class Plane:
             raise
         keys = Keys(database, clock=clock)
         return cls(settings, clock, database, catalog, keys, sweeper, shop, Desk(shop))
+
+    @cached_property
+    def objects(self) -> Objects:
+        """Where the data and the manifests of lots are; opened when it is first asked for."""
+        return Objects.open(self.settings.objects)
 
     def close(self) -> None:
         """Commit and answer what is queued, then close the database."""

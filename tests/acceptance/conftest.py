@@ -5,11 +5,12 @@ from collections.abc import Iterator
 
 import pytest
 
+from tests.acceptance.arc_site import arcs
 from tests.acceptance.calls import Calls
 from tests.acceptance.ingest_site import site
 from tests.running import ServerProcess, server
 
-__all__ = ["calls", "server", "site"]
+__all__ = ["arcs", "calls", "server", "site"]
 
 
 @pytest.fixture

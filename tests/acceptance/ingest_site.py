@@ -25,7 +25,8 @@ from penstock.config import Settings
 from penstock.ingest import callbacks, register
 from penstock.ingest.checkm import Row
 from penstock.ingest.collections import Collection, PutCollection
-from penstock.ingest.desk import Act, Deposit, Desk
+from penstock.ingest.depositing import Deposit
+from penstock.ingest.desk import Act, Desk
 from penstock.ingest.register import StoredRow
 from penstock.ingest.reports import Report
 from penstock.ingest.stages.reporting import report_of

@@ -11,7 +11,7 @@ import pytest
 
 from penstock.clock import DAY
 from penstock.ingest.checkm import ManifestKind, write
-from penstock.ingest.desk import Deposit
+from penstock.ingest.depositing import Deposit
 from penstock.ingest.minting import check_character
 from penstock.ingest.stages import clean_up
 from penstock.ingest.store import BatchFilter

@@ -4,6 +4,7 @@ import json
 import threading
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
+from functools import partial
 from typing import Any
 
 import httpx
@@ -24,6 +25,7 @@ from penstock.locks.commands import (
 from penstock.lots.deliveries import Deliverer
 from penstock.lots.rows import SubscriberKind, SubscriberRow
 from penstock.lots.subscribers import SetSubscriber, get_subscriber
+from tests.doors.waiting import until
 from tests.web import Request
 
 NOW: Micros = parse_time("2026-11-15T09:30:00Z")
@@ -51,6 +53,11 @@ class Desk:
         """Have lots come from outside."""
         self.catalog.submit(RegisterLots(dataset.namespace, dataset.name, lots, "me")).result()
 
+    def publish_each(self, *lots: str) -> None:
+        """Have lots come from outside, one after the other."""
+        for lot in lots:
+            self.publish(lot)
+
     def work(self, *, fails: bool = False) -> str:
         """Claim one lot of the job, and complete or fail it: the run's id."""
         [claim] = self.catalog.submit(ClaimLots("shop", "tidy", "worker", 1)).result()
@@ -71,6 +78,14 @@ class Desk:
         """How a subscriber stands."""
         with self.catalog.read() as tx:
             return get_subscriber(tx, name)
+
+    def wait_for(self, cursor: int, *names: str) -> None:
+        """Return when these subscribers have had all events up to one."""
+        for name in names or ("pager",):
+            until(partial(self._has_had, name, cursor))
+
+    def _has_had(self, name: str, cursor: int) -> bool:
+        return self.subscriber(name).cursor == cursor
 
     @contextmanager
     def deliverer(self, **more: Any) -> Iterator[Deliverer]:

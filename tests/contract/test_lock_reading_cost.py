@@ -159,6 +159,7 @@ def _examples() -> dict[str, dict[str, Any]]:
     lot = {"lot": "lot 7"}
     lots = [name for name, _ in LOTS[:PAGE]]
     held = {"state": "HELD"}
+    after = {"after": "lot 5", "most": PAGE}
     return {
         "read_lot_job": {"id": LOAD.id},
         "read_open_counts": {**of_job, **most},
@@ -191,6 +192,14 @@ def _examples() -> dict[str, dict[str, Any]]:
         "read_readers_of_lot": {"keys": [RAW.id + LOAD.id], **lot},
         "read_writers_of_datasets": of_datasets,
         "read_holds_of_lot": {**lot, "jobs": [LOAD.id], "datasets": [RAW.id]},
+        "arc_counts": {**of_jobs, **most, "lots": MOST},
+        "arc_lots_after": {**of_job, **after},
+        "running_arc_lots_after": {**of_job, **after},
+        "done_arc_lots_after": {**of_job, **after},
+        "partial_arc_lots_after": {**of_job, **after},
+        "missing_arc_lots_after": {**of_job, **after},
+        "attempts_on_lots": {**of_job, "lots": lots},
+        "arcs_with_ready_lots": of_jobs,
     }
 
 

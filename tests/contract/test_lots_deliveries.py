@@ -3,11 +3,13 @@
 import json
 import socket
 import threading
+from functools import partial
 
 import pytest
 
 from penstock.access import audit
 from penstock.catalog.known_facets import DatasetName
+from penstock.clock import Micros
 from penstock.errors import Conflict, Invalid, NotFound
 from penstock.locks.commands import WireJob
 from penstock.lots.subscribers import (
@@ -35,7 +37,7 @@ def test_a_webhook_gets_every_event_in_order_and_signed(desk: Desk) -> None:
         desk.publish("1", "2")
         run = desk.work()
         with desk.deliverer():
-            until(lambda: desk.subscriber().cursor == 4)
+            desk.wait_for(4)
         found = web.asked("/lots", "POST")
     assert deliveries(found) == ["pager-2", "pager-3", "pager-4"]
     for request in found:
@@ -63,7 +65,8 @@ def test_a_commit_wakes_the_deliverer(desk: Desk) -> None:
         with desk.deliverer(sweep_seconds=NEVER, lease_seconds=NEVER):
             for lot in ("1", "2", "3"):
                 desk.publish(lot)
-                until(lambda lot=lot: lots(web.asked("/lots", "POST"))[-1:] == [lot])
+                desk.wait_for(int(lot))
+            assert lots(web.asked("/lots", "POST")) == ["1", "2", "3"]
 
 
 def test_what_no_commit_told_is_found_by_the_sweep(desk: Desk) -> None:
@@ -73,7 +76,7 @@ def test_what_no_commit_told_is_found_by_the_sweep(desk: Desk) -> None:
         with desk.deliverer(sweep_seconds=0.05):
             until(lambda: desk.subscriber().failures == 1)
             desk.pass_seconds(1)  # nobody commits anything
-            until(lambda: desk.subscriber().cursor == 1)
+            desk.wait_for(1)
         assert deliveries(web.asked("/lots", "POST")) == ["pager-1", "pager-1"]
 
 
@@ -92,8 +95,7 @@ def test_only_what_is_asked_for_is_told(desk: Desk) -> None:
         desk.work()
         desk.publish("2", dataset=other)
         with desk.deliverer():
-            for name in ("all", "shop", "raw", "farm-raw"):
-                until(lambda name=name: desk.subscriber(name).cursor == 3)
+            desk.wait_for(3, "all", "shop", "raw", "farm-raw")
         told = {
             name: [delivery.rpartition("-")[2] for delivery in deliveries(web.asked(path, "POST"))]
             for name, path in ((n, f"/{n}") for n in ("all", "shop", "raw", "farm-raw"))
@@ -132,7 +134,7 @@ def test_what_is_not_taken_is_tried_again_and_nothing_overtakes_it(
             until(lambda: desk.subscriber().failures == 2)
             assert desk.subscriber().next_try_at == desk.now + 2_000_000
             desk.pass_seconds(2)
-            until(lambda: desk.subscriber().cursor == 3)
+            desk.wait_for(3)
         row = desk.subscriber()
         assert (row.failures, row.error, row.delivered_at) == (0, "", desk.now)
         assert row.failed_at is not None
@@ -173,13 +175,13 @@ def test_slow_and_failing_receivers_hold_nobody_up(desk: Desk) -> None:
         desk.subscribe(web.on("/good", status(200)), "good")
         desk.publish(*map(str, range(20)))
         with desk.deliverer():
-            until(lambda: desk.subscriber("good").cursor == 20)
+            desk.wait_for(20, "good")
             until(lambda: desk.subscriber("broken").failures == 1)
             assert desk.subscriber("slow").cursor == 0
             desk.publish("20")
-            until(lambda: desk.subscriber("good").cursor == 21)
+            desk.wait_for(21, "good")
             gate.open()
-            until(lambda: desk.subscriber("slow").cursor == 21)
+            desk.wait_for(21, "slow")
         assert lots(web.asked("/slow", "POST")) == list(map(str, range(21)))
         assert desk.subscriber("broken").cursor == 0
 
@@ -194,7 +196,7 @@ def test_a_receiver_that_keeps_us_waiting_is_given_up_and_tried_again(desk: Desk
             until(lambda: desk.subscriber().failures == 1)
             assert "takes too long" in desk.subscriber().error
             desk.pass_seconds(1)
-            until(lambda: desk.subscriber().cursor == 1)
+            desk.wait_for(1)
         gate.open()
 
 
@@ -229,12 +231,16 @@ def test_a_lease_is_kept_for_as_long_as_the_receiver_takes(desk: Desk) -> None:
                     held = desk.subscriber().lease_until
                     desk.pass_seconds(0.1)
                     first.wake()
-                    until(lambda held=held: desk.subscriber().lease_until > held)
+                    until(partial(_is_kept, desk, held))
                     second.wake()
                 assert desk.subscriber().owner == owner
                 gate.open()
-                until(lambda: desk.subscriber().cursor == 2)
+                desk.wait_for(2)
         assert deliveries(web.asked("/lots", "POST")) == ["pager-1", "pager-2"]
+
+
+def _is_kept(desk: Desk, held: Micros) -> bool:
+    return desk.subscriber().lease_until > held
 
 
 def test_several_deliverers_share_the_work_and_keep_the_order(desk: Desk) -> None:
@@ -245,8 +251,7 @@ def test_several_deliverers_share_the_work_and_keep_the_order(desk: Desk) -> Non
         with desk.deliverer(), desk.deliverer(), desk.deliverer():
             for lot in range(30):
                 desk.publish(str(lot))
-            for name in urls:
-                until(lambda name=name: desk.subscriber(name).cursor == 30)
+            desk.wait_for(30, *urls)
         for name in urls:
             assert lots(web.asked(f"/{name}", "POST")) == list(map(str, range(30)))
 
@@ -259,7 +264,7 @@ def test_a_changed_subscriber_is_told_at_its_new_place_from_where_it_was(desk: D
             until(lambda: desk.subscriber().failures == 1)
             changed = desk.subscribe(web.on("/new", status(200)))
             assert (changed.cursor, changed.failures, changed.secret) == (1, 0, "one")
-            until(lambda: desk.subscriber().cursor == 2)
+            desk.wait_for(2)
         assert lots(web.asked("/new", "POST")) == ["2"]
 
 
@@ -269,10 +274,10 @@ def test_events_can_be_told_again(desk: Desk) -> None:
         desk.subscribe(url)
         desk.publish("1", "2")
         with desk.deliverer():
-            until(lambda: desk.subscriber().cursor == 2)
+            desk.wait_for(2)
             desk.subscribe(url, after=0)
             until(lambda: len(web.asked("/lots", "POST")) == 4)
-            until(lambda: desk.subscriber().cursor == 2)
+            desk.wait_for(2)
         found = deliveries(web.asked("/lots", "POST"))
     assert found == ["pager-1", "pager-2"] * 2
     assert firsts(found) == ["pager-1", "pager-2"]
@@ -372,5 +377,5 @@ def test_a_receiver_is_called_directly_on_this_machine(
         desk.subscribe(web.on("/lots", status(200)))
         desk.publish("1")
         with desk.deliverer():
-            until(lambda: desk.subscriber().cursor == 1)
+            desk.wait_for(1)
         assert len(web.asked("/lots", "POST")) == 1

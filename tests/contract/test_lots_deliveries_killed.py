@@ -4,6 +4,7 @@ import subprocess
 import sys
 import threading
 from concurrent.futures import Future
+from functools import partial
 from typing import Any
 
 import httpx
@@ -125,7 +126,7 @@ def test_it_dies_at_every_step(desk: Desk, done: bool, monkeypatch: pytest.Monke
             deaths += 1
             desk.pass_seconds(module.LEASE_SECONDS + 1)
             with desk.deliverer():
-                until(lambda name=name: desk.subscriber(name).cursor == LOTS)
+                desk.wait_for(LOTS, name)
             found = web.asked(f"/{name}", "POST")
             names = deliveries(found)
             assert firsts(names) == [f"{name}-{number}" for number in range(1, LOTS + 1)]
@@ -136,6 +137,10 @@ def test_it_dies_at_every_step(desk: Desk, done: bool, monkeypatch: pytest.Monke
             pytest.fail("it never came to its end")
     # Taking, looking, calling and saving for each, looking again, letting go.
     assert deaths >= 2 * LOTS + 4
+
+
+def _has_had(web: Web, count: int) -> bool:
+    return len(firsts(deliveries(web.asked("/lots", "POST")))) >= count
 
 
 def test_a_process_that_is_killed_again_and_again_loses_nothing(
@@ -150,16 +155,12 @@ def test_a_process_that_is_killed_again_and_again_loses_nothing(
                 [sys.executable, "-m", "tests.contract.outbox_process", database_url],
                 stderr=subprocess.PIPE,
             )
-            until(
-                lambda killed_after=killed_after: (
-                    len(firsts(deliveries(web.asked("/lots", "POST")))) >= killed_after
-                )
-            )
+            until(partial(_has_had, web, killed_after))
             process.kill()
             _, errors = process.communicate()
             assert b"Traceback" not in errors
         with desk.deliverer(lease_seconds=0.5):
             desk.now = desk.subscriber().lease_until
-            until(lambda: desk.subscriber().cursor == lots)
+            desk.wait_for(lots)
         names = deliveries(web.asked("/lots", "POST"))
     assert firsts(names) == [f"pager-{number}" for number in range(1, lots + 1)]

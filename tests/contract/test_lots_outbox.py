@@ -56,8 +56,7 @@ def test_whoever_reads_while_others_write_misses_nothing(desk: Desk) -> None:
     with ThreadPoolExecutor(5) as threads:
         following = threads.submit(follow)
         writing = [
-            threads.submit(lambda n=n: [desk.publish(f"{n}-{i}") for i in range(25)])
-            for n in range(4)
+            threads.submit(desk.publish_each, *(f"{n}-{i}" for i in range(25))) for n in range(4)
         ]
         for each in writing:
             each.result()

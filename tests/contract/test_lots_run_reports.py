@@ -13,7 +13,6 @@ from penstock.locks.commands import ClaimLots, CompleteClaims, Ref, Sweep
 from penstock.lots.manifests import ManifestNote
 from penstock.states import ManifestState
 from tests.contract.outbox_desk import Desk, deliveries, desk
-from tests.doors.waiting import until
 from tests.web import Request, Web, status
 
 __all__ = ["desk"]
@@ -33,7 +32,7 @@ def told(desk: Desk, count: int, **asks: Any) -> tuple[list[dict[str, Any]], lis
         web.on(LINEAGE, status(201))
         desk.subscribe(web.url, "other", "openlineage", after=0, **asks)
         with desk.deliverer():
-            until(lambda: desk.subscriber("other").cursor == count)
+            desk.wait_for(count, "other")
         found = web.asked(LINEAGE, "POST")
     return events(found), found
 
@@ -127,6 +126,5 @@ def test_a_bare_url_is_called_where_backends_are(desk: Desk, path: str) -> None:
         desk.subscribe(web.url + path, "bare", "openlineage", after=0)
         desk.subscribe(own, "own", "openlineage", after=0)
         with desk.deliverer():
-            for name in ("bare", "own"):
-                until(lambda name=name: desk.subscriber(name).cursor == 1)
+            desk.wait_for(1, "bare", "own")
         assert len(web.asked(LINEAGE, "POST")) == len(web.asked("/own/path", "POST")) == 2

@@ -323,3 +323,40 @@ def test_a_submitter_is_who_the_key_says_unless_told_otherwise(site: Ingesting) 
     assert batch["submitter"] == "jo"
     named = good(site.client.post(BATCHES, json=body | {"submitter": "ann"}, headers=jo), 201)
     assert named["submitter"] == "ann"
+
+
+HOSTILE_IDS = ["%2E%2E", "a%2Fb", "%2F", "x%0Ay", "%E2%80%AE", "x" * 1000, "bid", "%F0%9F%9C%81"]
+
+
+def test_the_queue_may_be_in_zookeeper(zookeeper_url: str, tmp_path: Path) -> None:
+    database = f"sqlite:///{tmp_path / 'penstock.db'}"
+    with ingesting(database, tmp_path / "in", queue=zookeeper_url) as site:
+        failed, job = site.failed("late.csv")
+        body = {"collection": "maps", "url": site.file("a.csv"), "key": "once"}
+        fresh = good(site.client.post(BATCHES, json=body), 201)
+        assert good(site.client.post(BATCHES, json=body), 200)["id"] == fresh["id"]
+        assert [(b["id"], b["tally"]) for b in listed(site)] == [
+            (fresh["id"], None),
+            (failed, None),
+        ]
+        assert [b["id"] for b in listed(site, status="failed", collection="maps")] == [failed]
+        assert [b["id"] for b in listed(site, before=fresh["id"])] == [failed]
+        assert site.batch(failed)["tally"]["failed"]["jobs"] == 1
+        found = good(site.client.get(JOBS, params={"limit": 1}))
+        assert [each["id"] for each in found["jobs"]] == [job]
+        rest = good(site.client.get(JOBS, params={"after": found["next"]}))
+        assert rest == {"jobs": [], "next": None}
+        assert fresh["id"] in refused(
+            site.client.delete(path("ingest", "collections", "maps")), 409
+        )
+        for name in HOSTILE_IDS:
+            for where, what in (("batches", "batch"), ("jobs", "ingest job")):
+                answer = site.client.get(path("ingest", where) + f"/{name}")
+                assert f"no {what}" in refused(answer, 404), name
+                assert site.client.delete(path("ingest", where) + f"/{name}").status_code == 404
+            for query in ("before", "collection", "status"):
+                assert site.client.get(f"{BATCHES}?{query}={name}").status_code in (200, 422)
+            assert site.client.get(f"{BATCHES}/{failed}/jobs?after={name}").status_code == 200
+            assert site.client.get(f"{JOBS}?after=01-{name}").status_code in (200, 400)
+        assert good(site.client.post(path("ingest", "check"), json={})) == {"findings": []}
+        assert 'penstock_ingest_jobs{stage="failed"} 1.0' in good_text(site, "/metrics")

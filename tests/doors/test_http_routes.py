@@ -142,8 +142,8 @@ VARIABLES = {
     "batched": "batched",
     "name": "x",
 }
-# test_http_locks.py, test_http_ingest.py, test_http_stream.py and test_http_subscribers.py call them.
-ELSEWHERE = {"lots", "wiring", "work", "locks", "ingest", "stream", "subscribers"}
+# The test_http_… files of these call them all.
+ELSEWHERE = {"lots", "wiring", "work", "locks", "arcs", "ingest", "stream", "subscribers"}
 OPERATIONS = {"GET /livez", "GET /readyz", "GET /metrics", "GET /openapi.json", "GET /docs"}
 
 

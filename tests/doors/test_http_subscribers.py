@@ -6,10 +6,15 @@ import sys
 from collections.abc import Iterator
 from pathlib import Path
 
+import msgspec
 import pytest
 
 from penstock.access.keys import Role
+from penstock.api import subscribers
 from penstock.client import ApiError, Client
+from penstock.client.outbox import Subscriber
+from penstock.client.stream import LotEvent
+from penstock.lots import outbox
 from tests.doors.commands import Terminal
 from tests.doors.serving import API, Running, running
 from tests.doors.waiting import until
@@ -153,3 +158,23 @@ def test_the_client_raises_what_is_refused(client: Client) -> None:
     with pytest.raises(ApiError, match="cannot name a subscriber") as refused:
         client.set_subscriber("a b", "webhook", "https://example.org/")
     assert refused.value.code == 422
+
+
+def test_pruning_forgets_old_events_of_lots(
+    penstock: Terminal, shop: Running, client: Client
+) -> None:
+    client.register_lots("shop", "raw", ["1", "2"])
+    prune = ("prune", "--older-than", "1s", "--database", shop.plane.settings.database, "--json")
+    until(lambda: penstock(*prune, "--dry-run").document["lotEvents"] == 2)
+    assert penstock(*prune, "--yes").document["lotEvents"] == 2
+    assert penstock(*prune, "--yes").document["lotEvents"] == 0
+
+
+@pytest.mark.parametrize(
+    ("mine", "served"),
+    [(LotEvent, outbox.LotEvent), (Subscriber, subscribers.Subscriber)],
+)
+def test_the_client_keeps_everything_that_the_server_shows(
+    mine: type[msgspec.Struct], served: type[msgspec.Struct]
+) -> None:
+    assert mine.__struct_encode_fields__ == served.__struct_encode_fields__

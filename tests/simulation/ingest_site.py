@@ -11,7 +11,7 @@ from typing import Any
 from penstock.config import Settings
 from penstock.ingest.checkm import ManifestKind, Row, write
 from penstock.ingest.collections import Collection, PutCollection
-from penstock.ingest.desk import Deposit
+from penstock.ingest.depositing import Deposit
 from penstock.ingest.values import Batch, PayloadType
 from penstock.plane import Plane
 from penstock.states import BatchState, IngestState

@@ -40,6 +40,9 @@ class Failing:
     def write(self, *, after: int | None = None) -> AbstractContextManager[Transaction]:
         return self._losing(self._database.write(after=after))
 
+    def listen(self, channel: str) -> AbstractContextManager[Listener]:
+        return self._database.listen(channel)
+
     def migrate(self) -> list[str]:
         return self._database.migrate()
 

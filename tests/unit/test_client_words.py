@@ -6,16 +6,19 @@ import msgspec
 import pytest
 
 import penstock
+from penstock.api import arcs as arcs_api
+from penstock.api import arcs_shapes, backfills, manifests
 from penstock.api import locks as locks_api
 from penstock.api import lots as lots_api
 from penstock.api import work as work_api
 from penstock.api.bodies import Body
 from penstock.api.parameters import Paging
-from penstock.client import ClaimLost, Client, lot_documents
+from penstock.arcs import backfill, backfill_plan, overview, syncing
+from penstock.client import ClaimLost, Client, arc_documents, lot_documents
 from penstock.client.documents import EntityId
 from penstock.client.names import Name, read_name
 from penstock.errors import Invalid
-from penstock.locks import shapes
+from penstock.locks import gap_causes, gaps, shapes
 
 
 @pytest.mark.parametrize(
@@ -63,3 +66,43 @@ SERVED = {
 def test_the_client_keeps_everything_that_the_server_shows(name: str) -> None:
     mine = getattr(lot_documents, name)
     assert mine.__struct_encode_fields__ == SERVED[name].__struct_encode_fields__
+
+
+ARC_DOCUMENTS = {
+    arcs_shapes.ShownArc: arc_documents.Arc,
+    arcs_shapes.ArcInput: arc_documents.ArcInput,
+    arcs_shapes.ArcOutput: arc_documents.ArcOutput,
+    arcs_shapes.ArcWorkload: arc_documents.ArcWorkload,
+    arcs_shapes.ArcParts: arc_documents.ArcParts,
+    arcs_shapes.ArcRetry: arc_documents.ArcRetry,
+    arcs_shapes.ShownArrival: arc_documents.Arrival,
+    arcs_shapes.RefusedObject: arc_documents.RefusedObject,
+    overview.ArcCounts: arc_documents.ArcCounts,
+    overview.ArcLot: arc_documents.ArcLot,
+    overview.ArcLotDetail: arc_documents.ArcLotDetail,
+    overview.ArcPart: arc_documents.ArcPart,
+    overview.FailedAttempt: arc_documents.FailedAttempt,
+    overview.ManifestLine: arc_documents.ManifestLine,
+    arcs_api.Arcs: arc_documents.Arcs,
+    arcs_api.ArcLots: arc_documents.ArcLots,
+    syncing.Synced: arc_documents.Synced,
+    manifests.LotManifest: arc_documents.LotManifest,
+    manifests.ManifestItem: arc_documents.ManifestItem,
+    manifests.ManifestPart: arc_documents.ManifestPart,
+    gaps.Gaps: arc_documents.Gaps,
+    gaps.Gap: arc_documents.Gap,
+    gap_causes.Cause: arc_documents.Cause,
+    gap_causes.Root: arc_documents.Root,
+    backfill_plan.Plan: arc_documents.Plan,
+    backfill_plan.Line: arc_documents.PlanLine,
+    backfill.Progress: arc_documents.Backfill,
+    backfill.Failure: arc_documents.Failure,
+    backfills.Begun: arc_documents.Begun,
+    backfills.BackfillList: arc_documents.Backfills,
+}
+
+
+@pytest.mark.parametrize("served", ARC_DOCUMENTS, ids=lambda kind: kind.__name__)
+def test_the_client_keeps_everything_that_is_shown_of_arcs(served: type[msgspec.Struct]) -> None:
+    mine = ARC_DOCUMENTS[served]
+    assert set(mine.__struct_encode_fields__) == set(served.__struct_encode_fields__)

@@ -22,7 +22,7 @@ from penstock.api.routing import BASE, Reach, Route
 from penstock.api.visits import Visit
 from penstock.catalog.shapes import Shape
 from penstock.errors import Invalid, Malformed, NotFound
-from penstock.ingest.desk import Deposit
+from penstock.ingest.depositing import Deposit
 from penstock.ingest.reports import report_letter
 from penstock.ingest.stages.reporting import lines_of, report_of
 from penstock.ingest.store import BatchFilter

@@ -30,6 +30,8 @@ _VARIABLES = {
     "source": "the source's name",
     "lot": "the lot's id",
     "claim": "the claim's id, which is its run's",
+    "arc": "the arc's name",
+    "backfill": "the backfill's id",
     "name": "the key's name",
     "subscriber": "the subscriber's name",
     "collection": "the collection's name",

@@ -2,6 +2,9 @@
 
 from penstock.api import (
     admin,
+    arcs,
+    arrivals,
+    backfills,
     collections,
     datasets,
     events,
@@ -11,6 +14,7 @@ from penstock.api import (
     lineage,
     locks,
     lots,
+    manifests,
     namespaces,
     operations,
     payloads,
@@ -39,6 +43,7 @@ CAPABILITIES: tuple[tuple[str, tuple[Route, ...]], ...] = (
     ("wiring", wiring.ROUTES),
     ("work", work.ROUTES),
     ("locks", locks.ROUTES),
+    ("arcs", (*arcs.ROUTES, *manifests.ROUTES, *backfills.ROUTES, *arrivals.ROUTES)),
     (
         "ingest",
         (

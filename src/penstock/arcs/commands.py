@@ -31,6 +31,7 @@ from penstock.states import ManifestState, WorkState
 
 _LIMITS = Limits(name_length_max=4096, json_depth_max=64)
 _PRODUCER = "penstock"
+_LEFT = "whoever ran it was lost"
 
 
 class ApplyArc(Write, frozen=True):
@@ -168,6 +169,7 @@ class BeginParts(Write, frozen=True):
         """The runs, by part."""
         claim = claiming.live(world, self.claim)
         room = world.room(ArcRoom)
+        end_parts_left(world, claim.job_id, claim.lot, now)
         runs = {}
         for part in self.parts:
             run_id = ids.derived_id("part", self.claim.id, part)
@@ -180,12 +182,12 @@ class BeginParts(Write, frozen=True):
                     inputs=self.inputs,
                     attempt=self.claim.id,
                     run_id=run_id,
-                    outputs="{}",
+                    outputs="[]",
                     error="",
                     at=now,
                 )
             )
-            _report_part(world, claim, part, run_id, "START", now)
+            _report_part(world, room.parts_of(claim.job_id, claim.lot)[part], "START", now)
             runs[part] = run_id
         return runs
 
@@ -207,10 +209,9 @@ class EndPart(Write, frozen=True):
         if row is None or row.attempt != self.claim.id:
             raise Conflict(f"part {self.part!r} of lot {claim.lot} was not begun by this claim")
         outputs = msgspec.json.encode(self.notes).decode()
-        room.put_part(replace(row, state=self.state, outputs=outputs, error=self.error, at=now))
-        failed = self.state is PartState.FAILED
-        _report_part(world, claim, self.part, row.run_id, "FAIL" if failed else "COMPLETE", now)
-        world.room(LotRoom).tell_end(row.run_id, now)
+        _end_part(
+            world, replace(row, state=self.state, outputs=outputs, error=self.error, at=now), now
+        )
 
 
 class PublishLot(Write, frozen=True):
@@ -224,6 +225,7 @@ class PublishLot(Write, frozen=True):
         claim = claiming.live(world, self.claim)
         [made] = claiming.complete(world, [claim], now, _by_id(world, self.notes))
         room = world.room(ArcRoom)
+        end_parts_left(world, claim.job_id, claim.lot, now)
         if room.parts_of(claim.job_id, claim.lot):
             # What was resubmitted is to be made anew: no part of it is good any more.
             room.parts.put((claim.job_id, claim.lot), None)
@@ -240,6 +242,7 @@ class FailLot(Write, frozen=True):
     def apply(self, world: World, now: Micros) -> WorkRow:
         """Where its lot stands then."""
         claim = claiming.live(world, self.claim)
+        end_parts_left(world, claim.job_id, claim.lot, now)
         put_attempt(world, claim.job_id, claim.lot, self.claim.id, self.keys, now)
         return claiming.fail(world, claim, self.error, now)
 
@@ -278,23 +281,34 @@ def _by_id(world: World, notes: NamedNotes) -> Mapping[str, ManifestNote]:
     }
 
 
-def _report_part(
-    world: World, claim: WorkRow, part: str, run_id: str, event_type: str, now: Micros
-) -> None:
+def end_parts_left(world: World, job_id: str, lot: str, now: Micros) -> None:
+    """Parts that an attempt began and that nobody runs any more have failed, and so their runs."""
+    for row in world.room(ArcRoom).parts_of(job_id, lot).values():
+        if row.state == PartState.RUNNING:
+            _end_part(world, replace(row, state=PartState.FAILED, error=_LEFT, at=now), now)
+
+
+def _end_part(world: World, row: PartRow, now: Micros) -> None:
+    world.room(ArcRoom).put_part(row)
+    _report_part(world, row, "FAIL" if row.state == PartState.FAILED else "COMPLETE", now)
+    world.room(LotRoom).tell_end(row.run_id, now)
+
+
+def _report_part(world: World, row: PartRow, event_type: str, now: Micros) -> None:
     """The run of a part in the catalog, as OpenLineage would tell it."""
-    job = world.jobs.get(claim.job_id)
-    assert job is not None, "a claim is of a job"
+    job = world.jobs.get(row.job_id)
+    assert job is not None, "a part is of a lot that a job claimed"
     parent = {
         "_producer": _PRODUCER,
-        "run": {"runId": claim.run_id},
+        "run": {"runId": row.attempt},
         "job": {"namespace": job.namespace, "name": job.name},
     }
-    facets = {"parent": parent, "penstock_part": {"lot": claim.lot, "part": part}}
+    facets = {"parent": parent, "penstock_part": {"lot": row.lot, "part": row.part}}
     body = {
         "eventType": event_type,
         "eventTime": format_time(now),
         "producer": _PRODUCER,
-        "run": {"runId": run_id, "facets": facets},
+        "run": {"runId": row.run_id, "facets": facets},
         "job": {"namespace": job.namespace, "name": f"{job.name}.part"},
         "inputs": [],
         "outputs": [],

@@ -150,4 +150,4 @@ class Engine:
 
     def _beat_seconds(self) -> float:
         leases = [each.claim.lease_seconds for each in list(self._running.values())]
-        return min(leases, default=_BEATS) / _BEATS
+        return min(leases, default=1) / _BEATS  # a lot that is claimed now may have the shortest

@@ -14,17 +14,17 @@ from penstock.arcs.commands import (
     BeginParts,
     EndPart,
     FailLot,
-    NoteAttempts,
     PublishLot,
 )
 from penstock.arcs.declaration import Arc, OnEmpty
+from penstock.arcs.executors import DaskCluster
 from penstock.arcs.leases import Lease
-from penstock.arcs.leftovers import clean, failed_attempts, write_partial
-from penstock.arcs.reading import input_lots, parts_of
+from penstock.arcs.leftovers import clean, note_the_dead, write_partial
+from penstock.arcs.reading import input_lots, output_refs, parts_of
 from penstock.arcs.rows import NamedNotes, PartRow, PartState
 from penstock.arcs.splitting import split
 from penstock.arcs.state_keys import StateKeys
-from penstock.arcs.tasks import InputLot, Task, TaskResult, again, put_manifest, run_task
+from penstock.arcs.tasks import InputLot, Task, TaskResult, again, put_manifest, run_apart, run_task
 from penstock.catalog.catalog import Catalog
 from penstock.catalog.known_facets import DatasetName
 from penstock.catalog.writer import Command
@@ -120,8 +120,7 @@ class Execution:
 
     @property
     def _refs(self) -> tuple[DatasetRef, ...]:
-        pairs = zip(self.arc.output_names, self.arc.outputs, strict=True)
-        return tuple(DatasetRef(name.namespace, name.name, out.version) for name, out in pairs)
+        return output_refs(self.arc)
 
     def _emptied(self) -> NamedNotes:
         return tuple(put_manifest(self.objects, self._manifest(ref)) for ref in self._refs)
@@ -207,10 +206,12 @@ class Execution:
         left = deque(tasks.values())
         running: dict[Future[TaskResult], Task] = {}
         results: dict[str, TaskResult] = {}
+        # A cluster may run a task again by itself.
+        run = run_apart if isinstance(self.executor, DaskCluster) else run_task
         while left or running:
-            while left and len(running) < at_once:
+            while left and len(running) < at_once and not self.stop():
                 task = left.popleft()
-                running[self.executor.submit(run_task, task)] = task
+                running[self.executor.submit(run, task)] = task
             ended, _ = wait(running, timeout=_LOOK_SECONDS, return_when="FIRST_COMPLETED")
             for future in ended:
                 task = running.pop(future)
@@ -221,16 +222,21 @@ class Execution:
                 results[task.part] = result or TaskResult(error=_LOST)
                 if task.part:
                     self._end_part(task.part, results[task.part])
-            self._check(running)
+            self._check(running, has_more=bool(left))
         return results
 
-    def _check(self, running: Mapping[Future[TaskResult], Task]) -> None:
+    def _check(self, running: Mapping[Future[TaskResult], Task], *, has_more: bool) -> None:
         if self.lost.is_set():
             for future in running:
                 future.cancel()
             raise Lost("its lease was lost")
-        if self.stop() and not any(future.running() for future in running):
+        if not self.stop():
+            return
+        if has_more and not running:
             raise _Given("the engine is stopping")
+        if not isinstance(self.executor, DaskCluster):  # it does not tell what has begun
+            for future in running:
+                future.cancel()  # those that have begun go on
 
     def _end_part(self, name: str, result: TaskResult) -> None:
         state = PartState.FAILED if result.error else _part_state(result)
@@ -259,23 +265,15 @@ class Execution:
         """Earlier attempts whose engine died left data that nobody has listed."""
         if self.claim.attempt == 1 and self.claim.token == 1:
             return
-        with self.catalog.read() as tx:
-            found = failed_attempts(tx, self.objects, self._refs, self.claim)
-        noted = tuple(
-            (run_id, write_partial(self.objects, self._refs, self.claim.lot, run_id, "it died"))
-            for run_id in found
-        )
-        if noted:
-            self.catalog.submit(NoteAttempts(self.job_id, self.claim.lot, noted)).result()
+        note_the_dead(self.catalog, self.objects, self._refs, self.job_id, self.claim.lot)
 
     def _after_publishing(self, keys: StateKeys, notes: NamedNotes) -> None:
         """What follows a commit; done again by `arcs sync` if it was cut off."""
         try:
             keys.show(self.claim.lot, ArcState.COMPLETE)
             keys.show_manifests(self.claim.lot, self._refs, [noted for _, noted in notes])
-            clean(
-                self.catalog, self.objects, self._refs, self.job_id, self.claim.lot, self.claim.id
-            )
+            mine = (self.claim.id,)
+            clean(self.catalog, self.objects, self._refs, self.job_id, self.claim.lot, mine)
         except PenstockError as error:
             log.warning("lot %s of %s is published, but %s", self.claim.lot, self.arc.name, error)
 
@@ -290,6 +288,8 @@ class _Given(Exception):
 
 def _result(future: "Future[TaskResult]") -> TaskResult | None:
     """What a task came to; None if the process or machine that ran it was lost."""
+    if future.cancelled():
+        return None
     try:
         return future.result()
     except Exception as error:

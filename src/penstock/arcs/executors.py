@@ -1,12 +1,14 @@
 """Executors: where tasks run. The processes of this machine, or a Dask cluster."""
 
 import importlib
+import os
+import signal
 import threading
 from collections.abc import Callable, Iterator
 from concurrent.futures import Executor, Future, ProcessPoolExecutor, ThreadPoolExecutor
 from concurrent.futures.process import BrokenProcessPool
 from contextlib import contextmanager
-from multiprocessing import get_context
+from multiprocessing import get_context, parent_process
 from typing import Any, ParamSpec, TypeVar
 
 from penstock.errors import Invalid, Unavailable
@@ -50,11 +52,47 @@ class LocalProcesses(Executor):
             raise
 
     def _begin(self) -> ProcessPoolExecutor:
-        pool = ProcessPoolExecutor(1, mp_context=get_context("spawn"))
+        pool = ProcessPoolExecutor(1, mp_context=get_context("spawn"), initializer=_end_with_parent)
         self._own.pool = pool
         with self._adding:
             self._pools.append(pool)
         return pool
+
+
+def _end_with_parent() -> None:
+    """Have this process end when the engine's does, however that ends.
+
+    Left to itself it would wait for ever: it holds the other end of its own queue.
+    """
+    # Ctrl-C reaches the whole group of a terminal: what has begun is to be finished all the same.
+    signal.signal(signal.SIGINT, signal.SIG_IGN)
+    parent = parent_process()
+    assert parent is not None, "a process of the executor has a parent"
+
+    def follow() -> None:
+        parent.join()
+        os._exit(1)
+
+    threading.Thread(target=follow, name="parent", daemon=True).start()
+
+
+class DaskCluster(Executor):
+    """The workers of a Dask cluster.
+
+    Dask itself runs a task again whose worker it has lost: each run must write in its own place.
+    """
+
+    def __init__(self, client: Any) -> None:
+        # Retries, leases and priorities are ours: what failed is not run again by Dask.
+        self._executor: Executor = client.get_executor(pure=False, retries=0)
+
+    def submit(self, fn: Callable[P, T], /, *args: P.args, **kwargs: P.kwargs) -> "Future[T]":
+        """Have a function run on one of the workers."""
+        return self._executor.submit(fn, *args, **kwargs)
+
+    def shutdown(self, wait: bool = True, *, cancel_futures: bool = False) -> None:
+        """Let what is running end."""
+        self._executor.shutdown(wait)
 
 
 @contextmanager
@@ -87,8 +125,7 @@ def _dask(address: str) -> Iterator[Executor]:
             f"the Dask scheduler at {address} cannot be reached: {error}; start it, or name another"
         ) from None
     try:
-        # Retries, leases and priorities are ours: Dask runs each task once.
-        with client.get_executor(pure=False, retries=0) as executor:
+        with DaskCluster(client) as executor:
             yield executor
     finally:
         client.close()

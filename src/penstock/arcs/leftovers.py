@@ -7,8 +7,6 @@ from penstock.arcs.reading import attempts_of, parts_of, read_manifest
 from penstock.catalog.catalog import Catalog
 from penstock.clock import format_time, system_clock
 from penstock.db import Transaction
-from penstock.errors import NotFound
-from penstock.locks.commands.claims import Claimed
 from penstock.lots.manifests import (
     RETRY_MARK,
     DatasetRef,
@@ -16,10 +14,13 @@ from penstock.lots.manifests import (
     Manifest,
     encode,
     lot_data_folder,
+    lot_folder,
     manifest_key,
 )
 from penstock.objects import Entry, Objects
-from penstock.states import ManifestState, RunState
+from penstock.states import RUN, ManifestState, RunState
+
+_ATTEMPT = "attempt="
 
 
 def write_partial(
@@ -34,11 +35,10 @@ def write_partial(
 
 
 def failed_attempts(
-    tx: Transaction, objects: Objects, refs: Sequence[DatasetRef], claim: Claimed
+    tx: Transaction, objects: Objects, refs: Sequence[DatasetRef], lot: str
 ) -> list[str]:
     """Attempts that left data, have ended badly, and were never listed."""
-    found = {attempt for ref in refs for attempt, _ in _data(objects, ref, claim.lot)}
-    found.discard(claim.id)
+    found = {attempt for ref in refs for attempt, _ in _data(objects, ref, lot)}
     if not found:
         return []
     states: dict[str, str] = dict(tx.fetch("run_states", ids=sorted(found)))
@@ -47,51 +47,77 @@ def failed_attempts(
     return [run for run in sorted(found - listed) if states.get(run, "") in bad]
 
 
+def note_the_dead(
+    catalog: Catalog, objects: Objects, refs: Sequence[DatasetRef], job_id: str, lot: str
+) -> None:
+    """List what attempts left behind whose engine died before it could."""
+    with catalog.read() as tx:
+        found = failed_attempts(tx, objects, refs, lot)
+    noted = tuple(
+        (run_id, write_partial(objects, refs, lot, run_id, "it died")) for run_id in found
+    )
+    if noted:
+        catalog.submit(NoteAttempts(job_id, lot, noted)).result()
+
+
+def tidy(
+    catalog: Catalog, objects: Objects, refs: Sequence[DatasetRef], job_id: str, lot: str
+) -> int:
+    """Remove everything of a lot that attempts left which have ended, whoever died meanwhile.
+
+    Somebody who was thought dead may have written after his attempt was cleaned.
+    """
+    note_the_dead(catalog, objects, refs, job_id, lot)
+    found = sorted({attempt for ref in refs for attempt, _ in _data(objects, ref, lot)})
+    with catalog.read() as tx:
+        states = tx.fetch("run_states", ids=found) if found else []
+    ended = [run_id for run_id, state in states if RunState(state) in RUN.terminal]
+    return clean(catalog, objects, refs, job_id, lot, ended)
+
+
 def clean(
     catalog: Catalog,
     objects: Objects,
     refs: Sequence[DatasetRef],
     job_id: str,
     lot: str,
-    published: str = "",
+    ended: Collection[str] = (),
 ) -> int:
     """Remove what failed attempts on a lot left behind, but for parts that are still of use.
 
-    So goes what the published attempt does not list: a worker that was lost may have written it.
+    So goes what other attempts that have `ended` do not list: a worker that was lost may have
+    written it.
     """
     with catalog.read() as tx:
         attempts = [a for a in attempts_of(tx, job_id, lot) if a.state == ManifestState.PARTIAL]
         kept = _kept(tx, objects, job_id, lot)
-    removed = []
-    for ref in refs:
-        _remove(objects, ref, lot, {published, *(a.run_id for a in attempts)}, kept)
-    for attempt in attempts:
-        keys = []
-        for ref in refs:
-            key = _write(objects, ref, lot, attempt.run_id, ManifestState.REMOVED, (), "")
-            keys.append(key)
-            objects.delete(manifest_key(ref, lot, ManifestState.PARTIAL, attempt.run_id))
-        removed.append((attempt.run_id, tuple(keys)))
-    if removed:
-        note = NoteAttempts(job_id, lot, tuple(removed), ManifestState.REMOVED)
-        catalog.submit(note).result()
-    return len(removed)
+    over = {*ended, *(attempt.run_id for attempt in attempts)}
+    keys: dict[str, list[str]] = {attempt.run_id: [] for attempt in attempts}
+    for ref in refs if over else ():
+        gone = _remove(objects, ref, lot, over, kept)
+        for attempt, listed in keys.items():
+            items = [_item(objects, entry) for entry in gone.get(attempt, ())]
+            listed.append(_write(objects, ref, lot, attempt, ManifestState.REMOVED, items, ""))
+            objects.delete(manifest_key(ref, lot, ManifestState.PARTIAL, attempt))
+    if keys:
+        removed = tuple((attempt, tuple(listed)) for attempt, listed in keys.items())
+        catalog.submit(NoteAttempts(job_id, lot, removed, ManifestState.REMOVED)).result()
+    return len(keys)
 
 
 def _kept(tx: Transaction, objects: Objects, job_id: str, lot: str) -> set[str]:
-    """The keys of data that something still lists: published versions, and parts that are done."""
+    """The keys that something still needs: published versions, and parts that are done."""
     keys = [key for (key,) in tx.fetch("published_manifests", job_id=job_id, lot=lot)]
     keys += [
         noted.key for row in parts_of(tx, job_id, lot).values() for _, noted in row.named_notes
     ]
     kept: set[str] = set()
     while keys:
-        try:
-            manifest = read_manifest(objects, keys.pop())
-        except NotFound:
-            continue
+        key = keys.pop()
+        # One that is lost stops everything here: nobody knows any more what it lists.
+        manifest = read_manifest(objects, key)
         keys += [line.key for line in manifest.parts]
-        kept |= {item.uri.removeprefix(f"{objects.url}/") for item in manifest.uris}
+        kept |= {key, *(item.uri.removeprefix(f"{objects.url}/") for item in manifest.uris)}
     return kept
 
 
@@ -107,8 +133,12 @@ def _list_leftovers(
         (entry for name, entry in _data(objects, ref, lot) if name == attempt),
         key=lambda entry: entry.key,
     )
-    items = tuple(Item(f"{objects.url}/{entry.key}", entry.size) for entry in found)
+    items = [_item(objects, entry) for entry in found]
     return _write(objects, ref, lot, attempt, state, items, comment)
+
+
+def _item(objects: Objects, entry: Entry) -> Item:
+    return Item(f"{objects.url}/{entry.key}", entry.size)
 
 
 def _write(
@@ -138,13 +168,33 @@ def _data(objects: Objects, ref: DatasetRef, lot: str) -> Iterator[tuple[str, En
     """All data of a lot, each object with the attempt that wrote it."""
     folder = lot_data_folder(ref, lot)
     for entry in objects.list(folder):
-        name = entry.key.removeprefix(f"{folder}/").partition("/")[0].removeprefix("attempt=")
-        yield name.partition(RETRY_MARK)[0], entry
+        yield _attempt(entry.key.removeprefix(f"{folder}/").partition("/")[0]), entry
+
+
+def _made_manifests(objects: Objects, ref: DatasetRef, lot: str) -> Iterator[tuple[str, Entry]]:
+    """The manifests of what attempts on a lot have made, each with its attempt."""
+    for state in (ManifestState.COMPLETE, ManifestState.EMPTY):
+        folder = f"{lot_folder(ref, lot)}/state={state}"
+        for entry in objects.list(folder):
+            segment = entry.key.removeprefix(f"{folder}/").partition("/")[0]
+            if segment.startswith(_ATTEMPT):
+                yield _attempt(segment), entry
+
+
+def _attempt(segment: str) -> str:
+    return segment.removeprefix(_ATTEMPT).partition(RETRY_MARK)[0]
 
 
 def _remove(
     objects: Objects, ref: DatasetRef, lot: str, attempts: Collection[str], kept: Collection[str]
-) -> None:
-    gone = [e for name, e in _data(objects, ref, lot) if name in attempts and e.key not in kept]
-    for entry in gone:
-        objects.delete(entry.key)
+) -> dict[str, list[Entry]]:
+    """Remove data and manifests of attempts; gives the data, by attempt."""
+    for attempt, entry in list(_made_manifests(objects, ref, lot)):
+        if attempt in attempts and entry.key not in kept:
+            objects.delete(entry.key)
+    gone: dict[str, list[Entry]] = {}
+    for attempt, entry in sorted(_data(objects, ref, lot), key=lambda pair: pair[1].key):
+        if attempt in attempts and entry.key not in kept:
+            objects.delete(entry.key)
+            gone.setdefault(attempt, []).append(entry)
+    return gone

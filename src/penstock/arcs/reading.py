@@ -1,28 +1,18 @@
 """Reading arcs: what they are, what their lots consist of, and where they stand."""
 
 from collections.abc import Sequence
-from typing import NamedTuple
 
 from penstock import ids
+from penstock.arcs.declaration import Arc
 from penstock.arcs.rows import ArcRow, AttemptRow, PartRow
 from penstock.arcs.tasks import InputLot
 from penstock.db import Transaction
 from penstock.errors import NotFound
 from penstock.locks.commands.claims import Claimed
-from penstock.lots.manifests import Item, Manifest, decode
+from penstock.lots.manifests import DatasetRef, Item, Manifest, decode
 from penstock.lots.rows import ManifestRow
 from penstock.objects import Objects
 from penstock.states import ArcState, ManifestState, WorkState
-
-
-class LotState(NamedTuple):
-    """Where an arc stands with a lot, and what its work row says."""
-
-    lot: str
-    state: ArcState | None
-    work: WorkState
-    tries: int
-    error: str
 
 
 def all_arcs(tx: Transaction) -> list[ArcRow]:
@@ -36,6 +26,12 @@ def find_arc(tx: Transaction, namespace: str, name: str) -> ArcRow:
     if not rows:
         raise NotFound(f"there is no arc {namespace}/{name}; `penstock arcs list` lists them")
     return rows[0]
+
+
+def output_refs(arc: Arc) -> tuple[DatasetRef, ...]:
+    """The datasets that an arc writes, as manifests name them."""
+    pairs = zip(arc.output_names, arc.outputs, strict=True)
+    return tuple(DatasetRef(name.namespace, name.name, out.version) for name, out in pairs)
 
 
 def parts_of(tx: Transaction, job_id: str, lot: str) -> dict[str, PartRow]:

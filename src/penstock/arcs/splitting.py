@@ -5,8 +5,9 @@ from collections.abc import Iterable, Mapping, Sequence
 
 from msgspec.structs import replace
 
+from penstock.arcs.calling import load_function
 from penstock.arcs.declaration import Parts
-from penstock.arcs.tasks import InputLot, load_function
+from penstock.arcs.tasks import InputLot
 from penstock.errors import Invalid
 from penstock.lots.manifests import Item
 

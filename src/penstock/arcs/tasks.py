@@ -5,18 +5,19 @@ the database, but for the one who keeps the lease.
 """
 
 import hashlib
-import importlib
 import json
 import os
 import tempfile
 import threading
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
 from typing import Any
+from uuid import uuid4
 
 import msgspec
 from msgspec import Struct
 
+from penstock.arcs.calling import call
 from penstock.arcs.commanding import run_command
 from penstock.arcs.declaration import Workload
 from penstock.arcs.leases import Lease, kept
@@ -77,6 +78,13 @@ def again(task: Task) -> Task:
     return msgspec.structs.replace(task, attempt=attempt, tries=task.tries + 1)
 
 
+def run_apart(task: Task) -> "TaskResult":
+    """Run a task in a place of its own, where it may be run twice without anybody's knowing."""
+    claim = task.attempt.partition(RETRY_MARK)[0]
+    attempt = f"{claim}{RETRY_MARK}{uuid4().hex[:12]}"
+    return run_task(msgspec.structs.replace(task, attempt=attempt))
+
+
 class TaskResult(Struct, frozen=True):
     """What became of a task: the manifests it wrote, or what went wrong, and what it left."""
 
@@ -90,7 +98,7 @@ class Context:
     def __init__(self, task: Task, store: Objects) -> None:
         self._task = task
         self._store = store
-        self._items: dict[str, list[Item]] = {output.name: [] for output in task.outputs}
+        self._items: dict[DatasetRef, dict[str, Item]] = {ref: {} for ref in task.outputs}
         self._is_empty = False
         self.lost = threading.Event()
 
@@ -136,12 +144,12 @@ class Context:
         key = f"{self._folder(ref)}{name}"
         self._store.put(key, data)
         uri = f"{self._store.url}/{key}"
-        self._items[ref.name].append(Item(uri))
+        self._items[ref][uri] = Item(uri)
         return uri
 
     def add(self, uri: str, output: str | None = None) -> None:
         """Name an object that the workload has put under the location by itself."""
-        self._items[self._output(output).name].append(Item(uri))
+        self._items[self._output(output)][uri] = Item(uri)
 
     def empty(self) -> None:
         """Say that there is no data for this lot, and that this is right."""
@@ -153,7 +161,7 @@ class Context:
 
     def _manifest(self, ref: DatasetRef) -> Manifest:
         folder = self._folder(ref)
-        items = self._items[ref.name]
+        items = list(self._items[ref].values())
         if not items and not self._is_empty:
             found = sorted(entry.key for entry in self._store.list(folder.rstrip("/")))
             items = [Item(f"{self._store.url}/{key}") for key in found]
@@ -190,7 +198,7 @@ def run_task(task: Task) -> TaskResult:
         context = Context(task, store)
         with kept(task.lease, context.lost.set):
             if task.workload.function is not None:
-                load_function(task.workload.function)(context)
+                call(task.workload.function, context, task.workload.timeout_seconds)
             else:
                 _run_command(task, context)
         return TaskResult(tuple(put_manifest(store, manifest) for manifest in context.manifests()))
@@ -198,21 +206,6 @@ def run_task(task: Task) -> TaskResult:
         return TaskResult(error=str(error)[:ERROR_CHARS_MAX])
     except Exception as error:
         return TaskResult(error=f"{type(error).__name__}: {error}"[:ERROR_CHARS_MAX])
-
-
-def load_function(name: str) -> Callable[..., Any]:
-    """The function that `module:function` names."""
-    module, _, path = name.partition(":")
-    try:
-        found: Any = importlib.import_module(module)
-        for part in path.split("."):
-            found = getattr(found, part)
-    except (ImportError, AttributeError) as error:
-        raise NotFound(
-            f"there is no function {name}: {error}; it must be importable where workloads run"
-        ) from None
-    # A function that was made an arc by the decorator is found under its own name.
-    return getattr(found, "__wrapped_workload__", found)  # type: ignore[no-any-return]
 
 
 def key_of(store: Objects, uri: str) -> str:

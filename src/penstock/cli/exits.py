@@ -7,6 +7,7 @@ from penstock.errors import PenstockError
 DONE = 0
 FAILED = 1
 USAGE = 2
+GAPS = 3
 INTERRUPTED = 130
 
 EXIT_CODES: dict[type[PenstockError], int] = {
@@ -24,7 +25,7 @@ EXIT_CODES: dict[type[PenstockError], int] = {
 
 EXPLANATION = (
     "Exit codes: 0 done; 1 failed, and stderr says why; 2 the command, a setting or a file given "
-    "is wrong; 130 interrupted."
+    "is wrong; 3 lots are missing, or not as they should be; 130 interrupted."
 )
 
 

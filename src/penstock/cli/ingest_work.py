@@ -1,21 +1,17 @@
 """`penstock ingest work`: the daemons of ingest in a process of their own."""
 
 import logging
-import os
-import signal
-import sys
 import time
 from collections.abc import Collection
 from dataclasses import asdict, dataclass
-from types import FrameType
-from typing import Annotated, Any, NamedTuple, Self
+from typing import Annotated, NamedTuple
 
 from cyclopts import App, Parameter
 
 from penstock import __version__
 from penstock.api.logs import set_up_logs
-from penstock.cli import exits
 from penstock.cli.flags import Config, Database, switch
+from penstock.cli.stopping import StopSignals
 from penstock.config import Loaded, Settings, load, mask_url
 from penstock.errors import Invalid, Unavailable
 from penstock.ingest.opening import IN_DATABASE
@@ -41,7 +37,6 @@ The stages: batch-pending, batch-reporting, batch-update-reporting, pending,
 estimating, provisioning, downloading, processing, recording, notify, clean-up.""",
 )
 
-_STOPPED_BY = (signal.SIGINT, signal.SIGTERM)
 _LOOK_SECONDS = 0.1
 _COUNT_SECONDS = 0.25
 # Every job that waits for space is looked at each POLL_SECONDS.
@@ -105,7 +100,7 @@ def work(
         logging.getLogger(name).setLevel(logging.WARNING)
     with Plane.open(settings) as plane:
         workers = Workers(plane.shop, wanted, concurrency=concurrency)
-        with _Signals(settings) as signals:
+        with StopSignals(settings.ingest_session_seconds) as signals:
             workers.start()
             _log.info("%s", _greeting(settings, wanted, concurrency))
             try:
@@ -138,31 +133,6 @@ def _greeting(settings: Settings, stages: Collection[str], concurrency: int) -> 
     )
 
 
-class _Signals:
-    """Counts what tells us to stop; the second time there is no waiting."""
-
-    def __init__(self, settings: Settings) -> None:
-        self._lapse_seconds = settings.ingest_session_seconds
-        self._before: dict[signal.Signals, Any] = {}
-        self.received = False
-
-    def __enter__(self) -> Self:
-        self._before = {number: signal.signal(number, self._receive) for number in _STOPPED_BY}
-        return self
-
-    def __exit__(self, *error: object) -> None:
-        for number, handler in self._before.items():
-            signal.signal(number, handler)
-
-    def _receive(self, number: int, frame: FrameType | None) -> None:
-        if self.received:
-            # No logging here: the thread that was interrupted may be holding its lock.
-            told = f"penstock: stopped at once; others go on after {self._lapse_seconds} s\n"
-            os.write(sys.stderr.fileno(), told.encode())
-            os._exit(exits.INTERRUPTED)
-        self.received = True
-
-
 class Left(NamedTuple):
     """How much waits for a worker; those that wait for space may do so for long."""
 
@@ -175,7 +145,7 @@ class _Watch:
     """Stays while the daemons work, and looks whether there is anything left for them."""
 
     def __init__(
-        self, store: IngestStore, stages: Collection[str], settings: Settings, signals: _Signals
+        self, store: IngestStore, stages: Collection[str], settings: Settings, signals: StopSignals
     ) -> None:
         self._store = store
         self._stages = stages

@@ -5,11 +5,16 @@ from collections.abc import Iterator, Sequence
 from itertools import islice
 from typing import Annotated
 
+import msgspec
 from cyclopts import App, Parameter
 
+from penstock.cli import exits
+from penstock.cli.arcs_targets import From, To, read_bound
 from penstock.cli.flags import REMOTE, Json, Limit, Namespace, Offset, RemoteFlags, Why, switch
+from penstock.cli.ingest_progress import show_bytes
 from penstock.cli.printing import (
     Column,
+    note,
     write_fields,
     write_json,
     write_line,
@@ -18,7 +23,8 @@ from penstock.cli.printing import (
 )
 from penstock.cli.references import find_entity
 from penstock.cli.times import show_time
-from penstock.client import Client
+from penstock.client import ApiError, Client
+from penstock.client.arc_documents import Gaps, LotManifest
 from penstock.client.lot_documents import Log, Lot, Registered
 from penstock.errors import Invalid
 
@@ -31,7 +37,8 @@ app = App(
   penstock lots hold shop/raw 3 --why "the file is cut off"
   penstock lots show shop/raw 3
   penstock lots log shop/raw 3
-  penstock lots log --job shop/totals""",
+  penstock lots log --job shop/totals
+  penstock lots gaps shop/totals --from 2026-11-01 --to 2026-11-15""",
 )
 
 Dataset = Annotated[str, Parameter(help="NAME, NAMESPACE/NAME or dataset:NAMESPACE:NAME")]
@@ -39,6 +46,7 @@ LotId = Annotated[str, Parameter(help="the lot")]
 STATUS = Column("status", whole=True)
 SINCE = Column("since", whole=True)
 _AT_ONCE = 1000
+_NOT_FOUND = 404
 
 
 @app.command
@@ -109,15 +117,20 @@ def show(
     lot: LotId,
     /,
     *,
+    version: Annotated[str | None, Parameter(help="another version of it, by its id")] = None,
+    limit: Limit = 100,
+    offset: Offset = 0,
     namespace: Namespace = None,
     remote: RemoteFlags = REMOTE,
     as_json: Json = False,
 ) -> None:
-    """Show a lot: who made it, what is locked, who reads it."""
+    """Show a lot: who made it, what is locked, who reads it, and what it consists of."""
     with remote.connect() as client:
-        found = client.lot(*_named(client, dataset, namespace), lot)
+        at = _named(client, dataset, namespace)
+        found = client.lot(*at, lot)
+        manifest = _manifest(client, at, lot, version, limit, offset)
     if as_json:
-        write_json(found)
+        write_json(Shown(**msgspec.structs.asdict(found), manifest=manifest))
         return
     write_fields(
         [
@@ -140,6 +153,98 @@ def show(
                 for each in found.consumers
             ),
         )
+    if manifest is not None:
+        _write_manifest(manifest, offset)
+
+
+class Shown(Lot, frozen=True):
+    """A lot, and the bill of its materials; null if it was registered without one."""
+
+    manifest: LotManifest | None
+
+
+def _manifest(
+    client: Client, at: tuple[str, str], lot: str, version: str | None, limit: int, offset: int
+) -> LotManifest | None:
+    try:
+        return client.manifest(*at, lot, version=version, limit=limit, offset=offset)
+    except ApiError as error:
+        if error.code != _NOT_FOUND or version is not None:
+            raise
+        return None
+
+
+def _write_manifest(found: LotManifest, offset: int) -> None:
+    things = "1 thing" if found.total_count == 1 else f"{found.total_count:,} things"
+    write_line()
+    write_fields(
+        [
+            ("manifest", found.state if found.is_current else f"{found.state}, of an old version"),
+            ("at", found.url),
+            ("consists of", f"{things}, {show_bytes(found.bytes)}"),
+            ("in parts", f"{len(found.parts):,}" if found.parts else ""),
+            ("written by", found.attempt),
+            ("comment", found.comment),
+        ]
+    )
+    if found.uris:
+        write_line()
+        write_table(
+            ("uri", Column("bytes", numbers=True), "digest"),
+            ((item.uri, item.size, item.digest) for item in found.uris),
+        )
+    write_rest(len(found.uris), found.total_count, offset)
+
+
+@app.command
+def gaps(
+    dataset: Dataset,
+    /,
+    *,
+    first: From = None,
+    last: To = None,
+    interval: Annotated[
+        str | None, Parameter(help="PT5M … PT24H, if lots do not tell", show_default=False)
+    ] = None,
+    causes: Annotated[bool, Parameter(help="say why, and which lot is the root")] = True,
+    namespace: Namespace = None,
+    remote: RemoteFlags = REMOTE,
+    as_json: Json = False,
+) -> int:
+    """Name the lots of a dataset that are not there, in ranges, and why.
+
+    Without --from it begins with the first lot, without --to it ends now. The
+    exit code is 3 if any lot is missing, partial, running, held, waiting or
+    removed; one that is empty is there.
+    """
+    bounds = read_bound(first), read_bound(last)
+    with remote.connect() as client:
+        at = _named(client, dataset, namespace)
+        found = client.gaps(*at, *bounds, interval=interval, causes=causes)
+    if as_json:
+        write_json(found)
+    else:
+        _write_gaps(found)
+    return exits.DONE if found.is_whole else exits.GAPS
+
+
+def _write_gaps(found: Gaps) -> None:
+    totals = "".join(f", {number:,} {kind}" for kind, number in found.totals.items() if number)
+    write_line(
+        f"{found.namespace}/{found.dataset}, {found.count:,} lots of {found.interval} from "
+        f"{found.first} to {found.last}: {found.there:,} there{totals}"
+    )
+    for gap in found.ranges:
+        span = gap.first if gap.count == 1 else f"{gap.first} to {gap.last} ({gap.count:,} lots)"
+        write_line(f"{span}: {gap.kind}")
+        if gap.cause is None:
+            continue
+        write_line(f"  {gap.cause.sentence}")
+        for root in gap.cause.roots:
+            told = "" if root.sentence in gap.cause.sentence else f": {root.sentence}"
+            write_line(f"  root: lot {root.lot} of {root.namespace}/{root.dataset}{told}")
+    if found.is_cut:
+        note(f"the first {len(found.ranges):,} ranges are shown; --from goes on after them")
 
 
 @app.command

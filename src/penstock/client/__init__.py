@@ -1,5 +1,6 @@
 """The Python client: everything that a Penstock server shows, over HTTP."""
 
+from penstock.client.arc_decorator import arc
 from penstock.client.claim import Claim, ClaimLost
 from penstock.client.claims import Claims
 from penstock.client.client import ApiError, Client, Unreachable
@@ -13,5 +14,6 @@ __all__ = [
     "Client",
     "JobFunction",
     "Unreachable",
+    "arc",
     "job",
 ]

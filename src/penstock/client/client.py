@@ -7,6 +7,7 @@ import msgspec
 
 from penstock.client import documents as docs
 from penstock.client import graphs
+from penstock.client.arcs import ArcCalls
 from penstock.client.claims import Ask, Claims, default_owner
 from penstock.client.heartbeats import Heartbeats
 from penstock.client.ingest import IngestCalls
@@ -26,7 +27,7 @@ Event = Mapping[str, Any] | bytes
 HEARTBEAT_TIMEOUT_SECONDS = 5.0
 
 
-class Client(LotCalls, IngestCalls, OutboxCalls):
+class Client(LotCalls, ArcCalls, IngestCalls, OutboxCalls):
     """A server, as Python sees it.
 
     Calls block. One that is refused raises ApiError with `code` and `message`; where no server

@@ -7,25 +7,19 @@ refused gets a second line that says so.
 from collections.abc import Iterator
 from contextlib import contextmanager
 from typing import ClassVar, NamedTuple
-from urllib.parse import unquote, urlsplit
 
-from msgspec import Struct
 from msgspec.structs import replace
 
-from penstock import ids
 from penstock.access import audit
 from penstock.catalog.commands.lookup import Write
 from penstock.catalog.world import World
 from penstock.clock import Micros
-from penstock.errors import Conflict, Invalid, NotFound, PenstockError
-from penstock.ingest.checkm import safe_name
-from penstock.ingest.collections import Collection, find_collection
+from penstock.errors import Conflict, Invalid, PenstockError
+from penstock.ingest.depositing import Deposit, submit
 from penstock.ingest.moves import capped, move_batch, move_job, resume_job
-from penstock.ingest.places import Places, check_url
 from penstock.ingest.room import QUEUE
 from penstock.ingest.stages import clean_up
 from penstock.ingest.store import BatchFilter, Outcome, Submitted
-from penstock.ingest.uploads import BindUpload
 from penstock.ingest.values import (
     Batch,
     BatchChange,
@@ -34,38 +28,13 @@ from penstock.ingest.values import (
     HoldKind,
     IngestJob,
     JobChange,
-    PayloadType,
-    Submission,
-    SubmissionMode,
 )
-from penstock.ingest.workshop import PAYLOAD_SCHEME, Workshop, upload_key
-from penstock.objects import Objects
+from penstock.ingest.workshop import Workshop
 from penstock.states import BatchState, IngestState
 
 _PAGE = 250
 _TRIES = 5
 _CONTAINERS = (".zip", ".tar", ".tgz", ".tar.gz", ".tar.bz2", ".tar.xz")
-
-
-class Deposit(Struct, frozen=True, kw_only=True):
-    """What a depositor asks for; what is left out is found out."""
-
-    collection: str
-    url: str
-    submitter: str
-    type: PayloadType | None = None
-    mode: SubmissionMode = SubmissionMode.ADD
-    name: str | None = None
-    algorithm: str | None = None
-    digest: str | None = None
-    size: int | None = None
-    primary_id: str | None = None
-    local_id: str | None = None
-    who: str | None = None
-    what: str | None = None
-    when: str | None = None
-    where: str | None = None
-    key: str | None = None
 
 
 class Act(NamedTuple):
@@ -106,45 +75,7 @@ class Desk:
 
     def submit(self, deposit: Deposit) -> Submitted:
         """Take a deposit: one write, and the batch it became."""
-        with self._shop.catalog.read() as tx:
-            collection = find_collection(tx, deposit.collection)
-        uid = ids.new_id()
-        self._check_url(deposit, collection, uid)
-        name = deposit.name or _last_segment(deposit.url)
-        if reason := safe_name(name):
-            raise Invalid(f"the name {name[:200]!r} {reason}; give another")
-        return self._store.submit(
-            Submission(
-                profile_name=collection.name,
-                submitter=deposit.submitter,
-                payload_url=deposit.url,
-                type=deposit.type or guessed_type(name),
-                submission_mode=deposit.mode,
-                erc_who=deposit.who,
-                erc_what=deposit.what,
-                erc_when=deposit.when,
-                erc_where=deposit.where,
-                payload_name=name,
-                digest_algorithm=deposit.algorithm,
-                digest=deposit.digest,
-                size=deposit.size,
-                primary_id=deposit.primary_id,
-                local_id=deposit.local_id,
-                uid=uid,
-                key=deposit.key,
-            )
-        )
-
-    def _check_url(self, deposit: Deposit, collection: Collection, uid: str) -> None:
-        url = deposit.url
-        if not url.startswith(f"{PAYLOAD_SCHEME}:"):
-            check_url(url, Places(collection.places))
-            return
-        if not Objects.open(self._shop.settings.objects).exists(upload_key(url)):
-            raise NotFound(f"there is no uploaded payload {url!r}; upload it first")
-        # The same submission again, by its key, is the same batch and may have the same upload.
-        holder = f"{collection.name}/{deposit.key}" if deposit.key is not None else uid
-        self._shop.catalog.submit(BindUpload(url, holder)).result()
+        return submit(self._shop, deposit)
 
     def hold(self, act: Act, kind: HoldKind, name: str = QUEUE) -> Hold:
         """Stop a collection, or the whole queue."""
@@ -377,18 +308,6 @@ class Desk:
             refused = Act(act.who, str(refusal))
             catalog.submit(NoteAction(refused, f"{action}: refused", target)).result()
             raise
-
-
-def guessed_type(name: str) -> PayloadType:
-    """What a payload is by its name; a manifest says itself of which kind it is."""
-    lowered = name.lower()
-    if lowered.endswith(_CONTAINERS):
-        return PayloadType.CONTAINER
-    return PayloadType.MANIFEST if lowered.endswith(".checkm") else PayloadType.FILE
-
-
-def _last_segment(url: str) -> str:
-    return unquote(urlsplit(url).path.rstrip("/").rpartition("/")[2]) or "payload"
 
 
 def _settled(outcome: Outcome) -> IngestJob:

@@ -21,7 +21,7 @@ from penstock.errors import Invalid, PenstockError, TooLarge, Unavailable
 from penstock.ingest.checkm import safe_name
 from penstock.ingest.parts import Digests, Part, digests_of
 from penstock.ingest.places import Places, shown
-from penstock.ingest.sources import Again, Changed, Incoming, Source, Uploads
+from penstock.ingest.sources import Again, Changed, Incoming, Source, Taken, Uploads
 
 ALGORITHMS = frozenset({"md5", "sha-1", "sha-256", "sha-384", "sha-512"})
 ALWAYS = "sha-512"
@@ -34,7 +34,7 @@ Progress = Callable[[int], None]
 
 
 class Stopped(Unavailable):
-    """The caller asked to stop; what has come so far is kept for the next time."""
+    """The caller asked to stop, or another process is at it; what has come so far is kept."""
 
 
 class Wanted(Struct, frozen=True):
@@ -226,7 +226,7 @@ def _present(wanted: Wanted, target: Path, terms: _Terms) -> Fetched | None:
 def _fetch(wanted: Wanted, folder: Path, terms: _Terms) -> Fetched:
     digests = Digests(wanted.algorithms)
     key = hashlib.sha256(f"{wanted.name}\0{wanted.url}".encode(errors="surrogatepass")).hexdigest()
-    reason = ""
+    last = Again("")
     for number in range(1, terms.tries + 1):
         try:
             with closing(Part(_parts_folder(folder) / key, digests)) as part:
@@ -235,12 +235,14 @@ def _fetch(wanted: Wanted, folder: Path, terms: _Terms) -> Fetched:
                 part.finish(folder / wanted.name, folder)
                 return Fetched(wanted.name, part.size, digests.values(), fetched=True)
         except Again as again:
-            reason = str(again)
+            last = again
             if number < terms.tries:
                 _wait(wanted, again.after_seconds, number, terms)
+    if isinstance(last, Taken):
+        raise Stopped(f"{shown(wanted.url)} was not fetched: {last}")
     raise Unavailable(
         f"{shown(wanted.url)} could not be fetched in {terms.tries} tries, the last time because "
-        f"{reason}; resume the job when its server works again"
+        f"{last}; resume the job when its server works again"
     )
 
 

@@ -8,14 +8,14 @@ its length without its content.
 import fcntl
 import hashlib
 import os
-from collections.abc import Callable
-from contextlib import suppress
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import BinaryIO
 
 import msgspec
 
-from penstock.ingest.sources import Again
+from penstock.ingest.sources import Taken
 
 READ_BYTES = 1 << 20
 SYNC_BYTES = 64 << 20
@@ -116,18 +116,20 @@ class Part:
             return
         self._sync()
         draft = self._note_path.with_suffix(".draft")
-        with draft.open("wb") as file:
-            file.write(msgspec.json.encode(Note(self.mark, self.size)))
-            file.flush()
-            os.fsync(file.fileno())
-        draft.replace(self._note_path)
+        with _shared():
+            with draft.open("wb") as file:
+                file.write(msgspec.json.encode(Note(self.mark, self.size)))
+                file.flush()
+                os.fsync(file.fileno())
+            draft.replace(self._note_path)
         self._synced = self.size
 
     def finish(self, target: Path, above: Path) -> None:
         """Give the whole file its name, on disk before anybody sees it."""
         self._sync()
         make_folder(target.parent, above)
-        os.replace(self._path, target)
+        with _shared():
+            os.replace(self._path, target)
         sync_folder(target.parent)
         self._note_path.unlink(missing_ok=True)
 
@@ -142,7 +144,9 @@ class Part:
 
     def _open(self) -> BinaryIO:
         self._path.parent.mkdir(parents=True, exist_ok=True)
-        file = os.fdopen(os.open(self._path, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o644), "r+b")
+        with _shared():
+            handle = os.open(self._path, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o644)
+        file = os.fdopen(handle, "r+b")
         try:
             fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
             # Whoever held the lock before may have renamed the file away.
@@ -150,13 +154,22 @@ class Part:
                 raise FileNotFoundError
         except (BlockingIOError, FileNotFoundError):
             file.close()
-            raise Again("another process is fetching it just now") from None
+            raise Taken("another process is fetching it just now") from None
         return file
 
     def _read_note(self) -> Note | None:
         with suppress(OSError, msgspec.DecodeError):
             return _decode_note(self._note_path.read_bytes())
         return None
+
+
+@contextmanager
+def _shared() -> Iterator[None]:
+    """Notice that a process which has lost its lock on the job has cleared the folder."""
+    try:
+        yield
+    except FileNotFoundError:
+        raise Taken("another process has cleared the folder") from None
 
 
 def digests_of(path: Path, algorithms: frozenset[str], stop: Callable[[], bool]) -> dict[str, str]:

@@ -42,6 +42,10 @@ class Again(Exception):
         self.after_seconds = after_seconds
 
 
+class Taken(Again):
+    """Another process is at it, or was a moment ago: one that has lost its lock, or has ours."""
+
+
 class Changed(Exception):
     """What has come so far is of no use any more; begin at the first byte."""
 

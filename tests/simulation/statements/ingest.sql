@@ -14,4 +14,4 @@ SELECT ark, key, job_id FROM ark_writers;
 
 -- name: every_stored_object
 -- All stored versions of objects.
-SELECT ark, version, key, collection, batch_id, job_id, location, digest, files, bytes, title, run_id, at FROM stored_objects;
+SELECT ark, version, key, namespace, collection, batch_id, job_id, location, digest, files, bytes, title, run_id, at FROM stored_objects;

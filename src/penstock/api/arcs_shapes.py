@@ -1,0 +1,180 @@
+"""Arcs and arrivals on the wire: as they are declared, and as they are shown."""
+
+from collections.abc import Mapping, Sequence
+
+import msgspec
+from msgspec import Struct
+
+from penstock.arcs.arrival_rows import ArrivalRow
+from penstock.arcs.arrivals import Arrival, Late, TimeFrom
+from penstock.arcs.declaration import Arc, Count, OnEmpty, Seconds
+from penstock.arcs.overview import ArcCounts
+from penstock.arcs.rows import ArcRow
+from penstock.catalog.shapes import Shape
+from penstock.clock import format_time
+
+
+class Said(Struct, frozen=True, kw_only=True, rename="camel", forbid_unknown_fields=True):
+    """A part of a declaration; what it does not know is a mistake, and refused."""
+
+
+class ArcInput(Said, frozen=True, kw_only=True):
+    """A dataset that an arc reads; one that only joins sets nothing going."""
+
+    dataset: str
+    namespace: str = ""
+    subscribe: bool = True
+    running_max: Count | None = None
+
+
+class ArcOutput(Said, frozen=True, kw_only=True):
+    """A dataset that an arc writes; `version` labels the way its lots are cut, its interval."""
+
+    dataset: str
+    namespace: str = ""
+    version: str = "1"
+    interval: str = ""
+    running_max: Count | None = None
+
+
+class ArcWorkload(Said, frozen=True, kw_only=True):
+    """What is run: a Python function as `module:function`, or a command; one of the two."""
+
+    function: str | None = None
+    command: Sequence[str] = ()
+    environment: Mapping[str, str] = {}
+    timeout_seconds: Count | None = None
+
+
+class ArcParts(Said, frozen=True, kw_only=True):
+    """How a lot is split: by a pattern in its URIs, by size, or by a function."""
+
+    pattern: str | None = None
+    bytes_max: Count | None = None
+    function: str | None = None
+    running_max: Count = 4
+
+
+class ArcRetry(Said, frozen=True, kw_only=True):
+    """How often a lot is tried, and how long after a failure."""
+
+    tries: Count = 3
+    back_off_seconds: Seconds = 10
+    lease_seconds: Count = 60
+
+
+class ArcBody(Said, frozen=True, kw_only=True):
+    """An arc as it is declared; its name and namespace are those of the path."""
+
+    project: str = "default"
+    version: str = "1"
+    description: str = ""
+    inputs: Sequence[ArcInput]
+    outputs: Sequence[ArcOutput]
+    workload: ArcWorkload
+    parts: ArcParts | None = None
+    retry: ArcRetry = ArcRetry()
+    running_max: Count = 4
+    on_empty: OnEmpty = OnEmpty.RUN
+    newest_first: bool = False
+
+    def declared(self, namespace: str, name: str) -> Arc:
+        """The declaration as it is kept."""
+        arc = msgspec.convert(_builtins(self), Arc)
+        return msgspec.structs.replace(arc, namespace=namespace, name=name)
+
+
+class ShownArc(ArcBody, frozen=True, kw_only=True):
+    """An arc, and how many of its lots stand where."""
+
+    namespace: str
+    name: str
+    created_at: str
+    updated_at: str
+    counts: ArcCounts
+
+
+def shown_arc(row: ArcRow, counts: ArcCounts) -> ShownArc:
+    """An arc as it is shown."""
+    arc = row.arc
+    return ShownArc(
+        namespace=row.namespace,
+        name=row.name,
+        project=arc.project,
+        version=arc.version,
+        description=arc.description,
+        inputs=[ArcInput(**msgspec.structs.asdict(each)) for each in arc.inputs],
+        outputs=[ArcOutput(**msgspec.structs.asdict(each)) for each in arc.outputs],
+        workload=ArcWorkload(**msgspec.structs.asdict(arc.workload)),
+        parts=ArcParts(**msgspec.structs.asdict(arc.parts)) if arc.parts else None,
+        retry=ArcRetry(**msgspec.structs.asdict(arc.retry)),
+        running_max=arc.running_max,
+        on_empty=arc.on_empty,
+        newest_first=arc.newest_first,
+        created_at=format_time(row.created_at),
+        updated_at=format_time(row.updated_at),
+        counts=counts,
+    )
+
+
+class ArrivalBody(Said, frozen=True, kw_only=True):
+    """Where the objects of a dataset arrive, and how they become lots.
+
+    With `{lot}` in the pattern keys name their lots; otherwise lots are intervals of the time that
+    the store knows, or that the pattern finds in the key (time `event`). Without `start` objects
+    count from when it is declared.
+    """
+
+    version: str = "1"
+    location: str
+    interval: str = ""
+    time: TimeFrom = TimeFrom.MODIFIED
+    pattern: str = ""
+    grace_seconds: Seconds = 60
+    late: Late = Late.AMEND
+    start: str = ""
+    empty: bool = True
+
+    def declared(self, namespace: str, dataset: str) -> Arrival:
+        """The declaration as it is kept."""
+        return Arrival(**msgspec.structs.asdict(self), namespace=namespace, dataset=dataset)
+
+
+class RefusedObject(Shape, frozen=True):
+    """An object that is in no lot as it is now: it came when its interval was closed."""
+
+    uri: str
+    lot: str
+    size: int
+    at: str
+
+
+class ShownArrival(ArrivalBody, frozen=True, kw_only=True):
+    """Where a dataset arrives; every interval before `openFrom` is closed."""
+
+    namespace: str
+    dataset: str
+    open_from: str
+    created_at: str
+    updated_at: str
+    refused: Sequence[RefusedObject]
+
+
+def shown_arrival(row: ArrivalRow, refused: Sequence[RefusedObject]) -> ShownArrival:
+    """An arrival as it is shown."""
+    return ShownArrival(
+        **msgspec.structs.asdict(row.arrival),
+        open_from=format_time(row.open_from),
+        created_at=format_time(row.created_at),
+        updated_at=format_time(row.updated_at),
+        refused=refused,
+    )
+
+
+def _builtins(value: object) -> object:
+    """A declaration as plain values, under the names that the code has."""
+    if isinstance(value, Struct):
+        return {key: _builtins(each) for key, each in msgspec.structs.asdict(value).items()}
+    if isinstance(value, tuple | list):
+        return [_builtins(each) for each in value]
+    return value

@@ -1,0 +1,67 @@
+"""Cleaning a partial lot by hand: everything that failed attempts left goes, good parts too."""
+
+from penstock.arcs.commands import NoteAttempts, arc_row
+from penstock.arcs.leftovers import tidy
+from penstock.arcs.overview import find_work
+from penstock.arcs.reading import arc_state, attempts_of, output_refs
+from penstock.arcs.rows import ArcRoom
+from penstock.arcs.state_keys import StateKeys
+from penstock.catalog.catalog import Catalog
+from penstock.catalog.world import World
+from penstock.clock import Micros
+from penstock.errors import Conflict, NotFound
+from penstock.locks.commands.admin import Admin
+from penstock.locks.room import LockRoom
+from penstock.objects import Objects
+from penstock.states import ManifestState, WorkState
+
+
+class GiveUpParts(Admin, frozen=True):
+    """Let no later attempt use what earlier ones have made of a lot."""
+
+    namespace: str
+    name: str
+    lot: str
+
+    def apply(self, world: World, now: Micros) -> None:
+        """The rows of its parts go; nothing does while somebody works on it."""
+        row = arc_row(world, self.namespace, self.name)
+        where = f"arc {self.namespace}/{self.name}"
+        work = world.room(LockRoom).work.get((row.job_id, self.lot))
+        if work is None:
+            raise NotFound(f"{where} has never met lot {self.lot}: there is nothing to clean")
+        if work.state == WorkState.RUNNING:
+            raise Conflict(
+                f"lot {self.lot} of {where} is being worked on by {work.owner!r}; clean it when "
+                "that has ended, or release its lock first"
+            )
+        room = world.room(ArcRoom)
+        if room.parts_of(row.job_id, self.lot):
+            room.parts.put((row.job_id, self.lot), None)
+        target = f"{self.namespace}/{self.name} lot {self.lot}"
+        self.record(world, now, "clean lot", target)
+
+
+def clean_lot(
+    catalog: Catalog, objects: Objects, who: str, why: str, namespace: str, name: str, lot: str
+) -> int:
+    """Remove what failed attempts on a lot left; gives how many attempts those were.
+
+    Cut off at any point, it can be done again. A lot that was partial is missing afterwards.
+    """
+    with catalog.read() as tx:
+        row, _ = find_work(tx, namespace, name, lot)
+    arc, refs = row.arc, output_refs(row.arc)
+    catalog.submit(GiveUpParts(who, why, namespace, name, lot)).result()
+    removed = tidy(catalog, objects, refs, row.job_id, lot)
+    with catalog.read() as tx:
+        _, work = find_work(tx, namespace, name, lot)
+        attempts = attempts_of(tx, row.job_id, lot)
+    if not attempts and work.tries and work.run_id and work.state != WorkState.DONE:
+        # It failed without leaving anything: that is noted, so that it is told as missing.
+        nothing = NoteAttempts(row.job_id, lot, ((work.run_id, ()),), ManifestState.REMOVED)
+        catalog.submit(nothing).result()
+        with catalog.read() as tx:
+            attempts = attempts_of(tx, row.job_id, lot)
+    StateKeys(objects, arc).show(lot, arc_state(WorkState(work.state), work.tries, attempts))
+    return removed

@@ -1,0 +1,182 @@
+"""Arcs and arrivals as people declare them: in TOML or YAML files, or beside Python functions.
+
+A file has a table for each arc (`[arcs.NAME]`) and for each dataset that arrives
+(`[arrivals.NAME]`). `namespace` and `project` at its top are for those that do not say their own.
+"""
+
+import difflib
+import tomllib
+from collections.abc import Callable, Iterable, Mapping
+from datetime import date
+from pathlib import Path
+from types import ModuleType
+from typing import Any, TypeVar
+
+import msgspec
+import yaml
+from msgspec import Struct
+
+from penstock.arcs import arrivals, declaration
+from penstock.arcs.arrivals import Arrival
+from penstock.arcs.declaration import Arc
+from penstock.config import SETTINGS, TABLES
+from penstock.errors import Conflict, Invalid, Malformed, NotFound
+
+T = TypeVar("T", Arc, Arrival)
+Table = Mapping[str, Any]
+
+MARK = "penstock_arc"  # where the decorator leaves the declaration of a function
+_DEFAULTS = ("namespace", "project")
+_ARCS = "arcs"
+_ARRIVALS = "arrivals"
+_YAML = (".yaml", ".yml")
+_EXAMPLE = "begin an arc with: [arcs.NAME]"
+
+
+class Declared(Struct, frozen=True):
+    """What was declared, all of it checked."""
+
+    arcs: tuple[Arc, ...]
+    arrivals: tuple[Arrival, ...] = ()
+
+
+def read_declarations(path: Path) -> Declared:
+    """The arcs and arrivals of a file."""
+    tables = _read(path)
+    for key in tables:
+        if key not in (*TABLES, *SETTINGS):
+            instead = _near(key, (_ARCS, _ARRIVALS, *_DEFAULTS))
+            raise Invalid(f"{path}: {key!r} is not known here; {instead}")
+    defaults = {key: tables[key] for key in _DEFAULTS if key in tables}
+    arcs = tuple(
+        read_arc({"name": name, **defaults, **table}, f"{path}, [{_ARCS}.{name}]")
+        for name, table in _tables(path, tables, _ARCS)
+    )
+    there = {"namespace": defaults["namespace"]} if "namespace" in defaults else {}
+    arriving = tuple(
+        read_arrival({"dataset": name, **there, **table}, f"{path}, [{_ARRIVALS}.{name}]")
+        for name, table in _tables(path, tables, _ARRIVALS)
+    )
+    if not arcs and not arriving:
+        raise Invalid(f"there is no arc in {path}; {_EXAMPLE}")
+    _check_once(str(path), arcs)
+    return Declared(arcs, arriving)
+
+
+def declared_in(module: ModuleType) -> Declared:
+    """The arcs of a Python module: its functions that the decorator has marked."""
+    marked = {id(each): each for each in vars(module).values() if hasattr(each, MARK)}
+    arcs = tuple(
+        read_arc(getattr(function, MARK), f"{module.__name__}.{function.__name__}")
+        for function in marked.values()
+        if function.__module__ == module.__name__
+    )
+    if not arcs:
+        raise Invalid(
+            f"there is no arc in module {module.__name__}; put @penstock.arc(inputs=…, "
+            "outputs=…) above a function"
+        )
+    _check_once(module.__name__, arcs)
+    return Declared(arcs)
+
+
+def read_arc(table: Table, where: str) -> Arc:
+    """One arc; a dataset may be given by its name alone, a workload as a function or a command."""
+    given = dict(table)
+    for side in ("inputs", "outputs"):
+        if side in given:
+            given[side] = _datasets(given[side])
+    match given.get("workload"):
+        case str() as function:
+            given["workload"] = {"function": function}
+        case list() | tuple() as command:
+            given["workload"] = {"command": command}
+    if isinstance(given.get("parts"), str):
+        given["parts"] = {"pattern": given["parts"]}
+    return _converted(given, Arc, declaration.checked, where)
+
+
+def read_arrival(table: Table, where: str) -> Arrival:
+    """Where the objects of one dataset arrive."""
+    given = dict(table)
+    if isinstance(given.get("start"), date):  # both kinds of file have times of their own
+        given["start"] = given["start"].isoformat()
+    return _converted(given, Arrival, arrivals.checked, where)
+
+
+def _datasets(given: object) -> object:
+    if isinstance(given, str) or not isinstance(given, Iterable):
+        return given
+    return [_dataset(each) if isinstance(each, str) else each for each in given]
+
+
+def _dataset(name: str) -> Table:
+    """NAME or NAMESPACE/NAME; a namespace that is a URL goes up to its path."""
+    scheme = name.find("://")
+    slash = name.find("/", scheme + 3 if scheme > 0 else 0)
+    if slash > 0 and name[slash + 1 :]:
+        return {"namespace": name[:slash], "dataset": name[slash + 1 :]}
+    return {"dataset": name}
+
+
+def _converted(given: Table, kind: type[T], checked: Callable[[T], T], where: str) -> T:
+    for key in given:
+        if key not in kind.__struct_fields__:
+            raise Invalid(f"{where}: there is no {key!r}; {_near(key, kind.__struct_fields__)}")
+    try:
+        return checked(msgspec.convert(given, kind))
+    except (msgspec.ValidationError, Invalid) as error:
+        raise Invalid(f"{where}: {error}") from None
+
+
+def _tables(path: Path, tables: Table, key: str) -> Iterable[tuple[str, Table]]:
+    found = tables.get(key) or {}
+    if not isinstance(found, Mapping):
+        raise Invalid(f"{path}: {key} is not a table; write [{key}.NAME]")
+    for name, table in found.items():
+        if not isinstance(table, Mapping):
+            raise Invalid(f"{path}: {key}.{name} is not a table; write [{key}.{name}]")
+        yield str(name), table
+
+
+def _check_once(where: str, arcs: Iterable[Arc]) -> None:
+    seen: set[tuple[str, str]] = set()
+    for arc in arcs:
+        if (arc.namespace, arc.name) in seen:
+            raise Conflict(f"{where} declares arc {arc.namespace}/{arc.name} twice")
+        seen.add((arc.namespace, arc.name))
+
+
+def _near(key: str, known: Iterable[str]) -> str:
+    names = list(known)
+    near = difflib.get_close_matches(str(key), names, n=1)
+    return f"did you mean {near[0]}?" if near else f"it can be {', '.join(names)}"
+
+
+def _read(path: Path) -> Table:
+    try:
+        text = path.read_text(encoding="utf-8")
+        found = yaml.load(text, _Yaml) if path.suffix in _YAML else tomllib.loads(text)
+    except OSError as error:
+        raise NotFound(f"{path} cannot be read: {error.strerror}; name another file") from None
+    except yaml.YAMLError as error:
+        raise Malformed(f"{path} is not YAML: {' '.join(str(error).split())}") from None
+    except (tomllib.TOMLDecodeError, UnicodeDecodeError) as error:
+        raise Malformed(f"{path} is not TOML: {error}; {_EXAMPLE}") from None
+    if not isinstance(found, Mapping):
+        raise Invalid(f"there is no arc in {path}; give it a key `arcs`, with a mapping by name")
+    return found
+
+
+class _Yaml(yaml.SafeLoader):
+    """YAML, but a key that stands twice is a mistake: the first would be lost without a word."""
+
+    def construct_mapping(self, node: yaml.MappingNode, deep: bool = False) -> dict[Any, Any]:
+        seen = set()
+        for key, _ in node.value:
+            if key.value in seen:
+                raise yaml.constructor.ConstructorError(
+                    problem=f"the key {key.value!r} stands twice", problem_mark=key.start_mark
+                )
+            seen.add(key.value)
+        return super().construct_mapping(node, deep)

@@ -1,0 +1,243 @@
+"""Where arcs stand with their lots, as people see it."""
+
+from collections import Counter
+from collections.abc import Sequence
+
+import msgspec
+
+from penstock.arcs.reading import arc_state, attempts_of, find_arc, parts_of
+from penstock.arcs.rows import ArcRow, AttemptRow, PartRow, PartState
+from penstock.catalog.shapes import EntityId, Shape, time_or_none
+from penstock.clock import format_time
+from penstock.db import Transaction
+from penstock.errors import NotFound
+from penstock.locks.reading import get_lot_job
+from penstock.locks.rows import LotJobRow, WorkRow
+from penstock.locks.table import Status
+from penstock.lots.ids import check_lot
+from penstock.lots.rows import ManifestRow
+from penstock.states import ArcState, ManifestState, WorkState
+
+COUNTED_MAX = 1000  # lots of each kind
+DONE_COUNTED_MAX = 10_000
+_PAGES = {
+    None: "arc_lots_after",
+    ArcState.RUNNING: "running_arc_lots_after",
+    ArcState.COMPLETE: "done_arc_lots_after",
+    ArcState.PARTIAL: "partial_arc_lots_after",
+    ArcState.MISSING: "missing_arc_lots_after",
+}
+
+
+class ArcCounts(Shape, frozen=True):
+    """How many lots stand where: by the arc's states, then by what is to be done with them.
+
+    They are counted up to a thousand of each kind, complete ones among the first ten thousand:
+    `at_least` names those of which there may be more.
+    """
+
+    running: int
+    complete: int
+    partial: int
+    missing: int
+    ready: int
+    waiting: int
+    later: int
+    held: int
+    at_least: Sequence[str]
+
+
+class ArcLot(Shape, frozen=True):
+    """Where an arc stands with a lot; `state` is null if nothing was tried."""
+
+    lot: str
+    state: ArcState | None
+    work: WorkState
+    attempts: int
+    attempts_max: int
+    error: str | None
+    since: str
+    not_before: str | None
+    run: str | None
+    owner: str | None
+
+
+class ArcPart(Shape, frozen=True):
+    """One part of a lot; the run is its own, the attempt is the claim that ran it."""
+
+    part: str
+    state: PartState
+    run: str | None
+    attempt: str | None
+    error: str | None
+    uris: int
+    bytes: int
+
+
+class FailedAttempt(Shape, frozen=True):
+    """An attempt that failed: the manifests of what it left, which may have been removed."""
+
+    run: str
+    state: ManifestState
+    keys: Sequence[str]
+    at: str
+
+
+class ManifestLine(Shape, frozen=True):
+    """The manifest of one version of a lot; the first one of a dataset is the last published."""
+
+    namespace: str
+    dataset: str
+    version: str
+    state: ManifestState
+    key: str
+    uris: int
+    bytes: int
+    digest: str
+    attempt: str
+    at: str
+    is_current: bool
+
+
+class ArcLotDetail(ArcLot, frozen=True):
+    """All there is about a lot of an arc."""
+
+    parts: Sequence[ArcPart]
+    failed_attempts: Sequence[FailedAttempt]
+    manifests: Sequence[ManifestLine]
+
+
+def count_lots(tx: Transaction, arcs: Sequence[ArcRow]) -> dict[str, ArcCounts]:
+    """How many lots of each arc stand where, by the ids of their jobs."""
+    if not arcs:
+        return {}
+    running = Counter(job_id for job_id, _ in tx.fetch("running_lots"))
+    rows = tx.fetch(
+        "arc_counts",
+        ids=[row.job_id for row in arcs],
+        most=COUNTED_MAX,
+        lots=DONE_COUNTED_MAX,
+    )
+    counts = {}
+    for job_id, ready, waiting, later, held, failed, missing, done, known in rows:
+        bounded = {"ready": ready, "waiting": waiting, "later": later, "held": held}
+        cut = [name for name, number in bounded.items() if number >= COUNTED_MAX]
+        cut += ["partial", "missing"] if failed >= COUNTED_MAX else []
+        cut += ["complete"] if known >= DONE_COUNTED_MAX else []
+        counts[job_id] = ArcCounts(
+            running=running[job_id],
+            complete=done,
+            partial=failed - missing,
+            missing=missing,
+            **bounded,
+            at_least=cut,
+        )
+    return counts
+
+
+def list_arc_lots(
+    tx: Transaction, namespace: str, name: str, state: ArcState | None, after: str, most: int
+) -> list[ArcLot]:
+    """A page of the lots of an arc, by lot: those after a lot, and in a state."""
+    arc = find_arc(tx, namespace, name)
+    job = get_lot_job(tx, namespace, name)
+    rows = tx.rows(WorkRow, _PAGES[state], job_id=arc.job_id, after=after, most=most)
+    attempts: dict[str, list[AttemptRow]] = {}
+    if rows:
+        lots = [row.lot for row in rows]
+        for each in tx.rows(AttemptRow, "attempts_on_lots", job_id=arc.job_id, lots=lots):
+            attempts.setdefault(each.lot, []).append(each)
+    return [_shown(row, job, attempts.get(row.lot, ())) for row in rows]
+
+
+def _shown(row: WorkRow, job: LotJobRow, attempts: Sequence[AttemptRow]) -> ArcLot:
+    live = row.state == WorkState.RUNNING
+    return ArcLot(
+        lot=row.lot,
+        state=arc_state(WorkState(row.state), row.tries, attempts),
+        work=WorkState(row.state),
+        attempts=row.tries,
+        attempts_max=job.tries_max,
+        error=row.error or None,
+        since=format_time(row.since),
+        not_before=time_or_none(row.not_before or None),
+        run=row.run_id,
+        owner=row.owner if live else None,
+    )
+
+
+def find_work(tx: Transaction, namespace: str, name: str, lot: str) -> tuple[ArcRow, WorkRow]:
+    """An arc and what it has to do with a lot, or NotFound."""
+    arc = find_arc(tx, namespace, name)
+    rows = tx.rows(WorkRow, "lot_work_by_lots", job_id=arc.job_id, lots=[check_lot(lot)])
+    if not rows:
+        raise NotFound(
+            f"arc {namespace}/{name} has never met lot {lot}; "
+            f"`penstock why {namespace}/{name} {lot}` says what it waits for"
+        )
+    return arc, rows[0]
+
+
+def get_arc_lot(tx: Transaction, namespace: str, name: str, lot: str) -> ArcLotDetail:
+    """All that the database has about a lot of an arc; the parts, until it is published."""
+    arc, row = find_work(tx, namespace, name, lot)
+    job = get_lot_job(tx, namespace, name)
+    attempts = attempts_of(tx, arc.job_id, lot)
+    shown = _shown(row, job, attempts)
+    return ArcLotDetail(
+        **msgspec.structs.asdict(shown),
+        parts=[_part(each) for each in parts_of(tx, arc.job_id, lot).values()],
+        failed_attempts=[
+            FailedAttempt(
+                a.run_id, ManifestState(a.state), msgspec.json.decode(a.keys), format_time(a.at)
+            )
+            for a in attempts
+        ],
+        manifests=_manifests(tx, job, lot),
+    )
+
+
+def _part(row: PartRow) -> ArcPart:
+    notes = [note for _, note in row.named_notes]
+    return ArcPart(
+        part=row.part,
+        state=PartState(row.state),
+        run=row.run_id,
+        attempt=row.attempt,
+        error=row.error or None,
+        uris=sum(note.uris for note in notes),
+        bytes=sum(note.bytes for note in notes),
+    )
+
+
+def _manifests(tx: Transaction, job: LotJobRow, lot: str) -> list[ManifestLine]:
+    names = tx.fetch("read_dataset_names", ids=list(job.output_ids))
+    lines = []
+    for dataset_id, namespace, name in names:
+        lines += manifest_lines(tx, dataset_id, EntityId(namespace, name), lot)
+    return lines
+
+
+def manifest_lines(
+    tx: Transaction, dataset_id: str, name: EntityId, lot: str
+) -> list[ManifestLine]:
+    """The manifests that a lot of a dataset has had, newest first."""
+    current = tx.fetch_one("read_lot", dataset_id=dataset_id, lot=lot)
+    version = current[4] if current is not None and current[2] == Status.READY else None
+    rows = tx.rows(ManifestRow, "lot_manifests_of_lot", dataset_id=dataset_id, lot=lot)
+    return [
+        ManifestLine(
+            namespace=name.namespace,
+            dataset=name.name,
+            version=row.version_id,
+            state=ManifestState(row.state),
+            key=row.key,
+            uris=row.uris,
+            bytes=row.bytes,
+            digest=row.digest,
+            attempt=row.attempt,
+            at=format_time(row.at),
+            is_current=row.version_id == version,
+        )
+        for row in rows
+    ]

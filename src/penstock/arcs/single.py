@@ -1,0 +1,78 @@
+"""Running one lot of an arc here and now, without an engine."""
+
+import logging
+import threading
+from collections.abc import Iterator
+from concurrent.futures import Executor
+from contextlib import contextmanager
+
+from penstock.arcs.execution import Execution
+from penstock.arcs.reading import find_arc
+from penstock.catalog.catalog import Catalog
+from penstock.clock import Clock
+from penstock.errors import Conflict, PenstockError
+from penstock.locks.commands.claims import ClaimLots
+from penstock.locks.idle import why_nothing
+from penstock.objects import Objects
+
+log = logging.getLogger(__name__)
+
+_BEATS = 3  # heartbeats in the time of a lease
+
+
+def run_lot(
+    catalog: Catalog,
+    objects: Objects,
+    executor: Executor,
+    clock: Clock,
+    namespace: str,
+    name: str,
+    lot: str,
+    *,
+    owner: str,
+    lease_url: str | None = None,
+) -> bool:
+    """Claim a lot that is ready and run it to its end; whether it was published.
+
+    The claim is exclusive as always. The limits of the arc do not hold back who asks by hand.
+    """
+    with catalog.read() as tx:
+        row = find_arc(tx, namespace, name)
+    claims = catalog.submit(ClaimLots(namespace, name, owner, lots=(lot,))).result()
+    if not claims:
+        with catalog.read() as tx:
+            raise Conflict(why_nothing(tx, namespace, name).summary)
+    execution = Execution(
+        row.arc,
+        row.job_id,
+        claims[0],
+        catalog,
+        objects,
+        executor,
+        clock,
+        lambda: False,
+        lease_url,
+    )
+    with _kept(execution):
+        return execution.run()
+
+
+@contextmanager
+def _kept(execution: Execution) -> Iterator[None]:
+    """Keep the lease while the block lasts."""
+    over = threading.Event()
+
+    def beat() -> None:
+        while not over.wait(execution.claim.lease_seconds / _BEATS):
+            try:
+                execution.keep()
+            except PenstockError as error:
+                log.warning("a lease could not be extended: %s", error)
+
+    heart = threading.Thread(target=beat, name="arc-heart", daemon=True)
+    heart.start()
+    try:
+        yield
+    finally:
+        over.set()
+        heart.join()

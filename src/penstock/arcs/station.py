@@ -1,0 +1,159 @@
+"""All that one process does for arcs: the engine, and what sets it going."""
+
+import logging
+import threading
+from collections.abc import Callable, Sequence
+from concurrent.futures import Executor
+from typing import Self
+
+from penstock.arcs.backfill import Backfills
+from penstock.arcs.engine import Engine
+from penstock.arcs.reading import all_arcs
+from penstock.arcs.rows import ArcRow
+from penstock.arcs.watcher import Watcher
+from penstock.catalog.catalog import Catalog
+from penstock.clock import Clock
+from penstock.db import Database, Transaction
+from penstock.db.database import Listener
+from penstock.errors import PenstockError
+from penstock.locks.reading import get_lot_job
+from penstock.lots.deliveries import Deliverer
+from penstock.lots.outbox import CHANNEL, last_id
+from penstock.objects import Objects
+
+log = logging.getLogger(__name__)
+
+_STEP_SECONDS = 1.0
+_AGAIN_SECONDS = 1.0  # after which a database that was away is asked again
+
+
+class Station:
+    """An engine that is woken by what happens to lots, a watcher, a deliverer, and backfills.
+
+    Several stations share the work. `lease_url` is where tasks on other machines keep their lease.
+    """
+
+    def __init__(
+        self,
+        catalog: Catalog,
+        database: Database,
+        objects: Objects,
+        executor: Executor,
+        clock: Clock,
+        *,
+        owner: str,
+        concurrency: int,
+        lease_url: str | None = None,
+        wanted: Callable[[ArcRow], bool] = lambda arc: True,
+    ) -> None:
+        self._catalog = catalog
+        self._database = database
+        self._clock = clock
+        self._wanted = wanted
+        self._engine = Engine(
+            catalog,
+            objects,
+            executor,
+            clock,
+            owner=owner,
+            database=lease_url,
+            concurrency=concurrency,
+            arcs=wanted,
+        )
+        self._watcher = Watcher(catalog, objects, clock)
+        self._deliverer = Deliverer(catalog, database, clock)
+        self._backfills = Backfills(catalog, clock)
+        self._stopping = threading.Event()
+        self._listener: Listener | None = None
+        self._threads = [
+            threading.Thread(target=self._listen, name="arc-ear", daemon=True),
+            threading.Thread(target=self._step, name="arc-backfills", daemon=True),
+        ]
+
+    def __enter__(self) -> Self:
+        self.start()
+        return self
+
+    def __exit__(self, *error: object) -> None:
+        self.stop()
+
+    def start(self) -> None:
+        """Begin."""
+        for thread in self._threads:
+            thread.start()
+        self._watcher.start()
+        self._deliverer.start()
+        self._engine.start()
+
+    def stop(self) -> None:
+        """Take up nothing more; what has begun ends, what has not is given back."""
+        self._stopping.set()
+        listener = self._listener
+        if listener is not None:
+            listener.wake()
+        self._watcher.stop()
+        self._engine.stop()
+        self._deliverer.stop()
+        for thread in self._threads:
+            thread.join()
+
+    def take_in(self) -> None:
+        """Make lots of all that has arrived, before anything else begins."""
+        while self._watcher.go_round(self._clock()).has_more:
+            log.info("more has arrived")
+
+    def is_idle(self) -> bool:
+        """Whether no lot of its arcs is ready or being worked on, by anybody."""
+        self._backfills.step_all()
+        with self._catalog.read() as tx:
+            arcs = [row for row in all_arcs(tx) if self._wanted(row)]
+            if self._is_busy(tx, arcs):
+                return False
+        return self._engine.running == 0
+
+    def _is_busy(self, tx: Transaction, arcs: Sequence[ArcRow]) -> bool:
+        names = {row.job_id: row for row in arcs}
+        if any(job_id in names for job_id, _ in tx.fetch("running_lots")):
+            return True
+        for (job_id,) in tx.fetch("arcs_with_ready_lots", ids=list(names)) if names else ():
+            job = get_lot_job(tx, names[job_id].namespace, names[job_id].name)
+            gates = [job_id, *job.input_ids, *job.output_ids]
+            if not tx.fetch("read_held_gates", ids=gates):
+                return True
+        return False
+
+    def _listen(self) -> None:
+        """Wake the engine as soon as something was published, here or elsewhere."""
+        while not self._stopping.is_set():
+            try:
+                with self._database.listen(CHANNEL) as listener:
+                    self._listener = listener
+                    self._hear(listener)
+            except PenstockError as error:
+                log.warning("lots are looked for once in a while only: %s", error)
+                self._stopping.wait(_AGAIN_SECONDS)
+            finally:
+                self._listener = None
+
+    def _hear(self, listener: Listener) -> None:
+        heard = -1
+        while not self._stopping.is_set():
+            if not listener.wait(_STEP_SECONDS):
+                continue
+            with self._catalog.read() as tx:
+                last = last_id(tx)
+            # A listener may tell of any commit, our own included.
+            if last != heard:
+                heard = last
+                self._engine.wake()
+
+    def _step(self) -> None:
+        """Move backfills on."""
+        while not self._stopping.wait(_STEP_SECONDS):
+            try:
+                if self._backfills.step_all():
+                    self._engine.wake()
+            except PenstockError as error:
+                log.warning("backfills were not moved on, and will be: %s", error)
+            except Exception:
+                log.exception("backfills were not moved on, and will be")

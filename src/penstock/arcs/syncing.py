@@ -1,0 +1,160 @@
+"""Making the keys anew that tell where arcs and lots stand: the database is right, they follow."""
+
+import hashlib
+from collections.abc import Sequence
+from itertools import islice
+from typing import NamedTuple
+from urllib.parse import unquote
+
+from penstock.arcs.reading import arc_state, find_arc, manifest_rows, output_refs
+from penstock.arcs.rows import ArcRow, AttemptRow
+from penstock.arcs.state_keys import show_manifest
+from penstock.catalog.catalog import Catalog
+from penstock.catalog.shapes import Shape
+from penstock.db import Transaction
+from penstock.errors import NotFound
+from penstock.locks.reading import get_lot_job
+from penstock.locks.rows import StatusRow, WorkRow
+from penstock.lots.manifests import DatasetRef, ManifestNote, arc_folder, arc_key, manifest_key
+from penstock.lots.rows import ManifestRow
+from penstock.objects import Objects
+from penstock.states import ArcState, ManifestState, WorkState
+
+LOTS_AT_ONCE = 500
+_PASSES_MAX = 5
+_STATES = (ManifestState.COMPLETE, ManifestState.EMPTY)
+
+
+class Synced(Shape, frozen=True):
+    """What a part of a sync has done; `next` is the lot to go on after, null at the end.
+
+    `lost` counts manifests that the database knows and the object store does not have.
+    """
+
+    lots: int
+    changed: int
+    removed: int
+    lost: int
+    next: str | None
+
+
+class _Place(NamedTuple):
+    """A lot of an output, and the manifest that was published last."""
+
+    ref: DatasetRef
+    lot: str
+    row: ManifestRow
+
+
+class Sync:
+    """Brings the keys of one arc into line with the database, some lots at a time."""
+
+    def __init__(self, catalog: Catalog, objects: Objects, namespace: str, name: str) -> None:
+        self._catalog = catalog
+        self._objects = objects
+        with catalog.read() as tx:
+            self._row: ArcRow = find_arc(tx, namespace, name)
+        self._arc = self._row.arc
+
+    def run(self, after: str = "", most: int = LOTS_AT_ONCE) -> Synced:
+        """Go over the lots after one; when none is left, keys of lots that nobody knows go."""
+        with self._catalog.read() as tx:
+            rows = tx.rows(
+                WorkRow, "arc_lots_after", job_id=self._row.job_id, after=after, most=most
+            )
+        lots = [row.lot for row in rows]
+        changed, lost = self._follow(lots) if lots else (0, 0)
+        if len(lots) == most:
+            return Synced(len(lots), changed, 0, lost, lots[-1])
+        return Synced(len(lots), changed, self._remove_strays(), lost, None)
+
+    def _follow(self, lots: Sequence[str]) -> tuple[int, int]:
+        """Change keys until they tell what the database does: meanwhile engines go on."""
+        changed: set[str] = set()
+        lost = 0
+        for _ in range(_PASSES_MAX):
+            with self._catalog.read() as tx:
+                states = self._states(tx, lots)
+                places = self._places(tx, lots)
+            fixed = {lot for lot, state in states.items() if self._show(lot, state)}
+            lost = 0
+            for place in places:
+                try:
+                    fixed |= {place.lot} if self._show_manifest(*place) else set()
+                except NotFound:
+                    lost += 1
+            changed |= fixed
+            if not fixed:
+                break
+        return len(changed), lost
+
+    def _states(self, tx: Transaction, lots: Sequence[str]) -> dict[str, ArcState | None]:
+        which = {"job_id": self._row.job_id, "lots": list(lots)}
+        attempts: dict[str, list[AttemptRow]] = {}
+        for each in tx.rows(AttemptRow, "attempts_on_lots", **which):
+            attempts.setdefault(each.lot, []).append(each)
+        works = tx.rows(WorkRow, "lot_work_by_lots", **which)
+        return {
+            work.lot: arc_state(WorkState(work.state), work.tries, attempts.get(work.lot, ()))
+            for work in works
+        }
+
+    def _places(self, tx: Transaction, lots: Sequence[str]) -> list[_Place]:
+        """The manifests that were published last, of all outputs of these lots."""
+        job = get_lot_job(tx, self._arc.namespace, self._arc.name)
+        made: dict[str, tuple[DatasetRef, str]] = {}
+        for ref, dataset_id in zip(output_refs(self._arc), job.output_ids, strict=True):
+            rows = tx.rows(StatusRow, "lot_outputs", dataset_id=dataset_id, lots=list(lots))
+            made |= {row.version_id: (ref, row.lot) for row in rows if row.version_id is not None}
+        found = manifest_rows(tx, list(made))
+        return [_Place(*made[version], row) for version, row in found.items()]
+
+    def _show(self, lot: str, state: ArcState | None) -> bool:
+        """Let the one key of a lot tell its state; whether it did not."""
+        arc = self._arc
+        wanted = {arc_key(arc.project, arc.version, arc.name, lot, state)} if state else set()
+        folder = arc_folder(arc.project, arc.version, arc.name, lot)
+        there = {entry.key for entry in self._objects.list(folder)}
+        for key in wanted - there:
+            self._objects.put(key, b"{}")
+        for key in there - wanted:
+            self._objects.delete(key)
+        return there != wanted
+
+    def _show_manifest(self, ref: DatasetRef, lot: str, row: ManifestRow) -> bool:
+        """Let the well-known key hold the manifest that was published last; whether it did not."""
+        known = {
+            state: key
+            for state in _STATES
+            if self._objects.exists(key := manifest_key(ref, lot, state))
+        }
+        if list(known) == [row.state]:
+            content = self._objects.get(known[ManifestState(row.state)])
+            if hashlib.sha256(content).hexdigest() == row.digest:
+                return False
+        note = ManifestNote(
+            ManifestState(row.state), row.key, row.uris, row.bytes, row.digest, row.attempt
+        )
+        show_manifest(self._objects, lot, ref, note)
+        return True
+
+    def _remove_strays(self) -> int:
+        """Remove the keys of lots that the arc does not know."""
+        arc = self._arc
+        folder = arc_folder(arc.project, arc.version, arc.name)
+        keys = (entry.key for entry in list(self._objects.list(folder)))
+        removed = 0
+        while some := {key: _lot_of(key, folder) for key in islice(keys, LOTS_AT_ONCE)}:
+            lots = sorted(set(some.values()))
+            with self._catalog.read() as tx:
+                rows = tx.rows(WorkRow, "lot_work_by_lots", job_id=self._row.job_id, lots=lots)
+            known = {row.lot for row in rows}
+            for key, lot in some.items():
+                if lot not in known:
+                    self._objects.delete(key)
+                    removed += 1
+        return removed
+
+
+def _lot_of(key: str, folder: str) -> str:
+    return unquote(key.removeprefix(f"{folder}/").partition("/")[0].removeprefix("lot="))

@@ -1,0 +1,213 @@
+"""A place where arcs run: a database, an object store, engines, and orders for workloads."""
+
+import itertools
+import time
+from collections.abc import Callable, Iterator, Mapping
+from concurrent.futures import Executor, ThreadPoolExecutor
+from contextlib import contextmanager
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any, TypeVar
+
+import pytest
+
+from penstock.arcs.commands import ApplyArc
+from penstock.arcs.declaration import Arc, Input, Output, Retry, Workload
+from penstock.arcs.engine import Engine
+from penstock.arcs.overview import ArcLotDetail, get_arc_lot
+from penstock.arcs.reading import manifest_rows, read_items
+from penstock.arcs.tasks import put_manifest
+from penstock.catalog.catalog import Catalog
+from penstock.catalog.writer import Command
+from penstock.config import Settings
+from penstock.errors import NotFound
+from penstock.locks.commands import RegisterLots
+from penstock.lots.manifests import DatasetRef, Item, Manifest
+from penstock.lots.outbox import LotEvent, events_after
+from penstock.objects import Objects
+from penstock.plane import Plane
+from penstock.states import ArcState, ManifestState
+from tests.acceptance import arc_workloads
+
+T = TypeVar("T")
+NS = "ns"
+WAIT_SECONDS_MAX = 60
+LOOK_SECONDS = 0.02
+SWEEP_SECONDS = 0.05
+AT_ONCE = Retry(tries=3, back_off_seconds=0, lease_seconds=60)
+ONCE = Retry(tries=1, back_off_seconds=0, lease_seconds=60)
+
+Content = Mapping[str, bytes]  # by name
+
+
+@dataclass
+class ArcSite:
+    """Everything is in the namespace `ns`."""
+
+    plane: Plane
+    objects: Objects
+    folder: Path  # for orders
+    numbers: Iterator[int] = field(default_factory=itertools.count)
+
+    @property
+    def catalog(self) -> Catalog:
+        return self.plane.catalog
+
+    def do(self, command: Command[T]) -> T:
+        return self.catalog.submit(command).result()
+
+    def arc(
+        self,
+        name: str,
+        reads: str | tuple[Input, ...],
+        writes: str,
+        workload: str | Workload = "shout",
+        **how: Any,
+    ) -> Arc:
+        """Declare an arc; a workload is a function of arc_workloads, unless it is given whole."""
+        if isinstance(workload, str):
+            workload = Workload(function=f"{arc_workloads.__name__}:{workload}")
+        inputs = (Input(dataset=reads),) if isinstance(reads, str) else reads
+        arc = Arc(
+            name=name,
+            namespace=NS,
+            inputs=inputs,
+            outputs=how.pop("outputs", (Output(dataset=writes),)),
+            workload=workload,
+            **{"retry": AT_ONCE, **how},
+        )
+        self.do(ApplyArc("ann", arc))
+        return arc
+
+    def feed(self, dataset: str, lot: str, content: Content) -> None:
+        """A lot from outside, with a manifest: `empty` if there is no content."""
+        where = f"incoming/{dataset}/{lot}/{next(self.numbers)}"
+        for name, data in content.items():
+            self.objects.put(f"{where}/{name}", data)
+        items = (Item(f"{self.objects.url}/{where}/{n}", len(d)) for n, d in content.items())
+        manifest = Manifest(
+            state=ManifestState.COMPLETE if content else ManifestState.EMPTY,
+            lot=lot,
+            dataset=DatasetRef(NS, dataset),
+            uris=tuple(items),
+            attempt=f"outside-{next(self.numbers)}",
+        )
+        _, note = put_manifest(self.objects, manifest)
+        self.do(RegisterLots(NS, dataset, (lot,), "ann", renew=True, manifests=(note,)))
+
+    def order(self, lot: str, *orders: str, part: str = "") -> None:
+        """What the next runs of a workload on a lot do, one order each."""
+        path = self.folder / arc_workloads.order_name(lot, part)
+        path.write_text("\n".join(orders))
+
+    def go(self) -> None:
+        """Let workloads go on that wait."""
+        (self.folder / "go").touch()
+
+    def ran(self) -> list[tuple[str, str]]:
+        """The lot and the part of every run of a workload."""
+        return [(line["lot"], line["part"]) for line in arc_workloads.ran(self.folder)]
+
+    @contextmanager
+    def engine(self, executor: Executor | None = None, **how: Any) -> Iterator[Engine]:
+        """An engine, on threads of this process unless an executor is given."""
+        with ThreadPoolExecutor(8) as threads:
+            how = {"owner": "engine", "sweep_seconds": SWEEP_SECONDS, **how}
+            clock = self.plane.clock
+            with Engine(self.catalog, self.objects, executor or threads, clock, **how) as engine:
+                yield engine
+
+    def lot(self, arc: str, lot: str) -> ArcLotDetail:
+        with self.catalog.read() as tx:
+            return get_arc_lot(tx, NS, arc, lot)
+
+    def state(self, arc: str, lot: str) -> ArcState | None:
+        """Where an arc stands with a lot."""
+        try:
+            return self.lot(arc, lot).state
+        except NotFound:
+            return None
+
+    def keys(self, folder: str) -> list[str]:
+        """The keys below a folder, without it."""
+        found = (entry.key for entry in self.objects.list(folder))
+        return sorted(key.removeprefix(f"{folder}/") for key in found)
+
+    def shown(self, arc: str, lot: str) -> list[str]:
+        """What the state keys of a lot tell."""
+        return self.keys(f"arcs/project=default/version=1/arc={arc}/lot={lot}")
+
+    def data(self, dataset: str, lot: str) -> list[str]:
+        """Every object that attempts have written for a lot, by the last part of its key."""
+        folder = f"data/namespace={NS}/name={dataset}/version=1/lot={lot}"
+        return sorted(key.rpartition("/")[2] for key in self.keys(folder))
+
+    def manifests(self, dataset: str, lot: str) -> list[str]:
+        """The keys of manifests of a lot."""
+        return self.keys(f"datasets/namespace={NS}/name={dataset}/version=1/lot={lot}")
+
+    def content(self, arc: str, lot: str) -> dict[str, bytes]:
+        """What subscribers read: all that the published manifests of a lot list, by name."""
+        found = {}
+        with self.catalog.read() as tx:
+            versions = [line.version for line in self.lot(arc, lot).manifests if line.is_current]
+            rows = manifest_rows(tx, versions).values()
+        for item in (item for row in rows for item in read_items(self.objects, row)):
+            data = self.objects.get(item.uri.removeprefix(f"{self.objects.url}/"))
+            assert len(data) == item.size
+            found[item.uri.rpartition("/")[2]] = data
+        return found
+
+    def events(self) -> list[LotEvent]:
+        """What subscribers were told."""
+        with self.catalog.read() as tx:
+            return list(events_after(tx, 0, 1000))
+
+    def until(self, condition: Callable[[], object]) -> None:
+        """Wait for something that an engine does."""
+        deadline = time.monotonic() + WAIT_SECONDS_MAX
+        while not condition():
+            assert time.monotonic() < deadline, "what was waited for did not happen"
+            time.sleep(LOOK_SECONDS)
+
+    def until_state(self, arc: str, lot: str, state: ArcState) -> None:
+        """Wait for a state, and for the key that tells it."""
+        self.until(
+            lambda: self.state(arc, lot) == state and self.shown(arc, lot) == [f"{state}.arc"]
+        )
+
+
+@contextmanager
+def open_site(
+    database_url: str, objects_url: str, folder: Path, monkeypatch: pytest.MonkeyPatch
+) -> Iterator[ArcSite]:
+    """A site on an empty database and an empty object store."""
+    orders = folder / "orders"
+    orders.mkdir()
+    monkeypatch.setenv(arc_workloads.FOLDER, str(orders))
+    settings = Settings(
+        database=database_url,
+        objects=objects_url,
+        ingest_folder=str(folder / "ingest"),
+        sweep_seconds=1,
+    )
+    with Plane.open(settings) as plane:
+        yield ArcSite(plane, plane.objects, orders)
+
+
+@pytest.fixture(params=["sqlite and a folder", "postgresql and s3"])
+def arcs(
+    request: pytest.FixtureRequest, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> Iterator[ArcSite]:
+    """SQLite with local files, and PostgreSQL with an S3 server."""
+    if request.param.startswith("sqlite"):
+        url = f"sqlite:///{tmp_path / 'penstock.db'}"
+        with open_site(url, str(tmp_path / "objects"), tmp_path, monkeypatch) as opened:
+            yield opened
+        return
+    postgres = request.getfixturevalue("postgres")
+    bucket: str = request.getfixturevalue("bucket_url")
+    url = postgres.create_database()
+    with open_site(url, f"{bucket}/site", tmp_path, monkeypatch) as opened:
+        yield opened
+    postgres.drop_database(url)

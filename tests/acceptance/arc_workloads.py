@@ -1,0 +1,101 @@
+"""Workloads of arcs that do what a test has ordered, and note that they ran.
+
+Orders are files in a folder that the environment names, so that any process finds them.
+"""
+
+import json
+import os
+import signal
+import time
+from collections.abc import Iterator, Sequence
+from pathlib import Path
+from typing import Any
+from urllib.parse import quote
+
+from penstock.arcs.tasks import Context, InputLot
+
+FOLDER = "ARC_TEST_FOLDER"
+LOOK_SECONDS = 0.01
+
+
+class OrderedFailure(Exception):
+    """The test wants it so."""
+
+
+def shout(context: Context) -> None:
+    """Copy everything in capitals."""
+    obey(context)
+    for uri in context.uris:
+        context.write(_name(uri), context.read(uri).upper())
+
+
+def join(context: Context) -> None:
+    """One object: what each input has, by the names of datasets and objects."""
+    obey(context)
+    lines = [
+        f"{name}/{_name(item.uri)}: {context.read(item.uri).decode()}"
+        for name, lot in sorted(context.inputs.items())
+        for item in lot.uris
+    ]
+    context.write("joined.txt", "\n".join(sorted(lines)).encode())
+
+
+def be_empty(context: Context) -> None:
+    """Say that there is nothing, and that this is right."""
+    obey(context)
+    context.empty()
+
+
+def one_part_each(inputs: Sequence[InputLot]) -> dict[str, list[str]]:
+    """A part for each object, named after it."""
+    return {_name(item.uri): [item.uri] for lot in inputs for item in lot.uris}
+
+
+def obey(context: Context) -> None:
+    """Note this run, then do what was ordered for its lot and part, once."""
+    folder = Path(os.environ[FOLDER])
+    line = {"lot": context.lot, "part": context.part, "pid": os.getpid()}
+    line["location"] = context.location()
+    with (folder / "ran.jsonl").open("a") as journal:
+        journal.write(json.dumps(line) + "\n")
+    match _next_order(folder, context):
+        case "fail":
+            context.write("junk.txt", b"half of it")
+            raise OrderedFailure(f"no luck with {context.part or context.lot}")
+        case "die":
+            context.write("junk.txt", b"half of it")
+            os.kill(os.getpid(), signal.SIGKILL)
+        case "hang":
+            _wait_for(folder / "never")
+        case "wait":
+            _wait_for(folder / "go")
+
+
+def _next_order(folder: Path, context: Context) -> str:
+    orders = folder / order_name(context.lot, context.part)
+    if not orders.exists():
+        return ""
+    first, _, rest = orders.read_text().partition("\n")
+    orders.write_text(rest)
+    return first
+
+
+def order_name(lot: str, part: str) -> str:
+    """The file with the orders for a part of a lot, one in a line."""
+    return f"orders-{quote(lot, safe='')}-{quote(part, safe='')}"
+
+
+def ran(folder: Path) -> Iterator[dict[str, Any]]:
+    """Every run of a workload there was."""
+    journal = folder / "ran.jsonl"
+    if journal.exists():
+        yield from map(json.loads, journal.read_text().splitlines())
+
+
+def _wait_for(path: Path) -> None:
+    while not path.exists():
+        time.sleep(LOOK_SECONDS)
+
+
+def _name(uri: str) -> str:
+    return uri.rpartition("/")[2]

@@ -1,0 +1,129 @@
+"""Manifests that list nothing: `empty`, which is right, and `removed`, after cleaning."""
+
+import msgspec
+
+from penstock.arcs.cleaning import clean_lot
+from penstock.arcs.declaration import Input, OnEmpty, Parts
+from penstock.arcs.leftovers import tidy
+from penstock.arcs.reading import find_arc, output_refs
+from penstock.locks.commands.admin import ResubmitLots
+from penstock.lots.manifests import Manifest
+from penstock.states import ArcState, ManifestState
+from tests.acceptance.arc_site import NS, ONCE, ArcSite
+
+LOT = "20230227PT5M287"
+
+
+def test_empty_subscribers_are_told_and_run_or_skip_as_they_say(arcs: ArcSite) -> None:
+    arcs.arc("filter", "raw", "few", "be_empty")
+    arcs.arc("runs", "few", "ran", "join")
+    arcs.arc("skips", "few", "skipped", "join", on_empty=OnEmpty.SKIP)
+    arcs.feed("raw", LOT, {"a.txt": b"hello"})
+    with arcs.engine():
+        for arc in ("filter", "runs", "skips"):
+            arcs.until_state(arc, LOT, ArcState.COMPLETE)
+    told = {event.dataset.name: (event.kind, event.state) for event in arcs.events()}
+    assert told == {
+        "raw": ("published", "complete"),
+        "few": ("published", "empty"),
+        "ran": ("published", "complete"),
+        "skipped": ("published", "empty"),
+    }
+    assert len(arcs.ran()) == 2
+    assert arcs.content("runs", LOT) == {"joined.txt": b""}
+    assert arcs.content("skips", LOT) == arcs.content("filter", LOT) == {}
+    for dataset in ("few", "skipped"):
+        assert "state=empty/manifest.json" in arcs.manifests(dataset, LOT)
+        assert "state=complete/manifest.json" not in arcs.manifests(dataset, LOT)
+
+
+def test_empty_inputs_that_only_join_do_not_count(arcs: ArcSite) -> None:
+    """What is subscribed to decides, wherever it stands among the inputs."""
+    inputs = (Input(dataset="names", subscribe=False), Input(dataset="raw"))
+    arcs.arc("both", inputs, "joined", "join", on_empty=OnEmpty.SKIP)
+    arcs.feed("names", "1", {})
+    arcs.feed("raw", "1", {"a.txt": b"hello"})
+    arcs.feed("names", "2", {"n.txt": b"ann"})
+    arcs.feed("raw", "2", {})
+    with arcs.engine():
+        arcs.until_state("both", "1", ArcState.COMPLETE)
+        arcs.until_state("both", "2", ArcState.COMPLETE)
+    assert arcs.ran() == [("1", "")]
+    assert arcs.content("both", "1") == {"joined.txt": b"raw/a.txt: hello"}
+    assert [line.state for line in arcs.lot("both", "2").manifests] == ["empty"]
+
+
+def test_empty_lots_by_parts_have_no_part(arcs: ArcSite) -> None:
+    arcs.arc("shout", "raw", "loud", parts=Parts(bytes_max=10))
+    arcs.arc("filter", "raw", "few", "be_empty", parts=Parts(bytes_max=3))
+    arcs.feed("raw", "1", {})
+    arcs.feed("raw", "2", {"a.txt": b"abc", "b.txt": b"def"})
+    with arcs.engine():
+        for arc in ("shout", "filter"):
+            arcs.until_state(arc, "1", ArcState.COMPLETE)
+            arcs.until_state(arc, "2", ArcState.COMPLETE)
+    assert [line.state for line in arcs.lot("shout", "1").manifests] == ["empty"]
+    assert [line.state for line in arcs.lot("filter", "2").manifests] == ["empty"]
+    assert arcs.content("shout", "2") == {"a.txt": b"ABC", "b.txt": b"DEF"}
+
+
+def test_empty_is_followed_by_data_of_a_later_version(arcs: ArcSite) -> None:
+    """The well-known key tells the last one that was published."""
+    arcs.arc("shout", "raw", "loud")
+    arcs.feed("raw", LOT, {})
+    with arcs.engine():
+        arcs.until_state("shout", LOT, ArcState.COMPLETE)
+        assert "state=empty/manifest.json" in arcs.manifests("loud", LOT)
+        arcs.feed("raw", LOT, {"late.txt": b"hello"})
+        arcs.do(ResubmitLots("ann", "there is data now", NS, "shout", (LOT,)))
+        arcs.until(lambda: arcs.content("shout", LOT))
+        arcs.until(lambda: "state=complete/manifest.json" in arcs.manifests("loud", LOT))
+        arcs.until_state("shout", LOT, ArcState.COMPLETE)
+    assert arcs.content("shout", LOT) == {"late.txt": b"HELLO"}
+    assert "state=empty/manifest.json" not in arcs.manifests("loud", LOT)
+
+
+def test_removed_lists_what_was_removed_from_storage(arcs: ArcSite) -> None:
+    """Each attempt has a manifest of its own: retries do not step on each other."""
+    arcs.arc("shout", "raw", "loud", retry=ONCE)
+    arcs.order(LOT, "fail")
+    arcs.feed("raw", LOT, {"a.txt": b"hello"})
+    with arcs.engine():
+        arcs.until_state("shout", LOT, ArcState.PARTIAL)
+    [before] = arcs.lot("shout", LOT).failed_attempts
+    assert before.state is ManifestState.PARTIAL
+    listed = _read(arcs, before.keys[0])
+    assert clean_lot(arcs.catalog, arcs.objects, "ann", "no room", NS, "shout", LOT) == 1
+    [after] = arcs.lot("shout", LOT).failed_attempts
+    assert (after.run, after.state) == (before.run, ManifestState.REMOVED)
+    assert arcs.manifests("loud", LOT) == [f"state=removed/attempt={before.run}/manifest.json"]
+    removed = _read(arcs, after.keys[0])
+    assert removed.state is ManifestState.REMOVED
+    assert removed.uris == listed.uris
+    assert [item.uri.rpartition("/")[2] for item in removed.uris] == ["junk.txt"]
+    assert arcs.data("loud", LOT) == []
+    assert clean_lot(arcs.catalog, arcs.objects, "ann", "again", NS, "shout", LOT) == 0
+
+
+def test_what_somebody_writes_who_was_thought_dead_is_tidied_away(arcs: ArcSite) -> None:
+    """After his attempt was cleaned, and beside the lot that was published."""
+    arcs.arc("shout", "raw", "loud")
+    arcs.order(LOT, "fail")
+    arcs.feed("raw", LOT, {"a.txt": b"hello"})
+    with arcs.engine():
+        arcs.until_state("shout", LOT, ArcState.COMPLETE)
+        arcs.until(lambda: arcs.data("loud", LOT) == ["a.txt"])
+    [failed] = arcs.lot("shout", LOT).failed_attempts
+    [made] = arcs.lot("shout", LOT).manifests
+    folder = f"data/namespace={NS}/name=loud/version=1/lot={LOT}"
+    for attempt in (failed.run, made.attempt, f"{made.attempt}~2"):
+        arcs.objects.put(f"{folder}/attempt={attempt}/late.txt", b"too late")
+    with arcs.catalog.read() as tx:
+        row = find_arc(tx, NS, "shout")
+    tidy(arcs.catalog, arcs.objects, output_refs(row.arc), row.job_id, LOT)
+    assert arcs.data("loud", LOT) == ["a.txt"]
+    assert arcs.content("shout", LOT) == {"a.txt": b"HELLO"}
+
+
+def _read(arcs: ArcSite, key: str) -> Manifest:
+    return msgspec.json.decode(arcs.objects.get(key), type=Manifest)

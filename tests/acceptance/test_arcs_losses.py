@@ -1,0 +1,110 @@
+"""What dies or sleeps is replaced, and whatever it does afterwards changes nothing."""
+
+from contextlib import closing, suppress
+
+import psutil
+
+from penstock.arcs.declaration import Retry
+from penstock.db import open_database
+from penstock.errors import Unavailable
+from penstock.states import ArcState
+from tests.acceptance.arc_site import ArcSite
+from tests.acceptance.arc_workloads import ran
+from tests.simulation.arc_workforce import EngineProcess
+
+LOT = "20230227PT5M287"
+SHORT_LEASE = Retry(tries=3, back_off_seconds=0, lease_seconds=2)
+
+
+def start(arcs: ArcSite, owner: str) -> EngineProcess:
+    engine = EngineProcess(
+        arcs.folder,
+        owner,
+        database=arcs.plane.settings.database,
+        objects=arcs.plane.settings.objects,
+    )
+    engine.wait_until_ready()
+    return engine
+
+
+def fall_asleep(arcs: ArcSite, engine: EngineProcess) -> None:
+    """Have it stand still at a moment when it does not write: nobody could do anything."""
+    with closing(open_database(arcs.plane.settings.database, wait_seconds=0.5)) as database:
+        while True:
+            engine.stand_still()
+            with suppress(Unavailable), database.write():
+                return
+            engine.go_on()
+
+
+def test_a_lost_lease_the_publication_is_refused_and_the_result_of_the_other_stands(
+    arcs: ArcSite,
+) -> None:
+    """An engine sleeps longer than its lease, wakes up, and goes on as if nothing had happened."""
+    arcs.arc("shout", "raw", "loud", retry=SHORT_LEASE)
+    arcs.order(LOT, "wait")
+    arcs.feed("raw", LOT, {"a.txt": b"hello"})
+    sleeper = start(arcs, "sleeper")
+    try:
+        arcs.until(lambda: arcs.ran() and arcs.state("shout", LOT) == ArcState.RUNNING)
+        first = arcs.lot("shout", LOT)
+        fall_asleep(arcs, sleeper)
+        with arcs.engine(owner="other"):
+            arcs.until_state("shout", LOT, ArcState.COMPLETE)
+        published = arcs.lot("shout", LOT)
+        assert published.run != first.run
+        arcs.go()
+        sleeper.go_on()
+        arcs.until(lambda: f"lot {LOT} of shout: claim {first.run}" in sleeper.log())
+        assert "is over" in sleeper.log()
+        sleeper.stop()
+    finally:
+        sleeper.kill()
+    assert arcs.lot("shout", LOT) == published
+    assert arcs.content("shout", LOT) == {"a.txt": b"HELLO"}
+    assert arcs.shown("shout", LOT) == ["complete.arc"]
+    assert [event.dataset.name for event in arcs.events()] == ["raw", "loud"]
+
+
+def test_a_killed_engine_its_lots_go_to_another_and_its_workers_end(arcs: ArcSite) -> None:
+    arcs.arc("shout", "raw", "loud", retry=SHORT_LEASE)
+    arcs.order(LOT, "wait")
+    arcs.feed("raw", LOT, {"a.txt": b"hello"})
+    engine = start(arcs, "killed")
+    try:
+        arcs.until(lambda: arcs.ran() and arcs.state("shout", LOT) == ArcState.RUNNING)
+    finally:
+        workers = engine.kill()
+    assert workers
+    with arcs.engine(owner="other"):
+        arcs.until_state("shout", LOT, ArcState.COMPLETE)
+    assert arcs.content("shout", LOT) == {"a.txt": b"HELLO"}
+    assert len({line["pid"] for line in ran(arcs.folder)}) == 2
+    assert psutil.wait_procs(workers, timeout=60)[1] == []
+
+
+def test_an_engine_that_is_told_to_stop_ends_what_has_begun_and_gives_back_the_rest(
+    arcs: ArcSite,
+) -> None:
+    arcs.arc("shout", "raw", "loud", running_max=4)
+    lots = ("1", "2", "3", "4")
+    for lot in lots:
+        arcs.order(lot, "wait")
+        arcs.feed("raw", lot, {"a.txt": lot.encode()})
+    engine = start(arcs, "stopped")  # with two processes for four lots
+    try:
+        arcs.until(lambda: len(arcs.ran()) == 2)
+        engine.stop_soon()
+        arcs.until(lambda: [arcs.state("shout", lot) for lot in lots].count(None) == 2)
+        arcs.go()
+        engine.stop()
+    finally:
+        engine.kill()
+    done = {lot for lot, _ in arcs.ran()}
+    assert len(arcs.ran()) == 2
+    for lot in lots:
+        found = arcs.lot("shout", lot)
+        assert found.state == (ArcState.COMPLETE if lot in done else None)
+        assert found.attempts == (1 if lot in done else 0)
+    with arcs.catalog.read() as tx:
+        assert tx.fetch("running_lots") == []

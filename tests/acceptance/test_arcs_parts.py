@@ -1,0 +1,158 @@
+"""Lots by parts: each a child run; if one fails the others' results stay, and are used again."""
+
+from typing import Any
+
+from penstock.arcs.declaration import Output, Parts, Retry
+from penstock.arcs.executors import LocalProcesses
+from penstock.catalog.reading_jobs import list_runs
+from penstock.locks.commands.admin import ResubmitLots
+from penstock.states import ArcState, RunState
+from tests.acceptance.arc_site import NS, ONCE, ArcSite
+from tests.acceptance.arc_workloads import ran
+
+LOT = "20230227PT5M287"
+DAYS = {f"{day}.txt": f"day {day}".encode() for day in (1, 2, 3)}
+LOUD = {name: data.upper() for name, data in DAYS.items()}
+BY_DAY = Parts(pattern="day={day}/")
+
+
+def feed_days(arcs: ArcSite) -> None:
+    """A lot whose objects are in folders by day, as an arc writes them."""
+    arcs.feed("raw", LOT, {f"day={name[0]}/{name}": data for name, data in DAYS.items()})
+
+
+def objects_of(arcs: ArcSite) -> dict[str, bytes]:
+    """Every object of the lot that arcs have made, data and manifests."""
+    found = [*arcs.objects.list("data"), *arcs.objects.list("datasets")]
+    return {entry.key: arcs.objects.get(entry.key) for entry in found}
+
+
+def test_every_part_is_a_child_run_with_a_manifest_of_its_own(arcs: ArcSite) -> None:
+    arcs.arc("shout", "raw", "loud", parts=BY_DAY)
+    feed_days(arcs)
+    with arcs.engine():
+        arcs.until_state("shout", LOT, ArcState.COMPLETE)
+    assert sorted(arcs.ran()) == [(LOT, f"day={day}") for day in (1, 2, 3)]
+    assert arcs.content("shout", LOT) == LOUD
+    [manifest] = arcs.lot("shout", LOT).manifests
+    root = f"state=complete/attempt={manifest.attempt}"
+    assert arcs.manifests("loud", LOT) == sorted(
+        [
+            f"{root}/manifest.json",
+            *(f"{root}/part=day%3D{day}/manifest.json" for day in (1, 2, 3)),
+            "state=complete/manifest.json",
+        ]
+    )
+    assert (manifest.uris, manifest.bytes) == (3, sum(map(len, LOUD.values())))
+
+
+def test_partial_only_the_failed_partition_is_executed_again(arcs: ArcSite) -> None:
+    """Good parts keep their bytes and manifests; what the failed one left is gone after it."""
+    arcs.arc("shout", "raw", "loud", parts=BY_DAY, retry=ONCE)
+    arcs.order(LOT, "fail", "fail", part="day=2")
+    feed_days(arcs)
+    with arcs.engine():
+        arcs.until_state("shout", LOT, ArcState.PARTIAL)
+        first = objects_of(arcs)
+        parts = {part.part: part for part in arcs.lot("shout", LOT).parts}
+        assert {name: part.state for name, part in parts.items()} == {
+            "day=1": "complete", "day=2": "failed", "day=3": "complete",
+        }  # fmt: skip
+        assert "1 of 3 parts failed; part day=2" in str(arcs.lot("shout", LOT).error)
+        assert arcs.content("shout", LOT) == {}
+        assert "state=complete/manifest.json" not in arcs.manifests("loud", LOT)
+
+        arcs.do(ResubmitLots("ann", "again", NS, "shout", (LOT,)))
+        arcs.until(lambda: len(arcs.lot("shout", LOT).failed_attempts) == 2)
+        arcs.do(ResubmitLots("ann", "and again", NS, "shout", (LOT,)))
+        arcs.until_state("shout", LOT, ArcState.COMPLETE)
+        arcs.until(lambda: {a.state for a in _attempts(arcs)} == {"removed"})
+    assert sorted(arcs.ran()) == [(LOT, f"day={day}") for day in (1, 2, 2, 2, 3)]
+    assert arcs.content("shout", LOT) == LOUD
+    last = objects_of(arcs)
+    good = [key for key in first if "part=day%3D1/" in key or "part=day%3D3/" in key]
+    assert len(good) == 4
+    assert {key: last[key] for key in good} == {key: first[key] for key in good}
+    assert arcs.data("loud", LOT) == ["1.txt", "2.txt", "3.txt"]
+    assert not [key for key in last if "junk" in key or "state=partial" in key]
+    removed = [last[attempt.keys[0]] for attempt in _attempts(arcs)]
+    assert [b"junk.txt" in text for text in removed] == [True, True]
+    assert not any(b"1.txt" in text for text in removed)
+
+
+def _attempts(arcs: ArcSite) -> list[Any]:
+    return list(arcs.lot("shout", LOT).failed_attempts)
+
+
+def test_all_that_is_visible_at_any_time_was_published_whole(arcs: ArcSite) -> None:
+    """A reader who looks all the time never sees anything of a failed attempt."""
+    arcs.arc("shout", "raw", "loud", parts=BY_DAY, retry=Retry(tries=9, back_off_seconds=0))
+    for day in (1, 2, 3):
+        arcs.order(LOT, *["fail"] * day, part=f"day={day}")
+    feed_days(arcs)
+    seen = []
+    with arcs.engine():
+        arcs.until(lambda: seen.append(arcs.content("shout", LOT)) or seen[-1])
+    assert [content for content in seen if content] == [LOUD]
+    assert sorted(arcs.ran()) == sorted((LOT, f"day={d}") for d in (1, 2, 3) for _ in range(d + 1))
+
+
+def test_parts_by_size_and_by_a_function(arcs: ArcSite) -> None:
+    arcs.arc("small", "raw", "small", parts=Parts(bytes_max=5))
+    function = "tests.acceptance.arc_workloads:one_part_each"
+    arcs.arc("each", "raw", "each", parts=Parts(function=function, running_max=1))
+    feed_days(arcs)
+    with arcs.engine():
+        arcs.until_state("small", LOT, ArcState.COMPLETE)
+        arcs.until_state("each", LOT, ArcState.COMPLETE)
+    assert arcs.content("small", LOT) == arcs.content("each", LOT) == LOUD
+    parts = sorted(part for _, part in arcs.ran())
+    assert parts == ["00000", "00001", "00002", "1.txt", "2.txt", "3.txt"]
+
+
+def test_two_outputs_have_a_root_manifest_each(arcs: ArcSite) -> None:
+    outputs = (Output(dataset="loud"), Output(dataset="nothing"))
+    arcs.arc("shout", "raw", "", parts=BY_DAY, outputs=outputs)
+    feed_days(arcs)
+    with arcs.engine():
+        arcs.until_state("shout", LOT, ArcState.COMPLETE)
+    states = {line.dataset: line.state for line in arcs.lot("shout", LOT).manifests}
+    assert states == {"loud": "complete", "nothing": "empty"}
+    assert arcs.content("shout", LOT) == LOUD
+
+
+def test_a_killed_worker_process_its_part_goes_to_another_process(arcs: ArcSite) -> None:
+    arcs.arc("shout", "raw", "loud", parts=BY_DAY, retry=ONCE)
+    arcs.order(LOT, "die", part="day=2")
+    feed_days(arcs)
+    with LocalProcesses(2) as processes, arcs.engine(processes):
+        arcs.until_state("shout", LOT, ArcState.COMPLETE)
+        arcs.until(lambda: arcs.data("loud", LOT) == ["1.txt", "2.txt", "3.txt"])
+    runs = [line for line in ran(arcs.folder) if line["part"] == "day=2"]
+    assert len({line["pid"] for line in runs}) == len({line["location"] for line in runs}) == 2
+    assert len(arcs.ran()) == 4
+    assert arcs.content("shout", LOT) == LOUD
+    assert arcs.lot("shout", LOT).attempts == 1
+
+
+def test_a_part_that_kills_every_process_is_given_up(arcs: ArcSite) -> None:
+    arcs.arc("shout", "raw", "loud", parts=BY_DAY, retry=ONCE)
+    arcs.order(LOT, "die", "die", "die", part="day=2")
+    feed_days(arcs)
+    with LocalProcesses(1) as processes, arcs.engine(processes):
+        arcs.until_state("shout", LOT, ArcState.PARTIAL)
+    assert "workers were lost" in str(arcs.lot("shout", LOT).error)
+    states = {part.part: part.state for part in arcs.lot("shout", LOT).parts}
+    assert states == {"day=1": "complete", "day=2": "failed", "day=3": "complete"}
+
+
+def test_the_runs_of_parts_end_as_the_parts_do(arcs: ArcSite) -> None:
+    arcs.arc("shout", "raw", "loud", parts=BY_DAY)
+    arcs.order(LOT, "fail", part="day=2")
+    feed_days(arcs)
+    with arcs.engine():
+        arcs.until_state("shout", LOT, ArcState.COMPLETE)
+    with arcs.catalog.read() as tx:
+        runs = list_runs(tx, NS, "shout.part", 100, 0).items
+    states = sorted(run.state for run in runs)
+    assert states == [RunState.COMPLETED] * 3 + [RunState.FAILED]

@@ -1,0 +1,221 @@
+"""The states of an arc: running, complete, partial, missing; and what each of them allows."""
+
+import sys
+from concurrent.futures import ThreadPoolExecutor
+
+from penstock.arcs.cleaning import clean_lot
+from penstock.arcs.declaration import Arc, Workload
+from penstock.arcs.executors import LocalProcesses
+from penstock.arcs.syncing import Sync
+from penstock.locks.commands import RegisterLots
+from penstock.locks.commands.admin import ResubmitLots
+from penstock.lots.manifests import arc_key
+from penstock.states import ARC, ArcState, WorkState
+from tests.acceptance.arc_site import NS, ONCE, ArcSite
+
+LOT = "20230227PT5M287"
+
+
+def test_running_the_workload_is_processing_and_nobody_else_can_begin(arcs: ArcSite) -> None:
+    arcs.arc("shout", "raw", "loud")
+    arcs.order(LOT, "wait")
+    arcs.feed("raw", LOT, {"a.txt": b"hello"})
+    with arcs.engine(owner="one") as one, arcs.engine(owner="two") as two:
+        arcs.until_state("shout", LOT, ArcState.RUNNING)
+        arcs.until(arcs.ran)
+        assert one.running + two.running == 1
+        assert one.look() + two.look() == 0
+        assert arcs.content("shout", LOT) == {}
+        arcs.go()
+        arcs.until_state("shout", LOT, ArcState.COMPLETE)
+    assert arcs.ran() == [(LOT, "")]
+
+
+def test_running_to_complete_what_it_made_can_be_read(arcs: ArcSite) -> None:
+    arcs.arc("shout", "raw", "loud")
+    arcs.feed("raw", LOT, {"a.txt": b"hello", "b.txt": b"world"})
+    with arcs.engine():
+        arcs.until_state("shout", LOT, ArcState.COMPLETE)
+    assert arcs.content("shout", LOT) == {"a.txt": b"HELLO", "b.txt": b"WORLD"}
+    assert "state=complete/manifest.json" in arcs.manifests("loud", LOT)
+    told = [(event.kind, event.dataset.name, event.state) for event in arcs.events()]
+    assert told == [("published", "raw", "complete"), ("published", "loud", "complete")]
+
+
+def test_complete_prevents_duplicate_executions(arcs: ArcSite) -> None:
+    arcs.arc("shout", "raw", "loud")
+    arcs.feed("raw", LOT, {"a.txt": b"hello"})
+    with arcs.engine() as engine:
+        arcs.until_state("shout", LOT, ArcState.COMPLETE)
+        made = arcs.lot("shout", LOT)
+        assert arcs.do(RegisterLots(NS, "raw", (LOT,), "ann")) == 0
+        arcs.do(RegisterLots(NS, "raw", ("other",), "ann"))
+        arcs.until_state("shout", "other", ArcState.COMPLETE)
+        assert engine.look() == 0
+    assert arcs.ran() == [(LOT, ""), ("other", "")]
+    assert arcs.lot("shout", LOT) == made
+
+
+def test_running_to_partial_nothing_of_it_is_visible_but_all_of_it_is_listed(
+    arcs: ArcSite,
+) -> None:
+    arcs.arc("shout", "raw", "loud", retry=ONCE)
+    arcs.order(LOT, "fail")
+    arcs.feed("raw", LOT, {"a.txt": b"hello"})
+    with arcs.engine():
+        arcs.until_state("shout", LOT, ArcState.PARTIAL)
+    found = arcs.lot("shout", LOT)
+    assert found.work is WorkState.HELD
+    assert "no luck" in str(found.error)
+    assert found.manifests == []
+    assert arcs.data("loud", LOT) == ["junk.txt"]
+    [attempt] = found.failed_attempts
+    assert arcs.manifests("loud", LOT) == [f"state=partial/attempt={attempt.run}/manifest.json"]
+    assert b"junk.txt" in arcs.objects.get(attempt.keys[0])
+    assert [event.dataset.name for event in arcs.events()] == ["raw"]
+
+
+def test_partial_to_running_to_complete_what_the_failure_left_is_removed(arcs: ArcSite) -> None:
+    arcs.arc("shout", "raw", "loud")
+    arcs.order(LOT, "fail", "fail")
+    arcs.feed("raw", LOT, {"a.txt": b"hello"})
+    with arcs.engine():
+        arcs.until_state("shout", LOT, ArcState.COMPLETE)
+    assert arcs.ran() == [(LOT, "")] * 3
+    assert arcs.data("loud", LOT) == ["a.txt"]
+    attempts = arcs.lot("shout", LOT).failed_attempts
+    assert [attempt.state for attempt in attempts] == ["removed", "removed"]
+    assert not [key for key in arcs.manifests("loud", LOT) if key.startswith("state=partial")]
+
+
+def test_partial_to_missing_to_running(arcs: ArcSite) -> None:
+    arcs.arc("shout", "raw", "loud", retry=ONCE)
+    arcs.order(LOT, "fail", "wait")
+    arcs.feed("raw", LOT, {"a.txt": b"hello"})
+    with arcs.engine():
+        arcs.until_state("shout", LOT, ArcState.PARTIAL)
+        clean_lot(arcs.catalog, arcs.objects, "ann", "to try again", NS, "shout", LOT)
+        assert (arcs.state("shout", LOT), arcs.shown("shout", LOT)) == (
+            ArcState.MISSING,
+            ["missing.arc"],
+        )
+        assert arcs.data("loud", LOT) == []
+        arcs.do(ResubmitLots("ann", "the disk is mended", NS, "shout", (LOT,)))
+        arcs.until_state("shout", LOT, ArcState.RUNNING)
+        arcs.go()
+        arcs.until_state("shout", LOT, ArcState.COMPLETE)
+    assert arcs.content("shout", LOT) == {"a.txt": b"HELLO"}
+
+
+def test_every_move_of_the_arc_is_one_that_the_table_has() -> None:
+    assert set(ARC.states) == set(ArcState)
+    for state, nexts in (
+        (ArcState.RUNNING, {ArcState.COMPLETE, ArcState.PARTIAL}),
+        (ArcState.PARTIAL, {ArcState.RUNNING, ArcState.MISSING}),
+        (ArcState.MISSING, {ArcState.RUNNING}),
+    ):
+        for other in ArcState:
+            assert ARC.allows(state, other) == (other in nexts)
+
+
+def test_the_keys_tell_the_state_and_are_rebuilt(arcs: ArcSite) -> None:
+    arc = arcs.arc("shout", "raw", "loud", retry=ONCE)
+    arcs.order("2", "fail")
+    for lot in ("1", "2", "3"):
+        arcs.feed("raw", lot, {"a.txt": b"hello"})
+    with arcs.engine():
+        arcs.until_state("shout", "1", ArcState.COMPLETE)
+        arcs.until_state("shout", "2", ArcState.PARTIAL)
+        arcs.until_state("shout", "3", ArcState.COMPLETE)
+    right = _listed(arcs)
+    _spoil(arcs, arc)
+    assert _listed(arcs) != right
+    synced = Sync(arcs.catalog, arcs.objects, NS, "shout").run()
+    assert (synced.lots, synced.changed, synced.lost, synced.next) == (3, 3, 0, None)
+    assert _listed(arcs) == right
+    assert Sync(arcs.catalog, arcs.objects, NS, "shout").run().changed == 0
+
+
+def _listed(arcs: ArcSite) -> dict[str, bytes]:
+    """Everything that tools which only list the store can know."""
+    found = (*arcs.objects.list("arcs"), *arcs.objects.list("datasets"))
+    return {entry.key: arcs.objects.get(entry.key) for entry in found}
+
+
+def _spoil(arcs: ArcSite, arc: Arc) -> None:
+    """As an engine leaves keys that dies after a commit, and as people do."""
+    states = {"1": ArcState.RUNNING, "2": ArcState.COMPLETE, "unknown": ArcState.PARTIAL}
+    for lot, state in states.items():
+        arcs.objects.put(arc_key(arc.project, arc.version, arc.name, lot, state), b"{}")
+    arcs.objects.delete(arc_key(arc.project, arc.version, arc.name, "1", ArcState.COMPLETE))
+    folder = f"datasets/namespace={NS}/name=loud/version=1/lot=3"
+    arcs.objects.delete(f"{folder}/state=complete/manifest.json")
+
+
+def test_a_command_is_a_workload_in_any_language(arcs: ArcSite) -> None:
+    """It gets the lot, its inputs with their manifests, and where to write."""
+    local = arcs.objects.path("x") is not None
+    script = _SHELL if local else _PYTHON
+    command = ("sh", "-c", script, "name", "{lot}") if local else (sys.executable, "-c", script)
+    arcs.arc("sum", "raw", "sums", Workload(command=command, environment={"GREETING": "sums"}))
+    arcs.feed("raw", LOT, {"a.txt": b"1\n2\n", "b.txt": b"3\n"})
+    with arcs.engine():
+        arcs.until_state("sum", LOT, ArcState.COMPLETE)
+    assert arcs.content("sum", LOT) == {"sum.txt": f"sums of {LOT}: 3\n".encode()}
+
+
+_SHELL = """
+paths=$(grep '"path"' "$PENSTOCK_TASK" | sed 's/.*: "//; s/".*//')
+echo "$GREETING of $1: $(cat $paths | wc -l)" > "$PENSTOCK_OUTPUT/sum.txt"
+echo "this is not a result" > "$PENSTOCK_OUTPUT/scratch"
+echo '{"uris": ["sum.txt"]}' > "$PENSTOCK_MANIFEST"
+"""
+_PYTHON = """
+import json, os
+from penstock.objects import Objects
+task = json.load(open(os.environ["PENSTOCK_TASK"]))
+def store(url):
+    head, _, rest = url.partition("://")
+    bucket, _, key = rest.partition("/")
+    return Objects.open(f"{head}://{bucket}"), key
+def read(url):
+    objects, key = store(url)
+    return objects.get(key)
+lines = b"".join(read(item["uri"]) for lot in task["inputs"] for item in lot["uris"])
+objects, place = store(os.environ["PENSTOCK_OUTPUT_URL"])
+text = f"{os.environ['GREETING']} of {os.environ['PENSTOCK_LOT']}: {lines.count(10)}\\n".encode()
+objects.put(place + "sum.txt", text)
+objects.put(place + "scratch", b"this is not a result")
+json.dump({"uris": ["sum.txt"]}, open(os.environ["PENSTOCK_MANIFEST"], "w"))
+"""
+
+
+def test_a_command_that_fails_says_why(arcs: ArcSite) -> None:
+    command = ("sh", "-c", "echo the tape is broken >&2; exit 3")
+    arcs.arc("sum", "raw", "sums", Workload(command=command), retry=ONCE)
+    arcs.feed("raw", LOT, {"a.txt": b"1\n"})
+    with arcs.engine():
+        arcs.until_state("sum", LOT, ArcState.PARTIAL)
+    assert "the tape is broken" in str(arcs.lot("sum", LOT).error)
+
+
+def test_a_workload_that_takes_too_long_is_ended(arcs: ArcSite) -> None:
+    """A command with everything it started; a function in a process or on a thread."""
+    arcs.arc(
+        "slow", "raw", "slow", Workload(command=("sh", "-c", "sleep 600"), timeout_seconds=1),
+        retry=ONCE,
+    )  # fmt: skip
+    function = "tests.acceptance.arc_workloads:shout"
+    arcs.arc("hung", "raw", "hung", Workload(function=function, timeout_seconds=1), retry=ONCE)
+    arcs.order(LOT, "hang", "hang")
+    arcs.feed("raw", LOT, {"a.txt": b"1\n"})
+    with ThreadPoolExecutor(2) as threads, arcs.engine(threads):
+        arcs.until_state("slow", LOT, ArcState.PARTIAL)
+        arcs.until_state("hung", LOT, ArcState.PARTIAL)
+    assert "longer than 1 seconds" in str(arcs.lot("slow", LOT).error)
+    assert "longer than 1 seconds" in str(arcs.lot("hung", LOT).error)
+    arcs.do(ResubmitLots("ann", "again", NS, "hung", (LOT,)))
+    with LocalProcesses(1) as processes, arcs.engine(processes):
+        arcs.until(lambda: arcs.lot("hung", LOT).attempts == 1)
+        arcs.until_state("hung", LOT, ArcState.PARTIAL)
+    assert "longer than 1 seconds" in str(arcs.lot("hung", LOT).error)

@@ -1,0 +1,312 @@
+"""`penstock arcs`: declared in files and modules, run by an engine of its own, seen, repaired."""
+
+import json
+import os
+import signal
+import subprocess
+import sys
+from collections.abc import Iterator
+from concurrent.futures import ThreadPoolExecutor
+from contextlib import contextmanager
+from dataclasses import dataclass
+from pathlib import Path
+
+import pytest
+
+from penstock.arcs.station import Station
+from tests.doors.commands import Outcome, Terminal, environment, program
+from tests.doors.serving import Running, running
+from tests.doors.waiting import until
+
+LOTS = [f"20261115PT1H0{hour}" for hour in range(4)]
+BAD = LOTS[1]
+RANGE = ("--from", LOTS[0], "--to", LOTS[-1])
+# The shell sorts what was written, and Python adds up; one lot fails until somebody repairs it.
+SORT = """
+in=$(sed -n 's/.*"path": "\\(.*\\)".*/\\1/p' "$PENSTOCK_TASK")
+test "$PENSTOCK_LOT" != 20261115PT1H01 || test -e repaired || { echo no luck >&2; exit 3; }
+sort "$in" > "$PENSTOCK_OUTPUT/sorted.txt"
+"""
+FILE = f"""
+namespace = "shop"
+project = "lake"
+
+[arcs.write]
+inputs = ["tick"]
+outputs = [{{ dataset = "raw", interval = "PT1H" }}]
+workload = "loads:write"
+
+[arcs.sort]
+inputs = ["raw"]
+outputs = [{{ dataset = "sorted", interval = "PT1H" }}]
+workload = ["sh", "-c", {json.dumps(SORT)}]
+retry = {{ tries = 1 }}
+"""
+LOADS = '''
+import penstock
+
+def write(context):
+    """Numbers that are not in order."""
+    context.write("numbers.txt", f"3\\n1\\n{context.lot}\\n".encode())
+
+@penstock.arc(namespace="shop", inputs=["sorted"], outputs=["totals"], retry={"tries": 1})
+def total(context):
+    """Adds up."""
+    if context.lot.endswith("03"):
+        raise ValueError("a bad day")
+    lines = b"".join(context.read(uri) for uri in context.uris).split()
+    context.write("total.txt", str(len(lines)).encode())
+'''
+
+
+@dataclass(frozen=True)
+class Here:
+    """A server, a folder with declarations, and engines in processes of their own."""
+
+    server: Running
+    folder: Path
+    penstock: Terminal
+
+    @property
+    def variables(self) -> dict[str, str]:
+        settings = self.server.plane.settings
+        return {"PENSTOCK_DATABASE": settings.database, "PENSTOCK_OBJECTS": settings.objects}
+
+    def engine(self, *arguments: str) -> Outcome:
+        """Run a command of the engine as a program."""
+        return program(self.folder, "arcs", *arguments, variables=self.variables)
+
+    def counts(self, arc: str) -> dict[str, int]:
+        """How many lots of an arc stand where, but for those of which there are none."""
+        listed = self.penstock("arcs", "list", "--json").document["arcs"]
+        (found,) = [each["counts"] for each in listed if each["name"] == arc]
+        return {state: number for state, number in found.items() if number}
+
+    @contextmanager
+    def station(self) -> Iterator[None]:
+        """An engine in this process, while the block lasts."""
+        plane = self.server.plane
+        with ThreadPoolExecutor(4) as executor:
+            at = (plane.catalog, plane.database, plane.objects, executor, plane.clock)
+            with Station(*at, owner="here", concurrency=4):
+                yield
+
+
+@pytest.fixture
+def here(
+    database_url: str,
+    tmp_path: Path,
+    capsys: pytest.CaptureFixture[str],
+    monkeypatch: pytest.MonkeyPatch,
+) -> Iterator[Here]:
+    (tmp_path / "arcs.toml").write_text(FILE)
+    (tmp_path / "loads.py").write_text(LOADS)
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setenv("HOME", str(tmp_path))
+    monkeypatch.setenv("COLUMNS", "200")
+    monkeypatch.syspath_prepend(str(tmp_path))
+    monkeypatch.delitem(sys.modules, "loads", raising=False)
+    with running(database_url) as server:
+        monkeypatch.setenv("PENSTOCK_URL", server.server.url)
+        yield Here(server, tmp_path, Terminal(capsys))
+
+
+@pytest.fixture
+def applied(here: Here) -> Here:
+    """Two arcs, and four lots for the first of them."""
+    assert "arc shop/sort is made" in here.penstock("arcs", "apply", "arcs.toml").text
+    assert here.penstock("lots", "register", "shop/tick", *LOTS).code == 0
+    return here
+
+
+only_sqlite = pytest.mark.parametrize("database_url", ["sqlite"], indirect=True)
+
+
+def test_a_shell_and_a_python_workload_run_in_an_engine_of_their_own(applied: Here) -> None:
+    penstock = applied.penstock
+    idle = penstock("arcs", "status")
+    assert "start an engine: `penstock arcs work`" in idle.err
+    assert [words.split()[0] for words in idle.text.splitlines()[1:3]] == [
+        "shop/sort",
+        "shop/write",
+    ]
+    done = applied.engine("work", "--once", "--concurrency", "2")
+    assert done.code == 0, done.err
+    assert "runs all arcs, 2 lots at a time; executor local" in done.err
+    assert f"lot {BAD} of sort failed: CommandFailed: no luck" in done.err
+    assert "nothing is left to do" in done.err
+    assert "Traceback" not in done.err
+    assert applied.counts("write") == {"complete": 4}
+    assert applied.counts("sort") == {"complete": 3, "partial": 1, "held": 1}
+    shown = penstock("lots", "show", "shop/sorted", LOTS[0], "--json").document
+    (item,) = shown["manifest"]["uris"]
+    assert Path(item["uri"].removeprefix("file://")).read_text() == f"1\n{LOTS[0]}\n3\n"
+    text = penstock("lots", "show", "shop/sorted", LOTS[0]).text
+    assert "1 thing, 19 B" in text
+    assert item["digest"] in text
+    failed = penstock("arcs", "show", "sort", BAD)
+    assert "CommandFailed: no luck" in failed.text
+    assert f"penstock arcs clean shop/sort {BAD}" in failed.err
+    gaps = penstock("lots", "gaps", "shop/sorted", *RANGE)
+    assert gaps.code == 3
+    assert "4 lots of PT1H" in gaps.out
+    assert f"{BAD}: held" in gaps.out
+    assert f"root: lot {BAD} of shop/sorted" in gaps.out
+    assert penstock("lots", "gaps", "shop/raw", *RANGE, "--json").document["there"] == 4
+
+
+def test_applying_shows_what_changes_and_changes_no_more_than_that(here: Here) -> None:
+    penstock = here.penstock
+    empty = penstock("arcs", "list")
+    assert (empty.code, empty.out) == (0, "")
+    assert "penstock arcs apply arcs.toml" in empty.err
+    assert "penstock arcs apply" in penstock("arcs", "status").err
+    dry = penstock("arcs", "apply", "arcs.toml", "--dry-run").text
+    assert "arc shop/write would be made" in dry
+    assert 'inputs: [{"dataset":"tick","subscribe":true}]' in dry
+    assert here.penstock("arcs", "list", "--json").document == {"arcs": []}
+    made = penstock("arcs", "apply", "arcs.toml", "--json").document
+    assert [change["made"] for change in made["changes"]] == [True, True]
+    assert "arc shop/sort is as it is declared" in penstock("arcs", "apply", "arcs.toml").text
+    file = Path("arcs.toml")
+    arrival = '[arrivals.landed]\nlocation = "/data/in"\ninterval = "PT1H"\n'
+    file.write_text(FILE.replace("tries = 1", "tries = 2") + arrival)
+    changed = penstock("arcs", "apply", "arcs.toml").text
+    assert "arc shop/sort is changed" in changed
+    assert '"tries":1' in changed
+    assert "arrival shop/landed is made" in changed
+    assert "arrival shop/landed is as it is declared" in penstock("arcs", "apply", "arcs.toml").text
+    shown = penstock("arcs", "show", "sort").text
+    assert "2, 10 s apart at first" in shown
+    assert "lake, version 1" in shown
+    assert "shop/sort is forgotten" in penstock("arcs", "delete", "shop/sort").text
+    assert "penstock arcs list" in penstock("arcs", "show", "shop/sort").complaint
+
+
+@only_sqlite
+def test_a_module_declares_arcs_and_one_lot_is_run_by_hand(applied: Here) -> None:
+    penstock = applied.penstock
+    assert "arc shop/total is made" in penstock("arcs", "apply", "loads").text
+    assert "arc shop/total is as it is declared" in penstock("arcs", "apply", "loads.py").text
+    assert penstock("arcs", "show", "total", "--json").document["arc"]["description"] == "Adds up."
+    for lot in (LOTS[0], LOTS[3]):
+        done = applied.engine("run", "write", lot, "--json")
+        assert json.loads(done.out)["state"] == "complete", done.err
+    with applied.station():
+        until(lambda: applied.counts("total") == {"complete": 2, "partial": 1, "held": 1})
+    again = applied.engine("run", "shop/write", LOTS[0])
+    assert again.code == 1
+    assert f"lot {LOTS[0]} is DONE for job shop/write" in again.complaint
+    assert penstock("work", "resubmit", "shop/total", LOTS[3], "--why", "again").code == 0
+    failed = applied.engine("run", "total", LOTS[3], "--log-level", "error")
+    assert failed.code == 1
+    assert "is partial: ValueError: a bad day" in failed.complaint
+
+
+@only_sqlite
+def test_an_engine_ends_what_it_has_begun_when_it_is_told_to_stop(applied: Here) -> None:
+    waits = 'while ! test -e go; do sleep 0.05; done; echo x > "$PENSTOCK_OUTPUT/x"'
+    slow = (
+        '[arcs.slow]\nnamespace = "shop"\ninputs = ["tick"]\noutputs = ["slow"]\n'
+        f"running_max = 1\nworkload = ['sh', '-c', '''touch begun; {waits}''']\n"
+    )
+    Path("slow.toml").write_text(slow)
+    assert applied.penstock("arcs", "apply", "slow.toml").code == 0
+    log = applied.folder / "engine.log"
+    with log.open("wb") as stream:
+        process = subprocess.Popen(
+            [sys.executable, "-m", "penstock.cli", "arcs", "work", "--arc", "slow"],
+            cwd=applied.folder,
+            env=environment(applied.folder, **applied.variables),
+            stderr=stream,
+        )
+    try:
+        until(lambda: Path("begun").exists() or process.poll() is not None)
+        running = applied.penstock("arcs", "status", "--json").document["running"]
+        assert [(lot["arc"], lot["lot"]) for lot in running] == [("shop/slow", LOTS[0])]
+        os.kill(process.pid, signal.SIGTERM)
+        until(lambda: "stopping: taking up nothing more" in log.read_text())
+        Path("go").touch()
+        assert process.wait() == 0, log.read_text()
+    finally:
+        process.kill()
+        process.wait()
+    assert "stopped: what was begun is finished or given back" in log.read_text()
+    assert "runs slow, 4 lots at a time" in log.read_text()
+    assert applied.counts("slow") == {"complete": 1, "ready": 3}
+    assert applied.counts("write") == {"ready": 4}
+
+
+@only_sqlite
+def test_what_failed_is_cleaned_and_backfilled(applied: Here) -> None:
+    penstock = applied.penstock
+    with applied.station():
+        until(lambda: applied.counts("sort") == {"complete": 3, "partial": 1, "held": 1})
+        clean = ("arcs", "clean", "sort", BAD)
+        assert "--why" in penstock(*clean).err
+        told = penstock(*clean, "--why", "half a file").text
+        assert f"lot {BAD} of arc shop/sort is missing: nothing is left of 1 failed" in told
+        assert applied.counts("sort")["missing"] == 1
+        state = f"arcs/project=lake/version=1/arc=sort/lot={BAD}/missing.arc"
+        objects = applied.server.plane.objects
+        assert objects.exists(state)
+        objects.delete(state)
+        assert "arc shop/sort: 4 lots, 1 put right" in penstock("arcs", "sync", "sort").text
+        assert objects.exists(state)
+        assert "0 put right" in penstock("arcs", "sync").text
+        dry = penstock("arcs", "backfill", "sort", *RANGE, "--dry-run")
+        assert dry.code == 3
+        assert "it would: 3 leave, 1 unhold" in dry.out
+        assert "let go and tried again" in dry.out
+        again = penstock("arcs", "backfill", "sort", *RANGE, "--watch", "--why", "try")
+        assert (again.code, "1 failed" in again.err) == (3, True)
+        Path("repaired").touch()
+        begun = penstock("arcs", "backfill", "sort", *RANGE, "--watch", "--json")
+        assert begun.document["done"] == 1
+    assert applied.counts("sort") == {"complete": 4}
+    assert penstock("lots", "gaps", "shop/sorted", *RANGE).code == 0
+    assert penstock("arcs", "backfill", "sort", *RANGE, "--dry-run").code == 0
+
+
+@only_sqlite
+def test_backfills_are_listed_paused_and_cancelled(applied: Here) -> None:
+    penstock = applied.penstock
+    assert "penstock arcs backfill ARC" in penstock("arcs", "backfills").err
+    begun = penstock("arcs", "backfill", "write", *RANGE, "--max-running", "1", "--why", "late")
+    backfill = begun.text.strip()
+    assert f"penstock arcs backfills {backfill}" in begun.err
+    shown = penstock("arcs", "backfills", backfill).text
+    assert "1, oldest first" in shown
+    assert "local: late" in shown
+    assert "Say so with --why" in penstock("arcs", "backfills", backfill, "pause").complaint
+    why = ("--why", "lunch")
+    assert "paused" in penstock("arcs", "backfills", backfill, "pause", *why).text
+    assert "running" in penstock("arcs", "backfills", backfill, "resume", *why).text
+    assert "cancelled" in penstock("arcs", "backfills", backfill, "cancel", *why).text
+    listed = penstock("arcs", "backfills", "--json").document["backfills"]
+    assert [(each["id"], each["state"]) for each in listed] == [(backfill, "cancelled")]
+
+
+@pytest.mark.parametrize(
+    ("arguments", "code", "told"),
+    [
+        (["apply", "none.toml"], 1, "none.toml cannot be read"),
+        (["apply", "no_such_module"], 1, "there is no module no_such_module here"),
+        (["apply", "json"], 2, "put @penstock.arc"),
+        (["work", "--executor", "yarn"], 2, "local or dask://"),
+        (["work", "--concurrency", "0"], 2, "--concurrency 0 lets nothing be done"),
+        (["show", "nothing"], 1, "penstock arcs apply FILE"),
+        (["backfill", "nothing", "--from", "noon"], 1, "there are no arcs yet"),
+        (["run", "nothing", "1"], 1, "there are no arcs yet"),
+    ],
+    ids=lambda value: " ".join(value) if isinstance(value, list) else "",
+)
+@only_sqlite
+def test_what_is_wrong_is_told_in_one_line(
+    here: Here, arguments: list[str], code: int, told: str
+) -> None:
+    refused = (
+        here.engine(*arguments) if arguments[0] == "run" else here.penstock("arcs", *arguments)
+    )
+    assert refused.code == code
+    assert told in refused.complaint

@@ -1,0 +1,46 @@
+"""An engine in a process of its own, to be killed: `python -m tests.simulation.arc_engine JSON`."""
+
+import json
+import logging
+import signal
+import sys
+import threading
+from typing import Any
+
+from penstock.arcs.engine import Engine
+from penstock.arcs.executors import open_executor
+from penstock.config import Settings
+from penstock.plane import Plane
+
+
+def run(told: dict[str, Any]) -> None:
+    """Work until it is told to stop."""
+    stopped = threading.Event()
+    signal.signal(signal.SIGTERM, lambda *_: stopped.set())
+    settings = Settings(
+        database=told["database"],
+        objects=told["objects"],
+        ingest_folder=told["folder"],
+        sweep_seconds=1,
+    )
+    with (
+        Plane.open(settings) as plane,
+        open_executor(told.get("executor", "local"), told.get("processes", 2)) as executor,
+        Engine(
+            plane.catalog,
+            plane.objects,
+            executor,
+            plane.clock,
+            owner=told["owner"],
+            database=told["database"] if told.get("lease_from_work") else None,
+            concurrency=told.get("concurrency", 4),
+            sweep_seconds=told.get("sweep_seconds", 0.2),
+        ),
+    ):
+        print("ready", flush=True)
+        stopped.wait()
+
+
+if __name__ == "__main__":
+    logging.basicConfig(level=logging.INFO, format="%(asctime)s %(name)s %(message)s")
+    run(json.loads(sys.argv[1]))

@@ -1,0 +1,86 @@
+"""Engines in processes of their own that are killed, stopped and let go on."""
+
+import json
+import os
+import signal
+import subprocess
+import sys
+import time
+from pathlib import Path
+from typing import Any
+
+import psutil
+
+END_SECONDS_MAX = 60
+START_SECONDS_MAX = 120
+LOOK_SECONDS = 0.02
+
+
+class EngineProcess:
+    """One engine with its workers, which are its children."""
+
+    def __init__(self, folder: Path, owner: str, **told: Any) -> None:
+        self.owner = owner
+        self._log = folder / f"{owner.replace(' ', '-')}.log"
+        told |= {"owner": owner, "folder": str(folder / "ingest")}
+        with self._log.open("wb") as log:
+            self._process = subprocess.Popen(
+                [sys.executable, "-m", "tests.simulation.arc_engine", json.dumps(told)],
+                stdin=subprocess.DEVNULL,
+                stdout=log,
+                stderr=log,
+                cwd=Path(__file__).parents[2],
+            )
+
+    @property
+    def is_ready(self) -> bool:
+        """Whether it works; one that has ended by itself is a failed test."""
+        assert self._process.poll() is None, self.log()
+        return "ready" in self.log()
+
+    def wait_until_ready(self) -> None:
+        """Return when it works."""
+        deadline = time.monotonic() + START_SECONDS_MAX
+        while not self.is_ready:
+            assert time.monotonic() < deadline, self.log()
+            time.sleep(LOOK_SECONDS)
+
+    def log(self) -> str:
+        """What it has said so far."""
+        return self._log.read_text(errors="replace")
+
+    def workers(self) -> list[psutil.Process]:
+        """The processes that run its workloads."""
+        try:
+            found = psutil.Process(self._process.pid).children(recursive=True)
+            return [child for child in found if "spawn_main" in " ".join(child.cmdline())]
+        except psutil.NoSuchProcess:
+            return []
+
+    def stand_still(self) -> None:
+        """Have it and its workers stand still, as if the machine slept."""
+        for process in (psutil.Process(self._process.pid), *self.workers()):
+            process.suspend()
+            while process.status() not in (psutil.STATUS_STOPPED, psutil.STATUS_ZOMBIE):
+                os.sched_yield()
+
+    def go_on(self) -> None:
+        """Have it go on as if nothing had happened."""
+        for process in (*self.workers(), psutil.Process(self._process.pid)):
+            process.resume()
+
+    def kill(self) -> list[psutil.Process]:
+        """End it as `kill -9` does; gives its workers, which are not killed with it."""
+        workers = self.workers() if self._process.poll() is None else []
+        self._process.kill()
+        self._process.wait()
+        return workers
+
+    def stop_soon(self) -> None:
+        """Tell it to stop, and come back at once."""
+        self._process.send_signal(signal.SIGTERM)
+
+    def stop(self) -> None:
+        """Have it stop cleanly; anything else is a failed test."""
+        self.stop_soon()
+        assert self._process.wait(END_SECONDS_MAX) == 0, self.log()
