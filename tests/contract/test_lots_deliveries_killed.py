@@ -50,7 +50,8 @@ class _Steps:
 
     def __exit__(self, *error: object) -> None:
         with self._lock:
-            if self._left == 0 and self._done:
+            # Below 0 if another thread took a step meanwhile, which must not save this one.
+            if self._left <= 0 and self._done:
                 self.dead.set()
                 raise _Killed
 

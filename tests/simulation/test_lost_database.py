@@ -13,6 +13,7 @@ from penstock.catalog.commands import ReceiveEvent
 from penstock.catalog.openlineage import Limits, read_event
 from penstock.clock import system_clock
 from penstock.db import Database, Transaction, open_database
+from penstock.db.database import Listener
 from penstock.errors import Unavailable
 from tests.simulation.consistency import Tables, problems
 from tests.simulation.tables import STATEMENTS
