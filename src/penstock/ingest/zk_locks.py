@@ -43,6 +43,7 @@ class Locks:
         self._family = f"{owner}/{ids.new_id()[:8]}"
         self._numbers = itertools.count(1)
         self._mutex = threading.Lock()
+        self._freeing = threading.Lock()
         self._held: dict[str, str] = {}  # node: the name it is locked under
         self._doubtful: set[tuple[str, str]] = set()  # node and name
 
@@ -101,18 +102,31 @@ class Locks:
         self.free_doubtful()
 
     def free_doubtful(self) -> None:
-        """Give up locks that nobody here works under."""
-        with self._mutex:
-            doubtful = list(self._doubtful)
-        if not doubtful:
+        """Give up locks that nobody here works under.
+
+        One thread at a time: a second one, that saw the lock before the first removed it, would
+        remove what another session has put in its place. An administrator who does the same
+        changes the status, whose version is checked.
+        """
+        if not self._doubtful:
             return
-        with contextlib.suppress(Unavailable):
+        with self._freeing, contextlib.suppress(Unavailable):
+            with self._mutex:
+                doubtful = list(self._doubtful)
+            states = self._session.get_many([_status(node) for node, _ in doubtful])
             found = self._session.get_many([_lock(node) for node, _ in doubtful])
-            pairs = zip(doubtful, found, strict=True)
-            ours = [(n, name) for (n, name), lock in pairs if lock and lock[0] == name.encode()]
-            outcomes = self._session.multi_many([Delete(_lock(node))] for node, _ in ours)
+            versions = {
+                one: state
+                for one, state, lock in zip(doubtful, states, found, strict=True)
+                if lock and lock[0] == one[1].encode()
+            }
+            ours = list(versions)
+            outcomes = self._session.multi_many(
+                [*([Check(_status(one[0]), state[1])] if state else ()), Delete(_lock(one[0]))]
+                for one, state in versions.items()
+            )
             answers = zip(ours, outcomes, strict=True)
-            left = {one for one, outcome in answers if isinstance(outcome, Unavailable)}
+            left = {one for one, outcome in answers if isinstance(outcome, PenstockError)}
             with self._mutex:
                 self._doubtful -= set(doubtful) - left
 

@@ -1,0 +1,59 @@
+"""A lock that a session gives up is its own: never one that another session took meanwhile."""
+
+import threading
+from collections.abc import Iterable, Sequence
+from contextlib import suppress
+from typing import Any
+
+from penstock.ingest.zk_locks import Locks
+from penstock.zk import Create, Op, Session
+
+NODE = "/jobs/jid0000000001"
+MEET_SECONDS = 1.0
+
+
+class SlowSession:
+    """A session whose threads meet after each reading; another one locks after the first removal."""
+
+    def __init__(self, session: Session, other: Locks) -> None:
+        self._session = session
+        self._other = other
+        self._meeting = threading.Barrier(2)
+        self._turn = threading.Lock()
+
+    def __getattr__(self, name: str) -> Any:
+        return getattr(self._session, name)
+
+    def get_many(self, paths: Sequence[str]) -> list[tuple[bytes, int] | None]:
+        found = self._session.get_many(paths)
+        # Whoever takes turns never meets, and must not be stopped by that.
+        with suppress(threading.BrokenBarrierError):
+            self._meeting.wait(MEET_SECONDS)
+        return found
+
+    def multi_many(self, transactions: Iterable[Sequence[Op]]) -> list[Any]:
+        with self._turn:
+            outcomes = self._session.multi_many(transactions)
+            if not self._other.has(NODE):
+                self._other.take([NODE], {})
+        return outcomes
+
+
+def test_two_threads_that_give_up_one_lock_leave_alone_who_took_it_next(
+    zookeeper_url: str,
+) -> None:
+    with Session.open(zookeeper_url) as one, Session.open(zookeeper_url) as two:
+        one.ensure("/jobs")
+        one.multi([Create(NODE), Create(f"{NODE}/status")])
+        slow: Any = SlowSession(one, Locks(two, "two"))
+        locks = Locks(slow, "one")
+        taken = locks.take([NODE], {})
+        locks.drop([NODE], taken.name)
+        threads = [threading.Thread(target=locks.free_doubtful) for _ in range(2)]
+        for thread in threads:
+            thread.start()
+        for thread in threads:
+            thread.join()
+        lock = two.get(f"{NODE}/lock")
+    assert lock is not None
+    assert lock[0].startswith(b"two/")
