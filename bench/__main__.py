@@ -1,4 +1,7 @@
-"""Measure and report: python -m bench [events|claims|flat|ingest|lineage|lists|all] [--quick]."""
+"""Measure and report.
+
+python -m bench [events|claims|flat|ingest|arcs|lineage|lists|all] [--quick]
+"""
 
 import argparse
 import signal
@@ -8,9 +11,11 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
 
+import msgspec
 from rich.console import Console
 
-from bench import claims
+from bench import arcs, claims
+from bench.arcs import arc_targets, measure_arcs
 from bench.claims import Claimer, claim_targets, measure_claims
 from bench.filled import FilledDatabases
 from bench.flat import flat_targets, measure_flatness
@@ -56,6 +61,8 @@ def main() -> None:
             _flat(bench, given, report, say)
         if given.what in ("ingest", "all"):
             _ingest(bench, given, report, say)
+        if given.what in ("arcs", "all"):
+            _arcs(bench, given, report, say)
         if given.what in ("lineage", "lists", "all"):
             _reading(bench, given, report, say)
     print_report(report, console)
@@ -94,6 +101,14 @@ def _flat(bench: Bench, given: argparse.Namespace, report: Report, say: Say) -> 
 def _ingest(bench: Bench, given: argparse.Namespace, report: Report, say: Say) -> None:
     report.ingest = measure_ingest(bench, QUICK if given.quick else IngestPlan(), say)
     report.targets += ingest_targets(report.ingest)
+
+
+def _arcs(bench: Bench, given: argparse.Namespace, report: Report, say: Say) -> None:
+    plan = arcs.QUICK if given.quick else arcs.Plan()
+    if given.finished:
+        plan = msgspec.structs.replace(plan, finished=given.finished)
+    report.arcs = measure_arcs(bench, given.databases, plan, say)
+    report.targets += arc_targets(report.arcs)
 
 
 def _claim_plan(given: argparse.Namespace) -> claims.Plan:
@@ -141,7 +156,7 @@ def _arguments() -> argparse.Namespace:
         "what",
         nargs="?",
         default="all",
-        choices=("events", "claims", "flat", "ingest", "lineage", "lists", "all"),
+        choices=("events", "claims", "flat", "ingest", "arcs", "lineage", "lists", "all"),
     )
     parser.add_argument("--quick", action="store_true", help="short and small, to see that it runs")
     parser.add_argument("--json", type=Path, default=LATEST, metavar="FILE")

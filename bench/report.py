@@ -12,6 +12,10 @@ from msgspec import Struct
 from rich.console import Console
 from rich.table import Table
 
+from bench.arcs import Arcs
+from bench.arcs_engine import Passing
+from bench.arcs_gaps import GapTimes
+from bench.arcs_schedule import Scheduling
 from bench.claims import Claimer, Claims
 from bench.flat import Flat
 from bench.ingest import Ingest
@@ -63,6 +67,7 @@ class Report(Struct, kw_only=True):
     claims: list[Claims] = msgspec.field(default_factory=list)
     flat: list[Flat] = msgspec.field(default_factory=list)
     ingest: Ingest | None = None
+    arcs: Arcs | None = None
     graph_size: GraphSize | None = None
     lineage: list[Timing] = msgspec.field(default_factory=list)
     lists: list[Timing] = msgspec.field(default_factory=list)
@@ -126,6 +131,11 @@ def print_report(report: Report, console: Console) -> None:
         console.print(_passed(report.ingest.passed))
         console.print(_waiting(report.ingest.waiting))
         console.print(_files(report.ingest.files))
+    if report.arcs is not None:
+        console.print(_passing(report.arcs.passing))
+        if report.arcs.scheduling:
+            console.print(_scheduling(report.arcs.scheduling))
+        console.print(_gaps(report.arcs.gaps))
     size = report.graph_size
     if size is not None:
         console.print(
@@ -264,6 +274,47 @@ def _files(measured: Files) -> str:
         f"{measured.files:,} files of {measured.file_bytes:,} bytes over HTTP, stored and recorded "
         f"on sqlite: {measured.per_second:,.0f} jobs/s, {measured.cpu_ms:.1f} ms of CPU each"
     )
+
+
+def _passing(measured: list[Passing]) -> Table:
+    table = _table(
+        "Lots per second through an arc that does nothing, and claims alone beside them",
+        "database", "lots/s", "CPU µs", "database's", "claims/s", "CPU µs", "ratio",
+    )  # fmt: skip
+    for one in measured:
+        table.add_row(
+            one.database,
+            f"{one.per_second:,.0f}",
+            f"{one.cpu_us:,.0f}",
+            f"{one.postgres_cpu_us:,.0f}" if one.postgres_cpu_us else "",
+            f"{one.claims_per_second:,.0f}",
+            f"{one.claims_cpu_us:,.0f}",
+            f"{one.ratio:.2f} ×",
+        )
+    return table
+
+
+def _scheduling(measured: list[Scheduling]) -> Table:
+    first = measured[0]
+    table = _table(
+        "µs to claim and publish a lot of an arc, postgresql",
+        "at once", f"{first.few:,} lots done", f"{first.many:,} lots done", "ratio",
+    )  # fmt: skip
+    for one in measured:
+        times = (f"{one.with_few_us:,.0f}", f"{one.with_many_us:,.0f}")
+        table.add_row(str(one.at_once), *times, f"{one.ratio:.2f} ×")
+    return table
+
+
+def _gaps(measured: list[GapTimes]) -> Table:
+    table = _table(
+        f"Gaps among {measured[0].lots:,} lots in ms, and a bare scan beside it",
+        "database", "ranges", "with causes", "without", "bare scan",
+    )  # fmt: skip
+    for one in measured:
+        times = (one.with_causes_ms, one.without_causes_ms, one.scan_ms)
+        table.add_row(one.database, f"{one.ranges:,}", *(f"{value:,.0f}" for value in times))
+    return table
 
 
 def _timings(title: str, timings: list[Timing]) -> Table:

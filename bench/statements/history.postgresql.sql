@@ -58,6 +58,18 @@ INSERT INTO lot_log (at, action, lot, job_id, dataset_id, run_id, was, became, w
 SELECT l.at + n * :step, l.action, pg_temp.other_lot(l.lot, n), l.job_id, l.dataset_id, pg_temp.later_run(l.run_id, n - :finished), l.was, l.became, l.who, l.why
 FROM generate_series(1, :finished - 1) AS n CROSS JOIN lot_log l
 
+-- name: history_of_manifests
+-- Differs by necessity: only PostgreSQL makes a series. The manifests of what the job has made.
+INSERT INTO lot_manifests (version_id, dataset_id, lot, state, key, uris, bytes, digest, attempt, at)
+SELECT pg_temp.other_version(m.version_id, n), m.dataset_id, pg_temp.other_lot(m.lot, n), m.state, pg_temp.other_lot(m.key, n), m.uris, m.bytes, m.digest, pg_temp.later_run(m.attempt::uuid, n - :finished)::text, m.at + n * :step
+FROM generate_series(1, :finished - 1) AS n CROSS JOIN lot_manifests m
+
+-- name: history_of_events
+-- Differs by necessity: only PostgreSQL makes a series. What was told of the lots.
+INSERT INTO lot_events (at, kind, dataset_id, lot, state, version_id, job_id, run_id)
+SELECT e.at + n * :step, e.kind, e.dataset_id, pg_temp.other_lot(e.lot, n), e.state, pg_temp.other_version(e.version_id, n), e.job_id, pg_temp.later_run(e.run_id, n - :finished)
+FROM generate_series(1, :finished - 1) AS n CROSS JOIN lot_events e
+
 -- name: history_of_datasets
 -- Differs by necessity: what it follows from does. The last version is the current one.
 UPDATE datasets SET

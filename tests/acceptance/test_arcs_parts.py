@@ -90,9 +90,14 @@ def test_all_that_is_visible_at_any_time_was_published_whole(arcs: ArcSite) -> N
     for day in (1, 2, 3):
         arcs.order(LOT, *["fail"] * day, part=f"day={day}")
     feed_days(arcs)
-    seen = []
+    seen: list[dict[str, bytes]] = []
+
+    def look() -> bool:
+        seen.append(arcs.content("shout", LOT))
+        return bool(seen[-1])
+
     with arcs.engine():
-        arcs.until(lambda: seen.append(arcs.content("shout", LOT)) or seen[-1])
+        arcs.until(look)
     assert [content for content in seen if content] == [LOUD]
     assert sorted(arcs.ran()) == sorted((LOT, f"day={d}") for d in (1, 2, 3) for _ in range(d + 1))
 

@@ -138,6 +138,29 @@ def test_two_processes_do_not_write_one_file(desk: Desk) -> None:
     assert desk.content() == b"complete"
 
 
+def test_a_file_whose_part_another_process_cleared_away_is_fetched_again(desk: Desk) -> None:
+    def clear() -> None:
+        for part in desk.parts():
+            part.unlink()
+
+    whole = head(200, {"Content-Length": 8})
+    url = desk.web.on("/a", drip([whole, b"complete"], clear), content(b"complete"))
+    assert desk.fetch(url).size == 8
+    assert desk.content() == b"complete"
+    assert len(desk.web.asked("/a")) == 2
+
+
+def test_a_file_that_another_process_clears_away_each_time_is_left_for_later(desk: Desk) -> None:
+    def clear() -> None:
+        for part in desk.parts():
+            part.unlink()
+
+    whole = head(200, {"Content-Length": 8})
+    url = desk.web.on("/a", drip([whole, b"complete"], clear))
+    with pytest.raises(Stopped, match="another process has cleared the folder"):
+        desk.fetch(url)
+
+
 def test_stopping_keeps_what_has_come(desk: Desk) -> None:
     url = desk.web.on("/a", content(BODY))
     with pytest.raises(Stopped):

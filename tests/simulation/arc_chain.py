@@ -1,7 +1,7 @@
 """Three arcs with a join, fed by many lots, under fire; and what must hold of it afterwards.
 
 raw ──clean (by parts)──▶ clean ──count──▶ counts
- └────────────────────────┴─────join (a command's work)──▶ both
+ └────────────────────────┴─────join──▶ both
 """
 
 import hashlib

@@ -22,8 +22,9 @@ from tests.simulation.ingest_worker import Order
 PROGRAM = "tests.simulation.ingest_worker"
 TOP = Path(__file__).resolve().parents[2]
 LOOK_SECONDS = 0.02
-STUCK_SECONDS_MAX = 40
+STUCK_SECONDS_MAX = 120
 POLL_SECONDS = 0.1
+KILLED_SHARE = 0.8  # of those that crash; the others are stopped for a while
 
 
 class Plan(NamedTuple):
@@ -31,8 +32,8 @@ class Plan(NamedTuple):
 
     workers: int
     files: int  # in a batch
-    kills: int
-    every: int  # steps of jobs between two kills, at most
+    crashes: int  # workers killed, or stopped until their locks are gone
+    every: int  # steps of jobs between two crashes, at most
     outages: int = 0  # of the server that keeps the state
 
 
@@ -53,15 +54,29 @@ class Worker:
         """What it has said."""
         return self._log.read_text() if self._log.exists() else ""
 
+    def stop(self) -> None:
+        """Have it stand still, as if the machine slept."""
+        signal.pidfd_send_signal(self._handle, signal.SIGSTOP)
+
+    def go_on(self) -> None:
+        """Have it go on as if nothing had happened."""
+        signal.pidfd_send_signal(self._handle, signal.SIGCONT)
+
     def kill(self) -> None:
         """End it as `kill -9` does."""
         if self.is_alive:
             signal.pidfd_send_signal(self._handle, signal.SIGKILL)
         self.wait()
 
+    def end(self) -> None:
+        """Have it finish what is at hand, and give up its locks."""
+        signal.pidfd_send_signal(self._handle, signal.SIGTERM)
+        self.wait()
+
     def wait(self) -> None:
         """Return when it has ended."""
-        select.select([self._handle], [], [])
+        ended, _, _ = select.select([self._handle], [], [], STUCK_SECONDS_MAX)
+        assert ended, self.log()
 
 
 class Nursery:
@@ -113,7 +128,7 @@ class Nursery:
 
 
 class Workforce:
-    """Workers with different stages, of which one after the other is killed."""
+    """Workers with different stages, of which one after the other is killed or stopped."""
 
     def __init__(
         self,
@@ -129,51 +144,79 @@ class Workforce:
         self._chance = random.Random(seed)
         self._outage = outage
         self._working: list[Worker] = []
-        self._next_outage = 0
+        self._stopped: list[tuple[float, Worker]] = []  # and when each goes on
+        self._session_seconds = site.plane.settings.ingest_session_seconds
         self.killed = 0
+        self.stopped = 0
         self.outages = 0
 
     def run(self) -> None:
-        """Kill as often as planned while there is work, and return when every batch has ended."""
+        """Crash as often as planned while there is work, and return when every batch has ended."""
         plan, chance = self._plan, self._chance
         for _ in range(plan.workers):
             self._hire()
         self._submit()
-        next_kill = chance.randint(1, plan.every)
-        watch = Watch(self._site, self._nursery)
-        while self.killed < plan.kills:
+        next_crash = chance.randint(1, plan.every)
+        watch = Watch(self._site)
+        while self.crashes < plan.crashes:
+            self._wake(time.monotonic())
             progress = watch.look(self._working)
             if progress is None:
                 continue
-            if progress >= next_kill:
-                self._kill()
-                next_kill = progress + chance.randint(1, plan.every)
+            if progress >= next_crash:
+                self._crash()
+                next_crash = progress + chance.randint(1, plan.every)
             if self._site.open_batches < plan.workers:
                 self._submit()
-        while watch.look(self._working) is None or self._site.open_batches:
-            continue
+        while self._stopped or watch.look(self._working) is None or self._site.open_batches:
+            self._wake(time.monotonic())
         for worker in self._working:
-            worker.kill()
+            worker.end()
 
-    def _kill(self) -> None:
+    @property
+    def crashes(self) -> int:
+        """How many workers were killed or stopped."""
+        return self.killed + self.stopped
+
+    def _crash(self) -> None:
         chance, plan = self._chance, self._plan
-        if self._outage is not None and self.outages * plan.kills <= self.killed * plan.outages:
+        if self._outage is not None and self.outages * plan.crashes <= self.crashes * plan.outages:
             self.outages += 1
             self._outage()
         worker = chance.choice(self._working)
-        worker.kill()
         self._working.remove(worker)
-        self.killed += 1
-        self._hire()
+        if chance.random() < KILLED_SHARE:
+            worker.kill()
+            self.killed += 1
+            self._hire()
+        else:
+            worker.stop()
+            self.stopped += 1
+            seconds = chance.uniform(0.5, 2.0) * self._session_seconds
+            self._stopped.append((time.monotonic() + seconds, worker))
+            if not frozenset(STAGE_NAMES) <= self._covered:
+                self._hire()
+
+    def _wake(self, now: float) -> None:
+        """Let those go on whose time has come."""
+        for when, worker in list(self._stopped):
+            if when <= now:
+                worker.go_on()
+                self._stopped.remove((when, worker))
+                self._working.append(worker)
+
+    @property
+    def _covered(self) -> frozenset[str]:
+        """The stages that somebody works on."""
+        return frozenset().union(*(worker.stages for worker in self._working))
 
     def _hire(self) -> None:
         """A worker for all stages, or for some: at least those that nobody else has."""
         chance = self._chance
-        covered = frozenset().union(*(worker.stages for worker in self._working))
         stages = set(STAGE_NAMES)
         if chance.random() < 0.6:
             stages = {name for name in STAGE_NAMES if chance.random() < 0.5}
-            stages |= set(STAGE_NAMES) - covered
+            stages |= set(STAGE_NAMES) - self._covered
         concurrency = chance.choice([1, 2, 4])
         self._working.append(self._nursery.start(sorted(stages), concurrency=concurrency))
 
@@ -187,9 +230,8 @@ class Workforce:
 class Watch:
     """Looks at a site again and again, and sees when nothing goes on there any more."""
 
-    def __init__(self, site: Site, nursery: Nursery) -> None:
+    def __init__(self, site: Site) -> None:
         self._site = site
-        self._nursery = nursery
         self._last: object = None
         self._since = time.monotonic()
 

@@ -16,6 +16,7 @@ from penstock.config import Settings
 from penstock.db import open_database
 from penstock.plane import Plane
 from penstock.states import RunState
+from tests.dask_cluster import Cluster
 from tests.servers import PostgresServer
 from tests.simulation import arc_chain
 from tests.simulation.arc_workforce import EngineProcess
@@ -38,7 +39,7 @@ class Plan(NamedTuple):
 
 
 SHORT = Plan(lots=60, engines=2, kills=2, failures=5)
-LONG = Plan(lots=2000, engines=2, kills=40, failures=5)
+LONG = Plan(lots=2000, engines=2, kills=25, failures=5)
 
 
 @pytest.fixture
@@ -51,8 +52,11 @@ def postgresql_url(postgres: PostgresServer) -> Iterator[str]:
 class Fire:
     """Engines on one database, and who kills them."""
 
-    def __init__(self, plane: Plane, folder: Path, plan: Plan, seed: int) -> None:
+    def __init__(
+        self, plane: Plane, folder: Path, plan: Plan, seed: int, cluster: Cluster | None
+    ) -> None:
         self._plane = plane
+        self._cluster = cluster
         self._folder = folder
         self._plan = plan
         self._chance = random.Random(seed)
@@ -80,13 +84,17 @@ class Fire:
             assert time.monotonic() - since < STEP_SECONDS_MAX, self._engines[0].log()[-5000:]
             if self.killed < self._plan.kills and done >= self._next_kill(total):
                 self._kill_one()
+            if self._cluster is not None:
+                self.workers_killed += self._cluster.replace_lost()
             time.sleep(LOOK_SECONDS)
 
     def _next_kill(self, total: int) -> float:
         return total * (self.killed + 0.5) / (self._plan.kills + 1)
 
     def _kill_one(self) -> None:
-        """A worker of one engine, and another engine whole."""
+        """A worker of one engine, or of the cluster; and another engine whole."""
+        if self._cluster is not None:
+            self._cluster.kill_any()
         engine = self._chance.choice(self._engines)
         engine.wait_until_ready()
         for worker in engine.workers()[:1]:
@@ -104,12 +112,25 @@ class Fire:
         owner = f"engine-{self._hired}"
         self._hired += 1
         engine = EngineProcess(
-            self._folder, owner, database=settings.database, objects=settings.objects, concurrency=6
+            self._folder,
+            owner,
+            database=settings.database,
+            objects=settings.objects,
+            concurrency=6,
+            executor=f"dask://{self._cluster.address}" if self._cluster else "local",
+            lease_from_work=self._cluster is not None,
         )
         self._engines.append(engine)
 
 
-def stress(url: str, folder: Path, plan: Plan, seed: int, monkeypatch: pytest.MonkeyPatch) -> None:
+def stress(
+    url: str,
+    folder: Path,
+    plan: Plan,
+    seed: int,
+    monkeypatch: pytest.MonkeyPatch,
+    cluster: Cluster | None = None,
+) -> None:
     """Feed the chain, disturb it, and look at everything."""
     monkeypatch.setenv(arc_chain.FAILURES, f"{plan.failures}/{seed}")
     objects = str(folder / "objects")
@@ -119,7 +140,7 @@ def stress(url: str, folder: Path, plan: Plan, seed: int, monkeypatch: pytest.Mo
     with Plane.open(settings) as plane:
         arc_chain.declare(plane, plan.lease_seconds)
         arc_chain.feed(plane, fed)
-        fire = Fire(plane, folder, plan, seed)
+        fire = Fire(plane, folder, plan, seed, cluster)
         fire.run(plan.lots * len(arc_chain.MADE_BY))
         seconds = time.monotonic() - began
         with closing(open_database(url, extra=[STATEMENTS])) as database, database.read() as tx:
@@ -157,3 +178,18 @@ def test_a_chain_of_2000_lots_under_fire_ends_complete_and_right_on_sqlite(
 ) -> None:
     url = f"sqlite:///{tmp_path / 'penstock.db'}"
     stress(url, tmp_path, LONG, made_up_seed(), monkeypatch)
+
+
+@pytest.mark.stress
+def test_a_chain_on_a_cluster_whose_workers_are_killed_ends_complete_and_right(
+    postgresql_url: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    seed = made_up_seed()
+    monkeypatch.setenv(arc_chain.FAILURES, f"{LONG.failures}/{seed}")
+    cluster = Cluster(tmp_path / "dask")
+    try:
+        cluster.wait_for_workers()
+        plan = LONG._replace(lots=300, kills=6, lease_seconds=10)
+        stress(postgresql_url, tmp_path, plan, seed, monkeypatch, cluster)
+    finally:
+        cluster.stop()

@@ -21,8 +21,8 @@ from tests.simulation.ingest_site import Site, open_site, site_settings
 from tests.simulation.ingest_workforce import Nursery, Plan, Watch, Workforce
 from tests.simulation.test_kill import made_up_seed
 
-SHORT = Plan(workers=2, files=14, kills=4, every=30)
-LONG = Plan(workers=4, files=40, kills=300, every=60)
+SHORT = Plan(workers=2, files=14, crashes=4, every=30)
+LONG = Plan(workers=4, files=40, crashes=300, every=60)
 SHORT_STEPS = (4, 19, 41, 66, 90, 120)
 LANES = 4  # of steps that are tried at the same time, each at a site of its own
 UNREACHED_MAX = 3  # steps after the last that was reached
@@ -75,10 +75,11 @@ def stress(
         workforce.run()
         nursery.check_logs()
         jobs = check_promises(site)
-        assert (workforce.killed, workforce.outages) == (plan.kills, plan.outages)
+        assert (workforce.crashes, workforce.outages) == (plan.crashes, plan.outages)
         print(
-            f"{workforce.killed} workers killed, {workforce.outages} outages, {len(site.batches)} "
-            f"batches, {len(jobs)} jobs, {len(site.delivered)} callbacks"
+            f"{workforce.killed} workers killed, {workforce.stopped} stopped for a while, "
+            f"{workforce.outages} outages, {len(site.batches)} batches, {len(jobs)} jobs, "
+            f"{len(site.delivered)} callbacks"
         )
 
 
@@ -156,7 +157,7 @@ def test_postgresql_killed_in_the_middle_loses_nothing(
 def test_zookeeper_killed_many_times_loses_nothing(
     own_zookeeper: ZookeeperServer, tmp_path: Path
 ) -> None:
-    plan = LONG._replace(kills=60, outages=20)
+    plan = LONG._replace(crashes=60, outages=20)
     kill_zookeeper(own_zookeeper, tmp_path, plan, seed=made_up_seed())
 
 
@@ -164,14 +165,14 @@ def test_zookeeper_killed_many_times_loses_nothing(
 def test_postgresql_killed_many_times_loses_nothing(
     own_postgres: PostgresServer, tmp_path: Path
 ) -> None:
-    plan = LONG._replace(kills=100, outages=40)
+    plan = LONG._replace(crashes=100, outages=40)
     kill_postgres(own_postgres, tmp_path, plan, seed=made_up_seed())
 
 
 def crash_at(site: Site, nursery: Nursery, step: int) -> bool:
     """Have a worker kill itself at a step, and another one finish; False if it was done before."""
     site.submit_files(3)
-    watch = Watch(site, nursery)
+    watch = Watch(site)
     crashing = nursery.start(concurrency=1, crash_at=step)
     while crashing.is_alive and site.open_batches:
         watch.look([])
@@ -209,7 +210,7 @@ def test_workers_that_crash_at_several_steps_are_replaced_without_harm(
     ):
         site.submit_files(6)
         site.submit_container()
-        watch = Watch(site, nursery)
+        watch = Watch(site)
         chance = random.Random(4)
         crashing = [
             nursery.start(concurrency=chance.choice([1, 2]), crash_at=step) for step in SHORT_STEPS

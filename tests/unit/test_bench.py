@@ -9,6 +9,11 @@ import msgspec
 import pytest
 from rich.console import Console
 
+from bench.arcs import Arcs, arc_targets
+from bench.arcs_engine import Passing, passing_lots
+from bench.arcs_gaps import ODD_EVERY, GapTimes, find_gaps, scan, whole_days, write_lots
+from bench.arcs_schedule import ARC as SCHEDULED_ARC
+from bench.arcs_schedule import Scheduling, schedule
 from bench.ceiling import answering_server
 from bench.claims import Cell as ClaimCell
 from bench.claims import Claimer, Claims, claim_targets
@@ -20,7 +25,7 @@ from bench.graph import JOBS as DOMAIN_JOBS
 from bench.graph import Graph, dataset_name, random_places
 from bench.history import write_history
 from bench.load import percentile, send
-from bench.ours import FIRST_LOT, JOB, NAMESPACE, InProcess, OverHttp
+from bench.ours import FIRST_LOT, JOB, NAMESPACE, WHO, InProcess, OverHttp
 from bench.peers import single
 from bench.peers.pgqueuer_peer import Pgqueuer, PgqueuerCalls
 from bench.peers.procrastinate_peer import Procrastinate
@@ -31,12 +36,14 @@ from bench.report import Report, new_report, print_report, write_report
 from bench.throughput import Ceiling, Memory, Ratio, Throughput, throughput_targets
 from bench.turns import Queue, in_threads
 from penstock import ids
+from penstock.arcs.commands import ApplyArc
 from penstock.catalog.lineage import lineage
 from penstock.catalog.nodes import dataset_node
 from penstock.catalog.openlineage import Limits, read_event
 from penstock.clock import parse_time
 from penstock.db import open_database
 from penstock.locks.commands import ClaimLots
+from penstock.locks.gap_counts import GapKind
 from penstock.locks.rows import WorkRow
 from penstock.states import WorkState
 from tests.servers import PostgresServer
@@ -205,6 +212,68 @@ def test_a_long_history_is_as_the_plane_writes_it(postgres: PostgresServer) -> N
     postgres.drop_database(url)
 
 
+def test_an_arc_goes_on_after_a_long_history(postgres: PostgresServer) -> None:
+    url = postgres.create_database()
+    write_history(url, finished=30)
+    ours = InProcess(url)
+    job = ids.job_id(NAMESPACE, JOB)
+    ours.plane.catalog.submit(ApplyArc(WHO, SCHEDULED_ARC)).result()
+    ours.fill(5)
+    schedule(ours, 1)
+    schedule(ours, 4)
+    lots = [f"part-{FIRST_LOT + number}" for number in range(5)]
+    with ours.plane.database.read() as tx:
+        work = tx.rows(WorkRow, "lot_work_by_lots", job_id=job, lots=lots)
+        told = tx.fetch("lot_events_after", after=0, most=1000)
+    ours.close()
+    postgres.drop_database(url)
+    assert [row.state for row in work] == [WorkState.DONE] * 5
+    assert len(told) == 2 * (30 + 5)  # each lot landed, and was refined
+
+
+@pytest.mark.parametrize("database", ["sqlite", "postgresql"])
+def test_the_engine_passes_every_lot_that_waits(database: str) -> None:
+    with Bench() as bench, passing_lots(bench, database) as (lots, _):
+        lots.fill(12)
+        assert lots.left() == 12
+        turn = lots.work()
+        assert (turn.claims, lots.left()) == (12, 0)
+        lots.fill(3)
+        assert lots.work().claims == 3
+
+
+@pytest.mark.parametrize("kind", ["sqlite", "postgresql"])
+def test_the_gaps_among_many_lots_are_those_that_were_left(kind: str) -> None:
+    with Bench() as bench:
+        _find_what_was_left(bench.empty_database(kind))
+
+
+def _find_what_was_left(url: str) -> None:
+    span = whole_days(2 * ODD_EVERY)
+    write_lots(url, span)
+    database = open_database(url, extra=[GRAPH_FOLDER])
+    found = find_gaps(database, span, with_causes=True)
+    known = scan(database)
+    database.close()
+    assert found.totals == {GapKind.MISSING: 2, GapKind.EMPTY: 2}
+    assert (found.count, len(found.ranges)) == (span.count, 4)
+    assert known == span.count - 2 >= 2 * ODD_EVERY - 2
+
+
+def test_the_targets_of_arcs_are_those_that_were_set() -> None:
+    found = arc_targets(
+        Arcs(
+            passing=[],
+            scheduling=[Scheduling(1, 1_000, 1_000_000, 800.0, 1000.0, 0.79)],
+            gaps=[GapTimes("sqlite", 1_000_000, 4, 900.0, 800.0, 300.0)],
+        )
+    )
+    assert [(target.wanted, target.met) for target in found] == [
+        ("≥ 0.8 ×", False),
+        ("< 1000 ms", True),
+    ]
+
+
 def test_the_targets_of_claims_are_those_that_were_set() -> None:
     ratios = [
         ClaimRatio(1, 8, Claimer.RAW, 0.6, 1.0),
@@ -233,6 +302,11 @@ def test_the_report_is_a_table_and_a_file(tmp_path: Path) -> None:
     claimed = ClaimCell("ours", 1, 8, 900.0, 8.0, 500.0, 300.0, [900.0])
     report.claims = [Claims("postgresql", [claimed], [])]
     report.flat = [Flat("finding 1", 1_000_000, 1000.0, 990.0, 0.99)]
+    report.arcs = Arcs(
+        [Passing("sqlite", 400, 250.0, 2000.0, 0.0, 800.0, 500.0, 0.3, [250.0])],
+        [Scheduling(1, 1_000, 1_000_000, 900.0, 1000.0, 0.9)],
+        [GapTimes("sqlite", 1_000_000, 4, 900.0, 800.0, 300.0)],
+    )
     report.targets = throughput_targets(report.events)
     report.targets += lineage_targets(report.lineage) + list_targets(report.lists)
     assert [target.met for target in report.targets] == [True, False, True, False]
@@ -241,5 +315,8 @@ def test_the_report_is_a_table_and_a_file(tmp_path: Path) -> None:
     assert msgspec.json.decode(written, type=Report) == report
     shown = io.StringIO()
     print_report(report, Console(file=shown, width=120))
-    for words in ("slowest first page (jobs)", "ours, in process", "1,000,000 finished lots"):
+    for words in (
+        "slowest first page (jobs)", "ours, in process", "1,000,000 finished lots",
+        "through an arc that does nothing", "1,000,000 lots done", "Gaps among 1,000,000 lots",
+    ):  # fmt: skip
         assert words in shown.getvalue()

@@ -1,6 +1,6 @@
 """Cleaning a partial lot by hand: everything that failed attempts left goes, good parts too."""
 
-from penstock.arcs.commands import NoteAttempts, arc_row
+from penstock.arcs.commands import NoteAttempts, arc_row, end_parts_left
 from penstock.arcs.leftovers import tidy
 from penstock.arcs.overview import find_work
 from penstock.arcs.reading import arc_state, attempts_of, output_refs
@@ -36,6 +36,7 @@ class GiveUpParts(Admin, frozen=True):
                 "that has ended, or release its lock first"
             )
         room = world.room(ArcRoom)
+        end_parts_left(world, row.job_id, self.lot, now)
         if room.parts_of(row.job_id, self.lot):
             room.parts.put((row.job_id, self.lot), None)
         target = f"{self.namespace}/{self.name} lot {self.lot}"

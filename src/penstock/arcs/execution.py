@@ -73,7 +73,7 @@ class Execution:
         """Bring the lot to its end; False if it was not published."""
         keys = StateKeys(self.objects, self.arc)
         try:
-            keys.show(self.claim.lot, ArcState.RUNNING)
+            keys.begin(self.claim.lot, is_first=self._is_first)
             self._note_what_others_left()
             inputs = self._inputs()
             if self._may_skip(inputs):
@@ -117,6 +117,11 @@ class Execution:
             return False
         pairs = zip(self.arc.inputs, inputs, strict=True)
         return all(lot.state is ManifestState.EMPTY for said, lot in pairs if said.subscribe)
+
+    @property
+    def _is_first(self) -> bool:
+        """Whether nobody has ever worked on the lot for this arc before."""
+        return self.claim.attempt == 1 and self.claim.token == 1
 
     @property
     def _refs(self) -> tuple[DatasetRef, ...]:
@@ -222,21 +227,24 @@ class Execution:
                 results[task.part] = result or TaskResult(error=_LOST)
                 if task.part:
                     self._end_part(task.part, results[task.part])
-            self._check(running, has_more=bool(left))
+            self._check(running)
+            if self.stop():
+                left += self._not_begun(running)
+                if left and not running:
+                    raise _Given("the engine is stopping")
         return results
 
-    def _check(self, running: Mapping[Future[TaskResult], Task], *, has_more: bool) -> None:
+    def _check(self, running: Mapping[Future[TaskResult], Task]) -> None:
         if self.lost.is_set():
             for future in running:
                 future.cancel()
             raise Lost("its lease was lost")
-        if not self.stop():
-            return
-        if has_more and not running:
-            raise _Given("the engine is stopping")
-        if not isinstance(self.executor, DaskCluster):  # it does not tell what has begun
-            for future in running:
-                future.cancel()  # those that have begun go on
+
+    def _not_begun(self, running: dict[Future[TaskResult], Task]) -> list[Task]:
+        """Take back the tasks that wait for a worker; a cluster does not tell which those are."""
+        if isinstance(self.executor, DaskCluster):
+            return []
+        return [running.pop(future) for future in list(running) if future.cancel()]
 
     def _end_part(self, name: str, result: TaskResult) -> None:
         state = PartState.FAILED if result.error else _part_state(result)
@@ -263,7 +271,7 @@ class Execution:
 
     def _note_what_others_left(self) -> None:
         """Earlier attempts whose engine died left data that nobody has listed."""
-        if self.claim.attempt == 1 and self.claim.token == 1:
+        if self._is_first:
             return
         note_the_dead(self.catalog, self.objects, self._refs, self.job_id, self.claim.lot)
 
@@ -288,8 +296,6 @@ class _Given(Exception):
 
 def _result(future: "Future[TaskResult]") -> TaskResult | None:
     """What a task came to; None if the process or machine that ran it was lost."""
-    if future.cancelled():
-        return None
     try:
         return future.result()
     except Exception as error:

@@ -24,6 +24,15 @@ class StateKeys:
         self._objects = objects
         self._arc = arc
 
+    def begin(self, lot: str, *, is_first: bool) -> None:
+        """Tell that a lot is running; what is worked on for the first time has no other key."""
+        arc = self._arc
+        if is_first:
+            key = arc_key(arc.project, arc.version, arc.name, lot, ArcState.RUNNING)
+            self._objects.put(key, b"{}")
+        else:
+            self.show(lot, ArcState.RUNNING)
+
     def show(self, lot: str, state: ArcState | None) -> None:
         """Let the one key of a lot tell this state."""
         arc = self._arc

@@ -21,7 +21,7 @@ from penstock.arcs.calling import call
 from penstock.arcs.commanding import run_command
 from penstock.arcs.declaration import Workload
 from penstock.arcs.leases import Lease, kept
-from penstock.arcs.stores import find_object
+from penstock.arcs.stores import find_object, open_store
 from penstock.catalog.known_facets import DatasetName
 from penstock.clock import format_time, system_clock
 from penstock.errors import Invalid, NotFound, PenstockError
@@ -194,7 +194,7 @@ class Context:
 def run_task(task: Task) -> TaskResult:
     """Run a workload and write the manifests of what it made; it never raises for the workload."""
     try:
-        store = Objects.open(task.objects)
+        store = open_store(task.objects)
         context = Context(task, store)
         with kept(task.lease, context.lost.set):
             if task.workload.function is not None:

@@ -185,12 +185,22 @@ class JobDaemon(Daemon):
                 # Another has it now, or it has changed: if the lock is still ours, it is freed.
                 log.info("%s: %s", each.job.id, outcome)
                 left.append(each.job)
+                self._tidy_up(each.job)
         if left:
             store.let_go(left)
         self._at_hand -= len(self._unwritten) - len(away)
         self._unwritten = [each for each, _ in away]
         if away:
             raise away[0][1]
+
+    def _tidy_up(self, job: IngestJob) -> None:
+        """Remove the files of a job that another worker has completed while this one was at it."""
+        try:
+            is_over = self._shop.store.job(job.id).status is IngestState.COMPLETED
+        except NotFound:
+            is_over = True
+        if is_over:
+            self._shop.forget_folder(job)
 
     def _close(self) -> None:
         self._pool.shutdown(cancel_futures=False)

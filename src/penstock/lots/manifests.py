@@ -5,6 +5,7 @@ The state of a manifest is in its key, so that a listing of the object store tel
 
 import hashlib
 from enum import StrEnum
+from functools import lru_cache
 from urllib.parse import quote
 
 import msgspec
@@ -169,6 +170,7 @@ def _dataset(dataset: DatasetRef) -> str:
     )
 
 
+@lru_cache(maxsize=4096)
 def _safe(text: str) -> str:
     """A text as one segment of a key that every store takes and every listing gives back."""
     return quote(text, safe="-_.:@+,~") or "%"

@@ -1,6 +1,7 @@
 """Which keys and URLs an object store takes, the same on every kind of store."""
 
 import re
+from collections.abc import Iterable
 from pathlib import Path
 from urllib.parse import unquote, urlsplit
 
@@ -32,12 +33,16 @@ def _refusal(key: str) -> str | None:
     if _UNFINISHED.search(key):
         return "it ends in '#' and digits"
     try:
-        too_long = any(len(segment.encode()) > _SEGMENT_BYTES_MAX for segment in segments)
+        length = len(key.encode())
     except UnicodeEncodeError:
         return "it is not Unicode text"
-    if too_long or len(key.encode()) > _KEY_BYTES_MAX:
+    if length > _KEY_BYTES_MAX or (length > _SEGMENT_BYTES_MAX and _has_long(segments)):
         return f"it is longer than {_KEY_BYTES_MAX} bytes, or a segment of it than 255"
     return None
+
+
+def _has_long(segments: Iterable[str]) -> bool:
+    return any(len(segment.encode()) > _SEGMENT_BYTES_MAX for segment in segments)
 
 
 def local_folder(url: str) -> Path | None:

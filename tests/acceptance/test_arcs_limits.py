@@ -1,0 +1,94 @@
+"""How much runs at once: per arc, per dataset and per engine, by several engines together."""
+
+import threading
+from collections import Counter
+from collections.abc import Iterator
+from contextlib import ExitStack, contextmanager
+
+from penstock.arcs.declaration import Input
+from penstock.states import ArcState
+from tests.acceptance.arc_site import ArcSite
+
+LOTS = tuple(str(number) for number in range(12))
+
+
+class Most:
+    """The most lots that ran at once, of each arc and in all, by all engines together."""
+
+    def __init__(self) -> None:
+        self.by_arc: Counter[str] = Counter()
+        self.in_all = 0
+
+    def look(self, arcs: ArcSite) -> None:
+        """Count in one reading."""
+        with arcs.catalog.read() as tx:
+            running = Counter(job for job, _ in tx.fetch("running_lots"))
+        self.by_arc |= running
+        self.in_all = max(self.in_all, running.total())
+
+
+@contextmanager
+def engines(arcs: ArcSite, count: int, concurrency: int = 4) -> Iterator[Most]:
+    """Several engines, and somebody who counts all the time."""
+    most, over = Most(), threading.Event()
+
+    def watch() -> None:
+        while not over.wait(0.002):
+            most.look(arcs)
+
+    with ExitStack() as stack:
+        for number in range(count):
+            stack.enter_context(arcs.engine(owner=f"engine {number}", concurrency=concurrency))
+        watcher = threading.Thread(target=watch)
+        watcher.start()
+        try:
+            yield most
+        finally:
+            over.set()
+            watcher.join()
+
+
+def run_all(arcs: ArcSite, *names: str) -> None:
+    """Wait until all lots of these arcs are complete."""
+    for name in names:
+        for lot in LOTS:
+            arcs.until_state(name, lot, ArcState.COMPLETE)
+
+
+def test_the_limit_of_an_arc_holds_for_all_engines_together(arcs: ArcSite) -> None:
+    arcs.arc("shout", "raw", "loud", running_max=3)
+    for lot in LOTS:
+        arcs.order(lot, "wait")
+        arcs.feed("raw", lot, {"a.txt": lot.encode()})
+    with engines(arcs, 3) as most:
+        arcs.until(lambda: len(arcs.ran()) == 3)
+        arcs.go()
+        run_all(arcs, "shout")
+    assert most.in_all == 3
+
+
+def test_the_limit_of_a_dataset_holds_for_all_arcs_together(arcs: ArcSite) -> None:
+    limited = (Input(dataset="raw", running_max=2),)
+    arcs.arc("one", limited, "first", running_max=10)
+    arcs.arc("two", limited, "second", running_max=10)
+    for lot in LOTS:
+        arcs.order(lot, "wait", "wait")
+        arcs.feed("raw", lot, {"a.txt": lot.encode()})
+    with engines(arcs, 2) as most:
+        arcs.until(lambda: len(arcs.ran()) == 2)
+        arcs.go()
+        run_all(arcs, "one", "two")
+    assert most.in_all == 2
+
+
+def test_the_limit_of_an_engine_holds_for_all_its_arcs(arcs: ArcSite) -> None:
+    for name in ("one", "two"):
+        arcs.arc(name, "raw", f"of {name}", running_max=10)
+    for lot in LOTS:
+        arcs.order(lot, "wait", "wait")
+        arcs.feed("raw", lot, {"a.txt": lot.encode()})
+    with engines(arcs, 2, concurrency=2) as most:
+        arcs.until(lambda: len(arcs.ran()) == 4)
+        arcs.go()
+        run_all(arcs, "one", "two")
+    assert most.in_all == 4

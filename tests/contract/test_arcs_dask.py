@@ -1,0 +1,103 @@
+"""Arcs on a real Dask cluster: a scheduler and two workers, in processes of their own."""
+
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+from penstock.arcs.declaration import Parts, Retry
+from penstock.arcs.executors import DaskCluster, open_executor
+from penstock.catalog.catalog import Catalog
+from penstock.errors import Unavailable
+from penstock.locks.reading import get_lot_job
+from penstock.locks.rows import WorkRow
+from penstock.states import ArcState
+from tests.acceptance.arc_site import NS, ArcSite, arcs
+from tests.acceptance.arc_workloads import ran
+from tests.dask_cluster import Cluster
+
+__all__ = ["arcs"]
+
+LOT = "20230227PT5M287"
+BY_DAY = Parts(pattern="day={day}/")
+DAYS = {f"{day}.txt": f"day {day}".encode() for day in (1, 2, 3)}
+LOUD = {name: data.upper() for name, data in DAYS.items()}
+
+
+@pytest.fixture
+def cluster(arcs: ArcSite, tmp_path: Path) -> Iterator[Cluster]:
+    """Its processes have the environment of the site, by which they find the object store."""
+    running = Cluster(tmp_path / "dask")
+    try:
+        running.wait_for_workers()
+        yield running
+    finally:
+        running.stop()
+
+
+def feed_days(site: ArcSite) -> None:
+    site.feed("raw", LOT, {f"day={name[0]}/{name}": data for name, data in DAYS.items()})
+
+
+def test_whole_lots_and_parts_run_on_the_workers(arcs: ArcSite, cluster: Cluster) -> None:
+    arcs.arc("whole", "raw", "whole")
+    arcs.arc("shout", "raw", "loud", parts=BY_DAY)
+    feed_days(arcs)
+    with open_executor(f"dask://{cluster.address}", 1) as executor:
+        assert isinstance(executor, DaskCluster)
+        with arcs.engine(executor):
+            arcs.until_state("whole", LOT, ArcState.COMPLETE)
+            arcs.until_state("shout", LOT, ArcState.COMPLETE)
+    assert arcs.content("whole", LOT) == arcs.content("shout", LOT) == LOUD
+    pids = {line["pid"] for line in ran(arcs.folder)}
+    assert pids <= {worker.pid for worker in cluster.workers}
+
+
+def test_a_worker_killed_in_the_middle_its_part_is_run_by_another(
+    arcs: ArcSite, cluster: Cluster
+) -> None:
+    """Where it was half written nothing is read: the second run has a place of its own."""
+    arcs.arc("shout", "raw", "loud", parts=BY_DAY)
+    arcs.order(LOT, "wait", part="day=2")
+    feed_days(arcs)
+    with open_executor(f"dask://{cluster.address}", 1) as executor, arcs.engine(executor):
+        arcs.until(lambda: any(part == "day=2" for _, part in arcs.ran()))
+        [held] = [line for line in ran(arcs.folder) if line["part"] == "day=2"]
+        cluster.kill(held["pid"])
+        arcs.until_state("shout", LOT, ArcState.COMPLETE)
+    runs = [line for line in ran(arcs.folder) if line["part"] == "day=2"]
+    assert len({line["pid"] for line in runs}) == len({line["location"] for line in runs}) == 2
+    assert arcs.content("shout", LOT) == LOUD
+    assert arcs.lot("shout", LOT).attempts == 1
+
+
+def test_the_lease_is_kept_from_where_the_work_runs(arcs: ArcSite, cluster: Cluster) -> None:
+    """The engine does not keep it here, and the work takes longer than the lease."""
+    arcs.arc("shout", "raw", "loud", retry=Retry(tries=1, lease_seconds=2))
+    arcs.order(LOT, "wait")
+    arcs.feed("raw", LOT, {"a.txt": b"hello"})
+    url = arcs.plane.settings.database
+    with (
+        open_executor(f"dask://{cluster.address}", 1) as executor,
+        arcs.engine(executor, database=url) as engine,
+    ):
+        engine._beat_seconds = lambda: 3600.0  # type: ignore[method-assign]
+        arcs.until(arcs.ran)
+        first = lease_until(arcs.catalog, LOT)
+        arcs.until(lambda: lease_until(arcs.catalog, LOT) > first + 6_000_000)
+        arcs.go()
+        arcs.until_state("shout", LOT, ArcState.COMPLETE)
+    assert arcs.ran() == [(LOT, "")]
+
+
+def lease_until(catalog: Catalog, lot: str) -> int:
+    with catalog.read() as tx:
+        job = get_lot_job(tx, NS, "shout")
+        [row] = tx.rows(WorkRow, "lot_work_by_lots", job_id=job.job_id, lots=[lot])
+    return row.lease_until
+
+
+def test_a_scheduler_that_is_not_there_is_told() -> None:
+    executor = open_executor("dask://127.0.0.1:1", 1)
+    with pytest.raises(Unavailable, match="cannot be reached"), executor:
+        pass
