@@ -13,7 +13,7 @@ MEET_SECONDS = 1.0
 
 
 class SlowSession:
-    """A session whose threads meet after each reading; another one locks after the first removal."""
+    """A session whose threads meet after each reading; another locks after the first removal."""
 
     def __init__(self, session: Session, other: Locks) -> None:
         self._session = session
