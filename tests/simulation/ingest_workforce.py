@@ -6,6 +6,7 @@ import select
 import signal
 import subprocess
 import sys
+import threading
 import time
 from collections.abc import Callable, Sequence
 from pathlib import Path
@@ -24,7 +25,6 @@ TOP = Path(__file__).resolve().parents[2]
 LOOK_SECONDS = 0.02
 STUCK_SECONDS_MAX = 120
 POLL_SECONDS = 0.1
-KILLED_SHARE = 0.8  # of those that crash; the others are stopped for a while
 
 
 class Plan(NamedTuple):
@@ -35,6 +35,7 @@ class Plan(NamedTuple):
     crashes: int  # workers killed, or stopped until their locks are gone
     every: int  # steps of jobs between two crashes, at most
     outages: int = 0  # of the server that keeps the state
+    stopped_share: float = 0.0  # of the crashes
 
 
 class Worker:
@@ -54,13 +55,14 @@ class Worker:
         """What it has said."""
         return self._log.read_text() if self._log.exists() else ""
 
-    def stop(self) -> None:
-        """Have it stand still, as if the machine slept."""
-        signal.pidfd_send_signal(self._handle, signal.SIGSTOP)
+    def stop(self, seconds: float) -> None:
+        """Have it stand still for a while, as if the machine slept.
 
-    def go_on(self) -> None:
-        """Have it go on as if nothing had happened."""
-        signal.pidfd_send_signal(self._handle, signal.SIGCONT)
+        Others may wait for what it has locked, we among them: it goes on by itself.
+        """
+        signal.pidfd_send_signal(self._handle, signal.SIGSTOP)
+        go_on = (self._handle, signal.SIGCONT)
+        threading.Timer(seconds, signal.pidfd_send_signal, go_on).start()
 
     def kill(self) -> None:
         """End it as `kill -9` does."""
@@ -185,23 +187,22 @@ class Workforce:
             self._outage()
         worker = chance.choice(self._working)
         self._working.remove(worker)
-        if chance.random() < KILLED_SHARE:
+        if chance.random() >= plan.stopped_share:
             worker.kill()
             self.killed += 1
             self._hire()
         else:
-            worker.stop()
-            self.stopped += 1
             seconds = chance.uniform(0.5, 2.0) * self._session_seconds
+            worker.stop(seconds)
+            self.stopped += 1
             self._stopped.append((time.monotonic() + seconds, worker))
             if not frozenset(STAGE_NAMES) <= self._covered:
                 self._hire()
 
     def _wake(self, now: float) -> None:
-        """Let those go on whose time has come."""
+        """Count those among the working whose time has come."""
         for when, worker in list(self._stopped):
             if when <= now:
-                worker.go_on()
                 self._stopped.remove((when, worker))
                 self._working.append(worker)
 

@@ -96,6 +96,15 @@ def test_workers_killed_hundreds_of_times_ingest_everything_once(
         stress(settings, tmp_path, LONG._replace(workers=backend.workers), seed=made_up_seed())
 
 
+@pytest.mark.stress
+def test_workers_that_sleep_until_their_locks_are_gone_do_no_harm_when_they_wake(
+    backend: Backend, tmp_path: Path
+) -> None:
+    plan = LONG._replace(workers=backend.workers, crashes=60, stopped_share=0.7)
+    with backend.settings(tmp_path, session_seconds=1) as settings:
+        stress(settings, tmp_path, plan, seed=made_up_seed())
+
+
 @pytest.fixture
 def own_folder() -> Iterator[Path]:
     """A folder that the user of a server gets into."""

@@ -29,6 +29,7 @@ Round = Callable[[Workshop], bool]  # True: there is no hurry to look again
 _AT_HAND_SECONDS = 1.0  # as much work as a daemon takes at once
 _AT_HAND_MAX = 16  # for each thread
 _TROUBLE_SECONDS = 1.0
+_STORED = (IngestState.RECORDING, IngestState.NOTIFY, IngestState.COMPLETED)  # without its files
 
 
 class Daemon(ABC):
@@ -185,21 +186,24 @@ class JobDaemon(Daemon):
                 # Another has it now, or it has changed: if the lock is still ours, it is freed.
                 log.info("%s: %s", each.job.id, outcome)
                 left.append(each.job)
-                self._tidy_up(each.job)
         if left:
             store.let_go(left)
+            for job in left:
+                self._tidy_up(job)
         self._at_hand -= len(self._unwritten) - len(away)
         self._unwritten = [each for each, _ in away]
         if away:
             raise away[0][1]
 
     def _tidy_up(self, job: IngestJob) -> None:
-        """Remove the files of a job that another worker has completed while this one was at it."""
+        """Remove the files of a job that another worker has stored while this one was at it."""
         try:
-            is_over = self._shop.store.job(job.id).status is IngestState.COMPLETED
+            is_stored = self._shop.store.job(job.id).status in _STORED
         except NotFound:
-            is_over = True
-        if is_over:
+            is_stored = True
+        except PenstockError:
+            return  # the files go with the batch
+        if is_stored:
             self._shop.forget_folder(job)
 
     def _close(self) -> None:
