@@ -3,7 +3,7 @@
 .PHONY: help setup demo test lint fmt bench stress lock clean
 
 BIN := .venv/bin
-WORKERS ?= 2
+WORKERS ?= 3
 
 help: ## list these targets
 	@awk -F ':.*## ' '/^[a-z]+:.*## / { printf "  make %-8s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
@@ -16,7 +16,7 @@ setup: .venv/.ready ## make .venv from requirements.lock
 demo: setup ## load a small data platform and look at it (KEEP=1 leaves the server running)
 	@$(BIN)/penstock demo $(if $(filter 1,$(KEEP)),--keep)
 
-test: lint ## lint, then every test (WORKERS=2 at a time)
+test: lint ## lint, then every test (WORKERS=3 at a time)
 	@scripts/zookeeper
 	@$(BIN)/pytest -n $(WORKERS) --dist loadgroup
 

@@ -73,7 +73,7 @@ def test_empty_is_followed_by_data_of_a_later_version(arcs: ArcSite) -> None:
     arcs.feed("raw", LOT, {})
     with arcs.engine():
         arcs.until_state("shout", LOT, ArcState.COMPLETE)
-        assert "state=empty/manifest.json" in arcs.manifests("loud", LOT)
+        arcs.until(lambda: "state=empty/manifest.json" in arcs.manifests("loud", LOT))
         arcs.feed("raw", LOT, {"late.txt": b"hello"})
         arcs.do(ResubmitLots("ann", "there is data now", NS, "shout", (LOT,)))
         arcs.until(lambda: arcs.content("shout", LOT))

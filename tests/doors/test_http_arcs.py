@@ -100,11 +100,11 @@ def test_who_may_declare_and_see_arcs(site: ArcSite) -> None:
         "outputs": [{"dataset": "b"}],
         "workload": {"function": "m:f"},
     }
-    reader, writer = site.key(Role.READER), site.key(Role.WRITER, "shop")
-    site.refused("PUT", *arc("new"), status=403, headers=reader, **said)
+    writer, admin = site.key(Role.WRITER), site.key(Role.ADMIN, "shop")
+    site.refused("PUT", *arc("new"), status=403, headers=writer, **said)
     elsewhere = {**said, "inputs": [{"dataset": "a", "namespace": "bank"}]}
-    site.refused("PUT", *arc("new"), status=403, headers=writer, **elsewhere)
-    site.call("PUT", *arc("new"), json=said, headers=writer)
+    site.refused("PUT", *arc("new"), status=403, headers=admin, **elsewhere)
+    site.call("PUT", *arc("new"), json=said, headers=admin)
     site.refused("DELETE", *arc("new"), status=403, headers=writer)
     other = site.key(Role.ADMIN, "other")
     assert site.call("GET", "arcs", headers=other) == {"arcs": []}

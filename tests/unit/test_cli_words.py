@@ -4,6 +4,7 @@ import inspect
 
 import msgspec
 import pytest
+from rich.console import Console
 
 from penstock import errors
 from penstock.catalog import graph, run_lineage, shapes
@@ -79,6 +80,7 @@ def test_every_command_has_help_and_shows_how_it_is_used(
 ) -> None:
     monkeypatch.setenv("COLUMNS", "80")
     app = make_app()
+    app.console = Console()  # another test may have left one of its own width behind
     app([name, "--help"])
     text = capsys.readouterr().out
     assert f"Usage: penstock {name}" in text

@@ -1,0 +1,99 @@
+"""The measurements of ingest measure what they say."""
+
+import io
+from collections.abc import Callable, Iterator
+from itertools import count
+from pathlib import Path
+
+import msgspec
+import pytest
+from rich.console import Console
+
+from bench.claims import tuned_interpreter
+from bench.ingest import Ingest, ingest_targets
+from bench.ingest_files import Files, ingest_files
+from bench.ingest_queue import (
+    AT_ONCE,
+    ROUNDS,
+    Passed,
+    Place,
+    Waiting,
+    cost_of_waiting,
+    pass_through,
+)
+from bench.peers.bare_stores import Bare
+from bench.report import Report, new_report, print_report, write_report
+
+MakePlace = Callable[[], Place]
+
+
+@pytest.fixture(params=["sqlite", "postgresql", "zookeeper"])
+def place(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[MakePlace]:
+    """Makes empty places for ingest, and leaves the interpreter as it was."""
+    numbers = count()
+    made: list[str] = []
+
+    def make() -> Place:
+        folder = tmp_path / str(next(numbers))
+        folder.mkdir()
+        database, queue = f"sqlite:///{folder / 'penstock.db'}", "database"
+        if request.param == "postgresql":
+            database = request.getfixturevalue("postgres").create_database()
+            made.append(database)
+        if request.param == "zookeeper":
+            queue = f"{request.getfixturevalue('zookeeper_url')}-{folder.name}"
+        return Place(request.param, database, queue, str(folder))
+
+    with tuned_interpreter():
+        yield make
+    for url in made:
+        request.getfixturevalue("postgres").drop_database(url)
+
+
+def test_jobs_go_through_every_stage(place: MakePlace) -> None:
+    passed = pass_through(place(), jobs=130, seconds=0.1)
+    assert passed.jobs == 130
+    assert min(passed.per_second, passed.made_per_second, passed.cpu_us) > 0
+    assert passed.memory_most_mb >= passed.memory_start_mb > 0
+    assert len(passed.bare) == (2 if passed.store == "zookeeper" else 1)
+    assert all(bare.per_second > 0 for bare in passed.bare)
+
+
+def test_claims_are_measured_while_few_and_while_many_jobs_wait(place: MakePlace) -> None:
+    least = (ROUNDS + 1) * AT_ONCE
+    few, many = cost_of_waiting({least: place(), 2 * least: place()})
+    assert (few.waiting, few.ratio, many.waiting) == (least, 1.0, 2 * least)
+    assert min(few.job_us, many.job_us, many.ratio) > 0
+
+
+def test_files_are_ingested_over_http(tmp_path: Path) -> None:
+    found = ingest_files(f"sqlite:///{tmp_path / 'penstock.db'}", tmp_path, count=5)
+    assert found.files == 5
+    assert min(found.per_second, found.cpu_ms) > 0
+
+
+@pytest.fixture
+def measured() -> Ingest:
+    bare = [Bare("one row in a transaction", 500.0)]
+    passed = [Passed("sqlite", 10_000, 9e4, 400.0, 74.0, 67.0, 98.0, bare)]
+    waiting = [Waiting("sqlite", 1_000, 100.0, 1.0), Waiting("sqlite", 100_000, 120.0, 0.83)]
+    return Ingest(passed, waiting, Files(1_000, 10_000, 25.0, 40.0, 20.1))
+
+
+def test_the_targets_are_those_that_were_set(measured: Ingest) -> None:
+    assert [(target.wanted, target.met) for target in ingest_targets(measured)] == [
+        ("≥ 1.0 ×", False),
+        ("≥ 0.8 ×", True),
+    ]
+
+
+def test_the_report_shows_and_keeps_what_was_measured(measured: Ingest, tmp_path: Path) -> None:
+    report = new_report(quick=True)
+    report.ingest = measured
+    write_report(report, tmp_path / "report.json")
+    written = (tmp_path / "report.json").read_bytes()
+    assert msgspec.json.decode(written, type=Report) == report
+    shown = io.StringIO()
+    print_report(report, Console(file=shown, width=120))
+    for words in ("10,000 ingest jobs", "one row in a transaction", "100,000", "40 jobs/s"):
+        assert words in shown.getvalue()
