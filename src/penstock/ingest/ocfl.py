@@ -102,15 +102,17 @@ class Depository:
         ocfl_inventory.check_key(key)
         _check_files(files)
         root = ocfl_inventory.object_root(ark)
-        before = self._settle(ark, root)
-        if before and before.inventory.number_of(key):
-            return self._stored(before, root, key)
-        names = _names(before.inventory if before and update else None, files)
-        inventory = ocfl_inventory.next_inventory(
-            before.inventory if before else None,
-            ark, names, key=key, who=who, message=message, now=now,
-        )  # fmt: skip
-        self._put_content(root, before.inventory if before else None, inventory, files)
+        while True:
+            before = self._settle(ark, root)
+            if before and before.inventory.number_of(key):
+                return self._stored(before, root, key)
+            names = _names(before.inventory if before and update else None, files)
+            inventory = ocfl_inventory.next_inventory(
+                before.inventory if before else None,
+                ark, names, key=key, who=who, message=message, now=now,
+            )  # fmt: skip
+            if self._put_content(root, before.inventory if before else None, inventory, files):
+                break
         made = _Found(inventory, inventory.encode())
         if not self._decide(root, made, key):
             settled = self._settle(ark, root)
@@ -216,8 +218,11 @@ class Depository:
 
     def _put_content(
         self, root: str, before: Inventory | None, after: Inventory, files: Sequence[NewFile]
-    ) -> None:
-        """Store what is new, reading every file again: only the bytes of its digest are kept."""
+    ) -> bool:
+        """Store what is new, reading every file again: only the bytes of its digest are kept.
+
+        False if the version has been decided meanwhile: whoever slept over that must begin anew.
+        """
         if before is None:
             self._objects.put(
                 f"{root}/{ocfl_inventory.DECLARATION}", ocfl_inventory.DECLARATION_BYTES
@@ -225,8 +230,8 @@ class Depository:
         old = before.manifest if before else {}
         new = {d: f"{root}/{after.content_of(d)}" for d in after.manifest if d not in old}
         left = {entry.key: entry.size for entry in self._objects.list(f"{root}/{after.head}")}
-        for key in left.keys() - set(new.values()):
-            self._objects.delete(key)
+        if f"{root}/{after.head}/{INVENTORY}" in left:
+            return False
         for file in files:
             key = new.pop(file.sha512, "")
             if not key:
@@ -234,6 +239,7 @@ class Depository:
                     pass
             elif left.get(key) != file.size or digest_of(self._objects, key) != file.sha512:
                 self._objects.put(key, _checked(file), size=file.size)
+        return True
 
     def _decide(self, root: str, made: _Found, key: str) -> bool:
         """Put the version's inventory; False if this same deposit has put one already."""
@@ -251,10 +257,30 @@ class Depository:
         return True
 
     def _announce(self, root: str, found: _Found) -> None:
-        sidecar = ocfl_inventory.sidecar(found.content)
-        self._objects.put(f"{root}/{found.inventory.head}/{SIDECAR}", sidecar)
-        self._objects.put(f"{root}/{INVENTORY}", found.content)
-        self._objects.put(f"{root}/{SIDECAR}", sidecar)
+        """Let readers see a version that is decided, unless they see a later one already.
+
+        Whoever slept meanwhile, and comes last, must not take them back: so it looks before, and
+        once more after.
+        """
+        inventory, sidecar = found.inventory, ocfl_inventory.sidecar(found.content)
+        self._clear(root, inventory)
+        self._objects.put(f"{root}/{inventory.head}/{SIDECAR}", sidecar)
+        current = self._load(inventory.id, f"{root}/{INVENTORY}")
+        if current is None or current.inventory.head_number <= inventory.head_number:
+            self._objects.put(f"{root}/{INVENTORY}", found.content)
+            self._objects.put(f"{root}/{SIDECAR}", sidecar)
+        later = f"{root}/v{inventory.head_number + 1}/{INVENTORY}"
+        if (newer := self._load(inventory.id, later)) is not None:
+            self._announce(root, newer)
+
+    def _clear(self, root: str, inventory: Inventory) -> None:
+        """Remove what others, who were killed, have left in a version that is decided."""
+        folder = f"{root}/{inventory.head}"
+        named = {f"{root}/{path}" for paths in inventory.manifest.values() for path in paths}
+        named |= {f"{folder}/{INVENTORY}", f"{folder}/{SIDECAR}"}
+        for entry in list(self._objects.list(folder)):
+            if entry.key not in named:
+                self._objects.delete(entry.key)
 
     def _stored(
         self,
