@@ -13,7 +13,7 @@ from penstock.zk import Session
 
 LISTING_SECONDS_MIN: Final = 1.0  # between two listings of a queue that is not used up
 LISTING_SHARE: Final = 20  # at most a 20th of the time is spent on listings,
-LISTING_SECONDS_FREE: Final = 0.01  # unless they are as short as this
+LISTING_FREE: Final = 100  # unless they are as short as this
 
 
 class Bell:
@@ -44,7 +44,7 @@ class Listing:
     def __init__(self, bell: Bell) -> None:
         self._bell = bell
         self._listed_at = float("-inf")
-        self._took = 0.0
+        self._pause = 0.0
         self.is_stale = True
 
     def fire(self) -> None:
@@ -54,21 +54,21 @@ class Listing:
 
     def is_due(self, seconds_min: float = LISTING_SECONDS_MIN) -> bool:
         """Whether enough time has passed since the last listing."""
-        pause = LISTING_SHARE * self._took if self._took > LISTING_SECONDS_FREE else 0
-        return time.monotonic() - self._listed_at >= max(seconds_min, pause)
+        return time.monotonic() - self._listed_at >= max(seconds_min, self._pause)
 
     def make(self, read: Callable[[], list[str]]) -> list[str]:
         """List now."""
         self.is_stale = False
         begun = time.monotonic()
+        listed: list[str] | None = None
         try:
-            return read()
-        except BaseException:
-            self.is_stale = True
-            raise
+            listed = read()
+            return listed
         finally:
+            self.is_stale |= listed is None
             self._listed_at = time.monotonic()
-            self._took = self._listed_at - begun
+            is_free = listed is not None and len(listed) <= LISTING_FREE
+            self._pause = 0 if is_free else LISTING_SHARE * (self._listed_at - begun)
 
 
 class StageQueue:
