@@ -1,17 +1,23 @@
 # Everything is run from here; each target first makes sure of .venv.
 .DEFAULT_GOAL := help
-.PHONY: help setup demo test lint fmt bench stress lock clean
+.PHONY: help setup demo test lint fmt bench stress screenshots lock clean
 
 BIN := .venv/bin
 WORKERS ?= 3
+PAGE := $(shell find ui src/penstock -name node_modules -prune -o -name static -prune -o \
+	-name __pycache__ -prune -o -name schema.d.ts -o -name openapi.json -o -type f -print)
 
 help: ## list these targets
 	@awk -F ':.*## ' '/^[a-z]+:.*## / { printf "  make %-8s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
 
-setup: .venv/.ready ## make .venv from requirements.lock
+setup: .venv/.ui ## make .venv from requirements.lock, and build the web page
 
 .venv/.ready: requirements.lock pyproject.toml
 	@scripts/bootstrap
+
+.venv/.ui: .venv/.ready scripts/ui $(PAGE)
+	@scripts/ui
+	@touch $@
 
 demo: setup ## load a small data platform and look at it (KEEP=1 leaves the server running)
 	@$(BIN)/penstock demo $(if $(filter 1,$(KEEP)),--keep)
@@ -46,5 +52,6 @@ lock: setup ## write requirements.lock from pyproject.toml (UPGRADE=1 takes newe
 	@scripts/bootstrap
 
 clean: ## remove everything that was made here
+	@rm -rf ui/node_modules ui/openapi.json ui/src/api/schema.d.ts src/penstock/web/static
 	@rm -rf .venv build dist .pytest_cache .mypy_cache .ruff_cache .import_linter_cache .hypothesis
 	@find src tests bench -name __pycache__ -type d -prune -exec rm -rf {} +

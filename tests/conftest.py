@@ -12,6 +12,7 @@ from typing import Any, Protocol
 import pytest
 from hypothesis import settings
 
+from tests.databases import Pool, sqlite_database
 from tests.object_server import ObjectServer, environment, new_bucket
 from tests.servers import PostgresServer, ServerError, ZookeeperServer
 
@@ -27,7 +28,7 @@ def _shared_server(config: pytest.Config) -> PostgresServer:
     if _SERVER not in config.stash:
         folder = Path(tempfile.mkdtemp(prefix="penstock-pg-", dir="/tmp"))
         config.add_cleanup(lambda: shutil.rmtree(folder))
-        server = PostgresServer.start(folder)
+        server = PostgresServer.start(folder, fsync="off", full_page_writes="off")
         config.add_cleanup(server.stop)
         config.stash[_SERVER] = server
     return config.stash[_SERVER]
@@ -126,9 +127,34 @@ def postgres(pytestconfig: pytest.Config) -> PostgresServer:
     return _shared_server(pytestconfig)
 
 
+@pytest.fixture(scope="session")
+def postgres_pool(postgres: PostgresServer) -> Iterator[Pool]:
+    """Databases that are emptied between tests."""
+    pool = Pool(postgres)
+    yield pool
+    pool.close()
+
+
+@pytest.fixture
+def postgres_url(postgres_pool: Pool) -> Iterator[str]:
+    """The URL of a migrated PostgreSQL database, for one test."""
+    url = postgres_pool.take()
+    yield url
+    postgres_pool.give_back(url)
+
+
 @pytest.fixture(params=["sqlite", "postgresql"])
-def database_url(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[str]:
-    """The URL of an empty database of each kind, for one test."""
+def database_url(request: pytest.FixtureRequest, tmp_path: Path) -> str:
+    """The URL of a migrated database of each kind, for one test."""
+    if request.param == "sqlite":
+        return sqlite_database(tmp_path / "penstock.db")
+    url: str = request.getfixturevalue("postgres_url")
+    return url
+
+
+@pytest.fixture(params=["sqlite", "postgresql"])
+def blank_url(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[str]:
+    """The URL of a database of each kind that nobody has opened yet, for one test."""
     if request.param == "sqlite":
         yield f"sqlite:///{tmp_path / 'penstock.db'}"
         return

@@ -27,7 +27,7 @@ from penstock.ingest.zk_store import ZkIngestStore
 from penstock.plane import Plane
 from penstock.states import BatchState, IngestState
 from penstock.zk import Session
-from tests.servers import PostgresServer
+from tests.databases import Pool, sqlite_database
 
 BACKENDS = ("sqlite", "postgresql", "zookeeper")
 NEXT = dict(zip(STAGES, (*STAGES[1:], IngestState.COMPLETED), strict=True))
@@ -67,11 +67,11 @@ def opened_backend(
     """An empty queue of a kind, for one test."""
     with ExitStack() as stack:
         if kind == "sqlite":
-            url = f"sqlite:///{folder / 'queue.db'}"
+            url = sqlite_database(folder / "queue.db")
         elif kind == "postgresql":
-            postgres: PostgresServer = request.getfixturevalue("postgres")
-            url = postgres.create_database()
-            stack.callback(postgres.drop_database, url)
+            pool: Pool = request.getfixturevalue("postgres_pool")
+            url = pool.take()
+            stack.callback(pool.give_back, url)
         else:
             url = request.getfixturevalue("zookeeper_url")
         backend = Backend(url, clock=clock)

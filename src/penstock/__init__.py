@@ -3,7 +3,18 @@
 from importlib import import_module
 
 __version__ = "0.1.0"
-__all__ = ["Claim", "ClaimLost", "Client", "__version__", "arc", "job"]
+__all__ = [
+    "ApiError",
+    "AsyncClaim",
+    "AsyncClient",
+    "Claim",
+    "ClaimLost",
+    "Client",
+    "Unreachable",
+    "__version__",
+    "arc",
+    "job",
+]
 
 
 def __getattr__(name: str) -> object:

@@ -16,18 +16,19 @@ from penstock.arcs.declaration import Arc, Input, Output, Retry, Workload
 from penstock.arcs.engine import Engine
 from penstock.arcs.overview import ArcLotDetail, get_arc_lot
 from penstock.arcs.reading import manifest_rows, read_items
-from penstock.arcs.tasks import put_manifest
 from penstock.catalog.catalog import Catalog
 from penstock.catalog.writer import Command
 from penstock.config import Settings
 from penstock.errors import NotFound
 from penstock.locks.commands import RegisterLots
+from penstock.lots.files import put_manifest
 from penstock.lots.manifests import DatasetRef, Item, Manifest
 from penstock.lots.outbox import LotEvent, events_after
 from penstock.objects import Objects
 from penstock.plane import Plane
 from penstock.states import ArcState, ManifestState
 from tests.acceptance import arc_workloads
+from tests.databases import sqlite_database
 
 T = TypeVar("T")
 NS = "ns"
@@ -201,13 +202,11 @@ def arcs(
 ) -> Iterator[ArcSite]:
     """SQLite with local files, and PostgreSQL with an S3 server."""
     if request.param.startswith("sqlite"):
-        url = f"sqlite:///{tmp_path / 'penstock.db'}"
+        url = sqlite_database(tmp_path / "penstock.db")
         with open_site(url, str(tmp_path / "objects"), tmp_path, monkeypatch) as opened:
             yield opened
         return
-    postgres = request.getfixturevalue("postgres")
+    url = request.getfixturevalue("postgres_url")
     bucket: str = request.getfixturevalue("bucket_url")
-    url = postgres.create_database()
     with open_site(url, f"{bucket}/site", tmp_path, monkeypatch) as opened:
         yield opened
-    postgres.drop_database(url)

@@ -36,6 +36,7 @@ from penstock.ingest.workshop import Workshop
 from penstock.objects import Objects
 from penstock.plane import Plane
 from penstock.states import BatchState, IngestState, RunState
+from tests.databases import Pool, sqlite_database
 from tests.doors.waiting import until
 from tests.mail import MailServer
 from tests.web import Request, Web, head
@@ -325,13 +326,13 @@ def site(
 
 @contextmanager
 def _database(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[dict[str, Any]]:
-    places = {"database": f"sqlite:///{tmp_path / 'penstock.db'}"}
     if request.param == "postgresql":
-        postgres = request.getfixturevalue("postgres")
-        places["database"] = postgres.create_database()
+        pool: Pool = request.getfixturevalue("postgres_pool")
+        places = {"database": pool.take()}
         yield places
-        postgres.drop_database(places["database"])
+        pool.give_back(places["database"])
         return
+    places = {"database": sqlite_database(tmp_path / "penstock.db")}
     if request.param == "zookeeper":
         places["queue"] = request.getfixturevalue("zookeeper_url")
     yield places

@@ -8,7 +8,8 @@ from uuid import uuid4
 from ocfl import StorageRoot
 from ocfl.validator import Validator
 
-from penstock.ingest.ocfl import Depository, NewFile, Stored
+from penstock.ingest.ocfl import Depository, Stored
+from penstock.ingest.ocfl_files import NewFile
 from penstock.ingest.ocfl_inventory import object_root
 from penstock.objects import Objects
 

@@ -9,7 +9,7 @@ import pytest
 from penstock.access import audit
 from penstock.arcs.backfill import Progress, Scope
 from penstock.arcs.backfill_commands import StepBackfill
-from penstock.arcs.backfill_rows import BackfillState, Counts
+from penstock.arcs.backfill_rows import Counts
 from penstock.arcs.backfill_rules import Action, Standing
 from penstock.clock import HOUR, SECOND
 from penstock.errors import Conflict, Invalid, NotFound
@@ -22,7 +22,7 @@ from penstock.locks.commands import (
     Sweep,
 )
 from penstock.locks.gap_counts import GapKind
-from penstock.states import ManifestState
+from penstock.states import BackfillState, ManifestState
 from tests.contract import backfill_site
 from tests.contract.backfill_site import ArcSite, open_arcs, wait_for
 from tests.contract.lot_site import hours

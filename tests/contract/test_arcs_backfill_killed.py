@@ -8,9 +8,9 @@ import pytest
 
 from penstock import ids
 from penstock.arcs.backfill import Backfills, Scope
-from penstock.arcs.backfill_rows import BackfillState
 from penstock.clock import system_clock
 from penstock.locks.commands import Sweep
+from penstock.states import BackfillState
 from tests.contract import backfill_site
 from tests.contract.backfill_site import LEASE_SECONDS, ArcSite, open_arcs, wait_for
 from tests.contract.lot_site import hours, open_site

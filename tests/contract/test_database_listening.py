@@ -49,8 +49,8 @@ def capability(tmp_path: Path) -> Path:
 
 
 @pytest.fixture
-def db(database_url: str, capability: Path) -> Iterator[Database]:
-    database = open_database(database_url, extra=[capability])
+def db(blank_url: str, capability: Path) -> Iterator[Database]:
+    database = open_database(blank_url, extra=[capability])
     database.migrate()
     yield database
     database.close()
@@ -82,9 +82,9 @@ def test_a_commit_during_the_wait_ends_it(db: Database) -> None:
 
 
 def test_what_another_process_would_commit_is_told_too(
-    db: Database, database_url: str, capability: Path
+    db: Database, blank_url: str, capability: Path
 ) -> None:
-    other = open_database(database_url, extra=[capability])
+    other = open_database(blank_url, extra=[capability])
     try:
         with db.listen(CHANNEL) as listener:
             note(other)

@@ -50,12 +50,12 @@ def extra(tmp_path: Path) -> Path:
 
 
 @pytest.fixture
-def opener(database_url: str, extra: Path) -> Iterator[Opener]:
+def opener(blank_url: str, extra: Path) -> Iterator[Opener]:
     """Opens the test's database as a program would that has just started."""
     opened: list[Database] = []
 
     def open_it() -> Database:
-        opened.append(open_database(database_url, extra=[extra]))
+        opened.append(open_database(blank_url, extra=[extra]))
         return opened[-1]
 
     yield open_it
@@ -114,9 +114,9 @@ def test_an_applied_step_must_not_change(opener: Opener, extra: Path) -> None:
     assert notes(opener()) == []
 
 
-def test_a_database_newer_than_the_program_is_refused(opener: Opener, database_url: str) -> None:
+def test_a_database_newer_than_the_program_is_refused(opener: Opener, blank_url: str) -> None:
     opener().migrate()
-    older = open_database(database_url)
+    older = open_database(blank_url)
     try:
         with pytest.raises(Conflict, match="9001_notes, which this version of Penstock does not"):
             older.migrate()
@@ -139,12 +139,12 @@ db.close()
 
 
 def test_programs_that_start_together_share_the_work(
-    opener: Opener, database_url: str, extra: Path
+    opener: Opener, blank_url: str, extra: Path
 ) -> None:
     for number in range(9002, 9020):
         text = f"INSERT INTO notes (text) VALUES ('{number}');"
         (extra / "migrations" / f"{number}_more.sql").write_text(text)
-    command = [sys.executable, "-c", STARTING, database_url, str(extra)]
+    command = [sys.executable, "-c", STARTING, blank_url, str(extra)]
     pipe = subprocess.PIPE
     programs = [subprocess.Popen(command, stdin=pipe, stdout=pipe, text=True) for _ in range(3)]
     for program in programs:

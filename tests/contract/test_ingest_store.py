@@ -216,6 +216,36 @@ def test_the_same_change_again_is_answered_as_if_it_had_been_first(
     assert store.job(jobs[0].id) == first[0]
 
 
+def test_the_same_change_of_a_batch_again_is_answered_as_if_it_had_been_first(
+    backend: Backend, store: IngestStore
+) -> None:
+    batch = pending_batch(store)
+    batch = store.add_jobs(batch, new_jobs(batch, 1))
+    change = BatchChange(batch, move_batch(batch, BatchState.PROCESSING, system_clock()))
+    first = store.change_batch(change)
+    assert store.change_batch(change) == first
+    finish(store, claimed_job(store, IngestState.PENDING), IngestState.FAILED)
+    [claimed] = store.claim_batches(BatchState.REPORTING, 1)
+    after = move_batch(claimed, BatchState.FAILED, system_clock(), report='{"made": 1}')
+    first = store.change_batch(BatchChange(claimed, after))
+    assert store.change_batch(BatchChange(claimed, after)) == first
+    for other in (replace(after, message="x"), replace(after, report='{"made": 2}')):
+        with pytest.raises(Conflict):
+            store.change_batch(BatchChange(claimed, other))
+    assert backend.open("other").batch(batch.id) == first
+
+
+def test_the_same_change_again_is_answered_although_the_batch_went_on_to_its_report(
+    store: IngestStore,
+) -> None:
+    batch = pending_batch(store)
+    change = BatchChange(batch, move_batch(batch, BatchState.PROCESSING, system_clock()))
+    first = store.change_batch(change)
+    assert first is not None
+    assert first.status is BatchState.REPORTING
+    assert store.change_batch(change) == first
+
+
 def test_the_jobs_of_a_batch_are_listed_in_pages(store: IngestStore) -> None:
     batch = processing_batch(store, 7)
     other = processing_batch(store, 2, "another")
@@ -252,6 +282,23 @@ def test_batches_are_listed_newest_first(store: IngestStore) -> None:
     assert listed(BatchFilter(BatchState.HELD)) == [ids[2]]
     assert listed(BatchFilter(BatchState.PENDING, "maps")) == [ids[3], ids[0]]
     assert listed(BatchFilter(BatchState.PENDING), 2, ids[4]) == [ids[3], ids[1]]
+
+
+def test_a_batch_that_is_not_completed_keeps_its_collection_open(
+    backend: Backend, store: IngestStore
+) -> None:
+    other = backend.open("other")
+    assert store.open_batch("maps") is None
+    batch = processing_batch(store, 1)
+    photos = store.submit(submission("u2", collection="photos")).batch
+    finish(store, claimed_job(store, IngestState.PENDING), IngestState.FAILED)
+    [claimed] = store.claim_batches(BatchState.REPORTING, 1)
+    assert other.open_batch("maps") == claimed
+    moved_batch(store, claimed, BatchState.COMPLETED)
+    assert (other.open_batch("maps"), other.open_batch("photos")) == (None, photos)
+    store.change_batch(BatchChange(photos, None))
+    assert other.open_batch("photos") is None
+    assert other.batch(batch.id).status is BatchState.COMPLETED
 
 
 def test_what_waits_in_a_state_is_listed_by_place(store: IngestStore) -> None:
@@ -321,9 +368,8 @@ def test_tallies_equal_a_recount(store: IngestStore) -> None:
             sizes[job.status] += job.space_needed
         tally = store.tally(each.id)
         assert {line.status: line.jobs for line in tally} == dict(counted)
-        open_states = [line for line in tally if line.status is not IngestState.FAILED]
-        assert {line.status: line.bytes for line in open_states} == {
-            line.status: sizes[line.status] for line in open_states
+        assert {line.status: line.bytes for line in tally} == {
+            status: sizes[status] for status in counted
         }
     everywhere = {line.status: line for line in store.tally()}
     assert everywhere[IngestState.DOWNLOADING].jobs == 10

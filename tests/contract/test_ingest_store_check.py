@@ -216,6 +216,7 @@ def test_a_batch_that_nobody_moved_on_is(backend: Backend, session: Session) -> 
         ("status", b'{"status": "lost"}'),
         ("priority", b'"x"'),
         ("identifiers", b""),
+        ("space_needed", b"much"),
     ],
 )
 def test_what_cannot_be_read_is_told_and_left_alone(
@@ -231,6 +232,7 @@ def test_what_cannot_be_read_is_told_and_left_alone(
     # The others are worked on all the same.
     assert [job.id for job in store.claim_jobs(IngestState.PENDING, 5)] == ["jid0000000002"]
     assert len(store.jobs(BATCH, 5)) == 1
+    assert [line.jobs for line in store.tally(BATCH)] == [2]
 
 
 def test_a_check_finds_nothing_while_others_work(backend: Backend) -> None:

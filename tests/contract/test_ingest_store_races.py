@@ -171,6 +171,31 @@ def test_what_another_session_has_locked_is_not_changed(
     assert store.job(job.id) == job
 
 
+def test_a_lock_that_was_read_is_not_the_readers_own(backend: Backend, store: IngestStore) -> None:
+    batch = processing_batch(store, 1)
+    other = backend.open("other")
+    other.submit(submission("waits"))
+    job = claimed_job(other, IngestState.PENDING)
+    [waits] = other.claim_batches(BatchState.PENDING, 1)
+    store.keep_alive()
+    seen, seen_batch = store.job(job.id), store.batch(waits.id)
+    assert (seen.locked_by, seen_batch.locked_by) == (job.locked_by, waits.locked_by)
+    for after in (move_job(seen, IngestState.HELD, 1), None):
+        [refused] = store.change_jobs([JobChange(seen, after)])
+        assert isinstance(refused, Conflict)
+        assert f"is locked by {job.locked_by} now" in str(refused)
+    for moved in (move_batch(seen_batch, BatchState.HELD, 1), None):
+        with pytest.raises(Conflict, match=f"is locked by {waits.locked_by} now"):
+            store.change_batch(BatchChange(seen_batch, moved))
+    with pytest.raises(Conflict, match=f"is locked by {waits.locked_by} now"):
+        store.add_jobs(seen_batch, new_jobs(seen_batch, 1))
+    store.let_go([seen, seen_batch])
+    assert (other.job(job.id), other.batch(waits.id)) == (job, waits)
+    assert other.change_jobs([JobChange(job, move_job(job, IngestState.HELD, 1))]) != [refused]
+    assert store.job(job.id).status is IngestState.HELD
+    assert store.jobs(batch.id, 5)[0].locked_by == ""
+
+
 def test_the_locks_of_a_closed_session_are_free(backend: Backend, store: IngestStore) -> None:
     processing_batch(store, 3)
     store.submit(submission("waits"))

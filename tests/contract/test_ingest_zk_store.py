@@ -2,7 +2,7 @@
 
 import json
 import threading
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import Future, ThreadPoolExecutor
 
 import pytest
@@ -228,6 +228,34 @@ def test_a_claim_does_not_list_the_queue(
     claimed = [store.claim_jobs(IngestState.PENDING, 10) for _ in range(100)]
     assert sum(map(len, claimed)) == 1000
     assert listed == [stage_path(IngestState.PENDING)]
+
+
+def test_a_tally_reads_only_the_jobs_that_have_moved_since_the_last(
+    store: ZkIngestStore, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    batch = processing_batch(store, 120)
+    read: list[str] = []
+    get_many = Session.get_many
+
+    def counted(self: Session, paths: Sequence[str]) -> list[tuple[bytes, int] | None]:
+        read.extend(paths)
+        return get_many(self, paths)
+
+    def reads() -> int:
+        read.clear()
+        store.tally(batch.id)
+        return len(read)
+
+    monkeypatch.setattr(Session, "get_many", counted)
+    assert (reads(), reads()) == (120, 0)
+    claimed = store.claim_jobs(IngestState.PENDING, 10)
+    now = system_clock()
+    store.change_jobs(
+        [JobChange(j, move_job(j, IngestState.ESTIMATING, now, space_needed=7)) for j in claimed]
+    )
+    assert (reads(), reads()) == (10, 0)
+    [_, estimating] = store.tally(batch.id)
+    assert (estimating.jobs, estimating.bytes) == (10, 70)
 
 
 def test_more_jobs_than_fit_into_one_transaction_come_in_parts(

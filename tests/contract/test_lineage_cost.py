@@ -35,13 +35,13 @@ FILES = ("lineage.sql", "column_lineage.sql", "run_lineage.sql")
 
 
 @pytest.fixture
-def database(database_url: str) -> Iterator[Database]:
+def database(blank_url: str) -> Iterator[Database]:
     """Seven thousand datasets and jobs with some twenty thousand edges, all reachable."""
-    opened = open_database(database_url)
+    opened = open_database(blank_url)
     opened.migrate()
     with opened.write() as tx:
         _fill(tx)
-    _analyse(database_url)
+    _analyse(blank_url)
     yield opened
     opened.close()
 
@@ -133,9 +133,7 @@ def test_upstream_runs_cost_a_trip_for_each_level(database: Database) -> None:
     assert counted.trips <= 8
 
 
-def test_no_statement_of_lineage_walks_through_a_table(
-    database: Database, database_url: str
-) -> None:
+def test_no_statement_of_lineage_walks_through_a_table(database: Database, blank_url: str) -> None:
     statements = load_statements(database.dialect, capability_folders())
     examples = _examples()
     written = files("penstock.catalog") / "statements"
@@ -144,7 +142,7 @@ def test_no_statement_of_lineage_walks_through_a_table(
     assert {
         name: plan
         for name, params in examples.items()
-        if (plan := _walks(database_url, statements["walk_by_key"], statements[name], params))
+        if (plan := _walks(blank_url, statements["walk_by_key"], statements[name], params))
     } == {}
 
 
@@ -187,31 +185,31 @@ def _examples() -> dict[str, dict[str, Any]]:
 
 
 def _walks(
-    database_url: str, settings: Statement, statement: Statement, params: dict[str, Any]
+    blank_url: str, settings: Statement, statement: Statement, params: dict[str, Any]
 ) -> list[str]:
     """The steps of the statement's plan that read a table, or a whole index, from end to end."""
-    if database_url.startswith("sqlite"):
+    if blank_url.startswith("sqlite"):
         lists = {name: msgspec.json.encode(params[name]).decode() for name in statement.lists}
-        connection = sqlite3.connect(database_url.removeprefix("sqlite:///"))
+        connection = sqlite3.connect(blank_url.removeprefix("sqlite:///"))
         explain = f"EXPLAIN QUERY PLAN {statement.sql}"
         steps = [row[3] for row in connection.execute(explain, {**params, **lists})]
         connection.close()
         # Lists are virtual tables, and the rest is the statement's own subqueries.
         harmless = re.compile(r"SCAN (\w VIRTUAL TABLE|CONSTANT ROW|ended$|stated$|going$|c$)")
         return [step for step in steps if step.startswith("SCAN") and not harmless.match(step)]
-    with psycopg.connect(database_url) as connected, psycopg.RawCursor(connected) as cursor:
+    with psycopg.connect(blank_url) as connected, psycopg.RawCursor(connected) as cursor:
         cursor.execute(settings.sql)
         cursor.execute(f"EXPLAIN {statement.sql}", [params[name] for name in statement.params])
         steps = [row[0].strip() for row in cursor]
     return [step for step in steps if "Seq Scan" in step or "Hash" in step]
 
 
-def _analyse(database_url: str) -> None:
+def _analyse(blank_url: str) -> None:
     """Let the planner know how large the tables are."""
-    if database_url.startswith("sqlite"):
-        with sqlite3.connect(database_url.removeprefix("sqlite:///")) as connection:
+    if blank_url.startswith("sqlite"):
+        with sqlite3.connect(blank_url.removeprefix("sqlite:///")) as connection:
             connection.execute("ANALYZE")
         connection.close()
         return
-    with psycopg.connect(database_url, autocommit=True) as connected:
+    with psycopg.connect(blank_url, autocommit=True) as connected:
         connected.execute("VACUUM ANALYZE")

@@ -15,7 +15,7 @@ from penstock.db.folders import capability_folders
 from penstock.db.statements import Statement, load_statements
 from penstock.locks import reading, reading_lots
 from penstock.locks.idle import why_nothing
-from penstock.locks.rows import LogRow, LotJobDatasetRow, LotJobRow, StatusRow, WorkRow
+from penstock.locks.rows import LogRow, LotJobDatasetRow, LotJobRow, Stale, StatusRow, WorkRow
 from penstock.locks.table import Status
 from penstock.locks.why import why
 from penstock.lots.ids import sort_key
@@ -44,13 +44,13 @@ LARGE_ALIASES = (
 
 
 @pytest.fixture
-def database(database_url: str) -> Iterator[Database]:
+def database(blank_url: str) -> Iterator[Database]:
     """One job that has done twenty thousand lots, and has some in every other state."""
-    opened = open_database(database_url)
+    opened = open_database(blank_url)
     opened.migrate()
     with opened.write() as tx:
         _fill(tx)
-    _analyse(database_url)
+    _analyse(blank_url)
     yield opened
     opened.close()
 
@@ -63,7 +63,7 @@ def _fill(tx: Transaction) -> None:
     tx.write("put_datasets", [RAW, CLEAN])
     tx.write("put_jobs", [LOAD])
     inputs, outputs = (msgspec.json.encode([row.id]).decode() for row in (RAW, CLEAN))
-    tx.write("put_lot_jobs", [LotJobRow(LOAD.id, inputs, outputs, 60, 5, 10, 0, 1, NOW, NOW)])
+    tx.write("put_lot_jobs", [LotJobRow(LOAD.id, inputs, outputs, 60, 5, 10, 0, 1, Stale.IGNORE, NOW, NOW)])
     wires = [(RAW.id, Role.INPUT), (CLEAN.id, Role.OUTPUT)]
     tx.write("put_lot_job_datasets", [LotJobDatasetRow(d, role, LOAD.id) for d, role in wires])
     work, status, log = [], [], []
@@ -139,14 +139,12 @@ def test_a_long_page_costs_as_many_statements_as_a_page_of_one(database: Databas
     assert max(statements(limit=100).values()) <= 9
 
 
-def test_no_read_of_locks_walks_through_what_was_done(
-    database: Database, database_url: str
-) -> None:
+def test_no_read_of_locks_walks_through_what_was_done(database: Database, blank_url: str) -> None:
     statements = load_statements(database.dialect, capability_folders())
     assert {
         name: found
         for name, params in _examples().items()
-        if (found := _walks(database_url, statements[name], params))
+        if (found := _walks(blank_url, statements[name], params))
     } == {}
 
 
@@ -203,16 +201,16 @@ def _examples() -> dict[str, dict[str, Any]]:
     }
 
 
-def _walks(database_url: str, statement: Statement, params: dict[str, Any]) -> list[str]:
+def _walks(blank_url: str, statement: Statement, params: dict[str, Any]) -> list[str]:
     """The steps of the statement's plan that read more of a large table than they give."""
-    if database_url.startswith("sqlite"):
+    if blank_url.startswith("sqlite"):
         lists = {name: msgspec.json.encode(params[name]).decode() for name in statement.lists}
-        connection = sqlite3.connect(database_url.removeprefix("sqlite:///"))
+        connection = sqlite3.connect(blank_url.removeprefix("sqlite:///"))
         explain = f"EXPLAIN QUERY PLAN {statement.sql}"
         steps = [row[3] for row in connection.execute(explain, {**params, **lists})]
         connection.close()
         return [step for step in steps if _is_walk(step)]
-    with psycopg.connect(database_url) as connected, psycopg.RawCursor(connected) as cursor:
+    with psycopg.connect(blank_url) as connected, psycopg.RawCursor(connected) as cursor:
         explain = f"EXPLAIN (ANALYZE, FORMAT JSON) {statement.sql}"
         cursor.execute(explain, [params[name] for name in statement.params])
         ((plan,),) = cursor.fetchall()
@@ -241,12 +239,12 @@ def _rows_read(step: dict[str, Any]) -> int:
     return int((step["Actual Rows"] + removed) * step["Actual Loops"])
 
 
-def _analyse(database_url: str) -> None:
+def _analyse(blank_url: str) -> None:
     """Let the planner know how large the tables are."""
-    if database_url.startswith("sqlite"):
-        with sqlite3.connect(database_url.removeprefix("sqlite:///")) as connection:
+    if blank_url.startswith("sqlite"):
+        with sqlite3.connect(blank_url.removeprefix("sqlite:///")) as connection:
             connection.execute("ANALYZE")
         connection.close()
         return
-    with psycopg.connect(database_url, autocommit=True) as connected:
+    with psycopg.connect(blank_url, autocommit=True) as connected:
         connected.execute("VACUUM ANALYZE")

@@ -13,6 +13,8 @@ from penstock.catalog.openlineage import Limits, read_event
 from penstock.catalog.retention import prune
 from penstock.clock import DAY, Micros, format_time, parse_time
 from penstock.db import Database, open_database
+from penstock.errors import Invalid
+from penstock.locks import forgetting
 from penstock.locks.commands import (
     ClaimLots,
     CompleteClaims,
@@ -23,6 +25,9 @@ from penstock.locks.commands import (
     ResubmitLots,
     WireJob,
 )
+from penstock.locks.commands.admin import HoldWork
+from penstock.locks.forgetting import prune_log
+from penstock.locks.rows import LogRow
 from tests.simulation.tables import STATEMENTS, visible
 
 NOW: Micros = parse_time("2026-11-15T09:30:00Z")
@@ -137,3 +142,53 @@ def test_no_facet_that_somebody_sends_stops_pruning(past: Past) -> None:
     assert len(runs) < len(before)
     claim = past.do(ClaimLots("ns", "job", "worker", lots=("1",)))
     assert [found.lot for found in claim] == ["1"]
+
+
+def _log(past: Past) -> list[tuple[str, str, str | None]]:
+    with past.database.read() as tx:
+        rows = tx.rows(LogRow, "every_lot_log")
+    return [(row.action, row.lot, row.run_id) for row in rows]
+
+
+def _prune_log(past: Past, *, dry_run: bool = False) -> int:
+    now = {"dry_run": dry_run, "pause": lambda _: None}
+    return prune_log(past.database, lambda: NOW, 30 * DAY, **now)
+
+
+def test_the_log_keeps_what_tells_how_lots_came_to_be_as_they_are(past: Past) -> None:
+    failed = past.work("1", days=100, fails=True)
+    last = past.work("1", days=99)
+    first = past.work("2", days=98)
+    past.now = round(NOW - 97 * DAY)
+    past.do(ResubmitLots("ann", "wrong", "ns", "job", ("2",)))
+    again = past.work("2", days=96)
+    past.now = round(NOW - 95 * DAY)
+    past.do(HoldWork("ann", "wait", "ns", "job", "3"))
+    past.now = NOW
+    young = past.work(TRICKY, days=1)
+    past.prune()
+    before = _log(past)
+    gone = [row for row in before if row[0] == "resubmit" or row[2] in (failed, first)]
+    assert len(gone) == 5
+    assert _prune_log(past, dry_run=True) == len(gone)
+    assert _log(past) == before
+    assert _prune_log(past) == len(gone)
+    kept = _log(past)
+    assert sorted(kept) == sorted(row for row in before if row not in gone)
+    assert {run for _, _, run in kept if run} == {last, again, young}
+    assert [row[:2] for row in kept].count(("hold", "3")) == 1
+    assert {lot for action, lot, _ in kept if action == "register"} == {"1", "2", "3", TRICKY}
+    assert _prune_log(past) == 0
+
+
+def test_a_long_log_is_forgotten_in_batches(past: Past, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(forgetting, "BATCH_ROWS", 3)
+    past.now = round(NOW - 50 * DAY)
+    for priority in range(10):
+        past.do(HoldWork("ann", "wait", "ns", "job", "1", hold=priority % 2 == 0))
+    past.now = NOW
+    past.do(HoldWork("ann", "wait", "ns", "job", "2"))
+    assert _prune_log(past, dry_run=True) == _prune_log(past) == 10
+    assert [row[0] for row in _log(past)].count("hold") == 1
+    with pytest.raises(Invalid, match="90d"):
+        prune_log(past.database, lambda: NOW, 0, dry_run=True)

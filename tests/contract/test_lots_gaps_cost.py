@@ -17,7 +17,7 @@ from penstock.db.folders import capability_folders
 from penstock.db.statements import Statement, load_statements
 from penstock.locks.gap_counts import GapKind
 from penstock.locks.gaps import RANGES_MAX, Gaps, gaps
-from penstock.locks.rows import LotJobDatasetRow, LotJobRow, StatusRow
+from penstock.locks.rows import LotJobDatasetRow, LotJobRow, Stale, StatusRow
 from penstock.locks.rules import new_work
 from penstock.locks.spans import Span
 from penstock.locks.table import Status
@@ -40,13 +40,13 @@ BY_LOT = re.compile(r"lot(=|>\?|<\?)")
 
 
 @pytest.fixture
-def database(database_url: str) -> Iterator[Database]:
+def database(blank_url: str) -> Iterator[Database]:
     """Twenty thousand lots of each of two datasets, of which few are not there."""
-    opened = open_database(database_url)
+    opened = open_database(blank_url)
     opened.migrate()
     with opened.write() as tx:
         _fill(tx)
-    _analyse(database_url)
+    _analyse(blank_url)
     yield opened
     opened.close()
 
@@ -55,7 +55,7 @@ def _fill(tx: Transaction) -> None:
     tx.write("put_datasets", [RAW, CLEAN, OTHER])
     tx.write("put_jobs", [LOAD, READ])
     inputs, outputs = (msgspec.json.encode([row.id]).decode() for row in (RAW, CLEAN))
-    tx.write("put_lot_jobs", [LotJobRow(LOAD.id, inputs, outputs, 60, 5, 10, 0, 1, NOW, NOW)])
+    tx.write("put_lot_jobs", [LotJobRow(LOAD.id, inputs, outputs, 60, 5, 10, 0, 1, Stale.IGNORE, NOW, NOW)])
     wires = [(RAW.id, Role.INPUT), (CLEAN.id, Role.OUTPUT)]
     tx.write("put_lot_job_datasets", [LotJobDatasetRow(d, role, LOAD.id) for d, role in wires])
     work, status, manifests = [], [], []
@@ -124,10 +124,18 @@ def test_a_longer_range_costs_no_more_statements(database: Database) -> None:
     assert told.statements - long.statements <= 10 * len(found.ranges) < RANGES_MAX
 
 
-def test_no_statement_walks_beside_what_it_counts(database: Database, database_url: str) -> None:
+def test_no_statement_walks_beside_what_it_counts(database: Database, blank_url: str) -> None:
     statements = load_statements(database.dialect, capability_folders())
-    day = [SPAN.stretches()[41].key]
-    of_dataset = {"dataset_id": CLEAN.id, "width": SPAN.width, "keys": day}
+    a_day = SPAN.stretches()[41]
+    of_dataset = {
+        "dataset_id": CLEAN.id,
+        "width": SPAN.width,
+        "keys": [a_day.key],
+        "first": a_day.first,
+        "last": a_day.last,
+        "head": a_day.head,
+        "interval": str(a_day.interval),
+    }
     of_jobs = {"jobs": [LOAD.id]}
     examples: dict[str, dict[str, Any]] = {
         "interval_of_dataset": {"dataset_id": CLEAN.id},
@@ -137,13 +145,15 @@ def test_no_statement_walks_beside_what_it_counts(database: Database, database_u
         "count_odd_manifests": of_dataset,
         "count_awaited_lots": {**of_dataset, **of_jobs},
         "known_lots": of_dataset,
+        "other_lots": of_dataset,
         "odd_manifests": of_dataset,
         "awaited_lots": {**of_dataset, **of_jobs},
+        "read_lots_named": {"dataset_id": CLEAN.id, "lots": [a_day.first]},
     }
     assert {
         name: walks
         for name, params in examples.items()
-        if (walks := _walks(database_url, statements[name], params))
+        if (walks := _walks(blank_url, statements[name], params))
     } == {}
 
 

@@ -43,13 +43,13 @@ LARGE = re.compile(
 
 
 @pytest.fixture
-def database(database_url: str) -> Iterator[Database]:
+def database(blank_url: str) -> Iterator[Database]:
     """Five thousand datasets, and as many jobs, runs and events."""
-    opened = open_database(database_url)
+    opened = open_database(blank_url)
     opened.migrate()
     with opened.write() as tx:
         _fill(tx)
-    _analyse(database_url)
+    _analyse(blank_url)
     yield opened
     opened.close()
 
@@ -146,12 +146,12 @@ def test_a_long_page_costs_as_many_statements_as_a_page_of_one(database: Databas
     assert max(statements(limit=100)) <= 7
 
 
-def test_no_read_walks_through_a_large_table(database: Database, database_url: str) -> None:
+def test_no_read_walks_through_a_large_table(database: Database, blank_url: str) -> None:
     statements = load_statements(database.dialect, capability_folders())
     assert {
         name: plan
         for name, params in _examples().items()
-        if (plan := _walks(database_url, statements[name], params))
+        if (plan := _walks(blank_url, statements[name], params))
     } == {}
 
 
@@ -203,27 +203,27 @@ def _examples() -> dict[str, dict[str, Any]]:
     }
 
 
-def _walks(database_url: str, statement: Statement, params: dict[str, Any]) -> list[str]:
+def _walks(blank_url: str, statement: Statement, params: dict[str, Any]) -> list[str]:
     """The steps of the statement's plan that read a large table from end to end."""
-    if database_url.startswith("sqlite"):
+    if blank_url.startswith("sqlite"):
         lists = {name: msgspec.json.encode(params[name]).decode() for name in statement.lists}
-        connection = sqlite3.connect(database_url.removeprefix("sqlite:///"))
+        connection = sqlite3.connect(blank_url.removeprefix("sqlite:///"))
         explain = f"EXPLAIN QUERY PLAN {statement.sql}"
         steps = [row[3] for row in connection.execute(explain, {**params, **lists})]
         connection.close()
         return [step for step in steps if re.match(rf"SCAN {LARGE.pattern}", step)]
-    with psycopg.connect(database_url) as connected, psycopg.RawCursor(connected) as cursor:
+    with psycopg.connect(blank_url) as connected, psycopg.RawCursor(connected) as cursor:
         cursor.execute(f"EXPLAIN {statement.sql}", [params[name] for name in statement.params])
         steps = [row[0].strip() for row in cursor]
     return [step for step in steps if re.search(rf"Seq Scan on {LARGE.pattern}", step)]
 
 
-def _analyse(database_url: str) -> None:
+def _analyse(blank_url: str) -> None:
     """Let the planner know how large the tables are."""
-    if database_url.startswith("sqlite"):
-        with sqlite3.connect(database_url.removeprefix("sqlite:///")) as connection:
+    if blank_url.startswith("sqlite"):
+        with sqlite3.connect(blank_url.removeprefix("sqlite:///")) as connection:
             connection.execute("ANALYZE")
         connection.close()
         return
-    with psycopg.connect(database_url, autocommit=True) as connected:
+    with psycopg.connect(blank_url, autocommit=True) as connected:
         connected.execute("VACUUM ANALYZE")

@@ -36,9 +36,9 @@ CROWD: list[DatasetRow | JobRow] = [*CROWD_DATASETS, *CROWD_JOBS]
 
 
 @pytest.fixture
-def database(database_url: str) -> Iterator[Database]:
+def database(blank_url: str) -> Iterator[Database]:
     """Three datasets and a job to find, and one of each that is deleted."""
-    opened = open_database(database_url)
+    opened = open_database(blank_url)
     opened.migrate()
     with opened.write() as tx:
         tx.write("put_datasets", [ORDERS, CLIENTS, DUMP, DELETED])
@@ -50,9 +50,9 @@ def database(database_url: str) -> Iterator[Database]:
 
 
 @pytest.fixture
-def crowd(database_url: str) -> Iterator[Database]:
+def crowd(blank_url: str) -> Iterator[Database]:
     """Many things of the same names, in several namespaces, some of them hidden."""
-    opened = open_database(database_url)
+    opened = open_database(blank_url)
     opened.migrate()
     with opened.write() as tx:
         tx.write("put_datasets", CROWD_DATASETS)

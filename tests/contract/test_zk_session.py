@@ -4,7 +4,7 @@ import signal
 import subprocess
 import sys
 import threading
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 
 import pytest
 
@@ -20,6 +20,7 @@ from penstock.zk import (
     Session,
     Set,
 )
+from penstock.zk.reads import ReadMany
 from tests.doors.waiting import until
 
 HOLDER = """
@@ -93,6 +94,28 @@ def test_a_thousand_transactions_are_done_in_order(session: Session) -> None:
     assert session.get_many([f"/n{n}" for n in range(1000)]) == [
         (b"%d" % n, 0) for n in range(1000)
     ]
+
+
+def test_many_nodes_are_read_in_few_requests_whatever_is_there(
+    session: Session, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    session.multi([Create("/full"), *(Create(f"/full/n{n}", b"x" * n) for n in range(250))])
+    session.multi([Create("/empty"), Create("/brief", ephemeral=True)])
+    asked: list[int] = []
+    read = ReadMany.__init__
+
+    def counted(request: ReadMany, paths: Sequence[str]) -> None:
+        asked.append(len(paths))
+        read(request, paths)
+
+    monkeypatch.setattr(ReadMany, "__init__", counted)
+    paths = [f"/full/n{n}" for n in range(251)]
+    assert session.get_many(paths) == [*((b"x" * n, 0) for n in range(250)), None]
+    assert asked == [100, 100, 51]
+    assert session.children_counts(["/full", "/none", "/empty", "/brief"]) == [250, 0, 0, 0]
+    listed = session.children_many(["/full", "/none", "/empty"])
+    assert [len(names) for names in listed] == [250, 0, 0]
+    assert session.get_many([]) == []
 
 
 def test_a_refused_transaction_among_many_stops_no_other(session: Session) -> None:

@@ -287,6 +287,24 @@ def test_backfills_are_listed_paused_and_cancelled(applied: Here) -> None:
     assert [(each["id"], each["state"]) for each in listed] == [(backfill, "cancelled")]
 
 
+@only_sqlite
+def test_the_data_of_a_lot_is_removed_for_a_reason(applied: Here) -> None:
+    penstock = applied.penstock
+    with applied.station():
+        until(lambda: applied.counts("sort") == {"complete": 3, "partial": 1, "held": 1})
+    lot = ("lots", "remove", "shop/sorted", LOTS[0])
+    assert "--why" in penstock(*lot).err
+    assert "say --yes" in penstock(*lot, "--why", "no room").complaint
+    told = penstock(*lot, "--why", "no room", "--yes").text
+    assert f"lot {LOTS[0]} of shop/sorted is removed: 1 thing, 19 B" in told
+    shown = penstock("lots", "show", "shop/sorted", LOTS[0], "--json").document
+    assert (shown["status"], shown["manifest"]["state"]) == ("ERROR", "removed")
+    gaps = penstock("lots", "gaps", "shop/sorted", "--from", LOTS[0], "--to", LOTS[0])
+    assert (gaps.code, f"{LOTS[0]}: removed" in gaps.out) == (3, True)
+    entries = penstock("audit", "--json").document["entries"]
+    assert ("lot remove", "no room") in {(each["action"], each["detail"]) for each in entries}
+
+
 @pytest.mark.parametrize(
     ("arguments", "code", "told"),
     [

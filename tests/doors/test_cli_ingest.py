@@ -11,7 +11,6 @@ import pytest
 
 from tests.doors.commands import Terminal
 from tests.doors.ingest_site import Site, collection, ended, site, submitted
-from tests.servers import PostgresServer
 
 
 @pytest.fixture(scope="module")
@@ -30,11 +29,8 @@ def elsewhere(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[Site]:
         with site(tmp_path, f"sqlite:///{tmp_path / 'penstock.db'}", queue=queue) as made:
             yield made
         return
-    postgres: PostgresServer = request.getfixturevalue("postgres")
-    url = postgres.create_database()
-    with site(tmp_path, url) as made:
+    with site(tmp_path, request.getfixturevalue("postgres_url")) as made:
         yield made
-    postgres.drop_database(url)
 
 
 @pytest.fixture

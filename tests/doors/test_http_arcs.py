@@ -323,3 +323,31 @@ def test_where_objects_arrive_is_declared_shown_and_forgotten(
     site.refused("PUT", *at, status=403, headers=site.key(Role.WRITER), **said)
     assert site.call("DELETE", *at) == {}
     assert "nothing is declared to arrive" in site.refused("GET", *at, status=404)
+
+
+def test_a_published_lot_is_removed_and_made_anew(worked: ArcSite) -> None:
+    loud = dataset("loud", "lots", LOT)
+    before = worked.call("GET", *loud, "manifest")
+    writer = worked.key(Role.WRITER)
+    worked.refused("POST", *loud, "remove", status=403, headers=writer, why="no room")
+    worked.refused("POST", *loud, "remove", status=422, why="")
+    removed = worked.call("POST", *loud, "remove", json={"why": "no room"})
+    assert (removed["state"], removed["comment"]) == ("removed", "no room")
+    assert [item["uri"] for item in removed["uris"]] == [item["uri"] for item in before["uris"]]
+    assert not list(worked.folder.glob("data/**/name=loud/**/*.txt"))
+    assert worked.call("GET", *loud, "manifest") == removed
+    query = {"from": LOT, "to": LOT}
+    [gap] = worked.call("GET", *dataset("loud", "gaps"), params=query)["ranges"]
+    assert (gap["kind"], gap["cause"]["roots"][0]["job"]["name"]) == ("removed", "shout")
+    assert worked.call("POST", *loud, "remove", json={"why": "again"}) == removed
+    log = worked.call("GET", *loud, "log")["entries"]
+    assert ("remove", "no room") in {(entry["action"], entry["why"]) for entry in log}
+    job = ("namespaces", "shop", "jobs", "shout")
+    worked.call("POST", *job, "lots", LOT, "resubmit", json={"why": "wanted"})
+    assert worked.run("shout", LOT)
+    anew = worked.call("GET", *loud, "manifest")
+    assert (anew["state"], anew["version"] == before["version"]) == ("complete", False)
+    old = worked.call("GET", *loud, "manifest", params={"version": before["version"]})
+    assert (old["state"], old["isCurrent"]) == ("removed", False)
+    told = worked.refused("POST", *dataset("raw", "lots", EMPTY_LOT, "remove"), status=409, why="x")
+    assert "empty is final" in told

@@ -1,7 +1,7 @@
-"""Three arcs with a join, fed by many lots, under fire; and what must hold of it afterwards.
+"""Three arcs with a join, fed by what arrives, under fire; and what must hold of it afterwards.
 
-raw ──clean (by parts)──▶ clean ──count──▶ counts
- └────────────────────────┴─────join──▶ both
+landing ──▶ raw ──clean (by parts)──▶ clean ──count──▶ counts
+             └────────────────────────┴─────join──▶ both
 """
 
 import hashlib
@@ -10,20 +10,23 @@ import random
 import signal
 from collections import Counter
 from collections.abc import Iterator
-from typing import NamedTuple
+from dataclasses import dataclass
+from pathlib import Path
 
+from penstock.arcs.arrival_commands import ApplyArrival
+from penstock.arcs.arrivals import Arrival, TimeFrom
 from penstock.arcs.commands import ApplyArc
 from penstock.arcs.declaration import Arc, Input, Output, Parts, Retry, Workload
 from penstock.arcs.leftovers import tidy
 from penstock.arcs.overview import count_lots
 from penstock.arcs.reading import all_arcs, manifest_rows, output_refs, read_items
+from penstock.arcs.stores import find_object
 from penstock.arcs.syncing import Sync
-from penstock.arcs.tasks import Context, put_manifest
+from penstock.arcs.tasks import Context
 from penstock.catalog.claimed_runs import lot_of
 from penstock.catalog.rows import Role
-from penstock.locks.commands import RegisterLots
-from penstock.lots.ids import Interval, IntervalLot
-from penstock.lots.manifests import DatasetRef, Item, Manifest, ManifestNote
+from penstock.clock import SECOND, Micros, format_time, to_datetime
+from penstock.lots.ids import Interval, IntervalLot, parse_interval
 from penstock.objects import Objects
 from penstock.plane import Plane
 from penstock.states import ArcState, ManifestState, RunState, WorkState
@@ -32,17 +35,24 @@ from tests.simulation.lock_tables import LockTables
 NS = "ns"
 FIVE_MINUTES = Interval("PT5M")
 START = 1_700_006_400_000_000  # 2023-11-15T00:00:00Z
-STEP = 300_000_000
+STEP = FIVE_MINUTES.length
+GRACE_SECONDS = 60
+AT_ONCE = 20  # lots that arrive together
+WAITING_MAX = 300  # lots of all arcs that wait before more arrive
 FAILURES = "ARC_CHAIN_FAILURES"  # how many runs of a hundred fail, and the seed
 MADE_BY = {"clean": "clean", "count": "counts", "join": "both"}
 EMPTY_EVERY = 17  # so many lots from one empty lot to the next
 
 
-class Fed(NamedTuple):
-    """A lot from outside."""
+@dataclass(frozen=True)
+class Fed:
+    """A lot of what arrives: its objects by their names."""
 
     lot: str
     content: dict[str, bytes]
+
+    def __iter__(self) -> Iterator[tuple[str, bytes]]:
+        return iter(self.content.items())
 
 
 def lots(count: int) -> list[Fed]:
@@ -50,7 +60,7 @@ def lots(count: int) -> list[Fed]:
     fed = []
     for number in range(count):
         lot = IntervalLot(FIVE_MINUTES, START + number * STEP).id
-        content = {f"half={half}/{lot}.txt": f"{lot} {half}\n".encode() for half in "ab"}
+        content = {f"half={half}/{half}.txt": f"{lot} {half}\n".encode() for half in "ab"}
         fed.append(Fed(lot, {} if number % EMPTY_EVERY == 3 else content))
     return fed
 
@@ -62,6 +72,7 @@ def expected(fed: Fed) -> dict[str, dict[str, bytes]]:
     size = sum(map(len, clean.values()))
     digest = hashlib.sha256(b"".join(sorted((*fed.content.values(), *clean.values())))).hexdigest()
     return {
+        "raw": {name.rpartition("/")[2]: data for name, data in fed},
         "clean": clean,
         "counts": {"count.txt": f"{len(clean)} {size}".encode()},
         "both": {"digest.txt": digest.encode()},
@@ -124,28 +135,51 @@ def declare(plane: Plane, lease_seconds: int) -> None:
         plane.catalog.submit(ApplyArc("ann", arc)).result()
 
 
-def feed(plane: Plane, all_fed: list[Fed]) -> None:
-    """Put the lots into the store and register them, with their manifests."""
-    objects, notes = plane.objects, []
-    for fed in all_fed:
-        for name, data in fed.content.items():
-            objects.put(f"incoming/{fed.lot}/{name}", data)
-        notes.append(_note(objects, fed))
-    names = tuple(fed.lot for fed in all_fed)
-    command = RegisterLots(NS, "raw", names, "ann", manifests=tuple(notes))
-    assert plane.catalog.submit(command).result() == len(all_fed)
+class Arrivals:
+    """Objects that appear in a place, and a clock that says which intervals are over by then."""
+
+    def __init__(self, plane: Plane, location: str, clock: Path, all_fed: list[Fed]) -> None:
+        self._store = Objects.open(location)
+        self._clock = clock
+        self._left = list(all_fed)
+        self._fed = 0
+        self._tell(START)
+        arrival = Arrival(
+            dataset="raw",
+            namespace=NS,
+            location=location,
+            interval=FIVE_MINUTES,
+            time=TimeFrom.EVENT,
+            pattern="{year}{month}{day}/{hour}{minute}/",
+            grace_seconds=GRACE_SECONDS,
+            start=format_time(START),
+        )
+        plane.catalog.submit(ApplyArrival("ann", arrival)).result()
+
+    def go_on(self, done: int, chance: random.Random) -> None:
+        """Let more objects arrive, in no order, unless enough of them wait to be worked on."""
+        if not self._left or len(MADE_BY) * self._fed - done > WAITING_MAX:
+            return
+        some, self._left = self._left[:AT_ONCE], self._left[AT_ONCE:]
+        objects = [(key_of(fed.lot, name), data) for fed in some for name, data in fed]
+        chance.shuffle(objects)
+        for key, data in objects:
+            self._store.put(key, data)
+        self._fed += len(some)
+        self._tell(START + self._fed * STEP + GRACE_SECONDS * SECOND)
+
+    def _tell(self, now: Micros) -> None:
+        """Set the clock that watchers go by; nobody reads half of it."""
+        unfinished = self._clock.with_suffix(".new")
+        unfinished.write_text(str(now))
+        unfinished.replace(self._clock)
 
 
-def _note(objects: Objects, fed: Fed) -> ManifestNote:
-    where = f"{objects.url}/incoming/{fed.lot}"
-    manifest = Manifest(
-        state=ManifestState.COMPLETE if fed.content else ManifestState.EMPTY,
-        lot=fed.lot,
-        dataset=DatasetRef(NS, "raw"),
-        uris=tuple(Item(f"{where}/{name}", len(data)) for name, data in fed.content.items()),
-        attempt="outside",
-    )
-    return put_manifest(objects, manifest)[1]
+def key_of(lot: str, name: str) -> str:
+    """Where an object of a lot arrives."""
+    found = parse_interval(lot)
+    assert found is not None, "all lots of the chain are intervals"
+    return f"{to_datetime(found.start):%Y%m%d/%H%M}/{name}"
 
 
 def done(plane: Plane) -> int:
@@ -171,6 +205,9 @@ def check(plane: Plane, tables: LockTables, all_fed: list[Fed]) -> None:
 
 def _check_bytes_and_lineage(plane: Plane, tables: LockTables, all_fed: list[Fed]) -> None:
     names, objects = tables.names, plane.objects
+    # One version of each lot: nothing was late, and nobody has seen half of one.
+    versions = [names[row.dataset_id] for row in tables.versions.values() if "_lot" in row.facets]
+    assert versions.count("raw") == len(all_fed)
     made = {
         (names[row.dataset_id], row.lot): row.version_id or ""
         for row in tables.status
@@ -183,11 +220,9 @@ def _check_bytes_and_lineage(plane: Plane, tables: LockTables, all_fed: list[Fed
         for dataset, wanted in expected(fed).items():
             row = rows[made[dataset, fed.lot]]
             items = read_items(objects, row)
-            found = {
-                item.uri.rpartition("/")[2]: objects.get(item.uri.removeprefix(f"{objects.url}/"))
-                for item in items
-            }
+            found = {item.uri.rpartition("/")[2]: _content(objects, item.uri) for item in items}
             assert found == wanted, (dataset, fed.lot)
+            assert len(items) == len(wanted)
             assert row.state == (ManifestState.COMPLETE if wanted else ManifestState.EMPTY)
     datasets = {row.id: row.name for row in tables.datasets.values()}
     sources = {"clean": ("raw",), "counts": ("clean",), "both": ("clean", "raw")}
@@ -199,6 +234,11 @@ def _check_bytes_and_lineage(plane: Plane, tables: LockTables, all_fed: list[Fed
         wanted_pins = {name: made[name, lot] for name in sources[dataset]}
         assert {name: pin for name, pin in pinned.items() if pin} == wanted_pins
         assert rows[version].attempt.partition("~")[0] == run_id
+
+
+def _content(objects: Objects, uri: str) -> bytes:
+    store, key = find_object(objects, uri)
+    return store.get(key)
 
 
 def orphans(plane: Plane, tables: LockTables) -> Iterator[str]:

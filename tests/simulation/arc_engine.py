@@ -5,12 +5,25 @@ import logging
 import signal
 import sys
 import threading
+from pathlib import Path
 from typing import Any
 
 from penstock.arcs.engine import Engine
 from penstock.arcs.executors import open_executor
+from penstock.arcs.watcher import Watcher
+from penstock.clock import Clock, system_clock
 from penstock.config import Settings
 from penstock.plane import Plane
+
+WATCH_SECONDS = 0.5
+
+
+def _clock(told: dict[str, Any]) -> Clock:
+    """The clock of what arrives: it stands in a file, and others set it."""
+    if "clock" not in told:
+        return system_clock
+    path = Path(told["clock"])
+    return lambda: int(path.read_text())
 
 
 def run(told: dict[str, Any]) -> None:
@@ -36,6 +49,7 @@ def run(told: dict[str, Any]) -> None:
             concurrency=told.get("concurrency", 4),
             sweep_seconds=told.get("sweep_seconds", 0.2),
         ),
+        Watcher(plane.catalog, plane.objects, _clock(told), every_seconds=WATCH_SECONDS),
     ):
         print("ready", flush=True)
         stopped.wait()

@@ -16,6 +16,7 @@ from penstock.ingest.register import LocalIdRow, MintedRow, StoredRow, WriterRow
 from penstock.ingest.values import Finding, IngestJob
 from penstock.ingest.workshop import OCFL
 from penstock.states import BatchState, IngestState, RunState
+from tests.checked import assert_all_holds
 from tests.simulation.consistency import problems
 from tests.simulation.ingest_site import BAD, COLLECTION, Site
 from tests.simulation.tables import STATEMENTS
@@ -52,6 +53,7 @@ def check_promises(site: Site, *, somebody_slept: bool = False) -> list[IngestJo
     if not somebody_slept:
         check_folders(completed)
     check_callbacks(site, completed)
+    assert_all_holds(site.plane.settings)
     return jobs
 
 

@@ -16,9 +16,11 @@ from penstock.config import Settings
 from penstock.db import open_database
 from penstock.plane import Plane
 from penstock.states import RunState
+from tests.checked import assert_all_holds
 from tests.dask_cluster import Cluster
 from tests.servers import PostgresServer
 from tests.simulation import arc_chain
+from tests.simulation.arc_chain import Arrivals
 from tests.simulation.arc_workforce import EngineProcess
 from tests.simulation.lock_tables import LockTables, broken_promises
 from tests.simulation.tables import STATEMENTS
@@ -26,6 +28,7 @@ from tests.simulation.test_kill import made_up_seed
 
 STEP_SECONDS_MAX = 300
 LOOK_SECONDS = 0.1
+CLOCK = "clock"
 
 
 class Plan(NamedTuple):
@@ -38,7 +41,7 @@ class Plan(NamedTuple):
     lease_seconds: int = 3
 
 
-SHORT = Plan(lots=60, engines=2, kills=2, failures=5)
+SHORT = Plan(lots=40, engines=2, kills=2, failures=5)
 LONG = Plan(lots=2000, engines=2, kills=25, failures=5)
 
 
@@ -50,12 +53,19 @@ def postgresql_url(postgres: PostgresServer) -> Iterator[str]:
 
 
 class Fire:
-    """Engines on one database, and who kills them."""
+    """Engines on one database, which watch what arrives, and who kills them."""
 
     def __init__(
-        self, plane: Plane, folder: Path, plan: Plan, seed: int, cluster: Cluster | None
+        self,
+        plane: Plane,
+        folder: Path,
+        plan: Plan,
+        seed: int,
+        arrivals: Arrivals,
+        cluster: Cluster | None,
     ) -> None:
         self._plane = plane
+        self._arrivals = arrivals
         self._cluster = cluster
         self._folder = folder
         self._plan = plan
@@ -79,6 +89,7 @@ class Fire:
     def _disturb(self, total: int) -> None:
         last, since = -1, time.monotonic()
         while (done := arc_chain.done(self._plane)) < total:
+            self._arrivals.go_on(done, self._chance)
             if done > last:
                 last, since = done, time.monotonic()
             assert time.monotonic() - since < STEP_SECONDS_MAX, self._engines[0].log()[-5000:]
@@ -116,6 +127,7 @@ class Fire:
             owner,
             database=settings.database,
             objects=settings.objects,
+            clock=str(self._folder / CLOCK),
             concurrency=6,
             executor=f"dask://{self._cluster.address}" if self._cluster else "local",
             lease_from_work=self._cluster is not None,
@@ -125,22 +137,24 @@ class Fire:
 
 def stress(
     url: str,
+    store: str,
     folder: Path,
     plan: Plan,
     seed: int,
     monkeypatch: pytest.MonkeyPatch,
     cluster: Cluster | None = None,
 ) -> None:
-    """Feed the chain, disturb it, and look at everything."""
+    """Let objects arrive for the chain, disturb it, and look at everything."""
     monkeypatch.setenv(arc_chain.FAILURES, f"{plan.failures}/{seed}")
-    objects = str(folder / "objects")
-    settings = Settings(database=url, objects=objects, ingest_folder=str(folder / "ingest"))
+    settings = Settings(
+        database=url, objects=f"{store}/own", ingest_folder=str(folder / "ingest"), sweep_seconds=1
+    )
     fed = arc_chain.lots(plan.lots)
     began = time.monotonic()
     with Plane.open(settings) as plane:
         arc_chain.declare(plane, plan.lease_seconds)
-        arc_chain.feed(plane, fed)
-        fire = Fire(plane, folder, plan, seed, cluster)
+        arrivals = Arrivals(plane, f"{store}/landing", folder / CLOCK, fed)
+        fire = Fire(plane, folder, plan, seed, arrivals, cluster)
         fire.run(plan.lots * len(arc_chain.MADE_BY))
         seconds = time.monotonic() - began
         with closing(open_database(url, extra=[STATEMENTS])) as database, database.read() as tx:
@@ -149,6 +163,7 @@ def stress(
         arc_chain.check(plane, tables, fed)
         assert list(arc_chain.orphans(plane, tables)) == []
         wrong, removed = arc_chain.clean_up(plane, tables, fed)
+        assert_all_holds(settings)
     assert fire.killed == plan.kills
     failed = sum(run.state == RunState.FAILED for run in tables.runs.values())
     print(
@@ -159,37 +174,38 @@ def stress(
 
 
 def test_a_chain_under_fire_ends_complete_and_right(
-    database_url: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    stress(database_url, tmp_path, SHORT, 1, monkeypatch)
+    """SQLite with local files."""
+    url = f"sqlite:///{tmp_path / 'penstock.db'}"
+    stress(url, str(tmp_path), tmp_path, SHORT, 1, monkeypatch)
+
+
+def test_a_chain_on_an_s3_server_under_fire_ends_complete_and_right(
+    postgresql_url: str, bucket_url: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    stress(postgresql_url, bucket_url, tmp_path, SHORT, 1, monkeypatch)
 
 
 @pytest.mark.stress
-def test_a_chain_of_2000_lots_under_fire_ends_complete_and_right_on_postgresql(
-    postgresql_url: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    plan = LONG._replace(engines=3)
-    stress(postgresql_url, tmp_path, plan, made_up_seed(), monkeypatch)
-
-
-@pytest.mark.stress
-def test_a_chain_of_2000_lots_under_fire_ends_complete_and_right_on_sqlite(
+def test_a_chain_of_2000_lots_under_fire_ends_complete_and_right(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     url = f"sqlite:///{tmp_path / 'penstock.db'}"
-    stress(url, tmp_path, LONG, made_up_seed(), monkeypatch)
+    stress(url, str(tmp_path), tmp_path, LONG, made_up_seed(), monkeypatch)
 
 
 @pytest.mark.stress
-def test_a_chain_on_a_cluster_whose_workers_are_killed_ends_complete_and_right(
-    postgresql_url: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+def test_a_chain_of_2000_lots_on_a_cluster_whose_workers_are_killed_ends_complete_and_right(
+    postgresql_url: str, bucket_url: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
+    """PostgreSQL with an S3 server, and Dask."""
     seed = made_up_seed()
     monkeypatch.setenv(arc_chain.FAILURES, f"{LONG.failures}/{seed}")
     cluster = Cluster(tmp_path / "dask")
     try:
         cluster.wait_for_workers()
-        plan = LONG._replace(lots=300, kills=6, lease_seconds=10)
-        stress(postgresql_url, tmp_path, plan, seed, monkeypatch, cluster)
+        plan = LONG._replace(lease_seconds=10)
+        stress(postgresql_url, bucket_url, tmp_path, plan, seed, monkeypatch, cluster)
     finally:
         cluster.stop()

@@ -30,6 +30,7 @@ from penstock.locks.commands import (
     Sweep,
     WireJob,
 )
+from tests.checked import broken_invariants
 from tests.servers import PostgresServer
 from tests.simulation import lock_commands as made_up
 from tests.simulation.consistency import problems
@@ -95,6 +96,7 @@ class LockMachine(RuleBasedStateMachine):
         wrong += broken_promises(tables)
         wrong += disagreements(tables, self.model, self._memory)
         wrong += self._memory.changed(tables)
+        wrong += broken_invariants(self._servers[-1][0], lambda: self.model.now)
         assert not wrong, "\n".join(wrong)
         return tables
 

@@ -11,6 +11,7 @@ from penstock.ingest.checkm import (
     Row,
     parse,
 )
+from penstock.ingest.faults import FAULTS_MAX
 
 OBJECT = f"#%checkm_0.7\n#%profile | {PROFILES}mrt-ingest-manifest\n"
 FILES = f"#%checkm_0.7\n#%profile | {PROFILES}mrt-single-file-batch-manifest\n"
@@ -236,6 +237,37 @@ def test_a_faulty_row_is_refused_by_its_line(row: str, message: str) -> None:
     assert refusal(text.encode()) == f"line 5: {message}"
 
 
+def test_all_faults_are_told_with_their_lines() -> None:
+    rows = "http://h/a | md5 | xyz | -1 | | ../a\nhttp://h/b\nb\nhttp://h/b\n#%fields | fileUrl\n"
+    assert refusal(f"{OBJECT}{rows}#%eof\n".encode()).split("\n") == [
+        "line 3: the md5 digest 'xyz' is not hexadecimal; correct it",
+        "line 3: the name '../a' leaves its folder by '..'; give the file another name",
+        "line 3: the size '-1' is not a number of bytes; write digits only",
+        "line 5: the URL 'b' is not absolute; begin it with https:// or the like",
+        "line 6: the name 'b' is in line 4 too; give one of the two files another name",
+        "line 7: '#%fields | fileUrl' stands below a row; move it above them all",
+    ]
+
+
+def test_of_very_many_faults_the_first_are_told() -> None:
+    rows = "".join(f"no-url-{n}\n" for n in range(1000))
+    told = refusal(f"{OBJECT}{rows}#%eof\n".encode(), rows_max=1000).split("\n")
+    assert len(told) == FAULTS_MAX + 1
+    assert told[0].startswith("line 3: the URL 'no-url-0' is not absolute")
+    assert told[FAULTS_MAX - 1].startswith(f"line {FAULTS_MAX + 2}: ")
+    assert told[-1] == "and more: these are only the first"
+
+
+def test_all_faults_of_a_head_are_told() -> None:
+    head = "#%checkm_0.7\n#%profile | x\n#%fields | nfo:colour\n#%fields | fileUrl\n"
+    told = refusal(f"{head}http://h/a\n#%eof\n".encode()).split("\n")
+    assert [line.partition(";")[0] for line in told] == [
+        "line 2: profile 'x' is unknown",
+        "line 3: column 'nfo:colour' is unknown",
+        "line 4: a second #%fields",
+    ]
+
+
 BESIDE = "give one of the two files another name"
 
 
@@ -243,7 +275,11 @@ BESIDE = "give one of the two files another name"
     ("names", "message"),
     [
         (["a", "b", "a"], f"line 5: the name 'a' is in line 3 too; {BESIDE}"),
-        (["a", "b", "b", "a"], f"line 5: the name 'b' is in line 4 too; {BESIDE}"),
+        (
+            ["a", "b", "b", "a"],
+            f"line 5: the name 'b' is in line 4 too; {BESIDE}\n"
+            f"line 6: the name 'a' is in line 3 too; {BESIDE}",
+        ),
         (["a", "a-b", "a/b"], f"line 5: 'a' (line 3) is a folder of 'a/b' (line 5); {BESIDE}"),
         (["x/y/z", "x/y"], f"line 4: 'x/y' (line 4) is a folder of 'x/y/z' (line 3); {BESIDE}"),
         (["a/b/c", "a!", "a"], f"line 5: 'a' (line 5) is a folder of 'a/b/c' (line 3); {BESIDE}"),

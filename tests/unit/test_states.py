@@ -7,7 +7,8 @@ from itertools import product
 import pytest
 
 from penstock.errors import Conflict
-from penstock.states import RUN, Moves, RunState
+from penstock.moves import Moves
+from penstock.states import RUN, RunState
 
 
 class Door(StrEnum):

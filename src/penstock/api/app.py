@@ -1,11 +1,13 @@
 """The ASGI application: finds the route, asks who is calling, runs the handler, answers."""
 
+from collections.abc import Callable
+from functools import cache
 from time import perf_counter
-from typing import Any
+from typing import Any, NamedTuple
 
 from penstock.access.keys import LOCAL, Key
 from penstock.api import docs, openapi
-from penstock.api.answers import Answer, Flow, answer, messages
+from penstock.api.answers import Answer, Flow, Page, answer, messages
 from penstock.api.asgi import Receive, Scope, Send
 from penstock.api.calls import Call, Door
 from penstock.api.content import Disconnected, body_reader, read_content, unpack
@@ -27,23 +29,42 @@ _UNMATCHED = "unmatched"
 _HANG_UP = (b"connection", b"close")
 
 
+class _Surface(NamedTuple):
+    """What follows from the routes alone, and is made once."""
+
+    router: Router
+    queries: dict[Route, Callable[[bytes], Any]]
+    bodies: dict[Route, Callable[[bytes, int], Any]]
+    openapi: bytes
+    docs: Page
+
+
+@cache
+def _surface() -> _Surface:
+    document = openapi.document(CAPABILITIES)
+    return _Surface(
+        router=Router(ROUTES),
+        queries={r: query_reader(r.hints["query"]) for r in ROUTES if "query" in r.needs},
+        bodies={r: body_reader(r.hints["body"]) for r in ROUTES if "body" in r.needs},
+        openapi=openapi.text(document),
+        docs=docs.page(document),
+    )
+
+
 class Api:
     """The whole HTTP API over one plane, as an ASGI application."""
 
     def __init__(self, plane: Plane, metrics: Metrics, *, keys_needed: bool) -> None:
-        document = openapi.document(CAPABILITIES)
+        self._surface = _surface()
         self.door = Door(
             plane,
             Gate(plane.keys, keys_needed=keys_needed),
             metrics,
             Limits(plane.settings.name_length_max, plane.settings.json_depth_max),
-            openapi.text(document),
-            docs.page(document),
+            self._surface.openapi,
+            self._surface.docs,
         )
         metrics.watch_queue(lambda: plane.catalog.queue_length)
-        self._router = Router(ROUTES)
-        self._queries = {r: query_reader(r.hints["query"]) for r in ROUTES if "query" in r.needs}
-        self._bodies = {r: body_reader(r.hints["body"]) for r in ROUTES if "body" in r.needs}
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         if scope["type"] != "http":
@@ -54,7 +75,7 @@ class Api:
         streams = False
         given: Answer | Flow
         try:
-            route, names = self._router.find(method, scope["raw_path"])
+            route, names = self._surface.router.find(method, scope["raw_path"])
             template, streams = route.path, route.streams
             given = await self._serve(route, names, scope, receive)
         except Disconnected:
@@ -97,7 +118,7 @@ class Api:
         if "now" in needs:
             arguments["now"] = self.door.plane.clock()
         if "query" in needs:
-            arguments["query"] = self._queries[route](scope["query_string"])
+            arguments["query"] = self._surface.queries[route](scope["query_string"])
         if route.streams:
             bytes_max = self.door.plane.settings.payload_bytes_max
             arguments["stream"] = Stream(receive, head, bytes_max)
@@ -106,7 +127,7 @@ class Api:
         elif "body" in needs:
             content = await self._content(head, receive)
             depth_max = self.door.limits.json_depth_max
-            arguments["body"] = self._bodies[route](content, depth_max)
+            arguments["body"] = self._surface.bodies[route](content, depth_max)
         if route.reads:
             return await self.door.in_thread(self._look, route, arguments)
         if route.visits:

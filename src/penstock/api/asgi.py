@@ -1,4 +1,4 @@
-"""The three types of an ASGI application."""
+"""The types of an ASGI application."""
 
 from collections.abc import Awaitable, Callable, MutableMapping
 from typing import Any
@@ -7,3 +7,4 @@ Scope = MutableMapping[str, Any]
 Message = MutableMapping[str, Any]
 Receive = Callable[[], Awaitable[Message]]
 Send = Callable[[Message], Awaitable[None]]
+App = Callable[[Scope, Receive, Send], Awaitable[None]]

@@ -9,6 +9,7 @@ from typing import Concatenate, ParamSpec, TypeVar
 
 from penstock.access.keys import Key
 from penstock.api.answers import Header, Page
+from penstock.api.epochs import Epochs
 from penstock.api.gate import NO_HEADING, Gate, Heading
 from penstock.api.metrics import Metrics
 from penstock.api.relay import Relay
@@ -52,11 +53,13 @@ class Door:
     uploads: int = 0
     stopping: bool = False
     relay: Relay = field(init=False)
+    epochs: Epochs = field(init=False)
     deliverer: Deliverer = field(init=False)
 
     def __post_init__(self) -> None:
         plane = self.plane
         self.relay = Relay(plane.database)
+        self.epochs = Epochs(plane.database, self.readers)
         self.deliverer = Deliverer(plane.catalog, plane.database, plane.clock)
 
     async def in_thread(self, work: Callable[P, T], *args: P.args, **kwargs: P.kwargs) -> T:

@@ -11,15 +11,12 @@ from penstock.api.lots import WhyBody
 from penstock.api.routing import BASE, Reach, Route
 from penstock.api.visits import Visit
 from penstock.catalog.shapes import Shape
-from penstock.errors import Conflict, Forbidden, Invalid, NotFound
-from penstock.ingest.collections import MASK, Collection, DeleteCollection, PutCollection
-from penstock.ingest.store import BatchFilter
+from penstock.errors import Forbidden, Invalid, NotFound
+from penstock.ingest.collections import MASK, Collection, PutCollection
 from penstock.ingest.values import HoldKind
 from penstock.objects.keys import local_folder
-from penstock.states import BatchState
 
 _TEXT_LENGTH_MAX = 10_000
-_OPEN = [state for state in BatchState if state is not BatchState.COMPLETED]
 
 
 class Collections(Shape, frozen=True):
@@ -64,14 +61,7 @@ def put_collection(visit: Visit, collection: str, body: Collection) -> ShownColl
 def delete_collection(visit: Visit, collection: str) -> Empty:
     """Forget a collection that has no open batch; what it stored stays."""
     visit.collection(collection)
-    # The database cannot see the batches of a queue that is kept elsewhere.
-    for status in _OPEN:
-        for batch in visit.store.batches(BatchFilter(status, collection), 1):
-            raise Conflict(
-                f"batch {batch.id} of collection {collection} is {batch.status}; "
-                "wait for it, or delete it"
-            )
-    visit.write(DeleteCollection(visit.key.name, collection))
+    visit.desk.delete_collection(visit.act(""), collection)
     return NOTHING
 
 

@@ -7,11 +7,13 @@ from typing import Annotated
 from msgspec import Meta, field
 
 from penstock import ids
-from penstock.access.keys import Key
+from penstock.access.keys import Key, Role
 from penstock.api.calls import Call
+from penstock.api.lots import WhyBody
 from penstock.api.parameters import Paging, Query
 from penstock.api.routing import BASE, Route
 from penstock.arcs.reading import manifest_rows, read_manifest
+from penstock.arcs.removing import remove_lot
 from penstock.catalog import reading as catalog_reading
 from penstock.catalog.shapes import Shape
 from penstock.clock import Micros, format_time
@@ -62,6 +64,7 @@ class ManifestItem(Shape, frozen=True):
     digest: str | None
     created: str | None
     format: str | None
+    ark: str | None
     part: str | None
 
 
@@ -107,6 +110,22 @@ async def get_manifest(
         return _show(call.door.plane.objects, namespace, dataset, known, query)
 
     return await call.door.in_thread(work)
+
+
+async def remove(call: Call, namespace: str, dataset: str, lot: str, body: WhyBody) -> LotManifest:
+    """Remove the data of a published lot; nobody can read it until it is made anew.
+
+    The answer is the manifest that lists what was removed. What no arc has written must be gone
+    before. Repeating it ends what was cut off.
+    """
+    await call.require_dataset(namespace, dataset)
+    plane, who = call.door.plane, call.key.name
+
+    def work() -> None:
+        remove_lot(plane.catalog, plane.objects, who, body.why, namespace, dataset, lot)
+
+    await call.door.in_thread(work)
+    return await get_manifest(call, namespace, dataset, lot, ManifestQuery())
 
 
 def _find(tx: Transaction, namespace: str, dataset: str, lot: str, version: str | None) -> _Known:
@@ -169,7 +188,7 @@ def _items(objects: Objects, root: Manifest, offset: int) -> Iterator[ManifestIt
 
 
 def _item(item: Item, part: str | None) -> ManifestItem:
-    return ManifestItem(item.uri, item.size, item.digest, item.created, item.format, part)
+    return ManifestItem(item.uri, item.size, item.digest, item.created, item.format, item.ark, part)
 
 
 def get_gaps(
@@ -201,5 +220,6 @@ _DATASET = f"{BASE}/namespaces/{{namespace}}/datasets/{{dataset}}"
 
 ROUTES = (
     Route("GET", f"{_DATASET}/lots/{{lot}}/manifest", get_manifest),
+    Route("POST", f"{_DATASET}/lots/{{lot}}/remove", remove, role=Role.ADMIN),
     Route("GET", f"{_DATASET}/gaps", get_gaps),
 )

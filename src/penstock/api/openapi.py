@@ -1,6 +1,7 @@
 """The OpenAPI 3.1 document, made from the table of routes and the types of their handlers."""
 
 import inspect
+import sys
 from collections.abc import Iterable, Sequence
 from typing import Any
 
@@ -32,6 +33,7 @@ _VARIABLES = {
     "claim": "the claim's id, which is its run's",
     "arc": "the arc's name",
     "backfill": "the backfill's id",
+    "replay": "the id of a replay, chosen by who begins it",
     "name": "the key's name",
     "subscriber": "the subscriber's name",
     "collection": "the collection's name",
@@ -182,3 +184,9 @@ def _refused(status: int) -> Json:
         "description": inspect.cleandoc(kind.__doc__ or "").replace("\n", " "),
         "content": {"application/json": {"schema": schema}},
     }
+
+
+if __name__ == "__main__":
+    from penstock.api.routes import CAPABILITIES
+
+    sys.stdout.buffer.write(text(document(CAPABILITIES)))

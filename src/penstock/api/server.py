@@ -18,10 +18,13 @@ from penstock.api.app import Api
 from penstock.api.gate import is_loopback
 from penstock.api.logs import set_up_logs
 from penstock.api.metrics import Metrics
+from penstock.api.pages import Site
+from penstock.api.routes import ROUTES
 from penstock.clock import Clock, system_clock
 from penstock.config import Settings, mask_url
 from penstock.errors import Conflict, Invalid
 from penstock.plane import Plane
+from penstock.web.files import Files
 
 BACKLOG = 2048
 # Longer than the minute after which most proxies and clients drop a connection themselves.
@@ -67,8 +70,9 @@ class HttpServer:
         self._listener = listener
         host, port = listener.getsockname()[:2]
         self.url = f"http://[{host}]:{port}" if ":" in host else f"http://{host}:{port}"
+        taken = frozenset(route.path.split("/")[1] for route in ROUTES)
         config = uvicorn.Config(
-            api,
+            Site(api, taken, Files()),
             http="httptools",
             loop="uvloop",
             ws="none",

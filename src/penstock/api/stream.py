@@ -104,7 +104,7 @@ class _Stream:
             async with asyncio.timeout(HEARTBEAT_SECONDS):
                 await follower.news.wait()
         except TimeoutError:
-            if not await self._may_stay():
+            if not await may_stay(self.call):
                 return False
             self.position = max(self.position, follower.seen)
             await write(_mark("still here", self.position))
@@ -118,15 +118,16 @@ class _Stream:
             await write(b"".join(each.text for each in fresh))
             self.position = fresh[-1].id
 
-    async def _may_stay(self) -> bool:
-        head, door = self.call.head, self.call.door
-        if head.authorization is None:
-            return True
-        try:
-            await door.in_thread(door.gate.ask, head)
-        except Unauthorized:
-            return False
+
+async def may_stay(call: Call) -> bool:
+    """Whether the key that a stream was opened with is still good."""
+    if call.head.authorization is None:
         return True
+    try:
+        await call.door.in_thread(call.door.gate.ask, call.head)
+    except Unauthorized:
+        return False
+    return True
 
 
 def _mark(words: str, position: int) -> bytes:

@@ -15,6 +15,7 @@ from penstock.db import Transaction
 from penstock.locks import reading
 from penstock.locks.commands import WireJob
 from penstock.locks.commands.claims import LEASE_SECONDS_MAX
+from penstock.locks.rows import Stale
 from penstock.locks.shapes import Wiring
 
 LeaseSeconds = Annotated[int, Meta(ge=1, le=LEASE_SECONDS_MAX)]
@@ -29,6 +30,7 @@ class WiringBody(Body, frozen=True):
     tries_max: Annotated[int, Meta(ge=1, le=1_000_000)] | None = None
     back_off_seconds: Annotated[int, Meta(ge=0, le=LEASE_SECONDS_MAX)] | None = None
     enforced: bool | None = None
+    stale: Stale | None = None
 
 
 async def put_wiring(call: Call, namespace: str, job: str, body: WiringBody) -> Wiring:
@@ -43,6 +45,7 @@ async def put_wiring(call: Call, namespace: str, job: str, body: WiringBody) -> 
             body.tries_max,
             body.back_off_seconds,
             body.enforced,
+            body.stale,
         )
     )
     return await call.read(reading.get_wiring, namespace, job)

@@ -34,13 +34,12 @@ from penstock.arcs.arrivals import (
     steps,
 )
 from penstock.arcs.key_patterns import KeyPattern
-from penstock.arcs.state_keys import show_manifest
-from penstock.arcs.tasks import put_manifest
 from penstock.catalog.catalog import Catalog
 from penstock.clock import SECOND, Micros, format_time
 from penstock.errors import Conflict, PenstockError, Unavailable
 from penstock.locks.rows import OUTSIDE, StatusRow
 from penstock.locks.table import Status, writable
+from penstock.lots.files import put_manifest, show_manifest
 from penstock.lots.manifests import DatasetRef, Item, Manifest
 from penstock.objects import Entry, Objects
 from penstock.states import ManifestState

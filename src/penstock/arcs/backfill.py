@@ -17,7 +17,7 @@ from penstock.arcs.backfill_commands import (
     count_left,
 )
 from penstock.arcs.backfill_plan import Plan, plan, span_of, survey
-from penstock.arcs.backfill_rows import BackfillRow, BackfillState, Counts, Spec
+from penstock.arcs.backfill_rows import BackfillRow, Counts, Spec
 from penstock.arcs.backfill_rules import UNDER_WAY, Scope, Verdict
 from penstock.arcs.reading import find_arc
 from penstock.catalog.catalog import Catalog
@@ -29,6 +29,7 @@ from penstock.locks.reading import get_lot_job
 from penstock.locks.rows import LotJobRow, WorkRow
 from penstock.locks.spans import Bound
 from penstock.lots.ids import Interval
+from penstock.states import BackfillState
 
 __all__ = ["Backfills", "Failure", "Plan", "Progress", "Scope", "plan"]
 

@@ -9,11 +9,9 @@ import msgspec
 from penstock import ids
 from penstock.access import audit
 from penstock.arcs.backfill_rows import (
-    BACKFILL,
     BackfillLotRow,
     BackfillRoom,
     BackfillRow,
-    BackfillState,
     Counts,
     LotOutcome,
     Spec,
@@ -38,7 +36,7 @@ from penstock.locks.commands.admin import HoldWork, ResubmitLots
 from penstock.locks.room import LockRoom
 from penstock.locks.rows import LotJobRow
 from penstock.lots.room import LotRoom
-from penstock.states import WorkState
+from penstock.states import BACKFILL, BackfillState, WorkState
 
 OUTCOMES = {  # the work that has ended, as far as a backfill can bring it
     WorkState.DONE: LotOutcome.DONE,

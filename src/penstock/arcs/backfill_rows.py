@@ -13,36 +13,7 @@ from penstock.catalog.world import Changes, World
 from penstock.clock import Micros
 from penstock.locks.spans import Span
 from penstock.lots.ids import Interval
-from penstock.states import Moves
-
-
-class BackfillState(StrEnum):
-    """Where a backfill stands."""
-
-    RUNNING = "running"
-    PAUSED = "paused"
-    DONE = "done"
-    CANCELLED = "cancelled"
-
-
-BACKFILL: Moves[BackfillState] = Moves(
-    "backfill",
-    {
-        BackfillState.RUNNING: frozenset(
-            {BackfillState.PAUSED, BackfillState.DONE, BackfillState.CANCELLED}
-        ),
-        BackfillState.PAUSED: frozenset({BackfillState.RUNNING, BackfillState.CANCELLED}),
-        BackfillState.DONE: frozenset(),
-        BackfillState.CANCELLED: frozenset(),
-    },
-    meanings={
-        BackfillState.RUNNING: "sets lots going, a few at a time",
-        BackfillState.PAUSED: "sets no more lots going; those that are end by themselves",
-        BackfillState.DONE: "every lot was looked at, and all that were set going have ended",
-        BackfillState.CANCELLED: "stopped for good; what was set going ends by itself",
-    },
-    repeatable=True,
-)
+from penstock.states import BackfillState
 
 
 class LotOutcome(StrEnum):

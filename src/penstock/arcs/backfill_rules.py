@@ -136,11 +136,11 @@ def stands(facts: Facts) -> Standing:
         return Standing.OUT_OF_TRIES if spent else Standing.HELD
     if work.state != WorkState.DONE:
         return _OF_WORK[WorkState(work.state)]
-    if any(row is None or not readable(Status(row.status)) for row in facts.made):
-        return Standing.MISSING
     odd = (ManifestState.REMOVED, ManifestState.PARTIAL)
     if any(row is not None and row.state in odd for row in facts.manifests):
         return Standing.REMOVED
+    if any(row is None or not readable(Status(row.status)) for row in facts.made):
+        return Standing.MISSING
     return Standing.STALE if _is_stale(facts) else Standing.GOOD
 
 

@@ -35,20 +35,19 @@ def load_function(name: str) -> Callable[..., Any]:
     return getattr(found, "__wrapped_workload__", found)  # type: ignore[no-any-return]
 
 
-def call(name: str, context: object, timeout_seconds: float | None) -> None:
-    """Call the function that a name stands for; raises TimedOut if it takes too long.
+def call(name: str, context: object, timeout_seconds: float | None) -> object:
+    """What the function that a name stands for returns; raises TimedOut if it takes too long.
 
     One that waits in foreign code for ever is only interrupted on the main thread, where it is
     in processes of ours: Dask calls functions on other threads.
     """
     function = load_function(name)
     if timeout_seconds is None:
-        function(context)
-        return
+        return function(context)
     is_main = threading.current_thread() is threading.main_thread()
     try:
         with (_alarm if is_main else _interruption)(timeout_seconds):
-            function(context)
+            return function(context)
     except _TimeIsUp:
         raise TimedOut(f"it ran longer than {timeout_seconds} seconds") from None
 

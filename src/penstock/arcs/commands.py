@@ -1,16 +1,25 @@
 """The writes of arcs: declared, claimed within limits, run by parts, published, failed."""
 
 from collections import Counter
-from collections.abc import Iterable, Mapping
-from typing import ClassVar
+from collections.abc import Iterable
+from typing import ClassVar, TypeVar
 
 import msgspec
 
 from penstock import ids
 from penstock.access import audit
 from penstock.arcs.declaration import Arc, checked, to_text
-from penstock.arcs.rows import ArcRoom, ArcRow, AttemptRow, NamedNotes, PartRow, PartState
+from penstock.arcs.rows import (
+    ArcRoom,
+    ArcRow,
+    AttemptRow,
+    NamedChecks,
+    NamedNotes,
+    PartRow,
+    PartState,
+)
 from penstock.catalog.commands.lookup import Write
+from penstock.catalog.known_facets import DatasetName
 from penstock.catalog.openlineage import Limits, read_event
 from penstock.catalog.receive import receive
 from penstock.catalog.rows import replace
@@ -24,7 +33,6 @@ from penstock.locks.commands.wiring import WireJob
 from penstock.locks.room import LockRoom
 from penstock.locks.rows import WorkRow
 from penstock.lots.ids import Interval
-from penstock.lots.manifests import ManifestNote
 from penstock.lots.room import LotRoom
 from penstock.lots.rows import LotDatasetRow
 from penstock.states import ManifestState, WorkState
@@ -32,6 +40,8 @@ from penstock.states import ManifestState, WorkState
 _LIMITS = Limits(name_length_max=4096, json_depth_max=64)
 _PRODUCER = "penstock"
 _LEFT = "whoever ran it was lost"
+
+T = TypeVar("T")
 
 
 class ApplyArc(Write, frozen=True):
@@ -56,6 +66,7 @@ class ApplyArc(Write, frozen=True):
             lease_seconds=arc.retry.lease_seconds,
             tries_max=arc.retry.tries,
             back_off_seconds=arc.retry.back_off_seconds,
+            stale=arc.stale,
         ).apply(world, now)
         self._cut_lots(world, arc, now)
         text = to_text(arc)
@@ -219,11 +230,13 @@ class PublishLot(Write, frozen=True):
 
     claim: Ref
     notes: NamedNotes
+    checks: NamedChecks = ()
 
     def apply(self, world: World, now: Micros) -> dict[str, str]:
         """The versions that it made, by dataset id."""
         claim = claiming.live(world, self.claim)
-        [made] = claiming.complete(world, [claim], now, _by_id(world, self.notes))
+        notes, checks = _by_id(world, self.notes), _by_id(world, self.checks)
+        [made] = claiming.complete(world, [claim], now, notes, checks)
         room = world.room(ArcRoom)
         end_parts_left(world, claim.job_id, claim.lot, now)
         if room.parts_of(claim.job_id, claim.lot):
@@ -275,9 +288,9 @@ def put_attempt(
     world.room(ArcRoom).attempts.put(run_id, AttemptRow(run_id, job_id, lot, state, text, now))
 
 
-def _by_id(world: World, notes: NamedNotes) -> Mapping[str, ManifestNote]:
+def _by_id(world: World, named: Iterable[tuple[DatasetName, T]]) -> dict[str, T]:
     return {
-        world.dataset_id(ids.dataset_id(name.namespace, name.name)): note for name, note in notes
+        world.dataset_id(ids.dataset_id(name.namespace, name.name)): each for name, each in named
     }
 
 

@@ -9,6 +9,7 @@ from msgspec import Meta, Struct
 
 from penstock.catalog.known_facets import DatasetName
 from penstock.errors import Invalid
+from penstock.locks.rows import Stale
 
 Count = Annotated[int, Meta(ge=1)]
 Seconds = Annotated[int, Meta(ge=0)]
@@ -73,7 +74,11 @@ class Retry(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
 
 
 class Arc(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
-    """An arc as it is declared."""
+    """An arc as it is declared.
+
+    `stale`: what to do with a lot when an input of it gets a newer version. `checks`: functions
+    that look at what the workload has made; a lot that fails one is held.
+    """
 
     name: str = ""
     namespace: str = "default"
@@ -87,6 +92,8 @@ class Arc(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
     retry: Retry = Retry()
     running_max: Count = 4
     on_empty: OnEmpty = OnEmpty.RUN
+    stale: Stale = Stale.RERUN
+    checks: tuple[str, ...] = ()
     newest_first: bool = False
 
     @property
@@ -129,7 +136,8 @@ def checked(arc: Arc) -> Arc:
     load = arc.workload
     if (load.function is None) == (not load.command):
         raise Invalid(f"the workload of {where} is a function or a command; name one of the two")
-    for function in (load.function, arc.parts.function if arc.parts else None):
+    of_parts = arc.parts.function if arc.parts else None
+    for function in (load.function, of_parts, *arc.checks):
         if function is not None and not _FUNCTION.fullmatch(function):
             raise Invalid(f"{function!r} does not name a function; write module:function")
     if arc.parts is not None:

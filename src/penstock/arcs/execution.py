@@ -6,7 +6,7 @@ from collections import deque
 from collections.abc import Callable, Mapping, Sequence
 from concurrent.futures import Executor, Future, wait
 from dataclasses import dataclass, field
-from typing import TypeVar
+from typing import NamedTuple, TypeVar
 
 import msgspec
 
@@ -21,10 +21,10 @@ from penstock.arcs.executors import DaskCluster
 from penstock.arcs.leases import Lease
 from penstock.arcs.leftovers import clean, note_the_dead, write_partial
 from penstock.arcs.reading import input_lots, output_refs, parts_of
-from penstock.arcs.rows import NamedNotes, PartRow, PartState
+from penstock.arcs.rows import NamedChecks, NamedNotes, PartRow, PartState
 from penstock.arcs.splitting import split
 from penstock.arcs.state_keys import StateKeys
-from penstock.arcs.tasks import InputLot, Task, TaskResult, again, put_manifest, run_apart, run_task
+from penstock.arcs.tasks import InputLot, Task, TaskResult, again, run_apart, run_task
 from penstock.catalog.catalog import Catalog
 from penstock.catalog.known_facets import DatasetName
 from penstock.catalog.writer import Command
@@ -32,7 +32,8 @@ from penstock.clock import Clock, format_time
 from penstock.errors import Conflict, NotFound, PenstockError
 from penstock.locks.claiming import Ref
 from penstock.locks.commands.claims import Claimed, HeartbeatClaim, ReleaseClaim
-from penstock.lots.manifests import DatasetRef, Manifest, ManifestNote, PartLine
+from penstock.lots.files import put_manifest
+from penstock.lots.manifests import Check, DatasetRef, Manifest, ManifestNote, PartLine
 from penstock.objects import Objects
 from penstock.states import ArcState, ManifestState
 
@@ -77,12 +78,12 @@ class Execution:
             self._note_what_others_left()
             inputs = self._inputs()
             if self._may_skip(inputs):
-                notes = self._emptied()
+                made = _Made(self._emptied())
             elif self.arc.parts is not None:
-                notes = self._run_parts(inputs)
+                made = self._run_parts(inputs)
             else:
-                notes = self._run_whole(inputs)
-            self._write(PublishLot(self.ref, notes))
+                made = self._run_whole(inputs)
+            self._write(PublishLot(self.ref, made.notes, made.checks))
         except Lost as lost:
             log.info("lot %s of %s: %s", self.claim.lot, self.arc.name, lost)
             return False
@@ -90,7 +91,7 @@ class Execution:
             return self._give_back(reason)
         except (_Failed, PenstockError) as failure:
             return self._fail(str(failure), keys)
-        self._after_publishing(keys, notes)
+        self._after_publishing(keys, made.notes)
         return True
 
     def keep(self) -> None:
@@ -131,9 +132,8 @@ class Execution:
         return tuple(put_manifest(self.objects, self._manifest(ref)) for ref in self._refs)
 
     def _manifest(self, ref: DatasetRef, parts: tuple[PartLine, ...] = ()) -> Manifest:
-        full = any(part.state is ManifestState.COMPLETE for part in parts)
         return Manifest(
-            state=ManifestState.COMPLETE if full else ManifestState.EMPTY,
+            state=_rolled_up({part.state for part in parts}),
             lot=self.claim.lot,
             dataset=ref,
             parts=parts,
@@ -141,13 +141,13 @@ class Execution:
             created=format_time(self.clock()),
         )
 
-    def _run_whole(self, inputs: tuple[InputLot, ...]) -> NamedNotes:
+    def _run_whole(self, inputs: tuple[InputLot, ...]) -> "_Made":
         [result] = self._results({"": self._task("", self.claim.id, inputs)}).values()
         if result.error:
             raise _Failed(result.error)
-        return result.notes
+        return _Made(result.notes, result.checks)
 
-    def _run_parts(self, inputs: tuple[InputLot, ...]) -> NamedNotes:
+    def _run_parts(self, inputs: tuple[InputLot, ...]) -> "_Made":
         """Run the parts that no earlier attempt has done, then list all of them."""
         assert self.arc.parts is not None, "the lot is split"
         planned = split(self.arc.parts, inputs)
@@ -166,7 +166,7 @@ class Execution:
             name, first = next(iter(failed.items()))
             total = f"{len(failed)} of {len(planned)} parts failed"
             raise _Failed(f"{total}; part {name}: {first.error}")
-        return self._root_manifests(done, results)
+        return _Made(self._root_manifests(done, results), _said(done, results))
 
     def _root_manifests(
         self, done: Mapping[str, PartRow], results: Mapping[str, TaskResult]
@@ -196,6 +196,7 @@ class Execution:
             workload=self.arc.workload,
             inputs=inputs,
             outputs=self._refs,
+            checks=self.arc.checks,
             objects=self.objects.url,
             lease=self._lease,
         )
@@ -278,12 +279,20 @@ class Execution:
     def _after_publishing(self, keys: StateKeys, notes: NamedNotes) -> None:
         """What follows a commit; done again by `arcs sync` if it was cut off."""
         try:
-            keys.show(self.claim.lot, ArcState.COMPLETE)
+            is_partial = any(noted.state is ManifestState.PARTIAL for _, noted in notes)
+            keys.show(self.claim.lot, ArcState.PARTIAL if is_partial else ArcState.COMPLETE)
             keys.show_manifests(self.claim.lot, self._refs, [noted for _, noted in notes])
             mine = (self.claim.id,)
             clean(self.catalog, self.objects, self._refs, self.job_id, self.claim.lot, mine)
         except PenstockError as error:
             log.warning("lot %s of %s is published, but %s", self.claim.lot, self.arc.name, error)
+
+
+class _Made(NamedTuple):
+    """What a lot consists of now, and what was said about it, by output."""
+
+    notes: NamedNotes
+    checks: NamedChecks = ()
 
 
 class _Failed(Exception):
@@ -304,8 +313,29 @@ def _result(future: "Future[TaskResult]") -> TaskResult | None:
 
 
 def _part_state(result: TaskResult) -> PartState:
-    full = any(noted.state is ManifestState.COMPLETE for _, noted in result.notes)
-    return PartState.COMPLETE if full else PartState.EMPTY
+    empty = all(noted.state is ManifestState.EMPTY for _, noted in result.notes)
+    return PartState.EMPTY if empty else PartState.COMPLETE
+
+
+def _rolled_up(states: set[ManifestState]) -> ManifestState:
+    """The state of a lot whose parts have these."""
+    for state in (ManifestState.PARTIAL, ManifestState.COMPLETE):
+        if state in states:
+            return state
+    return ManifestState.EMPTY
+
+
+def _said(done: Mapping[str, PartRow], results: Mapping[str, TaskResult]) -> NamedChecks:
+    """What was said about each part; of those that were done before only the outcome is known."""
+    said: dict[DatasetName, list[Check]] = {}
+    for part, row in done.items():
+        for name, noted in row.named_notes:
+            if noted.state is ManifestState.PARTIAL:
+                said.setdefault(name, []).append(Check(f"checks of part {part}", False))
+    for result in results.values():
+        for name, checks in result.checks:
+            said.setdefault(name, []).extend(checks)
+    return tuple((name, tuple(checks)) for name, checks in said.items())
 
 
 def _line(part: str, noted: ManifestNote) -> PartLine:

@@ -14,13 +14,14 @@ from penstock.catalog.rows import Row
 from penstock.catalog.shelf import Shelf
 from penstock.catalog.world import Changes, World
 from penstock.clock import Micros
-from penstock.lots.manifests import ManifestNote
+from penstock.lots.manifests import Check, ManifestNote
 from penstock.states import ManifestState
 
 LotKey = tuple[str, str]  # job id, lot
 PartRows = Mapping[str, "PartRow"]  # by part
 
 NamedNotes = tuple[tuple[DatasetName, ManifestNote], ...]
+NamedChecks = tuple[tuple[DatasetName, tuple[Check, ...]], ...]
 
 _decode_notes = msgspec.json.Decoder(NamedNotes).decode
 

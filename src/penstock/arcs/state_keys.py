@@ -6,15 +6,15 @@ They follow the database and are never read by us: `penstock arcs sync` makes th
 from collections.abc import Sequence
 
 from penstock.arcs.declaration import Arc
+from penstock.lots.files import show_manifest
 from penstock.lots.manifests import (
     DatasetRef,
     ManifestNote,
     arc_folder,
     arc_key,
-    manifest_key,
 )
 from penstock.objects import Objects
-from penstock.states import ArcState, ManifestState
+from penstock.states import ArcState
 
 
 class StateKeys:
@@ -50,11 +50,3 @@ class StateKeys:
         """Let the well-known key of each output hold the manifest that was published last."""
         for ref, note in zip(refs, notes, strict=True):
             show_manifest(self._objects, lot, ref, note)
-
-
-def show_manifest(objects: Objects, lot: str, ref: DatasetRef, note: ManifestNote) -> None:
-    """Let the well-known key of a lot hold the manifest that was published last."""
-    objects.put(manifest_key(ref, lot, note.state), objects.get(note.key))
-    for state in (ManifestState.COMPLETE, ManifestState.EMPTY):
-        if state is not note.state:
-            objects.delete(manifest_key(ref, lot, state))

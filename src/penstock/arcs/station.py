@@ -31,6 +31,7 @@ class Station:
     """An engine that is woken by what happens to lots, a watcher, a deliverer, and backfills.
 
     Several stations share the work. `lease_url` is where tasks on other machines keep their lease.
+    `movers` move on what others keep going, as backfills are: each says how many those are.
     """
 
     def __init__(
@@ -45,6 +46,7 @@ class Station:
         concurrency: int,
         lease_url: str | None = None,
         wanted: Callable[[ArcRow], bool] = lambda arc: True,
+        movers: Sequence[Callable[[], int]] = (),
     ) -> None:
         self._catalog = catalog
         self._database = database
@@ -62,12 +64,12 @@ class Station:
         )
         self._watcher = Watcher(catalog, objects, clock)
         self._deliverer = Deliverer(catalog, database, clock)
-        self._backfills = Backfills(catalog, clock)
+        self._movers = (Backfills(catalog, clock).step_all, *movers)
         self._stopping = threading.Event()
         self._listener: Listener | None = None
         self._threads = [
             threading.Thread(target=self._listen, name="arc-ear", daemon=True),
-            threading.Thread(target=self._step, name="arc-backfills", daemon=True),
+            threading.Thread(target=self._step, name="arc-movers", daemon=True),
         ]
 
     def __enter__(self) -> Self:
@@ -104,7 +106,7 @@ class Station:
 
     def is_idle(self) -> bool:
         """Whether no lot of its arcs is ready or being worked on, by anybody."""
-        self._backfills.step_all()
+        self._move_on()
         with self._catalog.read() as tx:
             arcs = [row for row in all_arcs(tx) if self._wanted(row)]
             if self._is_busy(tx, arcs):
@@ -148,12 +150,15 @@ class Station:
                 self._engine.wake()
 
     def _step(self) -> None:
-        """Move backfills on."""
+        """Move backfills on, and what else is kept going."""
         while not self._stopping.wait(_STEP_SECONDS):
             try:
-                if self._backfills.step_all():
+                if self._move_on():
                     self._engine.wake()
             except PenstockError as error:
                 log.warning("backfills were not moved on, and will be: %s", error)
             except Exception:
                 log.exception("backfills were not moved on, and will be")
+
+    def _move_on(self) -> int:
+        return sum(move() for move in self._movers)

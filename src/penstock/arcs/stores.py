@@ -10,6 +10,7 @@ from penstock.objects import Objects
 from penstock.objects.keys import local_folder
 
 _MACHINE = "file:///"
+_PLAIN = "/=+,:@"  # they need no quotes, and patterns of parts such as `day={day}/` look for them
 
 
 @lru_cache(maxsize=16)
@@ -62,8 +63,8 @@ def uris_at(own: Objects, location: str) -> Callable[[str], str]:
     if root is not None and place.is_relative_to(root):
         base = _joined(own.url, place.relative_to(root))
         return lambda key: f"{base}/{key}"
-    base = place.as_uri()
-    return lambda key: f"{base}/{quote(key)}"
+    base = f"file://{quote(place.as_posix(), safe=_PLAIN)}"
+    return lambda key: f"{base}/{quote(key, safe=_PLAIN)}"
 
 
 def _joined(url: str, path: Path) -> str:

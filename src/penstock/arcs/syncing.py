@@ -8,13 +8,13 @@ from urllib.parse import unquote
 
 from penstock.arcs.reading import arc_state, find_arc, manifest_rows, output_refs
 from penstock.arcs.rows import ArcRow, AttemptRow
-from penstock.arcs.state_keys import show_manifest
 from penstock.catalog.catalog import Catalog
 from penstock.catalog.shapes import Shape
 from penstock.db import Transaction
 from penstock.errors import NotFound
 from penstock.locks.reading import get_lot_job
 from penstock.locks.rows import StatusRow, WorkRow
+from penstock.lots.files import show_manifest
 from penstock.lots.manifests import DatasetRef, ManifestNote, arc_folder, arc_key, manifest_key
 from penstock.lots.rows import ManifestRow
 from penstock.objects import Objects
@@ -128,6 +128,10 @@ class Sync:
             for state in _STATES
             if self._objects.exists(key := manifest_key(ref, lot, state))
         }
+        if row.state == ManifestState.REMOVED:
+            for key in known.values():
+                self._objects.delete(key)
+            return bool(known)
         if list(known) == [row.state]:
             content = self._objects.get(known[ManifestState(row.state)])
             if hashlib.sha256(content).hexdigest() == row.digest:
@@ -139,10 +143,10 @@ class Sync:
         return True
 
     def _remove_strays(self) -> int:
-        """Remove the keys of lots that the arc does not know."""
+        """Remove the keys of lots that the arc does not know, as the listing comes to them."""
         arc = self._arc
         folder = arc_folder(arc.project, arc.version, arc.name)
-        keys = (entry.key for entry in list(self._objects.list(folder)))
+        keys = (entry.key for entry in self._objects.list(folder))
         removed = 0
         while some := {key: _lot_of(key, folder) for key in islice(keys, LOTS_AT_ONCE)}:
             lots = sorted(set(some.values()))

@@ -25,17 +25,16 @@ from penstock.arcs.stores import find_object, open_store
 from penstock.catalog.known_facets import DatasetName
 from penstock.clock import format_time, system_clock
 from penstock.errors import Invalid, NotFound, PenstockError
+from penstock.lots.files import put_manifest
 from penstock.lots.manifests import (
     RETRY_MARK,
+    Check,
     DatasetRef,
     Item,
     Manifest,
     ManifestNote,
     UriType,
     data_folder,
-    encode,
-    manifest_key,
-    note,
 )
 from penstock.objects import Objects
 from penstock.states import ManifestState
@@ -66,6 +65,7 @@ class Task(Struct, frozen=True, kw_only=True):
     workload: Workload
     inputs: tuple[InputLot, ...]
     outputs: tuple[DatasetRef, ...]
+    checks: tuple[str, ...] = ()
     tries: int = 1
     objects: str  # the URL of the object store
     lease: Lease | None = None  # kept from where the task runs; None if the engine alone keeps it
@@ -90,6 +90,7 @@ class TaskResult(Struct, frozen=True):
 
     notes: tuple[tuple[DatasetName, ManifestNote], ...] = ()
     error: str = ""
+    checks: tuple[tuple[DatasetName, tuple[Check, ...]], ...] = ()
 
 
 class Context:
@@ -99,6 +100,7 @@ class Context:
         self._task = task
         self._store = store
         self._items: dict[DatasetRef, dict[str, Item]] = {ref: {} for ref in task.outputs}
+        self._checks: dict[DatasetRef, list[Check]] = {ref: [] for ref in task.outputs}
         self._is_empty = False
         self.lost = threading.Event()
 
@@ -155,19 +157,38 @@ class Context:
         """Say that there is no data for this lot, and that this is right."""
         self._is_empty = True
 
+    def check(
+        self, name: str, success: bool, *, field: str = "", detail: str = "", output: str = ""
+    ) -> bool:
+        """Say what a check of the output said; if it failed, the lot is held for a person."""
+        of_part = f"{name} in part {self.part}" if self.part else name
+        ref = self._output(output or None)
+        self._checks[ref].append(Check(of_part, bool(success), field, detail))
+        return bool(success)
+
+    def checks(self) -> tuple[tuple[DatasetName, tuple[Check, ...]], ...]:
+        """What was said about each output."""
+        return tuple(
+            (DatasetName(ref.namespace, ref.name), tuple(said))
+            for ref, said in self._checks.items()
+            if said
+        )
+
+    def made(self, output: str | None = None) -> Sequence[str]:
+        """The URIs of what was made so far."""
+        return [item.uri for item in self._made(self._output(output))]
+
     def manifests(self) -> list[Manifest]:
         """What was made, one manifest for each output."""
         return [self._manifest(ref) for ref in self._task.outputs]
 
     def _manifest(self, ref: DatasetRef) -> Manifest:
-        folder = self._folder(ref)
-        items = list(self._items[ref].values())
-        if not items and not self._is_empty:
-            found = sorted(entry.key for entry in self._store.list(folder.rstrip("/")))
-            items = [Item(f"{self._store.url}/{key}") for key in found]
-        measured = tuple(_measured(self._store, item) for item in items)
+        measured = tuple(_measured(self._store, item) for item in self._made(ref))
+        said = tuple(self._checks[ref])
+        state = ManifestState.COMPLETE if measured else ManifestState.EMPTY
         return Manifest(
-            state=ManifestState.COMPLETE if measured else ManifestState.EMPTY,
+            state=state if all(check.success for check in said) else ManifestState.PARTIAL,
+            checks=said,
             lot=self.lot,
             dataset=ref,
             uri_type=UriType.IDENTIFIER,
@@ -176,6 +197,13 @@ class Context:
             part=self.part,
             created=format_time(system_clock()),
         )
+
+    def _made(self, ref: DatasetRef) -> list[Item]:
+        items = list(self._items[ref].values())
+        if not items and not self._is_empty:
+            found = sorted(entry.key for entry in self._store.list(self._folder(ref).rstrip("/")))
+            items = [Item(f"{self._store.url}/{key}") for key in found]
+        return items
 
     def _folder(self, ref: DatasetRef) -> str:
         return data_folder(ref, self.lot, self._task.attempt, self.part)
@@ -201,11 +229,26 @@ def run_task(task: Task) -> TaskResult:
                 call(task.workload.function, context, task.workload.timeout_seconds)
             else:
                 _run_command(task, context)
-        return TaskResult(tuple(put_manifest(store, manifest) for manifest in context.manifests()))
+            for function in task.checks:
+                _run_check(function, context, task.workload.timeout_seconds)
+        notes = tuple(put_manifest(store, manifest) for manifest in context.manifests())
+        return TaskResult(notes, checks=context.checks())
     except PenstockError as error:
         return TaskResult(error=str(error)[:ERROR_CHARS_MAX])
     except Exception as error:
         return TaskResult(error=f"{type(error).__name__}: {error}"[:ERROR_CHARS_MAX])
+
+
+def _run_check(function: str, context: Context, timeout_seconds: int | None) -> None:
+    """Have a function look at what was made; one that asserts in vain has said no."""
+    name = function.rpartition(":")[2]
+    try:
+        said = call(function, context, timeout_seconds)
+    except AssertionError as error:
+        context.check(name, False, detail=str(error))
+        return
+    if said is not None:
+        context.check(name, bool(said))
 
 
 def key_of(store: Objects, uri: str) -> str:
@@ -286,6 +329,7 @@ class _Listed(Struct, frozen=True):
     uris: tuple[str, ...] = ()
     output: str | None = None
     empty: bool = False
+    checks: tuple[Check, ...] = ()
 
 
 _decode_listed = msgspec.json.Decoder(_Listed | tuple[_Listed, ...]).decode
@@ -303,6 +347,14 @@ def _take_manifest(content: bytes, context: Context) -> None:
     for each in (listed,) if isinstance(listed, _Listed) else listed:
         if each.empty:
             context.empty()
+        for said in each.checks:
+            context.check(
+                said.name,
+                said.success,
+                field=said.field,
+                detail=said.detail,
+                output=each.output or "",
+            )
         for uri in each.uris:
             context.add(uri if "://" in uri else context.location(each.output) + uri, each.output)
 
@@ -323,12 +375,3 @@ def _measured(store: Objects, item: Item) -> Item:
     except NotFound:
         raise NotFound(f"the workload names {item.uri}, which is not there") from None
     return msgspec.structs.replace(item, size=size, digest=f"{_ALGORITHM}:{digest.hexdigest()}")
-
-
-def put_manifest(store: Objects, manifest: Manifest) -> tuple[DatasetName, ManifestNote]:
-    """Write a manifest where nobody reads yet: under the attempt."""
-    ref = manifest.dataset
-    key = manifest_key(ref, manifest.lot, manifest.state, manifest.attempt, manifest.part)
-    content = encode(manifest)
-    store.put(key, content)
-    return DatasetName(ref.namespace, ref.name), note(manifest, key, content)

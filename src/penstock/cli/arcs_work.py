@@ -26,6 +26,7 @@ from penstock.clock import format_time
 from penstock.config import Loaded, Settings, load, mask_url
 from penstock.errors import Invalid, Unavailable
 from penstock.plane import Plane
+from penstock.replay.replays import Replays
 
 app = App(
     name="work",
@@ -38,8 +39,8 @@ app = App(
 It works straight on the database and the object store, as `penstock serve`
 does; any number of engines on any number of machines share the work. It also
 watches the places where objects arrive, tells subscribers, and moves backfills
-on. Functions are imported from the current folder and from PYTHONPATH; on Dask,
-from where its workers are.
+and replays on. Functions are imported from the current folder and from
+PYTHONPATH; on Dask, from where its workers are.
 
 It stops on SIGTERM and Ctrl-C: what has begun is finished, and what has not
 is given back. A second signal stops it at once; others go on when the leases
@@ -116,6 +117,7 @@ def work(
                 concurrency=settings.arc_concurrency,
                 lease_url=lease_url(settings),
                 wanted=wanted,
+                movers=(Replays(plane.catalog, plane.clock).step_all,),
             )
             if once:
                 station.take_in()

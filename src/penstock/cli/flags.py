@@ -86,7 +86,8 @@ class RemoteFlags:
     def connect(self) -> Client:
         """A client of that server."""
         settings = load(asdict(self)).settings
-        return Client(settings.url, settings.api_key)
+        # Who types a command decides by themselves whether to try again.
+        return Client(settings.url, settings.api_key, retry_seconds=0)
 
 
 SERVER = ServerFlags()

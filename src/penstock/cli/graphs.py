@@ -9,13 +9,13 @@ from penstock.cli.drawing import Beside, Label, Symbols, Tree, fit, symbols_for
 from penstock.cli.printing import out, plain, state_text, write_line
 from penstock.cli.times import show_duration, show_time
 from penstock.client import Client
-from penstock.client.client import Direction, History
 from penstock.client.graphs import (
     DatasetNode,
     FieldNode,
     JobNode,
     LineageGraph,
 )
+from penstock.client.history import Direction, History
 
 Node = JobNode | DatasetNode
 

@@ -9,7 +9,7 @@ from penstock.cli.graphs import Asked, write_columns, write_lineage
 from penstock.cli.printing import write_json
 from penstock.cli.references import find_node
 from penstock.cli.times import read_moment
-from penstock.client.client import Direction
+from penstock.client.history import Direction
 
 app = App(
     name="lineage",

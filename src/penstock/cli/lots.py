@@ -38,6 +38,7 @@ app = App(
   penstock lots show shop/raw 3
   penstock lots log shop/raw 3
   penstock lots log --job shop/totals
+  penstock lots remove shop/totals 3 --why "older than a year" --yes
   penstock lots gaps shop/totals --from 2026-11-01 --to 2026-11-15""",
 )
 
@@ -175,13 +176,12 @@ def _manifest(
 
 
 def _write_manifest(found: LotManifest, offset: int) -> None:
-    things = "1 thing" if found.total_count == 1 else f"{found.total_count:,} things"
     write_line()
     write_fields(
         [
             ("manifest", found.state if found.is_current else f"{found.state}, of an old version"),
             ("at", found.url),
-            ("consists of", f"{things}, {show_bytes(found.bytes)}"),
+            ("consists of", _things(found)),
             ("in parts", f"{len(found.parts):,}" if found.parts else ""),
             ("written by", found.attempt),
             ("comment", found.comment),
@@ -194,6 +194,48 @@ def _write_manifest(found: LotManifest, offset: int) -> None:
             ((item.uri, item.size, item.digest) for item in found.uris),
         )
     write_rest(len(found.uris), found.total_count, offset)
+
+
+@app.command
+def remove(
+    dataset: Dataset,
+    lot: LotId,
+    /,
+    *,
+    why: Why,
+    yes: Annotated[bool, switch("do not ask first")] = False,
+    namespace: Namespace = None,
+    remote: RemoteFlags = REMOTE,
+    as_json: Json = False,
+) -> int:
+    """Remove the data of a published lot; nobody can read it until it is made anew.
+
+    What no arc has written is not removed: it must be gone before. Repeating it
+    ends what was cut off.
+    """
+    with remote.connect() as client:
+        at = _named(client, dataset, namespace)
+        if not yes and not _agreed(client.manifest(*at, lot, limit=1)):
+            note("nothing was removed")
+            return 1
+        found = client.remove_lot(*at, lot, why)
+    if as_json:
+        write_json(found)
+    else:
+        write_line(f"lot {lot} of {'/'.join(at)} is removed: {_things(found)}")
+    return exits.DONE
+
+
+def _agreed(found: LotManifest) -> bool:
+    if not sys.stdin.isatty():
+        raise Invalid("nobody is here to be asked; say --yes to remove it")
+    note(f"Remove lot {found.lot} of {found.namespace}/{found.dataset}, {_things(found)}? [y/N]")
+    return sys.stdin.readline().strip().lower() in ("y", "yes")
+
+
+def _things(found: LotManifest) -> str:
+    things = "1 thing" if found.total_count == 1 else f"{found.total_count:,} things"
+    return f"{things}, {show_bytes(found.bytes)}"
 
 
 @app.command

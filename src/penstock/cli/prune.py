@@ -3,8 +3,11 @@
 import sys
 from typing import Annotated
 
+import msgspec
 from cyclopts import App, Parameter
+from msgspec import Struct
 
+from penstock.arcs.forgetting import prune_backfills
 from penstock.catalog import retention
 from penstock.catalog.retention import Pruned
 from penstock.cli.database import opened, operator
@@ -14,6 +17,7 @@ from penstock.cli.times import read_span, show_time
 from penstock.clock import Micros, format_time, system_clock
 from penstock.db import Database
 from penstock.errors import Invalid
+from penstock.locks.forgetting import prune_log
 from penstock.lots.forgetting import prune_outbox
 
 app = App(
@@ -25,8 +29,17 @@ app = App(
 What is current stays however old it is, and so does what it was made by and
 from; so do all datasets and jobs. Servers may go on meanwhile: deletion is
 done in small batches. An event of a lot stays until every subscriber has had
-it.""",
+it; what tells who made, registered or holds a lot stays with it.""",
 )
+
+
+class Forgotten(Struct, frozen=True, rename="camel"):
+    """How many were deleted, or would be."""
+
+    pruned: Pruned
+    lot_events: int
+    lot_log: int
+    backfills: int
 
 
 @app.default
@@ -38,25 +51,25 @@ def prune(
     flags: DatabaseFlags = DATABASE,
     as_json: Json = False,
 ) -> int:
-    """Delete old events, runs and versions that nothing needs."""
+    """Delete old events, runs, versions, transitions and backfills that nothing needs."""
     span = read_span(older_than)
     now = system_clock()
     with opened(flags) as database:
-        if not yes and not dry_run and not _agreed(*_prune(database, now, span, dry_run=True)):
+        if not yes and not dry_run and not _agreed(_prune(database, now, span, dry_run=True)):
             note("nothing was deleted")
             return 1
-        pruned, lot_events = _prune(database, now, span, dry_run=dry_run)
+        gone = _prune(database, now, span, dry_run=dry_run)
     cutoff = format_time(now - span)
     if as_json:
-        found = {"pruned": pruned, "lotEvents": lot_events}
+        found = msgspec.to_builtins(gone)
         write_json({"olderThan": cutoff, "dryRun": dry_run, **found})
         return 0
     write_line(f"{'Would delete' if dry_run else 'Deleted'}, older than {show_time(cutoff)} UTC:")
-    _write(pruned, lot_events)
+    _write(gone)
     return 0
 
 
-def _prune(database: Database, now: Micros, span: Micros, *, dry_run: bool) -> tuple[Pruned, int]:
+def _prune(database: Database, now: Micros, span: Micros, *, dry_run: bool) -> Forgotten:
     with err().status("looking") as status:
         pruned = retention.prune(
             database,
@@ -66,18 +79,23 @@ def _prune(database: Database, now: Micros, span: Micros, *, dry_run: bool) -> t
             who=operator(),
             progress=lambda pruned: status.update(str(pruned)),
         )
-        return pruned, prune_outbox(database, lambda: now, span, dry_run=dry_run)
+        events, log, backfills = (
+            forget(database, lambda: now, span, dry_run=dry_run)
+            for forget in (prune_outbox, prune_log, prune_backfills)
+        )
+        return Forgotten(pruned, events, log, backfills)
 
 
-def _agreed(counted: Pruned, lot_events: int) -> bool:
+def _agreed(counted: Forgotten) -> bool:
     if not sys.stdin.isatty():
         raise Invalid("nobody is here to be asked; say --yes to delete, or --dry-run to count")
-    _write(counted, lot_events)
+    _write(counted)
     note("Delete these? They cannot be brought back. [y/N]")
     return sys.stdin.readline().strip().lower() in ("y", "yes")
 
 
-def _write(pruned: Pruned, lot_events: int) -> None:
+def _write(gone: Forgotten) -> None:
+    pruned = gone.pruned
     write_table(
         ("what", Column("how many", numbers=True)),
         (
@@ -86,6 +104,8 @@ def _write(pruned: Pruned, lot_events: int) -> None:
             ("dataset versions", pruned.versions),
             ("job versions", pruned.job_versions),
             ("sets of column lineage", pruned.column_sets),
-            ("events of lots", lot_events),
+            ("events of lots", gone.lot_events),
+            ("transitions of lots", gone.lot_log),
+            ("backfills", gone.backfills),
         ),
     )

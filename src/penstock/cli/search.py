@@ -7,7 +7,7 @@ from cyclopts import App, Parameter
 from penstock.cli.flags import REMOTE, Json, Limit, Offset, RemoteFlags, switch
 from penstock.cli.printing import Column, write_json, write_rest, write_table
 from penstock.cli.times import show_time
-from penstock.client.client import Kind
+from penstock.client.history import Kind
 
 app = App(
     name="search",

@@ -7,7 +7,7 @@ from cyclopts import App, Parameter
 from penstock.cli.flags import REMOTE, Json, RemoteFlags
 from penstock.cli.printing import Column, write_json, write_table
 from penstock.cli.times import show_time
-from penstock.client.client import Period
+from penstock.client.admin import Period
 from penstock.client.documents import EventInterval
 
 app = App(

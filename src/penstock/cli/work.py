@@ -82,6 +82,38 @@ def write_work(lots: Sequence[Work]) -> None:
     )
 
 
+@app.command
+def stale(
+    job: Annotated[str | None, Parameter(help="only of this job")] = None,
+    /,
+    *,
+    namespace: Namespace = None,
+    limit: Limit = 100,
+    offset: Offset = 0,
+    remote: RemoteFlags = REMOTE,
+    as_json: Json = False,
+) -> None:
+    """List lots that were made with inputs of which there are newer versions."""
+    with remote.connect() as client:
+        named = find_entity(client, job, "JOB", namespace) if job is not None else None
+        found = client.stale_work(
+            namespace=named.namespace if named else namespace,
+            job=named.name if named else None,
+            limit=limit,
+            offset=offset,
+        )
+    if as_json:
+        write_json(found)
+        return
+    write_table(
+        ("job", "lot", Column("state", whole=True), Column("stale since", whole=True)),
+        (
+            (f"{work.namespace}/{work.job}", work.lot, work.state, show_time(work.stale_since))
+            for work in found.lots
+        ),
+    )
+
+
 @app.command(name=("resubmit", "rerun"))
 def resubmit(
     job: Job,

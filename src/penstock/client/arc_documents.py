@@ -190,6 +190,7 @@ class ManifestItem(Document, frozen=True):
     digest: str | None
     created: str | None
     format: str | None
+    ark: str | None
     part: str | None
 
 

@@ -7,7 +7,8 @@ from typing import Any, Literal
 import msgspec
 
 from penstock.client import arc_documents as docs
-from penstock.client.lots import Call
+from penstock.client.operation import call
+from penstock.client.request import Empty, Request, delete, get, gone, nothing, post, put, said
 
 ArcState = Literal["running", "complete", "partial", "missing"]
 _PATH_NAMES = frozenset({"name", "namespace", "dataset"})
@@ -20,25 +21,30 @@ class ArcCalls:
     default. What asks for a reason is an administrator's.
     """
 
-    _call: Call
-
-    def arcs(self, namespace: str | None = None) -> docs.Arcs:
+    @call
+    def arcs(self, namespace: str | None = None) -> Request[docs.Arcs]:
         """The arcs, with how many of their lots stand where."""
-        return self._call("GET", docs.Arcs, "arcs", namespace=namespace)
+        return get(docs.Arcs, "arcs", namespace=namespace)
 
-    def arc(self, namespace: str, arc: str) -> docs.Arc:
+    @call
+    def arc(self, namespace: str, arc: str) -> Request[docs.Arc]:
         """One arc."""
-        return self._call("GET", docs.Arc, *_arc(namespace, arc))
+        return get(docs.Arc, *_arc(namespace, arc))
 
-    def put_arc(self, namespace: str, arc: str, declaration: Mapping[str, Any]) -> docs.Arc:
+    @call
+    def put_arc(
+        self, namespace: str, arc: str, declaration: Mapping[str, Any]
+    ) -> Request[docs.Arc]:
         """Declare an arc, or change it."""
         body = _declared(declaration, _PATH_NAMES - {"dataset"})
-        return self._call("PUT", docs.Arc, *_arc(namespace, arc), body=body)
+        return put(docs.Arc, *_arc(namespace, arc), body=body)
 
-    def delete_arc(self, namespace: str, arc: str) -> None:
+    @call
+    def delete_arc(self, namespace: str, arc: str) -> Request[None]:
         """Forget an arc; its job, its runs and its lots stay."""
-        self._call("DELETE", Any, *_arc(namespace, arc))
+        return delete(Empty, *_arc(namespace, arc)).then(nothing).settled(gone)
 
+    @call
     def arc_lots(
         self,
         namespace: str,
@@ -47,25 +53,31 @@ class ArcCalls:
         state: ArcState | None = None,
         after: str | None = None,
         limit: int = 100,
-    ) -> docs.ArcLots:
+    ) -> Request[docs.ArcLots]:
         """The lots of an arc by lot, all or those in a state."""
         where = (*_arc(namespace, arc), "lots")
-        return self._call("GET", docs.ArcLots, *where, state=state, after=after, limit=limit)
+        return get(docs.ArcLots, *where, state=state, after=after, limit=limit)
 
-    def arc_lot(self, namespace: str, arc: str, lot: str) -> docs.ArcLotDetail:
+    @call
+    def arc_lot(self, namespace: str, arc: str, lot: str) -> Request[docs.ArcLotDetail]:
         """Where an arc stands with a lot: parts, failed attempts, manifests."""
-        return self._call("GET", docs.ArcLotDetail, *_arc(namespace, arc), "lots", lot)
+        return get(docs.ArcLotDetail, *_arc(namespace, arc), "lots", lot)
 
-    def clean_lot(self, namespace: str, arc: str, lot: str, why: str) -> docs.ArcLotDetail:
+    @call
+    def clean_lot(self, namespace: str, arc: str, lot: str, why: str) -> Request[docs.ArcLotDetail]:
         """Remove what failed attempts on a lot left behind: what was partial is missing then."""
         where = (*_arc(namespace, arc), "lots", lot, "clean")
-        return self._call("POST", docs.ArcLotDetail, *where, body=_body(why=why))
+        return post(docs.ArcLotDetail, *where, body=said(why=why))
 
-    def sync_arc(self, namespace: str, arc: str, after: str | None = None) -> docs.Synced:
+    @call
+    def sync_arc(
+        self, namespace: str, arc: str, after: str | None = None, *, lots: int | None = None
+    ) -> Request[docs.Synced]:
         """Make state keys anew, some lots at a time; go on after `next` until that is None."""
         where = (*_arc(namespace, arc), "sync")
-        return self._call("POST", docs.Synced, *where, body=_body(after=after))
+        return post(docs.Synced, *where, body=said(after=after, lots=lots), repeatable=True)
 
+    @call
     def manifest(
         self,
         namespace: str,
@@ -75,12 +87,21 @@ class ArcCalls:
         version: str | None = None,
         limit: int = 100,
         offset: int = 0,
-    ) -> docs.LotManifest:
+    ) -> Request[docs.LotManifest]:
         """What a lot consists of; its items in pages."""
         where = (*_dataset(namespace, dataset), "lots", lot, "manifest")
         query: dict[str, Any] = {"version": version, "limit": limit, "offset": offset}
-        return self._call("GET", docs.LotManifest, *where, **query)
+        return get(docs.LotManifest, *where, **query)
 
+    @call
+    def remove_lot(
+        self, namespace: str, dataset: str, lot: str, why: str
+    ) -> Request[docs.LotManifest]:
+        """Remove the data of a published lot; the manifest lists what was removed."""
+        where = (*_dataset(namespace, dataset), "lots", lot, "remove")
+        return post(docs.LotManifest, *where, body=said(why=why))
+
+    @call
     def gaps(
         self,
         namespace: str,
@@ -90,12 +111,13 @@ class ArcCalls:
         *,
         interval: str | None = None,
         causes: bool = True,
-    ) -> docs.Gaps:
+    ) -> Request[docs.Gaps]:
         """Which lots of a dataset are not there, in ranges with their causes."""
         where = (*_dataset(namespace, dataset), "gaps")
         query: dict[str, Any] = {"from": first, "to": last, "interval": interval, "causes": causes}
-        return self._call("GET", docs.Gaps, *where, **query)
+        return get(docs.Gaps, *where, **query)
 
+    @call
     def backfill(
         self,
         namespace: str,
@@ -110,7 +132,7 @@ class ArcCalls:
         interval: str | None = None,
         dry_run: bool = False,
         why: str = "",
-    ) -> docs.Begun:
+    ) -> Request[docs.Begun]:
         """Begin to repair the lots of an arc, or tell what would be done."""
         body = {
             "from": first,
@@ -124,47 +146,51 @@ class ArcCalls:
             "why": why,
         }
         where = (*_arc(namespace, arc), "backfills")
-        return self._call("POST", docs.Begun, *where, body=_body(**body))
+        return post(docs.Begun, *where, body=said(**body), repeatable=dry_run)
 
-    def backfills(self, limit: int = 100) -> docs.Backfills:
+    @call
+    def backfills(self, limit: int = 100) -> Request[docs.Backfills]:
         """The last backfills, newest first."""
-        return self._call("GET", docs.Backfills, "backfills", limit=limit)
+        return get(docs.Backfills, "backfills", limit=limit)
 
-    def get_backfill(self, backfill_id: str) -> docs.Backfill:
+    @call
+    def get_backfill(self, backfill_id: str) -> Request[docs.Backfill]:
         """How far a backfill is."""
-        return self._call("GET", docs.Backfill, "backfills", backfill_id)
+        return get(docs.Backfill, "backfills", backfill_id)
 
-    def pause_backfill(self, backfill_id: str, why: str) -> docs.Backfill:
+    @call
+    def pause_backfill(self, backfill_id: str, why: str) -> Request[docs.Backfill]:
         """Set no more lots of a backfill going."""
-        return self._move_backfill(backfill_id, "pause", why)
+        return _move(backfill_id, "pause", why)
 
-    def resume_backfill(self, backfill_id: str, why: str) -> docs.Backfill:
+    @call
+    def resume_backfill(self, backfill_id: str, why: str) -> Request[docs.Backfill]:
         """Let a backfill that was paused go on."""
-        return self._move_backfill(backfill_id, "resume", why)
+        return _move(backfill_id, "resume", why)
 
-    def cancel_backfill(self, backfill_id: str, why: str) -> docs.Backfill:
+    @call
+    def cancel_backfill(self, backfill_id: str, why: str) -> Request[docs.Backfill]:
         """Stop a backfill for good."""
-        return self._move_backfill(backfill_id, "cancel", why)
+        return _move(backfill_id, "cancel", why)
 
-    def _move_backfill(self, backfill_id: str, move: str, why: str) -> docs.Backfill:
-        where = "backfills", backfill_id, move
-        return self._call("POST", docs.Backfill, *where, body=_body(why=why))
-
-    def arrival(self, namespace: str, dataset: str) -> docs.Arrival:
+    @call
+    def arrival(self, namespace: str, dataset: str) -> Request[docs.Arrival]:
         """Where the objects of a dataset arrive."""
-        return self._call("GET", docs.Arrival, *_dataset(namespace, dataset), "arrival")
+        return get(docs.Arrival, *_dataset(namespace, dataset), "arrival")
 
+    @call
     def put_arrival(
         self, namespace: str, dataset: str, declaration: Mapping[str, Any]
-    ) -> docs.Arrival:
+    ) -> Request[docs.Arrival]:
         """Declare where the objects of a dataset arrive."""
         where = (*_dataset(namespace, dataset), "arrival")
         body = _declared(declaration, _PATH_NAMES)
-        return self._call("PUT", docs.Arrival, *where, body=body)
+        return put(docs.Arrival, *where, body=body)
 
-    def delete_arrival(self, namespace: str, dataset: str) -> None:
+    @call
+    def delete_arrival(self, namespace: str, dataset: str) -> Request[None]:
         """Watch a location no more."""
-        self._call("DELETE", Any, *_dataset(namespace, dataset), "arrival")
+        return delete(Empty, *_dataset(namespace, dataset), "arrival").then(nothing).settled(gone)
 
 
 def _arc(namespace: str, arc: str) -> tuple[str, ...]:
@@ -175,8 +201,8 @@ def _dataset(namespace: str, dataset: str) -> tuple[str, ...]:
     return "namespaces", namespace, "datasets", dataset
 
 
-def _body(**fields: object) -> bytes:
-    return msgspec.json.encode({key: each for key, each in fields.items() if each is not None})
+def _move(backfill_id: str, move: str, why: str) -> Request[docs.Backfill]:
+    return post(docs.Backfill, "backfills", backfill_id, move, body=said(why=why))
 
 
 def _declared(declaration: Mapping[str, Any], left_out: Iterable[str]) -> bytes:

@@ -1,21 +1,25 @@
 """Claims as a worker finds them: `for claim in client.claims(job): with claim: …`."""
 
+import asyncio
 import logging
 import os
 import socket
 import time
 from collections import deque
-from collections.abc import Iterator, Sequence
+from collections.abc import AsyncIterator, Iterator, Sequence
 from contextlib import suppress
 
 from msgspec import Struct
 
 from penstock.client import lot_documents as docs
-from penstock.client.claim import Claim, patiently
-from penstock.client.heartbeats import Heartbeats
-from penstock.client.lots import LotCalls
-from penstock.client.names import Name
-from penstock.client.transport import Unreachable
+from penstock.client.claim import AsyncClaim, Claim
+from penstock.client.claim_calls import ClaimCalls
+from penstock.client.hold import Keeper
+from penstock.client.names import Name, read_name
+from penstock.client.operation import Awaiting, Blocking
+from penstock.client.refusals import ApiError, Failure, Unreachable, is_passing
+from penstock.client.request import Flow
+from penstock.client.retries import patiently
 from penstock.clock import SECOND, parse_time, system_clock
 from penstock.errors import PenstockError
 
@@ -38,75 +42,40 @@ class Ask(Struct, frozen=True):
     lease_seconds: int | None = None
     inputs: Sequence[Name] | None = None
     outputs: Sequence[Name] | None = None
+    wait: bool = False
 
 
-class Claims:
-    """The lots of a job, claimed one after the other; loop over it.
+def asked(where: str, job: str | None, owner: str | None, **more: object) -> Ask:
+    """What is meant by a job, which is NAMESPACE/NAME or its namespace and its name."""
+    named = read_name(where if job is None else (where, job))
+    mine = owner or f"{socket.gethostname()}:{os.getpid()}"
+    return Ask(named.namespace, named.name, mine, **more)  # type: ignore[arg-type]
 
-    When the loop ends because nothing was found, `why_nothing` says why.
+
+class Search:
+    """How lots of a job are looked for again and again, whichever way one waits.
+
+    `why_nothing` says why nothing was found the last time.
     """
 
-    def __init__(self, calls: LotCalls, heartbeats: Heartbeats, ask: Ask, *, wait: bool) -> None:
-        self._calls = calls
-        self._heartbeats = heartbeats
+    def __init__(self, keeper: Keeper, ask: Ask) -> None:
+        self._keeper = keeper
         self._ask = ask
-        self._wait = wait
         self._wired = False
         self._away = False
-        self._asked_at = 0.0
+        self._pause = PAUSE_SECONDS_MIN
         self._stopped = False
+        self._asked_at = 0.0
         self.why_nothing: docs.Nothing | None = None
 
     def stop(self) -> None:
         """End the loop before it claims again; safe in a signal handler and from any thread."""
         self._stopped = True
 
-    def __iter__(self) -> Iterator[Claim]:
-        found: deque[Claim] = deque()
-        pause = PAUSE_SECONDS_MIN
-        try:
-            while not self._stopped:
-                if found:
-                    claim = found.popleft()
-                    # From here on it is kept by its `with` block, or not at all.
-                    self._heartbeats.drop(claim)
-                    if not claim.lost:
-                        yield claim
-                elif taken := self._take():
-                    found.extend(taken)
-                    pause = PAUSE_SECONDS_MIN
-                    for later in taken[1:]:
-                        later.keep()
-                elif self._wait:
-                    self._rest(pause)
-                    pause = min(pause * 2, PAUSE_SECONDS_MAX)
-                else:
-                    return
-        finally:
-            for unused in found:
-                with suppress(PenstockError):
-                    unused.release()
-
-    def _take(self) -> list[Claim]:
+    def _take(self) -> Flow[Sequence[docs.Claim]]:
         """Claim some; one who waits is not disturbed by a server that is away."""
-        try:
-            answer = patiently(self._claim, time.monotonic() + BUSY_SECONDS_MAX, reached=True)
-        except Unreachable as error:
-            if not self._wait:
-                raise
-            if not self._away:
-                _log.warning("%s; trying again until it answers", error)
-            self._away = True
-            return []
-        self._away, self._wired = False, True
-        self.why_nothing = answer.why
-        at = self._asked_at
-        return [Claim(self._calls, self._heartbeats, shown, at) for shown in answer.claims]
-
-    def _claim(self) -> docs.Claims:
         ask = self._ask
-        self._asked_at = time.monotonic()
-        return self._calls.claim_lots(
+        claim = ClaimCalls.claim_lots.request(
             ask.namespace,
             ask.job,
             owner=ask.owner,
@@ -116,18 +85,119 @@ class Claims:
             inputs=None if self._wired else ask.inputs,
             outputs=None if self._wired else ask.outputs,
         )
+        self._asked_at = time.monotonic()
+        try:
+            answer = yield from patiently(claim, self._asked_at + BUSY_SECONDS_MAX, self._is_busy)
+        except Unreachable as error:
+            if not ask.wait:
+                raise
+            if not self._away:
+                _log.warning("%s; trying again until it answers", error)
+            self._away = True
+            return ()
+        self._away, self._wired = False, True
+        self.why_nothing = answer.why
+        if answer.claims:
+            self._pause = PAUSE_SECONDS_MIN
+        return answer.claims
 
-    def _rest(self, seconds: float) -> None:
-        """Wait until there may be something, in small steps, so that `stop` is seen."""
-        why = self.why_nothing
+    def _is_busy(self, failure: Failure) -> bool:
+        """Whether to ask again: what a lost answer had claimed is free when its lease ends."""
+        again = isinstance(failure, ApiError) and is_passing(failure)
+        self._asked_at = time.monotonic()
+        return again
+
+    def _rest_seconds(self) -> float:
+        """How long until there may be something."""
+        seconds, why = self._pause, self.why_nothing
+        self._pause = min(self._pause * 2, PAUSE_SECONDS_MAX)
         if why is not None and why.next_at is not None:
             due = (parse_time(why.next_at) - system_clock()) / SECOND
             seconds = min(seconds, max(due, PAUSE_SECONDS_MIN))
-        until = time.monotonic() + seconds
+        return seconds
+
+
+class Claims(Search):
+    """The lots of a job, claimed one after the other; loop over it.
+
+    When the loop ends because nothing was found, `why_nothing` says why.
+    """
+
+    def __init__(self, caller: Blocking, keeper: Keeper, ask: Ask) -> None:
+        super().__init__(keeper, ask)
+        self._caller = caller
+
+    def __iter__(self) -> Iterator[Claim]:
+        found: deque[Claim] = deque()
+        try:
+            while not self._stopped:
+                if found:
+                    claim = found.popleft()
+                    # From here on it is kept by its `with` block, or not at all.
+                    self._keeper.drop(claim)
+                    if not claim.lost:
+                        yield claim
+                elif taken := self._caller._perform(self._take()):
+                    found.extend(self._claim(shown) for shown in taken)
+                    for later in list(found)[1:]:
+                        later.keep()
+                elif self._ask.wait:
+                    self._rest()
+                else:
+                    return
+        finally:
+            for unused in found:
+                with suppress(PenstockError):
+                    unused.release()
+
+    def _claim(self, shown: docs.Claim) -> Claim:
+        return Claim(self._caller, self._keeper, shown, self._asked_at)
+
+    def _rest(self) -> None:
+        """Wait in small steps, so that `stop` is seen."""
+        until = time.monotonic() + self._rest_seconds()
         while not self._stopped and (left := until - time.monotonic()) > 0:
             time.sleep(min(left, _SLICE_SECONDS))
 
 
-def default_owner() -> str:
-    """This process, as others know it."""
-    return f"{socket.gethostname()}:{os.getpid()}"
+class AsyncClaims(Search):
+    """The lots of a job, claimed one after the other: `async for claim in …: async with claim: …`.
+
+    When the loop ends because nothing was found, `why_nothing` says why.
+    """
+
+    def __init__(self, caller: Awaiting, keeper: Keeper, ask: Ask) -> None:
+        super().__init__(keeper, ask)
+        self._caller = caller
+
+    async def __aiter__(self) -> AsyncIterator[AsyncClaim]:
+        found: deque[AsyncClaim] = deque()
+        try:
+            while not self._stopped:
+                if found:
+                    claim = found.popleft()
+                    # From here on it is kept by its `async with` block, or not at all.
+                    self._keeper.drop(claim)
+                    if not claim.lost:
+                        yield claim
+                elif taken := await self._caller._perform(self._take()):
+                    found.extend(self._claim(shown) for shown in taken)
+                    for later in list(found)[1:]:
+                        later.keep()
+                elif self._ask.wait:
+                    await self._rest()
+                else:
+                    return
+        finally:
+            for unused in found:
+                with suppress(PenstockError):
+                    await unused.release()
+
+    def _claim(self, shown: docs.Claim) -> AsyncClaim:
+        return AsyncClaim(self._caller, self._keeper, shown, self._asked_at)
+
+    async def _rest(self) -> None:
+        """Wait in small steps, so that `stop` is seen."""
+        until = time.monotonic() + self._rest_seconds()
+        while not self._stopped and (left := until - time.monotonic()) > 0:
+            await asyncio.sleep(min(left, _SLICE_SECONDS))

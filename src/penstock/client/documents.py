@@ -351,3 +351,29 @@ class BatchResult(Struct, frozen=True):
     status: str
     summary: BatchSummary
     failed_events: tuple[FailedEvent, ...]
+
+
+class RunFacets(Document, frozen=True):
+    """What a run's events told about it."""
+
+    run_id: str
+    facets: Facets
+
+
+class FamilyRun(Document, frozen=True):
+    """One run of a family; `depth` is how far it is from the run that was asked for."""
+
+    id: str
+    parent: str | None
+    job: EntityId
+    state: str
+    started_at: str | None
+    ended_at: str | None
+    depth: int
+
+
+class RunFamily(Document, frozen=True):
+    """A run and its descendants, the first begun first; `is_cut` says that there are more."""
+
+    runs: tuple[FamilyRun, ...]
+    is_cut: bool

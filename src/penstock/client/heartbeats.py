@@ -1,12 +1,14 @@
-"""Claims kept alive while their holder works: one thread of a client sends all heartbeats."""
+"""Claims kept alive while their holder works: in a thread of the client's, or in tasks."""
 
+import asyncio
 import threading
 import time
 from collections.abc import Callable
 from contextlib import AbstractContextManager
 from typing import Protocol
 
-from penstock.client.lots import LotCalls
+from penstock.client.operation import Awaiting, Blocking
+from penstock.client.request import Flow
 
 # An idle thread ends; the next claim starts another.
 IDLE_SECONDS = 10.0
@@ -15,14 +17,14 @@ IDLE_SECONDS = 10.0
 class Kept(Protocol):
     """Something with a lease."""
 
-    def beat(self, calls: LotCalls) -> float | None:
-        """Extend the lease; returned is in how many seconds to do so again, None for never."""
+    def beat(self) -> Flow[float | None]:
+        """Extend the lease; it comes to in how many seconds to do so again, None for never."""
 
 
 class Heartbeats:
     """Sends heartbeats, over a connection of its own that never waits long for an answer."""
 
-    def __init__(self, connect: Callable[[], AbstractContextManager[LotCalls]]) -> None:
+    def __init__(self, connect: Callable[[], AbstractContextManager[Blocking]]) -> None:
         self._connect = connect
         self._changed = threading.Condition()
         self._due: dict[Kept, float] = {}
@@ -53,9 +55,9 @@ class Heartbeats:
             self._changed.notify()
 
     def _run(self) -> None:
-        with self._connect() as calls:
+        with self._connect() as caller:
             while (kept := self._next()) is not None:
-                again = kept.beat(calls)
+                again = caller._perform(kept.beat())
                 with self._changed:
                     if kept not in self._due:
                         continue
@@ -79,3 +81,36 @@ class Heartbeats:
                 self._changed.wait(until - now)
             self._thread = None
             return None
+
+
+class AsyncHeartbeats:
+    """Sends heartbeats from tasks of the event loop, one for each claim."""
+
+    def __init__(self, caller: Awaiting) -> None:
+        self._caller = caller
+        self._tasks: dict[Kept, asyncio.Task[None]] = {}
+
+    def keep(self, kept: Kept, seconds: float) -> None:
+        """Begin with a heartbeat in so many seconds."""
+        self.drop(kept)
+        self._tasks[kept] = asyncio.create_task(self._beat(kept, seconds), name="heartbeats")
+
+    def drop(self, kept: Kept) -> None:
+        """Send no more; one that is under way may still arrive."""
+        task = self._tasks.pop(kept, None)
+        if task is not None:
+            task.cancel()
+
+    async def close(self) -> None:
+        """Send none any more."""
+        tasks = list(self._tasks.values())
+        for kept in list(self._tasks):
+            self.drop(kept)
+        await asyncio.gather(*tasks, return_exceptions=True)
+
+    async def _beat(self, kept: Kept, seconds: float) -> None:
+        again: float | None = seconds
+        while again is not None:
+            await asyncio.sleep(again)
+            again = await self._caller._perform(kept.beat())
+        self._tasks.pop(kept, None)

@@ -1,110 +1,43 @@
 """The calls of the client about ingest: batches, ingest jobs, collections, stored objects."""
 
-from collections.abc import Iterable, Sequence
-from typing import Any, Literal, Protocol, TypeVar
+from dataclasses import replace
 
-import msgspec
-
+from penstock import ids
 from penstock.client import ingest_documents as docs
-from penstock.client.lots import Call
-from penstock.client.transport import Content
+from penstock.client.operation import call
+from penstock.client.request import Request, get, given, post, said
+from penstock.client.uploads import Content, Upload
 
-T = TypeVar("T")
-
-
-class Upload(Protocol):
-    """One request whose body is read while it is sent, and its answer."""
-
-    def __call__(
-        self, shape: type[T], *segments: str, content: Content, size: int | None = None
-    ) -> T: ...
+# What was uploaded is on the server's disk before it answers, and that can take a while.
+UPLOAD_TIMEOUT_SECONDS = 1800.0
 
 
 class IngestCalls:
-    """What a server shows and does about ingest.
+    """What a server shows about ingest, and how a depositor hands something in."""
 
-    What asks for a reason is an administrator's, and goes into the audit log.
-    """
-
-    _call: Call
-    _upload: Upload
-
-    def collections(self) -> docs.Collections:
+    @call
+    def collections(self) -> Request[docs.Collections]:
         """Every collection, by name."""
-        return self._call("GET", docs.Collections, "ingest", "collections")
+        return get(docs.Collections, "ingest", "collections")
 
-    def collection(self, name: str) -> docs.Collection:
+    @call
+    def collection(self, name: str) -> Request[docs.Collection]:
         """One collection."""
-        return self._call("GET", docs.Collection, *_collection(name))
+        return get(docs.Collection, "ingest", "collections", name)
 
-    def put_collection(
-        self,
-        name: str,
-        *,
-        dataset: str,
-        namespace: str | None = None,
-        owner: str | None = None,
-        description: str | None = None,
-        priority: int | None = None,
-        digests: Literal["check", "require"] | None = None,
-        files_max: int | None = None,
-        bytes_max: int | None = None,
-        rows_max: int | None = None,
-        callback: str | None = None,
-        callback_secret: str | None = None,
-        mail: Iterable[str] | None = None,
-        confirm: bool | None = None,
-        storage: str | None = None,
-        shoulder: str | None = None,
-        minting: Literal["local", "ezid"] | None = None,
-        places: Iterable[str] | None = None,
-        keep_days: int | None = None,
-    ) -> docs.Collection:
-        """Make a collection, or give it another profile; what is left out has its default."""
-        body = _body(
-            dataset=dataset,
-            namespace=namespace,
-            owner=owner,
-            description=description,
-            priority=priority,
-            digests=digests,
-            filesMax=files_max,
-            bytesMax=bytes_max,
-            rowsMax=rows_max,
-            callback=callback,
-            callbackSecret=callback_secret,
-            mail=None if mail is None else list(mail),
-            confirm=confirm,
-            storage=storage,
-            shoulder=shoulder,
-            minting=minting,
-            places=None if places is None else list(places),
-            keepDays=keep_days,
-        )
-        return self._call("PUT", docs.Collection, *_collection(name), body=body)
-
-    def delete_collection(self, name: str) -> None:
-        """Forget a collection; what it stored stays."""
-        self._call("DELETE", Any, *_collection(name))
-
-    def hold_collection(self, name: str, why: str) -> docs.Collection:
-        """Stop a collection: new batches and jobs of it are held."""
-        return self._act_at(docs.Collection, *_collection(name), "hold", why=why)
-
-    def release_collection(self, name: str, why: str) -> docs.Collection:
-        """Let a collection go on; what it held stays held."""
-        return self._act_at(docs.Collection, *_collection(name), "release", why=why)
-
+    @call
     def upload_payload(
         self, name: str, content: Content, *, size: int | None = None
-    ) -> docs.Payload:
+    ) -> Request[docs.Payload]:
         """Send a payload from a file that is open for reading, or piece by piece.
 
         Never is all of it in memory. What is returned has the URL to submit.
         """
-        at = ("ingest", "payloads", name)
-        return self._upload(docs.Payload, *at, content=content, size=size)
+        upload = Upload(content, size)
+        described = post(docs.Payload, "ingest", "payloads", name, repeatable=upload.is_repeatable)
+        return replace(described, upload=upload, timeout_seconds=UPLOAD_TIMEOUT_SECONDS)
 
+    @call
     def submit_batch(
         self,
         collection: str,
@@ -123,10 +56,13 @@ class IngestCalls:
         where: str | None = None,
         submitter: str | None = None,
         key: str | None = None,
-    ) -> docs.Batch:
-        """Submit a payload; two submissions to a collection with one key are one batch."""
-        described = _given(who=who, what=what, when=when, where=where)
-        body = _body(
+    ) -> Request[docs.Batch]:
+        """Submit a payload; two submissions to a collection with one key are one batch.
+
+        Without a key it has one of its own, so that a call is one batch however often it is sent.
+        """
+        described = given(who=who, what=what, when=when, where=where)
+        body = said(
             collection=collection,
             url=url,
             type=type,
@@ -138,10 +74,11 @@ class IngestCalls:
             localId=local_id,
             erc=described or None,
             submitter=submitter,
-            key=key,
+            key=key or ids.new_id(),
         )
-        return self._call("POST", docs.Batch, "ingest", "batches", body=body)
+        return post(docs.Batch, "ingest", "batches", body=body, repeatable=True)
 
+    @call
     def batches(
         self,
         *,
@@ -149,10 +86,9 @@ class IngestCalls:
         collection: str | None = None,
         limit: int = 100,
         before: str | None = None,
-    ) -> docs.Batches:
+    ) -> Request[docs.Batches]:
         """Batches, newest first; with `before`, only those older than that one."""
-        return self._call(
-            "GET",
+        return get(
             docs.Batches,
             "ingest",
             "batches",
@@ -162,10 +98,12 @@ class IngestCalls:
             before=before,
         )
 
-    def batch(self, batch_id: str) -> docs.Batch:
+    @call
+    def batch(self, batch_id: str) -> Request[docs.Batch]:
         """One batch."""
-        return self._call("GET", docs.Batch, *_batch(batch_id))
+        return get(docs.Batch, *_batch(batch_id))
 
+    @call
     def batch_jobs(
         self,
         batch_id: str,
@@ -173,40 +111,17 @@ class IngestCalls:
         status: str | None = None,
         limit: int = 100,
         after: str | None = None,
-    ) -> docs.BatchJobs:
+    ) -> Request[docs.BatchJobs]:
         """Jobs of a batch by id; with `after`, only those behind that one."""
         at = (*_batch(batch_id), "jobs")
-        return self._call("GET", docs.BatchJobs, *at, status=status, limit=limit, after=after)
+        return get(docs.BatchJobs, *at, status=status, limit=limit, after=after)
 
-    def batch_report(self, batch_id: str) -> docs.Report:
+    @call
+    def batch_report(self, batch_id: str) -> Request[docs.Report]:
         """The last report of a batch."""
-        return self._call("GET", docs.Report, *_batch(batch_id), "report")
+        return get(docs.Report, *_batch(batch_id), "report")
 
-    def hold_batch(self, batch_id: str, why: str) -> docs.Batch:
-        """Hold a batch: itself, or those of its jobs that have not begun."""
-        return self._act_at(docs.Batch, *_batch(batch_id), "hold", why=why)
-
-    def release_batch(self, batch_id: str, why: str) -> docs.Batch:
-        """Let a held batch, and every held job of it, go on."""
-        return self._act_at(docs.Batch, *_batch(batch_id), "release", why=why)
-
-    def resume_batch(self, batch_id: str, why: str) -> docs.Resumed:
-        """Let every failed job of a batch go on, and say where each goes."""
-        return self._act_at(docs.Resumed, *_batch(batch_id), "resume", why=why)
-
-    def update_report(self, batch_id: str, why: str) -> docs.Batch:
-        """Have a failed batch reported anew."""
-        return self._act_at(docs.Batch, *_batch(batch_id), "update-report", why=why)
-
-    def prioritize_batch(self, batch_id: str, priority: int, why: str) -> int:
-        """Change when the turn of a batch's open jobs is; returned is how many there are."""
-        at, body = (*_batch(batch_id), "priority"), _body(priority=priority, why=why)
-        return self._call("POST", docs.Changed, *at, body=body).changed
-
-    def delete_batch(self, batch_id: str, *, confirmed: bool = False, why: str = "") -> None:
-        """Delete a failed or held batch; unless it is confirmed, the server only warns."""
-        self._call("DELETE", Any, *_batch(batch_id), confirmed=confirmed, why=why)
-
+    @call
     def ingest_jobs(
         self,
         status: str = "failed",
@@ -214,10 +129,9 @@ class IngestCalls:
         collection: str | None = None,
         limit: int = 100,
         after: str | None = None,
-    ) -> docs.IngestJobs:
+    ) -> Request[docs.IngestJobs]:
         """Jobs of all batches in a state, in the order of their turns."""
-        return self._call(
-            "GET",
+        return get(
             docs.IngestJobs,
             "ingest",
             "jobs",
@@ -227,63 +141,22 @@ class IngestCalls:
             after=after,
         )
 
-    def ingest_job(self, job_id: str) -> docs.IngestJob:
+    @call
+    def ingest_job(self, job_id: str) -> Request[docs.IngestJob]:
         """One ingest job."""
-        return self._call("GET", docs.IngestJob, *_job(job_id))
+        return get(docs.IngestJob, "ingest", "jobs", job_id)
 
-    def hold_ingest_job(self, job_id: str, why: str) -> docs.IngestJob:
-        """Hold a job that has not begun."""
-        return self._act_at(docs.IngestJob, *_job(job_id), "hold", why=why)
-
-    def release_ingest_job(self, job_id: str, why: str) -> docs.IngestJob:
-        """Let a held job go on."""
-        return self._act_at(docs.IngestJob, *_job(job_id), "release", why=why)
-
-    def resume_ingest_job(self, job_id: str, why: str) -> docs.IngestJob:
-        """Let a failed job go on after the last stage that succeeded."""
-        return self._act_at(docs.IngestJob, *_job(job_id), "resume", why=why)
-
-    def fail_ingest_job(self, job_id: str, why: str) -> docs.IngestJob:
-        """Force a job to failed, whoever is working on it."""
-        return self._act_at(docs.IngestJob, *_job(job_id), "fail", why=why)
-
-    def prioritize_ingest_job(self, job_id: str, priority: int, why: str) -> docs.IngestJob:
-        """Change when a job's turn is; low comes first."""
-        at, body = (*_job(job_id), "priority"), _body(priority=priority, why=why)
-        return self._call("POST", docs.IngestJob, *at, body=body)
-
-    def delete_ingest_job(self, job_id: str, *, confirmed: bool = False, why: str = "") -> None:
-        """Delete a failed or held job; while its batch is open, it must be confirmed."""
-        self._call("DELETE", Any, *_job(job_id), confirmed=confirmed, why=why)
-
-    def queue(self) -> docs.Queue:
+    @call
+    def queue(self) -> Request[docs.Queue]:
         """How many jobs are in each state, and what is stopped."""
-        return self._call("GET", docs.Queue, "ingest", "queue")
+        return get(docs.Queue, "ingest", "queue")
 
-    def hold_queue(self, why: str) -> docs.Queue:
-        """Stop everything: no batch and no job is taken up."""
-        return self._act_at(docs.Queue, "ingest", "queue", "hold", why=why)
-
-    def release_queue(self, why: str) -> docs.Queue:
-        """Let the queue go on."""
-        return self._act_at(docs.Queue, "ingest", "queue", "release", why=why)
-
-    def release_held(self, why: str, *, collection: str | None = None) -> int:
-        """Let every held batch and job go on, of one collection or of all that are not held."""
-        body = _body(why=why, collection=collection)
-        at = ("ingest", "queue", "release-held")
-        return self._call("POST", docs.Released, *at, body=body).released
-
-    def check_ingest(self, *, repair: bool = False) -> docs.Findings:
-        """Look for what no crash should have left, and put right what can be."""
-        return self._call("POST", docs.Findings, "ingest", "check", body=_body(repair=repair))
-
+    @call
     def objects(
         self, *, collection: str | None = None, limit: int = 100, before: str | None = None
-    ) -> docs.StoredObjects:
+    ) -> Request[docs.StoredObjects]:
         """What is stored, newest first; a part may be a little longer or shorter than asked."""
-        return self._call(
-            "GET",
+        return get(
             docs.StoredObjects,
             "ingest",
             "objects",
@@ -292,34 +165,17 @@ class IngestCalls:
             before=before,
         )
 
-    def object_versions(self, ark: str) -> docs.ObjectVersions:
+    @call
+    def object_versions(self, ark: str) -> Request[docs.ObjectVersions]:
         """The versions of an object, newest first."""
-        return self._call("GET", docs.ObjectVersions, "ingest", "objects", "versions", ark=ark)
+        return get(docs.ObjectVersions, "ingest", "objects", "versions", ark=ark)
 
-    def object_files(self, ark: str, version: int | None = None) -> docs.ObjectFiles:
+    @call
+    def object_files(self, ark: str, version: int | None = None) -> Request[docs.ObjectFiles]:
         """The files of a version of an object, or of its newest."""
         at = ("ingest", "objects", "files")
-        return self._call("GET", docs.ObjectFiles, *at, ark=ark, version=version)
-
-    def _act_at(self, shape: type[T], *segments: str, why: str) -> T:
-        return self._call("POST", shape, *segments, body=_body(why=why))
+        return get(docs.ObjectFiles, *at, ark=ark, version=version)
 
 
-def _given(**fields: object) -> dict[str, object]:
-    return {name: value for name, value in fields.items() if value is not None}
-
-
-def _body(**fields: object) -> bytes:
-    return msgspec.json.encode(_given(**fields))
-
-
-def _collection(name: str) -> Sequence[str]:
-    return "ingest", "collections", name
-
-
-def _batch(batch_id: str) -> Sequence[str]:
+def _batch(batch_id: str) -> tuple[str, ...]:
     return "ingest", "batches", batch_id
-
-
-def _job(job_id: str) -> Sequence[str]:
-    return "ingest", "jobs", job_id

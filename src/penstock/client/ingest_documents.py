@@ -41,6 +41,7 @@ class Collection(Document, frozen=True, kw_only=True):
     shoulder: str
     minting: str
     places: tuple[str, ...]
+    lots: str
     keep_days: int
     held: Held | None
 

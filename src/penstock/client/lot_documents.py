@@ -24,6 +24,7 @@ class Wiring(Document, frozen=True):
     tries_max: int
     back_off_seconds: int
     enforced: bool
+    stale: str
     held: Held | None
     created_at: str
     updated_at: str
@@ -202,6 +203,31 @@ class Work(Document, frozen=True):
     not_before: str | None
     since: str
     error: str | None
+    stale_since: str | None
+
+
+class WorkPage(Document, frozen=True):
+    """Some of what jobs have done or have to do."""
+
+    lots: tuple[Work, ...]
+
+
+class CheckResult(Document, frozen=True):
+    """What a check said about a version of a lot."""
+
+    version: str
+    name: str
+    field: str | None
+    success: bool
+    detail: str | None
+    run: str | None
+    at: str
+
+
+class LotChecks(Document, frozen=True):
+    """What checks said about a lot, the newest version first."""
+
+    checks: tuple[CheckResult, ...]
 
 
 class WorkList(Document, frozen=True):

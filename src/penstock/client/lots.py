@@ -1,29 +1,16 @@
-"""The calls of the client about lots, locks and claims."""
+"""The calls of the client about lots, locks and work."""
 
 from collections.abc import Iterable, Sequence
-from typing import Literal, Protocol, TypeVar
-
-import msgspec
+from typing import Literal, TypeVar
 
 from penstock.client import lot_documents as docs
-from penstock.client.documents import EntityId, Run
-from penstock.client.names import Name, read_name
+from penstock.client.names import Name, names
+from penstock.client.operation import call
+from penstock.client.request import Request, get, post, put, said
 
 T = TypeVar("T")
+Stale = Literal["rerun", "hold", "ignore"]
 WorkState = Literal["WAITING", "READY", "LATER", "RUNNING", "DONE", "HELD"]
-
-
-class Call(Protocol):
-    """One request to a server, and its answer."""
-
-    def __call__(
-        self,
-        method: str,
-        shape: type[T],
-        *segments: str,
-        body: bytes | None = None,
-        **query: object,
-    ) -> T: ...
 
 
 class LotCalls:
@@ -32,12 +19,12 @@ class LotCalls:
     What asks for a reason is an administrator's, and goes into the audit log.
     """
 
-    _call: Call
-
-    def wiring(self, namespace: str, job: str) -> docs.Wiring:
+    @call
+    def wiring(self, namespace: str, job: str) -> Request[docs.Wiring]:
         """Which datasets a job reads and writes lot by lot."""
-        return self._call("GET", docs.Wiring, *_job(namespace, job), "wiring")
+        return get(docs.Wiring, *_job(namespace, job), "wiring")
 
+    @call
     def wire_job(
         self,
         namespace: str,
@@ -49,87 +36,21 @@ class LotCalls:
         tries_max: int | None = None,
         back_off_seconds: int | None = None,
         enforced: bool | None = None,
-    ) -> docs.Wiring:
+        stale: Stale | None = None,
+    ) -> Request[docs.Wiring]:
         """State which datasets a job reads and writes lot by lot; what is None stays as it is."""
-        body = _body(
-            inputs=_datasets(inputs, namespace),
-            outputs=_datasets(outputs, namespace),
+        body = said(
+            inputs=names(inputs, namespace),
+            outputs=names(outputs, namespace),
             leaseSeconds=lease_seconds,
             triesMax=tries_max,
             backOffSeconds=back_off_seconds,
             enforced=enforced,
+            stale=stale,
         )
-        return self._call("PUT", docs.Wiring, *_job(namespace, job), "wiring", body=body)
+        return put(docs.Wiring, *_job(namespace, job), "wiring", body=body)
 
-    def claim_lots(
-        self,
-        namespace: str,
-        job: str,
-        *,
-        owner: str,
-        count: int = 1,
-        newest: bool = False,
-        lease_seconds: int | None = None,
-        lots: Sequence[str] | None = None,
-        inputs: Iterable[Name] | None = None,
-        outputs: Iterable[Name] | None = None,
-    ) -> docs.Claims:
-        """Claim up to `count` lots, once; `claims` does it again and again and keeps them alive."""
-        body = _body(
-            owner=owner,
-            count=count,
-            order="newest" if newest else "oldest",
-            leaseSeconds=lease_seconds,
-            lots=lots,
-            inputs=_datasets(inputs, namespace),
-            outputs=_datasets(outputs, namespace),
-        )
-        return self._call("POST", docs.Claims, *_job(namespace, job), "claims", body=body)
-
-    def claim(self, claim_id: str) -> docs.ShownClaim:
-        """One claim, live or over."""
-        return self._call("GET", docs.ShownClaim, "claims", claim_id)
-
-    def heartbeat_claim(
-        self, claim_id: str, token: int, lease_seconds: int | None = None
-    ) -> docs.Lease:
-        """Let a claim's lease begin anew."""
-        body = _body(token=token, leaseSeconds=lease_seconds)
-        return self._call("POST", docs.Lease, "claims", claim_id, "heartbeat", body=body)
-
-    def complete_claim(self, claim_id: str, token: int) -> docs.Completed:
-        """Publish what a claim has made."""
-        body = _body(token=token)
-        return self._call("POST", docs.Completed, "claims", claim_id, "complete", body=body)
-
-    def fail_claim(self, claim_id: str, token: int, error: str = "") -> docs.Stopped:
-        """Report that the work on a claim has failed."""
-        body = _body(token=token, error=error)
-        return self._call("POST", docs.Stopped, "claims", claim_id, "fail", body=body)
-
-    def release_claim(self, claim_id: str, token: int) -> docs.Stopped:
-        """Give a claim back untouched; it does not count as a try."""
-        body = _body(token=token)
-        return self._call("POST", docs.Stopped, "claims", claim_id, "release", body=body)
-
-    def published(self, claim_id: str) -> docs.Completed | None:
-        """What a claim has published, if it has."""
-        run = self._call("GET", Run, "jobs", "runs", claim_id)
-        if run.state != "COMPLETED":
-            return None
-        versions = tuple(version.dataset_version_id for version in run.output_dataset_versions)
-        return docs.Completed(claim_id, versions)
-
-    def complete_claims(self, claims: Iterable[tuple[str, int]]) -> docs.EndedClaims:
-        """Publish what several claims, each an id and a token, have made; each ends alone."""
-        body = _body(claims=_refs(claims))
-        return self._call("POST", docs.EndedClaims, "claims", "complete", body=body)
-
-    def fail_claims(self, claims: Iterable[tuple[str, int]], error: str = "") -> docs.EndedClaims:
-        """Report that the work on several claims has failed; each ends alone."""
-        body = _body(claims=_refs(claims), error=error)
-        return self._call("POST", docs.EndedClaims, "claims", "fail", body=body)
-
+    @call
     def locks(
         self,
         *,
@@ -139,10 +60,9 @@ class LotCalls:
         lot: str | None = None,
         limit: int = 100,
         offset: int = 0,
-    ) -> docs.Locks:
+    ) -> Request[docs.Locks]:
         """The claims that are alive, and what each of them locks."""
-        return self._call(
-            "GET",
+        return get(
             docs.Locks,
             "locks",
             namespace=namespace,
@@ -153,6 +73,7 @@ class LotCalls:
             offset=offset,
         )
 
+    @call
     def job_lots(
         self,
         namespace: str,
@@ -161,19 +82,22 @@ class LotCalls:
         state: WorkState | None = None,
         limit: int = 100,
         offset: int = 0,
-    ) -> docs.WorkList:
+    ) -> Request[docs.WorkList]:
         """What a job has to do, lot by lot."""
         at = (*_job(namespace, job), "lots")
-        return self._call("GET", docs.WorkList, *at, state=state, limit=limit, offset=offset)
+        return get(docs.WorkList, *at, state=state, limit=limit, offset=offset)
 
-    def job_lot(self, namespace: str, job: str, lot: str) -> docs.Work:
+    @call
+    def job_lot(self, namespace: str, job: str, lot: str) -> Request[docs.Work]:
         """What a job has to do with one lot."""
-        return self._call("GET", docs.Work, *_job(namespace, job), "lots", lot)
+        return get(docs.Work, *_job(namespace, job), "lots", lot)
 
-    def why(self, namespace: str, job: str, lot: str) -> docs.Why:
+    @call
+    def why(self, namespace: str, job: str, lot: str) -> Request[docs.Why]:
         """What stops a job from working on a lot, to the root cause."""
-        return self._call("GET", docs.Why, *_job(namespace, job), "lots", lot, "why")
+        return get(docs.Why, *_job(namespace, job), "lots", lot, "why")
 
+    @call
     def job_log(
         self,
         namespace: str,
@@ -182,24 +106,25 @@ class LotCalls:
         lot: str | None = None,
         limit: int = 100,
         offset: int = 0,
-    ) -> docs.Log:
+    ) -> Request[docs.Log]:
         """The transitions of a job's lots, or of one of them, newest first."""
         at = (*_job(namespace, job), "log")
-        return self._call("GET", docs.Log, *at, lot=lot, limit=limit, offset=offset)
+        return get(docs.Log, *at, lot=lot, limit=limit, offset=offset)
 
+    @call
     def lot_log(
         self, namespace: str, dataset: str, lot: str, *, limit: int = 100, offset: int = 0
-    ) -> docs.Log:
+    ) -> Request[docs.Log]:
         """The transitions of a lot of a dataset, newest first."""
         at = (*_dataset(namespace, dataset), "lots", lot, "log")
-        return self._call("GET", docs.Log, *at, limit=limit, offset=offset)
+        return get(docs.Log, *at, limit=limit, offset=offset)
 
-    def run_log(self, run_id: str, *, limit: int = 100, offset: int = 0) -> docs.Log:
+    @call
+    def run_log(self, run_id: str, *, limit: int = 100, offset: int = 0) -> Request[docs.Log]:
         """The transitions of a run's claim, newest first."""
-        return self._call(
-            "GET", docs.Log, "jobs", "runs", run_id, "log", limit=limit, offset=offset
-        )
+        return get(docs.Log, "jobs", "runs", run_id, "log", limit=limit, offset=offset)
 
+    @call
     def register_lots(
         self,
         namespace: str,
@@ -208,84 +133,116 @@ class LotCalls:
         *,
         priority: int = 0,
         renew: bool = False,
-    ) -> int:
+    ) -> Request[int]:
         """Make lots READY that no job made; returned is how many were new."""
-        body = _body(lots=lots, priority=priority, renew=renew)
+        body = said(lots=lots, priority=priority, renew=renew)
         at = (*_dataset(namespace, dataset), "lots")
-        return self._call("POST", docs.Registered, *at, body=body).registered
+        registered = post(docs.Registered, *at, body=body, repeatable=not renew)
+        return registered.then(lambda answer: answer.registered)
 
-    def lots(self, namespace: str, dataset: str, *, limit: int = 100, offset: int = 0) -> docs.Lots:
+    @call
+    def lots(
+        self, namespace: str, dataset: str, *, limit: int = 100, offset: int = 0
+    ) -> Request[docs.Lots]:
         """The lots of a dataset."""
         at = (*_dataset(namespace, dataset), "lots")
-        return self._call("GET", docs.Lots, *at, limit=limit, offset=offset)
+        return get(docs.Lots, *at, limit=limit, offset=offset)
 
-    def lot(self, namespace: str, dataset: str, lot: str) -> docs.Lot:
+    @call
+    def lot(self, namespace: str, dataset: str, lot: str) -> Request[docs.Lot]:
         """One lot of a dataset: who made it, what is locked, who reads it."""
-        return self._call("GET", docs.Lot, *_dataset(namespace, dataset), "lots", lot)
+        return get(docs.Lot, *_dataset(namespace, dataset), "lots", lot)
 
-    def resubmit(self, namespace: str, job: str, lots: Sequence[str], why: str) -> docs.WorkList:
+    @call
+    def resubmit(
+        self, namespace: str, job: str, lots: Sequence[str], why: str
+    ) -> Request[docs.WorkList]:
         """Have a job work on lots again; all of them, or none."""
         at = (*_job(namespace, job), "resubmit")
-        return self._call("POST", docs.WorkList, *at, body=_body(lots=lots, why=why))
+        return post(docs.WorkList, *at, body=said(lots=lots, why=why))
 
-    def hold_work(self, namespace: str, job: str, lot: str, why: str) -> docs.Work:
+    @call
+    def hold_work(self, namespace: str, job: str, lot: str, why: str) -> Request[docs.Work]:
         """Keep a job from a lot."""
-        return self._act(docs.Work, *_job(namespace, job), "lots", lot, "hold", why=why)
+        return _act(docs.Work, *_job(namespace, job), "lots", lot, "hold", why=why)
 
-    def unhold_work(self, namespace: str, job: str, lot: str, why: str) -> docs.Work:
+    @call
+    def unhold_work(self, namespace: str, job: str, lot: str, why: str) -> Request[docs.Work]:
         """Let a job try a lot again, with all its tries."""
-        return self._act(docs.Work, *_job(namespace, job), "lots", lot, "unhold", why=why)
+        return _act(docs.Work, *_job(namespace, job), "lots", lot, "unhold", why=why)
 
-    def release_lock(self, namespace: str, job: str, lot: str, why: str) -> docs.Work:
+    @call
+    def release_lock(self, namespace: str, job: str, lot: str, why: str) -> Request[docs.Work]:
         """End somebody else's claim on a lot."""
-        return self._act(docs.Work, *_job(namespace, job), "lots", lot, "release", why=why)
+        return _act(
+            docs.Work, *_job(namespace, job), "lots", lot, "release", why=why, repeatable=False
+        )
 
-    def prioritize(self, namespace: str, job: str, lot: str, priority: int, why: str) -> docs.Work:
+    @call
+    def prioritize(
+        self, namespace: str, job: str, lot: str, priority: int, why: str
+    ) -> Request[docs.Work]:
         """Have a job work on a lot before those with a lower priority."""
         at = (*_job(namespace, job), "lots", lot, "priority")
-        return self._call("POST", docs.Work, *at, body=_body(priority=priority, why=why))
+        body = said(priority=priority, why=why)
+        return post(docs.Work, *at, body=body, repeatable=True)
 
-    def hold_job(self, namespace: str, job: str, why: str) -> docs.Wiring:
+    @call
+    def hold_job(self, namespace: str, job: str, why: str) -> Request[docs.Wiring]:
         """Stop a job: none of its lots is claimed."""
-        return self._act(docs.Wiring, *_job(namespace, job), "hold", why=why)
+        return _act(docs.Wiring, *_job(namespace, job), "hold", why=why)
 
-    def unhold_job(self, namespace: str, job: str, why: str) -> docs.Wiring:
+    @call
+    def unhold_job(self, namespace: str, job: str, why: str) -> Request[docs.Wiring]:
         """Let a job go on."""
-        return self._act(docs.Wiring, *_job(namespace, job), "unhold", why=why)
+        return _act(docs.Wiring, *_job(namespace, job), "unhold", why=why)
 
-    def hold_dataset(self, namespace: str, dataset: str, why: str) -> docs.HeldDataset:
+    @call
+    def hold_dataset(self, namespace: str, dataset: str, why: str) -> Request[docs.HeldDataset]:
         """Stop every job that reads or writes lots of a dataset."""
-        return self._act(docs.HeldDataset, *_dataset(namespace, dataset), "hold", why=why)
+        return _act(docs.HeldDataset, *_dataset(namespace, dataset), "hold", why=why)
 
-    def unhold_dataset(self, namespace: str, dataset: str, why: str) -> docs.HeldDataset:
+    @call
+    def unhold_dataset(self, namespace: str, dataset: str, why: str) -> Request[docs.HeldDataset]:
         """Let the jobs of a dataset go on."""
-        return self._act(docs.HeldDataset, *_dataset(namespace, dataset), "unhold", why=why)
+        return _act(docs.HeldDataset, *_dataset(namespace, dataset), "unhold", why=why)
 
-    def hold_lot(self, namespace: str, dataset: str, lot: str, why: str) -> docs.Lot:
+    @call
+    def hold_lot(self, namespace: str, dataset: str, lot: str, why: str) -> Request[docs.Lot]:
         """Lock a lot of a dataset for everybody."""
-        return self._act(docs.Lot, *_dataset(namespace, dataset), "lots", lot, "hold", why=why)
+        return _act(docs.Lot, *_dataset(namespace, dataset), "lots", lot, "hold", why=why)
 
-    def unhold_lot(self, namespace: str, dataset: str, lot: str, why: str) -> docs.Lot:
+    @call
+    def unhold_lot(self, namespace: str, dataset: str, lot: str, why: str) -> Request[docs.Lot]:
         """Put a lot of a dataset back as it was."""
-        return self._act(docs.Lot, *_dataset(namespace, dataset), "lots", lot, "unhold", why=why)
+        return _act(docs.Lot, *_dataset(namespace, dataset), "lots", lot, "unhold", why=why)
 
-    def _act(self, shape: type[T], *segments: str, why: str) -> T:
-        return self._call("POST", shape, *segments, body=_body(why=why))
+    @call
+    def lot_checks(self, namespace: str, dataset: str, lot: str) -> Request[docs.LotChecks]:
+        """What checks said about a lot, the newest first."""
+        return get(docs.LotChecks, *_dataset(namespace, dataset), "lots", lot, "checks")
+
+    @call
+    def accept_lot(self, namespace: str, dataset: str, lot: str, why: str) -> Request[docs.Lot]:
+        """Let a lot be read although checks of it failed."""
+        at = _dataset(namespace, dataset)
+        return _act(docs.Lot, *at, "lots", lot, "accept", why=why, repeatable=False)
+
+    @call
+    def stale_work(
+        self,
+        *,
+        namespace: str | None = None,
+        job: str | None = None,
+        limit: int = 100,
+        offset: int = 0,
+    ) -> Request[docs.WorkPage]:
+        """Lots that were made with inputs of which there are newer versions."""
+        return get(docs.WorkPage, "stale", namespace=namespace, job=job, limit=limit, offset=offset)
 
 
-def _body(**fields: object) -> bytes:
-    given = {name: value for name, value in fields.items() if value is not None}
-    return msgspec.json.encode(given)
-
-
-def _datasets(names: Iterable[Name] | None, namespace: str) -> list[EntityId] | None:
-    if isinstance(names, str):
-        names = [names]
-    return None if names is None else [read_name(name, namespace) for name in names]
-
-
-def _refs(claims: Iterable[tuple[str, int]]) -> list[dict[str, object]]:
-    return [{"id": claim, "token": token} for claim, token in claims]
+def _act(shape: type[T], *segments: str, why: str, repeatable: bool = True) -> Request[T]:
+    return post(shape, *segments, body=said(why=why), repeatable=repeatable)
 
 
 def _job(namespace: str, job: str) -> tuple[str, ...]:

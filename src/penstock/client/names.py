@@ -1,5 +1,7 @@
 """Jobs and datasets as people write them."""
 
+from collections.abc import Iterable
+
 from penstock.client.documents import EntityId
 from penstock.errors import Invalid
 
@@ -21,3 +23,10 @@ def read_name(given: Name, namespace: str | None = None) -> EntityId:
     if namespace is None or not given:
         raise Invalid(f"{given!r} says no namespace; write it as NAMESPACE/NAME")
     return EntityId(namespace, given)
+
+
+def names(given: Iterable[Name] | None, namespace: str) -> list[EntityId] | None:
+    """What is meant by several of them; one that is no list counts as one."""
+    if isinstance(given, str):
+        given = [given]
+    return None if given is None else [read_name(name, namespace) for name in given]

@@ -1,15 +1,13 @@
-"""The calls of the client about what happens to lots, and who is told of it."""
+"""The calls of the client about who is told of what happens to lots."""
 
-from collections.abc import Iterator
 from typing import Literal
 
 import msgspec
 from msgspec import UNSET, Struct, UnsetType
 
 from penstock.client.documents import Document
-from penstock.client.lots import Call
-from penstock.client.stream import LotEvent, follow
-from penstock.client.transport import Transport
+from penstock.client.operation import call
+from penstock.client.request import Request, delete, get, put
 
 SubscriberKind = Literal["webhook", "openlineage"]
 
@@ -51,33 +49,19 @@ class _Settings(Struct, frozen=True, omit_defaults=True):
 
 
 class OutboxCalls:
-    """What a server tells of lots, and to whom. Subscribers are an administrator's matter."""
+    """Who is told of what happens to lots; an administrator's matter."""
 
-    _call: Call
-    _transport: Transport
-
-    def lot_events(
-        self,
-        *,
-        after: int | None = None,
-        namespace: str | None = None,
-        dataset: str | None = None,
-    ) -> Iterator[LotEvent]:
-        """What happens to lots, as it happens: loop over it, it does not end.
-
-        It begins now, or after an event; 0 is all that is kept. A connection that is lost is made
-        again, and nothing is left out. After an event that was pruned it raises ApiError (409).
-        """
-        return follow(self._transport, after=after, namespace=namespace, dataset=dataset)
-
-    def subscribers(self) -> Subscribers:
+    @call
+    def subscribers(self) -> Request[Subscribers]:
         """Who is told of what happens to lots."""
-        return self._call("GET", Subscribers, "subscribers")
+        return get(Subscribers, "subscribers")
 
-    def subscriber(self, name: str) -> Subscriber:
+    @call
+    def subscriber(self, name: str) -> Request[Subscriber]:
         """One subscriber."""
-        return self._call("GET", Subscriber, "subscribers", name)
+        return get(Subscriber, "subscribers", name)
 
+    @call
     def set_subscriber(
         self,
         name: str,
@@ -88,12 +72,13 @@ class OutboxCalls:
         namespace: str | None = None,
         dataset: str | None = None,
         after: int | None = None,
-    ) -> Subscriber:
+    ) -> Request[Subscriber]:
         """Make or change a subscriber; a secret that is left out stays, None takes it away."""
         settings = _Settings(kind, url, secret, namespace, dataset, after)
         body = msgspec.json.encode(settings)
-        return self._call("PUT", Subscriber, "subscribers", name, body=body)
+        return put(Subscriber, "subscribers", name, body=body)
 
-    def delete_subscriber(self, name: str) -> Subscriber:
+    @call
+    def delete_subscriber(self, name: str) -> Request[Subscriber]:
         """Tell a subscriber nothing more."""
-        return self._call("DELETE", Subscriber, "subscribers", name)
+        return delete(Subscriber, "subscribers", name)

@@ -13,8 +13,9 @@ from typing import Generic, Literal, ParamSpec, TypeVar, cast
 
 from msgspec import Struct
 
-from penstock.client.claim import Claim, ClaimLost
+from penstock.client.claim import Claim
 from penstock.client.client import Client
+from penstock.client.hold import ClaimLost
 from penstock.client.names import Name
 from penstock.config import load
 

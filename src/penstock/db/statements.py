@@ -20,7 +20,7 @@ import re
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
-from functools import lru_cache
+from functools import cache, lru_cache
 from importlib.resources.abc import Traversable
 from operator import attrgetter
 from typing import Any
@@ -86,17 +86,25 @@ def load_statements(dialect: str, folders: Iterable[Traversable]) -> Statements:
     found = Statements()
     origins: dict[str, SqlFile] = {}
     for file in sql_files(folders, "statements"):
-        for name, comment, sql in parse(file):
-            other = origins.get(name)
-            if file.dialect and not comment.startswith(NECESSITY):
-                raise ValueError(f"{file.name}: {name} must say why it begins '{NECESSITY}'")
-            if file.dialect not in ("", dialect):
-                continue
+        for statement in _statements(file, dialect):
+            name, other = statement.name, origins.get(statement.name)
             if other is not None and other.dialect == file.dialect:
                 raise ValueError(f"{name} is written twice, in {other.name} and in {file.name}")
             origins[name] = file
-            found[name] = expand(name, sql, dialect)
+            found[name] = statement
     return found
+
+
+@cache
+def _statements(file: SqlFile, dialect: str) -> tuple[Statement, ...]:
+    """The statements of a file that are for this dialect."""
+    parsed = list(parse(file))
+    for name, comment, _ in parsed:
+        if file.dialect and not comment.startswith(NECESSITY):
+            raise ValueError(f"{file.name}: {name} must say why it begins '{NECESSITY}'")
+    if file.dialect not in ("", dialect):
+        return ()
+    return tuple(expand(name, sql, dialect) for name, _, sql in parsed)
 
 
 def parse(file: SqlFile) -> Iterator[tuple[str, str, str]]:

@@ -23,8 +23,8 @@ import bagit
 from msgspec import Struct
 
 from penstock.errors import Invalid, Unavailable
-from penstock.ingest.checkm import safe_name
 from penstock.ingest.members import COPY_BYTES, Kind, Member, members_of
+from penstock.ingest.names import safe_name
 from penstock.ingest.parts import sync_folder
 
 # Below this a high ratio harms nobody, and small files of zeros are common.

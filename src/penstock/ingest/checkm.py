@@ -7,7 +7,7 @@ many manifests declare none.
 """
 
 import re
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from enum import StrEnum
 from itertools import pairwise, zip_longest
 from urllib.parse import SplitResult, unquote, urlsplit
@@ -16,12 +16,12 @@ import msgspec
 from msgspec import Struct
 
 from penstock.errors import Invalid
+from penstock.ingest.faults import Faults
+from penstock.ingest.names import safe_name
 
 HEADER = "#%checkm_0.7"
 EOF = "#%eof"
 PROFILES = "http://uc3.cdlib.org/registry/ingest/manifest/"
-NAME_BYTES_MAX = 4096
-SEGMENT_BYTES_MAX = 255
 SIZE_MAX = 2**63 - 1
 
 _SHOWN_CHARS_MAX = 64
@@ -57,7 +57,6 @@ _SCHEME = re.compile("[A-Za-z][A-Za-z0-9+.-]*:.")
 _SECRETS = re.compile("(?<=//)[^/]*@|[?#].*", re.DOTALL)
 _PIPE = re.compile(r"%((?:25)*7[Cc])")
 _CONTROL = re.compile("[\x00-\x08\x0a-\x1f\x7f]")
-_NAME_CONTROL = re.compile("[\x00-\x1f\x7f-\x9f]")
 
 
 class ManifestKind(StrEnum):
@@ -109,7 +108,7 @@ _Lines = list[tuple[int, str]]
 def parse(
     content: bytes, *, rows_max: int = 1_000_000, expect: ManifestKind | None = None
 ) -> Manifest:
-    """The manifest in this text, or Invalid, which names the line."""
+    """The manifest in this text, or Invalid, which names each faulty line."""
     lines = _lines(content)
     first = next((at for at, (_, text) in enumerate(lines) if text[0] != "#"), len(lines))
     profile, kind, fields = _parse_head(lines[:first])
@@ -120,17 +119,11 @@ def parse(
         raise Invalid("the manifest has no rows; list at least one file")
     if rows_found > rows_max:
         raise Invalid(f"the manifest has {rows_found} rows; split it, {rows_max} are allowed")
-    rows = []
-    for line, text in lines[first:]:
-        try:
-            if text[0] != "#":
-                rows.append(_parse_row(line, text, fields))
-            elif _directive(text)[0] in {"#%profile", "#%fields"}:
-                raise Invalid(f"{_shown(text)} stands below a row; move it above them all")
-        except Invalid as fault:
-            raise Invalid(f"line {line}: {fault}") from None
+    faults = Faults()
+    rows = list(_rows(lines[first:], fields, faults))
     if kind is ManifestKind.OBJECT:
-        _check_places(rows)
+        _check_places(rows, faults)
+    faults.refuse()
     return Manifest(kind, profile, tuple(rows))
 
 
@@ -149,35 +142,6 @@ def write(kind: ManifestKind, rows: Sequence[Row]) -> bytes:
         raise Invalid("the manifest would hold half a surrogate pair; correct the text") from None
     _check_same(rows, parse(content, rows_max=len(rows)).rows)
     return content
-
-
-def safe_name(name: str) -> str | None:
-    """Why a file must not have this name, as in "the name … leaves its folder"; None if it may."""
-    try:
-        encoded = name.encode()
-    except UnicodeEncodeError:
-        return "cannot be written as UTF-8"
-    if not encoded:
-        return "is empty"
-    if len(encoded) > NAME_BYTES_MAX:
-        return f"has {len(encoded)} bytes, more than {NAME_BYTES_MAX}"
-    if control := _NAME_CONTROL.search(name):
-        return f"has the control character {control[0]!r}"
-    if "\\" in name:
-        return "has a backslash"
-    if name.startswith("/"):
-        return "is absolute"
-    segments = encoded.split(b"/")
-    if b".." in segments:
-        return "leaves its folder by '..'"
-    if b"." in segments:
-        return "has a '.' between its slashes"
-    if b"" in segments:
-        return "has nothing between two slashes or after the last"
-    longest = max(map(len, segments))
-    if longest > SEGMENT_BYTES_MAX:
-        return f"has a part of {longest} bytes, more than {SEGMENT_BYTES_MAX}"
-    return None
 
 
 def _lines(content: bytes) -> _Lines:
@@ -204,20 +168,22 @@ def _parse_head(lines: _Lines) -> tuple[str, ManifestKind, Sequence[str]]:
     """What the lines above the first row say: the profile, its kind and the columns."""
     profile: str | None = None
     kind = ManifestKind.OBJECT
-    fields: Sequence[str] = ()
+    fields: Sequence[str] | None = None
+    faults = Faults()
     for line, text in lines:
         directive, values = _directive(text)
-        try:
+        with faults.of(line):
             if directive == "#%profile":
                 if profile is not None:
                     raise Invalid("a second #%profile; keep one")
-                profile, kind = _parse_profile(values)
+                profile = values[0] if values else ""
+                kind = _parse_profile(profile)
             elif directive == "#%fields":
-                if fields:
+                if fields is not None:
                     raise Invalid("a second #%fields; keep one")
+                fields = ()
                 fields = _parse_fields(values)
-        except Invalid as fault:
-            raise Invalid(f"line {line}: {fault}") from None
+    faults.refuse()
     if profile is None:
         raise Invalid(
             f"the manifest has no #%profile above its rows; "
@@ -237,12 +203,11 @@ def _directive(text: str) -> tuple[str, list[str]]:
     return "#%fields" if name == "#%columns" else name, values
 
 
-def _parse_profile(values: Sequence[str]) -> tuple[str, ManifestKind]:
-    profile = values[0] if values else ""
+def _parse_profile(profile: str) -> ManifestKind:
     kind = _KINDS.get(profile.rpartition("/")[2])
     if kind is None:
         raise Invalid(f"profile {_shown(profile)} is unknown; use {PROFILES} and {_one_of(_KINDS)}")
-    return profile, kind
+    return kind
 
 
 def _parse_fields(values: list[str]) -> list[str]:
@@ -261,7 +226,54 @@ def _parse_fields(values: list[str]) -> list[str]:
     return fields
 
 
+def _rows(lines: _Lines, fields: Sequence[str], faults: Faults) -> Iterator[Row]:
+    """The rows that are good."""
+    for line, text in lines:
+        if faults.are_many:
+            return
+        if text[0] != "#":
+            try:
+                yield _parse_row(line, text, fields)
+            except Invalid:
+                _find_faults(line, text, fields, faults)
+        elif _directive(text)[0] in {"#%profile", "#%fields"}:
+            faults.add(line, f"{_shown(text)} stands below a row; move it above them all")
+
+
 def _parse_row(line: int, text: str, fields: Sequence[str]) -> Row:
+    column = _columns(text, fields)
+    algorithm, digest = _parse_digest(column.get("algorithm"), column.get("digest"))
+    return Row(
+        line=line,
+        url=column.get("url", ""),
+        algorithm=algorithm,
+        digest=digest,
+        size=_parse_size(column.get("size")),
+        modified=column.get("modified"),
+        name=_parse_name(column.get("name"), _split_url(column.get("url", ""))),
+        mime=column.get("mime"),
+        primary_id=column.get("primary_id"),
+        local_id=column.get("local_id"),
+        creator=column.get("creator"),
+        title=column.get("title"),
+        date=column.get("date"),
+    )
+
+
+def _find_faults(line: int, text: str, fields: Sequence[str], faults: Faults) -> None:
+    """All that is wrong with a row."""
+    with faults.of(line):
+        column = _columns(text, fields)
+        with faults.of(line):
+            _parse_name(column.get("name"), _split_url(column.get("url", "")))
+        with faults.of(line):
+            _parse_digest(column.get("algorithm"), column.get("digest"))
+        with faults.of(line):
+            _parse_size(column.get("size"))
+
+
+def _columns(text: str, fields: Sequence[str]) -> dict[str, str]:
+    """What a row has in each column that is not empty."""
     if control := _CONTROL.search(text):
         raise Invalid(f"there is the control character {control[0]!r}; remove it")
     values = [value.strip() for value in text.split("|")]
@@ -270,26 +282,11 @@ def _parse_row(line: int, text: str, fields: Sequence[str]) -> Row:
             f"there are {len(values)} columns where {len(fields)} are declared; "
             "write a | inside a value as %7C"
         )
-    given = {field: value for field, value in zip(fields, values, strict=False) if value}
-    url = given.pop("url", "")
-    parts = _split_url(url)
-    column = {field: _PIPE.sub(_decoded, value) for field, value in given.items()}
-    algorithm, digest = _parse_digest(column.get("algorithm"), column.get("digest"))
-    return Row(
-        line=line,
-        url=url,
-        algorithm=algorithm,
-        digest=digest,
-        size=_parse_size(column.get("size")),
-        modified=column.get("modified"),
-        name=_parse_name(column.get("name"), parts),
-        mime=column.get("mime"),
-        primary_id=column.get("primary_id"),
-        local_id=column.get("local_id"),
-        creator=column.get("creator"),
-        title=column.get("title"),
-        date=column.get("date"),
-    )
+    return {
+        field: value if field == "url" else _PIPE.sub(_decoded, value)
+        for field, value in zip(fields, values, strict=False)
+        if value
+    }
 
 
 def _split_url(url: str) -> SplitResult:
@@ -349,20 +346,18 @@ def _parse_name(name: str | None, url: SplitResult) -> str:
     return name
 
 
-def _check_places(rows: Iterable[Row]) -> None:
-    """Refuse two files at one place, and a file where another has its folder."""
+def _check_places(rows: Iterable[Row], faults: Faults) -> None:
+    """Find two files at one place, and a file where another has its folder."""
     # NUL is in no name and sorts first, so whatever is in a folder comes right after its name.
     places = sorted((row.name.replace("/", "\0"), row.line, row.name) for row in rows)
-    clashes = []
+    way_out = "give one of the two files another name"
     for (place, line, name), (next_place, next_line, next_name) in pairwise(places):
         if place == next_place:
-            clashes.append((next_line, f"the name {_shown(name)} is in line {line} too"))
+            clash = f"the name {_shown(name)} is in line {line} too"
+            faults.add(next_line, f"{clash}; {way_out}")
         elif next_place.startswith(place + "\0"):
             what = f"{_shown(name)} (line {line}) is a folder of {_shown(next_name)}"
-            clashes.append((max(line, next_line), f"{what} (line {next_line})"))
-    if clashes:
-        line, clash = min(clashes)
-        raise Invalid(f"line {line}: {clash}; give one of the two files another name")
+            faults.add(max(line, next_line), f"{what} (line {next_line}); {way_out}")
 
 
 def _column(row: Row, field: str) -> str:

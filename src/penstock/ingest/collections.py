@@ -13,17 +13,19 @@ from penstock.catalog.commands.lookup import Write
 from penstock.catalog.world import World
 from penstock.clock import Micros
 from penstock.db import Transaction
-from penstock.errors import Conflict, Invalid, NotFound
+from penstock.errors import Invalid, NotFound
 from penstock.ingest.mail import check_address
 from penstock.ingest.minting import ark_of
 from penstock.ingest.places import Places, check_url
 from penstock.ingest.values import PRIORITY_MAX
+from penstock.lots.ids import Interval
 
 _NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]{0,99}")
 _decode = msgspec.json.Decoder
 
 TEST_SHOULDER = "ark:/99999/fk4"
 MASK = "********"
+BY_BATCH = "batch"  # each batch is a lot of its own
 _GIB = 1024**3
 
 Count = Annotated[int, Meta(ge=1)]
@@ -51,7 +53,8 @@ class Collection(Struct, frozen=True, kw_only=True, rename="camel", forbid_unkno
     owner: whose local ids its objects have. priority: of its jobs, instead of one by batch size.
     places: URL prefixes that may be read although they are not public. storage: another object
     store than the server's. mail: who gets the reports; confirm: also when a batch is queued.
-    keep_days: how long completed batches stay in lists.
+    lots: what one lot of its dataset is, a batch (`batch`) or all that completed in an interval
+    (PT5M, PT10M, PT15M, PT1H, PT24H). keep_days: how long completed batches stay in lists.
     """
 
     name: str = ""
@@ -72,7 +75,13 @@ class Collection(Struct, frozen=True, kw_only=True, rename="camel", forbid_unkno
     shoulder: str = TEST_SHOULDER
     minting: Minting = Minting.LOCAL
     places: tuple[str, ...] = ()
+    lots: str = BY_BATCH
     keep_days: Days = 30
+
+    @property
+    def interval(self) -> Interval | None:
+        """The interval of its lots; None if each batch is one."""
+        return None if self.lots == BY_BATCH else Interval(self.lots)
 
     @property
     def owner_name(self) -> str:
@@ -95,6 +104,11 @@ def checked(collection: Collection) -> Collection:
         )
     if not collection.dataset.strip() or not collection.namespace.strip():
         raise Invalid(f"collection {collection.name} needs a namespace and a dataset")
+    if collection.lots not in (BY_BATCH, *Interval):
+        raise Invalid(
+            f"{collection.lots[:100]!r} does not say what a lot of collection {collection.name} "
+            f"is; write {BY_BATCH}, {', '.join(Interval)}"
+        )
     if collection.minting is Minting.LOCAL:
         ark_of(collection.shoulder, 0)
     for address in collection.mail:
@@ -133,7 +147,7 @@ class PutCollection(Write, frozen=True):
 
 
 class DeleteCollection(Write, frozen=True):
-    """Forget a collection to which no batch is open; what it stored stays."""
+    """Forget a collection, to which no batch must be open any more; what it stored stays."""
 
     alone: ClassVar[bool] = True  # it writes to the audit log
 
@@ -145,11 +159,6 @@ class DeleteCollection(Write, frozen=True):
         tx = world.tx
         if _find(tx, self.name) is None:
             raise _unknown(self.name)
-        if tx.fetch_one("open_batch_of_collection", name=self.name) is not None:
-            raise Conflict(
-                f"collection {self.name} has batches that are not completed; "
-                "wait for them, or delete them"
-            )
         audit.append(tx, now, self.who, "delete collection", self.name)
         tx.execute("forget_collection", name=self.name)
 

@@ -6,8 +6,8 @@ from msgspec import Struct
 
 from penstock import ids
 from penstock.errors import Invalid, NotFound
-from penstock.ingest.checkm import safe_name
 from penstock.ingest.collections import Collection, find_collection
+from penstock.ingest.names import safe_name
 from penstock.ingest.places import Places, check_url
 from penstock.ingest.store import Submitted
 from penstock.ingest.uploads import BindUpload

@@ -15,6 +15,7 @@ from penstock.catalog.commands.lookup import Write
 from penstock.catalog.world import World
 from penstock.clock import Micros
 from penstock.errors import Conflict, Invalid, PenstockError
+from penstock.ingest.collections import DeleteCollection
 from penstock.ingest.depositing import Deposit, submit
 from penstock.ingest.moves import capped, move_batch, move_job, resume_job
 from penstock.ingest.room import QUEUE
@@ -34,7 +35,6 @@ from penstock.states import BatchState, IngestState
 
 _PAGE = 250
 _TRIES = 5
-_CONTAINERS = (".zip", ".tar", ".tgz", ".tar.gz", ".tar.bz2", ".tar.xz")
 
 
 class Act(NamedTuple):
@@ -76,6 +76,19 @@ class Desk:
     def submit(self, deposit: Deposit) -> Submitted:
         """Take a deposit: one write, and the batch it became."""
         return submit(self._shop, deposit)
+
+    def delete_collection(self, act: Act, name: str) -> None:
+        """Forget a collection that has no open batch, wherever the queue is kept.
+
+        A batch that comes in at this very moment fails, and says why.
+        """
+        batch = self._store.open_batch(name)
+        if batch is not None:
+            raise Conflict(
+                f"batch {batch.id} of collection {name} is {batch.status}; "
+                "wait for it, or delete it"
+            )
+        self._shop.catalog.submit(DeleteCollection(act.who, name)).result()
 
     def hold(self, act: Act, kind: HoldKind, name: str = QUEUE) -> Hold:
         """Stop a collection, or the whole queue."""

@@ -18,7 +18,7 @@ import httpx
 from msgspec import Struct
 
 from penstock.errors import Invalid, PenstockError, TooLarge, Unavailable
-from penstock.ingest.checkm import safe_name
+from penstock.ingest.names import safe_name
 from penstock.ingest.parts import Digests, Part, digests_of
 from penstock.ingest.places import Places, shown
 from penstock.ingest.sources import Again, Changed, Incoming, Source, Taken, Uploads

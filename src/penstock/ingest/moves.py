@@ -135,3 +135,12 @@ def size_penalty(size: int) -> int:
     if size == 0:
         return UNKNOWN_SIZE_PENALTY
     return UNKNOWN_SIZE_PENALTY // 2 if size > LARGE_BYTES else 0
+
+
+def is_reported_since(before: Batch, after: Batch, found: Batch) -> bool:
+    """Whether a batch that was to process has done so, and had no job left: it reports already."""
+    return (
+        after.status is BatchState.PROCESSING
+        and found.status is BatchState.REPORTING
+        and found.version == before.version + 2
+    )

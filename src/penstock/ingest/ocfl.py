@@ -3,44 +3,37 @@
 A version is written in this order, and each write is on disk before the next begins:
 
 1. `0=ocfl_object_1.1`, for a new object
-2. `vN/content/…`, what no earlier version has
+2. `vN/content/DEPOSIT/…`, what no earlier version has, in a folder of this deposit's own
 3. `vN/inventory.json`, created only if absent: from here on the version is decided
 4. `vN/inventory.json.sha512`
 5. `inventory.json`: from here on readers see the version
 6. `inventory.json.sha512`
 
-Whoever is killed before 3 leaves content that no inventory names; the next deposit to the object
-keeps what it can use of it and removes the rest. Whoever is killed after 3 leaves a version that
-is whole but not announced; the next call of `store`, by whichever deposit, announces it first. In
-between readers see the version before. An object store cannot write six keys at once, so until
-then a validator finds the traces of the killed version, and a first version is no object yet.
+Whoever is killed before 3 leaves content that no inventory names: the same deposit uses it when it
+is done again, and whoever announces this version or a later one removes it. Whoever is killed after
+3 leaves a version that is whole but not announced; the next call of `store`, by whichever deposit,
+announces it first. In between readers see the version before. An object store cannot write six keys
+at once, so until then a validator finds the traces of the killed version, and a first version is no
+object yet.
+
+Whoever sleeps meanwhile and wakes late writes into its own folder, finds the version decided, and
+removes what it wrote: it changes nothing that an inventory names. For the sake of sleepers nothing
+is removed from a version that is not decided: one may have found its content there and go on.
 """
 
-import hashlib
-from collections.abc import Iterator, Mapping, Sequence
-from contextlib import AbstractContextManager
-from pathlib import Path
+from collections.abc import Iterator, Sequence
+from contextlib import AbstractContextManager, suppress
 
 from msgspec import Struct
 
 from penstock.clock import Micros
-from penstock.errors import Conflict, Invalid, NotFound
+from penstock.errors import Conflict, Invalid, NotFound, PenstockError
 from penstock.ingest import ocfl_inventory
-from penstock.ingest.checkm import safe_name
+from penstock.ingest.ocfl_files import NewFile, check_files, checked_bytes, state_after
 from penstock.ingest.ocfl_inventory import INVENTORY, SIDECAR, Inventory, Version
 from penstock.ingest.ocfl_root import make_root
 from penstock.ingest.ocfl_verify import digest_of, verify_object
 from penstock.objects import Objects
-from penstock.objects.store import read_chunks
-
-
-class NewFile(Struct, frozen=True):
-    """A local file that a deposit brings; `name` is its logical path, as in producer/data.csv."""
-
-    name: str
-    path: Path
-    sha512: str
-    size: int
 
 
 class Stored(Struct, frozen=True):
@@ -77,6 +70,7 @@ class Depository:
 
     def __init__(self, objects: Objects) -> None:
         self._objects = objects
+        self.url = objects.url
 
     def prepare(self) -> None:
         """Make the storage root; nothing happens if it is there, and racing is harmless."""
@@ -100,16 +94,17 @@ class Depository:
         second one is refused with Conflict where the two meet, at the version's inventory.
         """
         ocfl_inventory.check_key(key)
-        _check_files(files)
+        check_files(files)
         root = ocfl_inventory.object_root(ark)
         while True:
             before = self._settle(ark, root)
             if before and before.inventory.number_of(key):
                 return self._stored(before, root, key)
-            names = _names(before.inventory if before and update else None, files)
+            names = state_after(before.inventory if before and update else None, files)
+            folder = ocfl_inventory.content_folder(key, ((f.name, f.sha512) for f in files))
             inventory = ocfl_inventory.next_inventory(
                 before.inventory if before else None,
-                ark, names, key=key, who=who, message=message, now=now,
+                ark, names, folder=folder, key=key, who=who, message=message, now=now,
             )  # fmt: skip
             if self._put_content(root, before.inventory if before else None, inventory, files):
                 break
@@ -162,19 +157,6 @@ class Depository:
         """Read every byte of the object again, and say what is wrong with it."""
         return verify_object(self._objects, ark)
 
-    def discard(self, ark: str) -> None:
-        """Remove the traces of a deposit that was given up before its version was decided.
-
-        What was decided is finished instead. One process at a time, as for `store`.
-        """
-        root = ocfl_inventory.object_root(ark)
-        current = self._settle(ark, root)
-        number = current.inventory.head_number + 1 if current else 1
-        for entry in list(self._objects.list(f"{root}/v{number}")):
-            self._objects.delete(entry.key)
-        if current is None:
-            self._objects.delete(f"{root}/{ocfl_inventory.DECLARATION}")
-
     def _load(self, ark: str, key: str) -> _Found | None:
         try:
             content = self._objects.get(key)
@@ -215,6 +197,10 @@ class Depository:
                 f"{current.inventory.head} agree with it; restore it before the next deposit"
             )
         self._objects.put(f"{root}/{SIDECAR}", expected)
+        # A later version may have been announced meanwhile, with the digest just overwritten.
+        now = self._load(current.inventory.id, f"{root}/{INVENTORY}")
+        if now is not None and now.content != current.content:
+            self._mend_sidecar(root, now)
 
     def _put_content(
         self, root: str, before: Inventory | None, after: Inventory, files: Sequence[NewFile]
@@ -224,22 +210,33 @@ class Depository:
         False if the version has been decided meanwhile: whoever slept over that must begin anew.
         """
         if before is None:
-            self._objects.put(
-                f"{root}/{ocfl_inventory.DECLARATION}", ocfl_inventory.DECLARATION_BYTES
-            )
+            self._declare(root)
         old = before.manifest if before else {}
         new = {d: f"{root}/{after.content_of(d)}" for d in after.manifest if d not in old}
         left = {entry.key: entry.size for entry in self._objects.list(f"{root}/{after.head}")}
         if f"{root}/{after.head}/{INVENTORY}" in left:
             return False
-        for file in files:
-            key = new.pop(file.sha512, "")
-            if not key:
-                for _ in _checked(file):
-                    pass
-            elif left.get(key) != file.size or digest_of(self._objects, key) != file.sha512:
-                self._objects.put(key, _checked(file), size=file.size)
+        try:
+            for file in files:
+                key = new.pop(file.sha512, "")
+                if not key:
+                    for _ in checked_bytes(file):
+                        pass
+                elif left.get(key) != file.size or digest_of(self._objects, key) != file.sha512:
+                    self._objects.put(key, checked_bytes(file), size=file.size)
+        except (PenstockError, OSError):
+            # Whoever slept finds its files gone: another has done it all, and cleared up before.
+            with suppress(PenstockError):
+                self._yield_to(root, after)
+            raise
         return True
+
+    def _yield_to(self, root: str, inventory: Inventory) -> _Found | None:
+        """What was decided in place of this, without what this one wrote beside it."""
+        decided = self._load(inventory.id, f"{root}/{inventory.head}/{INVENTORY}")
+        if decided is not None:
+            self._clear(root, decided.inventory)
+        return decided
 
     def _decide(self, root: str, made: _Found, key: str) -> bool:
         """Put the version's inventory; False if this same deposit has put one already."""
@@ -247,7 +244,7 @@ class Depository:
         try:
             self._objects.put(where, made.content, if_absent=True)
         except Conflict as conflict:
-            other = self._load(made.inventory.id, where)
+            other = self._yield_to(root, made.inventory)
             if other and other.inventory.number_of(key):
                 return False
             raise Conflict(
@@ -274,13 +271,21 @@ class Depository:
             self._announce(root, newer)
 
     def _clear(self, root: str, inventory: Inventory) -> None:
-        """Remove what others, who were killed, have left in a version that is decided."""
-        folder = f"{root}/{inventory.head}"
-        named = {f"{root}/{path}" for paths in inventory.manifest.values() for path in paths}
-        named |= {f"{folder}/{INVENTORY}", f"{folder}/{SIDECAR}"}
-        for entry in list(self._objects.list(folder)):
-            if entry.key not in named:
+        """Remove what others, who were killed or came late, have left in decided versions."""
+        named = {path for paths in inventory.manifest.values() for path in paths}
+        for version in inventory.versions:
+            named |= {f"{version}/{INVENTORY}", f"{version}/{SIDECAR}"}
+        is_declared = False
+        for entry in list(self._objects.list(root)):
+            path = entry.key.removeprefix(f"{root}/")
+            is_declared |= path == ocfl_inventory.DECLARATION
+            if path.partition("/")[0] in inventory.versions and path not in named:
                 self._objects.delete(entry.key)
+        if not is_declared:
+            self._declare(root)
+
+    def _declare(self, root: str) -> None:
+        self._objects.put(f"{root}/{ocfl_inventory.DECLARATION}", ocfl_inventory.DECLARATION_BYTES)
 
     def _stored(
         self,
@@ -323,43 +328,3 @@ def _version(inventory: Inventory, number: int | None) -> Version:
             f"{inventory.id} has no version {number}; its newest is {inventory.head_number}"
         )
     return version
-
-
-def _check_files(files: Sequence[NewFile]) -> None:
-    if not files:
-        raise Invalid("a deposit without files makes no version; give at least one")
-    seen: set[str] = set()
-    for file in files:
-        if reason := safe_name(file.name):
-            raise Invalid(f"{file.name[:200]!r} cannot be stored: the name {reason}")
-        if file.name in seen:
-            raise Invalid(f"two files of the deposit have the name {file.name!r}; rename one")
-        seen.add(file.name)
-        ocfl_inventory.check_digest(file.sha512, file.name)
-
-
-def _names(before: Inventory | None, files: Sequence[NewFile]) -> Mapping[str, str]:
-    """The new state, name by name: no name may be a folder of another."""
-    names = _version(before, None).names() if before else {}
-    names.update({file.name: file.sha512 for file in files})
-    for name in names:
-        folder = name
-        while "/" in folder:
-            folder = folder.rpartition("/")[0]
-            if folder in names:
-                raise Invalid(f"{folder!r} cannot be a file and the folder of {name!r}; rename one")
-    return names
-
-
-def _checked(file: NewFile) -> Iterator[bytes]:
-    """The file's bytes; raises Invalid at their end if they are not those of its digest."""
-    digest, size = hashlib.sha512(), 0
-    for chunk in read_chunks(file.path):
-        digest.update(chunk)
-        size += len(chunk)
-        yield chunk
-    if digest.hexdigest() != file.sha512 or size != file.size:
-        raise Invalid(
-            f"{file.path} has changed since its digest was taken: expected {file.size} bytes with "
-            f"sha512 {file.sha512}, found {size} with {digest.hexdigest()}; fetch it again"
-        )

@@ -23,6 +23,7 @@ _TUPLES = 3
 _FOLDER_CHARACTERS_MAX = 100
 _SEGMENT_BYTES_MAX = 200
 _PATH_BYTES_MAX = 600
+_TAG_CHARACTERS = 16
 _PLAIN = re.compile(r"[\w .,=@+()~'!&-]")
 _KEY = re.compile(r"[A-Za-z0-9._:/@+-]{1,200}")
 _SHA512 = re.compile(r"[0-9a-f]{128}")
@@ -140,7 +141,21 @@ def _encode_id(character: str) -> str:
     return "".join(f"%{byte:02x}" for byte in character.encode())
 
 
-def content_path(version: int, name: str) -> str:
+def content_folder(key: str, files: Iterable[tuple[str, str]]) -> str:
+    """The folder of a deposit's content in a version: its own, and that of these very files.
+
+    Two deposits may both be writing a version that only one of them will get, and one deposit may
+    be brought twice with other bytes: neither may write where the other does.
+    """
+    told = "".join(f"{digest} {name}\n" for name, digest in sorted(files))
+    return f"{_tag(key)}-{_tag(told)}"
+
+
+def _tag(text: str) -> str:
+    return hashlib.sha256(text.encode()).hexdigest()[:_TAG_CHARACTERS]
+
+
+def content_path(version: int, folder: str, name: str) -> str:
     """Where the content of a logical path is kept in the object.
 
     Readable where every store can hold the name, percent-encoded where one cannot, and a digest
@@ -153,7 +168,7 @@ def content_path(version: int, name: str) -> str:
         or len(path.encode()) > _PATH_BYTES_MAX
     ):
         path = f"%long-{hashlib.sha256(name.encode()).hexdigest()}"
-    return f"v{version}/content/{path}"
+    return f"v{version}/content/{folder}/{path}"
 
 
 def _encode_character(character: str) -> str:
@@ -179,6 +194,7 @@ def next_inventory(
     ark: str,
     names: Mapping[str, str],
     *,
+    folder: str,
     key: str,
     who: str,
     message: str,
@@ -186,12 +202,13 @@ def next_inventory(
 ) -> Inventory:
     """The inventory with one more version, whose state has these digests by logical path.
 
-    Content that any earlier version has is not stored again; of equal new files, one is.
+    New content lies in the folder given. Content that any earlier version has is not stored again;
+    of equal new files, one is.
     """
     number = before.head_number + 1 if before else 1
     manifest = dict(before.manifest) if before else {}
     for name in sorted(names):
-        manifest.setdefault(names[name], (content_path(number, name),))
+        manifest.setdefault(names[name], (content_path(number, folder, name),))
     version = Version(
         created=format_time(now),
         state=_by_digest(names.items()),

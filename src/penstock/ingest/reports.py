@@ -17,6 +17,7 @@ from penstock.ingest.values import Batch
 LISTED_MAX = 1_000
 NAME_LENGTH_MAX = 200
 MESSAGE_LENGTH_MAX = 1_000
+REASONS_LISTED_MAX = 25
 LOCAL_IDS_LISTED_MAX = 10
 
 
@@ -101,7 +102,7 @@ def failure_letter(batch: Batch, to: Sequence[str]) -> Letter:
         "",
         *_heading(batch),
         "",
-        _plain(batch.message, MESSAGE_LENGTH_MAX) or "No reason was given.",
+        *_reasons(batch.message),
         "",
         "Correct the payload and submit it again.",
     ]
@@ -235,6 +236,14 @@ def _letter(batch: Batch, to: Sequence[str], what: str, subject: str, text: list
         # The uid keeps two installations, which count their batches alike, apart.
         message_id=f"{batch.id}.{batch.submission.uid}.{what}",
     )
+
+
+def _reasons(message: str) -> list[str]:
+    """Why a payload was refused; of several reasons each has a line, and none begins one."""
+    reasons = [_plain(reason, MESSAGE_LENGTH_MAX) for reason in message.splitlines()]
+    if len(reasons) > 1:
+        return [f"  {reason}" for reason in reasons[:REASONS_LISTED_MAX]]
+    return [*reasons, "No reason was given."][:1]
 
 
 def _plain(text: str, length_max: int) -> str:

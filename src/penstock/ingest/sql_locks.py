@@ -47,11 +47,12 @@ class SqlLocks:
                 if self._known.get(item.id) == item.locked_by:
                     del self._known[item.id]
 
-    def give_up(self, items: Sequence[IngestJob | Batch]) -> None:
-        """Unlock these, now or, if the database is away, soon after it is back."""
+    def give_up(self, items: Sequence[IngestJob | Batch], session: str) -> None:
+        """Unlock those that this session has, now or, if the database is away, soon after."""
         self.forget(items)
-        jobs = tuple(_held(item) for item in items if isinstance(item, IngestJob))
-        batches = tuple(_held(item) for item in items if isinstance(item, Batch))
+        ours = [item for item in items if item.locked_by == session]
+        jobs = tuple(_held(item) for item in ours if isinstance(item, IngestJob))
+        batches = tuple(_held(item) for item in ours if isinstance(item, Batch))
         try:
             self._catalog.submit(LetGo(jobs, batches)).result()
         except (Busy, Unavailable):

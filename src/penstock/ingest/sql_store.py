@@ -68,7 +68,7 @@ class SqlIngestStore:
 
     def add_jobs(self, batch: Batch, jobs: Sequence[NewJob]) -> Batch:
         """Give a batch its next jobs, all or none."""
-        return self._write(AddIngestJobs(batch, tuple(jobs)))
+        return self._write(AddIngestJobs(self._session, batch, tuple(jobs)))
 
     def claim_batches(self, status: BatchState, most: int) -> list[Batch]:
         """Lock batches in a state, oldest first."""
@@ -82,11 +82,11 @@ class SqlIngestStore:
 
     def let_go(self, items: Sequence[IngestJob | Batch]) -> None:
         """Give up locks without a change."""
-        self._locks.give_up(items)
+        self._locks.give_up(items, self._session)
 
     def change_jobs(self, changes: Sequence[JobChange]) -> list[Outcome]:
         """Carry out each change that still holds."""
-        outcomes = self._write(ChangeIngestJobs(tuple(changes)))
+        outcomes = self._write(ChangeIngestJobs(self._session, tuple(changes)))
         self._locks.forget(
             change.before
             for change, outcome in zip(changes, outcomes, strict=True)
@@ -96,7 +96,7 @@ class SqlIngestStore:
 
     def change_batch(self, change: BatchChange) -> Batch | None:
         """Carry out a change that still holds, and give up the lock."""
-        changed = self._write(ChangeBatch(change))
+        changed = self._write(ChangeBatch(self._session, change))
         self._locks.forget([change.before])
         return changed
 
@@ -130,6 +130,12 @@ class SqlIngestStore:
             params |= {"status": which.status}
         with self._catalog.read() as tx:
             return [row.value for row in tx.rows(BatchRow, name, **params)]
+
+    def open_batch(self, collection: str) -> Batch | None:
+        """A batch of a collection that is not completed, if there is one."""
+        with self._catalog.read() as tx:
+            rows = tx.rows(BatchRow, "open_batch_of_collection", collection=collection)
+        return rows[0].value if rows else None
 
     def jobs(
         self,

@@ -97,6 +97,9 @@ class IngestStore(Protocol):
     def batches(self, which: BatchFilter, limit: int, before: str | None = None) -> list[Batch]:
         """Batches, newest first; with `before`, only those older than that one."""
 
+    def open_batch(self, collection: str) -> Batch | None:
+        """A batch of a collection that is not completed, if there is one."""
+
     def jobs(
         self,
         batch_id: str,

@@ -11,6 +11,7 @@ from penstock.ingest.stages import (
     clean_up,
     downloading,
     estimating,
+    lots,
     notify,
     pending,
     processing,
@@ -36,11 +37,19 @@ _BATCH_WORK = {
     "batch-reporting": (BatchState.REPORTING, reporting.work),
     "batch-update-reporting": (BatchState.UPDATE_REPORTING, reporting.work),
 }
+_LOTS = "lots"
+_LOTS_SECONDS = 5.0
 _CLEAN_UP = "clean-up"
 _CLEAN_UP_SECONDS = 60.0
 POLL_SECONDS = 1.0
 
-STAGE_NAMES = (*_BATCH_WORK, *(str(s) for s in _JOB_WORK), str(IngestState.PROVISIONING), _CLEAN_UP)
+STAGE_NAMES = (
+    *_BATCH_WORK,
+    *(str(s) for s in _JOB_WORK),
+    str(IngestState.PROVISIONING),
+    _LOTS,
+    _CLEAN_UP,
+)
 
 
 class Workers:
@@ -106,6 +115,8 @@ def _daemons(
     if IngestState.PROVISIONING in stages:
         name = str(IngestState.PROVISIONING)
         daemons.append(RoundDaemon(name, _provision, shop, every_seconds=poll_seconds))
+    if _LOTS in stages:
+        daemons.append(RoundDaemon(_LOTS, _close_lots, shop, every_seconds=_LOTS_SECONDS))
     if _CLEAN_UP in stages:
         daemons.append(RoundDaemon(_CLEAN_UP, _clean_up, shop, every_seconds=_CLEAN_UP_SECONDS))
     return daemons
@@ -114,6 +125,11 @@ def _daemons(
 def _provision(shop: Workshop) -> bool:
     _, stayed = provisioning.go_round(shop)
     return stayed > 0
+
+
+def _close_lots(shop: Workshop) -> bool:
+    lots.go_round(shop)
+    return True
 
 
 def _clean_up(shop: Workshop) -> bool:

@@ -1,14 +1,15 @@
 """Looking for what no crash should have left behind, where state is kept in ZooKeeper.
 
-Everything is listed and read once while others go on working, so what seems wrong may just have
-been moved. A job that looks wrong is looked at again by itself, and believed only if its status
-has the same version before and after. An id without a status, or a batch without a job under way,
-may be the middle of what somebody does: it is looked at again after a while.
+Everything is listed and read once, a part at a time, while others go on working, so what seems
+wrong may just have been moved. A job that looks wrong is looked at again by itself, and believed
+only if its status has the same version before and after. An id without a status, or a batch without
+a job under way, may be the middle of what somebody does: it is looked at again after a while.
 """
 
+import logging
 import threading
 from collections import defaultdict
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import Final
 
 from msgspec import Struct
@@ -39,11 +40,14 @@ from penstock.states import BatchState
 from penstock.zk import Create, Delete, Op, Session, Set
 
 LOOKS_MAX: Final = 5  # at a job that others are changing
-CHUNK: Final = 500  # jobs read at once
+CHUNK: Final = 500  # jobs read, or batches listed, at once
+TELL_EVERY: Final = 100  # such parts
 # Whoever takes an id fills it milliseconds later, or has died.
 NEWBORN_SECONDS: Final = 2.0
 
 Node = tuple[bytes, int] | None
+
+log = logging.getLogger(__name__)
 
 
 class _Fault(Struct, frozen=True):
@@ -64,46 +68,66 @@ class Checking:
 
     def findings(self) -> list[Finding]:
         """Everything that is wrong, and put right if asked."""
-        places = self._places()
         batches = self._below(BATCHES, is_batch_id)
-        states = self._read(batch_path(batch_id, "status") for batch_id in batches)
-        self._alive = {b for b, node in zip(batches, states, strict=True) if node is not None}
+        places = self._places(batches)
+        statuses = self._statuses(batches)
+        self._alive = set(statuses)
         jobs = self._below(JOBS, is_job_id)
-        found = self._jobs(sorted({*jobs, *places}), places)
-        empty = [path for path in self._unused(batches, jobs) if path]
-        stuck = [batch_id for batch_id in batches if self._is_stuck(batch_id)]
-        keys = [key for key in self._session.children(SUBMISSIONS) if self._is_lost(key)]
+        found, unmade = self._jobs(sorted({*jobs, *places}), places)
+        unmade_jobs = sorted(unmade.intersection(jobs))
+        empty = [batch_path(b) for b in batches if b not in self._alive]
+        empty += [job_path(job_id) for job_id in unmade_jobs]
+        stuck = self._stuck(statuses)
+        keys = self._lost(self._session.children(SUBMISSIONS))
         if empty or stuck or keys:
             threading.Event().wait(NEWBORN_SECONDS)
         found += [self._unused_id(path) for path in empty if self._is_unused(path)]
-        found += [self._stuck_batch(batch_id) for batch_id in stuck if self._is_stuck(batch_id)]
-        found += [self._lost_key(key) for key in keys if self._is_lost(key)]
+        found += [self._stuck_batch(b) for b in self._stuck(self._statuses(stuck))]
+        found += [self._lost_key(key) for key in self._lost(keys)]
         return found
 
-    def _places(self) -> dict[str, set[str]]:
+    def _statuses(self, batches: Sequence[str]) -> dict[str, bytes]:
+        """What the status nodes of batches say, where there are any."""
+        nodes = self._read(batch_path(batch_id, "status") for batch_id in batches)
+        pairs = zip(batches, nodes, strict=True)
+        return {batch_id: node[0] for batch_id, node in pairs if node is not None}
+
+    def _places(self, batches: list[str]) -> dict[str, list[str]]:
         """Where each job stands: its entries in queues, and under batches."""
-        places: dict[str, set[str]] = defaultdict(set)
-        for state in QUEUED:
-            for name in self._session.children(stage_path(state)):
+        places: dict[str, list[str]] = defaultdict(list)
+        queues = [stage_path(state) for state in QUEUED]
+        for path, names in zip(queues, self._session.children_many(queues), strict=True):
+            for name in names:
                 place = read_entry(name)
                 job_id = name.rpartition("-")[2] if place is None else place.id
-                places[job_id].add(f"{stage_path(state)}/{name}")
-        for batch_id in self._below(BATCHES, is_batch_id):
-            for side in BatchSide:
-                for name in self._session.children(side_path(batch_id, side)):
-                    places[name].add(side_path(batch_id, side, name))
+                places[job_id].append(f"{path}/{name}")
+        for start in range(0, len(batches), CHUNK):
+            part = batches[start : start + CHUNK]
+            sides = [side_path(batch_id, side) for batch_id in part for side in BatchSide]
+            for path, names in zip(sides, self._session.children_many(sides), strict=True):
+                for name in names:
+                    places[name].append(f"{path}/{name}")
         return places
 
-    def _jobs(self, job_ids: list[str], places: dict[str, set[str]]) -> list[Finding]:
+    def _jobs(
+        self, job_ids: list[str], places: dict[str, list[str]]
+    ) -> tuple[list[Finding], set[str]]:
+        """What is wrong with jobs, and which of them have no status."""
         found: list[Finding] = []
+        unmade: set[str] = set()
         for start in range(0, len(job_ids), CHUNK):
             chunk = job_ids[start : start + CHUNK]
             nodes = iter(self._read(job_path(j, name) for j in chunk for name in JOB_NODES))
             for job_id in chunk:
                 read = {name: next(nodes) for name in JOB_NODES}
-                if self._faults(job_id, read, places[job_id]):
-                    found += self._look(job_id, places[job_id])
-        return found
+                listed = set(places.pop(job_id, ()))
+                if read["status"] is None:
+                    unmade.add(job_id)
+                if self._faults(job_id, read, listed):
+                    found += self._look(job_id, listed)
+            if (start // CHUNK + 1) % TELL_EVERY == 0:
+                log.info("%d of %d ingest jobs are checked", start + len(chunk), len(job_ids))
+        return found, unmade
 
     def _look(self, job_id: str, listed: set[str]) -> list[Finding]:
         """What is wrong with a job for sure."""
@@ -163,11 +187,6 @@ class Checking:
             ops.insert(0, Set(job_path(job_id, "status"), *status))
         return self._do(ops)
 
-    def _unused(self, batches: list[str], jobs: list[str]) -> Iterable[str]:
-        paths = [*map(batch_path, batches), *map(job_path, jobs)]
-        nodes = self._read(f"{path}/status" for path in paths)
-        return [path for path, node in zip(paths, nodes, strict=True) if node is None]
-
     def _is_unused(self, path: str) -> bool:
         return self._session.exists(path) and not self._session.exists(f"{path}/status")
 
@@ -182,14 +201,15 @@ class Checking:
             repaired=self._repair and is_empty and self._do([Delete(path)]),
         )
 
-    def _is_stuck(self, batch_id: str) -> bool:
-        status = self._session.get(batch_path(batch_id, "status"))
-        try:
-            state = None if status is None else read_batch_status(batch_id, status[0]).status
-        except Invalid:
-            return True
-        left = self._session.children_count(side_path(batch_id, BatchSide.PROCESSING))
-        return state is BatchState.PROCESSING and left == 0
+    def _stuck(self, statuses: Mapping[str, bytes]) -> list[str]:
+        """Batches that are processing without a job, or cannot be read."""
+        states = {batch_id: _state(batch_id, data) for batch_id, data in statuses.items()}
+        processing = [b for b, state in states.items() if state is BatchState.PROCESSING]
+        left = self._session.children_counts(
+            [side_path(batch_id, BatchSide.PROCESSING) for batch_id in processing]
+        )
+        idle = {b for b, jobs in zip(processing, left, strict=True) if not jobs}
+        return [b for b, state in states.items() if state is None or b in idle]
 
     def _stuck_batch(self, batch_id: str) -> Finding:
         what = "is processing, but no job of it is"
@@ -201,13 +221,13 @@ class Checking:
         repaired = self._repair and self._report(batch_id)
         return Finding(what, f"batch {batch_id}", repairable=True, repaired=repaired)
 
-    def _is_lost(self, key: str) -> bool:
-        """Whether a key names a batch that is not there."""
-        named = self._session.get(submission_path(key))
-        if named is None:
-            return False
-        batch_id = named[0].decode(errors="replace")
-        return not (is_batch_id(batch_id) and self._session.exists(batch_path(batch_id, "status")))
+    def _lost(self, keys: Sequence[str]) -> list[str]:
+        """Keys that name a batch that is not there."""
+        named = self._read(submission_path(key) for key in keys)
+        pairs = zip(keys, named, strict=True)
+        batches = {key: node[0].decode(errors="replace") for key, node in pairs if node is not None}
+        alive = self._statuses(sorted(set(filter(is_batch_id, batches.values()))))
+        return [key for key, batch_id in batches.items() if batch_id not in alive]
 
     def _lost_key(self, key: str) -> Finding:
         repaired = self._repair and self._do([Delete(submission_path(key))])
@@ -253,3 +273,10 @@ def _words(path: str) -> str:
     if path.startswith(f"{JOBS}/{STATES}/"):
         return f"in the queue of {folder} as {name}"
     return f"under {folder} of batch {path.split('/')[2]}"
+
+
+def _state(batch_id: str, data: bytes) -> BatchState | None:
+    try:
+        return read_batch_status(batch_id, data).status
+    except Invalid:
+        return None

@@ -15,27 +15,26 @@ from msgspec.structs import replace
 from penstock.errors import Invalid, NotFound
 from penstock.ingest.moves import BatchSide, side_of
 from penstock.ingest.store import BatchFilter
-from penstock.ingest.values import Batch, Hold, HoldKind, IngestJob, Place, Tally
+from penstock.ingest.values import Batch, Hold, HoldKind, IngestJob, Place
 from penstock.ingest.zk_layout import (
     BATCH_NODES,
     BATCHES,
     HOLDS,
     JOB_NODES,
-    QUEUED,
     Data,
     batch_path,
     is_batch_id,
     is_job_id,
     job_path,
     read_batch,
+    read_batch_status,
     read_entry,
     read_hold,
     read_job,
-    read_number,
     side_path,
     stage_path,
 )
-from penstock.states import IngestState
+from penstock.states import BatchState, IngestState
 from penstock.zk import Session
 
 REMEMBERED_MAX: Final = 10_000
@@ -51,7 +50,6 @@ class Reading:
         self._session = session
         self._mutex = threading.Lock()
         self._remembered: OrderedDict[str, IngestJob] = OrderedDict()
-        self._downloading: dict[str, int] = {}
 
     def remember(self, job: IngestJob) -> None:
         """Keep a job as it is at its version, which spares reading its other nodes again."""
@@ -132,6 +130,21 @@ class Reading:
                 break
         return found[:limit]
 
+    def open_batch(self, collection: str) -> Batch | None:
+        """A batch of a collection that is not completed; completed ones cost one read each."""
+        names = sorted(filter(is_batch_id, self._session.children(BATCHES)), reverse=True)
+        nodes = self._session.get_many([batch_path(name, "status") for name in names])
+        not_over = [
+            name
+            for name, node in zip(names, nodes, strict=True)
+            if node is not None and _status(name, node[0]) is not BatchState.COMPLETED
+        ]
+        for chunk in _chunks(not_over, CHUNK):
+            for batch in self.batches(chunk):
+                if isinstance(batch, Batch) and batch.collection == collection:
+                    return batch
+        return None
+
     def list_jobs(
         self, batch_id: str, limit: int, after: str | None, status: IngestState | None
     ) -> list[IngestJob]:
@@ -157,31 +170,6 @@ class Reading:
         names = sorted(self._session.children(stage_path(status)))
         return [place for name in names if (place := read_entry(name)) is not None]
 
-    def tally(self) -> list[Tally]:
-        """Jobs of all batches; bytes only of those downloading, which is what takes up space."""
-        counts = {state: self._session.children_count(stage_path(state)) for state in QUEUED}
-        sizes = {IngestState.DOWNLOADING: self._downloading_bytes()}
-        return [Tally(state, n, sizes.get(state, 0)) for state, n in counts.items() if n]
-
-    def tally_of(self, batch_id: str) -> list[Tally]:
-        """Jobs of one batch; bytes only of those that are not done.
-
-        It costs the names in the queues, and one read for each of the batch's open jobs.
-        """
-        if not is_batch_id(batch_id):
-            return []
-        counts = {
-            state: self._session.children_count(side_path(batch_id, side_of(state)))
-            for state in (IngestState.COMPLETED, IngestState.FAILED)
-        }
-        names = set(self._session.children(side_path(batch_id, BatchSide.PROCESSING)))
-        sizes = self._sizes(sorted(names))
-        tallies = {state: Tally(state, n, 0) for state, n in counts.items() if n}
-        for state in QUEUED:
-            if state not in counts and (found := self._jobs_in(state, names)):
-                tallies[state] = Tally(state, len(found), sum(sizes[job] for job in found))
-        return [tallies[state] for state in QUEUED if state in tallies]
-
     def holds(self) -> list[Hold]:
         """Everything that is held."""
         found: list[Hold] = []
@@ -191,29 +179,6 @@ class Reading:
             pairs = zip(names, nodes, strict=True)
             found += [read_hold(kind, name, node[0]) for name, node in pairs if node is not None]
         return sorted(found, key=lambda hold: (hold.kind, hold.name))
-
-    def _downloading_bytes(self) -> int:
-        """What is being downloaded needs; read once for each job that comes to that stage.
-
-        Every page of a provisioning round asks for it. A job that left and came back with another
-        size in between is counted with its old one, until it leaves again.
-        """
-        ids = [place.id for place in self.places(IngestState.DOWNLOADING)]
-        known = self._downloading
-        new = self._sizes([job_id for job_id in ids if job_id not in known])
-        self._downloading = {i: known[i] if i in known else new[i] for i in ids}
-        return sum(self._downloading.values())
-
-    def _jobs_in(self, state: IngestState, names: set[str]) -> set[str]:
-        return names & {place.id for place in self.places(state)} if names else set()
-
-    def _sizes(self, job_ids: Sequence[str]) -> dict[str, int]:
-        paths = [job_path(job_id, "space_needed") for job_id in job_ids]
-        nodes = self._session.get_many(paths)
-        return {
-            job_id: 0 if node is None else read_number(node[0], path)
-            for job_id, path, node in zip(job_ids, paths, nodes, strict=True)
-        }
 
     def _first(self, job_ids: list[str], limit: int, status: IngestState | None) -> list[IngestJob]:
         found: list[IngestJob] = []
@@ -254,6 +219,13 @@ def _batch(batch_id: str, nodes: dict[str, Node]) -> Batch | Invalid | None:
         return read_batch(batch_id, status[1], data, _text(nodes[batch_path(batch_id, "lock")]))
     except Invalid as unreadable:
         return unreadable
+
+
+def _status(batch_id: str, data: bytes) -> BatchState | None:
+    try:
+        return read_batch_status(batch_id, data).status
+    except Invalid:
+        return None
 
 
 def _data(node: Node) -> Data:

@@ -11,7 +11,7 @@ from msgspec.structs import replace
 
 from penstock.clock import Clock
 from penstock.errors import Conflict, PenstockError
-from penstock.ingest.moves import BatchSide, move_batch, side_of
+from penstock.ingest.moves import BatchSide, is_reported_since, move_batch, side_of
 from penstock.ingest.store import BatchFilter, Outcome, Submitted
 from penstock.ingest.values import (
     Batch,
@@ -42,6 +42,7 @@ from penstock.ingest.zk_layout import (
 from penstock.ingest.zk_locks import Locks
 from penstock.ingest.zk_queue import Bell
 from penstock.ingest.zk_reading import Reading
+from penstock.ingest.zk_tallies import Tallies
 from penstock.ingest.zk_writing import Done, Writing
 from penstock.states import BatchState, IngestState
 from penstock.zk import Create, ErrorKind, Refused, Session, Set, Unknown
@@ -57,6 +58,7 @@ class ZkIngestStore:
         self._locks = Locks(session, owner)
         self._writing = Writing(session, self._locks)
         self._reading = Reading(session)
+        self._tallies = Tallies(session)
         self._claims = Claims(session, self._locks, self._reading, self._bell, self._report)
         self._entering = Entering(session, self._writing, self._reading, clock)
         self._prepare()
@@ -120,14 +122,19 @@ class ZkIngestStore:
         has_sides = self._session.exists(batch_path(before.id, STATES))
         [made] = self._writing.carry_out([batch_change(change, has_sides=has_sides)])
         if isinstance(made, Refused) and made.kind is ErrorKind.NOT_EMPTY:
-            left = sum(tally.jobs for tally in self._reading.tally_of(before.id))
+            left = self._tallies.jobs_of(before.id)
             raise Conflict(f"batch {before.id} still has {left} jobs; delete them first")
         if isinstance(made, PenstockError):
-            raise made
+            found = self._done_before(change) if isinstance(made, Conflict) else None
+            if found is None:
+                raise made
+            return found
         self._claims.batches.note(before.id, None if after is None else after.status)
         self.wake()
         if after is None:
             return None
+        if not made.is_certain and after.report not in (None, self.batch(before.id).report):
+            raise Conflict(f"batch {before.id} was reported by somebody else; look at it again")
         if after.status is BatchState.PROCESSING and self._report_if_done(before.id):
             return self._reading.batch(before.id)
         return replace(after, version=made.version, locked_by="")
@@ -143,6 +150,10 @@ class ZkIngestStore:
     def batches(self, which: BatchFilter, limit: int, before: str | None = None) -> list[Batch]:
         """Batches, newest first."""
         return self._reading.list_batches(which, limit, before)
+
+    def open_batch(self, collection: str) -> Batch | None:
+        """A batch of a collection that is not completed, if there is one."""
+        return self._reading.open_batch(collection)
 
     def jobs(
         self,
@@ -164,10 +175,9 @@ class ZkIngestStore:
     def tally(self, batch_id: str | None = None) -> list[Tally]:
         """How many jobs of a batch, or of all, are in each state that has any.
 
-        Bytes would cost a read for each job: of a batch, those of jobs that have ended are given
-        as 0; of all batches, only those of jobs that are downloading are given.
+        Of all batches, only the bytes of jobs that are downloading are given.
         """
-        return self._reading.tally() if batch_id is None else self._reading.tally_of(batch_id)
+        return self._tallies.of_all() if batch_id is None else self._tallies.of_batch(batch_id)
 
     def tallies(self, batch_ids: Sequence[str]) -> Mapping[str, list[Tally]]:
         """Nothing: each batch would take several calls."""
@@ -251,6 +261,13 @@ class ZkIngestStore:
             return replace(after, locked_by=before.locked_by)
         queues.queue(after.status).add(after.place)
         return after
+
+    def _done_before(self, change: BatchChange) -> Batch | None:
+        """The batch, if this change was made before and the batch went on to its report."""
+        [found] = self._reading.batches([change.before.id])
+        if change.after is None or not isinstance(found, Batch):
+            return None
+        return found if is_reported_since(change.before, change.after, found) else None
 
     def _hold_changed(self) -> None:
         self._claims.hold_changed()

@@ -4,7 +4,7 @@ A claim is one run. Its status rows, its run and its place in the job's work are
 transaction, and so is its end.
 """
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from itertools import groupby
 
 from msgspec import Struct
@@ -22,7 +22,8 @@ from penstock.catalog.rows import JobRow, Role, replace
 from penstock.catalog.world import World
 from penstock.clock import SECOND, Micros, format_time
 from penstock.errors import Conflict, NotFound
-from penstock.locks import rules
+from penstock.locks import quality, rules
+from penstock.locks.quality import NO_CHECKS, Checks
 from penstock.locks.room import LockRoom
 from penstock.locks.rows import LotJobRow, StatusRow, WorkRow
 from penstock.locks.table import Status
@@ -99,6 +100,7 @@ def begun(row: WorkRow, run_id: str, owner: str, lease_seconds: int, now: Micros
         not_before=0,
         since=now,
         error="",
+        stale_since=0,
     )
 
 
@@ -140,7 +142,17 @@ def unlock(
         held = room.outputs.get((dataset, lot))
         if held is not None and held.run_id == run_id:
             version = made.get(dataset) or held.version_id
-            room.put_status(replace(held, status=of_outputs, version_id=version, since=now))
+            # What it was made from may have been held meanwhile: then it is held as well.
+            is_held = bool(held.held_from) and of_outputs is Status.READY
+            room.put_status(
+                replace(
+                    held,
+                    status=Status.HOLD if is_held else of_outputs,
+                    held_from=of_outputs if is_held else "",
+                    version_id=version,
+                    since=now,
+                )
+            )
 
 
 def live(world: World, ref: Ref) -> WorkRow:
@@ -188,11 +200,16 @@ def keep(world: World, ref: Ref, lease_seconds: int | None, now: Micros) -> Work
 
 
 def complete(
-    world: World, rows: Sequence[WorkRow], now: Micros, notes: Notes = NO_NOTES
+    world: World,
+    rows: Sequence[WorkRow],
+    now: Micros,
+    notes: Notes = NO_NOTES,
+    checks: Checks = NO_CHECKS,
 ) -> list[dict[str, str]]:
     """Publish what claims of one job have made; returned are the versions, by dataset.
 
-    `notes` are the manifests of what one claim has made, by dataset.
+    `notes` are the manifests of what one claim has made, and `checks` what was said about it, by
+    dataset.
     """
     room = world.room(LockRoom)
     job = _lot_job(room, rows[0].job_id)
@@ -207,7 +224,7 @@ def complete(
     outbox = world.room(LotRoom)
     for run_id in run_ids:
         outbox.tell_end(run_id, now)
-    publish(world, job, rows, written, now, notes)
+    publish(world, job, rows, written, now, notes, checks)
     return written
 
 
@@ -224,19 +241,41 @@ def publish(
     made: Sequence[Mapping[str, str]],
     now: Micros,
     notes: Notes = NO_NOTES,
+    checks: Checks = NO_CHECKS,
 ) -> None:
-    """Claims are done, and what each made, by dataset, is there to be read."""
+    """Claims are done, and what each made, by dataset, is there to be read, unless checks fail."""
     room, outbox = world.room(LockRoom), world.room(LotRoom)
     lots = [row.lot for row in rows]
-    room.outputs.prefetch((dataset, lot) for dataset in job.output_ids for lot in lots)
+    datasets = (*job.input_ids, *job.output_ids)
+    room.outputs.prefetch((dataset, lot) for dataset in datasets for lot in lots)
     room.inputs.prefetch((dataset, job.job_id, lot) for dataset in job.input_ids for lot in lots)
     for row, versions in zip(rows, made, strict=True):
         done = replace(row, state=WorkState.DONE, lease_until=0, since=now)
         unlock(room, job, done, Status.DONE, Status.READY, versions, now)
         rules.moved(room, done, row, "complete", row.owner, now)
-        outbox.published(row.lot, versions, now, notes=notes, job_id=row.job_id, run_id=row.run_id)
+        held = _check(room, row, versions, checks, now)
+        outbox.published(
+            row.lot, versions, now, notes=notes, job_id=row.job_id, run_id=row.run_id, held=held
+        )
+        rules.follow_inputs(room, job, done, now)
     ranks = {row.lot: row.rank for row in rows}
     rules.refresh_others(room, job, lots, now, ranks, readers=True)
+
+
+def _check(
+    room: LockRoom, row: WorkRow, versions: Mapping[str, str], checks: Checks, now: Micros
+) -> Collection[str]:
+    """Note what was said about what a claim made: the datasets where its lot is held for that."""
+    held = []
+    for dataset, said in checks.items():
+        made = room.outputs.get((dataset, row.lot))
+        if made is None or dataset not in versions:
+            continue
+        quality.note(room, made, versions[dataset], said, row.run_id, now)
+        if made.status == Status.READY and (why := quality.failed(said)):
+            quality.hold(room, made, why, row.run_id, now)
+            held.append(dataset)
+    return held
 
 
 def fail(world: World, row: WorkRow, error: str, now: Micros, *, expired: bool = False) -> WorkRow:

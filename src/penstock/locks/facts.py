@@ -8,7 +8,7 @@ from penstock.catalog.shapes import EntityId
 from penstock.clock import Micros
 from penstock.locks.rows import OUTSIDE, LotJobRow, WorkRow
 from penstock.locks.table import Status, readable, writable
-from penstock.states import WorkState
+from penstock.states import ManifestState, WorkState
 
 
 class Maker(Struct, frozen=True):
@@ -27,6 +27,12 @@ class Maker(Struct, frozen=True):
     lease_until: Micros | None
     error: str | None
     run_id: str | None
+    manifest: str | None  # its state, of a lot that cannot be read though nobody failed with it
+
+    @property
+    def is_removed(self) -> bool:
+        """Whether it was there, and its data was cleaned away."""
+        return self.manifest == ManifestState.REMOVED
 
     @property
     def is_readable(self) -> bool:
@@ -46,7 +52,7 @@ class Maker(Struct, frozen=True):
     @property
     def waits_for_its_job(self) -> bool:
         """Whether it is up to its job, and not to a person or somebody outside, to go on."""
-        by_hand = self.is_held and bool(self.held_from)
+        by_hand = (self.is_held and bool(self.held_from)) or self.is_removed
         return self.job_id != OUTSIDE and not by_hand
 
     @property

@@ -1,6 +1,6 @@
 """Why a lot is not there: what stops the job that makes it, and which lot upstream is the root."""
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 
 from penstock.catalog.shapes import EntityId, Shape
 from penstock.clock import Micros, format_time
@@ -14,6 +14,7 @@ from penstock.locks.table import Status
 from penstock.locks.why import why
 from penstock.lots.ids import clock_interval
 
+_TOLD_BY_THE_LOT = (GapKind.EMPTY, GapKind.REMOVED)  # its job has done it: there is no more to say
 _NOT_ITS_OWN = ("unknown_lot", "output_locked")  # reasons that follow from others
 
 
@@ -55,17 +56,23 @@ class Causes:
         self._only = only
         self._outputs: dict[EntityId, Sequence[EntityId]] = {}
 
-    def of(self, lot: str, kind: GapKind) -> Cause:
-        """Why a lot of the dataset is of this kind."""
-        row = self._tx.fetch_one("read_lot", dataset_id=self._dataset_id, lot=lot)
+    def of_all(self, kinds: Mapping[str, GapKind]) -> dict[str, Cause]:
+        """Why each of these lots of the dataset is of its kind."""
+        found = self._tx.fetch("read_lots_named", dataset_id=self._dataset_id, lots=list(kinds))
+        rows = {row[0]: row for row in found}
+        return {lot: self._of(lot, kind, rows.get(lot)) for lot, kind in kinds.items()}
+
+    def _of(self, lot: str, kind: GapKind, row: Row | None) -> Cause:
         made_by = EntityId(row[6], row[7]) if row is not None and row[7] is not None else None
         outside = row is not None and made_by is None
         asked = made_by or (self._makers[0] if self._makers and not outside else None)
-        found = self._why(asked, lot) if asked is not None else None
+        said_all = kind in _TOLD_BY_THE_LOT
+        found = self._why(asked, lot) if asked is not None and not said_all else None
         by_hand = self._held_by_hand(lot, row) if row is not None else None
         if by_hand is not None or found is None:
             sentence = by_hand or _said(kind, lot, row) or self._unmade(lot)
-            root = Root(self._dataset.namespace, self._dataset.name, lot, None, sentence)
+            job = asked if said_all else None
+            root = Root(self._dataset.namespace, self._dataset.name, lot, job, sentence)
             return Cause(sentence, found, [root])
         there = row is not None and row[2] == Status.READY
         said = f"{_said(kind, lot, row)} " if there else ""
@@ -141,7 +148,10 @@ def _said(kind: GapKind, lot: str, row: Row | None) -> str:
         case GapKind.EMPTY:
             return f"Lot {lot} was published at {at}, without data."
         case GapKind.REMOVED:
-            return f"Lot {lot} was published at {at}, and its data was removed."
+            what = "was published" if row[2] == Status.READY else "was removed"
+            gone = ", and its data was removed" if row[2] == Status.READY else ""
+            again = "resubmit it" if row[7] is not None else "register it anew"
+            return f"Lot {lot} {what} at {at}{gone}; {again} to have it again."
         case GapKind.PARTIAL:
             return f"Lot {lot} is not complete, since {at}."
         case GapKind.HELD:

@@ -23,20 +23,23 @@ class GapKind(StrEnum):
 
 
 _OF_STATUS = {Status.RUNNING: GapKind.RUNNING, Status.HOLD: GapKind.HELD}
+_OF_ERROR = {"removed": GapKind.REMOVED, "tried": GapKind.PARTIAL}
 _OF_MANIFEST = {
     ManifestState.EMPTY: GapKind.EMPTY,
     ManifestState.REMOVED: GapKind.REMOVED,
     ManifestState.PARTIAL: GapKind.PARTIAL,
 }
+# What is told by the lots that are there, and by their manifests.
+_PLAIN = frozenset({None, GapKind.MISSING, GapKind.EMPTY})
 Tally = Counter[GapKind | None]  # None: simply there
 
 
-def kind_of(status: Status, *, tried: bool) -> GapKind | None:
+def kind_of(status: Status, became: str) -> GapKind | None:
     """What a lot with this OUTPUT status is; None if it is there."""
     if status is Status.READY:
         return None
-    if status is Status.ERROR and tried:
-        return GapKind.PARTIAL
+    if status is Status.ERROR and became:
+        return _OF_ERROR[became]
     return _OF_STATUS.get(status, GapKind.WAITING)
 
 
@@ -50,16 +53,19 @@ def tallies(
     if not stretches:
         return []
     which = {"dataset_id": dataset_id, "width": stretches[0].width}
+    within = {**which, **_within(stretches)}
     sizes = {stretch.key: stretch.count for stretch in stretches}
     counts = {key: Tally() for key in sizes}
-    for key, ready in tx.fetch("count_ready_lots", **which, keys=list(sizes)):
+    others = set()
+    for key, ready, has_others in tx.fetch("count_ready_lots", **within, keys=list(sizes)):
         counts[key][None] = ready
-    for key, state, odd in tx.fetch("count_odd_manifests", **which, keys=list(sizes)):
+        others |= {key} if has_others else set()
+    for key, state, odd in tx.fetch("count_odd_manifests", **within, keys=list(sizes)):
         counts[key][_OF_MANIFEST[ManifestState(state)]] += odd
         counts[key][None] -= odd
-    if short := _lacking(counts, sizes):
-        for key, status, tried, others in tx.fetch("count_other_lots", **which, keys=short):
-            counts[key][kind_of(Status(status), tried=bool(tried))] += others
+    if short := [key for key in _lacking(counts, sizes) if key in others]:
+        for key, status, became, others in tx.fetch("count_other_lots", **which, keys=short):
+            counts[key][kind_of(Status(status), became)] += others
     if writers and (short := _lacking(counts, sizes)):
         awaited = tx.fetch("count_awaited_lots", **which, keys=short, jobs=list(writers))
         for key, known, held in awaited:
@@ -70,31 +76,46 @@ def tallies(
     return [+tally for tally in counts.values()]
 
 
+def _within(stretches: Sequence[Span]) -> dict[str, object]:
+    """Between which lots stretches are, and how their ids are known."""
+    return {
+        "first": min(stretch.first for stretch in stretches),
+        "last": max(stretch.last for stretch in stretches),
+        "head": stretches[0].head,
+        "interval": str(stretches[0].interval),
+    }
+
+
 def _lacking(counts: Mapping[str, Tally], sizes: Mapping[str, int]) -> list[str]:
     return [key for key, size in sizes.items() if counts[key].total() < size]
 
 
 def kinds_of_lots(
-    tx: Transaction, dataset_id: str, writers: Sequence[str], stretches: Sequence[Span]
+    tx: Transaction, dataset_id: str, writers: Sequence[str], counted: Mapping[Span, Tally]
 ) -> dict[str, GapKind | None]:
     """What each known lot of some stretches is; lots that are not here are missing."""
-    if not stretches:
+    if not counted:
         return {}
-    which = {"dataset_id": dataset_id, "width": stretches[0].width}
-    keys = [stretch.key for stretch in stretches]
-    known, odd, awaited = tx.fetch_many(
+    width = next(iter(counted)).width
+    keys = [stretch.key for stretch in counted]
+    which = {"dataset_id": dataset_id, "width": width, "keys": keys}
+    others = [stretch.key for stretch, tally in counted.items() if tally.keys() - _PLAIN]
+    known, other, odd, awaited = tx.fetch_many(
         [
-            ("known_lots", {**which, "keys": keys}),
-            ("odd_manifests", {**which, "keys": keys}),
-            ("awaited_lots", {"width": which["width"], "keys": keys, "jobs": list(writers)}),
+            ("known_lots", which),
+            ("other_lots", {**which, "keys": others}),
+            ("odd_manifests", which),
+            ("awaited_lots", {"width": width, "keys": others, "jobs": list(writers)}),
         ]
     )
     kinds: dict[str, GapKind | None] = {}
     for lot, state in awaited:
         held = state == WorkState.HELD or kinds.get(lot) is GapKind.HELD
         kinds[lot] = GapKind.HELD if held else GapKind.WAITING
-    for lot, status, tried in known:
-        kinds[lot] = kind_of(Status(status), tried=bool(tried))
+    for _, text in known:
+        kinds |= {text[at : at + width]: None for at in range(0, len(text or ""), width)}
+    for lot, status, became in other:
+        kinds[lot] = kind_of(Status(status), became)
     for lot, state in odd:
         kinds[lot] = _OF_MANIFEST[ManifestState(state)]
     return kinds

@@ -95,9 +95,9 @@ def gaps(
     if with_causes:
         makers = [EntityId(space, job) for _, _, space, job in writers]
         causes = Causes(tx, dataset_id, name, makers, now, only)
+        found_causes = causes.of_all({gap.first: gap.kind for gap in ranges})
         ranges = [
-            Gap(gap.first, gap.last, gap.count, gap.kind, causes.of(gap.first, gap.kind))
-            for gap in ranges
+            Gap(gap.first, gap.last, gap.count, gap.kind, found_causes[gap.first]) for gap in ranges
         ]
     return Gaps(
         namespace=namespace,
@@ -142,15 +142,16 @@ def _runs(
     counts: Sequence[Tally],
 ) -> Iterator[_Run]:
     """Run lengths of all lots in their order; lot by lot where a stretch is of several kinds."""
-    mixed = [each for each, tally in zip(stretches, counts, strict=True) if len(tally) > 1]
+    pairs = list(zip(stretches, counts, strict=True))
+    mixed = [(stretch, tally) for stretch, tally in pairs if len(tally) > 1]
     kinds: dict[str, GapKind | None] = {}
     seen = 0
-    for stretch, tally in zip(stretches, counts, strict=True):
+    for stretch, tally in pairs:
         if len(tally) == 1:
             yield _Run(next(iter(tally)), stretch.count)
             continue
         if seen % _AT_ONCE == 0:
-            kinds = kinds_of_lots(tx, dataset_id, jobs, mixed[seen : seen + _AT_ONCE])
+            kinds = kinds_of_lots(tx, dataset_id, jobs, dict(mixed[seen : seen + _AT_ONCE]))
         seen += 1
         of_lots = (kinds.get(lot, GapKind.MISSING) for lot in stretch.lots())
         for kind, group in groupby(of_lots):

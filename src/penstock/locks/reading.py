@@ -83,6 +83,7 @@ def get_wiring(tx: Transaction, namespace: str, job: str) -> Wiring:
         tries_max=row.tries_max,
         back_off_seconds=row.back_off_seconds,
         enforced=bool(row.enforced),
+        stale=row.stale,
         held=next((Held(who, why, format_time(at)) for *_, who, why, at in held), None),
         created_at=format_time(row.created_at),
         updated_at=format_time(row.updated_at),

@@ -19,8 +19,8 @@ from penstock.locks.reading import (
     get_lot_job,
     lock_names,
 )
-from penstock.locks.rows import LotJobRow, WorkRow
-from penstock.locks.shapes import Consumer, Lot, Transition, Work
+from penstock.locks.rows import CheckRow, LotJobRow, WorkRow
+from penstock.locks.shapes import CheckResult, Consumer, Lot, LotChecks, Transition, Work, WorkPage
 from penstock.locks.table import Status
 from penstock.lots.ids import check_lot
 from penstock.states import WorkState
@@ -82,6 +82,38 @@ def _work(row: WorkRow, job: LotJobRow, namespace: str, name: str) -> Work:
         not_before=time_or_none(row.not_before or None),
         since=format_time(row.since),
         error=row.error or None,
+        stale_since=time_or_none(row.stale_since or None),
+    )
+
+
+def list_stale(
+    tx: Transaction, namespace: str | None, job: str | None, limit: int, offset: int
+) -> WorkPage:
+    """Lots that jobs have done with inputs of which there are newer versions."""
+    which = {"namespace": namespace or "", "job": job or "", "limit": limit, "offset": offset}
+    rows = tx.fetch("read_stale_work", **which)
+    return WorkPage(
+        [_work(WorkRow(*row[2:17]), LotJobRow(*row[17:]), row[0], row[1]) for row in rows]
+    )
+
+
+def lot_checks(tx: Transaction, namespace: str, dataset: str, lot: str) -> LotChecks:
+    """What checks said about a lot."""
+    dataset_id = find_dataset(tx, namespace, dataset)
+    rows = tx.rows(CheckRow, "read_lot_checks", dataset_id=dataset_id, lot=check_lot(lot))
+    return LotChecks(
+        [
+            CheckResult(
+                version=row.version_id,
+                name=row.name,
+                field=row.field or None,
+                success=bool(row.success),
+                detail=row.detail or None,
+                run=row.run_id,
+                at=format_time(row.at),
+            )
+            for row in rows
+        ]
     )
 
 

@@ -261,6 +261,8 @@ def _stands(around: Around, dataset: str, maker: Maker) -> tuple[str, str]:
     match Status(maker.status):
         case Status.RUNNING:
             return "running", f"is being made by {maker.job}, held by {maker.owner!r} since {since}"
+        case Status.ERROR if maker.is_removed:
+            return "removed", f"was removed at {since}; {_made_anew(maker)}"
         case Status.ERROR:
             tries = f" (try {maker.tries} of {maker.tries_max})" if maker.tries else ""
             failed = f"could not be made by {maker.job} since {since}{tries}"
@@ -275,6 +277,12 @@ def _stands(around: Around, dataset: str, maker: Maker) -> tuple[str, str]:
             return "held", f"is held{who} since {since}{_because(stop.why if stop else None)}"
         case _:
             return "missing", f"is {maker.status} since {since}: announced, and not there yet"
+
+
+def _made_anew(maker: Maker) -> str:
+    if maker.name is None:
+        return "register it when it is there again"
+    return f"resubmit it for {maker.job} to have it again"
 
 
 def _entity(name: EntityId) -> tuple[str, str]:

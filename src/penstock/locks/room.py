@@ -14,11 +14,13 @@ from penstock.catalog.world import Changes, World
 from penstock.clock import Micros
 from penstock.db.database import Ask
 from penstock.locks.rows import (
+    CheckRow,
     ClockRow,
     HoldRow,
     LogRow,
     LotJobDatasetRow,
     LotJobRow,
+    ReasonsRow,
     StatusRow,
     WorkRow,
 )
@@ -63,6 +65,11 @@ class _GoneHold(Struct, frozen=True):
     id: str
 
 
+class _GoneReasons(Struct, frozen=True):
+    dataset_id: str
+    lot: str
+
+
 class _GoneStatus(Struct, frozen=True):
     dataset_id: str
     lot: str
@@ -83,15 +90,17 @@ class LockRoom:
         self.inputs: Shelf[StatusRow] = Shelf(self._fetch_inputs, undo)
         self.work: Shelf[WorkRow] = Shelf(self._fetch_work, undo)
         self.queues: Shelf[Queue] = Shelf(_nothing, undo)
+        self.reasons: Shelf[ReasonsRow] = Shelf(self._fetch_reasons, undo)
+        self.checks: Shelf[CheckRow] = Shelf(_nothing, undo)
         self.clocks: Shelf[ClockRow] = Shelf(self._fetch_clocks, undo)
         self.log: Shelf[LogRow] = Shelf(_nothing, undo)
         self.wired: Shelf[LotJobDatasetRow] = Shelf(_nothing, undo)
         self.unwired: Shelf[LotJobDatasetRow] = Shelf(_nothing, undo)
         self.lasting = (
             self.jobs, self.wires, self.holds, self.outputs, self.inputs, self.work, self.queues,
-            self.clocks,
+            self.reasons, self.clocks,
         )  # fmt: skip
-        self.passing = (self.log, self.wired, self.unwired)
+        self.passing = (self.checks, self.log, self.wired, self.unwired)
 
     def changes(self) -> Changes:
         """Every change of the batch; what makes room for a row goes before it."""
@@ -103,6 +112,9 @@ class LockRoom:
             ("put_lot_holds", self.holds.changed()),
             ("forget_lot_status", list(self._replaced())),
             ("put_lot_status", self.outputs.changed() + self.inputs.changed()),
+            ("forget_lot_reasons", [_GoneReasons(*key) for key in self.reasons.gone()]),
+            ("put_lot_reasons", self.reasons.changed()),
+            ("put_lot_checks", self.checks.changed()),
             ("put_lot_work", self.work.changed()),
             ("put_lot_clocks", self.clocks.changed()),
             ("add_lot_log", self.log.changed()),
@@ -126,6 +138,24 @@ class LockRoom:
             self.outputs.put((row.dataset_id, row.lot), row)
         else:
             self.inputs.put((row.dataset_id, row.job_id, row.lot), row)
+
+    def put_reasons(self, row: ReasonsRow) -> None:
+        """Change why a lot is held; nothing is kept of one that is not."""
+        self.reasons.put((row.dataset_id, row.lot), row if row.reasons else None)
+
+    def reasons_of_lot(self, lot: str) -> list[ReasonsRow]:
+        """Why lots with this id are held, in whatever dataset."""
+        stored = self._world.tx.rows(ReasonsRow, "lot_reasons_of_lot", lot=lot)
+        keys = {(row.dataset_id, row.lot) for row in (*stored, *self.reasons.unstored())}
+        rows = [self.reasons.get(key) for key in sorted(keys) if key[1] == lot]
+        return [row for row in rows if row is not None]
+
+    def all_holds(self) -> list[HoldRow]:
+        """Every dataset and job that is held whole."""
+        stored = self._world.tx.rows(HoldRow, "all_lot_holds")
+        keys = {row.id for row in (*stored, *self.holds.unstored())}
+        rows = [self.holds.get(key) for key in sorted(keys)]
+        return [row for row in rows if row is not None]
 
     def put_work(self, row: WorkRow) -> None:
         """Change what a job has to do with a lot."""
@@ -282,6 +312,14 @@ class LockRoom:
         ]
         rows = (WorkRow(*row) for found in self._world.tx.fetch_many(asks) for row in found)
         return {(row.job_id, row.lot): row for row in rows}
+
+    def _fetch_reasons(self, keys: list[OutputKey]) -> dict[OutputKey, ReasonsRow]:
+        asks: list[Ask] = [
+            ("lot_reasons", {"dataset_id": dataset, "lots": lots})
+            for dataset, lots in _by_first(keys)
+        ]
+        rows = (ReasonsRow(*row) for found in self._world.tx.fetch_many(asks) for row in found)
+        return {(row.dataset_id, row.lot): row for row in rows}
 
     def _fetch_clocks(self, ids: list[str]) -> dict[str, ClockRow]:
         rows = self._world.tx.rows(ClockRow, "lot_clocks_by_ids", ids=ids)

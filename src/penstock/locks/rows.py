@@ -1,5 +1,8 @@
 """The rows of locks, one frozen value per table; field order is column order."""
 
+from enum import StrEnum
+from typing import Self
+
 import msgspec
 
 from penstock.catalog.rows import Role, Row
@@ -9,7 +12,16 @@ from penstock.states import WorkState
 
 OUTSIDE = "00000000-0000-0000-0000-000000000000"  # the job of lots that no job made
 
+_encode_ids = msgspec.json.Encoder().encode
 _decode_ids = msgspec.json.Decoder(tuple[str, ...]).decode
+
+
+class Stale(StrEnum):
+    """What a job does with a lot that it has done when an input of it gets a newer version."""
+
+    RERUN = "rerun"  # make it again
+    HOLD = "hold"  # wait for a person to decide
+    IGNORE = "ignore"  # only tell
 
 
 class LotJobRow(Row, frozen=True):
@@ -23,6 +35,7 @@ class LotJobRow(Row, frozen=True):
     back_off_seconds: int
     enforced: int
     stated: int
+    stale: Stale
     created_at: Micros
     updated_at: Micros
 
@@ -86,6 +99,39 @@ class WorkRow(Row, frozen=True):
     not_before: Micros
     since: Micros
     error: str
+    stale_since: Micros = 0  # since when an input has a newer version than the one it read
+
+
+class ReasonsRow(Row, frozen=True):
+    """Why a lot is held: datasets of which it, or what it was made from, is held; or its checks."""
+
+    dataset_id: str
+    lot: str
+    why: str
+
+    @property
+    def reasons(self) -> tuple[str, ...]:
+        """One for each."""
+        return _decode_ids(self.why)
+
+    @classmethod
+    def of(cls, dataset_id: str, lot: str, reasons: tuple[str, ...]) -> Self:
+        """The row with these reasons."""
+        return cls(dataset_id, lot, _encode_ids(reasons).decode())
+
+
+class CheckRow(Row, frozen=True):
+    """What a check said about a version of a lot."""
+
+    version_id: str
+    name: str
+    field: str
+    dataset_id: str
+    lot: str
+    success: int
+    detail: str
+    run_id: str | None
+    at: Micros
 
 
 class LogRow(Row, frozen=True):

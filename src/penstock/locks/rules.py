@@ -9,8 +9,9 @@ from typing import Final
 
 from penstock.catalog.rows import Role, replace
 from penstock.clock import SECOND, Micros
+from penstock.locks import staleness
 from penstock.locks.room import LockRoom
-from penstock.locks.rows import LogRow, LotJobRow, StatusRow, WorkRow
+from penstock.locks.rows import LogRow, LotJobRow, Stale, StatusRow, WorkRow
 from penstock.locks.table import Status, readable, usable, writable
 from penstock.lots.ids import sort_key
 from penstock.states import WorkState
@@ -59,12 +60,24 @@ def refresh(
         row = room.work.get((job.job_id, lot))
         if row is not None and row.state == WorkState.RUNNING:
             continue
+        if row is not None and row.state == WorkState.DONE:
+            row = follow_inputs(room, job, row, now)
         state = standing(room, job, lot, later=row is not None and row.not_before > now)
         if row is None:
             rank = ranks.get(lot, 0) if ranks else 0
             room.put_work(new_work(job.job_id, lot, rank, state, now))
         elif row.state != state:
             room.put_work(replace(row, state=state, since=now))
+
+
+def follow_inputs(room: LockRoom, job: LotJobRow, row: WorkRow, now: Micros) -> WorkRow:
+    """Look whether a lot that is done has become stale; then others cannot read it for a while."""
+    stale = staleness.follow(room, job, row, now)
+    if stale is None:
+        return row
+    if job.stale == Stale.RERUN:
+        refresh_others(room, job, [row.lot], now, readers=True)
+    return stale
 
 
 def standing(room: LockRoom, job: LotJobRow, lot: str, *, later: bool) -> WorkState:

@@ -7,6 +7,7 @@ from collections.abc import Sequence
 
 from penstock.catalog.rows import Role
 from penstock.catalog.shapes import EntityId, Shape
+from penstock.locks.rows import Stale
 from penstock.locks.table import Status
 from penstock.states import RunState, WorkState
 
@@ -30,6 +31,7 @@ class Wiring(Shape, frozen=True):
     tries_max: int
     back_off_seconds: int
     enforced: bool
+    stale: Stale
     held: Held | None
     created_at: str
     updated_at: str
@@ -159,6 +161,31 @@ class Work(Shape, frozen=True):
     not_before: str | None
     since: str
     error: str | None
+    stale_since: str | None
+
+
+class WorkPage(Shape, frozen=True):
+    """Some of what jobs have done or have to do."""
+
+    lots: Sequence[Work]
+
+
+class CheckResult(Shape, frozen=True):
+    """What a check said about a version of a lot."""
+
+    version: str
+    name: str
+    field: str | None
+    success: bool
+    detail: str | None
+    run: str | None
+    at: str
+
+
+class LotChecks(Shape, frozen=True):
+    """What checks said about a lot, the newest version first."""
+
+    checks: Sequence[CheckResult]
 
 
 class Consumer(Shape, frozen=True):

@@ -1,12 +1,13 @@
 """A stretch of time as the lots of one interval, and which interval the lots of a dataset have."""
 
 from collections.abc import Iterator
+from datetime import MAXYEAR, UTC, datetime
 from functools import lru_cache
 
 from msgspec import Struct
 
 from penstock.catalog.shapes import EntityId
-from penstock.clock import DAY, Micros, format_time, parse_time
+from penstock.clock import DAY, Micros, format_time, from_datetime, parse_time, to_datetime
 from penstock.db import Transaction
 from penstock.errors import Invalid
 from penstock.lots.ids import Interval, IntervalLot, clock_interval, parse_interval
@@ -15,7 +16,8 @@ LOTS_MAX = 10_000_000
 Bound = str | Micros | None  # a time, or a lot id, or nothing: as far as there is anything
 
 _SAMPLE = 100
-_STRETCH_DAYS = {Interval.HOUR: 12, Interval.DAY: 288}
+_DAY_CHARS = 8
+_HEAD_CHARS = {Interval.HOUR: 6, Interval.DAY: 4}  # of a month, and of a year; else of a day
 
 
 class Span(Struct, frozen=True):
@@ -50,6 +52,11 @@ class Span(Struct, frozen=True):
         """How many characters the ids of its lots have."""
         return len(self.first)
 
+    @property
+    def head(self) -> int:
+        """How many characters the ids of all lots of a stretch begin with, and no others do."""
+        return _HEAD_CHARS.get(self.interval, _DAY_CHARS)
+
     def lots(self) -> Iterator[str]:
         """Its lots, oldest first; quicker than to name each interval by itself."""
         length, at = self.interval.length, self.start
@@ -64,14 +71,28 @@ class Span(Struct, frozen=True):
     def stretches(self) -> list["Span"]:
         """The span cut into pieces that are counted at once.
 
-        A piece of minutes ends with its day: there, ids of one interval stand together as text,
-        whatever other lots the dataset has and however the database collates.
+        A piece ends with its day, or its month or year where lots are long: there, ids of one
+        interval stand together as text, whatever other lots the dataset has and however the
+        database collates.
         """
-        step = DAY * _STRETCH_DAYS.get(self.interval, 1)
-        starts = [self.start, *range(self.start - self.start % step + step, self.end, step)]
+        starts = [self.start]
+        while (following := _after(starts[-1], self.head)) < self.end:
+            starts.append(following)
         ends = [*starts[1:], self.end]
         pairs = zip(starts, ends, strict=True)
         return [Span(self.interval, start, end) for start, end in pairs if start < end]
+
+
+def _after(at: Micros, head: int) -> Micros:
+    """When the next day begins, or the next month or year, by how many characters name it."""
+    if head == _DAY_CHARS:
+        return at - at % DAY + DAY
+    day = to_datetime(at)
+    month = day.month % 12 + 1 if head == _HEAD_CHARS[Interval.HOUR] else 1
+    year = day.year + (month == 1)
+    if year > MAXYEAR:  # nothing begins after it
+        return from_datetime(datetime.max.replace(tzinfo=UTC)) + 1
+    return from_datetime(datetime(year, month, 1, tzinfo=UTC))
 
 
 @lru_cache(maxsize=len(Interval))

@@ -32,9 +32,25 @@ class Item(Struct, frozen=True, omit_defaults=True):
 
     uri: str
     size: int | None = None
-    digest: str | None = None  # sha-256:HEX
+    digest: str | None = None  # sha-256:HEX, or sha-512:HEX
     created: str | None = None
     format: str | None = None
+    ark: str | None = None  # of the stored object that it is a file of
+
+
+class Check(Struct, frozen=True, omit_defaults=True):
+    """What a check said: of the lot as a whole, or of one field."""
+
+    name: str
+    success: bool
+    field: str = ""
+    detail: str = ""
+
+    @property
+    def words(self) -> str:
+        """The check, as a person would name it."""
+        of_field = f" of {self.field}" if self.field else ""
+        return f"{self.name}{of_field}{': ' if self.detail else ''}{self.detail}"
 
 
 class PartLine(Struct, frozen=True, omit_defaults=True):
@@ -65,6 +81,7 @@ class Manifest(Struct, frozen=True, kw_only=True, omit_defaults=True, rename="ca
     uri_type: UriType = UriType.IDENTIFIER
     uris: tuple[Item, ...] = ()
     parts: tuple[PartLine, ...] = ()
+    checks: tuple[Check, ...] = ()
     attempt: str = ""
     part: str = ""
     created: str = ""

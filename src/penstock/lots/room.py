@@ -1,6 +1,6 @@
 """The rows of lots as a batch of writes sees them, beside the catalog's own."""
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Collection, Iterable, Mapping
 from enum import StrEnum
 from types import MappingProxyType
 from typing import Any
@@ -20,6 +20,7 @@ class LotEventKind(StrEnum):
     """What can happen to a lot that others may want to know."""
 
     PUBLISHED = "published"  # there is a version of it to be read
+    ANNOUNCED = "announced"  # some of it is there, but nobody reads it yet
     REMOVED = "removed"  # its data was cleaned away
 
 
@@ -84,15 +85,20 @@ class LotRoom:
         notes: Notes,
         job_id: str | None,
         run_id: str | None,
+        held: Collection[str] = (),
     ) -> None:
-        """A lot has new versions, by dataset: note their manifests, and tell."""
+        """A lot has new versions, by dataset: note their manifests, and tell.
+
+        Nobody may read yet those of the datasets that are `held`.
+        """
         for dataset_id, version_id in versions.items():
             found = notes.get(dataset_id)
             if found is not None:
                 self.put_manifest(version_id, dataset_id, lot, found, now)
             state = found.state if found is not None else ManifestState.COMPLETE
+            kind = LotEventKind.ANNOUNCED if dataset_id in held else LotEventKind.PUBLISHED
             self.tell(
-                LotEventKind.PUBLISHED, dataset_id, lot, now,
+                kind, dataset_id, lot, now,
                 version_id=version_id, state=state, job_id=job_id, run_id=run_id,
             )  # fmt: skip
 

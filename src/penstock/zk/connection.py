@@ -10,7 +10,7 @@ import functools
 import logging
 from collections import deque
 from collections.abc import Callable, Iterable, Sequence
-from typing import Any, Final, NamedTuple, Self
+from typing import Any, Final, Self, TypeVar
 
 from kazoo.client import KazooClient
 from kazoo.exceptions import (
@@ -46,13 +46,17 @@ from penstock.zk.operations import (
     Set,
     Unknown,
 )
+from penstock.zk.reads import Node, ReadMany
 
 WAIT_SECONDS_MAX: Final = 10.0  # for a connection, or for an answer to a question
 TRIES_MAX: Final = 5  # of a question whose connection breaks
 WINDOW: Final = 64  # requests of one caller on their way at once
+READ_AT_ONCE: Final = 100  # nodes in one request
 # ZooKeeper hangs up on a larger request (jute.maxbuffer), which breaks what all others wait for.
 REQUEST_BYTES_MAX: Final = 1_000_000
 OP_BYTES_MAX: Final = 80  # of an operation, besides its path and data
+
+Q = TypeVar("Q", str, list[str])
 
 _log = logging.getLogger(__name__)
 
@@ -70,14 +74,6 @@ _KINDS: Final = {
     BadVersionError: ErrorKind.BAD_VERSION,
     NotEmptyError: ErrorKind.NOT_EMPTY,
 }
-
-
-class Node(NamedTuple):
-    """A node as it was read."""
-
-    data: bytes
-    version: int
-    is_ours: bool  # an ephemeral node of this very session
 
 
 @dataclasses.dataclass(frozen=True)
@@ -175,13 +171,20 @@ class Connection:
 
     def read(self, paths: Sequence[str]) -> list[Node | None]:
         """What is at each path."""
-        answers = self._ask(self._client.get_async, self._placed(paths))
-        ours = self._client.client_id or (None,)
-        return [
-            answer
-            and Node(answer[0] or b"", answer[1].version, answer[1].ephemeralOwner == ours[0])
-            for answer in answers
-        ]
+        placed = self._placed(paths)
+        parts = [placed[n : n + READ_AT_ONCE] for n in range(0, len(placed), READ_AT_ONCE)]
+        nodes: list[Node | None] = []
+        for part, answer in zip(parts, self._ask(self._read_async, parts), strict=True):
+            for path, node in zip(part, answer, strict=True):
+                if isinstance(node, KazooException):
+                    raise self._refusal(node, path)
+                nodes.append(node)
+        return nodes
+
+    @property
+    def session_id(self) -> int | None:
+        """What ephemeral nodes of this session name as their owner."""
+        return self._client.client_id[0] if self._client.client_id else None
 
     def children(
         self, paths: Sequence[str], watch: Callable[[], None] | None = None
@@ -276,21 +279,30 @@ class Connection:
             case _:
                 return None
 
-    def _ask(self, ask: Callable[[str], Any], paths: Sequence[str]) -> list[Any]:
-        """Ask about each path, again where the connection broke; None where there is nothing."""
-        answers: list[Any] = [None] * len(paths)
-        left: list[int] = list(range(len(paths)))
+    def _read_async(self, paths: Sequence[str]) -> Any:
+        answer = self._client.handler.async_result()
+        self._client._call(ReadMany(paths), answer)
+        return answer
+
+    def _ask(self, ask: Callable[[Q], Any], about: Sequence[Q]) -> list[Any]:
+        """Ask about each path, or each part of the paths, again where the connection broke.
+
+        The answer is None where there is nothing.
+        """
+        answers: list[Any] = [None] * len(about)
+        left: list[int] = list(range(len(about)))
         for _ in range(TRIES_MAX):
-            left = self._ask_once(ask, paths, left, answers)
+            left = self._ask_once(ask, about, left, answers)
             if not left:
                 return answers
         raise Unavailable(
-            f"the connection to {self._address} broke {TRIES_MAX} times while {paths[left[0]]} "
-            "was asked for; check ZooKeeper and the network, then try again"
+            f"the connection to {self._address} broke {TRIES_MAX} times while "
+            f"{_first(about[left[0]])} was asked for; check ZooKeeper and the network, "
+            "then try again"
         )
 
     def _ask_once(
-        self, ask: Callable[[str], Any], paths: Sequence[str], which: list[int], answers: list[Any]
+        self, ask: Callable[[Q], Any], about: Sequence[Q], which: list[int], answers: list[Any]
     ) -> list[int]:
         """Fill in the answers; which ones are still to be asked for."""
         broken: list[int] = []
@@ -299,7 +311,7 @@ class Connection:
         while True:
             for index in coming:
                 self.require()
-                sent.append((index, ask(paths[index])))
+                sent.append((index, ask(about[index])))
                 if len(sent) == WINDOW:
                     break
             if not sent:
@@ -314,10 +326,10 @@ class Connection:
             except KazooTimeoutError:
                 raise Unavailable(
                     f"{self._address} did not answer for {WAIT_SECONDS_MAX:g} s when asked for "
-                    f"{paths[index]}; check ZooKeeper, then try again"
+                    f"{_first(about[index])}; check ZooKeeper, then try again"
                 ) from None
             except KazooException as error:
-                raise self._refusal(error, paths[index]) from error
+                raise self._refusal(error, _first(about[index])) from error
 
     def _check_size(self, ops: Sequence[Op]) -> None:
         size = 0
@@ -343,3 +355,8 @@ class Connection:
                 "change the access list of that node"
             )
         return Invalid(f"{self._address} refuses this at {path}: {type(error).__name__} {error}")
+
+
+def _first(about: str | Sequence[str]) -> str:
+    """The path that a message names."""
+    return about if isinstance(about, str) else about[0]

@@ -141,6 +141,15 @@ class Session:
         nodes = self._connection.read(paths)
         return [None if node is None else (node.data, node.version) for node in nodes]
 
+    def children_counts(self, paths: Sequence[str]) -> list[int]:
+        """How many children each node has; one that is not there has none."""
+        nodes = self._connection.read(paths)
+        return [0 if node is None else node.children for node in nodes]
+
+    def children_many(self, paths: Sequence[str]) -> list[list[str]]:
+        """The names of the children of each node, in no order."""
+        return [names or [] for names in self._connection.children(paths)]
+
     def exists(self, path: str) -> bool:
         """Whether a node is there."""
         return self._connection.children_count(path) is not None
@@ -195,12 +204,13 @@ class Session:
         try:
             self.sync()
             nodes = self._connection.read(paths)
+            owner = self._connection.session_id
         except Unavailable as error:
             raise Unknown(
                 f"which of {len(paths)} locks were taken is not known: {error}"
             ) from error
         pairs = zip(paths, nodes, strict=True)
-        return {path for path, node in pairs if node and node.is_ours and node.data == data}
+        return {path for path, node in pairs if node and node.owner == owner and node.data == data}
 
 
 def _succeeded(outcome: list[Result] | PenstockError) -> list[Result]:

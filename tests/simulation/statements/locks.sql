@@ -2,7 +2,7 @@
 
 -- name: every_lot_job
 -- All jobs that work lot by lot.
-SELECT job_id, inputs, outputs, lease_seconds, tries_max, back_off_seconds, enforced, stated, created_at, updated_at FROM lot_jobs;
+SELECT job_id, inputs, outputs, lease_seconds, tries_max, back_off_seconds, enforced, stated, stale, created_at, updated_at FROM lot_jobs;
 
 -- name: every_lot_hold
 -- All datasets and jobs that are held whole.
@@ -14,7 +14,7 @@ SELECT dataset_id, lot, role, job_id, status, held_from, run_id, version_id, sin
 
 -- name: every_lot_work
 -- All that jobs have to do, did or do.
-SELECT job_id, lot, lot_key, rank, state, tries, token, run_id, owner, lease_seconds, lease_until, not_before, since, error FROM lot_work;
+SELECT job_id, lot, lot_key, rank, state, tries, token, run_id, owner, lease_seconds, lease_until, not_before, since, error, stale_since FROM lot_work;
 
 -- name: every_lot_log
 -- All transitions in the order they were made.

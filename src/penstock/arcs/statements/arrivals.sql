@@ -52,6 +52,10 @@ WHERE o.dataset_id = :dataset_id AND o.refused <> '' AND o.uri > :after
 ORDER BY o.uri
 LIMIT :most;
 
+-- name: forget_arrived_of_lot
+-- Forget which objects a lot consisted of.
+DELETE FROM arrived_objects WHERE dataset_id = :dataset_id AND lot = :lot AND state <> 'refused';
+
 -- name: put_arrived_objects
 -- Write which lots objects are in.
 INSERT INTO arrived_objects (dataset_id, uri, lot, state, size, mark, refused, modified, at)

@@ -50,3 +50,24 @@ ON CONFLICT (backfill_id, lot) DO UPDATE SET
     state = excluded.state,
     action = excluded.action,
     at = excluded.at;
+
+-- name: ended_backfills
+-- Backfills that ended before a time, oldest first, after one.
+SELECT b.created_at, b.id
+FROM backfills b
+WHERE b.created_at < :before AND (b.created_at, b.id) > (:created_at, :id)
+  AND b.state IN ('done', 'cancelled') AND b.since < :before
+ORDER BY b.created_at, b.id
+LIMIT :most;
+
+-- name: some_backfill_lots
+-- The first lots of a backfill.
+SELECT l.lot FROM backfill_lots l WHERE l.backfill_id = :backfill_id ORDER BY l.lot LIMIT :most;
+
+-- name: forget_backfill_lots
+-- Delete lots of a backfill.
+DELETE FROM backfill_lots WHERE backfill_id = :backfill_id AND lot {in lots text};
+
+-- name: forget_backfill
+-- Delete a backfill.
+DELETE FROM backfills WHERE id = :backfill_id;

@@ -32,7 +32,7 @@ FROM {each ids uuid AS k};
 
 -- name: arc_lots_after
 -- A page of the lots of an arc, by lot.
-SELECT w.job_id, w.lot, w.lot_key, w.rank, w.state, w.tries, w.token, w.run_id, w.owner, w.lease_seconds, w.lease_until, w.not_before, w.since, w.error
+SELECT w.job_id, w.lot, w.lot_key, w.rank, w.state, w.tries, w.token, w.run_id, w.owner, w.lease_seconds, w.lease_until, w.not_before, w.since, w.error, w.stale_since
 FROM lot_work w
 WHERE w.job_id = :job_id AND w.lot > :after
 ORDER BY w.lot
@@ -40,7 +40,7 @@ LIMIT :most;
 
 -- name: done_arc_lots_after
 -- A page of the lots that an arc has made, by lot.
-SELECT w.job_id, w.lot, w.lot_key, w.rank, w.state, w.tries, w.token, w.run_id, w.owner, w.lease_seconds, w.lease_until, w.not_before, w.since, w.error
+SELECT w.job_id, w.lot, w.lot_key, w.rank, w.state, w.tries, w.token, w.run_id, w.owner, w.lease_seconds, w.lease_until, w.not_before, w.since, w.error, w.stale_since
 FROM lot_work w
 WHERE w.job_id = :job_id AND w.lot > :after AND w.state = 'DONE'
 ORDER BY w.lot
@@ -48,7 +48,7 @@ LIMIT :most;
 
 -- name: running_arc_lots_after
 -- A page of the lots that an arc is working on, by lot; there are as many as live claims.
-SELECT w.job_id, w.lot, w.lot_key, w.rank, w.state, w.tries, w.token, w.run_id, w.owner, w.lease_seconds, w.lease_until, w.not_before, w.since, w.error
+SELECT w.job_id, w.lot, w.lot_key, w.rank, w.state, w.tries, w.token, w.run_id, w.owner, w.lease_seconds, w.lease_until, w.not_before, w.since, w.error, w.stale_since
 FROM lot_work w
 WHERE w.job_id = :job_id AND w.lot > :after AND w.state = 'RUNNING'
 ORDER BY w.lot
@@ -56,7 +56,7 @@ LIMIT :most;
 
 -- name: partial_arc_lots_after
 -- A page of the lots whose failed attempts left something, or may have.
-SELECT w.job_id, w.lot, w.lot_key, w.rank, w.state, w.tries, w.token, w.run_id, w.owner, w.lease_seconds, w.lease_until, w.not_before, w.since, w.error
+SELECT w.job_id, w.lot, w.lot_key, w.rank, w.state, w.tries, w.token, w.run_id, w.owner, w.lease_seconds, w.lease_until, w.not_before, w.since, w.error, w.stale_since
 FROM lot_work w
 WHERE w.job_id = :job_id AND w.lot > :after AND w.tries > 0 AND w.state <> 'DONE' AND w.state <> 'RUNNING'
     AND (
@@ -68,7 +68,7 @@ LIMIT :most;
 
 -- name: missing_arc_lots_after
 -- A page of the lots that failed, and whose leftovers were removed.
-SELECT w.job_id, w.lot, w.lot_key, w.rank, w.state, w.tries, w.token, w.run_id, w.owner, w.lease_seconds, w.lease_until, w.not_before, w.since, w.error
+SELECT w.job_id, w.lot, w.lot_key, w.rank, w.state, w.tries, w.token, w.run_id, w.owner, w.lease_seconds, w.lease_until, w.not_before, w.since, w.error, w.stale_since
 FROM lot_work w
 WHERE w.job_id = :job_id AND w.lot > :after AND w.tries > 0 AND w.state <> 'DONE' AND w.state <> 'RUNNING'
     AND EXISTS (SELECT 1 FROM arc_attempts t WHERE t.job_id = :job_id AND t.lot = w.lot)

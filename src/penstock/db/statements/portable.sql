@@ -9,6 +9,10 @@ UPDATE writer SET epoch = epoch + 1 WHERE id = 1 RETURNING epoch
 -- is refused.
 UPDATE writer SET epoch = CASE WHEN epoch = :epoch THEN epoch + 1 END WHERE id = 1
 
+-- name: last_epoch
+-- The number of the last write.
+SELECT epoch FROM writer WHERE id = 1
+
 -- name: create_schema_migrations
 -- Make the ledger of migrations, which no migration can make.
 CREATE TABLE IF NOT EXISTS schema_migrations (

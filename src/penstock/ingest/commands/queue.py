@@ -10,7 +10,7 @@ from penstock.catalog.rows import replace
 from penstock.catalog.world import World
 from penstock.clock import Micros
 from penstock.errors import Conflict, NotFound, PenstockError
-from penstock.ingest.moves import BatchSide, move_batch, new_job, side_of
+from penstock.ingest.moves import BatchSide, is_reported_since, move_batch, new_job, side_of
 from penstock.ingest.room import QUEUE, IngestRoom
 from penstock.ingest.rows import BatchRow, JobRow
 from penstock.ingest.store import Outcome, Submitted
@@ -81,13 +81,14 @@ class SubmitBatch(Write, frozen=True):
 class AddIngestJobs(Write, frozen=True):
     """Give a batch its next jobs."""
 
+    session: str
     batch: Batch
     jobs: tuple[NewJob, ...]
 
     def apply(self, world: World, now: Micros) -> Batch:
         """All of them, if the batch is still as it was read."""
         room = world.room(IngestRoom)
-        row = _unchanged_batch(room, self.batch, by_hand=False)
+        row = _unchanged_batch(room, self.batch, self.session, by_hand=False)
         first = room.next_number("jobs", len(self.jobs))
         for number, new in enumerate(self.jobs, first):
             room.put_job(None, JobRow.of(new_job(job_name(number), new, now)))
@@ -174,6 +175,7 @@ class LetGo(Write, frozen=True):
 class ChangeIngestJobs(Write, frozen=True):
     """Change jobs that are still as they were read, each alone."""
 
+    session: str
     changes: tuple[JobChange, ...]
 
     def apply(self, world: World, now: Micros) -> list[Outcome]:
@@ -206,8 +208,8 @@ class ChangeIngestJobs(Write, frozen=True):
                 f"ingest job {before.id} was {before.status} when it was read and is {row.status} "
                 "now; look at it again"
             )
-        if row.locked_by != before.locked_by and not change.by_hand:
-            raise lost_lock("ingest job", before.id, row.locked_by)
+        if not change.by_hand:
+            _require_lock("ingest job", row, before, self.session)
         if change.after is None:
             room.put_job(row, None)
             return None
@@ -220,13 +222,16 @@ class ChangeIngestJobs(Write, frozen=True):
 class ChangeBatch(Write, frozen=True):
     """Change a batch that is still as it was read."""
 
+    session: str
     change: BatchChange
 
     def apply(self, world: World, now: Micros) -> Batch | None:
         """The change, or a Conflict."""
         room = world.room(IngestRoom)
         before, after = self.change.before, self.change.after
-        row = _unchanged_batch(room, before, by_hand=self.change.by_hand)
+        if after is not None and _is_batch_done(room.batch(before.id), before, after):
+            return room.batch(before.id).value
+        row = _unchanged_batch(room, before, self.session, by_hand=self.change.by_hand)
         if after is None:
             _require_empty(room, row)
             room.batches.put(row.id, None)
@@ -266,16 +271,24 @@ def lost_lock(kind: str, which: str, holder: str) -> Conflict:
     return Conflict(f"the lock on {kind} {which} was lost, and it {now}; nothing was changed")
 
 
-def _unchanged_batch(room: IngestRoom, before: Batch, *, by_hand: bool) -> BatchRow:
+def _unchanged_batch(room: IngestRoom, before: Batch, session: str, *, by_hand: bool) -> BatchRow:
     row = room.batch(before.id)
     if row.version != before.version:
         raise Conflict(
             f"batch {before.id} was {before.status} when it was read and is {row.status} now; "
             "look at it again"
         )
-    if row.locked_by != before.locked_by and not by_hand:
-        raise lost_lock("batch", before.id, row.locked_by)
+    if not by_hand:
+        _require_lock("batch", row, before, session)
     return row
+
+
+def _require_lock(
+    kind: str, row: JobRow | BatchRow, before: IngestJob | Batch, session: str
+) -> None:
+    """The lock must be the one that it was read with, and the session's own if there is one."""
+    if row.locked_by != before.locked_by or row.locked_by not in ("", session):
+        raise lost_lock(kind, row.id, row.locked_by)
 
 
 def _is_done(row: JobRow, change: JobChange) -> bool:
@@ -285,6 +298,16 @@ def _is_done(row: JobRow, change: JobChange) -> bool:
         replace(row, version=0, locked_by="")
         == JobRow.of(replace_value(after, version=0, locked_by=""))
     )
+
+
+def _is_batch_done(row: BatchRow, before: Batch, after: Batch) -> bool:
+    """Whether a batch is as this very change would make it: its first answer was lost."""
+    if is_reported_since(before, after, row.value):
+        return True
+    now = (row.version, row.status, row.last_modified, row.message, row.report)
+    report = after.report or row.report
+    made = (before.version + 1, after.status, after.last_modified, after.message, report)
+    return now == made
 
 
 def _require_empty(room: IngestRoom, row: BatchRow) -> None:

@@ -20,7 +20,7 @@ from penstock.ingest.fetching import ALWAYS, Stopped
 from penstock.ingest.metadata import Description, dublin_core, erc
 from penstock.ingest.minting import ark_of
 from penstock.ingest.moves import move_job
-from penstock.ingest.ocfl import NewFile
+from penstock.ingest.ocfl_files import NewFile
 from penstock.ingest.parts import digests_of
 from penstock.ingest.register import Identified, Identify, KeepArk, TakeOver, WriterRow
 from penstock.ingest.stages.payload import (

@@ -3,19 +3,22 @@
 Needs: a batch of which no job is under way, or an administrator's wish. Does: lists what completed
 and what did not, keeps that as the batch's report, and mails it. An update says what has completed
 since the report before, and what is still open. The batch is completed when every job is, and
-failed otherwise. A mail that cannot be sent is noted and stops nothing.
+failed otherwise. What has completed is published as a lot. A mail that cannot be sent, or a lot
+that cannot be published, is noted and stops nothing.
 """
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 
 import msgspec
 
+from penstock.errors import Busy, PenstockError, Unavailable
 from penstock.ingest.moves import move_batch
 from penstock.ingest.register import stored_by
 from penstock.ingest.reports import JobLine, Report, make_report, report_letter
+from penstock.ingest.stages import lots
 from penstock.ingest.stages.letters import send
 from penstock.ingest.values import Batch, BatchChange, IngestJob
-from penstock.ingest.workshop import Workshop
+from penstock.ingest.workshop import Later, Workshop
 from penstock.states import BatchState, IngestState
 
 _PAGE = 1_000
@@ -24,10 +27,15 @@ _decode_report = msgspec.json.Decoder(Report).decode
 
 def work(shop: Workshop, batch: Batch) -> None:
     """Report, and end the batch."""
-    lines = list(_lines(shop, batch))
+    jobs = list(_jobs(shop, batch))
+    lines = [line for _, line in jobs]
     report = make_report(batch, lines, report_of(batch), shop.clock())
-    collection = shop.collection(batch.collection)
-    trouble = send(shop, report_letter(batch, report, lines, collection.mail))
+    done = [key for key, line in jobs if line.status == IngestState.COMPLETED]
+    troubles = [
+        _publish(shop, batch, report, done),
+        send(shop, report_letter(batch, report, lines, shop.collection(batch.collection).mail)),
+    ]
+    trouble = "; ".join(filter(None, troubles))
     to = BatchState.FAILED if report.still_open else BatchState.COMPLETED
     kept = msgspec.json.encode(report).decode()
     moved = move_batch(batch, to, shop.clock(), message=trouble, report=kept)
@@ -41,18 +49,32 @@ def report_of(batch: Batch) -> Report | None:
 
 def lines_of(shop: Workshop, batch: Batch) -> list[JobLine]:
     """What a report says about each job."""
-    return list(_lines(shop, batch))
+    return [line for _, line in _jobs(shop, batch)]
 
 
-def _lines(shop: Workshop, batch: Batch) -> Iterator[JobLine]:
+def _publish(shop: Workshop, batch: Batch, report: Report, done: Sequence[str]) -> str:
+    """Let the batch be a lot; what keeps it from that is for the report's reader to mend."""
+    try:
+        lots.publish(shop, batch, report, done)
+    except (Busy, Unavailable) as error:
+        raise Later(str(error)) from None
+    except PenstockError as error:
+        return f"it is not published as a lot: {error}"
+    return ""
+
+
+def _jobs(shop: Workshop, batch: Batch) -> Iterator[tuple[str, JobLine]]:
+    """The key of each deposit, and what a report says about it."""
     after: str | None = None
     while jobs := shop.store.jobs(batch.id, _PAGE, after):
         with shop.catalog.read() as tx:
             done = [job for job in jobs if job.status is IngestState.COMPLETED]
             stored = {row.key: row for row in stored_by(tx, [j.configuration.key for j in done])}
         for job in jobs:
-            row = stored.get(job.configuration.key)
-            yield _line(job, row.version if row else None, row.bytes if row else job.space_needed)
+            key = job.configuration.key
+            row = stored.get(key)
+            size = row.bytes if row else job.space_needed
+            yield key, _line(job, row.version if row else None, size)
         after = jobs[-1].id
 
 

@@ -6,6 +6,13 @@ SELECT b.id, b.collection, b.submission, b.key_hash, b.status, b.last_modified, 
 FROM ingest_batches b
 WHERE b.id = :id;
 
+-- name: open_batch_of_collection
+-- A batch of a collection that is not completed, if there is one.
+SELECT b.id, b.collection, b.submission, b.key_hash, b.status, b.last_modified, b.message, b.jobs, b.report, b.version, b.locked_by
+FROM ingest_batches b
+WHERE b.collection = :collection AND b.status <> 'completed'
+LIMIT 1;
+
 -- name: ingest_job
 -- One ingest job.
 SELECT j.id, j.batch_id, j.configuration, j.identifiers, j.status, j.side, j.last_successful_status, j.last_modified, j.retry_count, j.message, j.history, j.priority, j.space_needed, j.version, j.locked_by

@@ -18,12 +18,6 @@ ON CONFLICT (name) DO UPDATE SET profile = excluded.profile, updated_at = exclud
 -- Delete a collection.
 DELETE FROM collections WHERE name = :name;
 
--- name: open_batch_of_collection
--- A batch of a collection that is not completed, if there is one.
-SELECT b.id FROM ingest_batches b
-WHERE b.collection = :name AND b.status <> 'completed'
-LIMIT 1;
-
 -- name: minted_arks_by_keys
 -- What was minted for deposits.
 SELECT m.key, m.shoulder, m.number, m.ark, m.at

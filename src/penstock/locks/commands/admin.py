@@ -8,8 +8,9 @@ from penstock.catalog.rows import DatasetRow, JobRow, Role, replace
 from penstock.catalog.world import World
 from penstock.clock import Micros
 from penstock.errors import Conflict, NotFound
-from penstock.locks import claiming, rules
+from penstock.locks import claiming, holding, rules
 from penstock.locks.commands.claims import wired
+from penstock.locks.held import QUALITY, add_reason, is_for_quality_alone
 from penstock.locks.room import LockRoom
 from penstock.locks.rows import OUTSIDE, HoldRow, LogRow, LotJobRow, StatusRow, WorkRow
 from penstock.locks.table import Status
@@ -61,12 +62,14 @@ class ResubmitLots(Admin, frozen=True):
         for dataset in job.output_ids:
             made = room.outputs.get((dataset, lot))
             if made is not None and made.job_id == job.job_id:
-                if made.status == Status.HOLD and made.held_from:
+                if is_for_quality_alone(room, made):
+                    room.reasons.put((dataset, lot), None)
+                elif made.status == Status.HOLD and made.held_from:
                     raise Conflict(
                         f"what this job made of lot {lot} is held; unhold that lot of the dataset "
                         "first, then resubmit"
                     )
-                room.put_status(replace(made, status=Status.RESUBMIT, since=now))
+                room.put_status(replace(made, status=Status.RESUBMIT, held_from="", since=now))
         fresh = replace(row, tries=0, not_before=0, error="")
         room.put_work(fresh)
         rules.refresh(room, job, [lot], now)
@@ -112,7 +115,9 @@ class HoldJob(Admin, frozen=True):
 
 
 class HoldDataset(Admin, frozen=True):
-    """Stop every job that reads or writes lots of a dataset. Without `hold`, let them go on."""
+    """Stop every job that reads or writes lots of a dataset, and all that work on what is made of
+    them. Without `hold`, let them go on.
+    """
 
     namespace: str
     dataset: str
@@ -122,6 +127,7 @@ class HoldDataset(Admin, frozen=True):
         """Hold it, or let it go."""
         row = dataset_row(world, self.namespace, self.dataset)
         _hold_whole(world, row.id, "DATASET", self, hold=self.hold, now=now)
+        holding.follow_datasets(world, now)
         action = "dataset hold" if self.hold else "dataset unhold"
         self.record(world, now, action, f"dataset:{row.namespace}:{row.name}")
 
@@ -138,7 +144,9 @@ def _hold_whole(
 
 
 class HoldLot(Admin, frozen=True):
-    """Lock one lot of a dataset for everybody. Without `hold`, put it back as it was."""
+    """Lock one lot of a dataset for everybody, with all that was made of it. Without `hold`, put
+    it back as it was, and after it what was held with it.
+    """
 
     namespace: str
     dataset: str
@@ -150,7 +158,11 @@ class HoldLot(Admin, frozen=True):
         room = world.room(LockRoom)
         dataset = dataset_row(world, self.namespace, self.dataset)
         held = room.outputs.get((dataset.id, check_lot(self.lot)))
-        after = self._held(dataset, held, now) if self.hold else self._freed(held, now)
+        if self.hold:
+            add_reason(room, dataset.id, self.lot, dataset.id)
+            after: StatusRow | None = self._held(dataset, held, now)
+        else:
+            after = self._freed(world, dataset, held, now)
         if after is held:
             return
         if after is None:
@@ -173,6 +185,8 @@ class HoldLot(Admin, frozen=True):
             )
         )
         rules.refresh_around(room, [dataset.id], [self.lot], now)
+        follow = holding.spread if self.hold else holding.let_go
+        follow(world, dataset, self.lot, self.who, self.why, now)
         target = f"dataset:{dataset.namespace}:{dataset.name} lot {self.lot}"
         self.record(world, now, f"lot {action}", target)
 
@@ -190,12 +204,33 @@ class HoldLot(Admin, frozen=True):
             return held
         return replace(held, status=Status.HOLD, held_from=held.status, since=now)
 
-    def _freed(self, held: StatusRow | None, now: Micros) -> StatusRow | None:
+    def _freed(
+        self, world: World, dataset: DatasetRow, held: StatusRow | None, now: Micros
+    ) -> StatusRow | None:
         if held is None or held.status != Status.HOLD:
             return held
+        self._drop_reason(world, dataset)
         if not held.held_from:
             return None if held.job_id == OUTSIDE else replace(held, status=Status.ERROR, since=now)
         return replace(held, status=Status(held.held_from), held_from="", since=now)
+
+    def _drop_reason(self, world: World, dataset: DatasetRow) -> None:
+        """Refuse what is held for another reason than somebody's word."""
+        room = world.room(LockRoom)
+        row = room.reasons.get((dataset.id, self.lot))
+        others = [reason for reason in row.reasons if reason != dataset.id] if row else []
+        where = f"lot {self.lot} of {dataset.namespace}/{dataset.name}"
+        if QUALITY in others:
+            raise Conflict(
+                f"{where} is held because checks of it failed; accept it as it is, or resubmit it"
+            )
+        if others:
+            source = world.datasets.get(others[0])
+            name = f"{source.namespace}/{source.name}" if source is not None else others[0]
+            raise Conflict(
+                f"{where} was made from lot {self.lot} of {name}, which is held; unhold that"
+            )
+        room.reasons.put((dataset.id, self.lot), None)
 
 
 class HoldWork(Admin, frozen=True):

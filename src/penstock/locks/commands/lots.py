@@ -17,7 +17,7 @@ from penstock.locks.rows import OUTSIDE, LogRow, StatusRow
 from penstock.locks.table import Status, writable
 from penstock.lots.ids import check_lot, clock_interval
 from penstock.lots.manifests import ManifestNote
-from penstock.lots.room import NO_NOTES, LotRoom
+from penstock.lots.room import NO_NOTES, LotEventKind, LotRoom
 
 
 class RegisterLots(Write, frozen=True):
@@ -74,9 +74,7 @@ def register(
     versions = _declare_versions(world, dataset, fresh, now)
     for lot, version in zip(fresh, versions, strict=True):
         held = room.outputs.get((dataset.id, lot))
-        room.put_status(
-            StatusRow(dataset.id, lot, Role.OUTPUT, OUTSIDE, Status.READY, "", None, version, now)
-        )
+        _put_outside(room, dataset, lot, Status.READY, version, now)
         was = held.status if held is not None else ""
         room.append(
             LogRow(now, "register", lot, None, dataset.id, None, was, Status.READY, who, "")
@@ -87,11 +85,42 @@ def register(
     return len(fresh)
 
 
+def announce(
+    world: World, dataset: DatasetRow, lot: str, who: str, now: Micros, note: ManifestNote
+) -> None:
+    """Tell what there is of a lot from outside that is not whole yet: nobody reads it."""
+    room, outbox = world.room(LockRoom), world.room(LotRoom)
+    if not _is_news(room, dataset, check_lot(lot), renew=True):
+        return
+    held = room.outputs.get((dataset.id, lot))
+    [version] = _declare_versions(world, dataset, [lot], now)
+    _put_outside(room, dataset, lot, Status.PENDING, version, now)
+    was = held.status if held is not None else ""
+    room.append(LogRow(now, "announce", lot, None, dataset.id, None, was, Status.PENDING, who, ""))
+    outbox.put_manifest(version, dataset.id, lot, note, now)
+    outbox.tell(LotEventKind.ANNOUNCED, dataset.id, lot, now, version_id=version, state=note.state)
+    rules.refresh_around(room, [dataset.id], [lot], now)
+
+
+def _put_outside(
+    room: LockRoom, dataset: DatasetRow, lot: str, status: Status, version: str, now: Micros
+) -> None:
+    """The OUTPUT row of a lot from outside; one that is held stays so."""
+    held = room.outputs.get((dataset.id, lot))
+    row = StatusRow(dataset.id, lot, Role.OUTPUT, OUTSIDE, status, "", None, version, now)
+    if held is not None and held.status == Status.HOLD:
+        row = replace(row, status=Status.HOLD, held_from=status, since=held.since)
+    room.put_status(row)
+
+
 def _is_news(room: LockRoom, dataset: DatasetRow, lot: str, *, renew: bool) -> bool:
     held = room.outputs.get((dataset.id, lot))
     if held is None or writable(Status(held.status)):
         return True
-    if held.job_id == OUTSIDE and held.status == Status.READY:
+    status = Status(held.held_from if renew and held.held_from else held.status)
+    if held.job_id == OUTSIDE and status is Status.PENDING:
+        return True
+    if held.job_id == OUTSIDE and status is Status.READY:
         return renew
     raise Conflict(
         f"lot {lot} of {dataset.namespace}/{dataset.name} is {held.status}: it is "

@@ -13,17 +13,19 @@ from penstock.catalog.claimed_runs import LOT_FACET, LotFacet
 from penstock.catalog.facets import NO_FACETS, read_facets, write_facets
 from penstock.catalog.openlineage import Event, Mention
 from penstock.catalog.receive import receive
-from penstock.catalog.rows import Role, RunDatasetRow, RunRow, replace
+from penstock.catalog.rows import DatasetRow, Role, RunDatasetRow, RunRow, replace
 from penstock.catalog.world import World
 from penstock.clock import SECOND, Micros, format_time
 from penstock.errors import Conflict
-from penstock.locks import claiming, guard, rules
+from penstock.locks import claiming, guard, holding, quality, rules
 from penstock.locks.commands.wiring import LEASE_SECONDS, rewire, unwired
 from penstock.locks.facet import NamedLots, error_message, producer
 from penstock.locks.guard import Aim, Obstacle
 from penstock.locks.room import LockRoom
 from penstock.locks.rows import LogRow, LotJobRow, WorkRow
+from penstock.locks.table import Status
 from penstock.lots.ids import sort_key
+from penstock.lots.manifests import Check
 from penstock.states import RunState, WorkState
 
 REPORTED_LEASE_SECONDS: Final = 24 * 3600  # who only reports events sends no heartbeats
@@ -85,7 +87,9 @@ class Reported:
         self._wire([*aims, *barred])
         taken = self._take(kept, aims)
         self._tell([claim.lot for claim in taken] + [aim.lot for aim in barred], taken)
-        self._end([*{claim.lot: claim for claim in (*kept, *taken)}.values()])
+        ours = [*{claim.lot: claim for claim in (*kept, *taken)}.values()]
+        self._end(ours)
+        self._judge([claim.lot for claim in ours])
 
     @property
     def _may_grow(self) -> bool:
@@ -309,7 +313,34 @@ class Reported:
         if made:
             io = self._world.io_of(run.id)
             versions = {d: row.version_id for (role, d), row in io.items() if role == Role.OUTPUT}
-            claiming.publish(self._world, self._wiring, made, [versions] * len(made), self._now)
+            checks = {
+                self._world.dataset_id(mention.id): told
+                for mention in self._event.outputs
+                if (told := quality.told_of(mention))
+            }
+            every = [versions] * len(made)
+            claiming.publish(self._world, self._wiring, made, every, self._now, checks=checks)
+
+    def _judge(self, lots: Sequence[str]) -> None:
+        """Let checks of what the run has read hold those lots, with all that was made of them."""
+        for mention in self._event.inputs:
+            told = quality.told_of(mention)
+            dataset = self._world.datasets.get(self._world.dataset_id(mention.id)) if told else None
+            if dataset is None:
+                continue
+            for lot in lots:
+                self._judge_lot(dataset, lot, told)
+
+    def _judge_lot(self, dataset: DatasetRow, lot: str, told: Sequence[Check]) -> None:
+        room, now = self._room, self._now
+        row = room.outputs.get((dataset.id, lot))
+        if row is None or row.version_id is None:
+            return
+        quality.note(room, row, row.version_id, told, self._run_id, now)
+        if row.status == Status.READY and (why := quality.failed(told)):
+            quality.hold(room, row, why, self._run_id, now)
+            rules.refresh_around(room, [dataset.id], [lot], now)
+            holding.spread(self._world, dataset, lot, quality.WHO, why, now)
 
 
 def _text(dataset_ids: Iterable[str]) -> str:

@@ -15,10 +15,10 @@ from penstock.catalog.rows import Role, replace
 from penstock.catalog.world import World
 from penstock.clock import Micros
 from penstock.errors import Conflict, Invalid, NotFound
-from penstock.locks import rules
+from penstock.locks import holding, rules
 from penstock.locks.claiming import shape_of
 from penstock.locks.room import LockRoom
-from penstock.locks.rows import ClockRow, LotJobDatasetRow, LotJobRow
+from penstock.locks.rows import ClockRow, LotJobDatasetRow, LotJobRow, Stale
 from penstock.locks.table import Status
 from penstock.lots.ids import Interval, clock_interval, parse_interval
 from penstock.states import WorkState
@@ -43,6 +43,7 @@ class WireJob(Write, frozen=True):
     tries_max: int | None = None
     back_off_seconds: int | None = None
     enforced: bool | None = None
+    stale: Stale | None = None
 
     def apply(self, world: World, now: Micros) -> LotJobRow:
         """Write it, and look for work that is there already."""
@@ -66,6 +67,7 @@ class WireJob(Write, frozen=True):
             )
         self._declare(world, wired, now)
         rewire(room, before, wired)
+        holding.follow_datasets(world, now)
         rules.refresh(room, wired, [row.lot for row in known], now)
         for dataset_id in wired.input_ids:
             _start_clock(world, dataset_id, now)
@@ -93,6 +95,7 @@ class WireJob(Write, frozen=True):
                 else _at_least(self.back_off_seconds, 0, "back-off")
             ),
             enforced=fresh.enforced if self.enforced is None else int(self.enforced),
+            stale=fresh.stale if self.stale is None else self.stale,
             stated=fresh.stated if inputs is None and outputs is None else 1,
             updated_at=now,
         )
@@ -123,7 +126,7 @@ class WireJob(Write, frozen=True):
 def unwired(job_id: str, now: Micros) -> LotJobRow:
     """A job of which nobody has said anything; its lots are worked on in the usual way."""
     usual = (LEASE_SECONDS, TRIES_MAX, BACK_OFF_SECONDS)
-    return LotJobRow(job_id, "[]", "[]", *usual, 0, 0, now, now)
+    return LotJobRow(job_id, "[]", "[]", *usual, 0, 0, Stale.IGNORE, now, now)
 
 
 def _at_least(value: int | None, least: int, what: str) -> int:

@@ -12,6 +12,7 @@ CREATE TABLE lot_jobs (
     back_off_seconds BIGINT NOT NULL CHECK (back_off_seconds >= 0),
     enforced         BIGINT NOT NULL CHECK (enforced IN (0, 1)),
     stated           BIGINT NOT NULL CHECK (stated IN (0, 1)),
+    stale            TEXT NOT NULL CHECK (stale IN ('rerun', 'hold', 'ignore')),
     created_at       BIGINT NOT NULL,
     updated_at       BIGINT NOT NULL
 );
@@ -27,7 +28,7 @@ CREATE TABLE lot_job_datasets (
 -- Datasets and jobs that an administrator has stopped, whole.
 CREATE TABLE lot_holds (
     id    UUID PRIMARY KEY,
-    kind  TEXT NOT NULL CHECK (kind IN ('DATASET', 'JOB')),
+    kind  TEXT NOT NULL CHECK (kind IN ('DATASET', 'JOB', 'LINEAGE')),
     who   TEXT NOT NULL,
     why   TEXT NOT NULL,
     since BIGINT NOT NULL
@@ -66,6 +67,7 @@ CREATE TABLE lot_work (
     not_before    BIGINT NOT NULL,
     since         BIGINT NOT NULL,
     error         TEXT NOT NULL,
+    stale_since   BIGINT NOT NULL,
     PRIMARY KEY (job_id, lot),
     CHECK (state <> 'RUNNING' OR run_id IS NOT NULL)
 ) WITHOUT ROWID;
@@ -74,6 +76,32 @@ CREATE INDEX lot_work_ready ON lot_work (job_id, rank, lot_key) WHERE state = 'R
 CREATE INDEX lot_work_stuck ON lot_work (job_id, state, rank, lot_key) WHERE state IN ('WAITING', 'LATER', 'HELD');
 CREATE INDEX lot_work_leases ON lot_work (lease_until) WHERE state = 'RUNNING';
 CREATE INDEX lot_work_later ON lot_work (not_before) WHERE state = 'LATER';
+
+CREATE INDEX lot_work_stale ON lot_work (job_id, lot_key) WHERE stale_since > 0;
+
+-- Why lots are held: a JSON list of datasets of which the lot, or what it was made from, is held.
+CREATE TABLE lot_reasons (
+    dataset_id UUID NOT NULL,
+    lot        TEXT NOT NULL,
+    why        TEXT NOT NULL,
+    PRIMARY KEY (dataset_id, lot)
+) WITHOUT ROWID;
+CREATE INDEX lot_reasons_of_lot ON lot_reasons (lot);
+
+-- What checks said about versions of lots.
+CREATE TABLE lot_checks (
+    version_id UUID NOT NULL,
+    name       TEXT NOT NULL,
+    field      TEXT NOT NULL,
+    dataset_id UUID NOT NULL,
+    lot        TEXT NOT NULL,
+    success    BIGINT NOT NULL CHECK (success IN (0, 1)),
+    detail     TEXT NOT NULL,
+    run_id     UUID,
+    at         BIGINT NOT NULL,
+    PRIMARY KEY (version_id, name, field)
+) WITHOUT ROWID;
+CREATE INDEX lot_checks_of_lot ON lot_checks (dataset_id, lot);
 
 -- Clock datasets in use, and when the first interval of each that is not READY yet ends.
 CREATE TABLE lot_clocks (

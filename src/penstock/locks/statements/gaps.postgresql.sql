@@ -1,18 +1,59 @@
 -- What is there of stretches whose lots are of several kinds. OFFSET 0 is a fence: PostgreSQL thinks
 -- that a stretch is a large part of all lots, and would look at every lot for every stretch.
 
+-- name: count_ready_lots
+-- Differs by necessity: its rows lie in no order, and to look at each by way of an index is slow. So lots are counted in the index alone, and one scan finds the few that are not READY. How many lots of each stretch are READY, and whether there are others.
+SELECT k.value, (
+    SELECT COUNT(*) FROM lot_status s
+    WHERE s.dataset_id = :dataset_id AND s.lot >= substr(k.value, 1, CAST(:width AS INTEGER))
+      AND s.lot <= substr(k.value, CAST(:width AS INTEGER) + 1) AND s.role = 'OUTPUT' AND length(s.lot) = :width
+) - COALESCE(o.others, 0), CASE WHEN o.others > 0 THEN 1 ELSE 0 END
+FROM {each keys text AS k}
+LEFT JOIN (
+    SELECT left(s.lot, CAST(:head AS INTEGER)) AS head, COUNT(*) AS others
+    FROM lot_status s
+    WHERE s.dataset_id = :dataset_id AND s.lot >= :first AND s.lot <= :last AND s.role = 'OUTPUT' AND s.status <> 'READY'
+      AND length(s.lot) = :width AND substr(s.lot, 9, length(:interval)) = :interval
+    GROUP BY left(s.lot, CAST(:head AS INTEGER))
+) o ON o.head = left(k.value, CAST(:head AS INTEGER));
+
+-- name: count_odd_manifests
+-- Differs by necessity: SQLite would begin with all lots. How many READY lots of each stretch have a manifest that is not complete, by its state.
+SELECT k.value, o.state, o.odd
+FROM {each keys text AS k}
+JOIN (
+    SELECT left(m.lot, CAST(:head AS INTEGER)) AS head, m.state, COUNT(*) AS odd
+    FROM lot_manifests m
+    JOIN lot_status s ON s.dataset_id = m.dataset_id AND s.lot = m.lot AND s.role = 'OUTPUT'
+        AND s.version_id = m.version_id AND s.status = 'READY'
+    WHERE m.dataset_id = :dataset_id AND m.lot >= :first AND m.lot <= :last AND m.state <> 'complete'
+      AND length(m.lot) = :width AND substr(m.lot, 9, length(:interval)) = :interval
+    GROUP BY left(m.lot, CAST(:head AS INTEGER)), m.state
+) o ON o.head = left(k.value, CAST(:head AS INTEGER));
+
+-- name: known_lots
+-- Differs by necessity: texts are joined by a function of another name. The lots of each stretch that are known, as one text.
+SELECT k.value, (
+    SELECT string_agg(s.lot, '') FROM lot_status s
+    WHERE s.dataset_id = :dataset_id AND s.lot >= substr(k.value, 1, CAST(:width AS INTEGER))
+      AND s.lot <= substr(k.value, CAST(:width AS INTEGER) + 1) AND s.role = 'OUTPUT' AND length(s.lot) = :width
+)
+FROM {each keys text AS k};
+
 -- name: count_other_lots
--- Differs by necessity: LATERAL is not SQLite's. How many lots of each stretch are known and not READY, by status, and whether they were tried.
-SELECT k.value, s.status, CASE WHEN w.tries > 0 THEN 1 ELSE 0 END, COUNT(*)
+-- Differs by necessity: LATERAL is not SQLite's. How many lots of each stretch are known and not READY, by status, and what became of them.
+SELECT k.value, s.status, CASE WHEN m.state IS NOT NULL THEN 'removed' WHEN w.tries > 0 THEN 'tried' ELSE '' END, COUNT(*)
 FROM {each keys text AS k}
 CROSS JOIN LATERAL (
-    SELECT s.lot, s.status, s.job_id FROM lot_status s
+    SELECT s.lot, s.status, s.job_id, s.run_id, s.version_id FROM lot_status s
     WHERE s.dataset_id = :dataset_id AND s.lot >= substr(k.value, 1, CAST(:width AS INTEGER)) AND s.lot <= substr(k.value, CAST(:width AS INTEGER) + 1)
       AND s.role = 'OUTPUT' AND s.status <> 'READY' AND length(s.lot) = :width
     OFFSET 0
 ) s
 LEFT JOIN lot_work w ON w.job_id = s.job_id AND w.lot = s.lot
-GROUP BY k.value, s.status, CASE WHEN w.tries > 0 THEN 1 ELSE 0 END;
+LEFT JOIN lot_manifests m ON m.dataset_id = :dataset_id AND m.lot = s.lot AND m.version_id = s.version_id
+    AND m.state <> 'complete' AND m.state = 'removed' AND s.status = 'ERROR' AND s.run_id IS NULL
+GROUP BY k.value, s.status, CASE WHEN m.state IS NOT NULL THEN 'removed' WHEN w.tries > 0 THEN 'tried' ELSE '' END;
 
 -- name: count_awaited_lots
 -- Differs by necessity: LATERAL is not SQLite's. How many lots of each stretch nobody has begun to make, though jobs know them; how many are held.
@@ -31,17 +72,19 @@ WHERE NOT EXISTS (
   )
 GROUP BY k.value;
 
--- name: known_lots
--- Differs by necessity: LATERAL is not SQLite's. The lots of stretches that are known: their status, and whether they were tried.
-SELECT s.lot, s.status, CASE WHEN w.tries > 0 THEN 1 ELSE 0 END
+-- name: other_lots
+-- Differs by necessity: LATERAL is not SQLite's. The lots of stretches that are known and not READY: their status, and what became of them.
+SELECT s.lot, s.status, CASE WHEN m.state IS NOT NULL THEN 'removed' WHEN w.tries > 0 THEN 'tried' ELSE '' END
 FROM {each keys text AS k}
 CROSS JOIN LATERAL (
-    SELECT s.lot, s.status, s.job_id FROM lot_status s
+    SELECT s.lot, s.status, s.job_id, s.run_id, s.version_id FROM lot_status s
     WHERE s.dataset_id = :dataset_id AND s.lot >= substr(k.value, 1, CAST(:width AS INTEGER)) AND s.lot <= substr(k.value, CAST(:width AS INTEGER) + 1)
-      AND s.role = 'OUTPUT' AND length(s.lot) = :width
+      AND s.role = 'OUTPUT' AND s.status <> 'READY' AND length(s.lot) = :width
     OFFSET 0
 ) s
-LEFT JOIN lot_work w ON s.status <> 'READY' AND w.job_id = s.job_id AND w.lot = s.lot;
+LEFT JOIN lot_work w ON w.job_id = s.job_id AND w.lot = s.lot
+LEFT JOIN lot_manifests m ON m.dataset_id = :dataset_id AND m.lot = s.lot AND m.version_id = s.version_id
+    AND m.state <> 'complete' AND m.state = 'removed' AND s.status = 'ERROR' AND s.run_id IS NULL;
 
 -- name: awaited_lots
 -- Differs by necessity: LATERAL is not SQLite's. What jobs have to do with lots of stretches, and have not done.

@@ -18,27 +18,12 @@ SELECT b.lot FROM (
     ORDER BY s.lot DESC LIMIT :most
 ) b;
 
--- name: count_ready_lots
--- How many lots of each stretch are READY; counted stretch by stretch, so that nothing is sorted.
-SELECT k.value, (
-    SELECT COUNT(*) FROM lot_status s
-    WHERE s.dataset_id = :dataset_id AND s.lot >= substr(k.value, 1, CAST(:width AS INTEGER))
-      AND s.lot <= substr(k.value, CAST(:width AS INTEGER) + 1) AND s.role = 'OUTPUT' AND s.status = 'READY'
-      AND length(s.lot) = :width
-)
-FROM {each keys text AS k};
-
--- name: count_odd_manifests
--- How many READY lots of each stretch have a manifest that is not complete, by its state.
-SELECT k.value, m.state, COUNT(*)
-FROM {each keys text AS k}
-CROSS JOIN lot_manifests m
-CROSS JOIN lot_status s
-WHERE m.dataset_id = :dataset_id AND m.lot >= substr(k.value, 1, CAST(:width AS INTEGER))
-  AND m.lot <= substr(k.value, CAST(:width AS INTEGER) + 1) AND m.state <> 'complete' AND length(m.lot) = :width
-  AND s.dataset_id = m.dataset_id AND s.lot = m.lot AND s.role = 'OUTPUT'
-  AND s.version_id = m.version_id AND s.status = 'READY'
-GROUP BY k.value, m.state;
+-- name: read_lots_named
+-- Some lots of a dataset.
+SELECT s.lot, s.job_id, s.status, s.run_id, s.version_id, s.since, j.namespace, j.name
+FROM {each lots text AS k}
+JOIN lot_status s ON s.dataset_id = :dataset_id AND s.lot = k.value AND s.role = 'OUTPUT'
+LEFT JOIN jobs j ON j.id = s.job_id;
 
 -- name: odd_manifests
 -- The READY lots of stretches whose manifest is not complete, and its state.

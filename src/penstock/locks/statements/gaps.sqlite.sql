@@ -1,15 +1,48 @@
 -- What is there of stretches whose lots are of several kinds; SQLite takes the tables as they are written.
 
+-- name: count_ready_lots
+-- Differs by necessity: SQLite keeps the rows in the order of lots, PostgreSQL does not. How many lots of each stretch are READY, and whether there may be others.
+SELECT k.value, (
+    SELECT COUNT(*) FROM lot_status s
+    WHERE s.dataset_id = :dataset_id AND s.lot >= substr(k.value, 1, CAST(:width AS INTEGER))
+      AND s.lot <= substr(k.value, CAST(:width AS INTEGER) + 1) AND s.role = 'OUTPUT' AND s.status = 'READY'
+      AND length(s.lot) = :width
+), 1
+FROM {each keys text AS k};
+
+-- name: count_odd_manifests
+-- Differs by necessity: a CROSS JOIN keeps SQLite from beginning with all lots. How many READY lots of each stretch have a manifest that is not complete, by its state.
+SELECT k.value, m.state, COUNT(*)
+FROM {each keys text AS k}
+CROSS JOIN lot_manifests m
+CROSS JOIN lot_status s
+WHERE m.dataset_id = :dataset_id AND m.lot >= substr(k.value, 1, CAST(:width AS INTEGER))
+  AND m.lot <= substr(k.value, CAST(:width AS INTEGER) + 1) AND m.state <> 'complete' AND length(m.lot) = :width
+  AND s.dataset_id = m.dataset_id AND s.lot = m.lot AND s.role = 'OUTPUT'
+  AND s.version_id = m.version_id AND s.status = 'READY'
+GROUP BY k.value, m.state;
+
+-- name: known_lots
+-- Differs by necessity: texts are joined by a function of another name. The lots of each stretch that are known, as one text.
+SELECT k.value, (
+    SELECT group_concat(s.lot, '') FROM lot_status s
+    WHERE s.dataset_id = :dataset_id AND s.lot >= substr(k.value, 1, CAST(:width AS INTEGER))
+      AND s.lot <= substr(k.value, CAST(:width AS INTEGER) + 1) AND s.role = 'OUTPUT' AND length(s.lot) = :width
+)
+FROM {each keys text AS k};
+
 -- name: count_other_lots
--- Differs by necessity: LATERAL is not SQLite's. How many lots of each stretch are known and not READY, by status, and whether they were tried.
-SELECT k.value, s.status, CASE WHEN w.tries > 0 THEN 1 ELSE 0 END, COUNT(*)
+-- Differs by necessity: LATERAL is not SQLite's. How many lots of each stretch are known and not READY, by status, and what became of them.
+SELECT k.value, s.status, CASE WHEN m.state IS NOT NULL THEN 'removed' WHEN w.tries > 0 THEN 'tried' ELSE '' END, COUNT(*)
 FROM {each keys text AS k}
 CROSS JOIN lot_status s
 LEFT JOIN lot_work w ON w.job_id = s.job_id AND w.lot = s.lot
+LEFT JOIN lot_manifests m ON m.dataset_id = :dataset_id AND m.lot = s.lot AND m.version_id = s.version_id
+    AND m.state <> 'complete' AND m.state = 'removed' AND s.status = 'ERROR' AND s.run_id IS NULL
 WHERE s.dataset_id = :dataset_id AND s.lot >= substr(k.value, 1, CAST(:width AS INTEGER))
   AND s.lot <= substr(k.value, CAST(:width AS INTEGER) + 1) AND s.role = 'OUTPUT' AND s.status <> 'READY'
   AND length(s.lot) = :width
-GROUP BY k.value, s.status, CASE WHEN w.tries > 0 THEN 1 ELSE 0 END;
+GROUP BY k.value, s.status, CASE WHEN m.state IS NOT NULL THEN 'removed' WHEN w.tries > 0 THEN 'tried' ELSE '' END;
 
 -- name: count_awaited_lots
 -- Differs by necessity: LATERAL is not SQLite's. How many lots of each stretch nobody has begun to make, though jobs know them; how many are held.
@@ -25,14 +58,17 @@ WHERE w.job_id = j.value AND w.lot >= substr(k.value, 1, CAST(:width AS INTEGER)
   )
 GROUP BY k.value;
 
--- name: known_lots
--- Differs by necessity: LATERAL is not SQLite's. The lots of stretches that are known: their status, and whether they were tried.
-SELECT s.lot, s.status, CASE WHEN w.tries > 0 THEN 1 ELSE 0 END
+-- name: other_lots
+-- Differs by necessity: LATERAL is not SQLite's. The lots of stretches that are known and not READY: their status, and what became of them.
+SELECT s.lot, s.status, CASE WHEN m.state IS NOT NULL THEN 'removed' WHEN w.tries > 0 THEN 'tried' ELSE '' END
 FROM {each keys text AS k}
 CROSS JOIN lot_status s
-LEFT JOIN lot_work w ON s.status <> 'READY' AND w.job_id = s.job_id AND w.lot = s.lot
+LEFT JOIN lot_work w ON w.job_id = s.job_id AND w.lot = s.lot
+LEFT JOIN lot_manifests m ON m.dataset_id = :dataset_id AND m.lot = s.lot AND m.version_id = s.version_id
+    AND m.state <> 'complete' AND m.state = 'removed' AND s.status = 'ERROR' AND s.run_id IS NULL
 WHERE s.dataset_id = :dataset_id AND s.lot >= substr(k.value, 1, CAST(:width AS INTEGER))
-  AND s.lot <= substr(k.value, CAST(:width AS INTEGER) + 1) AND s.role = 'OUTPUT' AND length(s.lot) = :width;
+  AND s.lot <= substr(k.value, CAST(:width AS INTEGER) + 1) AND s.role = 'OUTPUT' AND s.status <> 'READY'
+  AND length(s.lot) = :width;
 
 -- name: awaited_lots
 -- Differs by necessity: LATERAL is not SQLite's. What jobs have to do with lots of stretches, and have not done.

@@ -5,7 +5,7 @@
 -- name: read_lot_job
 -- How a job's lots are worked on, by the job's id.
 SELECT j.hidden,
-       l.job_id, l.inputs, l.outputs, l.lease_seconds, l.tries_max, l.back_off_seconds, l.enforced, l.stated,
+       l.job_id, l.inputs, l.outputs, l.lease_seconds, l.tries_max, l.back_off_seconds, l.enforced, l.stated, l.stale,
        l.created_at, l.updated_at
 FROM jobs j LEFT JOIN lot_jobs l ON l.job_id = j.id
 WHERE j.id = :id
@@ -115,24 +115,24 @@ JOIN lot_status s ON s.dataset_id = CAST(substr(k.value, 1, 36) AS UUID)
 
 -- name: read_work_of_lot
 -- What jobs have to do with one lot.
-SELECT w.job_id, w.lot, w.lot_key, w.rank, w.state, w.tries, w.token, w.run_id, w.owner, w.lease_seconds, w.lease_until, w.not_before, w.since, w.error
+SELECT w.job_id, w.lot, w.lot_key, w.rank, w.state, w.tries, w.token, w.run_id, w.owner, w.lease_seconds, w.lease_until, w.not_before, w.since, w.error, w.stale_since
 FROM {each ids uuid AS k} JOIN lot_work w ON w.job_id = k.value AND w.lot = :lot
 
 -- name: read_work
 -- A page of what a job has to do or has done, by lot.
-SELECT w.job_id, w.lot, w.lot_key, w.rank, w.state, w.tries, w.token, w.run_id, w.owner, w.lease_seconds, w.lease_until, w.not_before, w.since, w.error
+SELECT w.job_id, w.lot, w.lot_key, w.rank, w.state, w.tries, w.token, w.run_id, w.owner, w.lease_seconds, w.lease_until, w.not_before, w.since, w.error, w.stale_since
 FROM lot_work w WHERE w.job_id = :job_id
 ORDER BY w.lot LIMIT :limit OFFSET :offset
 
 -- name: read_done_work
 -- A page of what a job has done, by lot.
-SELECT w.job_id, w.lot, w.lot_key, w.rank, w.state, w.tries, w.token, w.run_id, w.owner, w.lease_seconds, w.lease_until, w.not_before, w.since, w.error
+SELECT w.job_id, w.lot, w.lot_key, w.rank, w.state, w.tries, w.token, w.run_id, w.owner, w.lease_seconds, w.lease_until, w.not_before, w.since, w.error, w.stale_since
 FROM lot_work w WHERE w.job_id = :job_id AND w.state = 'DONE'
 ORDER BY w.lot LIMIT :limit OFFSET :offset
 
 -- name: read_open_work
 -- A page of what a job has not done and is in one state, in the order it is worked on.
-SELECT w.job_id, w.lot, w.lot_key, w.rank, w.state, w.tries, w.token, w.run_id, w.owner, w.lease_seconds, w.lease_until, w.not_before, w.since, w.error
+SELECT w.job_id, w.lot, w.lot_key, w.rank, w.state, w.tries, w.token, w.run_id, w.owner, w.lease_seconds, w.lease_until, w.not_before, w.since, w.error, w.stale_since
 FROM lot_work w WHERE w.job_id = :job_id AND w.state = :state AND w.state <> 'DONE'
 ORDER BY w.rank, w.lot_key LIMIT :limit OFFSET :offset
 
@@ -215,7 +215,7 @@ ORDER BY g.id DESC LIMIT :limit OFFSET :offset
 -- name: read_lot_jobs
 -- How the lots of these jobs are worked on, and what the jobs are called.
 SELECT j.namespace, j.name,
-       l.job_id, l.inputs, l.outputs, l.lease_seconds, l.tries_max, l.back_off_seconds, l.enforced, l.stated,
+       l.job_id, l.inputs, l.outputs, l.lease_seconds, l.tries_max, l.back_off_seconds, l.enforced, l.stated, l.stale,
        l.created_at, l.updated_at
 FROM {each ids uuid AS k}
 JOIN lot_jobs l ON l.job_id = k.value
@@ -224,12 +224,13 @@ JOIN jobs j ON j.id = l.job_id
 -- name: read_makers_of_lot
 -- Who makes one lot of these datasets, and how far they are.
 SELECT s.dataset_id, s.job_id, s.status, s.held_from, s.version_id, s.since,
-       j.namespace, j.name, l.tries_max, w.owner, w.tries, w.lease_until, w.error, w.run_id
+       j.namespace, j.name, l.tries_max, w.owner, w.tries, w.lease_until, w.error, w.run_id, m.state
 FROM {each ids uuid AS k}
 JOIN lot_status s ON s.dataset_id = k.value AND s.lot = :lot AND s.role = 'OUTPUT'
 LEFT JOIN jobs j ON j.id = s.job_id
 LEFT JOIN lot_jobs l ON l.job_id = s.job_id
 LEFT JOIN lot_work w ON w.job_id = s.job_id AND w.lot = s.lot
+LEFT JOIN lot_manifests m ON m.version_id = s.version_id AND s.status = 'ERROR' AND s.run_id IS NULL
 
 -- name: read_readers_of_lot
 -- How far jobs are with reading one lot; a key is a dataset's id and a job's id.
@@ -256,3 +257,20 @@ FROM (
 ) t
 WHERE t.became IN ('HELD', 'HOLD')
 ORDER BY t.id
+
+-- name: read_stale_work
+-- Lots that jobs have done with inputs of which there are newer versions, by job.
+SELECT j.namespace, j.name,
+       w.job_id, w.lot, w.lot_key, w.rank, w.state, w.tries, w.token, w.run_id, w.owner, w.lease_seconds, w.lease_until, w.not_before, w.since, w.error, w.stale_since,
+       l.job_id, l.inputs, l.outputs, l.lease_seconds, l.tries_max, l.back_off_seconds, l.enforced, l.stated, l.stale, l.created_at, l.updated_at
+FROM lot_work w JOIN jobs j ON j.id = w.job_id JOIN lot_jobs l ON l.job_id = w.job_id
+WHERE w.stale_since > 0 AND :namespace IN ('', j.namespace) AND :job IN ('', j.name)
+ORDER BY w.job_id, w.lot_key
+LIMIT :limit OFFSET :offset;
+
+-- name: read_lot_checks
+-- What checks said about a lot, newest first.
+SELECT c.version_id, c.name, c.field, c.dataset_id, c.lot, c.success, c.detail, c.run_id, c.at
+FROM lot_checks c
+WHERE c.dataset_id = :dataset_id AND c.lot = :lot
+ORDER BY c.at DESC, c.name, c.field;

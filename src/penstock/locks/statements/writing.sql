@@ -1,6 +1,6 @@
 -- name: lot_jobs_by_ids
 -- How the lots of these jobs are worked on.
-SELECT j.job_id, j.inputs, j.outputs, j.lease_seconds, j.tries_max, j.back_off_seconds, j.enforced, j.stated, j.created_at, j.updated_at
+SELECT j.job_id, j.inputs, j.outputs, j.lease_seconds, j.tries_max, j.back_off_seconds, j.enforced, j.stated, j.stale, j.created_at, j.updated_at
 FROM {each ids uuid AS k} JOIN lot_jobs j ON j.job_id = k.value;
 
 -- name: lot_jobs_by_datasets
@@ -27,13 +27,13 @@ WHERE s.dataset_id = :dataset_id AND s.lot {in lots text} AND s.role = 'INPUT' A
 
 -- name: lot_work_by_lots
 -- What a job has to do with these lots.
-SELECT w.job_id, w.lot, w.lot_key, w.rank, w.state, w.tries, w.token, w.run_id, w.owner, w.lease_seconds, w.lease_until, w.not_before, w.since, w.error
+SELECT w.job_id, w.lot, w.lot_key, w.rank, w.state, w.tries, w.token, w.run_id, w.owner, w.lease_seconds, w.lease_until, w.not_before, w.since, w.error, w.stale_since
 FROM lot_work w
 WHERE w.job_id = :job_id AND w.lot {in lots text};
 
 -- name: ready_work
 -- What a job can work on, first what comes first.
-SELECT w.job_id, w.lot, w.lot_key, w.rank, w.state, w.tries, w.token, w.run_id, w.owner, w.lease_seconds, w.lease_until, w.not_before, w.since, w.error
+SELECT w.job_id, w.lot, w.lot_key, w.rank, w.state, w.tries, w.token, w.run_id, w.owner, w.lease_seconds, w.lease_until, w.not_before, w.since, w.error, w.stale_since
 FROM lot_work w
 WHERE w.job_id = :job_id AND w.state = 'READY'
 ORDER BY w.rank, w.lot_key
@@ -41,7 +41,7 @@ LIMIT :most;
 
 -- name: newest_ready_work
 -- What a job can work on at one rank, last what comes first.
-SELECT w.job_id, w.lot, w.lot_key, w.rank, w.state, w.tries, w.token, w.run_id, w.owner, w.lease_seconds, w.lease_until, w.not_before, w.since, w.error
+SELECT w.job_id, w.lot, w.lot_key, w.rank, w.state, w.tries, w.token, w.run_id, w.owner, w.lease_seconds, w.lease_until, w.not_before, w.since, w.error, w.stale_since
 FROM lot_work w
 WHERE w.job_id = :job_id AND w.state = 'READY' AND w.rank = :rank
 ORDER BY w.lot_key DESC
@@ -57,13 +57,13 @@ LIMIT 1;
 
 -- name: open_work_of_job
 -- All that a job has met and not done.
-SELECT w.job_id, w.lot, w.lot_key, w.rank, w.state, w.tries, w.token, w.run_id, w.owner, w.lease_seconds, w.lease_until, w.not_before, w.since, w.error
+SELECT w.job_id, w.lot, w.lot_key, w.rank, w.state, w.tries, w.token, w.run_id, w.owner, w.lease_seconds, w.lease_until, w.not_before, w.since, w.error, w.stale_since
 FROM lot_work w
 WHERE w.job_id = :job_id AND w.state <> 'DONE';
 
 -- name: expired_work
 -- Claims whose lease has run out, longest ago first.
-SELECT w.job_id, w.lot, w.lot_key, w.rank, w.state, w.tries, w.token, w.run_id, w.owner, w.lease_seconds, w.lease_until, w.not_before, w.since, w.error
+SELECT w.job_id, w.lot, w.lot_key, w.rank, w.state, w.tries, w.token, w.run_id, w.owner, w.lease_seconds, w.lease_until, w.not_before, w.since, w.error, w.stale_since
 FROM lot_work w
 WHERE w.state = 'RUNNING' AND w.lease_until <= :now
 ORDER BY w.lease_until
@@ -71,7 +71,7 @@ LIMIT :most;
 
 -- name: due_work
 -- What has waited long enough to be tried again.
-SELECT w.job_id, w.lot, w.lot_key, w.rank, w.state, w.tries, w.token, w.run_id, w.owner, w.lease_seconds, w.lease_until, w.not_before, w.since, w.error
+SELECT w.job_id, w.lot, w.lot_key, w.rank, w.state, w.tries, w.token, w.run_id, w.owner, w.lease_seconds, w.lease_until, w.not_before, w.since, w.error, w.stale_since
 FROM lot_work w
 WHERE w.state = 'LATER' AND w.not_before <= :now
 ORDER BY w.not_before
@@ -105,8 +105,8 @@ LIMIT :most;
 
 -- name: put_lot_jobs
 -- Write how jobs' lots are worked on.
-INSERT INTO lot_jobs (job_id, inputs, outputs, lease_seconds, tries_max, back_off_seconds, enforced, stated, created_at, updated_at)
-{rows job_id uuid, inputs text, outputs text, lease_seconds bigint, tries_max bigint, back_off_seconds bigint, enforced bigint, stated bigint, created_at bigint, updated_at bigint}
+INSERT INTO lot_jobs (job_id, inputs, outputs, lease_seconds, tries_max, back_off_seconds, enforced, stated, stale, created_at, updated_at)
+{rows job_id uuid, inputs text, outputs text, lease_seconds bigint, tries_max bigint, back_off_seconds bigint, enforced bigint, stated bigint, stale text, created_at bigint, updated_at bigint}
 ON CONFLICT (job_id) DO UPDATE SET
     inputs = excluded.inputs,
     outputs = excluded.outputs,
@@ -115,6 +115,7 @@ ON CONFLICT (job_id) DO UPDATE SET
     back_off_seconds = excluded.back_off_seconds,
     enforced = excluded.enforced,
     stated = excluded.stated,
+    stale = excluded.stale,
     updated_at = excluded.updated_at;
 
 -- name: forget_lot_job_datasets
@@ -156,8 +157,8 @@ ON CONFLICT (dataset_id, lot, role, job_id) DO UPDATE SET
 
 -- name: put_lot_work
 -- Write what jobs have to do.
-INSERT INTO lot_work (job_id, lot, lot_key, rank, state, tries, token, run_id, owner, lease_seconds, lease_until, not_before, since, error)
-{rows job_id uuid, lot text, lot_key text, rank bigint, state text, tries bigint, token bigint, run_id uuid, owner text, lease_seconds bigint, lease_until bigint, not_before bigint, since bigint, error text}
+INSERT INTO lot_work (job_id, lot, lot_key, rank, state, tries, token, run_id, owner, lease_seconds, lease_until, not_before, since, error, stale_since)
+{rows job_id uuid, lot text, lot_key text, rank bigint, state text, tries bigint, token bigint, run_id uuid, owner text, lease_seconds bigint, lease_until bigint, not_before bigint, since bigint, error text, stale_since bigint}
 ON CONFLICT (job_id, lot) DO UPDATE SET
     rank = excluded.rank,
     state = excluded.state,
@@ -169,7 +170,8 @@ ON CONFLICT (job_id, lot) DO UPDATE SET
     lease_until = excluded.lease_until,
     not_before = excluded.not_before,
     since = excluded.since,
-    error = excluded.error;
+    error = excluded.error,
+    stale_since = excluded.stale_since;
 
 -- name: put_lot_clocks
 -- Write how far clocks are.
@@ -181,3 +183,38 @@ ON CONFLICT (dataset_id) DO UPDATE SET due_at = excluded.due_at;
 -- Append transitions.
 INSERT INTO lot_log (at, action, lot, job_id, dataset_id, run_id, was, became, who, why)
 {rows at bigint, action text, lot text, job_id uuid, dataset_id uuid, run_id uuid, was text, became text, who text, why text};
+
+-- name: lot_reasons
+-- Why these lots of a dataset are held.
+SELECT r.dataset_id, r.lot, r.why
+FROM lot_reasons r
+WHERE r.dataset_id = :dataset_id AND r.lot {in lots text};
+
+-- name: lot_reasons_of_lot
+-- Why lots with this id are held, in whatever dataset.
+SELECT r.dataset_id, r.lot, r.why FROM lot_reasons r WHERE r.lot = :lot;
+
+-- name: forget_lot_reasons
+-- Lots are held no more.
+DELETE FROM lot_reasons
+WHERE (dataset_id, lot) IN (SELECT dataset_id, lot FROM ({rows dataset_id uuid, lot text}) r);
+
+-- name: put_lot_reasons
+-- Write why lots are held.
+INSERT INTO lot_reasons (dataset_id, lot, why)
+{rows dataset_id uuid, lot text, why text}
+ON CONFLICT (dataset_id, lot) DO UPDATE SET why = excluded.why;
+
+-- name: put_lot_checks
+-- Write what checks said; said again, the last holds.
+INSERT INTO lot_checks (version_id, name, field, dataset_id, lot, success, detail, run_id, at)
+{rows version_id uuid, name text, field text, dataset_id uuid, lot text, success bigint, detail text, run_id uuid, at bigint}
+ON CONFLICT (version_id, name, field) DO UPDATE SET
+    success = excluded.success,
+    detail = excluded.detail,
+    run_id = excluded.run_id,
+    at = excluded.at;
+
+-- name: all_lot_holds
+-- Every dataset and job that is held whole: there are few.
+SELECT h.id, h.kind, h.who, h.why, h.since FROM lot_holds h;

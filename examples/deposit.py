@@ -1,0 +1,78 @@
+"""Deposit a folder as one batch, wait for the report, and say what became of each object.
+
+    python examples/deposit.py FOLDER
+
+The files are packed into one archive and uploaded; the batch is submitted under a key of its own,
+so that running this twice for the same content deposits it once. The server's daemons
+(`penstock ingest work`) do the rest: this only watches.
+"""
+
+import hashlib
+import sys
+import time
+import zipfile
+from pathlib import Path
+from tempfile import TemporaryDirectory
+
+from penstock import ApiError, Client
+from penstock.client.ingest_documents import Report
+
+COLLECTION = "scans"
+
+
+def packed(folder: Path, archive: Path) -> str:
+    """Pack a folder, always in the same way; gives the digest of the archive."""
+    with zipfile.ZipFile(archive, "w", zipfile.ZIP_DEFLATED) as pack:
+        for path in sorted(folder.rglob("*")):
+            if path.is_file():
+                entry = zipfile.ZipInfo(str(path.relative_to(folder)))
+                pack.writestr(entry, path.read_bytes())
+    return hashlib.sha256(archive.read_bytes()).hexdigest()
+
+
+def deposit(client: Client, folder: Path) -> str:
+    """Submit the folder, and give the id of its batch."""
+    with TemporaryDirectory() as place:
+        archive = Path(place, f"{folder.name}.zip")
+        digest = packed(folder, archive)
+        with archive.open("rb") as content:
+            payload = client.upload_payload(archive.name, content)
+        batch = client.submit_batch(
+            COLLECTION,
+            payload.url,
+            type="container",
+            digest=("sha-256", digest),
+            what=folder.name,
+            key=digest,
+        )
+    return batch.id
+
+
+def report_of(client: Client, batch: str) -> Report:
+    """The report, once there is one."""
+    while True:
+        try:
+            return client.batch_report(batch)
+        except ApiError as error:
+            if error.code != 404:
+                raise
+        time.sleep(0.2)
+
+
+def main() -> None:
+    """Deposit a folder and tell how it went."""
+    folder = Path(sys.argv[1]).resolve()
+    with Client() as client:
+        client.put_collection(COLLECTION, dataset="scans", namespace="library")
+        batch = deposit(client, folder)
+        report = report_of(client, batch)
+        print(report.text)
+        for stored in client.objects(collection=COLLECTION).objects:
+            if stored.batch == batch:
+                names = ", ".join(file.name for file in client.object_files(stored.ark).files)
+                print(f"{stored.ark}: {names}")
+    sys.exit(1 if report.failed_jobs else 0)
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,35 @@
+"""An arc by decorator whose lots are split in parts, which run side by side.
+
+    penstock arcs apply examples/sales_arc.py
+    penstock arcs work
+
+Whenever a lot of shop/sales is there, `totals` makes the lot of shop/totals with the same id. The
+files of a lot are divided by the `region=…` in their names: each region is a part, run as a child
+run of its own. A part that fails is run again alone; the lot is published when all are done.
+"""
+
+import csv
+import io
+from typing import TYPE_CHECKING
+
+import penstock
+
+if TYPE_CHECKING:
+    from penstock.arcs.tasks import Context
+
+
+@penstock.arc(
+    namespace="shop",
+    inputs=["sales"],
+    outputs=["totals"],
+    parts="region={region}",
+    retry={"tries": 3, "back_off_seconds": 0},
+    on_empty="skip",
+)
+def totals(context: "Context") -> None:
+    """Add up the sales of one region."""
+    total = 0
+    for uri in context.uris:
+        text = context.read(uri).decode()
+        total += sum(int(row["amount"]) for row in csv.DictReader(io.StringIO(text)))
+    context.write("total.txt", f"{total}\n".encode())

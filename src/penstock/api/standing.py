@@ -1,0 +1,59 @@
+"""How everything stands now, and what a dataset, a job or a run is, for whoever shows it."""
+
+from contextlib import suppress
+
+from penstock import ids
+from penstock.access.keys import Key
+from penstock.api.routing import BASE, Reach, Route
+from penstock.arcs.reading import find_arc
+from penstock.catalog import reading
+from penstock.catalog.families import Family, family
+from penstock.clock import Micros
+from penstock.db import Transaction
+from penstock.errors import NotFound
+from penstock.locks.lotwise import LotwiseDataset, LotwiseJob, lotwise_dataset, lotwise_job
+from penstock.locks.standing import StandingNow, standing
+
+
+def get_standing(tx: Transaction, key: Key, now: Micros) -> StandingNow:
+    """Show how everything stands: open work by job, what is stuck or held, lots by the hour.
+
+    A key that is for one namespace sees what is of that one. Numbers of lots are counted up to a
+    thousand for each job and state; the last fifty thousand lot events make the hours.
+    """
+    return standing(tx, key.namespace, now)
+
+
+def get_dataset_standing(
+    tx: Transaction, now: Micros, namespace: str, dataset: str
+) -> LotwiseDataset:
+    """Say whether a dataset is held, and by which interval its gaps can be named, if by any."""
+    return lotwise_dataset(tx, namespace, dataset, now)
+
+
+def get_job_standing(tx: Transaction, namespace: str, job: str) -> LotwiseJob:
+    """Say whether a job works lot by lot, and how; and whether it is an arc."""
+    is_arc = False
+    with suppress(NotFound):
+        find_arc(tx, namespace, job)
+        is_arc = True
+    return lotwise_job(tx, namespace, job, is_arc=is_arc)
+
+
+def get_run_family(tx: Transaction, key: Key, run: str) -> Family:
+    """Show a run and the runs that it began, and so on, with when each went."""
+    run_id = ids.run_id(run)
+    key.require_namespace(reading.get_run(tx, run_id).job.namespace)
+    return family(tx, run_id)
+
+
+ROUTES = (
+    Route("GET", f"{BASE}/standing", get_standing, Reach.OWN),
+    Route(
+        "GET",
+        f"{BASE}/namespaces/{{namespace}}/datasets/{{dataset}}/standing",
+        get_dataset_standing,
+    ),
+    Route("GET", f"{BASE}/namespaces/{{namespace}}/jobs/{{job}}/standing", get_job_standing),
+    Route("GET", f"{BASE}/jobs/runs/{{run}}/family", get_run_family, Reach.OWN),
+)

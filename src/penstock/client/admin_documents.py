@@ -1,0 +1,94 @@
+"""What a server answers about itself, as values."""
+
+from penstock.client.documents import Document
+from penstock.client.lot_documents import Held, HeldWhole, Wiring
+
+
+class Key(Document, frozen=True):
+    """A key without its secret."""
+
+    id: str
+    name: str
+    role: str
+    namespace: str | None
+    created_at: str
+    revoked_at: str | None
+
+
+class Keys(Document, frozen=True):
+    """The keys there are."""
+
+    keys: tuple[Key, ...]
+
+
+class CreatedKey(Document, frozen=True):
+    """A new key with its token, which is shown this once."""
+
+    key: Key
+    token: str
+
+
+class Health(Document, frozen=True):
+    """That all is well."""
+
+    status: str
+
+
+class JobStanding(Document, frozen=True):
+    """How many lots of a job are open, in which state; counted up to a thousand."""
+
+    namespace: str
+    job: str
+    ready: int
+    waiting: int
+    later: int
+    held: int
+    running: int
+
+
+class StuckLot(Document, frozen=True):
+    """A lot that a job failed with, or that somebody held."""
+
+    namespace: str
+    job: str
+    lot: str
+    state: str
+    attempts: int
+    attempts_max: int
+    error: str
+    since: str
+    not_before: str | None
+    run: str | None
+    held: str | None
+
+
+class LotHour(Document, frozen=True):
+    """How many lots were published, or something else, in an hour."""
+
+    start: str
+    counts: dict[str, int]
+
+
+class Standing(Document, frozen=True):
+    """How everything stands; `at_least` says that there are more jobs or lots than were counted."""
+
+    jobs: dict[str, int]
+    work: tuple[JobStanding, ...]
+    stuck: tuple[StuckLot, ...]
+    holds: tuple[HeldWhole, ...]
+    hours: tuple[LotHour, ...]
+    at_least: bool
+
+
+class DatasetStanding(Document, frozen=True):
+    """Whether a dataset is held, and by which interval its gaps can be named, if by any."""
+
+    held: Held | None
+    interval: str | None
+
+
+class LotJobStanding(Document, frozen=True):
+    """How a job's lots are worked on; None if it does not work lot by lot."""
+
+    wiring: Wiring | None
+    is_arc: bool

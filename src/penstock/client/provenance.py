@@ -1,0 +1,71 @@
+"""The calls of the client about where lots come from, and whether all is as it should be."""
+
+from dataclasses import replace
+from typing import Any
+
+from penstock.client import provenance_documents as docs
+from penstock.client.operation import call
+from penstock.client.request import Empty, Request, get
+
+SILENCE_SECONDS_MAX = 45.0  # four empty lines of the server
+
+
+class ProvenanceCalls:
+    """What a server knows of the past of lots, and finds out about their bytes."""
+
+    @call
+    def provenance(
+        self,
+        namespace: str,
+        dataset: str,
+        lot: str,
+        *,
+        as_of: str | None = None,
+        depth: int | None = None,
+        files: int | None = None,
+    ) -> Request[docs.Provenance]:
+        """What a version of a lot was made from: the one it has, or had at a time."""
+        asked = {"asOf": as_of, "depth": depth, "files": files}
+        return get(docs.Provenance, *_lot(namespace, dataset, lot), "provenance", **asked)
+
+    @call
+    def prov(
+        self,
+        namespace: str,
+        dataset: str,
+        lot: str,
+        *,
+        as_of: str | None = None,
+        depth: int | None = None,
+        files: int | None = None,
+    ) -> Request[dict[str, Any]]:
+        """The same in the words of W3C PROV, as a PROV-JSON document."""
+        asked = {"asOf": as_of, "depth": depth, "files": files}
+        return get(dict[str, Any], *_lot(namespace, dataset, lot), "prov", **asked)
+
+    @call
+    def _verify(
+        self,
+        namespace: str,
+        dataset: str,
+        *,
+        lot: str | None = None,
+        all_versions: bool | None = None,
+        upstream: bool | None = None,
+    ) -> Request[Empty]:
+        """The lines of a verification; they come one by one, so that they are not called for."""
+        asked = {"lot": lot, "allVersions": all_versions, "upstream": upstream}
+        return _listened("namespaces", namespace, "datasets", dataset, "verify", **asked)
+
+    @call
+    def _check(self, *, deep: bool | None = None) -> Request[Empty]:
+        """The lines of a check; they come one by one, so that they are not called for."""
+        return _listened("check", deep=deep)
+
+
+def _lot(namespace: str, dataset: str, lot: str) -> tuple[str, ...]:
+    return "namespaces", namespace, "datasets", dataset, "lots", lot
+
+
+def _listened(*segments: str, **query: object) -> Request[Empty]:
+    return replace(get(Empty, *segments, **query), timeout_seconds=SILENCE_SECONDS_MAX)

@@ -1,0 +1,109 @@
+"""What a server says of replays."""
+
+from penstock.client.documents import Document
+
+
+class PlannedStep(Document, frozen=True):
+    """One job's work on one lot that would be done again; `before` are the steps that come first.
+
+    `run`, with its job version and how long it took, is the last good one; `now` is where the
+    work stands, and `action` what would be done: rerun, follow, leave, blocked.
+    """
+
+    number: int
+    namespace: str
+    job: str
+    lot: str
+    depth: int
+    before: tuple[int, ...]
+    is_root: bool
+    action: str
+    now: str
+    note: str
+    run: str | None
+    job_version: str | None
+    ended_at: str | None
+    seconds: float
+
+
+class JobTotal(Document, frozen=True):
+    """How many steps a job has in a replay, and how long they took."""
+
+    namespace: str
+    job: str
+    steps: int
+    seconds: float
+
+
+class ReplayTotals(Document, frozen=True):
+    """What a replay comes to, by the times of past runs."""
+
+    steps: int
+    actions: dict[str, int]
+    jobs: tuple[JobTotal, ...]
+    cost_seconds: float
+    critical_path_seconds: float
+    wall_seconds: float
+    at_once: int
+
+
+class ReplayPlan(Document, frozen=True):
+    """What a replay would do."""
+
+    target: str
+    totals: ReplayTotals
+    steps: tuple[PlannedStep, ...]
+
+
+class ReplayStep(Document, frozen=True):
+    """A step of a replay: `run` has done it again, `run_before` is the last that did not count."""
+
+    number: int
+    namespace: str
+    job: str
+    lot: str
+    depth: int
+    state: str
+    run_before: str | None
+    run: str | None
+    seconds: float
+    note: str
+    at: str
+    now: str | None
+
+
+class ReplaySteps(Document, frozen=True):
+    """Steps of a replay, in order."""
+
+    steps: tuple[ReplayStep, ...]
+
+
+class Replay(Document, frozen=True):
+    """How far a replay is; `seconds` is how long it has run."""
+
+    id: str
+    namespace: str
+    target: str
+    state: str
+    max_running: int
+    steps: int
+    pending: int
+    going: int
+    done: int
+    failed: int
+    blocked: int
+    cost_seconds: float
+    done_seconds: float
+    under_way: tuple[ReplayStep, ...]
+    failures: tuple[ReplayStep, ...]
+    seconds: float
+    who: str
+    why: str
+    created_at: str
+    since: str
+
+
+class Replays(Document, frozen=True):
+    """The last replays, newest first."""
+
+    replays: tuple[Replay, ...]

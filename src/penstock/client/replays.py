@@ -1,0 +1,125 @@
+"""The calls of the client about replays."""
+
+from typing import Any, Literal
+
+from penstock.client import replay_documents as docs
+from penstock.client.operation import call
+from penstock.client.request import Request, get, post, put, said
+
+StepState = Literal["pending", "going", "done", "failed", "blocked"]
+
+
+class ReplayCalls:
+    """What a server shows and does about replays: what was made from bad lots, made again.
+
+    Bad is a lot of a dataset, what a job made, or what either was given in some time (`first` to
+    `last`, when lots were published), or the lot of a batch. A lot is bad in the version that it
+    has, unless another is named, or `any_version` of it is.
+    """
+
+    @call
+    def plan_replay(
+        self,
+        *,
+        namespace: str | None = None,
+        dataset: str | None = None,
+        lot: str | None = None,
+        version: str | None = None,
+        any_version: bool = False,
+        job: str | None = None,
+        job_version: str | None = None,
+        first: str | None = None,
+        last: str | None = None,
+        batch: str | None = None,
+        downstream_only: bool = False,
+        at_once: int | None = None,
+    ) -> Request[docs.ReplayPlan]:
+        """What a replay would do: its steps in order, and their cost by past durations."""
+        bad: dict[str, Any] = {
+            "namespace": namespace,
+            "dataset": dataset,
+            "lot": lot,
+            "version": version,
+            "anyVersion": any_version,
+            "job": job,
+            "jobVersion": job_version,
+            "from": first,
+            "to": last,
+            "batch": batch,
+            "downstreamOnly": downstream_only,
+        }
+        return get(docs.ReplayPlan, "replays", "plan", **bad, atOnce=at_once)
+
+    @call
+    def start_replay(
+        self,
+        replay_id: str,
+        *,
+        why: str,
+        namespace: str | None = None,
+        dataset: str | None = None,
+        lot: str | None = None,
+        version: str | None = None,
+        any_version: bool = False,
+        job: str | None = None,
+        job_version: str | None = None,
+        first: str | None = None,
+        last: str | None = None,
+        batch: str | None = None,
+        downstream_only: bool = False,
+        max_running: int | None = None,
+    ) -> Request[docs.Replay]:
+        """Begin a replay under an id of your choice; the same again changes nothing."""
+        bad: dict[str, Any] = {
+            "namespace": namespace,
+            "dataset": dataset,
+            "lot": lot,
+            "version": version,
+            "anyVersion": any_version,
+            "job": job,
+            "jobVersion": job_version,
+            "from": first,
+            "to": last,
+            "batch": batch,
+            "downstreamOnly": downstream_only,
+        }
+        body = said(why=why, maxRunning=max_running, **bad)
+        return put(docs.Replay, "replays", replay_id, body=body)
+
+    @call
+    def replays(self, limit: int = 100) -> Request[docs.Replays]:
+        """The last replays, newest first."""
+        return get(docs.Replays, "replays", limit=limit)
+
+    @call
+    def replay(self, replay_id: str) -> Request[docs.Replay]:
+        """How far a replay is."""
+        return get(docs.Replay, "replays", replay_id)
+
+    @call
+    def replay_steps(
+        self, replay_id: str, *, state: StepState | None = None, first: int = 1, limit: int = 100
+    ) -> Request[docs.ReplaySteps]:
+        """Steps of a replay in order, from a number on; those in a state, if it is named."""
+        where = "replays", replay_id, "steps"
+        return get(docs.ReplaySteps, *where, state=state, first=first, limit=limit)
+
+    @call
+    def pause_replay(self, replay_id: str, why: str) -> Request[docs.Replay]:
+        """Set no more steps of a replay going."""
+        return _move(replay_id, "pause", why)
+
+    @call
+    def resume_replay(self, replay_id: str, why: str) -> Request[docs.Replay]:
+        """Let a replay that was paused go on."""
+        return _move(replay_id, "resume", why)
+
+    @call
+    def cancel_replay(self, replay_id: str, why: str) -> Request[docs.Replay]:
+        """Stop a replay for good; what was not begun stays as it was."""
+        return _move(replay_id, "cancel", why)
+
+
+def _move(replay_id: str, move: str, why: str) -> Request[docs.Replay]:
+    where = "replays", replay_id, move
+    return post(docs.Replay, *where, body=said(why=why), repeatable=True)

@@ -1,0 +1,163 @@
+"""Lots: what was deposited is published for whoever works on it next.
+
+Needs: a batch that is being reported, or intervals that are over. Does: writes the manifest of a
+batch, with the size, digest and ARK of every file, and makes it a lot of the collection's dataset:
+partial while jobs are open, complete when all have completed. Where a collection's lots are
+intervals, completed batches wait for the end of theirs. Fails when a job of ours makes that lot.
+"""
+
+from collections.abc import Iterable, Iterator, Sequence
+
+from penstock.clock import SECOND, Micros, format_time
+from penstock.errors import Conflict
+from penstock.ingest.batch_lots import (
+    LABEL,
+    BatchLotRow,
+    CloseLot,
+    DepositedLot,
+    DueLot,
+    PublishBatch,
+    batches_of_lot,
+    due_lots,
+)
+from penstock.ingest.collections import Collection
+from penstock.ingest.ocfl import Depository
+from penstock.ingest.register import StoredRow, stored_by
+from penstock.ingest.reports import Report
+from penstock.ingest.stages.payload import PRODUCER
+from penstock.ingest.values import Batch
+from penstock.ingest.workshop import Workshop, patiently
+from penstock.lots.files import put_manifest, show_manifest
+from penstock.lots.ids import parse_interval
+from penstock.lots.manifests import DatasetRef, Item, Manifest, ManifestNote, PartLine
+from penstock.objects import Objects
+from penstock.states import ManifestState
+
+_GRACE: Micros = 5 * SECOND  # for batches that complete just before an interval's end
+_GIVEN = f"{PRODUCER}/"
+_PAGE = 500
+_CLOSED_AT_ONCE = 100
+
+
+def publish(shop: Workshop, batch: Batch, report: Report, keys: Iterable[str]) -> None:
+    """Let a batch that is being reported be a lot; `keys` are the deposits that have completed."""
+    collection = shop.collection(batch.collection)
+    is_whole = not report.still_open
+    if collection.interval is not None and not is_whole:
+        return  # it is part of a lot when it has completed
+    lot, due_at = _lot(collection, batch, report.last_modified)
+    ref = _ref(collection)
+    items = tuple(_items(shop, collection, keys))
+    manifest = Manifest(
+        state=_state(items, is_whole=is_whole),
+        lot=lot,
+        dataset=ref,
+        uris=items,
+        attempt=f"{batch.id}.{report.number}",
+        part=batch.id if due_at else "",
+        created=format_time(report.last_modified),
+    )
+    objects = Objects.open(shop.settings.objects)
+    _, note = put_manifest(objects, manifest)
+    deposited = DepositedLot(
+        batch_id=batch.id,
+        collection=batch.collection,
+        submitter=batch.submission.submitter,
+        namespace=collection.namespace,
+        dataset=collection.dataset,
+        report=report.number,
+        lot=lot,
+        manifest=note,
+        interval=collection.interval,
+        due_at=due_at,
+    )
+    shop.write(PublishBatch(deposited))
+    if not due_at:
+        show_manifest(objects, lot, ref, note)
+
+
+def go_round(shop: Workshop) -> int:
+    """Publish the lots of intervals that are over: how many those are."""
+    with shop.catalog.read() as tx:
+        due = due_lots(tx, shop.clock(), _CLOSED_AT_ONCE)
+    closed = 0
+    for lot in due:
+        if shop.stop():
+            break
+        closed += _close(shop, lot)
+    return closed
+
+
+def _close(shop: Workshop, due: DueLot) -> bool:
+    with shop.catalog.read() as tx:
+        rows = batches_of_lot(tx, due.dataset_id, due.lot)
+    ref = DatasetRef(due.namespace, due.dataset, LABEL)
+    objects = Objects.open(shop.settings.objects)
+    note = _put_root(objects, ref, due.lot, rows)
+    batches = tuple(row.batch_id for row in rows)
+    try:
+        patiently(
+            lambda: shop.catalog.submit(
+                CloseLot(due.namespace, due.dataset, due.lot, note, batches)
+            ).result()
+        )
+    except Conflict:  # another batch came, or another worker was quicker: the next round tells
+        return False
+    show_manifest(objects, due.lot, ref, note)
+    return True
+
+
+def _put_root(
+    objects: Objects, ref: DatasetRef, lot: str, rows: Sequence[BatchLotRow]
+) -> ManifestNote:
+    """A manifest over those of the batches."""
+    parts = tuple(PartLine(r.batch_id, r.key, r.state, r.uris, r.bytes) for r in rows)
+    has_data = any(row.uris for row in rows)
+    manifest = Manifest(
+        state=ManifestState.COMPLETE if has_data else ManifestState.EMPTY,
+        lot=lot,
+        dataset=ref,
+        parts=parts if has_data else (),
+        attempt=f"{rows[-1].batch_id}.{len(rows)}",
+        created=format_time(max(row.at for row in rows)),
+    )
+    return put_manifest(objects, manifest)[1]
+
+
+def _lot(collection: Collection, batch: Batch, completed_at: Micros) -> tuple[str, Micros]:
+    """The lot that a batch is, or is part of, and when that is published; 0 is now."""
+    if collection.interval is None:
+        return batch.id, 0
+    lot = collection.interval.lot_at(completed_at)
+    interval = parse_interval(lot)
+    assert interval is not None, "the lot of an interval is one"
+    return lot, interval.end + _GRACE
+
+
+def _ref(collection: Collection) -> DatasetRef:
+    return DatasetRef(collection.namespace, collection.dataset, LABEL)
+
+
+def _state(items: Sequence[Item], *, is_whole: bool) -> ManifestState:
+    if not is_whole:
+        return ManifestState.PARTIAL
+    return ManifestState.COMPLETE if items else ManifestState.EMPTY
+
+
+def _items(shop: Workshop, collection: Collection, keys: Iterable[str]) -> Iterator[Item]:
+    """Every file of what these deposits have stored."""
+    depository = shop.depository(collection)
+    wanted = list(keys)
+    for start in range(0, len(wanted), _PAGE):
+        with shop.catalog.read() as tx:
+            rows = stored_by(tx, wanted[start : start + _PAGE])
+        for row in sorted(rows, key=lambda row: row.job_id):
+            yield from _files(depository, row)
+
+
+def _files(depository: Depository, row: StoredRow) -> Iterator[Item]:
+    """What the depositor gave; the metadata that was written beside it is not data."""
+    given = [f for f in depository.files(row.ark, row.version) if f.name.startswith(_GIVEN)]
+    for file in {file.key: file for file in given}.values():
+        uri = f"{depository.url}/{file.key}"
+        yield Item(uri, file.size, f"sha-512:{file.sha512}", ark=row.ark)

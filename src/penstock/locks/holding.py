@@ -1,0 +1,140 @@
+"""Holds that follow the data: what was made of a lot that is held is held with it.
+
+Why a lot is held stands beside it: for itself, or for lots of other datasets that it was made
+from. It is let go when none of these is held any more, and after everything that it was made from.
+"""
+
+from collections.abc import Iterator
+
+from msgspec import Struct
+
+from penstock.catalog.rows import DatasetRow, Role, replace
+from penstock.catalog.world import World
+from penstock.clock import Micros
+from penstock.locks import rules
+from penstock.locks.held import add_reason, drop_reason
+from penstock.locks.room import LockRoom
+from penstock.locks.rows import HoldRow, LogRow, StatusRow
+from penstock.locks.table import Status
+
+LINEAGE = "LINEAGE"  # the hold of a job that works on what is made of a dataset that is held
+_CONSUMED = (Status.DONE, Status.RUNNING, Status.HOLD)
+
+
+class Made(Struct, frozen=True):
+    """A lot of a dataset that a job made of others."""
+
+    dataset_id: str
+    row: StatusRow
+
+
+def spread(world: World, root: DatasetRow, lot: str, who: str, why: str, now: Micros) -> list[str]:
+    """Hold what was made of a lot that is held; returned are the datasets, nearest first."""
+    room = world.room(LockRoom)
+    held = []
+    said = f"lot {lot} of {root.namespace}/{root.name}, which it was made from, is held"
+    for made in _made_of(room, root.id, lot):
+        add_reason(room, made.dataset_id, lot, root.id)
+        row = made.row
+        if row.status == Status.RUNNING:  # it is held as soon as it is there
+            room.put_status(replace(row, held_from=Status.READY))
+        elif row.status == Status.READY:
+            room.put_status(replace(row, status=Status.HOLD, held_from=row.status, since=now))
+            _log(room, made, "hold", row.status, Status.HOLD, who, f"{said}: {why}", now)
+            rules.refresh_around(room, [made.dataset_id], [lot], now)
+        held.append(made.dataset_id)
+    return held
+
+
+def let_go(world: World, root: DatasetRow, lot: str, who: str, why: str, now: Micros) -> None:
+    """Let go what was held for a lot, unless it is held for another reason too: sources first."""
+    room = world.room(LockRoom)
+    nearest_first = [made.dataset_id for made in _made_of(room, root.id, lot)]
+    others = [row.dataset_id for row in room.reasons_of_lot(lot)]
+    for dataset_id in dict.fromkeys((*nearest_first, *others)):
+        if not drop_reason(room, dataset_id, lot, root.id):
+            continue
+        row = room.outputs.get((dataset_id, lot))
+        if row is None or not row.held_from or room.reasons.get((dataset_id, lot)) is not None:
+            continue
+        free = replace(row, held_from="")
+        if row.status == Status.HOLD:
+            free = replace(free, status=Status(row.held_from), since=now)
+            _log(room, Made(dataset_id, row), "unhold", row.status, free.status, who, why, now)
+        room.put_status(free)
+        rules.refresh_around(room, [dataset_id], [lot], now)
+
+
+def _made_of(room: LockRoom, root_id: str, lot: str) -> Iterator[Made]:
+    """What jobs made, or are making, of a lot, and of what was made of it: each once."""
+    level, seen = [root_id], {root_id}
+    while level:
+        found = [made for dataset in level for made in _made_directly(room, dataset, lot)]
+        level = []
+        for made in found:
+            if made.dataset_id not in seen:
+                seen.add(made.dataset_id)
+                level.append(made.dataset_id)
+                yield made
+
+
+def _made_directly(room: LockRoom, dataset_id: str, lot: str) -> Iterator[Made]:
+    for role, job_id in room.wires.get(dataset_id) or ():
+        own = room.inputs.get((dataset_id, job_id, lot)) if role == Role.INPUT else None
+        job = room.jobs.get(job_id)
+        if own is None or own.status not in _CONSUMED or job is None:
+            continue
+        for output in job.output_ids:
+            row = room.outputs.get((output, lot))
+            if row is not None and row.job_id == job_id:
+                yield Made(output, row)
+
+
+def follow_datasets(world: World, now: Micros) -> None:
+    """Let every job that works on what is made of a held dataset be held with it, and no other."""
+    room = world.room(LockRoom)
+    holds = {row.id: row for row in room.all_holds()}
+    wanted: dict[str, HoldRow] = {}
+    for root in [row for row in holds.values() if row.kind == "DATASET"]:
+        dataset = world.datasets.get(root.id)
+        name = f"{dataset.namespace}/{dataset.name}" if dataset is not None else root.id
+        why = f"dataset {name}, which its inputs are made from, is held: {root.why}"
+        for job_id in _jobs_beyond(room, root.id):
+            wanted.setdefault(job_id, HoldRow(job_id, LINEAGE, root.who, why, root.since))
+    for key, row in holds.items():
+        if row.kind == LINEAGE and key not in wanted:
+            room.holds.put(key, None)
+    for key, row in wanted.items():
+        if holds.get(key) is None or holds[key].kind == LINEAGE:
+            room.holds.put(key, row)
+
+
+def _jobs_beyond(room: LockRoom, dataset_id: str) -> Iterator[str]:
+    """Jobs downstream of a dataset that do not read or write it themselves."""
+    own = {job for _, job in room.wires.get(dataset_id) or ()}
+    level, seen = [dataset_id], {dataset_id}
+    while level:
+        readers = _readers(room, level)
+        yield from (job for job in readers if job not in own)
+        jobs = [found for job in readers if (found := room.jobs.get(job)) is not None]
+        level = [d for d in dict.fromkeys(d for j in jobs for d in j.output_ids) if d not in seen]
+        seen.update(level)
+
+
+def _readers(room: LockRoom, datasets: list[str]) -> list[str]:
+    wires = (wire for dataset in datasets for wire in room.wires.get(dataset) or ())
+    return list(dict.fromkeys(job for role, job in wires if role == Role.INPUT))
+
+
+def _log(
+    room: LockRoom,
+    made: Made,
+    action: str,
+    was: str,
+    became: str,
+    who: str,
+    why: str,
+    now: Micros,
+) -> None:
+    dataset_id, lot = made.dataset_id, made.row.lot
+    room.append(LogRow(now, action, lot, None, dataset_id, None, was, became, who, why))

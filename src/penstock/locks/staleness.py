@@ -1,0 +1,74 @@
+"""What becomes of work whose input got a newer version: made again, held, or only marked."""
+
+from penstock.catalog.rows import replace
+from penstock.clock import Micros
+from penstock.locks.held import is_for_quality_alone
+from penstock.locks.room import LockRoom
+from penstock.locks.rows import LogRow, LotJobRow, Stale, WorkRow
+from penstock.locks.table import Status, readable
+from penstock.states import WorkState
+
+STALE = "stale"  # the action in the log
+_WHO = "penstock"
+
+
+def follow(room: LockRoom, job: LotJobRow, row: WorkRow, now: Micros) -> WorkRow | None:
+    """Do with a lot that is done what its job asks for, if an input of it has a newer version.
+
+    Returned is the work as it is then; None if it is not stale, or was known to be. A person who
+    lets go of what is held for this has decided: it is held again only for a still newer version.
+    """
+    newer = _newer(room, job, row)
+    if not newer:
+        return None
+    policy = Stale(job.stale)
+    after = replace(row, stale_since=now)
+    if policy is Stale.RERUN:
+        _release(room, job, row.lot, now)
+        after = replace(after, tries=0, not_before=0, error="")
+    elif policy is Stale.HOLD:
+        _hold(room, job, row.lot, now)
+    room.put_work(after)
+    action = "hold" if policy is Stale.HOLD else STALE
+    became = {Stale.RERUN: WorkState.WAITING, Stale.HOLD: WorkState.HELD}.get(policy, row.state)
+    why = f"lot {row.lot} of an input of it was made anew"
+    room.append(
+        LogRow(now, action, row.lot, job.job_id, None, row.run_id, row.state, became, _WHO, why)
+    )
+    return after
+
+
+def _newer(room: LockRoom, job: LotJobRow, row: WorkRow) -> bool:
+    for dataset in job.input_ids:
+        own = room.inputs.get((dataset, job.job_id, row.lot))
+        source = room.outputs.get((dataset, row.lot))
+        if own is None or source is None or own.status != Status.DONE:
+            continue
+        is_other = source.version_id not in (None, own.version_id)
+        if is_other and readable(Status(source.status)) and source.since > row.stale_since:
+            return True
+    return False
+
+
+def _release(room: LockRoom, job: LotJobRow, lot: str, now: Micros) -> None:
+    """Its inputs are to be read again, and its outputs to be made again."""
+    for dataset in job.input_ids:
+        own = room.inputs.get((dataset, job.job_id, lot))
+        if own is not None and own.status == Status.DONE:
+            room.put_status(replace(own, status=Status.ERROR, since=now))
+    for dataset in job.output_ids:
+        made = room.outputs.get((dataset, lot))
+        if made is None or made.job_id != job.job_id:
+            continue
+        if made.status == Status.READY or is_for_quality_alone(room, made):
+            room.reasons.put((dataset, lot), None)
+            room.put_status(replace(made, status=Status.RESUBMIT, held_from="", since=now))
+        elif made.held_from == Status.READY:
+            room.put_status(replace(made, held_from=Status.RESUBMIT))
+
+
+def _hold(room: LockRoom, job: LotJobRow, lot: str, now: Micros) -> None:
+    for dataset in job.input_ids:
+        own = room.inputs.get((dataset, job.job_id, lot))
+        if own is not None and own.status == Status.DONE:
+            room.put_status(replace(own, status=Status.HOLD, held_from=Status.DONE, since=now))

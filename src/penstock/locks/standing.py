@@ -1,0 +1,129 @@
+"""How everything stands now: open work by job, what is stuck, what is held, and how much flows."""
+
+from collections import defaultdict
+from collections.abc import Mapping, Sequence
+
+from penstock.catalog.shapes import Shape, time_or_none
+from penstock.clock import HOUR, Micros, format_time
+from penstock.db import Transaction
+from penstock.db.database import Row
+from penstock.locks.shapes import HeldWhole
+from penstock.states import RunState, WorkState
+
+COUNTED_MAX = 1000  # lots of a job in each state
+JOBS_MAX = 500
+STUCK_LOOKED_AT = 2000
+SHOWN_MAX = 50
+EVENTS_MAX = 50_000
+HOURS = 24
+
+
+class JobStanding(Shape, frozen=True):
+    """How many lots of a job are open, in which state; counted up to a thousand."""
+
+    namespace: str
+    job: str
+    ready: int
+    waiting: int
+    later: int
+    held: int
+    running: int
+
+    @property
+    def open(self) -> int:
+        """How many are not done."""
+        return self.ready + self.waiting + self.later + self.held + self.running
+
+
+class StuckLot(Shape, frozen=True):
+    """A lot that a job failed with, or that somebody held."""
+
+    namespace: str
+    job: str
+    lot: str
+    state: WorkState
+    attempts: int
+    attempts_max: int
+    error: str
+    since: str
+    not_before: str | None
+    run: str | None
+    held: str | None
+
+
+class LotHour(Shape, frozen=True):
+    """How many lots were published, or something else, in an hour."""
+
+    start: str
+    counts: Mapping[str, int]
+
+
+class StandingNow(Shape, frozen=True):
+    """How everything stands; `at_least` says that there are more jobs or lots than were counted."""
+
+    jobs: Mapping[RunState, int]
+    work: Sequence[JobStanding]
+    stuck: Sequence[StuckLot]
+    holds: Sequence[HeldWhole]
+    hours: Sequence[LotHour]
+    at_least: bool
+
+
+def standing(tx: Transaction, namespace: str | None, now: Micros) -> StandingNow:
+    """How everything stands, or what is of one namespace."""
+    own = {"namespace": namespace}
+    states, work, stuck, holds = tx.fetch_many(
+        [
+            ("jobs_by_state", own),
+            ("standing_of_jobs", {**own, "most": COUNTED_MAX, "jobs": JOBS_MAX}),
+            ("stuck_lots", {**own, "most": STUCK_LOOKED_AT, "limit": SHOWN_MAX}),
+            ("whole_holds", {**own, "limit": SHOWN_MAX}),
+        ]
+    )
+    jobs = [JobStanding(*row) for row in work]
+    return StandingNow(
+        jobs={RunState(state): count for state, count in states if state},
+        work=sorted((job for job in jobs if job.open), key=lambda job: -job.open),
+        stuck=[_stuck(row) for row in stuck],
+        holds=[
+            HeldWhole(kind, space, name, who, why, format_time(since))
+            for kind, space, name, who, why, since in holds
+        ],
+        hours=_hours(tx, namespace, now),
+        at_least=len(jobs) == JOBS_MAX or any(COUNTED_MAX in _counts(job) for job in jobs),
+    )
+
+
+def _stuck(row: Row) -> StuckLot:
+    *known, since, not_before, run, who, why = row
+    space, job, lot, state, tries, tries_max, error = known
+    return StuckLot(
+        namespace=space,
+        job=job,
+        lot=lot,
+        state=WorkState(state),
+        attempts=tries,
+        attempts_max=tries_max,
+        error=error,
+        since=format_time(since),
+        not_before=time_or_none(not_before or None),
+        run=run,
+        held=f"{who}: {why}" if who and state == WorkState.HELD else None,
+    )
+
+
+def _counts(job: JobStanding) -> tuple[int, ...]:
+    return job.ready, job.waiting, job.later, job.held, job.running
+
+
+def _hours(tx: Transaction, namespace: str | None, now: Micros) -> list[LotHour]:
+    first = now // HOUR - HOURS + 1
+    found: dict[int, dict[str, int]] = defaultdict(dict)
+    for hour, kind, count in tx.fetch(
+        "lots_by_hour", namespace=namespace, slot=HOUR, after=first * HOUR, most=EVENTS_MAX
+    ):
+        found[hour][kind] = count
+    return [
+        LotHour(format_time(hour * HOUR), found.get(hour, {}))
+        for hour in range(first, first + HOURS)
+    ]

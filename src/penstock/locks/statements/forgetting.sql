@@ -1,0 +1,20 @@
+-- Forgetting what happened to lots long ago.
+
+-- name: oldest_lot_log
+-- The first transitions after one: when each was, and whether it tells how something came about that still is: a run, a lot from outside, a hold.
+SELECT g.id, g.at, CASE
+    WHEN r.id IS NOT NULL OR w.state = 'HELD' OR s.status = 'HOLD' THEN 1
+    WHEN g.action IN ('register', 'announce') AND s.status IS NOT NULL THEN 1
+    ELSE 0 END
+FROM (
+    SELECT l.id, l.at, l.action, l.lot, l.job_id, l.dataset_id, l.run_id
+    FROM lot_log l WHERE l.id > :after ORDER BY l.id LIMIT :most
+) g
+LEFT JOIN runs r ON r.id = g.run_id
+LEFT JOIN lot_work w ON w.job_id = g.job_id AND w.lot = g.lot
+LEFT JOIN lot_status s ON s.dataset_id = g.dataset_id AND s.lot = g.lot AND s.role = 'OUTPUT'
+ORDER BY g.id;
+
+-- name: forget_lot_log
+-- Delete transitions.
+DELETE FROM lot_log WHERE id {in ids bigint};

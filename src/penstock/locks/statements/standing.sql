@@ -1,0 +1,60 @@
+-- How everything stands, for whoever looks at all of it. What is counted is counted up to :most.
+
+-- name: standing_of_jobs
+-- How many open lots jobs have in which state; jobs by name, those of a namespace if one is named.
+SELECT j.namespace, j.name,
+    (SELECT COUNT(*) FROM (SELECT 1 FROM lot_work w WHERE w.job_id = l.job_id AND w.state = 'READY' AND w.state <> 'DONE' LIMIT :most) a),
+    (SELECT COUNT(*) FROM (SELECT 1 FROM lot_work w WHERE w.job_id = l.job_id AND w.state = 'WAITING' AND w.state <> 'DONE' LIMIT :most) a),
+    (SELECT COUNT(*) FROM (SELECT 1 FROM lot_work w WHERE w.job_id = l.job_id AND w.state = 'LATER' AND w.state <> 'DONE' LIMIT :most) a),
+    (SELECT COUNT(*) FROM (SELECT 1 FROM lot_work w WHERE w.job_id = l.job_id AND w.state = 'HELD' AND w.state <> 'DONE' LIMIT :most) a),
+    (SELECT COUNT(*) FROM (SELECT 1 FROM lot_work w WHERE w.job_id = l.job_id AND w.state = 'RUNNING' AND w.state <> 'DONE' LIMIT :most) a)
+FROM lot_jobs l JOIN jobs j ON j.id = l.job_id
+WHERE j.hidden = 0 AND (CAST(:namespace AS TEXT) IS NULL OR j.namespace = :namespace)
+ORDER BY j.namespace, j.name
+LIMIT :jobs
+
+-- name: stuck_lots
+-- Lots that failed or were held and wait for another try or for a person, the newest first among
+-- so many that were looked at; with who held them last, and why.
+SELECT b.namespace, b.name, b.lot, b.state, b.tries, b.tries_max, b.error, b.since, b.not_before, b.run_id,
+    (SELECT g.who FROM lot_log g WHERE g.job_id = b.job_id AND g.lot = b.lot AND g.became = 'HELD' ORDER BY g.id DESC LIMIT 1),
+    (SELECT g.why FROM lot_log g WHERE g.job_id = b.job_id AND g.lot = b.lot AND g.became = 'HELD' ORDER BY g.id DESC LIMIT 1)
+FROM (
+    SELECT w.*, j.namespace, j.name, l.tries_max
+    FROM (
+        SELECT s.* FROM lot_jobs k JOIN lot_work s ON s.job_id = k.job_id
+        WHERE s.state IN ('LATER', 'HELD') AND s.state <> 'DONE'
+        LIMIT :most
+    ) w
+    JOIN jobs j ON j.id = w.job_id
+    JOIN lot_jobs l ON l.job_id = w.job_id
+    WHERE j.hidden = 0 AND (CAST(:namespace AS TEXT) IS NULL OR j.namespace = :namespace)
+    ORDER BY w.since DESC, w.lot LIMIT :limit
+) b
+ORDER BY b.since DESC, b.lot
+
+-- name: whole_holds
+-- The datasets and jobs that are held, the newest first.
+SELECT h.kind, COALESCE(d.namespace, j.namespace), COALESCE(d.name, j.name), h.who, h.why, h.since
+FROM lot_holds h
+LEFT JOIN datasets d ON d.id = h.id AND h.kind = 'DATASET'
+LEFT JOIN jobs j ON j.id = h.id AND h.kind = 'JOB'
+WHERE CAST(:namespace AS TEXT) IS NULL OR COALESCE(d.namespace, j.namespace) = :namespace
+ORDER BY h.since DESC LIMIT :limit
+
+-- name: jobs_by_state
+-- How many jobs ended, or are, in which state with their latest run.
+SELECT j.latest_run_state, COUNT(*) FROM jobs j
+WHERE j.hidden = 0 AND (CAST(:namespace AS TEXT) IS NULL OR j.namespace = :namespace)
+GROUP BY j.latest_run_state
+
+-- name: lots_by_hour
+-- How many of the last lot events fall into which slot of time since a moment, by their kind.
+SELECT e.at / :slot, e.kind, COUNT(*)
+FROM (SELECT o.at, o.kind, o.dataset_id FROM lot_events o ORDER BY o.id DESC LIMIT :most) e
+WHERE e.at >= :after
+    AND (
+        CAST(:namespace AS TEXT) IS NULL
+        OR EXISTS (SELECT 1 FROM datasets d WHERE d.id = e.dataset_id AND d.namespace = :namespace)
+    )
+GROUP BY 1, 2

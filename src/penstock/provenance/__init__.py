@@ -1,0 +1,1 @@
+"""Where a lot comes from, whether its bytes are what they were, and whether all promises hold."""

@@ -1,0 +1,108 @@
+"""Which versions a lot has had, and which was its version at a time."""
+
+from collections.abc import Iterable, Sequence
+
+from msgspec import Struct
+
+from penstock.catalog.claimed_runs import lot_facet, lot_facets
+from penstock.clock import Micros, format_time
+from penstock.db import Transaction
+from penstock.db.database import Ask
+from penstock.errors import NotFound
+
+_LOOK_MAX = 20_000  # versions published behind a registration; those of one call are together
+_LIKE_MAX = 100  # a pattern does not tell letters of two cases apart everywhere
+
+
+class LotName(Struct, frozen=True):
+    """A lot, and the dataset it is of."""
+
+    dataset_id: str
+    namespace: str
+    dataset: str
+    lot: str
+
+    def __str__(self) -> str:
+        return f"lot {self.lot} of {self.namespace}/{self.dataset}"
+
+
+class Registration(Struct, frozen=True):
+    """That somebody registered a lot from outside."""
+
+    dataset_id: str
+    lot: str
+    at: Micros
+    who: str
+
+
+class Publication(Struct, frozen=True):
+    """When a version was published."""
+
+    version_id: str
+    at: Micros
+
+
+def version_at(tx: Transaction, name: LotName, as_of: Micros | None) -> tuple[str, bool]:
+    """The version that a lot had at a time, or has now, and whether it has that one still."""
+    row = tx.fetch_one("lot_now", dataset_id=name.dataset_id, lot=name.lot)
+    now = row[0] if row is not None else None
+    if as_of is None:
+        if now is None:
+            raise NotFound(f"{name} has no version: it was never made, or is not known")
+        return now, True
+    earlier = [each for each in publications(tx, name, now) if each.at <= as_of]
+    if not earlier:
+        raise NotFound(
+            f"{name} had no version at {format_time(as_of)}: it was made later, or what is known "
+            "of that time was pruned"
+        )
+    return earlier[-1].version_id, earlier[-1].version_id == now
+
+
+def publications(tx: Transaction, name: LotName, now: str | None) -> list[Publication]:
+    """The versions of a lot, in the order in which they were published.
+
+    The log tells when that was; versions that were published at once have each a time of their own
+    in the catalog, a little later, and that is only asked for what the log has forgotten.
+    """
+    which = {"dataset_id": name.dataset_id, "lot": name.lot}
+    noted, made = tx.fetch_many(
+        [("versions_with_manifests", which), ("versions_made_of_lot", which)]
+    )
+    told = registrations(tx, [(name.dataset_id, name.lot)])
+    known: dict[str, Micros] = {**dict(noted), **dict(made), **_registered(tx, name, told)}
+    wanted = {*known} if now is None else {*known, now}
+    times: dict[str, Micros] = dict(tx.fetch("publications", ids=sorted(wanted)))
+    times |= {version: at for version, at in known.items() if version in times}
+    found = [Publication(version, at) for version, at in times.items()]
+    return sorted(found, key=lambda each: (each.at, each.version_id))
+
+
+def registrations(tx: Transaction, lots: Iterable[tuple[str, str]]) -> list[Registration]:
+    """When lots, each with its dataset's id, were registered, oldest first."""
+    keys = [f"{dataset_id}{lot}" for dataset_id, lot in lots]
+    return [Registration(*row) for row in tx.fetch("registrations_of_lots", keys=keys)]
+
+
+def _registered(tx: Transaction, name: LotName, told: Sequence[Registration]) -> dict[str, Micros]:
+    """The versions that registrations made, and when: the first of the lot behind each."""
+    like = f"%{_escaped(lot_facets(name.lot)[1:-2])}%"
+    which = {"dataset_id": name.dataset_id, "like": like, "look": _LOOK_MAX, "most": _LIKE_MAX}
+    asks: list[Ask] = [("versions_declared_from", {**which, "at": each.at}) for each in told]
+    found: dict[str, Micros] = {}
+    for each, rows in zip(told, tx.fetch_many(asks) if asks else (), strict=True):
+        of_lot = [version for version, facets in rows if _is_of(facets, name.lot)]
+        if of_lot:
+            found.setdefault(of_lot[0], each.at)
+    return found
+
+
+def _is_of(facets: str, lot: str) -> bool:
+    facet = lot_facet(facets)
+    return facet is not None and lot in facet.all_lots
+
+
+def _escaped(text: str) -> str:
+    for letter in "!%_":
+        text = text.replace(letter, f"!{letter}")
+    return text

@@ -1,0 +1,14 @@
+"""Every promise of Penstock as a question that a running system can be asked."""
+
+from penstock.provenance.invariants import arcs, catalog, ingest, locks, lots
+from penstock.provenance.invariants.invariant import Grounds, Invariant
+
+__all__ = ["ALL", "Grounds", "Invariant"]
+
+ALL: tuple[Invariant, ...] = (
+    *catalog.INVARIANTS,
+    *locks.INVARIANTS,
+    *lots.INVARIANTS,
+    *arcs.INVARIANTS,
+    *ingest.INVARIANTS,
+)

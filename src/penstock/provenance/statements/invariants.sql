@@ -1,0 +1,344 @@
+-- What breaks an invariant: no rows when all is well. Each looks through whole tables, in one
+-- snapshot and without a lock, and stops after :most rows.
+
+-- name: broken_current_versions
+-- Datasets whose current version was not published, or not by a run that completed.
+SELECT d.namespace, d.name, d.current_version_id, COALESCE(r.state, v.origin, 'not there')
+FROM datasets d
+LEFT JOIN dataset_versions v ON v.id = d.current_version_id AND v.dataset_id = d.id
+LEFT JOIN runs r ON r.id = v.run_id
+LEFT JOIN jobs j ON j.id = r.job_id
+WHERE d.current_version_id IS NOT NULL
+  AND (v.id IS NULL OR v.published_at IS NULL
+       OR (v.origin = 'RUN' AND (r.id IS NULL OR (r.state <> 'COMPLETED' AND j.type <> 'STREAM'))))
+LIMIT :most
+
+-- name: broken_newest_versions
+-- Datasets whose current version is not the one that was published last.
+SELECT d.namespace, d.name, COALESCE(CAST(d.current_version_id AS TEXT), 'none')
+FROM datasets d
+LEFT JOIN dataset_versions v ON v.id = d.current_version_id
+WHERE (v.id IS NOT NULL AND d.published_at <> v.published_at)
+   OR EXISTS (SELECT 1 FROM dataset_versions n
+              WHERE n.dataset_id = d.id AND n.published_at IS NOT NULL
+                AND (v.id IS NULL OR n.published_at > v.published_at
+                     OR (n.published_at = v.published_at AND n.id > v.id)))
+LIMIT :most
+
+-- name: broken_pins
+-- What runs read or wrote that is no version of that dataset, or is not what that run made.
+SELECT u.run_id, u.role, u.dataset_id, u.version_id
+FROM run_datasets u
+LEFT JOIN runs r ON r.id = u.run_id
+LEFT JOIN dataset_versions v ON v.id = u.version_id AND v.dataset_id = u.dataset_id
+WHERE r.id IS NULL OR v.id IS NULL
+   OR (u.role = 'OUTPUT' AND (v.run_id IS NULL OR v.run_id <> u.run_id))
+   OR (u.role = 'INPUT' AND v.run_id = u.run_id)
+LIMIT :most
+
+-- name: broken_run_counts
+-- Jobs that count other runs or versions than there are.
+SELECT j.namespace, j.name, j.run_count, j.version_count
+FROM jobs j
+WHERE j.run_count <> (SELECT COUNT(*) FROM runs r WHERE r.job_id = j.id)
+   OR j.version_count <> (SELECT COUNT(*) FROM job_versions v WHERE v.job_id = j.id)
+LIMIT :most
+
+-- name: broken_version_counts
+-- Datasets that count other versions than there are, or do not know the latest.
+SELECT d.namespace, d.name, d.version_count, d.latest_number
+FROM datasets d
+LEFT JOIN dataset_versions v ON v.id = d.latest_version_id AND v.dataset_id = d.id
+WHERE d.version_count <> (SELECT COUNT(*) FROM dataset_versions n WHERE n.dataset_id = d.id)
+   OR COALESCE(v.number, 0) <> d.latest_number
+   OR EXISTS (SELECT 1 FROM dataset_versions n WHERE n.dataset_id = d.id AND n.number > d.latest_number)
+LIMIT :most
+
+-- name: broken_latest_runs
+-- Jobs that show another run than their newest, or in another state than it is in.
+SELECT j.namespace, j.name, COALESCE(CAST(j.latest_run_id AS TEXT), 'none'), j.latest_run_state
+FROM jobs j
+LEFT JOIN runs r ON r.id = j.latest_run_id
+WHERE (j.latest_run_id IS NOT NULL AND (r.id IS NULL OR r.state <> j.latest_run_state))
+   OR EXISTS (SELECT 1 FROM runs n
+              WHERE n.job_id = j.id
+                AND (r.id IS NULL OR n.created_at > r.created_at
+                     OR (n.created_at = r.created_at AND n.id > r.id)))
+LIMIT :most
+
+-- name: broken_tallies
+-- Namespaces whose visible datasets or jobs are counted wrongly, and what would be right.
+SELECT c.kind, c.namespace, c.state, COALESCE(t.total, 0), c.total
+FROM (SELECT 'DATASET' AS kind, d.namespace, '' AS state, COUNT(*) AS total
+      FROM datasets d WHERE d.hidden = 0 GROUP BY d.namespace
+      UNION ALL
+      SELECT 'JOB', j.namespace, j.latest_run_state, COUNT(*)
+      FROM jobs j WHERE j.hidden = 0 GROUP BY j.namespace, j.latest_run_state) c
+LEFT JOIN tallies t ON t.kind = c.kind AND t.namespace = c.namespace AND t.state = c.state
+WHERE COALESCE(t.total, 0) <> c.total
+UNION ALL
+SELECT t.kind, t.namespace, t.state, t.total, 0
+FROM tallies t
+WHERE t.total <> 0
+  AND NOT EXISTS (SELECT 1 FROM datasets d
+                  WHERE t.kind = 'DATASET' AND d.namespace = t.namespace AND d.hidden = 0)
+  AND NOT EXISTS (SELECT 1 FROM jobs j
+                  WHERE t.kind = 'JOB' AND j.namespace = t.namespace AND j.hidden = 0
+                    AND j.latest_run_state = t.state)
+LIMIT :most
+
+-- name: broken_event_counts
+-- Hours whose events are counted wrongly, and what would be right.
+SELECT c.hour, c.event_type, COALESCE(k.total, 0), c.total
+FROM (SELECT e.event_time - e.event_time % 3600000000 AS hour, e.event_type, COUNT(*) AS total
+      FROM events e GROUP BY e.event_time - e.event_time % 3600000000, e.event_type) c
+LEFT JOIN event_counts k ON k.hour = c.hour AND k.event_type = c.event_type
+WHERE COALESCE(k.total, 0) <> c.total
+UNION ALL
+SELECT k.hour, k.event_type, k.total, 0
+FROM event_counts k
+WHERE k.total <> 0
+  AND NOT EXISTS (SELECT 1 FROM events e
+                  WHERE e.event_time >= k.hour AND e.event_time < k.hour + 3600000000
+                    AND e.event_type = k.event_type)
+LIMIT :most
+
+-- name: broken_search_docs
+-- Datasets and jobs that are not found by search as what they are, and words that lead nowhere.
+SELECT t.kind, t.namespace, t.name
+FROM (SELECT 'DATASET' AS kind, d.id, d.namespace, d.name, d.hidden FROM datasets d
+      UNION ALL
+      SELECT 'JOB', j.id, j.namespace, j.name, j.hidden FROM jobs j) t
+LEFT JOIN search_docs s ON s.id = t.id
+WHERE s.id IS NULL OR s.kind <> t.kind OR s.namespace <> t.namespace OR s.name <> t.name
+   OR s.hidden <> t.hidden
+UNION ALL
+SELECT s.kind, s.namespace, s.name
+FROM search_docs s
+WHERE NOT EXISTS (SELECT 1 FROM datasets d WHERE d.id = s.id)
+  AND NOT EXISTS (SELECT 1 FROM jobs j WHERE j.id = s.id)
+LIMIT :most
+
+-- name: broken_claims
+-- Live claims whose run is not under way, or is another job's.
+SELECT j.namespace, j.name, w.lot, w.run_id, COALESCE(r.state, 'not there')
+FROM lot_work w
+LEFT JOIN runs r ON r.id = w.run_id
+LEFT JOIN jobs j ON j.id = w.job_id
+WHERE w.state = 'RUNNING' AND (r.id IS NULL OR r.state <> 'RUNNING' OR r.job_id <> w.job_id)
+LIMIT :most
+
+-- name: open_runs_with_lots
+-- A page of the runs that have lots and have not ended.
+SELECT r.id, r.job_id, r.facets, r.state
+FROM runs r
+WHERE r.id > :after AND r.state IN ('NEW', 'RUNNING') AND r.facets LIKE '%"penstock_lot"%'
+ORDER BY r.id
+LIMIT :most
+
+-- name: broken_writers
+-- Lots that have two makers, or two status rows of one job.
+SELECT d.namespace, d.name, s.lot, COUNT(*)
+FROM lot_status s
+LEFT JOIN datasets d ON d.id = s.dataset_id
+WHERE s.role = 'OUTPUT'
+GROUP BY s.dataset_id, d.namespace, d.name, s.lot
+HAVING COUNT(*) > 1
+LIMIT :most
+
+-- name: broken_locks
+-- Locks of work that nobody does: status rows in RUNNING without their live claim.
+SELECT d.namespace, d.name, s.lot, s.role, COALESCE(CAST(s.run_id AS TEXT), 'none')
+FROM lot_status s
+LEFT JOIN datasets d ON d.id = s.dataset_id
+LEFT JOIN lot_work w ON w.job_id = s.job_id AND w.lot = s.lot AND w.state = 'RUNNING' AND w.run_id = s.run_id
+WHERE s.status = 'RUNNING' AND w.job_id IS NULL
+LIMIT :most
+
+-- name: broken_claimed_inputs
+-- Live claims that do not hold what their run reads; runs that only report events may read more.
+SELECT j.namespace, j.name, w.lot, d.namespace, d.name
+FROM lot_work w
+JOIN runs r ON r.id = w.run_id AND r.facets NOT LIKE '%"reported":true%'
+JOIN run_datasets u ON u.run_id = w.run_id AND u.role = 'INPUT'
+JOIN lot_job_datasets x ON x.dataset_id = u.dataset_id AND x.role = 'INPUT' AND x.job_id = w.job_id
+LEFT JOIN lot_status s ON s.dataset_id = u.dataset_id AND s.lot = w.lot AND s.role = 'INPUT'
+    AND s.job_id = w.job_id AND s.status = 'RUNNING' AND s.run_id = w.run_id AND s.version_id = u.version_id
+LEFT JOIN jobs j ON j.id = w.job_id
+LEFT JOIN datasets d ON d.id = u.dataset_id
+WHERE w.state = 'RUNNING' AND s.job_id IS NULL
+LIMIT :most
+
+-- name: broken_ready_lots
+-- Lots that are READY in a version that is not there, or that no completed run has published.
+SELECT d.namespace, d.name, s.lot, COALESCE(CAST(s.version_id AS TEXT), 'none'), COALESCE(r.state, v.origin, 'not there')
+FROM lot_status s
+LEFT JOIN datasets d ON d.id = s.dataset_id
+LEFT JOIN dataset_versions v ON v.id = s.version_id AND v.dataset_id = s.dataset_id
+LEFT JOIN runs r ON r.id = v.run_id
+LEFT JOIN jobs j ON j.id = r.job_id
+WHERE s.role = 'OUTPUT' AND s.status = 'READY'
+  AND (v.id IS NULL OR v.published_at IS NULL
+       OR (v.origin = 'RUN' AND (r.id IS NULL OR (r.state <> 'COMPLETED' AND j.type <> 'STREAM'))))
+LIMIT :most
+
+-- name: broken_consumed_lots
+-- Lots that a job has consumed in a version that is not there.
+SELECT j.namespace, j.name, d.namespace, d.name, s.lot, s.version_id
+FROM lot_status s
+LEFT JOIN datasets d ON d.id = s.dataset_id
+LEFT JOIN jobs j ON j.id = s.job_id
+LEFT JOIN dataset_versions v ON v.id = s.version_id AND v.dataset_id = s.dataset_id
+WHERE s.role = 'INPUT' AND s.status = 'DONE' AND s.version_id IS NOT NULL AND v.id IS NULL
+LIMIT :most
+
+-- name: every_lot_job_from
+-- A page of the jobs that work lot by lot, each with its name and how many datasets find it.
+SELECT l.job_id, j.namespace, j.name,
+       (SELECT COUNT(*) FROM lot_job_datasets d WHERE d.job_id = l.job_id)
+FROM lot_jobs l
+LEFT JOIN jobs j ON j.id = l.job_id
+WHERE l.job_id > :after
+ORDER BY l.job_id
+LIMIT :most
+
+-- name: work_of_job_from
+-- A page of what a job has to do, by lot.
+SELECT w.lot
+FROM lot_work w
+WHERE w.job_id = :job_id AND w.lot > :after
+ORDER BY w.lot
+LIMIT :most
+
+-- name: broken_meetings
+-- Lots that can be read and that a job never met although it is wired to read them.
+SELECT j.namespace, j.name, d.namespace, d.name, s.lot
+FROM lot_jobs l
+JOIN lot_job_datasets x ON x.job_id = l.job_id AND x.role = 'INPUT'
+JOIN lot_status s ON s.dataset_id = x.dataset_id AND s.role = 'OUTPUT' AND s.status = 'READY'
+LEFT JOIN lot_work w ON w.job_id = l.job_id AND w.lot = s.lot
+LEFT JOIN jobs j ON j.id = l.job_id
+LEFT JOIN datasets d ON d.id = s.dataset_id
+WHERE l.stated = 1 AND w.job_id IS NULL
+LIMIT :most
+
+-- name: broken_manifests
+-- Lots that are READY with a manifest that is not complete or empty, or with none though an arc made them.
+SELECT d.namespace, d.name, s.lot, COALESCE(m.state, 'no manifest')
+FROM lot_status s
+LEFT JOIN lot_manifests m ON m.version_id = s.version_id
+LEFT JOIN arcs a ON a.job_id = s.job_id AND a.created_at <= s.since
+LEFT JOIN datasets d ON d.id = s.dataset_id
+WHERE s.role = 'OUTPUT' AND s.status = 'READY'
+  AND ((m.version_id IS NULL AND a.job_id IS NOT NULL)
+       OR m.state NOT IN ('complete', 'empty') OR m.dataset_id <> s.dataset_id OR m.lot <> s.lot)
+LIMIT :most
+
+-- name: broken_attempts
+-- Manifests of versions that another attempt made than the run that published them, or a failed one.
+SELECT d.namespace, d.name, m.lot, m.attempt, COALESCE(r.state, 'not there')
+FROM lot_manifests m
+JOIN dataset_versions v ON v.id = m.version_id AND v.run_id IS NOT NULL
+LEFT JOIN runs r ON r.id = v.run_id
+LEFT JOIN datasets d ON d.id = m.dataset_id
+WHERE m.state <> 'removed' AND substr(m.attempt, 9, 1) = '-' AND substr(m.attempt, 14, 1) = '-'
+  AND (CAST(v.run_id AS TEXT) <> substr(m.attempt, 1, 36) OR r.id IS NULL OR r.state <> 'COMPLETED')
+LIMIT :most
+
+-- name: ready_manifests_from
+-- A page of the manifests that readers get: those of the versions in which lots are READY.
+SELECT s.dataset_id, s.lot, s.version_id, m.state, m.key, m.digest, m.attempt, m.uris, m.bytes
+FROM lot_status s
+JOIN lot_manifests m ON m.version_id = s.version_id
+WHERE (s.dataset_id, s.lot) > (:dataset_id, :lot)
+  AND s.role = 'OUTPUT' AND s.status = 'READY' AND m.state <> 'removed'
+ORDER BY s.dataset_id, s.lot
+LIMIT :most
+
+-- name: lots_still_in_versions
+-- Which of these versions are those in which a lot is READY; a key is a dataset, a version and a lot.
+SELECT s.version_id
+FROM {each keys text AS k}
+JOIN lot_status s ON s.dataset_id = CAST(substr(k.value, 1, 36) AS UUID)
+    AND s.lot = substr(k.value, 73) AND s.role = 'OUTPUT' AND s.status = 'READY'
+    AND s.version_id = CAST(substr(k.value, 37, 36) AS UUID)
+
+-- name: broken_cursors
+-- Subscribers that have had events which do not exist.
+SELECT s.name, s.cursor, n.newest
+FROM subscribers s
+JOIN (SELECT 'webhook' AS kind,
+             COALESCE((SELECT MAX(e.id) FROM lot_events e),
+                      (SELECT p.upto FROM outbox_pruned p WHERE p.outbox = 'lots'), 0) AS newest
+      UNION ALL
+      SELECT 'openlineage',
+             COALESCE((SELECT MAX(e.id) FROM run_ends e),
+                      (SELECT p.upto FROM outbox_pruned p WHERE p.outbox = 'runs'), 0)) n ON n.kind = s.kind
+WHERE s.cursor > n.newest
+LIMIT :most
+
+-- name: broken_parts
+-- Parts that run although their lot is done, or whose run tells something else than they do.
+SELECT j.namespace, j.name, p.lot, p.part, p.state, COALESCE(r.state, 'not there')
+FROM arc_parts p
+LEFT JOIN runs r ON r.id = p.run_id
+LEFT JOIN lot_work w ON w.job_id = p.job_id AND w.lot = p.lot
+LEFT JOIN jobs j ON j.id = p.job_id
+WHERE (p.state = 'running' AND (w.job_id IS NULL OR w.state = 'DONE'))
+   OR (r.id IS NOT NULL AND r.state <> CASE p.state WHEN 'running' THEN 'RUNNING' WHEN 'failed' THEN 'FAILED' ELSE 'COMPLETED' END)
+LIMIT :most
+
+-- name: broken_leftovers
+-- Attempts that are listed as failed although their run did not fail.
+SELECT j.namespace, j.name, a.lot, a.run_id, r.state
+FROM arc_attempts a
+JOIN runs r ON r.id = a.run_id
+LEFT JOIN jobs j ON j.id = a.job_id
+WHERE r.state NOT IN ('FAILED', 'ABORTED')
+LIMIT :most
+
+-- name: broken_arcs
+-- Arcs whose job is not there or does not work lot by lot.
+SELECT a.namespace, a.name
+FROM arcs a
+LEFT JOIN jobs j ON j.id = a.job_id
+LEFT JOIN lot_jobs l ON l.job_id = a.job_id
+WHERE j.id IS NULL OR l.job_id IS NULL
+LIMIT :most
+
+-- name: broken_deposits
+-- Stored versions whose run has not completed, or before which one is missing.
+SELECT o.ark, o.version, o.job_id, COALESCE(r.state, 'pruned')
+FROM stored_objects o
+LEFT JOIN runs r ON r.id = o.run_id
+WHERE (r.id IS NOT NULL AND r.state <> 'COMPLETED')
+   OR (o.version > 1 AND NOT EXISTS (SELECT 1 FROM stored_objects b WHERE b.ark = o.ark AND b.version = o.version - 1))
+LIMIT :most
+
+-- name: broken_ark_writers
+-- Deposits that may write an object although what they had to write is stored.
+SELECT w.ark, w.job_id
+FROM ark_writers w
+JOIN stored_objects o ON o.key = w.key
+LIMIT :most
+
+-- name: objects_stored_from
+-- A page of the objects that are stored, each with its newest version's collection.
+SELECT o.ark, o.collection
+FROM stored_objects o
+WHERE o.ark > :after
+  AND NOT EXISTS (SELECT 1 FROM stored_objects n WHERE n.ark = o.ark AND n.version > o.version)
+ORDER BY o.ark
+LIMIT :most
+
+-- name: batches_are_lots_since
+-- When batches began to be lots: those that were reported before are none.
+SELECT COALESCE(MAX(m.applied_at), 0) FROM schema_migrations m WHERE m.name LIKE '%batch_lots'
+
+-- name: broken_batch_lots
+-- Batches that are published as lots which are not there.
+SELECT b.batch_id, b.lot
+FROM batch_lots b
+LEFT JOIN lot_status s ON s.dataset_id = b.dataset_id AND s.lot = b.lot AND s.role = 'OUTPUT'
+WHERE b.due_at = 0 AND s.dataset_id IS NULL
+LIMIT :most

@@ -1,0 +1,241 @@
+"""What a replay would do: its steps in order, and what they cost by the times of past runs."""
+
+from collections import Counter
+from collections.abc import Mapping, Sequence
+from enum import StrEnum
+from typing import NamedTuple
+
+from penstock.catalog.shapes import EntityId, Shape, time_or_none
+from penstock.clock import SECOND
+from penstock.db import Transaction
+from penstock.errors import Invalid
+from penstock.locks.rows import Stale, WorkRow
+from penstock.replay import estimates
+from penstock.replay.closure import Stained, closure
+from penstock.replay.target import Target
+from penstock.states import WorkState
+
+STEPS_MAX = 100_000
+
+
+class Action(StrEnum):
+    """What a replay does about a step when its turn has come."""
+
+    RERUN = "rerun"
+    FOLLOW = "follow"  # it is to be done anyway: see how it ends
+    LEAVE = "leave"  # it is held, and waits for a person
+    BLOCKED = "blocked"  # something before it is left
+
+
+class Step(Shape, frozen=True):
+    """One job's work on one lot: `before` are the numbers of the steps that come first.
+
+    `run`, with its job version and how long it took, is the last good one; `now` is where the
+    work stands.
+    """
+
+    number: int
+    namespace: str
+    job: str
+    lot: str
+    depth: int
+    before: Sequence[int]
+    is_root: bool
+    action: Action
+    now: WorkState
+    note: str
+    run: str | None
+    job_version: str | None
+    ended_at: str | None
+    seconds: float
+
+
+class JobTotal(Shape, frozen=True):
+    """How many steps a job has in a replay, and how long they took."""
+
+    namespace: str
+    job: str
+    steps: int
+    seconds: float
+
+
+class Totals(Shape, frozen=True):
+    """What a replay comes to; times are those of past runs, in seconds.
+
+    `cost` is all of them, one after the other; `critical_path` the longest way through; `wall`
+    what it would take with `at_once` steps at a time.
+    """
+
+    steps: int
+    actions: Mapping[Action, int]
+    jobs: Sequence[JobTotal]
+    cost_seconds: float
+    critical_path_seconds: float
+    wall_seconds: float
+    at_once: int
+
+
+class Plan(Shape, frozen=True):
+    """What a replay would do."""
+
+    target: str
+    totals: Totals
+    steps: Sequence[Step]
+
+
+_ACTIONS = {WorkState.DONE: Action.RERUN, WorkState.HELD: Action.LEAVE}
+
+
+class Ordered(NamedTuple):
+    """Work that stands on a target, each after what it reads: `before` are the places of that."""
+
+    target: Target  # means the same whenever it is asked again
+    work: Sequence[Stained]
+    before: estimates.Before
+
+    @property
+    def depths(self) -> list[int]:
+        """How many are before each, on the longest way to it."""
+        return estimates.depths(self.before)
+
+
+def find_steps(tx: Transaction, target: Target) -> Ordered:
+    """Find all work that stands on a target, and put it in order."""
+    pinned, work = closure(tx, target)
+    found = {each.key: each for each in work}
+    if len(found) > STEPS_MAX:
+        raise Invalid(
+            f"{len(found):,} lots of jobs stand on {target.sentence}; {STEPS_MAX:,} at a time are "
+            "the most: say a shorter range of time"
+        )
+
+    def rank(key: tuple[str, str]) -> tuple[str, str, str]:
+        each = found[key]
+        return each.row.lot_key, each.wired.name.namespace, each.wired.name.name
+
+    order = estimates.in_order({key: each.before for key, each in found.items()}, rank)
+    places = {key: place for place, key in enumerate(order)}
+    before = [
+        sorted(place for earlier in found[key].before if (place := places[earlier]) < own)
+        for own, key in enumerate(order)
+    ]
+    return Ordered(pinned, [found[key] for key in order], before)
+
+
+def make_plan(tx: Transaction, target: Target, at_once: int) -> tuple[Ordered, Plan]:
+    """What a replay of a target would do now, as work and as it is shown."""
+    target.check()
+    if at_once < 1:
+        raise Invalid("a replay has at least one step running at a time")
+    found = find_steps(tx, target)
+    actions = _actions(found)
+    depths = found.depths
+    held = _held_whole(tx, found.work)
+    steps = [
+        _step(place, each, depths[place], found.before[place], actions[place], held)
+        for place, each in enumerate(found.work)
+    ]
+    return found, Plan(target.sentence, _totals(found, actions, at_once), steps)
+
+
+def _actions(found: Ordered) -> list[Action]:
+    """What would be done; what is after something that is left cannot be."""
+    actions: list[Action] = []
+    for each, earlier in zip(found.work, found.before, strict=True):
+        if any(actions[place] in (Action.LEAVE, Action.BLOCKED) for place in earlier):
+            actions.append(Action.BLOCKED)
+        else:
+            actions.append(_action(each))
+    return actions
+
+
+def _action(each: Stained) -> Action:
+    if each.row.state == WorkState.HELD and _is_held_for_newer(each):
+        return Action.RERUN
+    return _ACTIONS.get(WorkState(each.row.state), Action.FOLLOW)
+
+
+def _is_held_for_newer(each: Stained) -> bool:
+    """Whether work is held because an input was made anew: a replay decides about that."""
+    return each.wired.job.stale == Stale.HOLD and each.row.stale_since > 0
+
+
+def _held_whole(tx: Transaction, found: Sequence[Stained]) -> dict[str, str]:
+    """What is said of the holds on whole jobs and datasets, by their ids."""
+    jobs = {each.wired.job.job_id: each.wired.job for each in found}
+    gates = {gate for job in jobs.values() for gate in (*job.input_ids, *job.output_ids)}
+    rows = tx.fetch("read_held_gates", ids=[*jobs, *gates]) if jobs else ()
+    return {
+        gate: f"{kind.lower()} {namespace}/{name} is held by {who}: {why}"
+        for gate, kind, namespace, name, who, why, _ in rows
+    }
+
+
+def _step(
+    place: int,
+    each: Stained,
+    depth: int,
+    before: Sequence[int],
+    action: Action,
+    held: Mapping[str, str],
+) -> Step:
+    run, job = each.run, each.wired.job
+    gates = (job.job_id, *job.input_ids, *job.output_ids)
+    of_output = "what it made is held" if each.is_held else ""
+    notes = [said_of(each.row), of_output, *(held[gate] for gate in gates if gate in held)]
+    return Step(
+        number=place + 1,
+        namespace=each.wired.name.namespace,
+        job=each.wired.name.name,
+        lot=each.row.lot,
+        depth=depth,
+        before=[number + 1 for number in before],
+        is_root=each.is_root,
+        action=action,
+        now=WorkState(each.row.state),
+        note="; ".join(filter(None, notes)),
+        run=run.id if run is not None else None,
+        job_version=run.job_version_id if run is not None else None,
+        ended_at=time_or_none(run.ended_at) if run is not None else None,
+        seconds=each.micros / SECOND,
+    )
+
+
+def said_of(row: WorkRow) -> str:
+    """What is odd about work that is to be done again."""
+    match WorkState(row.state):
+        case WorkState.DONE:
+            return ""
+        case WorkState.RUNNING:
+            return f"{row.owner} is at it"
+        case WorkState.HELD:
+            return f"is held{': ' if row.error else ''}{row.error}"
+        case WorkState.LATER:
+            return f"failed, and is tried again: {row.error}"
+        case WorkState.WAITING:
+            return "waits for an input, or for an output to be free"
+        case _:
+            return "is to be done already"
+
+
+def _totals(found: Ordered, actions: Sequence[Action], at_once: int) -> Totals:
+    counts: Counter[EntityId] = Counter()
+    costs: Counter[EntityId] = Counter()
+    micros = []
+    for each, action in zip(found.work, actions, strict=True):
+        own = 0 if action in (Action.LEAVE, Action.BLOCKED) else each.micros
+        micros.append(own)
+        counts[each.wired.name] += 1
+        costs[each.wired.name] += own
+    return Totals(
+        steps=len(found.work),
+        actions=dict(Counter(actions)),
+        jobs=[
+            JobTotal(name.namespace, name.name, count, costs[name] / SECOND)
+            for name, count in counts.items()
+        ],
+        cost_seconds=sum(micros) / SECOND,
+        critical_path_seconds=estimates.critical_path(found.before, micros) / SECOND,
+        wall_seconds=estimates.wall_time(found.before, micros, at_once) / SECOND,
+        at_once=at_once,
+    )

@@ -1,0 +1,320 @@
+"""Replays as one operation: planned, begun, moved on, watched, paused, cancelled.
+
+A replay is a row with a row for each step: anybody can move it on, and it outlives every process.
+Work that does not stand on what is bad is not touched. A step is resubmitted only when those
+before it are done, so what is after it keeps its old version until its own turn has come.
+"""
+
+import logging
+from collections.abc import Callable, Sequence
+
+from penstock import ids
+from penstock.catalog.catalog import Catalog
+from penstock.catalog.shapes import Shape, time_or_none
+from penstock.clock import SECOND, Clock, format_time
+from penstock.db import Transaction
+from penstock.db.database import Row
+from penstock.errors import Busy, Conflict, NotFound, PenstockError, Unavailable
+from penstock.locks.rows import WorkRow
+from penstock.replay import rules
+from penstock.replay.commands import (
+    BeginStep,
+    EndReplay,
+    FailStep,
+    MoveReplay,
+    SettleReplay,
+    StartReplay,
+)
+from penstock.replay.folding import NewStep
+from penstock.replay.plan import STEPS_MAX, Ordered, Plan, find_steps, make_plan
+from penstock.replay.rows import Asked, ReplayRow, StepRow
+from penstock.replay.target import Target
+from penstock.states import ReplayState, StepState, WorkState
+
+log = logging.getLogger(__name__)
+
+MAX_RUNNING = 4
+SHOWN_MAX = 100  # of the steps that go or have failed
+
+Allowed = Callable[[str], None]  # refuses a namespace, or does nothing
+
+
+class StepShown(Shape, frozen=True):
+    """A step of a replay: `run` has done it again, `run_before` is the last that did not count."""
+
+    number: int
+    namespace: str
+    job: str
+    lot: str
+    depth: int
+    state: StepState
+    run_before: str | None
+    run: str | None
+    seconds: float
+    note: str
+    at: str
+    now: WorkState | None
+
+
+class Progress(Shape, frozen=True):
+    """How far a replay is.
+
+    `cost_seconds` is how long its steps took before, `done_seconds` those of them that are done
+    again; `seconds` is how long it has run. Of what goes or failed the first SHOWN_MAX are there.
+    """
+
+    id: str
+    namespace: str
+    target: str
+    state: ReplayState
+    max_running: int
+    steps: int
+    pending: int
+    going: int
+    done: int
+    failed: int
+    blocked: int
+    cost_seconds: float
+    done_seconds: float
+    under_way: Sequence[StepShown]
+    failures: Sequence[StepShown]
+    seconds: float
+    who: str
+    why: str
+    created_at: str
+    since: str
+
+
+class Replays:
+    """Plans replays, begins them, moves them on, and tells how far they are."""
+
+    def __init__(self, catalog: Catalog, clock: Clock) -> None:
+        self._catalog = catalog
+        self._clock = clock
+
+    def plan(
+        self, target: Target, *, at_once: int = MAX_RUNNING, may: Allowed = lambda namespace: None
+    ) -> Plan:
+        """What a replay would do now; nothing is written.
+
+        `may` refuses who must not see the jobs of a namespace.
+        """
+        with self._catalog.read() as tx:
+            found, plan = make_plan(tx, target, at_once)
+        _allow(found, may)
+        return plan
+
+    def start(
+        self,
+        replay_id: str,
+        who: str,
+        why: str,
+        target: Target,
+        *,
+        max_running: int = MAX_RUNNING,
+        may: Allowed = lambda namespace: None,
+    ) -> Progress:
+        """Begin a replay, once: the same again under the same id only tells how far it is.
+
+        `may` refuses who must not rerun the jobs of a namespace.
+        """
+        target.check()
+        row_id = ids.run_id(replay_id)
+        with self._catalog.read() as tx:
+            known = tx.rows(ReplayRow, "replays_by_ids", ids=[row_id])
+            found = Ordered(target, (), ()) if known else find_steps(tx, target)
+        for namespace in [row.namespace for row in known]:
+            may(namespace)
+        _allow(found, may)
+        asked = Asked(target, found.target)
+        command = StartReplay(row_id, who, why, asked, max_running, _new_steps(found))
+        self._catalog.submit(command).result()
+        return self.status(row_id)
+
+    def pause(self, replay_id: str, who: str, why: str = "") -> Progress:
+        """Set no more steps going, until it is resumed."""
+        return self._move(replay_id, who, why, ReplayState.PAUSED)
+
+    def resume(self, replay_id: str, who: str, why: str = "") -> Progress:
+        """Go on from where it was paused."""
+        return self._move(replay_id, who, why, ReplayState.RUNNING)
+
+    def cancel(self, replay_id: str, who: str, why: str = "") -> Progress:
+        """Stop for good; what was set going ends by itself, the rest stays as it is."""
+        return self._move(replay_id, who, why, ReplayState.CANCELLED)
+
+    def _move(self, replay_id: str, who: str, why: str, state: ReplayState) -> Progress:
+        self._catalog.submit(MoveReplay(who, why, replay_id, state)).result()
+        return self.status(replay_id)
+
+    def step(self, replay_id: str) -> Progress:
+        """Note what has ended and set the next steps going; safe to call from anywhere, any time.
+
+        A step that ends at once, because somebody has done it already, lets others go.
+        """
+        row_id = ids.run_id(replay_id)
+        if self._has_news(row_id):
+            self._catalog.submit(SettleReplay(row_id)).result()
+        self._begin(row_id)
+        with self._catalog.read() as tx:
+            row = _row(tx, row_id)
+            is_over = row.state == ReplayState.RUNNING and row.counted.is_over
+            late = find_steps(tx, row.asked.pinned) if is_over else None
+        if late is not None:
+            self._catalog.submit(EndReplay(row_id, _new_steps(late))).result()
+        return self.status(row_id)
+
+    def step_all(self) -> int:
+        """Move every replay on that is not over: how many those are."""
+        with self._catalog.read() as tx:
+            found = [replay_id for (replay_id,) in tx.fetch("open_replays")]
+        for replay_id in found:
+            try:
+                self.step(replay_id)
+            except PenstockError as error:
+                log.warning("replay %s was not moved on, and will be: %s", replay_id, error)
+        return len(found)
+
+    def _has_news(self, row_id: str) -> bool:
+        with self._catalog.read() as tx:
+            return any(rules.outcome(step, work) for step, work in _going(tx, row_id))
+
+    def _begin(self, row_id: str) -> None:
+        """Set steps going, as many as may; each in a transaction of its own."""
+        tried: set[int] = set()
+        while True:
+            with self._catalog.read() as tx:
+                row = _row(tx, row_id)
+                free = row.max_running - sum(rules.takes_part(w) for _, w in _going(tx, row_id))
+                if row.state != ReplayState.RUNNING or free <= 0:
+                    return
+                wanted = {"replay_id": row_id, "most": free + len(tried)}
+                numbers = [number for (number,) in tx.fetch("next_replay_steps", **wanted)]
+            fresh = [number for number in numbers if number not in tried][:free]
+            if not fresh:
+                return
+            tried.update(fresh)
+            for number in fresh:
+                self._begin_one(row_id, number)
+
+    def _begin_one(self, row_id: str, number: int) -> None:
+        try:
+            self._catalog.submit(BeginStep(row_id, number)).result()
+        except (Busy, Unavailable):
+            raise
+        except (Conflict, NotFound) as refusal:
+            self._catalog.submit(FailStep(row_id, number, str(refusal))).result()
+
+    def status(self, replay_id: str) -> Progress:
+        """How far a replay is."""
+        with self._catalog.read() as tx:
+            return self._progress(tx, _row(tx, replay_id))
+
+    def last(self, most: int = 100) -> list[Progress]:
+        """The last replays, newest first."""
+        with self._catalog.read() as tx:
+            rows = tx.rows(ReplayRow, "last_replays", most=most)
+            return [self._progress(tx, row) for row in rows]
+
+    def steps(
+        self, replay_id: str, *, state: StepState | None = None, first: int = 1, most: int = 100
+    ) -> list[StepShown]:
+        """Steps of a replay in order, those in a state if it is named, from a number on."""
+        with self._catalog.read() as tx:
+            row = _row(tx, replay_id)
+            which = {"replay_id": row.id, "first": first, "most": most}
+            if state is None:
+                return [_shown(found) for found in tx.fetch("read_replay_steps", **which)]
+            return _in_state(tx, row.id, state, first, most)
+
+    def _progress(self, tx: Transaction, row: ReplayRow) -> Progress:
+        counts = row.counted
+        running = row.state == ReplayState.RUNNING
+        micros = row.ran + (self._clock() - row.since if running else 0)
+        going = _in_state(tx, row.id, StepState.GOING) if counts.going else []
+        failed = _in_state(tx, row.id, StepState.FAILED) if counts.failed else []
+        return Progress(
+            id=row.id,
+            namespace=row.namespace,
+            target=row.asked.target.sentence,
+            state=ReplayState(row.state),
+            max_running=row.max_running,
+            steps=counts.steps,
+            pending=counts.pending,
+            going=counts.going,
+            done=counts.done,
+            failed=counts.failed,
+            blocked=counts.blocked,
+            cost_seconds=counts.micros / SECOND,
+            done_seconds=counts.micros_done / SECOND,
+            under_way=going,
+            failures=failed,
+            seconds=micros / SECOND,
+            who=row.who,
+            why=row.why,
+            created_at=format_time(row.created_at),
+            since=format_time(row.since),
+        )
+
+
+def _allow(found: Ordered, may: Allowed) -> None:
+    names = {each.wired.name.namespace for each in found.work}
+    for namespace in sorted(names | {found.target.namespace} - {""}):
+        may(namespace)
+
+
+def _row(tx: Transaction, replay_id: str) -> ReplayRow:
+    rows = tx.rows(ReplayRow, "replays_by_ids", ids=[ids.run_id(replay_id)])
+    if not rows:
+        raise NotFound(f"there is no replay {replay_id}; list them to see which there are")
+    return rows[0]
+
+
+def _going(tx: Transaction, row_id: str) -> list[tuple[StepRow, WorkRow | None]]:
+    """The steps that were set going and have not ended, with where their work stands."""
+    which = {"replay_id": row_id, "state": StepState.GOING, "most": STEPS_MAX}
+    steps = tx.rows(StepRow, "replay_steps_in_state", **which)
+    keys = [step.job_id + step.lot for step in steps]
+    works = tx.rows(WorkRow, "replay_work", keys=keys) if keys else ()
+    found = {(work.job_id, work.lot): work for work in works}
+    return [(step, found.get((step.job_id, step.lot))) for step in steps]
+
+
+def _new_steps(found: Ordered) -> tuple[NewStep, ...]:
+    rows = zip(found.work, found.depths, found.before, strict=True)
+    return tuple(
+        NewStep(
+            job_id=each.row.job_id,
+            lot=each.row.lot,
+            depth=depth,
+            before=tuple(before),
+            run_before=each.run.id if each.run is not None else None,
+            micros=each.micros,
+        )
+        for each, depth, before in rows
+    )
+
+
+def _in_state(
+    tx: Transaction, row_id: str, state: StepState, first: int = 1, most: int = SHOWN_MAX
+) -> list[StepShown]:
+    which = {"replay_id": row_id, "state": state, "first": first, "most": most}
+    return [_shown(found) for found in tx.fetch("read_replay_steps_in_state", **which)]
+
+
+def _shown(row: Row) -> StepShown:
+    number, namespace, job, lot, depth, state, before, run, micros, note, at, now = row
+    return StepShown(
+        number=number,
+        namespace=namespace,
+        job=job,
+        lot=lot,
+        depth=depth,
+        state=StepState(state),
+        run_before=before,
+        run=run,
+        seconds=micros / SECOND,
+        note=note,
+        at=time_or_none(at) or "",
+        now=WorkState(now) if now is not None else None,
+    )

@@ -1,0 +1,19 @@
+"""For tests of your own: a real server in your process, and arcs run inline on lots you make.
+
+with penstock.testing.server() as server, server.client() as client:
+    server.put_lot("shop/orders", "20261115", {"a.csv": b"1,2"})
+    made = server.run_arc(clean, "20261115")
+    assert made.files == {"a.csv": b"1;2"}
+"""
+
+from importlib import import_module
+
+__all__ = ["ArcFailed", "MadeLot", "Server", "server"]
+
+
+def __getattr__(name: str) -> object:
+    """Imported when it is asked for: the pytest plugin costs nothing where nobody uses it."""
+    if name not in __all__:
+        raise AttributeError(f"module 'penstock.testing' has no attribute {name!r}")
+    found: object = getattr(import_module("penstock.testing.embedded"), name)
+    return found

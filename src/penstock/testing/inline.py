@@ -1,0 +1,143 @@
+"""Lots made of what a test gives, and arcs run on them in the thread of the test."""
+
+import hashlib
+import re
+from collections.abc import Callable, Mapping
+from concurrent.futures import Executor, Future
+from typing import ParamSpec, TypeVar
+
+import msgspec
+from msgspec import Struct
+
+from penstock import ids
+from penstock.arcs.files import MARK, read_arc
+from penstock.arcs.single import run_lot
+from penstock.arcs.stores import find_object
+from penstock.client import Client
+from penstock.client.documents import EntityId
+from penstock.client.names import Name, read_name
+from penstock.clock import format_time
+from penstock.errors import Conflict, Invalid, PenstockError
+from penstock.locks.commands.lots import RegisterLots
+from penstock.lots.files import put_manifest
+from penstock.lots.manifests import DatasetRef, Item, Manifest, data_folder
+from penstock.plane import Plane
+from penstock.states import ManifestState
+
+P = ParamSpec("P")
+T = TypeVar("T")
+
+OWNER = "penstock.testing"
+_PAGE = 1000
+_NAME = re.compile(r"/attempt=[^/]+/(?:part=[^/]+/)?(.+)")
+
+
+class ArcFailed(PenstockError):
+    """A workload failed; the message is what it said."""
+
+
+class MadeLot(Struct, frozen=True):
+    """What an arc has made of a lot: of each of its outputs, by name, the files by name."""
+
+    lot: str
+    outputs: Mapping[str, Mapping[str, bytes]]
+
+    @property
+    def files(self) -> Mapping[str, bytes]:
+        """The files of the first output."""
+        return next(iter(self.outputs.values()))
+
+
+class Inline(Executor):
+    """Runs everything at once, in the thread that asks: breakpoints work, and so does coverage."""
+
+    def submit(self, fn: Callable[P, T], /, *args: P.args, **kwargs: P.kwargs) -> "Future[T]":
+        """Run a function; what is returned is over."""
+        future: Future[T] = Future()
+        try:
+            future.set_result(fn(*args, **kwargs))
+        except Exception as error:
+            future.set_exception(error)
+        return future
+
+
+def put_lot(
+    plane: Plane, client: Client, dataset: Name, lot: str, files: Mapping[str, bytes]
+) -> None:
+    """Write files and their manifest, and publish the lot; one that is there is published anew."""
+    named = read_name(dataset)
+    ref, attempt, store = DatasetRef(named.namespace, named.name), ids.new_id(), plane.objects
+    items = []
+    for name, content in files.items():
+        key = f"{data_folder(ref, lot, attempt)}{name}"
+        store.put(key, content)
+        digest = f"sha-256:{hashlib.sha256(content).hexdigest()}"
+        items.append(Item(f"{store.url}/{key}", len(content), digest))
+    _, note = put_manifest(
+        store,
+        Manifest(
+            state=ManifestState.COMPLETE if items else ManifestState.EMPTY,
+            lot=lot,
+            dataset=ref,
+            uris=tuple(items),
+            attempt=attempt,
+            created=format_time(plane.clock()),
+        ),
+    )
+    client.emit(_declaration(plane, named))
+    at = (named.namespace, named.name)
+    plane.catalog.submit(RegisterLots(*at, (lot,), OWNER, renew=True, manifests=(note,))).result()
+
+
+def _declaration(plane: Plane, named: EntityId) -> dict[str, object]:
+    return {
+        "eventTime": format_time(plane.clock()),
+        "producer": OWNER,
+        "schemaURL": "https://openlineage.io/spec/2-0-2/OpenLineage.json#/$defs/DatasetEvent",
+        "dataset": {"namespace": named.namespace, "name": named.name},
+    }
+
+
+def read_lot(plane: Plane, client: Client, dataset: Name, lot: str) -> dict[str, bytes]:
+    """The files of a lot by name; those of a part are below the part's name."""
+    named = read_name(dataset)
+    found: dict[str, bytes] = {}
+    offset = 0
+    while True:
+        page = client.manifest(named.namespace, named.name, lot, limit=_PAGE, offset=offset)
+        for item in page.uris:
+            store, key = find_object(plane.objects, item.uri)
+            match = _NAME.search(item.uri)
+            name = match[1] if match else item.uri
+            found[f"{item.part}/{name}" if item.part else name] = store.get(key)
+        offset += len(page.uris)
+        if offset >= page.total_count or not page.uris:
+            return found
+
+
+def declare(client: Client, function: Callable[..., object]) -> EntityId:
+    """Declare the arc that a function is, and give its name."""
+    marked = getattr(function, MARK, None)
+    if marked is None:
+        raise Invalid(f"{function!r} is no arc; put @penstock.arc(inputs=…, outputs=…) above it")
+    arc = read_arc(marked, f"{function.__module__}.{function.__qualname__}")
+    client.put_arc(arc.namespace, arc.name, msgspec.json.decode(msgspec.json.encode(arc)))
+    return EntityId(arc.namespace, arc.name)
+
+
+def run_arc(plane: Plane, client: Client, arc: Callable[..., object] | str, lot: str) -> MadeLot:
+    """Run one lot of an arc, and read what it made."""
+    named = read_name(arc) if isinstance(arc, str) else declare(client, arc)
+    at = named.namespace, named.name
+    store = plane.catalog, plane.objects, Inline(), plane.clock
+    try:
+        made = run_lot(*store, *at, lot, owner=OWNER)
+    except Conflict:
+        raise Conflict(client.why(*at, lot).sentence) from None
+    if not made:
+        raise ArcFailed(client.arc_lot(*at, lot).error or f"lot {lot} was not published")
+    outputs = {
+        output.dataset: read_lot(plane, client, (output.namespace or at[0], output.dataset), lot)
+        for output in client.arc(*at).outputs
+    }
+    return MadeLot(lot, outputs)

@@ -1,0 +1,19 @@
+"""The pytest plugin: `def test_it(penstock_server): …`."""
+
+from collections.abc import Iterator
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import pytest
+
+if TYPE_CHECKING:
+    from penstock.testing import Server
+
+
+@pytest.fixture
+def penstock_server(tmp_path: Path) -> "Iterator[Server]":
+    """A Penstock server of the test's own, with nothing in it; its files are in `tmp_path`."""
+    from penstock.testing import server
+
+    with server(tmp_path / "penstock") as running:
+        yield running

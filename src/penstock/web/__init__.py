@@ -1,0 +1,1 @@
+"""The web page: files that `make setup` builds from `ui/` into `static`."""

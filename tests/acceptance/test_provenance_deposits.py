@@ -1,0 +1,93 @@
+"""From a derived lot back to the deposit: batch, depositor, ingest jobs, ARKs, files, bytes."""
+
+import hashlib
+from collections.abc import Iterator
+from contextlib import contextmanager
+
+from penstock.arcs.commands import PublishLot
+from penstock.catalog.commands import DatasetName
+from penstock.ingest.checkm import ManifestKind, write
+from penstock.ingest.values import Batch
+from penstock.locks.commands import ClaimLots, Ref, WireJob
+from penstock.lots.files import put_manifest
+from penstock.lots.manifests import DatasetRef, Manifest
+from penstock.provenance.verifying import StepKind
+from penstock.states import ManifestState
+from tests.acceptance.ingest_site import Site, row
+from tests.checked import assert_all_holds
+from tests.contract.provenance_site import name_of, provenance, verify
+from tests.web import content
+
+FILES = {"map.csv": b"x,y\n1,2\n" * 100, "legend.txt": "Köln, 1571\n".encode()}
+
+
+def deposited(site: Site) -> Batch:
+    rows = [row(site.web.on(f"/in/{name}", content(body)), body) for name, body in FILES.items()]
+    url = site.web.on("/in/batch.checkm", content(write(ManifestKind.FILES, rows)))
+    [batch] = site.run(site.deposit(url))
+    return batch
+
+
+def derive(site: Site, namespace: str, lot: str) -> None:
+    """A job reads the lot of the batch, and publishes that there is nothing."""
+    catalog, objects = site.plane.catalog, site.plane.objects
+    maps, sheets = DatasetName(namespace, "maps"), DatasetName(namespace, "sheets")
+    catalog.submit(WireJob(namespace, "cut", (maps,), (sheets,))).result()
+    [claim] = catalog.submit(ClaimLots(namespace, "cut", "w1", lots=(lot,))).result()
+    ref = DatasetRef(namespace, "sheets")
+    empty = Manifest(state=ManifestState.EMPTY, lot=lot, dataset=ref, attempt=claim.id)
+    note = put_manifest(objects, empty)
+    catalog.submit(PublishLot(Ref(claim.id, claim.token), (note,))).result()
+
+
+def test_a_derived_lot_is_traced_to_the_depositor_and_every_file(site: Site) -> None:
+    batch = deposited(site)
+    namespace = site.shop.collection("maps").namespace
+    derive(site, namespace, batch.id)
+    found = provenance(site.plane, name_of(site.plane, namespace, "sheets", batch.id))
+    sheets, maps = found.versions
+    assert (sheets.dataset, maps.dataset, maps.lot) == ("sheets", "maps", batch.id)
+    assert sheets.inputs == (maps.id,)
+    [deposit] = maps.deposits
+    assert (deposit.batch, deposit.collection) == (batch.id, "maps")
+    assert deposit.depositor == batch.submission.submitter
+    jobs = {job.id: job for job in site.jobs(batch)}
+    assert {each.ingest_job for each in deposit.objects} == set(jobs)
+    for each in deposit.objects:
+        stored = site.stored(jobs[each.ingest_job or ""])
+        assert (each.ark, each.object_version, each.run) == (stored.ark, 1, stored.run_id)
+        assert each.digest == stored.digest
+    assert maps.contents is not None
+    digests = {file.digest for file in maps.contents.files}
+    assert {f"sha-512:{hashlib.sha512(body).hexdigest()}" for body in FILES.values()} <= digests
+    assert {file.ark for file in maps.contents.files} == {each.ark for each in deposit.objects}
+
+
+def test_the_bytes_of_a_deposit_are_read_again_behind_what_was_made_from_it(site: Site) -> None:
+    batch = deposited(site)
+    namespace = site.shop.collection("maps").namespace
+    derive(site, namespace, batch.id)
+    name = name_of(site.plane, namespace, "sheets")
+    end = verify(site.plane, name, upstream=True)[-1]
+    assert (end.kind, end.done.faults, end.done.objects) == (StepKind.END, 0, len(FILES))
+    assert_all_holds(site.plane.settings)
+    depository = site.shop.depository(site.shop.collection("maps"))
+    objects = site.stored(site.jobs(batch)[0])
+    file = depository.files(objects.ark)[0]
+    uri = f"{depository.url}/{file.key}"
+    with damaged(site, uri):
+        steps = verify(site.plane, name, upstream=True)
+        assert all(step.kind is not StepKind.FAULT for step in verify(site.plane, name))
+    faults = [step for step in steps if step.kind is StepKind.FAULT]
+    assert {fault.where for fault in faults} == {uri, objects.ark}
+
+
+@contextmanager
+def damaged(site: Site, uri: str) -> Iterator[None]:
+    """A byte of a file in our own object store is another one for a while."""
+    objects = site.plane.objects
+    key = uri.removeprefix(f"{objects.url}/")
+    data = objects.get(key)
+    objects.put(key, bytes([data[0] ^ 1]) + data[1:])
+    yield
+    objects.put(key, data)

@@ -1,0 +1,126 @@
+"""A replay carries a correction through a diamond of arcs, run by a real engine."""
+
+from collections.abc import Iterator
+from contextlib import contextmanager
+
+from penstock.arcs.declaration import Input
+from penstock.replay.replays import Progress, Replays
+from penstock.replay.target import Target
+from penstock.states import ArcState, ReplayState, StepState
+from tests.acceptance.arc_site import NS, ONCE, ArcSite
+
+REPLAY = "0199aaaa-0000-7000-8000-000000000003"
+ARCS = ("clean", "left", "right", "joined")
+BAD, GOOD = "bad-lot", "good-lot"
+OF_RAW = Target(namespace=NS, dataset="raw", lot=BAD, any_version=True)
+
+
+def run_diamond(arcs: ArcSite) -> None:
+    """Two lots through four arcs, of which the last joins; then the one that was bad put right."""
+    arcs.arc("clean", "raw", "clean", retry=ONCE)
+    arcs.arc("left", "clean", "left", retry=ONCE)
+    arcs.arc("right", "clean", "right", retry=ONCE)
+    both = (Input(dataset="left"), Input(dataset="right"))
+    arcs.arc("joined", both, "joined", "join", retry=ONCE)
+    arcs.feed("raw", BAD, {"a.txt": b"wrong"})
+    arcs.feed("raw", GOOD, {"a.txt": b"fine"})
+    with arcs.engine():
+        for lot in (BAD, GOOD):
+            arcs.until_state("joined", lot, ArcState.COMPLETE)
+    arcs.feed("raw", BAD, {"a.txt": b"right"})
+
+
+def made(arcs: ArcSite, lot: str) -> bytes:
+    return arcs.content("joined", lot)["joined.txt"]
+
+
+def versions(arcs: ArcSite, lot: str) -> dict[str, list[str]]:
+    """Every version that each arc has made of a lot."""
+    return {arc: [line.version for line in arcs.lot(arc, lot).manifests] for arc in ARCS}
+
+
+@contextmanager
+def replaying(arcs: ArcSite, target: Target = OF_RAW) -> Iterator[Replays]:
+    """An engine, and a replay that was begun."""
+    replays = Replays(arcs.catalog, arcs.plane.clock)
+    replays.start(REPLAY, "ann", "wrong digest", target)
+    with arcs.engine():
+        yield replays
+
+
+def until(arcs: ArcSite, replays: Replays, state: ReplayState) -> Progress:
+    arcs.until(lambda: replays.step(REPLAY).state is state)
+    return replays.status(REPLAY)
+
+
+def states(replays: Replays) -> dict[str, StepState]:
+    return {step.job: step.state for step in replays.steps(REPLAY)}
+
+
+def test_a_correction_reaches_the_last_derived_lot_and_good_lots_are_not_touched(
+    arcs: ArcSite,
+) -> None:
+    run_diamond(arcs)
+    assert made(arcs, BAD) == b"left/a.txt: WRONG\nright/a.txt: WRONG"
+    before = versions(arcs, GOOD)
+    with replaying(arcs) as replays:
+        ended = until(arcs, replays, ReplayState.DONE)
+    assert (ended.steps, ended.done) == (4, 4)
+    assert made(arcs, BAD) == b"left/a.txt: RIGHT\nright/a.txt: RIGHT"
+    assert versions(arcs, GOOD) == before
+    assert {arc: len(all_of) for arc, all_of in versions(arcs, BAD).items()} == dict.fromkeys(
+        ARCS, 2
+    )
+
+
+def test_what_is_not_made_again_yet_stays_readable_in_its_old_version(arcs: ArcSite) -> None:
+    run_diamond(arcs)
+    arcs.order(BAD, "wait")
+    with replaying(arcs) as replays:
+        arcs.until(lambda: replays.step(REPLAY).under_way[0].now == "RUNNING")
+        assert made(arcs, BAD) == b"left/a.txt: WRONG\nright/a.txt: WRONG"
+        arcs.go()
+        until(arcs, replays, ReplayState.DONE)
+    assert made(arcs, BAD) == b"left/a.txt: RIGHT\nright/a.txt: RIGHT"
+
+
+def test_cancelled_in_the_middle_what_was_not_begun_stays_as_it_was(arcs: ArcSite) -> None:
+    run_diamond(arcs)
+    before = versions(arcs, BAD)
+    arcs.order(BAD, "wait")
+    with replaying(arcs) as replays:
+        arcs.until(lambda: replays.step(REPLAY).under_way[0].now == "RUNNING")
+        replays.cancel(REPLAY, "bob", "wrong lot")
+        arcs.go()
+        arcs.until(lambda: replays.step(REPLAY).going == 0)
+    after = versions(arcs, BAD)
+    assert len(after.pop("clean")) == 2
+    assert after == {arc: before[arc] for arc in ("left", "right", "joined")}
+    assert made(arcs, BAD) == b"left/a.txt: WRONG\nright/a.txt: WRONG"
+    assert states(replays) == {
+        "clean": StepState.DONE,
+        "left": StepState.PENDING,
+        "right": StepState.PENDING,
+        "joined": StepState.PENDING,
+    }
+
+
+def test_a_step_that_fails_leaves_what_is_after_it_as_it_was(arcs: ArcSite) -> None:
+    run_diamond(arcs)
+    with replaying(arcs) as replays:
+        arcs.until(lambda: replays.status(REPLAY).done or _step_once(arcs, replays))
+        arcs.order(BAD, "fail")
+        ended = until(arcs, replays, ReplayState.FAILED)
+    assert (ended.done, ended.failed, ended.blocked) == (2, 1, 1)
+    [failure] = ended.failures
+    assert failure.job in ("left", "right")
+    assert "no luck" in failure.note
+    assert states(replays)["joined"] is StepState.BLOCKED
+    assert made(arcs, BAD) == b"left/a.txt: WRONG\nright/a.txt: WRONG"
+
+
+def _step_once(arcs: ArcSite, replays: Replays) -> bool:
+    """Set the first step going, and no other."""
+    if not replays.status(REPLAY).going:
+        replays.step(REPLAY)
+    return len(versions(arcs, BAD)["clean"]) == 2

@@ -1,0 +1,32 @@
+"""One browser and one filled server for all tests of the page that a worker runs."""
+
+from collections.abc import Iterator
+
+import pytest
+from playwright.sync_api import Browser
+
+from tests.browser.browsing import Tab, chromium
+from tests.browser.browsing import tab as open_tab
+from tests.browser.scene import Scene
+from tests.browser.scene import scene as fill
+
+
+@pytest.fixture(scope="session")
+def browser() -> Iterator[Browser]:
+    """A real Chromium."""
+    with chromium() as running:
+        yield running
+
+
+@pytest.fixture(scope="session")
+def scene(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Scene]:
+    """A server with the demo's week in it, and a flow that is running, failed and held."""
+    with fill(tmp_path_factory.mktemp("page")) as filled:
+        yield filled
+
+
+@pytest.fixture
+def tab(browser: Browser, scene: Scene) -> Iterator[Tab]:
+    """A new tab on that server; it fails its test if anything goes wrong in it."""
+    with open_tab(browser, scene.url) as opened:
+        yield opened

@@ -1,0 +1,113 @@
+"""A plane where everything holds, and transactions in which something is broken for a while."""
+
+from collections.abc import Iterator
+from concurrent.futures import ThreadPoolExecutor
+from contextlib import closing, contextmanager, suppress
+from dataclasses import dataclass
+from pathlib import Path
+from typing import cast
+
+from penstock.arcs.commands import ApplyArc, BeginParts, ClaimArcLots
+from penstock.arcs.declaration import Arc, Input, Output, Parts, Retry, Workload
+from penstock.arcs.single import run_lot
+from penstock.config import Settings
+from penstock.db import Database, Transaction, open_database
+from penstock.ingest.collections import Collection, PutCollection
+from penstock.locks.commands import Ref, RegisterLots
+from penstock.objects import Objects
+from penstock.plane import Plane
+from penstock.provenance.checking import Verdict, check
+from penstock.provenance.invariants import Grounds
+from tests.doors import arc_site
+
+NS = "shop"
+LOTS = ("20261115PT1H00", "20261115PT1H03")
+
+
+@dataclass(frozen=True)
+class Scene:
+    """A database beside the plane's own, with the statements that break things."""
+
+    database: Database
+    plane: Plane
+
+    @property
+    def objects(self) -> Objects:
+        return self.plane.objects
+
+    def verdicts(self, *broken: str, deep: bool = False) -> dict[str, Verdict]:
+        """What a check says once these statements were carried out; they are undone after it."""
+        found: dict[str, Verdict] = {}
+        with suppress(_Undo), self.database.write() as tx:
+            for statement in broken:
+                tx.execute(statement)
+            found = self._check(cast(Database, _Inside(tx)), deep=deep)
+            raise _Undo
+        return found
+
+    def _check(self, database: Database, *, deep: bool) -> dict[str, Verdict]:
+        plane = self.plane
+        grounds = Grounds(database, lambda: plane.objects, plane.shop, plane.clock, deep=deep)
+        return {verdict.name: verdict for verdict in check(grounds)}
+
+
+class _Undo(Exception):
+    """What was broken is whole again."""
+
+
+class _Inside:
+    """A database as it is inside of one transaction that writes."""
+
+    def __init__(self, tx: Transaction) -> None:
+        self._tx = tx
+
+    @contextmanager
+    def read(self) -> Iterator[Transaction]:
+        yield self._tx
+
+
+@contextmanager
+def open_scene(url: str, folder: Path) -> Iterator[Scene]:
+    """Lots that were made, one that failed, and one under way with a part."""
+    settings = Settings(
+        database=url,
+        objects=str(folder / "objects"),
+        ingest_folder=str(folder / "ingest"),
+        sweep_seconds=3600,
+    )
+    with Plane.open(settings) as plane:
+        _declare(plane)
+        _work(plane)
+        with closing(open_database(url, extra=[Path(__file__).parent])) as database:
+            yield Scene(database, plane)
+
+
+def _declare(plane: Plane) -> None:
+    for name, reads, writes, parts in (
+        ("make", "tick", "raw", None),
+        ("shout", "raw", "loud", Parts(pattern="day={day}")),
+    ):
+        arc = Arc(
+            name=name,
+            namespace=NS,
+            inputs=(Input(dataset=reads),),
+            outputs=(Output(dataset=writes),),
+            workload=Workload(function=f"{arc_site.__name__}:{name}"),
+            parts=parts,
+            retry=Retry(tries=1, back_off_seconds=0, lease_seconds=3600),
+        )
+        plane.catalog.submit(ApplyArc("ann", arc)).result()
+    maps = Collection(name="maps", namespace=NS, dataset="maps")
+    plane.catalog.submit(PutCollection("ann", maps)).result()
+
+
+def _work(plane: Plane) -> None:
+    lots = (*LOTS, arc_site.BAD_LOT, arc_site.EMPTY_LOT)
+    plane.catalog.submit(RegisterLots(NS, "tick", lots, "ann")).result()
+    with ThreadPoolExecutor(2) as executor:
+        at = (plane.catalog, plane.objects, executor, plane.clock, NS)
+        for lot in lots:
+            assert run_lot(*at, "make", lot, owner="test") == (lot != arc_site.BAD_LOT)
+        assert run_lot(*at, "shout", LOTS[0], owner="test")
+    [claim, *_] = plane.catalog.submit(ClaimArcLots(NS, "shout", "test", 1)).result()
+    plane.catalog.submit(BeginParts(Ref(claim.id, claim.token), "{}", ("day=1",))).result()

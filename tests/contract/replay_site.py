@@ -1,0 +1,120 @@
+"""A diamond of jobs over lots, and what a replay of it does, seen as plain texts."""
+
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass
+from typing import Any
+
+from penstock import ids
+from penstock.arcs.commands import PublishLot
+from penstock.clock import SECOND
+from penstock.locks.commands import Claimed, Ref
+from penstock.locks.rows import StatusRow, WorkRow
+from penstock.replay.plan import Plan
+from penstock.replay.replays import Progress, Replays
+from penstock.replay.target import Target
+from penstock.states import ReplayState
+from tests.contract.lot_site import Site, open_site
+
+REPLAY = "0199aaaa-0000-7000-8000-000000000001"
+DIAMOND = {  # what each job reads and writes; raw comes from outside
+    "clean": (["raw"], ["clean"]),
+    "left": (["clean"], ["left"]),
+    "right": (["clean"], ["right"]),
+    "join": (["left", "right"], ["join"]),
+    "apart": (["other"], ["apart"]),
+}
+
+
+@dataclass
+class ReplaySite:
+    """A site, and its replays; time goes on by hand."""
+
+    site: Site
+    replays: Replays
+
+    def done(self, job: str, *lots: str, seconds: int = 1) -> None:
+        """Let a job complete lots, each of which takes so long."""
+        for lot in lots:
+            claim = self.site.claim(job, lot)
+            self.publish(claim, seconds)
+
+    def publish(self, claim: Claimed, seconds: int = 1) -> None:
+        """Complete a claim after a while."""
+        self.site.now += seconds * SECOND
+        self.site.do(PublishLot(Ref(claim.id, claim.token), ()))
+
+    def all_done(self, *lots: str, jobs: Sequence[str] = tuple(DIAMOND)) -> None:
+        """Register lots, and let all jobs complete them."""
+        self.site.register("raw", lots)
+        self.site.register("other", lots)
+        for job in jobs:
+            self.done(job, *lots)
+
+    def plan(self, *, at_once: int = 4, **target: Any) -> Plan:
+        return self.replays.plan(Target(**{"namespace": "ns", **target}), at_once=at_once)
+
+    def start(self, *, max_running: int = 4, **target: Any) -> Progress:
+        wanted = Target(**{"namespace": "ns", **target})
+        return self.replays.start(REPLAY, "ann", "bad digest", wanted, max_running=max_running)
+
+    def step(self) -> Progress:
+        return self.replays.step(REPLAY)
+
+    def states(self) -> dict[str, str]:
+        """Where the steps stand, by job and lot."""
+        return {f"{s.job} {s.lot}": str(s.state) for s in self.replays.steps(REPLAY)}
+
+    def ready(self) -> set[str]:
+        """What somebody could claim now, by job and lot."""
+        rows = [row for job in DIAMOND for row in self._open(job) if row.state == "READY"]
+        names = {ids.job_id("ns", job): job for job in DIAMOND}
+        return {f"{names[row.job_id]} {row.lot}" for row in rows}
+
+    def _open(self, job: str) -> list[WorkRow]:
+        with self.site.catalog.read() as tx:
+            return tx.rows(WorkRow, "open_work_of_job", job_id=ids.job_id("ns", job))
+
+    def work(self, job: str, lot: str) -> WorkRow:
+        with self.site.catalog.read() as tx:
+            [row] = tx.rows(WorkRow, "lot_work_by_lots", job_id=ids.job_id("ns", job), lots=[lot])
+        return row
+
+    def runs(self, *lots: str) -> dict[str, str | None]:
+        """The last run of every job on lots."""
+        return {f"{job} {lot}": self.work(job, lot).run_id for job in DIAMOND for lot in lots}
+
+    def output(self, dataset: str, lot: str) -> StatusRow:
+        wanted = {"dataset_id": ids.dataset_id("ns", dataset), "lots": [lot]}
+        with self.site.catalog.read() as tx:
+            [row] = tx.rows(StatusRow, "lot_outputs", **wanted)
+        return row
+
+    def finish(self, state: ReplayState = ReplayState.DONE) -> Progress:
+        """Do whatever is READY, step by step, until the replay has ended."""
+        while (now := self.step()).state is ReplayState.RUNNING:
+            ready = self.ready()
+            assert ready, "a replay that runs and has nothing to do would run for ever"
+            for each in sorted(ready):
+                self.done(*each.split(" "))
+        assert now.state is state
+        return now
+
+
+def steps(plan: Plan) -> list[tuple[str, int, list[int]]]:
+    """Each step as job and lot, its depth, and what it waits for."""
+    return [(f"{step.job} {step.lot}", step.depth, list(step.before)) for step in plan.steps]
+
+
+def names(plan: Plan) -> set[str]:
+    """The steps, as job and lot."""
+    return {f"{step.job} {step.lot}" for step in plan.steps}
+
+
+@contextmanager
+def open_replays(url: str) -> Iterator[ReplaySite]:
+    """The diamond on an empty database."""
+    with open_site(url) as site:
+        for job, (reads, writes) in DIAMOND.items():
+            site.wire(job, reads, writes, tries_max=2, back_off_seconds=0)
+        yield ReplaySite(site, Replays(site.catalog, lambda: site.now))

@@ -1,0 +1,185 @@
+"""`penstock check`: every invariant is broken by hand, and found."""
+
+from collections.abc import Iterator
+from pathlib import Path
+
+import msgspec
+import pytest
+
+from penstock.lots.manifests import Manifest, decode, encode
+from penstock.provenance.invariants import ALL
+from tests.contract.broken.scene import LOTS, NS, Scene, open_scene
+from tests.servers import PostgresServer
+
+# The invariant, what breaks it, and words that have to be in what is said of it.
+BROKEN = (
+    ("current-versions", ("break_current_versions",), f"dataset {NS}/raw"),
+    ("newest-versions", ("break_newest_versions",), f"dataset {NS}/tick"),
+    ("pinned-versions", ("break_pinned_versions",), "version 11111111-"),
+    ("run-counts", ("break_run_counts",), f"job {NS}/make"),
+    ("version-counts", ("break_version_counts",), f"dataset {NS}/raw"),
+    ("latest-runs", ("break_latest_runs",), f"job {NS}/make"),
+    ("tallies", ("break_tallies",), f"namespace {NS}"),
+    ("tallies", ("break_tallies_of_nothing",), "namespace nowhere"),
+    ("event-counts", ("break_event_counts",), "and there are"),
+    ("event-counts", ("break_event_counts_of_nothing",), "in the hour 0"),
+    ("search", ("break_search",), f"DATASET {NS}/raw"),
+    ("one-writer", ("break_one_writer", "break_one_writer_too"), f"lot {LOTS[0]} of {NS}/tick"),
+    ("live-claims", ("break_live_claims",), "which is FAILED"),
+    ("ended-claims", ("break_ended_claims",), "is RUNNING, and its claim is over"),
+    ("locks", ("break_locks",), "has no live claim"),
+    ("claimed-inputs", ("break_claimed_inputs",), f"job {NS}/shout"),
+    ("ready-lots", ("break_ready_lots",), "version 11111111-"),
+    ("consumed-lots", ("break_consumed_lots",), "version 11111111-"),
+    ("work", ("break_work",), "is READY, and should be DONE"),
+    ("work", ("break_work_order",), "wrong place of the order of work"),
+    ("work", ("break_work_wires",), "is not found by the datasets"),
+    ("met-lots", ("break_met_lots",), f"of {NS}/tick, which is READY"),
+    ("manifests", ("break_manifests",), "is READY with partial"),
+    ("manifests", ("break_manifests_of_arcs",), "is READY with no manifest"),
+    ("attempts", ("break_attempts",), "attempt 11111111-"),
+    ("outbox", ("break_outbox",), "subscriber early is at event 1000000"),
+    ("arcs", ("break_arcs",), f"arc {NS}/shout"),
+    ("parts", ("break_parts",), "is complete, and its run RUNNING"),
+    ("parts", ("break_parts_of_done_lots",), "part day=1"),
+    ("leftovers", ("break_leftovers",), "its run is COMPLETED"),
+    ("ingest-queue", ("break_ingest_queue",), "jid-1 belongs to a batch that is not there"),
+    ("ingest-queue", ("break_ingest_locks",), "bid-locked is locked"),
+    ("ingest-queue", ("break_ingest_stuck",), "bid-stuck is processing"),
+    ("ingest-queue", ("break_ingest_tallies",), "bid-counted counts its jobs in failed"),
+    ("batch-lots", ("break_batch_lots",), "lot bid-gone, which is not there"),
+    ("deposits", ("break_deposits",), "version 2 of ark:/99999/fk4gap"),
+    ("object-writers", ("break_stored_objects", "break_object_writers"), "jid-w may still write"),
+)
+# What only reading every byte can tell, and what files can break, has tests of its own.
+OTHERS = {"manifest-files", "manifest-items", "failed-attempts", "stored-objects"}
+
+
+@pytest.fixture(scope="module", params=["sqlite", "postgresql"])
+def scene(
+    request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory
+) -> Iterator[Scene]:
+    folder = tmp_path_factory.mktemp("scene")
+    if request.param == "sqlite":
+        with open_scene(f"sqlite:///{folder / 'penstock.db'}", folder) as opened:
+            yield opened
+        return
+    postgres: PostgresServer = request.getfixturevalue("postgres")
+    url = postgres.create_database()
+    with open_scene(url, folder) as opened:
+        yield opened
+    postgres.drop_database(url)
+
+
+def test_everything_holds_before_anything_is_broken(scene: Scene) -> None:
+    verdicts = scene.verdicts(deep=True)
+    assert [name for name, verdict in verdicts.items() if not verdict.holds] == []
+    assert list(verdicts) == [invariant.name for invariant in ALL]
+
+
+def test_every_invariant_is_broken_by_some_test() -> None:
+    assert {name for name, _, _ in BROKEN} | OTHERS == {invariant.name for invariant in ALL}
+
+
+@pytest.mark.parametrize(("name", "breaking", "words"), BROKEN)
+def test_what_breaks_an_invariant_is_found(
+    scene: Scene, name: str, breaking: tuple[str, ...], words: str
+) -> None:
+    verdict = scene.verdicts(*breaking)[name]
+    assert not verdict.holds
+    assert verdict.broken == len(verdict.first) > 0
+    assert any(words in found for found in verdict.first), verdict.first
+
+
+def test_a_batch_that_is_reported_and_no_lot_is_found(tmp_path: Path) -> None:
+    # Batches are asked of the queue itself, which sees only what is committed.
+    url = f"sqlite:///{tmp_path / 'other.db'}"
+    with open_scene(url, tmp_path) as other:
+        with other.database.write() as tx:
+            tx.execute("break_reported_batches")
+        verdict = other.verdicts()["batch-lots"]
+    assert verdict.first == ("batch bid-told is reported, and no lot",)
+
+
+def test_an_object_that_is_not_in_the_store_is_found_by_a_deep_check(scene: Scene) -> None:
+    assert scene.verdicts("break_stored_objects")["stored-objects"].holds
+    [found] = scene.verdicts("break_stored_objects", deep=True)["stored-objects"].first
+    assert found.startswith("object ark:/99999/fk4w: ")
+    assert found.endswith("inventory.json is missing")
+
+
+def published(scene: Scene, dataset: str) -> str:
+    """The key of a manifest that readers get."""
+    folder = f"datasets/namespace={NS}/name={dataset}/version=1/lot={LOTS[0]}/state=complete"
+    keys = [entry.key for entry in scene.objects.list(folder)]
+    return next(key for key in keys if "/attempt=" in key and "/part=" not in key)
+
+
+def changed(scene: Scene, key: str, **changes: object) -> bytes:
+    """A manifest with changes; the one that is there is given back."""
+    before = scene.objects.get(key)
+    manifest: Manifest = decode(before, key)
+    scene.objects.put(key, encode(msgspec.structs.replace(manifest, **changes)))
+    return before
+
+
+def test_a_manifest_that_is_lost_is_found(scene: Scene) -> None:
+    key = published(scene, "raw")
+    content = scene.objects.get(key)
+    scene.objects.delete(key)
+    try:
+        [found] = scene.verdicts()["manifest-files"].first
+    finally:
+        scene.objects.put(key, content)
+    assert found.startswith(f"lot {LOTS[0]}, version ")
+    assert found.endswith(f"its manifest {key} is not in the store")
+
+
+def test_a_manifest_that_was_written_over_is_found_by_a_deep_check(scene: Scene) -> None:
+    key = published(scene, "raw")
+    before = changed(scene, key, comment="by hand")
+    try:
+        assert scene.verdicts()["manifest-files"].holds
+        [found] = scene.verdicts(deep=True)["manifest-files"].first
+    finally:
+        scene.objects.put(key, before)
+    assert f"{key} has sha256 " in found
+
+
+@pytest.mark.parametrize(
+    ("content", "words"),
+    [(b"short", "it has 5 bytes"), (b"20261115PT1H00 X", "its digest is"), (None, "is not there")],
+)
+def test_data_that_is_not_what_it_was_is_found_by_a_deep_check(
+    scene: Scene, content: bytes | None, words: str
+) -> None:
+    folder = f"data/namespace={NS}/name=raw/version=1/lot={LOTS[0]}"
+    key = next(entry.key for entry in scene.objects.list(folder))
+    before = scene.objects.get(key)
+    if content is None:
+        scene.objects.delete(key)
+    else:
+        scene.objects.put(key, content)
+    try:
+        assert scene.verdicts()["manifest-items"].holds
+        [found] = scene.verdicts(deep=True)["manifest-items"].first
+    finally:
+        scene.objects.put(key, before)
+    assert key in found
+    assert words in found
+
+
+def test_data_of_a_failed_attempt_in_a_published_manifest_is_found(scene: Scene) -> None:
+    key = published(scene, "raw")
+    manifest = decode(scene.objects.get(key), key)
+    item = manifest.uris[0]
+    strange = msgspec.structs.replace(
+        item, uri=item.uri.replace(manifest.attempt, "22222222-2222-8222-a222-222222222222")
+    )
+    before = changed(scene, key, uris=(strange, *manifest.uris[1:]))
+    try:
+        [found] = scene.verdicts(deep=True)["failed-attempts"].first
+    finally:
+        scene.objects.put(key, before)
+    assert "is of attempt 22222222-" in found
+    assert f"its manifest of {manifest.attempt}" in found

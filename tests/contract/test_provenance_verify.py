@@ -1,0 +1,101 @@
+"""`penstock verify`: bytes are read again, and what is wrong with them is told."""
+
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+from penstock.provenance.verifying import Order, Step, Verification
+from tests.contract.provenance_site import NS, Site, open_site
+
+GOOD = {"a.txt": b"one", "b.txt": b"two, and more"}
+
+
+@pytest.fixture
+def site(database_url: str, tmp_path: Path) -> Iterator[Site]:
+    with open_site(database_url, tmp_path) as opened:
+        opened.wire("clean", ("raw",), "clean")
+        for lot in ("1", "2"):
+            opened.feed("raw", lot, GOOD)
+            opened.make("clean", lot, {"clean.txt": b"clean"})
+        yield opened
+
+
+def keys(site: Site, dataset: str, lot: str) -> list[str]:
+    """Where the data of a lot is."""
+    folder = f"data/namespace={NS}/name={dataset}/version=1/lot={lot}"
+    return sorted(entry.key for entry in site.objects.list(folder))
+
+
+def faults(steps: list[Step]) -> list[Step]:
+    assert steps[-1].kind == "end"
+    found = [step for step in steps if step.kind == "fault"]
+    assert steps[-1].done.faults == len(found)
+    return found
+
+
+def test_what_is_as_it_was_has_no_faults(site: Site) -> None:
+    [end] = [step for step in site.verify("raw") if step.kind != "progress"]
+    done = end.done
+    assert (end.kind, done.lots, done.versions, done.files, done.faults) == ("end", 2, 2, 4, 0)
+    assert done.bytes == 2 * sum(map(len, GOOD.values()))
+
+
+@pytest.mark.parametrize(
+    ("content", "words"),
+    [(b"on", "it has 2 bytes, and should have 3"), (b"oxe", "its digest is"), (None, "not there")],
+)
+def test_a_file_that_has_changed_is_named(site: Site, content: bytes | None, words: str) -> None:
+    key = keys(site, "raw", "1")[0]
+    site.objects.delete(key) if content is None else site.objects.put(key, content)
+    [fault] = faults(site.verify("raw"))
+    assert fault.where == f"{site.objects.url}/{key}"
+    assert words in (fault.what or "")
+    assert (fault.lot, fault.version) == ("1", site.provenance("raw", "1").version)
+    assert faults(site.verify("raw", lot="2")) == []
+
+
+def test_a_manifest_that_has_changed_or_is_lost_is_named(site: Site) -> None:
+    [version, _] = site.provenance("clean", "1").versions
+    assert version.contents is not None
+    key = version.contents.key
+    content = site.objects.get(key)
+    site.objects.put(key, content + b" ")
+    [fault] = faults(site.verify("clean"))
+    assert (fault.where, "was noted when it was published" in (fault.what or "")) == (key, True)
+    site.objects.delete(key)
+    [fault] = faults(site.verify("clean"))
+    assert (fault.where, fault.what) == (key, "the manifest is not in the store")
+
+
+def test_upstream_is_read_when_it_is_asked_for_and_each_version_once(site: Site) -> None:
+    site.objects.delete(keys(site, "raw", "2")[1])
+    assert faults(site.verify("clean")) == []
+    steps = site.verify("clean", upstream=True)
+    [fault] = faults(steps)
+    assert fault.lot == "2"
+    assert (steps[-1].done.lots, steps[-1].done.versions) == (2, 4)
+    assert faults(site.verify("clean", lot="1", upstream=True)) == []
+
+
+def test_versions_that_are_not_current_are_read_when_they_are_asked_for(site: Site) -> None:
+    old = keys(site, "raw", "1")
+    site.feed("raw", "1", {"a.txt": b"better"})
+    for key in old:
+        site.objects.delete(key)
+    assert faults(site.verify("raw", lot="1")) == []
+    found = faults(site.verify("raw", lot="1", all_versions=True))
+    assert [fault.where for fault in found] == [f"{site.objects.url}/{key}" for key in old]
+
+
+def test_a_verification_that_is_stopped_comes_to_no_end(site: Site) -> None:
+    plane = site.plane
+    work = Verification(plane.database, plane.objects, lambda ark, _: (), site.name("raw"), Order())
+    work.stop.set()
+    assert list(work.steps()) == []
+
+
+def test_a_lot_without_a_manifest_has_nothing_to_read(site: Site) -> None:
+    site.register("raw", "3")
+    [end] = site.verify("raw", lot="3")
+    assert (end.kind, end.done.lots, end.done.versions) == ("end", 1, 0)

@@ -1,0 +1,278 @@
+"""What a replay costs where much was done before: as much as it finds, and no long walks."""
+
+import sqlite3
+from collections.abc import Iterator
+from typing import Any
+
+import msgspec
+import psycopg
+import pytest
+
+from penstock import ids
+from penstock.catalog.claimed_runs import lot_facets
+from penstock.catalog.rows import JobRow, Role, replace
+from penstock.db import Database, Transaction, open_database
+from penstock.db.folders import capability_folders
+from penstock.db.statements import Statement, load_statements
+from penstock.locks.commands.wiring import unwired
+from penstock.locks.rows import OUTSIDE, LotJobDatasetRow, StatusRow, WorkRow
+from penstock.locks.table import Status
+from penstock.lots.ids import sort_key
+from penstock.replay.plan import find_steps, make_plan
+from penstock.replay.rows import Counts, EdgeRow, ReplayRow, StepRow
+from penstock.replay.target import Target
+from penstock.states import ReplayState, StepState, WorkState
+from tests.contract.catalog_rows import (
+    NAMESPACE,
+    NOW,
+    dataset,
+    job,
+    job_version,
+    run,
+    touched,
+    version,
+)
+from tests.contract.test_reading_cost import Counted
+
+LOTS = 5_000
+STEPS = 20_000
+READ_AT_MOST = 500  # rows of one table, by one statement that is asked for a few
+DATASETS = [dataset(name) for name in ("raw", "clean", "top")]
+JOBS = [job("clean"), job("top")]
+REPLAY = ids.derived_id("a replay")
+
+
+@pytest.fixture(scope="module", params=["sqlite", "postgresql"])
+def url(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory) -> Iterator[str]:
+    """Two jobs that have done five thousand lots each, and a replay of all of that."""
+    if request.param == "sqlite":
+        found = f"sqlite:///{tmp_path_factory.mktemp('replay') / 'penstock.db'}"
+    else:
+        found = request.getfixturevalue("postgres").create_database()
+    opened = open_database(found)
+    opened.migrate()
+    with opened.write() as tx:
+        _fill(tx)
+    opened.close()
+    _analyse(found)
+    yield found
+    if request.param != "sqlite":
+        request.getfixturevalue("postgres").drop_database(found)
+
+
+@pytest.fixture
+def database(url: str) -> Iterator[Database]:
+    opened = open_database(url)
+    yield opened
+    opened.close()
+
+
+def _fill(tx: Transaction) -> None:
+    tx.write("put_datasets", DATASETS)
+    tx.write("put_jobs", JOBS)
+    tx.write("put_job_versions", [job_version(each) for each in JOBS])
+    for place, each in enumerate(JOBS):
+        reads, writes = DATASETS[place].id, DATASETS[place + 1].id
+        lot_job = replace(unwired(each.id, NOW), inputs=f'["{reads}"]', outputs=f'["{writes}"]')
+        tx.write("put_lot_jobs", [lot_job])
+        wires = [(reads, Role.INPUT), (writes, Role.OUTPUT)]
+        tx.write("put_lot_job_datasets", [LotJobDatasetRow(d, r, each.id) for d, r in wires])
+    for begin in range(0, LOTS, 5000):
+        _fill_lots(tx, range(begin, min(begin + 5000, LOTS)))
+    _fill_replay(tx)
+
+
+def _fill_lots(tx: Transaction, numbers: range) -> None:
+    versions, runs, touches, status, work = [], [], [], [], []
+    for number in numbers:
+        lot = f"lot {number}"
+        raw = replace(version(DATASETS[0], number + 1), facets=lot_facets(lot))
+        versions.append(raw)
+        before = raw
+        source = DATASETS[0].id
+        status.append(_status(source, lot, Role.OUTPUT, OUTSIDE, None, raw.id))
+        for place, each in enumerate(JOBS):
+            ran = run(each, number, facets=lot_facets(lot, 1))
+            ran = replace(ran, job_version_id=job_version(each).id)
+            made = version(DATASETS[place + 1], number + 1, ran, published_at=ran.ended_at)
+            versions.append(made)
+            runs.append(ran)
+            touches += [touched(ran, Role.INPUT, before), touched(ran, Role.OUTPUT, made)]
+            status += [
+                _status(before.dataset_id, lot, Role.INPUT, each.id, ran.id, before.id),
+                _status(made.dataset_id, lot, Role.OUTPUT, each.id, ran.id, made.id),
+            ]
+            work.append(_work(each, lot, ran.id))
+            before = made
+    tx.write("put_versions", versions)
+    tx.write("put_runs", runs)
+    tx.write("put_run_datasets", touches)
+    tx.write("put_lot_status", status)
+    tx.write("put_lot_work", work)
+
+
+def _status(
+    dataset_id: str, lot: str, role: Role, job_id: str, run_id: str | None, version_id: str
+) -> StatusRow:
+    stands = Status.READY if role == Role.OUTPUT else Status.DONE
+    return StatusRow(dataset_id, lot, role, job_id, stands, "", run_id, version_id, NOW)
+
+
+def _work(of: JobRow, lot: str, run_id: str) -> WorkRow:
+    return WorkRow(
+        job_id=of.id,
+        lot=lot,
+        lot_key=sort_key(lot),
+        rank=0,
+        state=WorkState.DONE,
+        tries=1,
+        token=1,
+        run_id=run_id,
+        owner="w",
+        lease_seconds=60,
+        lease_until=0,
+        not_before=0,
+        since=NOW,
+        error="",
+    )
+
+
+def _fill_replay(tx: Transaction) -> None:
+    """Half of its steps are done; three go."""
+    counts = msgspec.json.encode(Counts(pending=STEPS)).decode()
+    state = ReplayState.RUNNING
+    row = ReplayRow(REPLAY, NAMESPACE, "{}", state, 1, counts, 4, "ann", "", 0, NOW, NOW)
+    closed = replace(row, state=ReplayState.DONE, is_open=0)
+    others = [replace(closed, id=ids.derived_id("replay", str(n))) for n in range(1000)]
+    tx.write("put_replays", [row, *others])
+    steps, edges = [], []
+    for number in range(1, STEPS + 1):
+        stands = StepState.DONE if number < STEPS // 2 else StepState.PENDING
+        if stands is StepState.PENDING and number < STEPS // 2 + 3:
+            stands = StepState.GOING
+        of, lot = JOBS[number % 2].id, f"lot {number // 2}"
+        waits = 0 if number % 2 else 1
+        made = (REPLAY, number, of, lot, number % 2, stands, waits, None, None, 1, "", NOW)
+        steps.append(StepRow(*made))
+        edges.append(EdgeRow(REPLAY, number, number + 1))
+    tx.write("put_replay_steps", steps)
+    tx.write("put_replay_edges", edges)
+
+
+def test_one_lot_costs_what_it_has_downstream_however_many_lots_there_are(
+    database: Database,
+) -> None:
+    target = Target(namespace=NAMESPACE, dataset="raw", lot="lot 77")
+    with database.read() as tx:
+        counted = Counted(tx)
+        _, found = make_plan(counted, target, 4)
+    assert [f"{step.job} {step.lot}" for step in found.steps] == ["clean lot 77", "top lot 77"]
+    assert counted.statements <= 15
+
+
+def test_thousands_of_lots_cost_as_many_statements_as_one(
+    database: Database,
+) -> None:
+    with database.read() as tx:
+        counted = Counted(tx)
+        found = find_steps(counted, Target(namespace=NAMESPACE, job="clean"))
+    assert len(found.work) == 2 * LOTS
+    assert [list(before) for before in found.before[:4]] == [[], [0], [], [2]]
+    assert counted.statements <= 15
+
+
+def test_no_statement_of_replays_walks_through_what_it_does_not_give(
+    database: Database, url: str
+) -> None:
+    statements = load_statements(database.dialect, capability_folders())
+    examples = _examples()
+    written = {name for name in statements if "replay" in name and not name.startswith("put_")}
+    assert written == set(examples)
+    assert {
+        name: found
+        for name, params in examples.items()
+        if (found := _walks(url, statements[name], params))
+    } == {}
+
+
+def _examples() -> dict[str, dict[str, Any]]:
+    lots = [f"lot {number}" for number in range(50)]
+    runs = [run(JOBS[0], number).id for number in range(50)]
+    versions = [version(DATASETS[1], number + 1).id for number in range(50)]
+    of_lot = {"dataset_id": DATASETS[1].id, "lot": "lot 7"}
+    span = {"start": NOW + 2_000_000_000, "end": NOW + 2_050_000_000}
+    replay = {"replay_id": REPLAY}
+    some = {"numbers": list(range(1, 50))}
+    page = {**replay, "first": STEPS // 2, "most": 50}
+    return {
+        "replay_readers": {"ids": versions},
+        "replay_made": {"ids": runs},
+        "replay_runs": {"ids": runs},
+        "replay_work": {"keys": [JOBS[0].id + lot for lot in lots]},
+        "replay_outputs": {"keys": [DATASETS[1].id + lot for lot in lots]},
+        "replay_lot": of_lot,
+        "replay_versions_of_lot": of_lot,
+        "replay_versions": {"ids": versions},
+        "replay_published": {"dataset_id": DATASETS[1].id, **span},
+        "replay_lot_of_batch": {"batch": "bid0000000001"},
+        "replay_job_version": {"id": job_version(JOBS[0]).id},
+        "replay_runs_ended": {"job_id": JOBS[0].id, **span},
+        "replays_by_ids": {"ids": [REPLAY]},
+        "last_replays": {"most": 10},
+        "open_replays": {},
+        "replay_steps_by_numbers": {**replay, **some},
+        "replay_steps_of_work": {**replay, "keys": [JOBS[0].id + lot for lot in lots]},
+        "replay_steps_in_state": {**replay, "state": "going", "most": 100_000},
+        "next_replay_steps": {**replay, "most": 50},
+        "replay_steps_after": {**replay, **some},
+        "read_replay_steps": page,
+        "read_replay_steps_in_state": {**page, "state": "going"},
+    }
+
+
+def _walks(url: str, statement: Statement, params: dict[str, Any]) -> list[str]:
+    """The steps of the statement's plan that read more of a table than they give."""
+    if url.startswith("sqlite"):
+        lists = {name: msgspec.json.encode(params[name]).decode() for name in statement.lists}
+        connection = sqlite3.connect(url.removeprefix("sqlite:///"))
+        explain = f"EXPLAIN QUERY PLAN {statement.sql}"
+        steps = [row[3] for row in connection.execute(explain, {**params, **lists})]
+        connection.close()
+        return [step for step in steps if step.startswith("SCAN") and not _is_small(step)]
+    with psycopg.connect(url) as connected, psycopg.RawCursor(connected) as cursor:
+        explain = f"EXPLAIN (ANALYZE, FORMAT JSON) {statement.sql}"
+        cursor.execute(explain, [params[name] for name in statement.params])
+        ((plan,),) = cursor.fetchall()
+    return [
+        f"{step['Node Type']} on {step['Relation Name']}: {rows} rows"
+        for step in _steps(plan[0]["Plan"])
+        if "Relation Name" in step and (rows := _rows_read(step)) > READ_AT_MOST
+    ]
+
+
+def _is_small(step: str) -> bool:
+    """A list that was given, or replays themselves in the order that is asked for."""
+    given = step.startswith(("SCAN k ", "SCAN json_each "))
+    return given or step.endswith(("replays_by_age", "replays_open"))
+
+
+def _steps(plan: dict[str, Any]) -> Iterator[dict[str, Any]]:
+    yield plan
+    for inner in plan.get("Plans", ()):
+        yield from _steps(inner)
+
+
+def _rows_read(step: dict[str, Any]) -> int:
+    removed = step.get("Rows Removed by Filter", 0) + step.get("Rows Removed by Index Recheck", 0)
+    return int((step["Actual Rows"] + removed) * step["Actual Loops"])
+
+
+def _analyse(url: str) -> None:
+    """Let the planner know how large the tables are."""
+    if url.startswith("sqlite"):
+        with sqlite3.connect(url.removeprefix("sqlite:///")) as connection:
+            connection.execute("ANALYZE")
+        connection.close()
+        return
+    with psycopg.connect(url, autocommit=True) as connected:
+        connected.execute("VACUUM ANALYZE")

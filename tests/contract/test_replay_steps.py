@@ -1,0 +1,380 @@
+"""A replay as one operation: steps in order, good work untouched, paused, cancelled, failed."""
+
+from collections.abc import Iterator
+
+import pytest
+
+from penstock.access import audit
+from penstock.catalog.commands import DeleteJob
+from penstock.clock import SECOND
+from penstock.errors import Conflict, NotFound
+from penstock.locks.commands import (
+    FailClaims,
+    HoldJob,
+    HoldLot,
+    HoldWork,
+    Ref,
+    RegisterLots,
+    ResubmitLots,
+    WireJob,
+)
+from penstock.locks.rows import Stale
+from penstock.replay.commands import BeginStep
+from penstock.states import ReplayState, StepState
+from tests.contract.replay_site import REPLAY, ReplaySite, open_replays
+
+STEPS = ("clean a", "left a", "right a", "join a")
+
+
+@pytest.fixture
+def site(database_url: str) -> Iterator[ReplaySite]:
+    """Lots a and b went through the diamond."""
+    with open_replays(database_url) as opened:
+        opened.all_done("a", "b")
+        yield opened
+
+
+def test_a_replay_makes_anew_what_stands_on_the_lot_and_touches_nothing_else(
+    site: ReplaySite,
+) -> None:
+    before = site.runs("a", "b")
+    begun = site.start(dataset="clean", lot="a")
+    assert (begun.state, begun.steps, begun.pending) == (ReplayState.RUNNING, 4, 4)
+    assert site.runs("a", "b") == before
+    ended = site.finish()
+    assert (ended.done, ended.failed, ended.blocked, ended.going) == (4, 0, 0, 0)
+    after = site.runs("a", "b")
+    assert {key for key in before if before[key] != after[key]} == set(STEPS)
+    shown = site.replays.steps(REPLAY)
+    assert [step.run for step in shown] == [after[f"{step.job} {step.lot}"] for step in shown]
+    assert [step.run_before for step in shown] == [
+        before[f"{step.job} {step.lot}"] for step in shown
+    ]
+
+
+def test_a_step_begins_when_those_before_it_are_done_and_the_rest_stays_visible(
+    site: ReplaySite,
+) -> None:
+    old = {name: site.output(name, "a") for name in ("clean", "left", "right", "join")}
+    site.start(dataset="clean", lot="a")
+    site.step()
+    assert site.ready() == {"clean a"}
+    assert {name for name in old if site.output(name, "a") != old[name]} == {"clean"}
+    site.done("clean", "a")
+    site.step()
+    assert site.ready() == {"left a", "right a"}
+    assert site.output("join", "a") == old["join"]
+    site.done("left", "a")
+    site.step()
+    assert site.ready() == {"right a"}
+    assert site.states()["join a"] == StepState.PENDING
+    site.done("right", "a")
+    site.step()
+    assert site.ready() == {"join a"}
+    site.done("join", "a")
+    assert site.step().state is ReplayState.DONE
+    # What was there before is not overwritten: each version has its own id.
+    assert {old[name].version_id for name in old}.isdisjoint(
+        site.output(name, "a").version_id for name in old
+    )
+
+
+def test_no_more_steps_run_at_a_time_than_were_asked_for(site: ReplaySite) -> None:
+    site.all_done("c", "d")
+    site.start(job="left", max_running=2)
+    site.step()
+    assert site.ready() == {"left a", "left b"}
+    site.step()
+    assert site.ready() == {"left a", "left b"}
+    for number in (5, 7):  # somebody else who looked earlier
+        refused = site.site.do(BeginStep(REPLAY, number))
+        assert refused.state == StepState.PENDING
+    site.done("left", "a")
+    assert site.step().going == 2
+    assert len(site.ready()) == 2
+    assert site.finish().done == 8
+
+
+def test_to_start_a_replay_twice_is_to_start_it_once(site: ReplaySite) -> None:
+    site.start(dataset="raw", lot="a")
+    site.step()
+    again = site.start(dataset="raw", lot="a")
+    assert (again.steps, again.going) == (4, 1)
+    with pytest.raises(Conflict, match="is of lot a of dataset ns/raw"):
+        site.start(dataset="raw", lot="b")
+    assert len(site.replays.last()) == 1
+    with site.site.catalog.read() as tx:
+        lines = [each for each in audit.entries(tx, 100) if each.action == "start replay"]
+    assert [(line.who, line.target) for line in lines] == [("ann", "lot a of dataset ns/raw")]
+    assert lines[0].detail == f"{REPLAY}: 4 steps: bad digest"
+
+
+def test_a_replay_of_what_nobody_read_is_done_at_once(site: ReplaySite) -> None:
+    ended = site.start(dataset="join", lot="a", downstream_only=True)
+    assert (ended.state, ended.steps) == (ReplayState.DONE, 0)
+
+
+def test_paused_it_sets_nothing_going_and_goes_on_when_resumed(site: ReplaySite) -> None:
+    site.start(dataset="clean", lot="a")
+    site.step()
+    paused = site.replays.pause(REPLAY, "bob", "too much load")
+    assert paused.state is ReplayState.PAUSED
+    site.done("clean", "a")
+    now = site.step()
+    assert (now.state, now.done, now.going, now.pending) == (ReplayState.PAUSED, 1, 0, 3)
+    assert site.ready() == set()
+    site.replays.resume(REPLAY, "bob", "quiet again")
+    assert site.finish().done == 4
+    with pytest.raises(Conflict, match="done and cannot become paused"):
+        site.replays.pause(REPLAY, "bob", "late")
+
+
+def test_cancelled_it_leaves_what_was_not_begun_as_it_was(site: ReplaySite) -> None:
+    before = site.runs("a", "b")
+    old = {name: site.output(name, "a") for name in ("left", "right", "join")}
+    site.start(dataset="clean", lot="a")
+    site.step()
+    site.replays.cancel(REPLAY, "bob", "wrong lot")
+    site.done("clean", "a")
+    now = site.step()
+    assert (now.state, now.done, now.going, now.pending) == (ReplayState.CANCELLED, 1, 0, 3)
+    assert site.replays.step_all() == 0
+    assert site.ready() == set()
+    after = site.runs("a", "b")
+    assert {key for key in before if before[key] != after[key]} == {"clean a"}
+    assert {name: site.output(name, "a") for name in old} == old
+    with pytest.raises(Conflict, match="cancelled is final"):
+        site.replays.resume(REPLAY, "bob", "right after all")
+
+
+def test_a_step_that_runs_out_of_tries_blocks_what_is_after_it(site: ReplaySite) -> None:
+    site.start(dataset="clean", lot="a")
+    site.step()
+    site.done("clean", "a")
+    site.step()
+    site.done("right", "a")
+    site.site.fail("left", "a")
+    assert site.step().failed == 0
+    site.site.fail("left", "a", "disk full again")
+    ended = site.step()
+    assert (ended.state, ended.done, ended.failed, ended.blocked) == (ReplayState.FAILED, 2, 1, 1)
+    assert [(each.job, each.lot, each.note) for each in ended.failures] == [
+        ("left", "a", "disk full again")
+    ]
+    assert site.states() == {
+        "clean a": "done",
+        "left a": "failed",
+        "right a": "done",
+        "join a": "blocked",
+    }
+    [blocked] = site.replays.steps(REPLAY, state=StepState.BLOCKED)
+    assert blocked.note == "step 2 has failed"
+    assert site.work("join", "a").state == "DONE"
+
+
+def test_what_is_held_is_not_run_and_said_so(site: ReplaySite) -> None:
+    site.site.do(HoldWork("boss", "odd", "ns", "left", "a"))
+    site.start(dataset="left", lot="a")
+    ended = site.step()
+    assert (ended.state, ended.failed, ended.blocked) == (ReplayState.FAILED, 1, 1)
+    assert "was held before its turn came" in ended.failures[0].note
+
+
+def test_what_it_made_and_somebody_holds_is_waited_for(site: ReplaySite) -> None:
+    site.site.do(HoldLot("boss", "wrong", "ns", "left", "a"))
+    notes = {step.job: step.note for step in site.plan(dataset="clean", lot="a").steps}
+    assert notes["left"] == "what it made is held"
+    site.start(dataset="clean", lot="a")
+    site.step()
+    site.done("clean", "a")
+    site.step()
+    assert site.ready() == {"right a"}
+    assert site.states()["left a"] == "pending"
+    site.site.do(HoldLot("boss", "well", "ns", "left", "a", hold=False))
+    assert site.finish().done == 4
+
+
+def test_what_cannot_be_resubmitted_fails_with_the_reason(site: ReplaySite) -> None:
+    site.start(dataset="clean", lot="a")
+    site.step()
+    site.done("clean", "a")
+    site.site.do(DeleteJob("ns", "left", "ann"))
+    now = site.step()
+    assert [(each.job, each.note) for each in now.failures] == [
+        ("left", "there is no job 'left' in namespace 'ns'")
+    ]
+    assert (now.blocked, site.ready()) == (1, {"right a"})
+
+
+def test_what_is_under_way_already_is_followed_and_not_done_twice(site: ReplaySite) -> None:
+    site.site.do(ResubmitLots("ann", "by hand", "ns", "clean", ("a",)))
+    live = site.site.claim("clean", "a", "w9")
+    site.start(dataset="raw", lot="a")
+    site.step()
+    assert site.states()["clean a"] == StepState.GOING
+    site.publish(live)
+    site.step()
+    assert site.states()["clean a"] == StepState.DONE
+    assert site.work("clean", "a").run_id == live.id
+
+
+def test_a_run_that_reads_what_was_there_before_is_waited_for_and_done_again(
+    site: ReplaySite,
+) -> None:
+    site.site.do(ResubmitLots("ann", "by hand", "ns", "left", ("a",)))
+    live = site.site.claim("left", "a", "w9")
+    site.start(dataset="clean", lot="a")
+    site.step()
+    site.done("clean", "a")
+    now = site.step()
+    assert now.going == 1  # right
+    [left] = [step for step in site.replays.steps(REPLAY) if step.job == "left"]
+    assert (left.state, left.note) == (
+        StepState.PENDING,
+        "w9 is at it, with what was there before",
+    )
+    site.publish(live)
+    site.step()
+    assert site.ready() == {"left a", "right a"}
+    assert site.finish().done == 4
+    assert site.work("left", "a").run_id != live.id
+
+
+def test_what_somebody_else_did_again_meanwhile_counts(site: ReplaySite) -> None:
+    site.start(dataset="clean", lot="a")
+    site.step()
+    site.done("clean", "a")
+    site.site.do(ResubmitLots("ann", "by hand", "ns", "left", ("a",)))
+    site.done("left", "a")
+    run = site.work("left", "a").run_id
+    site.step()
+    assert (site.states()["left a"], site.ready()) == ("done", {"right a"})
+    site.finish()
+    assert site.work("left", "a").run_id == run
+
+
+def test_who_reads_the_bad_version_while_a_replay_runs_is_done_again_too(
+    site: ReplaySite,
+) -> None:
+    site.site.wire("late", ["clean"], ["late"])
+    site.start(dataset="clean", lot="a")
+    site.done("late", "a")  # before its turn has come, and so of what was bad
+    bad = site.work("late", "a").run_id
+    site.done("late", "b")
+    for job in ("clean", "left", "right", "join"):
+        site.step()
+        site.done(job, "a")
+    now = site.step()
+    assert (now.state, now.steps, now.done) == (ReplayState.RUNNING, 5, 4)
+    site.step()
+    site.done("late", "a")
+    assert site.step().state is ReplayState.DONE
+    assert site.work("late", "a").run_id != bad
+    assert site.states()["late a"] == "done"
+
+
+def test_a_lot_whose_input_is_not_there_is_not_taken_away(site: ReplaySite) -> None:
+    site.start(dataset="left", lot="a")
+    site.step()
+    site.done("left", "a")
+    site.site.do(HoldLot("boss", "wrong", "ns", "right", "a"))
+    site.step()
+    join = site.output("join", "a")
+    assert (site.states()["join a"], join.status, join.held_from) == ("pending", "HOLD", "READY")
+    [waiting] = site.replays.steps(REPLAY, state=StepState.PENDING)
+    assert waiting.note == "an input of it is HOLD"
+    site.site.do(HoldLot("boss", "right", "ns", "right", "a", hold=False))
+    site.site.do(HoldJob("boss", "no power", "ns", "join"))
+    site.step()
+    assert site.output("join", "a").status == "READY"
+    site.site.do(HoldJob("boss", "power", "ns", "join", hold=False))
+    assert site.finish().done == 2
+
+
+def test_a_step_that_has_to_wait_keeps_no_other_from_its_turn(site: ReplaySite) -> None:
+    site.all_done("c")
+    site.start(job="apart", max_running=1)
+    site.site.do(HoldLot("boss", "odd", "ns", "other", "a"))
+    site.site.now += SECOND
+    site.step()
+    assert site.ready() == {"apart b"}
+    site.done("apart", "b")
+    site.step()
+    assert site.ready() == {"apart c"}
+    site.done("apart", "c")
+    assert site.step().state is ReplayState.RUNNING
+    site.site.do(HoldLot("boss", "well", "ns", "other", "a", hold=False))
+    assert site.finish().done == 3
+
+
+def test_a_lot_from_outside_that_was_put_right_is_read_by_all_that_stood_on_it(
+    site: ReplaySite,
+) -> None:
+    bad = site.output("raw", "a").version_id
+    site.site.do(RegisterLots("ns", "raw", ("a",), "ann", renew=True))
+    site.start(dataset="raw", lot="a", version=bad)
+    assert site.finish().done == 4
+
+
+def test_what_its_own_policy_has_made_again_counts_as_begun(site: ReplaySite) -> None:
+    site.site.do(WireJob("ns", "left", stale=Stale.RERUN))
+    site.start(dataset="clean", lot="a", max_running=1)
+    site.step()
+    site.done("clean", "a")
+    assert site.ready() == {"left a"}  # nobody has moved the replay on
+    site.step()
+    assert site.states() == {
+        "clean a": "done",
+        "left a": "going",
+        "right a": "pending",
+        "join a": "pending",
+    }
+    site.done("left", "a")
+    run = site.work("left", "a").run_id
+    assert site.finish().done == 4
+    assert site.work("left", "a").run_id == run
+
+
+def test_what_its_own_policy_has_held_is_decided_by_the_replay(site: ReplaySite) -> None:
+    for job in ("left", "join"):
+        site.site.do(WireJob("ns", job, stale=Stale.HOLD))
+    site.start(dataset="clean", lot="a")
+    site.step()
+    site.done("clean", "a")
+    assert site.work("left", "a").state == "HELD"
+    site.step()
+    assert site.ready() == {"left a", "right a"}
+    assert site.finish().done == 4
+
+
+def test_what_was_held_for_a_newer_input_before_is_made_again(site: ReplaySite) -> None:
+    site.site.do(WireJob("ns", "left", stale=Stale.HOLD))
+    site.site.now += SECOND
+    bad = site.output("clean", "a").version_id
+    site.site.do(ResubmitLots("ann", "by hand", "ns", "clean", ("a",)))
+    site.done("clean", "a")
+    found = site.plan(dataset="clean", lot="a", version=bad)
+    assert {(step.job, step.now, step.action) for step in found.steps} == {
+        ("left", "HELD", "rerun"),
+        ("right", "DONE", "rerun"),
+        ("join", "DONE", "rerun"),
+    }
+    site.start(dataset="clean", lot="a", version=bad)
+    assert site.finish().done == 3
+
+
+def test_steps_survive_a_claim_that_fails_once(site: ReplaySite) -> None:
+    site.start(dataset="clean", lot="a")
+    site.step()
+    claim = site.site.claim("clean", "a")
+    site.site.do(FailClaims((Ref(claim.id, claim.token),), "a hiccup"))
+    site.step()
+    assert site.states()["clean a"] == "going"
+    assert site.finish().done == 4
+
+
+def test_a_replay_that_is_not_there_is_not_found(site: ReplaySite) -> None:
+    with pytest.raises(NotFound, match="there is no replay"):
+        site.replays.status("nothing")
+    with pytest.raises(NotFound, match="there is no replay"):
+        site.replays.cancel("nothing", "bob", "x")

@@ -1,0 +1,117 @@
+"""Databases for tests: migrated once, and emptied between tests, which is quicker than new ones."""
+
+from contextlib import closing
+from pathlib import Path
+from tempfile import TemporaryDirectory
+
+import psycopg
+
+from penstock.db import open_database
+from tests.servers import PostgresServer
+
+_USES_MAX = 100  # rows that are deleted leave their place behind
+
+# Triggers and references rest meanwhile; what migrations had written comes back.
+_PREPARE = """
+CREATE SCHEMA kept;
+DO $$
+DECLARE name text; is_filled boolean;
+BEGIN
+    FOR name IN SELECT tablename FROM pg_tables WHERE schemaname = 'public' LOOP
+        EXECUTE format('SELECT EXISTS (SELECT 1 FROM public.%I)', name) INTO is_filled;
+        IF is_filled THEN
+            EXECUTE format('CREATE TABLE kept.%I AS TABLE public.%I', name, name);
+        END IF;
+    END LOOP;
+END $$;
+CREATE FUNCTION kept.empty() RETURNS void LANGUAGE plpgsql AS $$
+DECLARE name text;
+BEGIN
+    SET LOCAL session_replication_role = replica;
+    FOR name IN SELECT tablename FROM pg_tables WHERE schemaname = 'public' LOOP
+        EXECUTE format('DELETE FROM public.%I', name);
+    END LOOP;
+    FOR name IN SELECT tablename FROM pg_tables WHERE schemaname = 'kept' LOOP
+        EXECUTE format('INSERT INTO public.%I OVERRIDING SYSTEM VALUE TABLE kept.%I', name, name);
+    END LOOP;
+    PERFORM setval(format('public.%I', sequencename)::regclass, start_value, false)
+        FROM pg_sequences WHERE schemaname = 'public';
+END $$;
+"""
+_CUT_OFF = """
+SELECT pg_terminate_backend(pid, 10000) FROM pg_stat_activity
+WHERE datname = current_database() AND pid <> pg_backend_pid()
+"""
+
+
+class _Pooled:
+    """A database, and the connection that empties it."""
+
+    def __init__(self, server: PostgresServer) -> None:
+        self.url = server.create_database()
+        migrate(self.url)
+        self.uses = 0
+        self._connection = psycopg.connect(self.url, autocommit=True)
+        self._connection.execute(_PREPARE)
+
+    def empty(self) -> None:
+        """Make it like new."""
+        self._connection.execute(_CUT_OFF)
+        self._connection.execute("SELECT kept.empty()")
+
+    def close(self) -> None:
+        self._connection.close()
+
+
+class Pool:
+    """Migrated databases of one PostgreSQL, and a migrated SQLite file to copy."""
+
+    def __init__(self, server: PostgresServer) -> None:
+        self._server = server
+        self._idle: list[_Pooled] = []
+        self._lent: dict[str, _Pooled] = {}
+
+    def take(self) -> str:
+        """The URL of a database that is like new."""
+        pooled = self._idle.pop() if self._idle else _Pooled(self._server)
+        self._lent[pooled.url] = pooled
+        return pooled.url
+
+    def give_back(self, url: str) -> None:
+        """Nobody uses this database any more."""
+        pooled = self._lent.pop(url)
+        pooled.uses += 1
+        if pooled.uses < _USES_MAX:
+            pooled.empty()
+            self._idle.append(pooled)
+        else:
+            self._drop(pooled)
+
+    def close(self) -> None:
+        """Drop them all."""
+        for pooled in [*self._idle, *self._lent.values()]:
+            self._drop(pooled)
+
+    def _drop(self, pooled: _Pooled) -> None:
+        pooled.close()
+        self._server.drop_database(pooled.url)
+
+
+def migrate(url: str) -> None:
+    """Bring a database's schema up to date."""
+    with closing(open_database(url)) as database:
+        database.migrate()
+
+
+_migrated: list[bytes] = []
+
+
+def sqlite_database(path: Path) -> str:
+    """The URL of a migrated SQLite database, made here."""
+    if not _migrated:
+        with TemporaryDirectory() as folder:
+            made = Path(folder) / "penstock.db"
+            migrate(f"sqlite:///{made}")
+            _migrated.append(made.read_bytes())
+    path.write_bytes(_migrated[0])
+    return f"sqlite:///{path}"

@@ -1,0 +1,86 @@
+"""The pages on arcs: every command that they show is run, and does what they say."""
+
+import os
+import re
+import subprocess
+import sys
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+from tests.doors.commands import environment
+from tests.doors.serving import Running, running
+
+DOCS = Path(__file__).parents[2] / "docs"
+
+
+@pytest.fixture
+def server(tmp_path: Path) -> Iterator[Running]:
+    with running(f"sqlite:///{tmp_path / 'penstock.db'}") as found:
+        yield found
+
+
+def run_page(name: str, server: Running, folder: Path) -> str:
+    """Run the shell blocks of a page as one script, in an empty folder; what they printed."""
+    blocks = re.findall(r"```sh\n(.*?)```", (DOCS / name).read_text(), re.DOTALL)
+    place = folder / "page"
+    place.mkdir()
+    settings = server.plane.settings
+    path = f"{Path(sys.executable).parent}{os.pathsep}{os.environ['PATH']}"
+    here = environment(
+        folder,
+        PATH=path,
+        PENSTOCK_URL=server.server.url,
+        PENSTOCK_DATABASE=settings.database,
+        PENSTOCK_OBJECTS=settings.objects,
+        COLUMNS="200",
+    )
+    done = subprocess.run(
+        ["bash", "-euc", "set -o pipefail\n" + "\n".join(blocks)],
+        cwd=place,
+        env=here,
+        stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
+        text=True,
+    )
+    assert done.returncode == 0, done.stdout + done.stderr
+    assert "Traceback" not in done.stderr
+    return done.stdout
+
+
+def test_arcs(server: Running, tmp_path: Path) -> None:
+    said = run_page("arcs.md", server, tmp_path)
+    assert "arc shop/split would be made" in said
+    assert "arc shop/count is made" in said
+    assert "2 things, 4 B" in said
+    assert said.count("complete.arc") == 4
+    assert "0 put right" in said
+
+
+def test_arrivals(server: Running, tmp_path: Path) -> None:
+    said = run_page("arrivals.md", server, tmp_path)
+    assert "3 lots of PT1H" in said
+    assert "2 there, 1 empty" in said
+    assert "1 thing, 5 B" in said
+    assert "2 things, 10 B" in said
+    assert '"late":"amend"' in said
+
+
+def test_backfills_and_gaps(server: Running, tmp_path: Path) -> None:
+    said = run_page("backfills-and-gaps.md", server, tmp_path)
+    page = (DOCS / "backfills-and-gaps.md").read_text()
+    [shown] = re.findall(r"```\n(shop/clean.*?)```", page, re.DOTALL)
+    for line in shown.splitlines():
+        assert line.rstrip(" …") in said
+    assert "it would: 3 leave, 1 wait, 1 unhold" in said
+    assert "20261115PT1H00: removed" in said
+    assert "from 20261115PT1H00 to 20261115PT1H02: 3 there" in said
+
+
+def test_subscribers(server: Running, tmp_path: Path) -> None:
+    said = run_page("subscribers.md", server, tmp_path)
+    assert re.search(r'^pager-1 \{"id":1,.*"lot":"2026-11-15"', said, re.MULTILINE)
+    assert "told of what comes after event 0" in said
+    assert re.search(r"^id: 1$", said, re.MULTILINE)
+    assert "marquez" in said

@@ -1,0 +1,122 @@
+"""`penstock provenance`, `verify` and `check` when something is wrong, and over HTTP."""
+
+import asyncio
+import json
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+from penstock.access.keys import Role
+from penstock.client import AsyncClient, Client
+from tests.doors.arc_site import ArcSite, arc_site, dataset
+from tests.doors.commands import Terminal
+
+LOT = "20261115PT1H00"
+
+
+@pytest.fixture
+def site(database_url: str, monkeypatch: pytest.MonkeyPatch) -> Iterator[ArcSite]:
+    monkeypatch.setenv("COLUMNS", "200")
+    with arc_site(database_url) as made:
+        monkeypatch.setenv("PENSTOCK_URL", made.server.server.url)
+        made.register("tick", LOT)
+        assert made.run("make", LOT)
+        assert made.run("shout", LOT)
+        yield made
+
+
+@pytest.fixture
+def penstock(capsys: pytest.CaptureFixture[str]) -> Terminal:
+    return Terminal(capsys)
+
+
+def spoil(site: ArcSite, name: str) -> Path:
+    """Write over a file of a dataset's lot."""
+    path = sorted(site.folder.glob(f"data/**/name={name}/**/*.txt"))[0]
+    path.write_text("spoilt")
+    return path
+
+
+def test_json_has_everything(site: ArcSite, penstock: Terminal) -> None:
+    found = penstock("provenance", "shop/loud", LOT, "--json").document
+    versions = {version["dataset"]: version for version in found["versions"]}
+    assert list(versions) == ["loud", "raw", "tick"]
+    assert versions["loud"]["inputs"] == [versions["raw"]["id"]]
+    assert versions["loud"]["run"]["parts"] == 2
+    assert versions["tick"]["outside"]["registeredBy"] == "local"
+    assert {file["part"] for file in versions["loud"]["contents"]["files"]} == {"day=1", "day=2"}
+
+
+def test_what_is_asked_wrongly_is_refused_in_words(site: ArcSite, penstock: Terminal) -> None:
+    both = penstock("provenance", "shop/loud", LOT, "--json", "--prov")
+    assert (both.code, "ask for one" in both.complaint) == (2, True)
+    unknown = penstock("provenance", "shop/loud", "20261115PT1H07")
+    assert unknown.code == 1
+    assert "there is no lot 20261115PT1H07 of shop/loud" in unknown.complaint
+    early = penstock("provenance", "shop/loud", LOT, "--as-of", "2001-01-01")
+    assert (early.code, "had no version at 2001-01-01" in early.complaint) == (1, True)
+    lost = penstock("verify", "shop/loud", "20261115PT1H07")
+    assert (lost.code, "there is no lot" in lost.complaint) == (1, True)
+
+
+def test_a_fault_is_named_and_the_exit_code_tells(site: ArcSite, penstock: Terminal) -> None:
+    path = spoil(site, "raw")
+    assert penstock("verify", "shop/loud").code == 0
+    found = penstock("verify", "shop/loud", "--upstream")
+    assert (found.code, "1 are wrong" in found.out) == (1, True)
+    assert "it has 6 bytes, and should have 16" in found.err
+    told = penstock("verify", "shop/loud", LOT, "--upstream", "--json")
+    said = json.loads(told.out)
+    [fault] = said["faults"]
+    assert (told.code, fault["where"]) == (1, path.as_uri().replace("%3D", "="))
+    assert (fault["lot"], said["done"]["faults"], said["done"]["files"]) == (LOT, 1, 4)
+
+
+def test_a_check_tells_what_does_not_hold(site: ArcSite, penstock: Terminal) -> None:
+    spoil(site, "loud")
+    assert penstock("check").code == 0
+    found = penstock("check", "--deep")
+    assert found.code == 1
+    lines = found.out.splitlines()
+    [at] = [number for number, line in enumerate(lines) if line.startswith("✗")]
+    assert lines[at].startswith("✗ manifest-items (1): ")
+    assert "it has 6 bytes" in lines[at + 1]
+    assert "1 do not hold" in found.err
+    said = json.loads(penstock("check", "--deep", "--json").out)
+    assert not said["holds"]
+    [broken] = [each for each in said["invariants"] if not each["holds"]]
+    assert (broken["name"], broken["broken"], len(broken["first"])) == ("manifest-items", 1, 1)
+
+
+async def _verified(url: str) -> list[str]:
+    async with AsyncClient(url) as client:
+        steps = [step.kind async for step in client.verify("shop", "loud", LOT)]
+        holds = [verdict.holds async for verdict in client.check()]
+        found = await client.provenance("shop", "loud", LOT, depth=0)
+    assert all(holds)
+    assert len(found.versions) == 1
+    return list(steps)
+
+
+def test_both_clients_read_the_lines_as_they_come(site: ArcSite) -> None:
+    url = site.server.server.url
+    with Client(url) as client:
+        steps = [step.kind for step in client.verify("shop", "loud", LOT)]
+    assert steps[-1] == "end"
+    assert asyncio.run(_verified(url))[-1] == "end"
+
+
+def test_who_may_ask(site: ArcSite) -> None:
+    admin = site.key(Role.ADMIN)
+    reader, writer = site.key(Role.READER), site.key(Role.WRITER)
+    one = site.key(Role.ADMIN, "shop")
+    client, lot = site.server.client, dataset("loud", "lots", LOT, "provenance")
+    path = "/".join(("/api/v1", *lot))
+    verify = "/".join(("/api/v1", *dataset("loud", "verify")))
+    answers = [
+        client.get(url, headers=key).status_code
+        for url in (path, verify, "/api/v1/check")
+        for key in (reader, writer, admin, one)
+    ]
+    assert answers == [200, 200, 200, 403, 403, 200, 200, 403, 403, 403, 200, 403]

@@ -1,0 +1,250 @@
+"""`penstock replay` and its HTTP calls: planned, carried out, watched, paused, cancelled."""
+
+import json
+import sys
+from collections.abc import Iterator
+from concurrent.futures import ThreadPoolExecutor
+from contextlib import contextmanager
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from penstock.access.keys import Role
+from penstock.arcs.station import Station
+from penstock.replay.replays import Replays
+from tests.doors.commands import Outcome, Terminal
+from tests.doors.serving import Running, path, running
+from tests.doors.waiting import until
+
+REPLAY = "0199aaaa-0000-7000-8000-000000000004"
+OF_CLEAN = ("--dataset", "shop/clean", "--lot", "monday")
+DO_IT = ("--yes", "--why", "bad digest", "--id", REPLAY)
+FILE = """
+namespace = "shop"
+
+[arcs.clean]
+inputs = ["raw"]
+outputs = ["clean"]
+workload = "loads:write"
+
+[arcs.left]
+inputs = ["clean"]
+outputs = ["left"]
+workload = "loads:write"
+
+[arcs.right]
+inputs = ["clean"]
+outputs = ["right"]
+workload = "loads:right"
+retry = { tries = 1 }
+
+[arcs.report]
+inputs = ["left", "right"]
+outputs = ["report"]
+workload = "loads:write"
+"""
+LOADS = '''
+from pathlib import Path
+
+def write(context):
+    """The name of the lot."""
+    context.write("lot.txt", context.lot.encode())
+
+def right(context):
+    """The same, unless somebody broke it."""
+    if Path("broken").exists():
+        raise ValueError("no luck")
+    write(context)
+'''
+
+
+@dataclass(frozen=True)
+class Here:
+    """A server on which two lots went through four arcs."""
+
+    server: Running
+    folder: Path
+    penstock: Terminal
+
+    @contextmanager
+    def station(self) -> Iterator[None]:
+        """An engine in this process that moves replays on, while the block lasts."""
+        plane = self.server.plane
+        movers = (Replays(plane.catalog, plane.clock).step_all,)
+        with ThreadPoolExecutor(4) as executor:
+            at = (plane.catalog, plane.database, plane.objects, executor, plane.clock)
+            with Station(*at, owner="here", concurrency=4, movers=movers):
+                yield
+
+    def call(self, method: str, *segments: str, status: int = 200, **request: Any) -> Any:
+        answer = self.server.client.request(method, path("replays", *segments), **request)
+        assert answer.status_code == status, answer.text
+        return answer.json()
+
+    def runs(self, lot: str) -> dict[str, str]:
+        """The last run of each arc on a lot."""
+        at = ("namespaces", "shop", "jobs")
+        return {
+            arc: self.server.client.get(path(*at, arc, "lots", lot)).json()["claim"]
+            for arc in ("clean", "left", "right", "report")
+        }
+
+
+@pytest.fixture
+def here(
+    database_url: str,
+    tmp_path: Path,
+    capsys: pytest.CaptureFixture[str],
+    monkeypatch: pytest.MonkeyPatch,
+) -> Iterator[Here]:
+    (tmp_path / "arcs.toml").write_text(FILE)
+    (tmp_path / "loads.py").write_text(LOADS)
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setenv("HOME", str(tmp_path))
+    monkeypatch.setenv("COLUMNS", "120")
+    monkeypatch.syspath_prepend(str(tmp_path))
+    monkeypatch.delitem(sys.modules, "loads", raising=False)
+    with running(database_url) as server:
+        monkeypatch.setenv("PENSTOCK_URL", server.server.url)
+        site = Here(server, tmp_path, Terminal(capsys))
+        assert site.penstock("arcs", "apply", "arcs.toml").code == 0
+        assert site.penstock("lots", "register", "shop/raw", "monday", "tuesday").code == 0
+        with site.station():
+            until(lambda: _done(site.penstock) == 2)
+        yield site
+
+
+def _done(penstock: Terminal) -> int:
+    listed = penstock("arcs", "list", "--json").document["arcs"]
+    return min(int(each["counts"]["complete"]) for each in listed)
+
+
+only_sqlite = pytest.mark.parametrize("database_url", ["sqlite"], indirect=True)
+
+
+def lines(outcome: Outcome) -> list[str]:
+    return [" ".join(line.split()[:4]) for line in outcome.text.splitlines()]
+
+
+def test_a_plan_is_a_tree_with_each_step_once_and_what_it_costs(here: Here) -> None:
+    before = here.runs("monday")
+    planned = here.penstock("replay", *OF_CLEAN)
+    assert lines(planned)[:5] == [
+        "replay of lot monday",
+        "└ ● 1. shop/clean",
+        "├ ● 2. shop/left",
+        "└ ● 3. shop/right",
+        "└ ● 4. shop/report",
+    ]
+    assert "after 2, 3" in planned.out
+    assert "4 steps: 4 to rerun; by past runs" in planned.out
+    assert "nothing was done; --yes --why REASON does it" in planned.err
+    assert here.runs("monday") == before
+    document = here.penstock("replay", *OF_CLEAN, "--dry-run", "--json").document
+    assert [step["run"] for step in document["steps"]] == list(before.values())
+    assert document["totals"]["steps"] == 4
+    assert here.penstock("replay", "list").err.startswith("there are no replays")
+
+
+def test_carried_out_it_makes_again_what_stands_on_the_lot_and_nothing_else(here: Here) -> None:
+    monday, tuesday = here.runs("monday"), here.runs("tuesday")
+    begun = here.penstock("replay", *OF_CLEAN, *DO_IT)
+    assert begun.text.strip() == REPLAY
+    assert here.penstock("replay", *OF_CLEAN, *DO_IT).text.strip() == REPLAY
+    with here.station():
+        watched = here.penstock("replay", "watch", REPLAY)
+    assert watched.text == f"replay {REPLAY} is done: 4 done\n"
+    assert "running: " in watched.err
+    assert here.runs("tuesday") == tuesday
+    assert all(here.runs("monday")[arc] != monday[arc] for arc in monday)
+    shown = here.penstock("replay", "show", REPLAY)
+    assert "begun by" in shown.text
+    assert shown.text.count("done") >= 5
+    assert [each["id"] for each in here.penstock("replay", "list", "--json").document["replays"]]
+    told = here.penstock("audit", "--json").document
+    [line] = [each for each in told["entries"] if each["action"] == "start replay"]
+    assert line["detail"] == f"{REPLAY}: 4 steps: bad digest"
+
+
+@only_sqlite
+def test_a_step_that_fails_is_named_and_the_exit_code_tells(here: Here) -> None:
+    (here.folder / "broken").touch()
+    with here.station():
+        watched = here.penstock("replay", *OF_CLEAN, *DO_IT, "--watch", "--json")
+    assert watched.code == 3
+    found = json.loads(watched.out)
+    assert (found["state"], found["done"], found["failed"], found["blocked"]) == ("failed", 2, 1, 1)
+    assert [(each["job"], each["lot"]) for each in found["failures"]] == [("right", "monday")]
+    again = here.penstock("replay", "watch", REPLAY)
+    assert again.code == 3
+    assert "step 3 failed, shop/right lot monday: " in again.out
+    assert "no luck" in again.out
+    blocked = here.penstock("replay", "show", REPLAY, "--state", "blocked").text
+    assert "step 3 has failed" in blocked
+
+
+@only_sqlite
+def test_paused_resumed_and_cancelled_by_hand(here: Here) -> None:
+    assert here.penstock("replay", *OF_CLEAN, *DO_IT).code == 0
+    paused = here.penstock("replay", "pause", REPLAY, "--why", "too much load")
+    assert paused.text == f"replay {REPLAY} is paused: 4 pending\n"
+    watched = here.penstock("replay", "watch", REPLAY)
+    assert (watched.code, watched.err) == (3, "paused: 4 pending\n")
+    assert "is running" in here.penstock("replay", "resume", REPLAY, "--why", "quiet").text
+    assert "is cancelled" in here.penstock("replay", "cancel", REPLAY, "--why", "wrong").text
+    refused = here.penstock("replay", "resume", REPLAY, "--why", "right after all")
+    assert "cancelled is final" in refused.complaint
+
+
+@only_sqlite
+def test_what_cannot_be_meant_is_refused_in_one_line(here: Here) -> None:
+    penstock = here.penstock
+    assert "say what is bad" in penstock("replay").complaint
+    assert "say which lots" in penstock("replay", "--dataset", "shop/clean").complaint
+    assert "why replay it?" in penstock("replay", *OF_CLEAN, "--yes").complaint
+    assert "leave one of them out" in penstock("replay", *OF_CLEAN, "--yes", "--dry-run").complaint
+    assert "there is no replay" in penstock("replay", "show", "nothing").complaint
+    unread = penstock("replay", "--dataset", "shop/report", "--lot", "monday", "--downstream-only")
+    assert "there is nothing to do" in unread.text
+    assert "--any-version looks for them" in unread.err
+
+
+@only_sqlite
+def test_a_job_or_some_time_can_be_bad(here: Here) -> None:
+    def planned(*arguments: str) -> set[str]:
+        steps = here.penstock("replay", *arguments, "--json").document["steps"]
+        return {f"{step['job']} {step['lot']}" for step in steps}
+
+    both = {f"{arc} {lot}" for arc in ("right", "report") for lot in ("monday", "tuesday")}
+    assert planned("--job", "shop/right") == both
+    assert planned("--job", "shop/right", "--from", "1d") == both
+    assert planned("--job", "shop/right", "--to", "1d") == set()
+    assert planned("--dataset", "shop/right", "--from", "1d", "--downstream-only") == {
+        *("report monday", "report tuesday"),
+    }
+
+
+@only_sqlite
+def test_who_may_see_and_do_what(here: Here) -> None:
+    body = {"namespace": "shop", "dataset": "clean", "lot": "monday", "why": "bad digest"}
+    query = {"namespace": "shop", "dataset": "clean", "lot": "monday"}
+    reader = here.server.key("reader", Role.READER)
+    stranger = here.server.key("stranger", Role.ADMIN, "elsewhere")
+    own = here.server.key("own", Role.ADMIN, "shop")
+    assert len(here.call("GET", "plan", params=query, headers=reader)["steps"]) == 4
+    here.call("GET", "plan", params=query, headers=stranger, status=403)
+    here.call("PUT", REPLAY, json=body, headers=reader, status=403)
+    here.call("PUT", REPLAY, json=body, headers=stranger, status=403)
+    assert here.call("PUT", REPLAY, json=body, headers=own)["steps"] == 4
+    here.call("PUT", REPLAY, json=body, headers=stranger, status=403)
+    here.call("GET", REPLAY, headers=stranger, status=403)
+    assert here.call("GET", headers=stranger)["replays"] == []
+    assert len(here.call("GET", headers=own)["replays"]) == 1
+    assert len(here.call("GET", REPLAY, "steps", headers=reader)["steps"]) == 4
+    here.call("POST", REPLAY, "pause", json={"why": "x"}, headers=stranger, status=403)
+    other = {**body, "lot": "tuesday"}
+    refusal = here.call("PUT", REPLAY, json=other, headers=own, status=409)
+    assert "choose another id" in refusal["message"]
+    here.call("PUT", REPLAY, json={**body, "why": ""}, headers=own, status=422)

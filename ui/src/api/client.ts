@@ -1,0 +1,128 @@
+/** Calls of the API, typed by its own OpenAPI document. An error is a value that says what happened. */
+import type { components, paths } from "./schema";
+
+export type Schemas = components["schemas"];
+export type Method = "get" | "put" | "post" | "delete";
+
+/** The paths that can be called with a method. */
+export type PathOf<M extends Method> = {
+  [P in keyof paths]: paths[P] extends { [K in M]: object } ? P : never;
+}[keyof paths];
+
+type Operation<M extends Method, P extends PathOf<M>> = paths[P] extends { [K in M]: infer O } ? O : never;
+type Parameters<O> = O extends { parameters: infer Q } ? Q : never;
+type Part<O, K extends "path" | "query"> = Parameters<O> extends { [N in K]?: infer V } ? Exclude<V, undefined> : never;
+type Body<O> = O extends { requestBody: { content: { "application/json": infer B } } } ? B : never;
+type JsonOf<R> = R extends { content: { "application/json": infer V } } ? V : never;
+type Success<O> = O extends { responses: infer R } ? JsonOf<R[Extract<keyof R, 200 | 201 | 202>]> : never;
+
+type Need<K extends string, V> = [V] extends [never] ? object : { [N in K]: V };
+type May<K extends string, V> = [V] extends [never] ? object : { [N in K]?: V };
+
+/** What a call must be told: the variables of its path, its query, its body. */
+export type Ask<M extends Method, P extends PathOf<M>> = Need<"path", Part<Operation<M, P>, "path">> &
+  May<"query", Part<Operation<M, P>, "query">> &
+  Need<"body", Body<Operation<M, P>>>;
+
+/** What a call answers when it succeeds. */
+export type AnswerOf<M extends Method, P extends PathOf<M>> = Success<Operation<M, P>>;
+
+/** Why a call failed: the server's own words, or ours when it could not be reached. */
+export interface Problem {
+  readonly status: number;
+  readonly message: string;
+}
+
+export type Answer<T> = { readonly ok: true; readonly value: T } | { readonly ok: false; readonly problem: Problem };
+
+interface Loose {
+  readonly path?: Readonly<Record<string, string>>;
+  readonly query?: Readonly<Record<string, unknown>>;
+  readonly body?: unknown;
+}
+
+const KEY = "penstock.key";
+const wanted = new Set<() => void>();
+
+/** The key that was entered in this tab, if one was. */
+export function key(): string | null {
+  return sessionStorage.getItem(KEY);
+}
+
+/** Keeps a key for this tab only, or forgets it. */
+export function setKey(value: string | null): void {
+  if (value) sessionStorage.setItem(KEY, value);
+  else sessionStorage.removeItem(KEY);
+}
+
+/** Is told when the server asks for a key, or refuses the one it has. */
+export function onKeyWanted(listener: () => void): () => void {
+  wanted.add(listener);
+  return () => wanted.delete(listener);
+}
+
+export function headers(): Record<string, string> {
+  const held = key();
+  return held ? { authorization: `Bearer ${held}` } : {};
+}
+
+/** The address of a call; names are encoded whole. */
+export function urlOf(template: string, ask: Loose): string {
+  const path = template.replace(/\{(\w+)\}/g, (_, name: string) => encodeURIComponent(ask.path?.[name] ?? ""));
+  const query = new URLSearchParams();
+  for (const [name, value] of Object.entries(ask.query ?? {})) {
+    if (Array.isArray(value)) for (const each of value) query.append(name, String(each));
+    else if (value !== undefined && value !== null) query.set(name, String(value));
+  }
+  const text = query.toString();
+  return text ? `${path}?${text}` : path;
+}
+
+/** Makes a call. It never throws, unless it is aborted. */
+export async function call<M extends Method, P extends PathOf<M>>(
+  method: M,
+  path: P,
+  ask: Ask<M, P>,
+  signal?: AbortSignal,
+): Promise<Answer<AnswerOf<M, P>>> {
+  const loose = ask as Loose;
+  return send(method, urlOf(path, loose), loose.body, signal);
+}
+
+export async function send<T>(
+  method: string,
+  url: string,
+  body?: unknown,
+  signal?: AbortSignal,
+): Promise<Answer<T>> {
+  const init: RequestInit = { method: method.toUpperCase(), headers: headers() };
+  if (signal) init.signal = signal;
+  if (body !== undefined) {
+    init.body = JSON.stringify(body);
+    init.headers = { ...headers(), "content-type": "application/json" };
+  }
+  let response: Response;
+  try {
+    response = await fetch(url, init);
+  } catch (error) {
+    if (signal?.aborted) throw error;
+    return failed(0, "The server does not answer. Is it running? This page tries again by itself.");
+  }
+  const text = await response.text();
+  if (response.ok) return { ok: true, value: (text ? JSON.parse(text) : {}) as T };
+  if (response.status === 401) for (const listener of wanted) listener();
+  return failed(response.status, wordsOf(text) ?? `The server answered ${response.status} to ${method} ${url}.`);
+}
+
+function failed(status: number, message: string): Answer<never> {
+  return { ok: false, problem: { status, message } };
+}
+
+function wordsOf(text: string): string | null {
+  try {
+    const found = (JSON.parse(text) as Partial<Schemas["Refusal"]>).message;
+    return typeof found === "string" && found ? found : null;
+  } catch {
+    return null;
+  }
+}

@@ -1,0 +1,47 @@
+import { Suspense, useEffect } from "react";
+import { Confirm } from "../kit/Confirm";
+import { Empty, Waiting } from "../kit/Shown";
+import { Toasts } from "../kit/Toasts";
+import { Link } from "../router/Link";
+import { usePlace } from "../router/router";
+import { ErrorBoundary } from "./ErrorBoundary";
+import { KeyEntry } from "./KeyEntry";
+import { Nav } from "./Nav";
+import { pageAt } from "./pages";
+import { Palette } from "./Palette";
+
+/** The whole page: navigation, the view that the address names, and what lies over it. */
+export function App() {
+  const { path } = usePlace();
+  const found = pageAt(path);
+  const subject = Object.values(found?.props ?? {}).at(-1);
+  const title = [subject, found?.page.title ?? "Nothing here", "Penstock"].filter(Boolean).join(" · ");
+  useEffect(() => {
+    document.title = title;
+  }, [title]);
+  return (
+    <div className="layout">
+      <a className="skip" href="#main">
+        Skip to the content
+      </a>
+      <Nav path={path} />
+      <main id="main" tabIndex={-1} className={found?.page.fills ? "fills" : ""}>
+        <ErrorBoundary key={path}>
+          <Suspense fallback={<Waiting />}>{found ? <found.page.View {...found.props} /> : <Nowhere path={path} />}</Suspense>
+        </ErrorBoundary>
+      </main>
+      <Palette />
+      <Confirm />
+      <KeyEntry />
+      <Toasts />
+    </div>
+  );
+}
+
+function Nowhere({ path }: { path: string }) {
+  return (
+    <Empty icon="search" title={`There is no page at ${path}`}>
+      Press <kbd>/</kbd> to search, or go to the <Link to="/">overview</Link>.
+    </Empty>
+  );
+}

@@ -1,0 +1,65 @@
+import { useState } from "react";
+import { key, setKey } from "../api/client";
+import { again, useLiveness } from "../api/live";
+import { Button } from "../kit/Button";
+import { Icon } from "../kit/Icon";
+import { Link } from "../router/Link";
+import { openPalette } from "./Palette";
+import { isAt, NAV } from "./pages";
+import { isDark, toggleTheme } from "./theme";
+
+const LIVE = { live: "Live", connecting: "Connecting", polling: "Every 5 s" } as const;
+const LIVE_SAYS = {
+  live: "What is shown follows the server.",
+  connecting: "The connection is being made.",
+  polling: "The stream cannot be had: the server is asked every 5 seconds.",
+} as const;
+
+/** The way to every page, and what holds for all of them. */
+export function Nav({ path }: { path: string }) {
+  const liveness = useLiveness();
+  const [dark, setDark] = useState(isDark);
+  return (
+    <header className="nav">
+      <Link to="/" className="brand" aria-label="Penstock, overview">
+        <img src="/icon.svg" alt="" width="22" height="22" />
+        <span>Penstock</span>
+      </Link>
+      <button type="button" className="search" onClick={openPalette} aria-label="search or go to">
+        <Icon name="search" size={14} />
+        <span>Search</span>
+        <kbd>/</kbd>
+      </button>
+      <nav aria-label="pages">
+        {NAV.map((page) => (
+          <Link key={page.path} to={page.path} aria-current={isAt(page, path) ? "page" : undefined}>
+            {page.nav && <Icon name={page.nav.icon} />}
+            <span>{page.nav?.label}</span>
+          </Link>
+        ))}
+      </nav>
+      <footer>
+        <span className={`liveness ${liveness}`} title={LIVE_SAYS[liveness]} role="status">
+          <i />
+          {LIVE[liveness]}
+        </span>
+        {key() && (
+          <Button
+            kind="quiet"
+            icon="key"
+            title="Forget the key of this tab"
+            aria-label="forget the key"
+            onClick={() => {
+              setKey(null);
+              again();
+            }}
+          />
+        )}
+        <a className="button quiet" href="/docs" title="The API, to read">
+          API
+        </a>
+        <Button kind="quiet" icon={dark ? "sun" : "moon"} aria-label={dark ? "light theme" : "dark theme"} onClick={() => setDark(toggleTheme())} />
+      </footer>
+    </header>
+  );
+}

@@ -1,0 +1,162 @@
+/** Search and commands in one place: Ctrl-K, or `/`. */
+import { type KeyboardEvent, useEffect, useId, useRef, useState } from "react";
+import { useGet } from "../api/hooks";
+import { Icon, type IconName } from "../kit/Icon";
+import { datasetNode, datasetPlace, jobNode, jobPlace, lineagePlace, runPlace } from "../router/places";
+import { navigate } from "../router/router";
+import { NAV } from "./pages";
+import { toggleTheme } from "./theme";
+
+interface Choice {
+  readonly id: string;
+  readonly label: string;
+  readonly hint: string;
+  readonly icon: IconName;
+  readonly act: () => void;
+}
+
+const UUID = /^[0-9a-f]{8}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{12}$/i;
+const WAIT_MS = 120;
+const opened = new EventTarget();
+
+export function openPalette(): void {
+  opened.dispatchEvent(new Event("open"));
+}
+
+export function Palette() {
+  const [isOpen, setOpen] = useState(false);
+  useEffect(() => {
+    const open = () => setOpen(true);
+    function listen(event: globalThis.KeyboardEvent): void {
+      const target = event.target as HTMLElement;
+      const isTyping = target.matches?.("input, textarea, select, [contenteditable]");
+      const asked = (event.key === "k" && (event.ctrlKey || event.metaKey)) || (event.key === "/" && !isTyping && !event.ctrlKey && !event.metaKey);
+      if (!asked || document.querySelector("dialog[open]")) return;
+      event.preventDefault();
+      setOpen(true);
+    }
+    opened.addEventListener("open", open);
+    window.addEventListener("keydown", listen);
+    return () => {
+      opened.removeEventListener("open", open);
+      window.removeEventListener("keydown", listen);
+    };
+  }, []);
+  return isOpen ? <Asking onClose={() => setOpen(false)} /> : null;
+}
+
+function Asking({ onClose }: { onClose: () => void }) {
+  const [text, setText] = useState("");
+  const [at, setAt] = useState(0);
+  const asked = useLater(text.trim());
+  const found = useGet("/api/v1/search", asked ? { query: { q: asked, limit: 20 } } : null, { live: false, keep: true });
+  const box = useRef<HTMLDialogElement>(null);
+  const list = useId();
+  useEffect(() => {
+    const dialog = box.current;
+    dialog?.showModal();
+    return () => dialog?.close();
+  }, []);
+
+  const choices = [...commands(text.trim()), ...(asked ? results(found.value?.results ?? []) : [])];
+  const chosen = Math.min(at, choices.length - 1);
+  function pick(choice: Choice | undefined): void {
+    if (!choice) return;
+    onClose();
+    choice.act();
+  }
+  function steer(event: KeyboardEvent): void {
+    if (event.key === "ArrowDown") setAt(Math.min(choices.length - 1, chosen + 1));
+    else if (event.key === "ArrowUp") setAt(Math.max(0, chosen - 1));
+    else if (event.key === "Enter") pick(choices[chosen]);
+    else return;
+    event.preventDefault();
+  }
+  return (
+    <dialog ref={box} className="palette" aria-label="search or go to" onCancel={onClose} onClick={(event) => event.target === box.current && onClose()}>
+      <div className="palette-field">
+        <Icon name="search" />
+        <input
+          role="combobox"
+          aria-label="search datasets and jobs, or go to a page"
+          aria-expanded="true"
+          aria-controls={list}
+          aria-activedescendant={choices[chosen] ? `${list}-${chosen}` : undefined}
+          placeholder="Search datasets and jobs, or go to…"
+          value={text}
+          onChange={(event) => {
+            setText(event.target.value);
+            setAt(0);
+          }}
+          onKeyDown={steer}
+          autoFocus
+        />
+        <kbd>Esc</kbd>
+      </div>
+      <ul id={list} role="listbox" aria-label="what was found">
+        {choices.map((choice, place) => (
+          <li key={choice.id} id={`${list}-${place}`} role="option" aria-selected={place === chosen} onClick={() => pick(choice)} onMouseMove={() => setAt(place)} ref={place === chosen ? intoSight : undefined}>
+            <Icon name={choice.icon} />
+            <span>{choice.label}</span>
+            <span className="faint">{choice.hint}</span>
+          </li>
+        ))}
+      </ul>
+      {asked && choices.length === 0 && <p className="faint none">Nothing is named like that. Words of names, descriptions, fields and tags are searched.</p>}
+    </dialog>
+  );
+}
+
+function intoSight(item: HTMLLIElement | null): void {
+  item?.scrollIntoView({ block: "nearest" });
+}
+
+function commands(text: string): Choice[] {
+  const words = text.toLowerCase();
+  const all: Choice[] = [
+    ...NAV.map((page) => ({ id: `page ${page.path}`, label: page.title, hint: "page", icon: page.nav?.icon ?? ("right" as const), act: () => navigate(page.path) })),
+    { id: "theme", label: "Change between light and dark", hint: "command", icon: "moon", act: () => void toggleTheme() },
+    { id: "docs", label: "The API, to read", hint: "/docs", icon: "out", act: () => window.location.assign("/docs") },
+  ];
+  if (UUID.test(text)) all.unshift({ id: `run ${text}`, label: `Run ${text}`, hint: "run", icon: "play", act: () => navigate(runPlace(text.toLowerCase())) });
+  return words ? all.filter((choice) => choice.id.startsWith("run ") || choice.label.toLowerCase().includes(words)) : all;
+}
+
+type Result = NonNullable<ReturnType<typeof useGet<"/api/v1/search">>["value"]>["results"][number];
+
+function results(found: readonly Result[]): Choice[] {
+  return found.flatMap((each) => {
+    const isJob = each.type === "JOB";
+    const name = { namespace: each.namespace, name: each.name };
+    return [
+      {
+        id: `${each.type} ${each.namespace} ${each.name}`,
+        label: each.name,
+        hint: each.namespace,
+        icon: isJob ? ("gear" as const) : ("table" as const),
+        act: () => navigate(isJob ? jobPlace(name) : datasetPlace(name)),
+      },
+      ...(found.length <= 3
+        ? [
+            {
+              id: `lineage ${each.type} ${each.namespace} ${each.name}`,
+              label: `Lineage of ${each.name}`,
+              hint: each.namespace,
+              icon: "graph" as const,
+              act: () => navigate(lineagePlace(isJob ? jobNode(name) : datasetNode(name))),
+            },
+          ]
+        : []),
+    ];
+  });
+}
+
+/** A text once somebody has stopped typing it. */
+function useLater(text: string): string {
+  const [later, setLater] = useState(text);
+  useEffect(() => {
+    const timer = setTimeout(() => setLater(text), WAIT_MS);
+    return () => clearTimeout(timer);
+  }, [text]);
+  return later;
+}

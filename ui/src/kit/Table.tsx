@@ -1,0 +1,113 @@
+/** A table of any length: only the rows in sight are drawn, and only their pages are read. */
+import { type KeyboardEvent, type ReactNode, useCallback, useEffect, useLayoutEffect, useRef, useState } from "react";
+import { navigate } from "../router/router";
+
+export interface Column<T> {
+  readonly title: string;
+  readonly cell: (row: T) => ReactNode;
+  /** A width as CSS grid knows it: `120px`, `2fr`, `minmax(10rem, 1fr)`. */
+  readonly width?: string;
+  readonly end?: boolean;
+  /** On a narrow screen this column is left out. */
+  readonly wide?: boolean;
+}
+
+interface Props<T> {
+  columns: readonly Column<T>[];
+  count: number;
+  /** The row at a place, or undefined while it is being read. */
+  row: (at: number) => T | undefined;
+  /** Is told which rows are in sight. */
+  onRange?: (first: number, last: number) => void;
+  /** Where Enter on a row leads. */
+  to?: (row: T) => string;
+  /** What marks a row as chosen. */
+  isChosen?: (row: T) => boolean;
+  label: string;
+  /** How many rows are in sight at most. */
+  rows?: number;
+}
+
+const ROW = 34;
+const AROUND = 8;
+
+export function Table<T>({ columns, count, row, onRange, to, isChosen, label, rows = 18 }: Props<T>) {
+  const box = useRef<HTMLDivElement>(null);
+  const [top, setTop] = useState(0);
+  const [at, setAt] = useState(0);
+  const height = Math.min(count, rows) * ROW;
+  const first = Math.max(0, Math.floor(top / ROW) - AROUND);
+  const last = Math.min(count, Math.ceil((top + height) / ROW) + AROUND);
+  useEffect(() => onRange?.(first, last), [onRange, first, last]);
+  useLayoutEffect(() => {
+    if (box.current && box.current.scrollTop !== top) setTop(box.current.scrollTop);
+  }, [count, top]);
+
+  const move = useCallback(
+    (event: KeyboardEvent) => {
+      const next = step(event.key, at, count, rows);
+      if (next === null) {
+        const chosen = row(at);
+        if (event.key === "Enter" && event.target === event.currentTarget && chosen && to) navigate(to(chosen));
+        return;
+      }
+      event.preventDefault();
+      setAt(next);
+      const view = box.current;
+      if (!view) return;
+      if (next * ROW < view.scrollTop) view.scrollTop = next * ROW;
+      if ((next + 1) * ROW > view.scrollTop + height) view.scrollTop = (next + 1) * ROW - height;
+    },
+    [at, count, row, rows, to, height],
+  );
+
+  const template = columns.map((column) => column.width ?? "minmax(6rem, 1fr)").join(" ");
+  const narrow = columns.filter((column) => !column.wide).map((column) => column.width ?? "minmax(5rem, 1fr)").join(" ");
+  const style = { "--columns": template, "--columns-narrow": narrow } as React.CSSProperties;
+  return (
+    <div className="table" role="table" aria-label={label} aria-rowcount={count + 1} style={style}>
+      <div role="rowgroup">
+        <div className="table-row head" role="row" aria-rowindex={1}>
+          {columns.map((column) => (
+            <div key={column.title} role="columnheader" className={cellClass(column)}>
+              {column.title}
+            </div>
+          ))}
+        </div>
+      </div>
+      <div className="table-view" ref={box} role="rowgroup" tabIndex={0} aria-label={`${label}: rows`} onScroll={(event) => setTop(event.currentTarget.scrollTop)} onKeyDown={move} style={{ maxHeight: rows * ROW + 1 }}>
+        <div className="table-room" role="presentation" style={{ height: count * ROW }}>
+          {Array.from({ length: Math.max(0, last - first) }, (_, offset) => {
+            const place = first + offset;
+            const value = row(place);
+            const marks = `${place === at ? "at" : ""} ${value !== undefined && isChosen?.(value) ? "chosen" : ""}`;
+            return (
+              <div key={place} className={`table-row ${marks}`} role="row" aria-rowindex={place + 2} style={{ transform: `translateY(${place * ROW}px)` }} onClick={() => setAt(place)}>
+                {columns.map((column) => (
+                  <div key={column.title} role="cell" className={cellClass(column)}>
+                    {value === undefined ? <span className="blank" /> : column.cell(value)}
+                  </div>
+                ))}
+              </div>
+            );
+          })}
+        </div>
+      </div>
+    </div>
+  );
+}
+
+function cellClass<T>(column: Column<T>): string {
+  return `${column.end ? "end" : ""} ${column.wide ? "wide" : ""}`;
+}
+
+function step(key: string, at: number, count: number, page: number): number | null {
+  const moves: Record<string, number> = { ArrowDown: at + 1, ArrowUp: at - 1, PageDown: at + page, PageUp: at - page, Home: 0, End: count - 1 };
+  const next = moves[key];
+  return next === undefined ? null : Math.max(0, Math.min(count - 1, next));
+}
+
+/** A table of rows that are all here. */
+export function Rows<T>({ of: list, ...rest }: Omit<Props<T>, "count" | "row"> & { of: readonly T[] }) {
+  return <Table {...rest} count={list.length} row={(at) => list[at]} />;
+}

@@ -1,0 +1,20 @@
+import { describe, expect, it } from "vitest";
+import { ago, plural, shorten, size, span } from "./words";
+
+describe("words", () => {
+  it("say sizes and spans as people do", () => {
+    expect([0, 999, 1500, 123_456_789].map(size)).toEqual(["0 B", "999 B", "1.5 kB", "123 MB"]);
+    expect([0.02, 4.26, 75, 3_720, 200_000].map(span)).toEqual(["20 ms", "4.3 s", "1 min 15 s", "1 h 2 min", "2 d 7 h"]);
+  });
+  it("say how long ago, and how long until", () => {
+    const now = Date.parse("2026-11-15T12:00:00Z");
+    expect(ago(now - 2_000, now)).toBe("now");
+    expect(ago(now - 3_700_000, now)).toBe("1 h ago");
+    expect(ago(now + 600_000, now)).toBe("in 10 min");
+  });
+  it("count, and cut in the middle", () => {
+    expect(plural(1, "lot")).toBe("1 lot");
+    expect(plural(1200, "lot")).toBe("1,200 lots");
+    expect(shorten("abcdefghijklmnop", 9)).toBe("abcd…mnop");
+  });
+});

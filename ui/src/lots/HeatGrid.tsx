@@ -1,0 +1,201 @@
+/** All lots of a dataset at once, drawn on a canvas from the ranges that the server tells. */
+import { type KeyboardEvent, type MouseEvent, useEffect, useLayoutEffect, useMemo, useRef, useState } from "react";
+import { onTheme } from "../app/theme";
+import { StatusIcon } from "../kit/Status";
+import { lookOf } from "../kit/status";
+import { count } from "../kit/words";
+import { type Grid, gridOf, kindsOf, lotOfPlace, placeOf, type Range, stepFrom } from "./grid";
+import { type Interval, lengthOf, spanOf, startOf } from "./intervals";
+import "./grid.css";
+
+/** The order in which the legend names them; `there` is what no range names. */
+const KINDS = ["missing", "waiting", "running", "partial", "held", "empty", "removed"];
+const LABEL = 78;
+const VIEW = 420;
+
+interface Props {
+  interval: Interval;
+  first: string;
+  count: number;
+  ranges: readonly Range[];
+  totals: Readonly<Record<string, number>>;
+  there: number;
+  chosen: string | null;
+  onChoose: (lot: string) => void;
+}
+
+export function HeatGrid({ interval, first, count: lots, ranges, totals, there, chosen, onChoose }: Props) {
+  const grid = useMemo(() => gridOf(interval, first, lots), [interval, first, lots]);
+  const kinds = useMemo(() => kindsOf(grid, ranges, KINDS), [grid, ranges]);
+  const box = useRef<HTMLDivElement>(null);
+  const canvas = useRef<HTMLCanvasElement>(null);
+  const [width, setWidth] = useState(0);
+  const [top, setTop] = useState(0);
+  const [hover, setHover] = useState<{ lot: string; x: number; y: number } | null>(null);
+  const [theme, setTheme] = useState(0);
+  useEffect(() => onTheme(() => setTheme((before) => before + 1)), []);
+  useLayoutEffect(() => {
+    const view = box.current;
+    if (!view) return;
+    const watcher = new ResizeObserver(() => setWidth(view.clientWidth));
+    watcher.observe(view);
+    return () => watcher.disconnect();
+  }, []);
+  const cell = Math.max(2, Math.min(26, Math.floor((width - LABEL - 8) / grid.columns)));
+  const rowHeight = cell >= 12 ? 20 : cell >= 6 ? 14 : 9;
+  const height = grid.rows * rowHeight;
+  const seen = Math.min(VIEW, height);
+
+  // The newest lots are the ones that are looked for.
+  useLayoutEffect(() => {
+    if (box.current && width) box.current.scrollTop = height;
+  }, [height, width]);
+
+  useEffect(() => {
+    if (canvas.current && width) draw(canvas.current, { grid, kinds, cell, rowHeight, top, width: LABEL + cell * grid.columns, height: seen, chosen });
+  }, [grid, kinds, cell, rowHeight, top, width, seen, chosen, theme]);
+
+  function lotUnder(event: MouseEvent): string | null {
+    const view = canvas.current?.getBoundingClientRect();
+    if (!view) return null;
+    const column = Math.floor((event.clientX - view.left - LABEL) / cell);
+    return lotOfPlace(grid, Math.floor((event.clientY - view.top + top) / rowHeight), column);
+  }
+  function point(event: MouseEvent): void {
+    const lot = lotUnder(event);
+    const view = box.current?.getBoundingClientRect();
+    setHover(lot && view ? { lot, x: event.clientX - view.left, y: event.clientY - view.top } : null);
+  }
+  function steer(event: KeyboardEvent): void {
+    const lot = stepFrom(grid, chosen, event.key);
+    if (lot === null) return;
+    event.preventDefault();
+    onChoose(lot);
+    const [row] = placeOf(grid, startOf(lot) ?? 0);
+    const view = box.current;
+    if (!view) return;
+    if (row * rowHeight < view.scrollTop) view.scrollTop = row * rowHeight;
+    if ((row + 1) * rowHeight > view.scrollTop + seen) view.scrollTop = (row + 1) * rowHeight - seen;
+  }
+  const kindOf = (lot: string) => KINDS[(kinds[Math.round(((startOf(lot) ?? 0) - grid.start) / lengthOf(interval))] ?? 0) - 1] ?? "there";
+  const said = [`${count(there)} there`, ...KINDS.filter((kind) => totals[kind]).map((kind) => `${count(totals[kind] ?? 0)} ${kind}`)].join(", ");
+  return (
+    <div className="heat">
+      <Legend totals={totals} there={there} />
+      <Axis grid={grid} cell={cell} />
+      <div className="heat-view" ref={box} style={{ height: seen }} onScroll={(event) => setTop(event.currentTarget.scrollTop)}>
+        <div style={{ height }}>
+          <canvas
+            ref={canvas}
+            tabIndex={0}
+            role="img"
+            aria-label={`${count(lots)} lots: ${said}. ${chosen ? `Chosen: ${chosen}, ${kindOf(chosen)}.` : ""} Arrow keys choose a lot.`}
+            onClick={(event) => {
+              const lot = lotUnder(event);
+              if (lot) onChoose(lot);
+            }}
+            onMouseMove={point}
+            onMouseLeave={() => setHover(null)}
+            onKeyDown={steer}
+          />
+        </div>
+      </div>
+      {hover && (
+        <div className="heat-tip" style={{ left: Math.min(hover.x + 14, Math.max(0, width - 230)), top: hover.y + 46 }}>
+          <strong className="mono">{hover.lot}</strong>
+          <span>{spanOf(hover.lot)}</span>
+          <span className={`toned tone-${lookOf(kindOf(hover.lot)).tone}`}>
+            <StatusIcon of={kindOf(hover.lot)} /> {kindOf(hover.lot)}
+          </span>
+        </div>
+      )}
+    </div>
+  );
+}
+
+function Legend({ totals, there }: { totals: Readonly<Record<string, number>>; there: number }) {
+  const shown = [["there", there] as const, ...KINDS.map((kind) => [kind, totals[kind] ?? 0] as const)].filter(([, number]) => number);
+  return (
+    <ul className="legend">
+      {shown.map(([kind, number]) => (
+        <li key={kind} className={`tone-${lookOf(kind).tone}`}>
+          <i />
+          <StatusIcon of={kind} /> {kind} <span className="num faint">{count(number)}</span>
+        </li>
+      ))}
+    </ul>
+  );
+}
+
+/** Hours of the day, or days of the month, above the columns. */
+function Axis({ grid, cell }: { grid: Grid; cell: number }) {
+  const isByMonth = grid.interval === "PT24H";
+  const marks = isByMonth ? [1, 5, 10, 15, 20, 25, 30] : [0, 3, 6, 9, 12, 15, 18, 21];
+  const columnOf = (mark: number) => (isByMonth ? mark - 1 : (mark * grid.columns) / 24);
+  return (
+    <div className="heat-axis" aria-hidden="true">
+      {marks.map((mark) => (
+        <span key={mark} style={{ left: LABEL + columnOf(mark) * cell }}>
+          {isByMonth ? mark : `${String(mark).padStart(2, "0")}:00`}
+        </span>
+      ))}
+    </div>
+  );
+}
+
+interface Drawing {
+  grid: Grid;
+  kinds: Uint8Array;
+  cell: number;
+  rowHeight: number;
+  top: number;
+  width: number;
+  height: number;
+  chosen: string | null;
+}
+
+/** Draws the rows in sight; the canvas is as large as the view, however many lots there are. */
+function draw(canvas: HTMLCanvasElement, { grid, kinds, cell, rowHeight, top, width, height, chosen }: Drawing): void {
+  const scale = window.devicePixelRatio || 1;
+  canvas.width = width * scale;
+  canvas.height = height * scale;
+  canvas.style.width = `${width}px`;
+  canvas.style.height = `${height}px`;
+  const brush = canvas.getContext("2d");
+  if (!brush) return;
+  const style = getComputedStyle(canvas);
+  const colour = (name: string) => style.getPropertyValue(name).trim();
+  const fills = ["there", ...KINDS].map((kind) => colour(`--${lookOf(kind).tone}-fill`));
+  brush.scale(scale, scale);
+  brush.clearRect(0, 0, width, height);
+  brush.font = `11px ${colour("--mono")}`;
+  brush.textBaseline = "middle";
+  const length = lengthOf(grid.interval);
+  const gap = cell >= 5 ? 1 : 0;
+  const from = Math.max(0, Math.floor(top / rowHeight));
+  const to = Math.min(grid.rows, Math.ceil((top + height) / rowHeight));
+  const every = Math.ceil(14 / rowHeight);
+  for (let row = from; row < to; row += 1) {
+    const y = row * rowHeight - top;
+    if (row % every === 0) {
+      brush.fillStyle = colour("--muted");
+      brush.fillText(grid.labels[row] ?? "", 0, y + rowHeight / 2);
+    }
+    const begin = grid.starts[row] ?? 0;
+    const end = grid.starts[row + 1] ?? Number.MAX_SAFE_INTEGER;
+    for (let column = 0; column < grid.columns; column += 1) {
+      const at = begin + column * length;
+      const place = Math.round((at - grid.start) / length);
+      if (place < 0 || place >= grid.count || at >= end) continue;
+      brush.fillStyle = fills[kinds[place] ?? 0] ?? "";
+      brush.fillRect(LABEL + column * cell, y + 1, cell - gap, rowHeight - 2);
+    }
+  }
+  const at = chosen === null ? null : startOf(chosen);
+  if (at !== null) {
+    const [row, column] = placeOf(grid, at);
+    brush.strokeStyle = colour("--text");
+    brush.lineWidth = 2;
+    brush.strokeRect(LABEL + column * cell - 1, row * rowHeight - top, cell + 1, rowHeight);
+  }
+}

@@ -1,0 +1,69 @@
+/** One lot in short: how it stands, why it is not there, who reads it. */
+import { RetryLot, UnholdLot } from "../actions/work";
+import { useGet } from "../api/hooks";
+import { Button } from "../kit/Button";
+import { JobName, RunName } from "../kit/Names";
+import { Facts, Panel } from "../kit/Panel";
+import { Shown } from "../kit/Shown";
+import { Status } from "../kit/Status";
+import { Time } from "../kit/Time";
+import { spanOf } from "./intervals";
+import { ToLot } from "./LotsPanel";
+
+interface Props {
+  dataset: { readonly namespace: string; readonly name: string };
+  lot: string;
+  onClose?: () => void;
+}
+
+export function LotSummary({ dataset, lot, onClose }: Props) {
+  const path = { namespace: dataset.namespace, dataset: dataset.name };
+  const isInterval = spanOf(lot) !== null;
+  const gaps = useGet("/api/v1/namespaces/{namespace}/datasets/{dataset}/gaps", isInterval ? { path, query: { from: lot, to: lot } } : null);
+  const gap = gaps.value?.ranges[0];
+  const isKnown = gap ? gap.kind !== "missing" && gap.kind !== "waiting" : !isInterval || gaps.value !== undefined;
+  const found = useGet("/api/v1/namespaces/{namespace}/datasets/{dataset}/lots/{lot}", isKnown ? { path: { ...path, lot } } : null);
+  const why = gap?.cause?.why;
+  return (
+    <Panel
+      title={<span className="mono">{lot}</span>}
+      aside={
+        <>
+          {spanOf(lot)}
+          <ToLot dataset={dataset} lot={lot} />
+          {onClose && <Button kind="quiet" icon="cross" aria-label="close the lot" onClick={onClose} />}
+        </>
+      }
+    >
+      <div className="body stack">
+        {gap && (
+          <div className="row">
+            <Status of={gap.kind} />
+            <span>{gap.cause?.sentence}</span>
+          </div>
+        )}
+        {why && (why.state === "HELD" || why.state === "LATER") && (
+          <div className="row">
+            {why.state === "HELD" ? <UnholdLot namespace={why.namespace} job={why.job} lot={why.lot} /> : <RetryLot namespace={why.namespace} job={why.job} lot={why.lot} />}
+          </div>
+        )}
+        {isKnown && (
+          <Shown of={found}>
+            {(value) => (
+              <Facts
+                of={[
+                  ["Status", <Status of={value.status} />],
+                  ["Made by", value.job && <JobName of={value.job} />],
+                  ["Run", value.run && <RunName of={value.run} />],
+                  ["Since", <Time at={value.since} />],
+                  ["Locked for", value.locks.join(", ") || "nobody"],
+                  ["Read by", value.consumers.length ? value.consumers.map((each) => <div key={each.job}><JobName of={{ namespace: each.namespace, name: each.job }} /> <Status of={each.status} /></div>) : "nobody yet"],
+                ]}
+              />
+            )}
+          </Shown>
+        )}
+      </div>
+    </Panel>
+  );
+}

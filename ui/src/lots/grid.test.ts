@@ -1,0 +1,46 @@
+import { describe, expect, it } from "vitest";
+import { gridOf, kindsOf, lotOfPlace, placeOf, stepFrom } from "./grid";
+import { lotAt, spanOf, startOf } from "./intervals";
+
+describe("lot ids", () => {
+  it("come back as they went in", () => {
+    for (const lot of ["20230206PT5M286", "20230206PT10M143", "20230206PT15M095", "20230206PT1H09", "20230206PT24H"]) {
+      const interval = lot.slice(8).match(/PT(5M|10M|15M|1H|24H)/)?.[0] as "PT5M";
+      expect(lotAt(interval, startOf(lot) ?? 0)).toBe(lot);
+    }
+  });
+  it("are said in words", () => {
+    expect(spanOf("20230206PT1H09")).toBe("2023-02-06 09:00–10:00 UTC");
+    expect(spanOf("north")).toBeNull();
+  });
+});
+
+describe("a grid", () => {
+  it("has a row for each day, and finds each lot where it put it", () => {
+    const grid = gridOf("PT1H", "20230206PT1H22", 30);
+    expect(grid.rows).toBe(3);
+    expect(grid.columns).toBe(24);
+    expect(placeOf(grid, startOf("20230207PT1H05") ?? 0)).toEqual([1, 5]);
+    expect(lotOfPlace(grid, 1, 5)).toBe("20230207PT1H05");
+    expect(lotOfPlace(grid, 0, 21)).toBeNull();
+    expect(lotOfPlace(grid, 2, 4)).toBeNull();
+  });
+  it("has a row for each month when a lot is a day", () => {
+    const grid = gridOf("PT24H", "20230130PT24H", 40);
+    expect(grid.labels).toEqual(["2023-01", "2023-02", "2023-03"]);
+    expect(placeOf(grid, startOf("20230301PT24H") ?? 0)).toEqual([2, 0]);
+    expect(lotOfPlace(grid, 1, 29)).toBeNull();
+    expect(lotOfPlace(grid, 1, 27)).toBe("20230228PT24H");
+  });
+  it("knows the kind of every lot from ranges", () => {
+    const grid = gridOf("PT5M", "20230206PT5M000", 6);
+    const kinds = kindsOf(grid, [{ first: "20230206PT5M002", count: 2, kind: "held" }], ["missing", "held"]);
+    expect([...kinds]).toEqual([0, 0, 2, 2, 0, 0]);
+  });
+  it("is walked by keys, and ends at its ends", () => {
+    const grid = gridOf("PT1H", "20230206PT1H22", 30);
+    expect(stepFrom(grid, "20230206PT1H23", "ArrowRight")).toBe("20230207PT1H00");
+    expect(stepFrom(grid, "20230206PT1H22", "ArrowLeft")).toBe("20230206PT1H22");
+    expect(stepFrom(grid, null, "ArrowLeft")).toBe("20230208PT1H02");
+  });
+});

@@ -1,0 +1,88 @@
+/** Where each lot lies in the grid: pure numbers, so that they can be tested and drawn fast. */
+import { DAY_MS, type Interval, lengthOf, lotAt, perDay, startOf } from "./intervals";
+
+export interface Range {
+  readonly first: string;
+  readonly count: number;
+  readonly kind: string;
+}
+
+/** A grid of lots: a row for each day, or for each month when a lot is a day. */
+export interface Grid {
+  readonly interval: Interval;
+  readonly start: number;
+  readonly count: number;
+  readonly columns: number;
+  readonly rows: number;
+  /** What is said at the left of each row. */
+  readonly labels: readonly string[];
+  /** The start of each row. */
+  readonly starts: readonly number[];
+}
+
+export function gridOf(interval: Interval, first: string, count: number): Grid {
+  const start = startOf(first) ?? 0;
+  const end = start + count * lengthOf(interval);
+  const starts: number[] = [];
+  const isByMonth = interval === "PT24H";
+  for (let at = rowStart(start, isByMonth); at < end; at = nextRow(at, isByMonth)) starts.push(at);
+  const labels = starts.map((at) => new Date(at).toISOString().slice(0, isByMonth ? 7 : 10));
+  return { interval, start, count, columns: isByMonth ? 31 : perDay(interval), rows: starts.length, labels, starts };
+}
+
+function rowStart(at: number, isByMonth: boolean): number {
+  if (!isByMonth) return at - (at % DAY_MS);
+  const date = new Date(at);
+  return Date.UTC(date.getUTCFullYear(), date.getUTCMonth(), 1);
+}
+
+function nextRow(at: number, isByMonth: boolean): number {
+  if (!isByMonth) return at + DAY_MS;
+  const date = new Date(at);
+  return Date.UTC(date.getUTCFullYear(), date.getUTCMonth() + 1, 1);
+}
+
+/** The place of a lot that begins then: its row and column. */
+export function placeOf(grid: Grid, at: number): readonly [number, number] {
+  const length = lengthOf(grid.interval);
+  if (grid.interval === "PT24H") {
+    const date = new Date(at);
+    const first = new Date(grid.starts[0] ?? at);
+    const row = (date.getUTCFullYear() - first.getUTCFullYear()) * 12 + date.getUTCMonth() - first.getUTCMonth();
+    return [row, date.getUTCDate() - 1];
+  }
+  return [Math.floor((at - (grid.starts[0] ?? at)) / DAY_MS), Math.floor((at % DAY_MS) / length)];
+}
+
+/** The lot at a place, or null where there is none. */
+export function lotOfPlace(grid: Grid, row: number, column: number): string | null {
+  const from = grid.starts[row];
+  if (from === undefined || column < 0 || column >= grid.columns) return null;
+  const at = from + column * lengthOf(grid.interval);
+  const next = grid.starts[row + 1];
+  if (next !== undefined && at >= next) return null;
+  if (at < grid.start || at >= grid.start + grid.count * lengthOf(grid.interval)) return null;
+  return lotAt(grid.interval, at);
+}
+
+/** The kind of every lot in its order; whatever no range names is there. */
+export function kindsOf(grid: Grid, ranges: readonly Range[], kinds: readonly string[]): Uint8Array {
+  const found = new Uint8Array(grid.count);
+  const length = lengthOf(grid.interval);
+  for (const range of ranges) {
+    const at = Math.round(((startOf(range.first) ?? grid.start) - grid.start) / length);
+    found.fill(kinds.indexOf(range.kind) + 1, Math.max(0, at), Math.max(0, at + range.count));
+  }
+  return found;
+}
+
+/** The lot that a key leads to from another. */
+export function stepFrom(grid: Grid, lot: string | null, key: string): string | null {
+  const length = lengthOf(grid.interval);
+  const last = grid.start + (grid.count - 1) * length;
+  const at = lot === null ? last : (startOf(lot) ?? last);
+  const row = grid.interval === "PT24H" ? 30 * DAY_MS : DAY_MS;
+  const moves: Readonly<Record<string, number>> = { ArrowRight: at + length, ArrowLeft: at - length, ArrowDown: at + row, ArrowUp: at - row, Home: grid.start, End: last };
+  const to = moves[key];
+  return to === undefined ? null : lotAt(grid.interval, Math.min(last, Math.max(grid.start, to)));
+}

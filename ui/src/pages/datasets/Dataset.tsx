@@ -1,0 +1,101 @@
+/** A dataset: its lots, its schema through its versions, who reads and writes it. */
+import { HoldDataset } from "../../actions/work";
+import type { Schemas } from "../../api/client";
+import { useGet } from "../../api/hooks";
+import { ButtonLink } from "../../kit/Button";
+import { Icon } from "../../kit/Icon";
+import { Facts, PageHead, Tabs } from "../../kit/Panel";
+import { Shown } from "../../kit/Shown";
+import { Tag } from "../../kit/Status";
+import { Time } from "../../kit/Time";
+import { LotsPanel } from "../../lots/LotsPanel";
+import { datasetNode, lineagePlace } from "../../router/places";
+import { useQuery } from "../../router/router";
+import { tagsOf } from "../runs/facets";
+import "./datasets.css";
+import { Neighbours } from "./Neighbours";
+import { Versions } from "./Versions";
+
+export default function Dataset({ namespace = "", name = "" }: { namespace?: string; name?: string }) {
+  const found = useGet("/api/v1/namespaces/{namespace}/datasets/{dataset}", { path: { namespace, dataset: name } });
+  return <Shown of={found}>{(dataset) => <Whole dataset={dataset} />}</Shown>;
+}
+
+function Whole({ dataset }: { dataset: Schemas["Dataset"] }) {
+  const [query] = useQuery();
+  const id = dataset.id;
+  const path = { namespace: id.namespace, dataset: id.name };
+  const versions = useGet("/api/v1/namespaces/{namespace}/datasets/{dataset}/versions", { path, query: { limit: 1 } }).value?.totalCount;
+  const hold = useGet("/api/v1/namespaces/{namespace}/datasets/{dataset}/standing", { path }).value?.held;
+  const tab = query.get("tab") ?? "lots";
+  return (
+    <>
+      <PageHead
+        kind={
+          <>
+            <Icon name="table" size={14} /> Dataset in {id.namespace}
+          </>
+        }
+        title={id.name}
+        actions={
+          <>
+            <ButtonLink to={lineagePlace(datasetNode(id))} icon="graph">
+              Lineage
+            </ButtonLink>
+            <HoldDataset namespace={id.namespace} dataset={id.name} isHeld={Boolean(hold)} />
+          </>
+        }
+      >
+        <span>{dataset.currentVersionNumber ? `V${dataset.currentVersionNumber} is current` : "no current version"}</span>
+        <span>
+          changed <Time at={dataset.lastModifiedAt ?? dataset.updatedAt} />
+        </span>
+        {tagsOf(dataset.tags).map((tag) => (
+          <Tag key={tag}>{tag}</Tag>
+        ))}
+        {dataset.deleted && <Tag tone="bad">hidden</Tag>}
+        {hold && (
+          <Tag tone="held">
+            held by {hold.who}: {hold.why || "no reason given"}
+          </Tag>
+        )}
+      </PageHead>
+      {dataset.description && <p className="describes">{dataset.description}</p>}
+      <Tabs
+        tabs={[
+          { id: "lots", label: "Lots" },
+          { id: "versions", label: "Schema and versions", count: versions },
+          { id: "use", label: "Readers and writers" },
+          { id: "about", label: "About" },
+        ]}
+      />
+      <div className="stack">
+        {tab === "lots" && <LotsPanel dataset={id} />}
+        {tab === "versions" && <Versions dataset={dataset} />}
+        {tab === "use" && <Neighbours dataset={dataset} />}
+        {tab === "about" && <About dataset={dataset} />}
+      </div>
+    </>
+  );
+}
+
+function About({ dataset }: { dataset: Schemas["Dataset"] }) {
+  return (
+    <section className="panel">
+      <div className="body">
+        <Facts
+          of={[
+            ["Namespace", dataset.namespace],
+            ["Physical name", dataset.physicalName],
+            ["Source", dataset.sourceName],
+            ["Kind", dataset.type],
+            ["Known since", <Time at={dataset.createdAt} full />],
+            ["Changed", <Time at={dataset.lastModifiedAt ?? dataset.updatedAt} full />],
+            ["Last lifecycle event", dataset.lastLifecycleState],
+            ["Also called", dataset.aliases?.map((each) => `${each.namespace}/${each.name}`).join(", ") || "nothing else"],
+          ]}
+        />
+      </div>
+    </section>
+  );
+}

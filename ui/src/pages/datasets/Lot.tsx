@@ -1,0 +1,167 @@
+/** One lot of a dataset: how it stands and why, what it consists of, what happened to it. */
+import { call, type Schemas } from "../../api/client";
+import { useGet } from "../../api/hooks";
+import { Act } from "../../kit/Act";
+import { Icon } from "../../kit/Icon";
+import { DatasetName, JobName, RunName } from "../../kit/Names";
+import { usePages } from "../../kit/pages";
+import { Facts, PageHead, Panel, Tabs } from "../../kit/Panel";
+import { Empty, Shown } from "../../kit/Shown";
+import { Status } from "../../kit/Status";
+import { type Column, Rows, Table } from "../../kit/Table";
+import { Time } from "../../kit/Time";
+import { plural, size } from "../../kit/words";
+import { spanOf } from "../../lots/intervals";
+import { LotSummary } from "../../lots/LotSummary";
+import { useQuery } from "../../router/router";
+import "./datasets.css";
+
+interface Props {
+  namespace?: string;
+  name?: string;
+  lot?: string;
+}
+
+export default function Lot({ namespace = "", name = "", lot = "" }: Props) {
+  const [query] = useQuery();
+  const tab = query.get("tab") ?? "state";
+  const dataset = { namespace, name };
+  const path = { namespace, dataset: name, lot };
+  const found = useGet("/api/v1/namespaces/{namespace}/datasets/{dataset}/lots/{lot}", { path });
+  const isHeld = found.value?.status === "HOLD";
+  return (
+    <>
+      <PageHead
+        kind={
+          <>
+            <Icon name="file" size={14} /> Lot of <DatasetName of={dataset} />
+          </>
+        }
+        title={<span className="mono">{lot}</span>}
+        actions={
+          found.value &&
+          (isHeld ? (
+            <Act icon="play" ask={{ title: `Let ${lot} go on?`, says: "The lot becomes what it was before it was held; jobs may read and write it again.", verb: "Release the hold", reason: "welcome" }} run={(why) => call("post", "/api/v1/namespaces/{namespace}/datasets/{dataset}/lots/{lot}/unhold", { path, body: { why } })} done={`${lot} is no longer held.`}>
+              Release the hold
+            </Act>
+          ) : (
+            <Act icon="hand" ask={{ title: `Hold ${lot} of ${name}?`, says: "The lot is locked for everybody, readers and writers, until the hold is released.", verb: "Hold the lot", reason: "needed" }} run={(why) => call("post", "/api/v1/namespaces/{namespace}/datasets/{dataset}/lots/{lot}/hold", { path, body: { why } })} done={`${lot} is held.`}>
+              Hold
+            </Act>
+          ))
+        }
+      >
+        {found.value && <Status of={found.value.status} />}
+        <span>{spanOf(lot)}</span>
+      </PageHead>
+      <Tabs
+        tabs={[
+          { id: "state", label: "State" },
+          { id: "manifest", label: "Manifest" },
+          { id: "log", label: "History" },
+        ]}
+      />
+      <div className="stack">
+        {tab === "state" && <LotSummary dataset={dataset} lot={lot} />}
+        {tab === "manifest" && <Manifest path={path} />}
+        {tab === "log" && <History path={path} />}
+      </div>
+    </>
+  );
+}
+
+type Path = { namespace: string; dataset: string; lot: string };
+
+const ITEMS: Column<Schemas["ManifestItem"]>[] = [
+  { title: "object", cell: (item) => <span className="mono" title={item.uri}>{nameIn(item.uri)}</span>, width: "minmax(10rem, 2fr)" },
+  { title: "part", cell: (item) => item.part ?? "–", width: "90px", wide: true },
+  { title: "size", cell: (item) => (item.size === null ? "–" : size(item.size)), width: "90px", end: true },
+  { title: "digest", cell: (item) => <span className="mono faint" title={item.digest ?? ""}>{item.digest?.slice(0, 24)}</span>, width: "200px", wide: true },
+];
+
+function nameIn(uri: string): string {
+  const at = uri.lastIndexOf("/attempt=");
+  return at < 0 ? uri : uri.slice(uri.indexOf("/", at + 1) + 1);
+}
+
+function Manifest({ path }: { path: Path }) {
+  const [query] = useQuery();
+  const version = query.get("version");
+  const ask = { path, query: version ? { version } : {} };
+  const head = useGet("/api/v1/namespaces/{namespace}/datasets/{dataset}/lots/{lot}/manifest", { path, query: { ...ask.query, limit: 0 } });
+  const items = usePages("/api/v1/namespaces/{namespace}/datasets/{dataset}/lots/{lot}/manifest", ask, (answer) => ({ items: answer.uris, total: answer.totalCount }));
+  if (head.problem?.status === 404) {
+    return (
+      <Empty icon="file" title="This lot has no manifest">
+        {head.problem.message}
+      </Empty>
+    );
+  }
+  return (
+    <Shown of={head}>
+      {(manifest) => (
+        <>
+          <Panel title="Manifest" aside={<Status of={manifest.state} />}>
+            <div className="body">
+              <Facts
+                of={[
+                  ["Objects", `${manifest.totalCount.toLocaleString("en")}, ${size(manifest.bytes)}`],
+                  ["Published", <Time at={manifest.publishedAt} full />],
+                  ["Attempt", <RunName of={manifest.attempt} />],
+                  ["Digest", <span className="mono">{manifest.digest.slice(0, 24)}…</span>],
+                  ["Manifest file", <span className="mono manifest-uri">{manifest.url}</span>],
+                  ["Comment", manifest.comment || "none"],
+                ]}
+              />
+            </div>
+          </Panel>
+          {manifest.parts.length > 0 && (
+            <Panel title="Parts" aside={plural(manifest.parts.length, "part")}>
+              <Rows
+                of={manifest.parts}
+                label="parts"
+                rows={10}
+                columns={[
+                  { title: "part", cell: (part) => part.part, width: "minmax(8rem, 2fr)" },
+                  { title: "state", cell: (part) => <Status of={part.state} />, width: "110px" },
+                  { title: "objects", cell: (part) => part.uris, width: "90px", end: true },
+                  { title: "size", cell: (part) => size(part.bytes), width: "90px", end: true },
+                ]}
+              />
+            </Panel>
+          )}
+          <Panel title="What it consists of" aside={plural(items.count, "object")}>
+            {manifest.totalCount ? <Table columns={ITEMS} label="objects" count={items.count} row={items.row} onRange={items.onRange} /> : <Empty icon="empty" title="Rightly empty: there was nothing to write" />}
+          </Panel>
+        </>
+      )}
+    </Shown>
+  );
+}
+
+function History({ path }: { path: Path }) {
+  const log = useGet("/api/v1/namespaces/{namespace}/datasets/{dataset}/lots/{lot}/log", { path, query: { limit: 500 } });
+  return <Shown of={log}>{(value) => <LogTable entries={value.entries} />}</Shown>;
+}
+
+/** What happened, newest first. */
+export function LogTable({ entries }: { entries: readonly Schemas["Transition"][] }) {
+  if (entries.length === 0) return <Empty icon="list" title="Nothing has happened yet" />;
+  return (
+    <Panel title="History" aside="newest first">
+      <Rows
+        of={entries}
+        label="history"
+        columns={[
+          { title: "when", cell: (entry) => <Time at={entry.at} />, width: "100px" },
+          { title: "what", cell: (entry) => entry.action, width: "100px" },
+          { title: "lot", cell: (entry) => <span className="mono">{entry.lot}</span>, width: "150px", wide: true },
+          { title: "of", cell: (entry) => (entry.job && entry.namespace ? <JobName of={{ namespace: entry.namespace, name: entry.job }} /> : entry.dataset), width: "minmax(7rem, 1fr)" },
+          { title: "became", cell: (entry) => <><span className="faint">{entry.was.toLowerCase() || "none"} → </span><Status of={entry.became} /></>, width: "180px" },
+          { title: "who", cell: (entry) => entry.who, width: "110px", wide: true },
+          { title: "why", cell: (entry) => <span title={entry.why}>{entry.why}</span>, width: "minmax(7rem, 2fr)", wide: true },
+        ]}
+      />
+    </Panel>
+  );
+}

@@ -1,0 +1,47 @@
+/** Who writes a dataset and who reads it, with how their latest runs went. */
+import type { Schemas } from "../../api/client";
+import { useGet } from "../../api/hooks";
+import { JobName } from "../../kit/Names";
+import { Panel } from "../../kit/Panel";
+import { Empty, Shown } from "../../kit/Shown";
+import { Status } from "../../kit/Status";
+import { type Column, Rows } from "../../kit/Table";
+import { Lasted, Time } from "../../kit/Time";
+import { datasetNode, jobPlace } from "../../router/places";
+
+type JobNode = Schemas["JobNode"];
+
+const COLUMNS: Column<JobNode>[] = [
+  { title: "job", cell: (node) => <JobName of={node.data.id} whole />, width: "minmax(10rem, 2fr)" },
+  { title: "latest run", cell: (node) => (node.data.latestRun ? <Status of={node.data.latestRun.state} /> : "–"), width: "120px" },
+  { title: "began", cell: (node) => <Time at={node.data.latestRun?.startedAt} />, width: "120px" },
+  { title: "took", cell: (node) => node.data.latestRun && <Lasted from={node.data.latestRun.startedAt} to={node.data.latestRun.endedAt} />, width: "90px", end: true, wide: true },
+];
+
+export function Neighbours({ dataset }: { dataset: Schemas["Dataset"] }) {
+  const id = datasetNode(dataset.id);
+  const graph = useGet("/api/v1/lineage", { query: { nodeId: id, depth: 1 } });
+  return (
+    <Shown of={graph}>
+      {(value) => {
+        const jobs = value.graph.filter((node): node is JobNode => node.type === "JOB");
+        const writers = jobs.filter((job) => job.outEdges.some((edge) => edge.destination === id));
+        const readers = jobs.filter((job) => job.inEdges.some((edge) => edge.origin === id));
+        return (
+          <>
+            <Jobs title="Written by" jobs={writers} none="No job has written it: it came from outside." />
+            <Jobs title="Read by" jobs={readers} none="No job has read it yet." />
+          </>
+        );
+      }}
+    </Shown>
+  );
+}
+
+function Jobs({ title, jobs, none }: { title: string; jobs: readonly JobNode[]; none: string }) {
+  return (
+    <Panel title={title} aside={jobs.length || undefined}>
+      {jobs.length ? <Rows of={jobs} columns={COLUMNS} label={title} to={(node) => jobPlace(node.data.id)} /> : <Empty icon="gear" title={none} />}
+    </Panel>
+  );
+}

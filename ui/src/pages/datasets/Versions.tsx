@@ -1,0 +1,118 @@
+/** The versions of a dataset, and two of their schemas side by side. */
+import type { Schemas } from "../../api/client";
+import { useGet } from "../../api/hooks";
+import { JobName, RunName } from "../../kit/Names";
+import { Panel } from "../../kit/Panel";
+import { Empty, Shown } from "../../kit/Shown";
+import { Status, Tag } from "../../kit/Status";
+import type { Tone } from "../../kit/status";
+import { type Column, Rows } from "../../kit/Table";
+import { Time } from "../../kit/Time";
+import { useQuery } from "../../router/router";
+import { fieldsOf } from "../runs/facets";
+import { type Change, compare, inShort } from "./schema";
+
+type Version = Schemas["DatasetVersion"];
+const TONES: Readonly<Record<Change, Tone>> = { added: "good", removed: "bad", changed: "warn", same: "none" };
+const LISTED = 200;
+
+export function Versions({ dataset }: { dataset: Schemas["Dataset"] }) {
+  const path = { namespace: dataset.id.namespace, dataset: dataset.id.name };
+  const found = useGet("/api/v1/namespaces/{namespace}/datasets/{dataset}/versions", { path, query: { limit: LISTED } });
+  return (
+    <Shown of={found}>
+      {(value) =>
+        value.versions.length === 0 ? (
+          <Empty icon="table" title="There is no version yet">
+            A version is made when a run writes the dataset, or when its schema is declared.
+          </Empty>
+        ) : (
+          <Compared versions={value.versions} total={value.totalCount} />
+        )
+      }
+    </Shown>
+  );
+}
+
+function Compared({ versions, total }: { versions: readonly Version[]; total: number }) {
+  const [query, setQuery] = useQuery();
+  const numbered = new Map(versions.map((version) => [version.number, version]));
+  const after = numbered.get(Number(query.get("to"))) ?? versions[0];
+  const before = numbered.get(Number(query.get("from"))) ?? (after && numbered.get(after.number - 1));
+  const changes = (version: Version) => {
+    const previous = numbered.get(version.number - 1);
+    return previous ? inShort(compare(fieldsOf(previous.fields), fieldsOf(version.fields))) : [];
+  };
+  const columns: Column<Version>[] = [
+    { title: "version", cell: (version) => <button type="button" className="link" onClick={() => setQuery({ to: version.number, from: null })}>V{version.number}</button>, width: "70px" },
+    { title: "state", cell: (version) => (version.isCurrent ? <Tag tone="good">current</Tag> : version.createdByRun ? <Status of={version.createdByRun.state} /> : <Tag>declared</Tag>), width: "110px" },
+    { title: "schema change", cell: (version) => changes(version).map((each) => <Tag key={each.text} tone={TONES[each.change]}>{each.text}</Tag>), width: "minmax(8rem, 2fr)" },
+    { title: "made by", cell: (version) => version.createdByRun && <JobName of={version.createdByRun.job} />, wide: true },
+    { title: "run", cell: (version) => version.createdByRun && <RunName of={version.createdByRun.id} />, width: "120px", wide: true },
+    { title: "made", cell: (version) => <Time at={version.createdAt} />, width: "110px" },
+  ];
+  return (
+    <>
+      {after && <SchemaPanel after={after} before={before} versions={versions} />}
+      <Panel title="Versions" aside={total > versions.length ? `the newest ${versions.length} of ${total}` : `${total} in all`}>
+        <Rows of={versions} columns={columns} label="versions" rows={12} isChosen={(version) => version.number === after?.number} />
+      </Panel>
+    </>
+  );
+}
+
+function SchemaPanel({ after, before, versions }: { after: Version; before: Version | undefined; versions: readonly Version[] }) {
+  const [, setQuery] = useQuery();
+  const compared = compare(before ? fieldsOf(before.fields) : [], fieldsOf(after.fields));
+  const choose = (name: "from" | "to", version: Version | undefined) => (
+    <select className="field" aria-label={name === "from" ? "the older version" : "the newer version"} value={version?.number ?? ""} onChange={(event) => setQuery({ [name]: event.target.value })}>
+      {!version && <option value="">none</option>}
+      {versions.map((each) => (
+        <option key={each.number} value={each.number}>
+          V{each.number}
+        </option>
+      ))}
+    </select>
+  );
+  return (
+    <Panel
+      title="Schema"
+      aside={
+        <>
+          {choose("from", before)} to {choose("to", after)}
+        </>
+      }
+    >
+      {compared.length === 0 ? (
+        <Empty icon="columns" title="No field is known">
+          Runs tell fields in the schema facet of their outputs.
+        </Empty>
+      ) : (
+        <div className="scrolls">
+          <table className="plain-table schema">
+            <thead>
+              <tr>
+                <th>field</th>
+                <th>{before ? `V${before.number}` : "before"}</th>
+                <th>V{after.number}</th>
+                <th>description</th>
+              </tr>
+            </thead>
+            <tbody>
+              {compared.map((each) => (
+                <tr key={each.name} className={`${each.change} tone-${before ? TONES[each.change] : "none"}`}>
+                  <td className="mono">
+                    {each.name} {before && each.change !== "same" && <Tag tone={TONES[each.change]}>{each.change}</Tag>}
+                  </td>
+                  <td className="mono">{each.before?.type ?? <span className="faint">–</span>}</td>
+                  <td className="mono">{each.after?.type ?? <span className="faint">–</span>}</td>
+                  <td>{each.after?.description ?? each.before?.description}</td>
+                </tr>
+              ))}
+            </tbody>
+          </table>
+        </div>
+      )}
+    </Panel>
+  );
+}

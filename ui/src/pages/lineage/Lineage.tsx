@@ -1,0 +1,103 @@
+/** What is made from what: jobs, arcs and datasets around a node, now or as it was. */
+import { useMemo } from "react";
+import { useGet } from "../../api/hooks";
+import { Button } from "../../kit/Button";
+import { SearchField } from "../../kit/SearchField";
+import { Empty, Trouble, Waiting } from "../../kit/Shown";
+import { jobNode } from "../../router/places";
+import { useQuery } from "../../router/router";
+import { Canvas } from "./Canvas";
+import { fieldEdges } from "./columns";
+import { Details } from "./Details";
+import { visible } from "./graph";
+import "./lineage.css";
+import { TimeSlider } from "./TimeSlider";
+
+type Direction = "both" | "upstream" | "downstream";
+const DEPTHS = [1, 2, 3, 4, 6, 10, 20, 50];
+const DEPTH = 4;
+
+export default function Lineage() {
+  const [query] = useQuery();
+  const asked = query.get("node");
+  // Nobody has said where to begin: with the job that was updated last.
+  const first = useGet("/api/v1/jobs", asked ? null : { query: { limit: 1 } }, { live: false });
+  const job = first.value?.jobs[0];
+  const node = asked ?? (job ? jobNode(job.id) : null);
+  if (node) return <Around node={node} />;
+  if (first.problem) return <Trouble problem={first.problem} />;
+  if (!first.value) return <Waiting />;
+  return (
+    <Empty icon="graph" title="There is no lineage yet">
+      It is drawn from what runs tell. Send the first run, or point a client at this server:
+      <pre>export OPENLINEAGE_URL={window.location.origin}</pre>
+    </Empty>
+  );
+}
+
+function Around({ node }: { node: string }) {
+  const [query, setQuery] = useQuery();
+  const depth = Number(query.get("depth")) || DEPTH;
+  const direction = (query.get("direction") ?? "both") as Direction;
+  const asOf = query.get("asOf");
+  const withColumns = query.get("columns") !== null;
+  const chosen = query.get("chosen");
+  const collapsed = useMemo(() => new Set((query.get("collapsed") ?? "").split("\n").filter(Boolean)), [query]);
+  const ask = { nodeId: node, depth, direction, ...(asOf ? { asOf } : {}) };
+  const graph = useGet("/api/v1/lineage", { query: ask }, { keep: true, live: !asOf });
+  const columnGraph = useGet("/api/v1/column-lineage", withColumns ? { query: { nodeId: node, depth, withDownstream: direction !== "upstream", ...(asOf ? { asOf } : {}) } } : null, { keep: true, live: !asOf });
+  const arcs = useGet("/api/v1/arcs", {}).value?.arcs;
+  const arcNodes = useMemo(() => new Set((arcs ?? []).map((arc) => jobNode(arc))), [arcs]);
+  const shown = useMemo(() => visible(graph.value?.graph ?? [], node, collapsed), [graph.value, node, collapsed]);
+  const columns = useMemo(() => (withColumns && columnGraph.value ? fieldEdges(columnGraph.value.graph) : []), [withColumns, columnGraph.value]);
+  const details = shown.nodes.find((each) => each.id === chosen);
+  const collapse = (id: string) => {
+    const next = new Set(collapsed);
+    if (!next.delete(id)) next.add(id);
+    setQuery({ collapsed: [...next].join("\n") });
+  };
+  const focus = (id: string) => setQuery({ node: id, chosen: id, collapsed: null }, { push: true });
+  return (
+    <div className="lineage">
+      <header className="lineage-bar">
+        <h1>Lineage</h1>
+        <label className="row">
+          Depth
+          <select className="field" value={depth} onChange={(event) => setQuery({ depth: event.target.value })}>
+            {DEPTHS.map((each) => (
+              <option key={each} value={each}>
+                {each}
+              </option>
+            ))}
+          </select>
+        </label>
+        <label className="row">
+          Direction
+          <select className="field" value={direction} onChange={(event) => setQuery({ direction: event.target.value === "both" ? null : event.target.value })}>
+            <option value="both">both ways</option>
+            <option value="upstream">upstream</option>
+            <option value="downstream">downstream</option>
+          </select>
+        </label>
+        <label className="check">
+          <input type="checkbox" checked={withColumns} onChange={(event) => setQuery({ columns: event.target.checked })} /> columns
+        </label>
+        <SearchField label="Find in this graph" />
+        <span className="faint num">{shown.nodes.length.toLocaleString("en")} nodes</span>
+        {collapsed.size > 0 && (
+          <Button kind="quiet" onClick={() => setQuery({ collapsed: null })}>
+            Expand all
+          </Button>
+        )}
+      </header>
+      <div className="lineage-body">
+        {graph.problem && <Trouble problem={graph.problem} />}
+        {graph.value ? <Canvas shown={shown} root={node} arcs={arcNodes} columns={columns} search={query.get("q") ?? ""} chosen={chosen} onChoose={(id) => setQuery({ chosen: id })} onFocus={focus} /> : !graph.problem && <Waiting />}
+        {details && <Details node={details} isCollapsed={collapsed.has(details.id)} isRoot={details.id === node} onClose={() => setQuery({ chosen: null })} onFocus={() => focus(details.id)} onCollapse={() => collapse(details.id)} />}
+      </div>
+      <footer className="lineage-bar">
+        <TimeSlider />
+      </footer>
+    </div>
+  );
+}

@@ -1,0 +1,44 @@
+/** Where nodes go: ELK in a worker, which is fetched when the first graph is drawn. */
+import ELK, { type ELK as Layouter, type ElkNode } from "elkjs/lib/elk-api";
+import workerUrl from "elkjs/lib/elk-worker.min.js?url";
+import type { Link } from "./graph";
+
+export interface Sized {
+  readonly id: string;
+  readonly width: number;
+  readonly height: number;
+}
+
+export type Places = ReadonlyMap<string, { readonly x: number; readonly y: number }>;
+
+const MANY = 400;
+let layouter: Layouter | null = null;
+
+function theLayouter(): Layouter {
+  layouter ??= new ELK({ workerFactory: () => new Worker(workerUrl) });
+  return layouter;
+}
+
+/** Lays out a graph from left to right. Large graphs are done more plainly, and so in time. */
+export async function layOut(nodes: readonly Sized[], links: readonly Link[]): Promise<Places> {
+  const options: Record<string, string> = {
+    "elk.algorithm": "layered",
+    "elk.direction": "RIGHT",
+    "elk.layered.spacing.nodeNodeBetweenLayers": "44",
+    "elk.spacing.nodeNode": "14",
+    "elk.edgeRouting": "POLYLINE",
+    "elk.separateConnectedComponents": "true",
+    "elk.layered.considerModelOrder.strategy": "NODES_AND_EDGES",
+    ...(nodes.length > MANY
+      ? { "elk.layered.thoroughness": "1", "elk.layered.nodePlacement.strategy": "SIMPLE", "elk.layered.crossingMinimization.greedySwitch.type": "OFF" }
+      : { "elk.layered.nodePlacement.strategy": "NETWORK_SIMPLEX" }),
+  };
+  const graph: ElkNode = {
+    id: "root",
+    layoutOptions: options,
+    children: nodes.map(({ id, width, height }) => ({ id, width, height })),
+    edges: links.map(({ from, to }, at) => ({ id: `e${at}`, sources: [from], targets: [to] })),
+  };
+  const done = await theLayouter().layout(graph);
+  return new Map((done.children ?? []).map((child) => [child.id, { x: child.x ?? 0, y: child.y ?? 0 }]));
+}

@@ -1,0 +1,63 @@
+/** What is running, waiting, failed and held now; the newest problems, each with what solves it. */
+import { useGet } from "../../api/hooks";
+import { Bars } from "../../kit/Bars";
+import { PageHead, Panel } from "../../kit/Panel";
+import { Shown } from "../../kit/Shown";
+import "./overview.css";
+import { Problems } from "./Problems";
+import { Queues } from "./Queues";
+import { Tiles } from "./Tiles";
+
+export default function Overview() {
+  const standing = useGet("/api/v1/standing", {});
+  return (
+    <>
+      <PageHead title="Overview" />
+      <Shown of={standing}>
+        {(now) => (
+          <div className="stack">
+            <Tiles now={now} />
+            <div className="overview-halves">
+              <Problems now={now} />
+              <div className="stack">
+                <Queues now={now} />
+                <Panel title="Lots published, by the hour" aside={`${now.hours.reduce((sum, hour) => sum + (hour.counts["published"] ?? 0), 0).toLocaleString("en")} in 24 hours`}>
+                  <Bars
+                    label="lots published in each of the last 24 hours"
+                    bars={now.hours.map((hour) => ({
+                      label: `${hour.start.slice(11, 16)} UTC`,
+                      parts: [{ tone: "good" as const, word: "published", value: hour.counts["published"] ?? 0 }],
+                    }))}
+                  />
+                </Panel>
+                <Events />
+              </div>
+            </div>
+          </div>
+        )}
+      </Shown>
+    </>
+  );
+}
+
+/** What was told about runs, by the hour. */
+function Events() {
+  const stats = useGet("/api/v1/stats/lineage-events", { query: { period: "DAY" } });
+  const hours = stats.value;
+  if (!hours) return null;
+  return (
+    <Panel title="Run events received, by the hour" aside={`${hours.reduce((sum, hour) => sum + hour.count, 0).toLocaleString("en")} in 24 hours`}>
+      <Bars
+        label="run events received in each of the last 24 hours"
+        bars={hours.map((hour) => ({
+          label: `${hour.startInterval.slice(11, 16)} UTC`,
+          parts: [
+            { tone: "good" as const, word: "complete", value: hour.complete },
+            { tone: "idle" as const, word: "start or other", value: hour.start + hour.other },
+            { tone: "bad" as const, word: "fail or abort", value: hour.fail + hour.abort },
+          ],
+        }))}
+      />
+    </Panel>
+  );
+}

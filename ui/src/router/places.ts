@@ -1,0 +1,29 @@
+/** The addresses of the things that have a page. */
+import { address, type Changes } from "./router";
+
+interface Named {
+  readonly namespace: string;
+  readonly name: string;
+}
+
+export const datasetPlace = ({ namespace, name }: Named, query: Changes = {}): string =>
+  address(["datasets", namespace, name], query);
+
+export const lotPlace = (dataset: Named, lot: string, query: Changes = {}): string =>
+  address(["datasets", dataset.namespace, dataset.name, "lots", lot], query);
+
+export const jobPlace = ({ namespace, name }: Named, query: Changes = {}): string =>
+  address(["jobs", namespace, name], query);
+
+/** What one job does with one lot: why it waits, its parts, its attempts. */
+export const workPlace = (job: Named, lot: string, query: Changes = {}): string =>
+  address(["jobs", job.namespace, job.name, "lots", lot], query);
+
+export const runPlace = (run: string, query: Changes = {}): string => address(["runs", run], query);
+
+export const lineagePlace = (node: string, query: Changes = {}): string =>
+  address(["lineage"], { node, ...query });
+
+export const datasetNode = ({ namespace, name }: Named): string => `dataset:${namespace}:${name}`;
+
+export const jobNode = ({ namespace, name }: Named): string => `job:${namespace}:${name}`;
