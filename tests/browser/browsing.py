@@ -7,7 +7,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, Literal
 
-from playwright.sync_api import Browser, Page, Route, sync_playwright
+from playwright.sync_api import Browser, Page, Route, expect, sync_playwright
 
 UI = Path(__file__).resolve().parents[2] / "ui"
 AXE = UI / "node_modules" / "axe-core" / "axe.min.js"
@@ -51,7 +51,8 @@ class Tab:
     def settle(self) -> None:
         """Wait until nothing is being read any more."""
         self.page.wait_for_selector("main h1")
-        self.page.wait_for_function("!document.querySelector('.waiting, .blank, .canvas.busy')")
+        unfinished = self.page.locator(".waiting, .blank, .canvas.busy")
+        expect(unfinished).to_have_count(0, timeout=PATIENCE_MS)
 
     def serious_problems(self) -> list[str]:
         """What axe finds that keeps somebody from using the page."""

@@ -371,6 +371,9 @@ def test_tallies_equal_a_recount(store: IngestStore) -> None:
         assert {line.status: line.bytes for line in tally} == {
             status: sizes[status] for status in counted
         }
+    assert store.tallies([other.id, batch.id]) == {
+        each.id: store.tally(each.id) for each in (batch, other)
+    }
     everywhere = {line.status: line for line in store.tally()}
     assert everywhere[IngestState.DOWNLOADING].jobs == 10
     assert everywhere[IngestState.DOWNLOADING].bytes == 103 + 104

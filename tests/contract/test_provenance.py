@@ -133,6 +133,20 @@ def test_lots_registered_without_manifests_have_their_version_as_of_each_time(si
         assert version.number == numbers[-1]
 
 
+def test_a_registered_lot_whose_version_was_said_more_of_is_found(
+    site: Site, database_url: str
+) -> None:
+    diamond(site)
+    at = site.register("raw", "a_b")
+    other = open_database(database_url, extra=[HERE])
+    with other.write() as tx:
+        tx.execute("say_more_of_versions")
+    other.close()
+    site.register("raw", "a_b")
+    first, now = site.provenance("raw", "a_b", at), site.provenance("raw", "a_b")
+    assert first.versions[0].number + 1 == now.versions[0].number
+
+
 def test_what_a_job_is_wired_to_now_changes_nothing_of_what_it_read(site: Site) -> None:
     diamond(site)
     site.feed("raw", "1", {"a.txt": b"one"})

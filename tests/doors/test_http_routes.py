@@ -143,7 +143,17 @@ VARIABLES = {
     "name": "x",
 }
 # The test_http_… files of these call them all.
-ELSEWHERE = {"lots", "wiring", "work", "locks", "arcs", "ingest", "stream", "subscribers"}
+ELSEWHERE = {
+    "lots",
+    "wiring",
+    "work",
+    "locks",
+    "arcs",
+    "ingest",
+    "stream",
+    "subscribers",
+    "replays",
+}
 OPERATIONS = {"GET /livez", "GET /readyz", "GET /metrics", "GET /openapi.json", "GET /docs"}
 
 

@@ -12,6 +12,7 @@ from penstock.arcs.overview import ArcCounts
 from penstock.arcs.rows import ArcRow
 from penstock.catalog.shapes import Shape
 from penstock.clock import format_time
+from penstock.locks.rows import Stale
 
 
 class Said(Struct, frozen=True, kw_only=True, rename="camel", forbid_unknown_fields=True):
@@ -76,6 +77,8 @@ class ArcBody(Said, frozen=True, kw_only=True):
     retry: ArcRetry = ArcRetry()
     running_max: Count = 4
     on_empty: OnEmpty = OnEmpty.RUN
+    stale: Stale = Stale.RERUN
+    checks: Sequence[str] = ()
     newest_first: bool = False
 
     def declared(self, namespace: str, name: str) -> Arc:
@@ -110,6 +113,8 @@ def shown_arc(row: ArcRow, counts: ArcCounts) -> ShownArc:
         retry=ArcRetry(**msgspec.structs.asdict(arc.retry)),
         running_max=arc.running_max,
         on_empty=arc.on_empty,
+        stale=arc.stale,
+        checks=arc.checks,
         newest_first=arc.newest_first,
         created_at=format_time(row.created_at),
         updated_at=format_time(row.updated_at),

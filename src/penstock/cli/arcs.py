@@ -157,6 +157,8 @@ def _write_arc(arc: Arc) -> None:
             ),
             ("tries", f"{arc.retry.tries}, {arc.retry.back_off_seconds} s apart at first"),
             ("if empty", arc.on_empty),
+            ("if stale", arc.stale),
+            ("checks", ", ".join(arc.checks)),
             ("lots", ", ".join(f"{counts.shown(state)} {state}" for state in STATES)),
         ]
     )

@@ -1,4 +1,4 @@
-"""`penstock demo`: a real server, a week of a small data platform in it, and a look around."""
+"""`penstock demo`: from a deposit to the last derived lot on a real server, and a look around."""
 
 import os
 import re
@@ -20,7 +20,17 @@ from rich.text import Text
 
 from penstock.cli.datasets import write_versions
 from penstock.cli.demo_pipeline import JOBS, Event, pipeline
+from penstock.cli.demo_story import (
+    HOURS,
+    LAST,
+    NAMESPACE,
+    READINGS,
+    STATIONS,
+    WEATHER_LOTS,
+    Story,
+)
 from penstock.cli.demo_tables import TABLES
+from penstock.cli.demo_workloads import FOLDER
 from penstock.cli.flags import switch
 from penstock.cli.graphs import Asked, write_lineage
 from penstock.cli.printing import Column, err, note, write_line, write_table
@@ -52,17 +62,74 @@ def demo(
     *,
     keep: Annotated[bool, switch("leave the server running")] = False,
 ) -> None:
-    """Start a server with a small data platform in it and look around."""
+    """Take in a day's readings, let arcs work on them, and look at what was made from what."""
     with _stopped_by_sigterm(), _folder() as folder, _server(folder) as (server, url):
-        note(f"a server runs at {url}, its database is in {folder}")
+        note(f"`penstock up` runs at {url}; everything it keeps is in {folder}")
         with Client(url) as client:
+            lot = _tell_story(client, folder, url)
             events = pipeline(system_clock())
             seconds = _load(client, events)
             _look_around(client, len(events), seconds)
-        _say_how_to_go_on(url, keep)
+        _say_how_to_go_on(url, lot, keep)
         if keep:
             with suppress(KeyboardInterrupt):
                 server.wait()
+
+
+def _tell_story(client: Client, folder: Path, url: str) -> str:
+    """From the deposit to the last derived lot, which is named."""
+    story = Story(client, folder, note)
+    _title("A folder of gauge readings is deposited; one file was damaged on its way")
+    story.set_up()
+    batch = story.deposit()
+    _watch(client, story, batch.id)
+    _show(url, "ingest", "report", batch.id)
+    _title("Why is there no bulletin yet?")
+    _show(url, "why", f"{NAMESPACE}/{LAST}", batch.id)
+    _title("The operator puts the file in place and resumes; the lot is complete, arcs follow")
+    story.mend(batch.id)
+    story.wait_for_the_last(batch.id)
+    _show(url, "arcs", "list")
+    _show(url, "lots", "show", f"{NAMESPACE}/clean", batch.id)
+    _title("What is the bulletin made from, down to the deposited file?")
+    _show(url, "provenance", f"{NAMESPACE}/{LAST}", batch.id, "--files", "2")
+    _title("Which hours of the weather are missing, and why?")
+    story.wait_for_weather()
+    first, last = WEATHER_LOTS[0], WEATHER_LOTS[-1]
+    _show(url, "lots", "gaps", f"{NAMESPACE}/weather_smooth", "--from", first, "--to", last)
+    _title("If the readings were bad, what would have to be made again?")
+    _show(url, "replay", "--dataset", f"{NAMESPACE}/{READINGS}", "--lot", batch.id)
+    _title("Does everything hold that must always hold?")
+    _show(url, "check")
+    return batch.id
+
+
+def _watch(client: Client, story: Story, batch_id: str) -> None:
+    """Show how far the batch is, until it is reported."""
+    progress = Progress(
+        TextColumn("taking in {task.description}"),
+        BarColumn(),
+        MofNCompleteColumn(),
+        TimeElapsedColumn(),
+        console=err(),
+    )
+    with progress:
+        task = progress.add_task(batch_id, total=len(STATIONS) * HOURS)
+        while (batch := client.batch(batch_id)).status in ("pending", "processing"):
+            jobs = client.batch_jobs(batch_id, limit=100).jobs
+            ended = sum(job.status in ("completed", "failed") for job in jobs)
+            progress.update(task, completed=ended, description=f"{batch_id}, {batch.status}")
+            time.sleep(0.1)
+        story.wait_for_report(batch_id)
+        progress.update(task, completed=len(STATIONS) * HOURS, description=f"{batch_id}, reported")
+
+
+def _show(url: str, *command: str) -> None:
+    """Run a command of the command line, as anybody would."""
+    from penstock.cli.main import make_app
+
+    write_line(Text(f"$ penstock {' '.join(command)}", "bold cyan"))
+    make_app()([*command, "--url", url])
 
 
 @contextmanager
@@ -94,8 +161,11 @@ def _server(folder: Path) -> Iterator[tuple["subprocess.Popen[bytes]", str]]:
     settings = folder / "penstock.toml"
     settings.touch()
     environ = {name: value for name, value in os.environ.items() if name[:9] != "PENSTOCK_"}
-    command = [sys.executable, "-m", "penstock.cli", "serve", "--host", "127.0.0.1", "--port", "0"]
+    environ[FOLDER] = str(folder)
+    environ["PENSTOCK_INGEST_FOLDER"] = str(folder / "ingest")
+    command = [sys.executable, "-m", "penstock.cli", "up", "--host", "127.0.0.1", "--port", "0"]
     command += ["--database", f"sqlite:///{folder / 'penstock.db'}", "--config", str(settings)]
+    command += ["--objects", (folder / "objects").as_uri()]
     log = folder / "server.log"
     with log.open("wb") as stream:
         # In a session of its own, so that Ctrl-C reaches it through us and only once.
@@ -126,7 +196,7 @@ def _wait_until_it_listens(server: "subprocess.Popen[bytes]", log: Path) -> str:
 def _load(client: Client, events: Sequence[Event]) -> float:
     """Send all events and say how many seconds that took."""
     progress = Progress(
-        TextColumn("loading a week of a shop's data platform"),
+        TextColumn("a week of events of other systems, by OpenLineage"),
         BarColumn(),
         MofNCompleteColumn(),
         TimeElapsedColumn(),
@@ -174,13 +244,16 @@ def _write_failures(client: Client) -> None:
     )
 
 
-def _say_how_to_go_on(url: str, keep: bool) -> None:
+def _say_how_to_go_on(url: str, lot: str, keep: bool) -> None:
     _title("How to look further")
     if keep:
         write_line(f"export PENSTOCK_URL={url}")
     else:
         write_line("penstock demo --keep leaves the server running; then, for example:")
     for command in (
+        f"penstock provenance {NAMESPACE}/{LAST} {lot} --prov",
+        f"penstock verify {NAMESPACE}/{LAST} {lot} --upstream",
+        f"penstock arcs show {NAMESPACE}/clean",
         "penstock lineage build_customer_value --depth 6",
         "penstock lineage daily_revenue --columns",
         "penstock lineage load_archive --history",

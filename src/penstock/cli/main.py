@@ -21,6 +21,7 @@ _OPTIONS = Group("Options", sort_key=9)
 
 # Modules are imported when their command is run, so that every command starts fast.
 COMMANDS: tuple[tuple[Group, str, str], ...] = (
+    (_SERVER, "up", "Run everything in one process: server, ingest daemons, engine of arcs."),
     (_SERVER, "serve", "Run the server until it is told to stop."),
     (_SERVER, "config", "Show the settings and where each value came from."),
     (_SERVER, "keys", "Make, list and revoke API keys."),

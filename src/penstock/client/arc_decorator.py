@@ -24,6 +24,8 @@ def arc(
     retry: Mapping[str, int] | None = None,
     running_max: int | None = None,
     on_empty: Literal["run", "skip"] | None = None,
+    stale: Literal["rerun", "hold", "ignore"] | None = None,
+    checks: Sequence[str] | None = None,
     newest_first: bool | None = None,
     timeout_seconds: int | None = None,
     environment: Mapping[str, str] | None = None,
@@ -33,7 +35,8 @@ def arc(
     The function is given the lot's context: what to read, and where to write. It stays as it is
     and can be called as before. Datasets are NAME, NAMESPACE/NAME, or mappings that say more:
     `{"dataset": "rates", "subscribe": False}`. Parts are a pattern in the URIs of the inputs, or a
-    mapping with `pattern`, `bytes_max` or `function`. What is left out has its default.
+    mapping with `pattern`, `bytes_max` or `function`. Checks are functions, as `module:function`,
+    that look at what was made. What is left out has its default.
     """
 
     def decorate(function: F) -> F:
@@ -51,6 +54,8 @@ def arc(
             "retry": retry,
             "running_max": running_max,
             "on_empty": on_empty,
+            "stale": stale,
+            "checks": list(checks) if checks is not None else None,
             "newest_first": newest_first,
         }
         workload: dict[str, object] = {

@@ -83,6 +83,8 @@ class Arc(Document, frozen=True):
     retry: ArcRetry
     running_max: int
     on_empty: str
+    stale: str
+    checks: tuple[str, ...]
     newest_first: bool
     created_at: str
     updated_at: str

@@ -185,9 +185,12 @@ class SqlIngestStore:
         with self._catalog.read() as tx:
             rows = tx.fetch("ingest_tallies_by_batches", ids=list(batch_ids))
         found: dict[str, list[Tally]] = {batch_id: [] for batch_id in batch_ids}
-        for batch_id, status, jobs, size in rows:
-            if jobs:
-                found[batch_id].append(Tally(IngestState(status), jobs, size))
+        counted = {(batch_id, status): (jobs, size) for batch_id, status, jobs, size in rows}
+        for batch_id in batch_ids:
+            for state in IngestState:
+                jobs, size = counted.get((batch_id, state), (0, 0))
+                if jobs:
+                    found[batch_id].append(Tally(state, jobs, size))
         return found
 
     def hold(self, hold: Hold) -> None:

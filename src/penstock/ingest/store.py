@@ -119,7 +119,7 @@ class IngestStore(Protocol):
         """How many jobs of a batch, or of all, are in each state that has any."""
 
     def tallies(self, batch_ids: Sequence[str]) -> Mapping[str, list[Tally]]:
-        """How the jobs of several batches stand; what would take a call for each is left out."""
+        """How the jobs of several batches stand; what would take long is left out."""
 
     def hold(self, hold: Hold) -> None:
         """Stop a collection or the whole queue."""

@@ -6,7 +6,8 @@ changes them: from one count to the next this costs as many reads as jobs have m
 
 import threading
 from collections import Counter
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
+from itertools import accumulate
 from typing import Final
 
 from penstock.errors import Invalid
@@ -24,11 +25,10 @@ from penstock.states import IngestState
 from penstock.zk import Session
 
 SIZES_MAX: Final = 200_000  # remembered; some twenty megabytes
+LISTED_MAX: Final = 20_000  # jobs that are looked at for a list of batches
 
 _OPEN = tuple(state for state in QUEUED if side_of(state) is BatchSide.PROCESSING)
 _ENDS = {IngestState.COMPLETED: BatchSide.COMPLETED, IngestState.FAILED: BatchSide.FAILED}
-
-States = Mapping[str, IngestState]
 
 
 class Tallies:
@@ -44,40 +44,56 @@ class Tallies:
         counts = self._session.children_counts([stage_path(state) for state in QUEUED])
         downloading = IngestState.DOWNLOADING
         names = self._session.children(stage_path(downloading))
-        sizes = self._needed({_job_id(name): downloading for name in names})
-        return [Tally(state, n, sizes[state]) for state, n in zip(QUEUED, counts, strict=True) if n]
+        needed = sum(self._sizes_of({_job_id(name): downloading for name in names}).values())
+        return [
+            Tally(state, jobs, needed if state is downloading else 0)
+            for state, jobs in zip(QUEUED, counts, strict=True)
+            if jobs
+        ]
 
     def of_batch(self, batch_id: str) -> list[Tally]:
         """Jobs of one batch."""
-        if not is_batch_id(batch_id):
-            return []
-        states = self._states(batch_id)
-        counts, sizes = Counter(states.values()), self._needed(states)
-        return [Tally(state, counts[state], sizes[state]) for state in QUEUED if counts[state]]
+        return self._of([batch_id])[batch_id] if is_batch_id(batch_id) else []
+
+    def of_batches(self, batch_ids: Sequence[str]) -> dict[str, list[Tally]]:
+        """Jobs of several batches, the first ones that have no more than so many together."""
+        wanted = [batch_id for batch_id in batch_ids if is_batch_id(batch_id)]
+        paths = [side_path(batch_id, side) for batch_id in wanted for side in BatchSide]
+        counts = iter(self._session.children_counts(paths))
+        jobs = accumulate(sum(next(counts) for _ in BatchSide) for _ in wanted)
+        few = [batch_id for batch_id, n in zip(wanted, jobs, strict=True) if n <= LISTED_MAX]
+        return self._of(few)
 
     def jobs_of(self, batch_id: str) -> int:
         """How many jobs a batch has."""
         return sum(self._session.children_counts([side_path(batch_id, s) for s in BatchSide]))
 
-    def _states(self, batch_id: str) -> dict[str, IngestState]:
-        """In which state each job of a batch is."""
-        sides = dict(
-            zip(
-                BatchSide,
-                self._session.children_many([side_path(batch_id, side) for side in BatchSide]),
-                strict=True,
-            )
+    def _of(self, batch_ids: Sequence[str]) -> dict[str, list[Tally]]:
+        states = self._states(batch_ids)
+        sizes = self._sizes_of(
+            {job: state for each in states.values() for job, state in each.items()}
         )
-        states = {name: state for state, side in _ENDS.items() for name in sides[side]}
-        under_way = set(sides[BatchSide.PROCESSING])
+        return {batch_id: _tallies(each, sizes) for batch_id, each in states.items()}
+
+    def _states(self, batch_ids: Sequence[str]) -> dict[str, dict[str, IngestState]]:
+        """In which state each job of these batches is."""
+        paths = [side_path(batch_id, side) for batch_id in batch_ids for side in BatchSide]
+        listed = iter(self._session.children_many(paths))
+        states: dict[str, dict[str, IngestState]] = {}
+        under_way: dict[str, str] = {}  # the batch of each such job
+        for batch_id in batch_ids:
+            sides = {side: next(listed) for side in BatchSide}
+            states[batch_id] = {n: state for state, side in _ENDS.items() for n in sides[side]}
+            under_way |= dict.fromkeys(sides[BatchSide.PROCESSING], batch_id)
         if under_way:
             queues = self._session.children_many([stage_path(state) for state in _OPEN])
             for state, names in zip(_OPEN, queues, strict=True):
-                states |= dict.fromkeys(under_way.intersection(map(_job_id, names)), state)
+                for job in under_way.keys() & set(map(_job_id, names)):
+                    states[under_way[job]][job] = state
         return states
 
-    def _needed(self, states: States) -> Counter[IngestState]:
-        """The bytes that jobs need, by the state they are in."""
+    def _sizes_of(self, states: Mapping[str, IngestState]) -> dict[str, int]:
+        """The bytes that jobs in these states need."""
         with self._mutex:
             known = {job: self._sizes.get(job, (None, 0)) for job in states}
         sizes = {job: size for job, (state, size) in known.items() if state is states[job]}
@@ -90,10 +106,15 @@ class Tallies:
             if len(self._sizes) + len(unread) > SIZES_MAX:
                 self._sizes.clear()
             self._sizes.update((job, (states[job], sizes[job])) for job in unread[:SIZES_MAX])
-        needed: Counter[IngestState] = Counter()
-        for job, size in sizes.items():
-            needed[states[job]] += size
-        return needed
+        return sizes
+
+
+def _tallies(states: Mapping[str, IngestState], sizes: Mapping[str, int]) -> list[Tally]:
+    jobs: Counter[IngestState] = Counter(states.values())
+    needed: Counter[IngestState] = Counter()
+    for job, state in states.items():
+        needed[state] += sizes[job]
+    return [Tally(state, jobs[state], needed[state]) for state in QUEUED if jobs[state]]
 
 
 def _size(data: bytes, path: str) -> int:

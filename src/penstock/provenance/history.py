@@ -5,12 +5,12 @@ from collections.abc import Iterable, Sequence
 from msgspec import Struct
 
 from penstock.catalog.claimed_runs import lot_facet, lot_facets
-from penstock.clock import Micros, format_time
+from penstock.clock import HOUR, Micros, format_time
 from penstock.db import Transaction
 from penstock.db.database import Ask
 from penstock.errors import NotFound
 
-_LOOK_MAX = 20_000  # versions published behind a registration; those of one call are together
+_STRETCH: Micros = HOUR
 _LIKE_MAX = 100  # a pattern does not tell letters of two cases apart everywhere
 
 
@@ -86,15 +86,25 @@ def registrations(tx: Transaction, lots: Iterable[tuple[str, str]]) -> list[Regi
 
 def _registered(tx: Transaction, name: LotName, told: Sequence[Registration]) -> dict[str, Micros]:
     """The versions that registrations made, and when: the first of the lot behind each."""
-    like = f"%{_escaped(lot_facets(name.lot)[1:-2])}%"
-    which = {"dataset_id": name.dataset_id, "like": like, "look": _LOOK_MAX, "most": _LIKE_MAX}
-    asks: list[Ask] = [("versions_declared_from", {**which, "at": each.at}) for each in told]
+    facets = lot_facets(name.lot)
+    asks: list[Ask] = [
+        ("version_declared_from", {**_stretch(name, each), "facets": facets}) for each in told
+    ]
     found: dict[str, Micros] = {}
     for each, rows in zip(told, tx.fetch_many(asks) if asks else (), strict=True):
-        of_lot = [version for version, facets in rows if _is_of(facets, name.lot)]
+        if not rows:  # somebody has said more of that version since
+            pattern = f"%{_escaped(facets[1:-2])}%"
+            which = {**_stretch(name, each), "pattern": pattern, "most": _LIKE_MAX}
+            rows = tx.fetch("versions_declared_like", **which)
+        of_lot = [version for version, said in rows if _is_of(said, name.lot)]
         if of_lot:
             found.setdefault(of_lot[0], each.at)
     return found
+
+
+def _stretch(name: LotName, each: Registration) -> dict[str, object]:
+    """Where the version of a registration is: those of one call are published one by one."""
+    return {"dataset_id": name.dataset_id, "at": each.at, "until": each.at + _STRETCH}
 
 
 def _is_of(facets: str, lot: str) -> bool:

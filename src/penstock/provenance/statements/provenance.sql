@@ -27,13 +27,19 @@ JOIN lot_log g ON g.dataset_id = CAST(substr(k.value, 1, 36) AS UUID) AND g.lot 
 WHERE g.action IN ('register', 'announce')
 ORDER BY g.id
 
--- name: versions_declared_from
--- The next declared versions of a dataset from a time on that may be of a lot, first the earliest.
+-- name: version_declared_from
+-- The first version of a dataset in a stretch of time whose facets say a lot, and nothing else.
 SELECT v.id, v.facets
-FROM (SELECT n.id, n.facets, n.published_at FROM dataset_versions n
-      WHERE n.dataset_id = :dataset_id AND n.published_at >= :at
-      ORDER BY n.published_at, n.id LIMIT :look) v
-WHERE v.facets LIKE '%"penstock_lot"%' AND v.facets LIKE :like ESCAPE '!'
+FROM dataset_versions v
+WHERE v.dataset_id = :dataset_id AND v.published_at >= :at AND v.published_at < :until AND v.facets = :facets
+ORDER BY v.published_at, v.id LIMIT 1
+
+-- name: versions_declared_like
+-- The first versions of a dataset in a stretch of time whose facets may say a lot, among others.
+SELECT v.id, v.facets
+FROM dataset_versions v
+WHERE v.dataset_id = :dataset_id AND v.published_at >= :at AND v.published_at < :until
+  AND v.facets LIKE :pattern ESCAPE '!'
 ORDER BY v.published_at, v.id LIMIT :most
 
 -- name: publications

@@ -183,3 +183,7 @@ UPDATE run_datasets
 SET version_id = :version, dataset_id = (SELECT v.dataset_id FROM dataset_versions v WHERE v.id = :version)
 WHERE role = 'INPUT'
   AND run_id IN (SELECT r.id FROM runs r JOIN jobs j ON j.id = r.job_id WHERE j.name = :job)
+
+-- name: say_more_of_versions
+-- Let every version have a facet more.
+UPDATE dataset_versions SET facets = REPLACE(facets, '{"penstock_lot"', '{"more":{},"penstock_lot"')
