@@ -8,7 +8,7 @@ PAGE := $(shell find ui src/penstock -name node_modules -prune -o -name static -
 	-name __pycache__ -prune -o -name schema.d.ts -o -name openapi.json -o -type f -print)
 
 help: ## list these targets
-	@awk -F ':.*## ' '/^[a-z]+:.*## / { printf "  make %-8s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
+	@awk -F ':.*## ' '/^[a-z]+:.*## / { printf "  make %-11s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
 
 setup: .venv/.ui ## make .venv from requirements.lock, and build the web page
 
@@ -24,6 +24,8 @@ demo: setup ## load a small data platform and look at it (KEEP=1 leaves the serv
 
 test: lint ## lint, then every test (WORKERS=3 at a time)
 	@scripts/zookeeper
+	@scripts/chromium
+	@cd ui && npm test --silent
 	@$(BIN)/pytest -n $(WORKERS) --dist loadgroup
 
 lint: setup ## style, types and the direction of imports
@@ -43,6 +45,10 @@ bench: setup ## measure, and write the report
 stress: setup ## search long for rare failures
 	@scripts/zookeeper
 	@$(BIN)/pytest -m stress tests/simulation
+
+screenshots: setup ## draw every view of the web page into docs/images
+	@scripts/chromium
+	@$(BIN)/python -m tests.browser.pictures docs/images
 
 lock: setup ## write requirements.lock from pyproject.toml (UPGRADE=1 takes newer versions)
 	@$(BIN)/uv pip compile --quiet $(if $(filter 1,$(UPGRADE)),--upgrade) --extra dev \

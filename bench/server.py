@@ -18,7 +18,6 @@ from bench.profile import profiled
 from penstock.access.keys import Keys
 from penstock.api import server
 from penstock.api.app import Api
-from penstock.api.logs import set_up_logs
 from penstock.api.metrics import Metrics
 from penstock.catalog.catalog import Catalog
 from penstock.clock import system_clock
@@ -27,6 +26,7 @@ from penstock.db import Database, open_database
 from penstock.ingest.desk import Desk
 from penstock.ingest.opening import open_workshop
 from penstock.locks.sweeper import Sweeper
+from penstock.logs import set_up_logs
 from penstock.plane import Plane
 
 

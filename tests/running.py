@@ -38,15 +38,15 @@ class ServerProcess:
         self.url = ""
 
     @classmethod
-    def start(cls, database_url: str, **settings: object) -> Self:
-        """Start a server, and return when it is ready."""
+    def start(cls, database_url: str, command: str = "serve", **settings: object) -> Self:
+        """Start a server, or everything with `up`, and return when it is ready."""
         descriptor, name = tempfile.mkstemp(prefix="penstock-", suffix=".log")
-        given = {"log_format": "json", **settings}
+        given = {"log_format": "json", "port": 0, **settings}
         variables = {f"PENSTOCK_{key.upper()}": str(value) for key, value in given.items()}
         others = {key: value for key, value in os.environ.items() if key[:9] != "PENSTOCK_"}
-        command = [sys.executable, "-m", "penstock.cli", "serve", "--port", "0"]
+        words = [sys.executable, "-m", "penstock.cli", command, "--database", database_url]
         process = subprocess.Popen(
-            [*command, "--database", database_url],
+            words,
             stdin=subprocess.DEVNULL,
             stdout=descriptor,
             stderr=descriptor,
@@ -135,7 +135,7 @@ def _url_in(log: str) -> str:
 @contextmanager
 def serving(database_url: str, **settings: object) -> Iterator[ServerProcess]:
     """A server for the length of a block, stopped cleanly at its end."""
-    server = ServerProcess.start(database_url, **settings)
+    server = ServerProcess.start(database_url, "serve", **settings)
     try:
         yield server
         server.stop()

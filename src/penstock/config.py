@@ -26,7 +26,8 @@ Found = dict[str, tuple[object, str]]
 
 _TRUE = ("true", "yes", "on", "1")
 _FALSE = ("false", "no", "off", "0")
-_URLS = ("database", "queue", "smtp")  # secrets of which all but the password may be shown
+# Secrets of which all but the password may be shown.
+_URLS = ("database", "openlineage_url", "queue", "smtp")
 
 
 class About(NamedTuple):
@@ -39,6 +40,7 @@ class About(NamedTuple):
     most: int | None = None
     choices: tuple[str, ...] = ()
     prefixes: tuple[str, ...] = ()
+    variable: str = ""  # by which other programs know it; our own beats it
 
     @property
     def expected(self) -> str:
@@ -149,6 +151,33 @@ class Settings:
         "info", str, "the least serious thing to log", choices=("debug", "info", "warning", "error")
     )
     log_format: str = _setting("text", str, "how log lines are written", choices=("text", "json"))
+    traces: str = _setting(
+        "off",
+        str,
+        "where spans are sent: off, or otlp for the collector that OTEL_… variables name",
+        choices=("off", "otlp"),
+    )
+    openlineage_url: str | None = _setting(
+        None,
+        str,
+        "another OpenLineage backend that is told of our own runs",
+        secret=True,
+        prefixes=("http://", "https://"),
+        variable="OPENLINEAGE_URL",
+    )
+    openlineage_endpoint: str = _setting(
+        "api/v1/lineage",
+        str,
+        "where below its URL that backend receives events",
+        variable="OPENLINEAGE_ENDPOINT",
+    )
+    openlineage_api_key: str | None = _setting(
+        None,
+        str,
+        "the key that we show to that backend",
+        secret=True,
+        variable="OPENLINEAGE_API_KEY",
+    )
     body_bytes_max: int = _setting(
         10 * 1024 * 1024, int, "the largest request body, unpacked", least=1
     )
@@ -272,6 +301,8 @@ def _from_environment(environ: Mapping[str, str]) -> Found:
             found[name] = (_parsed(about, text), f"environment {variable}")
         elif pointer:
             found[name] = (_secret(Path(pointer), variable), f"environment {variable}_FILE")
+        elif known := environ.get(about.variable, ""):
+            found[name] = (_parsed(about, known), f"environment {about.variable}")
     return found
 
 

@@ -2,8 +2,12 @@
 
 from collections.abc import Iterator
 from contextlib import contextmanager
+from typing import Any
+
+import pytest
 
 from penstock.arcs.declaration import Input
+from penstock.locks.rows import Stale
 from penstock.replay.replays import Progress, Replays
 from penstock.replay.target import Target
 from penstock.states import ArcState, ReplayState, StepState
@@ -15,13 +19,14 @@ BAD, GOOD = "bad-lot", "good-lot"
 OF_RAW = Target(namespace=NS, dataset="raw", lot=BAD, any_version=True)
 
 
-def run_diamond(arcs: ArcSite) -> None:
+def run_diamond(arcs: ArcSite, stale: Stale = Stale.IGNORE) -> None:
     """Two lots through four arcs, of which the last joins; then the one that was bad put right."""
-    arcs.arc("clean", "raw", "clean", retry=ONCE)
-    arcs.arc("left", "clean", "left", retry=ONCE)
-    arcs.arc("right", "clean", "right", retry=ONCE)
+    how: dict[str, Any] = {"retry": ONCE, "stale": stale}
+    arcs.arc("clean", "raw", "clean", **how)
+    arcs.arc("left", "clean", "left", **how)
+    arcs.arc("right", "clean", "right", **how)
     both = (Input(dataset="left"), Input(dataset="right"))
-    arcs.arc("joined", both, "joined", "join", retry=ONCE)
+    arcs.arc("joined", both, "joined", "join", **how)
     arcs.feed("raw", BAD, {"a.txt": b"wrong"})
     arcs.feed("raw", GOOD, {"a.txt": b"fine"})
     with arcs.engine():
@@ -71,6 +76,19 @@ def test_a_correction_reaches_the_last_derived_lot_and_good_lots_are_not_touched
     assert {arc: len(all_of) for arc, all_of in versions(arcs, BAD).items()} == dict.fromkeys(
         ARCS, 2
     )
+
+
+@pytest.mark.parametrize("stale", [Stale.RERUN, Stale.HOLD])
+def test_whatever_arcs_do_with_what_is_stale_nothing_is_done_twice(
+    arcs: ArcSite, stale: Stale
+) -> None:
+    run_diamond(arcs, stale)
+    with replaying(arcs) as replays:
+        ended = until(arcs, replays, ReplayState.DONE)
+    assert (ended.steps, ended.done) == (4, 4)
+    assert made(arcs, BAD) == b"left/a.txt: RIGHT\nright/a.txt: RIGHT"
+    found = versions(arcs, BAD)
+    assert [len(found[arc]) for arc in ("clean", "left", "right")] == [2, 2, 2]
 
 
 def test_what_is_not_made_again_yet_stays_readable_in_its_old_version(arcs: ArcSite) -> None:

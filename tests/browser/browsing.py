@@ -54,12 +54,15 @@ class Tab:
         unfinished = self.page.locator(".waiting, .blank, .canvas.busy")
         expect(unfinished).to_have_count(0, timeout=PATIENCE_MS)
 
-    def serious_problems(self) -> list[str]:
-        """What axe finds that keeps somebody from using the page."""
+    def serious_problems(self, *rules: str) -> list[str]:
+        """What axe finds that keeps somebody from using the page; by some of its rules, or by all."""
         # The page's own policy lets no script in but the server's, so axe comes in another way.
         if not self.page.evaluate("() => 'axe' in window"):
             self.page.evaluate(AXE.read_text())
-        found: dict[str, Any] = self.page.evaluate("() => axe.run()")
+        asked: dict[str, Any] = {"resultTypes": ["violations"]}
+        if rules:
+            asked["runOnly"] = {"type": "rule", "values": list(rules)}
+        found: dict[str, Any] = self.page.evaluate("asked => axe.run(document, asked)", asked)
         return [
             f"{each['id']}: {each['help']}: {each['nodes'][0]['html'][:200]}"
             for each in found["violations"]

@@ -4,12 +4,14 @@ from collections.abc import Iterator
 
 import pytest
 
+from penstock import ids
 from penstock.clock import HOUR, SECOND
 from penstock.errors import Invalid, NotFound
+from penstock.ingest.batch_lots import BatchLotRow
 from penstock.locks.commands import HoldJob, HoldWork, ResubmitLots
 from penstock.replay.plan import Action
 from penstock.replay.target import Target
-from penstock.states import WorkState
+from penstock.states import ManifestState, WorkState
 from tests.contract.replay_site import ReplaySite, names, open_replays, steps
 
 
@@ -152,6 +154,34 @@ def test_what_a_version_of_a_job_made_can_be_bad(site: ReplaySite) -> None:
     }
     with pytest.raises(NotFound, match="has no version"):
         site.plan(job="right", job_version=before)
+
+
+def test_a_deposit_can_be_bad(site: ReplaySite) -> None:
+    row = BatchLotRow(
+        batch_id="bid0000000001",
+        collection="orders",
+        submitter="ann",
+        dataset_id=ids.dataset_id("ns", "raw"),
+        lot="b",
+        report=1,
+        state=ManifestState.COMPLETE,
+        key="",
+        uris=1,
+        bytes=1,
+        digest="",
+        attempt="",
+        due_at=0,
+        at=site.site.now,
+    )
+    with site.site.database.write() as tx:
+        tx.write("put_batch_lots", [row])
+    found = site.plan(namespace="", batch="bid0000000001")
+    assert names(found) == {"clean b", "left b", "right b", "join b"}
+    assert found.target == "the lot of batch bid0000000001"
+    begun = site.start(namespace="", batch="bid0000000001")
+    assert (begun.namespace, begun.steps) == ("ns", 4)
+    with pytest.raises(NotFound, match="batch nothing has become no lot"):
+        site.plan(namespace="", batch="nothing")
 
 
 def test_costs_are_those_of_past_runs(database_url: str) -> None:

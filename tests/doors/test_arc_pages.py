@@ -40,9 +40,9 @@ def run_page(name: str, server: Running, folder: Path) -> str:
         ["bash", "-euc", "set -o pipefail\n" + "\n".join(blocks)],
         cwd=place,
         env=here,
-        stdout=subprocess.PIPE,
-        stderr=subprocess.PIPE,
+        capture_output=True,
         text=True,
+        check=False,
     )
     assert done.returncode == 0, done.stdout + done.stderr
     assert "Traceback" not in done.stderr

@@ -17,6 +17,7 @@ REFUSED = Unreachable("refused", may_be_done=False)
 
 # What is not as good twice as once; everything else may be sent again.
 ONCE = {
+    "accept_lot",
     "backfill",
     "cancel_backfill",
     "claim_lots",

@@ -16,13 +16,13 @@ import uvicorn
 from penstock import __version__
 from penstock.api.app import Api
 from penstock.api.gate import is_loopback
-from penstock.api.logs import set_up_logs
 from penstock.api.metrics import Metrics
 from penstock.api.pages import Site
 from penstock.api.routes import ROUTES
 from penstock.clock import Clock, system_clock
 from penstock.config import Settings, mask_url
 from penstock.errors import Conflict, Invalid
+from penstock.logs import set_up_logs
 from penstock.plane import Plane
 from penstock.web.files import Files
 

@@ -13,7 +13,6 @@ from typing import Annotated
 from cyclopts import App, Parameter
 
 from penstock import __version__
-from penstock.api.logs import set_up_logs
 from penstock.arcs.executors import LOCAL, open_executor
 from penstock.arcs.reading import all_arcs
 from penstock.arcs.rows import ArcRow
@@ -25,6 +24,7 @@ from penstock.client.documents import EntityId
 from penstock.clock import format_time
 from penstock.config import Loaded, Settings, load, mask_url
 from penstock.errors import Invalid, Unavailable
+from penstock.logs import set_up_logs
 from penstock.plane import Plane
 from penstock.replay.replays import Replays
 

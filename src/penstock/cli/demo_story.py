@@ -13,7 +13,7 @@ from typing import Any, Final, NamedTuple, TypeVar
 from penstock.client import Client
 from penstock.client.ingest_documents import Batch
 from penstock.client.lot_documents import Lot
-from penstock.errors import Unavailable
+from penstock.errors import Conflict, Unavailable
 
 NAMESPACE: Final = "river"
 COLLECTION: Final = "gauges"
@@ -96,12 +96,10 @@ class Story:
         """Wait until a batch is reported."""
         return self._until(lambda: self._reported(batch_id))
 
-    def mend(self, batch_id: str) -> None:
+    def mend(self, batch_id: str) -> Batch:
         """Put the right file in place, resume what failed, and have it reported."""
         (self._files / DAMAGED).write_bytes(readings(*_station_hour(DAMAGED)))
-        self._client.resume_batch(batch_id, "the file was damaged on its way, and is whole now")
-        self._until(lambda: self._nothing_open(batch_id))
-        self._client.update_report(batch_id, "the damaged file is there")
+        return self._until(lambda: self._mended(batch_id))
 
     def wait_for_the_last(self, lot: str) -> Lot:
         """Wait until the last arc has published a lot."""
@@ -120,15 +118,25 @@ class Story:
         batch = self._client.batch(batch_id)
         return None if batch.status in _OPEN else batch
 
-    def _nothing_open(self, batch_id: str) -> bool | None:
-        jobs = self._client.batch_jobs(batch_id, limit=100).jobs
-        return all(job.status == "completed" for job in jobs) or None
+    def _mended(self, batch_id: str) -> Batch | None:
+        """The batch, if it has completed; else what has to be done next is done."""
+        client = self._client
+        batch = client.batch(batch_id)
+        if batch.status == "completed":
+            return batch
+        if batch.status == "failed":
+            stands = {job.status for job in client.batch_jobs(batch_id, limit=100).jobs}
+            if "failed" in stands:
+                client.resume_batch(batch_id, "the file was damaged on its way, and is whole now")
+            elif stands == {"completed"}:
+                client.update_report(batch_id, "the damaged file is there")
+        return None
 
     def _until(self, look: Callable[[], T | None]) -> T:
         while True:
             try:
                 found = look()
-            except Unavailable:
+            except (Unavailable, Conflict):  # it is away, or something else was quicker
                 found = None
             if found is not None:
                 return found

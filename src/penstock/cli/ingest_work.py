@@ -9,7 +9,6 @@ from typing import Annotated, NamedTuple
 from cyclopts import App, Parameter
 
 from penstock import __version__
-from penstock.api.logs import set_up_logs
 from penstock.cli.flags import Config, Database, switch
 from penstock.cli.stopping import StopSignals
 from penstock.config import Loaded, Settings, load, mask_url
@@ -18,6 +17,7 @@ from penstock.ingest.opening import IN_DATABASE
 from penstock.ingest.store import BatchFilter, IngestStore
 from penstock.ingest.values import HoldKind
 from penstock.ingest.workers import POLL_SECONDS, STAGE_NAMES, Workers
+from penstock.logs import set_up_logs
 from penstock.plane import Plane
 from penstock.states import BatchState, IngestState
 

@@ -2,10 +2,10 @@
 
 import msgspec
 
-from penstock import ids
 from penstock.catalog.catalog import Catalog
 from penstock.errors import NotFound
 from penstock.locks.commands.accepting import AcceptLot
+from penstock.locks.reading import find_dataset
 from penstock.locks.rows import StatusRow
 from penstock.lots.files import put_manifest, show_manifest
 from penstock.lots.manifests import decode
@@ -25,8 +25,8 @@ def accept(
     why: str,
 ) -> None:
     """Let a lot be read although checks of it failed."""
-    named = ids.dataset_id(namespace, dataset)
     with catalog.read() as tx:
+        named = find_dataset(tx, namespace, dataset)
         rows = tx.rows(StatusRow, "lot_outputs", dataset_id=named, lots=[lot])
         version = rows[0].version_id if rows else None
         if version is None:

@@ -4,7 +4,7 @@ A claim is one run. Its status rows, its run and its place in the job's work are
 transaction, and so is its end.
 """
 
-from collections.abc import Collection, Iterable, Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from itertools import groupby
 
 from msgspec import Struct
@@ -23,6 +23,7 @@ from penstock.catalog.world import World
 from penstock.clock import SECOND, Micros, format_time
 from penstock.errors import Conflict, NotFound
 from penstock.locks import quality, rules
+from penstock.locks.held import drop_reasons
 from penstock.locks.quality import NO_CHECKS, Checks
 from penstock.locks.room import LockRoom
 from penstock.locks.rows import LotJobRow, StatusRow, WorkRow
@@ -144,6 +145,8 @@ def unlock(
             version = made.get(dataset) or held.version_id
             # What it was made from may have been held meanwhile: then it is held as well.
             is_held = bool(held.held_from) and of_outputs is Status.READY
+            if held.held_from and not is_held:
+                drop_reasons(room, dataset, lot)
             room.put_status(
                 replace(
                     held,
@@ -253,29 +256,32 @@ def publish(
         done = replace(row, state=WorkState.DONE, lease_until=0, since=now)
         unlock(room, job, done, Status.DONE, Status.READY, versions, now)
         rules.moved(room, done, row, "complete", row.owner, now)
-        held = _check(room, row, versions, checks, now)
+        _check(room, row, versions, checks, now)
+        is_stale = rules.follow_inputs(room, job, done, now) is not done
+        if is_stale or _unreadable(room, row.lot, versions):
+            rules.refresh(room, job, [row.lot], now)
+        held = _unreadable(room, row.lot, versions)
         outbox.published(
             row.lot, versions, now, notes=notes, job_id=row.job_id, run_id=row.run_id, held=held
         )
-        rules.follow_inputs(room, job, done, now)
     ranks = {row.lot: row.rank for row in rows}
     rules.refresh_others(room, job, lots, now, ranks, readers=True)
 
 
 def _check(
     room: LockRoom, row: WorkRow, versions: Mapping[str, str], checks: Checks, now: Micros
-) -> Collection[str]:
-    """Note what was said about what a claim made: the datasets where its lot is held for that."""
-    held = []
+) -> None:
+    """Note what was said about what a claim made; it is held where a check failed."""
     for dataset, said in checks.items():
         made = room.outputs.get((dataset, row.lot))
-        if made is None or dataset not in versions:
-            continue
-        quality.note(room, made, versions[dataset], said, row.run_id, now)
-        if made.status == Status.READY and (why := quality.failed(said)):
-            quality.hold(room, made, why, row.run_id, now)
-            held.append(dataset)
-    return held
+        if made is not None and dataset in versions:
+            quality.judge(room, made, versions[dataset], said, row.run_id, now)
+
+
+def _unreadable(room: LockRoom, lot: str, datasets: Iterable[str]) -> list[str]:
+    """Of which of these datasets the lot cannot be read."""
+    rows = [room.outputs.get((dataset, lot)) for dataset in datasets]
+    return [row.dataset_id for row in rows if row is not None and row.status != Status.READY]
 
 
 def fail(world: World, row: WorkRow, error: str, now: Micros, *, expired: bool = False) -> WorkRow:

@@ -1,18 +1,23 @@
-"""Why lots are held."""
+"""Why lots are held, and when that is over."""
 
+from penstock.catalog.rows import replace
+from penstock.clock import Micros
 from penstock.locks.room import LockRoom
-from penstock.locks.rows import OUTSIDE, ReasonsRow, StatusRow
-from penstock.locks.table import Status
+from penstock.locks.rows import OUTSIDE, LogRow, LotJobRow, ReasonsRow, StatusRow
+from penstock.locks.table import Status, readable
 
 QUALITY = OUTSIDE  # a reason that is no dataset: checks of the lot have failed
+_WHO = "penstock"
 
 
-def add_reason(room: LockRoom, dataset_id: str, lot: str, reason: str) -> None:
-    """Note why a lot is held."""
+def add_reason(room: LockRoom, dataset_id: str, lot: str, reason: str) -> bool:
+    """Note why a lot is held; whether that is news."""
     held = room.reasons.get((dataset_id, lot))
     reasons = held.reasons if held is not None else ()
-    if reason not in reasons:
-        room.put_reasons(ReasonsRow.of(dataset_id, lot, (*reasons, reason)))
+    if reason in reasons:
+        return False
+    room.put_reasons(ReasonsRow.of(dataset_id, lot, (*reasons, reason)))
+    return True
 
 
 def drop_reason(room: LockRoom, dataset_id: str, lot: str, reason: str) -> bool:
@@ -25,7 +30,50 @@ def drop_reason(room: LockRoom, dataset_id: str, lot: str, reason: str) -> bool:
     return True
 
 
+def drop_reasons(room: LockRoom, dataset_id: str, lot: str) -> None:
+    """A lot is not held any more, whatever it was held for."""
+    if room.reasons.get((dataset_id, lot)) is not None:
+        room.reasons.put((dataset_id, lot), None)
+
+
 def is_for_quality_alone(room: LockRoom, row: StatusRow) -> bool:
     """Whether a lot is held for its checks, and nothing else: then it may be made anew."""
     held = room.reasons.get((row.dataset_id, row.lot))
     return row.status == Status.HOLD and held is not None and held.reasons == (QUALITY,)
+
+
+def is_held(room: LockRoom, dataset_id: str, lot: str) -> bool:
+    """Whether a lot of a dataset waits for a person."""
+    row = room.outputs.get((dataset_id, lot))
+    return row is not None and row.status == Status.HOLD
+
+
+def free_outlived(room: LockRoom, job: LotJobRow, lot: str, now: Micros) -> bool:
+    """Let go what a job made of lots that failed their checks and were made anew since.
+
+    Whether anything was. It waits until everything that the job reads is there.
+    """
+    freed = False
+    for dataset in job.output_ids:
+        made = room.outputs.get((dataset, lot))
+        if made is None or made.job_id != job.job_id or made.status != Status.HOLD:
+            continue
+        if made.held_from and _is_outlived(room, job, made):
+            drop_reasons(room, dataset, lot)
+            free = replace(made, status=Status(made.held_from), held_from="", since=now)
+            room.put_status(free)
+            why = "what it was made from was held, and is there again"
+            entry = (now, "unhold", lot, None, dataset, None, made.status, free.status, _WHO, why)
+            room.append(LogRow(*entry))
+            freed = True
+    return freed
+
+
+def _is_outlived(room: LockRoom, job: LotJobRow, made: StatusRow) -> bool:
+    row = room.reasons.get((made.dataset_id, made.lot))
+    reasons = row.reasons if row is not None else ()
+    if not reasons or {QUALITY, made.dataset_id} & {*reasons}:
+        return False
+    sources = [room.outputs.get((dataset, made.lot)) for dataset in job.input_ids]
+    is_there = all(source is not None and readable(Status(source.status)) for source in sources)
+    return is_there and not any(is_held(room, reason, made.lot) for reason in reasons)

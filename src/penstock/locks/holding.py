@@ -14,8 +14,10 @@ from penstock.clock import Micros
 from penstock.locks import rules
 from penstock.locks.held import add_reason, drop_reason
 from penstock.locks.room import LockRoom
-from penstock.locks.rows import HoldRow, LogRow, StatusRow
+from penstock.locks.rows import OUTSIDE, HoldRow, LogRow, StatusRow
 from penstock.locks.table import Status
+from penstock.lots.room import LotEventKind, LotRoom
+from penstock.states import ManifestState
 
 LINEAGE = "LINEAGE"  # the hold of a job that works on what is made of a dataset that is held
 _CONSUMED = (Status.DONE, Status.RUNNING, Status.HOLD)
@@ -34,7 +36,6 @@ def spread(world: World, root: DatasetRow, lot: str, who: str, why: str, now: Mi
     held = []
     said = f"lot {lot} of {root.namespace}/{root.name}, which it was made from, is held"
     for made in _made_of(room, root.id, lot):
-        add_reason(room, made.dataset_id, lot, root.id)
         row = made.row
         if row.status == Status.RUNNING:  # it is held as soon as it is there
             room.put_status(replace(row, held_from=Status.READY))
@@ -42,6 +43,9 @@ def spread(world: World, root: DatasetRow, lot: str, who: str, why: str, now: Mi
             room.put_status(replace(row, status=Status.HOLD, held_from=row.status, since=now))
             _log(room, made, "hold", row.status, Status.HOLD, who, f"{said}: {why}", now)
             rules.refresh_around(room, [made.dataset_id], [lot], now)
+        elif not (row.status == Status.HOLD and row.held_from):
+            continue  # there is nothing of it that anybody could read
+        add_reason(room, made.dataset_id, lot, root.id)
         held.append(made.dataset_id)
     return held
 
@@ -49,11 +53,10 @@ def spread(world: World, root: DatasetRow, lot: str, who: str, why: str, now: Mi
 def let_go(world: World, root: DatasetRow, lot: str, who: str, why: str, now: Micros) -> None:
     """Let go what was held for a lot, unless it is held for another reason too: sources first."""
     room = world.room(LockRoom)
-    nearest_first = [made.dataset_id for made in _made_of(room, root.id, lot)]
-    others = [row.dataset_id for row in room.reasons_of_lot(lot)]
-    for dataset_id in dict.fromkeys((*nearest_first, *others)):
-        if not drop_reason(room, dataset_id, lot, root.id):
-            continue
+    held = {row.dataset_id for row in room.reasons_of_lot(lot) if root.id in row.reasons}
+    freed = []
+    for dataset_id in _sources_first(room, held, lot):
+        drop_reason(room, dataset_id, lot, root.id)
         row = room.outputs.get((dataset_id, lot))
         if row is None or not row.held_from or room.reasons.get((dataset_id, lot)) is not None:
             continue
@@ -61,8 +64,44 @@ def let_go(world: World, root: DatasetRow, lot: str, who: str, why: str, now: Mi
         if row.status == Status.HOLD:
             free = replace(free, status=Status(row.held_from), since=now)
             _log(room, Made(dataset_id, row), "unhold", row.status, free.status, who, why, now)
+            tell_readable(world, free, now)
         room.put_status(free)
+        freed.append(dataset_id)
+    for dataset_id in freed:  # only now, so that each of them is let go in the name of `who`
         rules.refresh_around(room, [dataset_id], [lot], now)
+
+
+def tell_readable(world: World, row: StatusRow, now: Micros) -> None:
+    """Tell others of a lot that was held, if it can be read now."""
+    if row.status != Status.READY or row.version_id is None:
+        return
+    outbox = world.room(LotRoom)
+    noted = outbox.manifests.get(row.version_id)
+    outbox.tell(
+        LotEventKind.PUBLISHED,
+        row.dataset_id,
+        row.lot,
+        now,
+        version_id=row.version_id,
+        state=ManifestState(noted.state) if noted is not None else ManifestState.COMPLETE,
+        job_id=None if row.job_id == OUTSIDE else row.job_id,
+        run_id=row.run_id,
+    )
+
+
+def _sources_first(room: LockRoom, datasets: set[str], lot: str) -> Iterator[str]:
+    """These datasets, each after those that its lot was made from."""
+    left = sorted(datasets)
+    while left:
+        free = [d for d in left if not _sources(room, d, lot) & {*left} - {d}]
+        yield from free or left  # what was made of each other has no order
+        left = [d for d in left if free and d not in free]
+
+
+def _sources(room: LockRoom, dataset_id: str, lot: str) -> set[str]:
+    row = room.outputs.get((dataset_id, lot))
+    job = room.jobs.get(row.job_id) if row is not None else None
+    return {*job.input_ids} if job is not None else set()
 
 
 def _made_of(room: LockRoom, root_id: str, lot: str) -> Iterator[Made]:

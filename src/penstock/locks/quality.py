@@ -6,7 +6,7 @@ from types import MappingProxyType
 import msgspec
 from msgspec import Struct
 
-from penstock.catalog.openlineage import Mention
+from penstock.catalog.facets import Facets
 from penstock.catalog.rows import replace
 from penstock.clock import Micros
 from penstock.locks.held import QUALITY, add_reason
@@ -20,6 +20,7 @@ WHO = "quality checks"  # who holds a lot whose checks fail
 _NAME_CHARS_MAX = 200
 _DETAIL_CHARS_MAX = 2000
 _SHOWN_MAX = 3
+_WARNINGS = ("warn", "warning", "info")
 
 
 Checks = Mapping[str, Sequence[Check]]  # by dataset id
@@ -30,31 +31,64 @@ class _Assertion(Struct):
     assertion: str
     success: bool
     column: str | None = None
+    severity: str | None = None
 
 
 class _Facet(Struct):
-    assertions: list[_Assertion]
+    assertions: list[msgspec.Raw]
 
 
 _decode = msgspec.json.Decoder(_Facet).decode
+_decode_assertion = msgspec.json.Decoder(_Assertion).decode
 
 
-def told_of(mention: Mention) -> list[Check]:
-    """What an event says that checks of a dataset said."""
-    raw = mention.io_facets.get(FACET) or mention.facets.get(FACET)
+def told_of(facets: Facets) -> list[Check]:
+    """What the facets of a dataset say that checks of it said; what cannot be read says nothing."""
+    raw = facets.get(FACET)
     if raw is None:
         return []
     try:
-        told = _decode(raw)
+        told = _decode(raw).assertions
     except msgspec.MsgspecError:
         return []
-    return [
-        Check(each.assertion[:_NAME_CHARS_MAX], each.success, (each.column or "")[:_NAME_CHARS_MAX])
-        for each in told.assertions
-    ]
+    return [check for each in told if (check := _check(each)) is not None]
 
 
-def note(
+def _check(raw: msgspec.Raw) -> Check | None:
+    try:
+        said = _decode_assertion(raw)
+    except msgspec.MsgspecError:
+        return None
+    if not said.success and said.severity in _WARNINGS:
+        return None
+    return Check(said.assertion, said.success, said.column or "")
+
+
+def judge(
+    room: LockRoom,
+    row: StatusRow,
+    version_id: str,
+    checks: Sequence[Check],
+    run_id: str | None,
+    now: Micros,
+) -> str:
+    """Keep what checks said about a version of a lot; if one failed, and that version is the one
+    that is there, the lot is held. Returned is why, if it is.
+    """
+    _note(room, row, version_id, checks, run_id, now)
+    why = failed(checks)
+    is_there = Status.READY in (row.status, row.held_from) and row.status != Status.RUNNING
+    if not why or not is_there or row.version_id != version_id:
+        return ""
+    add_reason(room, row.dataset_id, row.lot, QUALITY)
+    if row.status == Status.READY:
+        room.put_status(replace(row, status=Status.HOLD, held_from=Status.READY, since=now))
+    entry = (now, "hold", row.lot, None, row.dataset_id, run_id, row.status, Status.HOLD)
+    room.append(LogRow(*entry, WHO, why))
+    return why
+
+
+def _note(
     room: LockRoom,
     row: StatusRow,
     version_id: str,
@@ -62,18 +96,18 @@ def note(
     run_id: str | None,
     now: Micros,
 ) -> None:
-    """Keep what checks said about a version of a lot."""
-    for check in checks:
+    for check in sorted(checks, key=lambda check: not check.success):  # of two, the one that failed
+        name, field = _text(check.name, _NAME_CHARS_MAX), _text(check.field, _NAME_CHARS_MAX)
         room.checks.put(
-            (version_id, check.name, check.field),
+            (version_id, name, field),
             CheckRow(
                 version_id=version_id,
-                name=check.name[:_NAME_CHARS_MAX],
-                field=check.field[:_NAME_CHARS_MAX],
+                name=name,
+                field=field,
                 dataset_id=row.dataset_id,
                 lot=row.lot,
                 success=int(check.success),
-                detail=check.detail[:_DETAIL_CHARS_MAX],
+                detail=_text(check.detail, _DETAIL_CHARS_MAX),
                 run_id=run_id,
                 at=now,
             ),
@@ -86,15 +120,8 @@ def failed(checks: Sequence[Check]) -> str:
     if not bad:
         return ""
     more = f" and {len(bad) - _SHOWN_MAX} more" if len(bad) > _SHOWN_MAX else ""
-    return f"failed: {'; '.join(bad[:_SHOWN_MAX])}{more}"
+    return _text(f"failed: {'; '.join(bad[:_SHOWN_MAX])}{more}", _DETAIL_CHARS_MAX)
 
 
-def hold(room: LockRoom, row: StatusRow, why: str, run_id: str | None, now: Micros) -> None:
-    """Hold a lot that is READY because checks of it failed."""
-    room.put_status(replace(row, status=Status.HOLD, held_from=Status.READY, since=now))
-    add_reason(room, row.dataset_id, row.lot, QUALITY)
-    room.append(
-        LogRow(
-            now, "hold", row.lot, None, row.dataset_id, run_id, row.status, Status.HOLD, WHO, why
-        )
-    )
+def _text(text: str, chars_max: int) -> str:
+    return text[:chars_max].replace("\x00", "")

@@ -157,6 +157,11 @@ class LockRoom:
         rows = [self.holds.get(key) for key in sorted(keys)]
         return [row for row in rows if row is not None]
 
+    def published_at(self, version_id: str) -> Micros:
+        """When a version of a lot was there to be read."""
+        version = self._world.versions.get(version_id)
+        return version.published_at or version.created_at if version is not None else 0
+
     def put_work(self, row: WorkRow) -> None:
         """Change what a job has to do with a lot."""
         key = (row.job_id, row.lot)

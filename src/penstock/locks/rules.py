@@ -9,7 +9,7 @@ from typing import Final
 
 from penstock.catalog.rows import Role, replace
 from penstock.clock import SECOND, Micros
-from penstock.locks import staleness
+from penstock.locks import held, staleness
 from penstock.locks.room import LockRoom
 from penstock.locks.rows import LogRow, LotJobRow, Stale, StatusRow, WorkRow
 from penstock.locks.table import Status, readable, usable, writable
@@ -60,6 +60,8 @@ def refresh(
         row = room.work.get((job.job_id, lot))
         if row is not None and row.state == WorkState.RUNNING:
             continue
+        if held.free_outlived(room, job, lot, now):
+            refresh_others(room, job, [lot], now, readers=True)
         if row is not None and row.state == WorkState.DONE:
             row = follow_inputs(room, job, row, now)
         state = standing(room, job, lot, later=row is not None and row.not_before > now)

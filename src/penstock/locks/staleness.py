@@ -2,7 +2,7 @@
 
 from penstock.catalog.rows import replace
 from penstock.clock import Micros
-from penstock.locks.held import is_for_quality_alone
+from penstock.locks.held import drop_reasons, is_for_quality_alone
 from penstock.locks.room import LockRoom
 from penstock.locks.rows import LogRow, LotJobRow, Stale, WorkRow
 from penstock.locks.table import Status, readable
@@ -18,11 +18,11 @@ def follow(room: LockRoom, job: LotJobRow, row: WorkRow, now: Micros) -> WorkRow
     Returned is the work as it is then; None if it is not stale, or was known to be. A person who
     lets go of what is held for this has decided: it is held again only for a still newer version.
     """
-    newer = _newer(room, job, row)
-    if not newer:
+    newest = _newest(room, job, row)
+    if newest <= row.stale_since:
         return None
     policy = Stale(job.stale)
-    after = replace(row, stale_since=now)
+    after = replace(row, stale_since=max(now, newest))
     if policy is Stale.RERUN:
         _release(room, job, row.lot, now)
         after = replace(after, tries=0, not_before=0, error="")
@@ -38,16 +38,18 @@ def follow(room: LockRoom, job: LotJobRow, row: WorkRow, now: Micros) -> WorkRow
     return after
 
 
-def _newer(room: LockRoom, job: LotJobRow, row: WorkRow) -> bool:
+def _newest(room: LockRoom, job: LotJobRow, row: WorkRow) -> Micros:
+    """When the newest version was published that the job has not read; 0 if it has read them."""
+    newest = 0
     for dataset in job.input_ids:
         own = room.inputs.get((dataset, job.job_id, row.lot))
         source = room.outputs.get((dataset, row.lot))
         if own is None or source is None or own.status != Status.DONE:
             continue
-        is_other = source.version_id not in (None, own.version_id)
-        if is_other and readable(Status(source.status)) and source.since > row.stale_since:
-            return True
-    return False
+        version = source.version_id
+        if version not in (None, own.version_id) and readable(Status(source.status)):
+            newest = max(newest, room.published_at(version))
+    return newest
 
 
 def _release(room: LockRoom, job: LotJobRow, lot: str, now: Micros) -> None:
@@ -61,7 +63,7 @@ def _release(room: LockRoom, job: LotJobRow, lot: str, now: Micros) -> None:
         if made is None or made.job_id != job.job_id:
             continue
         if made.status == Status.READY or is_for_quality_alone(room, made):
-            room.reasons.put((dataset, lot), None)
+            drop_reasons(room, dataset, lot)
             room.put_status(replace(made, status=Status.RESUBMIT, held_from="", since=now))
         elif made.held_from == Status.READY:
             room.put_status(replace(made, held_from=Status.RESUBMIT))

@@ -7,7 +7,6 @@ from msgspec import Struct
 from penstock.catalog.claimed_runs import lot_facet, lot_facets
 from penstock.clock import HOUR, Micros, format_time
 from penstock.db import Transaction
-from penstock.db.database import Ask
 from penstock.errors import NotFound
 
 _STRETCH: Micros = HOUR
@@ -86,25 +85,27 @@ def registrations(tx: Transaction, lots: Iterable[tuple[str, str]]) -> list[Regi
 
 def _registered(tx: Transaction, name: LotName, told: Sequence[Registration]) -> dict[str, Micros]:
     """The versions that registrations made, and when: the first of the lot behind each."""
-    facets = lot_facets(name.lot)
-    asks: list[Ask] = [
-        ("version_declared_from", {**_stretch(name, each), "facets": facets}) for each in told
-    ]
     found: dict[str, Micros] = {}
-    for each, rows in zip(told, tx.fetch_many(asks) if asks else (), strict=True):
-        if not rows:  # somebody has said more of that version since
-            pattern = f"%{_escaped(facets[1:-2])}%"
-            which = {**_stretch(name, each), "pattern": pattern, "most": _LIKE_MAX}
-            rows = tx.fetch("versions_declared_like", **which)
-        of_lot = [version for version, said in rows if _is_of(said, name.lot)]
-        if of_lot:
-            found.setdefault(of_lot[0], each.at)
+    for each in told:
+        version = _declared(tx, name, each.at)
+        if version is not None:
+            found.setdefault(version, each.at)
     return found
 
 
-def _stretch(name: LotName, each: Registration) -> dict[str, object]:
-    """Where the version of a registration is: those of one call are published one by one."""
-    return {"dataset_id": name.dataset_id, "at": each.at, "until": each.at + _STRETCH}
+def _declared(tx: Transaction, name: LotName, at: Micros) -> str | None:
+    """The first version from a time on that is the lot's; of some, more is said than that."""
+    facets, which = lot_facets(name.lot), {"dataset_id": name.dataset_id, "at": at}
+    until = at + _STRETCH  # those of one call are published one by one
+    plain = tx.fetch_one("version_declared_from", **which, until=until, facets=facets)
+    if plain is not None:
+        until = plain[1]
+    pattern = f"%{_escaped(facets[1:-2])}%"
+    others = tx.fetch(
+        "versions_declared_like", **which, until=until, pattern=pattern, most=_LIKE_MAX
+    )
+    earlier = (version for version, said in others if _is_of(said, name.lot))
+    return next(earlier, plain[0] if plain is not None else None)
 
 
 def _is_of(facets: str, lot: str) -> bool:

@@ -16,6 +16,7 @@ from penstock.config import Settings
 from penstock.ingest.opening import open_workshop
 from penstock.ingest.workers import Workers
 from penstock.plane import Plane
+from penstock.replay.replays import Replays
 from penstock.testing.inline import ArcFailed, MadeLot, declare, put_lot, read_lot, run_arc
 
 __all__ = ["ArcFailed", "MadeLot", "Server", "server"]
@@ -139,6 +140,7 @@ def _running_arcs(plane: Plane) -> Iterator[None]:
             plane.clock,
             owner="penstock.testing",
             concurrency=_ARCS_AT_ONCE,
+            movers=(Replays(plane.catalog, plane.clock).step_all,),
         ),
     ):
         yield

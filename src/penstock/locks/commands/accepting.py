@@ -13,8 +13,7 @@ from penstock.locks.rows import LogRow
 from penstock.locks.table import Status
 from penstock.lots.ids import check_lot
 from penstock.lots.manifests import ManifestNote
-from penstock.lots.room import LotEventKind, LotRoom
-from penstock.states import ManifestState
+from penstock.lots.room import LotRoom
 
 
 class AcceptLot(Admin, frozen=True):
@@ -31,7 +30,7 @@ class AcceptLot(Admin, frozen=True):
 
     def apply(self, world: World, now: Micros) -> None:
         """It is READY, unless it is held for another reason too."""
-        room, outbox = world.room(LockRoom), world.room(LotRoom)
+        room = world.room(LockRoom)
         dataset = dataset_row(world, self.namespace, self.dataset)
         row = room.outputs.get((dataset.id, check_lot(self.lot)))
         where = f"lot {self.lot} of {self.namespace}/{self.dataset}"
@@ -42,22 +41,12 @@ class AcceptLot(Admin, frozen=True):
         if row.version_id != self.version:
             raise Conflict(f"{where} has got another version meanwhile; look at it again")
         if self.manifest is not None:
-            outbox.put_manifest(self.version, dataset.id, self.lot, self.manifest, now)
+            world.room(LotRoom).put_manifest(self.version, dataset.id, self.lot, self.manifest, now)
         after = row
         if room.reasons.get((dataset.id, self.lot)) is None:
             after = replace(row, status=Status.READY, held_from="", since=now)
             room.put_status(after)
-            state = self.manifest.state if self.manifest else ManifestState.COMPLETE
-            outbox.tell(
-                LotEventKind.PUBLISHED,
-                dataset.id,
-                self.lot,
-                now,
-                version_id=self.version,
-                state=state,
-                job_id=row.job_id,
-                run_id=row.run_id,
-            )
+            holding.tell_readable(world, after, now)
         room.append(
             LogRow(
                 now,
@@ -72,6 +61,7 @@ class AcceptLot(Admin, frozen=True):
                 self.why,
             )
         )
+        if after.status == Status.READY:
+            holding.let_go(world, dataset, self.lot, self.who, self.why, now)
         rules.refresh_around(room, [dataset.id], [self.lot], now)
-        holding.let_go(world, dataset, self.lot, self.who, self.why, now)
         self.record(world, now, "lot accept", f"dataset:{self.namespace}:{self.dataset} {self.lot}")

@@ -10,7 +10,13 @@ from penstock.clock import Micros
 from penstock.errors import Conflict, NotFound
 from penstock.locks import claiming, holding, rules
 from penstock.locks.commands.claims import wired
-from penstock.locks.held import QUALITY, add_reason, is_for_quality_alone
+from penstock.locks.held import (
+    QUALITY,
+    add_reason,
+    drop_reasons,
+    is_for_quality_alone,
+    is_held,
+)
 from penstock.locks.room import LockRoom
 from penstock.locks.rows import OUTSIDE, HoldRow, LogRow, LotJobRow, StatusRow, WorkRow
 from penstock.locks.table import Status
@@ -63,7 +69,7 @@ class ResubmitLots(Admin, frozen=True):
             made = room.outputs.get((dataset, lot))
             if made is not None and made.job_id == job.job_id:
                 if is_for_quality_alone(room, made):
-                    room.reasons.put((dataset, lot), None)
+                    drop_reasons(room, dataset, lot)
                 elif made.status == Status.HOLD and made.held_from:
                     raise Conflict(
                         f"what this job made of lot {lot} is held; unhold that lot of the dataset "
@@ -109,7 +115,14 @@ class HoldJob(Admin, frozen=True):
     def apply(self, world: World, now: Micros) -> None:
         """Hold it, or let it go."""
         named = job_row(world, self.namespace, self.job)
+        held = world.room(LockRoom).holds.get(named.id)
+        if not self.hold and held is not None and held.kind == holding.LINEAGE:
+            raise Conflict(
+                f"job {named.namespace}/{named.name} is not held for itself: {held.why}; unhold "
+                "that dataset"
+            )
         _hold_whole(world, named.id, "JOB", self, hold=self.hold, now=now)
+        holding.follow_datasets(world, now)
         action = "job hold" if self.hold else "job unhold"
         self.record(world, now, action, f"job:{named.namespace}:{named.name}")
 
@@ -137,7 +150,7 @@ def _hold_whole(
 ) -> None:
     shelf = world.room(LockRoom).holds
     held = shelf.get(key)
-    if hold and held is None:
+    if hold and (held is None or held.kind != kind):
         shelf.put(key, HoldRow(key, kind, action.who, action.why, now))
     elif not hold and held is not None:
         shelf.put(key, None)
@@ -159,12 +172,13 @@ class HoldLot(Admin, frozen=True):
         dataset = dataset_row(world, self.namespace, self.dataset)
         held = room.outputs.get((dataset.id, check_lot(self.lot)))
         if self.hold:
-            add_reason(room, dataset.id, self.lot, dataset.id)
             after: StatusRow | None = self._held(dataset, held, now)
+            if not add_reason(room, dataset.id, self.lot, dataset.id):
+                return
         else:
             after = self._freed(world, dataset, held, now)
-        if after is held:
-            return
+            if after is held:
+                return
         if after is None:
             room.outputs.put((dataset.id, self.lot), None)
         else:
@@ -184,9 +198,13 @@ class HoldLot(Admin, frozen=True):
                 self.why,
             )
         )
+        if not self.hold:
+            holding.let_go(world, dataset, self.lot, self.who, self.why, now)
+            if after is not None:
+                holding.tell_readable(world, after, now)
         rules.refresh_around(room, [dataset.id], [self.lot], now)
-        follow = holding.spread if self.hold else holding.let_go
-        follow(world, dataset, self.lot, self.who, self.why, now)
+        if self.hold:
+            holding.spread(world, dataset, self.lot, self.who, self.why, now)
         target = f"dataset:{dataset.namespace}:{dataset.name} lot {self.lot}"
         self.record(world, now, f"lot {action}", target)
 
@@ -200,8 +218,9 @@ class HoldLot(Admin, frozen=True):
                 f"lot {self.lot} of {dataset.namespace}/{dataset.name} is being made; release the "
                 "lock of its job first, or hold the dataset"
             )
-        if held.status == Status.HOLD:
-            return held
+        if held.status == Status.HOLD:  # one that its job is out of tries with waits for two now
+            spent = not held.held_from and held.job_id != OUTSIDE
+            return replace(held, held_from=Status.ERROR) if spent else held
         return replace(held, status=Status.HOLD, held_from=held.status, since=now)
 
     def _freed(
@@ -215,10 +234,14 @@ class HoldLot(Admin, frozen=True):
         return replace(held, status=Status(held.held_from), held_from="", since=now)
 
     def _drop_reason(self, world: World, dataset: DatasetRow) -> None:
-        """Refuse what is held for another reason than somebody's word."""
+        """Refuse what is held for another reason than somebody's word, as long as that holds."""
         room = world.room(LockRoom)
         row = room.reasons.get((dataset.id, self.lot))
-        others = [reason for reason in row.reasons if reason != dataset.id] if row else []
+        others = [
+            reason
+            for reason in (row.reasons if row else ())
+            if reason == QUALITY or (reason != dataset.id and is_held(room, reason, self.lot))
+        ]
         where = f"lot {self.lot} of {dataset.namespace}/{dataset.name}"
         if QUALITY in others:
             raise Conflict(
@@ -230,7 +253,7 @@ class HoldLot(Admin, frozen=True):
             raise Conflict(
                 f"{where} was made from lot {self.lot} of {name}, which is held; unhold that"
             )
-        room.reasons.put((dataset.id, self.lot), None)
+        drop_reasons(room, dataset.id, self.lot)
 
 
 class HoldWork(Admin, frozen=True):

@@ -12,6 +12,7 @@ from penstock.catalog.world import World
 from penstock.clock import Micros
 from penstock.errors import Conflict, Invalid
 from penstock.locks import rules
+from penstock.locks.held import QUALITY, drop_reason
 from penstock.locks.room import LockRoom
 from penstock.locks.rows import OUTSIDE, LogRow, StatusRow
 from penstock.locks.table import Status, writable
@@ -73,14 +74,13 @@ def register(
         return 0
     versions = _declare_versions(world, dataset, fresh, now)
     for lot, version in zip(fresh, versions, strict=True):
-        held = room.outputs.get((dataset.id, lot))
-        _put_outside(room, dataset, lot, Status.READY, version, now)
-        was = held.status if held is not None else ""
-        room.append(
-            LogRow(now, "register", lot, None, dataset.id, None, was, Status.READY, who, "")
-        )
+        was, status = _put_outside(room, dataset, lot, Status.READY, version, now)
+        room.append(LogRow(now, "register", lot, None, dataset.id, None, was, status, who, ""))
         noted = {dataset.id: notes[lot]} if lot in notes else NO_NOTES
-        outbox.published(lot, {dataset.id: version}, now, notes=noted, job_id=None, run_id=None)
+        held = (dataset.id,) if status != Status.READY else ()
+        outbox.published(
+            lot, {dataset.id: version}, now, notes=noted, job_id=None, run_id=None, held=held
+        )
     rules.refresh_around(room, [dataset.id], fresh, now, dict.fromkeys(fresh, -priority))
     return len(fresh)
 
@@ -92,11 +92,9 @@ def announce(
     room, outbox = world.room(LockRoom), world.room(LotRoom)
     if not _is_news(room, dataset, check_lot(lot), renew=True):
         return
-    held = room.outputs.get((dataset.id, lot))
     [version] = _declare_versions(world, dataset, [lot], now)
-    _put_outside(room, dataset, lot, Status.PENDING, version, now)
-    was = held.status if held is not None else ""
-    room.append(LogRow(now, "announce", lot, None, dataset.id, None, was, Status.PENDING, who, ""))
+    was, status = _put_outside(room, dataset, lot, Status.PENDING, version, now)
+    room.append(LogRow(now, "announce", lot, None, dataset.id, None, was, status, who, ""))
     outbox.put_manifest(version, dataset.id, lot, note, now)
     outbox.tell(LotEventKind.ANNOUNCED, dataset.id, lot, now, version_id=version, state=note.state)
     rules.refresh_around(room, [dataset.id], [lot], now)
@@ -104,27 +102,34 @@ def announce(
 
 def _put_outside(
     room: LockRoom, dataset: DatasetRow, lot: str, status: Status, version: str, now: Micros
-) -> None:
-    """The OUTPUT row of a lot from outside; one that is held stays so."""
+) -> tuple[str, Status]:
+    """The OUTPUT row of a lot from outside, and its status before and after.
+
+    What somebody holds stays so; checks that failed were about the version before.
+    """
     held = room.outputs.get((dataset.id, lot))
     row = StatusRow(dataset.id, lot, Role.OUTPUT, OUTSIDE, status, "", None, version, now)
     if held is not None and held.status == Status.HOLD:
-        row = replace(row, status=Status.HOLD, held_from=status, since=held.since)
+        drop_reason(room, dataset.id, lot, QUALITY)
+        if room.reasons.get((dataset.id, lot)) is not None:
+            row = replace(row, status=Status.HOLD, held_from=status, since=held.since)
     room.put_status(row)
+    return held.status if held is not None else "", row.status
 
 
 def _is_news(room: LockRoom, dataset: DatasetRow, lot: str, *, renew: bool) -> bool:
     held = room.outputs.get((dataset.id, lot))
     if held is None or writable(Status(held.status)):
         return True
-    status = Status(held.held_from if renew and held.held_from else held.status)
+    is_held = held.status == Status.HOLD
+    status = Status(held.held_from or Status.PENDING) if renew and is_held else held.status
     if held.job_id == OUTSIDE and status is Status.PENDING:
         return True
     if held.job_id == OUTSIDE and status is Status.READY:
         return renew
     raise Conflict(
         f"lot {lot} of {dataset.namespace}/{dataset.name} is {held.status}: it is "
-        f"{'held' if held.status == Status.HOLD else 'made by a job'}, and cannot be registered"
+        f"{'held' if is_held else 'made by a job'}, and cannot be registered"
     )
 
 

@@ -137,7 +137,7 @@ DELETE FROM lot_holds WHERE id IN ({rows id uuid});
 -- Stop datasets and jobs.
 INSERT INTO lot_holds (id, kind, who, why, since)
 {rows id uuid, kind text, who text, why text, since bigint}
-ON CONFLICT (id) DO UPDATE SET who = excluded.who, why = excluded.why, since = excluded.since;
+ON CONFLICT (id) DO UPDATE SET kind = excluded.kind, who = excluded.who, why = excluded.why, since = excluded.since;
 
 -- name: forget_lot_status
 -- Take status rows away.

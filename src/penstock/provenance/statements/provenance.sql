@@ -29,7 +29,7 @@ ORDER BY g.id
 
 -- name: version_declared_from
 -- The first version of a dataset in a stretch of time whose facets say a lot, and nothing else.
-SELECT v.id, v.facets
+SELECT v.id, v.published_at
 FROM dataset_versions v
 WHERE v.dataset_id = :dataset_id AND v.published_at >= :at AND v.published_at < :until AND v.facets = :facets
 ORDER BY v.published_at, v.id LIMIT 1

@@ -88,7 +88,7 @@ function SchemaPanel({ after, before, versions }: { after: Version; before: Vers
           Runs tell fields in the schema facet of their outputs.
         </Empty>
       ) : (
-        <div className="scrolls">
+        <div className="scrolls" tabIndex={0} role="region" aria-label="fields">
           <table className="plain-table schema">
             <thead>
               <tr>

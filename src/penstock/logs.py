@@ -1,0 +1,103 @@
+"""Log lines on stderr, for people or for machines, each with the ids of what it is about.
+
+Whoever works on something says so once, with `about`; every line that is logged meanwhile in the
+same thread carries the ids, whoever logs it.
+"""
+
+import json
+import logging
+import re
+import sys
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
+from contextvars import ContextVar
+from datetime import UTC, datetime
+from typing import NamedTuple
+
+from penstock.config import Settings
+
+_NO_IDS: Mapping[str, str] = {}
+_ids: ContextVar[Mapping[str, str]] = ContextVar("about", default=_NO_IDS)
+_PLAIN = re.compile(r"[^\s\"\[\]=\x00-\x1f\x7f]+")
+
+
+class Form(NamedTuple):
+    """How log lines are written; what a process of ours tells those that it starts."""
+
+    style: str
+    level: str
+
+
+_form: Form | None = None
+
+
+@contextmanager
+def about(**ids: str) -> Iterator[None]:
+    """Have each line that is logged here meanwhile carry these ids; an empty one is left out.
+
+    Their names: run, job (as namespace/name), dataset (likewise), lot, batch, ingest_job, arc,
+    part, and whatever else helps to find a line.
+    """
+    token = _ids.set({**_ids.get(), **{name: text for name, text in ids.items() if text}})
+    try:
+        yield
+    finally:
+        _ids.reset(token)
+
+
+class TextLines(logging.Formatter):
+    """One line for people, with the ids at its end."""
+
+    def __init__(self) -> None:
+        super().__init__("%(asctime)s %(levelname)s %(message)s")
+
+    def formatMessage(self, record: logging.LogRecord) -> str:  # noqa: N802 (logging names it)
+        """The line; a traceback follows it."""
+        line = super().formatMessage(record)
+        ids = _ids.get()
+        if not ids:
+            return line
+        return f"{line} [{' '.join(f'{name}={_word(text)}' for name, text in ids.items())}]"
+
+
+class JsonLines(logging.Formatter):
+    """One JSON object per line, with the ids among its fields."""
+
+    def format(self, record: logging.LogRecord) -> str:
+        """The record as JSON; a traceback is one of its fields."""
+        line = {
+            **_ids.get(),
+            "time": datetime.fromtimestamp(record.created, UTC).isoformat(timespec="milliseconds"),
+            "level": record.levelname.lower(),
+            "logger": record.name,
+            "message": record.getMessage(),
+        }
+        if record.exc_info:
+            line["traceback"] = self.formatException(record.exc_info)
+        return json.dumps(line, ensure_ascii=False)
+
+
+def set_up_logs(settings: Settings) -> None:
+    """Send everything logged to stderr in the form that the settings ask for."""
+    write_as(Form(settings.log_format, settings.log_level))
+
+
+def write_as(form: Form) -> None:
+    """Send everything logged to stderr in this form."""
+    global _form  # noqa: PLW0603 (there is one stderr)
+    _form = form
+    handler = logging.StreamHandler(sys.stderr)
+    handler.setFormatter(JsonLines() if form.style == "json" else TextLines())
+    logging.basicConfig(level=form.level.upper(), handlers=[handler], force=True)
+    # The server's own lines say when it starts and stops; ours say more.
+    logging.getLogger("uvicorn").setLevel(logging.WARNING)
+
+
+def current_form() -> Form | None:
+    """How this process writes its lines; None if nobody has said."""
+    return _form
+
+
+def _word(text: str) -> str:
+    """A value that ends where it seems to."""
+    return text if _PLAIN.fullmatch(text) else json.dumps(text, ensure_ascii=False)

@@ -1,0 +1,159 @@
+"""The page in use: what changes is seen, what is clicked is done, and no mouse is needed."""
+
+import re
+
+import pytest
+from playwright.sync_api import expect
+
+from penstock import ids
+from tests.browser.addresses import REVENUE, WAREHOUSE, address
+from tests.browser.browsing import Tab
+from tests.browser.scene import CLEAN, CLEANING, FAILED_HOURS_AGO, HELD_HOURS_AGO, SHOP, Scene
+from tests.doors.serving import run_event
+
+pytestmark = pytest.mark.xdist_group("browser")
+
+
+def test_what_happens_is_seen_without_loading_the_page_again(tab: Tab, scene: Scene) -> None:
+    tab.open("/jobs")
+    tab.settle()
+    tab.page.evaluate("() => { window.sameDocument = true }")
+    job = {"namespace": SHOP, "name": f"just_now_{ids.new_id()[-6:]}"}
+    event = run_event(ids.new_id(), job=job, inputs=[], outputs=[])
+    scene.call("POST", "lineage", json=event)
+    row = tab.page.locator("main [role=row]", has_text=job["name"])
+    expect(row.locator(".status")).to_have_text("running")
+    scene.call("POST", "lineage", json={**event, "eventType": "COMPLETE"})
+    expect(row.locator(".status")).to_have_text("completed")
+    assert tab.page.evaluate("() => window.sameDocument") is True
+
+
+def test_a_held_lot_is_released_with_a_reason(tab: Tab, scene: Scene) -> None:
+    lot = scene.hour(HELD_HOURS_AGO)
+    tab.open(address("jobs", SHOP, CLEANING, "lots", lot))
+    expect(tab.page.locator("main")).to_contain_text("the source sends it again")
+    tab.page.get_by_role("button", name="Release", exact=True).click()
+    dialog = tab.page.get_by_role("dialog")
+    expect(dialog).to_contain_text("worked on")
+    dialog.get_by_label("Reason").fill("it came")
+    dialog.get_by_role("button", name="Release the hold").click()
+    expect(tab.page.locator(".toast")).to_contain_text("no longer held")
+    at = ("namespaces", SHOP, "jobs", CLEANING)
+    assert scene.call("GET", *at, "lots", lot)["state"] != "HELD"
+    last = scene.call("GET", *at, "log", params={"lot": lot})["entries"][0]
+    assert last["why"] == "it came"
+
+
+def test_a_failed_lot_is_tried_again(tab: Tab, scene: Scene) -> None:
+    lot = scene.hour(FAILED_HOURS_AGO)
+    tab.open("/")
+    problem = tab.page.locator(".problems li", has_text=lot)
+    expect(problem).to_contain_text("row 17: no such user")
+    problem.get_by_role("button", name="Retry now").click()
+    tab.page.get_by_role("button", name="Run again", exact=True).click()
+    expect(tab.page.locator(".toast")).to_contain_text("again")
+    work = scene.call("GET", "namespaces", SHOP, "jobs", CLEANING, "lots", lot)
+    assert work["state"] == "READY"
+
+
+def test_a_dataset_is_held_and_let_go(tab: Tab, scene: Scene) -> None:
+    tab.open(address("datasets", SHOP, CLEAN))
+    tab.page.get_by_role("button", name="Hold", exact=True).click()
+    agree = tab.page.get_by_role("button", name="Hold the dataset")
+    expect(agree).to_be_disabled()
+    tab.page.get_by_label("Reason").fill("looking at it")
+    agree.click()
+    expect(tab.page.locator("main")).to_contain_text("looking at it")
+    at = ("namespaces", SHOP, "datasets", CLEAN, "standing")
+    assert scene.call("GET", *at)["held"]["why"] == "looking at it"
+    tab.page.get_by_role("button", name="Let it go on").click()
+    tab.page.get_by_role("dialog").get_by_role("button", name="Let it go on").click()
+    expect(tab.page.get_by_role("button", name="Hold", exact=True)).to_be_visible()
+    assert scene.call("GET", *at)["held"] is None
+
+
+def test_a_backfill_is_seen_before_it_is_begun(tab: Tab, scene: Scene) -> None:
+    before = len(scene.call("GET", "backfills")["backfills"])
+    tab.open(address("jobs", SHOP, CLEANING, tab="backfill"))
+    tab.page.get_by_label("From").fill(scene.hour(FAILED_HOURS_AGO))
+    tab.page.get_by_label("also what is good").check()
+    tab.page.get_by_role("button", name="Preview").click()
+    expect(tab.page.locator("main")).to_contain_text("What would happen")
+    assert len(scene.call("GET", "backfills")["backfills"]) == before
+    tab.page.get_by_role("button", name="Begin this backfill").click()
+    expect(tab.page.locator(".toast")).to_contain_text("begun")
+    begun = scene.call("GET", "backfills")["backfills"][0]
+    tab.page.get_by_role("button", name="Cancel", exact=True).first.click()
+    tab.page.get_by_role("button", name="Cancel the backfill").click()
+    expect(tab.page.get_by_role("table", name="backfills")).to_contain_text("cancelled")
+    assert scene.call("GET", "backfills", begun["id"])["state"] == "cancelled"
+
+
+def test_a_lot_is_found_in_the_grid_with_the_keyboard_alone(tab: Tab, scene: Scene) -> None:
+    tab.open(address("datasets", SHOP, CLEAN))
+    grid = tab.page.locator(".heat canvas")
+    grid.focus()
+    tab.page.keyboard.press("End")
+    for _ in range(FAILED_HOURS_AGO - 1):
+        tab.page.keyboard.press("ArrowLeft")
+    lot = scene.hour(FAILED_HOURS_AGO)
+    expect(tab.page).to_have_url(re.compile(f"lot={lot}"))
+    expect(grid).to_have_attribute("aria-label", re.compile(f"Chosen: {lot}"))
+
+
+def test_everything_is_reached_without_a_mouse(tab: Tab) -> None:
+    keyboard = tab.page.keyboard
+    tab.open("/")
+    keyboard.press("Tab")
+    expect(tab.page.locator(":focus")).to_have_text("Skip to the content")
+    keyboard.press("Control+k")
+    keyboard.type("daily_revenue")
+    choice = tab.page.get_by_role("option", name=re.compile(REVENUE)).first
+    expect(choice).to_be_visible()
+    for _ in range(20):
+        if choice.get_attribute("aria-selected") == "true":
+            break
+        keyboard.press("ArrowDown")
+    keyboard.press("Enter")
+    expect(tab.page.locator("main h1")).to_have_text(REVENUE)
+    keyboard.press("/")
+    keyboard.type("jobs")
+    keyboard.press("Enter")
+    expect(tab.page.locator("main h1")).to_have_text("Jobs and arcs")
+    rows = tab.page.get_by_role("rowgroup", name="jobs: rows")
+    rows.focus()
+    keyboard.press("ArrowDown")
+    keyboard.press("Enter")
+    expect(tab.page).to_have_url(re.compile("/jobs/shop/"))
+    keyboard.press("Alt+ArrowLeft")
+    expect(tab.page.locator("main h1")).to_have_text("Jobs and arcs")
+
+
+def test_the_graph_is_walked_focused_and_collapsed(tab: Tab) -> None:
+    node = f"dataset:{WAREHOUSE}:{REVENUE}"
+    tab.open(address("lineage", node=node))
+    tab.settle()
+    job = tab.page.locator(".react-flow__node", has_text="build_daily_revenue")
+    job.click()
+    expect(tab.page.get_by_role("complementary", name="details")).to_contain_text("Latest run")
+    shown = tab.page.locator(".lineage-bar .num")
+    before = shown.inner_text()
+    tab.page.get_by_role("button", name="Collapse").click()
+    expect(shown).not_to_have_text(before)
+    tab.page.get_by_role("button", name="Expand all").click()
+    expect(shown).to_have_text(before)
+    tab.page.get_by_role("button", name="Focus", exact=True).click()
+    expect(tab.page).to_have_url(re.compile("node=job"))
+    tab.page.get_by_label("Find in this graph").fill("finance")
+    expect(tab.page.locator(".graph-node.found").first).to_be_visible()
+
+
+def test_the_theme_is_chosen_and_kept(tab: Tab) -> None:
+    tab.open("/")
+    background = "() => getComputedStyle(document.body).backgroundColor"
+    light = tab.page.evaluate(background)
+    tab.page.get_by_role("button", name="dark theme").click()
+    assert tab.page.evaluate(background) != light
+    dark = tab.page.evaluate(background)
+    tab.page.reload()
+    assert tab.page.evaluate(background) == dark

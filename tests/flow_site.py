@@ -1,0 +1,98 @@
+"""Everything in one process, `penstock up`, and the demo's story told to it."""
+
+import hashlib
+from collections.abc import Mapping
+from pathlib import Path
+
+from penstock.cli.demo_story import OUTPUTS, Outcome, Story, outcome, readings
+from penstock.cli.demo_workloads import FOLDER
+from penstock.client import Client
+from tests.running import ServerProcess
+from tests.servers import free_port
+
+LEVELS = {
+    station: [int(readings(station, hour).split(b",")[2]) for hour in range(6)]
+    for station in ("north", "south")
+}
+
+
+class FlowSite:
+    """A place to tell the story in; what runs there may die, and be started again."""
+
+    def __init__(self, folder: Path, database: str, **settings: object) -> None:
+        self.folder = folder
+        self._database = database
+        self._settings = {
+            "objects": (folder / "objects").as_uri(),
+            "ingest_folder": folder / "ingest",
+            "ingest_session_seconds": 2,
+            "port": free_port(),
+            "demo_folder": folder,
+            **settings,
+        }
+        assert FOLDER == "PENSTOCK_DEMO_FOLDER", "the workloads find it by its variable"
+        self.process = self.start()
+        self.client = Client(self.process.url, retry_seconds=120)
+        self.story = Story(self.client, folder)
+
+    def start(self) -> ServerProcess:
+        """Everything, started anew on the same port."""
+        self.process = ServerProcess.start(self._database, "up", **self._settings)
+        return self.process
+
+    def close(self) -> None:
+        """Stop it cleanly."""
+        self.client.close()
+        try:
+            self.process.stop()
+        finally:
+            self.process.kill()
+
+    def tell_all(self) -> str:
+        """The whole story; the lot that it ends with."""
+        story = self.story
+        story.set_up()
+        batch = story.deposit()
+        assert story.wait_for_report(batch.id).status == "failed"
+        assert story.mend(batch.id).status == "completed"
+        story.wait_for_the_last(batch.id)
+        story.wait_for_weather()
+        return batch.id
+
+    def broken(self) -> list[str]:
+        """The invariants that do not hold, of all of them, with every byte read."""
+        verdicts = list(self.client.check(deep=True))
+        assert len(verdicts) > 20
+        return [f"{verdict.name}: {verdict}" for verdict in verdicts if not verdict.holds]
+
+
+def expected() -> Outcome:
+    """How the story has to end, worked out without any of the code that it tells of."""
+    clean = [
+        "".join(f"{station},{hour},{level}\n" for hour, level in enumerate(levels))
+        for station, levels in LEVELS.items()
+    ]
+    rows = {s: (max(found), f"{sum(found) / len(found):.1f}") for s, found in LEVELS.items()}
+    totals = "station,max_cm,mean_cm\n" + "".join(
+        f"{station},{most},{mean}\n" for station, (most, mean) in rows.items()
+    )
+    told = "".join(f"{s}: {mean} cm, at most {most}\n" for s, (most, mean) in rows.items())
+    contents: Mapping[str, list[str]] = {
+        "clean": clean,
+        "alerts": [],
+        "totals": [totals],
+        "bulletin": [f"{told}no alerts\n"],
+    }
+    return Outcome(
+        {name: "complete" if contents[name] else "empty" for name in OUTPUTS},
+        {name: tuple(sorted(map(_digest, contents[name]))) for name in OUTPUTS},
+    )
+
+
+def _digest(text: str) -> str:
+    return f"sha-256:{hashlib.sha256(text.encode()).hexdigest()}"
+
+
+def found(site: FlowSite, lot: str) -> Outcome:
+    """How the story ended."""
+    return outcome(site.client, lot)
