@@ -3,11 +3,12 @@
 from collections.abc import Iterator
 from contextlib import closing, contextmanager
 from tempfile import TemporaryDirectory
+from typing import cast
 
 from penstock.catalog.catalog import Catalog
 from penstock.clock import Clock, system_clock
 from penstock.config import Settings
-from penstock.db import Database, open_database
+from penstock.db import Database, Transaction, open_database
 from penstock.ingest.opening import open_workshop
 from penstock.objects import Objects
 from penstock.provenance.checking import check
@@ -55,3 +56,17 @@ def opened(
     idle = Catalog(database, clock=clock, batch_events_max=1, queue_length_max=1)
     with closing(open_workshop(settings, idle, clock)) as shop:
         yield Grounds(database, lambda: Objects.open(settings.objects), shop, clock, deep=deep)
+
+
+def inside(tx: Transaction) -> Database:
+    """The database as it is inside of one transaction that is not committed; only for reading."""
+    return cast(Database, _Inside(tx))
+
+
+class _Inside:
+    def __init__(self, tx: Transaction) -> None:
+        self._tx = tx
+
+    @contextmanager
+    def read(self) -> Iterator[Transaction]:
+        yield self._tx

@@ -78,7 +78,13 @@ class Tracer:
             yield
 
     def note(
-        self, name: str, lot: str, began: Micros, attributes: Mapping[str, str], *, is_first: bool
+        self,
+        name: str,
+        lot: str,
+        began: Micros,
+        attributes: Mapping[str, str],
+        *,
+        is_first: bool = False,
     ) -> None:
         """A span that is over."""
         self._begin(name, lot, "", attributes, began=began, is_first=is_first).end()

@@ -62,10 +62,16 @@ def span(
     return tracer.span(name, lot, under, attributes)
 
 
-def note(name: str, *, lot: str, began: Micros, is_first: bool = False, **attributes: str) -> None:
-    """A span that ends now; the first of a trace is what all others are within."""
+def first(name: str, *, lot: str, began: Micros, **attributes: str) -> None:
+    """The span that the trace of a deposit begins with; it ends now."""
     if _tracer is not None:
-        _tracer.note(name, lot, began, attributes, is_first=is_first)
+        _tracer.note(name, lot, began, attributes, is_first=True)
+
+
+def note(name: str, *, lot: str, began: Micros, **attributes: str) -> None:
+    """A span of what was not a block; it ends now."""
+    if _tracer is not None:
+        _tracer.note(name, lot, began, attributes)
 
 
 def fail(message: str) -> None:

@@ -7,10 +7,11 @@ import pytest
 
 from tests.acceptance.arc_site import arcs
 from tests.acceptance.calls import Calls
+from tests.acceptance.flow_site import flow
 from tests.acceptance.ingest_site import site
 from tests.running import ServerProcess, server
 
-__all__ = ["arcs", "calls", "server", "site"]
+__all__ = ["arcs", "calls", "flow", "server", "site"]
 
 
 @pytest.fixture

@@ -21,6 +21,9 @@ FLAGS = (
 PATIENCE_MS = 60_000
 Theme = Literal["light", "dark"]
 
+# A slow machine is no failure.
+expect.set_options(timeout=PATIENCE_MS)
+
 
 @contextmanager
 def chromium() -> Iterator[Browser]:
@@ -52,10 +55,10 @@ class Tab:
         """Wait until nothing is being read any more."""
         self.page.wait_for_selector("main h1")
         unfinished = self.page.locator(".waiting, .blank, .canvas.busy")
-        expect(unfinished).to_have_count(0, timeout=PATIENCE_MS)
+        expect(unfinished).to_have_count(0)
 
     def serious_problems(self, *rules: str) -> list[str]:
-        """What axe finds that keeps somebody from using the page; by some of its rules, or by all."""
+        """What axe finds that keeps somebody from using the page, by these rules or by all."""
         # The page's own policy lets no script in but the server's, so axe comes in another way.
         if not self.page.evaluate("() => 'axe' in window"):
             self.page.evaluate(AXE.read_text())

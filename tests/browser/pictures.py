@@ -15,9 +15,11 @@ ON_A_PHONE = ("overview", "dataset-lots", "lineage")
 def main(folder: Path) -> None:
     """Fill a server, and write a picture of each view."""
     folder.mkdir(parents=True, exist_ok=True)
-    with tempfile.TemporaryDirectory(prefix="penstock-pictures-") as place:
-        with scene(Path(place)) as filled:
-            _draw(filled, folder)
+    with (
+        tempfile.TemporaryDirectory(prefix="penstock-pictures-") as place,
+        scene(Path(place)) as filled,
+    ):
+        _draw(filled, folder)
 
 
 def _draw(filled: Scene, folder: Path) -> None:

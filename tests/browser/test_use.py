@@ -50,6 +50,7 @@ def test_a_failed_lot_is_tried_again(tab: Tab, scene: Scene) -> None:
     problem = tab.page.locator(".problems li", has_text=lot)
     expect(problem).to_contain_text("row 17: no such user")
     problem.get_by_role("button", name="Retry now").click()
+    tab.page.get_by_label("Reason").fill("the user is there now")
     tab.page.get_by_role("button", name="Run again", exact=True).click()
     expect(tab.page.locator(".toast")).to_contain_text("again")
     work = scene.call("GET", "namespaces", SHOP, "jobs", CLEANING, "lots", lot)
@@ -67,6 +68,7 @@ def test_a_dataset_is_held_and_let_go(tab: Tab, scene: Scene) -> None:
     at = ("namespaces", SHOP, "datasets", CLEAN, "standing")
     assert scene.call("GET", *at)["held"]["why"] == "looking at it"
     tab.page.get_by_role("button", name="Let it go on").click()
+    tab.page.get_by_label("Reason").fill("looked at it")
     tab.page.get_by_role("dialog").get_by_role("button", name="Let it go on").click()
     expect(tab.page.get_by_role("button", name="Hold", exact=True)).to_be_visible()
     assert scene.call("GET", *at)["held"] is None
@@ -84,6 +86,7 @@ def test_a_backfill_is_seen_before_it_is_begun(tab: Tab, scene: Scene) -> None:
     expect(tab.page.locator(".toast")).to_contain_text("begun")
     begun = scene.call("GET", "backfills")["backfills"][0]
     tab.page.get_by_role("button", name="Cancel", exact=True).first.click()
+    tab.page.get_by_label("Reason").fill("enough seen")
     tab.page.get_by_role("button", name="Cancel the backfill").click()
     expect(tab.page.get_by_role("table", name="backfills")).to_contain_text("cancelled")
     assert scene.call("GET", "backfills", begun["id"])["state"] == "cancelled"
@@ -125,7 +128,7 @@ def test_everything_is_reached_without_a_mouse(tab: Tab) -> None:
     keyboard.press("ArrowDown")
     keyboard.press("Enter")
     expect(tab.page).to_have_url(re.compile("/jobs/shop/"))
-    keyboard.press("Alt+ArrowLeft")
+    tab.page.go_back()
     expect(tab.page.locator("main h1")).to_have_text("Jobs and arcs")
 
 

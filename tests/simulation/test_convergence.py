@@ -13,9 +13,10 @@ from penstock.catalog.flush import changes, flush
 from penstock.catalog.openlineage import Limits, read_event
 from penstock.catalog.world import Keys, World
 from penstock.catalog.writer import Command
-from penstock.clock import Micros, parse_time
+from penstock.clock import Micros, parse_time, system_clock
 from penstock.db import Database, Transaction, open_database
 from penstock.errors import NotFound
+from tests.checked import broken_invariants, inside
 from tests.servers import PostgresServer
 from tests.simulation.consistency import problems
 from tests.simulation.stories import RUN_ID, Document, Story, histories, stories
@@ -104,6 +105,7 @@ def state_after(
         for batch in batches:
             receiver.receive(batch, forget=forget)
         assert problems(tx) == []
+        assert broken_invariants(inside(tx), system_clock) == []
         return visible(tx)
     raise AssertionError("unreachable")
 
@@ -167,6 +169,7 @@ def check_again(database: Database, repetition: tuple[list[Document], list[Docum
         for event in again:
             receiver.receive([event], forget=True)
         assert problems(tx) == []
+        assert broken_invariants(inside(tx), system_clock) == []
         after = visible(tx)
     assert differences(before, after) == {}
 

@@ -15,6 +15,7 @@ from penstock.clock import system_clock
 from penstock.db import Database, Transaction, open_database
 from penstock.db.database import Listener
 from penstock.errors import Unavailable
+from tests.checked import broken_invariants
 from tests.simulation.consistency import Tables, problems
 from tests.simulation.tables import STATEMENTS
 
@@ -92,6 +93,7 @@ def test_a_lost_connection_fails_the_writes_it_holds_and_no_others(
         catalog.stop()
 
         assert {type(error) for error in errors} <= {type(None), Unavailable}
+        assert broken_invariants(database, system_clock) == []
         with database.read() as tx:
             assert problems(tx) == []
             kept = [row.payload for row in Tables(tx).events]

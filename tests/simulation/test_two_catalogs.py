@@ -16,8 +16,9 @@ from psycopg.conninfo import conninfo_to_dict
 from penstock.catalog.catalog import Catalog
 from penstock.catalog.commands import ReceiveEvent
 from penstock.catalog.openlineage import Limits, read_event
-from penstock.clock import parse_time
+from penstock.clock import parse_time, system_clock
 from penstock.db import Database, open_database
+from tests.checked import broken_invariants
 from tests.servers import PostgresServer
 from tests.simulation.consistency import problems
 from tests.simulation.stories import Document, Story, stories
@@ -101,6 +102,7 @@ def submit(catalog: Catalog, event: Document) -> "Future[None]":
 def state_of(url: str) -> Seen:
     with opened(url) as database, database.read() as tx:
         assert problems(tx) == []
+        assert broken_invariants(database, system_clock) == []
         return visible(tx)
 
 

@@ -1,10 +1,13 @@
 """The ASGI application: finds the route, asks who is calling, runs the handler, answers."""
 
+import logging
 from collections.abc import Callable
+from dataclasses import dataclass
 from functools import cache
 from time import perf_counter
 from typing import Any, NamedTuple
 
+from penstock import logs, tracing
 from penstock.access.keys import LOCAL, Key
 from penstock.api import docs, openapi
 from penstock.api.answers import Answer, Flow, Page, answer, messages
@@ -15,7 +18,7 @@ from penstock.api.flows import pour
 from penstock.api.gate import Gate, Heading, heading
 from penstock.api.metrics import Metrics
 from penstock.api.parameters import query_reader
-from penstock.api.refusals import refusal
+from penstock.api.refusals import UNEXPECTED, refusal
 from penstock.api.routes import CAPABILITIES, ROUTES
 from penstock.api.routing import Reach, Route, Router
 from penstock.api.uploads import Stream
@@ -27,6 +30,10 @@ from penstock.plane import Plane
 INLINE_BYTES_MAX = 16 * 1024
 _UNMATCHED = "unmatched"
 _HANG_UP = (b"connection", b"close")
+# Too many to tell of each: they are counted.
+_BUSY = 429
+
+_log = logging.getLogger(__name__)
 
 
 class _Surface(NamedTuple):
@@ -51,6 +58,13 @@ def _surface() -> _Surface:
     )
 
 
+@dataclass(slots=True)
+class _Asked:
+    """What a request that fails is known by, as far as it came."""
+
+    key: str = ""
+
+
 class Api:
     """The whole HTTP API over one plane, as an ASGI application."""
 
@@ -73,15 +87,18 @@ class Api:
         method: str = scope["method"]
         template = _UNMATCHED
         streams = False
+        asked = _Asked()
         given: Answer | Flow
         try:
             route, names = self._surface.router.find(method, scope["raw_path"])
             template, streams = route.path, route.streams
-            given = await self._serve(route, names, scope, receive)
+            given = await self._serve(route, names, scope, receive, asked)
         except Disconnected:
             return
         except Exception as error:
-            refused = given = refusal(error)
+            with logs.about(route=f"{method} {template}", key=asked.key):
+                refused = given = refusal(error)
+                _tell(refused.status, error, is_known=template is not _UNMATCHED)
             if streams:
                 # Otherwise the rest of a body that nobody wants would be waited for.
                 given = refused._replace(headers=(*refused.headers, _HANG_UP))
@@ -104,11 +121,27 @@ class Api:
         self.door.close()
 
     async def _serve(
-        self, route: Route, names: dict[str, str], scope: Scope, receive: Receive
+        self, route: Route, names: dict[str, str], scope: Scope, receive: Receive, asked: "_Asked"
     ) -> Answer | Flow:
-        """Collect what the handler needs, run it where it belongs and turn its value to JSON."""
+        """Find out who is calling, and have it done if they may."""
         head = heading(scope["headers"])
         key = await self._admit(route, names, head)
+        asked.key = key.name
+        if head.traceparent is None or not tracing.is_on():
+            return await self._handle(route, names, scope, receive, head, key)
+        with tracing.called_by(head.traceparent.decode("latin-1")):
+            return await self._handle(route, names, scope, receive, head, key)
+
+    async def _handle(
+        self,
+        route: Route,
+        names: dict[str, str],
+        scope: Scope,
+        receive: Receive,
+        head: Heading,
+        key: Key,
+    ) -> Answer | Flow:
+        """Collect what the handler needs, run it where it belongs and turn its value to JSON."""
         for what, name in names.items():
             check_name(name, what, self.door.limits.name_length_max)
         needs = route.needs
@@ -171,3 +204,14 @@ class Api:
         if len(content) > INLINE_BYTES_MAX:
             return await self.door.in_thread(unpack, content, head.encoding, bytes_max)
         return unpack(content, head.encoding, bytes_max)
+
+
+def _tell(status: int, error: Exception, *, is_known: bool) -> None:
+    """Log that a request was refused; of what was not expected the log has more already."""
+    if status == UNEXPECTED:
+        return
+    level = logging.WARNING if status > UNEXPECTED else logging.INFO
+    if status == _BUSY or not is_known:
+        level = logging.DEBUG
+    with logs.about(status=str(status)):
+        _log.log(level, "refused: %s", error)

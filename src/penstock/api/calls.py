@@ -4,6 +4,7 @@ import asyncio
 from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import suppress
+from contextvars import copy_context
 from dataclasses import dataclass, field
 from typing import Concatenate, ParamSpec, TypeVar
 
@@ -68,9 +69,10 @@ class Door:
         return await loop.run_in_executor(self.readers, lambda: work(*args, **kwargs))
 
     async def by_clerk(self, work: Callable[P, T], *args: P.args, **kwargs: P.kwargs) -> T:
-        """Run something that may have to wait for the ingest queue."""
+        """Run something that may have to wait for the ingest queue; it knows who called."""
         loop = asyncio.get_running_loop()
-        return await loop.run_in_executor(self.clerks, lambda: work(*args, **kwargs))
+        here = copy_context()
+        return await loop.run_in_executor(self.clerks, lambda: here.run(work, *args, **kwargs))
 
     async def carry(self, stream: Stream, work: Callable[[], T]) -> T:
         """Run something that takes a body while it arrives; it ends when the caller is gone."""

@@ -1,8 +1,5 @@
 """Whether everything that always holds does hold, asked of a server that is at work."""
 
-import threading
-from collections.abc import Iterator
-
 from penstock.access.keys import Role
 from penstock.api.answers import Flow
 from penstock.api.calls import Call
@@ -10,7 +7,7 @@ from penstock.api.lines import NDJSON, lines
 from penstock.api.parameters import Query
 from penstock.api.routing import BASE, Reach, Route
 from penstock.plane import Plane
-from penstock.provenance.checking import Verdict, check
+from penstock.provenance.checking import check
 from penstock.provenance.invariants import Grounds
 
 
@@ -30,15 +27,8 @@ async def check_invariants(call: Call, query: CheckQuery) -> Flow:
 
     It only reads, in snapshots, and no writer waits for it. `first` names what breaks an invariant.
     """
-    stop = threading.Event()
-    return lines(_until(check(grounds(call.door.plane, deep=query.deep)), stop), stop)
-
-
-def _until(verdicts: Iterator[Verdict], stop: threading.Event) -> Iterator[Verdict]:
-    for verdict in verdicts:
-        yield verdict
-        if stop.is_set():
-            return
+    found = grounds(call.door.plane, deep=query.deep)
+    return lines(check(found), found.stop)
 
 
 ROUTES = (

@@ -4,10 +4,12 @@ from collections.abc import Iterable
 from ipaddress import ip_address
 from typing import NamedTuple
 
+from penstock import signing
 from penstock.access.keys import LOCAL, Key, Keys
 from penstock.api.answers import Header
 from penstock.errors import Forbidden, Unauthorized
 
+SENDER = signing.SENDER.lower().encode()
 _SAFE = frozenset({"GET", "HEAD", "OPTIONS"})
 
 
@@ -20,6 +22,8 @@ class Heading(NamedTuple):
     origin: bytes | None = None
     host: bytes | None = None
     last_event_id: bytes | None = None
+    traceparent: bytes | None = None
+    sender: bytes | None = None
 
 
 NO_HEADING = Heading()
@@ -28,6 +32,7 @@ NO_HEADING = Heading()
 def heading(headers: Iterable[Header]) -> Heading:
     """Pick the headers that matter; ASGI gives their names in lower case."""
     authorization = length = encoding = origin = host = last_event_id = None
+    traceparent = sender = None
     for name, value in headers:
         if name == b"authorization":
             authorization = value
@@ -41,7 +46,13 @@ def heading(headers: Iterable[Header]) -> Heading:
             host = value
         elif name == b"last-event-id":
             last_event_id = value
-    return Heading(authorization, length, encoding, origin, host, last_event_id)
+        elif name == b"traceparent":
+            traceparent = value
+        elif name == SENDER:
+            sender = value
+    return Heading(
+        authorization, length, encoding, origin, host, last_event_id, traceparent, sender
+    )
 
 
 def bearer_token(authorization: bytes) -> str:

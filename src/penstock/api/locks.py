@@ -7,6 +7,7 @@ from msgspec import Meta
 
 from penstock import ids
 from penstock.access.keys import Key, Role
+from penstock.api import telling
 from penstock.api.bodies import Body
 from penstock.api.calls import Call
 from penstock.api.jobs import DatasetNameBody
@@ -149,6 +150,7 @@ async def claim_lots(call: Call, namespace: str, job: str, body: ClaimBody) -> C
     if body.inputs is not None or body.outputs is not None:
         inputs, outputs = dataset_names(call, body.inputs), dataset_names(call, body.outputs)
         await call.submit(WireJob(namespace, job, inputs, outputs))
+    began = call.door.plane.clock()
     claimed = await call.submit(
         ClaimLots(
             namespace,
@@ -160,6 +162,7 @@ async def claim_lots(call: Call, namespace: str, job: str, body: ClaimBody) -> C
             body.lots,
         )
     )
+    telling.claimed(call, claimed, began)
     why = None if claimed else await call.read(idle.why_nothing, namespace, job)
     return Claims([_claim(found) for found in claimed], why)
 
@@ -191,7 +194,7 @@ async def heartbeat_claim(call: Call, claim: str, body: HeartbeatBody) -> Lease:
 async def complete_claim(call: Call, claim: str, body: TokenBody) -> Completed:
     """Publish what a claim has made; a token that is no longer good changes nothing."""
     ref = await _ref(call, claim, body.token)
-    (ended,) = await call.submit(CompleteClaims((ref,)))
+    (ended,) = await _end(call, CompleteClaims((ref,)))
     if ended.refused is not None:
         raise ended.refused
     return Completed(ref.id, _versions(ended))
@@ -200,13 +203,25 @@ async def complete_claim(call: Call, claim: str, body: TokenBody) -> Completed:
 async def fail_claim(call: Call, claim: str, body: FailBody) -> Stopped:
     """Report that the work on a claim has failed; it is tried again later, or held."""
     ref = await _ref(call, claim, body.token)
-    (ended,) = await call.submit(FailClaims((ref,), body.error))
+    (ended,) = await _end(call, FailClaims((ref,), body.error))
     return _stopped(ended)
 
 
 async def release_claim(call: Call, claim: str, body: TokenBody) -> Stopped:
     """Give a claim back untouched; it does not count as a try."""
-    return _stopped(await call.submit(ReleaseClaim(await _ref(call, claim, body.token))))
+    ref = await _ref(call, claim, body.token)
+    began = call.door.plane.clock()
+    ended = await call.submit(ReleaseClaim(ref))
+    telling.ended(call, [ended], began)
+    return _stopped(ended)
+
+
+async def _end(call: Call, command: CompleteClaims | FailClaims) -> list[Ended]:
+    began = call.door.plane.clock()
+    ended = await call.submit(command)
+    error = command.error or "no reason given" if isinstance(command, FailClaims) else ""
+    telling.ended(call, ended, began, error)
+    return ended
 
 
 def _stopped(ended: Ended) -> Stopped:
@@ -218,13 +233,13 @@ def _stopped(ended: Ended) -> Stopped:
 async def complete_claims(call: Call, body: CompleteManyBody) -> EndedClaims:
     """Publish what several claims have made; each succeeds or is refused alone."""
     refs = await _refs(call, body.claims)
-    return _ended(body.claims, await call.submit(CompleteClaims(refs)))
+    return _ended(body.claims, await _end(call, CompleteClaims(refs)))
 
 
 async def fail_claims(call: Call, body: FailManyBody) -> EndedClaims:
     """Report that the work on several claims has failed; each is refused alone."""
     refs = await _refs(call, body.claims)
-    return _ended(body.claims, await call.submit(FailClaims(refs, body.error)))
+    return _ended(body.claims, await _end(call, FailClaims(refs, body.error)))
 
 
 def get_claim(tx: Transaction, key: Key, claim: str) -> ShownClaim:

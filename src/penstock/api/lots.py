@@ -6,6 +6,7 @@ from typing import Annotated
 from msgspec import Meta
 
 from penstock.access.keys import Key, Role
+from penstock.api import telling
 from penstock.api.bodies import Body
 from penstock.api.calls import Call
 from penstock.api.parameters import Paging
@@ -65,7 +66,12 @@ async def register_lots(call: Call, namespace: str, dataset: str, body: LotsBody
     await call.require_dataset(namespace, dataset)
     who = call.key.name
     command = RegisterLots(namespace, dataset, body.lots, who, body.priority, body.renew)
-    return Registered(await call.submit(command))
+    count = await call.submit(command)
+    lots = body.lots[0] if len(body.lots) == 1 else ""
+    telling.changed(
+        call, f"{count} lots are registered", dataset=f"{namespace}/{dataset}", lot=lots
+    )
+    return Registered(count)
 
 
 def list_lots(tx: Transaction, key: Key, namespace: str, dataset: str, query: Paging) -> Lots:
@@ -112,6 +118,8 @@ async def _hold_dataset(
 ) -> HeldDataset:
     await call.require_dataset(namespace, dataset)
     await call.submit(HoldDataset(call.key.name, body.why, namespace, dataset, hold))
+    what = f"a dataset is {'held' if hold else 'let go'} ({body.why})"
+    telling.changed(call, what, dataset=f"{namespace}/{dataset}")
     return await call.read(reading.get_held_dataset, namespace, dataset)
 
 
@@ -130,6 +138,8 @@ async def _hold_lot(
 ) -> Lot:
     await call.require_dataset(namespace, dataset)
     await call.submit(HoldLot(call.key.name, body.why, namespace, dataset, lot, hold))
+    what = f"a lot is {'held' if hold else 'let go'} ({body.why})"
+    telling.changed(call, what, dataset=f"{namespace}/{dataset}", lot=lot)
     return await call.read(reading_lots.show_lot, namespace, dataset, lot)
 
 

@@ -5,6 +5,7 @@ from typing import Any
 
 from penstock import ids
 from penstock.access.keys import Key, Role
+from penstock.api import telling
 from penstock.api.calls import Call
 from penstock.api.lots import Log, LotIds, Priority, WhyBody
 from penstock.api.parameters import Paging
@@ -91,6 +92,7 @@ async def resubmit_lots(call: Call, namespace: str, job: str, body: ResubmitBody
     """Have a job work on lots again, all of them or none; their inputs are released."""
     lots = body.lots
     await call.submit(ResubmitLots(call.key.name, body.why, namespace, job, lots))
+    telling.changed(call, f"{len(lots)} lots are resubmitted", job=f"{namespace}/{job}")
     found = await call.read(reading_lots.load_work, namespace, job, lots)
     return WorkList(found, len(found))
 
@@ -108,6 +110,8 @@ def _of_job(summary: str, *, hold: bool) -> Callable[..., Any]:
     async def act(call: Call, namespace: str, job: str, body: WhyBody) -> Wiring:
         await call.read(reading.get_lot_job, namespace, job)
         await call.submit(HoldJob(call.key.name, body.why, namespace, job, hold))
+        what = f"a job is {'held' if hold else 'let go'} ({body.why})"
+        telling.changed(call, what, job=f"{namespace}/{job}")
         return await call.read(reading.get_wiring, namespace, job)
 
     act.__doc__ = summary
@@ -120,7 +124,10 @@ def _of_lot(
     """The handler of an action on a lot of a job; the command is made from who, why and what."""
 
     async def act(call: Call, namespace: str, job: str, lot: str, body: WhyBody) -> Work:
-        await call.submit(command(call.key.name, body.why, namespace, job, lot))
+        done = command(call.key.name, body.why, namespace, job, lot)
+        await call.submit(done)
+        what = f"{type(done).__name__} ({body.why})"
+        telling.changed(call, what, job=f"{namespace}/{job}", lot=lot)
         return await call.read(reading_lots.get_work, namespace, job, lot)
 
     act.__doc__ = summary

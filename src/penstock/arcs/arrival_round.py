@@ -8,14 +8,14 @@ A look costs one listing, and one lookup by key for each thousand objects that i
 """
 
 import logging
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from itertools import islice
 from typing import TypeVar
 
 from msgspec import Struct
 
-from penstock import ids
+from penstock import ids, logs, tracing
 from penstock.arcs.arrival_commands import ArrivedLot, PlaceObjects
 from penstock.arcs.arrival_rows import ArrivalRow
 from penstock.arcs.arrivals import (
@@ -40,7 +40,7 @@ from penstock.errors import Conflict, PenstockError, Unavailable
 from penstock.locks.rows import OUTSIDE, StatusRow
 from penstock.locks.table import Status, writable
 from penstock.lots.files import put_manifest, show_manifest
-from penstock.lots.manifests import DatasetRef, Item, Manifest
+from penstock.lots.manifests import DatasetRef, Item, Manifest, ManifestNote
 from penstock.objects import Entry, Objects
 from penstock.states import ManifestState
 
@@ -262,11 +262,19 @@ class ArrivalRound:
             for note in notes.values():
                 self._objects.delete(note.key)
             raise
+        self._tell(notes)
         _at_once(
             lambda each: show_manifest(self._objects, each[0], self._ref, each[1]), [*notes.items()]
         )
         new = {change.lot for change in step.lots if change.is_new}
         return after, sum(not rows for lot, rows in contents.items() if lot in new)
+
+    def _tell(self, notes: Mapping[str, ManifestNote]) -> None:
+        """Tell that lots are published: nobody deposited them, so their traces begin here."""
+        dataset = f"{self._row.namespace}/{self._row.name}"
+        for lot, note in notes.items():
+            with logs.about(lot=lot), tracing.span("lot.publish", lot=lot, dataset=dataset):
+                log.info("lot %s is published: %s, %d objects", lot, note.state, note.uris)
 
     def _contents(self, step: Step) -> dict[str, list[ArrivedRow]]:
         """What each lot consists of after the step."""

@@ -8,7 +8,7 @@ READY before it is not kept back: only the arc's own limit holds that.
 import logging
 from collections.abc import Sequence
 
-from penstock import ids
+from penstock import ids, logs
 from penstock.arcs.backfill_commands import (
     OUTCOMES,
     MoveBackfill,
@@ -167,6 +167,9 @@ class Backfills:
             found = _look(tx, _row(tx, backfill_id))
         if found is not None:
             self._catalog.submit(found).result()
+            for lot in found.picked:
+                with logs.about(lot=lot):
+                    log.info("backfill %s has picked lot %s", backfill_id, lot)
         return self.status(backfill_id)
 
     def step_all(self) -> int:
@@ -174,12 +177,16 @@ class Backfills:
         with self._catalog.read() as tx:
             running = [backfill_id for (backfill_id,) in tx.fetch("running_backfills")]
         for backfill_id in running:
-            try:
-                while self.step(backfill_id).has_more:
-                    pass
-            except PenstockError as error:
-                log.warning("backfill %s was not moved on, and will be: %s", backfill_id, error)
+            with logs.about(backfill=backfill_id):
+                self._move_on(backfill_id)
         return len(running)
+
+    def _move_on(self, backfill_id: str) -> None:
+        try:
+            while self.step(backfill_id).has_more:
+                pass
+        except PenstockError as error:
+            log.warning("backfill %s was not moved on, and will be: %s", backfill_id, error)
 
     def status(self, backfill_id: str) -> Progress:
         """How far a backfill is."""

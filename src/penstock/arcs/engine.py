@@ -6,6 +6,7 @@ from collections.abc import Callable
 from concurrent.futures import Executor, ThreadPoolExecutor
 from typing import Self
 
+from penstock import logs
 from penstock.arcs.commands import ClaimArcLots
 from penstock.arcs.execution import Execution
 from penstock.arcs.reading import all_arcs
@@ -134,7 +135,9 @@ class Engine:
         try:
             execution.run()
         except Exception:
-            log.exception("lot %s of %s", execution.claim.lot, execution.arc.name)
+            claim = execution.claim
+            with logs.about(lot=claim.lot, run=claim.id, job=f"{claim.namespace}/{claim.job}"):
+                log.exception("lot %s of %s", claim.lot, execution.arc.name)
         finally:
             self._running.pop(execution.claim.id, None)
             self.wake()

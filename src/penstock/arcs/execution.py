@@ -10,6 +10,7 @@ from typing import NamedTuple, TypeVar
 
 import msgspec
 
+from penstock import logs, tracing
 from penstock.arcs.commands import (
     BeginParts,
     EndPart,
@@ -20,7 +21,7 @@ from penstock.arcs.declaration import Arc, OnEmpty
 from penstock.arcs.executors import DaskCluster
 from penstock.arcs.leases import Lease
 from penstock.arcs.leftovers import clean, note_the_dead, write_partial
-from penstock.arcs.reading import input_lots, output_refs, parts_of
+from penstock.arcs.reading import input_lots, output_refs, parts_of, read_manifest
 from penstock.arcs.rows import NamedChecks, NamedNotes, PartRow, PartState
 from penstock.arcs.splitting import split
 from penstock.arcs.state_keys import StateKeys
@@ -72,6 +73,11 @@ class Execution:
 
     def run(self) -> bool:
         """Bring the lot to its end; False if it was not published."""
+        with logs.about(**self._ids), tracing.span("arc.claim", **self._ids):
+            log.info("lot %s is claimed, try %d", self.claim.lot, self.claim.attempt)
+            return self._run()
+
+    def _run(self) -> bool:
         keys = StateKeys(self.objects, self.arc)
         try:
             keys.begin(self.claim.lot, is_first=self._is_first)
@@ -83,16 +89,31 @@ class Execution:
                 made = self._run_parts(inputs)
             else:
                 made = self._run_whole(inputs)
-            self._write(PublishLot(self.ref, made.notes, made.checks))
+            with tracing.span("arc.publish"):
+                self._write(PublishLot(self.ref, made.notes, made.checks))
         except Lost as lost:
             log.info("lot %s of %s: %s", self.claim.lot, self.arc.name, lost)
+            tracing.fail(str(lost))
             return False
         except _Given as reason:
             return self._give_back(reason)
         except (_Failed, PenstockError) as failure:
             return self._fail(str(failure), keys)
+        states = ", ".join(sorted({noted.state for _, noted in made.notes}))
+        log.info("lot %s of %s is published: %s", self.claim.lot, self.arc.name, states)
         self._after_publishing(keys, made.notes)
         return True
+
+    @property
+    def _ids(self) -> dict[str, str]:
+        """What is said of it in log lines and spans."""
+        return {
+            "lot": self.claim.lot,
+            "run": self.claim.id,
+            "job": f"{self.arc.namespace}/{self.arc.name}",
+            "arc": self.arc.name,
+            "dataset": ",".join(f"{ref.namespace}/{ref.name}" for ref in self._refs),
+        }
 
     def keep(self) -> None:
         """Say that the work goes on."""
@@ -166,7 +187,7 @@ class Execution:
             name, first = next(iter(failed.items()))
             total = f"{len(failed)} of {len(planned)} parts failed"
             raise _Failed(f"{total}; part {name}: {first.error}")
-        return _Made(self._root_manifests(done, results), _said(done, results))
+        return _Made(self._root_manifests(done, results), self._said(done, results))
 
     def _root_manifests(
         self, done: Mapping[str, PartRow], results: Mapping[str, TaskResult]
@@ -185,6 +206,17 @@ class Execution:
         )
         return tuple(put_manifest(self.objects, root) for root in roots)
 
+    def _said(self, done: Mapping[str, PartRow], results: Mapping[str, TaskResult]) -> NamedChecks:
+        """What was said about each part, by those that were done before too."""
+        said: dict[DatasetName, list[Check]] = {}
+        for row in done.values():
+            for name, noted in row.named_notes:
+                said.setdefault(name, []).extend(read_manifest(self.objects, noted.key).checks)
+        for result in results.values():
+            for name, checks in result.checks:
+                said.setdefault(name, []).extend(checks)
+        return tuple((name, tuple(checks)) for name, checks in said.items() if checks)
+
     def _task(self, part: str, run_id: str, inputs: tuple[InputLot, ...]) -> Task:
         return Task(
             arc=self.arc.name,
@@ -199,6 +231,7 @@ class Execution:
             checks=self.arc.checks,
             objects=self.objects.url,
             lease=self._lease,
+            trace=tracing.header(),
         )
 
     @property
@@ -253,6 +286,7 @@ class Execution:
 
     def _fail(self, error: str, keys: StateKeys) -> bool:
         log.warning("lot %s of %s failed: %s", self.claim.lot, self.arc.name, error)
+        tracing.fail(error)
         try:
             left = write_partial(self.objects, self._refs, self.claim.lot, self.claim.id, error)
             after = self.catalog.submit(FailLot(self.ref, error, left)).result()
@@ -279,8 +313,7 @@ class Execution:
     def _after_publishing(self, keys: StateKeys, notes: NamedNotes) -> None:
         """What follows a commit; done again by `arcs sync` if it was cut off."""
         try:
-            is_partial = any(noted.state is ManifestState.PARTIAL for _, noted in notes)
-            keys.show(self.claim.lot, ArcState.PARTIAL if is_partial else ArcState.COMPLETE)
+            keys.show(self.claim.lot, ArcState.COMPLETE)  # if checks failed, the manifests tell it
             keys.show_manifests(self.claim.lot, self._refs, [noted for _, noted in notes])
             mine = (self.claim.id,)
             clean(self.catalog, self.objects, self._refs, self.job_id, self.claim.lot, mine)
@@ -323,19 +356,6 @@ def _rolled_up(states: set[ManifestState]) -> ManifestState:
         if state in states:
             return state
     return ManifestState.EMPTY
-
-
-def _said(done: Mapping[str, PartRow], results: Mapping[str, TaskResult]) -> NamedChecks:
-    """What was said about each part; of those that were done before only the outcome is known."""
-    said: dict[DatasetName, list[Check]] = {}
-    for part, row in done.items():
-        for name, noted in row.named_notes:
-            if noted.state is ManifestState.PARTIAL:
-                said.setdefault(name, []).append(Check(f"checks of part {part}", False))
-    for result in results.values():
-        for name, checks in result.checks:
-            said.setdefault(name, []).extend(checks)
-    return tuple((name, tuple(checks)) for name, checks in said.items())
 
 
 def _line(part: str, noted: ManifestNote) -> PartLine:

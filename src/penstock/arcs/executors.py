@@ -12,6 +12,7 @@ from multiprocessing import get_context, parent_process
 from typing import Any, ParamSpec, TypeVar
 
 from penstock.errors import Invalid, Unavailable
+from penstock.logs import Form, current_form, write_as
 
 P = ParamSpec("P")
 T = TypeVar("T")
@@ -52,11 +53,20 @@ class LocalProcesses(Executor):
             raise
 
     def _begin(self) -> ProcessPoolExecutor:
-        pool = ProcessPoolExecutor(1, mp_context=get_context("spawn"), initializer=_end_with_parent)
+        pool = ProcessPoolExecutor(
+            1, mp_context=get_context("spawn"), initializer=_begin_child, initargs=(current_form(),)
+        )
         self._own.pool = pool
         with self._adding:
             self._pools.append(pool)
         return pool
+
+
+def _begin_child(form: Form | None) -> None:
+    """Write log lines as the engine does, and end when it does."""
+    if form is not None:
+        write_as(form)
+    _end_with_parent()
 
 
 def _end_with_parent() -> None:

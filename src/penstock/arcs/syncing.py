@@ -22,7 +22,7 @@ from penstock.states import ArcState, ManifestState, WorkState
 
 LOTS_AT_ONCE = 500
 _PASSES_MAX = 5
-_STATES = (ManifestState.COMPLETE, ManifestState.EMPTY)
+_STATES = (ManifestState.COMPLETE, ManifestState.PARTIAL, ManifestState.EMPTY)
 
 
 class Synced(Shape, frozen=True):

@@ -17,6 +17,7 @@ from uuid import uuid4
 import msgspec
 from msgspec import Struct
 
+from penstock import logs, tracing
 from penstock.arcs.calling import call
 from penstock.arcs.commanding import run_command
 from penstock.arcs.declaration import Workload
@@ -69,6 +70,7 @@ class Task(Struct, frozen=True, kw_only=True):
     tries: int = 1
     objects: str  # the URL of the object store
     lease: Lease | None = None  # kept from where the task runs; None if the engine alone keeps it
+    trace: str = ""  # the span that had it run, as a `traceparent`; nothing if traces are off
 
 
 def again(task: Task) -> Task:
@@ -221,6 +223,22 @@ class Context:
 
 def run_task(task: Task) -> TaskResult:
     """Run a workload and write the manifests of what it made; it never raises for the workload."""
+    ids = {
+        "lot": task.lot,
+        "part": task.part,
+        "run": task.run_id,
+        "job": f"{task.namespace}/{task.arc}",
+        "arc": task.arc,
+    }
+    name = "arc.part" if task.part else "arc.task"
+    with logs.about(**ids), tracing.span(name, under=task.trace, **ids):
+        result = _run(task)
+        if result.error:
+            tracing.fail(result.error)
+    return result
+
+
+def _run(task: Task) -> TaskResult:
     try:
         store = open_store(task.objects)
         context = Context(task, store)
@@ -241,14 +259,14 @@ def run_task(task: Task) -> TaskResult:
 
 def _run_check(function: str, context: Context, timeout_seconds: int | None) -> None:
     """Have a function look at what was made; one that asserts in vain has said no."""
-    name = function.rpartition(":")[2]
+    name, before = function.rpartition(":")[2], context.checks()
     try:
         said = call(function, context, timeout_seconds)
     except AssertionError as error:
         context.check(name, False, detail=str(error))
         return
-    if said is not None:
-        context.check(name, bool(said))
+    if said is not None or context.checks() == before:
+        context.check(name, said is None or bool(said))
 
 
 def key_of(store: Objects, uri: str) -> str:
@@ -279,6 +297,7 @@ def _run_command(task: Task, context: Context) -> None:
             "PENSTOCK_OUTPUT_URL": location,
             "PENSTOCK_MANIFEST": str(manifest),
             "PENSTOCK_TASK": str(described),
+            **({"TRACEPARENT": trace} if (trace := tracing.header()) else {}),
             **task.workload.environment,
         }
         described.write_text(json.dumps(_described(task, context, str(manifest)), indent=1))

@@ -12,6 +12,7 @@ import threading
 from collections.abc import Callable
 from typing import Self
 
+from penstock import logs
 from penstock.arcs.arrival_round import ArrivalRound, Seen
 from penstock.arcs.arrival_rows import ArrivalRow, all_arrivals
 from penstock.arcs.arrivals import Late, closing_until
@@ -76,12 +77,16 @@ class Watcher:
         for row in rows:
             if self._stopped.is_set():
                 break
-            try:
-                seen += self._look(row, now)
-            except PenstockError as error:
-                log.warning("arrivals of %s/%s: %s", row.namespace, row.name, error)
-                seen += Seen(failed=1)
+            with logs.about(dataset=f"{row.namespace}/{row.name}"):
+                seen += self._seen(row, now)
         return seen
+
+    def _seen(self, row: ArrivalRow, now: Micros) -> Seen:
+        try:
+            return self._look(row, now)
+        except PenstockError as error:
+            log.warning("arrivals of %s/%s: %s", row.namespace, row.name, error)
+            return Seen(failed=1)
 
     def _look(self, row: ArrivalRow, now: Micros) -> Seen:
         arrival = row.arrival

@@ -92,6 +92,7 @@ def _write(found: Collection) -> None:
             ("storage", found.storage or "the server's own"),
             ("ARKs", f"{found.shoulder}, minted by {found.minting}"),
             ("other places", ", ".join(found.places)),
+            ("a lot is", found.lots if found.lots == "batch" else f"an interval, {found.lots}"),
             ("kept in lists", f"{found.keep_days} days"),
         ]
     )
@@ -133,6 +134,10 @@ class ProfileFlags:
     place: Annotated[
         tuple[str, ...], _many("a URL prefix that may be read though not public; repeatable")
     ] = ()
+    lots: Annotated[
+        Literal["batch", "PT5M", "PT10M", "PT15M", "PT1H", "PT24H"] | None,
+        Parameter(help="what a lot of its dataset is: a batch, or all that completed in a time"),
+    ] = None
     keep_days: Annotated[int | None, Parameter(help="how long completed batches stay")] = None
 
     def given(self) -> Profile:

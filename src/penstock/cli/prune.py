@@ -19,6 +19,7 @@ from penstock.db import Database
 from penstock.errors import Invalid
 from penstock.locks.forgetting import prune_log
 from penstock.lots.forgetting import prune_outbox
+from penstock.replay.forgetting import prune_replays
 
 app = App(
     name="prune",
@@ -40,6 +41,7 @@ class Forgotten(Struct, frozen=True, rename="camel"):
     lot_events: int
     lot_log: int
     backfills: int
+    replays: int
 
 
 @app.default
@@ -51,7 +53,7 @@ def prune(
     flags: DatabaseFlags = DATABASE,
     as_json: Json = False,
 ) -> int:
-    """Delete old events, runs, versions, transitions and backfills that nothing needs."""
+    """Delete old events, runs, versions, transitions, backfills and replays that nothing needs."""
     span = read_span(older_than)
     now = system_clock()
     with opened(flags) as database:
@@ -79,11 +81,11 @@ def _prune(database: Database, now: Micros, span: Micros, *, dry_run: bool) -> F
             who=operator(),
             progress=lambda pruned: status.update(str(pruned)),
         )
-        events, log, backfills = (
+        others = (
             forget(database, lambda: now, span, dry_run=dry_run)
-            for forget in (prune_outbox, prune_log, prune_backfills)
+            for forget in (prune_outbox, prune_log, prune_backfills, prune_replays)
         )
-        return Forgotten(pruned, events, log, backfills)
+        return Forgotten(pruned, *others)
 
 
 def _agreed(counted: Forgotten) -> bool:
@@ -107,5 +109,6 @@ def _write(gone: Forgotten) -> None:
             ("events of lots", gone.lot_events),
             ("transitions of lots", gone.lot_log),
             ("backfills", gone.backfills),
+            ("replays", gone.replays),
         ),
     )

@@ -118,6 +118,7 @@ def write_replay(found: Replay) -> None:
         [
             ("replay", found.id),
             ("of", found.target),
+            ("bad is", ", ".join(found.versions)),
             ("state", state_of(found.state)),
             ("steps", f"{found.steps:,}, {found.max_running} at a time"),
             ("so far", so_far(found)),

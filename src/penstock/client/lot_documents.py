@@ -230,6 +230,28 @@ class LotChecks(Document, frozen=True):
     checks: tuple[CheckResult, ...]
 
 
+class HeldLot(Document, frozen=True):
+    """A lot that is held; `for_checks`: checks of it failed, and it can be accepted."""
+
+    namespace: str
+    dataset: str
+    lot: str
+    for_checks: bool
+    version: str | None
+    run: str | None
+    job: EntityId | None
+    who: str
+    why: str
+    since: str
+
+
+class HeldLots(Document, frozen=True):
+    """A part of the lots that are held, and how many there are, up to ten thousand."""
+
+    lots: tuple[HeldLot, ...]
+    total_count: int
+
+
 class WorkList(Document, frozen=True):
     """A part of what a job has to do, and how much there is, counted up to ten thousand."""
 

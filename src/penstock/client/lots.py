@@ -240,6 +240,19 @@ class LotCalls:
         """Lots that were made with inputs of which there are newer versions."""
         return get(docs.WorkPage, "stale", namespace=namespace, job=job, limit=limit, offset=offset)
 
+    @call
+    def held_lots(
+        self,
+        *,
+        namespace: str | None = None,
+        for_checks: bool = False,
+        limit: int = 100,
+        offset: int = 0,
+    ) -> Request[docs.HeldLots]:
+        """Lots that are held, the last held first; or only those whose checks failed."""
+        which = {"namespace": namespace, "forChecks": for_checks}
+        return get(docs.HeldLots, "held-lots", **which, limit=limit, offset=offset)
+
 
 def _act(shape: type[T], *segments: str, why: str, repeatable: bool = True) -> Request[T]:
     return post(shape, *segments, body=said(why=why), repeatable=repeatable)

@@ -79,11 +79,15 @@ class ReplaySteps(Document, frozen=True):
 
 
 class Replay(Document, frozen=True):
-    """How far a replay is; `seconds` is how long it has run."""
+    """How far a replay is; `seconds` is how long it has run.
+
+    `versions` are those of the lot that are bad, if it is of one lot.
+    """
 
     id: str
     namespace: str
     target: str
+    versions: tuple[str, ...]
     state: str
     max_running: int
     steps: int

@@ -19,8 +19,8 @@ from penstock.catalog.shelf import Shelf
 from penstock.catalog.world import Changes, World
 from penstock.clock import Micros
 from penstock.db import Transaction
-from penstock.errors import Conflict
-from penstock.locks.commands.lots import announce, register
+from penstock.locks.commands.lots import announce, is_news, register
+from penstock.locks.room import LockRoom
 from penstock.lots.ids import Interval
 from penstock.lots.manifests import ManifestNote
 from penstock.lots.room import LotRoom
@@ -91,17 +91,19 @@ class DepositedLot(Struct, frozen=True):
 
 
 class PublishBatch(Write, frozen=True):
-    """Let a reported batch be a lot; what an earlier or the same report said changes nothing."""
+    """Let a reported batch be a lot; what an earlier report said, or the same, changes nothing."""
 
     deposited: DepositedLot
 
     def apply(self, world: World, now: Micros) -> bool:
-        """Whether anything was changed."""
+        """Whether this is what the batch is now; False if a later report has told more."""
         told, note = self.deposited, self.deposited.manifest
         room = world.room(BatchLotRoom)
         held = room.lots.get(told.batch_id)
-        if held is not None and held.report >= told.report:
+        if held is not None and held.report > told.report:
             return False
+        if held is not None and (held.report, held.digest) == (told.report, note.digest):
+            return True
         dataset = _dataset(world, told, now)
         _cut(world, dataset, told.interval, now)
         room.lots.put(
@@ -124,6 +126,7 @@ class PublishBatch(Write, frozen=True):
             ),
         )
         if told.due_at:
+            is_news(world.room(LockRoom), dataset, told.lot, renew=True)  # or it is refused now
             return True
         if note.state is ManifestState.PARTIAL:
             announce(world, dataset, told.lot, DEPOSITS, now, note)
@@ -145,20 +148,20 @@ class CloseLot(Write, frozen=True):
     manifest: ManifestNote
     batches: tuple[str, ...]
 
-    def apply(self, world: World, now: Micros) -> None:
-        """The lot is READY, and its batches are published."""
+    def apply(self, world: World, now: Micros) -> bool:
+        """The lot is READY, and its batches are published; False if it is void."""
         room = world.room(BatchLotRoom)
         dataset_id = world.dataset_id(ids.dataset_id(self.namespace, self.dataset))
         dataset = world.datasets.get(dataset_id)
         rows = room.of_lot(dataset_id, self.lot)
-        if dataset is None or tuple(row.batch_id for row in rows) != self.batches:
-            raise Conflict(
-                f"lot {self.lot} of {self.namespace}/{self.dataset} has got another batch"
-            )
+        is_due = any(row.due_at for row in rows)
+        if dataset is None or not is_due or tuple(row.batch_id for row in rows) != self.batches:
+            return False
         notes = {self.lot: self.manifest}
         register(world, dataset, [self.lot], DEPOSITS, now, renew=True, notes=notes)
         for row in rows:
             room.lots.put(row.batch_id, replace(row, due_at=0))
+        return True
 
 
 class DueLot(Struct, frozen=True):

@@ -14,7 +14,9 @@ from typing import NamedTuple
 
 from msgspec.structs import replace
 
+from penstock import tracing
 from penstock.errors import Conflict, NotFound, PenstockError, Unavailable
+from penstock.ingest.following import job_moved, work_on_batch, work_on_job
 from penstock.ingest.moves import move_job
 from penstock.ingest.values import Batch, IngestJob, JobChange
 from penstock.ingest.workshop import Later, Workshop
@@ -135,7 +137,8 @@ class JobDaemon(Daemon):
         after: IngestJob | None = None
         try:
             if not self._shop.stop():
-                after = self._worked_on(job)
+                with work_on_job(self._shop, job):
+                    after = self._worked_on(job)
         finally:
             self._done.put(_Done(job, after, time.perf_counter() - started))
 
@@ -157,6 +160,7 @@ class JobDaemon(Daemon):
             self._shop.pause(_TROUBLE_SECONDS)
             return None
         log.warning("%s failed while %s: %s", job.id, job.status, message)
+        tracing.fail(message)
         return move_job(job, IngestState.FAILED, self._shop.clock(), message=message)
 
     def _write_down(self) -> None:
@@ -186,6 +190,8 @@ class JobDaemon(Daemon):
                 # Another has it now, or it has changed: if the lock is still ours, it is freed.
                 log.info("%s: %s", each.job.id, outcome)
                 left.append(each.job)
+            elif outcome is not None:
+                job_moved(self._shop, each.job, outcome)
         if left:
             store.let_go(left)
             for job in left:
@@ -237,22 +243,26 @@ class BatchDaemon(Daemon):
 
     def go_round(self) -> bool:
         """Take the oldest that waits."""
-        store = self._shop.store
-        batches = store.claim_batches(self._status, 1)
+        batches = self._shop.store.claim_batches(self._status, 1)
         for batch in batches:
-            try:
-                self._work(self._shop, batch)
-            except (Conflict, NotFound) as error:
-                log.info("%s: %s", batch.id, error)
-                store.let_go([batch])
-            except Later as reason:
-                log.info("%s stays %s: %s", batch.id, batch.status, reason)
-                store.let_go([batch])
-                self._shop.pause(_TROUBLE_SECONDS)
-            except Exception:
-                store.let_go([batch])
-                raise
+            with work_on_batch(self._shop, batch, self.name):
+                self._do(batch)
         return bool(batches)
+
+    def _do(self, batch: Batch) -> None:
+        store = self._shop.store
+        try:
+            self._work(self._shop, batch)
+        except (Conflict, NotFound) as error:
+            log.info("%s: %s", batch.id, error)
+            store.let_go([batch])
+        except Later as reason:
+            log.info("%s stays %s: %s", batch.id, batch.status, reason)
+            store.let_go([batch])
+            self._shop.pause(_TROUBLE_SECONDS)
+        except Exception:
+            store.let_go([batch])
+            raise
 
 
 class RoundDaemon(Daemon):

@@ -7,6 +7,7 @@ from msgspec import Struct
 from penstock import ids
 from penstock.errors import Invalid, NotFound
 from penstock.ingest.collections import Collection, find_collection
+from penstock.ingest.following import batch_submitted
 from penstock.ingest.names import safe_name
 from penstock.ingest.places import Places, check_url
 from penstock.ingest.store import Submitted
@@ -48,7 +49,8 @@ def submit(shop: Workshop, deposit: Deposit) -> Submitted:
     name = deposit.name or _last_segment(deposit.url)
     if reason := safe_name(name):
         raise Invalid(f"the name {name[:200]!r} {reason}; give another")
-    return shop.store.submit(
+    began = shop.clock()
+    submitted = shop.store.submit(
         Submission(
             profile_name=collection.name,
             submitter=deposit.submitter,
@@ -69,6 +71,9 @@ def submit(shop: Workshop, deposit: Deposit) -> Submitted:
             key=deposit.key,
         )
     )
+    if submitted.is_new:
+        batch_submitted(shop, submitted.batch, began)
+    return submitted
 
 
 def _check_url(shop: Workshop, deposit: Deposit, collection: Collection, uid: str) -> None:

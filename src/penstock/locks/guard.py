@@ -146,7 +146,8 @@ def _obstacles(world: World, job_id: str, run_id: str, aim: Aim) -> Iterator[Obs
         if (hold := room.holds.get(gate)) is not None:
             what = job_name(world, gate) if gate == job_id else _dataset_name(world, gate)
             since = format_time(hold.since)
-            why = f"{hold.kind.lower()} {what} is held by {hold.who!r} since {since}: {hold.why}"
+            kind = "dataset" if hold.kind == "DATASET" else "job"
+            why = f"{kind} {what} is held by {hold.who!r} since {since}: {hold.why}"
             yield Obstacle(None if gate == job_id else gate, why)
     work = room.work.get((job_id, aim.lot))
     if work is not None and work.state == WorkState.RUNNING and work.run_id != run_id:

@@ -14,12 +14,11 @@ from penstock.clock import Micros
 from penstock.locks import rules
 from penstock.locks.held import add_reason, drop_reason
 from penstock.locks.room import LockRoom
-from penstock.locks.rows import OUTSIDE, HoldRow, LogRow, StatusRow
+from penstock.locks.rows import LINEAGE, OUTSIDE, HoldRow, LogRow, StatusRow
 from penstock.locks.table import Status
 from penstock.lots.room import LotEventKind, LotRoom
 from penstock.states import ManifestState
 
-LINEAGE = "LINEAGE"  # the hold of a job that works on what is made of a dataset that is held
 _CONSUMED = (Status.DONE, Status.RUNNING, Status.HOLD)
 
 

@@ -5,7 +5,7 @@ from collections.abc import Iterable, Sequence
 from penstock.catalog.shapes import EntityId
 from penstock.clock import Micros, format_time
 from penstock.locks.facts import Around, Facts, Maker, Stop
-from penstock.locks.rows import LotJobRow, WorkRow
+from penstock.locks.rows import LINEAGE, LotJobRow, WorkRow
 from penstock.locks.shapes import Reason
 from penstock.locks.table import Status
 from penstock.lots.ids import Interval, clock_interval, parse_interval
@@ -149,10 +149,12 @@ def _gates(facts: Facts) -> Iterable[Reason]:
         if gate is None:
             continue
         kind, since = gate.kind.lower(), format_time(gate.since)
+        what = "Dataset" if gate.kind == "DATASET" else "Job"
+        then = "Unhold that dataset" if gate.kind == LINEAGE else "Unhold it"
         yield Reason(
             f"held_{kind}",
-            f"{kind.capitalize()} {gate.namespace}/{gate.name} is held by {gate.who!r} since "
-            f"{since}{_because(gate.why)}. Unhold it to go on.",
+            f"{what} {gate.namespace}/{gate.name} is held by {gate.who!r} since "
+            f"{since}{_because(gate.why)}. {then} to go on.",
             gate.namespace,
             gate.name,
             who=gate.who,

@@ -14,6 +14,7 @@ from penstock.catalog.world import Changes, World
 from penstock.clock import Micros
 from penstock.db.database import Ask
 from penstock.locks.rows import (
+    OUTSIDE,
     CheckRow,
     ClockRow,
     HoldRow,
@@ -157,10 +158,16 @@ class LockRoom:
         rows = [self.holds.get(key) for key in sorted(keys)]
         return [row for row in rows if row is not None]
 
-    def published_at(self, version_id: str) -> Micros:
-        """When a version of a lot was there to be read."""
-        version = self._world.versions.get(version_id)
-        return version.published_at or version.created_at if version is not None else 0
+    def arrived_at(self, source: StatusRow) -> Micros:
+        """When the version that a lot has came to be there; to hold it since changes nothing.
+
+        Events may tell late what a job made, so that its own work is asked, and not its version.
+        """
+        maker = self.work.get((source.job_id, source.lot)) if source.job_id != OUTSIDE else None
+        if maker is not None:
+            return min(source.since, maker.since)
+        version = self._world.versions.get(source.version_id)
+        return version.published_at or source.since if version is not None else source.since
 
     def put_work(self, row: WorkRow) -> None:
         """Change what a job has to do with a lot."""

@@ -10,6 +10,7 @@ from penstock.clock import Micros
 from penstock.locks.table import Status
 from penstock.states import WorkState
 
+LINEAGE = "LINEAGE"  # the hold of a job that works on what is made of a dataset that is held
 OUTSIDE = "00000000-0000-0000-0000-000000000000"  # the job of lots that no job made
 
 _encode_ids = msgspec.json.Encoder().encode

@@ -39,7 +39,7 @@ def follow(room: LockRoom, job: LotJobRow, row: WorkRow, now: Micros) -> WorkRow
 
 
 def _newest(room: LockRoom, job: LotJobRow, row: WorkRow) -> Micros:
-    """When the newest version was published that the job has not read; 0 if it has read them."""
+    """When the newest version came that the job has not read; 0 if it has read them."""
     newest = 0
     for dataset in job.input_ids:
         own = room.inputs.get((dataset, job.job_id, row.lot))
@@ -48,7 +48,7 @@ def _newest(room: LockRoom, job: LotJobRow, row: WorkRow) -> Micros:
             continue
         version = source.version_id
         if version not in (None, own.version_id) and readable(Status(source.status)):
-            newest = max(newest, room.published_at(version))
+            newest = max(newest, room.arrived_at(source))
     return newest
 
 

@@ -6,10 +6,11 @@ Every server has one. Two that sweep at once do no harm: the second finds nothin
 import logging
 import threading
 
+from penstock import logs
 from penstock.catalog.catalog import Catalog
 from penstock.clock import Clock
 from penstock.errors import PenstockError
-from penstock.locks.commands.sweep import Sweep
+from penstock.locks.commands.sweep import Sweep, Swept
 
 log = logging.getLogger(__name__)
 
@@ -37,12 +38,19 @@ class Sweeper:
     def _run(self) -> None:
         while not self._stopped.wait(self._every_seconds):
             try:
-                while self._is_due() and self._catalog.submit(Sweep()).result().has_more:
+                while self._is_due() and self._sweep().has_more:
                     pass
             except PenstockError as error:
                 log.warning("leases were not looked at, and will be again: %s", error)
             except Exception:
                 log.exception("leases were not looked at, and will be again")
+
+    def _sweep(self) -> Swept:
+        swept = self._catalog.submit(Sweep()).result()
+        for run_id, lot in swept.lost:
+            with logs.about(lot=lot, run=run_id):
+                log.warning("the lease of lot %s ran out, and its run has failed", lot)
+        return swept
 
     def _is_due(self) -> bool:
         with self._catalog.read() as tx:

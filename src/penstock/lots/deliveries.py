@@ -15,6 +15,7 @@ from urllib.parse import urlsplit
 import httpx
 from msgspec import Struct
 
+from penstock import logs
 from penstock.catalog.catalog import Catalog
 from penstock.clock import Clock
 from penstock.db import Database
@@ -220,6 +221,10 @@ class _Delivery:
         self._is_lost = self._is_lost or (self.name, self.token) in held
 
     def _run(self) -> None:
+        with logs.about(subscriber=self.name):
+            self._deliver_all()
+
+    def _deliver_all(self) -> None:
         well = False
         try:
             row = self._deliverer.take(self.name)
@@ -271,6 +276,7 @@ class _Delivery:
                     return cursor
                 delivered = True
             cursor = letter.id
+            log.debug("subscriber %s has had event %d", self.name, letter.id)
             if time.monotonic() - saved > SAVE_SECONDS:
                 self._deliverer.save(row, cursor, delivered=delivered, done=False)
                 saved = time.monotonic()

@@ -28,6 +28,8 @@ def check(
 ) -> Iterator[Verdict]:
     """Every verdict, as soon as it is known. One that cannot be had does not stop the others."""
     for invariant in invariants:
+        if grounds.stop.is_set():
+            return
         yield _judge(grounds, invariant, shown)
 
 

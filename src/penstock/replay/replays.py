@@ -8,7 +8,7 @@ before it are done, so what is after it keeps its old version until its own turn
 import logging
 from collections.abc import Callable, Sequence
 
-from penstock import ids
+from penstock import ids, logs
 from penstock.catalog.catalog import Catalog
 from penstock.catalog.shapes import Shape, time_or_none
 from penstock.clock import SECOND, Clock, format_time
@@ -57,7 +57,7 @@ class StepShown(Shape, frozen=True):
 
 
 class Progress(Shape, frozen=True):
-    """How far a replay is.
+    """How far a replay is; `versions` are those of the lot that are bad, if it is of one lot.
 
     `cost_seconds` is how long its steps took before, `done_seconds` those of them that are done
     again; `seconds` is how long it has run. Of what goes or failed the first SHOWN_MAX are there.
@@ -66,6 +66,7 @@ class Progress(Shape, frozen=True):
     id: str
     namespace: str
     target: str
+    versions: Sequence[str]
     state: ReplayState
     max_running: int
     steps: int
@@ -169,10 +170,11 @@ class Replays:
         with self._catalog.read() as tx:
             found = [replay_id for (replay_id,) in tx.fetch("open_replays")]
         for replay_id in found:
-            try:
-                self.step(replay_id)
-            except PenstockError as error:
-                log.warning("replay %s was not moved on, and will be: %s", replay_id, error)
+            with logs.about(replay=replay_id):
+                try:
+                    self.step(replay_id)
+                except PenstockError as error:
+                    log.warning("replay %s was not moved on, and will be: %s", replay_id, error)
         return len(found)
 
     def _has_news(self, row_id: str) -> bool:
@@ -200,9 +202,11 @@ class Replays:
     def _begin_one(self, row_id: str, number: int) -> None:
         try:
             self._catalog.submit(BeginStep(row_id, number)).result()
+            log.info("replay %s begins step %d", row_id, number)
         except (Busy, Unavailable):
             raise
         except (Conflict, NotFound) as refusal:
+            log.warning("step %d of replay %s fails: %s", number, row_id, refusal)
             self._catalog.submit(FailStep(row_id, number, str(refusal))).result()
 
     def status(self, replay_id: str) -> Progress:
@@ -237,6 +241,7 @@ class Replays:
             id=row.id,
             namespace=row.namespace,
             target=row.asked.target.sentence,
+            versions=row.asked.pinned.versions,
             state=ReplayState(row.state),
             max_running=row.max_running,
             steps=counts.steps,

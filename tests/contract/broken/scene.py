@@ -5,19 +5,19 @@ from concurrent.futures import ThreadPoolExecutor
 from contextlib import closing, contextmanager, suppress
 from dataclasses import dataclass
 from pathlib import Path
-from typing import cast
 
 from penstock.arcs.commands import ApplyArc, BeginParts, ClaimArcLots
 from penstock.arcs.declaration import Arc, Input, Output, Parts, Retry, Workload
 from penstock.arcs.single import run_lot
 from penstock.config import Settings
-from penstock.db import Database, Transaction, open_database
+from penstock.db import Database, open_database
 from penstock.ingest.collections import Collection, PutCollection
 from penstock.locks.commands import Ref, RegisterLots
 from penstock.objects import Objects
 from penstock.plane import Plane
 from penstock.provenance.checking import Verdict, check
 from penstock.provenance.invariants import Grounds
+from tests.checked import inside
 from tests.doors import arc_site
 
 NS = "shop"
@@ -41,7 +41,7 @@ class Scene:
         with suppress(_Undo), self.database.write() as tx:
             for statement in broken:
                 tx.execute(statement)
-            found = self._check(cast(Database, _Inside(tx)), deep=deep)
+            found = self._check(inside(tx), deep=deep)
             raise _Undo
         return found
 
@@ -53,17 +53,6 @@ class Scene:
 
 class _Undo(Exception):
     """What was broken is whole again."""
-
-
-class _Inside:
-    """A database as it is inside of one transaction that writes."""
-
-    def __init__(self, tx: Transaction) -> None:
-        self._tx = tx
-
-    @contextmanager
-    def read(self) -> Iterator[Transaction]:
-        yield self._tx
 
 
 @contextmanager

@@ -17,7 +17,7 @@ export function RetryLot({ namespace, job, lot, label = "Retry now" }: Props & {
         title: `Run ${job} on ${lot} again?`,
         says: "The lot is worked on anew with all its tries. What was published stays readable until the new version replaces it; jobs that read it may then be stale.",
         verb: "Run again",
-        reason: "welcome",
+        reason: "needed",
       }}
       run={(why) => call("post", "/api/v1/namespaces/{namespace}/jobs/{job}/lots/{lot}/resubmit", { path: { namespace, job, lot }, body: { why } })}
       done={`${job} will work on ${lot} again.`}
@@ -32,7 +32,7 @@ export function UnholdLot({ namespace, job, lot }: Props) {
   return (
     <Act
       icon="play"
-      ask={{ title: `Let ${job} work on ${lot}?`, says: "The hold ends and the lot is worked on, with all its tries, as soon as its inputs are there.", verb: "Release the hold", reason: "welcome" }}
+      ask={{ title: `Let ${job} work on ${lot}?`, says: "The hold ends and the lot is worked on, with all its tries, as soon as its inputs are there.", verb: "Release the hold", reason: "needed" }}
       run={(why) => call("post", "/api/v1/namespaces/{namespace}/jobs/{job}/lots/{lot}/unhold", { path: { namespace, job, lot }, body: { why } })}
       done={`${lot} is no longer held for ${job}.`}
     >
@@ -82,7 +82,7 @@ export function HoldJob({ namespace, job, isHeld }: { namespace: string; job: st
   return isHeld ? (
     <Act
       icon="play"
-      ask={{ title: `Let ${job} go on?`, says: "Its lots are claimed again as soon as a worker asks.", verb: "Let it go on", reason: "welcome" }}
+      ask={{ title: `Let ${job} go on?`, says: "Its lots are claimed again as soon as a worker asks.", verb: "Let it go on", reason: "needed" }}
       run={(why) => call("post", "/api/v1/namespaces/{namespace}/jobs/{job}/unhold", { path, body: { why } })}
       done={`${job} goes on.`}
     >
@@ -106,7 +106,7 @@ export function HoldDataset({ namespace, dataset, isHeld }: { namespace: string;
   return isHeld ? (
     <Act
       icon="play"
-      ask={{ title: `Let ${dataset} go on?`, says: "The jobs that read or write it work again.", verb: "Let it go on", reason: "welcome" }}
+      ask={{ title: `Let ${dataset} go on?`, says: "The jobs that read or write it work again.", verb: "Let it go on", reason: "needed" }}
       run={(why) => call("post", "/api/v1/namespaces/{namespace}/datasets/{dataset}/unhold", { path, body: { why } })}
       done={`${dataset} goes on.`}
     >

@@ -14,6 +14,7 @@ from penstock.errors import NotFound, PenstockError
 from penstock.ingest.checkm import ManifestKind, Row
 from penstock.ingest.collections import Collection
 from penstock.ingest.fetching import Stopped, Wanted
+from penstock.ingest.following import batch_moved
 from penstock.ingest.moves import first_priority, move_batch
 from penstock.ingest.reports import confirmation_letter, failure_letter
 from penstock.ingest.stages.letters import send
@@ -141,4 +142,7 @@ def _jobs(shop: Workshop, batch: Batch, objects: _Objects, priority: int) -> Ite
 
 def _change(shop: Workshop, batch: Batch, to: BatchState, message: str = "") -> Batch | None:
     moved = move_batch(batch, to, shop.clock(), message=message)
-    return shop.store.change_batch(BatchChange(batch, moved))
+    changed = shop.store.change_batch(BatchChange(batch, moved))
+    if changed is not None:
+        batch_moved(shop, changed)
+    return changed

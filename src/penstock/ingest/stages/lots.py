@@ -6,8 +6,11 @@ partial while jobs are open, complete when all have completed. Where a collectio
 intervals, completed batches wait for the end of theirs. Fails when a job of ours makes that lot.
 """
 
+import hashlib
+import logging
 from collections.abc import Iterable, Iterator, Sequence
 
+from penstock import tracing
 from penstock.clock import SECOND, Micros, format_time
 from penstock.errors import Conflict
 from penstock.ingest.batch_lots import (
@@ -21,17 +24,20 @@ from penstock.ingest.batch_lots import (
     due_lots,
 )
 from penstock.ingest.collections import Collection
+from penstock.ingest.following import lot_published
 from penstock.ingest.ocfl import Depository
 from penstock.ingest.register import StoredRow, stored_by
 from penstock.ingest.reports import Report
 from penstock.ingest.stages.payload import PRODUCER
-from penstock.ingest.values import Batch
+from penstock.ingest.values import Batch, to_json
 from penstock.ingest.workshop import Workshop, patiently
 from penstock.lots.files import put_manifest, show_manifest
 from penstock.lots.ids import parse_interval
 from penstock.lots.manifests import DatasetRef, Item, Manifest, ManifestNote, PartLine
 from penstock.objects import Objects
 from penstock.states import ManifestState
+
+log = logging.getLogger(__name__)
 
 _GRACE: Micros = 5 * SECOND  # for batches that complete just before an interval's end
 _GIVEN = f"{PRODUCER}/"
@@ -45,7 +51,9 @@ def publish(shop: Workshop, batch: Batch, report: Report, keys: Iterable[str]) -
     is_whole = not report.still_open
     if collection.interval is not None and not is_whole:
         return  # it is part of a lot when it has completed
-    lot, due_at = _lot(collection, batch, report.last_modified)
+    # Whoever reports again after a crash writes the same: all but the files is the batch's own.
+    reported_at = batch.last_modified
+    lot, due_at = _lot(collection, batch, reported_at)
     ref = _ref(collection)
     items = tuple(_items(shop, collection, keys))
     manifest = Manifest(
@@ -53,9 +61,9 @@ def publish(shop: Workshop, batch: Batch, report: Report, keys: Iterable[str]) -
         lot=lot,
         dataset=ref,
         uris=items,
-        attempt=f"{batch.id}.{report.number}",
+        attempt=f"{batch.id}.{report.number}.{_mark(items)}",
         part=batch.id if due_at else "",
-        created=format_time(report.last_modified),
+        created=format_time(reported_at),
     )
     objects = Objects.open(shop.settings.objects)
     _, note = put_manifest(objects, manifest)
@@ -71,8 +79,10 @@ def publish(shop: Workshop, batch: Batch, report: Report, keys: Iterable[str]) -
         interval=collection.interval,
         due_at=due_at,
     )
-    shop.write(PublishBatch(deposited))
-    if not due_at:
+    with tracing.span("lot.publish", lot=batch.id, dataset=f"{ref.namespace}/{ref.name}"):
+        is_newest = shop.write(PublishBatch(deposited))
+    if is_newest and not due_at:
+        lot_published(ref, lot, note.state)
         show_manifest(objects, lot, ref, note)
 
 
@@ -95,14 +105,18 @@ def _close(shop: Workshop, due: DueLot) -> bool:
     objects = Objects.open(shop.settings.objects)
     note = _put_root(objects, ref, due.lot, rows)
     batches = tuple(row.batch_id for row in rows)
+    close = CloseLot(due.namespace, due.dataset, due.lot, note, batches)
     try:
-        patiently(
-            lambda: shop.catalog.submit(
-                CloseLot(due.namespace, due.dataset, due.lot, note, batches)
-            ).result()
-        )
-    except Conflict:  # another batch came, or another worker was quicker: the next round tells
+        with tracing.span("lot.publish", lot=due.lot, dataset=f"{ref.namespace}/{ref.name}"):
+            is_closed = patiently(lambda: shop.catalog.submit(close).result())
+            for batch_id in batches:  # their traces go on in the lot's own, which this names
+                tracing.note("lot.publish", lot=batch_id, began=shop.clock())
+    except Conflict as error:
+        log.warning("lot %s of %s/%s is not published: %s", due.lot, ref.namespace, ref.name, error)
         return False
+    if not is_closed:  # another batch came meanwhile: the next round tells
+        return False
+    lot_published(ref, due.lot, note.state)
     show_manifest(objects, due.lot, ref, note)
     return True
 
@@ -132,6 +146,11 @@ def _lot(collection: Collection, batch: Batch, completed_at: Micros) -> tuple[st
     interval = parse_interval(lot)
     assert interval is not None, "the lot of an interval is one"
     return lot, interval.end + _GRACE
+
+
+def _mark(items: Sequence[Item]) -> str:
+    """What tells a manifest from one with other files that the same report may have written."""
+    return hashlib.sha256(to_json(items).encode()).hexdigest()[:8]
 
 
 def _ref(collection: Collection) -> DatasetRef:

@@ -9,6 +9,7 @@ import shutil
 from pathlib import Path
 
 from penstock.errors import PenstockError
+from penstock.ingest.following import job_moved, job_waited
 from penstock.ingest.moves import move_job
 from penstock.ingest.values import IngestJob, JobChange, Place
 from penstock.ingest.workshop import Workshop
@@ -43,8 +44,14 @@ def _let_pass(shop: Workshop, fitting: list[IngestJob]) -> list[IngestJob]:
     now = shop.clock()
     changes = [JobChange(job, move_job(job, IngestState.DOWNLOADING, now)) for job in fitting]
     outcomes = shop.store.change_jobs(changes)
-    pairs = zip(fitting, outcomes, strict=True)
-    return [job for job, outcome in pairs if isinstance(outcome, PenstockError)]
+    refused = []
+    for job, outcome in zip(fitting, outcomes, strict=True):
+        if isinstance(outcome, PenstockError):
+            refused.append(job)
+        elif outcome is not None:
+            job_waited(shop, job)
+            job_moved(shop, job, outcome)
+    return refused
 
 
 def _room(shop: Workshop) -> int:

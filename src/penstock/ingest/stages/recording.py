@@ -47,6 +47,11 @@ def ingest_job_name(collection: Collection) -> str:
     return f"ingest.{collection.name}"
 
 
+def run_of(key: str) -> str:
+    """The run of a deposit, which has this id before it is recorded."""
+    return ids.run_id(f"{key}/run")
+
+
 def source_of(url: str) -> tuple[str, str]:
     """The dataset, as OpenLineage names one, that a payload was."""
     parts = urlsplit(url)
@@ -73,7 +78,7 @@ def _row(job: IngestJob, collection: Collection, stored: Stored) -> StoredRow:
         files=stored.files,
         bytes=stored.size,
         title=told.erc_what or told.payload_name,
-        run_id=ids.run_id(f"{told.key}/run"),
+        run_id=run_of(told.key),
         at=0,
     )
 

@@ -12,6 +12,7 @@ from collections.abc import Iterator, Sequence
 import msgspec
 
 from penstock.errors import Busy, PenstockError, Unavailable
+from penstock.ingest.following import batch_moved
 from penstock.ingest.moves import move_batch
 from penstock.ingest.register import stored_by
 from penstock.ingest.reports import JobLine, Report, make_report, report_letter
@@ -39,7 +40,9 @@ def work(shop: Workshop, batch: Batch) -> None:
     to = BatchState.FAILED if report.still_open else BatchState.COMPLETED
     kept = msgspec.json.encode(report).decode()
     moved = move_batch(batch, to, shop.clock(), message=trouble, report=kept)
-    shop.store.change_batch(BatchChange(batch, moved))
+    changed = shop.store.change_batch(BatchChange(batch, moved))
+    if changed is not None:
+        batch_moved(shop, changed)
 
 
 def report_of(batch: Batch) -> Report | None:

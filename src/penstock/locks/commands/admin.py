@@ -18,7 +18,7 @@ from penstock.locks.held import (
     is_held,
 )
 from penstock.locks.room import LockRoom
-from penstock.locks.rows import OUTSIDE, HoldRow, LogRow, LotJobRow, StatusRow, WorkRow
+from penstock.locks.rows import LINEAGE, OUTSIDE, HoldRow, LogRow, LotJobRow, StatusRow, WorkRow
 from penstock.locks.table import Status
 from penstock.lots.ids import check_lot
 from penstock.states import WorkState
@@ -116,7 +116,7 @@ class HoldJob(Admin, frozen=True):
         """Hold it, or let it go."""
         named = job_row(world, self.namespace, self.job)
         held = world.room(LockRoom).holds.get(named.id)
-        if not self.hold and held is not None and held.kind == holding.LINEAGE:
+        if not self.hold and held is not None and held.kind == LINEAGE:
             raise Conflict(
                 f"job {named.namespace}/{named.name} is not held for itself: {held.why}; unhold "
                 "that dataset"

@@ -155,6 +155,7 @@ class Ended(Struct, frozen=True):
     state: WorkState = WorkState.DONE
     not_before: Micros = 0
     refused: PenstockError | None = None
+    lot: str = ""
 
 
 class CompleteClaims(Write, frozen=True):
@@ -176,9 +177,9 @@ class CompleteClaims(Write, frozen=True):
         for _, group in groupby(rows, key=lambda pair: pair[1].job_id):
             refs, claims = zip(*group, strict=True)
             made = claiming.complete(world, claims, now)
-            for ref, versions in zip(refs, made, strict=True):
+            for ref, claim, versions in zip(refs, claims, made, strict=True):
                 named = tuple((_name(world, d), version) for d, version in versions.items())
-                ended[ref] = Ended(ref.id, named)
+                ended[ref] = Ended(ref.id, named, lot=claim.lot)
         return [ended[ref] for ref in self.claims]
 
 
@@ -204,7 +205,7 @@ class FailClaims(Write, frozen=True):
         except PenstockError as refusal:
             return Ended(ref.id, refused=refusal)
         after = claiming.fail(world, row, self.error, now)
-        return Ended(ref.id, state=after.state, not_before=after.not_before)
+        return Ended(ref.id, state=after.state, not_before=after.not_before, lot=after.lot)
 
 
 class ReleaseClaim(Write, frozen=True):
@@ -216,4 +217,4 @@ class ReleaseClaim(Write, frozen=True):
         """Release it."""
         row = claiming.live(world, self.claim)
         after = claiming.give_back(world, row, "release", row.owner, "", now)
-        return Ended(self.claim.id, state=after.state, not_before=after.not_before)
+        return Ended(self.claim.id, state=after.state, not_before=after.not_before, lot=after.lot)

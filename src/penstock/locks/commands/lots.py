@@ -69,7 +69,7 @@ def register(
     room, outbox = world.room(LockRoom), world.room(LotRoom)
     lots = list(dict.fromkeys(map(check_lot, lots)))
     room.outputs.prefetch((dataset.id, lot) for lot in lots)
-    fresh = [lot for lot in lots if _is_news(room, dataset, lot, renew=renew)]
+    fresh = [lot for lot in lots if is_news(room, dataset, lot, renew=renew)]
     if not fresh:
         return 0
     versions = _declare_versions(world, dataset, fresh, now)
@@ -90,7 +90,7 @@ def announce(
 ) -> None:
     """Tell what there is of a lot from outside that is not whole yet: nobody reads it."""
     room, outbox = world.room(LockRoom), world.room(LotRoom)
-    if not _is_news(room, dataset, check_lot(lot), renew=True):
+    if not is_news(room, dataset, check_lot(lot), renew=True):
         return
     [version] = _declare_versions(world, dataset, [lot], now)
     was, status = _put_outside(room, dataset, lot, Status.PENDING, version, now)
@@ -117,7 +117,8 @@ def _put_outside(
     return held.status if held is not None else "", row.status
 
 
-def _is_news(room: LockRoom, dataset: DatasetRow, lot: str, *, renew: bool) -> bool:
+def is_news(room: LockRoom, dataset: DatasetRow, lot: str, *, renew: bool) -> bool:
+    """Whether to register a lot changes anything, or Conflict if it cannot be registered."""
     held = room.outputs.get((dataset.id, lot))
     if held is None or writable(Status(held.status)):
         return True

@@ -23,7 +23,6 @@ from penstock.locks.facet import NamedLots, error_message, producer
 from penstock.locks.guard import Aim, Obstacle
 from penstock.locks.room import LockRoom
 from penstock.locks.rows import LogRow, LotJobRow, WorkRow
-from penstock.locks.table import Status
 from penstock.lots.ids import sort_key
 from penstock.lots.manifests import Check
 from penstock.states import RunState, WorkState
@@ -77,6 +76,7 @@ class Reported:
         if not claims and self._is_late:
             self._record_late()
             self._receive(claims, [])
+            self._judge(self._ours.all_lots if self._ours is not None else (), is_late=True)
             return
         for refusal in self._named.refused if self._is_news else ():
             self._record("ignore", "", Obstacle(None, refusal))
@@ -89,7 +89,7 @@ class Reported:
         self._tell([claim.lot for claim in taken] + [aim.lot for aim in barred], taken)
         ours = [*{claim.lot: claim for claim in (*kept, *taken)}.values()]
         self._end(ours)
-        self._judge([claim.lot for claim in ours])
+        self._judge([*(claim.lot for claim in ours), *(aim.lot for aim in barred)])
 
     @property
     def _may_grow(self) -> bool:
@@ -253,6 +253,7 @@ class Reported:
             self._job = replace(wired, updated_at=self._now)
             self._room.jobs.put(wired.job_id, self._job)
             rewire(self._room, before, wired)
+            holding.follow_datasets(self._world, self._now)
             known = [row.lot for row in self._room.open_lots(wired.job_id)]
             rules.refresh(self._room, wired, known, self._now)
 
@@ -314,33 +315,49 @@ class Reported:
             io = self._world.io_of(run.id)
             versions = {d: row.version_id for (role, d), row in io.items() if role == Role.OUTPUT}
             checks = {
-                self._world.dataset_id(mention.id): told
-                for mention in self._event.outputs
-                if (told := quality.told_of(mention))
+                dataset: told
+                for (role, dataset), row in io.items()
+                if role == Role.OUTPUT and (told := self._told_of_output(row))
             }
             every = [versions] * len(made)
             claiming.publish(self._world, self._wiring, made, every, self._now, checks=checks)
 
-    def _judge(self, lots: Sequence[str]) -> None:
-        """Let checks of what the run has read hold those lots, with all that was made of them."""
-        for mention in self._event.inputs:
-            told = quality.told_of(mention)
-            dataset = self._world.datasets.get(self._world.dataset_id(mention.id)) if told else None
-            if dataset is None:
-                continue
-            for lot in lots:
-                self._judge_lot(dataset, lot, told)
+    def _told_of_output(self, written: RunDatasetRow) -> list[Check]:
+        """What any event of the run has told so far that checks said of what it wrote."""
+        version = self._world.versions.get(written.version_id)
+        of_version = read_facets(version.facets) if version is not None else NO_FACETS
+        return quality.told_of({**of_version, **read_facets(written.facets)})
 
-    def _judge_lot(self, dataset: DatasetRow, lot: str, told: Sequence[Check]) -> None:
+    def _judge(self, lots: Iterable[str], *, is_late: bool = False) -> None:
+        """Let checks of what the run has read hold those lots, with all that was made of them.
+
+        An event that comes late may tell so of what the run wrote.
+        """
+        event, named = self._event, self._named
+        sides = [(Role.INPUT, mention, named.inputs) for mention in event.inputs]
+        if is_late:
+            sides += [(Role.OUTPUT, mention, named.outputs) for mention in event.outputs]
+        for role, mention, of_dataset in sides:
+            told = quality.told_of({**mention.facets, **mention.io_facets})
+            dataset = self._world.datasets.get(self._world.dataset_id(mention.id))
+            if told and dataset is not None:
+                for lot in dict.fromkeys(of_dataset.get(mention.id) or lots):
+                    self._judge_lot(role, dataset, lot, told)
+
+    def _judge_lot(self, role: Role, dataset: DatasetRow, lot: str, told: Sequence[Check]) -> None:
         room, now = self._room, self._now
         row = room.outputs.get((dataset.id, lot))
         if row is None or row.version_id is None:
             return
-        quality.note(room, row, row.version_id, told, self._run_id, now)
-        if row.status == Status.READY and (why := quality.failed(told)):
-            quality.hold(room, row, why, self._run_id, now)
-            rules.refresh_around(room, [dataset.id], [lot], now)
+        version = row.version_id
+        if role == Role.OUTPUT and row.run_id != self._run_id:
+            return  # another run has made it since
+        own = room.inputs.get((dataset.id, self._event.job_id, lot))
+        if own is not None and own.run_id == self._run_id and own.version_id:
+            version = own.version_id
+        if why := quality.judge(room, row, version, told, self._run_id, now):
             holding.spread(self._world, dataset, lot, quality.WHO, why, now)
+            rules.refresh_around(room, [dataset.id], [lot], now)
 
 
 def _text(dataset_ids: Iterable[str]) -> str:

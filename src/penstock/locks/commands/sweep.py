@@ -21,6 +21,7 @@ class Swept(Struct, frozen=True):
     expired: int
     due: int
     ticked: int
+    lost: tuple[tuple[str, str], ...] = ()  # runs whose lease ran out, and their lots
 
     @property
     def has_more(self) -> bool:
@@ -45,7 +46,8 @@ class Sweep(Write, frozen=True):
             room.put_work(replace(row, not_before=0))
             rules.refresh(room, job, [row.lot], now)
         ticked = sum(_tick(world, clock, now) for clock in room.due_clocks(now))
-        return Swept(len(expired), len(due), ticked)
+        lost = tuple((row.run_id or "", row.lot) for row in expired)
+        return Swept(len(expired), len(due), ticked, lost)
 
 
 def _tick(world: World, clock: ClockRow, now: Micros) -> int:

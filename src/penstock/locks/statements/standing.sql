@@ -38,7 +38,7 @@ ORDER BY b.since DESC, b.lot
 SELECT h.kind, COALESCE(d.namespace, j.namespace), COALESCE(d.name, j.name), h.who, h.why, h.since
 FROM lot_holds h
 LEFT JOIN datasets d ON d.id = h.id AND h.kind = 'DATASET'
-LEFT JOIN jobs j ON j.id = h.id AND h.kind = 'JOB'
+LEFT JOIN jobs j ON j.id = h.id AND h.kind <> 'DATASET'
 WHERE CAST(:namespace AS TEXT) IS NULL OR COALESCE(d.namespace, j.namespace) = :namespace
 ORDER BY h.since DESC LIMIT :limit
 

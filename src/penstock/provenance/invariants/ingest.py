@@ -79,6 +79,8 @@ def stored_objects(grounds: Grounds) -> Iterator[str]:
             return
         after = page[-1][0]
         for ark, collection in page:
+            if grounds.stop.is_set():
+                return
             yield from object_faults(grounds, ark, collection)
 
 

@@ -1,7 +1,8 @@
 """What an invariant is: a name, a sentence, and a function that gives what breaks it."""
 
+import threading
 from collections.abc import Callable, Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Final
 
 from penstock.clock import Clock
@@ -16,7 +17,10 @@ NO_ID: Final = "00000000-0000-0000-0000-000000000000"  # before every id
 
 @dataclass(frozen=True)
 class Grounds:
-    """What is looked at; `deep` is for every byte that a manifest or an inventory names."""
+    """What is looked at; `deep` is for every byte that a manifest or an inventory names.
+
+    Whoever does not want to know any more sets `stop`: what takes long is then given up.
+    """
 
     database: Database
     objects: Callable[[], Objects]
@@ -24,6 +28,7 @@ class Grounds:
     clock: Clock
     deep: bool = False
     readers: int = 4  # how many objects are read at once
+    stop: threading.Event = field(default_factory=threading.Event)
 
 
 Find = Callable[[Grounds], Iterator[str]]

@@ -61,6 +61,8 @@ def work_agrees(grounds: Grounds) -> Iterator[str]:
         while jobs := tx.rows(_LotJob, "every_lot_job_from", after=after, most=PAGE):
             after = jobs[-1].job_id
             for job in jobs:
+                if grounds.stop.is_set():
+                    return
                 yield from _work_of(tx, job, now)
 
 

@@ -3,6 +3,7 @@
 import re
 from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
+from itertools import takewhile
 from typing import Final
 
 from penstock import ids
@@ -76,7 +77,7 @@ def _check_note(row: _Noted, manifest: Manifest) -> None:
 def _pages(grounds: Grounds) -> Iterator[list[_Noted]]:
     """What readers get, some at a time, each page in a snapshot of its own."""
     dataset_id, lot = NO_ID, ""
-    while True:
+    while not grounds.stop.is_set():
         with grounds.database.read() as tx:
             page = tx.rows(
                 _Noted, "ready_manifests_from", dataset_id=dataset_id, lot=lot, most=PAGE
@@ -115,7 +116,8 @@ def _item_faults(
     grounds: Grounds, objects: Objects, pool: ThreadPoolExecutor, row: _Noted
 ) -> Iterator[str]:
     try:
-        entries = listed(objects, read_manifest(objects, row.key, None))
+        found = listed(objects, read_manifest(objects, row.key, None))
+        entries = takewhile(lambda _: not grounds.stop.is_set(), found)
 
         def check(entry: Listed) -> Checked:
             return check_item(objects, entry)

@@ -99,3 +99,28 @@ LEFT JOIN lot_work w ON w.job_id = s.job_id AND w.lot = s.lot
 WHERE s.replay_id = :replay_id AND s.state = :state AND s.number >= :first
 ORDER BY s.number
 LIMIT :most;
+
+-- name: ended_replays
+-- Replays that ended before a time, oldest first, after one.
+SELECT r.created_at, r.id
+FROM replays r
+WHERE r.created_at < :before AND (r.created_at, r.id) > (:created_at, :id)
+  AND r.is_open = 0 AND r.since < :before
+ORDER BY r.created_at, r.id
+LIMIT :most;
+
+-- name: some_replay_steps
+-- The first steps of a replay.
+SELECT s.number FROM replay_steps s WHERE s.replay_id = :replay_id ORDER BY s.number LIMIT :most;
+
+-- name: forget_replay_edges
+-- Delete what waits for steps of a replay.
+DELETE FROM replay_edges WHERE replay_id = :replay_id AND earlier {in numbers bigint};
+
+-- name: forget_replay_steps
+-- Delete steps of a replay.
+DELETE FROM replay_steps WHERE replay_id = :replay_id AND number {in numbers bigint};
+
+-- name: forget_replay
+-- Delete a replay.
+DELETE FROM replays WHERE id = :replay_id;

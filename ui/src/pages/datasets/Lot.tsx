@@ -41,7 +41,7 @@ export default function Lot({ namespace = "", name = "", lot = "" }: Props) {
         actions={
           found.value &&
           (isHeld ? (
-            <Act icon="play" ask={{ title: `Let ${lot} go on?`, says: "The lot becomes what it was before it was held; jobs may read and write it again.", verb: "Release the hold", reason: "welcome" }} run={(why) => call("post", "/api/v1/namespaces/{namespace}/datasets/{dataset}/lots/{lot}/unhold", { path, body: { why } })} done={`${lot} is no longer held.`}>
+            <Act icon="play" ask={{ title: `Let ${lot} go on?`, says: "The lot becomes what it was before it was held; jobs may read and write it again.", verb: "Release the hold", reason: "needed" }} run={(why) => call("post", "/api/v1/namespaces/{namespace}/datasets/{dataset}/lots/{lot}/unhold", { path, body: { why } })} done={`${lot} is no longer held.`}>
               Release the hold
             </Act>
           ) : (

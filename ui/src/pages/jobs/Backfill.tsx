@@ -167,15 +167,15 @@ function Steer({ backfill }: { backfill: Running }) {
   return (
     <span className="row">
       {backfill.state === "running" ? (
-        <Act icon="pause" run={() => call("post", "/api/v1/backfills/{backfill}/pause", { path, body: { why: "" } })} done="The backfill is paused.">
+        <Act icon="pause" ask={{ title: "Pause this backfill?", says: "No more lots are set going until it is resumed. What was set going goes on.", verb: "Pause the backfill", reason: "needed" }} run={(why) => call("post", "/api/v1/backfills/{backfill}/pause", { path, body: { why } })} done="The backfill is paused.">
           Pause
         </Act>
       ) : (
-        <Act icon="play" run={() => call("post", "/api/v1/backfills/{backfill}/resume", { path, body: { why: "" } })} done="The backfill goes on.">
+        <Act icon="play" ask={{ title: "Resume this backfill?", says: "Lots are set going again where it stopped.", verb: "Resume the backfill", reason: "needed" }} run={(why) => call("post", "/api/v1/backfills/{backfill}/resume", { path, body: { why } })} done="The backfill goes on.">
           Resume
         </Act>
       )}
-      <Act kind="danger" ask={{ title: "Cancel this backfill?", says: "No more lots are set going, for good. What was set going ends by itself.", verb: "Cancel the backfill", danger: true, reason: "welcome" }} run={(why) => call("post", "/api/v1/backfills/{backfill}/cancel", { path, body: { why } })} done="The backfill is cancelled.">
+      <Act kind="danger" ask={{ title: "Cancel this backfill?", says: "No more lots are set going, for good. What was set going ends by itself.", verb: "Cancel the backfill", danger: true, reason: "needed" }} run={(why) => call("post", "/api/v1/backfills/{backfill}/cancel", { path, body: { why } })} done="The backfill is cancelled.">
         Cancel
       </Act>
     </span>

@@ -81,8 +81,8 @@ function OfArc({ path }: { path: { namespace: string; arc: string; lot: string }
                 <Act
                   icon="cross"
                   kind="danger"
-                  ask={{ title: `Remove what failed attempts on ${path.lot} left?`, says: "Their objects are deleted, parts that were good included: the next try begins anew. This cannot be undone.", verb: "Remove the leftovers", danger: true }}
-                  run={() => call("post", "/api/v1/namespaces/{namespace}/arcs/{arc}/lots/{lot}/clean", { path, body: { why: "" } })}
+                  ask={{ title: `Remove what failed attempts on ${path.lot} left?`, says: "Their objects are deleted, parts that were good included: the next try begins anew. This cannot be undone.", verb: "Remove the leftovers", danger: true, reason: "needed" }}
+                  run={(why) => call("post", "/api/v1/namespaces/{namespace}/arcs/{arc}/lots/{lot}/clean", { path, body: { why } })}
                   done="What failed attempts left is removed."
                 >
                   Remove leftovers

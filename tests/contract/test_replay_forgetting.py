@@ -1,0 +1,61 @@
+"""Replays that ended long ago are forgotten, with their steps."""
+
+from collections.abc import Iterator
+
+import pytest
+
+from penstock import ids
+from penstock.clock import DAY
+from penstock.errors import Invalid
+from penstock.replay import forgetting
+from penstock.replay.forgetting import prune_replays
+from penstock.replay.target import Target
+from tests.contract.replay_site import REPLAY, ReplaySite, open_replays
+
+
+@pytest.fixture
+def site(database_url: str) -> Iterator[ReplaySite]:
+    """Three lots went through the diamond."""
+    with open_replays(database_url) as opened:
+        opened.all_done("a", "b", "c")
+        yield opened
+
+
+def prune(site: ReplaySite, *, dry_run: bool = False) -> int:
+    at = site.site.database, lambda: site.site.now, 30 * DAY
+    return prune_replays(*at, dry_run=dry_run, pause=lambda seconds: None)
+
+
+def left(site: ReplaySite, replay_id: str) -> int:
+    """How many rows there are of the steps of a replay."""
+    which = {"replay_id": ids.run_id(replay_id), "numbers": list(range(100))}
+    with site.site.database.read() as tx:
+        steps = tx.fetch("replay_steps_by_numbers", **which)
+        return len(steps) + len(tx.fetch("replay_steps_after", **which))
+
+
+def test_those_that_ended_long_ago_go_and_those_that_go_on_stay(
+    site: ReplaySite, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(forgetting, "BATCH_ROWS", 3)
+    site.start(dataset="clean", lot="a")
+    site.finish()
+    site.replays.start("cancelled", "ann", "odd", Target(namespace="ns", dataset="raw", lot="b"))
+    site.replays.cancel("cancelled", "ann", "not so odd")
+    site.replays.start("open", "ann", "odd", Target(namespace="ns", dataset="raw", lot="c"))
+    site.site.now += 31 * DAY
+    site.replays.start("young", "ann", "odd", Target(namespace="ns", dataset="left", lot="a"))
+    assert prune(site, dry_run=True) == 2
+    assert len(site.replays.last()) == 4
+    assert prune(site) == 2
+    assert {each.target for each in site.replays.last()} == {
+        "lot c of dataset ns/raw",
+        "lot a of dataset ns/left",
+    }
+    assert [left(site, each) for each in (REPLAY, "cancelled", "open")] == [0, 0, 8]
+    assert prune(site) == 0
+
+
+def test_everything_cannot_be_pruned(site: ReplaySite) -> None:
+    with pytest.raises(Invalid, match="90d"):
+        prune_replays(site.site.database, lambda: site.site.now, 0, dry_run=True)
