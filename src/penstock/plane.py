@@ -6,6 +6,7 @@ from functools import cached_property
 from types import TracebackType
 from typing import Self
 
+from penstock import ids
 from penstock.access.keys import Keys
 from penstock.catalog.catalog import Catalog
 from penstock.clock import Clock, system_clock
@@ -66,6 +67,13 @@ class Plane:
     def objects(self) -> Objects:
         """Where the data and the manifests of lots are; opened when it is first asked for."""
         return Objects.open(self.settings.objects)
+
+    @cached_property
+    def identity(self) -> str:
+        """What all processes on one database have in common, and those on another have not."""
+        with self.database.read() as tx:
+            [began_at] = tx.fetch_one("database_began_at") or [0]
+        return ids.derived_id("installation", str(began_at))
 
     def close(self) -> None:
         """Commit and answer what is queued, then close the database."""

@@ -17,6 +17,7 @@ from msgspec import Struct
 from penstock.clock import SECOND, Micros, from_datetime
 
 DELIVERY = "Penstock-Delivery"
+SENDER = "Penstock-Sender"
 SIGNATURE = "Penstock-Signature"
 TOLERANCE_SECONDS = 300
 _ANSWER_BYTES_MAX = 64 * 1024

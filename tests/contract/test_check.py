@@ -7,7 +7,9 @@ import msgspec
 import pytest
 
 from penstock.lots.manifests import Manifest, decode, encode
-from penstock.provenance.invariants import ALL
+from penstock.provenance.checking import check
+from penstock.provenance.invariants import ALL, Grounds
+from penstock.provenance.invariants.lots import manifest_items
 from tests.contract.broken.scene import LOTS, NS, Scene, open_scene
 from tests.servers import PostgresServer
 
@@ -183,3 +185,13 @@ def test_data_of_a_failed_attempt_in_a_published_manifest_is_found(scene: Scene)
         scene.objects.put(key, before)
     assert "is of attempt 22222222-" in found
     assert f"its manifest of {manifest.attempt}" in found
+
+
+def test_a_check_that_is_stopped_gives_up(scene: Scene) -> None:
+    plane = scene.plane
+    stopped = Grounds(scene.database, lambda: plane.objects, plane.shop, plane.clock, deep=True)
+    verdicts = check(stopped)
+    assert next(verdicts).holds
+    stopped.stop.set()
+    assert list(verdicts) == []
+    assert list(manifest_items(stopped)) == []

@@ -1,6 +1,7 @@
 """OpenLineage events: received one by one or in batches, and listed word for word."""
 
 import asyncio
+import logging
 from collections.abc import Iterable, Sequence
 from itertools import islice
 from typing import Any, Literal
@@ -20,10 +21,13 @@ from penstock.catalog.shapes import Shape
 from penstock.db import Transaction
 from penstock.errors import Busy, PenstockError, Unavailable
 from penstock.locks.commands import GuardedEvent
+from penstock.lots import messages
 
 # What is larger is read in a thread, where it does not hold up other calls.
 INLINE_BYTES_MAX = 128 * 1024
 _RETRIABLE = (Busy, Unavailable)
+
+_log = logging.getLogger(__name__)
 
 # A NUL is the matter of the one event that holds it.
 _read_batch = body_reader(list[Raw], nul_allowed=True)
@@ -93,6 +97,8 @@ async def receive_event(call: Call, content: bytes) -> Empty:
     It is answered once it is committed. The body may be packed with gzip. Sending an event twice
     does no harm.
     """
+    if call.head.sender is not None and await _is_own(call, call.head.sender):
+        return NOTHING
     await _receive(call, await _read(call, content))
     return NOTHING
 
@@ -123,6 +129,14 @@ async def _receive_window(call: Call, window: Iterable[tuple[int, Raw]]) -> list
 
     outcomes = await asyncio.gather(*(attempt(index, raw) for index, raw in window))
     return [failure for failure in outcomes if failure is not None]
+
+
+async def _is_own(call: Call, sender: bytes) -> bool:
+    """Whether we are told of our own runs: the catalog has them already."""
+    own = await call.read(messages.is_own, sender.decode("latin-1"))
+    if own:
+        _log.info("our own run came back, and is passed over: a subscriber leads to this server")
+    return own
 
 
 async def _read(call: Call, content: bytes) -> Event:

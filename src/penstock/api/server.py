@@ -13,7 +13,7 @@ from typing import Self
 
 import uvicorn
 
-from penstock import __version__
+from penstock import __version__, tracing
 from penstock.api.app import Api
 from penstock.api.gate import is_loopback
 from penstock.api.metrics import Metrics
@@ -23,6 +23,7 @@ from penstock.clock import Clock, system_clock
 from penstock.config import Settings, mask_url
 from penstock.errors import Conflict, Invalid
 from penstock.logs import set_up_logs
+from penstock.lots.own_backend import follow_settings
 from penstock.plane import Plane
 from penstock.web.files import Files
 
@@ -43,7 +44,11 @@ _log = logging.getLogger(__name__)
 def serve(settings: Settings) -> None:
     """Run a server until SIGTERM or SIGINT; what is in flight is committed and answered."""
     set_up_logs(settings)
-    with HttpServer.open(settings) as server:
+    with (
+        HttpServer.open(settings) as server,
+        tracing.on(settings.traces, server.plane.identity),
+    ):
+        follow_settings(server.plane.catalog, settings, own_url=server.url)
         tune_interpreter()
         server.run()
     _log.info("stopped: everything received is committed and answered")

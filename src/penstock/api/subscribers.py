@@ -13,6 +13,7 @@ from penstock.catalog.shapes import Shape, time_or_none
 from penstock.clock import format_time
 from penstock.db import Transaction
 from penstock.lots.outbox import last_id
+from penstock.lots.own_backend import refuse_by_hand
 from penstock.lots.rows import SubscriberKind, SubscriberRow
 from penstock.lots.subscribers import (
     DeleteSubscriber,
@@ -84,6 +85,7 @@ async def set_subscriber(call: Call, subscriber: str, body: SubscriberBody) -> S
     own runs as OpenLineage events, with the secret as its key. Each gets every event in order, at
     least once. A new one is told from now on, or after the event that `after` names.
     """
+    refuse_by_hand(subscriber)
     command = SetSubscriber(
         who=call.key.name,
         name=subscriber,

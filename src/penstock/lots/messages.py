@@ -9,12 +9,14 @@ from urllib.parse import urlsplit
 import msgspec
 from msgspec import Struct
 
+from penstock import ids
 from penstock.clock import Micros
 from penstock.db import Transaction
 from penstock.lots.outbox import events_after
 from penstock.lots.rows import SubscriberKind, SubscriberRow
 from penstock.lots.run_reports import load_reports, touches
-from penstock.signing import DELIVERY, SIGNATURE, sign
+from penstock.lots.subscribers import listed
+from penstock.signing import DELIVERY, SENDER, SIGNATURE, sign
 
 PAGE = 100
 LINEAGE_PATH = "/api/v1/lineage"
@@ -73,8 +75,20 @@ def target(row: SubscriberRow) -> str:
 def headers(row: SubscriberRow, delivery: str, body: bytes, now: Micros) -> dict[str, str]:
     """What proves who is calling: a signature, or the key that the other backend has given."""
     found = {"Content-Type": "application/json", DELIVERY: delivery}
+    if row.kind == SubscriberKind.OPENLINEAGE:
+        found[SENDER] = _sender(row)
     if row.secret is not None and row.kind == SubscriberKind.OPENLINEAGE:
         found["Authorization"] = f"Bearer {row.secret}"
     elif row.secret is not None:
         found[SIGNATURE] = sign(row.secret, body, now)
     return found
+
+
+def is_own(tx: Transaction, sender: str) -> bool:
+    """Whether what was sent comes from a deliverer of this very database, by whatever way."""
+    return any(_sender(row) == sender for row in listed(tx) if row.owner)
+
+
+def _sender(row: SubscriberRow) -> str:
+    """Who delivers: another each time that somebody takes the subscriber, and in no copy of it."""
+    return ids.derived_id("sender", row.name, row.owner, str(row.token))

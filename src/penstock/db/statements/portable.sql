@@ -26,6 +26,10 @@ CREATE TABLE IF NOT EXISTS schema_migrations (
 -- The migrations that this database has had, oldest first.
 SELECT number, name, checksum FROM schema_migrations ORDER BY number
 
+-- name: database_began_at
+-- When this database was made.
+SELECT MIN(applied_at) FROM schema_migrations
+
 -- name: record_migration
 -- Remember that a migration was applied.
 INSERT INTO schema_migrations (number, name, checksum, applied_at)
