@@ -21,6 +21,10 @@ _ids: ContextVar[Mapping[str, str]] = ContextVar("about", default=_NO_IDS)
 _PLAIN = re.compile(r"[^\s\"\[\]=\x00-\x1f\x7f]+")
 
 
+# They would write a line for each request, or say less than ours do.
+_QUIET = ("distributed", "httpcore", "httpx", "urllib3", "uvicorn")
+
+
 class Form(NamedTuple):
     """How log lines are written; what a process of ours tells those that it starts."""
 
@@ -89,8 +93,8 @@ def write_as(form: Form) -> None:
     handler = logging.StreamHandler(sys.stderr)
     handler.setFormatter(JsonLines() if form.style == "json" else TextLines())
     logging.basicConfig(level=form.level.upper(), handlers=[handler], force=True)
-    # The server's own lines say when it starts and stops; ours say more.
-    logging.getLogger("uvicorn").setLevel(logging.WARNING)
+    for name in _QUIET:
+        logging.getLogger(name).setLevel(logging.WARNING)
 
 
 def current_form() -> Form | None:

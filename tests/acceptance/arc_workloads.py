@@ -46,6 +46,30 @@ def be_empty(context: Context) -> None:
     context.empty()
 
 
+def doubt(context: Context) -> None:
+    """Copy everything in capitals, and say of each object whether it is good."""
+    shout(context)
+    for uri in context.uris:
+        is_good = b"bad" not in context.read(uri)
+        context.check("no bad words", is_good, field=_name(uri), detail="" if is_good else "bad")
+
+
+def nothing_bad(context: Context) -> None:
+    """A check: nothing that was made has a bad word in it."""
+    for uri in context.made():
+        assert b"BAD" not in context.read(uri), f"{_name(uri)} has a bad word"
+
+
+def is_not_empty(context: Context) -> bool:
+    """A check: something was made."""
+    return bool(context.made())
+
+
+def broken_check(context: Context) -> bool:
+    """A check that cannot be made."""
+    raise OrderedFailure("no ruler at hand")
+
+
 def one_part_each(inputs: Sequence[InputLot]) -> dict[str, list[str]]:
     """A part for each object, named after it."""
     return {_name(item.uri): [item.uri] for lot in inputs for item in lot.uris}

@@ -149,15 +149,12 @@ def test_a_held_dataset_stops_every_job_further_down(flow: Flow) -> None:
     make_diamond(flow)
     flow.do(HoldDataset("ann", "disk swap", NS, "raw"))
     flow.register("raw")  # more comes in meanwhile
-    flow.do(ClaimLots(NS, "clean_it", "w1"))
-    told = flow.why("mart_it")
-    kinds = [reason.kind for reason in told.reasons]
-    assert "done" in kinds or "held_lineage" in kinds
+    assert flow.do(ClaimLots(NS, "clean_it", "w1")) == []
     flow.resubmit("mart_it")
     told = flow.why("mart_it")
     assert [reason.kind for reason in told.reasons] == ["held_lineage"]
     assert told.sentence == (
-        "Job ns/mart_it is held by 'ann' since 2026-11-15T12:00:09.000000Z: dataset ns/raw, which "
+        "Job ns/mart_it is held by 'ann' since 2026-11-15T12:00:11.000Z: dataset ns/raw, which "
         "its inputs are made from, is held: disk swap. Unhold that dataset to go on."
     )
     assert flow.do(ClaimLots(NS, "mart_it", "w1")) == []
@@ -187,6 +184,6 @@ def test_a_job_that_is_wired_under_a_held_dataset_is_held_and_one_that_leaves_is
     flow.wire("sum_it", ["mart"], ["sums"])
     assert flow.do(ClaimLots(NS, "sum_it", "w1")) == []
     assert flow.why("sum_it").reasons[0].kind == "held_lineage"
-    flow.register("other")
     flow.wire("sum_it", ["other"], ["sums"])
+    flow.register("other")
     flow.run("sum_it")

@@ -8,8 +8,10 @@ import pytest
 
 from penstock.arcs.arrival_round import Seen
 from penstock.arcs.arrivals import Late, TimeFrom
-from penstock.arcs.declaration import Workload
-from penstock.arcs.tasks import Context, Task
+from penstock.arcs.declaration import Parts, Workload
+from penstock.arcs.splitting import split
+from penstock.arcs.stores import find_object
+from penstock.arcs.tasks import Context, InputLot, Task
 from penstock.arcs.watcher import Watcher
 from penstock.clock import SECOND
 from penstock.errors import NotFound
@@ -153,3 +155,17 @@ def test_an_etag_tells_that_an_object_was_changed(site: Site) -> None:
     store.put(f"a{NOON // SECOND}", b"2")
     assert watcher.go_round(NOON + 7 * MINUTE) == Seen(late=1)
     assert watcher.go_round(NOON + 8 * MINUTE) == Seen()
+
+
+def test_what_arrives_in_folders_by_day_can_be_split_by_day(site: Site) -> None:
+    """A URI is quoted no more than it must be: patterns of parts look for `day=`."""
+    site.declare()
+    for day in ("1", "2"):
+        site.put(f"year=2026/day={day}/a b.csv", NOON)
+    assert later(site, 6) == Seen(assigned=2, closed=1)
+    [manifest] = site.lots().values()
+    assert manifest.uris[0].uri.endswith("/landing%20place/year=2026/day=1/a%20b.csv")
+    lot = InputLot("ns", "raw", "v", manifest.state, manifest.uris)
+    assert list(split(Parts(pattern="day={day}/"), [lot])) == ["day=1", "day=2"]
+    store, key = find_object(site.objects, manifest.uris[1].uri)
+    assert store.get(key) == b"x"

@@ -89,7 +89,7 @@ class Execution:
                 made = self._run_parts(inputs)
             else:
                 made = self._run_whole(inputs)
-            with tracing.span("arc.publish"):
+            with tracing.span("arc.publish", lot=self.claim.lot):
                 self._write(PublishLot(self.ref, made.notes, made.checks))
         except Lost as lost:
             log.info("lot %s of %s: %s", self.claim.lot, self.arc.name, lost)

@@ -12,7 +12,7 @@ from typing import Annotated
 
 from cyclopts import App, Parameter
 
-from penstock import __version__
+from penstock import __version__, tracing
 from penstock.arcs.executors import LOCAL, open_executor
 from penstock.arcs.reading import all_arcs
 from penstock.arcs.rows import ArcRow
@@ -25,6 +25,7 @@ from penstock.clock import format_time
 from penstock.config import Loaded, Settings, load, mask_url
 from penstock.errors import Invalid, Unavailable
 from penstock.logs import set_up_logs
+from penstock.lots.own_backend import follow_settings
 from penstock.plane import Plane
 from penstock.replay.replays import Replays
 
@@ -50,7 +51,6 @@ of its lots have ended.""",
 _LOOK_SECONDS = 0.1
 _IDLE_SECONDS = 0.25
 _LEASE_SECONDS = 60  # of an arc that does not say its own
-_QUIET = ("httpx", "httpcore", "distributed")
 
 _log = logging.getLogger(__name__)
 
@@ -99,10 +99,11 @@ def work(
         raise Invalid(f"--concurrency {concurrency} lets nothing be done; write 1 or more")
     settings = flags.load(arc_concurrency=concurrency).settings
     begin(settings)
-    with Plane.open(settings) as plane:
+    with Plane.open(settings) as plane, tracing.on(settings.traces, plane.identity):
         # A store in which two could create one key is refused before anything is run.
         plane.objects.check()
         wanted = _wanted(plane, arc)
+        follow_settings(plane.catalog, settings, may_forget=False)
         with (
             open_executor(settings.executor, settings.arc_concurrency) as executor,
             StopSignals(_LEASE_SECONDS) as signals,
@@ -133,8 +134,6 @@ def work(
 def begin(settings: Settings) -> None:
     """Write log lines, and let functions of the current folder be found, by children too."""
     set_up_logs(settings)
-    for name in _QUIET:
-        logging.getLogger(name).setLevel(logging.WARNING)
     here = str(Path.cwd())
     if here not in sys.path:
         sys.path.insert(0, here)

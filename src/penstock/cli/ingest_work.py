@@ -8,7 +8,7 @@ from typing import Annotated, NamedTuple
 
 from cyclopts import App, Parameter
 
-from penstock import __version__
+from penstock import __version__, tracing
 from penstock.cli.flags import Config, Database, switch
 from penstock.cli.stopping import StopSignals
 from penstock.config import Loaded, Settings, load, mask_url
@@ -46,7 +46,6 @@ _BATCH_STAGES = {
     "batch-reporting": BatchState.REPORTING,
     "batch-update-reporting": BatchState.UPDATE_REPORTING,
 }
-_QUIET = ("httpx", "httpcore")  # they would write a line for each request
 
 _log = logging.getLogger(__name__)
 
@@ -96,9 +95,7 @@ def work(
         raise Invalid(f"--concurrency {concurrency} lets nothing be done; write 1 or more")
     settings = flags.load().settings
     set_up_logs(settings)
-    for name in _QUIET:
-        logging.getLogger(name).setLevel(logging.WARNING)
-    with Plane.open(settings) as plane:
+    with Plane.open(settings) as plane, tracing.on(settings.traces, plane.identity):
         workers = Workers(plane.shop, wanted, concurrency=concurrency)
         with StopSignals(settings.ingest_session_seconds) as signals:
             workers.start()

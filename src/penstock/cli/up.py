@@ -8,6 +8,7 @@ from typing import Annotated
 
 from cyclopts import App, Parameter
 
+from penstock import tracing
 from penstock.api.server import HttpServer, tune_interpreter
 from penstock.arcs.executors import open_executor
 from penstock.arcs.station import Station
@@ -15,6 +16,7 @@ from penstock.cli.arcs_work import begin, lease_url, owner
 from penstock.cli.flags import ServerFlags
 from penstock.config import Loaded, load
 from penstock.ingest.workers import Workers
+from penstock.lots.own_backend import follow_settings
 from penstock.plane import Plane
 from penstock.replay.replays import Replays
 
@@ -67,7 +69,12 @@ def up(*, flags: UpFlags = UP) -> None:
     """Run everything in one process until it is told to stop."""
     settings = flags.load().settings
     begin(settings)
-    with HttpServer.open(settings) as server, at_work(server.plane):
+    with (
+        HttpServer.open(settings) as server,
+        tracing.on(settings.traces, server.plane.identity),
+        at_work(server.plane),
+    ):
+        follow_settings(server.plane.catalog, settings, own_url=server.url)
         tune_interpreter()
         server.run()
         _log.info("stopping: taking up nothing more")

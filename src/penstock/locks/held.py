@@ -5,6 +5,8 @@ from penstock.clock import Micros
 from penstock.locks.room import LockRoom
 from penstock.locks.rows import OUTSIDE, LogRow, LotJobRow, ReasonsRow, StatusRow
 from penstock.locks.table import Status, readable
+from penstock.lots.room import LotEventKind
+from penstock.states import ManifestState
 
 QUALITY = OUTSIDE  # a reason that is no dataset: checks of the lot have failed
 _WHO = "penstock"
@@ -65,6 +67,7 @@ def free_outlived(room: LockRoom, job: LotJobRow, lot: str, now: Micros) -> bool
             why = "what it was made from was held, and is there again"
             entry = (now, "unhold", lot, None, dataset, None, made.status, free.status, _WHO, why)
             room.append(LogRow(*entry))
+            tell_readable(room, free, now)
             freed = True
     return freed
 
@@ -77,3 +80,20 @@ def _is_outlived(room: LockRoom, job: LotJobRow, made: StatusRow) -> bool:
     sources = [room.outputs.get((dataset, made.lot)) for dataset in job.input_ids]
     is_there = all(source is not None and readable(Status(source.status)) for source in sources)
     return is_there and not any(is_held(room, reason, made.lot) for reason in reasons)
+
+
+def tell_readable(room: LockRoom, row: StatusRow, now: Micros) -> None:
+    """Tell others of a lot that was held, if it can be read now."""
+    if row.status != Status.READY or row.version_id is None:
+        return
+    noted = room.outbox.manifests.get(row.version_id)
+    room.outbox.tell(
+        LotEventKind.PUBLISHED,
+        row.dataset_id,
+        row.lot,
+        now,
+        version_id=row.version_id,
+        state=ManifestState(noted.state) if noted is not None else ManifestState.COMPLETE,
+        job_id=None if row.job_id == OUTSIDE else row.job_id,
+        run_id=row.run_id,
+    )

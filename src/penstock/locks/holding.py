@@ -12,12 +12,10 @@ from penstock.catalog.rows import DatasetRow, Role, replace
 from penstock.catalog.world import World
 from penstock.clock import Micros
 from penstock.locks import rules
-from penstock.locks.held import add_reason, drop_reason
+from penstock.locks.held import add_reason, drop_reason, tell_readable
 from penstock.locks.room import LockRoom
-from penstock.locks.rows import LINEAGE, OUTSIDE, HoldRow, LogRow, StatusRow
+from penstock.locks.rows import LINEAGE, HoldRow, LogRow, StatusRow
 from penstock.locks.table import Status
-from penstock.lots.room import LotEventKind, LotRoom
-from penstock.states import ManifestState
 
 _CONSUMED = (Status.DONE, Status.RUNNING, Status.HOLD)
 
@@ -63,29 +61,11 @@ def let_go(world: World, root: DatasetRow, lot: str, who: str, why: str, now: Mi
         if row.status == Status.HOLD:
             free = replace(free, status=Status(row.held_from), since=now)
             _log(room, Made(dataset_id, row), "unhold", row.status, free.status, who, why, now)
-            tell_readable(world, free, now)
+            tell_readable(room, free, now)
         room.put_status(free)
         freed.append(dataset_id)
     for dataset_id in freed:  # only now, so that each of them is let go in the name of `who`
         rules.refresh_around(room, [dataset_id], [lot], now)
-
-
-def tell_readable(world: World, row: StatusRow, now: Micros) -> None:
-    """Tell others of a lot that was held, if it can be read now."""
-    if row.status != Status.READY or row.version_id is None:
-        return
-    outbox = world.room(LotRoom)
-    noted = outbox.manifests.get(row.version_id)
-    outbox.tell(
-        LotEventKind.PUBLISHED,
-        row.dataset_id,
-        row.lot,
-        now,
-        version_id=row.version_id,
-        state=ManifestState(noted.state) if noted is not None else ManifestState.COMPLETE,
-        job_id=None if row.job_id == OUTSIDE else row.job_id,
-        run_id=row.run_id,
-    )
 
 
 def _sources_first(room: LockRoom, datasets: set[str], lot: str) -> Iterator[str]:

@@ -25,6 +25,7 @@ from penstock.locks.rows import (
     StatusRow,
     WorkRow,
 )
+from penstock.lots.room import LotRoom
 from penstock.states import WorkState
 
 OutputKey = tuple[str, str]  # dataset id, lot
@@ -128,6 +129,11 @@ class LockRoom:
                 row = shelf.get(key)
                 if before is not None and (row is None or row.job_id != before.job_id):
                     yield _GoneStatus(before.dataset_id, before.lot, before.role, before.job_id)
+
+    @property
+    def outbox(self) -> LotRoom:
+        """Where others are told of lots."""
+        return self._world.room(LotRoom)
 
     def append(self, row: LogRow) -> None:
         """Append a transition to the log."""

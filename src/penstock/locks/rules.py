@@ -60,10 +60,10 @@ def refresh(
         row = room.work.get((job.job_id, lot))
         if row is not None and row.state == WorkState.RUNNING:
             continue
-        if held.free_outlived(room, job, lot, now):
-            refresh_others(room, job, [lot], now, readers=True)
         if row is not None and row.state == WorkState.DONE:
             row = follow_inputs(room, job, row, now)
+        if held.free_outlived(room, job, lot, now):
+            refresh_others(room, job, [lot], now, readers=True)
         state = standing(room, job, lot, later=row is not None and row.not_before > now)
         if row is None:
             rank = ranks.get(lot, 0) if ranks else 0

@@ -7,7 +7,7 @@ from penstock.clock import Micros
 from penstock.errors import Conflict
 from penstock.locks import holding, rules
 from penstock.locks.commands.admin import Admin
-from penstock.locks.held import QUALITY, drop_reason
+from penstock.locks.held import QUALITY, drop_reason, tell_readable
 from penstock.locks.room import LockRoom
 from penstock.locks.rows import LogRow
 from penstock.locks.table import Status
@@ -46,7 +46,7 @@ class AcceptLot(Admin, frozen=True):
         if room.reasons.get((dataset.id, self.lot)) is None:
             after = replace(row, status=Status.READY, held_from="", since=now)
             room.put_status(after)
-            holding.tell_readable(world, after, now)
+            tell_readable(room, after, now)
         room.append(
             LogRow(
                 now,

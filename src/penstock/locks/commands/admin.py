@@ -16,6 +16,7 @@ from penstock.locks.held import (
     drop_reasons,
     is_for_quality_alone,
     is_held,
+    tell_readable,
 )
 from penstock.locks.room import LockRoom
 from penstock.locks.rows import LINEAGE, OUTSIDE, HoldRow, LogRow, LotJobRow, StatusRow, WorkRow
@@ -201,7 +202,7 @@ class HoldLot(Admin, frozen=True):
         if not self.hold:
             holding.let_go(world, dataset, self.lot, self.who, self.why, now)
             if after is not None:
-                holding.tell_readable(world, after, now)
+                tell_readable(room, after, now)
         rules.refresh_around(room, [dataset.id], [self.lot], now)
         if self.hold:
             holding.spread(world, dataset, self.lot, self.who, self.why, now)

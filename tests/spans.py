@@ -1,0 +1,80 @@
+"""A collector of OpenTelemetry spans for tests: it listens, and decodes what it is sent."""
+
+from collections.abc import Iterable, Iterator
+from contextlib import contextmanager
+from typing import NamedTuple
+
+from opentelemetry.proto.collector.trace.v1.trace_service_pb2 import ExportTraceServiceRequest
+from opentelemetry.proto.common.v1.common_pb2 import KeyValue
+from opentelemetry.proto.trace.v1.trace_pb2 import Span
+
+from tests.web import Web, status
+
+_PATH = "/v1/traces"
+
+
+class Seen(NamedTuple):
+    """A span as it arrived; ids are in hexadecimal, and a failure is what was said of it."""
+
+    name: str
+    trace: str
+    id: str
+    parent: str
+    attributes: dict[str, str]
+    links: list[str]
+    process: str
+    failure: str
+    seconds: float
+
+
+class Collector:
+    """Where spans are sent to."""
+
+    def __init__(self, web: Web) -> None:
+        self._web = web
+        web.on(_PATH, status(200))
+        self.variables = {
+            "PENSTOCK_TRACES": "otlp",
+            "OTEL_EXPORTER_OTLP_ENDPOINT": web.url,
+            "OTEL_EXPORTER_OTLP_COMPRESSION": "none",
+        }
+
+    def spans(self) -> list[Seen]:
+        """Everything that has arrived so far, in the order of their beginnings."""
+        bodies = [request.body for request in self._web.requests if request.path == _PATH]
+        found = [
+            (
+                span.start_time_unix_nano,
+                _seen(span, _texts(about.resource.attributes)["service.instance.id"]),
+            )
+            for body in bodies
+            for about in ExportTraceServiceRequest.FromString(body).resource_spans
+            for scope in about.scope_spans
+            for span in scope.spans
+        ]
+        return [span for _, span in sorted(found, key=lambda pair: pair[0])]
+
+
+@contextmanager
+def collecting() -> Iterator[Collector]:
+    """A collector for the length of a block."""
+    with Web() as web:
+        yield Collector(web)
+
+
+def _seen(span: Span, process: str) -> Seen:
+    return Seen(
+        name=span.name,
+        trace=span.trace_id.hex(),
+        id=span.span_id.hex(),
+        parent=span.parent_span_id.hex(),
+        attributes=_texts(span.attributes),
+        links=[f"{link.trace_id.hex()}-{link.span_id.hex()}" for link in span.links],
+        process=process,
+        failure=span.status.message,
+        seconds=(span.end_time_unix_nano - span.start_time_unix_nano) / 1e9,
+    )
+
+
+def _texts(pairs: Iterable[KeyValue]) -> dict[str, str]:
+    return {pair.key: pair.value.string_value for pair in pairs}

@@ -1,0 +1,111 @@
+"""Log lines: in text and in JSON, with the ids of what they are about."""
+
+import io
+import json
+import logging
+import sys
+import threading
+from collections.abc import Callable, Iterator
+
+import pytest
+
+from penstock import logs
+
+Lines = Callable[[logging.Formatter], tuple[logging.Logger, io.StringIO]]
+
+
+@pytest.fixture
+def written() -> Iterator[Lines]:
+    """A logger that writes to a text, by a formatter."""
+    logger = logging.getLogger("test of log lines")
+    logger.propagate = False
+    logger.setLevel(logging.INFO)
+
+    def begin(formatter: logging.Formatter) -> tuple[logging.Logger, io.StringIO]:
+        text = io.StringIO()
+        handler = logging.StreamHandler(text)
+        handler.setFormatter(formatter)
+        logger.handlers = [handler]
+        return logger, text
+
+    yield begin
+    logger.handlers = []
+
+
+def test_a_line_of_text_ends_with_the_ids(written: Lines) -> None:
+    logger, text = written(logs.TextLines())
+    with logs.about(lot="20261115", run="r1", part=""):
+        logger.info("it goes on")
+    logger.info("it is over")
+    first, second = text.getvalue().splitlines()
+    assert first.endswith(" INFO it goes on [lot=20261115 run=r1]")
+    assert second.endswith(" INFO it is over")
+
+
+@pytest.mark.parametrize(
+    ("value", "shown"),
+    [("a b", '"a b"'), ("x]\nforged", '"x]\\nforged"'), ("lot=2", '"lot=2"'), ("å/b:c", "å/b:c")],
+)
+def test_a_value_ends_where_it_seems_to(written: Lines, value: str, shown: str) -> None:
+    logger, text = written(logs.TextLines())
+    with logs.about(dataset=value):
+        logger.info("seen")
+    assert text.getvalue().endswith(f" seen [dataset={shown}]\n")
+
+
+def test_a_traceback_follows_the_line(written: Lines) -> None:
+    logger, text = written(logs.TextLines())
+    with logs.about(lot="7"):
+        try:
+            raise ValueError("odd")
+        except ValueError:
+            logger.exception("failed")
+    lines = text.getvalue().splitlines()
+    assert lines[0].endswith("failed [lot=7]")
+    assert lines[-1] == "ValueError: odd"
+
+
+def test_a_json_line_has_the_ids_as_fields(written: Lines) -> None:
+    logger, text = written(logs.JsonLines())
+    with logs.about(lot="7", job="shop/clean", message="not this"):
+        logger.info("published")
+        with logs.about(part="a", job="shop/other"):
+            logger.error("failed")
+    outer, inner = map(json.loads, text.getvalue().splitlines())
+    assert set(outer) == {"time", "level", "logger", "message", "lot", "job"}
+    assert (outer["lot"], outer["job"], outer["message"]) == ("7", "shop/clean", "published")
+    assert (inner["lot"], inner["job"], inner["part"]) == ("7", "shop/other", "a")
+
+
+def test_ids_are_of_the_thread_that_said_them(written: Lines) -> None:
+    logger, text = written(logs.JsonLines())
+    thread = threading.Thread(target=lambda: logger.info("elsewhere"))
+    with logs.about(lot="7"):
+        thread.start()
+        thread.join()
+    assert "lot" not in json.loads(text.getvalue())
+
+
+def test_ids_are_gone_after_an_error(written: Lines) -> None:
+    logger, text = written(logs.JsonLines())
+    with pytest.raises(ValueError, match="odd"), logs.about(lot="7"):
+        raise ValueError("odd")
+    logger.info("after it")
+    assert "lot" not in json.loads(text.getvalue())
+
+
+def test_a_child_process_is_told_the_form(monkeypatch: pytest.MonkeyPatch) -> None:
+    root = logging.getLogger()
+    before, level = root.handlers[:], root.level
+    monkeypatch.setattr(sys, "stderr", text := io.StringIO())
+    monkeypatch.setattr(logs, "_form", None)
+    try:
+        assert logs.current_form() is None
+        logs.write_as(logs.Form("json", "warning"))
+        assert logs.current_form() == logs.Form("json", "warning")
+        logging.getLogger("test").info("quiet")
+        logging.getLogger("test").warning("loud")
+    finally:
+        root.handlers[:] = before
+        root.setLevel(level)
+    assert [json.loads(line)["message"] for line in text.getvalue().splitlines()] == ["loud"]

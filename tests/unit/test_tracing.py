@@ -1,0 +1,62 @@
+"""Traces that are off cost nothing, and whoever asks for them without the package is told."""
+
+import subprocess
+import sys
+
+import pytest
+
+from penstock import tracing
+from penstock.clock import system_clock
+from penstock.errors import Invalid
+from tests.spans import collecting
+
+
+def test_traces_are_off_by_default_and_load_nothing() -> None:
+    """Not even where everything runs in one process."""
+    script = (
+        "import sys, penstock.cli.up\n"
+        "from penstock import tracing\n"
+        "with tracing.on('off', ''), tracing.span('x', lot='1'):\n"
+        "    tracing.note('y', lot='1', began=0)\n"
+        "    tracing.fail('z')\n"
+        "    assert not tracing.header()\n"
+        "assert not [name for name in sys.modules if name.startswith('opentelemetry')]\n"
+    )
+    subprocess.run([sys.executable, "-c", script], check=True)
+
+
+def test_a_span_that_is_off_is_always_the_same_nothing() -> None:
+    assert tracing.span("one", lot="1") is tracing.span("two", lot="2")
+    assert not tracing.is_on()
+
+
+def test_without_the_package_the_reason_is_told(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setitem(sys.modules, "penstock.otlp", None)
+    with pytest.raises(Invalid, match=r"penstock\[otel\]"), tracing.on("otlp", "here"):
+        pytest.fail("it is not on")
+
+
+def test_a_task_on_a_machine_without_the_package_runs_all_the_same(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setitem(sys.modules, "penstock.otlp", None)
+    monkeypatch.setattr(tracing, "_is_missing", False)
+    header = "00-0af7651916cd43dd8448eb211c80319c-b7ad6b7169203331-01"
+    with tracing.span("arc.task", under=header):
+        assert not tracing.is_on()
+
+
+def test_traces_of_two_installations_are_not_mixed_up(monkeypatch: pytest.MonkeyPatch) -> None:
+    with collecting() as collector:
+        for name, text in collector.variables.items():
+            monkeypatch.setenv(name, text)
+        for scope in ("here", "here", "there"):
+            with tracing.on("otlp", scope), tracing.span("x", lot="bid0000000001"):
+                tracing.note("y", lot="20261115PT1H00", began=system_clock())
+        found = collector.spans()
+    one, again, other = [span.trace for span in found if span.name == "x"]
+    assert one == again
+    assert one != other
+    # What is about another lot is in that lot's trace, and says what had it done.
+    linked = [span.links for span in found if span.name == "y"]
+    assert linked == [[f"{span.trace}-{span.id}"] for span in found if span.name == "x"]

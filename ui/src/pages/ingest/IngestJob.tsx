@@ -1,0 +1,162 @@
+/** One ingest job: where it is, how it came there, what it has stored. */
+import type { Schemas } from "../../api/client";
+import { useGet } from "../../api/hooks";
+import { Icon } from "../../kit/Icon";
+import { RunName } from "../../kit/Names";
+import { Facts, PageHead, Panel } from "../../kit/Panel";
+import { Shown } from "../../kit/Shown";
+import { Status } from "../../kit/Status";
+import { lookOf } from "../../kit/status";
+import { Rows } from "../../kit/Table";
+import { Time, useNow } from "../../kit/Time";
+import { count, plural, size, span } from "../../kit/words";
+import { JobActions } from "./actions";
+import "./ingest.css";
+import { BatchName, CollectionName } from "./names";
+import { stays } from "./stages";
+
+type Job = Schemas["ShownIngestJob"];
+const ENDED = new Set(["completed", "failed", "held", "deleted"]);
+
+export default function IngestJob({ id = "" }: { id?: string }) {
+  const found = useGet("/api/v1/ingest/jobs/{ingest_job}", { path: { ingest_job: id } });
+  return (
+    <Shown of={found}>
+      {(job) => (
+        <>
+          <PageHead
+            kind={
+              <>
+                <Icon name="inbox" size={14} /> Ingest job <span className="mono">{job.id}</span> of <BatchName of={job.batch} /> in <CollectionName of={job.collection} />
+              </>
+            }
+            title={job.payloadName || job.id}
+            actions={<JobActions job={job} />}
+          >
+            <Status of={job.status} />
+            {job.title && <span>{job.title}</span>}
+            <span>
+              since <Time at={job.lastModified} />
+            </span>
+          </PageHead>
+          {job.message && (
+            <div className={`trouble stopped-note tone-${job.status === "held" ? "held" : "bad"}`} role="note">
+              <Icon name={job.status === "held" ? "hand" : "alert"} />
+              <div>
+                <p>{job.message}</p>
+                {job.status === "failed" && <p>{job.resumesAt ? `Put right what made it fail, then resume it: it goes on with ${job.resumesAt}.` : "No stage of it has succeeded, so it cannot be resumed: submit it anew, and delete this one."}</p>}
+              </div>
+            </div>
+          )}
+          <div className="stack">
+            <History job={job} />
+            <Known job={job} />
+            {job.primaryId && job.status === "completed" && <Stored ark={job.primaryId} />}
+          </div>
+        </>
+      )}
+    </Shown>
+  );
+}
+
+function History({ job }: { job: Job }) {
+  const now = useNow();
+  const all = stays(job.history);
+  const begin = Date.parse(all[0]?.at ?? job.lastModified);
+  const isOver = ENDED.has(job.status);
+  const end = isOver ? Date.parse(all.at(-1)?.at ?? job.lastModified) : now;
+  const whole = Math.max(1, end - begin);
+  return (
+    <Panel title="How it came here" aside={`${isOver ? "took" : "for"} ${span(whole / 1000)}${job.retryCount ? `, resumed ${plural(job.retryCount, "time")}` : ""}`}>
+      <ol className="stays">
+        {all.map((stay, place) => {
+          const from = Date.parse(stay.at);
+          const seconds = stay.seconds ?? (isOver ? 0 : (now - from) / 1000);
+          return (
+            <li key={place}>
+              <span>
+                <Status of={stay.status} />
+              </span>
+              <span className="lane">
+                <i className={`bar tone-${lookOf(stay.status).tone}`} style={{ left: `${((from - begin) / whole) * 99}%`, width: `${((seconds * 1000) / whole) * 99}%` }} />
+              </span>
+              <span className="took num">{place === all.length - 1 && isOver ? "" : span(seconds)}</span>
+              <span className="faint num">
+                <Time at={stay.at} /> · {stay.at.slice(11, 19)}
+              </span>
+            </li>
+          );
+        })}
+      </ol>
+    </Panel>
+  );
+}
+
+function Known({ job }: { job: Job }) {
+  return (
+    <Panel title="What is known">
+      <div className="body">
+        <Facts
+          of={[
+            ["Ark", job.primaryId && <span className="mono">{job.primaryId}</span>],
+            ["Local ids", job.localIds.join(", ") || "none"],
+            ["Payload", <span className="mono">{job.payloadUrl}</span>],
+            ["Kind", job.payloadType.replaceAll("_", " ")],
+            ["What it does", job.mode],
+            ["Bytes needed", size(job.spaceNeeded)],
+            ["Priority", `${job.priority} (low first)`],
+            ["Last stage that succeeded", job.lastSuccessfulStatus ?? "none"],
+            ["Resumed", plural(job.retryCount, "time")],
+            ["A daemon is at it", job.lockedBy ?? "no"],
+            ["Working folder", <span className="mono">{job.workingFolder}</span>],
+          ]}
+        />
+      </div>
+    </Panel>
+  );
+}
+
+function Stored({ ark }: { ark: string }) {
+  const versions = useGet("/api/v1/ingest/objects/versions", { query: { ark } });
+  const files = useGet("/api/v1/ingest/objects/files", { query: { ark } });
+  return (
+    <>
+      <Shown of={versions}>
+        {(value) => (
+          <Panel title="Stored object" aside={plural(value.versions.length, "version")}>
+            <Rows
+              of={value.versions}
+              label="versions of the object"
+              rows={6}
+              columns={[
+                { title: "version", cell: (each) => each.version, width: "70px", end: true },
+                { title: "batch", cell: (each) => <BatchName of={each.batch} />, width: "130px" },
+                { title: "files", cell: (each) => count(each.files), width: "70px", end: true },
+                { title: "bytes", cell: (each) => size(each.bytes), width: "80px", end: true },
+                { title: "run", cell: (each) => <RunName of={each.runId} />, width: "130px", wide: true },
+                { title: "digest", cell: (each) => <span className="mono faint" title={each.digest}>{each.digest.slice(0, 24)}</span>, wide: true },
+                { title: "stored", cell: (each) => <Time at={each.at} />, width: "90px" },
+              ]}
+            />
+          </Panel>
+        )}
+      </Shown>
+      <Shown of={files}>
+        {(value) => (
+          <Panel title="Files of the newest version" aside={plural(value.files.length, "file")}>
+            <Rows
+              of={value.files}
+              label="files"
+              rows={10}
+              columns={[
+                { title: "file", cell: (file) => <span className="mono" title={file.name}>{file.name}</span>, width: "minmax(9rem, 2fr)" },
+                { title: "size", cell: (file) => (file.size === null ? "missing" : size(file.size)), width: "90px", end: true },
+                { title: "SHA-512", cell: (file) => <span className="mono faint" title={file.sha512}>{file.sha512.slice(0, 24)}</span>, width: "200px", wide: true },
+              ]}
+            />
+          </Panel>
+        )}
+      </Shown>
+    </>
+  );
+}

@@ -1,0 +1,53 @@
+/** Changes when the turn of a job, or of all open jobs of a batch, comes. */
+import { type FormEvent, useState } from "react";
+import type { Answer } from "../../api/client";
+import { perform } from "../../kit/Act";
+import { Button } from "../../kit/Button";
+import { Dialog } from "../../kit/Dialog";
+
+interface Props<T> {
+  what: string;
+  now?: number;
+  run: (priority: number, why: string) => Promise<Answer<T>>;
+  done: (value: T, priority: number) => string;
+}
+
+export function Priority<T>({ what, now, run, done }: Props<T>) {
+  const [isOpen, setOpen] = useState(false);
+  const [priority, setPriority] = useState(now ?? 30);
+  const [why, setWhy] = useState("");
+  async function set(event: FormEvent): Promise<void> {
+    event.preventDefault();
+    setOpen(false);
+    await perform(() => run(priority, why.trim()), (value) => done(value, priority));
+    setWhy("");
+  }
+  return (
+    <>
+      <Button icon="up" onClick={() => setOpen(true)}>
+        Priority
+      </Button>
+      {isOpen && (
+        <Dialog title={`Priority of ${what}`} onClose={() => setOpen(false)}>
+          <form className="stack" onSubmit={(event) => void set(event)}>
+            <p>The low number comes first: 0 is next, 99 is last. Work that is under way goes on.</p>
+            <label>
+              Priority{now === undefined ? "" : ` (now ${now})`}
+              <input className="field" type="number" min={0} max={99} required value={priority} onChange={(event) => setPriority(Number(event.target.value))} autoFocus />
+            </label>
+            <label>
+              Reason
+              <input className="field" required maxLength={500} value={why} onChange={(event) => setWhy(event.target.value)} />
+            </label>
+            <footer>
+              <Button onClick={() => setOpen(false)}>Cancel</Button>
+              <Button type="submit" kind="primary" disabled={!why.trim()}>
+                Set the priority
+              </Button>
+            </footer>
+          </form>
+        </Dialog>
+      )}
+    </>
+  );
+}

@@ -1,0 +1,84 @@
+/** What ingest has stored, newest first, and how fast. */
+import type { Schemas } from "../../api/client";
+import { useGet } from "../../api/hooks";
+import { Bars } from "../../kit/Bars";
+import { RunName } from "../../kit/Names";
+import { Pager } from "../../kit/Pager";
+import { Panel } from "../../kit/Panel";
+import { Empty, Shown } from "../../kit/Shown";
+import { type Column, Rows } from "../../kit/Table";
+import { Time, useNow } from "../../kit/Time";
+import { count, plural, size } from "../../kit/words";
+import { useQuery } from "../../router/router";
+import { BatchName, IngestJobName } from "./names";
+
+type Stored = Schemas["StoredObject"];
+const PART = 1000;
+const MINUTE_MS = 60_000;
+const MINUTES = 60;
+
+const COLUMNS: Column<Stored>[] = [
+  { title: "object", cell: (each) => <span className="mono" title={each.ark}>{each.ark}</span>, width: "minmax(10rem, 1.2fr)" },
+  { title: "version", cell: (each) => each.version, width: "64px", end: true },
+  { title: "title", cell: (each) => <span title={each.title}>{each.title}</span>, width: "minmax(6rem, 1fr)", wide: true },
+  { title: "files", cell: (each) => count(each.files), width: "60px", end: true, wide: true },
+  { title: "bytes", cell: (each) => size(each.bytes), width: "80px", end: true },
+  { title: "batch", cell: (each) => <BatchName of={each.batch} />, width: "120px", wide: true },
+  { title: "job", cell: (each) => <IngestJobName of={each.job} />, width: "120px", wide: true },
+  { title: "run", cell: (each) => <RunName of={each.runId} />, width: "120px", wide: true },
+  { title: "stored", cell: (each) => <Time at={each.at} />, width: "84px" },
+];
+
+export function Stored({ collection }: { collection?: string }) {
+  const [query, setQuery] = useQuery();
+  const before = query.get("stored");
+  const ask = { limit: PART, ...(collection ? { collection } : {}) };
+  const found = useGet("/api/v1/ingest/objects", { query: { ...ask, ...(before ? { before } : {}) } }, { keep: true });
+  return (
+    <Shown of={found}>
+      {(value) =>
+        value.objects.length === 0 ? (
+          <Empty icon="file" title="Nothing is stored yet">
+            An object is stored when its job has been recorded; follow the stages above.
+          </Empty>
+        ) : (
+          <>
+            {!before && <Throughput objects={value.objects} isCut={value.next !== null} />}
+            <Panel title="Stored objects" aside={before ? `before ${before.slice(0, 19)}` : "newest first"}>
+              <Rows of={value.objects} label="stored objects" columns={COLUMNS} />
+              <Pager onFirst={before ? () => setQuery({ stored: null }) : null} onNext={value.next ? () => setQuery({ stored: value.next }, { push: true }) : null} />
+            </Panel>
+          </>
+        )
+      }
+    </Shown>
+  );
+}
+
+/** Objects stored in each minute of the last hour. */
+function Throughput({ objects, isCut }: { objects: readonly Stored[]; isCut: boolean }) {
+  const now = useNow();
+  const first = Math.floor(now / MINUTE_MS) - MINUTES + 1;
+  const counts = new Array<number>(MINUTES).fill(0);
+  let bytes = 0;
+  let sum = 0;
+  for (const each of objects) {
+    const minute = Math.floor(Date.parse(each.at) / MINUTE_MS) - first;
+    if (minute < 0 || minute >= MINUTES) continue;
+    counts[minute] = (counts[minute] ?? 0) + 1;
+    bytes += each.bytes;
+    sum += 1;
+  }
+  const atLeast = isCut && sum === objects.length ? "at least " : "";
+  return (
+    <Panel title="Objects stored, by the minute" aside={`${atLeast}${plural(sum, "object")}, ${size(bytes)} in the last hour`}>
+      <Bars
+        label="objects stored in each minute of the last hour"
+        bars={counts.map((value, minute) => ({
+          label: `${new Date((first + minute) * MINUTE_MS).toISOString().slice(11, 16)} UTC`,
+          parts: [{ tone: "good", word: "stored", value }],
+        }))}
+      />
+    </Panel>
+  );
+}
