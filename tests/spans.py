@@ -32,6 +32,7 @@ class Collector:
 
     def __init__(self, web: Web) -> None:
         self._web = web
+        self.url = web.url
         web.on(_PATH, status(200))
         self.variables = {
             "PENSTOCK_TRACES": "otlp",

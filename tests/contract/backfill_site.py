@@ -21,7 +21,7 @@ from penstock.arcs.tasks import Context
 from penstock.catalog.catalog import Catalog
 from penstock.clock import system_clock
 from penstock.db import open_database
-from penstock.locks.rows import StatusRow, WorkRow
+from penstock.locks.rows import Stale, StatusRow, WorkRow
 from penstock.objects import Objects
 from tests.contract.lot_site import Site, open_site
 
@@ -66,6 +66,7 @@ class ArcSite:
             outputs=(Output(dataset=target, interval="PT1H"),),
             workload=Workload(function=f"{__name__}:copy"),
             retry=Retry(**{"tries": 1, "back_off_seconds": 3600, **retry}),
+            stale=Stale.IGNORE,
         )
         self.site.do(ApplyArc("ann", arc))
 

@@ -114,6 +114,10 @@ STEPS = (
     Step("GET /events", {"events", "totalCount"}, query="after=2020-01-01T00:00:00Z"),
     Step("GET /events/{namespace}", {"events", "totalCount"}),
     Step("GET /search", {"totalCount", "results"}, query="q=raw&filter=DATASET&sort=UPDATE_AT"),
+    Step("GET /standing", {"atLeast", "holds", "hours", "jobs", "stuck", "work"}),
+    Step("GET /namespaces/{namespace}/datasets/{dataset}/standing", {"held", "interval"}),
+    Step("GET /namespaces/{namespace}/jobs/{job}/standing", {"isArc", "wiring"}),
+    Step("GET /jobs/runs/{run}/family", {"isCut", "runs"}),
     Step("GET /stats/lineage-events", INTERVAL | {"fail", "start", "complete", "abort", "other"}),
     Step("GET /stats/jobs", INTERVAL, query="period=WEEK&timezone=Europe/Amsterdam"),
     Step("GET /stats/datasets", INTERVAL),
@@ -153,6 +157,7 @@ ELSEWHERE = {
     "stream",
     "subscribers",
     "replays",
+    "provenance",
 }
 OPERATIONS = {"GET /livez", "GET /readyz", "GET /metrics", "GET /openapi.json", "GET /docs"}
 

@@ -15,11 +15,9 @@ from tests.running import ServerProcess
 
 ARCS = """
 import logging
-import penstock
 
 log = logging.getLogger("workload")
 
-@penstock.arc(namespace="shop", inputs=["scans"], outputs=["sums"])
 def add(context):
     log.warning("adding up")
     if context.uris[0].endswith("bad.txt"):
@@ -33,7 +31,6 @@ def server(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[ServerPr
     """Everything in one process, in a folder that has the functions of arcs."""
     (tmp_path / "sums.py").write_text(ARCS)
     monkeypatch.chdir(tmp_path)
-    monkeypatch.syspath_prepend(tmp_path)
     process = ServerProcess.start(
         sqlite_database(tmp_path / "penstock.db"),
         "up",
@@ -72,10 +69,9 @@ def has(line: Mapping[str, str], **ids: str) -> bool:
 
 
 def test_a_deposit_can_be_followed_by_its_lines(server: ServerProcess, tmp_path: Path) -> None:
-    import sums  # type: ignore[import-not-found]  # the module that the fixture has written
-
     with Client(server.url) as client:
-        client.apply_arcs([sums.add.declaration])
+        wired = {"inputs": [{"dataset": "scans"}], "outputs": [{"dataset": "sums"}]}
+        client.put_arc("shop", "add", {**wired, "workload": {"function": "sums:add"}})
         good = submit(server, tmp_path, "good.txt")
         until(lambda: client.arc("shop", "add").counts.complete == 1)
         bad = submit(server, tmp_path, "bad.txt")

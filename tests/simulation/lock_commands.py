@@ -5,6 +5,7 @@ from typing import Any
 
 from hypothesis import strategies as st
 
+from penstock.arcs.commands import PublishLot
 from penstock.catalog.commands import DatasetName
 from penstock.locks.commands import (
     ClaimLots,
@@ -23,7 +24,10 @@ from penstock.locks.commands import (
     ResubmitLots,
     WireJob,
 )
-from tests.simulation.lock_model import LOTS
+from penstock.locks.commands.accepting import AcceptLot
+from penstock.locks.rows import Stale
+from penstock.lots.manifests import Check
+from tests.simulation.lock_model import LOTS, QUALITY
 
 NS, ANN = "ns", ("ann", "because")
 NO_CLAIM = Ref("00000000-0000-7000-8000-000000000000", 1)
@@ -51,7 +55,9 @@ mostly = st.sampled_from([True, True, True, False])
 holding = st.sampled_from([True, False, False])
 
 
-def wire(job: str, inputs: tuple[str, ...], outputs: tuple[str, ...]) -> WireJob:
+def wire(
+    job: str, inputs: tuple[str, ...], outputs: tuple[str, ...], stale: Stale | None = None
+) -> WireJob:
     """A statement of what a job reads and writes."""
     return WireJob(
         NS,
@@ -61,6 +67,7 @@ def wire(job: str, inputs: tuple[str, ...], outputs: tuple[str, ...]) -> WireJob
         LEASE_SECONDS,
         TRIES_MAX,
         BACK_OFF_SECONDS,
+        stale=stale,
     )
 
 
@@ -73,6 +80,27 @@ def _refs_of(machine: Any) -> st.SearchStrategy[Ref]:
     return st.sampled_from([likely, likely, likely, known, known, wrong]).flatmap(lambda of: of)
 
 
+def _publications(machine: Any) -> st.SearchStrategy[Any]:
+    """A claim, likely a live one, ends with what a check said about an output of it."""
+    return st.builds(
+        lambda ref, dataset, success: PublishLot(
+            ref, (), ((DatasetName(NS, dataset), (Check("sorted", success),)),)
+        ),
+        _refs_of(machine),
+        st.sampled_from(["clean", "clean", "mart"]),
+        st.sampled_from([True, False, False]),
+    )
+
+
+def _acceptances(machine: Any) -> st.SearchStrategy[Any]:
+    """A lot is accepted, likely one whose checks failed."""
+    model = machine.model
+    known = {key: row.version for key, row in model.made.items() if row.version}
+    failed = [key for key, reasons in model.reasons.items() if QUALITY in reasons]
+    keys = st.sampled_from([*failed, *failed, ("clean", LOTS[0])])
+    return keys.map(lambda key: AcceptLot(*ANN, NS, *key, known.get(key, NO_CLAIM.id)))
+
+
 def _jobs_of(machine: Any) -> st.SearchStrategy[str]:
     """Any job, but rather one that has something to do."""
     model = machine.model
@@ -82,6 +110,9 @@ def _jobs_of(machine: Any) -> st.SearchStrategy[str]:
 
 some_job: st.SearchStrategy[str] = st.runner().flatmap(_jobs_of)
 refs: st.SearchStrategy[Ref] = st.runner().flatmap(_refs_of)
+publications: st.SearchStrategy[Any] = st.runner().flatmap(_publications)
+acceptances: st.SearchStrategy[Any] = st.runner().flatmap(_acceptances)
+policies = st.sampled_from([Stale.IGNORE, Stale.RERUN])
 some_refs = st.lists(refs, min_size=1, max_size=3).map(tuple)
 
 registrations = st.builds(
@@ -109,6 +140,8 @@ _WEIGHTED: tuple[tuple[int, st.SearchStrategy[Any]], ...] = (
     (2, st.builds(lambda job, lots: ClaimLots(NS, job, "w3", lots=lots), some_job, some_lots)),
     (2, st.builds(HeartbeatClaim, refs, leases)),
     (5, some_refs.map(CompleteClaims)),
+    (2, publications),
+    (1, acceptances),
     (4, some_refs.map(FailClaims)),
     (2, refs.map(ReleaseClaim)),
     (4, registrations),

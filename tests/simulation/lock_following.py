@@ -7,6 +7,8 @@ of each, and fails when something else did.
 from functools import singledispatch
 from typing import Any
 
+from penstock import ids
+from penstock.arcs.commands import PublishLot
 from penstock.clock import SECOND
 from penstock.errors import Conflict, NotFound
 from penstock.locks.commands import (
@@ -28,7 +30,17 @@ from penstock.locks.commands import (
     Sweep,
     WireJob,
 )
-from tests.simulation.lock_model import LOTS, OUTSIDE, UNKNOWN, Claim, Model, Row, Wiring
+from penstock.locks.commands.accepting import AcceptLot
+from tests.simulation.lock_model import (
+    LOTS,
+    OUTSIDE,
+    QUALITY,
+    UNKNOWN,
+    Claim,
+    Model,
+    Row,
+    Wiring,
+)
 
 
 @singledispatch
@@ -56,6 +68,7 @@ def _(command: WireJob, model: Model, outcome: Any) -> None:
         outcome.lease_seconds,
         outcome.tries_max,
         outcome.back_off_seconds,
+        str(command.stale or (old.stale if old is not None else "ignore")),
     )
     if old is not None:
         model.rewired.add(job)
@@ -72,7 +85,11 @@ def _(command: RegisterLots, model: Model, outcome: Any) -> None:
         row = model.made.get((command.dataset, lot))
         if row is None or row.status in ("ERROR", "RESUBMIT"):
             fresh.append(lot)
-        elif (row.status, row.by) != ("READY", OUTSIDE):
+        elif (
+            row.by != OUTSIDE
+            or (row.status != "READY"
+            and not (command.renew and row.status == "HOLD"))
+        ):
             assert isinstance(outcome, Conflict), outcome
             return
         elif command.renew:
@@ -80,14 +97,17 @@ def _(command: RegisterLots, model: Model, outcome: Any) -> None:
     assert outcome == len(fresh)
     for lot in fresh:
         row = Row("READY", OUTSIDE, UNKNOWN)
-        model.made[command.dataset, lot] = model.current[command.dataset] = row
+        if (command.dataset, lot) in model.reasons:  # somebody holds it
+            row.status, row.held_from = "HOLD", "READY"
+        model.publish(command.dataset, lot, row)
         model.meet(model.around([command.dataset]), lot, -command.priority)
 
 
 @follow.register
 def _(command: ClaimLots, model: Model, outcome: Any) -> None:
     wiring = model.jobs[command.job]
-    if model.held & {command.job, *wiring.inputs, *wiring.outputs}:
+    gates = {command.job, *wiring.inputs, *wiring.outputs}
+    if model.held & gates or command.job in model.beyond_held():
         assert outcome == []
         return
     states = {lot: model.states(command.job, lot) for lot in LOTS}
@@ -126,6 +146,36 @@ def _(command: HeartbeatClaim, model: Model, outcome: Any) -> None:
     claim.lease_seconds = command.lease_seconds or claim.lease_seconds
     claim.lease_until = model.now + claim.lease_seconds * SECOND
     assert outcome == claim.lease_until
+
+
+@follow.register
+def _(command: PublishLot, model: Model, outcome: Any) -> None:
+    if not model.is_live(command.claim):
+        _refuses(model, command.claim, outcome)
+        return
+    claim = model.claims[command.claim.id]
+    versions = {d: outcome[ids.dataset_id("ns", d)] for d in claim.outputs}
+    model.complete(command.claim.id, versions)
+    for name, checks in command.checks:
+        if name.name in claim.outputs and not all(check.success for check in checks):
+            row = model.made[name.name, claim.lot]
+            row.status, row.held_from = "HOLD", "READY"
+            model.reasons.setdefault((name.name, claim.lot), set()).add(QUALITY)
+
+
+@follow.register
+def _(command: AcceptLot, model: Model, outcome: Any) -> None:
+    key = command.dataset, command.lot
+    row, reasons = model.made.get(key), model.reasons.get(key, set())
+    if row is None or QUALITY not in reasons or row.version != command.version:
+        assert isinstance(outcome, Conflict), outcome
+        return
+    assert outcome is None
+    reasons.discard(QUALITY)
+    if not reasons:
+        del model.reasons[key]
+        row.status, row.held_from = "READY", ""
+        model.let_go(*key)
 
 
 def _refuses(model: Model, ref: Ref, outcome: Any) -> None:
@@ -193,7 +243,12 @@ def _(command: ResubmitLots, model: Model, outcome: Any) -> None:
         if _stops(model, job, lot, outcome, running=True):
             return
         made = [model.made.get((dataset, lot)) for dataset in model.jobs[job].outputs]
-        if any(r and r.by == job and r.status == "HOLD" and r.held_from for r in made):
+        held = [
+            dataset
+            for dataset, r in zip(model.jobs[job].outputs, made, strict=True)
+            if r and r.by == job and r.status == "HOLD" and r.held_from
+        ]
+        if any(model.reasons[dataset, lot] != {QUALITY} for dataset in held):
             assert isinstance(outcome, Conflict), outcome
             return
     assert outcome is None
@@ -203,7 +258,8 @@ def _(command: ResubmitLots, model: Model, outcome: Any) -> None:
                 row.status, row.held_from = "ERROR", ""
         for dataset in model.jobs[job].outputs:
             if (row := model.made.get((dataset, lot))) and row.by == job:
-                row.status = "RESUBMIT"
+                row.status, row.held_from = "RESUBMIT", ""
+                model.reasons.pop((dataset, lot), None)
         model.work[job, lot].tries = model.work[job, lot].not_before = 0
         model.meet(model.around(model.jobs[job].outputs), lot)
 
@@ -231,8 +287,11 @@ def _(command: ReleaseLock, model: Model, outcome: Any) -> None:
 
 @follow.register
 def _(command: HoldJob | HoldDataset, model: Model, outcome: Any) -> None:
-    assert outcome is None
     held = command.job if isinstance(command, HoldJob) else command.dataset
+    if not command.hold and held not in model.held and held in model.beyond_held():
+        assert isinstance(outcome, Conflict), outcome
+        return
+    assert outcome is None
     if command.hold:
         model.held.add(held)
     else:
@@ -246,19 +305,33 @@ def _(command: HoldLot, model: Model, outcome: Any) -> None:
     if command.hold and row is not None and row.status == "RUNNING":
         assert isinstance(outcome, Conflict), outcome
         return
-    assert outcome is None
-    if (row is not None and row.status == "HOLD") == command.hold:
-        return
-    if row is None:
-        if command.hold:
-            model.made[key] = Row("HOLD", OUTSIDE)
-    elif command.hold:
-        row.status, row.held_from = "HOLD", row.status
-    elif not row.held_from and row.by == OUTSIDE:
-        del model.made[key]
-    else:
-        row.status, row.held_from = row.held_from or "ERROR", ""
+    if command.hold:
+        assert outcome is None
+        _hold_lot(model, key)
+    elif row is not None and row.status == "HOLD":
+        others = model.reasons.get(key, set()) - {command.dataset}
+        if others:  # what it was made from, or its checks
+            assert isinstance(outcome, Conflict), outcome
+            return
+        assert outcome is None
+        model.reasons.pop(key, None)
+        if not row.held_from and row.by == OUTSIDE:
+            del model.made[key]
+        else:
+            row.status, row.held_from = row.held_from or "ERROR", ""
+        model.let_go(*key)
     model.meet(model.around([command.dataset]), command.lot)
+
+
+def _hold_lot(model: Model, key: tuple[str, str]) -> None:
+    row = model.made.setdefault(key, Row("HOLD", OUTSIDE))
+    if row.status != "HOLD":
+        row.status, row.held_from = "HOLD", row.status
+    elif not row.held_from and row.by != OUTSIDE:  # out of tries, and held by a person now
+        row.held_from = "ERROR"
+    if key[0] not in model.reasons.setdefault(key, set()):
+        model.reasons[key].add(key[0])
+        model.hold_made_of(*key)
 
 
 @follow.register

@@ -11,6 +11,7 @@ from penstock.locks.commands import Claimed, Ref
 
 LOTS = ("2", "9", "10", "100")  # in the order they are worked on
 OUTSIDE = ""  # who made a lot that no job made
+QUALITY = "!"  # why a lot is held whose checks failed
 UNKNOWN = "?"  # a version that was made, and not looked at yet
 
 
@@ -23,16 +24,18 @@ class Wiring:
     lease_seconds: int
     tries_max: int
     back_off_seconds: int
+    stale: str = "ignore"
 
 
 @dataclass
 class Row:
-    """A status row."""
+    """A status row; `edition` tells versions apart before they are looked at."""
 
     status: str
     by: str
     version: str | None = None
     held_from: str = ""
+    edition: int = field(default=0, compare=False)
 
 
 @dataclass
@@ -73,6 +76,8 @@ class Model:
     claims: dict[str, Claim] = field(default_factory=dict)
     runs: dict[str, str] = field(default_factory=dict)  # the state of each
     current: dict[str, Row] = field(default_factory=dict)  # what was published last, by dataset
+    reasons: dict[tuple[str, str], set[str]] = field(default_factory=dict)  # by dataset and lot
+    editions: int = 0
 
     # What follows from the rows.
 
@@ -142,7 +147,8 @@ class Model:
             version = self.made[pinned.name, lot].version
             assert pinned.version is not None
             assert version in (UNKNOWN, pinned.version)
-            self.used[pinned.name, job, lot] = Row("RUNNING", job, pinned.version)
+            edition = self.made[pinned.name, lot].edition
+            self.used[pinned.name, job, lot] = Row("RUNNING", job, pinned.version, "", edition)
         for dataset in wiring.outputs:
             self._write(dataset, lot, "RUNNING", job)
         self.claims[claimed.id] = Claim(
@@ -171,9 +177,17 @@ class Model:
             self.used[dataset, job, lot].status = "DONE"
         for dataset in claim.outputs:
             row = Row("READY", job, versions[dataset])
-            self.made[dataset, lot] = self.current[dataset] = row
+            if self.made[dataset, lot].held_from:  # what it was made from is held by now
+                row.status, row.held_from = "HOLD", "READY"
+            self.publish(dataset, lot, row)
         self.runs[claim_id] = "COMPLETED"
         self.meet(self.around(claim.outputs), lot, self.work[job, lot].rank)
+
+    def publish(self, dataset: str, lot: str, row: Row) -> None:
+        """A lot has a new version."""
+        self.editions += 1
+        row.edition = self.editions
+        self.made[dataset, lot] = self.current[dataset] = row
 
     def fail(self, claim_id: str, *, expired: bool) -> None:
         """A claim has ended badly: it is tried again, or held."""
@@ -191,6 +205,7 @@ class Model:
             self.used[dataset, claim.job, claim.lot].status = status
         for dataset in claim.outputs:
             self._write(dataset, claim.lot, status, claim.job)
+            self.reasons.pop((dataset, claim.lot), None)
         self.runs[claim_id] = run_state
         self.meet(self.writers(claim.outputs), claim.lot)
 
@@ -199,3 +214,92 @@ class Model:
         claim = self.claims[claim_id]
         self.work[claim.job, claim.lot].tries -= 1
         self._stop(claim_id, "ERROR", "ABORTED")
+
+    # What follows from holds, checks and new versions.
+
+    def hold_made_of(self, root: str, lot: str) -> None:
+        """Hold what was made, or is being made, of a lot."""
+        level, seen = [root], {root}
+        while level:
+            level = [d for d in dict.fromkeys(self._made_of(level, lot)) if d not in seen]
+            seen.update(level)
+            for dataset in level:
+                row = self.made[dataset, lot]
+                if row.status == "RUNNING":
+                    row.held_from = "READY"
+                elif row.status == "READY":
+                    row.status, row.held_from = "HOLD", "READY"
+                if row.held_from:
+                    self.reasons.setdefault((dataset, lot), set()).add(root)
+
+    def _made_of(self, datasets: list[str], lot: str) -> Iterable[str]:
+        for (source, job, of), row in self.used.items():
+            wiring = self.jobs[job]
+            if of != lot or source not in datasets or source not in wiring.inputs:
+                continue
+            if row.status in ("DONE", "RUNNING", "HOLD"):
+                made = [(d, self.made.get((d, lot))) for d in wiring.outputs]
+                yield from (d for d, output in made if output is not None and output.by == job)
+
+    def let_go(self, root: str, lot: str) -> None:
+        """What was held for a lot is not any more, unless for something else."""
+        for key, reasons in list(self.reasons.items()):
+            if key[1] != lot or root not in reasons:
+                continue
+            reasons.discard(root)
+            if not reasons:
+                del self.reasons[key]
+                row = self.made[key]
+                if row.status == "HOLD":
+                    row.status = row.held_from
+                row.held_from = ""
+
+    def beyond_held(self) -> set[str]:
+        """Jobs that work on what is made of a held dataset, and not on that itself."""
+        found: set[str] = set()
+        for root in self.held - self.jobs.keys():
+            level, seen, readers = [root], {root}, set[str]()
+            while level:
+                more = {job for job, w in self.jobs.items() if {*level} & {*w.inputs}}
+                readers |= more
+                level = [d for d in {d for job in more for d in self.jobs[job].outputs} - seen]
+                seen.update(level)
+            found |= readers - {*self.around([root])}
+        return found
+
+    def make_stale_again(self) -> None:
+        """What was made of a version that is not the last is to be made again, where that is
+        asked for; nothing new can be read for it, so that one look is enough.
+        """
+        for job, wiring in self.jobs.items():
+            for lot in LOTS if wiring.stale == "rerun" else ():
+                if self.states(job, lot) == {"DONE"} and self._is_stale(job, lot):
+                    self._make_again(job, lot)
+
+    def _is_stale(self, job: str, lot: str) -> bool:
+        pairs = [
+            (self.used.get((d, job, lot)), self.made.get((d, lot))) for d in self.jobs[job].inputs
+        ]
+        return any(
+            used.status == "DONE" and made.status == "READY" and made.edition > used.edition
+            for used, made in pairs
+            if used is not None and made is not None
+        )
+
+    def _make_again(self, job: str, lot: str) -> None:
+        for dataset in self.jobs[job].inputs:
+            used = self.used.get((dataset, job, lot))
+            if used is not None and used.status == "DONE":
+                used.status = "ERROR"
+        for dataset in self.jobs[job].outputs:
+            made = self.made.get((dataset, lot))
+            if made is None or made.by != job:
+                continue
+            reasons = self.reasons.get((dataset, lot))
+            if made.status == "READY" or (made.status == "HOLD" and reasons == {QUALITY}):
+                made.status, made.held_from = "RESUBMIT", ""
+                self.reasons.pop((dataset, lot), None)
+            elif made.held_from == "READY":
+                made.held_from = "RESUBMIT"
+        work = self.work[job, lot]
+        work.tries = work.not_before = 0

@@ -8,14 +8,15 @@ from penstock.catalog import rows
 from penstock.catalog.rows import Origin, Role
 from penstock.db import Transaction
 from penstock.locks.rows import OUTSIDE as OUTSIDE_ID
-from penstock.locks.rows import HoldRow, LogRow, LotJobRow, StatusRow, WorkRow
+from penstock.locks.rows import HoldRow, LogRow, LotJobRow, ReasonsRow, StatusRow, WorkRow
 from penstock.states import RUN, RunState
-from tests.simulation.lock_model import OUTSIDE, UNKNOWN, Model, Row, Work
+from tests.simulation.lock_model import OUTSIDE, QUALITY, UNKNOWN, Model, Row, Work
 
 SHAPES: dict[str, Any] = {
     "lot_job": LotJobRow,
     "lot_hold": HoldRow,
     "lot_status": StatusRow,
+    "lot_reason": ReasonsRow,
     "lot_work": WorkRow,
     "lot_log": LogRow,
     "run": rows.RunRow,
@@ -33,6 +34,7 @@ class LockTables:
         self.rows = {name: tx.rows(shape, f"every_{name}") for name, shape in SHAPES.items()}
         self.work: list[WorkRow] = self.rows["lot_work"]
         self.status: list[StatusRow] = self.rows["lot_status"]
+        self.reasons: list[ReasonsRow] = self.rows["lot_reason"]
         self.log: list[LogRow] = self.rows["lot_log"]
         self.runs: dict[str, rows.RunRow] = {row.id: row for row in self.rows["run"]}
         self.versions: dict[str, rows.VersionRow] = {row.id: row for row in self.rows["version"]}
@@ -67,6 +69,12 @@ def broken_promises(tables: LockTables) -> Iterator[str]:
             yield f"{run} is RUNNING, but no claim is"
     for dataset in tables.datasets.values():
         yield from _current(tables, dataset)
+    known = {(row.dataset_id, row.lot) for row in tables.reasons}
+    for status in tables.status:
+        is_there = (status.dataset_id, status.lot) in known
+        waits = bool(status.held_from) or (status.status == "HOLD" and status.run_id is None)
+        if status.role == Role.OUTPUT and is_there != waits:
+            yield f"{status} is held for {'something' if is_there else 'nothing'}"
 
 
 def _one_writer(tables: LockTables, live: dict[str | None, WorkRow]) -> Iterator[str]:
@@ -166,6 +174,13 @@ def disagreements(tables: LockTables, model: Model, memory: Memory) -> Iterator[
     yield from _differences("output", made, dict(model.made))
     yield from _differences("model's input", dict(model.used), used)
     yield from _differences("input", used, dict(model.used))
+    quality = {OUTSIDE_ID: QUALITY}
+    reasons = {
+        (names[row.dataset_id], row.lot): {quality.get(r) or names[r] for r in row.reasons}
+        for row in tables.reasons
+    }
+    yield from _differences("model's reasons", dict(model.reasons), reasons)
+    yield from _differences("reasons", reasons, dict(model.reasons))
     yield from _work(tables, model)
     runs = {key: str(run.state) for key, run in tables.runs.items()}
     yield from _differences("model's run", dict(model.runs), runs)

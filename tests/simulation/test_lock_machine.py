@@ -30,6 +30,7 @@ from penstock.locks.commands import (
     Sweep,
     WireJob,
 )
+from penstock.locks.rows import Stale
 from tests.checked import broken_invariants
 from tests.servers import PostgresServer
 from tests.simulation import lock_commands as made_up
@@ -81,6 +82,7 @@ class LockMachine(RuleBasedStateMachine):
         outcomes = [_outcome(future.result) for future in sent]
         for command, outcome in zip(commands, outcomes, strict=True):
             follow(command, self.model, outcome)
+            self.model.make_stale_again()
             if isinstance(command, ClaimLots) and isinstance(outcome, list):
                 self.given += [Ref(claim.id, claim.token) for claim in outcome]
         after = self._look()
@@ -100,8 +102,21 @@ class LockMachine(RuleBasedStateMachine):
         assert not wrong, "\n".join(wrong)
         return tables
 
-    @initialize(command=made_up.rewirings, lots=made_up.some_lots)
-    def begin(self, command: WireJob, lots: tuple[str, ...]) -> None:
+    @initialize(
+        command=made_up.rewirings,
+        lots=made_up.some_lots,
+        of_a=made_up.policies,
+        of_b=made_up.policies,
+    )
+    def begin(
+        self,
+        command: WireJob,
+        lots: tuple[str, ...],
+        of_a: Stale = Stale.IGNORE,
+        of_b: Stale = Stale.IGNORE,
+    ) -> None:
+        self.send(made_up.wire("a", ("raw",), ("clean",), of_a))
+        self.send(made_up.wire("b", ("clean", "dim"), ("mart",), of_b))
         registered = [
             RegisterLots("ns", "raw", LOTS, "ann"),
             RegisterLots("ns", "dim", lots, "ann"),

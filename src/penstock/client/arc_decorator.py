@@ -40,11 +40,7 @@ def arc(
     """
 
     def decorate(function: F) -> F:
-        if "<locals>" in function.__qualname__:
-            raise Invalid(
-                f"{function.__qualname__} cannot be an arc: other processes have to find it; "
-                "define it at the top of a module"
-            )
+        _check_place(function)
         said: dict[str, object] = {
             "namespace": namespace,
             "project": project,
@@ -74,6 +70,14 @@ def arc(
         return function
 
     return decorate
+
+
+def _check_place(function: Callable[..., object]) -> None:
+    if "<locals>" in function.__qualname__:
+        raise Invalid(
+            f"{function.__qualname__} cannot be an arc: other processes have to find it; "
+            "define it at the top of a module"
+        )
 
 
 def _given(values: Mapping[str, object]) -> dict[str, object]:

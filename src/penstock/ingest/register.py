@@ -16,6 +16,7 @@ from penstock.clock import Micros
 from penstock.db import Transaction
 from penstock.errors import Conflict
 from penstock.ingest.room import IngestRoom
+from penstock.lots.room import LotRoom
 
 Spin = Callable[[int], str]  # the ARK with a number
 
@@ -248,6 +249,7 @@ class RecordDeposit(Write, frozen=True):
         for event in self.events:
             receive(world, event, now)
         room.stored.put(self.stored.key, replace(self.stored, at=now))
+        world.room(LotRoom).tell_end(self.stored.run_id, now)
         return True
 
 

@@ -60,11 +60,17 @@ def refresh(
         row = room.work.get((job.job_id, lot))
         if row is not None and row.state == WorkState.RUNNING:
             continue
-        if row is not None and row.state == WorkState.DONE:
-            row = follow_inputs(room, job, row, now)
+        later = row is not None and row.not_before > now
+        state = standing(room, job, lot, later=later)
+        is_changed = False
+        if row is not None and state == WorkState.DONE:
+            row, before = follow_inputs(room, job, row, now), row
+            is_changed = row is not before
         if held.free_outlived(room, job, lot, now):
             refresh_others(room, job, [lot], now, readers=True)
-        state = standing(room, job, lot, later=row is not None and row.not_before > now)
+            is_changed = True
+        if is_changed:
+            state = standing(room, job, lot, later=row is not None and row.not_before > now)
         if row is None:
             rank = ranks.get(lot, 0) if ranks else 0
             room.put_work(new_work(job.job_id, lot, rank, state, now))

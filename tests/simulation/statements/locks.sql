@@ -16,6 +16,10 @@ SELECT dataset_id, lot, role, job_id, status, held_from, run_id, version_id, sin
 -- All that jobs have to do, did or do.
 SELECT job_id, lot, lot_key, rank, state, tries, token, run_id, owner, lease_seconds, lease_until, not_before, since, error, stale_since FROM lot_work;
 
+-- name: every_lot_reason
+-- Why lots are held.
+SELECT dataset_id, lot, why FROM lot_reasons;
+
 -- name: every_lot_log
 -- All transitions in the order they were made.
 SELECT at, action, lot, job_id, dataset_id, run_id, was, became, who, why FROM lot_log ORDER BY id;

@@ -32,6 +32,7 @@ const LOOKS: Readonly<Record<string, Omit<Look, "word">>> = {
   // backfills and replays
   done: GOOD, paused: HELD, cancelled: NONE, good: GOOD, ready: IDLE, later: WARN, stale: WARN, late: { tone: "warn", icon: "late" },
   "out of tries": BAD,
+  going: ACTIVE, blocked: WARN, rerun: { tone: "active", icon: "replay" }, follow: IDLE, leave: HELD,
 };
 
 /** How a state is shown; one that is not known is shown plainly. */

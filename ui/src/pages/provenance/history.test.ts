@@ -1,0 +1,18 @@
+import { describe, expect, it } from "vitest";
+import type { Schemas } from "../../api/client";
+import { ancestryOf } from "./history";
+
+const version = (id: string, inputs: string[]) => ({ id, inputs }) as unknown as Schemas["LotVersion"];
+
+describe("the versions behind a lot", () => {
+  it("are told once, however often they were read", () => {
+    const tree = ancestryOf([version("bulletin", ["totals", "alerts"]), version("totals", ["raw"]), version("alerts", ["raw"]), version("raw", [])]);
+    expect(tree.root).toBe("bulletin");
+    expect(tree.below("bulletin")).toEqual(["totals", "alerts"]);
+    expect(tree.below("totals")).toEqual(["raw"]);
+    const [again = ""] = tree.below("alerts");
+    expect(tree.isAgain(again)).toBe(true);
+    expect(tree.version(again)?.id).toBe("raw");
+    expect(tree.below(again)).toEqual([]);
+  });
+});

@@ -1,0 +1,38 @@
+/** The versions behind a lot as a tree: each thing once, and named again where it was read again. */
+import type { Schemas } from "../../api/client";
+
+type Version = Schemas["LotVersion"];
+
+export interface Ancestry {
+  readonly root: string;
+  readonly below: (key: string) => readonly string[];
+  readonly version: (key: string) => Version | undefined;
+  /** Whether a line names what is told in full elsewhere. */
+  readonly isAgain: (key: string) => boolean;
+}
+
+const AGAIN = "again:";
+
+/** A key is a version's id; a second mention of it has a key of its own, with nothing below. */
+export function ancestryOf(versions: readonly Version[]): Ancestry {
+  const byId = new Map(versions.map((version) => [version.id, version]));
+  const root = versions[0]?.id ?? "";
+  const below = new Map<string, string[]>();
+  const seen = new Set([root]);
+  const queue = [root];
+  for (let id = queue.shift(); id !== undefined; id = queue.shift()) {
+    const keys: string[] = [];
+    for (const input of byId.get(id)?.inputs ?? []) {
+      if (!byId.has(input)) continue;
+      if (seen.has(input)) keys.push(`${AGAIN}${input}`);
+      else {
+        seen.add(input);
+        keys.push(input);
+        queue.push(input);
+      }
+    }
+    below.set(id, keys);
+  }
+  const idOf = (key: string) => (key.startsWith(AGAIN) ? key.slice(AGAIN.length) : key);
+  return { root, below: (key) => below.get(key) ?? [], version: (key) => byId.get(idOf(key)), isAgain: (key) => key.startsWith(AGAIN) };
+}
