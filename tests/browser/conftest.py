@@ -7,6 +7,7 @@ from playwright.sync_api import Browser
 
 from tests.browser.browsing import Tab, chromium
 from tests.browser.browsing import tab as open_tab
+from tests.browser.mill import Mill, add_mill
 from tests.browser.scene import Scene
 from tests.browser.scene import scene as fill
 
@@ -23,6 +24,12 @@ def scene(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Scene]:
     """A server with the demo's week in it, and a flow that is running, failed and held."""
     with fill(tmp_path_factory.mktemp("page")) as filled:
         yield filled
+
+
+@pytest.fixture(scope="session")
+def mill(scene: Scene) -> Mill:
+    """The same server with a mill in it: batches, claims, gaps, stale lots and failed checks."""
+    return add_mill(scene)
 
 
 @pytest.fixture

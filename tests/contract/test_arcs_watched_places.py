@@ -169,3 +169,16 @@ def test_what_arrives_in_folders_by_day_can_be_split_by_day(site: Site) -> None:
     assert list(split(Parts(pattern="day={day}/"), [lot])) == ["day=1", "day=2"]
     store, key = find_object(site.objects, manifest.uris[1].uri)
     assert store.get(key) == b"x"
+
+
+def test_what_is_late_for_who_has_begun_anew_amends_its_lot(
+    database_url: str, tmp_path: Path
+) -> None:
+    for count in (1, 2):
+        site = Site(database_url, tmp_path)
+        site.declare()
+        site.put(f"{count}.csv", NOON)
+        seen = later(site, 6)
+        assert (seen.assigned + seen.late, seen.failed) == (1, 0)
+        assert len(site.names()[FIRST]) == count
+        site.close()

@@ -12,6 +12,7 @@ import pytest
 from tests.doors.commands import environment
 from tests.doors.serving import Running, running
 
+_BEFORE = "set -o pipefail; trap 'kill $(jobs -p) 2> /dev/null || true' EXIT"
 DOCS = Path(__file__).parents[2] / "docs"
 
 
@@ -37,7 +38,7 @@ def run_page(name: str, server: Running, folder: Path) -> str:
         COLUMNS="200",
     )
     done = subprocess.run(
-        ["bash", "-euc", "set -o pipefail\n" + "\n".join(blocks)],
+        ["bash", "-euc", "\n".join([_BEFORE, *blocks])],
         cwd=place,
         env=here,
         capture_output=True,

@@ -262,7 +262,7 @@ class Model:
             while level:
                 more = {job for job, w in self.jobs.items() if {*level} & {*w.inputs}}
                 readers |= more
-                level = [d for d in {d for job in more for d in self.jobs[job].outputs} - seen]
+                level = list({d for job in more for d in self.jobs[job].outputs} - seen)
                 seen.update(level)
             found |= readers - {*self.around([root])}
         return found

@@ -119,11 +119,18 @@ class ArrivalRound:
                 revision, empty = self._take(step, revision)
             except Conflict as refusal:
                 log.info("arrivals of %s/%s: %s", row.namespace, row.name, refusal)
-                return seen + Seen(has_more=True)
+                was_late = self._was_overtaken(revision)
+                return seen + Seen(has_more=was_late, failed=int(not was_late))
             seen += _told(step, empty, self._closed(step, opened))
             opened = step.open_from
         limit = closing_until(self._arrival, self._until, self._now)
         return seen + Seen(has_more=self._until > row.open_from and limit > self._until)
+
+    def _was_overtaken(self, revision: int) -> bool:
+        """Whether something else was decided meanwhile; if not, to look again would not help."""
+        with self._catalog.read() as tx:
+            rows = tx.rows(ArrivalRow, "arrivals_by_ids", ids=[self._row.dataset_id])
+        return any(row.revision != revision for row in rows)
 
     def _closed(self, step: Step, opened: Micros) -> int:
         if self._arrival.cut is None:

@@ -123,7 +123,7 @@ def is_news(room: LockRoom, dataset: DatasetRow, lot: str, *, renew: bool) -> bo
     if held is None or writable(Status(held.status)):
         return True
     is_held = held.status == Status.HOLD
-    status = Status(held.held_from or Status.PENDING) if renew and is_held else held.status
+    status = Status((held.held_from or Status.PENDING) if renew and is_held else held.status)
     if held.job_id == OUTSIDE and status is Status.PENDING:
         return True
     if held.job_id == OUTSIDE and status is Status.READY:

@@ -1,0 +1,98 @@
+"""A mill: what the pages for ingest, locks, replay, gaps and checks are looked at with."""
+
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from penstock.client import Client
+from tests.browser.scene import Scene
+from tests.doors.commands import program
+
+MILL = "mill"
+GRAIN, FLOUR, BREAD, SCALES = "grain", "flour", "bread", "weights"
+GRINDING, BAKING, WEIGHING = "grind", "bake", "weigh"
+SACKS = "sacks"
+HOURS = tuple(f"20261114PT1H{hour:02d}" for hour in (5, 6, 7, 9, 10))
+MISSING = "20261114PT1H08"
+STALE, UNSALTED, WEIGHED = HOURS[0], HOURS[1], HOURS[2]
+PENDING_BATCHES = 6
+CHECKS = f"""
+def has_salt(context):
+    return context.lot != {UNSALTED!r}
+"""
+PROFILE = "http://uc3.cdlib.org/registry/ingest/manifest/mrt-single-file-batch-manifest"
+
+
+@dataclass(frozen=True)
+class Mill:
+    """The batches of the mill: one of which a job failed, and some that nobody has taken up."""
+
+    scene: Scene
+    failed: str
+    pending: tuple[str, ...]
+
+    def call(self, method: str, *segments: str, **request: Any) -> Any:
+        """Call the API."""
+        return self.scene.call(method, *segments, **request)
+
+    def jobs(self, batch: str) -> dict[str, Any]:
+        """The jobs of a batch, by the names of their files."""
+        found = self.call("GET", "ingest", "batches", batch, "jobs")["jobs"]
+        return {job["payloadName"]: job for job in found}
+
+    def work(self, capability: str) -> None:
+        """Let a worker do what there is to do."""
+        done = program(
+            self.scene.folder, capability, "work", "--once", variables=dict(self.scene.settings)
+        )
+        assert done.code == 0, done.err
+
+
+def add_mill(scene: Scene) -> Mill:
+    """Make flour and bread on the server of a scene, and leave some of it wanting."""
+    (scene.folder / "mill_checks.py").write_text(CHECKS)
+    with Client(scene.url) as client:
+        _declare(client)
+        client.register_lots(MILL, GRAIN, HOURS)
+        mill = Mill(scene, _submit(client, scene.folder, "harvest", "rye", "oats"), ())
+        mill.work("arcs")
+        client.register_lots(MILL, GRAIN, [STALE], renew=True)
+        claims = {"owner": "scales@mill", "lots": [WEIGHED], "leaseSeconds": 3600}
+        mill.call("POST", "namespaces", MILL, "jobs", WEIGHING, "claims", json=claims)
+        mill.work("ingest")
+        names = [f"later{number}" for number in range(PENDING_BATCHES)]
+        pending = tuple(_submit(client, scene.folder, name, "rye", "spelt") for name in names)
+    return Mill(scene, mill.failed, pending)
+
+
+def _declare(client: Client) -> None:
+    for name, reads, writes, more in (
+        (GRINDING, GRAIN, FLOUR, {"stale": "ignore"}),
+        (BAKING, FLOUR, BREAD, {"checks": ["mill_checks:has_salt"]}),
+    ):
+        client.put_arc(
+            MILL,
+            name,
+            {
+                "inputs": [{"dataset": reads}],
+                "outputs": [{"dataset": writes, "interval": "PT1H"}],
+                "workload": {"command": ["sh", "-c", 'echo 1 > "$PENSTOCK_OUTPUT/made.csv"']},
+                **more,
+            },
+        )
+    client.wire_job(MILL, WEIGHING, inputs=[f"{MILL}/{FLOUR}"], outputs=[f"{MILL}/{SCALES}"])
+
+
+def _submit(client: Client, folder: Path, name: str, *files: str) -> str:
+    """A batch of files, of which only the first is there."""
+    place = folder / "sacks" / name
+    place.mkdir(parents=True)
+    (place / f"{files[0]}.csv").write_text("sack,kilograms\n1,25\n")
+    client.put_collection(SACKS, dataset=SACKS, namespace=MILL, places=[f"file://{folder}/sacks/"])
+    rows = "".join(
+        f"file://{place}/{each}.csv | | | | | {each}.csv | | {name}-{each} | Ann | {each} | 2026\n"
+        for each in files
+    )
+    manifest = place / "batch.checkm"
+    manifest.write_text(f"#%checkm_0.7\n#%profile | {PROFILE}\n{rows}#%eof\n")
+    return client.submit_batch(SACKS, manifest.as_uri(), type="manifest_of_files").id

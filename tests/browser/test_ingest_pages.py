@@ -1,0 +1,249 @@
+"""The pages of ingest: every view opened, every action clicked and found in the API."""
+
+import re
+from typing import Any
+
+import pytest
+from playwright.sync_api import Browser, expect
+
+from tests.browser.acting import agree, ask, hear
+from tests.browser.addresses import address
+from tests.browser.browsing import PHONE, WIDE, Tab, Theme, tab
+from tests.browser.mill import MILL, SACKS, Mill
+
+pytestmark = pytest.mark.xdist_group("browser")
+
+EVERYTHING: tuple[str, ...] = ()
+
+
+def ingest_views(mill: Mill) -> dict[str, str]:
+    """Every view of ingest."""
+    batch, job = ("ingest", "batches", mill.failed), mill.jobs(mill.failed)["oats.csv"]["id"]
+    return {
+        "ingest": "/ingest",
+        "ingest-pending": address("ingest", state="pending", collection=SACKS),
+        "ingest-none": address("ingest", state="reporting"),
+        "ingest-jobs": address("ingest", tab="jobs", status="failed"),
+        "ingest-collections": address("ingest", tab="collections"),
+        "ingest-stored": address("ingest", tab="stored"),
+        "batch": address(*batch),
+        "batch-failed": address(*batch, status="failed"),
+        "batch-report": address(*batch, tab="report"),
+        "batch-about": address(*batch, tab="about"),
+        "batch-pending": address("ingest", "batches", mill.pending[-1]),
+        "ingest-job": address("ingest", "jobs", job),
+        "ingest-job-good": address("ingest", "jobs", mill.jobs(mill.failed)["rye.csv"]["id"]),
+        "collection": address("ingest", "collections", SACKS),
+        "collection-stored": address("ingest", "collections", SACKS, tab="stored"),
+        "collection-profile": address("ingest", "collections", SACKS, tab="profile"),
+    }
+
+
+@pytest.mark.parametrize(
+    ("size", "theme", "rules"),
+    [
+        (WIDE, "light", EVERYTHING),
+        (WIDE, "dark", ("color-contrast",)),
+        (PHONE, "light", ("scrollable-region-focusable", "target-size")),
+    ],
+    ids=["wide", "dark", "phone"],
+)
+def test_every_view_of_ingest_opens_and_can_be_used_by_everybody(
+    browser: Browser, mill: Mill, size: tuple[int, int], theme: Theme, rules: tuple[str, ...]
+) -> None:
+    with tab(browser, mill.scene.url, size, theme) as opened:
+        for name, at in ingest_views(mill).items():
+            opened.open(at)
+            opened.settle()
+            assert opened.page.locator("main .trouble[role=alert]").count() == 0, name
+            assert opened.serious_problems(*rules) == [], name
+            too_wide = "document.documentElement.scrollWidth > innerWidth"
+            assert opened.page.evaluate(too_wide) is False, name
+            assert opened.complaints == [], name
+
+
+def last_audited(mill: Mill, action: str) -> Any:
+    """The newest entry of the audit log about an action."""
+    entries = mill.call("GET", "audit")["entries"]
+    return next(entry for entry in entries if entry["action"] == action)
+
+
+def test_the_whole_queue_is_paused_and_goes_on(tab: Tab, mill: Mill) -> None:
+    tab.open("/ingest")
+    dialog = ask(tab.page, "Pause the queue")
+    expect(dialog).to_contain_text("No batch and no job of any collection is taken up")
+    agree(dialog, "Pause the queue", "the disk is full")
+    expect(tab.page.locator("main")).to_contain_text("The whole queue is paused")
+    assert mill.call("GET", "ingest", "queue")["held"]["why"] == "the disk is full"
+    agree(ask(tab.page, "Let the queue go on"), "Let it go on", "there is room again")
+    hear(tab.page, "The queue goes on")
+    assert mill.call("GET", "ingest", "queue")["held"] is None
+    assert last_audited(mill, "release queue")["detail"] == "there is room again"
+
+
+def test_a_batch_is_held_and_released(tab: Tab, mill: Mill) -> None:
+    batch = mill.pending[0]
+    tab.open(address("ingest", "batches", batch))
+    agree(ask(tab.page, "Hold"), "Hold the batch", "ann asked for it")
+    expect(tab.page.locator("main")).to_contain_text("ann asked for it")
+    assert mill.call("GET", "ingest", "batches", batch)["status"] == "held"
+    agree(ask(tab.page, "Release"), "Release the batch", "ann is content")
+    hear(tab.page, "goes on")
+    assert mill.call("GET", "ingest", "batches", batch)["status"] == "pending"
+
+
+def test_a_held_batch_is_deleted_only_when_its_name_is_typed(tab: Tab, mill: Mill) -> None:
+    batch = mill.pending[1]
+    mill.call("POST", "ingest", "batches", batch, "hold", json={"why": "a mistake"})
+    tab.open(address("ingest", "batches", batch))
+    dialog = ask(tab.page, "Delete")
+    expect(dialog).to_contain_text("This cannot be undone")
+    agree(dialog, "Delete the batch", "it was sent twice", typed=batch)
+    expect(tab.page).to_have_url(re.compile("/ingest$"))
+    hear(tab.page, "is deleted")
+    left = [each["id"] for each in mill.call("GET", "ingest", "batches")["batches"]]
+    assert batch not in left
+    assert mill.failed in left
+
+
+def test_what_happens_to_a_batch_is_seen_at_once(tab: Tab, mill: Mill) -> None:
+    batch = mill.pending[2]
+    tab.open(address("ingest", collection=SACKS))
+    row = tab.page.locator("main [role=row]", has_text=batch)
+    expect(row.locator(".status")).to_have_text("pending")
+    tab.page.evaluate("() => { window.sameDocument = true }")
+    mill.call("POST", "ingest", "batches", batch, "hold", json={"why": "to see it"})
+    expect(row.locator(".status")).to_have_text("held")
+    tab.page.get_by_label("State").select_option("held")
+    expect(tab.page).to_have_url(re.compile("state=held"))
+    expect(tab.page.locator("main [role=row]", has_text=mill.failed)).to_have_count(0)
+    assert tab.page.evaluate("() => window.sameDocument") is True
+    tab.page.reload()
+    expect(row.locator(".status")).to_have_text("held")
+
+
+def test_all_that_is_held_of_a_collection_is_released(tab: Tab, mill: Mill) -> None:
+    batch = mill.pending[3]
+    mill.call("POST", "ingest", "batches", batch, "hold", json={"why": "for now"})
+    tab.open(address("ingest", "collections", SACKS))
+    agree(ask(tab.page, "Release all held"), "Release all", "the day begins")
+    hear(tab.page, "on.")
+    assert mill.call("GET", "ingest", "batches", batch)["status"] == "pending"
+
+
+def test_a_collection_is_held_and_let_go(tab: Tab, mill: Mill) -> None:
+    tab.open(address("ingest", "collections", SACKS))
+    agree(ask(tab.page, "Hold"), "Hold the collection", "the scales are off")
+    expect(tab.page.locator("main")).to_contain_text("the scales are off")
+    at = ("ingest", "collections", SACKS)
+    assert mill.call("GET", *at)["held"]["why"] == "the scales are off"
+    tab.open("/ingest")
+    expect(tab.page.locator("main")).to_contain_text(f"Collection {SACKS} is held")
+    tab.open(address("ingest", tab="collections"))
+    row = tab.page.locator("main [role=row]", has_text=SACKS)
+    agree(ask(tab.page, "Let it go on", row), "Let it go on", "they are even")
+    hear(tab.page, "goes on")
+    assert mill.call("GET", *at)["held"] is None
+
+
+def test_a_collection_is_made_changed_and_deleted(tab: Tab, mill: Mill) -> None:
+    tab.open(address("ingest", tab="collections"))
+    dialog = ask(tab.page, "New collection")
+    dialog.get_by_label("Name", exact=True).fill("barrels")
+    dialog.get_by_label("Namespace").fill(MILL)
+    dialog.get_by_label("Dataset that its lots belong to").fill("oil")
+    dialog.get_by_label("One lot is").select_option("PT1H")
+    dialog.get_by_role("button", name="Make the collection").click()
+    expect(tab.page.locator("main h1")).to_have_text("barrels")
+    at = ("ingest", "collections", "barrels")
+    made = mill.call("GET", *at)
+    assert (made["namespace"], made["dataset"], made["lots"]) == (MILL, "oil", "PT1H")
+    tab.open(address(*at, tab="profile"))
+    tab.page.get_by_label("Description").fill("What the press gives")
+    tab.page.get_by_label("Priority of its jobs, low first").fill("7")
+    tab.page.get_by_role("button", name="Change the profile").click()
+    hear(tab.page, "is changed")
+    changed = mill.call("GET", *at)
+    assert (changed["description"], changed["priority"]) == ("What the press gives", 7)
+    assert changed["lots"] == "PT1H"
+    agree(ask(tab.page, "Delete"), "Delete the collection", typed="barrels")
+    hear(tab.page, "is deleted")
+    names = [each["name"] for each in mill.call("GET", "ingest", "collections")["collections"]]
+    assert "barrels" not in names
+    assert SACKS in names
+
+
+def test_jobs_are_held_released_stopped_prioritized_and_resumed(tab: Tab, mill: Mill) -> None:
+    """A batch is taken up while the daemons stop before its jobs, so that there is time to act."""
+    batch = mill.pending[4]
+    mill.call("POST", "ingest", "batches", batch, "hold", json={"why": "one at a time"})
+    mill.call("POST", "ingest", "batches", batch, "release", json={"why": "now"})
+    mill.work("ingest")
+    jobs = mill.jobs(batch)
+    good, failed = jobs["rye.csv"], jobs["spelt.csv"]
+    assert (good["status"], failed["status"]) == ("completed", "failed")
+    assert failed["resumesAt"] == "downloading"
+    tab.open(address("ingest", "jobs", failed["id"]))
+    expect(tab.page.locator("main")).to_contain_text("it goes on with downloading")
+    (mill.scene.folder / "sacks" / "later4" / "spelt.csv").write_text("sack,kilograms\n2,20\n")
+    agree(ask(tab.page, "Resume"), "Resume", "the file is there")
+    hear(tab.page, "goes on with downloading")
+    again = mill.call("GET", "ingest", "jobs", failed["id"])
+    assert (again["status"], again["retryCount"]) == ("downloading", 1)
+    tab.page.get_by_role("button", name="Priority").click()
+    dialog = tab.page.get_by_role("dialog")
+    dialog.get_by_label("Priority").fill("3")
+    dialog.get_by_label("Reason").fill("it is waited for")
+    dialog.get_by_role("button", name="Set the priority").click()
+    hear(tab.page, "priority 3")
+    assert mill.call("GET", "ingest", "jobs", failed["id"])["priority"] == 3
+    dialog = ask(tab.page, "Stop")
+    expect(dialog).to_contain_text("failed at once")
+    agree(dialog, "Stop the job", "it is the wrong file")
+    expect(tab.page.locator("main")).to_contain_text("it is the wrong file")
+    assert mill.call("GET", "ingest", "jobs", failed["id"])["status"] == "failed"
+    tab.open(address("ingest", "batches", batch))
+    agree(ask(tab.page, "Resume failed"), "Resume", "it was right after all")
+    hear(tab.page, "1 job goes on")
+    mill.work("ingest")
+    assert mill.jobs(batch)["spelt.csv"]["status"] == "completed"
+    agree(ask(tab.page, "Update the report"), "Report anew", "all is there")
+    hear(tab.page, "reported anew")
+    mill.work("ingest")
+    expect(tab.page.locator("main .page-head .status")).to_have_text("completed")
+    tab.open(address("ingest", "batches", batch, tab="report"))
+    expect(tab.page.locator(".letter")).to_contain_text("2 completed, 0 failed")
+
+
+def test_a_failed_job_is_deleted(tab: Tab, mill: Mill) -> None:
+    batch = mill.pending[5]
+    mill.work("ingest")
+    failed = mill.jobs(batch)["spelt.csv"]["id"]
+    tab.open(address("ingest", "jobs", failed))
+    dialog = ask(tab.page, "Delete")
+    expect(dialog).to_contain_text("its depositor is not told about it")
+    agree(dialog, "Delete the job", "there is no spelt", typed=failed)
+    expect(tab.page).to_have_url(re.compile(f"/ingest/batches/{batch}"))
+    hear(tab.page, "is deleted")
+    assert set(mill.jobs(batch)) == {"rye.csv"}
+
+
+def test_a_batch_of_which_nothing_is_known_says_so(browser: Browser, mill: Mill) -> None:
+    with tab(browser, mill.scene.url) as opened:
+        opened.open("/ingest/batches/bid9999999999")
+        expect(opened.page.locator("main .trouble")).to_contain_text("There is no such thing")
+        assert [each for each in opened.complaints if "404" not in each] == []
+        opened.complaints.clear()
+
+
+def test_stages_lead_to_their_jobs_with_the_keyboard_alone(tab: Tab, mill: Mill) -> None:
+    tab.open("/ingest")
+    stage = tab.page.locator(".flow-stage", has_text="failed")
+    stage.focus()
+    tab.page.keyboard.press("Enter")
+    expect(tab.page).to_have_url(re.compile("tab=jobs&status=failed"))
+    rows = tab.page.get_by_role("rowgroup", name="ingest jobs: rows")
+    expect(rows).to_contain_text("oats.csv")
+    rows.focus()
+    tab.page.keyboard.press("Enter")
+    expect(tab.page).to_have_url(re.compile("/ingest/jobs/jid"))
