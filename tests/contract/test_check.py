@@ -32,6 +32,7 @@ BROKEN = (
     ("locks", ("break_locks",), "has no live claim"),
     ("claimed-inputs", ("break_claimed_inputs",), f"job {NS}/shout"),
     ("ready-lots", ("break_ready_lots",), "version 11111111-"),
+    ("holds", ("break_holds",), "is READY, held for"),
     ("consumed-lots", ("break_consumed_lots",), "version 11111111-"),
     ("work", ("break_work",), "is READY, and should be DONE"),
     ("work", ("break_work_order",), "wrong place of the order of work"),

@@ -151,8 +151,9 @@ def _log(past: Past) -> list[tuple[str, str, str | None]]:
 
 
 def _prune_log(past: Past, *, dry_run: bool = False) -> int:
-    now = {"dry_run": dry_run, "pause": lambda _: None}
-    return prune_log(past.database, lambda: NOW, 30 * DAY, **now)
+    return prune_log(
+        past.database, lambda: NOW, 30 * DAY, dry_run=dry_run, pause=lambda seconds: None
+    )
 
 
 def test_the_log_keeps_what_tells_how_lots_came_to_be_as_they_are(past: Past) -> None:

@@ -21,7 +21,7 @@ WIRES = {
 
 WIRING = {
     *("namespace", "job", "inputs", "outputs", "leaseSeconds", "triesMax", "backOffSeconds"),
-    *("enforced", "held", "createdAt", "updatedAt"),
+    *("enforced", "stale", "held", "createdAt", "updatedAt"),
 }
 CLAIM = {
     *("id", "token", "namespace", "job", "lot", "owner", "attempt", "attemptsMax"),
@@ -29,7 +29,7 @@ CLAIM = {
 }
 WORK = {
     *("namespace", "job", "lot", "state", "priority", "attempts", "attemptsMax", "token", "claim"),
-    *("owner", "leaseUntil", "notBefore", "since", "error"),
+    *("owner", "leaseUntil", "notBefore", "since", "error", "staleSince"),
 }
 LOT = {
     *("namespace", "dataset", "lot", "status", "version", "job", "run", "since", "locks"),
@@ -92,8 +92,12 @@ STEPS = (
     Step(f"POST {OF_DATASET}/hold", {"namespace", "name", "held"}, BECAUSE),
     Step(f"POST {OF_DATASET}/unhold", {"namespace", "name", "held"}, BECAUSE),
     Step(f"POST {OF_LOT}/hold", LOT, BECAUSE),
+    Step("GET /held-lots", {"lots", "totalCount"}, query="namespace=shop"),
     Step(f"POST {OF_LOT}/unhold", LOT, BECAUSE),
+    Step(f"GET {OF_LOT}/checks", {"checks"}),
+    Step("GET /stale", {"lots"}, query="namespace=shop&job=load"),
 )
+ACCEPT = f"POST {API}{OF_LOT}/accept"  # of a lot whose checks failed; see test_http_quality
 
 
 @pytest.fixture
@@ -139,7 +143,7 @@ def test_every_route_answers_with_its_keys(shop: Running) -> None:
             assert set(claimed) == CLAIM
             places |= {"claim": claimed["id"], "run": claimed["id"]}
         served.add(f"{method} {API}{template}")
-    assert served == {
+    assert served | {ACCEPT} == {
         route.name for name, listed in CAPABILITIES if name in OURS for route in listed
     }
 

@@ -186,6 +186,10 @@ def wire(
     enforced: Annotated[
         bool | None, Parameter(help="refuse events of runs that collide with a lock")
     ] = None,
+    stale: Annotated[
+        Literal["rerun", "hold", "ignore"] | None,
+        Parameter(help="what to do with a lot when an input of it gets a newer version"),
+    ] = None,
     namespace: Namespace = None,
     remote: RemoteFlags = REMOTE,
     as_json: Json = False,
@@ -202,6 +206,7 @@ def wire(
             tries_max=tries,
             back_off_seconds=back_off,
             enforced=enforced,
+            stale=stale,
         )
     if as_json:
         write_json(wiring)
@@ -216,6 +221,7 @@ def wire(
             ("tries", wiring.tries_max),
             ("back-off", f"{wiring.back_off_seconds:,} s"),
             ("enforced", "yes" if wiring.enforced else "no"),
+            ("when stale", wiring.stale),
             ("held", f"by {held.who} since {show_time(held.since)}: {held.why}" if held else None),
         ]
     )

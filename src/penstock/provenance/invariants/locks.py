@@ -144,6 +144,12 @@ INVARIANTS: Final[tuple[Invariant, ...]] = (
         "lot {2} of {0}/{1} is READY in version {3}, which is {4}",
     ),
     by_statement(
+        "holds",
+        "a lot that is held is held for something, and what holds nothing is forgotten",
+        "broken_holds",
+        "lot {2} of {0}/{1} is {3}, held for {4}",
+    ),
+    by_statement(
         "consumed-lots",
         "what was consumed is remembered in a version that exists",
         "broken_consumed_lots",

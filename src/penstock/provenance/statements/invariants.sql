@@ -182,6 +182,22 @@ WHERE s.role = 'OUTPUT' AND s.status = 'READY'
        OR (v.origin = 'RUN' AND (r.id IS NULL OR (r.state <> 'COMPLETED' AND j.type <> 'STREAM'))))
 LIMIT :most
 
+-- name: broken_holds
+-- Lots that are held for nothing, or that something is said to hold and nothing does.
+SELECT d.namespace, d.name, b.lot, b.status, b.why
+FROM (
+    SELECT s.dataset_id, s.lot, s.status, 'nothing' AS why
+    FROM lot_status s LEFT JOIN lot_reasons h ON h.dataset_id = s.dataset_id AND h.lot = s.lot
+    WHERE s.role = 'OUTPUT' AND s.held_from <> '' AND h.lot IS NULL
+    UNION ALL
+    SELECT h.dataset_id, h.lot, COALESCE(s.status, 'not there'), h.why
+    FROM lot_reasons h
+    LEFT JOIN lot_status s ON s.dataset_id = h.dataset_id AND s.lot = h.lot AND s.role = 'OUTPUT'
+    WHERE s.lot IS NULL OR (s.held_from = '' AND (s.status <> 'HOLD' OR s.version_id IS NOT NULL))
+) b
+LEFT JOIN datasets d ON d.id = b.dataset_id
+LIMIT :most
+
 -- name: broken_consumed_lots
 -- Lots that a job has consumed in a version that is not there.
 SELECT j.namespace, j.name, d.namespace, d.name, s.lot, s.version_id

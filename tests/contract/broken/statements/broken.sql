@@ -80,6 +80,10 @@ DELETE FROM lot_status WHERE role = 'INPUT' AND status = 'RUNNING'
 -- Lots are READY in versions that are not there.
 UPDATE lot_status SET version_id = '11111111-1111-8111-a111-111111111111' WHERE role = 'OUTPUT' AND status = 'READY'
 
+-- name: break_holds
+-- Lots that can be read are said to be held.
+INSERT INTO lot_reasons (dataset_id, lot, why) SELECT dataset_id, lot, '[]' FROM lot_status WHERE role = 'OUTPUT' AND status = 'READY'
+
 -- name: break_consumed_lots
 -- Lots were consumed in versions that are not there.
 UPDATE lot_status SET version_id = '11111111-1111-8111-a111-111111111111' WHERE role = 'INPUT' AND status = 'DONE'

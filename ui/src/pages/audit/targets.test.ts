@@ -10,7 +10,8 @@ describe("what an entry of the audit log was done to", () => {
     expect(targetPlace("apply arc", "river/clean")).toBe("/jobs/river/clean");
     expect(targetPlace("paused replay", "01a1e158-0c2b-7609-ab0d-18108dd2ce54")).toBe("/replay/01a1e158-0c2b-7609-ab0d-18108dd2ce54");
     expect(targetPlace("dataset delete", "dataset:postgres://warehouse:5432:marts.revenue")).toBe("/datasets/postgres%3A%2F%2Fwarehouse%3A5432/marts.revenue");
-    expect(targetPlace("work hold", "job:shop:clean 20261115PT1H09")).toBe("/jobs/shop/clean/lots/20261115PT1H09");
+    expect(targetPlace("work hold", "job:shop:clean lot 20261115PT1H09")).toBe("/jobs/shop/clean/lots/20261115PT1H09");
+    expect(targetPlace("lot accept", "dataset:shop:clean 20261115PT1H09")).toBe("/datasets/shop/clean/lots/20261115PT1H09");
   });
   it("leads nowhere if it has no page", () => {
     expect(targetPlace("release all held", "every collection")).toBeNull();

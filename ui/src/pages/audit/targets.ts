@@ -5,7 +5,7 @@ import { address } from "../../router/router";
 const BATCH = /^bid\w+$/;
 const INGEST_JOB = /^jid\w+$/;
 const ID = /^[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}$/;
-const NODE = /^(dataset|job):(.+):([^:\s]+)(?: (\S+))?$/;
+const NODE = /^(dataset|job):(.+):([^:\s]+)(?: (?:lot )?(\S+))?$/;
 const ARC = /^([^/\s]+)\/(\S+)$/;
 
 /** Where a target is shown; null if it has no page. */

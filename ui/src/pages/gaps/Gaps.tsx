@@ -33,13 +33,31 @@ export default function Gaps() {
         verb="Find gaps"
       />
       {namespace && dataset ? (
-        <Found key={`${namespace}/${dataset}`} namespace={namespace} dataset={dataset} />
+        <Asked key={`${namespace}/${dataset}`} namespace={namespace} dataset={dataset} />
       ) : (
         <Empty icon="search" title="Choose a dataset">
           Its lots must be intervals, such as 20261115PT1H09. A range is two lots, or two times such as 2026-11-15.
         </Empty>
       )}
     </>
+  );
+}
+
+/** Only where lots are intervals can it be said which are missing. */
+function Asked({ namespace, dataset }: { namespace: string; dataset: string }) {
+  const standing = useGet("/api/v1/namespaces/{namespace}/datasets/{dataset}/standing", { path: { namespace, dataset } });
+  return (
+    <Shown of={standing}>
+      {({ interval }) =>
+        interval ? (
+          <Found namespace={namespace} dataset={dataset} />
+        ) : (
+          <Empty icon="table" title="Its lots are not intervals">
+            Lots with free names have no order in which one could be missing. <DatasetName of={{ namespace, name: dataset }} /> lists those there are.
+          </Empty>
+        )
+      }
+    </Shown>
   );
 }
 
@@ -61,7 +79,7 @@ function Found({ namespace, dataset }: { namespace: string; dataset: string }) {
         const gap = value.ranges.find((each) => each.first === chosen) ?? inside(value.ranges, chosen);
         return (
           <div className="stack">
-            <Panel title="Lots" aside={`${count(value.there)} of ${plural(value.count, "lot")} of ${value.interval} are there, ${value.first} to ${value.last}`}>
+            <Panel title="Lots" aside={`${count(value.there)} of ${plural(value.count, "lot")} of ${value.interval} are there`}>
               <HeatGrid interval={value.interval} first={value.first} count={value.count} ranges={value.ranges} totals={value.totals} there={value.there} chosen={chosen} onChoose={(lot) => setQuery({ range: lot })} />
             </Panel>
             {value.ranges.length === 0 ? (
@@ -103,7 +121,8 @@ function Cause({ gap }: { gap: Gap }) {
     <>
       <Panel title={<>Why <span className="mono">{gap.first}</span> is {gap.kind}</>} aside={gap.count > 1 ? `the first of ${plural(gap.count, "lot")} until ${gap.last}` : spanOf(gap.first)}>
         <div className="body stack">
-          <p>{gap.cause?.sentence ?? "No cause is known."}</p>
+          {!why && <p>{gap.cause?.sentence ?? "No cause is known."}</p>}
+          {why && gap.cause?.roots.length === 0 && <p>The chain below says why.</p>}
           {gap.cause?.roots.map((root) => (
             <div key={`${root.namespace}/${root.dataset}/${root.lot}`} className="row">
               <span className="faint">First has to come</span>

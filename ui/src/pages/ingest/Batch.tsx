@@ -23,6 +23,7 @@ import { bytesIn, type JobState, jobsIn, rate, sharesOf, type Tally } from "./st
 type Batch = Schemas["ShownBatch"];
 const PART = 200;
 const ENDED = new Set(["completed", "failed", "deleted"]);
+const UNREPORTED = new Set(["pending", "held", "processing"]);
 
 export default function Batch({ id = "" }: { id?: string }) {
   const found = useGet("/api/v1/ingest/batches/{batch}", { path: { batch: id } });
@@ -33,7 +34,7 @@ function Whole({ batch }: { batch: Batch }) {
   const [query] = useQuery();
   const tab = query.get("tab") ?? "jobs";
   const tally: Tally = batch.tally ?? {};
-  const collection = useGet("/api/v1/ingest/collections/{collection}", { path: { collection: batch.collection } }).value;
+  const collection = useGet("/api/v1/ingest/collections", {}).value?.collections.find((each) => each.name === batch.collection);
   return (
     <>
       <PageHead
@@ -80,7 +81,7 @@ function Whole({ batch }: { batch: Batch }) {
         ]}
       />
       <div className="stack">
-        {tab === "jobs" && <Rate batch={batch} tally={tally} />}
+        {tab === "jobs" && batch.jobs > 0 && <Rate batch={batch} tally={tally} />}
         {tab === "jobs" && <Jobs batch={batch} />}
         {tab === "report" && <Report batch={batch} />}
         {tab === "about" && <About batch={batch} />}
@@ -139,11 +140,12 @@ function Jobs({ batch }: { batch: Batch }) {
 }
 
 function Report({ batch }: { batch: Batch }) {
-  const found = useGet("/api/v1/ingest/batches/{batch}/report", { path: { batch: batch.id } });
-  if (found.problem?.status === 404) {
+  const isReported = !UNREPORTED.has(batch.status);
+  const found = useGet("/api/v1/ingest/batches/{batch}/report", isReported ? { path: { batch: batch.id } } : null);
+  if (!isReported) {
     return (
       <Empty icon="file" title="There is no report yet">
-        {found.problem.message}
+        The batch is {batch.status}; it is reported once its jobs have ended.
       </Empty>
     );
   }

@@ -17,15 +17,15 @@ type Batch = Schemas["ShownBatch"];
 const PART = 100;
 
 const COLUMNS: Column<Batch>[] = [
-  { title: "batch", cell: (batch) => <BatchName of={batch.id} />, width: "130px" },
-  { title: "state", cell: (batch) => <Status of={batch.status} />, width: "130px" },
+  { title: "batch", cell: (batch) => <BatchName of={batch.id} />, width: "118px" },
+  { title: "state", cell: (batch) => <Status of={batch.status} />, width: "118px" },
   { title: "collection", cell: (batch) => <CollectionName of={batch.collection} />, width: "minmax(6rem, 0.8fr)", wide: true },
   { title: "payload", cell: (batch) => <span title={batch.payloadUrl}>{batch.payloadName}</span>, width: "minmax(7rem, 1fr)", wide: true },
-  { title: "jobs", cell: (batch) => <Jobs of={batch} />, width: "90px", end: true },
-  { title: "how far", cell: (batch) => batch.tally && <Share parts={sharesOf(batch.tally)} of={batch.jobs} />, width: "minmax(5rem, 0.8fr)", wide: true },
-  { title: "bytes", cell: (batch) => batch.tally && size(Object.values(batch.tally).reduce((sum, each) => sum + each.bytes, 0)), width: "80px", end: true, wide: true },
+  { title: "jobs", cell: (batch) => <Jobs of={batch} />, width: "76px", end: true, wide: true },
+  { title: "how far", cell: (batch) => batch.tally && batch.jobs > 0 && <Share parts={sharesOf(batch.tally)} of={batch.jobs} />, width: "minmax(5rem, 0.8fr)", wide: true },
+  { title: "bytes", cell: (batch) => <Bytes of={batch} />, width: "80px", end: true, wide: true },
   { title: "message", cell: (batch) => <span title={batch.message}>{batch.message}</span>, width: "minmax(5rem, 1fr)", wide: true },
-  { title: "submitted", cell: (batch) => <Time at={batch.submittedAt} />, width: "90px" },
+  { title: "submitted", cell: (batch) => <Time at={batch.submittedAt} />, width: "84px" },
 ];
 
 export function Batches({ collection }: { collection?: string }) {
@@ -75,7 +75,13 @@ export function Batches({ collection }: { collection?: string }) {
   );
 }
 
+function Bytes({ of: batch }: { of: Batch }) {
+  if (!batch.tally || batch.jobs === 0) return <span className="faint">–</span>;
+  return size(Object.values(batch.tally).reduce((sum, each) => sum + each.bytes, 0));
+}
+
 function Jobs({ of: batch }: { of: Batch }) {
+  if (batch.jobs === 0) return <span className="faint">–</span>;
   if (!batch.tally) return count(batch.jobs);
   const done = jobsIn(batch.tally, "completed");
   return done === batch.jobs ? count(batch.jobs) : `${count(done)} of ${count(batch.jobs)}`;

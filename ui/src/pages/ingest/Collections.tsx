@@ -17,12 +17,12 @@ import { CollectionName, collectionPlace } from "./names";
 type Collection = Schemas["ShownCollection"];
 
 const COLUMNS: Column<Collection>[] = [
-  { title: "collection", cell: (each) => <CollectionName of={each.name ?? ""} />, width: "minmax(8rem, 1fr)" },
+  { title: "collection", cell: (each) => <CollectionName of={each.name ?? ""} />, width: "minmax(5.5rem, 1fr)" },
   { title: "state", cell: (each) => (each.held ? <Status of="held" /> : <Status of="good" label="open" />), width: "90px" },
   { title: "dataset", cell: (each) => <DatasetName of={{ namespace: each.namespace ?? "default", name: each.dataset }} whole />, width: "minmax(8rem, 1.2fr)", wide: true },
   { title: "a lot is", cell: (each) => (each.lots === "batch" ? "a batch" : each.lots), width: "80px", wide: true },
   { title: "description", cell: (each) => <span title={each.description}>{each.description}</span>, width: "minmax(6rem, 1.6fr)", wide: true },
-  { title: "", cell: (each) => <HoldCollection name={each.name ?? ""} isHeld={each.held !== null} />, width: "120px", end: true },
+  { title: "", cell: (each) => <HoldCollection name={each.name ?? ""} isHeld={each.held !== null} />, width: "126px", end: true },
 ];
 
 export function Collections() {

@@ -1,5 +1,4 @@
 /** The stages side by side, with how many jobs and bytes are in each. */
-import { Icon } from "../../kit/Icon";
 import { lookOf } from "../../kit/status";
 import { count, size } from "../../kit/words";
 import { Link } from "../../router/Link";
@@ -20,10 +19,7 @@ export function Flow({ tally, to, chosen }: Props) {
         const jobs = jobsIn(tally, state);
         return (
           <Link key={state} to={to(state)} className={`flow-stage tone-${jobs ? look.tone : "none"}`} aria-current={state === chosen ? "true" : undefined}>
-            <span className="flow-label">
-              <Icon name={look.icon} size={13} />
-              {state}
-            </span>
+            <span className="flow-label">{state}</span>
             <strong className="num">{count(jobs)}</strong>
             <span className="faint num">{jobs ? size(bytesIn(tally, state)) : "–"}</span>
           </Link>

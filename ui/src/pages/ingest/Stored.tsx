@@ -19,7 +19,7 @@ const MINUTES = 60;
 
 const COLUMNS: Column<Stored>[] = [
   { title: "object", cell: (each) => <span className="mono" title={each.ark}>{each.ark}</span>, width: "minmax(10rem, 1.2fr)" },
-  { title: "version", cell: (each) => each.version, width: "64px", end: true },
+  { title: "version", cell: (each) => each.version, width: "64px", end: true, wide: true },
   { title: "title", cell: (each) => <span title={each.title}>{each.title}</span>, width: "minmax(6rem, 1fr)", wide: true },
   { title: "files", cell: (each) => count(each.files), width: "60px", end: true, wide: true },
   { title: "bytes", cell: (each) => size(each.bytes), width: "80px", end: true },

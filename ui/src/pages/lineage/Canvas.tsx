@@ -5,8 +5,9 @@ import { useEffect, useMemo, useRef, useState } from "react";
 import { Button } from "../../kit/Button";
 import { type FieldEdge, fieldsByDataset } from "./columns";
 import { matching, type Visible, wayThrough } from "./graph";
-import { layOut, type Places } from "./layout";
+import { layOut, MANY, type Places } from "./layout";
 import { type DrawnNode, GraphNode, HEAD, heightOf, WIDTH } from "./nodes";
+import { quickLayout } from "./quick";
 
 const NODE_TYPES = { graph: GraphNode };
 const FIT = { padding: 0.12, maxZoom: 1.1, duration: 0 };
@@ -89,7 +90,7 @@ function Inner({ shown, root, arcs, columns, search, chosen, onChoose, onFocus }
         {nodes.length > MAP_FROM && <MiniMap pannable zoomable ariaLabel="map of the graph" nodeColor={colourOf} />}
         <Steering places={places} root={root} found={found} />
       </ReactFlow>
-      {isBusy && <div className="canvas-busy">Laying out {shown.nodes.length.toLocaleString("en")} nodes…</div>}
+      {isBusy && <div className="canvas-busy">{places ? "Putting in order" : "Laying out"} {shown.nodes.length.toLocaleString("en")} nodes…</div>}
     </div>
   );
 }
@@ -127,6 +128,7 @@ function usePlaces(structure: string, shown: Visible, fields: ReadonlyMap<string
     let isOver = false;
     const { nodes, links } = wanted.current.shown;
     const sized = nodes.map((node) => ({ id: node.id, width: WIDTH, height: heightOf(wanted.current.fields.get(node.id)?.length ?? 0) }));
+    if (nodes.length > MANY) setLaid({ structure: `${structure} at first`, places: quickLayout(sized, links) });
     void layOut(sized, links).then((places) => {
       if (!isOver) setLaid({ structure, places });
     });

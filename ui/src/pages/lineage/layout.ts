@@ -11,7 +11,8 @@ export interface Sized {
 
 export type Places = ReadonlyMap<string, { readonly x: number; readonly y: number }>;
 
-const MANY = 400;
+/** From so many on, keeping the order of the model would take minutes instead of seconds. */
+export const MANY = 400;
 let layouter: Layouter | null = null;
 
 function theLayouter(): Layouter {
@@ -28,10 +29,9 @@ export async function layOut(nodes: readonly Sized[], links: readonly Link[]): P
     "elk.spacing.nodeNode": "14",
     "elk.edgeRouting": "POLYLINE",
     "elk.separateConnectedComponents": "true",
-    "elk.layered.considerModelOrder.strategy": "NODES_AND_EDGES",
     ...(nodes.length > MANY
       ? { "elk.layered.thoroughness": "1", "elk.layered.nodePlacement.strategy": "SIMPLE", "elk.layered.crossingMinimization.greedySwitch.type": "OFF" }
-      : { "elk.layered.nodePlacement.strategy": "NETWORK_SIMPLEX" }),
+      : { "elk.layered.nodePlacement.strategy": "NETWORK_SIMPLEX", "elk.layered.considerModelOrder.strategy": "NODES_AND_EDGES" }),
   };
   const graph: ElkNode = {
     id: "root",

@@ -17,14 +17,14 @@ type Lock = Schemas["Lock"];
 const SOON_SECONDS = 10;
 
 const COLUMNS: Column<Lock>[] = [
-  { title: "lot", cell: (lock) => <WorkName job={jobOf(lock)} lot={lock.lot} />, width: "minmax(8rem, 1fr)" },
-  { title: "job", cell: (lock) => <JobName of={jobOf(lock)} />, width: "minmax(6rem, 1fr)" },
+  { title: "lot", cell: (lock) => <WorkName job={jobOf(lock)} lot={lock.lot} />, width: "minmax(7rem, 1fr)" },
+  { title: "job", cell: (lock) => <JobName of={jobOf(lock)} />, width: "minmax(6rem, 1fr)", wide: true },
   { title: "worker", cell: (lock) => <span title={lock.owner}>{lock.owner}</span>, width: "minmax(6rem, 0.8fr)", wide: true },
   { title: "locks", cell: (lock) => <Locked of={lock} />, width: "minmax(8rem, 1.6fr)", wide: true },
   { title: "run", cell: (lock) => <RunName of={lock.claim} />, width: "115px", wide: true },
   { title: "since", cell: (lock) => <Time at={lock.since} />, width: "84px", wide: true },
-  { title: "lease left", cell: (lock) => <Lease until={lock.leaseUntil} />, width: "92px", end: true },
-  { title: "", cell: (lock) => <EndClaim namespace={lock.namespace} job={lock.job} lot={lock.lot} owner={lock.owner} />, width: "124px", end: true },
+  { title: "lease left", cell: (lock) => <Lease until={lock.leaseUntil} />, width: "66px", end: true },
+  { title: "", cell: (lock) => <EndClaim namespace={lock.namespace} job={lock.job} lot={lock.lot} owner={lock.owner} />, width: "148px", end: true },
 ];
 
 const jobOf = (lock: Lock) => ({ namespace: lock.namespace, name: lock.job });
@@ -36,7 +36,7 @@ export function Claims() {
   const list = usePages("/api/v1/locks", { query: needsNamespace ? {} : given }, (answer) => ({ items: answer.locks, total: answer.totalCount }));
   return (
     <>
-      <div className="filters">
+      <div className="filters tight">
         <NamespaceFilter all="all" />
         <SearchField label="Job (whole name)" name="job" />
         <SearchField label="Dataset (whole name)" name="dataset" />

@@ -32,8 +32,10 @@ export function WhyAny() {
 
 /** What can be done about it. */
 function Next({ namespace, job, lot }: { namespace: string; job: string; lot: string }) {
-  const work = useGet("/api/v1/namespaces/{namespace}/jobs/{job}/lots/{lot}", { path: { namespace, job, lot } });
-  if (work.problem?.status === 404) return null;
+  const path = { namespace, job, lot };
+  const state = useGet("/api/v1/namespaces/{namespace}/jobs/{job}/lots/{lot}/why", { path }).value?.state;
+  const work = useGet("/api/v1/namespaces/{namespace}/jobs/{job}/lots/{lot}", state ? { path } : null);
+  if (!state) return null;
   return (
     <Shown of={work}>
       {(found) => (

@@ -73,7 +73,8 @@ function Whole({ run }: { run: Schemas["Run"] }) {
 
 function Overview({ run, lot }: { run: Schemas["Run"]; lot: string | null }) {
   const log = useGet("/api/v1/jobs/runs/{run}/log", { path: { run: run.id }, query: { limit: 200 } }).value?.entries ?? [];
-  const error = errorOf(run.facets);
+  // A claim that failed says why in its history.
+  const error = errorOf(run.facets) ?? log.find((entry) => entry.action === "fail")?.why;
   const trace = traceOf(run.facets);
   return (
     <>

@@ -1,0 +1,262 @@
+"""Locks, replays, gaps, checks, provenance and the audit log: opened, used, found in the API."""
+
+import re
+
+import pytest
+from playwright.sync_api import Browser, expect
+
+from tests.browser.acting import agree, ask, hear
+from tests.browser.addresses import address
+from tests.browser.browsing import PHONE, WIDE, Tab, Theme, tab
+from tests.browser.mill import (
+    BAKING,
+    BREAD,
+    FLOUR,
+    GRAIN,
+    GRINDING,
+    HOURS,
+    MILL,
+    MISSING,
+    STALE,
+    UNSALTED,
+    WEIGHED,
+    WEIGHING,
+    Mill,
+)
+
+pytestmark = pytest.mark.xdist_group("browser")
+
+EVERYTHING: tuple[str, ...] = ()
+
+
+def admin_views() -> dict[str, str]:
+    """Every view of these pages."""
+    bread = {"namespace": MILL, "dataset": BREAD}
+    return {
+        "locks": "/locks",
+        "locks-found": address("locks", namespace=MILL, job=WEIGHING, lot=WEIGHED),
+        "locks-none": address("locks", lot="nowhere"),
+        "locks-held": address("locks", tab="held"),
+        "locks-why": address("locks", tab="why", namespace=MILL, job=BAKING, lot=MISSING),
+        "locks-why-first": address("locks", tab="why"),
+        "quality": "/quality",
+        "quality-checks": address("quality", lot=f"{MILL}/{BREAD}/{UNSALTED}"),
+        "quality-stale": address("quality", tab="stale"),
+        "replay": "/replay",
+        "replay-backfills": address("replay", tab="backfills"),
+        "replay-new": "/replay/new",
+        "replay-preview": address("replay", "new", namespace=MILL, dataset=FLOUR, lot=HOURS[3]),
+        "gaps-first": "/gaps",
+        "gaps": address("gaps", **bread, range=MISSING),
+        "provenance-first": "/provenance",
+        "provenance": address("provenance", **bread, lot=HOURS[3]),
+        "audit": "/audit",
+        "audit-found": address("audit", q="arc"),
+    }
+
+
+@pytest.mark.parametrize(
+    ("size", "theme", "rules"),
+    [
+        (WIDE, "light", EVERYTHING),
+        (WIDE, "dark", ("color-contrast",)),
+        (PHONE, "light", ("scrollable-region-focusable", "target-size")),
+    ],
+    ids=["wide", "dark", "phone"],
+)
+def test_every_view_opens_and_can_be_used_by_everybody(
+    browser: Browser, mill: Mill, size: tuple[int, int], theme: Theme, rules: tuple[str, ...]
+) -> None:
+    with tab(browser, mill.scene.url, size, theme) as opened:
+        for name, at in admin_views().items():
+            opened.open(at)
+            opened.settle()
+            assert opened.page.locator("main .trouble[role=alert]").count() == 0, name
+            assert opened.serious_problems(*rules) == [], name
+            too_wide = "document.documentElement.scrollWidth > innerWidth"
+            assert opened.page.evaluate(too_wide) is False, name
+            assert opened.complaints == [], name
+
+
+def test_a_claim_is_seen_and_ended_with_a_reason(tab: Tab, mill: Mill) -> None:
+    tab.open(address("locks", namespace=MILL))
+    row = tab.page.locator("main [role=row]", has_text="scales@mill")
+    expect(row).to_contain_text(WEIGHED)
+    expect(row).to_contain_text(FLOUR)
+    expect(row).to_contain_text("min")
+    dialog = ask(tab.page, "End the claim", row)
+    expect(dialog).to_contain_text("can publish nothing any more")
+    agree(dialog, "End the claim", "the scales broke")
+    expect(row).to_have_count(0)
+    at = ("namespaces", MILL, "jobs", WEIGHING)
+    assert mill.call("GET", *at, "lots", WEIGHED)["state"] != "RUNNING"
+    last = mill.call("GET", *at, "log", params={"lot": WEIGHED})["entries"][0]
+    assert last["why"] == "the scales broke"
+
+
+def test_why_is_told_as_a_chain_to_the_root_cause(tab: Tab, mill: Mill) -> None:
+    tab.open("/locks?tab=why")
+    tab.page.get_by_label("Namespace").select_option(MILL)
+    tab.page.get_by_label("Job").fill(BAKING)
+    tab.page.get_by_label("Lot").fill(MISSING)
+    tab.page.get_by_role("button", name="Say why").click()
+    expect(tab.page).to_have_url(re.compile(f"job={BAKING}&lot={MISSING}"))
+    chain = tab.page.locator(".why-chain").first
+    expect(chain).to_contain_text(BAKING)
+    expect(chain).to_contain_text(GRINDING)
+    expect(chain).to_contain_text(GRAIN)
+
+
+def test_a_held_lot_is_released_from_the_list_of_what_is_held(tab: Tab, mill: Mill) -> None:
+    at = ("namespaces", MILL, "datasets", FLOUR, "lots", HOURS[4])
+    mill.call("POST", *at, "hold", json={"why": "there are moths in it"})
+    tab.open("/locks?tab=held")
+    rows = tab.page.get_by_role("table", name="held lots").locator("[role=row]")
+    row = rows.filter(has_text="there are moths in it").filter(has_text=FLOUR)
+    agree(ask(tab.page, "Release", row), "Release the hold", "they are gone")
+    hear(tab.page, "no longer held")
+    assert mill.call("GET", *at)["status"] == "READY"
+
+
+def test_a_lot_that_failed_its_checks_is_accepted(tab: Tab, mill: Mill) -> None:
+    at = ("namespaces", MILL, "datasets", BREAD, "lots", UNSALTED)
+    assert mill.call("GET", *at)["status"] == "HOLD"
+    tab.open("/quality")
+    row = tab.page.locator("main [role=row]", has_text=UNSALTED)
+    row.get_by_role("link", name=re.compile("has_salt")).click()
+    expect(tab.page.get_by_role("table", name="checks")).to_contain_text("failed")
+    dialog = ask(tab.page, "Accept", row)
+    expect(dialog).to_contain_text("although checks of it failed")
+    agree(dialog, "Accept the lot", "it is meant to be sweet")
+    expect(row).to_have_count(0)
+    assert mill.call("GET", *at)["status"] == "READY"
+    assert mill.call("GET", "held-lots", params={"forChecks": True})["lots"] == []
+
+
+def test_a_stale_lot_is_made_again(tab: Tab, mill: Mill) -> None:
+    tab.open(address("quality", tab="stale", namespace=MILL))
+    row = tab.page.locator("main [role=row]", has_text=STALE)
+    expect(row).to_contain_text(GRINDING)
+    agree(ask(tab.page, "Make again", row), "Make it again", "the grain is new")
+    hear(tab.page, "will make")
+    work = mill.call("GET", "namespaces", MILL, "jobs", GRINDING, "lots", STALE)
+    assert work["state"] == "READY"
+    mill.work("arcs")
+    expect(row).to_have_count(0)
+    assert mill.call("GET", "stale", params={"namespace": MILL, "job": GRINDING})["lots"] == []
+
+
+def test_a_replay_is_seen_confirmed_watched_and_paused(tab: Tab, mill: Mill) -> None:
+    before = len(mill.call("GET", "replays")["replays"])
+    tab.open("/replay/new")
+    tab.page.get_by_label("Namespace").select_option(MILL)
+    tab.page.get_by_label("Dataset").fill(FLOUR)
+    tab.page.get_by_label("Lot", exact=True).fill(HOURS[3])
+    tab.page.get_by_role("button", name="Preview").click()
+    tree = tab.page.get_by_role("group", name="steps of the replay")
+    expect(tree).to_contain_text(GRINDING)
+    expect(tree.locator("ul ul")).to_contain_text(BAKING)
+    assert len(mill.call("GET", "replays")["replays"]) == before
+    dialog = ask(tab.page, "Begin this replay")
+    expect(dialog).to_contain_text("done again")
+    agree(dialog, "Begin the replay", "there was sand in the flour")
+    expect(tab.page).to_have_url(re.compile(r"/replay/[0-9a-f-]{36}"))
+    replay = tab.page.url.rpartition("/")[2]
+    at = ("replays", replay)
+    assert mill.call("GET", *at)["why"] == "there was sand in the flour"
+    agree(ask(tab.page, "Pause"), "Pause the replay", "the oven is cold")
+    expect(tab.page.locator(".page-head .status")).to_have_text("paused")
+    assert mill.call("GET", *at)["state"] == "paused"
+    agree(ask(tab.page, "Resume"), "Let it go on", "it is hot")
+    expect(tab.page.locator(".page-head .status")).to_have_text("running")
+    mill.work("arcs")
+    expect(tab.page.locator(".page-head .status")).to_have_text("done")
+    steps = tab.page.get_by_role("table", name="steps")
+    expect(steps.locator(".status").first).to_have_text("done")
+    assert mill.call("GET", *at)["done"] == mill.call("GET", *at)["steps"] > 1
+
+
+def test_a_replay_is_cancelled_from_the_list(tab: Tab, mill: Mill) -> None:
+    replay = "0b6f7b0e-5f2c-4a53-9d7c-3f1c1d8a7e01"
+    body = {"namespace": MILL, "dataset": FLOUR, "lot": HOURS[4], "why": "by mistake"}
+    mill.call("PUT", "replays", replay, json=body)
+    tab.open("/replay")
+    row = tab.page.locator("main [role=row]", has_text="by mistake")
+    dialog = ask(tab.page, "Cancel", row)
+    expect(dialog).to_contain_text("for good")
+    agree(dialog, "Cancel the replay", "it was good")
+    expect(row.locator(".status")).to_have_text("cancelled")
+    assert mill.call("GET", "replays", replay)["state"] == "cancelled"
+
+
+def test_a_gap_is_explained_and_backfilled(tab: Tab, mill: Mill) -> None:
+    tab.open("/gaps")
+    tab.page.get_by_label("Namespace").select_option(MILL)
+    tab.page.get_by_label("Dataset").fill(FLOUR)
+    tab.page.get_by_label("From").fill(HOURS[0])
+    tab.page.get_by_label("To").fill(HOURS[4])
+    tab.page.get_by_role("button", name="Find gaps").click()
+    gaps = tab.page.get_by_role("table", name="gaps")
+    row = gaps.locator("[role=row]", has_text=MISSING)
+    row.get_by_role("link").click()
+    expect(tab.page).to_have_url(re.compile(f"range={MISSING}"))
+    expect(tab.page.locator("main")).to_contain_text("nobody here makes")
+    mill.call("POST", "namespaces", MILL, "datasets", GRAIN, "lots", json={"lots": [MISSING]})
+    before = len(mill.call("GET", "backfills")["backfills"])
+    tab.page.get_by_role("button", name="Preview").click()
+    expect(tab.page.get_by_role("table", name="what would happen")).to_contain_text(MISSING)
+    assert len(mill.call("GET", "backfills")["backfills"]) == before
+    agree(ask(tab.page, "Begin this backfill"), "Begin the backfill", "the late sack came")
+    expect(tab.page).to_have_url(re.compile("/backfills/"))
+    backfill = tab.page.url.rpartition("/")[2]
+    at = ("backfills", backfill)
+    assert mill.call("GET", *at)["why"] == "the late sack came"
+    agree(ask(tab.page, "Pause"), "Pause the backfill", "not yet")
+    expect(tab.page.locator(".page-head .status")).to_have_text("paused")
+    agree(ask(tab.page, "Resume"), "Let it go on", "now")
+    expect(tab.page.locator(".page-head .status")).to_have_text("running")
+    mill.work("arcs")
+    expect(tab.page.locator(".page-head .status")).to_have_text("done")
+    made = mill.call("GET", "namespaces", MILL, "datasets", FLOUR, "lots", MISSING)
+    assert made["status"] == "READY"
+
+
+def test_a_backfill_is_cancelled_from_the_list(tab: Tab, mill: Mill) -> None:
+    body = {"from": HOURS[0], "to": HOURS[1], "all": True, "why": "for nothing"}
+    begun = mill.call("POST", "namespaces", MILL, "arcs", GRINDING, "backfills", json=body)
+    tab.open("/replay?tab=backfills")
+    row = tab.page.locator("main [role=row]", has_text=HOURS[1])
+    agree(ask(tab.page, "Cancel", row), "Cancel the backfill", "it was all good")
+    expect(row.locator(".status").first).to_have_text("cancelled")
+    assert mill.call("GET", "backfills", begun["backfill"]["id"])["state"] == "cancelled"
+
+
+def test_provenance_is_a_tree_with_files_and_digests(tab: Tab, mill: Mill) -> None:
+    tab.open(address("provenance", namespace=MILL, dataset=BREAD, lot=HOURS[3]))
+    tree = tab.page.get_by_role("group", name="what it was made from")
+    expect(tree.locator("ul ul ul")).to_contain_text(GRAIN)
+    files = tab.page.get_by_role("table", name="files")
+    expect(files).to_contain_text("made.csv")
+    expect(files).to_contain_text("sha-256:")
+    tree.get_by_role("link", name=re.compile(FLOUR)).click()
+    expect(tab.page).to_have_url(re.compile("version="))
+    expect(tab.page.locator("main")).to_contain_text(f"{MILL} / {GRINDING}")
+    toggle = tree.get_by_role("button").first
+    toggle.focus()
+    tab.page.keyboard.press("Enter")
+    expect(toggle).to_have_attribute("aria-expanded", "false")
+    expect(tree).not_to_contain_text(GRAIN)
+
+
+def test_the_audit_log_follows_and_is_searched(tab: Tab, mill: Mill) -> None:
+    tab.open("/audit")
+    at = ("namespaces", MILL, "datasets", GRAIN)
+    mill.call("POST", *at, "hold", json={"why": "the miller sleeps"})
+    row = tab.page.locator("main [role=row]", has_text="the miller sleeps")
+    expect(row).to_be_visible()
+    mill.call("POST", *at, "unhold", json={"why": "he is awake"})
+    tab.page.get_by_role("searchbox").fill("miller")
+    expect(tab.page).to_have_url(re.compile("q=miller"))
+    expect(tab.page.locator("main [role=row]", has_text="he is awake")).to_have_count(0)
+    row.get_by_role("link").click()
+    expect(tab.page).to_have_url(re.compile(f"/datasets/{MILL}/{GRAIN}"))

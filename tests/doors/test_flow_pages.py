@@ -1,0 +1,54 @@
+"""The pages on what flows and what is stopped: their commands are run, and do what they say."""
+
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+from tests.databases import sqlite_database
+from tests.doors.serving import Running, running
+from tests.doors.test_arc_pages import DOCS, run_page
+
+
+@pytest.fixture
+def server(tmp_path: Path) -> Iterator[Running]:
+    with running(sqlite_database(tmp_path / "penstock.db")) as found:
+        yield found
+
+
+def test_staleness(server: Running, tmp_path: Path) -> None:
+    said = run_page("staleness.md", server, tmp_path)
+    assert "shop/clean  2026-11-15  READY" in said
+    assert "is held by 'penstock' since" in said
+    assert "lot 2026-11-15 of an input of it was made anew" in said
+    assert "shop/sum  2026-11-15  DONE" in said
+
+
+def test_holds(server: Running, tmp_path: Path) -> None:
+    said = run_page("holds.md", server, tmp_path)
+    assert "lot 2026-11-15 of shop/raw, which it was made from, is held: wrong currency" in said
+    assert "refused: unhold raw" in said
+    assert "dataset shop/raw, which its inputs are made from, is held: the disk is swapped" in said
+
+
+def test_quality_gates(server: Running, tmp_path: Path) -> None:
+    said = run_page("quality-gates.md", server, tmp_path)
+    assert "1 empty rows" in said
+    assert "failed: has_no_gaps: 1 empty rows" in said
+    assert "lot 20261115PT1H09 of shop/orders is accepted: READY" in said
+    assert "total.txt" in said
+
+
+def test_deposits(server: Running, tmp_path: Path) -> None:
+    said = run_page("deposits-become-lots.md", server, tmp_path)
+    assert "announced, and not there yet" in said
+    assert "count.txt" in said
+    assert "ark:/99999/fk4" in said
+
+
+@pytest.mark.parametrize("name", ["staleness", "holds", "quality-gates", "deposits-become-lots"])
+def test_a_page_is_short_and_its_links_lead_somewhere(name: str) -> None:
+    text = (DOCS / f"{name}.md").read_text()
+    assert len(text.splitlines()) <= 62
+    for link in [part.split(")")[0] for part in text.split("](")[1:]]:
+        assert (DOCS / link).exists(), link
