@@ -49,7 +49,7 @@ FROM generate_series(1, :finished - 1) AS n CROSS JOIN lot_status s
 -- name: history_of_work
 -- Differs by necessity: only PostgreSQL makes a series. What the job had to do.
 INSERT INTO lot_work (job_id, lot, lot_key, rank, state, tries, token, run_id, owner, lease_seconds, lease_until, not_before, since, error, stale_since)
-SELECT w.job_id, pg_temp.other_lot(w.lot, n), pg_temp.other_lot(w.lot_key, n), w.rank, w.state, w.tries, w.token, pg_temp.later_run(w.run_id, n - :finished), w.owner, w.lease_seconds, w.lease_until, w.not_before, w.since + n * :step, w.error
+SELECT w.job_id, pg_temp.other_lot(w.lot, n), pg_temp.other_lot(w.lot_key, n), w.rank, w.state, w.tries, w.token, pg_temp.later_run(w.run_id, n - :finished), w.owner, w.lease_seconds, w.lease_until, w.not_before, w.since + n * :step, w.error, w.stale_since
 FROM generate_series(1, :finished - 1) AS n CROSS JOIN lot_work w
 
 -- name: history_of_log

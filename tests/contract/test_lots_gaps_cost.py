@@ -55,7 +55,8 @@ def _fill(tx: Transaction) -> None:
     tx.write("put_datasets", [RAW, CLEAN, OTHER])
     tx.write("put_jobs", [LOAD, READ])
     inputs, outputs = (msgspec.json.encode([row.id]).decode() for row in (RAW, CLEAN))
-    tx.write("put_lot_jobs", [LotJobRow(LOAD.id, inputs, outputs, 60, 5, 10, 0, 1, Stale.IGNORE, NOW, NOW)])
+    wired = LotJobRow(LOAD.id, inputs, outputs, 60, 5, 10, 0, 1, Stale.IGNORE, NOW, NOW)
+    tx.write("put_lot_jobs", [wired])
     wires = [(RAW.id, Role.INPUT), (CLEAN.id, Role.OUTPUT)]
     tx.write("put_lot_job_datasets", [LotJobDatasetRow(d, role, LOAD.id) for d, role in wires])
     work, status, manifests = [], [], []

@@ -332,7 +332,7 @@ def test_three_workers_at_once_take_each_lot_once(shop: Shop) -> None:
 
 
 def _wiring(*inputs: EntityId) -> Wiring:
-    return Wiring("shop", "etl", inputs, (), 60, 5, 10, False, None, "", "")
+    return Wiring("shop", "etl", inputs, (), 60, 5, 10, False, "ignore", None, "", "")
 
 
 def test_datasets_of_one_name_are_told_apart_by_their_namespaces() -> None:

@@ -98,7 +98,7 @@ def _acceptances(machine: Any) -> st.SearchStrategy[Any]:
     known = {key: row.version for key, row in model.made.items() if row.version}
     failed = [key for key, reasons in model.reasons.items() if QUALITY in reasons]
     keys = st.sampled_from([*failed, *failed, ("clean", LOTS[0])])
-    return keys.map(lambda key: AcceptLot(*ANN, NS, *key, known.get(key, NO_CLAIM.id)))
+    return keys.map(lambda key: AcceptLot(*ANN, NS, key[0], key[1], known.get(key, NO_CLAIM.id)))
 
 
 def _jobs_of(machine: Any) -> st.SearchStrategy[str]:

@@ -85,10 +85,8 @@ def _(command: RegisterLots, model: Model, outcome: Any) -> None:
         row = model.made.get((command.dataset, lot))
         if row is None or row.status in ("ERROR", "RESUBMIT"):
             fresh.append(lot)
-        elif (
-            row.by != OUTSIDE
-            or (row.status != "READY"
-            and not (command.renew and row.status == "HOLD"))
+        elif row.by != OUTSIDE or (
+            row.status != "READY" and not (command.renew and row.status == "HOLD")
         ):
             assert isinstance(outcome, Conflict), outcome
             return

@@ -1,0 +1,106 @@
+"""How batches and jobs are listed, on every backend."""
+
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+from penstock.ingest.store import BatchFilter, IngestStore
+from penstock.ingest.values import (
+    BatchChange,
+    Hold,
+    HoldKind,
+    IngestJob,
+)
+from penstock.states import BatchState, IngestState
+from tests.ingest_stores import (
+    BACKENDS,
+    Backend,
+    advance,
+    claimed_job,
+    finish,
+    moved_batch,
+    opened_backend,
+    processing_batch,
+    submission,
+)
+
+QUEUE_HOLD = Hold(HoldKind.QUEUE, "ingest", "ann", "repairs", 1_700_000_000_000_001)
+
+
+@pytest.fixture(params=BACKENDS)
+def backend(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[Backend]:
+    with opened_backend(request.param, request, tmp_path) as backend:
+        yield backend
+
+
+@pytest.fixture
+def store(backend: Backend) -> IngestStore:
+    return backend.open()
+
+
+def test_the_jobs_of_a_batch_are_listed_in_pages(store: IngestStore) -> None:
+    batch = processing_batch(store, 7)
+    other = processing_batch(store, 2, "another")
+    pages: list[list[IngestJob]] = []
+    after = None
+    while page := store.jobs(batch.id, 3, after):
+        pages.append(page)
+        after = page[-1].id
+    assert [len(page) for page in pages] == [3, 3, 1]
+    ids = [job.id for page in pages for job in page]
+    assert ids == sorted(ids)
+    assert len(store.jobs(other.id, 10)) == 2
+    advance(store, store.claim_jobs(IngestState.PENDING, 2))
+    assert [j.id for j in store.jobs(batch.id, 9, status=IngestState.ESTIMATING)] == ids[:2]
+    assert [j.id for j in store.jobs(batch.id, 2, status=IngestState.PENDING)] == ids[2:4]
+    assert [j.id for j in store.jobs(batch.id, 2, ids[3], status=IngestState.PENDING)] == ids[4:6]
+    assert store.jobs("bid0000009999", 5) == []
+
+
+def test_batches_are_listed_newest_first(store: IngestStore) -> None:
+    kinds = ("maps", "photos", "maps", "maps", "photos")
+    ids = [
+        store.submit(submission(f"u{n}", collection=kind)).batch.id for n, kind in enumerate(kinds)
+    ]
+    moved_batch(store, store.batch(ids[2]), BatchState.HELD)
+
+    def listed(which: BatchFilter, limit: int = 9, before: str | None = None) -> list[str]:
+        return [batch.id for batch in store.batches(which, limit, before)]
+
+    assert listed(BatchFilter()) == ids[::-1]
+    assert listed(BatchFilter(), 2) == [ids[4], ids[3]]
+    assert listed(BatchFilter(), 2, ids[3]) == [ids[2], ids[1]]
+    assert listed(BatchFilter(collection="maps")) == [ids[3], ids[2], ids[0]]
+    assert listed(BatchFilter(BatchState.HELD)) == [ids[2]]
+    assert listed(BatchFilter(BatchState.PENDING, "maps")) == [ids[3], ids[0]]
+    assert listed(BatchFilter(BatchState.PENDING), 2, ids[4]) == [ids[3], ids[1]]
+
+
+def test_a_batch_that_is_not_completed_keeps_its_collection_open(
+    backend: Backend, store: IngestStore
+) -> None:
+    other = backend.open("other")
+    assert store.open_batch("maps") is None
+    batch = processing_batch(store, 1)
+    photos = store.submit(submission("u2", collection="photos")).batch
+    finish(store, claimed_job(store, IngestState.PENDING), IngestState.FAILED)
+    [claimed] = store.claim_batches(BatchState.REPORTING, 1)
+    assert other.open_batch("maps") == claimed
+    moved_batch(store, claimed, BatchState.COMPLETED)
+    assert (other.open_batch("maps"), other.open_batch("photos")) == (None, photos)
+    store.change_batch(BatchChange(photos, None))
+    assert other.open_batch("photos") is None
+    assert other.batch(batch.id).status is BatchState.COMPLETED
+
+
+def test_what_waits_in_a_state_is_listed_by_place(store: IngestStore) -> None:
+    first = processing_batch(store, 3, "a", priority=20)
+    second = processing_batch(store, 2, "b", priority=10)
+    waiting = store.waiting(IngestState.PENDING, 10)
+    assert [job.batch_id for job in waiting] == [second.id] * 2 + [first.id] * 3
+    behind = store.waiting(IngestState.PENDING, 2, waiting[1].place)
+    assert [job.id for job in behind] == [job.id for job in waiting[2:4]]
+    claimed_job(store, IngestState.PENDING)
+    assert len(store.waiting(IngestState.PENDING, 10)) == 5
+    assert store.waiting(IngestState.FAILED, 10) == []
