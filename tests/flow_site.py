@@ -4,7 +4,7 @@ import hashlib
 from collections.abc import Mapping
 from pathlib import Path
 
-from penstock.cli.demo_story import OUTPUTS, Outcome, Story, outcome, readings
+from penstock.cli.demo_story import OUTPUTS, RETRY, Outcome, Story, outcome, readings
 from penstock.cli.demo_workloads import FOLDER
 from penstock.client import Client
 from tests.running import ServerProcess
@@ -19,7 +19,13 @@ LEVELS = {
 class FlowSite:
     """A place to tell the story in; what runs there may die, and be started again."""
 
-    def __init__(self, folder: Path, database: str, **settings: object) -> None:
+    def __init__(
+        self,
+        folder: Path,
+        database: str,
+        retry: Mapping[str, int] = RETRY,
+        **settings: object,
+    ) -> None:
         self.folder = folder
         self._database = database
         self._settings = {
@@ -33,7 +39,7 @@ class FlowSite:
         assert FOLDER == "PENSTOCK_DEMO_FOLDER", "the workloads find it by its variable"
         self.process = self.start()
         self.client = Client(self.process.url, retry_seconds=120)
-        self.story = Story(self.client, folder)
+        self.story = Story(self.client, folder, retry=retry)
 
     def start(self) -> ServerProcess:
         """Everything, started anew on the same port."""

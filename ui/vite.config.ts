@@ -1,13 +1,13 @@
 import { existsSync, readdirSync, readFileSync } from "node:fs";
-import { readFile, writeFile } from "node:fs/promises";
+import { readFile, unlink, writeFile } from "node:fs/promises";
 import { join } from "node:path";
 import { gzip } from "node:zlib";
 import { promisify } from "node:util";
 import { defineConfig, type Plugin } from "vite";
 
-const TEXT = /\.(html|js|css|svg|txt)$/;
+const TEXT = /\.(js|css|txt)$/;
 
-/** Writes each file of text once more, packed, so that the server need not pack it. */
+/** Packs each file of text, so that the server need not; it unpacks for whoever cannot. */
 function packed(): Plugin {
   return {
     name: "packed",
@@ -16,6 +16,7 @@ function packed(): Plugin {
       for (const name of Object.keys(bundle).filter((each) => TEXT.test(each))) {
         const path = join(options.dir ?? "", name);
         await writeFile(`${path}.gz`, await promisify(gzip)(await readFile(path), { level: 9 }));
+        await unlink(path);
       }
     },
   };

@@ -6,7 +6,6 @@ from penstock.arcs.cleaning import clean_lot
 from penstock.arcs.declaration import Input, OnEmpty, Parts
 from penstock.arcs.leftovers import tidy
 from penstock.arcs.reading import find_arc, output_refs
-from penstock.locks.commands.admin import ResubmitLots
 from penstock.lots.manifests import Manifest
 from penstock.states import ArcState, ManifestState
 from tests.acceptance.arc_site import NS, ONCE, ArcSite
@@ -75,7 +74,6 @@ def test_empty_is_followed_by_data_of_a_later_version(arcs: ArcSite) -> None:
         arcs.until_state("shout", LOT, ArcState.COMPLETE)
         arcs.until(lambda: "state=empty/manifest.json" in arcs.manifests("loud", LOT))
         arcs.feed("raw", LOT, {"late.txt": b"hello"})
-        arcs.do(ResubmitLots("ann", "there is data now", NS, "shout", (LOT,)))
         arcs.until(lambda: arcs.content("shout", LOT))
         arcs.until(lambda: "state=complete/manifest.json" in arcs.manifests("loud", LOT))
         arcs.until_state("shout", LOT, ArcState.COMPLETE)

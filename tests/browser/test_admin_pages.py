@@ -97,8 +97,8 @@ def test_a_claim_is_seen_and_ended_with_a_reason(tab: Tab, mill: Mill) -> None:
 def test_why_is_told_as_a_chain_to_the_root_cause(tab: Tab, mill: Mill) -> None:
     tab.open("/locks?tab=why")
     tab.page.get_by_label("Namespace").select_option(MILL)
-    tab.page.get_by_label("Job").fill(BAKING)
-    tab.page.get_by_label("Lot").fill(MISSING)
+    tab.page.get_by_label("Job", exact=True).fill(BAKING)
+    tab.page.get_by_label("Lot", exact=True).fill(MISSING)
     tab.page.get_by_role("button", name="Say why").click()
     expect(tab.page).to_have_url(re.compile(f"job={BAKING}&lot={MISSING}"))
     chain = tab.page.locator(".why-chain").first
@@ -112,7 +112,9 @@ def test_a_held_lot_is_released_from_the_list_of_what_is_held(tab: Tab, mill: Mi
     mill.call("POST", *at, "hold", json={"why": "there are moths in it"})
     tab.open("/locks?tab=held")
     rows = tab.page.get_by_role("table", name="held lots").locator("[role=row]")
-    row = rows.filter(has_text="there are moths in it").filter(has_text=FLOUR)
+    of_flour = tab.page.get_by_role("link", name=FLOUR, exact=True)
+    row = rows.filter(has_text="there are moths in it").filter(has=of_flour)
+    expect(rows.filter(has_text="what it is made from").first).to_contain_text(BREAD)
     agree(ask(tab.page, "Release", row), "Release the hold", "they are gone")
     hear(tab.page, "no longer held")
     assert mill.call("GET", *at)["status"] == "READY"
@@ -150,7 +152,7 @@ def test_a_replay_is_seen_confirmed_watched_and_paused(tab: Tab, mill: Mill) -> 
     before = len(mill.call("GET", "replays")["replays"])
     tab.open("/replay/new")
     tab.page.get_by_label("Namespace").select_option(MILL)
-    tab.page.get_by_label("Dataset").fill(FLOUR)
+    tab.page.get_by_label("Dataset", exact=True).fill(FLOUR)
     tab.page.get_by_label("Lot", exact=True).fill(HOURS[3])
     tab.page.get_by_role("button", name="Preview").click()
     tree = tab.page.get_by_role("group", name="steps of the replay")
@@ -192,9 +194,9 @@ def test_a_replay_is_cancelled_from_the_list(tab: Tab, mill: Mill) -> None:
 def test_a_gap_is_explained_and_backfilled(tab: Tab, mill: Mill) -> None:
     tab.open("/gaps")
     tab.page.get_by_label("Namespace").select_option(MILL)
-    tab.page.get_by_label("Dataset").fill(FLOUR)
-    tab.page.get_by_label("From").fill(HOURS[0])
-    tab.page.get_by_label("To").fill(HOURS[4])
+    tab.page.get_by_label("Dataset", exact=True).fill(FLOUR)
+    tab.page.get_by_label("From", exact=True).fill(HOURS[0])
+    tab.page.get_by_label("To", exact=True).fill(HOURS[4])
     tab.page.get_by_role("button", name="Find gaps").click()
     gaps = tab.page.get_by_role("table", name="gaps")
     row = gaps.locator("[role=row]", has_text=MISSING)

@@ -132,3 +132,18 @@ def test_a_file_with_a_fault_changes_nothing(penstock: Terminal, tmp_path: Path)
     assert call(penstock, "list") == {"collections": []}
     gone = penstock("ingest", "collections", "apply", "none.toml")
     assert (gone.code, "none.toml cannot be read" in gone.complaint) == (1, True)
+
+
+def test_what_a_lot_is_can_be_said(penstock: Terminal) -> None:
+    where = ("ingest", "collections", "set", "maps", "--dataset", "maps")
+    assert penstock(*where, "--json").document["lots"] == "batch"
+    assert "an interval, PT1H" in penstock(*where, "--lots", "PT1H").text
+    assert penstock("ingest", "collections", "show", "maps", "--json").document["lots"] == "PT1H"
+    refused = penstock(*where, "--lots", "PT7M")
+    assert (refused.code != 0, "PT7M" in refused.complaint) == (True, True)
+    with open("c.toml", "w") as file:
+        file.write('[maps]\ndataset = "maps"\nlots = "PT7M"\n')
+    told = penstock("ingest", "collections", "apply", "c.toml").complaint
+    assert "'PT7M' does not say what a lot of collection maps is; write batch, PT5M" in told
+    assert "a lot is" in penstock(*where, "--clear", "lots").text
+    assert penstock("ingest", "collections", "show", "maps", "--json").document["lots"] == "batch"

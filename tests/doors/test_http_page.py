@@ -28,7 +28,6 @@ async def api(scope: Scope, receive: Receive, send: Send) -> None:
 def folder(tmp_path: Path) -> Path:
     (tmp_path / "assets").mkdir()
     (tmp_path / "index.html").write_bytes(PAGE)
-    (tmp_path / "assets" / "a-1234.js").write_bytes(SCRIPT)
     (tmp_path / "assets" / "a-1234.js.gz").write_bytes(gzip.compress(SCRIPT))
     return tmp_path
 

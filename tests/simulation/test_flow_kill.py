@@ -11,6 +11,8 @@ from tests.databases import Pool, sqlite_database
 from tests.flow_site import FlowSite, expected, found
 from tests.simulation.test_kill import made_up_seed
 
+# Every death is a try of whatever was at hand, and its lease has to run out.
+PATIENT = {"tries": 1000, "back_off_seconds": 0, "lease_seconds": 2}
 UP_SECONDS_MAX = 3.0  # how long the process lives, at most, before it is killed
 
 
@@ -38,7 +40,8 @@ def kill_again_and_again(
         told += 1
         place = folder / f"telling{told}"
         place.mkdir()
-        left -= tell_while_dying(FlowSite(place, database(place)), chance, left)
+        site = FlowSite(place, database(place), retry=PATIENT)
+        left -= tell_while_dying(site, chance, left)
 
 
 def tell_while_dying(site: FlowSite, chance: random.Random, most: int) -> int:

@@ -72,9 +72,9 @@ def _sent(file: File, headers: Mapping[bytes, bytes]) -> Answer:
     content_type = file.content_type.encode()
     if etag in headers.get(b"if-none-match", b""):
         return Answer(304, b"", content_type, about)
-    if file.packed is not None and b"gzip" in headers.get(b"accept-encoding", b""):
-        return Answer(200, file.packed, content_type, (*about, (b"content-encoding", b"gzip")))
-    return Answer(200, file.content, content_type, about)
+    if file.is_packed and b"gzip" in headers.get(b"accept-encoding", b""):
+        return Answer(200, file.kept, content_type, (*about, (b"content-encoding", b"gzip")))
+    return Answer(200, file.plain, content_type, about)
 
 
 def _not_built() -> Answer:

@@ -25,6 +25,7 @@ DAMAGED: Final = "south-3.csv"
 WEATHER: Final = "weather"
 WEATHER_LOTS: Final = tuple(f"20261114PT1H{hour:02d}" for hour in range(6) if hour != 3)
 OUTPUTS: Final = ("clean", "alerts", "totals", LAST)
+RETRY: Final[Mapping[str, int]] = {"tries": 3, "back_off_seconds": 1}
 _WORKLOADS: Final = "penstock.cli.demo_workloads"
 _LOOK_SECONDS: Final = 0.1
 _OPEN: Final = ("pending", "processing", "reporting", "update-reporting")
@@ -38,7 +39,6 @@ def _arc(inputs: list[str], output: str, **more: Any) -> Mapping[str, Any]:
         "inputs": [{"dataset": name} for name in inputs],
         "outputs": [{"dataset": output}],
         "workload": {"function": f"{_WORKLOADS}:{output}"},
-        "retry": {"tries": 3, "back_off_seconds": 1},
         **more,
     }
 
@@ -61,10 +61,20 @@ ARCS: Final[Mapping[str, Mapping[str, Any]]] = {
 
 
 class Story:
-    """One telling: a client, a folder with the files of the depositor, and who hears of it."""
+    """One telling: a client, a folder with the files of the depositor, and who hears of it.
 
-    def __init__(self, client: Client, folder: Path, tell: Tell = lambda text: None) -> None:
+    `retry` says how often and when the arcs try again, where that is not the usual way.
+    """
+
+    def __init__(
+        self,
+        client: Client,
+        folder: Path,
+        tell: Tell = lambda text: None,
+        retry: Mapping[str, int] = RETRY,
+    ) -> None:
         self._client = client
+        self._retry = retry
         self._files = folder / "readings"
         self._tell = tell
 
@@ -75,7 +85,7 @@ class Story:
         place = f"{self._files.as_uri()}/"
         client.put_collection(COLLECTION, dataset=READINGS, namespace=NAMESPACE, places=[place])
         for name, declaration in ARCS.items():
-            client.put_arc(NAMESPACE, name, declaration)
+            client.put_arc(NAMESPACE, name, {**declaration, "retry": self._retry})
         client.register_lots(NAMESPACE, WEATHER, WEATHER_LOTS)
         self._tell(f"{STATIONS_TEXT} wrote {len(STATIONS) * HOURS} files; {len(ARCS)} arcs wait")
 

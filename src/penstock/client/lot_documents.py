@@ -231,12 +231,16 @@ class LotChecks(Document, frozen=True):
 
 
 class HeldLot(Document, frozen=True):
-    """A lot that is held; `for_checks`: checks of it failed, and it can be accepted."""
+    """A lot that is held; `for_checks`: it can be accepted, `by_hand`: it can be let go.
+
+    If neither, what it was made from is held.
+    """
 
     namespace: str
     dataset: str
     lot: str
     for_checks: bool
+    by_hand: bool
     version: str | None
     run: str | None
     job: EntityId | None

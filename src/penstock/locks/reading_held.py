@@ -13,13 +13,15 @@ from penstock.locks.reading import TOTAL_MAX
 class HeldLot(Shape, frozen=True):
     """A lot that nobody may read or write; `who` held it last.
 
-    `for_checks` says that checks of it failed and that it can be accepted.
+    `for_checks` says that checks of it failed and that it can be accepted, `by_hand` that it can be
+    let go; if neither, what it was made from is held.
     """
 
     namespace: str
     dataset: str
     lot: str
     for_checks: bool
+    by_hand: bool
     version: str | None
     run: str | None
     job: EntityId | None
@@ -50,12 +52,14 @@ def list_held_lots(
 
 
 def _held(row: Row) -> HeldLot:
-    namespace, dataset, lot, reasons, version, run, job_namespace, job, since, who, why = row
+    namespace, dataset, lot, own_id, reasons, *made, since, who, why = row
+    version, run, job_namespace, job = made
     return HeldLot(
         namespace=namespace,
         dataset=dataset,
         lot=lot,
         for_checks=QUALITY in reasons,
+        by_hand=own_id in reasons,
         version=version,
         run=run,
         job=EntityId(job_namespace, job) if job is not None else None,

@@ -1,5 +1,6 @@
 """The files of the page: read once, kept in memory, each with what a browser must be told of it."""
 
+import gzip
 import hashlib
 from dataclasses import dataclass
 from pathlib import Path
@@ -9,6 +10,7 @@ STATIC: Final = Path(__file__).parent / "static"
 INDEX: Final = "index.html"
 # Names in there carry a digest of what they hold, so a name never gets another content.
 _HASHED = "assets/"
+_PACKED = ".gz"
 _TYPES: Final = {
     ".css": "text/css; charset=utf-8",
     ".html": "text/html; charset=utf-8",
@@ -22,13 +24,18 @@ _ASK_FIRST = "no-cache"
 
 @dataclass(frozen=True)
 class File:
-    """A file as it is sent, and packed if that is shorter."""
+    """A file as it is kept: packed, or as it is."""
 
-    content: bytes
-    packed: bytes | None
+    kept: bytes
+    is_packed: bool
     content_type: str
     etag: str
     caching: str
+
+    @property
+    def plain(self) -> bytes:
+        """The file itself, for whoever cannot unpack it."""
+        return gzip.decompress(self.kept) if self.is_packed else self.kept
 
 
 class Files:
@@ -44,11 +51,6 @@ class Files:
         self._look()
         return self._files.get(path or INDEX)
 
-    @property
-    def is_built(self) -> bool:
-        """Whether there is a page at all."""
-        return self.find(INDEX) is not None
-
     def _look(self) -> None:
         try:
             stamp = (self._folder / INDEX).stat().st_mtime_ns
@@ -62,20 +64,13 @@ class Files:
 def _read(folder: Path) -> dict[str, File]:
     found = {}
     for path in sorted(folder.rglob("*")):
-        if path.suffix not in _TYPES:
-            continue
         name = path.relative_to(folder).as_posix()
-        found[name] = _file(path, name)
+        is_packed = name.endswith(_PACKED)
+        name = name.removesuffix(_PACKED)
+        kind = _TYPES.get(Path(name).suffix)
+        if kind is not None:
+            kept = path.read_bytes()
+            etag = f'"{hashlib.sha256(kept).hexdigest()[:32]}"'
+            caching = _FOREVER if name.startswith(_HASHED) else _ASK_FIRST
+            found[name] = File(kept, is_packed, kind, etag, caching)
     return found
-
-
-def _file(path: Path, name: str) -> File:
-    content = path.read_bytes()
-    packed = path.with_name(f"{path.name}.gz")
-    return File(
-        content,
-        packed.read_bytes() if packed.exists() else None,
-        _TYPES[path.suffix],
-        f'"{hashlib.sha256(content).hexdigest()[:32]}"',
-        _FOREVER if name.startswith(_HASHED) else _ASK_FIRST,
-    )

@@ -1,6 +1,6 @@
 -- name: read_held_lots
--- Lots that are held, the last held first: why, as ids, who made them, who held them last and what was said.
-SELECT d.namespace, d.name, r.lot, r.why, s.version_id, s.run_id, j.namespace, j.name, s.since,
+-- Lots that are held, the last held first: the dataset and why, as ids, who made them, who held them last and what was said.
+SELECT d.namespace, d.name, r.lot, d.id, r.why, s.version_id, s.run_id, j.namespace, j.name, s.since,
     (SELECT g.who FROM lot_log g WHERE g.dataset_id = r.dataset_id AND g.lot = r.lot AND g.action = 'hold' ORDER BY g.id DESC LIMIT 1),
     (SELECT g.why FROM lot_log g WHERE g.dataset_id = r.dataset_id AND g.lot = r.lot AND g.action = 'hold' ORDER BY g.id DESC LIMIT 1)
 FROM lot_reasons r

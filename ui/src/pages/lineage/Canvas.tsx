@@ -1,7 +1,7 @@
 /** The drawn graph: laid out once for each structure; states change without moving anything. */
 import { Background, type Edge, MiniMap, ReactFlow, ReactFlowProvider, useReactFlow } from "@xyflow/react";
 import "@xyflow/react/dist/base.css";
-import { useEffect, useMemo, useRef, useState } from "react";
+import { type RefObject, useEffect, useMemo, useRef, useState } from "react";
 import { Button } from "../../kit/Button";
 import { type FieldEdge, fieldsByDataset } from "./columns";
 import { matching, type Visible, wayThrough } from "./graph";
@@ -62,6 +62,7 @@ function Inner({ shown, root, arcs, columns, search, chosen, onChoose, onFocus }
     });
   }, [places, shown, fields, arcs, root, chosen, search, found, way]);
   const edges = useMemo<Edge[]>(() => edgesOf(shown, columns, way, search), [shown, columns, way, search]);
+  const mover = useRef<string | null>(null);
   return (
     <div className={`canvas ${isBusy ? "busy" : ""}`} aria-busy={isBusy}>
       <ReactFlow<DrawnNode>
@@ -81,6 +82,9 @@ function Inner({ shown, root, arcs, columns, search, chosen, onChoose, onFocus }
         onSelectionChange={({ nodes: [node] }) => {
           if (node && node.id !== chosen) onChoose(node.id);
         }}
+        onMoveStart={(event) => {
+          if (event) mover.current = root;
+        }}
         deleteKeyCode={null}
         multiSelectionKeyCode={null}
         selectionKeyCode={null}
@@ -88,7 +92,7 @@ function Inner({ shown, root, arcs, columns, search, chosen, onChoose, onFocus }
       >
         <Background gap={22} size={1} />
         {nodes.length > MAP_FROM && <MiniMap pannable zoomable ariaLabel="map of the graph" nodeColor={colourOf} />}
-        <Steering places={places} root={root} found={found} />
+        <Steering places={places} root={root} found={found} mover={mover} />
       </ReactFlow>
       {isBusy && <div className="canvas-busy">{places ? "Putting in order" : "Laying out"} {shown.nodes.length.toLocaleString("en")} nodes…</div>}
     </div>
@@ -140,16 +144,17 @@ function usePlaces(structure: string, shown: Visible, fields: ReadonlyMap<string
 }
 
 /** Zoom buttons, and the movements of the view: to the whole, to the root, to what was found. */
-function Steering({ places, root, found }: { places: Places | null; root: string; found: ReadonlySet<string> }) {
+function Steering({ places, root, found, mover }: { places: Places | null; root: string; found: ReadonlySet<string>; mover: RefObject<string | null> }) {
   const flow = useReactFlow();
   useEffect(() => {
-    if (!places) return;
+    // Whoever has begun to look around is left where they are.
+    if (!places || mover.current === root) return;
     void flow.fitView(FIT).then(() => {
       const at = places.get(root);
       // What is too small to be read is shown around its root instead.
       if (at && flow.getZoom() < READABLE) void flow.setCenter(at.x + WIDTH / 2, at.y + HEAD / 2, { zoom: READABLE_AROUND });
     });
-  }, [places, root, flow]);
+  }, [places, root, flow, mover]);
   useEffect(() => {
     if (!places || found.size === 0) return;
     void flow.fitView({ ...FIT, nodes: [...found].slice(0, 50).map((id) => ({ id })), duration: 250 });
@@ -158,7 +163,14 @@ function Steering({ places, root, found }: { places: Places | null; root: string
     <div className="canvas-buttons">
       <Button icon="plus" aria-label="zoom in" onClick={() => void flow.zoomIn()} />
       <Button icon="minus" aria-label="zoom out" onClick={() => void flow.zoomOut()} />
-      <Button icon="focus" aria-label="show all" onClick={() => void flow.fitView({ ...FIT, duration: 200 })} />
+      <Button
+        icon="focus"
+        aria-label="show all"
+        onClick={() => {
+          mover.current = root;
+          void flow.fitView({ ...FIT, duration: 200 });
+        }}
+      />
     </div>
   );
 }

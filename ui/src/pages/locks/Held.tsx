@@ -18,12 +18,17 @@ type HeldLot = Schemas["HeldLot"];
 const LOTS: Column<HeldLot>[] = [
   { title: "lot", cell: (lot) => <LotName dataset={{ namespace: lot.namespace, name: lot.dataset }} lot={lot.lot} />, width: "minmax(8rem, 1fr)" },
   { title: "of", cell: (lot) => <DatasetName of={{ namespace: lot.namespace, name: lot.dataset }} />, width: "minmax(6rem, 1fr)" },
-  { title: "for", cell: (lot) => (lot.forChecks ? <Tag tone="bad">its checks</Tag> : <Tag tone="held">by hand or lineage</Tag>), width: "130px", wide: true },
+  { title: "for", cell: (lot) => <For lot={lot} />, width: "150px", wide: true },
   { title: "held by", cell: (lot) => lot.who, width: "minmax(5rem, 0.7fr)", wide: true },
   { title: "why", cell: (lot) => <span title={lot.why}>{lot.why}</span>, width: "minmax(6rem, 1.8fr)", wide: true },
   { title: "since", cell: (lot) => <Time at={lot.since} />, width: "84px", wide: true },
-  { title: "", cell: (lot) => (lot.forChecks ? <AcceptLot lot={lot} /> : <FreeLot lot={lot} />), width: "110px", end: true },
+  { title: "", cell: (lot) => (lot.byHand ? <FreeLot lot={lot} /> : lot.forChecks && <AcceptLot lot={lot} />), width: "110px", end: true },
 ];
+
+function For({ lot }: { lot: HeldLot }) {
+  if (lot.byHand) return <Tag tone="held">by hand</Tag>;
+  return lot.forChecks ? <Tag tone="bad">its checks</Tag> : <Tag tone="warn">what it is made from</Tag>;
+}
 
 export function Held() {
   const standing = useGet("/api/v1/standing", {});
