@@ -25,7 +25,7 @@ demo: setup ## load a small data platform and look at it (KEEP=1 leaves the serv
 test: lint ## lint, then every test (WORKERS=3 at a time)
 	@scripts/zookeeper
 	@scripts/chromium
-	@cd ui && npm test --silent
+	@cd ui && PATH="$(CURDIR)/$(BIN):$$PATH" npm test --silent
 	@$(BIN)/pytest -n $(WORKERS) --dist loadgroup
 
 lint: setup ## style, types and the direction of imports

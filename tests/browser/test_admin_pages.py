@@ -126,7 +126,7 @@ def test_a_lot_that_failed_its_checks_is_accepted(tab: Tab, mill: Mill) -> None:
     tab.open("/quality")
     row = tab.page.locator("main [role=row]", has_text=UNSALTED)
     row.get_by_role("link", name=re.compile("has_salt")).click()
-    expect(tab.page.get_by_role("table", name="checks")).to_contain_text("failed")
+    expect(tab.page.get_by_role("table", name="checks", exact=True)).to_contain_text("failed")
     dialog = ask(tab.page, "Accept", row)
     expect(dialog).to_contain_text("although checks of it failed")
     agree(dialog, "Accept the lot", "it is meant to be sweet")
@@ -173,7 +173,7 @@ def test_a_replay_is_seen_confirmed_watched_and_paused(tab: Tab, mill: Mill) -> 
     expect(tab.page.locator(".page-head .status")).to_have_text("running")
     mill.work("arcs")
     expect(tab.page.locator(".page-head .status")).to_have_text("done")
-    steps = tab.page.get_by_role("table", name="steps")
+    steps = tab.page.get_by_role("table", name="steps", exact=True)
     expect(steps.locator(".status").first).to_have_text("done")
     assert mill.call("GET", *at)["done"] == mill.call("GET", *at)["steps"] > 1
 
@@ -237,7 +237,7 @@ def test_provenance_is_a_tree_with_files_and_digests(tab: Tab, mill: Mill) -> No
     tab.open(address("provenance", namespace=MILL, dataset=BREAD, lot=HOURS[3]))
     tree = tab.page.get_by_role("group", name="what it was made from")
     expect(tree.locator("ul ul ul")).to_contain_text(GRAIN)
-    files = tab.page.get_by_role("table", name="files")
+    files = tab.page.get_by_role("table", name="files", exact=True)
     expect(files).to_contain_text("made.csv")
     expect(files).to_contain_text("sha-256:")
     tree.get_by_role("link", name=re.compile(FLOUR)).click()
