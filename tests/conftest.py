@@ -14,7 +14,10 @@ from hypothesis import settings
 
 from tests.databases import Pool, sqlite_database
 from tests.object_server import ObjectServer, environment, new_bucket
+from tests.running import server
 from tests.servers import PostgresServer, ServerError, ZookeeperServer
+
+__all__ = ["server"]
 
 # A slow machine is no failure, and every run tries the same examples.
 settings.register_profile("penstock", deadline=None, derandomize=True)
@@ -112,10 +115,10 @@ def pytest_configure_node(node: Any) -> None:
     """Tell a worker of pytest-xdist where the controller's servers are."""
     node.workerinput["postgres_folder"] = str(_shared_server(node.config).folder)
     is_first = _ON_DEMAND not in node.config.stash
-    for name, server in _on_demand(node.config).items():
+    for name, wanted in _on_demand(node.config).items():
         if is_first:
-            server.answer_workers()
-        node.workerinput[f"{name}_door"] = server.door
+            wanted.answer_workers()
+        node.workerinput[f"{name}_door"] = wanted.door
 
 
 @pytest.fixture(scope="session")

@@ -9,9 +9,9 @@ from tests.acceptance.arc_site import arcs
 from tests.acceptance.calls import Calls
 from tests.acceptance.flow_site import flow
 from tests.acceptance.ingest_site import site
-from tests.running import ServerProcess, server
+from tests.running import ServerProcess
 
-__all__ = ["arcs", "calls", "flow", "server", "site"]
+__all__ = ["arcs", "calls", "flow", "site"]
 
 
 @pytest.fixture

@@ -40,11 +40,10 @@ class Mill:
         found = self.call("GET", "ingest", "batches", batch, "jobs")["jobs"]
         return {job["payloadName"]: job for job in found}
 
-    def work(self, capability: str) -> None:
+    def work(self, capability: str, *options: str) -> None:
         """Let a worker do what there is to do."""
-        done = program(
-            self.scene.folder, capability, "work", "--once", variables=dict(self.scene.settings)
-        )
+        command = (capability, "work", "--once", *options)
+        done = program(self.scene.folder, *command, variables=dict(self.scene.settings))
         assert done.code == 0, done.err
 
 

@@ -173,11 +173,37 @@ def test_a_collection_is_made_changed_and_deleted(tab: Tab, mill: Mill) -> None:
     assert SACKS in names
 
 
-def test_jobs_are_held_released_stopped_prioritized_and_resumed(tab: Tab, mill: Mill) -> None:
-    """A batch is taken up while the daemons stop before its jobs, so that there is time to act."""
+def test_jobs_that_have_not_begun_are_held_and_released(tab: Tab, mill: Mill) -> None:
+    mill.work("ingest", "--stages", "batch-pending")
     batch = mill.pending[4]
-    mill.call("POST", "ingest", "batches", batch, "hold", json={"why": "one at a time"})
-    mill.call("POST", "ingest", "batches", batch, "release", json={"why": "now"})
+    job = mill.jobs(batch)["rye.csv"]["id"]
+    at = ("ingest", "jobs", job)
+    tab.open(address(*at))
+    agree(ask(tab.page, "Hold"), "Hold the job", "the sack is open")
+    expect(tab.page.locator("main")).to_contain_text("the sack is open")
+    assert mill.call("GET", *at)["status"] == "held"
+    agree(ask(tab.page, "Release"), "Release the job", "it is sewn up")
+    hear(tab.page, "goes on")
+    assert mill.call("GET", *at)["status"] == "pending"
+    tab.open(address("ingest", "batches", batch))
+    tab.page.get_by_role("button", name="Priority").click()
+    dialog = tab.page.get_by_role("dialog")
+    dialog.get_by_label("Priority").fill("2")
+    dialog.get_by_label("Reason").fill("it is for today")
+    dialog.get_by_role("button", name="Set the priority").click()
+    hear(tab.page, "2 jobs have priority 2")
+    assert {each["priority"] for each in mill.jobs(batch).values()} == {2}
+    agree(ask(tab.page, "Hold"), "Hold the batch", "the mill stands still")
+    hear(tab.page, "is held")
+    assert {each["status"] for each in mill.jobs(batch).values()} == {"held"}
+    tab.open("/ingest")
+    agree(ask(tab.page, "Release all held"), "Release all", "it turns again")
+    hear(tab.page, "on.")
+    assert {each["status"] for each in mill.jobs(batch).values()} == {"pending"}
+
+
+def test_jobs_are_resumed_stopped_and_reported_anew(tab: Tab, mill: Mill) -> None:
+    batch = mill.pending[4]
     mill.work("ingest")
     jobs = mill.jobs(batch)
     good, failed = jobs["rye.csv"], jobs["spelt.csv"]

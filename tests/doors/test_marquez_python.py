@@ -12,9 +12,7 @@ from marquez_client.errors import APIError
 from marquez_client.models import DatasetId, DatasetType, JobType
 
 from penstock.access.keys import Role
-from tests.running import ServerProcess, server
-
-__all__ = ["server"]
+from tests.running import ServerProcess
 
 pytestmark = pytest.mark.filterwarnings("ignore::DeprecationWarning")
 

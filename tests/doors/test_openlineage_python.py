@@ -52,9 +52,7 @@ from openlineage.client.transport.http import (
 
 from penstock.access.keys import Role
 from tests.acceptance.calls import SPEC, Calls
-from tests.running import ServerProcess, server
-
-__all__ = ["server"]
+from tests.running import ServerProcess
 
 PRODUCER = "https://example.org/producer"
 DEPTH = 8

@@ -23,9 +23,7 @@ from penstock.client.lot_documents import Wiring, Work
 from penstock.errors import Invalid
 from tests.doors.commands import Outcome, environment, program
 from tests.doors.waiting import until
-from tests.running import ServerProcess, server
-
-__all__ = ["server"]
+from tests.running import ServerProcess
 
 EXAMPLES = Path(__file__).resolve().parents[2] / "examples"
 SHOW = "env | grep ^PENSTOCK_ | sort"

@@ -71,22 +71,22 @@ class Sync:
     def _follow(self, lots: Sequence[str]) -> tuple[int, int]:
         """Change keys until they tell what the database does: meanwhile engines go on."""
         changed: set[str] = set()
-        lost = 0
+        lost: set[_Place] = set()
         for _ in range(_PASSES_MAX):
             with self._catalog.read() as tx:
                 states = self._states(tx, lots)
                 places = self._places(tx, lots)
             fixed = {lot for lot, state in states.items() if self._show(lot, state)}
-            lost = 0
             for place in places:
                 try:
                     fixed |= {place.lot} if self._show_manifest(*place) else set()
                 except NotFound:
-                    lost += 1
+                    lost.add(place)
             changed |= fixed
             if not fixed:
                 break
-        return len(changed), lost
+            lots = sorted(fixed)  # only what was written here can have covered something newer
+        return len(changed), len(lost)
 
     def _states(self, tx: Transaction, lots: Sequence[str]) -> dict[str, ArcState | None]:
         which = {"job_id": self._row.job_id, "lots": list(lots)}

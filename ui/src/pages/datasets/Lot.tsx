@@ -2,6 +2,7 @@
 import { call, type Schemas } from "../../api/client";
 import { useGet } from "../../api/hooks";
 import { Act } from "../../kit/Act";
+import { ButtonLink } from "../../kit/Button";
 import { Icon } from "../../kit/Icon";
 import { DatasetName, JobName, RunName } from "../../kit/Names";
 import { usePages } from "../../kit/pages";
@@ -13,7 +14,7 @@ import { Time } from "../../kit/Time";
 import { plural, size } from "../../kit/words";
 import { spanOf } from "../../lots/intervals";
 import { LotSummary } from "../../lots/LotSummary";
-import { useQuery } from "../../router/router";
+import { address, useQuery } from "../../router/router";
 import "./datasets.css";
 
 interface Props {
@@ -39,16 +40,25 @@ export default function Lot({ namespace = "", name = "", lot = "" }: Props) {
         }
         title={<span className="mono">{lot}</span>}
         actions={
-          found.value &&
-          (isHeld ? (
-            <Act icon="play" ask={{ title: `Let ${lot} go on?`, says: "The lot becomes what it was before it was held; jobs may read and write it again.", verb: "Release the hold", reason: "needed" }} run={(why) => call("post", "/api/v1/namespaces/{namespace}/datasets/{dataset}/lots/{lot}/unhold", { path, body: { why } })} done={`${lot} is no longer held.`}>
-              Release the hold
-            </Act>
-          ) : (
-            <Act icon="hand" ask={{ title: `Hold ${lot} of ${name}?`, says: "The lot is locked for everybody, readers and writers, until the hold is released.", verb: "Hold the lot", reason: "needed" }} run={(why) => call("post", "/api/v1/namespaces/{namespace}/datasets/{dataset}/lots/{lot}/hold", { path, body: { why } })} done={`${lot} is held.`}>
-              Hold
-            </Act>
-          ))
+          found.value && (
+            <>
+              <ButtonLink to={address(["provenance"], { namespace, dataset: name, lot })} icon="graph">
+                Provenance
+              </ButtonLink>
+              <ButtonLink to={address(["replay", "new"], { namespace, dataset: name, lot })} icon="replay">
+                Replay
+              </ButtonLink>
+              {isHeld ? (
+                <Act icon="play" ask={{ title: `Let ${lot} go on?`, says: "The lot becomes what it was before it was held; jobs may read and write it again.", verb: "Release the hold", reason: "needed" }} run={(why) => call("post", "/api/v1/namespaces/{namespace}/datasets/{dataset}/lots/{lot}/unhold", { path, body: { why } })} done={`${lot} is no longer held.`}>
+                  Release the hold
+                </Act>
+              ) : (
+                <Act icon="hand" ask={{ title: `Hold ${lot} of ${name}?`, says: "The lot is locked for everybody, readers and writers, until the hold is released.", verb: "Hold the lot", reason: "needed" }} run={(why) => call("post", "/api/v1/namespaces/{namespace}/datasets/{dataset}/lots/{lot}/hold", { path, body: { why } })} done={`${lot} is held.`}>
+                  Hold
+                </Act>
+              )}
+            </>
+          )
         }
       >
         {found.value && <Status of={found.value.status} />}
