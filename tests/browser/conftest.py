@@ -8,7 +8,7 @@ from playwright.sync_api import Browser
 from tests.browser.browsing import Tab, chromium
 from tests.browser.browsing import tab as open_tab
 from tests.browser.mill import Mill, add_mill
-from tests.browser.scene import Scene
+from tests.browser.scene import Scene, empty_scene
 from tests.browser.scene import scene as fill
 
 
@@ -27,9 +27,10 @@ def scene(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Scene]:
 
 
 @pytest.fixture(scope="session")
-def mill(scene: Scene) -> Mill:
-    """The same server with a mill in it: batches, claims, gaps, stale lots and failed checks."""
-    return add_mill(scene)
+def mill(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Mill]:
+    """A server with a mill in it: batches, claims, gaps, stale lots and failed checks."""
+    with empty_scene(tmp_path_factory.mktemp("mill")) as scene:
+        yield add_mill(scene)
 
 
 @pytest.fixture

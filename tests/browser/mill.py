@@ -48,7 +48,7 @@ class Mill:
 
 
 def add_mill(scene: Scene) -> Mill:
-    """Make flour and bread on the server of a scene, and leave some of it wanting."""
+    """Make flour and bread on an empty server, and leave some of it wanting."""
     (scene.folder / "mill_checks.py").write_text(CHECKS)
     with Client(scene.url) as client:
         _declare(client)

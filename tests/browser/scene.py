@@ -61,6 +61,17 @@ class Scene:
 @contextmanager
 def scene(folder: Path) -> Iterator[Scene]:
     """A server on a new database, filled."""
+    with empty_scene(folder) as filled:
+        _load_the_demo(filled)
+        _declare_arcs(filled)
+        _register_and_run(filled)
+        _ingest(filled)
+        yield filled
+
+
+@contextmanager
+def empty_scene(folder: Path) -> Iterator[Scene]:
+    """A server on a new database."""
     database = f"sqlite:///{folder / 'penstock.db'}"
     kept = {"objects": f"file://{folder}/objects", "ingest_folder": f"{folder}/work"}
     settings = {
@@ -68,12 +79,7 @@ def scene(folder: Path) -> Iterator[Scene]:
         **{f"PENSTOCK_{name.upper()}": value for name, value in kept.items()},
     }
     with serving(database, **kept) as server, server.client() as client:
-        filled = Scene(server, folder, settings, client, datetime.now(UTC))
-        _load_the_demo(filled)
-        _declare_arcs(filled)
-        _register_and_run(filled)
-        _ingest(filled)
-        yield filled
+        yield Scene(server, folder, settings, client, datetime.now(UTC))
 
 
 def _load_the_demo(scene: Scene) -> None:

@@ -1,13 +1,15 @@
 """Locks, replays, gaps, checks, provenance and the audit log: opened, used, found in the API."""
 
 import re
+from collections.abc import Iterator
 
 import pytest
 from playwright.sync_api import Browser, expect
 
 from tests.browser.acting import agree, ask, hear
 from tests.browser.addresses import address
-from tests.browser.browsing import PHONE, WIDE, Tab, Theme, tab
+from tests.browser.browsing import PHONE, WIDE, Tab, Theme
+from tests.browser.browsing import tab as open_tab
 from tests.browser.mill import (
     BAKING,
     BREAD,
@@ -27,6 +29,13 @@ from tests.browser.mill import (
 pytestmark = pytest.mark.xdist_group("browser")
 
 EVERYTHING: tuple[str, ...] = ()
+
+
+@pytest.fixture
+def tab(browser: Browser, mill: Mill) -> Iterator[Tab]:
+    """A new tab on the mill's server; it fails its test if anything goes wrong in it."""
+    with open_tab(browser, mill.scene.url) as opened:
+        yield opened
 
 
 def admin_views() -> dict[str, str]:
@@ -67,7 +76,7 @@ def admin_views() -> dict[str, str]:
 def test_every_view_opens_and_can_be_used_by_everybody(
     browser: Browser, mill: Mill, size: tuple[int, int], theme: Theme, rules: tuple[str, ...]
 ) -> None:
-    with tab(browser, mill.scene.url, size, theme) as opened:
+    with open_tab(browser, mill.scene.url, size, theme) as opened:
         for name, at in admin_views().items():
             opened.open(at)
             opened.settle()

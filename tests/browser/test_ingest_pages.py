@@ -1,6 +1,7 @@
 """The pages of ingest: every view opened, every action clicked and found in the API."""
 
 import re
+from collections.abc import Iterator
 from typing import Any
 
 import pytest
@@ -8,12 +9,20 @@ from playwright.sync_api import Browser, expect
 
 from tests.browser.acting import agree, ask, hear
 from tests.browser.addresses import address
-from tests.browser.browsing import PHONE, WIDE, Tab, Theme, tab
+from tests.browser.browsing import PHONE, WIDE, Tab, Theme
+from tests.browser.browsing import tab as open_tab
 from tests.browser.mill import MILL, SACKS, Mill
 
 pytestmark = pytest.mark.xdist_group("browser")
 
 EVERYTHING: tuple[str, ...] = ()
+
+
+@pytest.fixture
+def tab(browser: Browser, mill: Mill) -> Iterator[Tab]:
+    """A new tab on the mill's server; it fails its test if anything goes wrong in it."""
+    with open_tab(browser, mill.scene.url) as opened:
+        yield opened
 
 
 def ingest_views(mill: Mill) -> dict[str, str]:
@@ -51,7 +60,7 @@ def ingest_views(mill: Mill) -> dict[str, str]:
 def test_every_view_of_ingest_opens_and_can_be_used_by_everybody(
     browser: Browser, mill: Mill, size: tuple[int, int], theme: Theme, rules: tuple[str, ...]
 ) -> None:
-    with tab(browser, mill.scene.url, size, theme) as opened:
+    with open_tab(browser, mill.scene.url, size, theme) as opened:
         for name, at in ingest_views(mill).items():
             opened.open(at)
             opened.settle()
@@ -255,7 +264,7 @@ def test_a_failed_job_is_deleted(tab: Tab, mill: Mill) -> None:
 
 
 def test_a_batch_of_which_nothing_is_known_says_so(browser: Browser, mill: Mill) -> None:
-    with tab(browser, mill.scene.url) as opened:
+    with open_tab(browser, mill.scene.url) as opened:
         opened.open("/ingest/batches/bid9999999999")
         expect(opened.page.locator("main .trouble")).to_contain_text("There is no such thing")
         assert [each for each in opened.complaints if "404" not in each] == []

@@ -79,8 +79,8 @@ def tallies(
 def _within(stretches: Sequence[Span]) -> dict[str, object]:
     """Between which lots stretches are, and how their ids are known."""
     return {
-        "first": min(stretch.first for stretch in stretches),
-        "last": max(stretch.last for stretch in stretches),
+        "first": min(stretches, key=lambda stretch: stretch.start).first,
+        "last": max(stretches, key=lambda stretch: stretch.start).last,
         "head": stretches[0].head,
         "interval": str(stretches[0].interval),
     }

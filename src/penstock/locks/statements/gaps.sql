@@ -22,8 +22,9 @@ SELECT b.lot FROM (
 -- Some lots of a dataset.
 SELECT s.lot, s.job_id, s.status, s.run_id, s.version_id, s.since, j.namespace, j.name
 FROM {each lots text AS k}
-JOIN lot_status s ON s.dataset_id = :dataset_id AND s.lot = k.value AND s.role = 'OUTPUT'
-LEFT JOIN jobs j ON j.id = s.job_id;
+CROSS JOIN lot_status s
+LEFT JOIN jobs j ON j.id = s.job_id
+WHERE s.dataset_id = :dataset_id AND s.lot = k.value AND s.role = 'OUTPUT';
 
 -- name: odd_manifests
 -- The READY lots of stretches whose manifest is not complete, and its state.
