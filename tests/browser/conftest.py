@@ -1,4 +1,4 @@
-"""One browser and one filled server for all tests of the page that a worker runs."""
+"""A browser, and one filled server for all tests of the page that a worker runs."""
 
 from collections.abc import Iterator
 
@@ -12,9 +12,9 @@ from tests.browser.scene import Scene, empty_scene
 from tests.browser.scene import scene as fill
 
 
-@pytest.fixture(scope="session")
+@pytest.fixture(scope="module")
 def browser() -> Iterator[Browser]:
-    """A real Chromium."""
+    """A real Chromium; while it runs, so does Playwright's loop, and no other loop may."""
     with chromium() as running:
         yield running
 
