@@ -11,9 +11,9 @@ from pathlib import Path
 from msgspec import Struct
 
 from penstock.config import Settings
-from penstock.ingest.checkm import ManifestKind, Row, write
 from penstock.ingest.collections import Collection, PutCollection
-from penstock.ingest.depositing import Deposit
+from penstock.ingest.receiving.checkm import ManifestKind, Row, write
+from penstock.ingest.receiving.depositing import Deposit
 from penstock.ingest.workers import Workers
 from penstock.plane import Plane
 from penstock.states import BatchState

@@ -10,7 +10,7 @@ import pytest
 from penstock.clock import Clock, system_clock
 from penstock.config import Settings
 from penstock.ingest.moves import STAGES, move_batch, move_job
-from penstock.ingest.sql_store import SqlIngestStore
+from penstock.ingest.sql.store import SqlIngestStore
 from penstock.ingest.store import IngestStore, Outcome
 from penstock.ingest.values import (
     Batch,
@@ -23,7 +23,7 @@ from penstock.ingest.values import (
     PayloadType,
     Submission,
 )
-from penstock.ingest.zk_store import ZkIngestStore
+from penstock.ingest.zk.store import ZkIngestStore
 from penstock.plane import Plane
 from penstock.states import BatchState, IngestState
 from penstock.zk import Session

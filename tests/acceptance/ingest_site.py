@@ -22,14 +22,15 @@ from penstock.catalog.lineage import lineage
 from penstock.catalog.nodes import dataset_node, job_node
 from penstock.clock import Micros, system_clock
 from penstock.config import Settings
-from penstock.ingest import callbacks, register
-from penstock.ingest.checkm import Row
 from penstock.ingest.collections import Collection, PutCollection
-from penstock.ingest.depositing import Deposit
 from penstock.ingest.desk import Act, Desk
-from penstock.ingest.register import StoredRow
-from penstock.ingest.reports import Report
+from penstock.ingest.receiving.checkm import Row
+from penstock.ingest.receiving.depositing import Deposit
 from penstock.ingest.stages.reporting import report_of
+from penstock.ingest.storing import register
+from penstock.ingest.storing.register import StoredRow
+from penstock.ingest.telling import callbacks
+from penstock.ingest.telling.reports import Report
 from penstock.ingest.values import Batch, IngestJob
 from penstock.ingest.workers import STAGE_NAMES, Workers
 from penstock.ingest.workshop import Workshop

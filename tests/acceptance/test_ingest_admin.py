@@ -8,8 +8,8 @@ from typing import NamedTuple
 import pytest
 
 from penstock.errors import Conflict, Invalid, NotFound
-from penstock.ingest.checkm import ManifestKind, write
 from penstock.ingest.desk import Act
+from penstock.ingest.receiving.checkm import ManifestKind, write
 from penstock.ingest.stages import provisioning
 from penstock.ingest.values import Batch, HoldKind
 from penstock.states import BatchState, IngestState

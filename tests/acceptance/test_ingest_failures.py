@@ -13,8 +13,8 @@ import bagit
 import pytest
 
 from penstock.errors import Conflict
-from penstock.ingest.checkm import ManifestKind, Row, write
 from penstock.ingest.desk import Resumed
+from penstock.ingest.receiving.checkm import ManifestKind, Row, write
 from penstock.ingest.values import Batch, IngestJob, PayloadType
 from penstock.states import BatchState, IngestState
 from tests.acceptance.ingest_site import ADMIN, Site, row

@@ -10,11 +10,11 @@ from typing import Any, NamedTuple
 import pytest
 
 from penstock.clock import DAY
-from penstock.ingest.checkm import ManifestKind, write
-from penstock.ingest.depositing import Deposit
-from penstock.ingest.minting import check_character
+from penstock.ingest.receiving.checkm import ManifestKind, write
+from penstock.ingest.receiving.depositing import Deposit
 from penstock.ingest.stages import clean_up
 from penstock.ingest.store import BatchFilter
+from penstock.ingest.storing.minting import check_character
 from penstock.ingest.values import SubmissionMode
 from penstock.objects import Objects
 from penstock.states import BatchState, IngestState

@@ -18,9 +18,9 @@ from penstock.catalog.shapes import EntityId
 from penstock.clock import SECOND
 from penstock.errors import NotFound, Unavailable
 from penstock.ids import dataset_id
-from penstock.ingest.checkm import ManifestKind, Row, write
-from penstock.ingest.reports import make_report
+from penstock.ingest.receiving.checkm import ManifestKind, Row, write
 from penstock.ingest.stages import lots, reporting
+from penstock.ingest.telling.reports import make_report
 from penstock.ingest.values import Batch
 from penstock.ingest.workers import STAGE_NAMES
 from penstock.locks.commands import ClaimLots, CompleteClaims, Ref, RegisterLots, WireJob

@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from penstock.ingest.checkm import ManifestKind, write
+from penstock.ingest.receiving.checkm import ManifestKind, write
 from penstock.ingest.values import PayloadType
 from penstock.states import BatchState, IngestState
 from tests.acceptance.ingest_site import Site, row

@@ -4,8 +4,8 @@ import pytest
 
 from penstock.clock import DAY
 from penstock.errors import Conflict, NotFound
+from penstock.ingest.receiving.uploads import NoteUpload
 from penstock.ingest.stages import clean_up
-from penstock.ingest.uploads import NoteUpload
 from penstock.objects import Objects
 from penstock.states import BatchState, IngestState
 from tests.acceptance.ingest_site import Site

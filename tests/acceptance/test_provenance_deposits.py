@@ -6,7 +6,7 @@ from contextlib import contextmanager
 
 from penstock.arcs.commands import PublishLot
 from penstock.catalog.commands import DatasetName
-from penstock.ingest.checkm import ManifestKind, write
+from penstock.ingest.receiving.checkm import ManifestKind, write
 from penstock.ingest.values import Batch
 from penstock.locks.commands import ClaimLots, Ref, WireJob
 from penstock.lots.files import put_manifest

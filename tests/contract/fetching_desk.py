@@ -10,8 +10,8 @@ import httpx
 import pytest
 
 from penstock.errors import PenstockError
-from penstock.ingest.door import Places, open_client
-from penstock.ingest.fetching import Fetched, Wanted, fetch
+from penstock.ingest.receiving.door import Places, open_client
+from penstock.ingest.receiving.fetching import Fetched, Wanted, fetch
 from tests.web import Web
 
 BODY = bytes(range(256)) * 4096

@@ -8,9 +8,9 @@ from uuid import uuid4
 from ocfl import StorageRoot
 from ocfl.validator import Validator
 
-from penstock.ingest.ocfl import Depository, Stored
-from penstock.ingest.ocfl_files import NewFile
-from penstock.ingest.ocfl_inventory import object_root
+from penstock.ingest.storing.ocfl import Depository, Stored
+from penstock.ingest.storing.ocfl_files import NewFile
+from penstock.ingest.storing.ocfl_inventory import object_root
 from penstock.objects import Objects
 
 ARK = "ark:/99999/fk4abc"

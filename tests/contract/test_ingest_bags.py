@@ -7,7 +7,7 @@ import bagit
 import pytest
 
 from penstock.errors import Invalid
-from penstock.ingest.archives import ArchiveLimits, unpack, verify_bag
+from penstock.ingest.receiving.archives import ArchiveLimits, unpack, verify_bag
 
 
 @pytest.fixture

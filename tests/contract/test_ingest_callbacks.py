@@ -14,9 +14,9 @@ from hypothesis import strategies as st
 from penstock import signing
 from penstock.clock import SECOND, Micros, parse_time
 from penstock.errors import Invalid, Unavailable
-from penstock.ingest.callbacks import call_back, sign, verify
-from penstock.ingest.door import open_client
-from penstock.ingest.places import Places
+from penstock.ingest.receiving.door import open_client
+from penstock.ingest.receiving.places import Places
+from penstock.ingest.telling.callbacks import call_back, sign, verify
 from tests.web import Answer, Request, Web, drip, hang_up, head, raw, redirect, reset, status
 
 NOW = parse_time("2026-11-15T10:00:00Z")

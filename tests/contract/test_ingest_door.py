@@ -14,7 +14,7 @@ import httpx
 import pytest
 
 from penstock.errors import Invalid, NotFound
-from penstock.ingest.door import Places, check_url, open_client, open_file
+from penstock.ingest.receiving.door import Places, check_url, open_client, open_file
 from tests.web import Request, Web, content, drip, head, redirect
 
 NOWHERE = Places()
@@ -282,11 +282,11 @@ def test_a_link_put_there_after_the_check_is_not_followed(
     def check_then_swap(url: str, places: Places) -> None:
         check_url(url, places)
         real = (tmp_path / "in" / "folder").resolve()
-        monkeypatch.setattr("penstock.ingest.door.file_path", lambda url: real / "a")
+        monkeypatch.setattr("penstock.ingest.receiving.door.file_path", lambda url: real / "a")
         (tmp_path / "in" / "folder").rename(tmp_path / "gone")
         (tmp_path / "in" / "folder").symlink_to(tmp_path / "out")
 
-    monkeypatch.setattr("penstock.ingest.door.check_url", check_then_swap)
+    monkeypatch.setattr("penstock.ingest.receiving.door.check_url", check_then_swap)
     with pytest.raises(NotFound):
         open_file(f"file://{tmp_path}/in/folder/a", Places((f"file://{tmp_path}/in",)))
 

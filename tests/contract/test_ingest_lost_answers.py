@@ -11,11 +11,11 @@ from msgspec.structs import replace
 from penstock.config import Settings
 from penstock.errors import Invalid, PenstockError, Unavailable
 from penstock.ingest.daemons import JobDaemon
-from penstock.ingest.mail import Mailer
 from penstock.ingest.moves import move_job
-from penstock.ingest.sql_locks import LOOKS
-from penstock.ingest.sql_store import SqlIngestStore
+from penstock.ingest.sql.locks import LOOKS
+from penstock.ingest.sql.store import SqlIngestStore
 from penstock.ingest.stages import provisioning
+from penstock.ingest.telling.mail import Mailer
 from penstock.ingest.values import Identifiers, IngestJob, JobChange
 from penstock.ingest.workshop import Later, Workshop
 from penstock.plane import Plane

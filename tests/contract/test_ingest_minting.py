@@ -11,8 +11,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from penstock.errors import Invalid, Unavailable
-from penstock.ingest.metadata import Description
-from penstock.ingest.minting import (
+from penstock.ingest.storing.metadata import Description
+from penstock.ingest.storing.minting import (
     BETANUMERIC,
     EzidMinter,
     ark_of,

@@ -9,9 +9,9 @@ from typing import Any
 import pytest
 
 from penstock.errors import Conflict, NotFound
-from penstock.ingest.ocfl import Depository
-from penstock.ingest.ocfl_files import NewFile
-from penstock.ingest.ocfl_inventory import object_root
+from penstock.ingest.storing.ocfl import Depository
+from penstock.ingest.storing.ocfl_files import NewFile
+from penstock.ingest.storing.ocfl_inventory import object_root
 from penstock.objects import Objects
 from tests.contract.ocfl_desk import ARK, NOW, Desk, Files, open_desk
 
@@ -176,8 +176,8 @@ def test_one_deposit_done_by_two_at_once_is_one_version(tmp_path: Path) -> None:
 DEPOSITOR = """
 import hashlib, sys
 from pathlib import Path
-from penstock.ingest.ocfl import Depository
-from penstock.ingest.ocfl_files import NewFile
+from penstock.ingest.storing.ocfl import Depository
+from penstock.ingest.storing.ocfl_files import NewFile
 from penstock.objects import Objects
 
 class Telling(Objects):

@@ -9,8 +9,8 @@ from typing import Any
 import pytest
 
 from penstock.errors import Conflict
-from penstock.ingest.ocfl import Depository
-from penstock.ingest.ocfl_files import NewFile
+from penstock.ingest.storing.ocfl import Depository
+from penstock.ingest.storing.ocfl_files import NewFile
 from penstock.objects import Objects
 from tests.contract.ocfl_desk import ARK, NOW, Desk, Files, open_desk
 

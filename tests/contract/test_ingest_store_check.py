@@ -11,7 +11,7 @@ import pytest
 
 from penstock.ingest.moves import STAGES
 from penstock.ingest.values import Finding
-from penstock.ingest.zk_layout import batch_path, job_path
+from penstock.ingest.zk.layout import batch_path, job_path
 from penstock.states import BatchState, IngestState
 from penstock.zk import Create, Delete, Op, Session, Set
 from tests.ingest_stores import (

@@ -5,7 +5,7 @@ from collections.abc import Iterable, Sequence
 from contextlib import suppress
 from typing import Any
 
-from penstock.ingest.zk_locks import Locks
+from penstock.ingest.zk.locks import Locks
 from penstock.zk import Create, Op, Session
 
 NODE = "/jobs/jid0000000001"

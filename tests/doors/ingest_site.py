@@ -12,7 +12,7 @@ from dataclasses import dataclass
 from hashlib import sha256
 from pathlib import Path
 
-from penstock.ingest.checkm import ManifestKind, Row, write
+from penstock.ingest.receiving.checkm import ManifestKind, Row, write
 from tests.doors.commands import Terminal, environment, program
 from tests.doors.waiting import until
 from tests.running import serving

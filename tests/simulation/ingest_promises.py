@@ -12,7 +12,7 @@ from penstock.catalog.rows import RunRow
 from penstock.db import open_database
 from penstock.ingest.moves import STAGES
 from penstock.ingest.opening import IN_DATABASE
-from penstock.ingest.register import LocalIdRow, MintedRow, StoredRow, WriterRow
+from penstock.ingest.storing.register import LocalIdRow, MintedRow, StoredRow, WriterRow
 from penstock.ingest.values import Finding, IngestJob
 from penstock.ingest.workshop import OCFL
 from penstock.states import BatchState, IngestState, RunState

@@ -9,9 +9,9 @@ from pathlib import Path
 from typing import Any
 
 from penstock.config import Settings
-from penstock.ingest.checkm import ManifestKind, Row, write
 from penstock.ingest.collections import Collection, PutCollection
-from penstock.ingest.depositing import Deposit
+from penstock.ingest.receiving.checkm import ManifestKind, Row, write
+from penstock.ingest.receiving.depositing import Deposit
 from penstock.ingest.values import Batch, PayloadType
 from penstock.plane import Plane
 from penstock.states import BatchState, IngestState

@@ -20,11 +20,11 @@ from msgspec import Struct
 from penstock.catalog.catalog import Catalog
 from penstock.config import Settings
 from penstock.errors import Unavailable
-from penstock.ingest import register
-from penstock.ingest.sql_store import SqlIngestStore
+from penstock.ingest.sql.store import SqlIngestStore
 from penstock.ingest.stages import notify
+from penstock.ingest.storing import register
 from penstock.ingest.workers import Workers
-from penstock.ingest.zk_store import ZkIngestStore
+from penstock.ingest.zk.store import ZkIngestStore
 from penstock.objects import Objects
 from penstock.plane import Plane
 from penstock.zk.connection import Connection

@@ -3,7 +3,7 @@
 import pytest
 
 from penstock.errors import Invalid
-from penstock.ingest.checkm import (
+from penstock.ingest.receiving.checkm import (
     PROFILES,
     SIZE_MAX,
     Manifest,
@@ -11,7 +11,7 @@ from penstock.ingest.checkm import (
     Row,
     parse,
 )
-from penstock.ingest.faults import FAULTS_MAX
+from penstock.ingest.receiving.faults import FAULTS_MAX
 
 OBJECT = f"#%checkm_0.7\n#%profile | {PROFILES}mrt-ingest-manifest\n"
 FILES = f"#%checkm_0.7\n#%profile | {PROFILES}mrt-single-file-batch-manifest\n"

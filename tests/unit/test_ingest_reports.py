@@ -9,8 +9,8 @@ from hypothesis import strategies as st
 from msgspec.structs import replace
 
 from penstock.clock import SECOND, parse_time
-from penstock.ingest.mail import Letter, compose
-from penstock.ingest.reports import (
+from penstock.ingest.telling.mail import Letter, compose
+from penstock.ingest.telling.reports import (
     JobLine,
     Report,
     confirmation_letter,

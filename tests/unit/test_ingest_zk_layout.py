@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 
 from penstock.errors import Invalid
 from penstock.ingest.values import Configuration, Hold, HoldKind, PayloadType, Place, Submission
-from penstock.ingest.zk_layout import (
+from penstock.ingest.zk.layout import (
     REPORT_BYTES_MAX,
     document,
     entry_name,

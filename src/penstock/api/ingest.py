@@ -22,10 +22,10 @@ from penstock.api.routing import BASE, Reach, Route
 from penstock.api.visits import Visit
 from penstock.catalog.shapes import Shape
 from penstock.errors import Invalid, Malformed, NotFound
-from penstock.ingest.depositing import Deposit
-from penstock.ingest.reports import report_letter
+from penstock.ingest.receiving.depositing import Deposit
 from penstock.ingest.stages.reporting import lines_of, report_of
 from penstock.ingest.store import BatchFilter
+from penstock.ingest.telling.reports import report_letter
 from penstock.ingest.values import Batch, IngestJob, PayloadType, Place, SubmissionMode
 from penstock.states import BatchState, IngestState
 

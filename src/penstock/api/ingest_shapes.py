@@ -10,9 +10,9 @@ from penstock.clock import format_time
 from penstock.errors import Conflict
 from penstock.ingest.collections import Collection
 from penstock.ingest.moves import resume_stage
-from penstock.ingest.places import shown
-from penstock.ingest.register import StoredRow
-from penstock.ingest.reports import Report
+from penstock.ingest.receiving.places import shown
+from penstock.ingest.storing.register import StoredRow
+from penstock.ingest.telling.reports import Report
 from penstock.ingest.values import Batch, Hold, IngestJob, PayloadType, SubmissionMode, Tally
 from penstock.locks.shapes import Held
 from penstock.states import BatchState, IngestState

@@ -10,8 +10,8 @@ from penstock.api.routing import BASE, Reach, Route
 from penstock.api.uploads import Stream
 from penstock.catalog.shapes import Shape
 from penstock.errors import Invalid
-from penstock.ingest.names import safe_name
-from penstock.ingest.uploads import NoteUpload
+from penstock.ingest.receiving.names import safe_name
+from penstock.ingest.receiving.uploads import NoteUpload
 from penstock.ingest.workshop import PAYLOAD_SCHEME, upload_key
 from penstock.objects import Objects
 

@@ -13,7 +13,7 @@ from penstock.catalog.shapes import Shape
 from penstock.clock import Micros, format_time
 from penstock.db import Transaction
 from penstock.errors import NotFound
-from penstock.ingest.register import StoredRow, stored_in, versions_of
+from penstock.ingest.storing.register import StoredRow, stored_in, versions_of
 
 _LAST = 2**62
 

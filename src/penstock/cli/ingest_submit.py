@@ -26,7 +26,7 @@ from penstock.cli.printing import err, note, write_json, write_line
 from penstock.client import Client
 from penstock.client.ingest_documents import Algorithm, Batch, Mode, PayloadType
 from penstock.errors import Conflict, Invalid, NotFound, Unavailable
-from penstock.ingest.checkm import ManifestKind, parse
+from penstock.ingest.receiving.checkm import ManifestKind, parse
 
 app = App(
     name="submit",

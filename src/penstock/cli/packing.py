@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import IO, NamedTuple
 
 from penstock.errors import Conflict, Invalid
-from penstock.ingest.names import safe_name
+from penstock.ingest.receiving.names import safe_name
 
 _CHUNK_BYTES = 1 << 20
 _END = bytes(2 * tarfile.BLOCKSIZE)

@@ -14,9 +14,9 @@ from penstock.catalog.world import World
 from penstock.clock import Micros
 from penstock.db import Transaction
 from penstock.errors import Invalid, NotFound
-from penstock.ingest.mail import check_address
-from penstock.ingest.minting import ark_of
-from penstock.ingest.places import Places, check_url
+from penstock.ingest.receiving.places import Places, check_url
+from penstock.ingest.storing.minting import ark_of
+from penstock.ingest.telling.mail import check_address
 from penstock.ingest.values import PRIORITY_MAX
 from penstock.lots.ids import Interval
 

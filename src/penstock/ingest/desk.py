@@ -16,9 +16,9 @@ from penstock.catalog.world import World
 from penstock.clock import Micros
 from penstock.errors import Conflict, Invalid, PenstockError
 from penstock.ingest.collections import DeleteCollection
-from penstock.ingest.depositing import Deposit, submit
 from penstock.ingest.moves import capped, move_batch, move_job, resume_job
-from penstock.ingest.room import QUEUE
+from penstock.ingest.receiving.depositing import Deposit, submit
+from penstock.ingest.sql.room import QUEUE
 from penstock.ingest.stages import clean_up
 from penstock.ingest.store import BatchFilter, Outcome, Submitted
 from penstock.ingest.values import (

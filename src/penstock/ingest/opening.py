@@ -6,9 +6,9 @@ import socket
 from penstock.catalog.catalog import Catalog
 from penstock.clock import Clock
 from penstock.config import Settings
-from penstock.ingest.mail import Mailer
-from penstock.ingest.sql_store import SqlIngestStore
+from penstock.ingest.sql.store import SqlIngestStore
 from penstock.ingest.store import IngestStore
+from penstock.ingest.telling.mail import Mailer
 from penstock.ingest.workshop import Workshop
 
 IN_DATABASE = "database"
@@ -27,7 +27,7 @@ def open_store(settings: Settings, catalog: Catalog, clock: Clock) -> IngestStor
     if settings.queue == IN_DATABASE:
         return SqlIngestStore(catalog, owner, session_seconds=seconds)
     # Whoever keeps the queue in the database has no need of a ZooKeeper client.
-    from penstock.ingest.zk_store import ZkIngestStore
+    from penstock.ingest.zk.store import ZkIngestStore
     from penstock.zk import Session
 
     session = Session.open(settings.queue, session_seconds=seconds)

@@ -17,12 +17,12 @@ from penstock.clock import SECOND, Clock, Micros
 from penstock.config import Settings
 from penstock.errors import Busy, Invalid, Unavailable
 from penstock.ingest.collections import Collection, find_collection
-from penstock.ingest.door import open_client
-from penstock.ingest.mail import Mailer
-from penstock.ingest.minting import EzidMinter
-from penstock.ingest.ocfl import Depository
-from penstock.ingest.places import Places
+from penstock.ingest.receiving.door import open_client
+from penstock.ingest.receiving.places import Places
 from penstock.ingest.store import IngestStore
+from penstock.ingest.storing.minting import EzidMinter
+from penstock.ingest.storing.ocfl import Depository
+from penstock.ingest.telling.mail import Mailer
 from penstock.ingest.values import IngestJob
 from penstock.objects import Objects
 

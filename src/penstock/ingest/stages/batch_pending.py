@@ -11,14 +11,14 @@ from itertools import islice
 from typing import NamedTuple
 
 from penstock.errors import NotFound, PenstockError
-from penstock.ingest.checkm import ManifestKind, Row
 from penstock.ingest.collections import Collection
-from penstock.ingest.fetching import Stopped, Wanted
 from penstock.ingest.following import batch_moved
 from penstock.ingest.moves import first_priority, move_batch
-from penstock.ingest.reports import confirmation_letter, failure_letter
+from penstock.ingest.receiving.checkm import ManifestKind, Row
+from penstock.ingest.receiving.fetching import Stopped, Wanted
 from penstock.ingest.stages.letters import send
 from penstock.ingest.stages.payload import SYSTEM, read_manifest
+from penstock.ingest.telling.reports import confirmation_letter, failure_letter
 from penstock.ingest.values import (
     Batch,
     BatchChange,

@@ -9,8 +9,8 @@ import shutil
 
 from penstock.clock import DAY
 from penstock.errors import NotFound, PenstockError
+from penstock.ingest.receiving.uploads import ForgetUpload, stale_uploads
 from penstock.ingest.store import BatchFilter
-from penstock.ingest.uploads import ForgetUpload, stale_uploads
 from penstock.ingest.values import Batch, BatchChange, JobChange
 from penstock.ingest.workshop import PAYLOAD_SCHEME, Workshop, upload_key
 from penstock.objects import Objects

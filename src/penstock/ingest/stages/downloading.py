@@ -6,8 +6,8 @@ really came. Fails when a file cannot be had after some tries, or is not what it
 good stays for a resume.
 """
 
-from penstock.ingest.fetching import Stopped
 from penstock.ingest.moves import move_job, size_penalty
+from penstock.ingest.receiving.fetching import Stopped
 from penstock.ingest.stages.payload import PACKED, fetch_files, folder_of
 from penstock.ingest.values import IngestJob, PayloadType
 from penstock.ingest.workshop import Later, Workshop

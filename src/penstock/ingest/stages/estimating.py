@@ -7,9 +7,9 @@ not give. Never fails: a size that cannot be had makes `space_needed` 0, and the
 from concurrent.futures import ThreadPoolExecutor
 
 from penstock.errors import PenstockError
-from penstock.ingest.fetching import Stopped, Wanted, size_of
 from penstock.ingest.moves import move_job, size_penalty
-from penstock.ingest.places import Places
+from penstock.ingest.receiving.fetching import Stopped, Wanted, size_of
+from penstock.ingest.receiving.places import Places
 from penstock.ingest.stages.payload import wanted_files
 from penstock.ingest.values import IngestJob, PayloadType
 from penstock.ingest.workshop import PAYLOAD_SCHEME, Later, Workshop

@@ -3,7 +3,7 @@
 import logging
 
 from penstock.errors import PenstockError
-from penstock.ingest.mail import Letter, Undelivered
+from penstock.ingest.telling.mail import Letter, Undelivered
 from penstock.ingest.workshop import Workshop
 
 log = logging.getLogger(__name__)

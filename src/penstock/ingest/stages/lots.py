@@ -25,10 +25,10 @@ from penstock.ingest.batch_lots import (
 )
 from penstock.ingest.collections import Collection
 from penstock.ingest.following import lot_published
-from penstock.ingest.ocfl import Depository
-from penstock.ingest.register import StoredRow, stored_by
-from penstock.ingest.reports import Report
 from penstock.ingest.stages.payload import PRODUCER
+from penstock.ingest.storing.ocfl import Depository
+from penstock.ingest.storing.register import StoredRow, stored_by
+from penstock.ingest.telling.reports import Report
 from penstock.ingest.values import Batch, to_json
 from penstock.ingest.workshop import Workshop, patiently
 from penstock.lots.files import put_manifest, show_manifest

@@ -7,9 +7,9 @@ learns of its last job in the same write that completes it.
 
 import msgspec
 
-from penstock.ingest.callbacks import call_back
 from penstock.ingest.moves import move_job
-from penstock.ingest.register import StoredRow, stored_by
+from penstock.ingest.storing.register import StoredRow, stored_by
+from penstock.ingest.telling.callbacks import call_back
 from penstock.ingest.values import IngestJob
 from penstock.ingest.workshop import Later, Workshop, patiently
 from penstock.states import IngestState

@@ -7,13 +7,13 @@ import msgspec
 from msgspec import Struct
 
 from penstock.errors import Invalid
-from penstock.ingest import archives, checkm
-from penstock.ingest.checkm import ManifestKind
 from penstock.ingest.collections import Collection, DigestPolicy
-from penstock.ingest.fetching import ALWAYS, Stopped, Wanted, fetch, fetch_all
-from penstock.ingest.parts import digests_of
-from penstock.ingest.places import Places, shown
-from penstock.ingest.sources import Uploads
+from penstock.ingest.receiving import archives, checkm
+from penstock.ingest.receiving.checkm import ManifestKind
+from penstock.ingest.receiving.fetching import ALWAYS, Stopped, Wanted, fetch, fetch_all
+from penstock.ingest.receiving.parts import digests_of
+from penstock.ingest.receiving.places import Places, shown
+from penstock.ingest.receiving.sources import Uploads
 from penstock.ingest.values import Configuration, IngestJob, PayloadType
 from penstock.ingest.workshop import Workshop
 

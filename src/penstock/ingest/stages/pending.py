@@ -5,9 +5,9 @@ object manifest. Fails, for good, on a manifest that is corrupt, does not match 
 cannot be had: a new submission is needed.
 """
 
-from penstock.ingest.fetching import Stopped
 from penstock.ingest.moves import move_job
-from penstock.ingest.places import Places, check_url
+from penstock.ingest.receiving.fetching import Stopped
+from penstock.ingest.receiving.places import Places, check_url
 from penstock.ingest.stages.payload import own_upload, wanted_files
 from penstock.ingest.values import HoldKind, IngestJob
 from penstock.ingest.workshop import PAYLOAD_SCHEME, Later, Workshop, patiently

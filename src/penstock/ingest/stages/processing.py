@@ -13,16 +13,12 @@ from urllib.parse import quote
 from msgspec.structs import replace
 
 from penstock.errors import NotFound, PenstockError
-from penstock.ingest import checkm
-from penstock.ingest.checkm import ManifestKind
 from penstock.ingest.collections import Collection, Minting
-from penstock.ingest.fetching import ALWAYS, Stopped
-from penstock.ingest.metadata import Description, dublin_core, erc
-from penstock.ingest.minting import ark_of
 from penstock.ingest.moves import move_job
-from penstock.ingest.ocfl_files import NewFile
-from penstock.ingest.parts import digests_of
-from penstock.ingest.register import Identified, Identify, KeepArk, TakeOver, WriterRow
+from penstock.ingest.receiving import checkm
+from penstock.ingest.receiving.checkm import ManifestKind
+from penstock.ingest.receiving.fetching import ALWAYS, Stopped
+from penstock.ingest.receiving.parts import digests_of
 from penstock.ingest.stages.payload import (
     PRODUCER,
     SYSTEM,
@@ -31,6 +27,10 @@ from penstock.ingest.stages.payload import (
     files_at_hand,
     folder_of,
 )
+from penstock.ingest.storing.metadata import Description, dublin_core, erc
+from penstock.ingest.storing.minting import ark_of
+from penstock.ingest.storing.ocfl_files import NewFile
+from penstock.ingest.storing.register import Identified, Identify, KeepArk, TakeOver, WriterRow
 from penstock.ingest.values import Identifiers, IngestJob, JobChange, SubmissionMode
 from penstock.ingest.workshop import Later, Workshop, patiently
 from penstock.states import IngestState

@@ -15,8 +15,8 @@ from penstock.clock import format_time
 from penstock.errors import NotFound
 from penstock.ingest.collections import Collection, Minting
 from penstock.ingest.moves import move_job
-from penstock.ingest.ocfl import Stored
-from penstock.ingest.register import RecordDeposit, StoredRow
+from penstock.ingest.storing.ocfl import Stored
+from penstock.ingest.storing.register import RecordDeposit, StoredRow
 from penstock.ingest.values import IngestJob
 from penstock.ingest.workshop import Workshop
 from penstock.states import IngestState

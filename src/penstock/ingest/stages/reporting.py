@@ -14,10 +14,10 @@ import msgspec
 from penstock.errors import Busy, PenstockError, Unavailable
 from penstock.ingest.following import batch_moved
 from penstock.ingest.moves import move_batch
-from penstock.ingest.register import stored_by
-from penstock.ingest.reports import JobLine, Report, make_report, report_letter
 from penstock.ingest.stages import lots
 from penstock.ingest.stages.letters import send
+from penstock.ingest.storing.register import stored_by
+from penstock.ingest.telling.reports import JobLine, Report, make_report, report_letter
 from penstock.ingest.values import Batch, BatchChange, IngestJob
 from penstock.ingest.workshop import Later, Workshop
 from penstock.states import BatchState, IngestState

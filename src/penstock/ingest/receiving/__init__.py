@@ -1,0 +1,1 @@
+"""What depositors hand in: where it may come from, how it is fetched and read."""

@@ -1,0 +1,254 @@
+"""Unpacking what a depositor sent: zip and tar, without believing a word of it.
+
+The format is told by content. Every name, kind, size and count is checked while the bytes come
+out, whatever the headers say. The files are seen under their folder only when all are on disk.
+"""
+
+import errno
+import lzma
+import os
+import shutil
+import stat
+import struct
+import tarfile
+import tempfile
+import zipfile
+import zlib
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import IO
+
+import bagit
+from msgspec import Struct
+
+from penstock.errors import Invalid, Unavailable
+from penstock.ingest.receiving.members import COPY_BYTES, Kind, Member, members_of
+from penstock.ingest.receiving.names import safe_name
+from penstock.ingest.receiving.parts import sync_folder
+
+# Below this a high ratio harms nobody, and small files of zeros are common.
+RATIO_FREE_BYTES = 16 << 20
+# A tar spends this on headers and padding, beside what its files have.
+HEADERS_FREE_BYTES = 1 << 20
+HEADER_FREE_BYTES = 4096
+
+_CORRUPT = (
+    tarfile.TarError,
+    zipfile.BadZipFile,
+    zlib.error,
+    lzma.LZMAError,
+    EOFError,
+    NotImplementedError,
+    RuntimeError,
+    ValueError,
+    OverflowError,
+    struct.error,
+)
+_KINDS = {
+    Kind.LINK: "is a link; only files and folders are taken",
+    Kind.SPECIAL: "is a device or the like; only files and folders are taken",
+    Kind.ENCRYPTED: "is encrypted; send it without a password",
+}
+
+
+class ArchiveLimits(Struct, frozen=True):
+    """How much an archive may unpack to; the ratio is of unpacked to packed bytes."""
+
+    files_max: int = 100_000
+    bytes_max: int = 100 << 30
+    ratio_max: int = 1000
+
+
+def unpack(archive: Path, target: Path, limits: ArchiveLimits) -> list[Path]:
+    """Make `target` the content of the archive, and return its files, relative and sorted.
+
+    A target that has files in it was finished before, and is left as it is.
+    """
+    if _has_entries(target):
+        return _files(target)
+    with _disk_errors(archive, target):
+        _remove_leftovers(target)
+        draft = Path(tempfile.mkdtemp(dir=target.parent, prefix=f".{target.name}.", suffix=".new"))
+        try:
+            with _corruption(archive):
+                _Unpacking(archive, draft, limits).run()
+            draft.chmod(0o755)
+            # One sync of everything is far cheaper than one for each of many small files.
+            os.sync()
+            _rename(draft, target)
+        finally:
+            shutil.rmtree(draft, ignore_errors=True)
+    return _files(target)
+
+
+def verify_bag(folder: Path) -> bool:
+    """Whether the folder is a BagIt bag, or holds just one; a bag must be complete and right."""
+    bag = _bag_in(folder)
+    if bag is None:
+        return False
+    try:
+        bagit.Bag(str(bag)).validate()
+    except (bagit.BagError, OSError, LookupError, ValueError) as error:
+        raise Invalid(f"the bag is not valid: {error}; correct it, and submit it again") from None
+    return True
+
+
+class _Unpacking:
+    """One archive on its way into a folder, with what has come out of it so far."""
+
+    def __init__(self, archive: Path, folder: Path, limits: ArchiveLimits) -> None:
+        self._archive = archive
+        self._folder = folder
+        self._limits = limits
+        self._packed_bytes = max(archive.stat().st_size, 1)
+        self._bytes = 0
+        self._count = 0
+        self._files: set[str] = set()
+        self._folders: set[str] = set()
+
+    def run(self) -> None:
+        with members_of(self._archive, self._limits.files_max, self._check_stream) as members:
+            for member in members:
+                self._take(member)
+        if not self._files:
+            raise Invalid(f"the archive {self._archive.name} has no files in it")
+
+    def _take(self, member: Member) -> None:
+        self._count += 1
+        if self._count > self._limits.files_max:
+            raise self._refusal(member, f"is more than the {self._limits.files_max:,}th member")
+        if member.kind in _KINDS:
+            raise self._refusal(member, _KINDS[member.kind])
+        name = member.name
+        while name.startswith("./"):
+            name = name[2:]
+        if member.kind is Kind.FOLDER:
+            name = name.removesuffix("/")
+            if name in ("", "."):
+                return
+        reason = safe_name(name) or self._collision(name, member.kind)
+        if reason is not None:
+            raise self._refusal(member, reason)
+        path = self._folder / name
+        if member.kind is Kind.FOLDER:
+            path.mkdir(mode=0o755, parents=True, exist_ok=True)
+            return
+        path.parent.mkdir(mode=0o755, parents=True, exist_ok=True)
+        with member.open() as content:
+            self._write(member, content, path)
+
+    def _collision(self, name: str, kind: Kind) -> str | None:
+        above = [name[:index] for index, letter in enumerate(name) if letter == "/"]
+        if name in self._files:
+            return "is there twice"
+        if self._files.intersection(above) or (kind is Kind.FILE and name in self._folders):
+            return "is a file and a folder at once"
+        self._folders.update(above)
+        (self._files if kind is Kind.FILE else self._folders).add(name)
+        return None
+
+    def _write(self, member: Member, content: IO[bytes], path: Path) -> None:
+        written = 0
+        file = os.open(path, os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_NOFOLLOW, 0o644)
+        with os.fdopen(file, "wb") as target:
+            # The umask may have taken bits away.
+            os.fchmod(target.fileno(), 0o644)
+            while data := content.read(COPY_BYTES):
+                written += len(data)
+                self._check_bytes(self._bytes + written, member)
+                target.write(data)
+        if written != member.size:
+            raise self._refusal(member, f"has {written:,} bytes, but says {member.size:,}")
+        self._bytes += written
+
+    def _check_stream(self, position: int) -> None:
+        """Bound what is decompressed between the files as well: headers, and what is skipped."""
+        self._check_bytes(position - HEADERS_FREE_BYTES - self._count * HEADER_FREE_BYTES)
+
+    def _check_bytes(self, unpacked: int, member: Member | None = None) -> None:
+        subject = "" if member is None else f" at {member.name!r}"
+        if unpacked > self._limits.bytes_max:
+            reason = f"unpacks to more than {self._limits.bytes_max:,} bytes"
+        elif unpacked > max(self._limits.ratio_max * self._packed_bytes, RATIO_FREE_BYTES):
+            reason = f"unpacks to more than {self._limits.ratio_max:,} times its size"
+        else:
+            return
+        raise Invalid(f"the archive {self._archive.name} {reason}{subject}; send it in parts")
+
+    def _refusal(self, member: Member, reason: str) -> Invalid:
+        return Invalid(
+            f"the archive {self._archive.name} cannot be unpacked: {member.name!r} {reason}"
+        )
+
+
+@contextmanager
+def _corruption(archive: Path) -> Iterator[None]:
+    try:
+        yield
+    except OSError as error:
+        # Bad data is an OSError without a number, or a place to seek that cannot be; the disk
+        # gives other numbers.
+        if error.errno not in (None, errno.EINVAL):
+            raise
+        raise _corrupt(archive, error) from None
+    except _CORRUPT as error:
+        raise _corrupt(archive, error) from None
+
+
+def _corrupt(archive: Path, error: Exception) -> Invalid:
+    said = str(error) or type(error).__name__
+    return Invalid(f"the archive {archive.name} cannot be read: {said}; send it again")
+
+
+@contextmanager
+def _disk_errors(archive: Path, target: Path) -> Iterator[None]:
+    try:
+        yield
+    except OSError as error:
+        if error.errno in (errno.ENOSPC, errno.EDQUOT):
+            raise Unavailable(
+                f"no space left in {target.parent} to unpack {archive.name}; "
+                "free some, and resume the job"
+            ) from error
+        raise Unavailable(
+            f"{archive.name} could not be unpacked in {target.parent}: "
+            f"{error.strerror or error}; correct that, and resume the job"
+        ) from error
+
+
+def _rename(draft: Path, target: Path) -> None:
+    try:
+        os.rename(draft, target)
+    except OSError as error:
+        # Another process finished the same archive first; its files are as good.
+        if error.errno not in (errno.ENOTEMPTY, errno.EEXIST):
+            raise
+    sync_folder(target.parent)
+
+
+def _remove_leftovers(target: Path) -> None:
+    target.parent.mkdir(parents=True, exist_ok=True)
+    for entry in target.parent.iterdir():
+        if entry.name.startswith(f".{target.name}.") and entry.name.endswith(".new"):
+            shutil.rmtree(entry, ignore_errors=True)
+
+
+def _has_entries(folder: Path) -> bool:
+    return folder.is_dir() and any(folder.iterdir())
+
+
+def _files(folder: Path) -> list[Path]:
+    found = []
+    for root, _, names in os.walk(folder):
+        found += [Path(root, name).relative_to(folder) for name in names]
+    return sorted(found)
+
+
+def _bag_in(folder: Path) -> Path | None:
+    if (folder / "bagit.txt").is_file():
+        return folder
+    entries = list(folder.iterdir())
+    if len(entries) == 1 and stat.S_ISDIR(entries[0].lstat().st_mode):
+        return entries[0] if (entries[0] / "bagit.txt").is_file() else None
+    return None

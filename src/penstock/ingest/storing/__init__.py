@@ -1,0 +1,1 @@
+"""What becomes of it: objects, their identifiers and descriptions."""

@@ -1,0 +1,270 @@
+"""Which object is which: ARKs, local ids, stored versions. Kept in SQL, wherever the queue is."""
+
+from collections.abc import Callable, Iterable, Sequence
+from itertools import groupby
+from typing import Any, NamedTuple
+
+from msgspec import Struct
+
+from penstock.catalog.commands.lookup import Write
+from penstock.catalog.openlineage import Event
+from penstock.catalog.receive import receive
+from penstock.catalog.rows import Row, replace
+from penstock.catalog.shelf import Shelf
+from penstock.catalog.world import Changes, World
+from penstock.clock import Micros
+from penstock.db import Transaction
+from penstock.errors import Conflict
+from penstock.ingest.sql.room import IngestRoom
+from penstock.lots.room import LotRoom
+
+Spin = Callable[[int], str]  # the ARK with a number
+
+
+class MintedRow(Row, frozen=True):
+    """The number, and then the ARK, that was minted for a deposit."""
+
+    key: str
+    shoulder: str
+    number: int
+    ark: str | None
+    at: Micros
+
+
+class LocalIdRow(Row, frozen=True):
+    """Which ARK an owner's own name for an object stands for."""
+
+    owner: str
+    local_id: str
+    ark: str
+
+
+class WriterRow(Row, frozen=True):
+    """The one deposit that may write a version of an object now."""
+
+    ark: str
+    key: str
+    job_id: str
+
+
+class StoredRow(Row, frozen=True):
+    """One version of an object, and the deposit that made it."""
+
+    ark: str
+    version: int
+    key: str
+    namespace: str
+    collection: str
+    batch_id: str
+    job_id: str
+    location: str
+    digest: str
+    files: int
+    bytes: int
+    title: str
+    run_id: str
+    at: Micros
+
+
+class _GoneWriter(Struct, frozen=True):
+    ark: str
+
+
+class RegisterRoom:
+    """Rows by table."""
+
+    def __init__(self, world: World) -> None:
+        self._world = world
+        undo = world.undo
+        self.minted: Shelf[MintedRow] = Shelf(self._fetch_minted, undo)
+        self.local_ids: Shelf[LocalIdRow] = Shelf(self._fetch_local_ids, undo)
+        self.writers: Shelf[WriterRow] = Shelf(self._fetch_writers, undo)
+        self.stored: Shelf[StoredRow] = Shelf(self._fetch_stored, undo)
+        self.lasting: tuple[Shelf[Any], ...] = (
+            self.minted, self.local_ids, self.writers, self.stored,
+        )  # fmt: skip
+        self.passing: tuple[Shelf[Any], ...] = ()
+
+    def changes(self) -> Changes:
+        """Every change of the batch of writes."""
+        return [
+            ("put_minted_arks", self.minted.changed()),
+            ("put_local_ids", self.local_ids.changed()),
+            ("forget_ark_writers", [_GoneWriter(ark) for ark in self.writers.gone()]),
+            ("put_ark_writers", self.writers.changed()),
+            ("put_stored_objects", self.stored.changed()),
+        ]
+
+    def write(self, writer: WriterRow) -> WriterRow:
+        """Let a deposit write an object.
+
+        One that has long been recorded is asked about only by a worker that lost its lock: what
+        it would write is there, and nobody would ever take its name away again.
+        """
+        if self.stored.get(writer.key) is None:
+            self.writers.put(writer.ark, writer)
+        return writer
+
+    def _fetch_minted(self, keys: list[str]) -> dict[str, MintedRow]:
+        rows = self._world.tx.rows(MintedRow, "minted_arks_by_keys", ids=keys)
+        return {row.key: row for row in rows}
+
+    def _fetch_local_ids(self, keys: list[tuple[str, str]]) -> dict[tuple[str, str], LocalIdRow]:
+        found: dict[tuple[str, str], LocalIdRow] = {}
+        for owner, pairs in groupby(sorted(keys), key=lambda key: key[0]):
+            names = [name for _, name in pairs]
+            rows = self._world.tx.rows(LocalIdRow, "local_ids_of_owners", owner=owner, names=names)
+            found |= {(row.owner, row.local_id): row for row in rows}
+        return found
+
+    def _fetch_writers(self, arks: list[str]) -> dict[str, WriterRow]:
+        rows = self._world.tx.rows(WriterRow, "ark_writers_by_arks", ids=arks)
+        return {row.ark: row for row in rows}
+
+    def _fetch_stored(self, keys: list[str]) -> dict[str, StoredRow]:
+        rows = self._world.tx.rows(StoredRow, "stored_objects_by_keys", ids=keys)
+        return {row.key: row for row in rows}
+
+
+class Identified(NamedTuple):
+    """The ARK of a deposit, if it has one yet, and which deposit may write that object now."""
+
+    ark: str | None
+    writer: WriterRow | None
+
+
+class Identify(Write, frozen=True):
+    """Find or mint the ARK of a deposit, bind its local ids to it, and ask to write the object.
+
+    Without `spin` nothing is minted: whoever mints elsewhere notes the ARK with KeepArk first.
+    """
+
+    key: str
+    job_id: str
+    namespace: str
+    owner: str
+    local_ids: tuple[str, ...]
+    primary: str | None
+    shoulder: str
+    spin: Spin | None
+
+    def apply(self, world: World, now: Micros) -> Identified:
+        """A local id that stands for another object is a Conflict."""
+        room = world.room(RegisterRoom)
+        ark = self._known(room)
+        if ark is not None:
+            self._check_namespace(world, ark)
+        else:
+            ark = self._minted(world, room, now)
+        if ark is None:
+            return Identified(None, None)
+        for name in self.local_ids:
+            if room.local_ids.get((self.owner, name)) is None:
+                room.local_ids.put((self.owner, name), LocalIdRow(self.owner, name, ark))
+        writer = room.writers.get(ark) or room.write(WriterRow(ark, self.key, self.job_id))
+        return Identified(ark, writer)
+
+    def _check_namespace(self, world: World, ark: str) -> None:
+        row = world.tx.fetch_one("namespace_of_object", ark=ark)
+        if row is not None and row[0] != self.namespace:
+            raise Conflict(
+                f"{ark} belongs to another namespace than {self.namespace!r}; "
+                "correct the identifiers and submit the object again"
+            )
+
+    def _known(self, room: RegisterRoom) -> str | None:
+        ark = self.primary
+        for name in self.local_ids:
+            bound = room.local_ids.get((self.owner, name))
+            if bound is None:
+                continue
+            if ark is not None and bound.ark != ark:
+                raise Conflict(
+                    f"local id {name!r} of {self.owner} stands for {bound.ark}, not for {ark}; "
+                    "correct the identifiers and submit the object again"
+                )
+            ark = bound.ark
+        return ark
+
+    def _minted(self, world: World, room: RegisterRoom, now: Micros) -> str | None:
+        row = room.minted.get(self.key)
+        if row is None or row.ark is None:
+            if self.spin is None:
+                return None
+            number = world.room(IngestRoom).next_number(f"ark {self.shoulder}")
+            row = MintedRow(self.key, self.shoulder, number, self.spin(number), now)
+            room.minted.put(self.key, row)
+        return row.ark
+
+
+class KeepArk(Write, frozen=True):
+    """Note the ARK that was minted elsewhere for a deposit; the first one noted stays."""
+
+    key: str
+    shoulder: str
+    ark: str
+
+    def apply(self, world: World, now: Micros) -> str:
+        """The ARK that the deposit has."""
+        room = world.room(RegisterRoom)
+        row = room.minted.get(self.key)
+        if row is None or row.ark is None:
+            row = MintedRow(self.key, self.shoulder, 0, self.ark, now)
+            room.minted.put(self.key, row)
+        assert row.ark is not None, "it was noted"
+        return row.ark
+
+
+class TakeOver(Write, frozen=True):
+    """Ask to write an object in place of a deposit that does not write it any more."""
+
+    ark: str
+    key: str
+    job_id: str
+    instead_of: str
+
+    def apply(self, world: World, now: Micros) -> WriterRow:
+        """Who may write it now."""
+        room = world.room(RegisterRoom)
+        row = room.writers.get(self.ark)
+        if row is None or row.key == self.instead_of:
+            row = room.write(WriterRow(self.ark, self.key, self.job_id))
+        return row
+
+
+class RecordDeposit(Write, frozen=True):
+    """Write a stored version into the catalog, with its run, once."""
+
+    stored: StoredRow
+    events: tuple[Event, ...]
+
+    def apply(self, world: World, now: Micros) -> bool:
+        """False if it was recorded before."""
+        room = world.room(RegisterRoom)
+        writer = room.writers.get(self.stored.ark)
+        if writer is not None and writer.key == self.stored.key:
+            room.writers.put(writer.ark, None)
+        if room.stored.get(self.stored.key) is not None:
+            return False
+        for event in self.events:
+            receive(world, event, now)
+        room.stored.put(self.stored.key, replace(self.stored, at=now))
+        world.room(LotRoom).tell_end(self.stored.run_id, now)
+        return True
+
+
+def versions_of(tx: Transaction, ark: str) -> list[StoredRow]:
+    """Every stored version of an object, newest first."""
+    return tx.rows(StoredRow, "versions_of_object", ark=ark)
+
+
+def stored_by(tx: Transaction, keys: Iterable[str]) -> list[StoredRow]:
+    """What deposits have stored."""
+    return tx.rows(StoredRow, "stored_objects_by_keys", ids=list(keys))
+
+
+def stored_in(tx: Transaction, collection: str, before: Micros, most: int) -> Sequence[StoredRow]:
+    """What a collection has stored, newest first."""
+    return tx.rows(
+        StoredRow, "objects_of_collection", collection=collection, before=before, most=most
+    )

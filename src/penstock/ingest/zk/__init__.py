@@ -1,0 +1,1 @@
+"""Batches and ingest jobs in ZooKeeper."""
