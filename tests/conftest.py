@@ -23,6 +23,12 @@ __all__ = ["server"]
 settings.register_profile("penstock", deadline=None, derandomize=True)
 settings.load_profile("penstock")
 
+
+def pytest_addoption(parser: pytest.Parser) -> None:
+    """Let the tests of doors be run on both databases."""
+    parser.addoption("--both", action="store_true", help="run tests of doors on both databases")
+
+
 _SERVER = pytest.StashKey[PostgresServer]()
 
 

@@ -130,7 +130,7 @@ def test_a_lot_can_be_put_anew(server: Server) -> None:
 
 def test_the_plugin_gives_every_test_a_server_of_its_own(tmp_path: Path) -> None:
     (tmp_path / "test_mine.py").write_text(A_TEST)
-    plugin = ["-p", "penstock.testing.plugin", "-p", "no:cacheprovider"]
+    plugin = ["-p", "no:cacheprovider"]
     done = subprocess.run(
         [sys.executable, "-m", "pytest", "-q", *plugin, "test_mine.py"],
         cwd=tmp_path,
