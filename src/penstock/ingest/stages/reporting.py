@@ -11,7 +11,7 @@ from collections.abc import Iterator, Sequence
 
 import msgspec
 
-from penstock.errors import Busy, PenstockError, Unavailable
+from penstock.errors import Busy, NotFound, PenstockError, Unavailable
 from penstock.ingest.following import batch_moved
 from penstock.ingest.moves import move_batch
 from penstock.ingest.stages import lots
@@ -32,10 +32,7 @@ def work(shop: Workshop, batch: Batch) -> None:
     lines = [line for _, line in jobs]
     report = make_report(batch, lines, report_of(batch), shop.clock())
     done = [key for key, line in jobs if line.status == IngestState.COMPLETED]
-    troubles = [
-        _publish(shop, batch, report, done),
-        send(shop, report_letter(batch, report, lines, shop.collection(batch.collection).mail)),
-    ]
+    troubles = [_publish(shop, batch, report, done), _tell(shop, batch, report, lines)]
     trouble = "; ".join(filter(None, troubles))
     to = BatchState.FAILED if report.still_open else BatchState.COMPLETED
     kept = msgspec.json.encode(report).decode()
@@ -64,6 +61,15 @@ def _publish(shop: Workshop, batch: Batch, report: Report, done: Sequence[str]) 
     except PenstockError as error:
         return f"it is not published as a lot: {error}"
     return ""
+
+
+def _tell(shop: Workshop, batch: Batch, report: Report, lines: list[JobLine]) -> str:
+    """Mail the report; where the collection is gone, nobody is known who wants it."""
+    try:
+        mail = shop.collection(batch.collection).mail
+    except NotFound as error:
+        return f"it is not mailed: {error}"
+    return send(shop, report_letter(batch, report, lines, mail))
 
 
 def _jobs(shop: Workshop, batch: Batch) -> Iterator[tuple[str, JobLine]]:
