@@ -45,6 +45,7 @@ bench: setup ## measure, and write the report
 stress: setup ## search long for rare failures
 	@scripts/zookeeper
 	@$(BIN)/pytest -m stress tests/simulation
+	@$(BIN)/pytest -n $(WORKERS) --both tests/doors
 
 screenshots: setup ## draw every view of the web page into docs/images
 	@scripts/chromium
