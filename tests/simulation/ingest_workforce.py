@@ -45,6 +45,7 @@ class Worker:
         self.stages = frozenset(order.stages)
         self._handle = os.pidfd_open(pid)
         self._log = Path(order.log)
+        self._alarms: list[threading.Timer] = []
 
     @property
     def is_alive(self) -> bool:
@@ -62,7 +63,8 @@ class Worker:
         """
         signal.pidfd_send_signal(self._handle, signal.SIGSTOP)
         go_on = (self._handle, signal.SIGCONT)
-        threading.Timer(seconds, signal.pidfd_send_signal, go_on).start()
+        self._alarms.append(threading.Timer(seconds, signal.pidfd_send_signal, go_on))
+        self._alarms[-1].start()
 
     def kill(self) -> None:
         """End it as `kill -9` does."""
@@ -79,6 +81,14 @@ class Worker:
         """Return when it has ended."""
         ended, _, _ = select.select([self._handle], [], [], STUCK_SECONDS_MAX)
         assert ended, self.log()
+
+    def close(self) -> None:
+        """Return when it has ended and nothing of it is left here."""
+        self.wait()
+        for alarm in self._alarms:
+            alarm.cancel()
+            alarm.join()
+        os.close(self._handle)
 
 
 class Nursery:
@@ -107,7 +117,7 @@ class Nursery:
     ) -> None:
         self._process.communicate()
         for worker in self.workers:
-            worker.wait()
+            worker.close()
 
     def start(
         self, stages: Sequence[str] = STAGE_NAMES, *, concurrency: int = 2, crash_at: int = 0
