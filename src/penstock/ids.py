@@ -6,17 +6,31 @@ asking the database, and two servers can never give one thing two ids.
 
 import hashlib
 import os
+import re
 import time
 import uuid
 from functools import lru_cache
 
 _RUN_NAMESPACE = uuid.UUID("8f0f2c9c-6c53-5a0b-9d0c-3f5f0b7a1c11")
+_TIMED = re.compile(
+    r"[0-9a-f]{8}-[0-9a-f]{4}-7[0-9a-f]{3}-[89ab][0-9a-f]{3}-[0-9a-f]{12}"
+).fullmatch
 
 
 def derived_id(*parts: str) -> str:
     """A UUID (version 8) that is the same whenever the parts are the same."""
     digest = hashlib.blake2b("\x00".join(parts).encode(), digest_size=16).hexdigest()
     return f"{digest[:8]}-{digest[8:12]}-8{digest[13:16]}-a{digest[17:20]}-{digest[20:]}"
+
+
+def keyed_id(key: str, *parts: str) -> str:
+    """The id that belongs to these parts and to a key that a caller chose.
+
+    Of a key that is ordered by time, as ours are, it has the time: indexes grow at their end.
+    """
+    made = derived_id(*parts, key)
+    is_timed = _TIMED(key) is not None
+    return f"{key[:13]}-7{made[15:]}" if is_timed else made
 
 
 @lru_cache(maxsize=65_536)

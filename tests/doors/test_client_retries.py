@@ -2,15 +2,16 @@
 
 import asyncio
 import io
-from collections.abc import Awaitable, Callable, Iterator
+from collections.abc import Awaitable, Callable, Iterator, Sequence
 from pathlib import Path
-from typing import Any
+from typing import Any, cast
 
 import pytest
 
 from penstock import AsyncClient, Client, Unreachable
 from penstock.client import ApiError
 from penstock.client import lot_documents as docs
+from penstock.client.request import Flow, Pause, Request, ask
 from penstock.ids import new_id
 from tests.doors.lossy import Line, lossy
 from tests.doors.serving import run_event, running
@@ -65,6 +66,14 @@ def claimed(client: Client) -> docs.Claim:
     client.register_lots("shop", "raw", [lot])
     (claim,) = client.claim_lots(*JOB, owner="me", lots=[lot]).claims
     return claim
+
+
+def wired(client: Client) -> tuple[str, str]:
+    """A job that finds three lots."""
+    job = new_id()
+    client.wire_job("shop", job, inputs=[job], outputs=[])
+    client.register_lots("shop", job, ["1", "2", "3"])
+    return "shop", job
 
 
 @pytest.mark.parametrize("loss", ["before", "after", 502, 503, 504, 429])
@@ -139,16 +148,40 @@ def test_a_stale_token_is_refused_also_after_a_loss(make: Make, client: Client, 
     assert "its answer was lost" in refused.value.__notes__[0]
 
 
-def test_lots_are_not_claimed_twice(make: Make, client: Client, line: Line) -> None:
-    job = ("shop", new_id())
-    client.wire_job(*job, inputs=[job[1]], outputs=[])
-    client.register_lots("shop", job[1], ["1", "2"])
-    line.lose("/claims", 429, "after")
-    with pytest.raises(Unreachable) as lost:
-        make("claim_lots", *job, owner="me")
-    assert lost.value.may_be_done
-    assert len(line.seen) == 2
-    assert [lock.lot for lock in client.locks(namespace="shop", job=job[1]).locks] == ["1"]
+@pytest.mark.parametrize("loss", ["before", "after", 502, 504])
+def test_lots_are_not_claimed_twice(make: Make, client: Client, line: Line, loss: Any) -> None:
+    job = wired(client)
+    line.lose("/claims", 429, loss, "after")
+    claims = make("claim_lots", *job, owner="me", count=2).claims
+    assert len(line.seen) == 4
+    assert [claim.lot for claim in claims] == ["1", "2"]
+    held = client.locks(namespace="shop", job=job[1]).locks
+    assert {(lock.claim, lock.token) for lock in held} == {(c.id, c.token) for c in claims}
+
+
+def test_a_worker_gets_what_a_lost_answer_told_of(client: Client, line: Line) -> None:
+    job, done = wired(client), []
+    line.lose("/claims", "after", "after")
+    with Client(line.url) as worker:
+        for claim in worker.claims(*job):
+            with claim:
+                done.append((claim.lot, claim.attempt))
+    assert done == [("1", 1), ("2", 1), ("3", 1)]
+
+
+def test_a_worker_goes_on_where_what_a_lost_answer_told_of_is_over(client: Client) -> None:
+    job = wired(client)
+    flow = client.claims(*job)._take()
+    (first,) = client._perform(ask(cast(Request[docs.Claims], next(flow)))).claims
+    client.release_lock(*job, first.lot, "to see what happens")
+    assert isinstance(flow.throw(Unreachable("gone")), Pause)
+
+    def going_on() -> Flow[Sequence[docs.Claim]]:
+        return (yield from flow)
+
+    (second,) = client._perform(going_on())
+    assert (second.lot, second.token) == (first.lot, first.token + 1)
+    assert second.id != first.id
 
 
 def test_a_batch_is_submitted_once(make: Make, client: Client, line: Line) -> None:

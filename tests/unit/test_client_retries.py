@@ -20,7 +20,6 @@ ONCE = {
     "accept_lot",
     "backfill",
     "cancel_backfill",
-    "claim_lots",
     "clean_lot",
     "create_key",
     "fail_ingest_job",

@@ -6,7 +6,15 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from penstock.ids import dataset_id, derived_id, job_id, new_id, run_id, run_version_id
+from penstock.ids import (
+    dataset_id,
+    derived_id,
+    job_id,
+    keyed_id,
+    new_id,
+    run_id,
+    run_version_id,
+)
 
 RUN = "0190a3c8-7b1e-7c3a-9f52-5d6a1e0b2c44"
 
@@ -53,3 +61,18 @@ def test_new_ids_are_distinct_and_ordered_by_time() -> None:
     assert {(uuid.UUID(text).version, uuid.UUID(text).variant) for text in ids} == {
         (7, uuid.RFC_4122)
     }
+
+
+@given(st.one_of(st.text(), st.uuids().map(str)), st.text())
+def test_a_key_gives_the_same_id_each_time(key: str, part: str) -> None:
+    text = keyed_id(key, part)
+    assert text == str(uuid.UUID(text)) == keyed_id(key, part)
+    assert text != keyed_id(key, part + "x")
+
+
+def test_a_key_that_has_a_time_gives_it_to_the_id() -> None:
+    keys = [new_id() for _ in range(100)]
+    ids = [keyed_id(key, "claim") for key in keys]
+    assert [text[:15] for text in ids] == [key[:15] for key in keys]
+    assert len({text[15:] for text in ids}) == len(ids)
+    assert {uuid.UUID(text).variant for text in ids} == {uuid.RFC_4122}

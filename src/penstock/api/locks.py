@@ -36,11 +36,15 @@ from penstock.locks.shapes import Claim, Lock, Nothing, PinnedInput, ShownClaim,
 
 Token = Annotated[int, Meta(ge=0, le=1 << 62)]
 ErrorText = Annotated[str, Meta(max_length=10_000)]
+ShortText = Annotated[str, Meta(min_length=1, max_length=1_000)]
 LotId = Annotated[str, Meta(min_length=1, max_length=200)]
 
 
 class ClaimBody(Body, frozen=True):
-    """Who claims how many lots; with inputs or outputs the job is wired first."""
+    """Who claims how many lots; with inputs or outputs the job is wired first.
+
+    A call that is repeated with the same `key` is answered with the same claims, never with more.
+    """
 
     owner: str
     count: Annotated[int, Meta(ge=1, le=CLAIMS_AT_ONCE_MAX)] = 1
@@ -49,6 +53,7 @@ class ClaimBody(Body, frozen=True):
     lots: Annotated[tuple[LotId, ...], Meta(max_length=CLAIMS_AT_ONCE_MAX)] | None = None
     inputs: tuple[DatasetNameBody, ...] | None = None
     outputs: tuple[DatasetNameBody, ...] | None = None
+    key: ShortText | None = None
 
 
 class HeartbeatBody(Body, frozen=True):
@@ -160,6 +165,7 @@ async def claim_lots(call: Call, namespace: str, job: str, body: ClaimBody) -> C
             body.order == "newest",
             body.lease_seconds,
             body.lots,
+            body.key,
         )
     )
     telling.claimed(call, claimed, began)

@@ -4,6 +4,7 @@ from collections.abc import Callable, Iterable, Sequence
 
 from msgspec.structs import replace
 
+from penstock import ids
 from penstock.client import lot_documents as docs
 from penstock.client.documents import Run
 from penstock.client.names import Name, names
@@ -30,8 +31,13 @@ class ClaimCalls:
         lots: Sequence[str] | None = None,
         inputs: Iterable[Name] | None = None,
         outputs: Iterable[Name] | None = None,
+        key: str | None = None,
     ) -> Request[docs.Claims]:
-        """Claim up to `count` lots, once; `claims` does it again and again and keeps them alive."""
+        """Claim up to `count` lots, once; `claims` does it again and again and keeps them alive.
+
+        Two calls with one key claim the same lots, so that a call can be repeated; each has a
+        key of its own unless one is given.
+        """
         body = said(
             owner=owner,
             count=count,
@@ -40,8 +46,9 @@ class ClaimCalls:
             lots=lots,
             inputs=names(inputs, namespace),
             outputs=names(outputs, namespace),
+            key=key or ids.new_id(),
         )
-        return post(docs.Claims, *_job(namespace, job), "claims", body=body)
+        return post(docs.Claims, *_job(namespace, job), "claims", body=body, repeatable=True)
 
     @call
     def claim(self, claim_id: str) -> Request[docs.ShownClaim]:

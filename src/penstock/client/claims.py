@@ -1,6 +1,5 @@
 """Claims as a worker finds them: `for claim in client.claims(job): with claim: …`."""
 
-import asyncio
 import logging
 import os
 import socket
@@ -8,9 +7,11 @@ import time
 from collections import deque
 from collections.abc import AsyncIterator, Iterator, Sequence
 from contextlib import suppress
+from typing import Any
 
 from msgspec import Struct
 
+from penstock import ids
 from penstock.client import lot_documents as docs
 from penstock.client.claim import AsyncClaim, Claim
 from penstock.client.claim_calls import ClaimCalls
@@ -18,7 +19,7 @@ from penstock.client.hold import Keeper
 from penstock.client.names import Name, read_name
 from penstock.client.operation import Awaiting, Blocking
 from penstock.client.refusals import ApiError, Failure, Unreachable, is_passing
-from penstock.client.request import Flow
+from penstock.client.request import Flow, Pause
 from penstock.client.retries import patiently
 from penstock.clock import SECOND, parse_time, system_clock
 from penstock.errors import PenstockError
@@ -45,11 +46,11 @@ class Ask(Struct, frozen=True):
     wait: bool = False
 
 
-def asked(where: str, job: str | None, owner: str | None, **more: object) -> Ask:
+def asked(where: str, job: str | None, owner: str | None, **more: Any) -> Ask:
     """What is meant by a job, which is NAMESPACE/NAME or its namespace and its name."""
     named = read_name(where if job is None else (where, job))
     mine = owner or f"{socket.gethostname()}:{os.getpid()}"
-    return Ask(named.namespace, named.name, mine, **more)  # type: ignore[arg-type]
+    return Ask(named.namespace, named.name, mine, **more)
 
 
 class Search:
@@ -66,6 +67,8 @@ class Search:
         self._pause = PAUSE_SECONDS_MIN
         self._stopped = False
         self._asked_at = 0.0
+        self._key = ""
+        self._in_doubt = False  # whether an answer was lost that may have been claims
         self.why_nothing: docs.Nothing | None = None
 
     def stop(self) -> None:
@@ -75,6 +78,8 @@ class Search:
     def _take(self) -> Flow[Sequence[docs.Claim]]:
         """Claim some; one who waits is not disturbed by a server that is away."""
         ask = self._ask
+        if not self._in_doubt:
+            self._key, self._asked_at = ids.new_id(), time.monotonic()
         claim = ClaimCalls.claim_lots.request(
             ask.namespace,
             ask.job,
@@ -84,10 +89,18 @@ class Search:
             lease_seconds=ask.lease_seconds,
             inputs=None if self._wired else ask.inputs,
             outputs=None if self._wired else ask.outputs,
+            key=self._key,
         )
-        self._asked_at = time.monotonic()
+        until = time.monotonic() + BUSY_SECONDS_MAX
         try:
-            answer = yield from patiently(claim, self._asked_at + BUSY_SECONDS_MAX, self._is_busy)
+            answer = yield from patiently(claim, until, self._is_busy)
+        except ApiError as refused:
+            is_over = self._in_doubt and refused.code == 409
+            self._in_doubt = self._in_doubt and is_passing(refused)
+            if not is_over:
+                raise
+            # What the lost answer told of was taken away meanwhile.
+            return (yield from self._take())
         except Unreachable as error:
             if not ask.wait:
                 raise
@@ -95,17 +108,27 @@ class Search:
                 _log.warning("%s; trying again until it answers", error)
             self._away = True
             return ()
-        self._away, self._wired = False, True
+        self._away, self._wired, self._in_doubt = False, True, False
         self.why_nothing = answer.why
         if answer.claims:
             self._pause = PAUSE_SECONDS_MIN
         return answer.claims
 
     def _is_busy(self, failure: Failure) -> bool:
-        """Whether to ask again: what a lost answer had claimed is free when its lease ends."""
-        again = isinstance(failure, ApiError) and is_passing(failure)
-        self._asked_at = time.monotonic()
-        return again
+        """Whether to ask again, as also those who do not wait do while an answer may be lost.
+
+        What was claimed by a call whose answer was lost is held since then, and not for longer.
+        """
+        self._in_doubt = self._in_doubt or failure.may_be_done
+        if not self._in_doubt:
+            self._asked_at = time.monotonic()
+        return is_passing(failure) and (self._in_doubt or isinstance(failure, ApiError))
+
+    def _rest(self) -> Flow[None]:
+        """Wait in small steps, so that `stop` is seen."""
+        until = time.monotonic() + self._rest_seconds()
+        while not self._stopped and (left := until - time.monotonic()) > 0:
+            yield Pause(min(left, _SLICE_SECONDS))
 
     def _rest_seconds(self) -> float:
         """How long until there may be something."""
@@ -142,7 +165,7 @@ class Claims(Search):
                     for later in list(found)[1:]:
                         later.keep()
                 elif self._ask.wait:
-                    self._rest()
+                    self._caller._perform(self._rest())
                 else:
                     return
         finally:
@@ -152,12 +175,6 @@ class Claims(Search):
 
     def _claim(self, shown: docs.Claim) -> Claim:
         return Claim(self._caller, self._keeper, shown, self._asked_at)
-
-    def _rest(self) -> None:
-        """Wait in small steps, so that `stop` is seen."""
-        until = time.monotonic() + self._rest_seconds()
-        while not self._stopped and (left := until - time.monotonic()) > 0:
-            time.sleep(min(left, _SLICE_SECONDS))
 
 
 class AsyncClaims(Search):
@@ -185,7 +202,7 @@ class AsyncClaims(Search):
                     for later in list(found)[1:]:
                         later.keep()
                 elif self._ask.wait:
-                    await self._rest()
+                    await self._caller._perform(self._rest())
                 else:
                     return
         finally:
@@ -195,9 +212,3 @@ class AsyncClaims(Search):
 
     def _claim(self, shown: docs.Claim) -> AsyncClaim:
         return AsyncClaim(self._caller, self._keeper, shown, self._asked_at)
-
-    async def _rest(self) -> None:
-        """Wait in small steps, so that `stop` is seen."""
-        until = time.monotonic() + self._rest_seconds()
-        while not self._stopped and (left := until - time.monotonic()) > 0:
-            await asyncio.sleep(min(left, _SLICE_SECONDS))

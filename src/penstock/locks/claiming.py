@@ -50,16 +50,17 @@ def take(
     owner: str,
     lease_seconds: int,
     now: Micros,
+    key: str | None = None,
 ) -> list[WorkRow]:
-    """Claim lots that are READY."""
+    """Claim lots that are READY; the runs of one key always have the same ids."""
     room = world.room(LockRoom)
     inputs, outputs = job.input_ids, job.output_ids
     lots = [row.lot for row in rows]
     room.outputs.prefetch((dataset, lot) for dataset in (*inputs, *outputs) for lot in lots)
     claimed: list[WorkRow] = []
     runs: list[NewRun] = []
-    for row in rows:
-        run_id = ids.new_id()
+    for number, row in enumerate(rows):
+        run_id = ids.new_id() if key is None else keyed_run(job.job_id, key, number)
         claim = begun(row, run_id, owner, lease_seconds, now)
         pinned = {}
         for dataset in inputs:
@@ -75,6 +76,11 @@ def take(
         begin_runs(world, _job_row(world, job.job_id), shape_of(world, job), runs, now)
         rules.refresh_others(room, job, lots, now, readers=False)
     return claimed
+
+
+def keyed_run(job_id: str, key: str, number: int) -> str:
+    """The id of the n-th run that a job claims with a key."""
+    return ids.keyed_id(key, "claim", job_id, str(number))
 
 
 def shape_of(world: World, job: LotJobRow) -> Shape:

@@ -1,17 +1,18 @@
 """What workers do: claim lots, keep the claims alive, and end them."""
 
-from itertools import groupby
+from itertools import count, groupby, takewhile
 
 from msgspec import Struct
 
+from penstock import ids
 from penstock.catalog.commands import DatasetName
 from penstock.catalog.commands.lookup import Write, job_row
 from penstock.catalog.rows import JobRow
-from penstock.catalog.world import World
+from penstock.catalog.world import Keys, World
 from penstock.clock import Micros
 from penstock.errors import Conflict, Invalid, PenstockError
 from penstock.locks import claiming, rules
-from penstock.locks.claiming import Ref
+from penstock.locks.claiming import Ref, keyed_run
 from penstock.locks.room import LockRoom
 from penstock.locks.rows import LotJobRow, WorkRow
 from penstock.lots.ids import check_lot
@@ -56,6 +57,12 @@ class ClaimLots(Write, frozen=True):
     newest: bool = False
     lease_seconds: int | None = None
     lots: tuple[str, ...] | None = None  # only these; all of them READY, or none is claimed
+    key: str | None = None  # asked again with the same, the same claims are the answer
+
+    def want(self, keys: Keys) -> None:
+        """Whether the key was used before."""
+        if self.key is not None:
+            keys.runs.add(keyed_run(ids.job_id(self.namespace, self.job), self.key, 0))
 
     def apply(self, world: World, now: Micros) -> list[Claimed]:
         """Claim up to `count`; none is an empty list."""
@@ -64,12 +71,33 @@ class ClaimLots(Write, frozen=True):
         room = world.room(LockRoom)
         named = job_row(world, self.namespace, self.job, visible=True)
         job = wired(room, named)
+        if before := self._claimed_before(world, job):
+            return [describe(world, named, job, claim) for claim in before]
         if rules.held_gate(room, job) is not None:
             return []
         rows = self._chosen(room, named, job, now)
         seconds = lease(self.lease_seconds) or job.lease_seconds
-        claims = claiming.take(world, job, rows, self.owner, seconds, now)
+        claims = claiming.take(world, job, rows, self.owner, seconds, now, self.key)
         return [describe(world, named, job, claim) for claim in claims]
+
+    def _claimed_before(self, world: World, job: LotJobRow) -> list[WorkRow]:
+        """What was claimed with the same key and is still held; nothing, if the key is new."""
+        if self.key is None or world.runs.get(keyed_run(job.job_id, self.key, 0)) is None:
+            return []
+        room = world.room(LockRoom)
+        numbered = (keyed_run(job.job_id, self.key, number) for number in count())
+        runs = list(takewhile(world.runs.get, numbered))
+        room.prefetch_claims(runs)
+        live = [claim for claim in map(room.claimed, runs) if claim is not None]
+        where = f"by job {self.namespace}/{self.job} with key {self.key!r}"
+        if not live:
+            raise Conflict(f"all that was claimed {where} is over; claim more with another key")
+        if live[0].owner != self.owner:
+            raise Conflict(
+                f"lot {live[0].lot} was claimed {where} by {live[0].owner!r}, not by "
+                f"{self.owner!r}; each call needs a key of its own"
+            )
+        return live
 
     def _chosen(self, room: LockRoom, named: JobRow, job: LotJobRow, now: Micros) -> list[WorkRow]:
         if self.lots is None:
