@@ -2,16 +2,20 @@
 
 import json
 import signal
+import socket
 import subprocess
 import sys
 import threading
 from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
+from pathlib import Path
 
 import httpx
 import pytest
 
+from penstock.api import server as serving
+from penstock.api.server import HttpServer, listen
 from penstock.catalog import reading
 from penstock.config import Settings
 from penstock.ids import run_id
@@ -153,3 +157,25 @@ def test_the_first_line_says_where_and_hides_the_password(database_url: str) -> 
         assert "database " in server.first_line
         assert "hunter2" not in server.first_line
         assert httpx.get(f"{server.url}/readyz").json() == {"status": "ok"}
+
+
+@pytest.mark.parametrize("name", ["Api", "Site"])
+def test_a_server_that_cannot_be_made_leaves_nothing_open(
+    name: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def stumbles(*_: object, **__: object) -> None:
+        raise RuntimeError("no memory left")
+
+    listening: list[socket.socket] = []
+
+    def noted(host: str, port: int) -> socket.socket:
+        listening.append(listen(host, port))
+        return listening[-1]
+
+    monkeypatch.setattr(serving, name, stumbles)
+    monkeypatch.setattr(serving, "listen", noted)
+    before = set(threading.enumerate())
+    with pytest.raises(RuntimeError, match="no memory left"):
+        HttpServer.open(Settings(database=f"sqlite:///{tmp_path}/penstock.db", port=0))
+    assert [each.fileno() for each in listening] == [-1]
+    assert set(threading.enumerate()) <= before

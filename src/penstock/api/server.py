@@ -95,14 +95,16 @@ class HttpServer:
     def open(cls, settings: Settings, clock: Clock = system_clock) -> Self:
         """Open the plane and listen; refuses to be reachable from elsewhere without keys."""
         metrics = Metrics()
-        plane = Plane.open(settings, clock, metrics.committed)
-        try:
+        with contextlib.ExitStack() as opened:
+            plane = opened.enter_context(Plane.open(settings, clock, metrics.committed))
             keys_needed = needs_keys(plane)
-            listener = listen(settings.host, settings.port)
-        except BaseException:
-            plane.close()
-            raise
-        return cls(plane, Api(plane, metrics, keys_needed=keys_needed), listener)
+            listener = opened.enter_context(listen(settings.host, settings.port))
+            api = opened.enter_context(
+                contextlib.closing(Api(plane, metrics, keys_needed=keys_needed))
+            )
+            server = cls(plane, api, listener)
+            opened.pop_all()
+            return server
 
     @property
     def plane(self) -> Plane:
