@@ -6,6 +6,7 @@ from contextlib import closing, contextmanager, suppress
 from dataclasses import dataclass
 from pathlib import Path
 
+from penstock.arcs.backfill import Backfills
 from penstock.arcs.commands import ApplyArc, BeginParts, ClaimArcLots
 from penstock.arcs.declaration import Arc, Input, Output, Parts, Retry, Workload
 from penstock.arcs.single import run_lot
@@ -13,14 +14,18 @@ from penstock.config import Settings
 from penstock.db import Database, open_database
 from penstock.ingest.collections import Collection, PutCollection
 from penstock.locks.commands import Ref, RegisterLots
+from penstock.lots.ids import Interval
 from penstock.objects import Objects
 from penstock.plane import Plane
 from penstock.provenance.checking import Verdict, check
 from penstock.provenance.invariants import Grounds
+from penstock.replay.replays import Replays
+from penstock.replay.target import Target
 from tests.checked import inside
 from tests.doors import arc_site
 
 NS = "shop"
+HOUR = Interval("PT1H")
 LOTS = ("20261115PT1H00", "20261115PT1H03")
 
 
@@ -57,7 +62,7 @@ class _Undo(Exception):
 
 @contextmanager
 def open_scene(url: str, folder: Path) -> Iterator[Scene]:
-    """Lots that were made, one that failed, and one under way with a part."""
+    """Lots that were made, one that failed, one under way; a backfill and a replay."""
     settings = Settings(
         database=url,
         objects=str(folder / "objects"),
@@ -100,3 +105,8 @@ def _work(plane: Plane) -> None:
         assert run_lot(*at, "shout", LOTS[0], owner="test")
     [claim, *_] = plane.catalog.submit(ClaimArcLots(NS, "shout", "test", 1)).result()
     plane.catalog.submit(BeginParts(Ref(claim.id, claim.token), "{}", ("day=1",))).result()
+    backfills = Backfills(plane.catalog, plane.clock)
+    begun = backfills.start("ann", "look", NS, "shout", claim.lot, claim.lot, interval=HOUR)
+    assert backfills.step(begun.id).going == 1
+    bad = Target(namespace=NS, dataset="raw", lot=LOTS[0])
+    assert Replays(plane.catalog, plane.clock).start("again", "ann", "bad", bad).steps == 2

@@ -1,6 +1,6 @@
 """Every promise of Penstock as a question that a running system can be asked."""
 
-from penstock.provenance.invariants import arcs, catalog, ingest, locks, lots
+from penstock.provenance.invariants import arcs, catalog, ingest, locks, lots, operations
 from penstock.provenance.invariants.invariant import Grounds, Invariant
 
 __all__ = ["ALL", "Grounds", "Invariant"]
@@ -10,5 +10,6 @@ ALL: tuple[Invariant, ...] = (
     *locks.INVARIANTS,
     *lots.INVARIANTS,
     *arcs.INVARIANTS,
+    *operations.INVARIANTS,
     *ingest.INVARIANTS,
 )

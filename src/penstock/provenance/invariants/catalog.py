@@ -1,8 +1,64 @@
 """What always holds of the catalog."""
 
+from collections import defaultdict
+from collections.abc import Iterator
 from typing import Final
 
-from penstock.provenance.invariants.invariant import Invariant, by_statement
+from penstock import ids
+from penstock.catalog.job_versions import version_names
+from penstock.catalog.rows import Role, Row
+from penstock.catalog.world import IoKey
+from penstock.db import Transaction
+from penstock.provenance.invariants.invariant import (
+    NO_ID,
+    PAGE,
+    Grounds,
+    Invariant,
+    by_statement,
+)
+
+
+class _Shape(Row, frozen=True):
+    job_id: str
+    namespace: str
+    name: str
+    inputs: str
+    outputs: str
+
+    @property
+    def edges(self) -> set[IoKey]:
+        """What the job reads and writes."""
+        sides = (Role.INPUT, self.inputs), (Role.OUTPUT, self.outputs)
+        return {
+            (role, ids.dataset_id(each.namespace, each.name))
+            for role, text in sides
+            for each in version_names(text)
+        }
+
+
+def current_edges_agree(grounds: Grounds) -> Iterator[str]:
+    """Edges that are current, and neither of a job's version nor of a run that goes on."""
+    after = NO_ID
+    with grounds.database.read() as tx:
+        while page := tx.rows(_Shape, "shapes_of_jobs_from", after=after, most=PAGE):
+            after = page[-1].job_id
+            held: dict[str, set[IoKey]] = defaultdict(set)
+            found = tx.fetch("current_edges_of_jobs", ids=[job.job_id for job in page])
+            for job_id, role, dataset_id, _ in found:
+                held[job_id].add((role, dataset_id))
+            for job in page:
+                yield from _edges_of(tx, job, held[job.job_id])
+
+
+def _edges_of(tx: Transaction, job: _Shape, held: set[IoKey]) -> Iterator[str]:
+    wanted, shown = job.edges, f"job {job.namespace}/{job.name}"
+    for role, dataset_id in sorted(wanted - held):
+        yield f"{shown} has dataset {dataset_id} as {role}, and its edge is not current"
+    if odd := held - wanted:
+        going = tx.fetch("going_edges_of_job", job_id=job.job_id)
+        for role, dataset_id in sorted(odd - {(role, dataset) for _, role, dataset in going}):
+            yield f"{shown} shows dataset {dataset_id} as {role}, and nothing says so"
+
 
 INVARIANTS: Final[tuple[Invariant, ...]] = (
     by_statement(
@@ -58,5 +114,16 @@ INVARIANTS: Final[tuple[Invariant, ...]] = (
         "every dataset and job is found by search as what it is",
         "broken_search_docs",
         "{} {}/{} is not found as it is, or is no more",
+    ),
+    by_statement(
+        "edges",
+        "jobs show what their runs have read and written",
+        "broken_job_edges",
+        "job {0}/{1} does not show dataset {3} as {2}, as run {4} has it",
+    ),
+    Invariant(
+        "current-edges",
+        "current are the edges of jobs' current versions and of runs that go on, and no others",
+        current_edges_agree,
     ),
 )

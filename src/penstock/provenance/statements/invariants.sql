@@ -358,3 +358,77 @@ FROM batch_lots b
 LEFT JOIN lot_status s ON s.dataset_id = b.dataset_id AND s.lot = b.lot AND s.role = 'OUTPUT'
 WHERE b.due_at = 0 AND s.dataset_id IS NULL
 LIMIT :most
+
+-- name: broken_job_edges
+-- What runs read or wrote that their jobs do not show, or not as current while the run goes on.
+SELECT j.namespace, j.name, u.role, u.dataset_id, u.run_id
+FROM run_datasets u
+JOIN runs r ON r.id = u.run_id
+JOIN jobs j ON j.id = r.job_id
+LEFT JOIN job_edges e ON e.job_id = r.job_id AND e.role = u.role AND e.dataset_id = u.dataset_id
+WHERE e.job_id IS NULL OR (r.ended_at IS NULL AND e.current = 0)
+LIMIT :most
+
+-- name: shapes_of_jobs_from
+-- A page of jobs, with what their current versions read and write.
+SELECT j.id, j.namespace, j.name, COALESCE(v.inputs, '[]'), COALESCE(v.outputs, '[]')
+FROM jobs j
+LEFT JOIN job_versions v ON v.id = j.current_version_id
+WHERE j.id > :after
+ORDER BY j.id
+LIMIT :most
+
+-- name: checked_backfills
+-- A page of backfills.
+SELECT b.id, b.job_id, b.state, b.spec, b.looked_to, b.counts, b.who, b.why, b.ran, b.since, b.created_at
+FROM backfills b
+WHERE b.id > :after
+ORDER BY b.id
+LIMIT :most
+
+-- name: checked_backfill_lots
+-- How many lots of these backfills are in each state.
+SELECT l.backfill_id, l.state, COUNT(*)
+FROM {each ids uuid AS k} JOIN backfill_lots l ON l.backfill_id = k.value
+GROUP BY l.backfill_id, l.state
+
+-- name: checked_replays
+-- A page of replays.
+SELECT r.id, r.state, r.is_open, r.counts, r.since
+FROM replays r
+WHERE r.id > :after
+ORDER BY r.id
+LIMIT :most
+
+-- name: checked_replay_steps
+-- How many steps of these replays are in each state.
+SELECT s.replay_id, s.state, COUNT(*)
+FROM {each ids uuid AS k} JOIN replay_steps s ON s.replay_id = k.value
+GROUP BY s.replay_id, s.state
+
+-- name: broken_replay_order
+-- Steps of open replays that wait for more or fewer than are not done, or for one that never will be.
+SELECT s.replay_id, s.number, s.state, s.waits_for, COALESCE(b.undone, 0), COALESCE(b.lost, 0)
+FROM replays r
+JOIN replay_steps s ON s.replay_id = r.id
+LEFT JOIN (SELECT e.replay_id, e.later, COUNT(*) AS undone,
+                  SUM(CASE WHEN p.state IN ('failed', 'blocked') THEN 1 ELSE 0 END) AS lost
+           FROM replays o
+           JOIN replay_edges e ON e.replay_id = o.id
+           JOIN replay_steps p ON p.replay_id = e.replay_id AND p.number = e.earlier AND p.state <> 'done'
+           WHERE o.is_open = 1
+           GROUP BY e.replay_id, e.later) b ON b.replay_id = s.replay_id AND b.later = s.number
+WHERE r.is_open = 1
+  AND (s.waits_for <> COALESCE(b.undone, 0) OR (s.state = 'pending' AND COALESCE(b.lost, 0) > 0))
+LIMIT :most
+
+-- name: broken_operations
+-- Backfills and steps of replays whose job is not there or does not work lot by lot.
+SELECT 'backfill' AS kind, b.id, b.job_id
+FROM backfills b
+WHERE NOT EXISTS (SELECT 1 FROM lot_jobs l JOIN jobs j ON j.id = l.job_id WHERE l.job_id = b.job_id)
+UNION ALL
+SELECT 'replay', s.replay_id, s.job_id
+FROM (SELECT DISTINCT replay_id, job_id FROM replay_steps) s
+WHERE NOT EXISTS (SELECT 1 FROM lot_jobs l JOIN jobs j ON j.id = l.job_id WHERE l.job_id = s.job_id)
+LIMIT :most

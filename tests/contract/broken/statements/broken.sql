@@ -191,3 +191,62 @@ WHERE role = 'INPUT'
 -- name: say_more_of_versions
 -- Let every version have a facet more.
 UPDATE dataset_versions SET facets = REPLACE(facets, '{"penstock_lot"', '{"more":{},"penstock_lot"')
+
+-- name: break_edges
+-- Jobs do not show what they have read.
+DELETE FROM job_edges WHERE role = 'INPUT'
+
+-- name: break_edges_of_going_runs
+-- What jobs read is no longer current, though a run goes on.
+UPDATE job_edges SET current = 0 WHERE role = 'INPUT'
+
+-- name: break_current_edges
+-- What jobs write is no longer current.
+UPDATE job_edges SET current = 0 WHERE role = 'OUTPUT'
+
+-- name: break_current_edges_of_nothing
+-- A job shows that it writes what it reads.
+INSERT INTO job_edges (job_id, role, dataset_id, current, first_at)
+SELECT e.job_id, 'OUTPUT', e.dataset_id, 1, e.first_at
+FROM job_edges e JOIN jobs j ON j.id = e.job_id
+WHERE j.name = 'make' AND e.role = 'INPUT'
+
+-- name: break_backfill_counts
+-- The backfill that runs counts lots that it has not.
+UPDATE backfills SET counts = '{"done":5}'
+
+-- name: break_backfill_range
+-- Backfills have looked where they were not told to.
+UPDATE backfills SET looked_to = 0
+
+-- name: break_ended_backfills
+-- The backfill that runs is done.
+UPDATE backfills SET state = 'done'
+
+-- name: break_operations
+-- Backfills are of a job that is not there.
+UPDATE backfills SET job_id = '11111111-1111-8111-a111-111111111111'
+
+-- name: break_operations_of_replays
+-- A step is of a job that is not there.
+UPDATE replay_steps SET job_id = '11111111-1111-8111-a111-111111111111' WHERE number = 1
+
+-- name: break_replay_counts
+-- A step has failed, and is not counted.
+UPDATE replay_steps SET state = 'failed' WHERE number = 2
+
+-- name: break_ended_replays
+-- The replay that runs is done.
+UPDATE replays SET state = 'done'
+
+-- name: break_open_replays
+-- Nobody looks after the replay that runs.
+UPDATE replays SET is_open = 0
+
+-- name: break_replay_order
+-- Steps that wait for others do not.
+UPDATE replay_steps SET waits_for = 0
+
+-- name: break_replay_failures
+-- The first step of the replay has failed, and what waits for it does not know.
+UPDATE replay_steps SET state = 'failed' WHERE number = 1
