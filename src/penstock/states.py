@@ -250,11 +250,17 @@ ARC: Moves[ArcState] = Moves(
         ArcState.PARTIAL: frozenset({ArcState.RUNNING, ArcState.MISSING}),
         ArcState.MISSING: frozenset({ArcState.RUNNING}),
     },
-    by_hand={ArcState.COMPLETE: frozenset({ArcState.RUNNING})},
+    by_hand={
+        ArcState.COMPLETE: frozenset({ArcState.RUNNING}),
+        ArcState.PARTIAL: frozenset({ArcState.COMPLETE}),
+    },
     meanings={
         ArcState.RUNNING: "a workload is at it; nobody else can begin",
         ArcState.COMPLETE: "published; it is not run again unless it is resubmitted",
-        ArcState.PARTIAL: "the workload failed; what it left is not visible, and is tried again",
+        ArcState.PARTIAL: (
+            "the workload failed, or a check of what it made: nobody reads it; it is tried again, "
+            "or accepted"
+        ),
         ArcState.MISSING: "what a failed workload left was cleaned away; it can be run again",
     },
     remark=(

@@ -9,7 +9,9 @@ import pytest
 
 from penstock.access import audit
 from penstock.arcs.declaration import Parts, Workload
-from penstock.arcs.syncing import Sync
+from penstock.arcs.overview import count_lots, list_arc_lots
+from penstock.arcs.reading import find_arc
+from penstock.arcs.syncing import Sync, follow_maker
 from penstock.errors import Conflict
 from penstock.locks.accepting import accept
 from penstock.locks.commands import HoldLot, ResubmitLots
@@ -42,6 +44,19 @@ def checks_of(arcs: ArcSite, dataset: str = "clean") -> list[CheckResult]:
         return list(lot_checks(tx, NS, dataset, LOT).checks)
 
 
+def listed(arcs: ArcSite) -> dict[str, list[str]]:
+    """The lots of the arc in front of the gate, by its states; they are counted so as well."""
+    with arcs.catalog.read() as tx:
+        pages = {
+            str(state): [each.lot for each in list_arc_lots(tx, NS, "clean_it", state, "", 9)]
+            for state in (ArcState.PARTIAL, ArcState.COMPLETE)
+        }
+        row = find_arc(tx, NS, "clean_it")
+        counts = count_lots(tx, [row])[row.job_id]
+    assert (counts.partial, counts.complete) == tuple(map(len, pages.values()))
+    return pages
+
+
 def why_not(arcs: ArcSite, job: str) -> str:
     with arcs.catalog.read() as tx:
         return why(tx, NS, job, LOT, arcs.plane.clock()).sentence
@@ -64,7 +79,8 @@ def run_to_the_gate(arcs: ArcSite, content: dict[str, bytes]) -> None:
     with arcs.engine():
         arcs.until(lambda: lot_of(arcs, "clean").status == "HOLD" and states(arcs, "clean"))
     assert states(arcs, "clean") == ["state=partial"]
-    assert arcs.state("clean_it", LOT) is ArcState.COMPLETE  # the arc has done its work
+    assert arcs.state("clean_it", LOT) is ArcState.PARTIAL
+    assert arcs.shown("clean_it", LOT) == ["partial.arc"]
     assert arcs.state("mart_it", LOT) is None
     assert [event.kind for event in arcs.events()] == ["published", "announced"]
 
@@ -77,6 +93,7 @@ def finish(arcs: ArcSite) -> dict[str, bytes]:
 
 def let(arcs: ArcSite, dataset: str = "clean") -> None:
     accept(arcs.catalog, arcs.objects, NS, dataset, LOT, who="ann", why="it is known")
+    follow_maker(arcs.catalog, arcs.objects, NS, dataset, LOT)
 
 
 def test_a_check_function_that_fails_holds_the_lot_until_it_is_accepted(arcs: ArcSite) -> None:
@@ -91,7 +108,10 @@ def test_a_check_function_that_fails_holds_the_lot_until_it_is_accepted(arcs: Ar
     }
     with pytest.raises(Conflict, match="accept it as it is, or resubmit it"):
         arcs.do(HoldLot("ann", "go", NS, "clean", LOT, hold=False))
+    assert listed(arcs) == {"partial": [LOT], "complete": []}
     let(arcs)
+    assert listed(arcs) == {"partial": [], "complete": [LOT]}
+    assert arcs.shown("clean_it", LOT) == ["complete.arc"]
     assert states(arcs, "clean") == ["state=complete"]
     [line] = arcs.lot("clean_it", LOT).manifests
     assert hashlib.sha256(arcs.objects.get(line.key)).hexdigest() == line.digest

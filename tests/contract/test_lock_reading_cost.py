@@ -1,11 +1,9 @@
 """What reads of locks cost when much was done before: few statements, and no long walks."""
 
-import sqlite3
 from collections.abc import Callable, Iterator
 from typing import Any
 
 import msgspec
-import psycopg
 import pytest
 
 from penstock.catalog.claimed_runs import lot_facets
@@ -22,6 +20,7 @@ from penstock.lots.ids import sort_key
 from penstock.states import WorkState
 from tests.contract.catalog_rows import NAMESPACE, NOW, dataset, job, run
 from tests.contract.test_reading_cost import Counted
+from tests.plans import analyse, walks
 
 DONE = 20_000
 OPEN = 200  # in each state
@@ -50,7 +49,7 @@ def database(blank_url: str) -> Iterator[Database]:
     opened.migrate()
     with opened.write() as tx:
         _fill(tx)
-    _analyse(blank_url)
+    analyse(blank_url)
     yield opened
     opened.close()
 
@@ -158,6 +157,7 @@ def _examples() -> dict[str, dict[str, Any]]:
     lot = {"lot": "lot 7"}
     lots = [name for name, _ in LOTS[:PAGE]]
     held = {"state": "HELD"}
+    outputs = {"outputs": [CLEAN.id]}
     after = {"after": "lot 5", "most": PAGE}
     return {
         "read_lot_job": {"id": LOAD.id},
@@ -192,34 +192,21 @@ def _examples() -> dict[str, dict[str, Any]]:
         "read_writers_of_datasets": of_datasets,
         "read_holds_of_lot": {**lot, "jobs": [LOAD.id], "datasets": [RAW.id]},
         "arc_counts": {**of_jobs, **most, "lots": MOST},
+        "gated_lots": {**of_job, **outputs, "lots": lots},
+        "count_gated_lots": {**outputs, **most},
         "arc_lots_after": {**of_job, **after},
         "running_arc_lots_after": {**of_job, **after},
-        "done_arc_lots_after": {**of_job, **after},
-        "partial_arc_lots_after": {**of_job, **after},
+        "done_arc_lots_after": {**of_job, **after, **outputs},
+        "partial_arc_lots_after": {**of_job, **after, **outputs},
         "missing_arc_lots_after": {**of_job, **after},
         "attempts_on_lots": {**of_job, "lots": lots},
         "arcs_with_ready_lots": of_jobs,
     }
 
 
-def _walks(blank_url: str, statement: Statement, params: dict[str, Any]) -> list[str]:
+def _walks(url: str, statement: Statement, params: dict[str, Any]) -> list[str]:
     """The steps of the statement's plan that read more of a large table than they give."""
-    if blank_url.startswith("sqlite"):
-        lists = {name: msgspec.json.encode(params[name]).decode() for name in statement.lists}
-        connection = sqlite3.connect(blank_url.removeprefix("sqlite:///"))
-        explain = f"EXPLAIN QUERY PLAN {statement.sql}"
-        steps = [row[3] for row in connection.execute(explain, {**params, **lists})]
-        connection.close()
-        return [step for step in steps if _is_walk(step)]
-    with psycopg.connect(blank_url) as connected, psycopg.RawCursor(connected) as cursor:
-        explain = f"EXPLAIN (ANALYZE, FORMAT JSON) {statement.sql}"
-        cursor.execute(explain, [params[name] for name in statement.params])
-        ((plan,),) = cursor.fetchall()
-    return [
-        f"{step['Node Type']} on {step['Relation Name']}: {rows} rows"
-        for step in _steps(plan[0]["Plan"])
-        if "Relation Name" in step and (rows := _rows_read(step)) > READ_AT_MOST
-    ]
+    return walks(url, statement, params, lambda step: not _is_walk(step), READ_AT_MOST)
 
 
 def _is_walk(step: str) -> bool:
@@ -227,25 +214,3 @@ def _is_walk(step: str) -> bool:
     return step.startswith(tuple(f"SCAN {a}" for a in LARGE_ALIASES)) and not step.endswith(
         "lot_work_leases"
     )
-
-
-def _steps(plan: dict[str, Any]) -> Iterator[dict[str, Any]]:
-    yield plan
-    for inner in plan.get("Plans", ()):
-        yield from _steps(inner)
-
-
-def _rows_read(step: dict[str, Any]) -> int:
-    removed = step.get("Rows Removed by Filter", 0) + step.get("Rows Removed by Index Recheck", 0)
-    return int((step["Actual Rows"] + removed) * step["Actual Loops"])
-
-
-def _analyse(blank_url: str) -> None:
-    """Let the planner know how large the tables are."""
-    if blank_url.startswith("sqlite"):
-        with sqlite3.connect(blank_url.removeprefix("sqlite:///")) as connection:
-            connection.execute("ANALYZE")
-        connection.close()
-        return
-    with psycopg.connect(blank_url, autocommit=True) as connected:
-        connected.execute("VACUUM ANALYZE")

@@ -5,10 +5,11 @@ from penstock.api.calls import Call
 from penstock.api.lots import WhyBody
 from penstock.api.parameters import Paging
 from penstock.api.routing import BASE, Reach, Route
+from penstock.arcs.syncing import follow_maker
 from penstock.db import Transaction
 from penstock.locks import reading_lots
 from penstock.locks.accepting import accept
-from penstock.locks.shapes import Lot, LotChecks, WorkPage
+from penstock.locks.shapes import DatasetChecks, Lot, LotChecks, WorkPage
 
 
 class StaleQuery(Paging, frozen=True):
@@ -16,6 +17,18 @@ class StaleQuery(Paging, frozen=True):
 
     namespace: str | None = None
     job: str | None = None
+
+
+class ChecksQuery(Paging, frozen=True):
+    """Which part, and whether only what failed."""
+
+    failed: bool = False
+
+
+def list_checks(tx: Transaction, namespace: str, dataset: str, query: ChecksQuery) -> DatasetChecks:
+    """List what checks said about the lots of a dataset, the newest first."""
+    page = query.limit, query.offset
+    return reading_lots.dataset_checks(tx, namespace, dataset, *page, failed=query.failed)
 
 
 def get_checks(tx: Transaction, namespace: str, dataset: str, lot: str) -> LotChecks:
@@ -30,6 +43,7 @@ async def accept_lot(call: Call, namespace: str, dataset: str, lot: str, body: W
 
     def work() -> None:
         accept(plane.catalog, plane.objects, namespace, dataset, lot, who=who, why=body.why)
+        follow_maker(plane.catalog, plane.objects, namespace, dataset, lot)
 
     await call.door.in_thread(work)
     return await call.read(reading_lots.show_lot, namespace, dataset, lot)
@@ -41,9 +55,11 @@ async def list_stale(call: Call, query: StaleQuery) -> WorkPage:
     return await call.read(reading_lots.list_stale, only, query.job, query.limit, query.offset)
 
 
-_LOT = f"{BASE}/namespaces/{{namespace}}/datasets/{{dataset}}/lots/{{lot}}"
+_DATASET = f"{BASE}/namespaces/{{namespace}}/datasets/{{dataset}}"
+_LOT = f"{_DATASET}/lots/{{lot}}"
 
 ROUTES = (
+    Route("GET", f"{_DATASET}/checks", list_checks),
     Route("GET", f"{_LOT}/checks", get_checks),
     Route("POST", f"{_LOT}/accept", accept_lot, role=Role.ADMIN),
     Route("GET", f"{BASE}/stale", list_stale, Reach.OWN),

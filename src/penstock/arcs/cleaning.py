@@ -3,7 +3,7 @@
 from penstock.arcs.commands import NoteAttempts, arc_row, end_parts_left
 from penstock.arcs.leftovers import tidy
 from penstock.arcs.overview import find_work
-from penstock.arcs.reading import arc_state, attempts_of, output_refs
+from penstock.arcs.reading import arc_states, attempts_of, output_refs
 from penstock.arcs.rows import ArcRoom
 from penstock.arcs.state_keys import StateKeys
 from penstock.catalog.catalog import Catalog
@@ -11,6 +11,7 @@ from penstock.catalog.world import World
 from penstock.clock import Micros
 from penstock.errors import Conflict, NotFound
 from penstock.locks.commands.admin import Admin
+from penstock.locks.reading import get_lot_job
 from penstock.locks.room import LockRoom
 from penstock.objects import Objects
 from penstock.states import ManifestState, WorkState
@@ -62,7 +63,7 @@ def clean_lot(
         # It failed without leaving anything: that is noted, so that it is told as missing.
         nothing = NoteAttempts(row.job_id, lot, ((work.run_id, ()),), ManifestState.REMOVED)
         catalog.submit(nothing).result()
-        with catalog.read() as tx:
-            attempts = attempts_of(tx, row.job_id, lot)
-    StateKeys(objects, arc).show(lot, arc_state(WorkState(work.state), work.tries, attempts))
+    with catalog.read() as tx:
+        states = arc_states(tx, get_lot_job(tx, namespace, name), [work])
+    StateKeys(objects, arc).show(lot, states[lot])
     return removed

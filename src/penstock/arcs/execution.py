@@ -23,9 +23,10 @@ from penstock.arcs.leases import Lease
 from penstock.arcs.leftovers import clean, note_the_dead, write_partial
 from penstock.arcs.reading import input_lots, output_refs, parts_of, read_manifest
 from penstock.arcs.rows import NamedChecks, NamedNotes, PartRow, PartState
+from penstock.arcs.running import run_apart, run_task
 from penstock.arcs.splitting import split
 from penstock.arcs.state_keys import StateKeys
-from penstock.arcs.tasks import InputLot, Task, TaskResult, again, run_apart, run_task
+from penstock.arcs.tasks import InputLot, Task, TaskResult, again
 from penstock.catalog.catalog import Catalog
 from penstock.catalog.known_facets import DatasetName
 from penstock.catalog.writer import Command
@@ -313,7 +314,8 @@ class Execution:
     def _after_publishing(self, keys: StateKeys, notes: NamedNotes) -> None:
         """What follows a commit; done again by `arcs sync` if it was cut off."""
         try:
-            keys.show(self.claim.lot, ArcState.COMPLETE)  # if checks failed, the manifests tell it
+            is_gated = any(noted.state is ManifestState.PARTIAL for _, noted in notes)
+            keys.show(self.claim.lot, ArcState.PARTIAL if is_gated else ArcState.COMPLETE)
             keys.show_manifests(self.claim.lot, self._refs, [noted for _, noted in notes])
             mine = (self.claim.id,)
             clean(self.catalog, self.objects, self._refs, self.job_id, self.claim.lot, mine)

@@ -5,8 +5,8 @@ from collections.abc import Sequence
 
 import msgspec
 
-from penstock.arcs.reading import arc_state, attempts_of, find_arc, parts_of
-from penstock.arcs.rows import ArcRow, AttemptRow, PartRow, PartState
+from penstock.arcs.reading import arc_states, attempts_of, find_arc, parts_of
+from penstock.arcs.rows import ArcRow, PartRow, PartState
 from penstock.catalog.shapes import EntityId, Shape, time_or_none
 from penstock.clock import format_time
 from penstock.db import Transaction
@@ -118,21 +118,30 @@ def count_lots(tx: Transaction, arcs: Sequence[ArcRow]) -> dict[str, ArcCounts]:
         most=COUNTED_MAX,
         lots=DONE_COUNTED_MAX,
     )
+    gated = _count_gated(tx, [row.job_id for row in arcs])
     counts = {}
     for job_id, ready, waiting, later, held, failed, missing, done, known in rows:
         bounded = {"ready": ready, "waiting": waiting, "later": later, "held": held}
         cut = [name for name, number in bounded.items() if number >= COUNTED_MAX]
         cut += ["partial", "missing"] if failed >= COUNTED_MAX else []
+        cut += ["partial"] if gated.total() >= COUNTED_MAX > failed else []
         cut += ["complete"] if known >= DONE_COUNTED_MAX else []
         counts[job_id] = ArcCounts(
             running=running[job_id],
-            complete=done,
-            partial=failed - missing,
+            complete=max(done - gated[job_id], 0),
+            partial=failed - missing + gated[job_id],
             missing=missing,
             **bounded,
             at_least=cut,
         )
     return counts
+
+
+def _count_gated(tx: Transaction, job_ids: Sequence[str]) -> Counter[str]:
+    """How many lots of each job were made and failed a check, as far as they are counted."""
+    jobs = tx.rows(LotJobRow, "lot_jobs_by_ids", ids=list(job_ids))
+    outputs = sorted({dataset for job in jobs for dataset in job.output_ids})
+    return Counter(dict(tx.fetch("count_gated_lots", outputs=outputs, most=COUNTED_MAX)))
 
 
 def list_arc_lots(
@@ -141,20 +150,19 @@ def list_arc_lots(
     """A page of the lots of an arc, by lot: those after a lot, and in a state."""
     arc = find_arc(tx, namespace, name)
     job = get_lot_job(tx, namespace, name)
-    rows = tx.rows(WorkRow, _PAGES[state], job_id=arc.job_id, after=after, most=most)
-    attempts: dict[str, list[AttemptRow]] = {}
-    if rows:
-        lots = [row.lot for row in rows]
-        for each in tx.rows(AttemptRow, "attempts_on_lots", job_id=arc.job_id, lots=lots):
-            attempts.setdefault(each.lot, []).append(each)
-    return [_shown(row, job, attempts.get(row.lot, ())) for row in rows]
+    which = {"job_id": arc.job_id, "after": after, "most": most}
+    if state in (ArcState.COMPLETE, ArcState.PARTIAL):
+        which["outputs"] = list(job.output_ids)
+    rows = tx.rows(WorkRow, _PAGES[state], **which)
+    states = arc_states(tx, job, rows)
+    return [_shown(row, job, states[row.lot]) for row in rows]
 
 
-def _shown(row: WorkRow, job: LotJobRow, attempts: Sequence[AttemptRow]) -> ArcLot:
+def _shown(row: WorkRow, job: LotJobRow, state: ArcState | None) -> ArcLot:
     live = row.state == WorkState.RUNNING
     return ArcLot(
         lot=row.lot,
-        state=arc_state(WorkState(row.state), row.tries, attempts),
+        state=state,
         work=WorkState(row.state),
         attempts=row.tries,
         attempts_max=job.tries_max,
@@ -183,7 +191,7 @@ def get_arc_lot(tx: Transaction, namespace: str, name: str, lot: str) -> ArcLotD
     arc, row = find_work(tx, namespace, name, lot)
     job = get_lot_job(tx, namespace, name)
     attempts = attempts_of(tx, arc.job_id, lot)
-    shown = _shown(row, job, attempts)
+    shown = _shown(row, job, arc_states(tx, job, [row])[lot])
     return ArcLotDetail(
         **msgspec.structs.asdict(shown),
         parts=[_part(each) for each in parts_of(tx, arc.job_id, lot).values()],

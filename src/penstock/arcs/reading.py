@@ -9,6 +9,7 @@ from penstock.arcs.tasks import InputLot
 from penstock.db import Transaction
 from penstock.errors import NotFound
 from penstock.locks.commands.claims import Claimed
+from penstock.locks.rows import LotJobRow, WorkRow
 from penstock.lots.manifests import DatasetRef, Item, Manifest, decode
 from penstock.lots.rows import ManifestRow
 from penstock.objects import Objects
@@ -81,13 +82,28 @@ def read_items(objects: Objects, row: ManifestRow) -> tuple[Item, ...]:
     return tuple(items)
 
 
-def arc_state(work: WorkState, tries: int, attempts: Sequence[AttemptRow]) -> ArcState | None:
-    """Where an arc stands with a lot: rolled up, never stored."""
-    if work is WorkState.RUNNING:
+def arc_states(
+    tx: Transaction, job: LotJobRow, rows: Sequence[WorkRow]
+) -> dict[str, ArcState | None]:
+    """Where an arc stands with lots: rolled up from their rows and manifests, never stored."""
+    if not rows:
+        return {}
+    lots = [row.lot for row in rows]
+    which = {"job_id": job.job_id, "lots": lots}
+    attempts: dict[str, list[AttemptRow]] = {}
+    for each in tx.rows(AttemptRow, "attempts_on_lots", **which):
+        attempts.setdefault(each.lot, []).append(each)
+    found = tx.fetch("gated_lots", **which, outputs=list(job.output_ids))
+    gated = {lot for (lot,) in found}
+    return {row.lot: _state(row, attempts.get(row.lot, ()), row.lot in gated) for row in rows}
+
+
+def _state(work: WorkRow, attempts: Sequence[AttemptRow], is_gated: bool) -> ArcState | None:
+    if work.state == WorkState.RUNNING:
         return ArcState.RUNNING
-    if work is WorkState.DONE:
-        return ArcState.COMPLETE
+    if work.state == WorkState.DONE:
+        return ArcState.PARTIAL if is_gated else ArcState.COMPLETE
     if not attempts:
-        return ArcState.PARTIAL if tries else None
+        return ArcState.PARTIAL if work.tries else None
     gone = all(attempt.state == ManifestState.REMOVED for attempt in attempts)
     return ArcState.MISSING if gone else ArcState.PARTIAL

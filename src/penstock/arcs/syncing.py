@@ -6,19 +6,19 @@ from itertools import islice
 from typing import NamedTuple
 from urllib.parse import unquote
 
-from penstock.arcs.reading import arc_state, find_arc, manifest_rows, output_refs
-from penstock.arcs.rows import ArcRow, AttemptRow
+from penstock.arcs.reading import arc_states, find_arc, manifest_rows, output_refs
+from penstock.arcs.rows import ArcRow
 from penstock.catalog.catalog import Catalog
 from penstock.catalog.shapes import Shape
 from penstock.db import Transaction
 from penstock.errors import NotFound
-from penstock.locks.reading import get_lot_job
+from penstock.locks.reading import find_dataset, get_lot_job
 from penstock.locks.rows import StatusRow, WorkRow
 from penstock.lots.files import show_manifest
 from penstock.lots.manifests import DatasetRef, ManifestNote, arc_folder, arc_key, manifest_key
 from penstock.lots.rows import ManifestRow
 from penstock.objects import Objects
-from penstock.states import ArcState, ManifestState, WorkState
+from penstock.states import ArcState, ManifestState
 
 LOTS_AT_ONCE = 500
 _PASSES_MAX = 5
@@ -63,12 +63,12 @@ class Sync:
                 WorkRow, "arc_lots_after", job_id=self._row.job_id, after=after, most=most
             )
         lots = [row.lot for row in rows]
-        changed, lost = self._follow(lots) if lots else (0, 0)
+        changed, lost = self.follow(lots) if lots else (0, 0)
         if len(lots) == most:
             return Synced(len(lots), changed, 0, lost, lots[-1])
         return Synced(len(lots), changed, self._remove_strays(), lost, None)
 
-    def _follow(self, lots: Sequence[str]) -> tuple[int, int]:
+    def follow(self, lots: Sequence[str]) -> tuple[int, int]:
         """Change keys until they tell what the database does: meanwhile engines go on."""
         changed: set[str] = set()
         lost: set[_Place] = set()
@@ -89,15 +89,9 @@ class Sync:
         return len(changed), len(lost)
 
     def _states(self, tx: Transaction, lots: Sequence[str]) -> dict[str, ArcState | None]:
-        which = {"job_id": self._row.job_id, "lots": list(lots)}
-        attempts: dict[str, list[AttemptRow]] = {}
-        for each in tx.rows(AttemptRow, "attempts_on_lots", **which):
-            attempts.setdefault(each.lot, []).append(each)
-        works = tx.rows(WorkRow, "lot_work_by_lots", **which)
-        return {
-            work.lot: arc_state(WorkState(work.state), work.tries, attempts.get(work.lot, ()))
-            for work in works
-        }
+        job = get_lot_job(tx, self._arc.namespace, self._arc.name)
+        works = tx.rows(WorkRow, "lot_work_by_lots", job_id=job.job_id, lots=list(lots))
+        return arc_states(tx, job, works)
 
     def _places(self, tx: Transaction, lots: Sequence[str]) -> list[_Place]:
         """The manifests that were published last, of all outputs of these lots."""
@@ -158,6 +152,18 @@ class Sync:
                     self._objects.delete(key)
                     removed += 1
         return removed
+
+
+def follow_maker(
+    catalog: Catalog, objects: Objects, namespace: str, dataset: str, lot: str
+) -> None:
+    """Bring the keys of a lot into line for the arc that has made it, if an arc has."""
+    with catalog.read() as tx:
+        of_lot = {"dataset_id": find_dataset(tx, namespace, dataset), "lots": [lot]}
+        makers = [row.job_id for row in tx.rows(StatusRow, "lot_outputs", **of_lot)]
+        arcs = tx.rows(ArcRow, "arcs_by_ids", ids=makers)
+    for arc in arcs:
+        Sync(catalog, objects, arc.namespace, arc.name).follow([lot])
 
 
 def _lot_of(key: str, folder: str) -> str:

@@ -38,11 +38,39 @@ WHERE w.job_id = :job_id AND w.lot > :after
 ORDER BY w.lot
 LIMIT :most;
 
+-- name: gated_lots
+-- Which of these lots a job has made, and failed a check in what they have now.
+SELECT DISTINCT m.lot
+FROM {each outputs uuid AS d}
+JOIN lot_manifests m ON m.dataset_id = d.value AND m.lot {in lots text} AND m.state = 'partial'
+JOIN lot_status s ON s.dataset_id = m.dataset_id AND s.lot = m.lot AND s.role = 'OUTPUT'
+    AND s.version_id = m.version_id AND s.job_id = :job_id;
+
+-- name: count_gated_lots
+-- How many lots of these outputs were made, by job, and failed a check in what they have now.
+SELECT a.job_id, COUNT(*)
+FROM (
+    SELECT DISTINCT s.job_id, s.lot
+    FROM {each outputs uuid AS d}
+    JOIN lot_manifests m ON m.dataset_id = d.value AND m.state = 'partial'
+    JOIN lot_status s ON s.dataset_id = m.dataset_id AND s.lot = m.lot AND s.role = 'OUTPUT' AND s.version_id = m.version_id
+    JOIN lot_work w ON w.job_id = s.job_id AND w.lot = s.lot AND w.state = 'DONE'
+    LIMIT :most
+) a
+GROUP BY a.job_id;
+
 -- name: done_arc_lots_after
--- A page of the lots that an arc has made, by lot.
+-- A page of the lots that an arc has made, by lot, but for those that failed a check.
 SELECT w.job_id, w.lot, w.lot_key, w.rank, w.state, w.tries, w.token, w.run_id, w.owner, w.lease_seconds, w.lease_until, w.not_before, w.since, w.error, w.stale_since
 FROM lot_work w
 WHERE w.job_id = :job_id AND w.lot > :after AND w.state = 'DONE'
+    AND NOT EXISTS (
+        SELECT 1
+        FROM {each outputs uuid AS d}
+        JOIN lot_manifests m ON m.dataset_id = d.value AND m.lot = w.lot AND m.state = 'partial'
+        JOIN lot_status s ON s.dataset_id = m.dataset_id AND s.lot = m.lot AND s.role = 'OUTPUT'
+            AND s.version_id = m.version_id AND s.job_id = w.job_id
+    )
 ORDER BY w.lot
 LIMIT :most;
 
@@ -55,7 +83,15 @@ ORDER BY w.lot
 LIMIT :most;
 
 -- name: partial_arc_lots_after
--- A page of the lots whose failed attempts left something, or may have.
+-- A page of the lots whose failed attempts left something, or may have, and of those that were made
+-- and failed a check.
+SELECT w.job_id, w.lot, w.lot_key, w.rank, w.state, w.tries, w.token, w.run_id, w.owner, w.lease_seconds, w.lease_until, w.not_before, w.since, w.error, w.stale_since
+FROM {each outputs uuid AS d}
+JOIN lot_manifests m ON m.dataset_id = d.value AND m.lot > :after AND m.state = 'partial'
+JOIN lot_status s ON s.dataset_id = m.dataset_id AND s.lot = m.lot AND s.role = 'OUTPUT'
+    AND s.version_id = m.version_id AND s.job_id = :job_id
+JOIN lot_work w ON w.job_id = :job_id AND w.lot = m.lot AND w.state = 'DONE'
+UNION
 SELECT w.job_id, w.lot, w.lot_key, w.rank, w.state, w.tries, w.token, w.run_id, w.owner, w.lease_seconds, w.lease_until, w.not_before, w.since, w.error, w.stale_since
 FROM lot_work w
 WHERE w.job_id = :job_id AND w.lot > :after AND w.tries > 0 AND w.state <> 'DONE' AND w.state <> 'RUNNING'
@@ -63,7 +99,7 @@ WHERE w.job_id = :job_id AND w.lot > :after AND w.tries > 0 AND w.state <> 'DONE
         NOT EXISTS (SELECT 1 FROM arc_attempts t WHERE t.job_id = :job_id AND t.lot = w.lot)
         OR EXISTS (SELECT 1 FROM arc_attempts t WHERE t.job_id = :job_id AND t.lot = w.lot AND t.state = 'partial')
     )
-ORDER BY w.lot
+ORDER BY lot
 LIMIT :most;
 
 -- name: missing_arc_lots_after
