@@ -1,0 +1,149 @@
+"""What it costs to tell where a lot comes from: no more where much else was made."""
+
+from collections.abc import Iterator
+from typing import Any
+
+import pytest
+
+from penstock import ids
+from penstock.arcs.arrivals import ArrivedRow, Placed
+from penstock.catalog.claimed_runs import lot_facets
+from penstock.catalog.rows import Role, replace
+from penstock.db import Database, Transaction, open_database
+from penstock.db.folders import capability_folders
+from penstock.db.statements import load_statements
+from penstock.ingest.batch_lots import BatchLotRow
+from penstock.ingest.storing.register import StoredRow
+from penstock.locks.rows import LogRow
+from penstock.lots.rows import ManifestRow
+from penstock.provenance.history import LotName
+from penstock.provenance.walking import walk_back
+from penstock.states import ManifestState
+from tests.contract.catalog_rows import NAMESPACE, NOW, edge, job, run, version
+from tests.contract.test_reading_cost import Counted
+from tests.contract.test_replay_cost import DATASETS, JOBS, LOTS, fill
+from tests.plans import analyse, is_given, walks
+
+PART = job("part")
+TOP = DATASETS[2]
+
+
+@pytest.fixture(scope="module", params=["sqlite", "postgresql"])
+def url(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory) -> Iterator[str]:
+    """Lots from outside, from deposits and from arrivals, and what two jobs made of them."""
+    if request.param == "sqlite":
+        found = f"sqlite:///{tmp_path_factory.mktemp('provenance') / 'penstock.db'}"
+    else:
+        found = request.getfixturevalue("postgres").create_database()
+    opened = open_database(found)
+    opened.migrate()
+    with opened.write() as tx:
+        fill(tx)
+        _fill(tx)
+    opened.close()
+    analyse(found)
+    yield found
+    if request.param != "sqlite":
+        request.getfixturevalue("postgres").drop_database(found)
+
+
+@pytest.fixture
+def database(url: str) -> Iterator[Database]:
+    opened = open_database(url)
+    yield opened
+    opened.close()
+
+
+def _fill(tx: Transaction) -> None:
+    tx.write("put_jobs", [PART])
+    for place, each in enumerate(JOBS):
+        tx.write("put_edges", [edge(each, Role.INPUT, DATASETS[place])])
+        tx.write("put_edges", [edge(each, Role.OUTPUT, DATASETS[place + 1])])
+    log, manifests, runs = [], [], []
+    objects, batches, stored = [], [], []
+    raw = DATASETS[0].id
+    for number in range(LOTS):
+        lot, batch = f"lot {number}", f"bid{number:010}"
+        log.append(LogRow(NOW, "register", lot, None, raw, None, "", "READY", "ann", ""))
+        objects.append(ArrivedRow(raw, f"x/{number}", lot, Placed.ASSIGNED, 1, "m", "", NOW, NOW))
+        counts = (1, 1, "0", "a")
+        told = (ManifestState.COMPLETE, "key", *counts)
+        batches.append(BatchLotRow(batch, "maps", "ann", raw, lot, 1, *told, 0, NOW))
+        ark = f"ark:/99999/{number}"
+        kept = (f"key {number}", NAMESPACE, "maps", batch, f"jid{number}", "l", "d", 1, 1, "t")
+        stored.append(StoredRow(ark, 1, *kept, ids.derived_id("run", ark), NOW))
+        for place, each in enumerate(JOBS):
+            ran = run(each, number)
+            for action in ("claim", "complete"):
+                log.append(LogRow(NOW, action, lot, each.id, None, ran.id, "", "", "w", ""))
+            made = version(DATASETS[place + 1], number + 1).id
+            manifests.append(ManifestRow(made, DATASETS[place + 1].id, lot, *told, NOW))
+            runs.append(replace(run(PART, 2 * number + place), parent_run_id=ran.id))
+    tx.write("add_lot_log", log)
+    tx.write("put_lot_manifests", manifests)
+    tx.write("put_runs", runs)
+    tx.write("put_arrived_objects", objects)
+    tx.write("put_batch_lots", batches)
+    tx.write("put_stored_objects", stored)
+
+
+@pytest.mark.parametrize("as_of", [None, NOW + 10**12])
+def test_a_lot_costs_what_is_behind_it_however_many_lots_there_are(
+    database: Database, as_of: int | None
+) -> None:
+    with database.read() as tx:
+        counted = Counted(tx)
+        walk = walk_back(counted, LotName(TOP.id, NAMESPACE, "top", "lot 77"), as_of)
+    made = [(node.version.name, node.lot, node.depth) for node in walk.nodes.values()]
+    assert made == [("top", "lot 77", 0), ("clean", "lot 77", 1), ("raw", "lot 77", 2)]
+    assert [each.who for told in walk.registered.values() for each in told] == ["ann"]
+    assert counted.statements <= 30
+
+
+def test_no_statement_of_provenance_walks_through_what_it_does_not_give(
+    database: Database, url: str
+) -> None:
+    (folder,) = (each for each in capability_folders() if each.name == "provenance")
+    written = (folder / "statements" / "provenance.sql").read_text()
+    examples = _examples()
+    named = {line.split()[-1] for line in written.splitlines() if line.startswith("-- name:")}
+    assert named == set(examples)
+    statements = load_statements(database.dialect, capability_folders())
+    assert {
+        name: found
+        for name, params in examples.items()
+        if (found := walks(url, statements[name], params, is_given))
+    } == {}
+
+
+def _examples() -> dict[str, dict[str, Any]]:
+    """The statements with what a usual call asks of them."""
+    numbers = range(50)
+    lots = [f"lot {number}" for number in numbers]
+    of_lot = {"dataset_id": DATASETS[0].id, "lot": "lot 7"}
+    of_made = {"dataset_id": TOP.id, "lot": "lot 7"}
+    stretch = {"dataset_id": TOP.id, "at": NOW + 2_000_000_000, "until": NOW + 2_050_000_000}
+    runs = [run(JOBS[0], number).id for number in numbers]
+    versions = [version(TOP, number + 1).id for number in numbers]
+    keys = [DATASETS[0].id + lot for lot in lots]
+    claims = [JOBS[0].id + ran + lot for ran, lot in zip(runs, lots, strict=True)]
+    return {
+        "lot_now": of_made,
+        "versions_with_manifests": of_made,
+        "versions_made_of_lot": of_made,
+        "registrations_of_lots": {"keys": keys},
+        "version_declared_from": {**stretch, "facets": lot_facets("lot 7")},
+        "versions_declared_like": {**stretch, "pattern": "%lot 7%", "most": 50},
+        "publications": {"ids": versions},
+        "versions_in_full": {"ids": versions},
+        "runs_in_full": {"ids": runs},
+        "versions_read_by_runs": {"keys": [ran + lot for ran, lot in zip(runs, lots, strict=True)]},
+        "claimers_of_runs": {"keys": claims},
+        "parts_of_runs": {"ids": runs},
+        "arrived_in_lot": {**of_lot, "most": 50},
+        "count_arrived_in_lot": of_lot,
+        "batches_of_lots": {"keys": keys[:5]},
+        "objects_by_arks": {"arks": [f"ark:/99999/{number}" for number in numbers[:5]]},
+        "lots_of_dataset_from": {"dataset_id": TOP.id, "after": "lot 5", "most": 50},
+        "manifests_of_lots": {"dataset_id": TOP.id, "lots": lots},
+    }

@@ -1,0 +1,90 @@
+"""How databases carry statements out: which steps read more than they give."""
+
+import sqlite3
+from collections.abc import Callable, Iterator
+from typing import Any
+
+import msgspec
+import psycopg
+
+from penstock.db.statements import Statement
+
+READ_AT_MOST = 500  # rows of one table, by one statement that is asked for a few
+
+
+def walks(
+    url: str,
+    statement: Statement,
+    params: dict[str, Any],
+    is_small: Callable[[str], bool],
+    read_at_most: int = READ_AT_MOST,
+) -> list[str]:
+    """The steps of a statement's plan that read more of a table than they give.
+
+    SQLite tells which tables it scans, of which `is_small` knows those that do no harm; PostgreSQL
+    how many rows it has read.
+    """
+    if url.startswith("sqlite"):
+        steps = steps_told(url, statement, params)
+        return [step for step in steps if step.startswith("SCAN") and not is_small(step)]
+    return large_reads(url, statement, params, read_at_most)
+
+
+def steps_told(
+    url: str, statement: Statement, params: dict[str, Any], *settings: Statement
+) -> list[str]:
+    """The steps of a statement's plan in the database's words, after some settings."""
+    if url.startswith("sqlite"):
+        lists = {name: msgspec.json.encode(params[name]).decode() for name in statement.lists}
+        connection = sqlite3.connect(url.removeprefix("sqlite:///"))
+        explain = f"EXPLAIN QUERY PLAN {statement.sql}"
+        steps = [row[3] for row in connection.execute(explain, {**params, **lists})]
+        connection.close()
+        return steps
+    with psycopg.connect(url) as connected, psycopg.RawCursor(connected) as cursor:
+        for setting in settings:
+            cursor.execute(setting.sql)
+        cursor.execute(f"EXPLAIN {statement.sql}", [params[name] for name in statement.params])
+        return [row[0].strip() for row in cursor]
+
+
+def large_reads(
+    url: str, statement: Statement, params: dict[str, Any], read_at_most: int
+) -> list[str]:
+    """The steps in which PostgreSQL reads more rows of a table than this."""
+    with psycopg.connect(url) as connected, psycopg.RawCursor(connected) as cursor:
+        explain = f"EXPLAIN (ANALYZE, FORMAT JSON) {statement.sql}"
+        cursor.execute(explain, [params[name] for name in statement.params])
+        ((plan,),) = cursor.fetchall()
+    return [
+        f"{step['Node Type']} on {step['Relation Name']}: {rows} rows"
+        for step in _steps(plan[0]["Plan"])
+        if "Relation Name" in step and (rows := _rows_read(step)) > read_at_most
+    ]
+
+
+def is_given(step: str) -> bool:
+    """Whether what is scanned is a list that was given."""
+    return step.startswith(("SCAN k ", "SCAN d VIRTUAL", "SCAN json_each "))
+
+
+def _steps(plan: dict[str, Any]) -> Iterator[dict[str, Any]]:
+    yield plan
+    for inner in plan.get("Plans", ()):
+        yield from _steps(inner)
+
+
+def _rows_read(step: dict[str, Any]) -> int:
+    removed = step.get("Rows Removed by Filter", 0) + step.get("Rows Removed by Index Recheck", 0)
+    return int((step["Actual Rows"] + removed) * step["Actual Loops"])
+
+
+def analyse(url: str) -> None:
+    """Let the planner know how large the tables are."""
+    if url.startswith("sqlite"):
+        with sqlite3.connect(url.removeprefix("sqlite:///")) as connection:
+            connection.execute("ANALYZE")
+        connection.close()
+        return
+    with psycopg.connect(url, autocommit=True) as connected:
+        connected.execute("VACUUM ANALYZE")
