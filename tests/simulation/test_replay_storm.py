@@ -1,0 +1,168 @@
+"""Replays among everything else that happens to lots: nothing breaks, and each comes to an end."""
+
+import random
+from collections.abc import Callable, Iterator
+from concurrent.futures import ThreadPoolExecutor
+from contextlib import suppress
+from dataclasses import dataclass, field
+
+import pytest
+
+from penstock import ids
+from penstock.arcs.commands import PublishLot
+from penstock.catalog.writer import Command
+from penstock.clock import SECOND
+from penstock.config import Settings
+from penstock.errors import PenstockError
+from penstock.locks.commands import (
+    Claimed,
+    ClaimLots,
+    FailClaims,
+    HoldJob,
+    HoldLot,
+    HoldWork,
+    Ref,
+    ReleaseLock,
+    ResubmitLots,
+    Sweep,
+)
+from penstock.provenance.checking import check
+from penstock.provenance.invariants import catalog, locks, operations
+from penstock.replay.target import Target
+from penstock.states import ReplayState
+from tests.checked import opened
+from tests.contract.replay_site import DIAMOND, ReplaySite, open_replays
+
+LOTS = ("1", "2")
+DATASETS = ("raw", "other", "clean", "left", "right", "join")
+INVARIANTS = (*catalog.INVARIANTS, *locks.INVARIANTS, *operations.INVARIANTS)
+ANN = ("ann", "to see what happens", "ns")
+LONG = 4000 * SECOND  # longer than any lease
+NEVER = 4 * 10**15
+ACTIONS, TURNS_MAX = 60, 100
+
+
+@dataclass
+class Storm:
+    """Somebody who does anything at any time, often the same twice at once."""
+
+    here: ReplaySite
+    random: random.Random
+    threads: ThreadPoolExecutor
+    claims: list[Claimed] = field(default_factory=list)
+    replays: list[str] = field(default_factory=list)
+
+    def act(self) -> None:
+        """Do something; it may be refused."""
+        acts: list[Callable[[], object]] = [
+            self.start, self.step, self.step, self.step, self.move, self.claim, self.claim,
+            self.claim, self.end, self.end, self.end, self.administer, self.administer, self.wait,
+        ]  # fmt: skip
+        self.here.site.now += SECOND
+        with suppress(PenstockError):
+            self.random.choice(acts)()
+
+    def start(self) -> None:
+        one = self.random.choice(DATASETS)
+        targets = [
+            Target(namespace="ns", dataset=one, lot=self.random.choice(LOTS)),
+            Target(namespace="ns", job=self.random.choice(list(DIAMOND))),
+            Target(namespace="ns", dataset="clean", start=0, end=NEVER),
+        ]
+        target, name = self.random.choice(targets), ids.derived_id(self.random.choice("abc"))
+        self._twice(lambda: self.here.replays.start(name, "ann", "bad", target, max_running=2))
+        if name not in self.replays:
+            self.replays.append(name)
+
+    def step(self) -> None:
+        name = self.random.choice(self.replays or [""])
+        self._twice(lambda: self.here.replays.step(name))
+
+    def move(self) -> None:
+        moves = (self.here.replays.pause, self.here.replays.resume, self.here.replays.cancel)
+        self.random.choice(moves)(self.random.choice(self.replays or [""]), "ann", "why not")
+
+    def claim(self) -> None:
+        self.claims += self.here.site.do(ClaimLots("ns", self._job(), "w", 2))
+
+    def end(self) -> None:
+        if self.claims:
+            claim = self.claims.pop(self.random.randrange(len(self.claims)))
+            ref = Ref(claim.id, claim.token)
+            is_good = self.random.random() < 0.8
+            self.here.site.do(PublishLot(ref, ()) if is_good else FailClaims((ref,), "no luck"))
+
+    def administer(self) -> None:
+        lot, job, hold = self.random.choice(LOTS), self._job(), self.random.random() < 0.5
+        commands = (
+            HoldLot(*ANN, self.random.choice(DATASETS), lot, hold),
+            HoldJob(*ANN, job, hold),
+            HoldWork(*ANN, job, lot, hold),
+            ResubmitLots(*ANN, job, (lot,)),
+            ReleaseLock(*ANN, job, lot),
+        )
+        self.here.site.do(self.random.choice(commands))
+
+    def wait(self) -> None:
+        self.here.site.now += LONG
+        self.here.site.do(Sweep())
+        self.here.site.register("raw", [self.random.choice(LOTS)])
+
+    def calm_down(self) -> None:
+        """Let everything go on that somebody has stopped."""
+        commands: tuple[Command[None], ...] = (
+            *(HoldJob(*ANN, job, hold=False) for job in DIAMOND),
+            *(HoldLot(*ANN, d, lot, hold=False) for d in DATASETS for lot in LOTS),
+            *(HoldWork(*ANN, job, lot, hold=False) for job in DIAMOND for lot in LOTS),
+        )
+        for command in commands:
+            with suppress(PenstockError):
+                self.here.site.do(command)
+        for name in self.replays:
+            with suppress(PenstockError):
+                self.here.replays.resume(name, "ann")
+
+    def work(self) -> bool:
+        """Move all replays on and do what is to be done: whether one of them still runs."""
+        for name in self.replays:
+            self.here.replays.step(name)
+        self.here.site.now += LONG
+        self.here.site.do(Sweep())
+        for each in sorted(self.here.ready()):
+            with suppress(PenstockError):
+                self.here.done(*each.split(" "))
+        states = {self.here.replays.status(name).state for name in self.replays}
+        return ReplayState.RUNNING in states
+
+    def _job(self) -> str:
+        return self.random.choice(list(DIAMOND))
+
+    def _twice(self, call: Callable[[], object]) -> None:
+        for answer in [self.threads.submit(call) for _ in range(2)]:
+            answer.result()
+
+
+@pytest.fixture
+def here(database_url: str) -> Iterator[ReplaySite]:
+    with open_replays(database_url) as here:
+        here.all_done(*LOTS)
+        yield here
+
+
+def broken(here: ReplaySite) -> list[str]:
+    with opened(Settings(), here.site.database, lambda: here.site.now) as found:
+        return [f"{v.name}: {v.error or v.first}" for v in check(found, INVARIANTS) if not v.holds]
+
+
+@pytest.mark.parametrize("number", range(3))
+def test_nothing_breaks_and_every_replay_ends(here: ReplaySite, number: int) -> None:
+    with ThreadPoolExecutor(2) as threads:
+        storm = Storm(here, random.Random(number), threads)
+        for _ in range(ACTIONS // 4):
+            for _ in range(4):
+                storm.act()
+            assert broken(here) == []
+        storm.calm_down()
+        assert storm.replays
+        assert any(not storm.work() for _ in range(TURNS_MAX))
+    assert broken(here) == []
