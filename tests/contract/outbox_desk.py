@@ -7,7 +7,6 @@ from contextlib import contextmanager
 from functools import partial
 from typing import Any
 
-import httpx
 import pytest
 
 from penstock.catalog.catalog import Catalog
@@ -130,11 +129,6 @@ def lots(requests: Sequence[Request]) -> list[str]:
 def firsts(names: Sequence[str]) -> list[str]:
     """What is left when doubles are dropped as a receiver drops them."""
     return list(dict.fromkeys(names))
-
-
-def impatient() -> httpx.Timeout:
-    """A caller that does not wait long for an answer."""
-    return httpx.Timeout(0.3, connect=10.0)
 
 
 class Gate:

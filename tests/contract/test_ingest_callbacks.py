@@ -11,7 +11,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from penstock import signing
+from penstock import outgoing
 from penstock.clock import SECOND, Micros, parse_time
 from penstock.errors import Invalid, Unavailable
 from penstock.ingest.receiving.door import open_client
@@ -236,7 +236,7 @@ def test_an_answer_without_end_is_not_read_to_its_end(web: Web, caller: Caller) 
 def test_a_slow_body_does_not_hold_the_worker(
     web: Web, caller: Caller, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(signing, "_ANSWER_SECONDS_MAX", 0.0)
+    monkeypatch.setattr(outgoing, "_ANSWER_SECONDS_MAX", 0.0)
     sent = []
 
     def byte_by_byte() -> Iterator[bytes]:

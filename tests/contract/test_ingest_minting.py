@@ -11,10 +11,10 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from penstock.errors import Invalid, Unavailable
+from penstock.ingest.storing.ezid import EzidMinter
 from penstock.ingest.storing.metadata import Description
 from penstock.ingest.storing.minting import (
     BETANUMERIC,
-    EzidMinter,
     ark_of,
     check_character,
     spin,

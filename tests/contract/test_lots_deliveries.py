@@ -23,7 +23,7 @@ from penstock.lots.subscribers import (
     back_off,
 )
 from penstock.signing import verify
-from tests.contract.outbox_desk import NEVER, Desk, Gate, deliveries, desk, firsts, impatient, lots
+from tests.contract.outbox_desk import NEVER, Desk, Gate, deliveries, desk, firsts, lots
 from tests.doors.waiting import until
 from tests.web import Answer, Request, Web, drip, hang_up, head, redirect, reset, status
 
@@ -192,7 +192,7 @@ def test_a_receiver_that_keeps_us_waiting_is_given_up_and_tried_again(desk: Desk
         slow = drip([head(200, {"Content-Length": 0})], gate.wait)
         desk.subscribe(web.on("/lots", slow, status(200)))
         desk.publish("1")
-        with desk.deliverer(timeout=impatient(), sweep_seconds=0.05):
+        with desk.deliverer(answer_seconds_max=0.3, sweep_seconds=0.05):
             until(lambda: desk.subscriber().failures == 1)
             assert "takes too long" in desk.subscriber().error
             desk.pass_seconds(1)

@@ -3,19 +3,20 @@
 import subprocess
 import sys
 import threading
+from collections.abc import Callable
 from concurrent.futures import Future
 from functools import partial
 from typing import Any
 
-import httpx
 import pytest
 
 from penstock.catalog.catalog import Catalog
-from penstock.lots import deliveries as module
-from penstock.lots.deliveries import Deliverer
+from penstock.clock import Micros
+from penstock.lots import delivery as module
+from penstock.lots.deliveries import LEASE_SECONDS, Deliverer
 from penstock.lots.messages import Letter
 from penstock.lots.rows import SubscriberRow
-from penstock.signing import Posted
+from penstock.outgoing import Posted
 from tests.contract.outbox_desk import Desk, deliveries, desk, firsts
 from tests.doors.waiting import until
 from tests.web import Web, status
@@ -90,9 +91,9 @@ class _MortalDeliverer(Deliverer):
         with self._steps:
             return super().letters(row, after)
 
-    def send(self, client: httpx.Client, row: SubscriberRow, name: str, body: bytes) -> Posted:
+    def send(self, post: Callable[[Micros], Posted]) -> Posted:
         with self._steps:
-            return super().send(client, row, name, body)
+            return super().send(post)
 
 
 def _die_at(desk: Desk, step: int, *, done: bool, name: str) -> bool:
@@ -125,7 +126,7 @@ def test_it_dies_at_every_step(desk: Desk, done: bool, monkeypatch: pytest.Monke
             if not _die_at(desk, step, done=done, name=name):
                 break
             deaths += 1
-            desk.pass_seconds(module.LEASE_SECONDS + 1)
+            desk.pass_seconds(LEASE_SECONDS + 1)
             with desk.deliverer():
                 desk.wait_for(LOTS, name)
             found = web.asked(f"/{name}", "POST")

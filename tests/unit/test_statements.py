@@ -172,6 +172,8 @@ def test_every_statement_of_the_package_is_there_for_both_databases() -> None:
     )
     assert sqlite.keys() ^ postgresql.keys() == ONE_DIALECT_ONLY
     assert {"next_epoch", "record_migration"} <= sqlite.keys()
+    for written in (sqlite, postgresql):
+        assert all(statement.sql for statement in written.values())
 
 
 class Thing(msgspec.Struct):

@@ -42,20 +42,25 @@ class _Surface(NamedTuple):
     router: Router
     queries: dict[Route, Callable[[bytes], Any]]
     bodies: dict[Route, Callable[[bytes, int], Any]]
-    openapi: bytes
-    docs: Page
 
 
 @cache
 def _surface() -> _Surface:
-    document = openapi.document(CAPABILITIES)
     return _Surface(
         router=Router(ROUTES),
         queries={r: query_reader(r.hints["query"]) for r in ROUTES if "query" in r.needs},
         bodies={r: body_reader(r.hints["body"]) for r in ROUTES if "body" in r.needs},
-        openapi=openapi.text(document),
-        docs=docs.page(document),
     )
+
+
+@cache
+def _openapi() -> bytes:
+    return openapi.text(openapi.document(CAPABILITIES))
+
+
+@cache
+def _docs() -> Page:
+    return docs.page(openapi.document(CAPABILITIES))
 
 
 @dataclass(slots=True)
@@ -75,8 +80,8 @@ class Api:
             Gate(plane.keys, keys_needed=keys_needed),
             metrics,
             Limits(plane.settings.name_length_max, plane.settings.json_depth_max),
-            self._surface.openapi,
-            self._surface.docs,
+            _openapi,
+            _docs,
         )
         metrics.watch_queue(lambda: plane.catalog.queue_length)
 

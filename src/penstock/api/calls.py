@@ -40,8 +40,8 @@ class Door:
     gate: Gate
     metrics: Metrics
     limits: Limits
-    openapi: bytes
-    docs: Page
+    openapi: Callable[[], bytes]
+    docs: Callable[[], Page]
     readers: ThreadPoolExecutor = field(
         default_factory=lambda: ThreadPoolExecutor(READERS, thread_name_prefix="reader")
     )

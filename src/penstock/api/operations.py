@@ -52,12 +52,12 @@ async def _tally(door: Door) -> list[Tally] | None:
 
 async def get_openapi(call: Call) -> Page:
     """Show this API as an OpenAPI 3.1 document."""
-    return Page("application/json", call.door.openapi)
+    return Page("application/json", call.door.openapi())
 
 
 async def get_docs(call: Call) -> Page:
     """Show this API as a page to read."""
-    return call.door.docs
+    return call.door.docs()
 
 
 ROUTES = (

@@ -1,13 +1,17 @@
 """The Python client: everything that a Penstock server shows, over HTTP."""
 
-from penstock.client.arc_decorator import arc
-from penstock.client.async_client import AsyncClient
-from penstock.client.claim import AsyncClaim, Claim
-from penstock.client.claims import AsyncClaims, Claims
-from penstock.client.client import Client
-from penstock.client.hold import ClaimLost
-from penstock.client.refusals import ApiError, Unreachable
-from penstock.client.worker import JobFunction, job
+from importlib import import_module
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from penstock.client.arc_decorator import arc
+    from penstock.client.async_client import AsyncClient
+    from penstock.client.claim import AsyncClaim, Claim
+    from penstock.client.claims import AsyncClaims, Claims
+    from penstock.client.client import Client
+    from penstock.client.hold import ClaimLost
+    from penstock.client.refusals import ApiError, Unreachable
+    from penstock.client.worker import JobFunction, job
 
 __all__ = [
     "ApiError",
@@ -23,3 +27,25 @@ __all__ = [
     "arc",
     "job",
 ]
+_MODULES = {
+    "ApiError": "refusals",
+    "AsyncClaim": "claim",
+    "AsyncClaims": "claims",
+    "AsyncClient": "async_client",
+    "Claim": "claim",
+    "ClaimLost": "hold",
+    "Claims": "claims",
+    "Client": "client",
+    "JobFunction": "worker",
+    "Unreachable": "refusals",
+    "arc": "arc_decorator",
+    "job": "worker",
+}
+
+
+def __getattr__(name: str) -> object:
+    """Each part is imported when it is asked for, so that commands start fast without the rest."""
+    if name not in _MODULES:
+        raise AttributeError(f"module 'penstock.client' has no attribute {name!r}")
+    found: object = getattr(import_module(f"penstock.client.{_MODULES[name]}"), name)
+    return found

@@ -3,25 +3,21 @@
 from collections.abc import AsyncIterator, Sequence
 from typing import Self, TypeVar
 
+from penstock.client.async_heartbeats import AsyncHeartbeats
 from penstock.client.async_transport import AsyncTransport
 from penstock.client.calls import Calls
 from penstock.client.claims import AsyncClaims, asked
-from penstock.client.heartbeats import AsyncHeartbeats
-from penstock.client.lines import listen_async
 from penstock.client.names import Name
-from penstock.client.operation import Awaiting
+from penstock.client.operation import Awaiting, AwaitingReader
 from penstock.client.place import place
-from penstock.client.provenance import ProvenanceCalls
-from penstock.client.provenance_documents import Verdict, VerifyStep
+from penstock.client.reading import Reading
 from penstock.client.request import Flow
-from penstock.client.retries import RETRY_SECONDS
-from penstock.client.stream import Following, LotEvent, follow_async
-from penstock.client.transport import TIMEOUT_SECONDS
+from penstock.client.retries import RETRY_SECONDS, TIMEOUT_SECONDS
 
 T = TypeVar("T")
 
 
-class AsyncClient(Calls, Awaiting):
+class AsyncClient(Calls, Awaiting, AwaitingReader):
     """A server, as asynchronous Python sees it; for one event loop.
 
     Every call is awaited, and is else what Client's is. Use it in an `async with` block, or await
@@ -60,6 +56,9 @@ class AsyncClient(Calls, Awaiting):
     async def _perform(self, flow: Flow[T]) -> T:
         return await self._transport.perform(flow)
 
+    def _read(self, reading: Reading[T]) -> AsyncIterator[T]:
+        return self._transport.read(reading)
+
     def claims(
         self,
         where: str,
@@ -90,38 +89,3 @@ class AsyncClient(Calls, Awaiting):
             wait=wait,
         )
         return AsyncClaims(self, self._heartbeats, ask)
-
-    def lot_events(
-        self,
-        *,
-        after: int | None = None,
-        namespace: str | None = None,
-        dataset: str | None = None,
-    ) -> AsyncIterator[LotEvent]:
-        """What happens to lots, as it happens: loop over it, it does not end.
-
-        The same as Client's, but for `async for`.
-        """
-        return follow_async(self._transport, Following(after, namespace, dataset))
-
-    def verify(
-        self,
-        namespace: str,
-        dataset: str,
-        lot: str | None = None,
-        *,
-        all_versions: bool = False,
-        upstream: bool = False,
-    ) -> AsyncIterator[VerifyStep]:
-        """Have the bytes of a lot, or of all lots of a dataset, read again: faults as found.
-
-        The last step has the kind `end` and what it came to; without it, it was broken off.
-        """
-        asked = ProvenanceCalls._verify.request(
-            namespace, dataset, lot=lot, all_versions=all_versions, upstream=upstream
-        )
-        return listen_async(self._transport, asked, VerifyStep)
-
-    def check(self, *, deep: bool = False) -> AsyncIterator[Verdict]:
-        """Ask of every invariant whether it holds; `deep` reads every byte."""
-        return listen_async(self._transport, ProvenanceCalls._check.request(deep=deep), Verdict)

@@ -1,15 +1,17 @@
 """How the client speaks to a server, in an event loop."""
 
 import asyncio
-from collections.abc import AsyncIterator, Mapping
+from collections.abc import AsyncIterable, AsyncIterator, Iterator
 from contextlib import asynccontextmanager
 from typing import Any, TypeVar
 
 import httpx
 
-from penstock.client.refusals import refused, unreachable
+from penstock.client.reading import Reading
+from penstock.client.refusals import ApiError, Failure, Unreachable
 from penstock.client.request import Flow, Pause, Request
-from penstock.client.transport import sendable, settings, taken
+from penstock.client.uploads import Upload
+from penstock.client.wire import refused, sendable, settings, taken, unreachable
 
 T = TypeVar("T")
 
@@ -45,27 +47,45 @@ class AsyncTransport:
 
     async def _take(self, step: Request[Any] | Pause) -> Any:
         if isinstance(step, Pause):
-            return await asyncio.sleep(step.seconds)
+            return await self.pause(step.seconds)
         return await self.send(step)
+
+    async def pause(self, seconds: float) -> None:
+        """Do nothing for a while."""
+        await asyncio.sleep(seconds)
 
     async def send(self, request: Request[T]) -> T:
         """Make one call and read its answer."""
         sent = sendable(request, self._timeout_seconds)
         if request.upload is not None:
-            sent["content"] = request.upload.pieces_async()
+            sent["content"] = _pieces(request.upload)
         try:
             answer = await self._http.request(**sent)
         except httpx.TransportError as error:
             raise unreachable(self.url, error) from None
         return taken(request, answer, self.url)
 
+    async def read(self, reading: Reading[T]) -> AsyncIterator[T]:
+        """Everything that is read of an answer, as it comes."""
+        while True:
+            failure: Failure | None = None
+            try:
+                async with self._listen(reading) as pieces:
+                    async for piece in pieces:
+                        for found in reading.take(piece):
+                            yield found
+            except (ApiError, Unreachable) as error:
+                failure = error
+            seconds = reading.again_seconds(failure)
+            if seconds is None:
+                return
+            await self.pause(seconds)
+
     @asynccontextmanager
-    async def listen(
-        self, request: Request[T], headers: Mapping[str, str]
-    ) -> AsyncIterator[AsyncIterator[bytes]]:
-        """Read an answer while it comes; one that falls silent for too long is broken off."""
-        sent = sendable(request, self._timeout_seconds)
-        sent["headers"] |= headers
+    async def _listen(self, reading: Reading[T]) -> AsyncIterator[AsyncIterator[bytes]]:
+        """The pieces of an answer; one that falls silent for too long is broken off."""
+        sent = sendable(reading.request, self._timeout_seconds)
+        sent["headers"] |= reading.begin()
         try:
             async with self._http.stream(**sent) as answer:
                 if not answer.is_success:
@@ -74,3 +94,19 @@ class AsyncTransport:
                 yield answer.aiter_bytes()
         except httpx.TransportError as error:
             raise unreachable(self.url, error) from None
+
+
+async def _pieces(upload: Upload) -> AsyncIterator[bytes]:
+    """All of a body; the event loop is not held up by a slow disk."""
+    if isinstance(upload.content, AsyncIterable):
+        async for piece in upload.content:
+            yield piece
+        return
+    pieces = upload.pieces()
+    while piece := await asyncio.to_thread(_next, pieces):
+        yield piece
+
+
+def _next(pieces: Iterator[bytes]) -> bytes:
+    """The next piece that is not empty; nothing at the end."""
+    return next(filter(None, pieces), b"")

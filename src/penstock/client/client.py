@@ -7,21 +7,17 @@ from penstock.client.calls import Calls
 from penstock.client.claims import Claims, asked
 from penstock.client.heartbeats import Heartbeats
 from penstock.client.hold import BEAT_SECONDS_MAX
-from penstock.client.lines import listen
 from penstock.client.names import Name
-from penstock.client.operation import Blocking
+from penstock.client.operation import Blocking, BlockingReader
 from penstock.client.place import place
-from penstock.client.provenance import ProvenanceCalls
-from penstock.client.provenance_documents import Verdict, VerifyStep
+from penstock.client.reading import Reading
 from penstock.client.request import Flow
-from penstock.client.retries import RETRY_SECONDS
-from penstock.client.stream import Following, LotEvent, follow
-from penstock.client.transport import TIMEOUT_SECONDS, Transport
+from penstock.client.retries import RETRY_SECONDS, TIMEOUT_SECONDS
 
 T = TypeVar("T")
 
 
-class Client(Calls, Blocking):
+class Client(Calls, Blocking, BlockingReader):
     """A server, as Python sees it: at a URL, or where the settings say (PENSTOCK_URL and so on).
 
     Calls block; any thread may make them. One that is refused raises ApiError with `code` and
@@ -37,6 +33,9 @@ class Client(Calls, Blocking):
         timeout_seconds: float = TIMEOUT_SECONDS,
         retry_seconds: float = RETRY_SECONDS,
     ) -> None:
+        # Late, because it loads httpx: `penstock --help` is twice as fast without.
+        from penstock.client.transport import Transport
+
         url, api_key = place(url, api_key)
         self._retry_seconds = retry_seconds
         self._transport = Transport(url, api_key, timeout_seconds)
@@ -62,6 +61,9 @@ class Client(Calls, Blocking):
 
     def _perform(self, flow: Flow[T]) -> T:
         return self._transport.perform(flow)
+
+    def _read(self, reading: Reading[T]) -> Iterator[T]:
+        return self._transport.read(reading)
 
     def claims(
         self,
@@ -95,39 +97,3 @@ class Client(Calls, Blocking):
             wait=wait,
         )
         return Claims(self, self._heartbeats, ask)
-
-    def lot_events(
-        self,
-        *,
-        after: int | None = None,
-        namespace: str | None = None,
-        dataset: str | None = None,
-    ) -> Iterator[LotEvent]:
-        """What happens to lots, as it happens: loop over it, it does not end.
-
-        It begins now, or after an event; 0 is all that is kept. A connection that is lost is made
-        again, and nothing is left out. After an event that was pruned it raises ApiError (409).
-        """
-        return follow(self._transport, Following(after, namespace, dataset))
-
-    def verify(
-        self,
-        namespace: str,
-        dataset: str,
-        lot: str | None = None,
-        *,
-        all_versions: bool = False,
-        upstream: bool = False,
-    ) -> Iterator[VerifyStep]:
-        """Have the bytes of a lot, or of all lots of a dataset, read again: faults as found.
-
-        The last step has the kind `end` and what it came to; without it, it was broken off.
-        """
-        asked = ProvenanceCalls._verify.request(
-            namespace, dataset, lot=lot, all_versions=all_versions, upstream=upstream
-        )
-        return listen(self._transport, asked, VerifyStep)
-
-    def check(self, *, deep: bool = False) -> Iterator[Verdict]:
-        """Ask of every invariant whether it holds; `deep` reads every byte."""
-        return listen(self._transport, ProvenanceCalls._check.request(deep=deep), Verdict)

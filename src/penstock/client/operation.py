@@ -1,15 +1,17 @@
 """Calls and sequences of calls, described once and made in either colour.
 
 A method that `call` decorates describes one call; one that `procedure` decorates is a sequence of
-them. On a blocking object it gives the answer, on an asynchronous one something to await.
+them. On a blocking object it gives the answer, on an asynchronous one something to await. One that
+`read` decorates gives what comes bit by bit, to loop over.
 """
 
 import time
 from abc import ABC, abstractmethod
-from collections.abc import Callable, Coroutine
+from collections.abc import AsyncIterator, Callable, Coroutine, Iterator
 from functools import update_wrapper, wraps
 from typing import Any, Concatenate, Generic, ParamSpec, Self, TypeVar, cast, overload
 
+from penstock.client.reading import Reading
 from penstock.client.request import Flow, Request
 from penstock.client.retries import patiently
 
@@ -95,3 +97,48 @@ def call(function: Callable[Concatenate[Any, P], Request[T]]) -> Operation[P, T]
 def procedure(function: Callable[Concatenate[Any, P], Flow[T]]) -> Procedure[P, T]:
     """Make a method that is a sequence of calls one that makes them."""
     return Procedure(function)
+
+
+class BlockingReader(ABC):
+    """What reads an answer while it comes, and blocks until there is more."""
+
+    @abstractmethod
+    def _read(self, reading: Reading[T]) -> Iterator[T]:
+        """Everything that is read, as it comes."""
+
+
+class AwaitingReader(ABC):
+    """What reads an answer while it comes, in an event loop."""
+
+    @abstractmethod
+    def _read(self, reading: Reading[T]) -> AsyncIterator[T]:
+        """Everything that is read, as it comes."""
+
+
+class Listening(Generic[P, T]):
+    """A method that gives what comes bit by bit, in both colours."""
+
+    def __init__(self, function: Callable[Concatenate[Any, P], Reading[T]]) -> None:
+        self._function = function
+        update_wrapper(cast(Any, self), function)
+
+    @overload
+    def __get__(self, instance: None, owner: type) -> Self: ...
+    @overload
+    def __get__(self, instance: BlockingReader, owner: type) -> Callable[P, Iterator[T]]: ...
+    @overload
+    def __get__(self, instance: AwaitingReader, owner: type) -> Callable[P, AsyncIterator[T]]: ...
+    def __get__(self, instance: Any, owner: type) -> Any:
+        if instance is None:
+            return self
+
+        @wraps(self._function)
+        def method(*args: P.args, **kwargs: P.kwargs) -> Any:
+            return instance._read(self._function(None, *args, **kwargs))
+
+        return method
+
+
+def read(function: Callable[Concatenate[Any, P], Reading[T]]) -> Listening[P, T]:
+    """Make a method that says how an answer is read one that reads it; it is given no object."""
+    return Listening(function)

@@ -4,7 +4,8 @@ from dataclasses import replace
 from typing import Any
 
 from penstock.client import provenance_documents as docs
-from penstock.client.operation import call
+from penstock.client.operation import call, read
+from penstock.client.reading import Lines
 from penstock.client.request import Empty, Request, get
 
 SILENCE_SECONDS_MAX = 45.0  # four empty lines of the server
@@ -61,6 +62,30 @@ class ProvenanceCalls:
     def _check(self, *, deep: bool | None = None) -> Request[Empty]:
         """The lines of a check; they come one by one, so that they are not called for."""
         return _listened("check", deep=deep)
+
+    @read
+    def verify(
+        self,
+        namespace: str,
+        dataset: str,
+        lot: str | None = None,
+        *,
+        all_versions: bool = False,
+        upstream: bool = False,
+    ) -> Lines[docs.VerifyStep]:
+        """Have the bytes of a lot, or of all lots of a dataset, read again: faults as found.
+
+        The last step has the kind `end` and what it came to; without it, it was broken off.
+        """
+        asked = ProvenanceCalls._verify.request(
+            namespace, dataset, lot=lot, all_versions=all_versions, upstream=upstream
+        )
+        return Lines(asked, docs.VerifyStep)
+
+    @read
+    def check(self, *, deep: bool = False) -> Lines[docs.Verdict]:
+        """Ask of every invariant whether it holds; `deep` reads every byte."""
+        return Lines(ProvenanceCalls._check.request(deep=deep), docs.Verdict)
 
 
 def _lot(namespace: str, dataset: str, lot: str) -> tuple[str, ...]:

@@ -1,13 +1,9 @@
 """What a call of the client can come to instead of an answer."""
 
-import httpx
-import msgspec
-
 from penstock.errors import PenstockError, Unavailable
 
 NOT_DONE = frozenset({429})  # the server says that it has not begun
 PASSING = frozenset({429, 502, 503, 504})  # the same call later may do
-_NOT_SENT = (httpx.ConnectError, httpx.ConnectTimeout, httpx.PoolTimeout)
 
 
 class Unreachable(Unavailable):
@@ -39,32 +35,3 @@ Failure = ApiError | Unreachable
 def is_passing(failure: Failure) -> bool:
     """Whether the same call later may do."""
     return isinstance(failure, Unreachable) or failure.code in PASSING
-
-
-class _Refusal(msgspec.Struct):
-    message: str
-
-
-_decode = msgspec.json.Decoder(_Refusal).decode
-
-
-def refused(answer: httpx.Response, url: str) -> ApiError:
-    """What an answer says that is not one of success."""
-    try:
-        message = _decode(answer.content).message
-    except msgspec.DecodeError:
-        message = f"{url} answered {answer.status_code} {answer.reason_phrase}; check PENSTOCK_URL"
-    wait = answer.headers.get("retry-after", "")
-    return ApiError(answer.status_code, message, int(wait) if wait.isdigit() else None)
-
-
-def unreachable(url: str, error: httpx.TransportError) -> Unreachable:
-    """What it means that no answer came."""
-    if isinstance(error, httpx.TimeoutException):
-        reason = "it takes too long to answer"
-    else:
-        reason = str(error) or type(error).__name__
-    return Unreachable(
-        f"cannot reach {url} ({reason}); start it with `penstock serve` or set PENSTOCK_URL",
-        may_be_done=not isinstance(error, _NOT_SENT),
-    )

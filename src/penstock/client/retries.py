@@ -10,6 +10,7 @@ from penstock.client.request import Flow, Pause, Request
 
 T = TypeVar("T")
 
+TIMEOUT_SECONDS = 60.0
 RETRY_SECONDS = 10.0
 _FIRST_SECONDS = 0.1
 _MOST_SECONDS = 2.0

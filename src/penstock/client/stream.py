@@ -1,19 +1,16 @@
 """Following what happens to lots, over as many connections as it takes."""
 
-import asyncio
-import time
-from collections.abc import AsyncIterator, Iterator
+from collections.abc import Iterator
 from dataclasses import replace
 
 import msgspec
 from msgspec import Struct
 
-from penstock.client.async_transport import AsyncTransport
 from penstock.client.documents import Document, EntityId
-from penstock.client.operation import call
-from penstock.client.refusals import ApiError, Failure, Unreachable
+from penstock.client.operation import call, read
+from penstock.client.reading import Reading
+from penstock.client.refusals import ApiError, Failure
 from penstock.client.request import Empty, Request, get
-from penstock.client.transport import Transport
 
 SILENCE_SECONDS_MAX = 45.0  # three heartbeats of the server
 WAIT_SECONDS_MAX = 10.0
@@ -37,23 +34,6 @@ class LotEvent(Document, frozen=True):
 _decode = msgspec.json.Decoder(LotEvent).decode
 
 
-class StreamCalls:
-    """What a server tells of lots while it happens."""
-
-    @call
-    def _stream(
-        self,
-        *,
-        after: int | None = None,
-        namespace: str | None = None,
-        dataset: str | None = None,
-    ) -> Request[Empty]:
-        """The stream of events; it does not end, so that it is followed and not called."""
-        where = {"namespace": namespace, "dataset": dataset}
-        described = get(Empty, "events", "stream", after=after, **where)
-        return replace(described, timeout_seconds=SILENCE_SECONDS_MAX)
-
-
 class _Block(Struct):
     """What stands between two empty lines of a stream."""
 
@@ -61,13 +41,11 @@ class _Block(Struct):
     data: bytes = b""
 
 
-class Following:
+class Following(Reading[LotEvent]):
     """How far a stream was read, and how it is asked for again when its connection is lost."""
 
-    def __init__(self, after: int | None, namespace: str | None, dataset: str | None) -> None:
-        self.request = StreamCalls._stream.request(
-            after=after, namespace=namespace, dataset=dataset
-        )
+    def __init__(self, request: Request[Empty], after: int | None) -> None:
+        super().__init__(request)
         self._position = after
         self._failures = 0
         self._was_there = False
@@ -110,38 +88,44 @@ class Following:
             block.data += value if not block.data else b"\n" + value
         return None
 
-    def check(self, error: Failure) -> None:
-        """Raise an error after which there is no use in asking again."""
-        if not self._was_there or (isinstance(error, ApiError) and error.code not in _PASSING):
-            raise error
-
-    def pause_seconds(self) -> float:
-        """How long to wait before it is asked for again."""
+    def again_seconds(self, failure: Failure | None) -> float:
+        """How long to wait before it is asked for again, unless there is no use in that."""
+        refused = isinstance(failure, ApiError) and failure.code not in _PASSING
+        if failure is not None and (refused or not self._was_there):
+            raise failure
         seconds = min(0.25 * 2.0 ** min(self._failures, 10), WAIT_SECONDS_MAX)
         self._failures += 1
         return seconds
 
 
-def follow(transport: Transport, following: Following) -> Iterator[LotEvent]:
-    """Every event, in order, for ever; a connection that is lost is made again where it was."""
-    while True:
-        try:
-            with transport.listen(following.request, following.begin()) as pieces:
-                for piece in pieces:
-                    yield from following.take(piece)
-        except (ApiError, Unreachable) as error:
-            following.check(error)
-        time.sleep(following.pause_seconds())
+class StreamCalls:
+    """What a server tells of lots while it happens."""
 
+    @call
+    def _stream(
+        self,
+        *,
+        after: int | None = None,
+        namespace: str | None = None,
+        dataset: str | None = None,
+    ) -> Request[Empty]:
+        """The stream of events; it does not end, so that it is followed and not called."""
+        where = {"namespace": namespace, "dataset": dataset}
+        described = get(Empty, "events", "stream", after=after, **where)
+        return replace(described, timeout_seconds=SILENCE_SECONDS_MAX)
 
-async def follow_async(transport: AsyncTransport, following: Following) -> AsyncIterator[LotEvent]:
-    """The same in an event loop."""
-    while True:
-        try:
-            async with transport.listen(following.request, following.begin()) as pieces:
-                async for piece in pieces:
-                    for event in following.take(piece):
-                        yield event
-        except (ApiError, Unreachable) as error:
-            following.check(error)
-        await asyncio.sleep(following.pause_seconds())
+    @read
+    def lot_events(
+        self,
+        *,
+        after: int | None = None,
+        namespace: str | None = None,
+        dataset: str | None = None,
+    ) -> Following:
+        """What happens to lots, as it happens: loop over it, it does not end.
+
+        It begins now, or after an event; 0 is all that is kept. A connection that is lost is made
+        again, and nothing is left out. After an event that was pruned it raises ApiError (409).
+        """
+        asked = StreamCalls._stream.request(after=after, namespace=namespace, dataset=dataset)
+        return Following(asked, after)

@@ -1,22 +1,18 @@
 """How the client speaks to a server, in threads: one request, one answer."""
 
 import time
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator
 from contextlib import contextmanager
 from typing import Any, TypeVar
-from urllib.parse import urlsplit
 
 import httpx
-import msgspec
 
-from penstock.client.refusals import ApiError, refused, unreachable
+from penstock.client.reading import Reading
+from penstock.client.refusals import ApiError, Failure, Unreachable
 from penstock.client.request import Flow, Pause, Request
-from penstock.errors import Invalid
+from penstock.client.wire import refused, sendable, settings, taken, unreachable
 
 T = TypeVar("T")
-
-TIMEOUT_SECONDS = 60.0
-_LOOPBACK = frozenset({"127.0.0.1", "::1", "localhost"})
 
 
 class Transport:
@@ -49,7 +45,11 @@ class Transport:
             flow.close()
 
     def _take(self, step: Request[Any] | Pause) -> Any:
-        return time.sleep(step.seconds) if isinstance(step, Pause) else self.send(step)
+        return self.pause(step.seconds) if isinstance(step, Pause) else self.send(step)
+
+    def pause(self, seconds: float) -> None:
+        """Do nothing for a while."""
+        time.sleep(seconds)
 
     def send(self, request: Request[T]) -> T:
         """Make one call and read its answer."""
@@ -62,11 +62,26 @@ class Transport:
             raise unreachable(self.url, error) from None
         return taken(request, answer, self.url)
 
+    def read(self, reading: Reading[T]) -> Iterator[T]:
+        """Everything that is read of an answer, as it comes."""
+        while True:
+            failure: Failure | None = None
+            try:
+                with self._listen(reading) as pieces:
+                    for piece in pieces:
+                        yield from reading.take(piece)
+            except (ApiError, Unreachable) as error:
+                failure = error
+            seconds = reading.again_seconds(failure)
+            if seconds is None:
+                return
+            self.pause(seconds)
+
     @contextmanager
-    def listen(self, request: Request[T], headers: Mapping[str, str]) -> Iterator[Iterator[bytes]]:
-        """Read an answer while it comes; one that falls silent for too long is broken off."""
-        sent = sendable(request, self._timeout_seconds)
-        sent["headers"] |= headers
+    def _listen(self, reading: Reading[T]) -> Iterator[Iterator[bytes]]:
+        """The pieces of an answer; one that falls silent for too long is broken off."""
+        sent = sendable(reading.request, self._timeout_seconds)
+        sent["headers"] |= reading.begin()
         try:
             with self._http.stream(**sent) as answer:
                 if not answer.is_success:
@@ -75,50 +90,3 @@ class Transport:
                 yield answer.iter_bytes()
         except httpx.TransportError as error:
             raise unreachable(self.url, error) from None
-
-
-def settings(url: str, api_key: str | None, timeout_seconds: float) -> dict[str, Any]:
-    """What a connection to a server is made with."""
-    parts = urlsplit(url)
-    if parts.scheme not in ("http", "https") or not parts.hostname:
-        raise Invalid(f"{url!r} is not a server's URL; write it like http://127.0.0.1:5000")
-    return {
-        "base_url": url,
-        "headers": {"authorization": f"Bearer {api_key}"} if api_key else {},
-        "timeout": timeout_seconds,
-        "trust_env": parts.hostname not in _LOOPBACK,
-    }
-
-
-def sendable(request: Request[Any], timeout_seconds: float) -> dict[str, Any]:
-    """A request as HTTP has it, but for a body that is read while it is sent."""
-    headers: dict[str, str] = {}
-    if request.body is not None:
-        headers["content-type"] = "application/json"
-    if request.upload is not None:
-        headers["content-type"] = "application/octet-stream"
-        if request.upload.size is not None:
-            headers["content-length"] = str(request.upload.size)
-    answered_in = request.timeout_seconds or timeout_seconds
-    return {
-        "method": request.method,
-        "url": request.path,
-        "params": request.query,
-        "content": request.body,
-        "headers": headers,
-        "timeout": httpx.Timeout(min(timeout_seconds, answered_in), read=answered_in),
-    }
-
-
-def taken(request: Request[T], answer: httpx.Response, url: str) -> T:
-    """What an answer says, or the refusal that it is."""
-    if not answer.is_success:
-        raise refused(answer, url)
-    try:
-        return request.read(answer.content)
-    except (msgspec.DecodeError, UnicodeDecodeError) as error:
-        raise ApiError(
-            answer.status_code,
-            f"{url} does not answer as a Penstock server does ({error}); "
-            "check PENSTOCK_URL and the server's version",
-        ) from None

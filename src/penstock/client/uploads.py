@@ -1,8 +1,7 @@
 """Bodies that are read while they are sent, so that never all of one is in memory."""
 
-import asyncio
 import os
-from collections.abc import AsyncIterable, AsyncIterator, Iterable, Iterator
+from collections.abc import AsyncIterable, Iterable, Iterator
 from typing import IO, cast
 
 from penstock.errors import Invalid
@@ -19,7 +18,7 @@ class Upload:
     """
 
     def __init__(self, content: Content, size: int | None = None) -> None:
-        self._content = content
+        self.content = content
         self._begin, self.size = _bounds(content)
         if size is not None:
             self.size = size
@@ -31,41 +30,27 @@ class Upload:
 
     def pieces(self) -> Iterator[bytes]:
         """All of it, from its beginning where that is possible."""
-        if isinstance(self._content, AsyncIterable):
+        if isinstance(self.content, AsyncIterable):
             raise Invalid("pieces that come asynchronously are for penstock.AsyncClient")
-        if hasattr(self._content, "read"):
+        if hasattr(self.content, "read"):
             self._rewind()
-            while piece := self._content.read(PIECE_BYTES):
+            while piece := self.content.read(PIECE_BYTES):
                 yield piece
         else:
-            yield from self._content
-
-    async def pieces_async(self) -> AsyncIterator[bytes]:
-        """The same for an event loop, which is not held up by a slow disk."""
-        if isinstance(self._content, AsyncIterable):
-            async for piece in self._content:
-                yield piece
-            return
-        pieces = self.pieces()
-        while piece := await asyncio.to_thread(_next, pieces):
-            yield piece
+            yield from self.content
 
     def _rewind(self) -> None:
         if self._begin is not None:
-            cast(IO[bytes], self._content).seek(self._begin)
-
-
-def _next(pieces: Iterator[bytes]) -> bytes:
-    """The next piece that is not empty; nothing at the end."""
-    return next(filter(None, pieces), b"")
+            cast(IO[bytes], self.content).seek(self._begin)
 
 
 def _bounds(content: Content) -> tuple[int | None, int | None]:
     """Where it begins and how much there is, where that can be told."""
+    file = cast(IO[bytes], content)
     try:
-        at = content.tell()  # type: ignore[union-attr]
-        end = content.seek(0, os.SEEK_END)  # type: ignore[union-attr]
-        content.seek(at)  # type: ignore[union-attr]
+        at = file.tell()
+        end = file.seek(0, os.SEEK_END)
+        file.seek(at)
     except (AttributeError, OSError):
         return None, None
     return int(at), int(end - at)

@@ -5,7 +5,6 @@ from pathlib import Path
 
 from penstock.db.database import Database, Transaction
 from penstock.db.folders import capability_folders
-from penstock.db.postgres import PostgresDatabase
 from penstock.db.sqlite import SqliteDatabase
 from penstock.errors import Invalid
 
@@ -21,6 +20,9 @@ def open_database(url: str, *, extra: Sequence[Path] = (), wait_seconds: float =
     folders = [*capability_folders(), *extra]
     scheme, separator, rest = url.partition("://")
     if separator and scheme in ("postgresql", "postgres"):
+        # Late, because psycopg is slow to load, and SQLite needs none.
+        from penstock.db.postgres import PostgresDatabase
+
         return PostgresDatabase(url, folders, wait_seconds)
     if separator and scheme == "sqlite":
         return SqliteDatabase(_sqlite_path(rest), folders, wait_seconds)

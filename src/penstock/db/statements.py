@@ -1,4 +1,4 @@
-"""Named SQL statements, read once and expanded for one dialect.
+"""Named SQL statements, read once and expanded for one dialect when they are first used.
 
 A file is a row of statements, each with its name and at least one sentence:
 
@@ -71,40 +71,62 @@ class Statement:
         return TypeError(f"statement {self.name} was called without its parameter {absent}")
 
 
-class Statements(dict[str, Statement]):
-    """Statements by name."""
+class Statements(Mapping[str, Statement]):
+    """Statements by name, each expanded when it is first asked for: a process uses few of them."""
 
-    def __missing__(self, name: str) -> Statement:
-        raise LookupError(
-            f"there is no statement {name!r} for this database; write it in a capability's "
-            "statements/*.sql under '-- name: …'"
-        )
+    def __init__(self, dialect: str, texts: Mapping[str, str]) -> None:
+        self._dialect = dialect
+        self._texts = texts
+        self._expanded: dict[str, Statement] = {}
+
+    def __getitem__(self, name: str) -> Statement:
+        found = self._expanded.get(name)
+        return self._expand(name) if found is None else found
+
+    def __contains__(self, name: object) -> bool:
+        return name in self._texts
+
+    def __iter__(self) -> Iterator[str]:
+        return iter(self._texts)
+
+    def __len__(self) -> int:
+        return len(self._texts)
+
+    def _expand(self, name: str) -> Statement:
+        text = self._texts.get(name)
+        if text is None:
+            raise LookupError(
+                f"there is no statement {name!r} for this database; write it in a capability's "
+                "statements/*.sql under '-- name: …'"
+            )
+        found = self._expanded[name] = expand(name, text, self._dialect)
+        return found
 
 
 def load_statements(dialect: str, folders: Iterable[Traversable]) -> Statements:
     """Read every statement; one for this dialect takes the place of the one for both."""
-    found = Statements()
+    texts: dict[str, str] = {}
     origins: dict[str, SqlFile] = {}
     for file in sql_files(folders, "statements"):
-        for statement in _statements(file, dialect):
-            name, other = statement.name, origins.get(statement.name)
+        for name, text in _statements(file, dialect):
+            other = origins.get(name)
             if other is not None and other.dialect == file.dialect:
                 raise ValueError(f"{name} is written twice, in {other.name} and in {file.name}")
             origins[name] = file
-            found[name] = statement
-    return found
+            texts[name] = text
+    return Statements(dialect, texts)
 
 
 @cache
-def _statements(file: SqlFile, dialect: str) -> tuple[Statement, ...]:
-    """The statements of a file that are for this dialect."""
+def _statements(file: SqlFile, dialect: str) -> tuple[tuple[str, str], ...]:
+    """The names and texts of a file's statements that are for this dialect."""
     parsed = list(parse(file))
     for name, comment, _ in parsed:
         if file.dialect and not comment.startswith(NECESSITY):
             raise ValueError(f"{file.name}: {name} must say why it begins '{NECESSITY}'")
     if file.dialect not in ("", dialect):
         return ()
-    return tuple(expand(name, sql, dialect) for name, _, sql in parsed)
+    return tuple((name, sql) for name, _, sql in parsed)
 
 
 def parse(file: SqlFile) -> Iterator[tuple[str, str, str]]:

@@ -7,9 +7,7 @@ from collections.abc import Callable, Iterator
 from contextlib import AbstractContextManager, contextmanager
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import TypeVar
-
-import httpx
+from typing import TYPE_CHECKING, TypeVar
 
 from penstock.catalog.catalog import Catalog
 from penstock.catalog.writer import Command
@@ -17,18 +15,22 @@ from penstock.clock import SECOND, Clock, Micros
 from penstock.config import Settings
 from penstock.errors import Busy, Invalid, Unavailable
 from penstock.ingest.collections import Collection, find_collection
-from penstock.ingest.receiving.door import open_client
 from penstock.ingest.receiving.places import Places
 from penstock.ingest.store import IngestStore
-from penstock.ingest.storing.minting import EzidMinter
 from penstock.ingest.storing.ocfl import Depository
 from penstock.ingest.telling.mail import Mailer
 from penstock.ingest.values import IngestJob
 from penstock.objects import Objects
 
+if TYPE_CHECKING:
+    import httpx
+
+    from penstock.ingest.storing.ezid import EzidMinter
+
 OCFL = "ocfl"  # where objects are kept, in the object store
 PAYLOADS = "payloads"  # where uploaded payloads wait, in the object store
 PAYLOAD_SCHEME = "payload"
+PRODUCER = "producer"  # what the depositor made, in a working folder and in a stored object
 _PROFILE_SECONDS = 1
 
 
@@ -60,7 +62,7 @@ class Workshop:
     stopping: threading.Event = field(default_factory=threading.Event)
     _profiles: dict[str, tuple[Micros, Collection]] = field(default_factory=dict)
     _depositories: dict[str, Depository] = field(default_factory=dict)
-    _clients: dict[Places, httpx.Client] = field(default_factory=dict)
+    _clients: "dict[Places, httpx.Client]" = field(default_factory=dict)
     _opening: threading.Lock = field(default_factory=threading.Lock)
 
     def collection(self, name: str) -> Collection:
@@ -93,16 +95,23 @@ class Workshop:
                 self._depositories[url] = depository
             return self._depositories[url]
 
-    def client(self, collection: Collection) -> httpx.Client:
+    def client(self, collection: Collection) -> "httpx.Client":
         """The way to the outside that a collection allows."""
-        places = Places(collection.places)
+        return self._client(Places(collection.places))
+
+    def _client(self, places: Places) -> "httpx.Client":
+        # Late, because it loads httpx: a server that fetches nothing starts faster without.
+        from penstock.ingest.receiving.door import open_client
+
         with self._opening:
             if places not in self._clients:
                 self._clients[places] = open_client(places)
             return self._clients[places]
 
-    def ezid(self, collection: Collection) -> EzidMinter:
+    def ezid(self, collection: Collection) -> "EzidMinter":
         """The minter of a collection that has its ARKs from EZID."""
+        from penstock.ingest.storing.ezid import EzidMinter
+
         settings = self.settings
         if not settings.ezid_user or not settings.ezid_password:
             raise Invalid(
@@ -114,17 +123,9 @@ class Workshop:
             settings.ezid_url,
             settings.ezid_user,
             settings.ezid_password,
-            self._ezid_client,
+            self._client(Places((settings.ezid_url,))),
             sleep=self.sleep,
         )
-
-    @property
-    def _ezid_client(self) -> httpx.Client:
-        places = Places((self.settings.ezid_url,))
-        with self._opening:
-            if places not in self._clients:
-                self._clients[places] = open_client(places)
-            return self._clients[places]
 
     @contextmanager
     def uploaded(self, url: str) -> Iterator[Iterator[bytes]]:

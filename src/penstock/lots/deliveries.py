@@ -10,19 +10,18 @@ import logging
 import socket
 import threading
 import time
-from urllib.parse import urlsplit
+from collections.abc import Callable
+from typing import TYPE_CHECKING
 
-import httpx
 from msgspec import Struct
 
-from penstock import logs
 from penstock.catalog.catalog import Catalog
-from penstock.clock import Clock
+from penstock.clock import Clock, Micros
 from penstock.db import Database
 from penstock.db.database import Listener
-from penstock.errors import Conflict, NotFound, PenstockError
+from penstock.errors import PenstockError
 from penstock.ids import new_id
-from penstock.lots.messages import Letter, headers, letters_after, target
+from penstock.lots.messages import Letter, letters_after
 from penstock.lots.outbox import CHANNEL, Outbox, last_id
 from penstock.lots.rows import SubscriberRow
 from penstock.lots.subscribers import (
@@ -33,16 +32,17 @@ from penstock.lots.subscribers import (
     listed,
     outbox_of,
 )
-from penstock.signing import Posted, post
+
+if TYPE_CHECKING:
+    from penstock.lots.delivery import Delivery
+    from penstock.outgoing import Posted
 
 log = logging.getLogger(__name__)
 
 SWEEP_SECONDS = 1.0
 LEASE_SECONDS = 10.0
-SAVE_SECONDS = 1.0  # so much may be delivered twice after a crash
-TIMEOUT = httpx.Timeout(30.0, connect=10.0)
+ANSWER_SECONDS_MAX = 30.0
 _STOP_SECONDS = 2.0
-_LOOPBACK = frozenset({"127.0.0.1", "::1", "localhost"})
 
 
 class Failure(Struct, frozen=True):
@@ -63,16 +63,16 @@ class Deliverer:
         *,
         sweep_seconds: float = SWEEP_SECONDS,
         lease_seconds: float = LEASE_SECONDS,
-        timeout: httpx.Timeout = TIMEOUT,
+        answer_seconds_max: float = ANSWER_SECONDS_MAX,
     ) -> None:
         self._catalog = catalog
         self._database = database
         self._clock = clock
         self._sweep_seconds = min(sweep_seconds, lease_seconds / 3)
         self._lease_seconds = lease_seconds
-        self._timeout = timeout
+        self.answer_seconds_max = answer_seconds_max
         self._owner = f"{socket.gethostname()} {new_id()}"
-        self._working: dict[str, _Delivery] = {}
+        self._working: dict[str, Delivery] = {}
         self._lock = threading.Lock()
         self._listener: Listener | None = None
         self._news = threading.Event()
@@ -138,13 +138,16 @@ class Deliverer:
         return bool(rows)
 
     def _begin(self, name: str) -> None:
+        # Late, because it loads httpx: most servers have nobody to tell, and start faster without.
+        from penstock.lots.delivery import Delivery
+
         with self._lock:
             if name in self._working or self._stopping.is_set():
                 return
-            delivery = self._working[name] = _Delivery(self, name)
+            delivery = self._working[name] = Delivery(self, name)
         delivery.thread.start()
 
-    def _deliveries(self) -> "list[_Delivery]":
+    def _deliveries(self) -> "list[Delivery]":
         with self._lock:
             return list(self._working.values())
 
@@ -183,116 +186,18 @@ class Deliverer:
         )
         self._catalog.submit(command).result()
 
-    def send(self, client: httpx.Client, row: SubscriberRow, name: str, body: bytes) -> Posted:
+    def send(self, post: "Callable[[Micros], Posted]") -> "Posted":
         """Call a subscriber once."""
-        now = self._clock()
-        return post(client, target(row), headers(row, name, body, now), body, now)
-
-    def client(self, row: SubscriberRow) -> httpx.Client:
-        """What to call a subscriber with."""
-        near = urlsplit(row.url).hostname in _LOOPBACK
-        return httpx.Client(timeout=self._timeout, trust_env=not near)
+        return post(self._clock())
 
     @property
     def is_stopping(self) -> bool:
         """Whether to send nothing more."""
         return self._stopping.is_set()
 
-    def over(self, delivery: "_Delivery", *, well: bool) -> None:
+    def over(self, delivery: "Delivery", *, well: bool) -> None:
         """A delivery has ended; if well, something may have come since it last looked."""
         with self._lock:
             self._working.pop(delivery.name, None)
         if well:
             self.wake()
-
-
-class _Delivery:
-    """One subscriber, for as long as there is something for it and it takes it."""
-
-    def __init__(self, deliverer: Deliverer, name: str) -> None:
-        self.name = name
-        self.token: int | None = None  # once it is ours
-        self.thread = threading.Thread(target=self._run, name=f"deliver-{name}", daemon=True)
-        self._deliverer = deliverer
-        self._is_lost = False
-
-    def lost(self, held: tuple[tuple[str, int], ...]) -> None:
-        """The subscriber that was held so is somebody else's now, or was changed."""
-        self._is_lost = self._is_lost or (self.name, self.token) in held
-
-    def _run(self) -> None:
-        with logs.about(subscriber=self.name):
-            self._deliver_all()
-
-    def _deliver_all(self) -> None:
-        well = False
-        try:
-            row = self._deliverer.take(self.name)
-            self.token = row.token
-            well = self._deliver(row)
-        except (Conflict, NotFound) as refusal:
-            log.info("subscriber %s: %s", self.name, refusal)
-        except PenstockError as error:
-            log.warning("subscriber %s is told again what was not noted: %s", self.name, error)
-        except Exception:
-            log.exception("subscriber %s", self.name)
-        finally:
-            self._deliverer.over(self, well=well)
-
-    def _deliver(self, row: SubscriberRow) -> bool:
-        """Whether it took all there was."""
-        cursor = row.cursor
-        with self._deliverer.client(row) as client:
-            while not self._deliverer.is_stopping and not self._is_lost:
-                try:
-                    letters = self._deliverer.letters(row, cursor)
-                except (ArithmeticError, LookupError, TypeError, ValueError) as error:
-                    # Otherwise it would be tried again at once, and for ever.
-                    log.exception("subscriber %s", self.name)
-                    self._deliverer.fail(row, cursor, Failure(f"an event cannot be told: {error}"))
-                    return False
-                if not letters:
-                    break
-                cursor = self._send(client, row, letters, cursor)
-                if cursor < letters[-1].id:
-                    return False
-        if not self._is_lost:
-            self._deliverer.save(row, cursor, delivered=False, done=True)
-        return True
-
-    def _send(
-        self, client: httpx.Client, row: SubscriberRow, letters: list[Letter], cursor: int
-    ) -> int:
-        """Send what there is, in order, up to the first failure; returns how far it came."""
-        saved, delivered = time.monotonic(), False
-        for letter in letters:
-            for name, body in letter.posts:
-                if self._deliverer.is_stopping or self._is_lost:
-                    self._deliverer.save(row, cursor, delivered=delivered, done=True)
-                    return cursor
-                failure = self._failure(client, row, name, body)
-                if failure is not None:
-                    self._deliverer.fail(row, cursor, failure, delivered=delivered)
-                    return cursor
-                delivered = True
-            cursor = letter.id
-            log.debug("subscriber %s has had event %d", self.name, letter.id)
-            if time.monotonic() - saved > SAVE_SECONDS:
-                self._deliverer.save(row, cursor, delivered=delivered, done=False)
-                saved = time.monotonic()
-        self._deliverer.save(row, cursor, delivered=delivered, done=False)
-        return cursor
-
-    def _failure(
-        self, client: httpx.Client, row: SubscriberRow, name: str, body: bytes
-    ) -> Failure | None:
-        """Send one thing: None if it was taken, else what was wrong."""
-        try:
-            answer = self._deliverer.send(client, row, name, body)
-        except (httpx.UnsupportedProtocol, httpx.InvalidURL, httpx.RequestError) as error:
-            return Failure(f"delivery {name} could not be sent: {error}")
-        if answer.is_good:
-            return None
-        words = f" ({answer.words})" if answer.words else ""
-        said = f"was answered {answer.status}" if answer.status else "was not answered"
-        return Failure(f"delivery {name} {said}{words}", answer.wait_seconds or 0.0)

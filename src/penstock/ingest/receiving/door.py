@@ -9,6 +9,7 @@ import os
 import socket
 import ssl
 import stat
+import threading
 import time
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import contextmanager
@@ -27,6 +28,7 @@ from penstock.ingest.receiving.places import (
     refusal,
     shown,
 )
+from penstock.outgoing import certificates
 
 __all__ = ["Places", "Resolve", "check_url", "open_client", "open_file", "resolve_host", "shown"]
 
@@ -70,9 +72,8 @@ def open_client(
     tls: ssl.SSLContext | None = None,
 ) -> httpx.Client:
     """A client that follows redirects and cannot be led to a place that is not allowed."""
-    context = tls or httpx.create_ssl_context(trust_env=False)
     return httpx.Client(
-        transport=_Door(places, resolve, context, stall_seconds),
+        transport=_Door(places, resolve, tls, stall_seconds),
         timeout=timeout_seconds,
         follow_redirects=True,
         max_redirects=REDIRECTS_MAX,
@@ -205,31 +206,43 @@ class _Body(httpx.SyncByteStream):
 
 
 class _Door(httpx.BaseTransport):
-    """Two pools, so that a connection made for a listed place never serves another URL."""
+    """A door with a pool for each scheme of listed places, and for each of all other URLs.
+
+    So a connection that was made for a listed place never serves another URL.
+    """
 
     def __init__(
-        self, places: Places, resolve: Resolve, tls: ssl.SSLContext, stall_seconds: float
+        self, places: Places, resolve: Resolve, tls: ssl.SSLContext | None, stall_seconds: float
     ) -> None:
         self._places = places
-        self._public, self._listed = (
-            httpcore.ConnectionPool(
-                ssl_context=tls,
-                max_connections=CONNECTIONS_MAX,
-                max_keepalive_connections=8,
-                keepalive_expiry=5.0,
-                network_backend=_Connector(
-                    resolve, public_only=public_only, stall_seconds=stall_seconds
-                ),
-            )
-            for public_only in (True, False)
-        )
+        self._resolve = resolve
+        self._tls = tls
+        self._stall_seconds = stall_seconds
+        self._pools: dict[tuple[str, bool], httpcore.ConnectionPool] = {}
+        self._opening = threading.Lock()
+
+    def _pool(self, url: httpx.URL) -> httpcore.ConnectionPool:
+        public_only = not self._places.covers(str(url))
+        with self._opening:
+            found = self._pools.get((url.scheme, public_only))
+            if found is None:
+                found = self._pools[url.scheme, public_only] = httpcore.ConnectionPool(
+                    ssl_context=self._tls or certificates(str(url), trust_env=False),
+                    max_connections=CONNECTIONS_MAX,
+                    max_keepalive_connections=8,
+                    keepalive_expiry=5.0,
+                    network_backend=_Connector(
+                        self._resolve, public_only=public_only, stall_seconds=self._stall_seconds
+                    ),
+                )
+            return found
 
     def handle_request(self, request: httpx.Request) -> httpx.Response:
         url = str(request.url)
         check_url(url, self._places)
         if request.url.scheme not in ("http", "https"):
             raise Invalid(f"{shown(url)} may not be fetched: a redirect goes to http or https only")
-        pool = self._listed if self._places.covers(url) else self._public
+        pool = self._pool(request.url)
         assert isinstance(request.stream, httpx.SyncByteStream)
         asked = httpcore.Request(
             method=request.method,
@@ -258,8 +271,9 @@ class _Door(httpx.BaseTransport):
         return _redirect(request, response) if response.has_redirect_location else response
 
     def close(self) -> None:
-        self._public.close()
-        self._listed.close()
+        with self._opening:
+            for pool in self._pools.values():
+                pool.close()
 
 
 def _redirect(request: httpx.Request, response: httpx.Response) -> httpx.Response:

@@ -9,12 +9,15 @@ from collections.abc import Sequence
 from ipaddress import IPv4Network, IPv6Address, IPv6Network, ip_address
 from os.path import realpath
 from pathlib import Path
+from typing import TYPE_CHECKING
 from urllib.parse import SplitResult, unquote, unquote_to_bytes, urlsplit
 
-import httpx
 from msgspec import Struct
 
 from penstock.errors import Invalid
+
+if TYPE_CHECKING:
+    import httpx
 
 WEB_PORTS = {"http": 80, "https": 443}
 SCHEMES = ("http", "https", "s3", "file")
@@ -50,7 +53,7 @@ def check_url(url: str, places: Places) -> None:
         return
     if scheme not in WEB_PORTS:
         raise refusal(url, f"{scheme} URLs are fetched from listed places only")
-    host = httpx.URL(url).host
+    host = _read(url).host
     if _is_address(host) and not is_public(host):
         raise refusal(url, f"{host} is not a public address")
 
@@ -95,9 +98,9 @@ def bucket_and_key(url: str) -> tuple[str, str]:
 def _check_shape(url: str) -> str:
     """Refuse what is no URL of a known scheme, and return its scheme in lower case."""
     try:
-        parsed, split = httpx.URL(url), urlsplit(url)
+        parsed, split = _read(url), urlsplit(url)
         port = parsed.port
-    except (httpx.InvalidURL, ValueError) as error:
+    except ValueError as error:
         raise Invalid(f"{shown(url)} is not a URL: {error}") from None
     scheme = split.scheme
     if scheme not in SCHEMES or scheme != parsed.scheme:
@@ -128,8 +131,7 @@ def _covers(prefix: str, url: str) -> bool:
         return file_path(url).is_relative_to(file_path(prefix))
     if asked.scheme == "s3":
         return above.netloc == asked.netloc and _is_below(above.path, asked.path)
-    # Read as the client will read it, so that both see the same host.
-    listed, wanted = httpx.URL(prefix), httpx.URL(url)
+    listed, wanted = _read(prefix), _read(url)
     return (
         listed.host == wanted.host
         and _port(listed) == _port(wanted)
@@ -149,7 +151,18 @@ def _segments(path: str) -> Sequence[str]:
     return [unquote(segment) for segment in inside.split("/")] if inside else []
 
 
-def _port(url: httpx.URL) -> int:
+def _read(url: str) -> "httpx.URL":
+    """The URL as the client will read it, so that both see the same host."""
+    # Late, because it is slow to load: a server that fetches nothing starts faster without.
+    import httpx
+
+    try:
+        return httpx.URL(url)
+    except httpx.InvalidURL as error:
+        raise Invalid(f"{shown(url)} is not a URL: {error}") from None
+
+
+def _port(url: "httpx.URL") -> int:
     return url.port or WEB_PORTS[url.scheme]
 
 

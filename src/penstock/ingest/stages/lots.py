@@ -25,12 +25,11 @@ from penstock.ingest.batch_lots import (
 )
 from penstock.ingest.collections import Collection
 from penstock.ingest.following import lot_published
-from penstock.ingest.stages.payload import PRODUCER
 from penstock.ingest.storing.ocfl import Depository
 from penstock.ingest.storing.register import StoredRow, stored_by
 from penstock.ingest.telling.reports import Report
 from penstock.ingest.values import Batch, to_json
-from penstock.ingest.workshop import Workshop, patiently
+from penstock.ingest.workshop import PRODUCER, Workshop, patiently
 from penstock.lots.files import put_manifest, show_manifest
 from penstock.lots.ids import parse_interval
 from penstock.lots.manifests import DatasetRef, Item, Manifest, ManifestNote, PartLine

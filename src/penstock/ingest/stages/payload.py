@@ -15,10 +15,9 @@ from penstock.ingest.receiving.parts import digests_of
 from penstock.ingest.receiving.places import Places, shown
 from penstock.ingest.receiving.sources import Uploads
 from penstock.ingest.values import Configuration, IngestJob, PayloadType
-from penstock.ingest.workshop import Workshop
+from penstock.ingest.workshop import PRODUCER, Workshop
 
 PACKED = "payload"  # a container as it came
-PRODUCER = "producer"  # what the depositor made
 SYSTEM = "system"  # what we make
 _MANIFEST = "manifest.checkm"
 _BILL = "files.json"

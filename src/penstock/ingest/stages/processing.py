@@ -19,20 +19,13 @@ from penstock.ingest.receiving import checkm
 from penstock.ingest.receiving.checkm import ManifestKind
 from penstock.ingest.receiving.fetching import ALWAYS, Stopped
 from penstock.ingest.receiving.parts import digests_of
-from penstock.ingest.stages.payload import (
-    PRODUCER,
-    SYSTEM,
-    File,
-    fetch_files,
-    files_at_hand,
-    folder_of,
-)
+from penstock.ingest.stages.payload import SYSTEM, File, fetch_files, files_at_hand, folder_of
 from penstock.ingest.storing.metadata import Description, dublin_core, erc
 from penstock.ingest.storing.minting import ark_of
 from penstock.ingest.storing.ocfl_files import NewFile
 from penstock.ingest.storing.register import Identified, Identify, KeepArk, TakeOver, WriterRow
 from penstock.ingest.values import Identifiers, IngestJob, JobChange, SubmissionMode
-from penstock.ingest.workshop import Later, Workshop, patiently
+from penstock.ingest.workshop import PRODUCER, Later, Workshop, patiently
 from penstock.states import IngestState
 
 

@@ -12,7 +12,8 @@ import httpx
 from penstock.clock import SECOND, Micros
 from penstock.errors import Invalid, Unavailable
 from penstock.ingest.receiving.places import shown
-from penstock.signing import DELIVERY, SIGNATURE, Posted, post, sign, verify
+from penstock.outgoing import Posted, post
+from penstock.signing import DELIVERY, SIGNATURE, sign, verify
 
 __all__ = ["DELIVERY", "SIGNATURE", "WAIT_SECONDS_MAX", "call_back", "sign", "verify"]
 
