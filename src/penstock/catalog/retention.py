@@ -6,8 +6,8 @@ made, and whoever is as old forgets having read them. Datasets, jobs and their e
 
 import time
 from collections import Counter
-from collections.abc import Callable, Iterable, Iterator
-from contextlib import contextmanager
+from collections.abc import Callable, Iterable
+from contextlib import AbstractContextManager
 
 from msgspec import Struct
 
@@ -16,10 +16,8 @@ from penstock.catalog.events import EARLIEST, hour_of, list_events
 from penstock.clock import HOUR, Clock, Micros, format_time
 from penstock.db import Database, Transaction
 from penstock.db.database import Row
-from penstock.errors import Invalid
+from penstock.db.pruning import BATCH_ROWS, Pause, cutoff, turn
 
-# So many rows share a write: large enough to be quick, small enough to let others have their turn.
-BATCH_ROWS = 500
 BATCH_JOBS = 200
 _FIRST_ID = "00000000-0000-0000-0000-000000000000"
 
@@ -63,21 +61,19 @@ def prune(
     dry_run: bool,
     who: str,
     progress: Callable[[Pruned], None] = lambda pruned: None,
-    pause: Callable[[float], None] = time.sleep,
+    pause: Pause = time.sleep,
 ) -> Pruned:
     """Delete what is older than this and not needed any more, or only count it.
 
     Servers may go on meanwhile: deletion is done in batches, with a pause as long as the batch
     took after each of them. What is current, and what it was made by and from, always stays.
     """
-    if older_than <= 0:
-        raise Invalid("only what is older than some time can be pruned; give 90d, for example")
-    cutoff = clock() - older_than
-    pruning = _Pruning(database, cutoff, dry_run, progress, pause)
+    before = cutoff(clock, older_than)
+    pruning = _Pruning(database, before, dry_run, progress, pause)
     if dry_run:
         pruning.run()
         return pruning.total
-    target = f"older than {format_time(cutoff)}"
+    target = f"older than {format_time(before)}"
     with database.write() as tx:
         audit.append(tx, clock(), who, "prune", target, "begun")
     pruning.run()
@@ -95,7 +91,7 @@ class _Pruning:
         cutoff: Micros,
         dry_run: bool,
         progress: Callable[[Pruned], None],
-        pause: Callable[[float], None],
+        pause: Pause,
     ) -> None:
         self._database = database
         self._cutoff = cutoff
@@ -214,13 +210,8 @@ class _Pruning:
         with self._database.read() as tx:
             return tx.fetch(statement, **{"cutoff": self._cutoff, "most": BATCH_ROWS, **params})
 
-    @contextmanager
-    def _turn(self) -> Iterator[Transaction]:
-        """One write, and then as long a pause, in which other writers get their turn."""
-        started = time.monotonic()
-        with self._database.write() as tx:
-            yield tx
-        self._pause(time.monotonic() - started)
+    def _turn(self) -> AbstractContextManager[Transaction]:
+        return turn(self._database, self._pause)
 
     def _note(self, more: Pruned) -> None:
         self.total += more

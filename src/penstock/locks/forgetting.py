@@ -1,13 +1,10 @@
 """Forgetting what happened to lots long ago, but for what tells how that came about which is."""
 
 import time
-from collections.abc import Callable
 
 from penstock.clock import Clock, Micros
 from penstock.db import Database
-from penstock.errors import Invalid
-
-BATCH_ROWS = 500
+from penstock.db.pruning import BATCH_ROWS, Pause, cutoff, turn
 
 
 def prune_log(
@@ -16,7 +13,7 @@ def prune_log(
     older_than: Micros,
     *,
     dry_run: bool,
-    pause: Callable[[float], None] = time.sleep,
+    pause: Pause = time.sleep,
 ) -> int:
     """Delete transitions that are older than this, or only count them: how many there were.
 
@@ -24,9 +21,7 @@ def prune_log(
     stays: prune runs first. It is done in batches, with a pause as long as the batch took after
     each, so that servers may go on meanwhile.
     """
-    if older_than <= 0:
-        raise Invalid("only what is older than some time can be pruned; give 90d, for example")
-    before = clock() - older_than
+    before = cutoff(clock, older_than)
     total = after = 0
     while True:
         with database.read() as tx:
@@ -35,10 +30,8 @@ def prune_log(
         gone = [number for number, _, is_needed in old if not is_needed]
         total += len(gone)
         if gone and not dry_run:
-            started = time.monotonic()
-            with database.write() as tx:
+            with turn(database, pause) as tx:
                 tx.execute("forget_lot_log", ids=gone)
-            pause(time.monotonic() - started)
         if len(old) < BATCH_ROWS:
             return total
         after = page[-1][0]

@@ -1,15 +1,13 @@
 """Forgetting old events of the outboxes, once every subscriber has had them."""
 
 import time
-from collections.abc import Callable
 
 from penstock.clock import Clock, Micros
 from penstock.db import Database
-from penstock.errors import Invalid
+from penstock.db.pruning import BATCH_ROWS, Pause, cutoff, turn
 from penstock.lots.outbox import Outbox
 from penstock.lots.subscribers import listed, outbox_of
 
-BATCH_ROWS = 500
 _STATEMENTS: dict[Outbox, tuple[str, str]] = {
     "lots": ("oldest_lot_events", "forget_lot_events"),
     "runs": ("oldest_run_ends", "forget_run_ends"),
@@ -22,16 +20,14 @@ def prune_outbox(
     older_than: Micros,
     *,
     dry_run: bool,
-    pause: Callable[[float], None] = time.sleep,
+    pause: Pause = time.sleep,
 ) -> int:
     """Delete events that are older than this, or only count them: how many there were.
 
     What a subscriber has not had yet stays, however old it is. It is done in batches, with a pause
     as long as the batch took after each, so that servers may go on meanwhile.
     """
-    if older_than <= 0:
-        raise Invalid("only what is older than some time can be pruned; give 90d, for example")
-    before = clock() - older_than
+    before = cutoff(clock, older_than)
     return sum(_prune(database, outbox, before, dry_run, pause) for outbox in _STATEMENTS)
 
 
@@ -40,7 +36,7 @@ def _prune(
     outbox: Outbox,
     before: Micros,
     dry_run: bool,
-    pause: Callable[[float], None],
+    pause: Pause,
 ) -> int:
     look, forget = _STATEMENTS[outbox]
     total = after = 0
@@ -52,15 +48,13 @@ def _prune(
         old = _old(page, before, bound)
         total += len(old)
         if old and not dry_run:
-            started = time.monotonic()
-            with database.write() as tx:
+            with turn(database, pause) as tx:
                 # A subscriber may have been set back since, to hear them again.
                 cursors = [row.cursor for row in listed(tx) if outbox_of(row.kind) == outbox]
                 if min(cursors, default=old[-1]) < old[-1]:
                     return total - len(old)
                 tx.execute(forget, upto=old[-1])
                 tx.execute("put_pruned_upto", outbox=outbox, upto=old[-1])
-            pause(time.monotonic() - started)
         if len(old) < BATCH_ROWS:
             return total
         after = old[-1]
