@@ -1,13 +1,11 @@
 """What lineage costs at some size: few statements, and no walk through a whole table."""
 
 import re
-import sqlite3
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator
 from importlib.resources import files
 from typing import Any
 
 import msgspec
-import psycopg
 import pytest
 
 from penstock.catalog.lineage import lineage
@@ -27,6 +25,8 @@ from tests.contract.catalog_rows import (
     touched,
     version,
 )
+from tests.contract.test_reading_cost import Counted as CountedReads
+from tests.plans import analyse, steps_told
 
 COUNT = 7000
 DATASETS = [dataset(f"table_{n:05}") for n in range(COUNT)]
@@ -41,7 +41,7 @@ def database(blank_url: str) -> Iterator[Database]:
     opened.migrate()
     with opened.write() as tx:
         _fill(tx)
-    _analyse(blank_url)
+    analyse(blank_url)
     yield opened
     opened.close()
 
@@ -81,38 +81,12 @@ def _fill(tx: Transaction) -> None:
     )
 
 
-class Counted:
-    """A transaction that counts its trips to the database."""
-
-    epoch = 0
-
-    def __init__(self, tx: Transaction) -> None:
-        self._tx = tx
-        self.trips = 0
-
-    def fetch(self, statement: str, /, **params: object) -> list[tuple[Any, ...]]:
-        self.trips += 1
-        return self._tx.fetch(statement, **params)
-
-    def fetch_one(self, statement: str, /, **params: object) -> tuple[Any, ...] | None:
-        self.trips += 1
-        return self._tx.fetch_one(statement, **params)
-
-    def rows(self, shape: type[Any], statement: str, /, **params: object) -> list[Any]:
-        self.trips += 1
-        return self._tx.rows(shape, statement, **params)
-
-    def fetch_many(
-        self, asks: Sequence[tuple[str, Mapping[str, object]]]
-    ) -> list[list[tuple[Any, ...]]]:
-        self.trips += 1
-        return self._tx.fetch_many(asks)
+class Counted(CountedReads):
+    """A transaction of which a walk may set how it is planned, which goes along with a trip."""
 
     def execute(self, statement: str, /, **params: object) -> None:
+        assert statement == "walk_by_key"
         self._tx.execute(statement, **params)
-
-    def write(self, statement: str, rows: Sequence[msgspec.Struct]) -> None:
-        raise AssertionError(f"{statement} writes")
 
 
 def test_a_graph_costs_a_trip_for_each_level_however_many_nodes_it_has(
@@ -185,31 +159,12 @@ def _examples() -> dict[str, dict[str, Any]]:
 
 
 def _walks(
-    blank_url: str, settings: Statement, statement: Statement, params: dict[str, Any]
+    url: str, settings: Statement, statement: Statement, params: dict[str, Any]
 ) -> list[str]:
     """The steps of the statement's plan that read a table, or a whole index, from end to end."""
-    if blank_url.startswith("sqlite"):
-        lists = {name: msgspec.json.encode(params[name]).decode() for name in statement.lists}
-        connection = sqlite3.connect(blank_url.removeprefix("sqlite:///"))
-        explain = f"EXPLAIN QUERY PLAN {statement.sql}"
-        steps = [row[3] for row in connection.execute(explain, {**params, **lists})]
-        connection.close()
-        # Lists are virtual tables, and the rest is the statement's own subqueries.
-        harmless = re.compile(r"SCAN (\w VIRTUAL TABLE|CONSTANT ROW|ended$|stated$|going$|c$)")
-        return [step for step in steps if step.startswith("SCAN") and not harmless.match(step)]
-    with psycopg.connect(blank_url) as connected, psycopg.RawCursor(connected) as cursor:
-        cursor.execute(settings.sql)
-        cursor.execute(f"EXPLAIN {statement.sql}", [params[name] for name in statement.params])
-        steps = [row[0].strip() for row in cursor]
-    return [step for step in steps if "Seq Scan" in step or "Hash" in step]
-
-
-def _analyse(blank_url: str) -> None:
-    """Let the planner know how large the tables are."""
-    if blank_url.startswith("sqlite"):
-        with sqlite3.connect(blank_url.removeprefix("sqlite:///")) as connection:
-            connection.execute("ANALYZE")
-        connection.close()
-        return
-    with psycopg.connect(blank_url, autocommit=True) as connected:
-        connected.execute("VACUUM ANALYZE")
+    steps = steps_told(url, statement, params, settings)
+    if not url.startswith("sqlite"):
+        return [step for step in steps if "Seq Scan" in step or "Hash" in step]
+    # Lists are virtual tables, and the rest is the statement's own subqueries.
+    harmless = re.compile(r"SCAN (\w VIRTUAL TABLE|CONSTANT ROW|ended$|stated$|going$|c$)")
+    return [step for step in steps if step.startswith("SCAN") and not harmless.match(step)]

@@ -1,12 +1,10 @@
 """What a report of gaps costs: counts by stretches, and lots read only where kinds are mixed."""
 
 import re
-import sqlite3
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
 import msgspec
-import psycopg
 import pytest
 
 from penstock import ids
@@ -26,6 +24,7 @@ from penstock.lots.rows import ManifestRow
 from penstock.states import ManifestState, WorkState
 from tests.contract.catalog_rows import NAMESPACE, NOW, dataset, job
 from tests.contract.test_reading_cost import Counted
+from tests.plans import analyse, large_reads, steps_told
 
 RAW, CLEAN, OTHER = dataset("raw"), dataset("clean"), dataset("other")
 LOAD, READ = job("load"), job("read")
@@ -46,7 +45,7 @@ def database(blank_url: str) -> Iterator[Database]:
     opened.migrate()
     with opened.write() as tx:
         _fill(tx)
-    _analyse(blank_url)
+    analyse(blank_url)
     yield opened
     opened.close()
 
@@ -161,21 +160,9 @@ def test_no_statement_walks_beside_what_it_counts(database: Database, blank_url:
 def _walks(url: str, statement: Statement, params: dict[str, Any]) -> list[str]:
     """The steps of a plan that read more than the lots of a day, and of a day's readers."""
     if url.startswith("sqlite"):
-        lists = {name: msgspec.json.encode(params[name]).decode() for name in statement.lists}
-        connection = sqlite3.connect(url.removeprefix("sqlite:///"))
-        explain = f"EXPLAIN QUERY PLAN {statement.sql}"
-        steps = [row[3] for row in connection.execute(explain, {**params, **lists})]
-        connection.close()
+        steps = steps_told(url, statement, params)
         return [step for step in steps if _is_long(step, statement)]
-    with psycopg.connect(url) as connected, psycopg.RawCursor(connected) as cursor:
-        explain = f"EXPLAIN (ANALYZE, FORMAT JSON) {statement.sql}"
-        cursor.execute(explain, [params[name] for name in statement.params])
-        ((plan,),) = cursor.fetchall()
-    return [
-        f"{step['Node Type']} on {step['Relation Name']}: {rows} rows"
-        for step in _steps(plan[0]["Plan"])
-        if "Relation Name" in step and (rows := _rows_read(step)) > 2 * 288
-    ]
+    return large_reads(url, statement, params, 2 * 288)
 
 
 def _is_long(step: str, statement: Statement) -> bool:
@@ -184,25 +171,3 @@ def _is_long(step: str, statement: Statement) -> bool:
     if words[0] not in ("SCAN", "SEARCH") or words[1] not in LARGE_ALIASES:
         return False
     return not BY_LOT.search(step) and "most" not in statement.params
-
-
-def _steps(plan: dict[str, Any]) -> Iterator[dict[str, Any]]:
-    yield plan
-    for inner in plan.get("Plans", ()):
-        yield from _steps(inner)
-
-
-def _rows_read(step: dict[str, Any]) -> int:
-    removed = step.get("Rows Removed by Filter", 0) + step.get("Rows Removed by Index Recheck", 0)
-    return int((step["Actual Rows"] + removed) * step["Actual Loops"])
-
-
-def _analyse(url: str) -> None:
-    """Let the planner know how large the tables are."""
-    if url.startswith("sqlite"):
-        with sqlite3.connect(url.removeprefix("sqlite:///")) as connection:
-            connection.execute("ANALYZE")
-        connection.close()
-        return
-    with psycopg.connect(url, autocommit=True) as connected:
-        connected.execute("VACUUM ANALYZE")

@@ -1,12 +1,10 @@
 """What reads cost at some size: how many statements, and no walk through a whole table."""
 
 import re
-import sqlite3
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import Any
 
 import msgspec
-import psycopg
 import pytest
 
 from penstock.catalog import reading
@@ -30,6 +28,7 @@ from tests.contract.catalog_rows import (
     touched,
     version,
 )
+from tests.plans import analyse, steps_told
 
 COUNT = 5000
 DATASETS = [dataset(f"table_{n:05}", created_at=NOW + n * SECOND) for n in range(COUNT)]
@@ -49,7 +48,7 @@ def database(blank_url: str) -> Iterator[Database]:
     opened.migrate()
     with opened.write() as tx:
         _fill(tx)
-    _analyse(blank_url)
+    analyse(blank_url)
     yield opened
     opened.close()
 
@@ -88,30 +87,35 @@ def _fill(tx: Transaction) -> None:
 
 
 class Counted:
-    """A transaction that counts the statements it is asked for."""
+    """A transaction that counts the statements it is asked for, and its trips to the database."""
 
     epoch = 0
 
     def __init__(self, tx: Transaction) -> None:
         self._tx = tx
         self.statements = 0
+        self.trips = 0
 
     def fetch(self, statement: str, /, **params: object) -> list[tuple[Any, ...]]:
         self.statements += 1
+        self.trips += 1
         return self._tx.fetch(statement, **params)
 
     def fetch_one(self, statement: str, /, **params: object) -> tuple[Any, ...] | None:
         self.statements += 1
+        self.trips += 1
         return self._tx.fetch_one(statement, **params)
 
     def rows(self, shape: type[Any], statement: str, /, **params: object) -> list[Any]:
         self.statements += 1
+        self.trips += 1
         return self._tx.rows(shape, statement, **params)
 
     def fetch_many(
         self, asks: Sequence[tuple[str, Mapping[str, object]]]
     ) -> list[list[tuple[Any, ...]]]:
         self.statements += len(asks)
+        self.trips += 1
         return self._tx.fetch_many(asks)
 
     def execute(self, statement: str, /, **params: object) -> None:
@@ -203,27 +207,7 @@ def _examples() -> dict[str, dict[str, Any]]:
     }
 
 
-def _walks(blank_url: str, statement: Statement, params: dict[str, Any]) -> list[str]:
+def _walks(url: str, statement: Statement, params: dict[str, Any]) -> list[str]:
     """The steps of the statement's plan that read a large table from end to end."""
-    if blank_url.startswith("sqlite"):
-        lists = {name: msgspec.json.encode(params[name]).decode() for name in statement.lists}
-        connection = sqlite3.connect(blank_url.removeprefix("sqlite:///"))
-        explain = f"EXPLAIN QUERY PLAN {statement.sql}"
-        steps = [row[3] for row in connection.execute(explain, {**params, **lists})]
-        connection.close()
-        return [step for step in steps if re.match(rf"SCAN {LARGE.pattern}", step)]
-    with psycopg.connect(blank_url) as connected, psycopg.RawCursor(connected) as cursor:
-        cursor.execute(f"EXPLAIN {statement.sql}", [params[name] for name in statement.params])
-        steps = [row[0].strip() for row in cursor]
-    return [step for step in steps if re.search(rf"Seq Scan on {LARGE.pattern}", step)]
-
-
-def _analyse(blank_url: str) -> None:
-    """Let the planner know how large the tables are."""
-    if blank_url.startswith("sqlite"):
-        with sqlite3.connect(blank_url.removeprefix("sqlite:///")) as connection:
-            connection.execute("ANALYZE")
-        connection.close()
-        return
-    with psycopg.connect(blank_url, autocommit=True) as connected:
-        connected.execute("VACUUM ANALYZE")
+    walk = rf"(^SCAN|Seq Scan on) {LARGE.pattern}"
+    return [step for step in steps_told(url, statement, params) if re.search(walk, step)]
