@@ -1,7 +1,6 @@
 """Arcs over hourly lots, run by a real engine, with workloads that fail where a file says so."""
 
 import os
-import sys
 import threading
 import time
 from collections.abc import Callable, Iterator, Sequence
@@ -18,9 +17,6 @@ from penstock.arcs.commands import ApplyArc
 from penstock.arcs.declaration import Arc, Input, Output, Retry, Workload
 from penstock.arcs.engine import Engine
 from penstock.arcs.tasks import Context
-from penstock.catalog.catalog import Catalog
-from penstock.clock import system_clock
-from penstock.db import open_database
 from penstock.locks.rows import Stale, StatusRow, WorkRow
 from penstock.objects import Objects
 from tests.contract.lot_site import Site, open_site
@@ -142,28 +138,3 @@ def wait_for(condition: Callable[[], bool]) -> None:
     while not condition():
         assert time.monotonic() < until, "it did not come about"
         pause.wait(0.01)
-
-
-def main(url: str, store: str) -> None:
-    """Move backfills on and run their lots, until killed."""
-    database = open_database(url)
-    catalog = Catalog(database, clock=system_clock, batch_events_max=64, queue_length_max=1000)
-    catalog.start()
-    backfills = Backfills(catalog, system_clock)
-    engine = Engine(
-        catalog,
-        Objects.open(store),
-        ThreadPoolExecutor(2),
-        system_clock,
-        owner="doomed",
-        concurrency=2,
-        sweep_seconds=0.02,
-    )
-    engine.start()
-    pause = threading.Event()
-    while not pause.wait(0.01):
-        backfills.step_all()
-
-
-if __name__ == "__main__":
-    main(*sys.argv[1:])

@@ -1,7 +1,5 @@
 """A backfill whose process is killed at any moment goes on where it was."""
 
-import subprocess
-import sys
 from pathlib import Path
 
 import pytest
@@ -11,8 +9,8 @@ from penstock.arcs.backfill import Backfills, Scope
 from penstock.clock import system_clock
 from penstock.locks.commands import Sweep
 from penstock.states import BackfillState
-from tests.contract import backfill_site
 from tests.contract.backfill_site import LEASE_SECONDS, ArcSite, open_arcs, wait_for
+from tests.contract.doomed_worker import doomed_worker
 from tests.contract.lot_site import hours, open_site
 
 GOOD, REDONE = hours(0, 12, "20261113"), [*hours(12, 24, "20261113"), *hours(0, 24)]
@@ -50,20 +48,9 @@ def test_a_backfill_survives_kill_9_and_goes_on(
 
 def _work_until_killed(arcs: ArcSite, backfill_id: str, least: int, url: str) -> None:
     """Let another process do so many lots, and kill it."""
-    command = [
-        sys.executable,
-        "-m",
-        backfill_site.__name__,
-        url,
-        str(arcs.broken.parent / "objects"),
-    ]
-    doomed = subprocess.Popen(command, cwd=Path(__file__).parents[2])
-    try:
+    with doomed_worker(url, str(arcs.broken.parent / "objects")):
         wait_for(lambda: arcs.backfills.status(backfill_id).done >= least)
         assert arcs.backfills.status(backfill_id).going <= 3
-    finally:
-        doomed.kill()
-        doomed.wait()
 
 
 def _go_on(arcs: ArcSite, backfill_id: str) -> None:

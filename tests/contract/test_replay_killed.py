@@ -1,7 +1,5 @@
 """A replay whose process is killed at any moment goes on where it was."""
 
-import subprocess
-import sys
 from pathlib import Path
 
 import pytest
@@ -13,8 +11,8 @@ from penstock.locks.commands import Sweep
 from penstock.replay.replays import Replays
 from penstock.replay.target import Target
 from penstock.states import ReplayState
-from tests.contract import replay_process
 from tests.contract.backfill_site import LEASE_SECONDS, ArcSite, open_arcs, wait_for
+from tests.contract.doomed_worker import doomed_worker
 from tests.contract.lot_site import hours, open_site
 
 GOOD, BAD = hours(0, 6, "20261113"), hours(0, 16)
@@ -75,15 +73,9 @@ def _pinned(arcs: ArcSite, lot: str) -> str | None:
 
 def _work_until_killed(arcs: ArcSite, replays: Replays, least: int, url: str) -> None:
     """Let another process do so many steps, and kill it."""
-    store = str(arcs.broken.parent / "objects")
-    command = [sys.executable, "-m", replay_process.__name__, url, store]
-    doomed = subprocess.Popen(command, cwd=Path(__file__).parents[2])
-    try:
+    with doomed_worker(url, str(arcs.broken.parent / "objects")):
         wait_for(lambda: replays.status(REPLAY).done >= least)
         assert replays.status(REPLAY).going <= 3
-    finally:
-        doomed.kill()
-        doomed.wait()
 
 
 def _go_on(arcs: ArcSite, replays: Replays) -> None:
