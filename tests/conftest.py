@@ -1,6 +1,8 @@
 """What tests run on: a SQLite file each; one PostgreSQL, ZooKeeper and S3 server for the run."""
 
+import os
 import shutil
+import sys
 import tempfile
 import threading
 import uuid
@@ -18,6 +20,10 @@ from tests.running import server
 from tests.servers import PostgresServer, ServerError, ZookeeperServer
 
 __all__ = ["server"]
+
+# Every server and worker that a test starts would compile all modules anew.
+os.environ.pop("PYTHONDONTWRITEBYTECODE", None)
+sys.dont_write_bytecode = False
 
 # A slow machine is no failure, and every run tries the same examples.
 settings.register_profile("penstock", deadline=None, derandomize=True)
