@@ -17,7 +17,6 @@ if TYPE_CHECKING:
     from penstock.otlp import Tracer
 
 OFF = "off"
-OTLP = "otlp"
 
 _NOTHING = nullcontext()
 _opening = threading.Lock()
