@@ -32,7 +32,8 @@ def load_function(name: str) -> Callable[..., Any]:
             f"there is no function {name}: {error}; it must be importable where workloads run"
         ) from None
     # A function that was made an arc by the decorator is found under its own name.
-    return getattr(found, "__wrapped_workload__", found)  # type: ignore[no-any-return]
+    function: Callable[..., Any] = getattr(found, "__wrapped_workload__", found)
+    return function
 
 
 def call(name: str, context: object, timeout_seconds: float | None) -> object:

@@ -69,7 +69,7 @@ class ColumnInput(Struct, frozen=True):
 
 
 class _RunName(Struct):
-    runId: str  # noqa: N815
+    runId: str
 
 
 class _Parent(Struct):
@@ -78,8 +78,8 @@ class _Parent(Struct):
 
 
 class _NominalTime(Struct):
-    nominalStartTime: str  # noqa: N815
-    nominalEndTime: str | None = None  # noqa: N815
+    nominalStartTime: str
+    nominalEndTime: str | None = None
 
 
 class _Documentation(Struct):
@@ -91,11 +91,11 @@ class _CodeLocation(Struct):
 
 
 class _JobType(Struct):
-    processingType: str  # noqa: N815
+    processingType: str
 
 
 class _Lifecycle(Struct):
-    lifecycleStateChange: str  # noqa: N815
+    lifecycleStateChange: str
 
 
 class _Symlinks(Struct):
@@ -126,9 +126,9 @@ class _InputField(Struct):
 
 
 class _ColumnInputs(Struct):
-    inputFields: list[_InputField] = field(default_factory=list)  # noqa: N815
-    transformationDescription: str | None = None  # noqa: N815
-    transformationType: str | None = None  # noqa: N815
+    inputFields: list[_InputField] = field(default_factory=list)
+    transformationDescription: str | None = None
+    transformationType: str | None = None
 
 
 class _ColumnLineage(Struct):

@@ -51,7 +51,7 @@ class Event(Struct, frozen=True, gc=False):
 
 
 class _Run(Struct, gc=False):
-    runId: str  # noqa: N815
+    runId: str
     facets: dict[str, Raw] | None = None
 
 
@@ -65,14 +65,14 @@ class _Dataset(Struct, gc=False):
     namespace: str
     name: str
     facets: dict[str, Raw] | None = None
-    inputFacets: dict[str, Raw] | None = None  # noqa: N815
-    outputFacets: dict[str, Raw] | None = None  # noqa: N815
+    inputFacets: dict[str, Raw] | None = None
+    outputFacets: dict[str, Raw] | None = None
 
 
 class _Event(Struct, gc=False):
-    eventTime: str  # noqa: N815
-    eventType: str | None = None  # noqa: N815
-    schemaURL: str | None = None  # noqa: N815
+    eventTime: str
+    eventType: str | None = None
+    schemaURL: str | None = None
     run: _Run | None = None
     job: _Job | None = None
     dataset: _Dataset | None = None

@@ -119,7 +119,8 @@ class World:
             found = self._rooms[kind] = kind(self)
             self._lasting += found.lasting
             self._passing += found.passing
-        return found  # type: ignore[no-any-return]
+        room: K = found
+        return room
 
     @property
     def rooms(self) -> Iterable[Room]:

@@ -59,8 +59,8 @@ class _Condition(Struct):
 
 
 class _Subset(Struct):
-    inputCondition: _Condition | None = None  # noqa: N815
-    outputCondition: _Condition | None = None  # noqa: N815
+    inputCondition: _Condition | None = None
+    outputCondition: _Condition | None = None
 
 
 class _Sender(Struct):

@@ -11,7 +11,7 @@ from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
 from datetime import timedelta
 from pathlib import Path
-from typing import TYPE_CHECKING, Self
+from typing import TYPE_CHECKING, Any, Self
 from uuid import uuid4
 
 import obstore
@@ -174,10 +174,10 @@ class Objects:
             "use a store that honours If-None-Match on writes"
         )
 
-    def _stream(self, key: str, chunks: Iterable[object]) -> Iterator[bytes]:
+    def _stream(self, key: str, chunks: Iterable[Any]) -> Iterator[bytes]:
         with self._refusals("read", key):
             for chunk in chunks:
-                yield memoryview(chunk).tobytes()  # type: ignore[arg-type]
+                yield memoryview(chunk).tobytes()
 
     @contextmanager
     def _refusals(self, verb: str, key: str) -> Iterator[None]:

@@ -212,6 +212,7 @@ def compose(letter: Letter, sender: str, now: Micros) -> bytes:
     charset = Charset("utf-8")
     charset.body_encoding = QP
     text = letter.text.encode("utf-8", "replace").decode()
+    # The stubs know only the names of charsets.
     message = MIMEText(text, "plain", charset)  # type: ignore[arg-type]
     message["From"] = sender
     message["To"] = ", ".join(dict.fromkeys(map(check_address, letter.to)))
