@@ -16,7 +16,7 @@ from penstock.locks.standing import StandingNow, standing
 
 
 def get_standing(tx: Transaction, key: Key, now: Micros) -> StandingNow:
-    """Show how everything stands: open work by job, what is stuck or held, lots by the hour.
+    """Show how everything stands: open work by job, what is stuck, held or late, lots by the hour.
 
     A key that is for one namespace sees what is of that one. Numbers of lots are counted up to a
     thousand for each job and state; the last fifty thousand lot events make the hours.

@@ -62,6 +62,17 @@ class StuckLot(Document, frozen=True):
     held: str | None
 
 
+class LateDataset(Document, frozen=True):
+    """A dataset whose newest lots are overdue: the first of them, how many, and since when."""
+
+    namespace: str
+    dataset: str
+    interval: str
+    first: str
+    count: int
+    since: str
+
+
 class LotHour(Document, frozen=True):
     """How many lots were published, or something else, in an hour."""
 
@@ -76,6 +87,7 @@ class Standing(Document, frozen=True):
     work: tuple[JobStanding, ...]
     stuck: tuple[StuckLot, ...]
     holds: tuple[HeldWhole, ...]
+    late: tuple[LateDataset, ...]
     hours: tuple[LotHour, ...]
     at_least: bool
 

@@ -7,11 +7,14 @@ from penstock.catalog.shapes import Shape, time_or_none
 from penstock.clock import HOUR, Micros, format_time
 from penstock.db import Transaction
 from penstock.db.database import Row
+from penstock.locks.late import LateDataset, late
 from penstock.locks.shapes import HeldWhole
 from penstock.states import RunState, WorkState
 
 COUNTED_MAX = 1000  # lots of a job in each state
 JOBS_MAX = 500
+DATASETS_MAX = 500
+NEWEST_LOOKED_AT = 100  # lots of a dataset, for one that is READY
 STUCK_LOOKED_AT = 2000
 SHOWN_MAX = 50
 EVENTS_MAX = 50_000
@@ -65,6 +68,7 @@ class StandingNow(Shape, frozen=True):
     work: Sequence[JobStanding]
     stuck: Sequence[StuckLot]
     holds: Sequence[HeldWhole]
+    late: Sequence[LateDataset]
     hours: Sequence[LotHour]
     at_least: bool
 
@@ -72,12 +76,13 @@ class StandingNow(Shape, frozen=True):
 def standing(tx: Transaction, namespace: str | None, now: Micros) -> StandingNow:
     """How everything stands, or what is of one namespace."""
     own = {"namespace": namespace}
-    states, work, stuck, holds = tx.fetch_many(
+    states, work, stuck, holds, newest = tx.fetch_many(
         [
             ("jobs_by_state", own),
             ("standing_of_jobs", {**own, "most": COUNTED_MAX, "jobs": JOBS_MAX}),
             ("stuck_lots", {**own, "most": STUCK_LOOKED_AT, "limit": SHOWN_MAX}),
             ("whole_holds", {**own, "limit": SHOWN_MAX}),
+            ("newest_lots", {**own, "most": NEWEST_LOOKED_AT, "datasets": DATASETS_MAX}),
         ]
     )
     jobs = [JobStanding(*row) for row in work]
@@ -89,6 +94,7 @@ def standing(tx: Transaction, namespace: str | None, now: Micros) -> StandingNow
             HeldWhole(kind, space, name, who, why, format_time(since))
             for kind, space, name, who, why, since in holds
         ],
+        late=late(newest, now)[:SHOWN_MAX],
         hours=_hours(tx, namespace, now),
         at_least=len(jobs) == JOBS_MAX or any(COUNTED_MAX in _counts(job) for job in jobs),
     )

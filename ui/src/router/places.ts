@@ -12,6 +12,10 @@ export const datasetPlace = ({ namespace, name }: Named, query: Changes = {}): s
 export const lotPlace = (dataset: Named, lot: string, query: Changes = {}): string =>
   address(["datasets", dataset.namespace, dataset.name, "lots", lot], query);
 
+/** Which lots of a dataset are not there, from a lot on. */
+export const gapsPlace = ({ namespace, name }: Named, from: string): string =>
+  address(["gaps"], { namespace, dataset: name, from });
+
 export const jobPlace = ({ namespace, name }: Named, query: Changes = {}): string =>
   address(["jobs", namespace, name], query);
 

@@ -42,6 +42,17 @@ LEFT JOIN jobs j ON j.id = h.id AND h.kind <> 'DATASET'
 WHERE CAST(:namespace AS TEXT) IS NULL OR COALESCE(d.namespace, j.namespace) = :namespace
 ORDER BY h.since DESC LIMIT :limit
 
+-- name: newest_lots
+-- Of each dataset whose lots are cut by an interval: the newest lot that is READY among so many, and
+-- the oldest that was looked at for it.
+SELECT d.namespace, d.name, l.interval,
+    (SELECT MAX(r.lot) FROM (SELECT s.lot, s.status FROM lot_status s WHERE s.dataset_id = l.dataset_id AND s.role = 'OUTPUT' ORDER BY s.lot DESC LIMIT :most) r WHERE r.status = 'READY'),
+    (SELECT MIN(r.lot) FROM (SELECT s.lot FROM lot_status s WHERE s.dataset_id = l.dataset_id AND s.role = 'OUTPUT' ORDER BY s.lot DESC LIMIT :most) r)
+FROM lot_datasets l JOIN datasets d ON d.id = l.dataset_id
+WHERE l.interval <> '' AND d.hidden = 0 AND (CAST(:namespace AS TEXT) IS NULL OR d.namespace = :namespace)
+ORDER BY d.namespace, d.name
+LIMIT :datasets
+
 -- name: jobs_by_state
 -- How many jobs ended, or are, in which state with their latest run.
 SELECT j.latest_run_state, COUNT(*) FROM jobs j

@@ -1,4 +1,4 @@
-/** What is running, waiting, failed and held now; the newest problems, each with what solves it. */
+/** What is running, waiting, late, failed and held now; the newest problems, each with what solves it. */
 import { useGet } from "../../api/hooks";
 import { Bars } from "../../kit/Bars";
 import { PageHead, Panel } from "../../kit/Panel";

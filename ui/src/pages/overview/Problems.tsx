@@ -10,9 +10,10 @@ import { Panel } from "../../kit/Panel";
 import { Empty } from "../../kit/Shown";
 import { StatusIcon } from "../../kit/Status";
 import { Time } from "../../kit/Time";
+import { plural } from "../../kit/words";
 import { Link } from "../../router/Link";
 import { address } from "../../router/router";
-import { runPlace } from "../../router/places";
+import { gapsPlace, runPlace } from "../../router/places";
 import { errorOf } from "../runs/facets";
 
 interface Problem {
@@ -33,6 +34,7 @@ export function Problems({ now }: { now: Schemas["StandingNow"] }) {
   const problems = [
     ...now.stuck.map(ofLot),
     ...now.holds.map(ofHold),
+    ...now.late.map(ofLate),
     ...failed.filter((job) => !lots.has(`${job.namespace}/${job.name}`)).map(ofJob),
     ...batches.map(ofIngest),
   ].sort((a, b) => b.at.localeCompare(a.at));
@@ -40,7 +42,7 @@ export function Problems({ now }: { now: Schemas["StandingNow"] }) {
     <Panel title="Problems" aside={problems.length ? `newest first, ${problems.length} in all` : undefined} className="problems">
       {problems.length === 0 ? (
         <Empty icon="check" title="Nothing is wrong">
-          No job failed with its latest run, no lot is stuck, nothing is held.
+          No job failed with its latest run, no lot is stuck or late, nothing is held.
         </Empty>
       ) : (
         <ul>
@@ -109,6 +111,26 @@ function ofHold(hold: Schemas["HeldWhole"]): Problem {
     ),
     why: `${hold.who}: ${hold.why || "no reason given"}`,
     way: isJob ? <HoldJob namespace={hold.namespace} job={hold.name} isHeld /> : <HoldDataset namespace={hold.namespace} dataset={hold.name} isHeld />,
+  };
+}
+
+function ofLate(late: Schemas["LateDataset"]): Problem {
+  const dataset = { namespace: late.namespace, name: late.dataset };
+  return {
+    id: `late ${late.namespace}/${late.dataset}`,
+    state: "late",
+    at: late.since,
+    what: (
+      <span>
+        <DatasetName of={dataset} /> <span className="faint">is late</span>
+      </span>
+    ),
+    why: `${plural(late.count, "lot")} of ${late.interval} ${late.count === 1 ? "was" : "were"} to be there by now, from ${late.first} on.`,
+    way: (
+      <ButtonLink to={gapsPlace(dataset, late.first)} icon="right">
+        Why
+      </ButtonLink>
+    ),
   };
 }
 
