@@ -108,6 +108,14 @@ def test_delete_and_restore_a_job_and_see_it_on_record(penstock: Terminal, tmp_p
     entries = penstock("audit", "--json").document["entries"]
     assert [entry["action"] for entry in entries] == ["job restore", "job delete"]
     assert "job delete" in penstock("audit").text
+    for filters, found in (
+        (["--action", "delete"], ["job delete"]),
+        (["--who", "local", "--since", "2026-01-01T00:00:00Z"], ["job restore", "job delete"]),
+        (["--who", "somebody"], []),
+        (["--since", "2999-01-01T00:00:00Z"], []),
+    ):
+        entries = penstock("audit", "--json", *filters).document["entries"]
+        assert [entry["action"] for entry in entries] == found
 
 
 def test_tag_a_dataset_and_a_field(penstock: Terminal, tmp_path: Path) -> None:

@@ -89,6 +89,20 @@ def test_stale_work_is_listed_by_job_and_namespace(shop: Running) -> None:
         assert client.stale_work(namespace="other").lots == ()
 
 
+def test_checks_of_a_dataset_are_listed_the_newest_first_or_those_that_failed(
+    shop: Running,
+) -> None:
+    with Client(shop.server.url) as client:
+        [failed] = client.dataset_checks("shop", "clean").checks
+        assert (failed.lot, failed.name, failed.success) == ("9", "not_null", False)
+        make_again(shop)
+        passed, before = client.dataset_checks("shop", "clean").checks
+        assert (passed.success, before) == (True, failed)
+        assert client.dataset_checks("shop", "clean", failed=True).checks == (failed,)
+        assert client.dataset_checks("shop", "clean", limit=1, offset=1).checks == (failed,)
+        assert client.dataset_checks("shop", "raw").checks == ()
+
+
 def test_what_is_not_there_cannot_be_accepted(shop: Running) -> None:
     there = path("namespaces", "shop", "datasets", "clean", "lots", "10")
     answer = shop.client.post(f"{there}/accept", json={"why": "known"})
@@ -110,6 +124,8 @@ def test_at_the_command_line(
     penstock = Terminal(capsys)
     shown = penstock("quality", "show", "shop/clean", "9").text
     assert [word in shown for word in ("not_null", "amount", "no")] == [True] * 3
+    listed = penstock("quality", "list", "shop/clean", "--failed").text
+    assert [word in listed for word in ("9", "not_null", "amount")] == [True] * 3
     told = penstock("quality", "accept", "shop/clean", "9", "--why", "known").text
     assert told == "lot 9 of shop/clean is accepted: READY\n"
     again = penstock("quality", "accept", "shop/clean", "9", "--why", "known")

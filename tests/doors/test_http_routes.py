@@ -114,7 +114,7 @@ STEPS = (
     Step("GET /events", {"events", "totalCount"}, query="after=2020-01-01T00:00:00Z"),
     Step("GET /events/{namespace}", {"events", "totalCount"}),
     Step("GET /search", {"totalCount", "results"}, query="q=raw&filter=DATASET&sort=UPDATE_AT"),
-    Step("GET /standing", {"atLeast", "holds", "hours", "jobs", "stuck", "work"}),
+    Step("GET /standing", {"atLeast", "holds", "hours", "jobs", "late", "stuck", "work"}),
     Step("GET /namespaces/{namespace}/datasets/{dataset}/standing", {"held", "interval"}),
     Step("GET /namespaces/{namespace}/jobs/{job}/standing", {"isArc", "wiring"}),
     Step("GET /jobs/runs/{run}/family", {"isCut", "runs"}),
@@ -131,7 +131,7 @@ STEPS = (
     Step("POST /keys", {"key", "token"}, {"name": "x", "role": "reader"}, status=201),
     Step("GET /keys", {"keys"}, query="revoked=true"),
     Step("DELETE /keys/{name}", KEY),
-    Step("GET /audit", {"entries"}),
+    Step("GET /audit", {"entries"}, query="who=x&action=delete&since=2020-01-01T00:00:00Z"),
 )
 VARIABLES = {
     "namespace": "shop",

@@ -28,6 +28,15 @@ def append(
     tx.execute("add_audit_entry", at=at, who=who, action=action, target=target, detail=detail)
 
 
-def entries(tx: Transaction, limit: int, offset: int = 0) -> list[AuditEntry]:
-    """What was recorded, newest first."""
-    return tx.rows(AuditEntry, "audit_entries", limit=limit, offset=offset)
+def entries(
+    tx: Transaction,
+    limit: int,
+    offset: int = 0,
+    *,
+    who: str | None = None,
+    action: str | None = None,
+    since: Micros | None = None,
+) -> list[AuditEntry]:
+    """What was recorded, newest first: of somebody, with a word in the action, since a time."""
+    asked = {"who": who or None, "action": action or None, "since": since or 0}
+    return tx.rows(AuditEntry, "audit_entries", limit=limit, offset=offset, **asked)

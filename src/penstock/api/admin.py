@@ -1,12 +1,15 @@
 """Keys and the audit log, for administrators."""
 
 from collections.abc import Sequence
+from typing import Annotated
+
+from msgspec import Meta
 
 from penstock.access import audit
 from penstock.access.keys import LOCAL, Key, ListedKey, Role
 from penstock.api.bodies import Body
 from penstock.api.calls import Call
-from penstock.api.parameters import Paging, Query
+from penstock.api.parameters import Paging, Query, Time, moment
 from penstock.api.routing import BASE, Reach, Route
 from penstock.catalog.shapes import Shape, time_or_none
 from penstock.clock import format_time
@@ -26,6 +29,14 @@ class KeysQuery(Query, frozen=True):
     """Which keys."""
 
     revoked: bool = False
+
+
+class AuditQuery(Paging, frozen=True):
+    """Of whom, what was done, and since when."""
+
+    who: str | None = None
+    action: Annotated[str | None, Meta(description="a part of what was done, as `hold`")] = None
+    since: Time | None = None
 
 
 class ShownKey(Shape, frozen=True):
@@ -91,13 +102,14 @@ async def revoke_key(call: Call, name: str) -> ShownKey:
     return _shown(await call.door.in_thread(call.door.plane.keys.revoke, name, who=call.key.name))
 
 
-def list_audit(tx: Transaction, query: Paging) -> AuditLog:
+def list_audit(tx: Transaction, query: AuditQuery) -> AuditLog:
     """List what administrators did, newest first."""
+    since = moment(query.since, "since")
+    found = audit.entries(
+        tx, query.limit, query.offset, who=query.who, action=query.action, since=since
+    )
     return AuditLog(
-        [
-            ShownEntry(format_time(e.at), e.who, e.action, e.target, e.detail)
-            for e in audit.entries(tx, query.limit, query.offset)
-        ]
+        [ShownEntry(format_time(e.at), e.who, e.action, e.target, e.detail) for e in found]
     )
 
 

@@ -1,17 +1,22 @@
 """`penstock audit`."""
 
-from cyclopts import App
+from typing import Annotated
+
+from cyclopts import App, Parameter
 
 from penstock.cli.flags import REMOTE, Json, Limit, Offset, RemoteFlags
 from penstock.cli.printing import Column, write_json, write_table
 from penstock.cli.times import show_time
 
-app = App(name="audit", help_epilogue="Example:\n  penstock audit --limit 20")
+app = App(name="audit", help_epilogue="Example:\n  penstock audit --action hold --since 2026-11-15")
 
 
 @app.default
 def audit(
     *,
+    who: Annotated[str | None, Parameter(help="only what this key did")] = None,
+    action: Annotated[str | None, Parameter(help="a part of what was done, as hold")] = None,
+    since: Annotated[str | None, Parameter(help="only what was done from this time on")] = None,
     limit: Limit = 100,
     offset: Offset = 0,
     remote: RemoteFlags = REMOTE,
@@ -19,7 +24,7 @@ def audit(
 ) -> None:
     """List what administrators did, newest first."""
     with remote.connect() as client:
-        found = client.audit(limit=limit, offset=offset)
+        found = client.audit(who=who, action=action, since=since, limit=limit, offset=offset)
     if as_json:
         write_json(found)
         return

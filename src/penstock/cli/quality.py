@@ -4,7 +4,7 @@ from typing import Annotated
 
 from cyclopts import App, Parameter
 
-from penstock.cli.flags import REMOTE, Json, Namespace, RemoteFlags, Why
+from penstock.cli.flags import REMOTE, Json, Limit, Namespace, Offset, RemoteFlags, Why, switch
 from penstock.cli.printing import Column, write_json, write_line, write_table
 from penstock.cli.references import find_entity
 from penstock.cli.times import show_time
@@ -12,6 +12,7 @@ from penstock.cli.times import show_time
 app = App(
     name="quality",
     help_epilogue="""Examples:
+  penstock quality list shop/clean --failed
   penstock quality show shop/clean 20230206PT1H05
   penstock quality accept shop/clean 20230206PT1H05 --why "the empty rows are known"
 
@@ -21,6 +22,35 @@ accepted or made again (`penstock work resubmit`).""",
 
 Dataset = Annotated[str, Parameter(help="NAME, NAMESPACE/NAME or dataset:NAMESPACE:NAME")]
 LotId = Annotated[str, Parameter(help="the lot")]
+
+
+@app.command(name="list")
+def list_checks(
+    dataset: Dataset,
+    /,
+    *,
+    failed: Annotated[bool, switch("only what failed")] = False,
+    namespace: Namespace = None,
+    limit: Limit = 100,
+    offset: Offset = 0,
+    remote: RemoteFlags = REMOTE,
+    as_json: Json = False,
+) -> None:
+    """List what checks said about the lots of a dataset, the newest first."""
+    with remote.connect() as client:
+        named = find_entity(client, dataset, "DATASET", namespace)
+        at = named.namespace, named.name
+        found = client.dataset_checks(*at, failed=failed, limit=limit, offset=offset)
+    if as_json:
+        write_json(found)
+        return
+    write_table(
+        ("lot", "check", "field", Column("passed", whole=True), Column("at", whole=True), "detail"),
+        (
+            (one.lot, one.name, one.field, _passed(one.success), show_time(one.at), one.detail)
+            for one in found.checks
+        ),
+    )
 
 
 @app.command

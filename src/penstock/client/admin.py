@@ -52,9 +52,18 @@ class AdminCalls:
         return get(shape, "stats", what, period=period, timezone=timezone)
 
     @call
-    def audit(self, *, limit: int = 100, offset: int = 0) -> Request[docs.AuditLog]:
-        """What administrators did, newest first."""
-        return get(docs.AuditLog, "audit", limit=limit, offset=offset)
+    def audit(
+        self,
+        *,
+        who: str | None = None,
+        action: str | None = None,
+        since: str | None = None,
+        limit: int = 100,
+        offset: int = 0,
+    ) -> Request[docs.AuditLog]:
+        """What administrators did, newest first; `action` is a part of what was done."""
+        asked = {"who": who, "action": action, "since": since}
+        return get(docs.AuditLog, "audit", limit=limit, offset=offset, **asked)
 
     @call
     def keys(self, *, revoked: bool = False) -> Request[admin_docs.Keys]:

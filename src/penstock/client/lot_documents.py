@@ -230,6 +230,18 @@ class LotChecks(Document, frozen=True):
     checks: tuple[CheckResult, ...]
 
 
+class CheckOfLot(CheckResult, frozen=True):
+    """What a check said about a version of a lot, with the lot."""
+
+    lot: str
+
+
+class DatasetChecks(Document, frozen=True):
+    """A part of what checks said about the lots of a dataset, newest first."""
+
+    checks: tuple[CheckOfLot, ...]
+
+
 class HeldLot(Document, frozen=True):
     """A lot that is held; `for_checks`: it can be accepted, `by_hand`: it can be let go.
 

@@ -218,6 +218,20 @@ class LotCalls:
         return _act(docs.Lot, *_dataset(namespace, dataset), "lots", lot, "unhold", why=why)
 
     @call
+    def dataset_checks(
+        self,
+        namespace: str,
+        dataset: str,
+        *,
+        failed: bool = False,
+        limit: int = 100,
+        offset: int = 0,
+    ) -> Request[docs.DatasetChecks]:
+        """What checks said about the lots of a dataset, the newest first, or only what failed."""
+        asked = {"failed": failed, "limit": limit, "offset": offset}
+        return get(docs.DatasetChecks, *_dataset(namespace, dataset), "checks", **asked)
+
+    @call
     def lot_checks(self, namespace: str, dataset: str, lot: str) -> Request[docs.LotChecks]:
         """What checks said about a lot, the newest first."""
         return get(docs.LotChecks, *_dataset(namespace, dataset), "lots", lot, "checks")

@@ -20,7 +20,17 @@ from penstock.locks.reading import (
     lock_names,
 )
 from penstock.locks.rows import CheckRow, LotJobRow, WorkRow
-from penstock.locks.shapes import CheckResult, Consumer, Lot, LotChecks, Transition, Work, WorkPage
+from penstock.locks.shapes import (
+    CheckOfLot,
+    CheckResult,
+    Consumer,
+    DatasetChecks,
+    Lot,
+    LotChecks,
+    Transition,
+    Work,
+    WorkPage,
+)
 from penstock.locks.table import Status
 from penstock.lots.ids import check_lot
 from penstock.states import WorkState
@@ -101,20 +111,23 @@ def lot_checks(tx: Transaction, namespace: str, dataset: str, lot: str) -> LotCh
     """What checks said about a lot."""
     dataset_id = find_dataset(tx, namespace, dataset)
     rows = tx.rows(CheckRow, "read_lot_checks", dataset_id=dataset_id, lot=check_lot(lot))
-    return LotChecks(
-        [
-            CheckResult(
-                version=row.version_id,
-                name=row.name,
-                field=row.field or None,
-                success=bool(row.success),
-                detail=row.detail or None,
-                run=row.run_id,
-                at=format_time(row.at),
-            )
-            for row in rows
-        ]
-    )
+    return LotChecks([CheckResult(*_said(row)) for row in rows])
+
+
+def dataset_checks(
+    tx: Transaction, namespace: str, dataset: str, limit: int, offset: int, *, failed: bool
+) -> DatasetChecks:
+    """What checks said about the lots of a dataset, or only what failed."""
+    dataset_id = find_dataset(tx, namespace, dataset)
+    statement = "read_dataset_checks_failed" if failed else "read_dataset_checks"
+    rows = tx.rows(CheckRow, statement, dataset_id=dataset_id, limit=limit, offset=offset)
+    return DatasetChecks([CheckOfLot(*_said(row), row.lot) for row in rows])
+
+
+def _said(row: CheckRow) -> tuple[str, str, str | None, bool, str | None, str | None, str]:
+    """A result as it is shown, in the order of its fields."""
+    field, detail, at = row.field or None, row.detail or None, format_time(row.at)
+    return row.version_id, row.name, field, bool(row.success), detail, row.run_id, at
 
 
 def list_lots(tx: Transaction, namespace: str, dataset: str, limit: int, offset: int) -> Page[Lot]:

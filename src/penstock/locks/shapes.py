@@ -188,6 +188,18 @@ class LotChecks(Shape, frozen=True):
     checks: Sequence[CheckResult]
 
 
+class CheckOfLot(CheckResult, frozen=True):
+    """What a check said about a version of a lot, with the lot."""
+
+    lot: str
+
+
+class DatasetChecks(Shape, frozen=True):
+    """A part of what checks said about the lots of a dataset, newest first."""
+
+    checks: Sequence[CheckOfLot]
+
+
 class Consumer(Shape, frozen=True):
     """A job that reads, or has read, a lot; the version is the one it took."""
 

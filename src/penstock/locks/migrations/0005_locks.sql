@@ -102,6 +102,8 @@ CREATE TABLE lot_checks (
     PRIMARY KEY (version_id, name, field)
 ) WITHOUT ROWID;
 CREATE INDEX lot_checks_of_lot ON lot_checks (dataset_id, lot);
+CREATE INDEX lot_checks_by_time ON lot_checks (dataset_id, at);
+CREATE INDEX lot_checks_failed ON lot_checks (dataset_id, at) WHERE success = 0;
 
 -- Clock datasets in use, and when the first interval of each that is not READY yet ends.
 CREATE TABLE lot_clocks (

@@ -268,6 +268,22 @@ WHERE w.stale_since > 0 AND :namespace IN ('', j.namespace) AND :job IN ('', j.n
 ORDER BY w.job_id, w.lot_key
 LIMIT :limit OFFSET :offset;
 
+-- name: read_dataset_checks
+-- What checks said about the lots of a dataset, newest first.
+SELECT c.version_id, c.name, c.field, c.dataset_id, c.lot, c.success, c.detail, c.run_id, c.at
+FROM lot_checks c
+WHERE c.dataset_id = :dataset_id
+ORDER BY c.at DESC, c.lot DESC, c.name, c.field
+LIMIT :limit OFFSET :offset;
+
+-- name: read_dataset_checks_failed
+-- What failed of what checks said about the lots of a dataset, newest first.
+SELECT c.version_id, c.name, c.field, c.dataset_id, c.lot, c.success, c.detail, c.run_id, c.at
+FROM lot_checks c
+WHERE c.dataset_id = :dataset_id AND c.success = 0
+ORDER BY c.at DESC, c.lot DESC, c.name, c.field
+LIMIT :limit OFFSET :offset;
+
 -- name: read_lot_checks
 -- What checks said about a lot, newest first.
 SELECT c.version_id, c.name, c.field, c.dataset_id, c.lot, c.success, c.detail, c.run_id, c.at

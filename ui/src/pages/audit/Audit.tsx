@@ -30,12 +30,20 @@ export default function Audit() {
   const [query, setQuery] = useQuery();
   const offset = Math.max(0, Number(query.get("from") ?? 0) || 0);
   const words = (query.get("q") ?? "").toLowerCase();
-  const found = useGet("/api/v1/audit", { query: { limit: PART, offset } }, { keep: true });
+  const filters = asked(query);
+  const isFiltered = Object.keys(filters).length > 0;
+  const found = useGet("/api/v1/audit", { query: { limit: PART, offset, ...filters } }, { keep: true });
   return (
     <>
       <PageHead title="Audit log" />
       <div className="filters">
-        <SearchField label="Who, what, to what or why" />
+        <SearchField label="Who (whole name)" name="who" type="text" />
+        <SearchField label="What, as hold" name="action" type="text" />
+        <label className="row">
+          Since
+          <input className="field" type="date" value={query.get("since") ?? ""} onChange={(event) => setQuery({ since: event.target.value, from: null })} />
+        </label>
+        <SearchField label="Words in what is shown" />
       </div>
       <Shown of={found}>
         {({ entries }) => {
@@ -43,7 +51,7 @@ export default function Audit() {
           const isLast = entries.length < PART;
           return (
             <Panel title="What was done by hand" aside={words ? `${count(shown.length)} of ${plural(entries.length, "entry", "entries")}` : `newest first${offset ? `, after the first ${count(offset)}` : ""}`}>
-              {shown.length === 0 ? <Nothing words={words} isAll={isLast && offset === 0} /> : <Rows of={shown} label="audit log" columns={COLUMNS} rows={20} />}
+              {shown.length === 0 ? <Nothing words={words} isFiltered={isFiltered} isAll={isLast && offset === 0} /> : <Rows of={shown} label="audit log" columns={COLUMNS} rows={20} />}
               <Pager onFirst={offset ? () => setQuery({ from: null }) : null} onNext={isLast ? null : () => setQuery({ from: offset + PART }, { push: true })} />
             </Panel>
           );
@@ -51,6 +59,12 @@ export default function Audit() {
       </Shown>
     </>
   );
+}
+
+/** What the server is asked for; a day begins at midnight UTC. */
+function asked(query: URLSearchParams): { who?: string; action?: string; since?: string } {
+  const [who, action, since] = [query.get("who"), query.get("action"), query.get("since")];
+  return { ...(who ? { who } : {}), ...(action ? { action: action.toLowerCase() } : {}), ...(since ? { since: `${since}T00:00:00Z` } : {}) };
 }
 
 function Action({ of: action }: { of: string }) {
@@ -75,11 +89,18 @@ function Target({ of: entry }: { of: Entry }) {
   );
 }
 
-function Nothing({ words, isAll }: { words: string; isAll: boolean }) {
+function Nothing({ words, isFiltered, isAll }: { words: string; isFiltered: boolean; isAll: boolean }) {
   if (words) {
     return (
       <Empty icon="search" title="Nothing here says that">
         {isAll ? "The whole log was looked through." : `The ${PART} entries of this part were looked through; older parts are behind the button below.`}
+      </Empty>
+    );
+  }
+  if (isFiltered) {
+    return (
+      <Empty icon="search" title="Nothing like that was done">
+        The whole log was looked through. A name is meant whole, as the key that was used is called; the day begins at midnight UTC.
       </Empty>
     );
   }

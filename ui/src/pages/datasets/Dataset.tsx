@@ -1,4 +1,4 @@
-/** A dataset: its lots, its schema through its versions, who reads and writes it. */
+/** A dataset: its lots, its schema through its versions, what checks said, who reads and writes it. */
 import { HoldDataset } from "../../actions/work";
 import type { Schemas } from "../../api/client";
 import { useGet } from "../../api/hooks";
@@ -12,6 +12,7 @@ import { LotsPanel } from "../../lots/LotsPanel";
 import { datasetNode, lineagePlace } from "../../router/places";
 import { useQuery } from "../../router/router";
 import { tagsOf } from "../runs/facets";
+import { Checks } from "./Checks";
 import "./datasets.css";
 import { Neighbours } from "./Neighbours";
 import { Versions } from "./Versions";
@@ -65,6 +66,7 @@ function Whole({ dataset }: { dataset: Schemas["Dataset"] }) {
         tabs={[
           { id: "lots", label: "Lots" },
           { id: "versions", label: "Schema and versions", count: versions },
+          { id: "quality", label: "Quality" },
           { id: "use", label: "Readers and writers" },
           { id: "about", label: "About" },
         ]}
@@ -72,6 +74,7 @@ function Whole({ dataset }: { dataset: Schemas["Dataset"] }) {
       <div className="stack">
         {tab === "lots" && <LotsPanel dataset={id} />}
         {tab === "versions" && <Versions dataset={dataset} />}
+        {tab === "quality" && <Checks dataset={id} />}
         {tab === "use" && <Neighbours dataset={dataset} />}
         {tab === "about" && <About dataset={dataset} />}
       </div>
