@@ -25,7 +25,7 @@ const LOOKS: Readonly<Record<string, Omit<Look, "word">>> = {
   READY: GOOD, DONE: GOOD, ERROR: BAD, HOLD: HELD, HELD: HELD, PENDING: IDLE, RESUBMIT: WARN, WAITING: IDLE, LATER: WARN,
   // arcs, manifests, gaps
   complete: GOOD, partial: { tone: "warn", icon: "half" }, missing: BAD, running: ACTIVE, empty: NONE, removed: NONE,
-  waiting: IDLE, there: GOOD, "will run": IDLE,
+  waiting: IDLE, there: GOOD, "will run": IDLE, "not told": { tone: "none", icon: "dot" },
   // ingest
   pending: IDLE, held: HELD, estimating: ACTIVE, provisioning: ACTIVE, downloading: ACTIVE, processing: ACTIVE,
   recording: ACTIVE, notify: ACTIVE, completed: GOOD, failed: BAD, deleted: NONE, reporting: ACTIVE, "update-reporting": ACTIVE,

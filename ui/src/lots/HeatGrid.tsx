@@ -4,13 +4,16 @@ import { onTheme } from "../app/theme";
 import { StatusIcon } from "../kit/Status";
 import { lookOf } from "../kit/status";
 import { count } from "../kit/words";
-import { type Grid, gridOf, kindsOf, lotOfPlace, placeOf, type Range, stepFrom } from "./grid";
+import { cellOf, type Grid, gridOf, hoursAbove, kindsOf, lotOfPlace, placeOf, type Range, stepFrom, UNTOLD } from "./grid";
 import { type Interval, lengthOf, spanOf, startOf } from "./intervals";
 import "./grid.css";
 
 /** The order in which the legend names them; `there` is what no range names. */
-const KINDS = ["missing", "waiting", "running", "partial", "held", "empty", "removed"];
+const KINDS = ["missing", "waiting", "running", "partial", "held", "empty", "removed", UNTOLD];
 const LABEL = 78;
+/** How wide the name of an hour is, with what keeps it from the next. */
+const HOUR_ROOM = 44;
+const ODD = 2;
 const VIEW = 420;
 
 interface Props {
@@ -20,13 +23,15 @@ interface Props {
   ranges: readonly Range[];
   totals: Readonly<Record<string, number>>;
   there: number;
+  /** Whether the server told only the first ranges: what comes after them is drawn as not told. */
+  isCut: boolean;
   chosen: string | null;
   onChoose: (lot: string) => void;
 }
 
-export function HeatGrid({ interval, first, count: lots, ranges, totals, there, chosen, onChoose }: Props) {
+export function HeatGrid({ interval, first, count: lots, ranges, totals, there, isCut, chosen, onChoose }: Props) {
   const grid = useMemo(() => gridOf(interval, first, lots), [interval, first, lots]);
-  const kinds = useMemo(() => kindsOf(grid, ranges, KINDS), [grid, ranges]);
+  const kinds = useMemo(() => kindsOf(grid, ranges, KINDS, isCut), [grid, ranges, isCut]);
   const box = useRef<HTMLDivElement>(null);
   const canvas = useRef<HTMLCanvasElement>(null);
   const [width, setWidth] = useState(0);
@@ -41,7 +46,7 @@ export function HeatGrid({ interval, first, count: lots, ranges, totals, there, 
     watcher.observe(view);
     return () => watcher.disconnect();
   }, []);
-  const cell = Math.max(2, Math.min(26, Math.floor((width - LABEL - 8) / grid.columns)));
+  const cell = cellOf(width - LABEL - 8, grid.columns);
   const rowHeight = cell >= 12 ? 20 : cell >= 6 ? 14 : 9;
   const height = grid.rows * rowHeight;
   const seen = Math.min(VIEW, height);
@@ -82,6 +87,11 @@ export function HeatGrid({ interval, first, count: lots, ranges, totals, there, 
   return (
     <div className="heat">
       <Legend totals={totals} there={there} />
+      {isCut && (
+        <p className="heat-cut toned tone-warn" role="note">
+          Only the first {count(ranges.length)} ranges that are not simply there were told: what comes after {ranges.at(-1)?.last} is drawn as {UNTOLD}. Numbers are of all lots.
+        </p>
+      )}
       <Axis grid={grid} cell={cell} />
       <div className="heat-view" ref={box} style={{ height: seen }} onScroll={(event) => setTop(event.currentTarget.scrollTop)}>
         <div style={{ height }}>
@@ -130,7 +140,7 @@ function Legend({ totals, there }: { totals: Readonly<Record<string, number>>; t
 /** Hours of the day, or days of the month, above the columns. */
 function Axis({ grid, cell }: { grid: Grid; cell: number }) {
   const isByMonth = grid.interval === "PT24H";
-  const marks = isByMonth ? [1, 5, 10, 15, 20, 25, 30] : [0, 3, 6, 9, 12, 15, 18, 21];
+  const marks = isByMonth ? [1, 5, 10, 15, 20, 25, 30] : hoursAbove(grid.columns, cell, HOUR_ROOM);
   const columnOf = (mark: number) => (isByMonth ? mark - 1 : (mark * grid.columns) / 24);
   return (
     <div className="heat-axis" aria-hidden="true">
@@ -172,6 +182,7 @@ function draw(canvas: HTMLCanvasElement, { grid, kinds, cell, rowHeight, top, wi
   brush.textBaseline = "middle";
   const length = lengthOf(grid.interval);
   const gap = cell >= 5 ? 1 : 0;
+  const seam = cell < 2 ? 0.5 : 0;
   const from = Math.max(0, Math.floor(top / rowHeight));
   const to = Math.min(grid.rows, Math.ceil((top + height) / rowHeight));
   const every = Math.ceil(14 / rowHeight);
@@ -182,13 +193,19 @@ function draw(canvas: HTMLCanvasElement, { grid, kinds, cell, rowHeight, top, wi
       brush.fillText(grid.labels[row] ?? "", 0, y + rowHeight / 2);
     }
     const begin = grid.starts[row] ?? 0;
+    let clear = 0;
     const end = grid.starts[row + 1] ?? Number.MAX_SAFE_INTEGER;
     for (let column = 0; column < grid.columns; column += 1) {
       const at = begin + column * length;
       const place = Math.round((at - grid.start) / length);
       if (place < 0 || place >= grid.count || at >= end) continue;
-      brush.fillStyle = fills[kinds[place] ?? 0] ?? "";
-      brush.fillRect(LABEL + column * cell, y + 1, cell - gap, rowHeight - 2);
+      const kind = kinds[place] ?? 0;
+      const x = LABEL + column * cell;
+      brush.fillStyle = fills[kind] ?? "";
+      // What is odd is never too thin to be seen, even if it hides what follows it.
+      if (kind === 0 && x < clear) continue;
+      brush.fillRect(x, y + 1, kind === 0 ? cell - gap + seam : Math.max(ODD, cell - gap), rowHeight - 2);
+      if (kind !== 0) clear = x + ODD;
     }
   }
   const at = chosen === null ? null : startOf(chosen);
@@ -196,6 +213,6 @@ function draw(canvas: HTMLCanvasElement, { grid, kinds, cell, rowHeight, top, wi
     const [row, column] = placeOf(grid, at);
     brush.strokeStyle = colour("--text");
     brush.lineWidth = 2;
-    brush.strokeRect(LABEL + column * cell - 1, row * rowHeight - top, cell + 1, rowHeight);
+    brush.strokeRect(LABEL + column * cell - 1, row * rowHeight - top, Math.max(ODD, cell) + 1, rowHeight);
   }
 }

@@ -9,7 +9,7 @@ import { Empty, Shown, Trouble } from "../kit/Shown";
 import { Status } from "../kit/Status";
 import { type Column, Table } from "../kit/Table";
 import { Time } from "../kit/Time";
-import { count, plural } from "../kit/words";
+import { plural } from "../kit/words";
 import { lotPlace } from "../router/places";
 import { useQuery } from "../router/router";
 import { HeatGrid } from "./HeatGrid";
@@ -35,8 +35,7 @@ export function LotsPanel({ dataset, title = "Lots" }: { dataset: Named; title?:
       {(value) => (
         <>
           <Panel title={title} aside={`${plural(value.count, "lot")} of ${value.interval}, ${value.first} to ${value.last}`}>
-            <HeatGrid interval={value.interval} first={value.first} count={value.count} ranges={value.ranges} totals={value.totals} there={value.there} chosen={chosen} onChoose={(lot) => setQuery({ lot })} />
-            {value.isCut && <p className="faint body">More than {count(value.ranges.length)} ranges are not simply there; those after {value.ranges.at(-1)?.last} are drawn as if they were.</p>}
+            <HeatGrid interval={value.interval} first={value.first} count={value.count} ranges={value.ranges} totals={value.totals} there={value.there} isCut={value.isCut} chosen={chosen} onChoose={(lot) => setQuery({ lot })} />
           </Panel>
           {chosen && <LotSummary dataset={dataset} lot={chosen} onClose={() => setQuery({ lot: null })} />}
         </>

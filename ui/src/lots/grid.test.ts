@@ -1,5 +1,5 @@
 import { describe, expect, it } from "vitest";
-import { gridOf, kindsOf, lotOfPlace, placeOf, stepFrom } from "./grid";
+import { cellOf, gridOf, hoursAbove, kindsOf, lotOfPlace, placeOf, stepFrom, UNTOLD } from "./grid";
 import { lotAt, spanOf, startOf } from "./intervals";
 
 describe("lot ids", () => {
@@ -36,6 +36,21 @@ describe("a grid", () => {
     const grid = gridOf("PT5M", "20230206PT5M000", 6);
     const kinds = kindsOf(grid, [{ first: "20230206PT5M002", count: 2, kind: "held" }], ["missing", "held"]);
     expect([...kinds]).toEqual([0, 0, 2, 2, 0, 0]);
+  });
+  it("does not say of a lot that it is there when the server did not tell", () => {
+    const grid = gridOf("PT5M", "20230206PT5M000", 6);
+    const told = [{ first: "20230206PT5M002", count: 2, kind: "held" }];
+    expect([...kindsOf(grid, told, ["held", UNTOLD], true)]).toEqual([0, 0, 1, 1, 2, 2]);
+  });
+  it("fits a whole day into a phone", () => {
+    expect(cellOf(260, 288) * 288).toBeCloseTo(260);
+    expect(cellOf(1000, 288)).toBe(3);
+    expect(cellOf(5000, 24)).toBe(26);
+  });
+  it("names as many hours as there is room for", () => {
+    expect(hoursAbove(288, 3, 44)).toEqual([0, 3, 6, 9, 12, 15, 18, 21]);
+    expect(hoursAbove(24, 11, 44)).toEqual([0, 6, 12, 18]);
+    expect(hoursAbove(24, 2, 44)).toEqual([0]);
   });
   it("is walked by keys, and ends at its ends", () => {
     const grid = gridOf("PT1H", "20230206PT1H22", 30);

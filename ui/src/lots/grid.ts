@@ -3,6 +3,7 @@ import { DAY_MS, type Interval, lengthOf, lotAt, perDay, startOf } from "./inter
 
 export interface Range {
   readonly first: string;
+  readonly last?: string;
   readonly count: number;
   readonly kind: string;
 }
@@ -18,6 +19,19 @@ export interface Grid {
   readonly labels: readonly string[];
   /** The start of each row. */
   readonly starts: readonly number[];
+}
+
+/** The hours above a grid, as many as have room for their names. */
+export function hoursAbove(columns: number, cell: number, room: number): readonly number[] {
+  const hour = (columns * cell) / 24;
+  const every = [3, 6, 12].find((step) => step * hour >= room) ?? 24;
+  return Array.from({ length: 24 / every }, (_, at) => at * every);
+}
+
+/** How wide a lot is: whole pixels where there is room, and a part of one where a day must fit a phone. */
+export function cellOf(room: number, columns: number): number {
+  const fits = Math.max(0.25, room / columns);
+  return fits < 2 ? fits : Math.min(26, Math.floor(fits));
 }
 
 export function gridOf(interval: Interval, first: string, count: number): Grid {
@@ -65,13 +79,21 @@ export function lotOfPlace(grid: Grid, row: number, column: number): string | nu
   return lotAt(grid.interval, at);
 }
 
-/** The kind of every lot in its order; whatever no range names is there. */
-export function kindsOf(grid: Grid, ranges: readonly Range[], kinds: readonly string[]): Uint8Array {
+/** What is not known of a lot: the ranges that the server told end before it. */
+export const UNTOLD = "not told";
+
+/** The kind of every lot in its order; what no range names is there, or unknown after the last that was told. */
+export function kindsOf(grid: Grid, ranges: readonly Range[], kinds: readonly string[], isCut = false): Uint8Array {
   const found = new Uint8Array(grid.count);
   const length = lengthOf(grid.interval);
   for (const range of ranges) {
     const at = Math.round(((startOf(range.first) ?? grid.start) - grid.start) / length);
     found.fill(kinds.indexOf(range.kind) + 1, Math.max(0, at), Math.max(0, at + range.count));
+  }
+  const last = ranges.at(-1);
+  if (isCut && last) {
+    const at = Math.round(((startOf(last.first) ?? grid.start) - grid.start) / length);
+    found.fill(kinds.indexOf(UNTOLD) + 1, at + last.count);
   }
   return found;
 }

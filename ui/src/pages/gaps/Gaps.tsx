@@ -80,22 +80,28 @@ function Found({ namespace, dataset }: { namespace: string; dataset: string }) {
         return (
           <div className="stack">
             <Panel title="Lots" aside={`${count(value.there)} of ${plural(value.count, "lot")} of ${value.interval} are there`}>
-              <HeatGrid interval={value.interval} first={value.first} count={value.count} ranges={value.ranges} totals={value.totals} there={value.there} chosen={chosen} onChoose={(lot) => setQuery({ range: lot })} />
+              <HeatGrid interval={value.interval} first={value.first} count={value.count} ranges={value.ranges} totals={value.totals} there={value.there} isCut={value.isCut} chosen={chosen} onChoose={(lot) => setQuery({ range: lot })} />
             </Panel>
             {value.ranges.length === 0 ? (
               <Empty icon="check" title="There is no gap">
                 Every lot between {value.first} and {value.last} is there.
               </Empty>
             ) : (
-              <Panel title="What is not simply there" aside={`${plural(value.ranges.length, "range")}${value.isCut ? ", and there are more after the last" : ""}`}>
+              <Panel title="What is not simply there" aside={`${plural(value.ranges.length, "range")}${value.isCut ? ` told, and there are more after ${value.ranges.at(-1)?.last}` : ""}`}>
                 <Rows of={value.ranges} label="gaps" columns={columns} rows={12} isChosen={(each) => each === gap} to={(each) => `/gaps${withQuery(query, { range: each.first })}`} />
               </Panel>
             )}
             {chosen && !gap && (
               <Panel title={<span className="mono">{chosen}</span>} aside={spanOf(chosen)}>
-                <p className="body">
-                  <Status of="there" /> <LotName dataset={id} lot={chosen} />
-                </p>
+                {value.isCut && isAfter(chosen, value.ranges.at(-1)?.last) ? (
+                  <p className="body">
+                    Of this lot nothing was told: there are too many ranges before it. <Link to={withQuery(query, { from: chosen, range: null })}>Begin with it</Link>.
+                  </p>
+                ) : (
+                  <p className="body">
+                    <Status of="there" /> <LotName dataset={id} lot={chosen} />
+                  </p>
+                )}
               </Panel>
             )}
             {gap && <Cause gap={gap} />}
@@ -105,6 +111,10 @@ function Found({ namespace, dataset }: { namespace: string; dataset: string }) {
       }}
     </Shown>
   );
+}
+
+function isAfter(lot: string, other: string | undefined): boolean {
+  return (startOf(lot) ?? 0) > (startOf(other ?? "") ?? Infinity);
 }
 
 /** The range that a lot lies in. */

@@ -30,7 +30,7 @@ function Link({ why }: { why: Why }) {
   return (
     <li>
       <div className="row">
-        <Status of={why.state} label={why.runnable ? "nothing stops it" : (why.state ?? "unknown").toLowerCase()} />
+        <Status of={why.state} label={why.runnable ? "nothing stops it" : why.state ? why.state.toLowerCase() : "has not come yet"} />
         <JobName of={{ namespace: why.namespace, name: why.job }} />
         <span className="faint">on</span>
         <WorkName job={{ namespace: why.namespace, name: why.job }} lot={why.lot} />
