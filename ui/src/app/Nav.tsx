@@ -1,4 +1,4 @@
-import { useState } from "react";
+import { useEffect, useState } from "react";
 import { key, setKey } from "../api/client";
 import { again, useLiveness } from "../api/live";
 import { Button } from "../kit/Button";
@@ -6,7 +6,7 @@ import { Icon } from "../kit/Icon";
 import { Link } from "../router/Link";
 import { openPalette } from "./Palette";
 import { isAt, NAV } from "./pages";
-import { isDark, toggleTheme } from "./theme";
+import { isDark, onTheme, toggleTheme } from "./theme";
 
 const LIVE = { live: "Live", connecting: "Connecting", polling: "Every 5 s" } as const;
 const LIVE_SAYS = {
@@ -19,6 +19,7 @@ const LIVE_SAYS = {
 export function Nav({ path }: { path: string }) {
   const liveness = useLiveness();
   const [dark, setDark] = useState(isDark);
+  useEffect(() => onTheme(() => setDark(isDark())), []);
   return (
     <header className="nav">
       <Link to="/" className="brand" aria-label="Penstock, overview">
@@ -58,7 +59,7 @@ export function Nav({ path }: { path: string }) {
         <a className="button quiet" href="/docs" title="The API, to read">
           API
         </a>
-        <Button kind="quiet" icon={dark ? "sun" : "moon"} aria-label={dark ? "light theme" : "dark theme"} onClick={() => setDark(toggleTheme())} />
+        <Button kind="quiet" icon={dark ? "sun" : "moon"} aria-label={dark ? "light theme" : "dark theme"} onClick={toggleTheme} />
       </footer>
     </header>
   );

@@ -1,9 +1,9 @@
-/** Light or dark: as the system has it, until somebody chooses. */
+/** Light or dark: as the system has it, until somebody chooses. `public/theme.js` sets it first. */
 const KEPT = "penstock.theme";
+const CHANGED = "penstock.theme";
 
 export function isDark(): boolean {
-  const chosen = document.documentElement.dataset["theme"];
-  return chosen ? chosen === "dark" : window.matchMedia("(prefers-color-scheme: dark)").matches;
+  return document.documentElement.dataset["theme"] === "dark";
 }
 
 /** Changes to the other theme, and says whether it is the dark one. */
@@ -11,17 +11,12 @@ export function toggleTheme(): boolean {
   const next = isDark() ? "light" : "dark";
   document.documentElement.dataset["theme"] = next;
   localStorage.setItem(KEPT, next);
-  window.dispatchEvent(new Event("penstock.theme"));
+  window.dispatchEvent(new Event(CHANGED));
   return next === "dark";
 }
 
 /** Is told when the colours change, so that what is drawn on a canvas is drawn anew. */
 export function onTheme(listener: () => void): () => void {
-  const system = window.matchMedia("(prefers-color-scheme: dark)");
-  system.addEventListener("change", listener);
-  window.addEventListener("penstock.theme", listener);
-  return () => {
-    system.removeEventListener("change", listener);
-    window.removeEventListener("penstock.theme", listener);
-  };
+  window.addEventListener(CHANGED, listener);
+  return () => window.removeEventListener(CHANGED, listener);
 }
