@@ -40,6 +40,7 @@ fmt: setup ## put the code in order
 
 bench: setup ## measure, and write the report
 	@scripts/zookeeper
+	@scripts/chromium
 	@$(BIN)/python -m bench
 
 stress: setup ## search long for rare failures

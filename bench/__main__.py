@@ -1,6 +1,6 @@
 """Measure and report.
 
-python -m bench [events|claims|flat|ingest|arcs|lineage|lists|all] [--quick]
+python -m bench [events|claims|flat|ingest|arcs|lineage|lists|page|all] [--quick]
 """
 
 import argparse
@@ -14,7 +14,7 @@ from pathlib import Path
 import msgspec
 from rich.console import Console
 
-from bench import arcs, claims
+from bench import arcs, claims, page
 from bench.arcs import arc_targets, measure_arcs
 from bench.claims import Claimer, claim_targets, measure_claims
 from bench.filled import FilledDatabases
@@ -22,6 +22,7 @@ from bench.flat import flat_targets, measure_flatness
 from bench.graph import JOBS
 from bench.ingest import QUICK, ingest_targets, measure_ingest
 from bench.ingest import Plan as IngestPlan
+from bench.page import measure_page, page_targets
 from bench.processes import DATABASES, Bench
 from bench.profile import print_profiles, profiled
 from bench.reading import lineage_targets, list_targets, measure_lineage, measure_lists
@@ -65,6 +66,8 @@ def main() -> None:
             _arcs(bench, given, report, say)
         if given.what in ("lineage", "lists", "all"):
             _reading(bench, given, report, say)
+        if given.what in ("page", "all"):
+            _page(bench, given, report, say)
     print_report(report, console)
     write_report(report, given.json)
     console.print(f"written to {given.json}")
@@ -109,6 +112,11 @@ def _arcs(bench: Bench, given: argparse.Namespace, report: Report, say: Say) -> 
         plan = msgspec.structs.replace(plan, finished=given.finished)
     report.arcs = measure_arcs(bench, given.databases, plan, say)
     report.targets += arc_targets(report.arcs)
+
+
+def _page(bench: Bench, given: argparse.Namespace, report: Report, say: Say) -> None:
+    report.page = measure_page(bench, page.QUICK if given.quick else page.Plan(), say)
+    report.targets += page_targets(report.page)
 
 
 def _claim_plan(given: argparse.Namespace) -> claims.Plan:
@@ -156,7 +164,7 @@ def _arguments() -> argparse.Namespace:
         "what",
         nargs="?",
         default="all",
-        choices=("events", "claims", "flat", "ingest", "arcs", "lineage", "lists", "all"),
+        choices=("events", "claims", "flat", "ingest", "arcs", "lineage", "lists", "page", "all"),
     )
     parser.add_argument("--quick", action="store_true", help="short and small, to see that it runs")
     parser.add_argument("--json", type=Path, default=LATEST, metavar="FILE")

@@ -21,6 +21,7 @@ from bench.flat import Flat
 from bench.ingest import Ingest
 from bench.ingest_files import Files
 from bench.ingest_queue import Passed, Waiting
+from bench.page import PageTimes, Seen
 from bench.reading import Timing
 from bench.targets import Target
 from bench.throughput import Ceiling, Throughput
@@ -71,6 +72,7 @@ class Report(Struct, kw_only=True):
     graph_size: GraphSize | None = None
     lineage: list[Timing] = msgspec.field(default_factory=list)
     lists: list[Timing] = msgspec.field(default_factory=list)
+    page: PageTimes | None = None
     targets: list[Target] = msgspec.field(default_factory=list)
 
 
@@ -145,6 +147,10 @@ def print_report(report: Report, console: Console) -> None:
         console.print(_timings("Lineage through HTTP", report.lineage))
     if report.lists:
         console.print(_timings("First pages through HTTP", report.lists))
+    if report.page is not None:
+        much = f"{report.page.lots:,} lots and {report.page.nodes:,} nodes"
+        console.print(_page(f"First views of the page in ms, {much}", report.page.views))
+        console.print(_page("The page's answers to a hand in ms", report.page.answers))
     if report.targets:
         console.print(_targets(report.targets))
 
@@ -326,6 +332,15 @@ def _timings(title: str, timings: list[Timing]) -> Table:
         times = [f"{value:.2f}" for one in found for value in (one.median_ms, one.p95_ms)]
         nodes = f"{found[0].nodes:,}" if found[0].nodes else ""
         table.add_row(what, *times, f"{found[0].kilobytes:,.0f}", nodes)
+    return table
+
+
+def _page(title: str, measured: list[Seen]) -> Table:
+    table = _table(title, "", "median", "worst", "× the empty page")
+    limit = measured[0].median_ms
+    for one in measured:
+        ratio = f"{one.median_ms / limit:.1f} ×" if limit else ""
+        table.add_row(one.what, f"{one.median_ms:,.0f}", f"{one.worst_ms:,.0f}", ratio)
     return table
 
 

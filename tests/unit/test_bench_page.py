@@ -1,0 +1,52 @@
+"""The measurements of the web page measure what they say."""
+
+import io
+from pathlib import Path
+
+import msgspec
+import pytest
+from rich.console import Console
+
+from bench.graph import FOLDER, JOBS
+from bench.page import DOMAINS, PageTimes, Seen, fill, page_targets
+from bench.report import Report, new_report, print_report, write_report
+from penstock.db import open_database
+
+
+@pytest.fixture
+def measured() -> PageTimes:
+    views = [Seen("an empty page", 80.0, 90.0), Seen("overview", 400.0, 500.0)]
+    views += [Seen("lineage of the graph", 1000.0, 1400.0)]
+    answers = [Seen("a key on an empty page", 20.0, 21.0), Seen("choosing a node", 99.0, 120.0)]
+    return PageTimes(100_000, 1_995, views, answers)
+
+
+def test_the_server_that_is_looked_at_has_as_many_lots_as_were_wanted(tmp_path: Path) -> None:
+    url = f"sqlite:///{tmp_path / 'penstock.db'}"
+    count = fill(url, 500)
+    database = open_database(url, extra=[FOLDER])
+    with database.read() as tx:
+        jobs = sum(row[1] for row in tx.fetch("read_tallies", kind="JOB"))
+    database.close()
+    assert count >= 500
+    assert jobs >= DOMAINS * JOBS
+
+
+def test_the_empty_page_is_no_target(measured: PageTimes) -> None:
+    assert [(target.what, target.met) for target in page_targets(measured)] == [
+        ("page: overview", True),
+        ("page: lineage of the graph", False),
+        ("page: choosing a node", True),
+    ]
+
+
+def test_the_report_shows_and_keeps_what_was_measured(measured: PageTimes, tmp_path: Path) -> None:
+    report = new_report(quick=True)
+    report.page = measured
+    write_report(report, tmp_path / "report.json")
+    written = (tmp_path / "report.json").read_bytes()
+    assert msgspec.json.decode(written, type=Report) == report
+    shown = io.StringIO()
+    print_report(report, Console(file=shown, width=120))
+    for words in ("100,000 lots and 1,995 nodes", "lineage of the graph", "5.0 ×", "choosing a"):
+        assert words in shown.getvalue()
