@@ -51,11 +51,16 @@ export function watch(url: string, listener: () => void, isLive: boolean): () =>
   const entry = entryOf(url);
   entry.listeners.add(listener);
   entry.isLive = isLive;
-  if (Date.now() - entry.loaded.at > QUIET_MS) void read(url);
+  if (!entry.loaded.isReading && Date.now() - entry.loaded.at > QUIET_MS) void read(url);
   return () => {
     entry.listeners.delete(listener);
     if (entry.listeners.size === 0) clearTimeout(entry.timer);
   };
+}
+
+/** Reads an address that will be wanted soon. */
+export function ahead(url: string): void {
+  if (entryOf(url).loaded.at === 0) void read(url);
 }
 
 /** Reads an address again, at once. */

@@ -1,4 +1,4 @@
-import { Suspense, useEffect } from "react";
+import { useEffect } from "react";
 import { Confirm } from "../kit/Confirm";
 import { Empty, Waiting } from "../kit/Shown";
 import { Toasts } from "../kit/Toasts";
@@ -7,7 +7,7 @@ import { usePlace } from "../router/router";
 import { ErrorBoundary } from "./ErrorBoundary";
 import { KeyEntry } from "./KeyEntry";
 import { Nav } from "./Nav";
-import { pageAt } from "./pages";
+import { pageAt, type Page, type PageProps, useView } from "./pages";
 import { Palette } from "./Palette";
 
 /** The whole page: navigation, the view that the address names, and what lies over it. */
@@ -27,7 +27,7 @@ export function App() {
       <Nav path={path} />
       <main id="main" tabIndex={-1} className={found?.page.fills ? "fills" : ""}>
         <ErrorBoundary key={path}>
-          <Suspense fallback={<Waiting />}>{found ? <found.page.View {...found.props} /> : <Nowhere path={path} />}</Suspense>
+          {found ? <Opened page={found.page} props={found.props} /> : <Nowhere path={path} />}
         </ErrorBoundary>
       </main>
       <Palette />
@@ -36,6 +36,11 @@ export function App() {
       <Toasts />
     </div>
   );
+}
+
+function Opened({ page, props }: { page: Page; props: PageProps }) {
+  const View = useView(page);
+  return View ? <View {...props} /> : <Waiting />;
 }
 
 function Nowhere({ path }: { path: string }) {

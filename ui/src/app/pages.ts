@@ -1,10 +1,12 @@
 /** Every page: each folder of `pages/` has an `index.ts` that says what it serves. */
-import { type ComponentType, lazy, type LazyExoticComponent } from "react";
+import { type ComponentType, useEffect, useReducer } from "react";
 import type { IconName } from "../kit/Icon";
+import { ahead } from "../api/store";
 import { match } from "../router/router";
 
 export type PageProps = Readonly<Record<string, string>>;
-type Module = { default: ComponentType<Record<string, string>> };
+type View = ComponentType<Record<string, string>>;
+type Module = { default: View };
 
 export interface PageEntry {
   /** Where it is, such as `/datasets/:namespace/:name`; its variables are the component's props. */
@@ -13,19 +15,17 @@ export interface PageEntry {
   readonly load: () => Promise<unknown>;
   /** Its place in the navigation, if it has one. */
   readonly nav?: { readonly label: string; readonly icon: IconName; readonly order: number };
+  /** What it reads first: asked for at once when the page is opened here, while its code still comes. */
+  readonly reads?: (props: PageProps, query: URLSearchParams) => readonly string[];
   /** Whether it fills the window, as the graph does, instead of scrolling. */
   readonly fills?: boolean;
 }
 
-export interface Page extends PageEntry {
-  readonly View: LazyExoticComponent<ComponentType<Record<string, string>>>;
-}
+export type Page = PageEntry;
 
 const found = import.meta.glob<{ pages: readonly PageEntry[] }>("../pages/*/index.ts", { eager: true });
 
-export const PAGES: readonly Page[] = Object.values(found)
-  .flatMap((module) => module.pages)
-  .map((entry) => ({ ...entry, View: lazy(() => entry.load() as Promise<Module>) }));
+export const PAGES: readonly Page[] = Object.values(found).flatMap((module) => module.pages);
 
 export const NAV: readonly Page[] = PAGES.filter((page) => page.nav).sort((a, b) => (a.nav?.order ?? 0) - (b.nav?.order ?? 0));
 
@@ -36,6 +36,41 @@ export function pageAt(path: string): { page: Page; props: Record<string, string
     if (props) return { page, props };
   }
   return null;
+}
+
+const views = new Map<Page, View | Error>();
+
+async function load(page: Page): Promise<void> {
+  try {
+    views.set(page, ((await page.load()) as Module).default);
+  } catch (error) {
+    views.set(page, error instanceof Error ? error : new Error(String(error)));
+  }
+}
+
+/**
+ * What draws a page, or null while its code comes. It is not left to Suspense, which shows a page
+ * 300 ms later than it could once it has shown that there is something to wait for.
+ */
+export function useView(page: Page | undefined): View | null {
+  const [, drawAgain] = useReducer((times: number) => times + 1, 0);
+  useEffect(() => {
+    if (page && !views.has(page)) void load(page).then(drawAgain);
+  }, [page]);
+  const found = page && views.get(page);
+  if (found instanceof Error) {
+    views.delete(page as Page);
+    throw found;
+  }
+  return found ?? null;
+}
+
+/** Has the code of a page and what it reads come together, instead of one after the other. */
+export function begin({ pathname, search }: Location): void {
+  const opened = pageAt(pathname);
+  if (!opened) return;
+  void load(opened.page);
+  for (const url of opened.page.reads?.(opened.props, new URLSearchParams(search)) ?? []) ahead(url);
 }
 
 /** Whether a place of the navigation is where we are, or above it. */

@@ -5,7 +5,7 @@ import { Icon } from "./Icon";
 const WAIT_MS = 150;
 
 /** Words to look for; they are in the address once somebody has stopped typing. */
-export function SearchField({ label, name = "q" }: { label: string; name?: string }) {
+export function SearchField({ label, name = "q", type = "search" }: { label: string; name?: string; type?: "search" | "text" }) {
   const [query, setQuery] = useQuery();
   const kept = query.get(name) ?? "";
   const [text, setText] = useState(kept);
@@ -17,8 +17,8 @@ export function SearchField({ label, name = "q" }: { label: string; name?: strin
   }, [text, kept, name, setQuery]);
   return (
     <span className="search-field">
-      <Icon name="search" size={14} />
-      <input className="field" type="search" aria-label={label} placeholder={label} value={text} onChange={(event) => setText(event.target.value)} />
+      <Icon name={type === "search" ? "search" : "filter"} size={14} />
+      <input className="field" type={type} aria-label={label} placeholder={label} value={text} onChange={(event) => setText(event.target.value)} />
     </span>
   );
 }

@@ -1,19 +1,22 @@
 /** The drawn graph: laid out once for each structure; states change without moving anything. */
-import { Background, type Edge, MiniMap, ReactFlow, ReactFlowProvider, useReactFlow } from "@xyflow/react";
+import { Background, type Edge, MiniMap, ReactFlow, ReactFlowProvider, useReactFlow, useStore } from "@xyflow/react";
 import "@xyflow/react/dist/base.css";
-import { type RefObject, useEffect, useMemo, useRef, useState } from "react";
-import { Button } from "../../kit/Button";
+import { useCallback, useDeferredValue, useEffect, useMemo, useRef, useState } from "react";
+import { lookOf } from "../../kit/status";
 import { type FieldEdge, fieldsByDataset } from "./columns";
-import { matching, type Visible, wayThrough } from "./graph";
-import { layOut, MANY, type Places } from "./layout";
-import { type DrawnNode, GraphNode, HEAD, heightOf, WIDTH } from "./nodes";
+import { type LineageNode, matching, type Visible, wayThrough } from "./graph";
+import { layOut, MANY, type Places, type Sized } from "./layout";
+import { type DrawnNode, GraphNode, heightOf, WIDTH } from "./nodes";
 import { quickLayout } from "./quick";
+import { Sketch, type Sketched } from "./Sketch";
+import { SmallMap } from "./SmallMap";
+import { Steering, ZOOM } from "./Steering";
+import { nodeAt, windowOf, within } from "./window";
 
 const NODE_TYPES = { graph: GraphNode };
-const FIT = { padding: 0.12, maxZoom: 1.1, duration: 0 };
 const MAP_FROM = 40;
-const READABLE = 0.62;
-const READABLE_AROUND = 0.85;
+/** How many pixels beside a node still mean it, where nodes are only drawn. */
+const NEAR = 3;
 
 interface Props {
   shown: Visible;
@@ -36,54 +39,75 @@ export function Canvas(props: Props) {
 
 function Inner({ shown, root, arcs, columns, search, chosen, onChoose, onFocus }: Props) {
   const fields = useMemo(() => fieldsByDataset(columns), [columns]);
-  const structure = useMemo(() => shown.nodes.map((node) => `${node.id} ${fields.get(node.id)?.length ?? 0}`).join("\n") + shown.links.map((link) => `${link.from}>${link.to}`).join("\n"), [shown, fields]);
-  const { places, isBusy } = usePlaces(structure, shown, fields);
+  const sized = useMemo(() => shown.nodes.map((node): Sized => ({ id: node.id, width: WIDTH, height: heightOf(fields.get(node.id)?.length ?? 0) })), [shown, fields]);
+  const structure = useMemo(() => sized.map((node) => `${node.id} ${node.height}`).join("\n") + shown.links.map((link) => `${link.from}>${link.to}`).join("\n"), [sized, shown]);
+  const { places, isBusy } = usePlaces(structure, sized, shown);
   const found = useMemo(() => matching(shown.nodes, search), [shown, search]);
-  const way = useMemo(() => (chosen ? wayThrough(shown.links, chosen) : null), [shown, chosen]);
-  const nodes = useMemo<DrawnNode[]>(() => {
+  // The chosen node is marked at once; the way through it, which may be most of the graph, right after.
+  const marked = useDeferredValue(chosen);
+  const way = useMemo(() => (marked ? wayThrough(shown.links, marked) : null), [shown, marked]);
+  const flow = useReactFlow();
+  const isLarge = sized.length > MANY;
+  const [steered, setSteered] = useState<string | null>(null);
+  const isPlaced = steered === root;
+  const sight = useStore((state) => (isLarge ? (isPlaced ? windowOf(state.transform, state.width, state.height) : "far") : "all"));
+  const seen = useMemo(() => (isLarge && places ? within(sight, sized, places) : null), [isLarge, sight, sized, places]);
+  const markOf = useCallback((id: string) => (search ? (found.has(id) ? "found" : "dim") : way ? (way.has(id) ? "way" : "dim") : ""), [search, found, way]);
+  const plain = useMemo<DrawnNode[]>(() => {
     if (!places) return [];
-    return shown.nodes.flatMap((node) => {
+    return shown.nodes.flatMap((node, at) => {
       const place = places.get(node.id);
-      if (!place) return [];
+      if (!place || (seen && !seen.has(node.id))) return [];
       const own = fields.get(node.id) ?? [];
-      const mark = search ? (found.has(node.id) ? "found" : "dim") : way ? (way.has(node.id) ? "way" : "dim") : "";
       return [
         {
           id: node.id,
           type: "graph",
           position: place,
           width: WIDTH,
-          height: heightOf(own.length),
-          selected: node.id === chosen,
+          height: sized[at]?.height ?? 0,
           ariaLabel: `${node.type === "JOB" ? "job" : "dataset"} ${node.data.name}`,
-          data: { node, fields: own, hidden: shown.hidden.get(node.id) ?? 0, isRoot: node.id === root, isArc: arcs.has(node.id), mark },
+          data: { node, fields: own, hidden: shown.hidden.get(node.id) ?? 0, isRoot: node.id === root, isArc: arcs.has(node.id), isJoined: !seen || own.length > 0, mark: markOf(node.id) },
         } satisfies DrawnNode,
       ];
     });
-  }, [places, shown, fields, arcs, root, chosen, search, found, way]);
-  const edges = useMemo<Edge[]>(() => edgesOf(shown, columns, way, search), [shown, columns, way, search]);
+  }, [places, shown, sized, fields, arcs, root, seen, markOf]);
+  const nodes = useMemo(() => plain.map((node) => (node.id === chosen ? { ...node, selected: true } : node)), [plain, chosen]);
+  const edges = useMemo<Edge[]>(() => edgesOf(isLarge ? [] : shown.links, new Set(plain.map((node) => node.id)), columns, way, search), [isLarge, shown, plain, columns, way, search]);
+  const sketched = useMemo<Sketched | null>(() => {
+    if (!isLarge || !places) return null;
+    const spots = shown.nodes.map((node, at) => ({ ...(sized[at] as Sized), colour: colourOf(node), isDim: markOf(node.id) === "dim" }));
+    return { spots, links: shown.links, places, way };
+  }, [isLarge, places, shown, sized, way, markOf]);
   const mover = useRef<string | null>(null);
+  const move = useCallback(() => {
+    mover.current = root;
+  }, [root]);
   return (
     <div className={`canvas ${isBusy ? "busy" : ""}`} aria-busy={isBusy}>
+      {sketched && isPlaced && <Sketch of={sketched} chosen={chosen} isFar={sight === "far"} />}
       <ReactFlow<DrawnNode>
         nodes={nodes}
         edges={edges}
         nodeTypes={NODE_TYPES}
-        onlyRenderVisibleElements
+        onlyRenderVisibleElements={!isLarge}
         nodesDraggable={false}
         nodesConnectable={false}
         edgesFocusable={false}
-        minZoom={0.02}
-        maxZoom={2}
+        minZoom={ZOOM.least}
+        maxZoom={ZOOM.most}
         zoomOnDoubleClick={false}
         onNodeClick={(_, node) => onChoose(node.id)}
         onNodeDoubleClick={(_, node) => onFocus(node.id)}
-        onPaneClick={() => onChoose(null)}
+        onPaneClick={(event) => {
+          const point = flow.screenToFlowPosition({ x: event.clientX, y: event.clientY });
+          onChoose(places && sight === "far" ? nodeAt(point, NEAR / flow.getZoom(), sized, places) : null);
+        }}
         onSelectionChange={({ nodes: [node] }) => {
           if (node && node.id !== chosen) onChoose(node.id);
         }}
         onMoveStart={(event) => {
-          if (event) mover.current = root;
+          if (event) move();
         }}
         deleteKeyCode={null}
         multiSelectionKeyCode={null}
@@ -91,22 +115,22 @@ function Inner({ shown, root, arcs, columns, search, chosen, onChoose, onFocus }
         aria-label="lineage graph"
       >
         <Background gap={22} size={1} />
-        {nodes.length > MAP_FROM && <MiniMap pannable zoomable ariaLabel="map of the graph" nodeColor={colourOf} />}
-        <Steering places={places} root={root} found={found} mover={mover} />
+        {!isLarge && nodes.length > MAP_FROM && <MiniMap pannable zoomable ariaLabel="map of the graph" nodeColor={(node: DrawnNode) => `var(${colourOf(node.data.node)})`} />}
+        <Steering sized={sized} places={places} root={root} found={found} mover={mover} onSteered={() => setSteered(root)} />
       </ReactFlow>
-      {isBusy && <div className="canvas-busy">{places ? "Putting in order" : "Laying out"} {shown.nodes.length.toLocaleString("en")} nodes…</div>}
+      {sketched && isPlaced && <SmallMap of={sketched} onMove={move} />}
+      {isBusy && <div className="canvas-busy">Laying out {shown.nodes.length.toLocaleString("en")} nodes…</div>}
     </div>
   );
 }
 
-function colourOf(node: DrawnNode): string {
-  if (node.data.node.type !== "JOB") return "var(--idle-fill)";
-  return node.data.node.data.latestRun?.state === "FAILED" ? "var(--bad-fill)" : "var(--active-fill)";
+function colourOf(node: LineageNode): string {
+  if (node.type !== "JOB") return "--idle-fill";
+  return `--${lookOf(node.data.latestRun?.state).tone}-fill`;
 }
 
-function edgesOf(shown: Visible, columns: readonly FieldEdge[], way: ReadonlySet<string> | null, search: string): Edge[] {
-  const known = new Set(shown.nodes.map((node) => node.id));
-  const plain = shown.links.map(({ from, to }): Edge => {
+function edgesOf(links: Visible["links"], known: ReadonlySet<string>, columns: readonly FieldEdge[], way: ReadonlySet<string> | null, search: string): Edge[] {
+  const plain = links.map(({ from, to }): Edge => {
     const isOn = way !== null && way.has(from) && way.has(to);
     return { id: `${from}>${to}`, source: from, target: to, className: way && !search ? (isOn ? "way" : "dim") : search ? "dim" : "" };
   });
@@ -123,54 +147,22 @@ function edgesOf(shown: Visible, columns: readonly FieldEdge[], way: ReadonlySet
   return ofFields.length ? [...plain.map((edge) => ({ ...edge, className: `${edge.className} faded` })), ...ofFields] : plain;
 }
 
-/** Where everything is; the old places stay until the new ones are known. */
-function usePlaces(structure: string, shown: Visible, fields: ReadonlyMap<string, readonly string[]>): { places: Places | null; isBusy: boolean } {
+/** Where everything is; the old places stay until the new ones are known. A large graph has them at once. */
+function usePlaces(structure: string, sized: readonly Sized[], shown: Visible): { places: Places | null; isBusy: boolean } {
+  const isLarge = sized.length > MANY;
+  const quick = useMemo(() => (isLarge ? quickLayout(sized, shown.links) : null), [structure]);
   const [laid, setLaid] = useState<{ structure: string; places: Places } | null>(null);
-  const wanted = useRef({ shown, fields });
-  wanted.current = { shown, fields };
   useEffect(() => {
     let isOver = false;
-    const { nodes, links } = wanted.current.shown;
-    const sized = nodes.map((node) => ({ id: node.id, width: WIDTH, height: heightOf(wanted.current.fields.get(node.id)?.length ?? 0) }));
-    if (nodes.length > MANY) setLaid({ structure: `${structure} at first`, places: quickLayout(sized, links) });
-    void layOut(sized, links).then((places) => {
-      if (!isOver) setLaid({ structure, places });
-    });
+    if (!isLarge) {
+      void layOut(sized, shown.links).then((places) => {
+        if (!isOver) setLaid({ structure, places });
+      });
+    }
     return () => {
       isOver = true;
     };
   }, [structure]);
+  if (quick) return { places: quick, isBusy: false };
   return { places: laid?.places ?? null, isBusy: laid?.structure !== structure };
-}
-
-/** Zoom buttons, and the movements of the view: to the whole, to the root, to what was found. */
-function Steering({ places, root, found, mover }: { places: Places | null; root: string; found: ReadonlySet<string>; mover: RefObject<string | null> }) {
-  const flow = useReactFlow();
-  useEffect(() => {
-    // Whoever has begun to look around is left where they are.
-    if (!places || mover.current === root) return;
-    void flow.fitView(FIT).then(() => {
-      const at = places.get(root);
-      // What is too small to be read is shown around its root instead.
-      if (at && flow.getZoom() < READABLE) void flow.setCenter(at.x + WIDTH / 2, at.y + HEAD / 2, { zoom: READABLE_AROUND });
-    });
-  }, [places, root, flow, mover]);
-  useEffect(() => {
-    if (!places || found.size === 0) return;
-    void flow.fitView({ ...FIT, nodes: [...found].slice(0, 50).map((id) => ({ id })), duration: 250 });
-  }, [found, places, flow]);
-  return (
-    <div className="canvas-buttons">
-      <Button icon="plus" aria-label="zoom in" onClick={() => void flow.zoomIn()} />
-      <Button icon="minus" aria-label="zoom out" onClick={() => void flow.zoomOut()} />
-      <Button
-        icon="focus"
-        aria-label="show all"
-        onClick={() => {
-          mover.current = root;
-          void flow.fitView({ ...FIT, duration: 200 });
-        }}
-      />
-    </div>
-  );
 }

@@ -6,6 +6,7 @@ import { SearchField } from "../../kit/SearchField";
 import { Empty, Trouble, Waiting } from "../../kit/Shown";
 import { jobNode } from "../../router/places";
 import { useQuery } from "../../router/router";
+import { graphAsked, PATH } from "./asked";
 import { Canvas } from "./Canvas";
 import { fieldEdges } from "./columns";
 import { Details } from "./Details";
@@ -13,9 +14,7 @@ import { visible } from "./graph";
 import "./lineage.css";
 import { TimeSlider } from "./TimeSlider";
 
-type Direction = "both" | "upstream" | "downstream";
 const DEPTHS = [1, 2, 3, 4, 6, 10, 20, 50];
-const DEPTH = 4;
 
 export default function Lineage() {
   const [query] = useQuery();
@@ -37,14 +36,13 @@ export default function Lineage() {
 
 function Around({ node }: { node: string }) {
   const [query, setQuery] = useQuery();
-  const depth = Number(query.get("depth")) || DEPTH;
-  const direction = (query.get("direction") ?? "both") as Direction;
-  const asOf = query.get("asOf");
+  const ask = graphAsked(node, query);
+  const { depth, direction, asOf } = ask;
   const withColumns = query.get("columns") !== null;
   const chosen = query.get("chosen");
-  const collapsed = useMemo(() => new Set((query.get("collapsed") ?? "").split("\n").filter(Boolean)), [query]);
-  const ask = { nodeId: node, depth, direction, ...(asOf ? { asOf } : {}) };
-  const graph = useGet("/api/v1/lineage", { query: ask }, { keep: true, live: !asOf });
+  const folded = query.get("collapsed") ?? "";
+  const collapsed = useMemo(() => new Set(folded.split("\n").filter(Boolean)), [folded]);
+  const graph = useGet(PATH, { query: ask }, { keep: true, live: !asOf });
   const columnGraph = useGet("/api/v1/column-lineage", withColumns ? { query: { nodeId: node, depth, withDownstream: direction !== "upstream", ...(asOf ? { asOf } : {}) } } : null, { keep: true, live: !asOf });
   const arcs = useGet("/api/v1/arcs", {}).value?.arcs;
   const arcNodes = useMemo(() => new Set((arcs ?? []).map((arc) => jobNode(arc))), [arcs]);

@@ -27,20 +27,28 @@ export function linksOf(graph: readonly LineageNode[]): readonly Link[] {
   return [...found.values()];
 }
 
+/** What each node is joined to on one side. */
+export function neighbours(links: readonly Link[], near: "from" | "to", far: "from" | "to"): ReadonlyMap<string, readonly string[]> {
+  const found = new Map<string, string[]>();
+  for (const link of links) {
+    const known = found.get(link[near]);
+    if (known) known.push(link[far]);
+    else found.set(link[near], [link[far]]);
+  }
+  return found;
+}
+
 /** What can be reached from the root without going through a collapsed node. */
 export function visible(graph: readonly LineageNode[], root: string, collapsed: ReadonlySet<string>): Visible {
   const links = linksOf(graph);
-  const around = new Map<string, string[]>();
-  for (const { from, to } of links) {
-    around.set(from, [...(around.get(from) ?? []), to]);
-    around.set(to, [...(around.get(to) ?? []), from]);
-  }
+  const [after, before] = [neighbours(links, "from", "to"), neighbours(links, "to", "from")];
+  const around = (id: string) => [...(after.get(id) ?? []), ...(before.get(id) ?? [])];
   const begin = graph.some((node) => node.id === root) ? root : graph[0]?.id;
   const reached = new Set<string>(begin === undefined ? [] : [begin]);
   const queue = [...reached];
   for (let id = queue.shift(); id !== undefined; id = queue.shift()) {
     if (collapsed.has(id) && id !== begin) continue;
-    for (const next of around.get(id) ?? []) {
+    for (const next of around(id)) {
       if (reached.has(next)) continue;
       reached.add(next);
       queue.push(next);
@@ -48,7 +56,7 @@ export function visible(graph: readonly LineageNode[], root: string, collapsed: 
   }
   const hidden = new Map<string, number>();
   for (const id of reached) {
-    const count = (around.get(id) ?? []).filter((next) => !reached.has(next)).length;
+    const count = around(id).filter((next) => !reached.has(next)).length;
     if (count) hidden.set(id, count);
   }
   return {
@@ -69,8 +77,7 @@ export function matching(nodes: readonly LineageNode[], text: string): ReadonlyS
 export function wayThrough(links: readonly Link[], id: string): ReadonlySet<string> {
   const found = new Set([id]);
   for (const [near, far] of [["from", "to"], ["to", "from"]] as const) {
-    const next = new Map<string, string[]>();
-    for (const link of links) next.set(link[near], [...(next.get(link[near]) ?? []), link[far]]);
+    const next = neighbours(links, near, far);
     const queue = [id];
     const seen = new Set(queue);
     for (let at = queue.shift(); at !== undefined; at = queue.shift()) {

@@ -1,5 +1,13 @@
 import type { PageEntry } from "../../app/pages";
+import { firstReads } from "./asked";
 
 export const pages: readonly PageEntry[] = [
-  { path: "/lineage", title: "Lineage", load: () => import("./Lineage"), fills: true, nav: { label: "Lineage", icon: "graph", order: 20 } },
+  {
+    path: "/lineage",
+    title: "Lineage",
+    load: () => import("./Lineage"),
+    reads: (_, query) => firstReads(query),
+    fills: true,
+    nav: { label: "Lineage", icon: "graph", order: 20 },
+  },
 ];

@@ -11,7 +11,7 @@ export interface Sized {
 
 export type Places = ReadonlyMap<string, { readonly x: number; readonly y: number }>;
 
-/** From so many on, keeping the order of the model would take minutes instead of seconds. */
+/** From so many nodes on, ELK takes seconds and a browser cannot hold an element for each. */
 export const MANY = 400;
 let layouter: Layouter | null = null;
 
@@ -20,18 +20,17 @@ function theLayouter(): Layouter {
   return layouter;
 }
 
-/** Lays out a graph from left to right. Large graphs are done more plainly, and so in time. */
+/** Lays out a graph from left to right. */
 export async function layOut(nodes: readonly Sized[], links: readonly Link[]): Promise<Places> {
-  const options: Record<string, string> = {
+  const options = {
     "elk.algorithm": "layered",
     "elk.direction": "RIGHT",
     "elk.layered.spacing.nodeNodeBetweenLayers": "44",
     "elk.spacing.nodeNode": "14",
     "elk.edgeRouting": "POLYLINE",
     "elk.separateConnectedComponents": "true",
-    ...(nodes.length > MANY
-      ? { "elk.layered.thoroughness": "1", "elk.layered.nodePlacement.strategy": "SIMPLE", "elk.layered.crossingMinimization.greedySwitch.type": "OFF" }
-      : { "elk.layered.nodePlacement.strategy": "NETWORK_SIMPLEX", "elk.layered.considerModelOrder.strategy": "NODES_AND_EDGES" }),
+    "elk.layered.nodePlacement.strategy": "NETWORK_SIMPLEX",
+    "elk.layered.considerModelOrder.strategy": "NODES_AND_EDGES",
   };
   const graph: ElkNode = {
     id: "root",

@@ -11,6 +11,8 @@ export interface Drawn extends Record<string, unknown> {
   readonly hidden: number;
   readonly isRoot: boolean;
   readonly isArc: boolean;
+  /** Whether edges are attached to it; in a large graph they are drawn beneath. */
+  readonly isJoined: boolean;
   readonly mark: "found" | "way" | "dim" | "";
 }
 
@@ -23,7 +25,7 @@ export const FIELD = 20;
 export const heightOf = (fields: number): number => HEAD + (fields ? fields * FIELD + 6 : 0);
 
 export const GraphNode = memo(function GraphNode({ data, selected }: NodeProps<DrawnNode>) {
-  const { node, fields, hidden, isRoot, isArc, mark } = data;
+  const { node, fields, hidden, isRoot, isArc, isJoined, mark } = data;
   const isJob = node.type === "JOB";
   const state = node.type === "JOB" ? node.data.latestRun?.state : undefined;
   const look = lookOf(state);
@@ -31,7 +33,7 @@ export const GraphNode = memo(function GraphNode({ data, selected }: NodeProps<D
   const under = node.type === "JOB" ? (state ? look.word : "no run yet") : `${node.data.currentVersionNumber ? `V${node.data.currentVersionNumber}` : "no version"}${node.data.deleted ? ", hidden" : ""}`;
   return (
     <div className={`graph-node ${isJob ? "job" : "dataset"} tone-${isJob ? look.tone : "none"} ${mark} ${selected ? "chosen" : ""} ${isRoot ? "root" : ""}`} title={`${node.data.namespace} / ${node.data.name}`}>
-      <Handle type="target" position={Position.Left} isConnectable={false} />
+      {isJoined && <Handle type="target" position={Position.Left} isConnectable={false} />}
       <div className="graph-node-head">
         <Icon name={isJob ? "gear" : "table"} size={15} />
         <div>
@@ -50,7 +52,7 @@ export const GraphNode = memo(function GraphNode({ data, selected }: NodeProps<D
           <Handle type="source" id={`out ${field}`} position={Position.Right} isConnectable={false} style={{ top: HEAD + at * FIELD + FIELD / 2 }} />
         </div>
       ))}
-      <Handle type="source" position={Position.Right} isConnectable={false} />
+      {isJoined && <Handle type="source" position={Position.Right} isConnectable={false} />}
     </div>
   );
 });

@@ -1,9 +1,11 @@
-/** A first layout, at once: columns by depth, each ordered once by its neighbours on the left. */
-import type { Link } from "./graph";
+/** A layout for large graphs, at once: columns by depth, each ordered by its neighbours. */
+import { type Link, neighbours } from "./graph";
 import type { Places, Sized } from "./layout";
 
 const BETWEEN_COLUMNS = 44;
 const BETWEEN_ROWS = 14;
+/** How often the columns are gone through, there and back; more than this changes little. */
+const SWEEPS = 4;
 
 /** How many steps each node is from where data comes in; a circle is cut where it is met first. */
 export function depths(ids: readonly string[], links: readonly Link[]): ReadonlyMap<string, number> {
@@ -36,27 +38,42 @@ export function depths(ids: readonly string[], links: readonly Link[]): Readonly
 
 export function quickLayout(nodes: readonly Sized[], links: readonly Link[]): Places {
   const depth = depths(nodes.map((node) => node.id), links);
-  const before = new Map<string, string[]>();
-  for (const { from, to } of links) before.set(to, [...(before.get(to) ?? []), from]);
   const columns: Sized[][] = [];
   for (const node of nodes) (columns[depth.get(node.id) ?? 0] ??= []).push(node);
+  const filled = columns.filter((column) => column !== undefined);
+  const ys = new Map<string, number>();
+  for (const column of filled) stack(column, ys);
+  const [before, after] = [neighbours(links, "to", "from"), neighbours(links, "from", "to")];
+  for (let sweep = 0; sweep < SWEEPS; sweep += 1) {
+    const isBack = sweep % 2 === 1;
+    for (const column of isBack ? filled.toReversed() : filled) order(column, isBack ? after : before, ys);
+  }
   const places = new Map<string, { x: number; y: number }>();
   let x = 0;
-  for (const column of columns) {
-    if (!column) continue;
-    const wish = new Map(
-      column.map((node) => {
-        const ys = (before.get(node.id) ?? []).flatMap((id) => places.get(id)?.y ?? []);
-        return [node.id, ys.length ? ys.reduce((sum, y) => sum + y, 0) / ys.length : 0];
-      }),
-    );
-    column.sort((a, b) => (wish.get(a.id) ?? 0) - (wish.get(b.id) ?? 0));
-    let y = -column.reduce((sum, node) => sum + node.height + BETWEEN_ROWS, 0) / 2;
-    for (const node of column) {
-      places.set(node.id, { x, y });
-      y += node.height + BETWEEN_ROWS;
-    }
+  for (const column of filled) {
+    for (const node of column) places.set(node.id, { x, y: ys.get(node.id) ?? 0 });
     x += Math.max(...column.map((node) => node.width)) + BETWEEN_COLUMNS;
   }
   return places;
+}
+
+/** Puts a column in the order of what its nodes are joined to; one that is joined to nothing stays. */
+function order(column: Sized[], near: ReadonlyMap<string, readonly string[]>, ys: Map<string, number>): void {
+  const wish = new Map(
+    column.map(({ id }) => {
+      const around = (near.get(id) ?? []).map((other) => ys.get(other) ?? 0);
+      return [id, around.length ? around.reduce((sum, y) => sum + y, 0) / around.length : (ys.get(id) ?? 0)];
+    }),
+  );
+  column.sort((a, b) => (wish.get(a.id) ?? 0) - (wish.get(b.id) ?? 0));
+  stack(column, ys);
+}
+
+/** One below the other, around the middle. */
+function stack(column: readonly Sized[], ys: Map<string, number>): void {
+  let y = -column.reduce((sum, node) => sum + node.height + BETWEEN_ROWS, 0) / 2;
+  for (const node of column) {
+    ys.set(node.id, y);
+    y += node.height + BETWEEN_ROWS;
+  }
 }

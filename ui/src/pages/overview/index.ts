@@ -1,5 +1,11 @@
 import type { PageEntry } from "../../app/pages";
 
 export const pages: readonly PageEntry[] = [
-  { path: "/", title: "Overview", load: () => import("./Overview"), nav: { label: "Overview", icon: "home", order: 10 } },
+  {
+    path: "/",
+    title: "Overview",
+    load: () => import("./Overview"),
+    reads: () => ["/api/v1/standing", "/api/v1/ingest/queue"],
+    nav: { label: "Overview", icon: "home", order: 10 },
+  },
 ];
