@@ -1,8 +1,21 @@
-"""The address of every view of the page, on the filled server."""
+"""The address of every view of the page, on the filled servers, by the name of its picture."""
 
 from collections.abc import Mapping
 from urllib.parse import quote, urlencode
 
+from tests.browser.mill import (
+    BAKING,
+    BREAD,
+    FLOUR,
+    HOURS,
+    MILL,
+    MISSING,
+    SACKS,
+    UNSALTED,
+    WEIGHED,
+    WEIGHING,
+    Mill,
+)
 from tests.browser.scene import (
     CLEAN,
     CLEANING,
@@ -23,7 +36,7 @@ def address(*segments: str, **query: str) -> str:
 
 
 def views(scene: Scene) -> Mapping[str, str]:
-    """Every view, by the name of its picture."""
+    """Every view of the catalog, its lots and jobs."""
     failed, good = scene.hour(FAILED_HOURS_AGO), scene.hour(WORKING_HOURS_AGO)
     job = ("jobs", SHOP, CLEANING)
     lots = ("datasets", SHOP, CLEAN)
@@ -31,6 +44,7 @@ def views(scene: Scene) -> Mapping[str, str]:
     node = f"dataset:{WAREHOUSE}:{REVENUE}"
     return {
         "overview": "/",
+        "lineage-first": "/lineage",
         "lineage": address("lineage", node=node, depth="4"),
         "lineage-columns": address("lineage", node=node, columns="1", direction="upstream"),
         "lineage-as-of": address("lineage", node=node, asOf=f"{scene.began:%Y-%m-%dT00:00:00Z}"),
@@ -57,6 +71,57 @@ def views(scene: Scene) -> Mapping[str, str]:
         "run-failed": address("runs", _run(scene, "daily_shop.export_finance")),
         "run-facets": address("runs", _run(scene, "daily_shop"), tab="facets"),
         "run-events": address("runs", _run(scene, "daily_shop"), tab="events"),
+    }
+
+
+def ingest_views(mill: Mill) -> Mapping[str, str]:
+    """Every view of ingest."""
+    batch, job = ("ingest", "batches", mill.failed), mill.jobs(mill.failed)["oats.csv"]["id"]
+    return {
+        "ingest": "/ingest",
+        "ingest-pending": address("ingest", state="pending", collection=SACKS),
+        "ingest-none": address("ingest", state="reporting"),
+        "ingest-jobs": address("ingest", tab="jobs", status="failed"),
+        "ingest-collections": address("ingest", tab="collections"),
+        "ingest-stored": address("ingest", tab="stored"),
+        "batch": address(*batch),
+        "batch-failed": address(*batch, status="failed"),
+        "batch-report": address(*batch, tab="report"),
+        "batch-about": address(*batch, tab="about"),
+        "batch-pending": address("ingest", "batches", mill.pending[-1]),
+        "ingest-job": address("ingest", "jobs", job),
+        "ingest-job-good": address("ingest", "jobs", mill.jobs(mill.failed)["rye.csv"]["id"]),
+        "collection": address("ingest", "collections", SACKS),
+        "collection-stored": address("ingest", "collections", SACKS, tab="stored"),
+        "collection-profile": address("ingest", "collections", SACKS, tab="profile"),
+    }
+
+
+def admin_views(mill: Mill) -> Mapping[str, str]:
+    """Every view of locks, quality, replay, gaps, provenance and the audit log."""
+    bread = {"namespace": MILL, "dataset": BREAD}
+    return {
+        "locks": "/locks",
+        "locks-found": address("locks", namespace=MILL, job=WEIGHING, lot=WEIGHED),
+        "locks-none": address("locks", lot="nowhere"),
+        "locks-held": address("locks", tab="held"),
+        "locks-why": address("locks", tab="why", namespace=MILL, job=BAKING, lot=MISSING),
+        "locks-why-first": address("locks", tab="why"),
+        "quality": "/quality",
+        "quality-checks": address("quality", lot=f"{MILL}/{BREAD}/{UNSALTED}"),
+        "quality-stale": address("quality", tab="stale"),
+        "replay": "/replay",
+        "replay-backfills": address("replay", tab="backfills"),
+        "replay-new": "/replay/new",
+        "replay-preview": address("replay", "new", namespace=MILL, dataset=FLOUR, lot=HOURS[3]),
+        "replay-one": address("replay", mill.replay),
+        "backfill": address("backfills", mill.backfill),
+        "gaps-first": "/gaps",
+        "gaps": address("gaps", **bread, range=MISSING),
+        "provenance-first": "/provenance",
+        "provenance": address("provenance", **bread, lot=HOURS[3]),
+        "audit": "/audit",
+        "audit-found": address("audit", q="arc"),
     }
 
 

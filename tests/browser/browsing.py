@@ -7,19 +7,22 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, Literal
 
-from playwright.sync_api import Browser, Page, Route, expect, sync_playwright
+from playwright.sync_api import Browser, Page, expect, sync_playwright
 
 UI = Path(__file__).resolve().parents[2] / "ui"
 AXE = UI / "node_modules" / "axe-core" / "axe.min.js"
 WIDE = (1280, 800)
 PHONE = (390, 844)
-# Nothing but the page itself may want the network.
+# Nothing but the page itself may want the network, and no other host can be found.
 FLAGS = (
     *("--no-sandbox", "--disable-gpu", "--disable-quic", "--no-first-run", "--disable-sync"),
     *("--disable-background-networking", "--disable-component-update"),
+    "--host-resolver-rules=MAP * ~NOTFOUND, EXCLUDE 127.0.0.1, EXCLUDE localhost",
 )
+TWO_FRAMES = "() => new Promise(go => requestAnimationFrame(() => requestAnimationFrame(go)))"
 PATIENCE_MS = 60_000
 Theme = Literal["light", "dark"]
+THEMES: tuple[Theme, ...] = ("light", "dark")
 
 # A slow machine is no failure.
 expect.set_options(timeout=PATIENCE_MS)
@@ -57,6 +60,29 @@ class Tab:
         unfinished = self.page.locator(".waiting, .blank, .canvas.busy")
         expect(unfinished).to_have_count(0)
 
+    def forgive(self, words: str) -> None:
+        """Expect complaints with these words, and no others."""
+        assert self.complaints != []
+        assert [each for each in self.complaints if words not in each] == []
+        self.complaints.clear()
+
+    def wear(self, theme: Theme) -> None:
+        """Change the system's theme, and wait until the page has drawn itself anew."""
+        self.page.emulate_media(color_scheme=theme)
+        self.page.evaluate(TWO_FRAMES)
+
+    def resize(self, size: tuple[int, int]) -> None:
+        """Make the window as large as this, and wait until the page has drawn itself anew."""
+        width, height = size
+        self.page.set_viewport_size({"width": width, "height": height})
+        self.page.evaluate(TWO_FRAMES)
+        self.settle()
+
+    def is_too_wide(self) -> bool:
+        """Whether the whole page can be scrolled sideways."""
+        found: bool = self.page.evaluate("document.documentElement.scrollWidth > innerWidth")
+        return found
+
     def serious_problems(self, *rules: str) -> list[str]:
         """What axe finds that keeps somebody from using the page, by these rules or by all."""
         # The page's own policy lets no script in but the server's, so axe comes in another way.
@@ -75,28 +101,36 @@ class Tab:
 
 @contextmanager
 def tab(
-    browser: Browser, url: str, size: tuple[int, int] = WIDE, theme: Theme = "light"
+    browser: Browser, url: str, size: tuple[int, int] = WIDE, alone: bool = False
 ) -> Iterator[Tab]:
-    """A new tab with nothing kept from others; what went wrong in it is a failure."""
-    width, height = size
-    context = browser.new_context(
-        viewport={"width": width, "height": height},
-        color_scheme=theme,
-        reduced_motion="reduce",
-        locale="en-GB",
+    """A new tab; what went wrong in it is a failure.
+
+    Tabs share what the browser has cached, unless one wants to be alone, and nothing else.
+    """
+    shared = None if alone else next(iter(browser.contexts), None)
+    context = shared or browser.new_context(
+        color_scheme="light", reduced_motion="reduce", locale="en-GB"
     )
     page = context.new_page()
+    width, height = size
+    page.set_viewport_size({"width": width, "height": height})
     page.set_default_timeout(PATIENCE_MS)
     opened = Tab(page, url)
     page.on("console", lambda said: _note_console(opened, said.type, said.text))
     page.on("pageerror", lambda error: opened.complaints.append(f"error: {error}"))
-    page.route("**/*", lambda route: _stay_here(opened, route))
+    # Holding each request up to look at it (`page.route`) would turn the browser's cache off.
+    page.on("request", lambda request: _stay_here(opened, request.url))
     try:
         yield opened
         complaints = list(opened.complaints)  # what closing breaks off is nobody's fault
+        if page.url.startswith(url):
+            page.evaluate("() => localStorage.clear()")
     finally:
-        context.close()
-    assert complaints == []
+        if alone:
+            context.close()
+        else:
+            page.close()
+    assert complaints == [], complaints
 
 
 def _note_console(opened: Tab, kind: str, text: str) -> None:
@@ -104,9 +138,6 @@ def _note_console(opened: Tab, kind: str, text: str) -> None:
         opened.complaints.append(f"{kind}: {text}")
 
 
-def _stay_here(opened: Tab, route: Route) -> None:
-    if route.request.url.startswith((opened.url, "data:", "blob:")):
-        route.continue_()
-        return
-    opened.complaints.append(f"a request to {route.request.url}")
-    route.abort()
+def _stay_here(opened: Tab, url: str) -> None:
+    if not url.startswith((opened.url, "data:", "blob:")):
+        opened.complaints.append(f"a request to {url}")

@@ -1,11 +1,12 @@
 """A mill: what the pages for ingest, locks, replay, gaps and checks are looked at with."""
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
+from penstock import ids
 from penstock.client import Client
-from tests.browser.scene import Scene
+from tests.browser.scene import PROFILE, Scene
 from tests.doors.commands import program
 
 MILL = "mill"
@@ -20,16 +21,17 @@ CHECKS = f"""
 def has_salt(context):
     return context.lot != {UNSALTED!r}
 """
-PROFILE = "http://uc3.cdlib.org/registry/ingest/manifest/mrt-single-file-batch-manifest"
 
 
 @dataclass(frozen=True)
 class Mill:
-    """The batches of the mill: one of which a job failed, and some that nobody has taken up."""
+    """A batch of which a job failed, some that nobody has taken up, and what was begun in vain."""
 
     scene: Scene
     failed: str
     pending: tuple[str, ...]
+    replay: str = ""
+    backfill: str = ""
 
     def call(self, method: str, *segments: str, **request: Any) -> Any:
         """Call the API."""
@@ -61,7 +63,7 @@ def add_mill(scene: Scene) -> Mill:
         mill.work("ingest")
         names = [f"later{number}" for number in range(PENDING_BATCHES)]
         pending = tuple(_submit(client, scene.folder, name, "rye", "spelt") for name in names)
-    return Mill(scene, mill.failed, pending)
+    return replace(mill, pending=pending, replay=_replay(mill), backfill=_backfill(mill))
 
 
 def _declare(client: Client) -> None:
@@ -80,6 +82,24 @@ def _declare(client: Client) -> None:
             },
         )
     client.wire_job(MILL, WEIGHING, inputs=[f"{MILL}/{FLOUR}"], outputs=[f"{MILL}/{SCALES}"])
+
+
+def _replay(mill: Mill) -> str:
+    """A replay that was begun and cancelled."""
+    replay = ids.new_id()
+    body = {"namespace": MILL, "dataset": FLOUR, "lot": HOURS[4], "why": "it looked damp"}
+    mill.call("PUT", "replays", replay, json=body)
+    mill.call("POST", "replays", replay, "cancel", json={"why": "it was the light"})
+    return replay
+
+
+def _backfill(mill: Mill) -> str:
+    """A backfill that was begun and cancelled."""
+    body = {"from": HOURS[3], "to": HOURS[4], "all": True, "why": "the sieve was torn"}
+    begun = mill.call("POST", "namespaces", MILL, "arcs", GRINDING, "backfills", json=body)
+    backfill = str(begun["backfill"]["id"])
+    mill.call("POST", "backfills", backfill, "cancel", json={"why": "another sieve"})
+    return backfill
 
 
 def _submit(client: Client, folder: Path, name: str, *files: str) -> str:

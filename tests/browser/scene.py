@@ -23,6 +23,7 @@ RAW, CLEAN, TOTALS = "clicks_raw", "clicks_clean", "clicks_totals"
 CLEANING, SUMMING, REPORTING = "clean_clicks", "sum_clicks", "report_clicks"
 FAILED_HOURS_AGO, HELD_HOURS_AGO, WORKING_HOURS_AGO = 9, 5, 2
 COLLECTION = "ledgers"
+PROFILE = "http://uc3.cdlib.org/registry/ingest/manifest/mrt-single-file-batch-manifest"
 
 
 @dataclass(frozen=True)
@@ -91,8 +92,8 @@ def _load_the_demo(scene: Scene) -> None:
 
 def _declare_arcs(scene: Scene) -> None:
     bad = scene.hour(FAILED_HOURS_AGO)
-    clean = f'test "$PENSTOCK_LOT" != {bad} || {{ echo "row 17: no such user" >&2; exit 1; }}; '
-    clean += 'for part in a b; do echo "$PENSTOCK_LOT" > "$PENSTOCK_OUTPUT/$part.csv"; done'
+    clean = 'for part in a b; do echo "$PENSTOCK_LOT" > "$PENSTOCK_OUTPUT/$part.csv"; done; '
+    clean += f'test "$PENSTOCK_LOT" != {bad} || {{ echo "row 17: no such user" >&2; exit 1; }}'
     for name, reads, writes, command in (
         (CLEANING, RAW, CLEAN, clean),
         (SUMMING, CLEAN, TOTALS, 'echo 1 > "$PENSTOCK_OUTPUT/total.txt"'),
@@ -133,19 +134,14 @@ def _ingest(scene: Scene) -> None:
     place = scene.folder / "in"
     place.mkdir()
     (place / "north.csv").write_text("id,amount\n1,10\n")
-    manifest = scene.folder / "batch.checkm"
+    manifest = place / "batch.checkm"
     rows = "".join(
         f"file://{place}/{name}.csv | | | | | {name}.csv | | {name} | Ann | {name.title()} | 2026\n"
         for name in ("north", "south")
     )
-    profile = "http://uc3.cdlib.org/registry/ingest/manifest/mrt-single-file-batch-manifest"
-    manifest.write_text(f"#%checkm_0.7\n#%profile | {profile}\n{rows}#%eof\n")
-    at = ("ingest", "collections", "set", COLLECTION, "--namespace", SHOP, "--dataset", COLLECTION)
-    variables = {**scene.settings, "PENSTOCK_URL": scene.url}
-    for command in (
-        (*at, "--place", f"file://{place}/"),
-        ("ingest", "submit", COLLECTION, str(manifest)),
-    ):
-        done = program(scene.folder, *command, variables=variables)
-        assert done.code == 0, done.err
+    manifest.write_text(f"#%checkm_0.7\n#%profile | {PROFILE}\n{rows}#%eof\n")
+    with Client(scene.url) as client:
+        places = [f"file://{place}/"]
+        client.put_collection(COLLECTION, dataset=COLLECTION, namespace=SHOP, places=places)
+        client.submit_batch(COLLECTION, manifest.as_uri(), type="manifest_of_files")
     scene.work("ingest")

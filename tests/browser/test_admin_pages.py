@@ -7,9 +7,10 @@ import pytest
 from playwright.sync_api import Browser, expect
 
 from tests.browser.acting import agree, ask, hear
-from tests.browser.addresses import address
-from tests.browser.browsing import PHONE, WIDE, Tab, Theme
+from tests.browser.addresses import address, admin_views
+from tests.browser.browsing import Tab
 from tests.browser.browsing import tab as open_tab
+from tests.browser.looking import look_at
 from tests.browser.mill import (
     BAKING,
     BREAD,
@@ -28,8 +29,6 @@ from tests.browser.mill import (
 
 pytestmark = pytest.mark.xdist_group("browser")
 
-EVERYTHING: tuple[str, ...] = ()
-
 
 @pytest.fixture
 def tab(browser: Browser, mill: Mill) -> Iterator[Tab]:
@@ -38,53 +37,8 @@ def tab(browser: Browser, mill: Mill) -> Iterator[Tab]:
         yield opened
 
 
-def admin_views() -> dict[str, str]:
-    """Every view of these pages."""
-    bread = {"namespace": MILL, "dataset": BREAD}
-    return {
-        "locks": "/locks",
-        "locks-found": address("locks", namespace=MILL, job=WEIGHING, lot=WEIGHED),
-        "locks-none": address("locks", lot="nowhere"),
-        "locks-held": address("locks", tab="held"),
-        "locks-why": address("locks", tab="why", namespace=MILL, job=BAKING, lot=MISSING),
-        "locks-why-first": address("locks", tab="why"),
-        "quality": "/quality",
-        "quality-checks": address("quality", lot=f"{MILL}/{BREAD}/{UNSALTED}"),
-        "quality-stale": address("quality", tab="stale"),
-        "replay": "/replay",
-        "replay-backfills": address("replay", tab="backfills"),
-        "replay-new": "/replay/new",
-        "replay-preview": address("replay", "new", namespace=MILL, dataset=FLOUR, lot=HOURS[3]),
-        "gaps-first": "/gaps",
-        "gaps": address("gaps", **bread, range=MISSING),
-        "provenance-first": "/provenance",
-        "provenance": address("provenance", **bread, lot=HOURS[3]),
-        "audit": "/audit",
-        "audit-found": address("audit", q="arc"),
-    }
-
-
-@pytest.mark.parametrize(
-    ("size", "theme", "rules"),
-    [
-        (WIDE, "light", EVERYTHING),
-        (WIDE, "dark", ("color-contrast",)),
-        (PHONE, "light", ("scrollable-region-focusable", "target-size")),
-    ],
-    ids=["wide", "dark", "phone"],
-)
-def test_every_view_opens_and_can_be_used_by_everybody(
-    browser: Browser, mill: Mill, size: tuple[int, int], theme: Theme, rules: tuple[str, ...]
-) -> None:
-    with open_tab(browser, mill.scene.url, size, theme) as opened:
-        for name, at in admin_views().items():
-            opened.open(at)
-            opened.settle()
-            assert opened.page.locator("main .trouble[role=alert]").count() == 0, name
-            assert opened.serious_problems(*rules) == [], name
-            too_wide = "document.documentElement.scrollWidth > innerWidth"
-            assert opened.page.evaluate(too_wide) is False, name
-            assert opened.complaints == [], name
+def test_every_view_opens_and_can_be_used_by_everybody(browser: Browser, mill: Mill) -> None:
+    look_at(browser, mill.scene.url, admin_views(mill))
 
 
 def test_a_claim_is_seen_and_ended_with_a_reason(tab: Tab, mill: Mill) -> None:

@@ -8,14 +8,13 @@ import pytest
 from playwright.sync_api import Browser, expect
 
 from tests.browser.acting import agree, ask, hear
-from tests.browser.addresses import address
-from tests.browser.browsing import PHONE, WIDE, Tab, Theme
+from tests.browser.addresses import address, ingest_views
+from tests.browser.browsing import Tab
 from tests.browser.browsing import tab as open_tab
+from tests.browser.looking import look_at
 from tests.browser.mill import MILL, SACKS, Mill
 
 pytestmark = pytest.mark.xdist_group("browser")
-
-EVERYTHING: tuple[str, ...] = ()
 
 
 @pytest.fixture
@@ -25,50 +24,10 @@ def tab(browser: Browser, mill: Mill) -> Iterator[Tab]:
         yield opened
 
 
-def ingest_views(mill: Mill) -> dict[str, str]:
-    """Every view of ingest."""
-    batch, job = ("ingest", "batches", mill.failed), mill.jobs(mill.failed)["oats.csv"]["id"]
-    return {
-        "ingest": "/ingest",
-        "ingest-pending": address("ingest", state="pending", collection=SACKS),
-        "ingest-none": address("ingest", state="reporting"),
-        "ingest-jobs": address("ingest", tab="jobs", status="failed"),
-        "ingest-collections": address("ingest", tab="collections"),
-        "ingest-stored": address("ingest", tab="stored"),
-        "batch": address(*batch),
-        "batch-failed": address(*batch, status="failed"),
-        "batch-report": address(*batch, tab="report"),
-        "batch-about": address(*batch, tab="about"),
-        "batch-pending": address("ingest", "batches", mill.pending[-1]),
-        "ingest-job": address("ingest", "jobs", job),
-        "ingest-job-good": address("ingest", "jobs", mill.jobs(mill.failed)["rye.csv"]["id"]),
-        "collection": address("ingest", "collections", SACKS),
-        "collection-stored": address("ingest", "collections", SACKS, tab="stored"),
-        "collection-profile": address("ingest", "collections", SACKS, tab="profile"),
-    }
-
-
-@pytest.mark.parametrize(
-    ("size", "theme", "rules"),
-    [
-        (WIDE, "light", EVERYTHING),
-        (WIDE, "dark", ("color-contrast",)),
-        (PHONE, "light", ("scrollable-region-focusable", "target-size")),
-    ],
-    ids=["wide", "dark", "phone"],
-)
 def test_every_view_of_ingest_opens_and_can_be_used_by_everybody(
-    browser: Browser, mill: Mill, size: tuple[int, int], theme: Theme, rules: tuple[str, ...]
+    browser: Browser, mill: Mill
 ) -> None:
-    with open_tab(browser, mill.scene.url, size, theme) as opened:
-        for name, at in ingest_views(mill).items():
-            opened.open(at)
-            opened.settle()
-            assert opened.page.locator("main .trouble[role=alert]").count() == 0, name
-            assert opened.serious_problems(*rules) == [], name
-            too_wide = "document.documentElement.scrollWidth > innerWidth"
-            assert opened.page.evaluate(too_wide) is False, name
-            assert opened.complaints == [], name
+    look_at(browser, mill.scene.url, ingest_views(mill))
 
 
 def last_audited(mill: Mill, action: str) -> Any:
@@ -263,12 +222,10 @@ def test_a_failed_job_is_deleted(tab: Tab, mill: Mill) -> None:
     assert set(mill.jobs(batch)) == {"rye.csv"}
 
 
-def test_a_batch_of_which_nothing_is_known_says_so(browser: Browser, mill: Mill) -> None:
-    with open_tab(browser, mill.scene.url) as opened:
-        opened.open("/ingest/batches/bid9999999999")
-        expect(opened.page.locator("main .trouble")).to_contain_text("There is no such thing")
-        assert [each for each in opened.complaints if "404" not in each] == []
-        opened.complaints.clear()
+def test_a_batch_of_which_nothing_is_known_says_so(tab: Tab) -> None:
+    tab.open("/ingest/batches/bid9999999999")
+    expect(tab.page.locator("main .trouble")).to_contain_text("There is no such thing")
+    tab.forgive("404")
 
 
 def test_stages_lead_to_their_jobs_with_the_keyboard_alone(tab: Tab, mill: Mill) -> None:

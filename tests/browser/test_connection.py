@@ -1,0 +1,86 @@
+"""What ties the page to its server: a key where one is asked for, and news of what changes."""
+
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+from playwright.sync_api import Browser, Page, expect
+
+from penstock.access.keys import Keys, Role
+from penstock.clock import system_clock
+from penstock.db import open_database
+from tests.browser.addresses import address
+from tests.browser.browsing import tab as open_tab
+from tests.browser.scene import RAW, SHOP, Scene
+from tests.databases import sqlite_database
+from tests.running import serving
+
+pytestmark = pytest.mark.xdist_group("browser")
+
+EVERYWHERE = "0.0.0.0"
+STREAM = "**/api/v1/pulse"
+# Longer than the page ever waits before it tries the stream again.
+LONG_MS = 30_000
+
+
+@pytest.fixture
+def guarded(tmp_path: Path) -> Iterator[tuple[str, str]]:
+    """A server that wants a key, and a key."""
+    url = sqlite_database(tmp_path / "penstock.db")
+    database = open_database(url)
+    token = Keys(database, clock=system_clock).create("miller", Role.ADMIN, who="test").token
+    database.close()
+    with serving(url, host=EVERYWHERE) as server:
+        yield server.url.replace(EVERYWHERE, "127.0.0.1"), token
+
+
+def enter(page: Page, key: str) -> None:
+    """Enter a key."""
+    page.get_by_role("textbox", name="Key").fill(key)
+    page.get_by_role("button", name="Use this key").click()
+
+
+def test_a_key_is_asked_for_kept_in_the_tab_and_forgotten(
+    browser: Browser, guarded: tuple[str, str]
+) -> None:
+    url, token = guarded
+    with open_tab(browser, url) as opened:
+        page, dialog = opened.page, opened.page.get_by_role("dialog")
+        page.goto(f"{url}/audit")
+        expect(dialog).to_contain_text("A key is needed")
+        enter(page, "pst_wrong")
+        expect(dialog).to_contain_text("The key was refused")
+        enter(page, token)
+        expect(dialog).to_have_count(0)
+        expect(page.locator("main")).to_contain_text("miller")
+        expect(page.locator(".liveness")).to_have_text("Live")
+        page.reload()
+        expect(page.locator("main")).to_contain_text("miller")
+        expect(dialog).to_have_count(0)
+        page.get_by_role("button", name="forget the key").click()
+        expect(dialog).to_contain_text("A key is needed")
+        assert page.evaluate("() => sessionStorage.length + localStorage.length") == 0
+        opened.forgive("401")
+
+
+def test_the_server_is_asked_now_and_then_while_the_stream_cannot_be_had(
+    browser: Browser, scene: Scene
+) -> None:
+    at = ("namespaces", SHOP, "datasets", RAW)
+    with open_tab(browser, scene.url, alone=True) as opened:
+        page, liveness = opened.page, opened.page.locator(".liveness")
+        page.clock.install()
+        page.route(STREAM, lambda route: route.fulfill(status=503))
+        opened.open(address("datasets", SHOP, RAW))
+        expect(liveness).to_have_text("Connecting")
+        while liveness.inner_text() != "Every 5 s":
+            page.clock.fast_forward(LONG_MS)
+        scene.call("POST", *at, "hold", json={"why": "nobody tells the page"})
+        page.clock.fast_forward(LONG_MS)
+        expect(page.locator("main")).to_contain_text("nobody tells the page")
+        page.unroute(STREAM)
+        page.clock.fast_forward(LONG_MS)
+        expect(liveness).to_have_text("Live")
+        scene.call("POST", *at, "unhold", json={"why": "it hears again"})
+        expect(page.get_by_role("button", name="Hold", exact=True)).to_be_visible()
+        opened.forgive("503")
