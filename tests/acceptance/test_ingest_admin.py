@@ -8,7 +8,6 @@ from typing import NamedTuple
 import pytest
 
 from penstock.errors import Conflict, Invalid, NotFound
-from penstock.ingest.collections import DeleteCollection
 from penstock.ingest.desk import Act
 from penstock.ingest.receiving.checkm import ManifestKind, write
 from penstock.ingest.stages import provisioning
@@ -265,29 +264,6 @@ def test_a_failed_job_is_deleted_after_a_warning(site: Site) -> None:
         assert site.ended(batch).status is BatchState.COMPLETED
     assert site.report(batch).gone == (job.id,)
     assert site.letters()[-1].endswith(": update, 0 more completed, 0 open, 1 deleted")
-
-
-def _is_known(site: Site, collection: str) -> bool:
-    try:
-        site.shop.collection(collection)
-    except NotFound:
-        return False
-    return True
-
-
-def test_a_batch_whose_collection_went_as_it_came_ends_and_says_why(site: Site) -> None:
-    site.make_collection("brief")
-    [batch] = site.run(site.deposit(f"{site.web.url}/gone.csv", "brief"))
-    told = len(site.letters())
-    site.plane.catalog.submit(DeleteCollection(ADMIN.who, "brief")).result()
-    until(lambda: not _is_known(site, "brief"))  # a profile is kept for a second
-    site.desk.update_report(ADMIN, batch.id)
-    with site.working():
-        ended = site.ended(batch)
-    assert ended.status is BatchState.FAILED
-    assert "it is not mailed: there is no collection 'brief'" in ended.message
-    assert len(site.letters()) == told
-    assert len(site.report(batch).still_open) == 1
 
 
 def test_the_last_job_that_is_deleted_lets_the_batch_end(site: Site) -> None:

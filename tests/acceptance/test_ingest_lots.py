@@ -18,6 +18,7 @@ from penstock.catalog.shapes import EntityId
 from penstock.clock import SECOND
 from penstock.errors import NotFound, Unavailable
 from penstock.ids import dataset_id
+from penstock.ingest.collections import DeleteCollection
 from penstock.ingest.receiving.checkm import ManifestKind, Row, write
 from penstock.ingest.stages import lots, reporting
 from penstock.ingest.telling.reports import make_report
@@ -325,3 +326,26 @@ def test_an_interval_that_a_job_makes_is_told_of_and_stops_nobody(hourly: Site) 
     pass_interval(hourly)
     [next_batch] = hourly.run(deposit(hourly, {"c.txt": b"c"}, name="two"))
     assert next_batch.message == ""
+
+
+def _is_known(site: Site, collection: str) -> bool:
+    try:
+        site.shop.collection(collection)
+    except NotFound:
+        return False
+    return True
+
+
+def test_a_batch_whose_collection_went_as_it_came_ends_and_says_why(site: Site) -> None:
+    site.make_collection("brief")
+    [batch] = site.run(site.deposit(f"{site.web.url}/gone.csv", "brief"))
+    told = len(site.letters())
+    site.plane.catalog.submit(DeleteCollection(ADMIN.who, "brief")).result()
+    until(lambda: not _is_known(site, "brief"))  # a profile is kept for a second
+    site.desk.update_report(ADMIN, batch.id)
+    with site.working():
+        ended = site.ended(batch)
+    assert ended.status is BatchState.FAILED
+    assert "it is not mailed: there is no collection 'brief'" in ended.message
+    assert len(site.letters()) == told
+    assert len(site.report(batch).still_open) == 1
