@@ -1,32 +1,22 @@
-"""A task: one run of a workload on a lot, or on a part of one, wherever the executor runs it.
+"""A task: one run of a workload on a lot, or on a part of one, and what the workload sees of it.
 
-This module is what goes to other processes and machines. It knows the object store and nothing of
-the database, but for the one who keeps the lease.
+It goes to other processes and machines: it knows the object store, and nothing of the database.
 """
 
 import hashlib
-import json
-import os
-import tempfile
 import threading
 from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
-from typing import Any
-from uuid import uuid4
 
 import msgspec
 from msgspec import Struct
 
-from penstock import logs, tracing
-from penstock.arcs.calling import call
-from penstock.arcs.commanding import run_command
 from penstock.arcs.declaration import Workload
-from penstock.arcs.leases import Lease, kept
-from penstock.arcs.stores import find_object, open_store
+from penstock.arcs.leases import Lease
+from penstock.arcs.stores import find_object
 from penstock.catalog.known_facets import DatasetName
 from penstock.clock import format_time, system_clock
-from penstock.errors import Invalid, NotFound, PenstockError
-from penstock.lots.files import put_manifest
+from penstock.errors import Invalid, NotFound
 from penstock.lots.manifests import (
     RETRY_MARK,
     Check,
@@ -78,13 +68,6 @@ def again(task: Task) -> Task:
     claim = task.attempt.partition(RETRY_MARK)[0]
     attempt = f"{claim}{RETRY_MARK}{task.tries}"
     return msgspec.structs.replace(task, attempt=attempt, tries=task.tries + 1)
-
-
-def run_apart(task: Task) -> "TaskResult":
-    """Run a task in a place of its own, where it may be run twice without anybody's knowing."""
-    claim = task.attempt.partition(RETRY_MARK)[0]
-    attempt = f"{claim}{RETRY_MARK}{uuid4().hex[:12]}"
-    return run_task(msgspec.structs.replace(task, attempt=attempt))
 
 
 class TaskResult(Struct, frozen=True):
@@ -221,165 +204,12 @@ class Context:
         raise Invalid(f"{name!r} is no output of arc {self._task.arc}; its outputs are {known}")
 
 
-def run_task(task: Task) -> TaskResult:
-    """Run a workload and write the manifests of what it made; it never raises for the workload."""
-    ids = {
-        "lot": task.lot,
-        "part": task.part,
-        "run": task.run_id,
-        "job": f"{task.namespace}/{task.arc}",
-        "arc": task.arc,
-    }
-    name = "arc.part" if task.part else "arc.task"
-    with logs.about(**ids), tracing.span(name, under=task.trace, **ids):
-        result = _run(task)
-        if result.error:
-            tracing.fail(result.error)
-    return result
-
-
-def _run(task: Task) -> TaskResult:
-    try:
-        store = open_store(task.objects)
-        context = Context(task, store)
-        with kept(task.lease, context.lost.set):
-            if task.workload.function is not None:
-                call(task.workload.function, context, task.workload.timeout_seconds)
-            else:
-                _run_command(task, context)
-            for function in task.checks:
-                _run_check(function, context, task.workload.timeout_seconds)
-        notes = tuple(put_manifest(store, manifest) for manifest in context.manifests())
-        return TaskResult(notes, checks=context.checks())
-    except PenstockError as error:
-        return TaskResult(error=str(error)[:ERROR_CHARS_MAX])
-    except Exception as error:
-        return TaskResult(error=f"{type(error).__name__}: {error}"[:ERROR_CHARS_MAX])
-
-
-def _run_check(function: str, context: Context, timeout_seconds: int | None) -> None:
-    """Have a function look at what was made; one that asserts in vain has said no."""
-    name, before = function.rpartition(":")[2], context.checks()
-    try:
-        said = call(function, context, timeout_seconds)
-    except AssertionError as error:
-        context.check(name, False, detail=str(error))
-        return
-    if said is not None or context.checks() == before:
-        context.check(name, said is None or bool(said))
-
-
 def key_of(store: Objects, uri: str) -> str:
     """The key of an object in the store that a URI names."""
     base = f"{store.url}/"
     if not uri.startswith(base):
         raise Invalid(f"{uri} is not in the object store {store.url}")
     return uri.removeprefix(base)
-
-
-def _run_command(task: Task, context: Context) -> None:
-    """Run a command; it learns of its task by the environment, a JSON file and its arguments."""
-    with tempfile.TemporaryDirectory(prefix="penstock-task-") as folder:
-        manifest = Path(folder) / "manifest.json"
-        described = Path(folder) / "task.json"
-        location = context.location()
-        local = context.path(location)
-        if local is not None:
-            local.mkdir(parents=True, exist_ok=True)
-        variables = {
-            "PENSTOCK_ARC": task.arc,
-            "PENSTOCK_NAMESPACE": task.namespace,
-            "PENSTOCK_LOT": task.lot,
-            "PENSTOCK_PART": task.part,
-            "PENSTOCK_ATTEMPT": task.attempt,
-            "PENSTOCK_RUN": task.run_id,
-            "PENSTOCK_OUTPUT": str(local) if local is not None else location,
-            "PENSTOCK_OUTPUT_URL": location,
-            "PENSTOCK_MANIFEST": str(manifest),
-            "PENSTOCK_TASK": str(described),
-            **({"TRACEPARENT": trace} if (trace := tracing.header()) else {}),
-            **task.workload.environment,
-        }
-        described.write_text(json.dumps(_described(task, context, str(manifest)), indent=1))
-        placeholders = {
-            "{lot}": task.lot,
-            "{part}": task.part,
-            "{output}": variables["PENSTOCK_OUTPUT"],
-            "{manifest}": str(manifest),
-            "{task}": str(described),
-        }
-        arguments = [_filled(text, placeholders) for text in task.workload.command]
-        environment = {**os.environ, **variables}
-        run_command(arguments, environment, task.workload.timeout_seconds, context.lost)
-        if manifest.exists():
-            _take_manifest(manifest.read_bytes(), context)
-
-
-def _described(task: Task, context: Context, manifest: str) -> dict[str, Any]:
-    """The task as a program in another language reads it."""
-    return {
-        "arc": task.arc,
-        "namespace": task.namespace,
-        "lot": task.lot,
-        "part": task.part,
-        "attempt": task.attempt,
-        "runId": task.run_id,
-        "inputs": [_described_lot(lot, context) for lot in task.inputs],
-        "outputs": [
-            {"namespace": ref.namespace, "name": ref.name, "location": context.location(ref.name)}
-            for ref in task.outputs
-        ],
-        "manifest": manifest,
-    }
-
-
-def _described_lot(lot: InputLot, context: Context) -> dict[str, Any]:
-    described: dict[str, Any] = msgspec.to_builtins(lot)
-    for item in described["uris"]:
-        path = context.path(item["uri"])
-        if path is not None:
-            item["path"] = str(path)
-    return described
-
-
-class _Listed(Struct, frozen=True):
-    """What a command may say it has made: URIs, or names below its output's location."""
-
-    uris: tuple[str, ...] = ()
-    output: str | None = None
-    empty: bool = False
-    checks: tuple[Check, ...] = ()
-
-
-_decode_listed = msgspec.json.Decoder(_Listed | tuple[_Listed, ...]).decode
-
-
-def _take_manifest(content: bytes, context: Context) -> None:
-    """Take in what a command says it has made."""
-    try:
-        listed = _decode_listed(content)
-    except msgspec.DecodeError as error:
-        raise Invalid(
-            f"the manifest that the command wrote cannot be read: {error}; "
-            'write {"uris": ["name", …]} or {"empty": true}'
-        ) from None
-    for each in (listed,) if isinstance(listed, _Listed) else listed:
-        if each.empty:
-            context.empty()
-        for said in each.checks:
-            context.check(
-                said.name,
-                said.success,
-                field=said.field,
-                detail=said.detail,
-                output=each.output or "",
-            )
-        for uri in each.uris:
-            context.add(uri if "://" in uri else context.location(each.output) + uri, each.output)
-
-
-def _filled(text: str, values: Mapping[str, str]) -> str:
-    return values.get(text, text)
 
 
 def _measured(store: Objects, item: Item) -> Item:

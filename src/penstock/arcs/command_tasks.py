@@ -1,0 +1,122 @@
+"""A task whose workload is a command: what it is told, and what it says it has made."""
+
+import json
+import os
+import tempfile
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any
+
+import msgspec
+from msgspec import Struct
+
+from penstock import tracing
+from penstock.arcs.commanding import run_command
+from penstock.arcs.tasks import Context, InputLot, Task
+from penstock.errors import Invalid
+from penstock.lots.manifests import Check
+
+
+def run_command_task(task: Task, context: Context) -> None:
+    """Run a command; it learns of its task by the environment, a JSON file and its arguments."""
+    with tempfile.TemporaryDirectory(prefix="penstock-task-") as folder:
+        manifest = Path(folder) / "manifest.json"
+        described = Path(folder) / "task.json"
+        location = context.location()
+        local = context.path(location)
+        if local is not None:
+            local.mkdir(parents=True, exist_ok=True)
+        variables = {
+            "PENSTOCK_ARC": task.arc,
+            "PENSTOCK_NAMESPACE": task.namespace,
+            "PENSTOCK_LOT": task.lot,
+            "PENSTOCK_PART": task.part,
+            "PENSTOCK_ATTEMPT": task.attempt,
+            "PENSTOCK_RUN": task.run_id,
+            "PENSTOCK_OUTPUT": str(local) if local is not None else location,
+            "PENSTOCK_OUTPUT_URL": location,
+            "PENSTOCK_MANIFEST": str(manifest),
+            "PENSTOCK_TASK": str(described),
+            **({"TRACEPARENT": trace} if (trace := tracing.header()) else {}),
+            **task.workload.environment,
+        }
+        described.write_text(json.dumps(_described(task, context, str(manifest)), indent=1))
+        placeholders = {
+            "{lot}": task.lot,
+            "{part}": task.part,
+            "{output}": variables["PENSTOCK_OUTPUT"],
+            "{manifest}": str(manifest),
+            "{task}": str(described),
+        }
+        arguments = [_filled(text, placeholders) for text in task.workload.command]
+        environment = {**os.environ, **variables}
+        run_command(arguments, environment, task.workload.timeout_seconds, context.lost)
+        if manifest.exists():
+            _take_manifest(manifest.read_bytes(), context)
+
+
+def _described(task: Task, context: Context, manifest: str) -> dict[str, Any]:
+    """The task as a program in another language reads it."""
+    return {
+        "arc": task.arc,
+        "namespace": task.namespace,
+        "lot": task.lot,
+        "part": task.part,
+        "attempt": task.attempt,
+        "runId": task.run_id,
+        "inputs": [_described_lot(lot, context) for lot in task.inputs],
+        "outputs": [
+            {"namespace": ref.namespace, "name": ref.name, "location": context.location(ref.name)}
+            for ref in task.outputs
+        ],
+        "manifest": manifest,
+    }
+
+
+def _described_lot(lot: InputLot, context: Context) -> dict[str, Any]:
+    described: dict[str, Any] = msgspec.to_builtins(lot)
+    for item in described["uris"]:
+        path = context.path(item["uri"])
+        if path is not None:
+            item["path"] = str(path)
+    return described
+
+
+class _Listed(Struct, frozen=True):
+    """What a command may say it has made: URIs, or names below its output's location."""
+
+    uris: tuple[str, ...] = ()
+    output: str | None = None
+    empty: bool = False
+    checks: tuple[Check, ...] = ()
+
+
+_decode_listed = msgspec.json.Decoder(_Listed | tuple[_Listed, ...]).decode
+
+
+def _take_manifest(content: bytes, context: Context) -> None:
+    """Take in what a command says it has made."""
+    try:
+        listed = _decode_listed(content)
+    except msgspec.DecodeError as error:
+        raise Invalid(
+            f"the manifest that the command wrote cannot be read: {error}; "
+            'write {"uris": ["name", …]} or {"empty": true}'
+        ) from None
+    for each in (listed,) if isinstance(listed, _Listed) else listed:
+        if each.empty:
+            context.empty()
+        for said in each.checks:
+            context.check(
+                said.name,
+                said.success,
+                field=said.field,
+                detail=said.detail,
+                output=each.output or "",
+            )
+        for uri in each.uris:
+            context.add(uri if "://" in uri else context.location(each.output) + uri, each.output)
+
+
+def _filled(text: str, values: Mapping[str, str]) -> str:
+    return values.get(text, text)
