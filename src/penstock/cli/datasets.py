@@ -14,10 +14,10 @@ from penstock.cli.printing import (
     write_rest,
     write_table,
 )
-from penstock.cli.references import find_entity
+from penstock.cli.references import find_dataset
 from penstock.cli.times import show_time
 from penstock.client import Client
-from penstock.client.documents import Dataset, Datasets, DatasetVersion, EntityId, Field
+from penstock.client.documents import Dataset, Datasets, DatasetVersion, Field
 
 app = App(
     name="datasets",
@@ -87,7 +87,7 @@ def show(
 ) -> None:
     """Show a dataset with its fields."""
     with remote.connect() as client:
-        found = client.dataset(*_named(client, name, namespace))
+        found = client.dataset(*find_dataset(client, name, namespace))
     if as_json:
         write_json(found)
         return
@@ -135,7 +135,7 @@ def versions(
 ) -> None:
     """List the versions of a dataset, newest first, and how its fields changed."""
     with remote.connect() as client:
-        named = _named(client, name, namespace)
+        named = find_dataset(client, name, namespace)
         found = client.dataset_versions(*named, limit=limit, offset=offset)
     if as_json:
         write_json(found)
@@ -202,7 +202,7 @@ def delete(
 ) -> None:
     """Hide a dataset, until it is restored or written again."""
     with remote.connect() as client:
-        found = client.delete_dataset(*_named(client, name, namespace))
+        found = client.delete_dataset(*find_dataset(client, name, namespace))
     _tell(found, "is deleted; `penstock datasets restore` brings it back", as_json)
 
 
@@ -217,7 +217,7 @@ def restore(
 ) -> None:
     """Bring back a deleted dataset; name it by NAMESPACE/NAME."""
     with remote.connect() as client:
-        found = client.restore_dataset(*_named(client, name, namespace))
+        found = client.restore_dataset(*find_dataset(client, name, namespace))
     _tell(found, "is back", as_json)
 
 
@@ -236,14 +236,9 @@ def tag(
     """Put a tag on a dataset or one of its fields."""
     with remote.connect() as client:
         change = client.untag_dataset if remove else client.tag_dataset
-        found = change(*_named(client, name, namespace), tag_name, field)
+        found = change(*find_dataset(client, name, namespace), tag_name, field)
     done = f"{'is no longer' if remove else 'is'} tagged {tag_name}"
     _tell(found, f"{done} on field {field}" if field else done, as_json)
-
-
-def _named(client: Client, name: str, namespace: str | None) -> tuple[str, str]:
-    named: EntityId = find_entity(client, name, "DATASET", namespace)
-    return named.namespace, named.name
 
 
 def _number(dataset: Dataset) -> str:

@@ -24,10 +24,9 @@ from penstock.cli.printing import (
     write_rest,
     write_table,
 )
-from penstock.cli.references import find_entity, name_job
+from penstock.cli.references import find_job, name_job
 from penstock.cli.runs import STATE, TOOK, write_runs
 from penstock.cli.times import show_duration, show_time
-from penstock.client import Client
 from penstock.client.documents import EntityId, Job
 
 app = App(
@@ -90,7 +89,7 @@ def show(
 ) -> None:
     """Show a job with what it reads and writes and its newest runs."""
     with remote.connect() as client:
-        job = client.job(*_named(client, name, namespace))
+        job = client.job(*find_job(client, name, namespace))
     if as_json:
         write_json(job)
         return
@@ -128,7 +127,7 @@ def versions(
 ) -> None:
     """List the versions of a job, newest first: what it read and wrote."""
     with remote.connect() as client:
-        named = _named(client, name, namespace)
+        named = find_job(client, name, namespace)
         found = client.job_versions(*named, limit=limit, offset=offset)
     if as_json:
         write_json(found)
@@ -161,7 +160,7 @@ def runs(
 ) -> None:
     """List the runs of a job, newest first."""
     with remote.connect() as client:
-        found = client.job_runs(*_named(client, name, namespace), limit=limit, offset=offset)
+        found = client.job_runs(*find_job(client, name, namespace), limit=limit, offset=offset)
     if as_json:
         write_json(found)
         return
@@ -238,7 +237,7 @@ def delete(
 ) -> None:
     """Hide a job, until it is restored or runs again."""
     with remote.connect() as client:
-        job = client.delete_job(*_named(client, name, namespace))
+        job = client.delete_job(*find_job(client, name, namespace))
     _tell(job, "is deleted; `penstock jobs restore` brings it back", as_json)
 
 
@@ -253,13 +252,8 @@ def restore(
 ) -> None:
     """Bring back a deleted job; name it by NAMESPACE/NAME."""
     with remote.connect() as client:
-        job = client.restore_job(*_named(client, name, namespace))
+        job = client.restore_job(*find_job(client, name, namespace))
     _tell(job, "is back", as_json)
-
-
-def _named(client: Client, name: str, namespace: str | None) -> tuple[str, str]:
-    named = find_entity(client, name, "JOB", namespace)
-    return named.namespace, named.name
 
 
 def _names(datasets: Sequence[EntityId]) -> str:

@@ -21,7 +21,7 @@ from penstock.cli.printing import (
     write_rest,
     write_table,
 )
-from penstock.cli.references import find_entity
+from penstock.cli.references import find_dataset, find_entity
 from penstock.cli.times import show_time
 from penstock.client import ApiError, Client
 from penstock.client.arc_documents import Gaps, LotManifest
@@ -67,7 +67,7 @@ def register(
     named = iter(_read(lots))
     count = 0
     with remote.connect() as client:
-        at = _named(client, dataset, namespace)
+        at = find_dataset(client, dataset, namespace)
         while some := list(islice(named, _AT_ONCE)):
             count += client.register_lots(*at, some, priority=priority, renew=renew)
     if as_json:
@@ -98,7 +98,7 @@ def list_lots(
 ) -> None:
     """List the lots of a dataset."""
     with remote.connect() as client:
-        found = client.lots(*_named(client, dataset, namespace), limit=limit, offset=offset)
+        found = client.lots(*find_dataset(client, dataset, namespace), limit=limit, offset=offset)
     if as_json:
         write_json(found)
         return
@@ -127,7 +127,7 @@ def show(
 ) -> None:
     """Show a lot: who made it, what is locked, who reads it, and what it consists of."""
     with remote.connect() as client:
-        at = _named(client, dataset, namespace)
+        at = find_dataset(client, dataset, namespace)
         found = client.lot(*at, lot)
         manifest = _manifest(client, at, lot, version, limit, offset)
     if as_json:
@@ -214,7 +214,7 @@ def remove(
     ends what was cut off.
     """
     with remote.connect() as client:
-        at = _named(client, dataset, namespace)
+        at = find_dataset(client, dataset, namespace)
         if not yes and not _agreed(client.manifest(*at, lot, limit=1)):
             note("nothing was removed")
             return 1
@@ -261,7 +261,7 @@ def gaps(
     """
     bounds = read_bound(first), read_bound(last)
     with remote.connect() as client:
-        at = _named(client, dataset, namespace)
+        at = find_dataset(client, dataset, namespace)
         found = client.gaps(*at, *bounds, interval=interval, causes=causes)
     if as_json:
         write_json(found)
@@ -307,7 +307,7 @@ def log(
     with remote.connect() as client:
         match dataset, lot, job, run:
             case str(), str(), None, None:
-                at = _named(client, dataset, namespace)
+                at = find_dataset(client, dataset, namespace)
                 found = client.lot_log(*at, lot, limit=limit, offset=offset)
             case None, None, str(), None:
                 named = find_entity(client, job, "JOB", namespace)
@@ -354,7 +354,7 @@ def hold(
 ) -> None:
     """Lock a lot for everybody, until it is let go."""
     with remote.connect() as client:
-        at = _named(client, dataset, namespace)
+        at = find_dataset(client, dataset, namespace)
         held = client.hold_lot(*at, lot, why)
     _tell(held, "is held", as_json)
 
@@ -372,7 +372,7 @@ def unhold(
 ) -> None:
     """Put a held lot back as it was."""
     with remote.connect() as client:
-        at = _named(client, dataset, namespace)
+        at = find_dataset(client, dataset, namespace)
         freed = client.unhold_lot(*at, lot, why)
     _tell(freed, "is let go", as_json)
 
@@ -382,11 +382,6 @@ def _tell(lot: Lot, what: str, as_json: bool) -> None:
         write_json(lot)
     else:
         write_line(f"lot {lot.lot} of {lot.namespace}/{lot.dataset} {what}: {lot.status}")
-
-
-def _named(client: Client, name: str, namespace: str | None) -> tuple[str, str]:
-    named = find_entity(client, name, "DATASET", namespace)
-    return named.namespace, named.name
 
 
 def _maker(lot: Lot) -> str:

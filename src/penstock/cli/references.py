@@ -37,6 +37,18 @@ def find_entity(client: Client, text: str, kind: Kind, namespace: str | None) ->
     return EntityId(found.namespace, found.name)
 
 
+def find_dataset(client: Client, text: str, namespace: str | None) -> tuple[str, str]:
+    """The namespace and the name of the dataset that a text means."""
+    found = find_entity(client, text, "DATASET", namespace)
+    return found.namespace, found.name
+
+
+def find_job(client: Client, text: str, namespace: str | None) -> tuple[str, str]:
+    """The namespace and the name of the job that a text means."""
+    found = find_entity(client, text, "JOB", namespace)
+    return found.namespace, found.name
+
+
 def name_job(client: Client, text: str, namespace: str | None) -> EntityId:
     """The job that a text means, which need not be there yet: NAMESPACE/NAME is taken as it is.
 

@@ -4,7 +4,7 @@ from cyclopts import App
 
 from penstock.cli.flags import REMOTE, Json, Namespace, RemoteFlags, Why
 from penstock.cli.hold import Dataset, Job, tell
-from penstock.cli.references import find_entity
+from penstock.cli.references import find_dataset, find_job
 
 app = App(
     name="unhold",
@@ -26,8 +26,7 @@ def job(
 ) -> None:
     """Let a held job go on."""
     with remote.connect() as client:
-        named = find_entity(client, name, "JOB", namespace)
-        freed = client.unhold_job(named.namespace, named.name, why)
+        freed = client.unhold_job(*find_job(client, name, namespace), why)
     tell(freed, "goes on", as_json)
 
 
@@ -43,6 +42,5 @@ def dataset(
 ) -> None:
     """Let the jobs that read or write lots of a held dataset go on."""
     with remote.connect() as client:
-        named = find_entity(client, name, "DATASET", namespace)
-        freed = client.unhold_dataset(named.namespace, named.name, why)
+        freed = client.unhold_dataset(*find_dataset(client, name, namespace), why)
     tell(freed, "goes on", as_json)
