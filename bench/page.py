@@ -42,7 +42,7 @@ class Plan(Struct, frozen=True):
     rounds: int = 5
 
 
-QUICK = Plan(lots=5_000, rounds=1)
+QUICK = Plan(lots=30_000, rounds=1)  # fewer days need no scrolling
 
 
 class Seen(Struct, frozen=True):
