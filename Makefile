@@ -48,9 +48,9 @@ stress: setup ## search long for rare failures
 	@$(BIN)/pytest -m stress tests/simulation
 	@$(BIN)/pytest -n $(WORKERS) --both tests/doors
 
-screenshots: setup ## draw every view of the web page into docs/images
+screenshots: setup ## draw every view of the web page into build/pictures; docs keep the best
 	@scripts/chromium
-	@$(BIN)/python -m tests.browser.pictures docs/images
+	@$(BIN)/python -m tests.browser.pictures build/pictures docs/images
 
 lock: setup ## write requirements.lock from pyproject.toml (UPGRADE=1 takes newer versions)
 	@$(BIN)/uv pip compile --quiet $(if $(filter 1,$(UPGRADE)),--upgrade) --extra dev \

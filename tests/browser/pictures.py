@@ -1,13 +1,10 @@
-"""Draw every view of the page, light and dark: `python -m tests.browser.pictures docs/images`."""
+"""Draw every view of the page, light and dark: `python -m tests.browser.pictures FOLDER KEPT`."""
 
-import base64
-import struct
+import shutil
 import sys
 import tempfile
-import zlib
 from collections.abc import Mapping
 from pathlib import Path
-from typing import Any
 
 from playwright.sync_api import Browser
 
@@ -17,13 +14,10 @@ from tests.browser.mill import add_mill
 from tests.browser.scene import empty_scene, scene
 
 ON_A_PHONE = ("overview", "dataset-lots", "lineage")
-TO_PALETTE = Path(__file__).with_name("palette.js").read_text()
-SIGNATURE = b"\x89PNG\r\n\x1a\n"
-INDEXED = struct.pack(">BBBBB", 8, 3, 0, 0, 0)
 
 
-def main(folder: Path) -> None:
-    """Fill two servers, and write a picture of each view."""
+def main(folder: Path, kept: Path) -> None:
+    """Fill two servers, draw each view into a folder, and renew those that are kept elsewhere."""
     folder.mkdir(parents=True, exist_ok=True)
     with tempfile.TemporaryDirectory(prefix="penstock-pictures-") as place:
         for part in ("scene", "mill"):
@@ -35,6 +29,8 @@ def main(folder: Path) -> None:
         with empty_scene(Path(place) / "mill") as empty, chromium() as browser:
             mill = add_mill(empty)
             _draw(browser, empty.url, {**ingest_views(mill), **admin_views(mill)}, folder)
+    for picture in kept.glob("*.png"):
+        shutil.copy(folder / picture.name, picture)
 
 
 def _draw(browser: Browser, url: str, shown: Mapping[str, str], folder: Path) -> None:
@@ -44,7 +40,7 @@ def _draw(browser: Browser, url: str, shown: Mapping[str, str], folder: Path) ->
             opened.settle()
             for theme in THEMES:
                 opened.wear(theme)
-                _write(browser, folder / f"{name}-{theme}.png", opened.page.screenshot())
+                opened.page.screenshot(path=folder / f"{name}-{theme}.png")
             opened.wear("light")
 
 
@@ -53,30 +49,8 @@ def _draw_on_a_phone(browser: Browser, url: str, shown: Mapping[str, str], folde
         for name in ON_A_PHONE:
             opened.open(shown[name])
             opened.settle()
-            _write(browser, folder / f"{name}-phone.png", opened.page.screenshot())
-
-
-def _write(browser: Browser, path: Path, picture: bytes) -> None:
-    """Write a picture with a palette: a third of the size, and nobody sees the difference."""
-    page = browser.new_page()
-    found: dict[str, Any] = page.evaluate(TO_PALETTE, base64.b64encode(picture).decode())
-    page.close()
-    width, height = found["width"], found["height"]
-    indexes = base64.b64decode(found["indexes"])
-    rows = (b"\0" + indexes[at : at + width] for at in range(0, width * height, width))
-    chunks = (
-        (b"IHDR", struct.pack(">II", width, height) + INDEXED),
-        (b"PLTE", base64.b64decode(found["palette"])),
-        (b"IDAT", zlib.compress(b"".join(rows), 9)),
-        (b"IEND", b""),
-    )
-    path.write_bytes(SIGNATURE + b"".join(_chunk(*each) for each in chunks))
-
-
-def _chunk(kind: bytes, data: bytes) -> bytes:
-    checksum = zlib.crc32(kind + data)
-    return struct.pack(">I", len(data)) + kind + data + struct.pack(">I", checksum)
+            opened.page.screenshot(path=folder / f"{name}-phone.png")
 
 
 if __name__ == "__main__":
-    main(Path(sys.argv[1]))
+    main(Path(sys.argv[1]), Path(sys.argv[2]))
