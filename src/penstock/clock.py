@@ -63,6 +63,11 @@ def format_time(at: Micros) -> str:
     return f"{_format_seconds(seconds)}.{micros // 1000:03d}Z"
 
 
+def say_time(at: Micros) -> str:
+    """The moment as a sentence for people says it, to the second."""
+    return f"{_format_seconds(at // SECOND).replace('T', ' ')} UTC"
+
+
 @lru_cache(maxsize=4096)
 def _format_seconds(seconds: int) -> str:
     return (_EPOCH + timedelta(seconds=seconds)).replace(tzinfo=None).isoformat()

@@ -13,6 +13,7 @@ from penstock.clock import (
     format_time,
     from_datetime,
     parse_time,
+    say_time,
     system_clock,
     to_datetime,
 )
@@ -55,6 +56,7 @@ def test_a_moment_is_written_with_milliseconds_or_microseconds() -> None:
     assert format_time(NOON) == "2026-11-15T12:00:00.000Z"
     assert format_time(NOON + 120_000) == "2026-11-15T12:00:00.120Z"
     assert format_time(NOON + 123_456) == "2026-11-15T12:00:00.123456Z"
+    assert say_time(NOON + 123_456) == "2026-11-15 12:00:00 UTC"
 
 
 def test_a_datetime_keeps_its_offset_and_without_one_is_utc() -> None:

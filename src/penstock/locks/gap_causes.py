@@ -3,7 +3,7 @@
 from collections.abc import Iterable, Mapping, Sequence
 
 from penstock.catalog.shapes import EntityId, Shape
-from penstock.clock import Micros, format_time
+from penstock.clock import Micros, say_time
 from penstock.db import Transaction
 from penstock.db.database import Row
 from penstock.errors import NotFound
@@ -88,7 +88,7 @@ class Causes:
             if at == since:
                 return (
                     f"Lot {lot} of {self._dataset.namespace}/{self._dataset.name} is held by "
-                    f"{who!r} since {format_time(since)}: {because}. Unhold it to go on."
+                    f"{who!r} since {say_time(since)}: {because}. Unhold it to go on."
                 )
         return None
 
@@ -143,7 +143,7 @@ def _said(kind: GapKind, lot: str, row: Row | None) -> str:
     """What a manifest or a row tells by itself."""
     if row is None:
         return ""
-    at = format_time(row[5])
+    at = say_time(row[5])
     match kind:
         case GapKind.EMPTY:
             return f"Lot {lot} was published at {at}, without data."

@@ -3,7 +3,7 @@
 from collections.abc import Iterable, Sequence
 
 from penstock.catalog.shapes import EntityId
-from penstock.clock import Micros, format_time
+from penstock.clock import Micros, format_time, say_time
 from penstock.locks.facts import Around, Facts, Maker, Stop
 from penstock.locks.rows import LINEAGE, LotJobRow, WorkRow
 from penstock.locks.shapes import Reason
@@ -45,7 +45,7 @@ def summary(facts: Facts, found: Sequence[Reason]) -> str:
     """All of it in one text."""
     if found:
         return " ".join(reason.sentence for reason in found)
-    since = f" since {format_time(facts.work.since)}" if facts.work is not None else ""
+    since = f" since {say_time(facts.work.since)}" if facts.work is not None else ""
     return f"Job {_job(facts)} can work on lot {facts.lot}: it is READY{since}, claim it."
 
 
@@ -62,19 +62,19 @@ def _because(error: str | None) -> str:
 
 
 def _running(facts: Facts, work: WorkRow, now: Micros) -> Reason:
-    since, until = format_time(work.since), format_time(work.lease_until)
+    until = say_time(work.lease_until)
     lease = f"its lease ends at {until}"
     if work.lease_until <= now:
         lease = f"its lease ran out at {until} and is about to be taken back"
     return Reason(
         "running",
-        f"Job {_job(facts)} is working on lot {facts.lot}: {work.owner!r} holds it since {since} "
-        f"({_tries(work, facts.row)}); {lease}.",
+        f"Job {_job(facts)} is working on lot {facts.lot}: {work.owner!r} holds it since "
+        f"{say_time(work.since)} ({_tries(work, facts.row)}); {lease}.",
         *_entity(facts.job),
         lot=facts.lot,
         who=work.owner,
-        since=since,
-        until=until,
+        since=format_time(work.since),
+        until=format_time(work.lease_until),
         attempt=work.tries,
         attempts_max=facts.row.tries_max,
         claim=work.run_id,
@@ -82,7 +82,6 @@ def _running(facts: Facts, work: WorkRow, now: Micros) -> Reason:
 
 
 def _done(facts: Facts, work: WorkRow) -> Reason:
-    since = format_time(work.since)
     newer = [
         facts.around.dataset(dataset)
         for dataset in facts.row.input_ids
@@ -91,11 +90,12 @@ def _done(facts: Facts, work: WorkRow) -> Reason:
     stale = f" Since then {' and '.join(newer)} was made anew; resubmit it to take that in."
     return Reason(
         "done",
-        f"Job {_job(facts)} has done lot {facts.lot}, at {since}.{stale if newer else ''}",
+        f"Job {_job(facts)} has done lot {facts.lot}, at {say_time(work.since)}."
+        f"{stale if newer else ''}",
         *_entity(facts.job),
         lot=facts.lot,
         who=work.owner or None,
-        since=since,
+        since=format_time(work.since),
         attempt=work.tries,
         attempts_max=facts.row.tries_max,
         claim=work.run_id,
@@ -112,12 +112,13 @@ def _is_newer(facts: Facts, dataset: str) -> bool:
 
 def _held(facts: Facts, work: WorkRow) -> Reason:
     stop = facts.around.stops.get(work.job_id)
-    since = format_time(stop.at if stop is not None else work.since)
+    at = stop.at if stop is not None else work.since
+    since = format_time(at)
     by_hand = stop is not None and stop.action == "hold"
     if not by_hand and work.tries >= facts.row.tries_max:
         return Reason(
             "out_of_tries",
-            f"Job {_job(facts)} is out of tries with lot {facts.lot} since {since} "
+            f"Job {_job(facts)} is out of tries with lot {facts.lot} since {say_time(at)} "
             f"({_tries(work, facts.row)}){_because(work.error)}. "
             "Resubmit it when its cause is gone.",
             *_entity(facts.job),
@@ -132,8 +133,8 @@ def _held(facts: Facts, work: WorkRow) -> Reason:
     why = stop.why if stop is not None else ""
     return Reason(
         "held_lot",
-        f"Lot {facts.lot} of job {_job(facts)} is held by {who!r} since {since}{_because(why)}. "
-        "Unhold it to go on.",
+        f"Lot {facts.lot} of job {_job(facts)} is held by {who!r} since {say_time(at)}"
+        f"{_because(why)}. Unhold it to go on.",
         *_entity(facts.job),
         lot=facts.lot,
         who=who,
@@ -148,33 +149,32 @@ def _gates(facts: Facts) -> Iterable[Reason]:
         gate = facts.around.gates.get(key)
         if gate is None:
             continue
-        kind, since = gate.kind.lower(), format_time(gate.since)
+        kind = gate.kind.lower()
         what = "Dataset" if gate.kind == "DATASET" else "Job"
         then = "Unhold that dataset" if gate.kind == LINEAGE else "Unhold it"
         yield Reason(
             f"held_{kind}",
             f"{what} {gate.namespace}/{gate.name} is held by {gate.who!r} since "
-            f"{since}{_because(gate.why)}. {then} to go on.",
+            f"{say_time(gate.since)}{_because(gate.why)}. {then} to go on.",
             gate.namespace,
             gate.name,
             who=gate.who,
             why=gate.why,
-            since=since,
+            since=format_time(gate.since),
         )
 
 
 def _later(facts: Facts, work: WorkRow) -> Reason:
-    until = format_time(work.not_before)
     return Reason(
         "later",
         f"Job {_job(facts)} failed with lot {facts.lot} ({_tries(work, facts.row)})"
-        f"{_because(work.error)}. It is tried again at {until}.",
+        f"{_because(work.error)}. It is tried again at {say_time(work.not_before)}.",
         *_entity(facts.job),
         lot=facts.lot,
         who=work.owner or None,
         why=work.error or None,
         since=format_time(work.since),
-        until=until,
+        until=format_time(work.not_before),
         attempt=work.tries,
         attempts_max=facts.row.tries_max,
     )
@@ -205,10 +205,10 @@ def _tick(lot: str, interval: Interval, now: Micros) -> tuple[str, str | None]:
     named = parse_interval(lot)
     if named is None or named.interval != interval:
         return f"that is no interval of {interval}, so it never comes.", None
-    ends = format_time(named.end)
+    ends, said = format_time(named.end), say_time(named.end)
     if named.end > now:
-        return f"its interval ends at {ends}, and then it is READY.", ends
-    return f"its interval ended at {ends}, before the clock was in use.", ends
+        return f"its interval ends at {said}, and then it is READY.", ends
+    return f"its interval ended at {said}, before the clock was in use.", ends
 
 
 def _unreadable(facts: Facts, dataset: str, maker: Maker) -> Reason:
@@ -230,7 +230,7 @@ def _locked_outputs(facts: Facts) -> Iterable[Reason]:
         _, what = _stands(facts.around, dataset, maker)
         if maker.status == Status.READY:
             again = "resubmit it" if own else "have it resubmitted there"
-            since = format_time(maker.since)
+            since = say_time(maker.since)
             what = f"is READY, made by {maker.job} since {since}; {again} to make it anew"
         sentence = f"Output {facts.around.dataset(dataset)}: lot {facts.lot} {what}."
         stop = facts.around.stops.get(dataset) if maker.is_held and maker.held_from else None
@@ -259,7 +259,7 @@ def _of_maker(
 
 def _stands(around: Around, dataset: str, maker: Maker) -> tuple[str, str]:
     """How a lot stands that cannot be read: a kind, and in words."""
-    since = format_time(maker.since)
+    since = say_time(maker.since)
     match Status(maker.status):
         case Status.RUNNING:
             return "running", f"is being made by {maker.job}, held by {maker.owner!r} since {since}"
