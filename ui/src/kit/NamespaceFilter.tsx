@@ -1,14 +1,14 @@
-import { useGet } from "../api/hooks";
 import { useQuery } from "../router/router";
+import { useNamespaces } from "./namespaces";
 
-/** Chooses a namespace; the choice is in the address. */
-export function NamespaceFilter({ all }: { all?: string }) {
+/** Chooses a namespace, which is `otherwise` where none is, or all; the choice is in the address. */
+export function NamespaceFilter({ all, otherwise = "" }: { all?: string; otherwise?: string | undefined }) {
   const [query, setQuery] = useQuery();
-  const namespaces = useGet("/api/v1/namespaces", { query: { limit: 1000 } }).value?.namespaces ?? [];
+  const namespaces = useNamespaces().value?.namespaces ?? [];
   return (
     <label className="row">
       Namespace
-      <select className="field" value={query.get("namespace") ?? ""} onChange={(event) => setQuery({ namespace: event.target.value })}>
+      <select className="field" value={query.get("namespace") ?? otherwise} onChange={(event) => setQuery({ namespace: event.target.value })}>
         {all && <option value="">{all}</option>}
         {namespaces.map((each) => (
           <option key={each.name} value={each.name}>

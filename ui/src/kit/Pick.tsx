@@ -3,6 +3,7 @@ import { type FormEvent, useEffect, useId, useState } from "react";
 import { useGet } from "../api/hooks";
 import { useQuery } from "../router/router";
 import { Button } from "./Button";
+import { useLikeliest, useNamespaces } from "./namespaces";
 import "./pick.css";
 
 export interface PickField {
@@ -27,9 +28,10 @@ export function Pick({ kind, fields = [], verb }: Props) {
   const kept = names.map((name) => query.get(name) ?? "").join("\u0000");
   const [values, setValues] = useState<Record<string, string>>({});
   useEffect(() => setValues(Object.fromEntries(names.map((name) => [name, query.get(name) ?? ""]))), [kept]);
-  const namespaces = useGet("/api/v1/namespaces", { query: { limit: 1000 } }).value?.namespaces ?? [];
+  const namespaces = useNamespaces().value?.namespaces ?? [];
   const change = (name: string, value: string) => setValues({ ...values, [name]: value });
-  const namespace = values["namespace"] || namespaces[0]?.name || "";
+  const likely = useLikeliest(kind, !values["namespace"]);
+  const namespace = values["namespace"] || likely || "";
   function send(event: FormEvent): void {
     event.preventDefault();
     setQuery({ ...values, namespace }, { push: true });

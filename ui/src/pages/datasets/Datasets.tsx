@@ -2,10 +2,11 @@ import type { Schemas } from "../../api/client";
 import { useGet } from "../../api/hooks";
 import { DatasetName } from "../../kit/Names";
 import { NamespaceFilter } from "../../kit/NamespaceFilter";
+import { useLikeliest, useNamespaces } from "../../kit/namespaces";
 import { usePages } from "../../kit/pages";
 import { PageHead, Panel } from "../../kit/Panel";
 import { SearchField } from "../../kit/SearchField";
-import { Empty, Shown, Trouble } from "../../kit/Shown";
+import { Empty, Shown, Trouble, Waiting } from "../../kit/Shown";
 import { Tag } from "../../kit/Status";
 import { type Column, Rows, Table } from "../../kit/Table";
 import { Time } from "../../kit/Time";
@@ -25,23 +26,23 @@ const COLUMNS: Column<Schemas["Dataset"]>[] = [
 
 export default function Datasets() {
   const [query] = useQuery();
-  const namespaces = useGet("/api/v1/namespaces", { query: { limit: 1000 } });
+  const namespaces = useNamespaces();
+  const named = query.get("namespace");
+  const likely = useLikeliest("dataset", named === null);
+  const chosen = named ?? likely;
   const words = query.get("q");
   return (
     <>
       <PageHead title="Datasets" />
       <div className="filters">
-        <NamespaceFilter />
+        <NamespaceFilter otherwise={likely} />
         <SearchField label="Search all namespaces" />
       </div>
       {words ? (
         <Found words={words} />
       ) : (
         <Shown of={namespaces}>
-          {(value) => {
-            const chosen = query.get("namespace") ?? value.namespaces[0]?.name;
-            return chosen ? <Listed key={chosen} namespace={chosen} /> : <Nothing />;
-          }}
+          {(value) => (chosen ? <Listed key={chosen} namespace={chosen} /> : value.namespaces.length ? <Waiting /> : <Nothing />)}
         </Shown>
       )}
     </>
