@@ -183,6 +183,8 @@ function draw(canvas: HTMLCanvasElement, { grid, kinds, cell, rowHeight, top, wi
   const length = lengthOf(grid.interval);
   const gap = cell >= 5 ? 1 : 0;
   const seam = cell < 2 ? 0.5 : 0;
+  // Edges between pixels would blur; below two pixels nothing else fits.
+  const edge = (column: number) => LABEL + (cell < 2 ? column * cell : Math.round(column * cell));
   const from = Math.max(0, Math.floor(top / rowHeight));
   const to = Math.min(grid.rows, Math.ceil((top + height) / rowHeight));
   const every = Math.ceil(14 / rowHeight);
@@ -200,11 +202,12 @@ function draw(canvas: HTMLCanvasElement, { grid, kinds, cell, rowHeight, top, wi
       const place = Math.round((at - grid.start) / length);
       if (place < 0 || place >= grid.count || at >= end) continue;
       const kind = kinds[place] ?? 0;
-      const x = LABEL + column * cell;
+      const x = edge(column);
+      const wide = edge(column + 1) - x - gap;
       brush.fillStyle = fills[kind] ?? "";
       // What is odd is never too thin to be seen, even if it hides what follows it.
       if (kind === 0 && x < clear) continue;
-      brush.fillRect(x, y + 1, kind === 0 ? cell - gap + seam : Math.max(ODD, cell - gap), rowHeight - 2);
+      brush.fillRect(x, y + 1, kind === 0 ? wide + seam : Math.max(ODD, wide), rowHeight - 2);
       if (kind !== 0) clear = x + ODD;
     }
   }
@@ -213,6 +216,6 @@ function draw(canvas: HTMLCanvasElement, { grid, kinds, cell, rowHeight, top, wi
     const [row, column] = placeOf(grid, at);
     brush.strokeStyle = colour("--text");
     brush.lineWidth = 2;
-    brush.strokeRect(LABEL + column * cell - 1, row * rowHeight - top, Math.max(ODD, cell) + 1, rowHeight);
+    brush.strokeRect(edge(column) - 1, row * rowHeight - top, Math.max(ODD, edge(column + 1) - edge(column)) + 1, rowHeight);
   }
 }

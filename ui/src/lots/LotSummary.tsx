@@ -13,6 +13,7 @@ import { ToLot } from "./LotsPanel";
 interface Props {
   dataset: { readonly namespace: string; readonly name: string };
   lot: string;
+  /** Given beside other lots; the lot's own page, whose head says how it stands, has none. */
   onClose?: () => void;
 }
 
@@ -26,19 +27,21 @@ export function LotSummary({ dataset, lot, onClose }: Props) {
   const why = gap?.cause?.why;
   return (
     <Panel
-      title={<span className="mono">{lot}</span>}
+      title={onClose ? <span className="mono">{lot}</span> : "How it stands"}
       aside={
-        <>
-          {spanOf(lot)}
-          <ToLot dataset={dataset} lot={lot} />
-          {onClose && <Button kind="quiet" icon="cross" aria-label="close the lot" onClick={onClose} />}
-        </>
+        onClose && (
+          <>
+            {spanOf(lot)}
+            <ToLot dataset={dataset} lot={lot} />
+            <Button kind="quiet" icon="cross" aria-label="close the lot" onClick={onClose} />
+          </>
+        )
       }
     >
       <div className="body stack">
         {gap && (
           <div className="row">
-            <Status of={gap.kind} />
+            {onClose && <Status of={gap.kind} />}
             <span>{gap.cause?.sentence}</span>
           </div>
         )}
@@ -52,7 +55,7 @@ export function LotSummary({ dataset, lot, onClose }: Props) {
             {(value) => (
               <Facts
                 of={[
-                  ["Status", <Status of={value.status} />],
+                  ...(onClose && !gap ? [["Status", <Status of={value.status} />] as const] : []),
                   ["Made by", value.job && <JobName of={value.job} />],
                   ["Run", value.run && <RunName of={value.run} />],
                   ["Since", <Time at={value.since} />],

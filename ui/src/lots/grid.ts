@@ -28,10 +28,11 @@ export function hoursAbove(columns: number, cell: number, room: number): readonl
   return Array.from({ length: 24 / every }, (_, at) => at * every);
 }
 
-/** How wide a lot is: whole pixels where there is room, and a part of one where a day must fit a phone. */
+const WIDEST = 64;
+
+/** How wide a lot is: so that a row fills its room, if only with a part of a pixel each on a phone. */
 export function cellOf(room: number, columns: number): number {
-  const fits = Math.max(0.25, room / columns);
-  return fits < 2 ? fits : Math.min(26, Math.floor(fits));
+  return Math.min(WIDEST, Math.max(0.25, room / columns));
 }
 
 export function gridOf(interval: Interval, first: string, count: number): Grid {
