@@ -26,7 +26,8 @@ export function Time({ at, full = false }: { at: string | null | undefined; full
   const moment = Date.parse(at);
   return (
     <time dateTime={at} title={absolute(moment)}>
-      {full ? `${absolute(moment)} · ${ago(moment, shown)}` : ago(moment, shown)}
+      {full && `${absolute(moment)} `}
+      <span className="nowrap">{full && "· "}{ago(moment, shown)}</span>
     </time>
   );
 }

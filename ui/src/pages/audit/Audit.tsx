@@ -23,7 +23,6 @@ const COLUMNS: Column<Entry>[] = [
   { title: "what", cell: (entry) => <Action of={entry.action} />, width: "minmax(8rem, 1fr)" },
   { title: "to what", cell: (entry) => <Target of={entry} />, width: "minmax(8rem, 1.6fr)" },
   { title: "why", cell: (entry) => <span title={entry.detail}>{entry.detail}</span>, width: "minmax(8rem, 2fr)", wide: true },
-  { title: "at", cell: (entry) => <span className="faint num">{entry.at.slice(0, 19).replace("T", " ")}</span>, width: "150px", wide: true },
 ];
 
 export default function Audit() {
@@ -36,7 +35,7 @@ export default function Audit() {
   return (
     <>
       <PageHead title="Audit log" />
-      <div className="filters">
+      <div className="filters tight">
         <SearchField label="Who (whole name)" name="who" type="text" />
         <SearchField label="What, as hold" name="action" type="text" />
         <label className="row">

@@ -119,7 +119,7 @@ function Manifest({ path }: { path: Path }) {
                   ["Published", <Time at={manifest.publishedAt} full />],
                   ["Attempt", <RunName of={manifest.attempt} />],
                   ["Digest", <span className="mono">{manifest.digest.slice(0, 24)}…</span>],
-                  ["Manifest file", <span className="mono manifest-uri">{manifest.url}</span>],
+                  ["Manifest file", <span className="mono uri">{manifest.url}</span>],
                   ["Comment", manifest.comment || "none"],
                 ]}
               />

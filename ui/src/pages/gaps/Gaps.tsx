@@ -27,7 +27,7 @@ export default function Gaps() {
       <Pick
         kind="dataset"
         fields={[
-          { name: "from", label: "From", hint: "as far as there is anything" },
+          { name: "from", label: "From", hint: "the first" },
           { name: "to", label: "To", hint: "now" },
         ]}
         verb="Find gaps"

@@ -201,7 +201,7 @@ function About({ batch }: { batch: Batch }) {
             ["Submitted", <Time at={batch.submittedAt} full />],
             ["Changed", <Time at={batch.lastModified} full />],
             ["By", batch.submitter],
-            ["Payload", <span className="mono">{batch.payloadUrl}</span>],
+            ["Payload", <span className="mono uri">{batch.payloadUrl}</span>],
             ["Kind", batch.payloadType.replaceAll("_", " ")],
             ["What it does", batch.mode],
             ["Key", batch.key],

@@ -100,7 +100,7 @@ function Known({ job }: { job: Job }) {
           of={[
             ["Ark", job.primaryId && <span className="mono">{job.primaryId}</span>],
             ["Local ids", job.localIds.join(", ") || "none"],
-            ["Payload", <span className="mono">{job.payloadUrl}</span>],
+            ["Payload", <span className="mono uri">{job.payloadUrl}</span>],
             ["Kind", job.payloadType.replaceAll("_", " ")],
             ["What it does", job.mode],
             ["Bytes needed", size(job.spaceNeeded)],
@@ -108,7 +108,7 @@ function Known({ job }: { job: Job }) {
             ["Last stage that succeeded", job.lastSuccessfulStatus ?? "none"],
             ["Resumed", plural(job.retryCount, "time")],
             ["A daemon is at it", job.lockedBy ?? "no"],
-            ["Working folder", <span className="mono">{job.workingFolder}</span>],
+            ["Working folder", <span className="mono uri">{job.workingFolder}</span>],
           ]}
         />
       </div>

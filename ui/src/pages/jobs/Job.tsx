@@ -154,7 +154,7 @@ function About({ job, wiring, isArc }: { job: Schemas["Job"]; wiring: Schemas["W
               ["Known since", <Time at={job.createdAt} full />],
               ["Changed", <Time at={job.updatedAt} full />],
               ["Part of", job.parentJobName ?? "nothing larger"],
-              ["Code", job.location ? <span className="manifest-uri">{job.location}</span> : "not told"],
+              ["Code", job.location ? <span className="uri">{job.location}</span> : "not told"],
               ["Tries", wiring ? `${wiring.triesMax}, ${span(wiring.backOffSeconds)} apart at first` : "one by one"],
               ["Lease", wiring ? span(wiring.leaseSeconds) : "none"],
             ]}

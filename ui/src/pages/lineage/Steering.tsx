@@ -8,8 +8,8 @@ import { boxAround } from "./window";
 
 export const ZOOM = { least: 0.02, most: 2 };
 const FITTED = 1.1;
-const PADDING = 0.12;
-const READABLE = 0.62;
+const PADDING = 0.05;
+const READABLE = 0.6;
 const READABLE_AROUND = 0.85;
 const FOUND_MAX = 50;
 

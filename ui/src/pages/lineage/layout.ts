@@ -25,7 +25,7 @@ export async function layOut(nodes: readonly Sized[], links: readonly Link[]): P
   const options = {
     "elk.algorithm": "layered",
     "elk.direction": "RIGHT",
-    "elk.layered.spacing.nodeNodeBetweenLayers": "44",
+    "elk.layered.spacing.nodeNodeBetweenLayers": "32",
     "elk.spacing.nodeNode": "14",
     "elk.edgeRouting": "POLYLINE",
     "elk.separateConnectedComponents": "true",
