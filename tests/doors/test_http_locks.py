@@ -95,6 +95,7 @@ STEPS = (
     Step("GET /held-lots", {"lots", "totalCount"}, query="namespace=shop"),
     Step(f"POST {OF_LOT}/unhold", LOT, BECAUSE),
     Step(f"GET {OF_LOT}/checks", {"checks"}),
+    Step(f"GET {OF_DATASET}/checks", {"checks"}),
     Step("GET /stale", {"lots"}, query="namespace=shop&job=load"),
 )
 ACCEPT = f"POST {API}{OF_LOT}/accept"  # of a lot whose checks failed; see test_http_quality
