@@ -3,7 +3,7 @@
 .PHONY: help setup demo test lint fmt bench stress screenshots lock clean
 
 BIN := .venv/bin
-WORKERS ?= 3
+WORKERS ?= 4
 PAGE := $(shell find ui src/penstock -name node_modules -prune -o -name static -prune -o \
 	-name __pycache__ -prune -o -name schema.d.ts -o -name openapi.json -o -type f -print)
 
@@ -22,7 +22,7 @@ setup: .venv/.ui ## make .venv from requirements.lock, and build the web page
 demo: setup ## load a small data platform and look at it (KEEP=1 leaves the server running)
 	@$(BIN)/penstock demo $(if $(filter 1,$(KEEP)),--keep)
 
-test: lint ## lint, then every test (WORKERS=3 at a time)
+test: lint ## lint, then every test (WORKERS=4 at a time)
 	@scripts/zookeeper
 	@scripts/chromium
 	@cd ui && PATH="$(CURDIR)/$(BIN):$$PATH" npm test --silent
