@@ -163,7 +163,7 @@ EXAMPLES = count()
 
 
 @given(late=st.sampled_from(Late), told=rounds)
-@settings(max_examples=60, suppress_health_check=[HealthCheck.function_scoped_fixture])
+@settings(max_examples=25, suppress_health_check=[HealthCheck.function_scoped_fixture])
 def test_whatever_arrives_when_lots_are_as_in_the_model(
     site: Site, late: Late, told: list[tuple[list[tuple[str, int]], int]]
 ) -> None:

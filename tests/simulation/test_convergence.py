@@ -137,7 +137,7 @@ def postgresql(postgres: PostgresServer) -> Iterator[Database]:
 
 
 @given(arrivals())
-@settings(max_examples=150, suppress_health_check=[HealthCheck.too_slow])
+@settings(max_examples=80, suppress_health_check=[HealthCheck.too_slow])
 def test_any_order_of_a_runs_events_ends_in_the_same_state_on_sqlite(
     sqlite: Database, arrival: Arrival
 ) -> None:
@@ -175,7 +175,7 @@ def check_again(database: Database, repetition: tuple[list[Document], list[Docum
 
 
 @given(repetitions())
-@settings(max_examples=100, suppress_health_check=[HealthCheck.too_slow])
+@settings(max_examples=60, suppress_health_check=[HealthCheck.too_slow])
 def test_events_that_come_again_after_those_of_other_runs_change_nothing(
     sqlite: Database, repetition: tuple[list[Document], list[Document]]
 ) -> None:

@@ -62,6 +62,9 @@ def backend(request: pytest.FixtureRequest) -> Backend:
     return Backend(request.param, request)
 
 
+quickly = pytest.mark.parametrize("backend", ["sqlite", "zookeeper+postgresql"], indirect=True)
+
+
 def stress(
     settings: Settings,
     folder: Path,
@@ -83,6 +86,7 @@ def stress(
         )
 
 
+@quickly
 def test_workers_killed_at_random_ingest_everything_once(backend: Backend, tmp_path: Path) -> None:
     with backend.settings(tmp_path) as settings:
         stress(settings, tmp_path, SHORT._replace(workers=backend.workers), seed=1)
@@ -209,6 +213,7 @@ def crash_at_each(settings: Settings, folder: Path, steps: range) -> int:
         return crashes
 
 
+@quickly
 def test_workers_that_crash_at_several_steps_are_replaced_without_harm(
     backend: Backend, tmp_path: Path
 ) -> None:

@@ -164,7 +164,7 @@ def without_order(seen: Seen) -> Seen:
     return {table: sorted(found, key=repr) for table, found in seen.items()}
 
 
-@pytest.mark.parametrize("seed", range(3))
+@pytest.mark.parametrize("seed", [0, *(pytest.param(n, marks=pytest.mark.stress) for n in (1, 2))])
 @pytest.mark.parametrize("count", [1, 2])
 def test_events_that_go_to_catalogs_at_once_end_as_one_after_the_other(
     databases: Databases, count: int, seed: int
