@@ -4,6 +4,7 @@
 
 BIN := .venv/bin
 WORKERS ?= 4
+CHROMIUM := chromium chromium fonts-dejavu-core
 PAGE := $(shell find ui src/penstock -name node_modules -prune -o -name static -prune -o \
 	-name __pycache__ -prune -o -name schema.d.ts -o -name openapi.json -o -type f -print)
 
@@ -24,7 +25,8 @@ demo: setup ## load a small data platform and look at it (KEEP=1 leaves the serv
 
 test: lint ## lint, then every test (WORKERS=4 at a time)
 	@scripts/zookeeper
-	@scripts/chromium
+	@scripts/installed $(CHROMIUM)
+	@scripts/installed curl curl
 	@cd ui && PATH="$(CURDIR)/$(BIN):$$PATH" npm test --silent
 	@$(BIN)/pytest -n $(WORKERS) --dist loadgroup
 
@@ -40,7 +42,7 @@ fmt: setup ## put the code in order
 
 bench: setup ## measure, and write the report
 	@scripts/zookeeper
-	@scripts/chromium
+	@scripts/installed $(CHROMIUM)
 	@$(BIN)/python -m bench
 
 stress: setup ## search long for rare failures
@@ -49,7 +51,7 @@ stress: setup ## search long for rare failures
 	@$(BIN)/pytest -n $(WORKERS) --both tests/doors
 
 screenshots: setup ## draw every view of the web page into build/pictures; docs keep the best
-	@scripts/chromium
+	@scripts/installed $(CHROMIUM)
 	@$(BIN)/python -m tests.browser.pictures build/pictures docs/images
 
 lock: setup ## write requirements.lock from pyproject.toml (UPGRADE=1 takes newer versions)
