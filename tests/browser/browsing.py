@@ -32,7 +32,7 @@ expect.set_options(timeout=PATIENCE_MS)
 def chromium() -> Iterator[Browser]:
     """Debian's Chromium, driven by Playwright."""
     program = shutil.which("chromium")
-    assert program is not None, "run: scripts/chromium"
+    assert program is not None, "run: make screenshots"
     with sync_playwright() as playwright:
         browser = playwright.chromium.launch(executable_path=program, args=list(FLAGS))
         try:
