@@ -4,7 +4,8 @@
 
 BIN := .venv/bin
 WORKERS ?= 4
-CHROMIUM := chromium chromium fonts-dejavu-core
+# Playwright brings its own node, which needs libatomic1.
+CHROMIUM := chromium chromium fonts-dejavu-core libatomic1
 PAGE := $(shell find ui src/penstock -name node_modules -prune -o -name static -prune -o \
 	-name __pycache__ -prune -o -name schema.d.ts -o -name openapi.json -o -type f -print)
 
