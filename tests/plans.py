@@ -2,14 +2,39 @@
 
 import sqlite3
 from collections.abc import Callable, Iterator
+from contextlib import closing, contextmanager
 from typing import Any
 
 import msgspec
 import psycopg
+import pytest
 
+from penstock.db import Transaction, open_database
 from penstock.db.statements import Statement
 
 READ_AT_MOST = 500  # rows of one table, by one statement that is asked for a few
+
+
+@contextmanager
+def filled(
+    request: pytest.FixtureRequest,
+    folders: pytest.TempPathFactory,
+    *fills: Callable[[Transaction], None],
+) -> Iterator[str]:
+    """The URL of a database of the kind that the fixture asks for, filled and looked over."""
+    is_sqlite = request.param == "sqlite"
+    postgres = None if is_sqlite else request.getfixturevalue("postgres")
+    file = folders.mktemp("filled") / "penstock.db"
+    url = f"sqlite:///{file}" if postgres is None else postgres.create_database()
+    with closing(open_database(url)) as opened:
+        opened.migrate()
+        with opened.write() as tx:
+            for fill in fills:
+                fill(tx)
+    analyse(url)
+    yield url
+    if postgres is not None:
+        postgres.drop_database(url)
 
 
 def walks(

@@ -22,7 +22,7 @@ from penstock.states import ManifestState
 from tests.contract.catalog_rows import NAMESPACE, NOW, edge, job, run, version
 from tests.contract.test_reading_cost import Counted
 from tests.contract.test_replay_cost import DATASETS, JOBS, LOTS, fill
-from tests.plans import analyse, is_given, walks
+from tests.plans import filled, is_given, walks
 
 PART = job("part")
 TOP = DATASETS[2]
@@ -31,20 +31,8 @@ TOP = DATASETS[2]
 @pytest.fixture(scope="module", params=["sqlite", "postgresql"])
 def url(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory) -> Iterator[str]:
     """Lots from outside, from deposits and from arrivals, and what two jobs made of them."""
-    if request.param == "sqlite":
-        found = f"sqlite:///{tmp_path_factory.mktemp('provenance') / 'penstock.db'}"
-    else:
-        found = request.getfixturevalue("postgres").create_database()
-    opened = open_database(found)
-    opened.migrate()
-    with opened.write() as tx:
-        fill(tx)
-        _fill(tx)
-    opened.close()
-    analyse(found)
-    yield found
-    if request.param != "sqlite":
-        request.getfixturevalue("postgres").drop_database(found)
+    with filled(request, tmp_path_factory, fill, _fill) as found:
+        yield found
 
 
 @pytest.fixture

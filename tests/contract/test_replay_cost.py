@@ -31,7 +31,7 @@ from tests.contract.catalog_rows import (
     version,
 )
 from tests.contract.test_reading_cost import Counted
-from tests.plans import analyse, is_given, walks
+from tests.plans import filled, is_given, walks
 
 LOTS = 5_000
 STEPS = 20_000
@@ -43,19 +43,8 @@ REPLAY = ids.derived_id("a replay")
 @pytest.fixture(scope="module", params=["sqlite", "postgresql"])
 def url(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory) -> Iterator[str]:
     """Two jobs that have done five thousand lots each, and a replay of all of that."""
-    if request.param == "sqlite":
-        found = f"sqlite:///{tmp_path_factory.mktemp('replay') / 'penstock.db'}"
-    else:
-        found = request.getfixturevalue("postgres").create_database()
-    opened = open_database(found)
-    opened.migrate()
-    with opened.write() as tx:
-        fill(tx)
-    opened.close()
-    analyse(found)
-    yield found
-    if request.param != "sqlite":
-        request.getfixturevalue("postgres").drop_database(found)
+    with filled(request, tmp_path_factory, fill) as found:
+        yield found
 
 
 @pytest.fixture
