@@ -124,6 +124,7 @@ def test_everything_is_reached_without_a_mouse(tab: Tab) -> None:
     keyboard.press("Enter")
     expect(tab.page.locator("main h1")).to_have_text("Jobs and arcs")
     rows = tab.page.get_by_role("rowgroup", name="jobs: rows")
+    expect(rows).to_contain_text(CLEANING)
     rows.focus()
     keyboard.press("ArrowDown")
     keyboard.press("Enter")
