@@ -1,5 +1,8 @@
 """Holding a lot, or a dataset, holds what was or would be made of it, and says so."""
 
+from concurrent.futures import ThreadPoolExecutor
+from contextlib import suppress
+
 import pytest
 
 from penstock.errors import Conflict
@@ -52,6 +55,21 @@ def test_a_derived_lot_is_not_let_go_alone(flow: Flow) -> None:
     with pytest.raises(Conflict, match="was made from lot 2026-11-15 of ns/raw, which is held"):
         flow.unhold("report")
     assert flow.status("report") == "HOLD"
+
+
+def test_holds_and_releases_at_once_leave_nothing_held_for_nothing(flow: Flow) -> None:
+    make_diamond(flow)
+
+    def change(number: int) -> None:
+        with suppress(Conflict):  # what it was made from is held
+            (flow.hold if number % 2 else flow.unhold)(ALL[number % 3])
+
+    with ThreadPoolExecutor(4) as people:
+        list(people.map(change, range(60)))
+    for dataset in ALL[:3]:  # each after what it was made from
+        flow.unhold(dataset)
+    assert flow.statuses(*ALL) == ["READY"] * 4
+    flow.check()
 
 
 @pytest.mark.parametrize("first", ["raw", "clean"])

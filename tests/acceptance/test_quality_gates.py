@@ -4,6 +4,8 @@ it or it is made again.
 
 import hashlib
 import sys
+from concurrent.futures import ThreadPoolExecutor
+from threading import Barrier
 
 import pytest
 
@@ -115,7 +117,7 @@ def test_a_check_function_that_fails_holds_the_lot_until_it_is_accepted(arcs: Ar
     assert states(arcs, "clean") == ["state=complete"]
     [line] = arcs.lot("clean_it", LOT).manifests
     assert hashlib.sha256(arcs.objects.get(line.key)).hexdigest() == line.digest
-    assert b"accepted by ann: it is known" in arcs.objects.get(line.key)
+    assert b"accepted although checks failed" in arcs.objects.get(line.key)
     assert arcs.events()[-1].kind == "published"
     assert arcs.events()[-1].state == "complete"
     with arcs.catalog.read() as tx:
@@ -125,6 +127,32 @@ def test_a_check_function_that_fails_holds_the_lot_until_it_is_accepted(arcs: Ar
         let(arcs)
     assert finish(arcs) == {"a.txt": b"BAD"}
     assert Sync(arcs.catalog, arcs.objects, NS, "clean_it").run().changed == 0
+
+
+def test_a_lot_that_two_people_accept_at_once_is_accepted_once(arcs: ArcSite) -> None:
+    make_chain(arcs, checks=(CHECK,))
+    run_to_the_gate(arcs, BAD)
+    together = Barrier(2)
+
+    def accept_as(who: str) -> str:
+        together.wait()
+        try:
+            accept(arcs.catalog, arcs.objects, NS, "clean", LOT, who=who, why="it is known")
+        except Conflict:
+            return "refused"
+        return who
+
+    with ThreadPoolExecutor(2) as people:
+        said = sorted(people.map(accept_as, ("Ann", "Ben")))
+    assert said[1] == "refused"
+    with arcs.catalog.read() as tx:
+        entries = [e.who for e in audit.entries(tx, 100) if e.action == "lot accept"]
+    assert entries == said[:1]
+    assert states(arcs, "clean") == ["state=complete"]
+    [line] = arcs.lot("clean_it", LOT).manifests
+    assert hashlib.sha256(arcs.objects.get(line.key)).hexdigest() == line.digest
+    assert [event.kind for event in arcs.events()].count("published") == 2
+    assert finish(arcs) == {"a.txt": b"BAD"}
 
 
 def test_what_the_workload_itself_says_counts_as_well(arcs: ArcSite) -> None:

@@ -14,6 +14,7 @@ from penstock.db.statements import Statement, load_statements
 from penstock.locks import reading, reading_lots
 from penstock.locks.idle import why_nothing
 from penstock.locks.rows import LogRow, LotJobDatasetRow, LotJobRow, Stale, StatusRow, WorkRow
+from penstock.locks.standing import standing
 from penstock.locks.table import Status
 from penstock.locks.why import why
 from penstock.lots.ids import sort_key
@@ -122,6 +123,7 @@ def _reads() -> dict[str, Callable[[Transaction, int], object]]:
         "nothing": lambda tx, limit: why_nothing(tx, *load),
         "why": lambda tx, limit: why(tx, *load, "lot 7", NOW),
         "claim": lambda tx, limit: reading.get_claim(tx, run_of(7)),
+        "standing": lambda tx, limit: standing(tx, None, NOW),
     }
 
 
@@ -159,7 +161,12 @@ def _examples() -> dict[str, dict[str, Any]]:
     held = {"state": "HELD"}
     outputs = {"outputs": [CLEAN.id]}
     after = {"after": "lot 5", "most": PAGE}
+    of_all = {"namespace": None, "looked_at": MOST}
     return {
+        "standing_of_jobs": {**of_all, **most, "jobs": PAGE},
+        "stuck_lots": {**of_all, **most, "limit": PAGE},
+        "whole_holds": {"namespace": NAMESPACE, "limit": PAGE},
+        "newest_lots": {"namespace": None, "most": PAGE, "datasets": PAGE},
         "read_lot_job": {"id": LOAD.id},
         "read_open_counts": {**of_job, **most},
         "read_claim_namespaces": {"ids": [run_of(7), run_of(8)]},
@@ -210,7 +217,7 @@ def _walks(url: str, statement: Statement, params: dict[str, Any]) -> list[str]:
 
 
 def _is_walk(step: str) -> bool:
-    """A scan of all live claims is none: that index holds nothing else."""
-    return step.startswith(tuple(f"SCAN {a}" for a in LARGE_ALIASES)) and not step.endswith(
-        "lot_work_leases"
-    )
+    """A scan of an index that holds only open lots is none."""
+    verb, alias, *how = step.split()
+    small = ("lot_work_leases", "lot_work_ready", "lot_work_stuck")
+    return verb == "SCAN" and alias in LARGE_ALIASES and not (how and how[-1] in small)

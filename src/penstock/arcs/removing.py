@@ -41,6 +41,8 @@ from penstock.objects import Objects
 from penstock.states import MANIFEST, ManifestState
 
 _WITH_DATA = (ManifestState.COMPLETE, ManifestState.PARTIAL)
+# The same whoever removes it: of two who do at once, the second writes what stands there already.
+GONE = "removed; the log of the lot says by whom, and why"
 
 
 class RemoveLot(Admin, frozen=True):
@@ -139,16 +141,25 @@ def remove_lot(
     What others have written is theirs to remove, and must be gone. Doing it again ends what was
     cut off.
     """
+    name = f"{namespace}/{dataset}"
     with catalog.read() as tx:
         dataset_id = find_dataset(tx, namespace, dataset)
-        current, rows = _find(tx, dataset_id, f"{namespace}/{dataset}", lot)
+        current, rows = _find(tx, dataset_id, name, lot)
     if current.state != ManifestState.REMOVED:
         MANIFEST.check(ManifestState(current.state), ManifestState.REMOVED, f"of lot {lot}")
-        full = [_read(objects, row) for row in rows if row.state in _WITH_DATA]
-        _check_others(objects, full)
-        notes = tuple((each.row.version_id, _write(objects, each, why)) for each in full)
-        command = RemoveLot(who, why, namespace, dataset, lot, current.version_id, notes)
-        catalog.submit(command).result()
+        try:
+            full = [_read(objects, row) for row in rows if row.state in _WITH_DATA]
+        except NotFound:
+            # Somebody else may be removing it just now: then only the rest is left to do.
+            with catalog.read() as tx:
+                current, _ = _find(tx, dataset_id, name, lot)
+            if current.state != ManifestState.REMOVED:
+                raise
+        else:
+            _check_others(objects, full)
+            notes = tuple((each.row.version_id, _write(objects, each)) for each in full)
+            command = RemoveLot(who, why, namespace, dataset, lot, current.version_id, notes)
+            catalog.submit(command).result()
         with catalog.read() as tx:
             rows = _versions(tx, dataset_id, lot)
     for row in rows:
@@ -198,19 +209,19 @@ def _check_others(objects: Objects, versions: Sequence[_Version]) -> None:
                 )
 
 
-def _write(objects: Objects, version: _Version, why: str) -> ManifestNote:
+def _write(objects: Objects, version: _Version) -> ManifestNote:
     """Write what lists all that goes, part by part; the root is what is kept."""
     lines = {line.part: line for line in version.root.parts}
     for name, part in version.parts.items():
-        _, note = put_manifest(objects, _removed(part, part.attempt, why))
+        _, note = put_manifest(objects, _removed(part, part.attempt))
         lines[name] = PartLine(name, note.key, note.state, note.uris, note.bytes)
-    root = _removed(version.root, version.root.attempt or version.row.version_id, why)
+    root = _removed(version.root, version.root.attempt or version.row.version_id)
     return put_manifest(objects, msgspec.structs.replace(root, parts=tuple(lines.values())))[1]
 
 
-def _removed(manifest: Manifest, attempt: str, why: str) -> Manifest:
+def _removed(manifest: Manifest, attempt: str) -> Manifest:
     return msgspec.structs.replace(
-        manifest, state=ManifestState.REMOVED, attempt=attempt, comment=why
+        manifest, state=ManifestState.REMOVED, attempt=attempt, comment=GONE
     )
 
 

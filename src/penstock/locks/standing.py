@@ -6,13 +6,14 @@ from collections.abc import Mapping, Sequence
 from penstock.catalog.shapes import Shape, time_or_none
 from penstock.clock import HOUR, Micros, format_time
 from penstock.db import Transaction
-from penstock.db.database import Row
+from penstock.db.database import Ask, Row
 from penstock.locks.late import LateDataset, late
 from penstock.locks.shapes import HeldWhole
 from penstock.states import RunState, WorkState
 
 COUNTED_MAX = 1000  # lots of a job in each state
 JOBS_MAX = 500
+JOBS_LOOKED_AT = 5000  # that have open lots, of any namespace
 DATASETS_MAX = 500
 NEWEST_LOOKED_AT = 100  # lots of a dataset, for one that is READY
 STUCK_LOOKED_AT = 2000
@@ -22,7 +23,7 @@ HOURS = 24
 
 
 class JobStanding(Shape, frozen=True):
-    """How many lots of a job are open, in which state; counted up to a thousand."""
+    """How many lots of a job are open, in which state; those not running up to a thousand."""
 
     namespace: str
     job: str
@@ -76,19 +77,21 @@ class StandingNow(Shape, frozen=True):
 def standing(tx: Transaction, namespace: str | None, now: Micros) -> StandingNow:
     """How everything stands, or what is of one namespace."""
     own = {"namespace": namespace}
+    of_jobs = {**own, "looked_at": JOBS_LOOKED_AT}
     states, work, stuck, holds, newest = tx.fetch_many(
         [
-            ("jobs_by_state", own),
-            ("standing_of_jobs", {**own, "most": COUNTED_MAX, "jobs": JOBS_MAX}),
-            ("stuck_lots", {**own, "most": STUCK_LOOKED_AT, "limit": SHOWN_MAX}),
+            _tallies(namespace),
+            ("standing_of_jobs", {**of_jobs, "most": COUNTED_MAX, "jobs": JOBS_MAX}),
+            ("stuck_lots", {**of_jobs, "most": STUCK_LOOKED_AT, "limit": SHOWN_MAX}),
             ("whole_holds", {**own, "limit": SHOWN_MAX}),
             ("newest_lots", {**own, "most": NEWEST_LOOKED_AT, "datasets": DATASETS_MAX}),
         ]
     )
-    jobs = [JobStanding(*row) for row in work]
+    jobs = [JobStanding(*counts) for *counts, _ in work]
+    looked_at = work[0][-1] if work else 0
     return StandingNow(
-        jobs={RunState(state): count for state, count in states if state},
-        work=sorted((job for job in jobs if job.open), key=lambda job: -job.open),
+        jobs={RunState(state): count for state, count in states if state and count},
+        work=sorted(jobs, key=lambda job: (-job.open, job.namespace, job.job)),
         stuck=[_stuck(row) for row in stuck],
         holds=[
             HeldWhole(kind, space, name, who, why, format_time(since))
@@ -96,8 +99,17 @@ def standing(tx: Transaction, namespace: str | None, now: Micros) -> StandingNow
         ],
         late=late(newest, now)[:SHOWN_MAX],
         hours=_hours(tx, namespace, now),
-        at_least=len(jobs) == JOBS_MAX or any(COUNTED_MAX in _counts(job) for job in jobs),
+        at_least=looked_at >= JOBS_LOOKED_AT
+        or len(jobs) == JOBS_MAX
+        or any(COUNTED_MAX in _counts(job) for job in jobs),
     )
+
+
+def _tallies(namespace: str | None) -> Ask:
+    """How many jobs ended, or are, in which state with their latest run."""
+    if namespace is None:
+        return "read_tallies", {"kind": "JOB"}
+    return "read_tallies_of_namespace", {"kind": "JOB", "namespace": namespace}
 
 
 def _stuck(row: Row) -> StuckLot:
@@ -119,7 +131,7 @@ def _stuck(row: Row) -> StuckLot:
 
 
 def _counts(job: JobStanding) -> tuple[int, ...]:
-    return job.ready, job.waiting, job.later, job.held, job.running
+    return job.ready, job.waiting, job.later, job.held
 
 
 def _hours(tx: Transaction, namespace: str | None, now: Micros) -> list[LotHour]:

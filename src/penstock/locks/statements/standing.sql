@@ -1,35 +1,68 @@
 -- How everything stands, for whoever looks at all of it. What is counted is counted up to :most.
 
 -- name: standing_of_jobs
--- How many open lots jobs have in which state; jobs by name, those of a namespace if one is named.
+-- How many open lots jobs have in which state, of those that have any and in a namespace if one is
+-- named; with how many jobs were looked at. From one job to the next leads an index that holds only
+-- open lots, so that jobs with nothing to do cost nothing.
+WITH RECURSIVE
+ready (job_id) AS (
+    SELECT (SELECT w.job_id FROM lot_work w WHERE w.state = 'READY' ORDER BY w.job_id LIMIT 1)
+    UNION ALL
+    SELECT (SELECT w.job_id FROM lot_work w WHERE w.state = 'READY' AND w.job_id > last.job_id ORDER BY w.job_id LIMIT 1)
+    FROM ready last WHERE last.job_id IS NOT NULL
+),
+stuck (job_id) AS (
+    SELECT (SELECT w.job_id FROM lot_work w WHERE w.state IN ('WAITING', 'LATER', 'HELD') ORDER BY w.job_id LIMIT 1)
+    UNION ALL
+    SELECT (SELECT w.job_id FROM lot_work w WHERE w.state IN ('WAITING', 'LATER', 'HELD') AND w.job_id > last.job_id ORDER BY w.job_id LIMIT 1)
+    FROM stuck last WHERE last.job_id IS NOT NULL
+),
+running (job_id, total) AS (
+    SELECT w.job_id, COUNT(*) FROM lot_work w WHERE w.state = 'RUNNING' GROUP BY w.job_id
+),
+open_job (job_id) AS (
+    SELECT a.job_id FROM (SELECT job_id FROM ready LIMIT :looked_at) a
+    UNION
+    SELECT b.job_id FROM (SELECT job_id FROM stuck LIMIT :looked_at) b
+    UNION
+    SELECT job_id FROM running
+)
 SELECT j.namespace, j.name,
-    (SELECT COUNT(*) FROM (SELECT 1 FROM lot_work w WHERE w.job_id = l.job_id AND w.state = 'READY' AND w.state <> 'DONE' LIMIT :most) a),
-    (SELECT COUNT(*) FROM (SELECT 1 FROM lot_work w WHERE w.job_id = l.job_id AND w.state = 'WAITING' AND w.state <> 'DONE' LIMIT :most) a),
-    (SELECT COUNT(*) FROM (SELECT 1 FROM lot_work w WHERE w.job_id = l.job_id AND w.state = 'LATER' AND w.state <> 'DONE' LIMIT :most) a),
-    (SELECT COUNT(*) FROM (SELECT 1 FROM lot_work w WHERE w.job_id = l.job_id AND w.state = 'HELD' AND w.state <> 'DONE' LIMIT :most) a),
-    (SELECT COUNT(*) FROM (SELECT 1 FROM lot_work w WHERE w.job_id = l.job_id AND w.state = 'RUNNING' AND w.state <> 'DONE' LIMIT :most) a)
-FROM lot_jobs l JOIN jobs j ON j.id = l.job_id
+    (SELECT COUNT(*) FROM (SELECT 1 FROM lot_work w WHERE w.job_id = k.job_id AND w.state = 'READY' LIMIT :most) a),
+    (SELECT COUNT(*) FROM (SELECT 1 FROM lot_work w WHERE w.job_id = k.job_id AND w.state = 'WAITING' AND w.state IN ('WAITING', 'LATER', 'HELD') LIMIT :most) a),
+    (SELECT COUNT(*) FROM (SELECT 1 FROM lot_work w WHERE w.job_id = k.job_id AND w.state = 'LATER' AND w.state IN ('WAITING', 'LATER', 'HELD') LIMIT :most) a),
+    (SELECT COUNT(*) FROM (SELECT 1 FROM lot_work w WHERE w.job_id = k.job_id AND w.state = 'HELD' AND w.state IN ('WAITING', 'LATER', 'HELD') LIMIT :most) a),
+    COALESCE(n.total, 0),
+    (SELECT COUNT(*) FROM open_job)
+FROM open_job k
+JOIN jobs j ON j.id = k.job_id
+LEFT JOIN running n ON n.job_id = k.job_id
 WHERE j.hidden = 0 AND (CAST(:namespace AS TEXT) IS NULL OR j.namespace = :namespace)
-ORDER BY j.namespace, j.name
 LIMIT :jobs
 
 -- name: stuck_lots
 -- Lots that failed or were held and wait for another try or for a person, the newest first among
 -- so many that were looked at; with who held them last, and why.
+WITH RECURSIVE stuck (job_id) AS (
+    SELECT (SELECT w.job_id FROM lot_work w WHERE w.state IN ('WAITING', 'LATER', 'HELD') ORDER BY w.job_id LIMIT 1)
+    UNION ALL
+    SELECT (SELECT w.job_id FROM lot_work w WHERE w.state IN ('WAITING', 'LATER', 'HELD') AND w.job_id > last.job_id ORDER BY w.job_id LIMIT 1)
+    FROM stuck last WHERE last.job_id IS NOT NULL
+)
 SELECT b.namespace, b.name, b.lot, b.state, b.tries, b.tries_max, b.error, b.since, b.not_before, b.run_id,
     (SELECT g.who FROM lot_log g WHERE g.job_id = b.job_id AND g.lot = b.lot AND g.became = 'HELD' ORDER BY g.id DESC LIMIT 1),
     (SELECT g.why FROM lot_log g WHERE g.job_id = b.job_id AND g.lot = b.lot AND g.became = 'HELD' ORDER BY g.id DESC LIMIT 1)
 FROM (
-    SELECT w.*, j.namespace, j.name, l.tries_max
+    SELECT p.*, j.namespace, j.name, l.tries_max
     FROM (
-        SELECT s.* FROM lot_jobs k JOIN lot_work s ON s.job_id = k.job_id
-        WHERE s.state IN ('LATER', 'HELD') AND s.state <> 'DONE'
+        SELECT v.* FROM (SELECT job_id FROM stuck LIMIT :looked_at) k JOIN lot_work v ON v.job_id = k.job_id
+        WHERE v.state IN ('LATER', 'HELD') AND v.state IN ('WAITING', 'LATER', 'HELD')
         LIMIT :most
-    ) w
-    JOIN jobs j ON j.id = w.job_id
-    JOIN lot_jobs l ON l.job_id = w.job_id
+    ) p
+    JOIN jobs j ON j.id = p.job_id
+    JOIN lot_jobs l ON l.job_id = p.job_id
     WHERE j.hidden = 0 AND (CAST(:namespace AS TEXT) IS NULL OR j.namespace = :namespace)
-    ORDER BY w.since DESC, w.lot LIMIT :limit
+    ORDER BY p.since DESC, p.lot LIMIT :limit
 ) b
 ORDER BY b.since DESC, b.lot
 
@@ -52,12 +85,6 @@ FROM lot_datasets l JOIN datasets d ON d.id = l.dataset_id
 WHERE l.interval <> '' AND d.hidden = 0 AND (CAST(:namespace AS TEXT) IS NULL OR d.namespace = :namespace)
 ORDER BY d.namespace, d.name
 LIMIT :datasets
-
--- name: jobs_by_state
--- How many jobs ended, or are, in which state with their latest run.
-SELECT j.latest_run_state, COUNT(*) FROM jobs j
-WHERE j.hidden = 0 AND (CAST(:namespace AS TEXT) IS NULL OR j.namespace = :namespace)
-GROUP BY j.latest_run_state
 
 -- name: lots_by_hour
 -- How many of the last lot events fall into which slot of time since a moment, by their kind.
