@@ -72,8 +72,14 @@ class Worker:
 
     def untouched(self) -> list[str]:
         """The claims that it has and has not begun to end."""
-        last = {note.claim: note.what for note in self.notes()}
-        return [claim for claim, what in last.items() if what == "claimed"]
+        return [claim for claim, what in self._last().items() if what == "claimed"]
+
+    def is_answered(self) -> bool:
+        """Whether it has heard, and written, what became of every claim that it began to end."""
+        return not {"complete", "fail", "release"} & set(self._last().values())
+
+    def _last(self) -> dict[str, str]:
+        return {note.claim: note.what for note in self.notes()}
 
     def check(self) -> None:
         """Fail if it has ended by itself."""
@@ -152,9 +158,10 @@ class Workforce:
             if len(self.resubmitted) < self._plan.resubmissions:
                 self._resubmit()
             elif not self._stopped and self._is_done("a") and self._is_done("b"):
-                if crashes == self._plan.crashes:
+                if crashes < self._plan.crashes:
+                    self._resubmit()  # there must be work to disturb
+                elif all(worker.is_answered() for worker in self._working):
                     return
-                self._resubmit()  # there must be work to disturb
             Event().wait(LOOK_SECONDS)
 
     def _hire(self) -> None:
