@@ -22,9 +22,11 @@ export function LotSummary({ dataset, lot, onClose }: Props) {
   const isInterval = spanOf(lot) !== null;
   const gaps = useGet("/api/v1/namespaces/{namespace}/datasets/{dataset}/gaps", isInterval ? { path, query: { from: lot, to: lot } } : null);
   const gap = gaps.value?.ranges[0];
-  const isKnown = gap ? gap.kind !== "missing" && gap.kind !== "waiting" : !isInterval || gaps.value !== undefined;
-  const found = useGet("/api/v1/namespaces/{namespace}/datasets/{dataset}/lots/{lot}", isKnown ? { path: { ...path, lot } } : null);
   const why = gap?.cause?.why;
+  // Of a lot that nobody has begun to make there is nothing to show but why.
+  const isBegun = gap?.kind !== "missing" && gap?.kind !== "waiting" && why?.state !== "HELD";
+  const isKnown = isInterval ? gaps.value !== undefined && isBegun : true;
+  const found = useGet("/api/v1/namespaces/{namespace}/datasets/{dataset}/lots/{lot}", isKnown ? { path: { ...path, lot } } : null);
   return (
     <Panel
       title={onClose ? <span className="mono">{lot}</span> : "How it stands"}
