@@ -11,7 +11,7 @@ import pytest
 from penstock.catalog.lineage import lineage
 from penstock.catalog.rows import AliasRow, ColumnEdgeRow, Role, replace
 from penstock.catalog.run_lineage import upstream_runs
-from penstock.db import Database, Transaction, open_database
+from penstock.db import Database, Transaction
 from penstock.db.folders import capability_folders
 from penstock.db.statements import Statement, load_statements
 from tests.contract.catalog_rows import (
@@ -26,7 +26,10 @@ from tests.contract.catalog_rows import (
     version,
 )
 from tests.contract.test_reading_cost import Counted as CountedReads
-from tests.plans import analyse, steps_told
+from tests.plans import filled, steps_told
+
+# One worker fills each database once.
+pytestmark = pytest.mark.xdist_group("lineage_cost")
 
 COUNT = 7000
 DATASETS = [dataset(f"table_{n:05}") for n in range(COUNT)]
@@ -34,16 +37,11 @@ JOBS = [job(f"job_{n:05}") for n in range(COUNT)]
 FILES = ("lineage.sql", "column_lineage.sql", "run_lineage.sql")
 
 
-@pytest.fixture
-def database(blank_url: str) -> Iterator[Database]:
+@pytest.fixture(scope="module", params=["sqlite", "postgresql"])
+def url(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory) -> Iterator[str]:
     """Seven thousand datasets and jobs with some twenty thousand edges, all reachable."""
-    opened = open_database(blank_url)
-    opened.migrate()
-    with opened.write() as tx:
-        _fill(tx)
-    analyse(blank_url)
-    yield opened
-    opened.close()
+    with filled(request, tmp_path_factory, _fill) as found:
+        yield found
 
 
 def _fill(tx: Transaction) -> None:
@@ -107,7 +105,7 @@ def test_upstream_runs_cost_a_trip_for_each_level(database: Database) -> None:
     assert counted.trips <= 8
 
 
-def test_no_statement_of_lineage_walks_through_a_table(database: Database, blank_url: str) -> None:
+def test_no_statement_of_lineage_walks_through_a_table(database: Database, url: str) -> None:
     statements = load_statements(database.dialect, capability_folders())
     examples = _examples()
     written = files("penstock.catalog") / "statements"
@@ -116,7 +114,7 @@ def test_no_statement_of_lineage_walks_through_a_table(database: Database, blank
     assert {
         name: plan
         for name, params in examples.items()
-        if (plan := _walks(blank_url, statements["walk_by_key"], statements[name], params))
+        if (plan := _walks(url, statements["walk_by_key"], statements[name], params))
     } == {}
 
 

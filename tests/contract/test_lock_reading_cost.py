@@ -8,7 +8,7 @@ import pytest
 
 from penstock.catalog.claimed_runs import lot_facets
 from penstock.catalog.rows import Role, replace
-from penstock.db import Database, Transaction, open_database
+from penstock.db import Database, Transaction
 from penstock.db.folders import capability_folders
 from penstock.db.statements import Statement, load_statements
 from penstock.locks import reading, reading_lots
@@ -21,7 +21,10 @@ from penstock.lots.ids import sort_key
 from penstock.states import WorkState
 from tests.contract.catalog_rows import NAMESPACE, NOW, dataset, job, run
 from tests.contract.test_reading_cost import Counted
-from tests.plans import analyse, walks
+from tests.plans import filled, walks
+
+# One worker fills each database once.
+pytestmark = pytest.mark.xdist_group("lock_reading_cost")
 
 DONE = 20_000
 OPEN = 200  # in each state
@@ -43,16 +46,11 @@ LARGE_ALIASES = (
 )  # what work, status, log and runs are called in statements
 
 
-@pytest.fixture
-def database(blank_url: str) -> Iterator[Database]:
+@pytest.fixture(scope="module", params=["sqlite", "postgresql"])
+def url(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory) -> Iterator[str]:
     """One job that has done twenty thousand lots, and has some in every other state."""
-    opened = open_database(blank_url)
-    opened.migrate()
-    with opened.write() as tx:
-        _fill(tx)
-    analyse(blank_url)
-    yield opened
-    opened.close()
+    with filled(request, tmp_path_factory, _fill) as found:
+        yield found
 
 
 def run_of(number: int) -> str:
@@ -141,12 +139,12 @@ def test_a_long_page_costs_as_many_statements_as_a_page_of_one(database: Databas
     assert max(statements(limit=100).values()) <= 9
 
 
-def test_no_read_of_locks_walks_through_what_was_done(database: Database, blank_url: str) -> None:
+def test_no_read_of_locks_walks_through_what_was_done(database: Database, url: str) -> None:
     statements = load_statements(database.dialect, capability_folders())
     assert {
         name: found
         for name, params in _examples().items()
-        if (found := _walks(blank_url, statements[name], params))
+        if (found := _walks(url, statements[name], params))
     } == {}
 
 

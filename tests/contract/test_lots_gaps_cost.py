@@ -10,7 +10,7 @@ import pytest
 from penstock import ids
 from penstock.catalog.rows import Role, replace
 from penstock.clock import DAY, parse_time
-from penstock.db import Database, Transaction, open_database
+from penstock.db import Database, Transaction
 from penstock.db.folders import capability_folders
 from penstock.db.statements import Statement, load_statements
 from penstock.locks.gap_counts import GapKind
@@ -24,7 +24,10 @@ from penstock.lots.rows import ManifestRow
 from penstock.states import ManifestState, WorkState
 from tests.contract.catalog_rows import NAMESPACE, NOW, dataset, job
 from tests.contract.test_reading_cost import Counted
-from tests.plans import analyse, large_reads, steps_told
+from tests.plans import filled, large_reads, steps_told
+
+# One worker fills each database once.
+pytestmark = pytest.mark.xdist_group("lots_gaps_cost")
 
 RAW, CLEAN, OTHER = dataset("raw"), dataset("clean"), dataset("other")
 LOAD, READ = job("load"), job("read")
@@ -38,16 +41,11 @@ LARGE_ALIASES = ("s", "w", "m")  # what status, work and manifests are called in
 BY_LOT = re.compile(r"lot(=|>\?|<\?)")
 
 
-@pytest.fixture
-def database(blank_url: str) -> Iterator[Database]:
+@pytest.fixture(scope="module", params=["sqlite", "postgresql"])
+def url(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory) -> Iterator[str]:
     """Twenty thousand lots of each of two datasets, of which few are not there."""
-    opened = open_database(blank_url)
-    opened.migrate()
-    with opened.write() as tx:
-        _fill(tx)
-    analyse(blank_url)
-    yield opened
-    opened.close()
+    with filled(request, tmp_path_factory, _fill) as found:
+        yield found
 
 
 def _fill(tx: Transaction) -> None:
@@ -124,7 +122,7 @@ def test_a_longer_range_costs_no_more_statements(database: Database) -> None:
     assert told.statements - long.statements <= 10 * len(found.ranges) < RANGES_MAX
 
 
-def test_no_statement_walks_beside_what_it_counts(database: Database, blank_url: str) -> None:
+def test_no_statement_walks_beside_what_it_counts(database: Database, url: str) -> None:
     statements = load_statements(database.dialect, capability_folders())
     a_day = SPAN.stretches()[41]
     of_dataset = {
@@ -153,7 +151,7 @@ def test_no_statement_walks_beside_what_it_counts(database: Database, blank_url:
     assert {
         name: walks
         for name, params in examples.items()
-        if (walks := _walks(blank_url, statements[name], params))
+        if (walks := _walks(url, statements[name], params))
     } == {}
 
 

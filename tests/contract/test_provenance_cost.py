@@ -9,7 +9,7 @@ from penstock import ids
 from penstock.arcs.arrivals import ArrivedRow, Placed
 from penstock.catalog.claimed_runs import lot_facets
 from penstock.catalog.rows import Role, replace
-from penstock.db import Database, Transaction, open_database
+from penstock.db import Database, Transaction
 from penstock.db.folders import capability_folders
 from penstock.db.statements import load_statements
 from penstock.ingest.batch_lots import BatchLotRow
@@ -24,6 +24,9 @@ from tests.contract.test_reading_cost import Counted
 from tests.contract.test_replay_cost import DATASETS, JOBS, LOTS, fill
 from tests.plans import filled, is_given, walks
 
+# One worker fills each database once.
+pytestmark = pytest.mark.xdist_group("provenance_cost")
+
 PART = job("part")
 TOP = DATASETS[2]
 
@@ -33,13 +36,6 @@ def url(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory
     """Lots from outside, from deposits and from arrivals, and what two jobs made of them."""
     with filled(request, tmp_path_factory, fill, _fill) as found:
         yield found
-
-
-@pytest.fixture
-def database(url: str) -> Iterator[Database]:
-    opened = open_database(url)
-    yield opened
-    opened.close()
 
 
 def _fill(tx: Transaction) -> None:

@@ -10,7 +10,7 @@ import pytest
 from penstock.catalog import reading
 from penstock.catalog.rows import ColumnEdgeRow, NamespaceRow, Role, replace
 from penstock.clock import HOUR, SECOND
-from penstock.db import Database, Transaction, open_database
+from penstock.db import Database, Transaction
 from penstock.db.folders import capability_folders
 from penstock.db.statements import Statement, load_statements
 from tests.contract.catalog_rows import (
@@ -28,7 +28,10 @@ from tests.contract.catalog_rows import (
     touched,
     version,
 )
-from tests.plans import analyse, steps_told
+from tests.plans import filled, steps_told
+
+# One worker fills each database once.
+pytestmark = pytest.mark.xdist_group("reading_cost")
 
 COUNT = 5000
 DATASETS = [dataset(f"table_{n:05}", created_at=NOW + n * SECOND) for n in range(COUNT)]
@@ -41,16 +44,11 @@ LARGE = re.compile(
 )
 
 
-@pytest.fixture
-def database(blank_url: str) -> Iterator[Database]:
+@pytest.fixture(scope="module", params=["sqlite", "postgresql"])
+def url(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory) -> Iterator[str]:
     """Five thousand datasets, and as many jobs, runs and events."""
-    opened = open_database(blank_url)
-    opened.migrate()
-    with opened.write() as tx:
-        _fill(tx)
-    analyse(blank_url)
-    yield opened
-    opened.close()
+    with filled(request, tmp_path_factory, _fill) as found:
+        yield found
 
 
 def _fill(tx: Transaction) -> None:
@@ -150,12 +148,12 @@ def test_a_long_page_costs_as_many_statements_as_a_page_of_one(database: Databas
     assert max(statements(limit=100)) <= 7
 
 
-def test_no_read_walks_through_a_large_table(database: Database, blank_url: str) -> None:
+def test_no_read_walks_through_a_large_table(database: Database, url: str) -> None:
     statements = load_statements(database.dialect, capability_folders())
     assert {
         name: plan
         for name, params in _examples().items()
-        if (plan := _walks(blank_url, statements[name], params))
+        if (plan := _walks(url, statements[name], params))
     } == {}
 
 

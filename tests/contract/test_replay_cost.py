@@ -9,7 +9,7 @@ import pytest
 from penstock import ids
 from penstock.catalog.claimed_runs import lot_facets
 from penstock.catalog.rows import JobRow, Role, replace
-from penstock.db import Database, Transaction, open_database
+from penstock.db import Database, Transaction
 from penstock.db.folders import capability_folders
 from penstock.db.statements import load_statements
 from penstock.locks.commands.wiring import unwired
@@ -33,6 +33,9 @@ from tests.contract.catalog_rows import (
 from tests.contract.test_reading_cost import Counted
 from tests.plans import filled, is_given, walks
 
+# One worker fills each database once.
+pytestmark = pytest.mark.xdist_group("replay_cost")
+
 LOTS = 5_000
 STEPS = 20_000
 DATASETS = [dataset(name) for name in ("raw", "clean", "top")]
@@ -45,13 +48,6 @@ def url(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory
     """Two jobs that have done five thousand lots each, and a replay of all of that."""
     with filled(request, tmp_path_factory, fill) as found:
         yield found
-
-
-@pytest.fixture
-def database(url: str) -> Iterator[Database]:
-    opened = open_database(url)
-    yield opened
-    opened.close()
 
 
 def fill(tx: Transaction) -> None:

@@ -36,10 +36,9 @@ CROWD: list[DatasetRow | JobRow] = [*CROWD_DATASETS, *CROWD_JOBS]
 
 
 @pytest.fixture
-def database(blank_url: str) -> Iterator[Database]:
+def database(database_url: str) -> Iterator[Database]:
     """Three datasets and a job to find, and one of each that is deleted."""
-    opened = open_database(blank_url)
-    opened.migrate()
+    opened = open_database(database_url)
     with opened.write() as tx:
         tx.write("put_datasets", [ORDERS, CLIENTS, DUMP, DELETED])
         tx.write("put_jobs", [LOAD, HIDDEN_JOB])
@@ -50,10 +49,9 @@ def database(blank_url: str) -> Iterator[Database]:
 
 
 @pytest.fixture
-def crowd(blank_url: str) -> Iterator[Database]:
+def crowd(database_url: str) -> Iterator[Database]:
     """Many things of the same names, in several namespaces, some of them hidden."""
-    opened = open_database(blank_url)
-    opened.migrate()
+    opened = open_database(database_url)
     with opened.write() as tx:
         tx.write("put_datasets", CROWD_DATASETS)
         tx.write("put_jobs", CROWD_JOBS)

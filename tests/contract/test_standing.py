@@ -18,9 +18,9 @@ LOTS = [f"20261115PT1H{hour:02}" for hour in range(6)]
 
 
 @pytest.fixture
-def shop(blank_url: str) -> Iterator[Site]:
+def shop(database_url: str) -> Iterator[Site]:
     """One job that is through with a lot, works on one, failed with one and waits for others."""
-    with open_site(blank_url) as opened:
+    with open_site(database_url) as opened:
         opened.wire("clean", ["raw"], ["clean"])
         opened.wire("mart", ["clean", "rates"], ["mart"])
         opened.wire("idle", ["nothing"], ["never"])

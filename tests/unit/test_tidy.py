@@ -4,11 +4,15 @@ import ast
 import re
 import tomllib
 from collections.abc import Iterator
+from functools import cache
 from pathlib import Path
 
 import pytest
 
 from penstock import states
+
+# One worker reads all files, once.
+pytestmark = pytest.mark.xdist_group("tidy")
 
 TOP = Path(__file__).resolve().parents[2]
 SOURCE = TOP / "src" / "penstock"
@@ -20,7 +24,6 @@ SQL = re.compile(
     r"|\bDELETE\s+FROM\b|\bCREATE\s+(UNIQUE\s+)?(TABLE|INDEX|VIEW|TRIGGER)\b",
     re.DOTALL,
 )
-MODULES = sorted(SOURCE.rglob("*.py"))
 # It turns the markers in statements into each database's own words, so it has to know them.
 MARKER_EXPANSION = SOURCE / "db" / "statements.py"
 Function = ast.FunctionDef | ast.AsyncFunctionDef
@@ -35,6 +38,12 @@ def python_files() -> list[Path]:
     return sorted(path for part in ("src", "tests", "bench") for path in (TOP / part).rglob("*.py"))
 
 
+@cache
+def modules() -> dict[Path, ast.Module]:
+    """The product's own modules, as Python reads them."""
+    return {path: ast.parse(path.read_text()) for path in sorted(SOURCE.rglob("*.py"))}
+
+
 def docstrings(tree: ast.Module) -> set[int]:
     """The identities of the strings that only explain."""
     found = set()
@@ -46,9 +55,8 @@ def docstrings(tree: ast.Module) -> set[int]:
     return found
 
 
-def sql_literals(source: str) -> Iterator[str]:
+def sql_literals(tree: ast.Module) -> Iterator[str]:
     """Every string in this code that reads as an SQL statement."""
-    tree = ast.parse(source)
     explanations = docstrings(tree)
     for node in ast.walk(tree):
         if isinstance(node, ast.JoinedStr):
@@ -63,36 +71,38 @@ def sql_literals(source: str) -> Iterator[str]:
             yield text
 
 
-@pytest.mark.parametrize("path", python_files(), ids=name_of)
-def test_a_file_can_be_held_in_the_head(path: Path) -> None:
-    assert len(path.read_text().splitlines()) <= FILE_LINES_MAX
+def test_a_file_can_be_held_in_the_head() -> None:
+    lengths = {name_of(path): len(path.read_text().splitlines()) for path in python_files()}
+    assert {name: length for name, length in lengths.items() if length > FILE_LINES_MAX} == {}
 
 
-@pytest.mark.parametrize("path", python_files(), ids=name_of)
-def test_a_module_is_named_for_what_it_is(path: Path) -> None:
-    assert not VAGUE_NAMES & {path.stem, *path.relative_to(TOP).parts}
+def test_a_module_is_named_for_what_it_is() -> None:
+    paths = [path.relative_to(TOP) for path in python_files()]
+    assert [str(path) for path in paths if VAGUE_NAMES & {path.stem, *path.parts}] == []
 
 
-@pytest.mark.parametrize("path", MODULES, ids=name_of)
-def test_a_function_can_be_seen_at_once(path: Path) -> None:
-    long = {
-        node.name: (node.end_lineno or node.lineno) - node.lineno + 1
-        for node in ast.walk(ast.parse(path.read_text()))
+def test_a_function_can_be_seen_at_once() -> None:
+    lengths = {
+        f"{name_of(path)}: {node.name}": (node.end_lineno or node.lineno) - node.lineno + 1
+        for path, tree in modules().items()
+        for node in ast.walk(tree)
         if isinstance(node, Function)
     }
-    assert {name: size for name, size in long.items() if size > FUNCTION_LINES_MAX} == {}
+    assert len(lengths) > len(modules())
+    assert {name: length for name, length in lengths.items() if length > FUNCTION_LINES_MAX} == {}
 
 
-@pytest.mark.parametrize("path", MODULES, ids=name_of)
-def test_a_module_says_what_it_is_for(path: Path) -> None:
-    assert ast.get_docstring(ast.parse(path.read_text()))
+def test_a_module_says_what_it_is_for() -> None:
+    assert [name_of(path) for path, tree in modules().items() if not ast.get_docstring(tree)] == []
 
 
-@pytest.mark.parametrize(
-    "path", [path for path in MODULES if path != MARKER_EXPANSION], ids=name_of
-)
-def test_sql_lives_in_named_statements_and_not_in_python(path: Path) -> None:
-    assert list(sql_literals(path.read_text())) == []
+def test_sql_lives_in_named_statements_and_not_in_python() -> None:
+    assert MARKER_EXPANSION in modules()
+    assert {
+        name_of(path): found
+        for path, tree in modules().items()
+        if path != MARKER_EXPANSION and (found := list(sql_literals(tree)))
+    } == {}
 
 
 @pytest.mark.parametrize(
@@ -110,7 +120,7 @@ def test_sql_lives_in_named_statements_and_not_in_python(path: Path) -> None:
     ],
 )
 def test_the_search_for_sql_finds_statements_and_not_prose(source: str, is_sql: bool) -> None:
-    assert bool(list(sql_literals(source))) == is_sql
+    assert bool(list(sql_literals(ast.parse(source)))) == is_sql
 
 
 def test_the_page_of_states_equals_its_source() -> None:
