@@ -25,6 +25,13 @@ __all__ = ["server"]
 os.environ.pop("PYTHONDONTWRITEBYTECODE", None)
 sys.dont_write_bytecode = False
 
+# In memory, where there is room for it: a commit waits for its disk.
+_MEMORY, _ROOM_BYTES = Path("/dev/shm"), 4 << 30
+QUICK = "/tmp"
+if os.access(_MEMORY, os.W_OK) and shutil.disk_usage(_MEMORY).free > _ROOM_BYTES:
+    QUICK = str(_MEMORY)
+os.environ.setdefault("PYTEST_DEBUG_TEMPROOT", QUICK)
+
 # A slow machine is no failure, and every run tries the same examples.
 settings.register_profile("penstock", deadline=None, derandomize=True)
 settings.load_profile("penstock")
@@ -41,7 +48,7 @@ _SERVER = pytest.StashKey[PostgresServer]()
 def _shared_server(config: pytest.Config) -> PostgresServer:
     """The run's server, started at the first call and stopped when the run ends in any way."""
     if _SERVER not in config.stash:
-        folder = Path(tempfile.mkdtemp(prefix="penstock-pg-", dir="/tmp"))
+        folder = Path(tempfile.mkdtemp(prefix="penstock-pg-", dir=QUICK))
         config.add_cleanup(lambda: shutil.rmtree(folder))
         server = PostgresServer.start(folder, fsync="off", full_page_writes="off")
         config.add_cleanup(server.stop)
@@ -64,7 +71,7 @@ class _OnDemand:
     def __init__(self, config: pytest.Config, start: Callable[[Path], _Server]) -> None:
         self._config = config
         self._start = start
-        self._folder = Path(tempfile.mkdtemp(prefix="penstock-server-", dir="/tmp"))
+        self._folder = Path(tempfile.mkdtemp(prefix="penstock-server-", dir=QUICK))
         self._turn = threading.Lock()
         self._address: str | None = None
         config.add_cleanup(lambda: shutil.rmtree(self._folder))

@@ -28,6 +28,7 @@ from penstock.plane import Plane
 from penstock.states import BatchState, IngestState
 from penstock.zk import Session
 from tests.databases import Pool, sqlite_database
+from tests.doors.waiting import until
 
 BACKENDS = ("sqlite", "postgresql", "zookeeper")
 NEXT = dict(zip(STAGES, (*STAGES[1:], IngestState.COMPLETED), strict=True))
@@ -143,9 +144,10 @@ def moved_batch(
 
 
 def claimed_job(store: IngestStore, stage: IngestState) -> IngestJob:
-    """The next job of a stage, locked."""
-    [job] = store.claim_jobs(stage, 1)
-    return job
+    """The next job of a stage, locked; a session may hear of what another wrote a little later."""
+    found: list[IngestJob] = []
+    until(lambda: bool(found.extend(store.claim_jobs(stage, 1)) or found))
+    return found[0]
 
 
 def advance(store: IngestStore, jobs: list[IngestJob]) -> list[Outcome]:

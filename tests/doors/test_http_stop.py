@@ -123,6 +123,7 @@ def test_a_request_that_was_begun_is_answered(database_url: str) -> None:
         def slowly() -> Iterator[bytes]:
             body = json.dumps(run_event("slow")).encode()
             yield body[:10]
+            httpx.get(f"{server.url}/livez")  # what was sent before this has been read by now
             begun.set()
             server.process.send_signal(signal.SIGTERM)
             stopping.wait(60)

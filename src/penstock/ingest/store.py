@@ -72,7 +72,8 @@ class IngestStore(Protocol):
     ) -> list[IngestJob]:
         """Lock jobs in a stage, in the order of their places; with `after`, only behind that one.
 
-        Nothing is claimed while the queue is held.
+        Nothing is claimed while the queue is held. What another session wrote just now may not be
+        known here yet; whoever waits for it is woken.
         """
 
     def let_go(self, items: Sequence[IngestJob | Batch]) -> None:
