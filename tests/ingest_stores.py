@@ -146,7 +146,12 @@ def moved_batch(
 def claimed_job(store: IngestStore, stage: IngestState) -> IngestJob:
     """The next job of a stage, locked; a session may hear of what another wrote a little later."""
     found: list[IngestJob] = []
-    until(lambda: bool(found.extend(store.claim_jobs(stage, 1)) or found))
+
+    def is_found() -> bool:
+        found.extend(store.claim_jobs(stage, 1))
+        return bool(found)
+
+    until(is_found)
     return found[0]
 
 
