@@ -207,8 +207,8 @@ def _work(tables: LockTables, model: Model) -> Iterator[str]:
     for key, row in found.items():
         work, states = model.work[key], model.states(*key)
         # What a job has done stays shown as done when it reads something else from now on.
-        if key[0] in model.rewired and states == {"WAITING"}:
-            states = {"WAITING", "DONE"}
+        if key[0] in model.rewired and (states == {"WAITING"} or _is_held_by_output(model, *key)):
+            states = {*states, "DONE"}
         if row.state not in states:
             yield f"{key} is {row.state}, not {states}"
         if (row.rank, row.tries, row.token) != (work.rank, work.tries, work.token):
@@ -216,3 +216,9 @@ def _work(tables: LockTables, model: Model) -> Iterator[str]:
         claim = model.claims.get(row.run_id or "")
         if claim is not None and row.lease_until != claim.lease_until:
             yield f"the lease of {key} holds until {row.lease_until}, not {claim.lease_until}"
+
+
+def _is_held_by_output(model: Model, job: str, lot: str) -> bool:
+    """Whether a job that reads nothing of a lot is held because what it wrote is."""
+    reads = any((dataset, job, lot) in model.used for dataset in model.jobs[job].inputs)
+    return not reads and model.states(job, lot) == {"HELD"}

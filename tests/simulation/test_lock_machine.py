@@ -24,6 +24,7 @@ from penstock.locks.commands import (
     CompleteClaims,
     Ended,
     FailClaims,
+    HoldLot,
     HoldWork,
     Ref,
     RegisterLots,
@@ -293,6 +294,19 @@ def test_a_job_is_rewired_under_a_live_claim_only_to_do_more(machine: LockMachin
     machine.send(CompleteClaims((machine.given[-1],)))
     assert machine.model.jobs["c"].outputs == ("clean", "extra")
     assert ("extra", "2") not in machine.model.made
+
+
+def test_what_a_job_has_done_stays_done_when_it_reads_nothing_any_more(
+    machine: LockMachine,
+) -> None:
+    machine.begin(made_up.wire("c", ("raw",), ("clean",)), ("2",))
+    machine.send(ClaimLots("ns", "c", "w1"))
+    machine.send(CompleteClaims((machine.given[-1],)))
+    machine.send(HoldLot("ann", "bad", "ns", "raw", "2", hold=True))
+    assert machine.model.made["clean", "2"].status == "HOLD"
+    machine.send(made_up.wire("c", (), ("clean",)))
+    machine.send(HoldLot("ann", "good", "ns", "raw", "2", hold=False))
+    assert machine.model.states("c", "2") == {"DONE"}
 
 
 def test_a_claim_named_with_two_tokens_is_completed_under_its_own(machine: LockMachine) -> None:
