@@ -318,6 +318,9 @@ def _(command: HoldLot, model: Model, outcome: Any) -> None:
         else:
             row.status, row.held_from = row.held_from or "ERROR", ""
         model.let_go(*key)
+    else:  # there is nothing to let go, and nobody meets it
+        assert outcome is None
+        return
     model.meet(model.around([command.dataset]), command.lot)
 
 

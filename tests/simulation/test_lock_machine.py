@@ -309,6 +309,13 @@ def test_what_a_job_has_done_stays_done_when_it_reads_nothing_any_more(
     assert machine.model.states("c", "2") == {"DONE"}
 
 
+def test_a_lot_that_is_let_go_though_nobody_held_it_is_met_by_nobody(machine: LockMachine) -> None:
+    machine.begin(made_up.wire("c", ("mart",), ()), ("2",))
+    let_go = HoldLot("ann", "good", "ns", "clean", "9", hold=False)
+    machine.send(let_go, RegisterLots("ns", "dim", ("9",), "ann", priority=5))
+    assert machine.model.work["b", "9"].rank == -5
+
+
 def test_a_claim_named_with_two_tokens_is_completed_under_its_own(machine: LockMachine) -> None:
     machine.begin(made_up.wire("c", ("mart",), ()), ("2",))
     machine.send(ClaimLots("ns", "a", "w1"))
