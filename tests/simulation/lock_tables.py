@@ -206,8 +206,10 @@ def _work(tables: LockTables, model: Model) -> Iterator[str]:
     yield from (f"no work row for {key}" for key in model.work.keys() - found.keys())
     for key, row in found.items():
         work, states = model.work[key], model.states(*key)
-        # What a job has done stays shown as done when it reads something else from now on.
-        if key[0] in model.rewired and (states == {"WAITING"} or _is_held_by_output(model, *key)):
+        # What a job has done stays shown as done when it reads something else from now on, or
+        # nothing any more.
+        reads = model.jobs[key[0]].inputs
+        if key[0] in model.rewired and (states == {"WAITING"} or not reads):
             states = {*states, "DONE"}
         if row.state not in states:
             yield f"{key} is {row.state}, not {states}"
@@ -216,9 +218,3 @@ def _work(tables: LockTables, model: Model) -> Iterator[str]:
         claim = model.claims.get(row.run_id or "")
         if claim is not None and row.lease_until != claim.lease_until:
             yield f"the lease of {key} holds until {row.lease_until}, not {claim.lease_until}"
-
-
-def _is_held_by_output(model: Model, job: str, lot: str) -> bool:
-    """Whether a job that reads nothing of a lot is held because what it wrote is."""
-    reads = any((dataset, job, lot) in model.used for dataset in model.jobs[job].inputs)
-    return not reads and model.states(job, lot) == {"HELD"}
