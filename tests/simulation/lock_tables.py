@@ -206,10 +206,10 @@ def _work(tables: LockTables, model: Model) -> Iterator[str]:
     yield from (f"no work row for {key}" for key in model.work.keys() - found.keys())
     for key, row in found.items():
         work, states = model.work[key], model.states(*key)
-        # What a job has done stays shown as done when it reads something else from now on, or
-        # nothing any more.
-        reads = model.jobs[key[0]].inputs
-        if key[0] in model.rewired and (states == {"WAITING"} or not reads):
+        # What a job has done stays shown as done when it is rewired: only lots that can be read
+        # in one of its inputs are looked at again.
+        job, lot = key
+        if job in model.rewired and (states == {"WAITING"} or not _can_be_read(model, job, lot)):
             states = {*states, "DONE"}
         if row.state not in states:
             yield f"{key} is {row.state}, not {states}"
@@ -218,3 +218,8 @@ def _work(tables: LockTables, model: Model) -> Iterator[str]:
         claim = model.claims.get(row.run_id or "")
         if claim is not None and row.lease_until != claim.lease_until:
             yield f"the lease of {key} holds until {row.lease_until}, not {claim.lease_until}"
+
+
+def _can_be_read(model: Model, job: str, lot: str) -> bool:
+    rows = [model.made.get((dataset, lot)) for dataset in model.jobs[job].inputs]
+    return any(row is not None and row.status == "READY" for row in rows)

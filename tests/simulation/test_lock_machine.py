@@ -296,7 +296,7 @@ def test_a_job_is_rewired_under_a_live_claim_only_to_do_more(machine: LockMachin
     assert ("extra", "2") not in machine.model.made
 
 
-def test_what_a_job_has_done_stays_done_when_it_reads_nothing_any_more(
+def test_what_a_job_has_done_stays_done_when_it_reads_something_else_or_nothing(
     machine: LockMachine,
 ) -> None:
     machine.begin(made_up.wire("c", ("raw",), ("clean",)), ("2",))
@@ -304,7 +304,9 @@ def test_what_a_job_has_done_stays_done_when_it_reads_nothing_any_more(
     machine.send(CompleteClaims((machine.given[-1],)))
     machine.send(HoldLot("ann", "bad", "ns", "raw", "2", hold=True))
     assert machine.model.made["clean", "2"].status == "HOLD"
-    machine.send(made_up.wire("c", (), ("clean",)))
+    for reads in (("mart",), ()):
+        machine.send(made_up.wire("c", reads, ("clean",)))
+        assert machine.model.states("c", "2") == {"HELD"}  # by what it wrote alone
     machine.send(HoldLot("ann", "good", "ns", "raw", "2", hold=False))
     assert machine.model.states("c", "2") == {"DONE"}
 
