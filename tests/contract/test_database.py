@@ -28,6 +28,11 @@ STATEMENTS = """
 INSERT INTO things (id, name, at, flag) {rows id uuid, name text, at bigint, flag boolean}
 ON CONFLICT (id) DO UPDATE SET name = excluded.name, at = excluded.at, flag = excluded.flag
 
+-- name: put_long_things
+-- The same with names that may be long.
+INSERT INTO things (id, name, at, flag) {rows id uuid, name long, at bigint, flag boolean}
+ON CONFLICT (id) DO UPDATE SET name = excluded.name, at = excluded.at, flag = excluded.flag
+
 -- name: add_things
 -- Write new things only.
 INSERT INTO things (id, name, at) {rows id uuid, name text, at bigint}
@@ -278,12 +283,14 @@ def test_a_list_is_a_table(db: Database) -> None:
         assert tx.fetch("echo_numbers", items=()) == []
 
 
-def test_rows_come_back_as_they_were_written(db: Database) -> None:
-    written = [Thing(new_id(), text, None, True) for text in TEXTS]
+@pytest.mark.parametrize("put", ["put_things", "put_long_things"])
+def test_rows_come_back_as_they_were_written(db: Database, put: str) -> None:
+    written = [Thing(new_id(), text, None, True) for text in [*TEXTS, "ü" * 100_000]]
     written += [Thing(new_id(), None, number, False) for number in NUMBERS]
+    written += [Thing(new_id())]
     with db.write() as tx:
-        tx.write("put_things", written)
-        tx.write("put_things", [])
+        tx.write(put, written)
+        tx.write(put, [])
         found = tx.rows(Thing, "things_by_ids", ids=[thing.id for thing in written])
     assert found == written
     assert things(db) == [

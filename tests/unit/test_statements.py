@@ -63,7 +63,7 @@ def test_a_statement_is_written_the_way_its_dialect_wants(
 
 
 def test_rows_are_values_on_sqlite_and_one_json_text_on_postgresql() -> None:
-    sql = "INSERT INTO t (id, on_) {rows id uuid, on_ boolean, j json} ON CONFLICT DO NOTHING"
+    sql = "INSERT INTO t (id, on_) {rows id uuid, on_ boolean, j text} ON CONFLICT DO NOTHING"
     sqlite, postgresql = (expand("s", sql, d) for d in ("sqlite", "postgresql"))
     assert sqlite.sql == (
         "INSERT INTO t (id, on_) SELECT column1 AS id, column2 AS on_, column3 AS j"
@@ -75,6 +75,18 @@ def test_rows_are_values_on_sqlite_and_one_json_text_on_postgresql() -> None:
         " AS r(id uuid, on_ boolean, j text) ON CONFLICT DO NOTHING"
     )
     assert sqlite.columns == postgresql.columns == ("id", "on_", "j")
+
+
+def test_rows_with_long_texts_are_a_list_for_each_column_on_postgresql() -> None:
+    sql = "INSERT INTO t (id, on_, j) {rows id uuid, on_ boolean, j long}"
+    sqlite, postgresql = (expand("s", sql, d) for d in ("sqlite", "postgresql"))
+    assert sqlite.sql.endswith("FROM (VALUES (?, ?, ?)) WHERE column1 IS NOT NULL")
+    assert postgresql.sql == (
+        "INSERT INTO t (id, on_, j) SELECT id, on_::int AS on_, j"
+        " FROM unnest($1::uuid[], $2::boolean[], $3::text[]) AS r(id, on_, j)"
+    )
+    assert (sqlite.column_kinds, postgresql.column_kinds) == ((), ("uuid", "boolean", "text"))
+    assert sqlite.columns == postgresql.columns == postgresql.params == ("id", "on_", "j")
 
 
 def test_rows_in_parentheses_are_a_table() -> None:

@@ -13,7 +13,7 @@ from collections.abc import Sequence
 import psycopg
 from psycopg.adapt import Transformer
 from psycopg.errors import InFailedSqlTransaction, error_from_result
-from psycopg.pq import ConnStatus, ExecStatus, TransactionStatus
+from psycopg.pq import ConnStatus, ExecStatus, Format, TransactionStatus
 from psycopg.pq.abc import PGresult
 
 from penstock.db.database import Row
@@ -26,8 +26,8 @@ _OK = (ExecStatus.TUPLES_OK, ExecStatus.COMMAND_OK)
 class Pipeline:
     """Statements go out as they come; results are read when somebody needs one.
 
-    A statement is prepared at its first use, and again for other types of its values. All values
-    travel as text.
+    A statement is prepared at its first use, and again for other types of its values. Values
+    travel as text, unless their format says that they are as PostgreSQL has them.
     """
 
     def __init__(self, connection: psycopg.Connection[Row]) -> None:
@@ -49,6 +49,7 @@ class Pipeline:
         statement: Statement,
         values: Sequence[bytes | None] = (),
         types: tuple[int, ...] = (),
+        formats: Sequence[Format] | None = None,
     ) -> None:
         """Queue a statement; a type is PostgreSQL's number of it, or 0 for the server to infer."""
         key = (statement.name, types)
@@ -57,7 +58,7 @@ class Pipeline:
             name = self._prepared[key] = next(self._names).encode()
             self._pg.send_prepare(name, statement.sql.encode(), types)
             self._owed.append(key)
-        self._pg.send_query_prepared(name, values)
+        self._pg.send_query_prepared(name, values, formats)
         self._owed.append(None)
 
     def receive(self, count: int, *, apart: bool = False) -> list[list[Row]]:

@@ -10,6 +10,9 @@ from typing import Any
 
 import msgspec
 import psycopg
+from psycopg.adapt import PyFormat, Transformer
+from psycopg.pq import Format
+from psycopg.types.array import ListBinaryDumper
 from psycopg.types.string import TextLoader
 
 from penstock.clock import system_clock
@@ -44,6 +47,8 @@ _BEGIN_WRITE = expand(
 )
 _COMMIT = expand("commit", "COMMIT", "postgresql")
 _ROLLBACK = expand("rollback", "ROLLBACK", "postgresql")
+# Texts as they are, each with its length before it.
+_TEXTS = ListBinaryDumper(list, Transformer()).upgrade([""], PyFormat.BINARY)
 
 
 class PostgresTransaction:
@@ -116,6 +121,10 @@ class PostgresTransaction:
         if len(rows) <= _FEW_ROWS:
             values = [_text(value) for row in rows for value in row_picker(found)(row)]
             self._pipeline.send(_for_few(found, len(rows)), values)
+        elif found.column_kinds:
+            columns = zip(*map(row_picker(found), rows), strict=True)
+            values = [*map(_column, columns, found.column_kinds)]
+            self._pipeline.send(found, values, (), _formats(found.column_kinds))
         else:
             self._pipeline.send(found, (msgspec.json.encode(rows),), (0,))
 
@@ -148,6 +157,18 @@ def _text(value: Any) -> bytes | None:
     if isinstance(value, float):
         return repr(value).encode()
     raise TypeError(f"{type(value).__name__} cannot be a parameter; use str, int, float or bool")
+
+
+def _column(values: Sequence[Any], kind: str) -> bytes:
+    """One column of many rows as an array."""
+    if kind != "text":
+        return _array(["NULL" if value is None else value for value in values], kind).encode()
+    return bytes(_TEXTS.dump(list(values)) or b"")
+
+
+@lru_cache(maxsize=1024)
+def _formats(kinds: tuple[str, ...]) -> tuple[Format, ...]:
+    return tuple(Format.BINARY if kind == "text" else Format.TEXT for kind in kinds)
 
 
 def _array(values: Sequence[Any], kind: str) -> str:

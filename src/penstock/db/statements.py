@@ -10,10 +10,11 @@ A file is a row of statements, each with its name and at least one sentence:
 `value`; `w.lot {in lots text}` says that a column is one of a list, and is how to look up by the
 last column of a key. `{rows id uuid, name text}` is a batch of rows: the source of an INSERT as
 it stands, a table in UPDATE … FROM or IN when it stands in parentheses; its first column is never
-NULL. Kinds are uuid, text, bigint, boolean (kept as 0 or 1) and json (kept as text). SQLite reads
-the words UUID and BIGINT as TEXT and INTEGER, so `CAST(:id AS UUID) IS NULL` is good on both;
-PostgreSQL needs the cast there, for a bare `:id IS NULL` does not tell it the type. A SUM or AVG
-must be cast as well: PostgreSQL's are decimals.
+NULL. Kinds are uuid, text, bigint, boolean (kept as 0 or 1) and, for a column of rows, long: text
+of some length, which PostgreSQL takes faster as it is than out of JSON. SQLite reads the words
+UUID and BIGINT as TEXT and INTEGER, so `CAST(:id AS UUID) IS NULL` is good on both; PostgreSQL
+needs the cast there, for a bare `:id IS NULL` does not tell it the type. A SUM or AVG must be cast
+as well: PostgreSQL's are decimals.
 """
 
 import re
@@ -42,7 +43,7 @@ _NAME = re.compile(r"^-- name:[ \t]*(\S*)[ \t]*$", re.MULTILINE)
 _EACH = re.compile(r"each (?P<param>[a-z_]\w*) (?P<kind>[a-z]+) AS (?P<alias>[a-z_]\w*)")
 _IN = re.compile(r"in (?P<param>[a-z_]\w*) (?P<kind>[a-z]+)")
 _ROWS = re.compile(r"rows (?P<columns>[a-z_]\w* [a-z]+(?:\s*,\s*[a-z_]\w* [a-z]+)*)")
-_KINDS = {"uuid": "uuid", "text": "text", "bigint": "bigint", "boolean": "boolean", "json": "text"}
+_KINDS = {"uuid": "uuid", "text": "text", "bigint": "bigint", "boolean": "boolean", "long": "text"}
 SQLITE_WORDS = {"UUID": "TEXT", "BIGINT": "INTEGER"}
 NECESSITY = "Differs by necessity:"
 
@@ -53,7 +54,8 @@ class Statement:
 
     `params` stand in the order of PostgreSQL's $1, $2, …; `lists` are those of them that are
     lists, each with its kind; `columns` are those of a `{rows …}` marker. `row_sql` is one row of
-    them as VALUES has it, and `rows_sql` the part of the SQL that all rows come from.
+    them as VALUES has it, and `rows_sql` the part of the SQL that all rows come from. Where there
+    are `column_kinds` each column is a parameter, a list of that kind; else all rows are one JSON.
     """
 
     name: str
@@ -63,6 +65,7 @@ class Statement:
     columns: tuple[str, ...]
     row_sql: str
     rows_sql: str
+    column_kinds: tuple[str, ...]
     needs: frozenset[str] = field(repr=False)
 
     def missing(self, params: Mapping[str, object]) -> TypeError:
@@ -156,7 +159,7 @@ def expand(name: str, sql: str, dialect: str) -> Statement:
     """Write parameters and markers the way the dialect wants them."""
     expansion = _PostgresExpansion(name) if dialect == "postgresql" else _SqliteExpansion(name)
     text = TOKEN.sub(expansion.replace, sql)
-    if expansion.columns and expansion.params not in ([], ["rows"]):
+    if expansion.columns and expansion.params not in ([], ["rows"], expansion.columns):
         raise ValueError(f"{name}: a statement with {{rows …}} takes no other parameter")
     return Statement(
         name=name,
@@ -166,6 +169,7 @@ def expand(name: str, sql: str, dialect: str) -> Statement:
         columns=tuple(expansion.columns),
         row_sql=expansion.row_sql,
         rows_sql=expansion.rows_sql,
+        column_kinds=tuple(expansion.column_kinds),
         needs=frozenset(expansion.params),
     )
 
@@ -178,6 +182,7 @@ class _Expansion(ABC):
         self.params: list[str] = []
         self.lists: dict[str, str] = {}
         self.columns: list[str] = []
+        self.column_kinds: list[str] = []
         self.row_sql = self.rows_sql = ""
 
     @abstractmethod
@@ -190,7 +195,7 @@ class _Expansion(ABC):
     def among(self, param: str, kind: str) -> str: ...
 
     @abstractmethod
-    def rows(self, kinds: Mapping[str, str], nested: bool) -> str: ...
+    def rows(self, kinds: Mapping[str, str], by_column: bool) -> str: ...
 
     def replace(self, match: re.Match[str]) -> str:
         if param := match["param"]:
@@ -212,7 +217,8 @@ class _Expansion(ABC):
             pairs = [pair.split() for pair in rows["columns"].split(",")]
             self.columns = [column for column, _ in pairs]
             kinds = {column: self._kind(kind) for column, kind in pairs}
-            return opening + self.rows(kinds, nested=bool(opening))
+            by_column = any(kind == "long" for _, kind in pairs)
+            return opening + self.rows(kinds, by_column)
         raise ValueError(
             f"{self.name}: {{{marker}}} is none of {{each …}}, {{in …}} and {{rows …}}"
         )
@@ -241,7 +247,7 @@ class _SqliteExpansion(_Expansion):
     def among(self, param: str, kind: str) -> str:
         return f"IN (SELECT value FROM json_each(:{param}))"
 
-    def rows(self, kinds: Mapping[str, str], nested: bool) -> str:
+    def rows(self, kinds: Mapping[str, str], by_column: bool) -> str:
         self.row_sql = f"({', '.join('?' for _ in kinds)})"
         self.rows_sql = f"(VALUES {self.row_sql})"
         columns = ", ".join(
@@ -260,14 +266,19 @@ class _PostgresExpansion(_Expansion):
     def among(self, param: str, kind: str) -> str:
         return f"= ANY ({self.param(param)}::{kind}[])"
 
-    def rows(self, kinds: Mapping[str, str], nested: bool) -> str:
+    def rows(self, kinds: Mapping[str, str], by_column: bool) -> str:
         columns = ", ".join(
             f"{column}::int AS {column}" if kind == "boolean" else column
             for column, kind in kinds.items()
         )
-        types = ", ".join(f"{column} {kind}" for column, kind in kinds.items())
         self.row_sql = f"({', '.join(f'%s::{kind}' for kind in kinds.values())})"
-        self.rows_sql = f"json_to_recordset({self._met('rows')}::json) AS r({types})"
+        if by_column:
+            self.column_kinds = list(kinds.values())
+            lists = ", ".join(f"{self._met(column)}::{kind}[]" for column, kind in kinds.items())
+            self.rows_sql = f"unnest({lists}) AS r({', '.join(kinds)})"
+        else:
+            types = ", ".join(f"{column} {kind}" for column, kind in kinds.items())
+            self.rows_sql = f"json_to_recordset({self._met('rows')}::json) AS r({types})"
         return " ".join(("SELECT", columns, "FROM", self.rows_sql))
 
 

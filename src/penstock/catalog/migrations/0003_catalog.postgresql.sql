@@ -33,6 +33,7 @@ ALTER TABLE events SET (toast_tuple_target = 8160);
 -- Room on each page, so that rows changed by every run are rewritten in place.
 ALTER TABLE datasets SET (fillfactor = 80);
 ALTER TABLE jobs SET (fillfactor = 80);
+ALTER TABLE job_versions SET (fillfactor = 80);
 ALTER TABLE runs SET (fillfactor = 80);
 ALTER TABLE dataset_versions SET (fillfactor = 80);
 ALTER TABLE dataset_sightings SET (fillfactor = 60);

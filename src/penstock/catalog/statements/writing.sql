@@ -436,7 +436,7 @@ ON CONFLICT (job_id, role, dataset_id) DO UPDATE SET
 -- name: put_events
 -- Keep events as they were received.
 INSERT INTO events (event_time, received_at, kind, namespace, event_type, run_id, payload)
-{rows event_time bigint, received_at bigint, kind text, namespace text, event_type text, run_id uuid, payload text};
+{rows event_time bigint, received_at bigint, kind text, namespace text, event_type text, run_id uuid, payload long};
 
 -- name: add_event_counts
 -- Count events by hour and type.
