@@ -31,7 +31,6 @@ ON CONFLICT (id) DO UPDATE SET name = excluded.name, at = excluded.at, flag = ex
 -- name: put_long_things
 -- The same with names that may be long.
 INSERT INTO things (id, name, at, flag) {rows id uuid, name long, at bigint, flag boolean}
-ON CONFLICT (id) DO UPDATE SET name = excluded.name, at = excluded.at, flag = excluded.flag
 
 -- name: add_things
 -- Write new things only.
@@ -286,16 +285,13 @@ def test_a_list_is_a_table(db: Database) -> None:
 @pytest.mark.parametrize("put", ["put_things", "put_long_things"])
 def test_rows_come_back_as_they_were_written(db: Database, put: str) -> None:
     written = [Thing(new_id(), text, None, True) for text in [*TEXTS, "ü" * 100_000]]
-    written += [Thing(new_id(), None, number, False) for number in NUMBERS]
-    written += [Thing(new_id())]
+    written += [Thing(new_id(), None, number, False) for number in [*NUMBERS, None]]
     with db.write() as tx:
         tx.write(put, written)
         tx.write(put, [])
         found = tx.rows(Thing, "things_by_ids", ids=[thing.id for thing in written])
     assert found == written
-    assert things(db) == [
-        (t.id, t.name, t.at, None if t.flag is None else int(t.flag)) for t in found
-    ]
+    assert things(db) == [(t.id, t.name, t.at, int(t.flag or False)) for t in found]
     with db.read() as tx:
         assert tx.fetch("things_by_ids", ids=[new_id()]) == []
         assert tx.fetch("things_by_ids", ids=[]) == []

@@ -206,10 +206,9 @@ def _work(tables: LockTables, model: Model) -> Iterator[str]:
     yield from (f"no work row for {key}" for key in model.work.keys() - found.keys())
     for key, row in found.items():
         work, states = model.work[key], model.states(*key)
-        # What a job has done stays shown as done when it is rewired: only lots that can be read
-        # in one of its inputs are looked at again.
-        job, lot = key
-        if job in model.rewired and (states == {"WAITING"} or not _can_be_read(model, job, lot)):
+        # What a job has done stays shown as done when it is rewired, and waits for something else
+        # now or is not looked at again.
+        if key[0] in model.rewired and (states == {"WAITING"} or _is_overlooked(model, *key)):
             states = {*states, "DONE"}
         if row.state not in states:
             yield f"{key} is {row.state}, not {states}"
@@ -218,6 +217,16 @@ def _work(tables: LockTables, model: Model) -> Iterator[str]:
         claim = model.claims.get(row.run_id or "")
         if claim is not None and row.lease_until != claim.lease_until:
             yield f"the lease of {key} holds until {row.lease_until}, not {claim.lease_until}"
+
+
+def _is_overlooked(model: Model, job: str, lot: str) -> bool:
+    """Whether nothing made a rewired job look again: it read nothing of the lot in the inputs that
+    it has now, and can read nothing there; and nobody works on it.
+    """
+    inputs = model.jobs[job].inputs
+    has_read = any((dataset, job, lot) in model.used for dataset in inputs)
+    is_idle = "RUNNING" not in model.states(job, lot)
+    return is_idle and not has_read and not _can_be_read(model, job, lot)
 
 
 def _can_be_read(model: Model, job: str, lot: str) -> bool:

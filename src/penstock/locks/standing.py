@@ -87,8 +87,8 @@ def standing(tx: Transaction, namespace: str | None, now: Micros) -> StandingNow
             ("newest_lots", {**own, "most": NEWEST_LOOKED_AT, "datasets": DATASETS_MAX}),
         ]
     )
-    jobs = [JobStanding(*counts) for *counts, _ in work]
-    looked_at = work[0][-1] if work else 0
+    looked_at = work[0][0]
+    jobs = [JobStanding(*found) for _, *found in work if found[0] is not None]
     return StandingNow(
         jobs={RunState(state): count for state, count in states if state and count},
         work=sorted(jobs, key=lambda job: (-job.open, job.namespace, job.job)),

@@ -2,60 +2,41 @@
 
 -- name: standing_of_jobs
 -- How many open lots jobs have in which state, of those that have any and in a namespace if one is
--- named; with how many jobs were looked at. From one job to the next leads an index that holds only
--- open lots, so that jobs with nothing to do cost nothing.
-WITH RECURSIVE
-ready (job_id) AS (
-    SELECT (SELECT w.job_id FROM lot_work w WHERE w.state = 'READY' ORDER BY w.job_id LIMIT 1)
-    UNION ALL
-    SELECT (SELECT w.job_id FROM lot_work w WHERE w.state = 'READY' AND w.job_id > last.job_id ORDER BY w.job_id LIMIT 1)
-    FROM ready last WHERE last.job_id IS NOT NULL
-),
-stuck (job_id) AS (
-    SELECT (SELECT w.job_id FROM lot_work w WHERE w.state IN ('WAITING', 'LATER', 'HELD') ORDER BY w.job_id LIMIT 1)
-    UNION ALL
-    SELECT (SELECT w.job_id FROM lot_work w WHERE w.state IN ('WAITING', 'LATER', 'HELD') AND w.job_id > last.job_id ORDER BY w.job_id LIMIT 1)
-    FROM stuck last WHERE last.job_id IS NOT NULL
-),
-running (job_id, total) AS (
+-- named; each row with how many jobs were looked at, one row without a name when none is told of.
+WITH running (job_id, total) AS (
     SELECT w.job_id, COUNT(*) FROM lot_work w WHERE w.state = 'RUNNING' GROUP BY w.job_id
 ),
 open_job (job_id) AS (
-    SELECT a.job_id FROM (SELECT job_id FROM ready LIMIT :looked_at) a
+    SELECT a.job_id FROM (SELECT job_id FROM ready_jobs LIMIT :looked_at) a
     UNION
-    SELECT b.job_id FROM (SELECT job_id FROM stuck LIMIT :looked_at) b
+    SELECT b.job_id FROM (SELECT job_id FROM stuck_jobs LIMIT :looked_at) b
     UNION
     SELECT job_id FROM running
 )
-SELECT j.namespace, j.name,
-    (SELECT COUNT(*) FROM (SELECT 1 FROM lot_work w WHERE w.job_id = k.job_id AND w.state = 'READY' LIMIT :most) a),
-    (SELECT COUNT(*) FROM (SELECT 1 FROM lot_work w WHERE w.job_id = k.job_id AND w.state = 'WAITING' AND w.state IN ('WAITING', 'LATER', 'HELD') LIMIT :most) a),
-    (SELECT COUNT(*) FROM (SELECT 1 FROM lot_work w WHERE w.job_id = k.job_id AND w.state = 'LATER' AND w.state IN ('WAITING', 'LATER', 'HELD') LIMIT :most) a),
-    (SELECT COUNT(*) FROM (SELECT 1 FROM lot_work w WHERE w.job_id = k.job_id AND w.state = 'HELD' AND w.state IN ('WAITING', 'LATER', 'HELD') LIMIT :most) a),
-    COALESCE(n.total, 0),
-    (SELECT COUNT(*) FROM open_job)
-FROM open_job k
-JOIN jobs j ON j.id = k.job_id
-LEFT JOIN running n ON n.job_id = k.job_id
-WHERE j.hidden = 0 AND (CAST(:namespace AS TEXT) IS NULL OR j.namespace = :namespace)
-LIMIT :jobs
+SELECT whole.total, page.namespace, page.name,
+    (SELECT COUNT(*) FROM (SELECT 1 FROM lot_work w WHERE w.job_id = page.id AND w.state = 'READY' LIMIT :most) a),
+    (SELECT COUNT(*) FROM (SELECT 1 FROM lot_work w WHERE w.job_id = page.id AND w.state = 'WAITING' AND w.state IN ('WAITING', 'LATER', 'HELD') LIMIT :most) a),
+    (SELECT COUNT(*) FROM (SELECT 1 FROM lot_work w WHERE w.job_id = page.id AND w.state = 'LATER' AND w.state IN ('WAITING', 'LATER', 'HELD') LIMIT :most) a),
+    (SELECT COUNT(*) FROM (SELECT 1 FROM lot_work w WHERE w.job_id = page.id AND w.state = 'HELD' AND w.state IN ('WAITING', 'LATER', 'HELD') LIMIT :most) a),
+    COALESCE(n.total, 0)
+FROM (SELECT COUNT(*) AS total FROM open_job) whole
+LEFT JOIN (
+    SELECT j.id, j.namespace, j.name FROM open_job k JOIN jobs j ON j.id = k.job_id
+    WHERE j.hidden = 0 AND (CAST(:namespace AS TEXT) IS NULL OR j.namespace = :namespace)
+    LIMIT :jobs
+) page ON true
+LEFT JOIN running n ON n.job_id = page.id
 
 -- name: stuck_lots
 -- Lots that failed or were held and wait for another try or for a person, the newest first among
 -- so many that were looked at; with who held them last, and why.
-WITH RECURSIVE stuck (job_id) AS (
-    SELECT (SELECT w.job_id FROM lot_work w WHERE w.state IN ('WAITING', 'LATER', 'HELD') ORDER BY w.job_id LIMIT 1)
-    UNION ALL
-    SELECT (SELECT w.job_id FROM lot_work w WHERE w.state IN ('WAITING', 'LATER', 'HELD') AND w.job_id > last.job_id ORDER BY w.job_id LIMIT 1)
-    FROM stuck last WHERE last.job_id IS NOT NULL
-)
 SELECT b.namespace, b.name, b.lot, b.state, b.tries, b.tries_max, b.error, b.since, b.not_before, b.run_id,
     (SELECT g.who FROM lot_log g WHERE g.job_id = b.job_id AND g.lot = b.lot AND g.became = 'HELD' ORDER BY g.id DESC LIMIT 1),
     (SELECT g.why FROM lot_log g WHERE g.job_id = b.job_id AND g.lot = b.lot AND g.became = 'HELD' ORDER BY g.id DESC LIMIT 1)
 FROM (
     SELECT p.*, j.namespace, j.name, l.tries_max
     FROM (
-        SELECT v.* FROM (SELECT job_id FROM stuck LIMIT :looked_at) k JOIN lot_work v ON v.job_id = k.job_id
+        SELECT v.* FROM (SELECT job_id FROM stuck_jobs LIMIT :looked_at) k JOIN lot_work v ON v.job_id = k.job_id
         WHERE v.state IN ('LATER', 'HELD') AND v.state IN ('WAITING', 'LATER', 'HELD')
         LIMIT :most
     ) p
