@@ -106,6 +106,33 @@ def test_a_lot_is_found_in_the_grid_with_the_keyboard_alone(tab: Tab, scene: Sce
         tab.page.keyboard.press("ArrowLeft")
 
 
+def test_of_a_held_lot_is_told_which_run_began_it_if_any_did(tab: Tab, scene: Scene) -> None:
+    spent, untried, made = (scene.hour(ago) for ago in (12, 13, 14))
+    job = ("namespaces", SHOP, "jobs", "audit_clicks")
+    sides = {"inputs": CLEAN, "outputs": "clicks_audit"}
+    wiring = {side: [{"namespace": SHOP, "name": name}] for side, name in sides.items()}
+    scene.call("PUT", *job, "wiring", json={**wiring, "triesMax": 1})
+    runs = {}
+    for lot, end in ((spent, "fail"), (made, "complete")):
+        claim = {"owner": "ann", "lots": [lot]}
+        [given] = scene.call("POST", *job, "claims", json=claim)["claims"]
+        scene.call("POST", "claims", given["id"], end, json={"token": given["token"]})
+        runs[lot] = given["id"]
+    lots = ("namespaces", SHOP, "datasets", "clicks_audit", "lots")
+    scene.call("POST", *lots, made, "hold", json={"why": "it is counted"})
+    for lot in (untried, made):
+        scene.call("POST", *job, "lots", lot, "hold", json={"why": "nobody is in"})
+    for lot, said in ((spent, "out of tries"), (untried, "nobody is in"), (made, "it is counted")):
+        tab.open(address("datasets", SHOP, "clicks_audit", lot=lot))
+        expect(tab.page.locator("main")).to_contain_text(said)
+        tab.settle()
+        facts = tab.page.locator("main .facts", has_text="Locked for")
+        expect(facts).to_have_count(1 if lot in runs else 0)
+        if lot in runs:
+            expect(facts.locator(f'a[href$="/runs/{runs[lot]}"]')).to_be_visible()
+            expect(facts).to_contain_text("audit_clicks")
+
+
 def test_everything_is_reached_without_a_mouse(tab: Tab) -> None:
     keyboard = tab.page.keyboard
     tab.open("/")

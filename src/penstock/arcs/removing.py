@@ -147,24 +147,30 @@ def remove_lot(
         current, rows = _find(tx, dataset_id, name, lot)
     if current.state != ManifestState.REMOVED:
         MANIFEST.check(ManifestState(current.state), ManifestState.REMOVED, f"of lot {lot}")
+        command = RemoveLot(who, why, namespace, dataset, lot, current.version_id, ())
         try:
-            full = [_read(objects, row) for row in rows if row.state in _WITH_DATA]
+            _record(catalog, objects, command, rows)
         except NotFound:
             # Somebody else may be removing it just now: then only the rest is left to do.
             with catalog.read() as tx:
                 current, _ = _find(tx, dataset_id, name, lot)
             if current.state != ManifestState.REMOVED:
                 raise
-        else:
-            _check_others(objects, full)
-            notes = tuple((each.row.version_id, _write(objects, each)) for each in full)
-            command = RemoveLot(who, why, namespace, dataset, lot, current.version_id, notes)
-            catalog.submit(command).result()
         with catalog.read() as tx:
             rows = _versions(tx, dataset_id, lot)
     for row in rows:
         if row.state == ManifestState.REMOVED:
             _delete(objects, _read(objects, row))
+
+
+def _record(
+    catalog: Catalog, objects: Objects, command: RemoveLot, rows: Sequence[ManifestRow]
+) -> None:
+    """Write the manifests that list what goes, and make them those of the lot."""
+    full = [_read(objects, row) for row in rows if row.state in _WITH_DATA]
+    _check_others(objects, full)
+    notes = tuple((each.row.version_id, _write(objects, each)) for each in full)
+    catalog.submit(msgspec.structs.replace(command, versions=notes)).result()
 
 
 def _versions(tx: Transaction, dataset_id: str, lot: str) -> list[ManifestRow]:

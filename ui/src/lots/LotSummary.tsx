@@ -23,8 +23,11 @@ export function LotSummary({ dataset, lot, onClose }: Props) {
   const gaps = useGet("/api/v1/namespaces/{namespace}/datasets/{dataset}/gaps", isInterval ? { path, query: { from: lot, to: lot } } : null);
   const gap = gaps.value?.ranges[0];
   const why = gap?.cause?.why;
-  // Of a lot that nobody has begun to make there is nothing to show but why.
-  const isBegun = gap?.kind !== "missing" && gap?.kind !== "waiting" && why?.state !== "HELD";
+  // Of a lot that nobody has begun to make there is nothing to show but why. One that is held was
+  // begun if its job is out of tries with it, or if it is there and locked.
+  const isMade = why?.reasons.some((each) => each.kind === "output_locked" && each.namespace === dataset.namespace && each.name === dataset.name);
+  const isHeldUntried = gap?.kind === "held" && why?.reasons.some((each) => each.kind === "held_lot") && !isMade;
+  const isBegun = gap?.kind !== "missing" && gap?.kind !== "waiting" && !isHeldUntried;
   const isKnown = isInterval ? gaps.value !== undefined && isBegun : true;
   const found = useGet("/api/v1/namespaces/{namespace}/datasets/{dataset}/lots/{lot}", isKnown ? { path: { ...path, lot } } : null);
   return (
