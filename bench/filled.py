@@ -12,6 +12,7 @@ from typing import Self
 
 from bench import events, graph
 from bench.graph import FOLDER, Graph
+from bench.vacuum import vacuum
 from penstock.db import open_database
 from penstock.db.folders import capability_folders, sql_files
 from tests.contract import catalog_rows
@@ -85,6 +86,7 @@ class FilledDatabases:
             Graph(self._domains).save(database)
         finally:
             database.close()
+        vacuum(url)
         ready.write_text(url)
         return url
 

@@ -123,8 +123,6 @@ class Graph:
         Tables(tags=tags).save(database)
         for domain in range(self._domains):
             self._domain(domain).save(database)
-        with database.write() as tx:
-            tx.execute("analyse_tables")
 
     def _domain(self, domain: int) -> Tables:
         tables = Tables()

@@ -20,6 +20,7 @@ from bench.ours import NAMESPACE
 from bench.processes import Bench
 from bench.server import System
 from bench.targets import Target, below_ms
+from bench.vacuum import vacuum
 from penstock.catalog.nodes import dataset_node
 from penstock.clock import DAY, system_clock
 from penstock.db import open_database
@@ -107,6 +108,7 @@ def fill(url: str, lots: int) -> int:
         Graph(DOMAINS).save(database)
     finally:
         database.close()
+    vacuum(url)
     return span.count
 
 

@@ -28,7 +28,7 @@ from tests.contract.catalog_rows import (
     touched,
     version,
 )
-from tests.plans import filled, steps_told
+from tests.plans import filled, long_work, steps_told
 
 # One worker fills each database once.
 pytestmark = pytest.mark.xdist_group("reading_cost")
@@ -208,4 +208,7 @@ def _examples() -> dict[str, dict[str, Any]]:
 def _walks(url: str, statement: Statement, params: dict[str, Any]) -> list[str]:
     """The steps of the statement's plan that read a large table from end to end."""
     walk = rf"(^SCAN|Seq Scan on) {LARGE.pattern}"
-    return [step for step in steps_told(url, statement, params) if re.search(walk, step)]
+    steps = [step for step in steps_told(url, statement, params) if re.search(walk, step)]
+    if url.startswith("sqlite"):
+        steps += long_work(url, statement, params, 2 * COUNT)
+    return steps

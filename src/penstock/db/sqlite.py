@@ -206,7 +206,11 @@ class SqliteDatabase:
             connection.close()
 
     def migrate(self) -> list[str]:
-        return apply_migrations(self._migrations, self._writing, system_clock)
+        done = apply_migrations(self._migrations, self._writing, system_clock)
+        # Migrations write statistics, which a connection reads when it is opened, or when told.
+        with self._writing() as tx:
+            tx.script("ANALYZE sqlite_schema")
+        return done
 
     def close(self) -> None:
         with self._turn:

@@ -35,6 +35,14 @@ from penstock.locks.table import Status
 from penstock.lots.ids import check_lot
 from penstock.states import WorkState
 
+# What lists the work of a job that is in a state; all other states have one list.
+_LISTED_BY = {
+    None: "work",
+    WorkState.DONE: "done_work",
+    WorkState.READY: "ready_work",
+    WorkState.RUNNING: "running_work",
+}
+
 
 def get_work(tx: Transaction, namespace: str, job: str, lot: str) -> Work:
     """What a job has to do with one lot."""
@@ -61,11 +69,9 @@ def list_work(
     """A page of what a job has to do: in one state and the order of work, or all by lot."""
     row = get_lot_job(tx, namespace, job)
     which = {"job_id": row.job_id}
-    kind = "work"
-    if state == WorkState.DONE:
-        kind = "done_work"
-    elif state is not None:
-        kind, which = "open_work", {**which, "state": str(state)}
+    kind = _LISTED_BY.get(state)
+    if kind is None:
+        kind, which = "stuck_work", {**which, "state": str(state)}
     asks: list[Ask] = [
         (f"read_{kind}", {**which, "limit": limit, "offset": offset}),
         (f"count_{kind}", {**which, "most": TOTAL_MAX}),

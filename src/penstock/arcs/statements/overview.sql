@@ -5,9 +5,9 @@
 -- are done, those among the first :lots that the arc knows, because nothing lists them by state.
 SELECT k.value,
     (SELECT COUNT(*) FROM (SELECT 1 FROM lot_work w WHERE w.job_id = k.value AND w.state = 'READY' LIMIT :most) a),
-    (SELECT COUNT(*) FROM (SELECT 1 FROM lot_work w WHERE w.job_id = k.value AND w.state = 'WAITING' LIMIT :most) a),
-    (SELECT COUNT(*) FROM (SELECT 1 FROM lot_work w WHERE w.job_id = k.value AND w.state = 'LATER' LIMIT :most) a),
-    (SELECT COUNT(*) FROM (SELECT 1 FROM lot_work w WHERE w.job_id = k.value AND w.state = 'HELD' LIMIT :most) a),
+    (SELECT COUNT(*) FROM (SELECT 1 FROM stuck_work w WHERE w.job_id = k.value AND w.state = 'WAITING' LIMIT :most) a),
+    (SELECT COUNT(*) FROM (SELECT 1 FROM stuck_work w WHERE w.job_id = k.value AND w.state = 'LATER' LIMIT :most) a),
+    (SELECT COUNT(*) FROM (SELECT 1 FROM stuck_work w WHERE w.job_id = k.value AND w.state = 'HELD' LIMIT :most) a),
     (
         SELECT COUNT(*)
         FROM (
@@ -75,11 +75,11 @@ ORDER BY w.lot
 LIMIT :most;
 
 -- name: running_arc_lots_after
--- A page of the lots that an arc is working on, by lot; there are as many as live claims.
-SELECT w.job_id, w.lot, w.lot_key, w.rank, w.state, w.tries, w.token, w.run_id, w.owner, w.lease_seconds, w.lease_until, w.not_before, w.since, w.error, w.stale_since
-FROM lot_work w
-WHERE w.job_id = :job_id AND w.lot > :after AND w.state = 'RUNNING'
-ORDER BY w.lot
+-- A page of the lots that an arc is working on, by lot; all live claims are looked at.
+SELECT c.job_id, c.lot, c.lot_key, c.rank, c.state, c.tries, c.token, c.run_id, c.owner, c.lease_seconds, c.lease_until, c.not_before, c.since, c.error, c.stale_since
+FROM running_work c
+WHERE c.job_id = :job_id AND c.lot > :after
+ORDER BY c.lot
 LIMIT :most;
 
 -- name: partial_arc_lots_after

@@ -76,28 +76,7 @@ CREATE INDEX lot_work_ready ON lot_work (job_id, rank, lot_key) WHERE state = 'R
 CREATE INDEX lot_work_stuck ON lot_work (job_id, state, rank, lot_key) WHERE state IN ('WAITING', 'LATER', 'HELD');
 CREATE INDEX lot_work_leases ON lot_work (lease_until) WHERE state = 'RUNNING';
 CREATE INDEX lot_work_later ON lot_work (not_before) WHERE state = 'LATER';
-
 CREATE INDEX lot_work_stale ON lot_work (job_id, lot_key) WHERE stale_since > 0;
-
--- Jobs with lots that are READY, and jobs with lots that wait or are stuck, each once. From one to
--- the next leads an index that holds only such lots: jobs with nothing to do cost nothing, and who
--- asks for the first few pays for no more.
-CREATE VIEW ready_jobs AS
-WITH RECURSIVE found (job_id) AS (
-    SELECT (SELECT w.job_id FROM lot_work w WHERE w.state = 'READY' ORDER BY w.job_id LIMIT 1)
-    UNION ALL
-    SELECT (SELECT w.job_id FROM lot_work w WHERE w.state = 'READY' AND w.job_id > last.job_id ORDER BY w.job_id LIMIT 1)
-    FROM found last WHERE last.job_id IS NOT NULL
-)
-SELECT f.job_id FROM found f WHERE f.job_id IS NOT NULL;
-CREATE VIEW stuck_jobs AS
-WITH RECURSIVE found (job_id) AS (
-    SELECT (SELECT w.job_id FROM lot_work w WHERE w.state IN ('WAITING', 'LATER', 'HELD') ORDER BY w.job_id LIMIT 1)
-    UNION ALL
-    SELECT (SELECT w.job_id FROM lot_work w WHERE w.state IN ('WAITING', 'LATER', 'HELD') AND w.job_id > last.job_id ORDER BY w.job_id LIMIT 1)
-    FROM found last WHERE last.job_id IS NOT NULL
-)
-SELECT f.job_id FROM found f WHERE f.job_id IS NOT NULL;
 
 -- Why lots are held: a JSON list of datasets of which the lot, or what it was made from, is held.
 CREATE TABLE lot_reasons (

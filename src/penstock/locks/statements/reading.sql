@@ -25,15 +25,15 @@ LEFT JOIN jobs j ON j.id = h.id
 
 -- name: read_open_counts
 -- How many lots of a job are in each state of open work, and when the first of them is due.
-SELECT 'WAITING', COUNT(*), 0 FROM (SELECT 1 FROM lot_work w WHERE w.job_id = :job_id AND w.state = 'WAITING' AND w.state <> 'DONE' LIMIT :most) a
+SELECT 'READY', COUNT(*), 0 FROM (SELECT 1 FROM lot_work w WHERE w.job_id = :job_id AND w.state = 'READY' LIMIT :most) a
 UNION ALL
-SELECT 'READY', COUNT(*), 0 FROM (SELECT 1 FROM lot_work w WHERE w.job_id = :job_id AND w.state = 'READY' AND w.state <> 'DONE' LIMIT :most) b
+SELECT 'RUNNING', COUNT(*), 0 FROM (SELECT 1 FROM running_work c WHERE c.job_id = :job_id LIMIT :most) b
 UNION ALL
-SELECT 'RUNNING', COUNT(*), 0 FROM (SELECT 1 FROM lot_work w WHERE w.job_id = :job_id AND w.state = 'RUNNING' AND w.state <> 'DONE' LIMIT :most) c
+SELECT 'WAITING', COUNT(*), 0 FROM (SELECT 1 FROM stuck_work w WHERE w.job_id = :job_id AND w.state = 'WAITING' LIMIT :most) c
 UNION ALL
-SELECT 'HELD', COUNT(*), 0 FROM (SELECT 1 FROM lot_work w WHERE w.job_id = :job_id AND w.state = 'HELD' AND w.state <> 'DONE' LIMIT :most) d
+SELECT 'HELD', COUNT(*), 0 FROM (SELECT 1 FROM stuck_work w WHERE w.job_id = :job_id AND w.state = 'HELD' LIMIT :most) d
 UNION ALL
-SELECT 'LATER', COUNT(*), COALESCE(MIN(e.not_before), 0) FROM (SELECT w.not_before FROM lot_work w WHERE w.job_id = :job_id AND w.state = 'LATER' AND w.state <> 'DONE' LIMIT :most) e
+SELECT 'LATER', COUNT(*), COALESCE(MIN(e.not_before), 0) FROM (SELECT w.not_before FROM stuck_work w WHERE w.job_id = :job_id AND w.state = 'LATER' LIMIT :most) e
 
 -- name: read_claim_namespaces
 -- To which namespaces the jobs of these runs belong.
@@ -78,20 +78,18 @@ SELECT COUNT(*) FROM (
 
 -- name: read_live_claims_of_jobs
 -- A page of the live claims of some jobs, first whose lease ends first; those on a lot if named.
-SELECT w.job_id, j.namespace, j.name, w.lot, w.owner, w.run_id, w.token, w.since, w.lease_until, l.inputs, l.outputs
-FROM {each ids uuid AS k}
-JOIN lot_work w ON w.job_id = k.value AND w.state = 'RUNNING' AND w.state <> 'DONE'
-JOIN jobs j ON j.id = w.job_id
-JOIN lot_jobs l ON l.job_id = w.job_id
-WHERE CAST(:lot AS TEXT) IS NULL OR w.lot = :lot
-ORDER BY w.lease_until, w.lot_key, w.job_id LIMIT :limit OFFSET :offset
+SELECT c.job_id, j.namespace, j.name, c.lot, c.owner, c.run_id, c.token, c.since, c.lease_until, l.inputs, l.outputs
+FROM running_work c
+JOIN jobs j ON j.id = c.job_id
+JOIN lot_jobs l ON l.job_id = c.job_id
+WHERE c.job_id {in ids uuid} AND (CAST(:lot AS TEXT) IS NULL OR c.lot = :lot)
+ORDER BY c.lease_until, c.lot_key, c.job_id LIMIT :limit OFFSET :offset
 
 -- name: count_live_claims_of_jobs
 -- How many live claims some jobs have, on a lot if named.
 SELECT COUNT(*) FROM (
-    SELECT 1 FROM {each ids uuid AS k}
-    JOIN lot_work w ON w.job_id = k.value AND w.state = 'RUNNING' AND w.state <> 'DONE'
-    WHERE CAST(:lot AS TEXT) IS NULL OR w.lot = :lot
+    SELECT 1 FROM running_work c
+    WHERE c.job_id {in ids uuid} AND (CAST(:lot AS TEXT) IS NULL OR c.lot = :lot)
     LIMIT :most
 ) c
 
@@ -130,10 +128,22 @@ SELECT w.job_id, w.lot, w.lot_key, w.rank, w.state, w.tries, w.token, w.run_id, 
 FROM lot_work w WHERE w.job_id = :job_id AND w.state = 'DONE'
 ORDER BY w.lot LIMIT :limit OFFSET :offset
 
--- name: read_open_work
--- A page of what a job has not done and is in one state, in the order it is worked on.
+-- name: read_ready_work
+-- A page of what a job can work on, in the order it is worked on.
 SELECT w.job_id, w.lot, w.lot_key, w.rank, w.state, w.tries, w.token, w.run_id, w.owner, w.lease_seconds, w.lease_until, w.not_before, w.since, w.error, w.stale_since
-FROM lot_work w WHERE w.job_id = :job_id AND w.state = :state AND w.state <> 'DONE'
+FROM lot_work w WHERE w.job_id = :job_id AND w.state = 'READY'
+ORDER BY w.rank, w.lot_key LIMIT :limit OFFSET :offset
+
+-- name: read_running_work
+-- A page of what a job is working on, in the order it is worked on.
+SELECT c.job_id, c.lot, c.lot_key, c.rank, c.state, c.tries, c.token, c.run_id, c.owner, c.lease_seconds, c.lease_until, c.not_before, c.since, c.error, c.stale_since
+FROM running_work c WHERE c.job_id = :job_id
+ORDER BY c.rank, c.lot_key LIMIT :limit OFFSET :offset
+
+-- name: read_stuck_work
+-- A page of what waits or is stuck in one state, in the order it is worked on.
+SELECT w.job_id, w.lot, w.lot_key, w.rank, w.state, w.tries, w.token, w.run_id, w.owner, w.lease_seconds, w.lease_until, w.not_before, w.since, w.error, w.stale_since
+FROM stuck_work w WHERE w.job_id = :job_id AND w.state = :state
 ORDER BY w.rank, w.lot_key LIMIT :limit OFFSET :offset
 
 -- name: count_work
@@ -144,9 +154,17 @@ SELECT COUNT(*) FROM (SELECT 1 FROM lot_work w WHERE w.job_id = :job_id LIMIT :m
 -- How many lots a job has done.
 SELECT COUNT(*) FROM (SELECT 1 FROM lot_work w WHERE w.job_id = :job_id AND w.state = 'DONE' LIMIT :most) c
 
--- name: count_open_work
--- How many lots that a job has not done are in one state.
-SELECT COUNT(*) FROM (SELECT 1 FROM lot_work w WHERE w.job_id = :job_id AND w.state = :state AND w.state <> 'DONE' LIMIT :most) c
+-- name: count_ready_work
+-- How many lots a job can work on.
+SELECT COUNT(*) FROM (SELECT 1 FROM lot_work w WHERE w.job_id = :job_id AND w.state = 'READY' LIMIT :most) c
+
+-- name: count_running_work
+-- How many lots a job is working on.
+SELECT COUNT(*) FROM (SELECT 1 FROM running_work c WHERE c.job_id = :job_id LIMIT :most) c
+
+-- name: count_stuck_work
+-- How many lots of a job wait or are stuck in one state.
+SELECT COUNT(*) FROM (SELECT 1 FROM stuck_work w WHERE w.job_id = :job_id AND w.state = :state LIMIT :most) c
 
 -- name: read_lots
 -- A page of the lots of a dataset, by lot.

@@ -15,9 +15,9 @@ open_job (job_id) AS (
 )
 SELECT whole.total, page.namespace, page.name,
     (SELECT COUNT(*) FROM (SELECT 1 FROM lot_work w WHERE w.job_id = page.id AND w.state = 'READY' LIMIT :most) a),
-    (SELECT COUNT(*) FROM (SELECT 1 FROM lot_work w WHERE w.job_id = page.id AND w.state = 'WAITING' AND w.state IN ('WAITING', 'LATER', 'HELD') LIMIT :most) a),
-    (SELECT COUNT(*) FROM (SELECT 1 FROM lot_work w WHERE w.job_id = page.id AND w.state = 'LATER' AND w.state IN ('WAITING', 'LATER', 'HELD') LIMIT :most) a),
-    (SELECT COUNT(*) FROM (SELECT 1 FROM lot_work w WHERE w.job_id = page.id AND w.state = 'HELD' AND w.state IN ('WAITING', 'LATER', 'HELD') LIMIT :most) a),
+    (SELECT COUNT(*) FROM (SELECT 1 FROM stuck_work w WHERE w.job_id = page.id AND w.state = 'WAITING' LIMIT :most) a),
+    (SELECT COUNT(*) FROM (SELECT 1 FROM stuck_work w WHERE w.job_id = page.id AND w.state = 'LATER' LIMIT :most) a),
+    (SELECT COUNT(*) FROM (SELECT 1 FROM stuck_work w WHERE w.job_id = page.id AND w.state = 'HELD' LIMIT :most) a),
     COALESCE(n.total, 0)
 FROM (SELECT COUNT(*) AS total FROM open_job) whole
 LEFT JOIN (
@@ -36,8 +36,8 @@ SELECT b.namespace, b.name, b.lot, b.state, b.tries, b.tries_max, b.error, b.sin
 FROM (
     SELECT p.*, j.namespace, j.name, l.tries_max
     FROM (
-        SELECT v.* FROM (SELECT job_id FROM stuck_jobs LIMIT :looked_at) k JOIN lot_work v ON v.job_id = k.job_id
-        WHERE v.state IN ('LATER', 'HELD') AND v.state IN ('WAITING', 'LATER', 'HELD')
+        SELECT v.* FROM (SELECT job_id FROM stuck_jobs LIMIT :looked_at) k JOIN stuck_work v ON v.job_id = k.job_id
+        WHERE v.state IN ('LATER', 'HELD')
         LIMIT :most
     ) p
     JOIN jobs j ON j.id = p.job_id

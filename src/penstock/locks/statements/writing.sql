@@ -58,8 +58,13 @@ LIMIT 1;
 -- name: open_work_of_job
 -- All that a job has met and not done.
 SELECT w.job_id, w.lot, w.lot_key, w.rank, w.state, w.tries, w.token, w.run_id, w.owner, w.lease_seconds, w.lease_until, w.not_before, w.since, w.error, w.stale_since
-FROM lot_work w
-WHERE w.job_id = :job_id AND w.state <> 'DONE';
+FROM lot_work w WHERE w.job_id = :job_id AND w.state = 'READY'
+UNION ALL
+SELECT c.job_id, c.lot, c.lot_key, c.rank, c.state, c.tries, c.token, c.run_id, c.owner, c.lease_seconds, c.lease_until, c.not_before, c.since, c.error, c.stale_since
+FROM running_work c WHERE c.job_id = :job_id
+UNION ALL
+SELECT w.job_id, w.lot, w.lot_key, w.rank, w.state, w.tries, w.token, w.run_id, w.owner, w.lease_seconds, w.lease_until, w.not_before, w.since, w.error, w.stale_since
+FROM stuck_work w WHERE w.job_id = :job_id;
 
 -- name: expired_work
 -- Claims whose lease has run out, longest ago first.
