@@ -1,6 +1,9 @@
 """Servers, manifests and archives that are not what they should be, and how a deposit recovers."""
 
+import errno
 import io
+import logging
+import os
 import socket
 import tarfile
 import threading
@@ -268,6 +271,39 @@ def test_a_batch_manifest_that_cannot_be_read_fails_the_batch(
     assert message in batch.message
     assert site.letters() == [f"[Penstock] batch {batch.id} of maps: failed, nothing was stored"]
     assert batch.message in site.letter()
+
+
+def test_a_batch_waits_while_the_disk_is_full(site: Site, monkeypatch: pytest.MonkeyPatch) -> None:
+    looked: list[int] = []
+
+    def full(file: int) -> None:
+        looked.append(file)
+        raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
+
+    rows = [row(site.web.on("/map.csv", content(BODY)), BODY)]
+    batch = site.deposit(site.web.on("/b.checkm", content(write(ManifestKind.FILES, rows))))
+    with monkeypatch.context() as patch, site.working("batch-pending"):
+        patch.setattr(os, "fsync", full)
+        until(lambda: len(looked) > 1 or site.batch(batch).status is not BatchState.PENDING)
+    assert (site.batch(batch).status, site.letters()) == (BatchState.PENDING, [])
+    [batch] = site.run(batch)
+    assert (batch.status, batch.jobs) == (BatchState.COMPLETED, 1)
+
+
+def test_a_job_says_that_the_disk_is_full_and_is_resumed(
+    site: Site, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
+) -> None:
+    def full(path: Path, data: bytes) -> int:
+        raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC), str(path))
+
+    with monkeypatch.context() as patch:
+        patch.setattr(Path, "write_bytes", full)
+        [batch] = site.run(site.deposit(site.web.on("/map.csv", content(BODY))))
+    assert site.only_job(batch).message.startswith("the disk is full: [Errno 28] No space left")
+    assert [each.message for each in caplog.records if each.levelno >= logging.ERROR] == []
+    site.desk.resume_batch(ADMIN, batch.id)
+    with site.working():
+        site.reach(batch, IngestState.COMPLETED)
 
 
 def fail(site: Site, name: str, body: bytes, **profile: Any) -> str:

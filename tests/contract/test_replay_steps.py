@@ -1,5 +1,6 @@
 """A replay as one operation: steps in order, good work untouched, paused, cancelled, failed."""
 
+import logging
 from collections.abc import Iterator
 
 import pytest
@@ -289,6 +290,20 @@ def test_a_lot_whose_input_is_not_there_is_not_taken_away(site: ReplaySite) -> N
     assert site.output("join", "a").status == "READY"
     site.site.do(HoldJob("boss", "power", "ns", "join", hold=False))
     assert site.finish().done == 2
+
+
+def test_the_log_says_what_was_begun_and_not_what_has_to_wait(
+    site: ReplaySite, caplog: pytest.LogCaptureFixture
+) -> None:
+    caplog.set_level(logging.INFO, "penstock.replay")
+    site.start(job="apart")
+    site.site.do(HoldLot("boss", "odd", "ns", "other", "a"))
+    for _ in range(3):
+        site.step()
+    [waiting] = site.replays.steps(REPLAY, state=StepState.PENDING)
+    [begun] = site.replays.steps(REPLAY, state=StepState.GOING)
+    assert (waiting.lot, begun.lot) == ("a", "b")
+    assert caplog.messages == [f"step {begun.number} of replay {REPLAY} is going"]
 
 
 def test_a_step_that_has_to_wait_keeps_no_other_from_its_turn(site: ReplaySite) -> None:

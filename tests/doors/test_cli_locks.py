@@ -195,6 +195,15 @@ def test_a_lot_is_held_and_put_back(penstock: Terminal, client: Client) -> None:
     assert done["status"] == "READY"
 
 
+def test_a_lot_that_is_not_there_yet_is_held_and_let_go(penstock: Terminal) -> None:
+    assert penstock("lots", "hold", "raw", "77", "--why", "not this one").code == 0
+    told = penstock("lots", "unhold", "raw", "77", "--why", "it may come")
+    assert (told.code, told.text) == (0, "lot 77 of shop/raw is let go: it is not there yet\n")
+    penstock("lots", "hold", "raw", "77", "--why", "again")
+    done = penstock("lots", "unhold", "raw", "77", "--why", "it may", "--json").document
+    assert (done["status"], done["since"]) == (None, None)
+
+
 def test_the_log_is_of_a_lot_a_job_or_a_run(penstock: Terminal, client: Client) -> None:
     claim = next(iter(client.claims("shop/clean", owner="ann")))
     claim.complete()

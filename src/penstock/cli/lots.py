@@ -381,7 +381,8 @@ def _tell(lot: Lot, what: str, as_json: bool) -> None:
     if as_json:
         write_json(lot)
     else:
-        write_line(f"lot {lot.lot} of {lot.namespace}/{lot.dataset} {what}: {lot.status}")
+        status = lot.status or "it is not there yet"
+        write_line(f"lot {lot.lot} of {lot.namespace}/{lot.dataset} {what}: {status}")
 
 
 def _maker(lot: Lot) -> str:

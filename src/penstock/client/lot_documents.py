@@ -286,16 +286,19 @@ class Consumer(Document, frozen=True):
 
 
 class Lot(Document, frozen=True):
-    """One lot of a dataset: who made it, what is locked, who reads it."""
+    """One lot of a dataset: who made it, what is locked, who reads it.
+
+    A hold that is lifted may leave nothing behind; only then there is no status.
+    """
 
     namespace: str
     dataset: str
     lot: str
-    status: str
+    status: str | None
     version: str | None
     job: EntityId | None
     run: str | None
-    since: str
+    since: str | None
     locks: tuple[str, ...]
     consumers: tuple[Consumer, ...]
 

@@ -3,6 +3,7 @@
 A daemon that dies loses its locks, and another one goes on.
 """
 
+import errno
 import logging
 import queue
 import threading
@@ -31,6 +32,7 @@ Round = Callable[[Workshop], bool]  # True: there is no hurry to look again
 _AT_HAND_SECONDS = 1.0  # as much work as a daemon takes at once
 _AT_HAND_MAX = 16  # for each thread
 _TROUBLE_SECONDS = 1.0
+_FULL = (errno.ENOSPC, errno.EDQUOT)
 _STORED = (IngestState.RECORDING, IngestState.NOTIFY, IngestState.COMPLETED)  # without its files
 
 
@@ -152,6 +154,8 @@ class JobDaemon(Daemon):
         except PenstockError as error:
             return self._failed(job, str(error))
         except Exception as error:
+            if isinstance(error, OSError) and error.errno in _FULL:
+                return self._failed(job, f"the disk is full: {error}; free some, and resume it")
             log.exception("%s: ingest job %s", self.name, job.id)
             return self._failed(job, f"{type(error).__name__} while {job.status}: {error}")
 

@@ -201,8 +201,9 @@ class Replays:
 
     def _begin_one(self, row_id: str, number: int) -> None:
         try:
-            self._catalog.submit(BeginStep(row_id, number)).result()
-            log.info("replay %s begins step %d", row_id, number)
+            step = self._catalog.submit(BeginStep(row_id, number)).result()
+            if step.state != StepState.PENDING:  # one that has to wait is looked at every second
+                log.info("step %d of replay %s is %s", number, row_id, step.state)
         except (Busy, Unavailable):
             raise
         except (Conflict, NotFound) as refusal:

@@ -37,6 +37,10 @@ class Stopped(Unavailable):
     """The caller asked to stop, or another process is at it; what has come so far is kept."""
 
 
+class NoSpace(Unavailable):
+    """Our own disk is full: nothing is wrong with the file, and what has come so far is kept."""
+
+
 class Wanted(Struct, frozen=True):
     """A file to fetch, the relative path it gets, and what is known of it beforehand."""
 
@@ -92,7 +96,7 @@ def fetch(
     """Make the wanted file be in the folder; `progress` is told every change in bytes at hand."""
     terms = _Terms(Source(client, places, uploads), tries, sleep, bytes_max, stop, progress)
     _check_wanted(wanted)
-    with _disk_errors(wanted, folder):
+    with disk_errors(wanted, folder):
         present = _present(wanted, folder / wanted.name, terms)
         return present or _fetch(wanted, folder, terms)
 
@@ -343,12 +347,13 @@ def _parts_folder(folder: Path) -> Path:
 
 
 @contextmanager
-def _disk_errors(wanted: Wanted, folder: Path) -> Iterator[None]:
+def disk_errors(wanted: Wanted, folder: Path) -> Iterator[None]:
+    """Say what a disk could not do, for which file, and what to do about it."""
     try:
         yield
     except OSError as error:
         if error.errno in (errno.ENOSPC, errno.EDQUOT):
-            raise Unavailable(
+            raise NoSpace(
                 f"no space left in {folder} for {shown(wanted.url)}; free some, and resume the job"
             ) from error
         raise Unavailable(

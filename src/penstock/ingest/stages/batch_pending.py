@@ -2,8 +2,9 @@
 
 Needs: the payload's URL. Does: holds the batch if its collection is held; reads a batch manifest
 and makes a job for each row; tells the depositor, if the collection wants that. An expansion that
-was cut off goes on after the last job that was made. Fails, with a message for the depositor, when
-the manifest cannot be read.
+was cut off goes on after the last job that was made. Waits while our own disk is full: a batch that
+failed here cannot be resumed. Fails, with a message for the depositor, when the manifest cannot be
+read.
 """
 
 from collections.abc import Iterator
@@ -15,7 +16,7 @@ from penstock.ingest.collections import Collection
 from penstock.ingest.following import batch_moved
 from penstock.ingest.moves import first_priority, move_batch
 from penstock.ingest.receiving.checkm import ManifestKind, Row
-from penstock.ingest.receiving.fetching import Stopped, Wanted
+from penstock.ingest.receiving.fetching import NoSpace, Stopped, Wanted
 from penstock.ingest.stages.letters import send
 from penstock.ingest.stages.payload import SYSTEM, read_manifest
 from penstock.ingest.telling.reports import confirmation_letter, failure_letter
@@ -62,8 +63,8 @@ def work(shop: Workshop, batch: Batch) -> None:
             return
     try:
         objects = _objects(shop, batch, collection)
-    except Stopped as stopped:
-        raise Later(str(stopped)) from None
+    except (Stopped, NoSpace) as reason:
+        raise Later(str(reason)) from None
     except PenstockError as error:
         failed = _change(shop, batch, BatchState.FAILED, str(error))
         if failed is not None:

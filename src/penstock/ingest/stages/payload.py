@@ -10,7 +10,14 @@ from penstock.errors import Invalid
 from penstock.ingest.collections import Collection, DigestPolicy
 from penstock.ingest.receiving import archives, checkm
 from penstock.ingest.receiving.checkm import ManifestKind
-from penstock.ingest.receiving.fetching import ALWAYS, Stopped, Wanted, fetch, fetch_all
+from penstock.ingest.receiving.fetching import (
+    ALWAYS,
+    Stopped,
+    Wanted,
+    disk_errors,
+    fetch,
+    fetch_all,
+)
 from penstock.ingest.receiving.parts import digests_of
 from penstock.ingest.receiving.places import Places, shown
 from penstock.ingest.receiving.sources import Uploads
@@ -97,7 +104,8 @@ def read_manifest(
     uploads: Uploads | None,
 ) -> checkm.Manifest:
     """Fetch a manifest, check its digest, and read it."""
-    folder.mkdir(parents=True, exist_ok=True)
+    with disk_errors(payload, folder):
+        folder.mkdir(parents=True, exist_ok=True)
     fetch(
         shop.client(collection),
         msgspec.structs.replace(payload, name=_MANIFEST),
