@@ -35,7 +35,7 @@ def from_datetime(moment: datetime) -> Micros:
 
 
 _FIRST = from_datetime(datetime.min.replace(tzinfo=UTC))
-_LAST = from_datetime(datetime.max.replace(tzinfo=UTC))
+END_OF_TIME: Micros = from_datetime(datetime.max.replace(tzinfo=UTC))
 
 
 def parse_time(text: str) -> Micros:
@@ -43,9 +43,9 @@ def parse_time(text: str) -> Micros:
     try:
         at = from_datetime(datetime.fromisoformat(text))
     except (ValueError, OverflowError):
-        at = _LAST + 1
+        at = END_OF_TIME + 1
     # An offset can lead out of the years that can be written again.
-    if not _FIRST <= at <= _LAST:
+    if not _FIRST <= at <= END_OF_TIME:
         raise Invalid(f"{text[:64]!r} is not a time; write it like 2026-11-15T09:30:00Z")
     return at
 

@@ -76,6 +76,13 @@ def test_an_arc_that_is_forgotten_is_gone_and_its_job_is_not(site: ArcSite) -> N
         ({"workload": {}}, "a function or a command"),
         ({"inputs": []}, "subscribes to nothing"),
         ({"outputs": []}, "has no output"),
+        ({"outputs": [{"dataset": "b", "interval": "PT7M"}]}, "'PT7M' is no interval"),
+        ({"outputs": [{"dataset": "b", "runningMax": 2**63}]}, "outputs[0].runningMax"),
+        ({"retry": {"tries": 2**63}}, "retry.tries"),
+        ({"retry": {"leaseSeconds": 604_801}}, "retry.leaseSeconds"),
+        ({"retry": {"backOffSeconds": 604_801}}, "retry.backOffSeconds"),
+        ({"workload": {"command": ["x"], "timeoutSeconds": 2**63}}, "workload.timeoutSeconds"),
+        ({"parts": {"bytesMax": 2**63}}, "parts.bytesMax"),
         ({"running_max": 3}, "unknown field `running_max`"),
         ({"name": "other"}, "unknown field `name`"),
         ({"inputs": [{"dataset": ""}]}, "dataset"),
@@ -192,6 +199,20 @@ def test_cleaning_a_partial_lot_makes_it_missing(worked: ArcSite) -> None:
     worked.refused("POST", *arc("make", "lots", "zz", "clean"), status=404, why="x")
 
 
+def test_cleaning_removes_nothing_that_was_published_however_the_job_is_wired_since(
+    worked: ArcSite,
+) -> None:
+    there = list(worked.folder.glob(f"d*/**/lot={LOT}/**/*.*"))
+    assert there
+    outputs = [{"namespace": "shop", "name": "other"}]
+    wiring = ("namespaces", "shop", "jobs", "make", "wiring")
+    worked.call("PUT", *wiring, json={"outputs": outputs})
+    worked.call("POST", *arc("make", "lots", LOT, "clean"), json={"why": "junk"})
+    assert [file for file in there if not file.exists()] == []
+    manifest = worked.call("GET", *dataset("raw", "lots", LOT, "manifest"))
+    assert manifest["state"] == "complete"
+
+
 def test_state_keys_are_made_anew_from_the_database(worked: ArcSite) -> None:
     before = worked.state_keys()
     assert f"project=default/version=1/arc=make/lot={LOT}/complete.arc" in before
@@ -213,6 +234,21 @@ def test_state_keys_are_made_anew_from_the_database(worked: ArcSite) -> None:
     assert worked.call("POST", *arc("make", "sync"), json={})["changed"] == 0
     shutil.rmtree(worked.folder / "datasets")
     assert worked.call("POST", *arc("make", "sync"), json={})["lost"] == 2
+
+
+def test_an_arc_whose_job_was_wired_otherwise_is_synced_for_what_it_writes_now(
+    worked: ArcSite,
+) -> None:
+    said = worked.call("GET", *arc("make"))
+    outputs = [*said["outputs"], *said["outputs"], {"dataset": "more"}]
+    worked.declare("make", inputs=said["inputs"], outputs=outputs, workload=said["workload"])
+    assert worked.call("POST", *arc("make", "sync"), json={})["lost"] == 0
+    wiring = ("namespaces", "shop", "jobs", "make", "wiring")
+    for name, lost in (("other", 0), ("raw", 2)):
+        named = [{"namespace": "shop", "name": name}]
+        worked.call("PUT", *wiring, json={"outputs": named})
+        shutil.rmtree(worked.folder / "datasets", ignore_errors=True)
+        assert worked.call("POST", *arc("make", "sync"), json={})["lost"] == lost
 
 
 def test_the_manifest_of_a_lot_has_the_items_of_its_parts(worked: ArcSite) -> None:
@@ -318,6 +354,8 @@ def test_where_objects_arrive_is_declared_shown_and_forgotten(
     assert (changed["late"], changed["openFrom"]) == ("refuse", shown["openFrom"])
     assert "whole path" in site.refused("PUT", *at, status=422, location="in", interval="PT1H")
     assert "unknown field" in site.refused("PUT", *at, status=422, location="/in", places=1)
+    far = {**said, "graceSeconds": 2**63}
+    assert "graceSeconds" in site.refused("PUT", *at, status=422, **far)
     assert "every namespace" in site.refused(
         "PUT", *at, status=403, headers=site.key(Role.ADMIN, "shop"), **said
     )

@@ -82,6 +82,9 @@ BAD: list[tuple[str, dict[str, Any], int, str]] = [
     ("maps", {"places": ["nonsense"]}, 422, "nonsense"),
     ("maps", {"places": ["http://jo:pw@x/"]}, 422, "user name or password"),
     ("maps", {"storage": "ftp://x"}, 422, "no object store"),
+    ("maps", {"storage": "s3://[x"}, 422, "no object store"),
+    ("maps", {"storage": "file:///a%00b"}, 422, "names no folder"),
+    ("maps", {"storage": "objects"}, 422, "whole path"),
 ]
 
 

@@ -179,12 +179,27 @@ def test_a_gzip_bomb_is_not_unpacked_whole(food: Running) -> None:
     assert "100000 bytes" in refused(answer, 413)
 
 
+def test_a_gzip_body_of_several_members_is_unpacked_whole(food: Running) -> None:
+    body = json.dumps(run_event("pieces")).encode()
+    packed = b"".join(gzip.compress(body[at : at + 100]) for at in range(0, len(body), 100))
+    answer = food.client.post(f"{API}/lineage", content=packed, headers=GZIP)
+    assert answer.status_code == 201, answer.text
+    assert food.client.get(path("jobs", "runs", "pieces")).json()["state"] == "RUNNING"
+    members = gzip.compress(b" " * 60_000) * 2
+    answer = food.client.post(f"{API}/lineage", content=members, headers=GZIP)
+    assert "100000 bytes" in refused(answer, 413)
+
+
 def test_what_is_not_gzip_is_refused(food: Running) -> None:
     url = f"{API}/lineage"
     body = json.dumps(run_event()).encode()
     assert "not gzip" in refused(food.client.post(url, content=body, headers=GZIP), 400)
     short = gzip.compress(body)[:-9]
     assert "too early" in refused(food.client.post(url, content=short, headers=GZIP), 400)
+    cut = gzip.compress(body[:9]) + gzip.compress(body[9:])[:-9]
+    assert "too early" in refused(food.client.post(url, content=cut, headers=GZIP), 400)
+    more = gzip.compress(body) + b"more"
+    assert "not gzip" in refused(food.client.post(url, content=more, headers=GZIP), 400)
     other = {"content-encoding": "br"}
     assert "'br'" in refused(food.client.post(url, content=body, headers=other), 400)
 

@@ -157,6 +157,13 @@ def test_work_is_found_oldest_first_or_newest_first(wired: Running) -> None:
     assert [found["lot"] for found in claim(wired, count=9)] == ["99", "10", "11"]
 
 
+def test_a_claim_that_is_refused_states_nothing(shop: Running) -> None:
+    for lots, status in ((["a/b"], 422), (["nothing"], 409)):
+        answer = shop.client.post(f"{JOB}/claims", json={"owner": "w", "lots": lots, **WIRES})
+        assert answer.status_code == status, answer.text
+        assert shop.client.get(JOB).status_code == 404
+
+
 def test_a_claim_is_a_run_with_its_inputs_pinned(wired: Running) -> None:
     (found,) = claim(wired, leaseSeconds=30)
     run = wired.client.get(path("jobs", "runs", found["id"])).json()

@@ -99,6 +99,20 @@ def test_it_documents_bodies_answers_and_parameters(document: dict[str, Any]) ->
     }
 
 
+def test_what_a_read_answers_is_documented(food: Running, document: dict[str, Any]) -> None:
+    for target, template in (
+        ("/api/v1/events?limit=x", "/api/v1/events"),
+        ("/api/v1/events?sortDirection=sideways", "/api/v1/events"),
+        ("/api/v1/namespaces/ghost", "/api/v1/namespaces/{namespace}"),
+        ("/api/v1/namespaces/%20", "/api/v1/namespaces/{namespace}"),
+        (f"/api/v1/namespaces/{'x' * 1025}", "/api/v1/namespaces/{namespace}"),
+    ):
+        status = str(food.client.get(target).status_code)
+        assert status in document["paths"][template]["get"]["responses"], target
+    itself = document["paths"]["/openapi.json"]["get"]["responses"]["200"]["content"]
+    assert itself == {"application/json": {"schema": {"type": "object"}}}
+
+
 def test_the_page_is_self_contained_and_shows_every_route(food: Running) -> None:
     answer = food.client.get("/docs")
     assert answer.headers["content-type"] == "text/html; charset=utf-8"

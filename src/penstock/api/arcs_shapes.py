@@ -7,7 +7,16 @@ from msgspec import Struct
 
 from penstock.arcs.arrival_rows import ArrivalRow
 from penstock.arcs.arrivals import Arrival, Late, TimeFrom
-from penstock.arcs.declaration import Arc, Count, OnEmpty, Seconds
+from penstock.arcs.declaration import (
+    Arc,
+    BackOffSeconds,
+    Bytes,
+    Count,
+    GraceSeconds,
+    LeaseSeconds,
+    OnEmpty,
+    TimeoutSeconds,
+)
 from penstock.arcs.overview import ArcCounts
 from penstock.arcs.rows import ArcRow
 from penstock.catalog.shapes import Shape
@@ -44,14 +53,14 @@ class ArcWorkload(Said, frozen=True, kw_only=True):
     function: str | None = None
     command: Sequence[str] = ()
     environment: Mapping[str, str] = {}
-    timeout_seconds: Count | None = None
+    timeout_seconds: TimeoutSeconds | None = None
 
 
 class ArcParts(Said, frozen=True, kw_only=True):
     """How a lot is split: by a pattern in its URIs, by size, or by a function."""
 
     pattern: str | None = None
-    bytes_max: Count | None = None
+    bytes_max: Bytes | None = None
     function: str | None = None
     running_max: Count = 4
 
@@ -60,8 +69,8 @@ class ArcRetry(Said, frozen=True, kw_only=True):
     """How often a lot is tried, and how long after a failure."""
 
     tries: Count = 3
-    back_off_seconds: Seconds = 10
-    lease_seconds: Count = 60
+    back_off_seconds: BackOffSeconds = 10
+    lease_seconds: LeaseSeconds = 60
 
 
 class ArcBody(Said, frozen=True, kw_only=True):
@@ -135,7 +144,7 @@ class ArrivalBody(Said, frozen=True, kw_only=True):
     interval: str = ""
     time: TimeFrom = TimeFrom.MODIFIED
     pattern: str = ""
-    grace_seconds: Seconds = 60
+    grace_seconds: GraceSeconds = 60
     late: Late = Late.AMEND
     start: str = ""
     empty: bool = True

@@ -95,8 +95,12 @@ def _check_texts(visit: Visit, wanted: Collection) -> None:
             f"the profile of collection {wanted.name} has more than {_TEXT_LENGTH_MAX} bytes; "
             "write less, and give a prefix instead of many places"
         )
-    if wanted.storage is not None:
-        local_folder(wanted.storage)
+    folder = local_folder(wanted.storage) if wanted.storage is not None else None
+    if folder is not None and not folder.is_absolute():
+        raise Invalid(
+            f"collection {wanted.name} cannot be stored at {wanted.storage!r}, which is another "
+            "folder for each process; name a whole path"
+        )
 
 
 def _check_reach(key: Key, before: Collection | None, wanted: Collection) -> None:

@@ -152,9 +152,10 @@ async def claim_lots(call: Call, namespace: str, job: str, body: ClaimBody) -> C
     With `lots` only those are claimed, all of them or none. When nothing is found, `why` says why.
     """
     call.check_names(owner=body.owner)
+    wiring = None
     if body.inputs is not None or body.outputs is not None:
         inputs, outputs = dataset_names(call, body.inputs), dataset_names(call, body.outputs)
-        await call.submit(WireJob(namespace, job, inputs, outputs))
+        wiring = WireJob(namespace, job, inputs, outputs)
     began = call.door.plane.clock()
     claimed = await call.submit(
         ClaimLots(
@@ -166,6 +167,7 @@ async def claim_lots(call: Call, namespace: str, job: str, body: ClaimBody) -> C
             body.lease_seconds,
             body.lots,
             body.key,
+            wiring,
         )
     )
     telling.claimed(call, claimed, began)

@@ -17,7 +17,7 @@ Capabilities = Sequence[tuple[str, Sequence[Route]]]
 
 _REF = "#/components/schemas/{name}"
 _OF_ANY = (400, 401, 403)
-_OF_READS = (404, 503)
+_OF_READS = (404, 413, 422, 503)
 _OF_WRITES = (404, 409, 413, 422, 429, 503)
 
 _VARIABLES = {
@@ -159,7 +159,7 @@ def _parameter(name: str, about: Json, required: bool) -> Json:
 
 def _responses(route: Route, schemas: _Schemas) -> Json:
     kind = _answer_type(route)
-    schema = {"type": "string"} if kind is None else schemas.of(kind)
+    schema = _untyped(route) if kind is None else schemas.of(kind)
     given = {"description": "done", "content": {route.media: {"schema": schema}}}
     answers: Json = {str(route.status): given}
     if route.also is not None:
@@ -171,6 +171,11 @@ def _responses(route: Route, schemas: _Schemas) -> Json:
     for status in refused:
         answers[str(status)] = {"$ref": f"#/components/responses/{_response_name(status)}"}
     return answers
+
+
+def _untyped(route: Route) -> Json:
+    """The schema of a page: text, unless it is a JSON document that has a format of its own."""
+    return {"type": "object" if route.media == "application/json" else "string"}
 
 
 def _response_name(status: int) -> str:

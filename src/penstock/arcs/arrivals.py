@@ -12,7 +12,7 @@ from pathlib import Path
 import msgspec
 from msgspec import Struct
 
-from penstock.arcs.declaration import Seconds
+from penstock.arcs.declaration import GraceSeconds
 from penstock.arcs.key_patterns import KeyPattern
 from penstock.catalog.rows import Row
 from penstock.clock import SECOND, Micros, parse_time
@@ -54,7 +54,7 @@ class Arrival(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
     interval: str = ""
     time: TimeFrom = TimeFrom.MODIFIED
     pattern: str = ""
-    grace_seconds: Seconds = 60
+    grace_seconds: GraceSeconds = 60
     late: Late = Late.AMEND
     start: str = ""  # from when on; without it, from when it is declared
     empty: bool = True  # whether an interval without data has a lot that says so

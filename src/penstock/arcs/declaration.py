@@ -9,10 +9,17 @@ from msgspec import Meta, Struct
 
 from penstock.catalog.known_facets import DatasetName
 from penstock.errors import Invalid
+from penstock.locks.commands.claims import LEASE_SECONDS_MAX
 from penstock.locks.rows import Stale
+from penstock.lots.ids import Interval
 
-Count = Annotated[int, Meta(ge=1)]
-Seconds = Annotated[int, Meta(ge=0)]
+# What is kept in a database, or added to a time, has to fit there.
+Count = Annotated[int, Meta(ge=1, le=1_000_000)]
+Bytes = Annotated[int, Meta(ge=1, le=1 << 62)]
+LeaseSeconds = Annotated[int, Meta(ge=1, le=LEASE_SECONDS_MAX)]
+BackOffSeconds = Annotated[int, Meta(ge=0, le=LEASE_SECONDS_MAX)]
+GraceSeconds = Annotated[int, Meta(ge=0, le=366 * 24 * 3600)]
+TimeoutSeconds = Annotated[int, Meta(ge=1, le=366 * 24 * 3600)]
 
 _NAME = re.compile(r"[^\x00-\x1f/\\]{1,200}")
 _FUNCTION = re.compile(r"[A-Za-z_][\w.]*:[A-Za-z_][\w.]*")
@@ -53,14 +60,14 @@ class Workload(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
     function: str | None = None
     command: tuple[str, ...] = ()
     environment: dict[str, str] = {}
-    timeout_seconds: Annotated[int, Meta(ge=1)] | None = None
+    timeout_seconds: TimeoutSeconds | None = None
 
 
 class Parts(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
     """How a lot is split: by a pattern in its URIs, by size, or by a function."""
 
     pattern: str | None = None  # such as year={year}/month={month}
-    bytes_max: Annotated[int, Meta(ge=1)] | None = None
+    bytes_max: Bytes | None = None
     function: str | None = None
     running_max: Count = 4
 
@@ -69,8 +76,8 @@ class Retry(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
     """How often a lot is tried, and how long after a failure."""
 
     tries: Count = 3
-    back_off_seconds: Seconds = 10
-    lease_seconds: Count = 60
+    back_off_seconds: BackOffSeconds = 10
+    lease_seconds: LeaseSeconds = 60
 
 
 class Arc(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
@@ -133,6 +140,12 @@ def checked(arc: Arc) -> Arc:
         raise Invalid(f"{where} subscribes to nothing; name an input, for example a clock dataset")
     if not arc.outputs:
         raise Invalid(f"{where} has no output; name the dataset whose lots it makes")
+    for output in arc.outputs:
+        if output.interval and output.interval not in tuple(Interval):
+            raise Invalid(
+                f"{output.interval[:100]!r} is no interval of lots; use one of "
+                f"{', '.join(Interval)}, or leave it out"
+            )
     load = arc.workload
     if (load.function is None) == (not load.command):
         raise Invalid(f"the workload of {where} is a function or a command; name one of the two")

@@ -7,6 +7,7 @@ from penstock.arcs.reading import attempts_of, parts_of, read_manifest
 from penstock.catalog.catalog import Catalog
 from penstock.clock import format_time, system_clock
 from penstock.db import Transaction
+from penstock.locks.reading import find_dataset
 from penstock.lots.manifests import (
     RETRY_MARK,
     DatasetRef,
@@ -90,7 +91,7 @@ def clean(
     """
     with catalog.read() as tx:
         attempts = [a for a in attempts_of(tx, job_id, lot) if a.state == ManifestState.PARTIAL]
-        kept = _kept(tx, objects, job_id, lot)
+        kept = _kept(tx, objects, refs, job_id, lot)
     over = {*ended, *(attempt.run_id for attempt in attempts)}
     keys: dict[str, list[str]] = {attempt.run_id: [] for attempt in attempts}
     for ref in refs if over else ():
@@ -105,9 +106,15 @@ def clean(
     return len(keys)
 
 
-def _kept(tx: Transaction, objects: Objects, job_id: str, lot: str) -> set[str]:
-    """The keys that something still needs: published versions, and parts that are done."""
-    keys = [key for (key,) in tx.fetch("published_manifests", job_id=job_id, lot=lot)]
+def _kept(
+    tx: Transaction, objects: Objects, refs: Sequence[DatasetRef], job_id: str, lot: str
+) -> set[str]:
+    """The keys that something still needs: published versions, and parts that are done.
+
+    Whoever published them: the job may have been wired otherwise since, or others write there.
+    """
+    datasets = sorted({find_dataset(tx, ref.namespace, ref.name) for ref in refs})
+    keys = [key for (key,) in tx.fetch("published_manifests", ids=datasets, lot=lot)]
     keys += [
         noted.key for row in parts_of(tx, job_id, lot).values() for _, noted in row.named_notes
     ]

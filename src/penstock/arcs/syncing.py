@@ -94,10 +94,16 @@ class Sync:
         return arc_states(tx, job, works)
 
     def _places(self, tx: Transaction, lots: Sequence[str]) -> list[_Place]:
-        """The manifests that were published last, of all outputs of these lots."""
+        """The manifests that were published last, of all outputs of these lots.
+
+        Its job may have been wired otherwise since: what it does not write now is not its own.
+        """
         job = get_lot_job(tx, self._arc.namespace, self._arc.name)
+        named = {find_dataset(tx, r.namespace, r.name): r for r in output_refs(self._arc)}
         made: dict[str, tuple[DatasetRef, str]] = {}
-        for ref, dataset_id in zip(output_refs(self._arc), job.output_ids, strict=True):
+        for dataset_id, ref in named.items():
+            if dataset_id not in job.output_ids:
+                continue
             rows = tx.rows(StatusRow, "lot_outputs", dataset_id=dataset_id, lots=list(lots))
             made |= {row.version_id: (ref, row.lot) for row in rows if row.version_id is not None}
         found = manifest_rows(tx, list(made))

@@ -47,11 +47,15 @@ def _has_long(segments: Iterable[str]) -> bool:
 
 def local_folder(url: str) -> Path | None:
     """The folder that a `file:` URL or a plain path names; None for the other kinds of store."""
-    parts = urlsplit(url)
+    try:
+        parts = urlsplit(url)
+    except ValueError as error:
+        raise Invalid(f"{url!r} is no object store: {error}") from None
     if parts.scheme == "file":
-        if parts.netloc not in {"", "localhost"} or not parts.path.startswith("/"):
+        path = unquote(parts.path)
+        if parts.netloc not in {"", "localhost"} or path[:1] != "/" or "\x00" in path:
             raise Invalid(f"{url!r} names no folder; write it like file:///srv/objects")
-        return Path(unquote(parts.path))
+        return Path(path)
     if parts.scheme == "memory" or parts.scheme in _REMOTE_SCHEMES:
         return None
     if "://" in url or not url:

@@ -82,8 +82,7 @@ SELECT r.id, r.state FROM {each ids uuid AS k} JOIN runs r ON r.id = k.value;
 SELECT a.run_id FROM {each ids uuid AS k} JOIN arc_attempts a ON a.run_id = k.value;
 
 -- name: published_manifests
--- The manifests of every version that an arc's outputs have of a lot, and whose data is there.
+-- The manifests of every version that datasets have of a lot, and whose data is there.
 SELECT m.key
-FROM lot_job_datasets d
-JOIN lot_manifests m ON m.dataset_id = d.dataset_id AND m.lot = :lot
-WHERE d.job_id = :job_id AND d.role = 'OUTPUT' AND m.state <> 'removed';
+FROM {each ids uuid AS k} JOIN lot_manifests m ON m.dataset_id = k.value AND m.lot = :lot
+WHERE m.state <> 'removed';

@@ -13,6 +13,7 @@ from penstock.clock import Micros
 from penstock.errors import Conflict, Invalid, PenstockError
 from penstock.locks import claiming, rules
 from penstock.locks.claiming import Ref, keyed_run
+from penstock.locks.commands.wiring import WireJob
 from penstock.locks.room import LockRoom
 from penstock.locks.rows import LotJobRow, WorkRow
 from penstock.lots.ids import check_lot
@@ -58,6 +59,7 @@ class ClaimLots(Write, frozen=True):
     lease_seconds: int | None = None
     lots: tuple[str, ...] | None = None  # only these; all of them READY, or none is claimed
     key: str | None = None  # asked again with the same, the same claims are the answer
+    wiring: WireJob | None = None  # stated first; a claim that is refused states nothing
 
     def want(self, keys: Keys) -> None:
         """Whether the key was used before."""
@@ -68,6 +70,8 @@ class ClaimLots(Write, frozen=True):
         """Claim up to `count`; none is an empty list."""
         if not 1 <= self.count <= CLAIMS_AT_ONCE_MAX:
             raise Invalid(f"between 1 and {CLAIMS_AT_ONCE_MAX} lots are claimed at once")
+        if self.wiring is not None:
+            self.wiring.apply(world, now)
         room = world.room(LockRoom)
         named = job_row(world, self.namespace, self.job, visible=True)
         job = wired(room, named)

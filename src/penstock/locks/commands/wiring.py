@@ -13,7 +13,7 @@ from penstock.catalog.openlineage import Mention
 from penstock.catalog.receive import declare_dataset
 from penstock.catalog.rows import Role, replace
 from penstock.catalog.world import World
-from penstock.clock import Micros
+from penstock.clock import END_OF_TIME, Micros
 from penstock.errors import Conflict, Invalid, NotFound
 from penstock.locks import holding, rules
 from penstock.locks.claiming import shape_of
@@ -114,7 +114,7 @@ class WireJob(Write, frozen=True):
         job = replace(job, hidden=0, updated_at=max(now, job.updated_at))
         world.jobs.put(job.id, job)
         # Whatever its events say, and whenever: this is what it reads and writes from now on.
-        at = max(now, job.version_at + 1)
+        at = max(now, min(job.version_at + 1, END_OF_TIME))
         shape = shape_of(world, wired)
         job, version = job_versions.put_job_version(world, job, *shape, job.location, at)
         world.job_versions.put(version.id, replace(version, declared_at=at))

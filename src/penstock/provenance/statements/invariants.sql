@@ -2,7 +2,9 @@
 -- snapshot and without a lock, and stops after :most rows.
 
 -- name: broken_current_versions
--- Datasets whose current version was not published, or not by a run that completed.
+-- Datasets whose current version was not published, or not by a run that completed. A stream
+-- publishes what it writes at once, and that stays when its job's type is stated anew (the stamp
+-- of which is eight times its moment).
 SELECT d.namespace, d.name, d.current_version_id, COALESCE(r.state, v.origin, 'not there')
 FROM datasets d
 LEFT JOIN dataset_versions v ON v.id = d.current_version_id AND v.dataset_id = d.id
@@ -10,7 +12,9 @@ LEFT JOIN runs r ON r.id = v.run_id
 LEFT JOIN jobs j ON j.id = r.job_id
 WHERE d.current_version_id IS NOT NULL
   AND (v.id IS NULL OR v.published_at IS NULL
-       OR (v.origin = 'RUN' AND (r.id IS NULL OR (r.state <> 'COMPLETED' AND j.type <> 'STREAM'))))
+       OR (v.origin = 'RUN' AND r.id IS NULL)
+       OR (v.origin = 'RUN' AND r.state <> 'COMPLETED' AND j.type <> 'STREAM'
+           AND NOT (v.published_at = v.created_at AND v.published_at < j.type_stamp / 8)))
 LIMIT :most
 
 -- name: broken_newest_versions
@@ -88,10 +92,14 @@ WHERE t.total <> 0
 LIMIT :most
 
 -- name: broken_event_counts
--- Hours whose events are counted wrongly, and what would be right.
+-- Hours whose events are counted wrongly, and what would be right. Before 1970 a remainder is
+-- negative, and an hour still begins before what is in it.
 SELECT c.hour, c.event_type, COALESCE(k.total, 0), c.total
-FROM (SELECT e.event_time - e.event_time % 3600000000 AS hour, e.event_type, COUNT(*) AS total
-      FROM events e GROUP BY e.event_time - e.event_time % 3600000000, e.event_type) c
+FROM (SELECT t.hour, t.event_type, COUNT(*) AS total
+      FROM (SELECT e.event_time - (e.event_time % 3600000000 + 3600000000) % 3600000000 AS hour,
+                   e.event_type
+            FROM events e) t
+      GROUP BY t.hour, t.event_type) c
 LEFT JOIN event_counts k ON k.hour = c.hour AND k.event_type = c.event_type
 WHERE COALESCE(k.total, 0) <> c.total
 UNION ALL
