@@ -90,6 +90,14 @@ def test_column_lineage_shows_which_fields_a_field_is_made_from(calls: Calls) ->
     assert any(n["id"] == node for n in down["graph"])
 
 
+def test_a_field_whose_name_cannot_be_kept_is_none(calls: Calls) -> None:
+    odd = calls.named("odd", **schema("id", "a\x00b"))
+    calls.report("COMPLETE", new_run_id(), "make", outputs=[odd])
+    assert [field["name"] for field in calls.dataset("odd")["fields"]] == ["id"]
+    graph = calls.get("column-lineage", nodeId=f"dataset:{calls.namespace}:odd")["graph"]
+    assert [node["data"]["field"] for node in graph] == ["id"]
+
+
 def lifecycle(change: str) -> Document:
     return {"lifecycleStateChange": {"lifecycleStateChange": change}}
 

@@ -141,6 +141,7 @@ QUERIES = [
     ("namespaces/%20", 422, "empty"),
     ("namespaces/%ff", 400, "UTF-8"),
     ("namespaces/" + "x" * 1025, 413, "1024"),
+    ("replays/r/steps?first=9223372036854775808", 400, "first"),
     ("nothing/here", 404, "nothing/here"),
 ]
 

@@ -40,10 +40,21 @@ def test_the_same_fields_are_the_same_schema_whatever_stands_beside_them() -> No
     assert one[1] == schema_id(one[0]) != other[1]
 
 
+def test_a_long_facet_is_read_and_not_remembered() -> None:
+    """Thousands of them would fill the memory; each is another text that is equal."""
+    names = ",".join(f'{{"name": "{number}"}}' for number in range(1000))
+    long, other = (f'{{"fields": [{names}]}}'.encode() for _ in range(2))
+    assert read_schema(long) == read_schema(other)
+    assert read_schema(long)[0] is not read_schema(other)[0]
+    short, same = (b'{"fields": [{"name": "id"}]}' for _ in range(2))
+    assert read_schema(short)[0] is read_schema(same)[0]
+
+
 @pytest.mark.parametrize(
     "junk",
     [b"", b"nonsense", b"\xff", b"null", b"[]", b'"fields"', b"{}", b'{"fields": null}',
-     b'{"fields": {"name": "id"}}', b'{"fields": [1, null, "id", {"type": "INT"}, {"name": 7}]}'],
+     b'{"fields": {"name": "id"}}', b'{"fields": [1, null, "id", {"type": "INT"}, {"name": 7}]}',
+     b'{"fields": [{"name": "a\\u0000"}]}'],
 )  # fmt: skip
 def test_junk_is_a_schema_without_fields(junk: bytes) -> None:
     assert read_schema(junk) == ("[]", schema_id("[]"))

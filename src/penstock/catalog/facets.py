@@ -16,6 +16,7 @@ from penstock.clock import Micros
 Facets = Mapping[str, Raw]
 Stamp = int
 
+REMEMBERED_MAX: Final = 8192  # characters: thousands of longer texts would fill the memory
 NO_FACETS: Final[dict[str, Raw]] = {}
 _LAST: Final = 1 << 62
 _RANKS: Final = {"START": 1, "RUNNING": 2, "OTHER": 3, "COMPLETE": 4, "FAIL": 5, "ABORT": 6}
@@ -38,9 +39,13 @@ def run_stamp(at: Micros, event_type: str) -> Stamp:
     return event_stamp(at, event_type)
 
 
-@lru_cache(maxsize=4096)
 def read_facets(text: str) -> Facets:
     """A stored set, with each facet still as its own text."""
+    return _remembered_facets(text) if len(text) <= REMEMBERED_MAX else _decode_facets(text)
+
+
+@lru_cache(maxsize=4096)
+def _remembered_facets(text: str) -> Facets:
     return _decode_facets(text)
 
 

@@ -10,7 +10,7 @@ import msgspec
 from msgspec import Struct, field
 
 from penstock import ids
-from penstock.catalog.facets import Facets
+from penstock.catalog.facets import REMEMBERED_MAX, Facets
 from penstock.clock import Micros, parse_time
 from penstock.errors import Invalid
 
@@ -136,12 +136,11 @@ class _ColumnLineage(Struct):
 
 
 class _Reader(Generic[T]):
-    """Reads one kind of facet; the same text is read once."""
+    """Reads one kind of facet; the same short text is read once."""
 
     def __init__(self, shape: type[T]) -> None:
         decode = msgspec.json.Decoder(shape).decode
 
-        @lru_cache(maxsize=4096)
         def read(raw: bytes) -> T | None:
             try:
                 return decode(raw)
@@ -149,10 +148,14 @@ class _Reader(Generic[T]):
                 return None
 
         self._read = read
+        self._remembered = lru_cache(maxsize=4096)(read)
 
     def __call__(self, facets: Facets, name: str) -> T | None:
         raw = facets.get(name)
-        return self._read(bytes(raw)) if raw is not None else None
+        if raw is None:
+            return None
+        text = bytes(raw)
+        return self._remembered(text) if len(text) <= REMEMBERED_MAX else self._read(text)
 
 
 _read_parent = _Reader(_Parent)

@@ -81,7 +81,9 @@ class _Event(Struct, gc=False):
 
 
 _decode_event = msgspec.json.Decoder(_Event).decode
-_QUOTED = re.compile(rb'"(?:[^"\\]|\\.)*"', re.DOTALL)
+# What it has read it never gives back, and a text without an end goes to the end: on hostile bytes
+# it would else begin anew at every quote.
+_QUOTED = re.compile(rb'"(?:[^"\\]++|\\.)*+"?', re.DOTALL)
 _NOT_BRACKETS = bytes(sorted(set(range(256)) - set(b"[]{}")))
 
 

@@ -11,6 +11,7 @@ from typing import Any
 import msgspec
 from msgspec import UNSET, Struct, UnsetType
 
+from penstock.catalog.facets import REMEMBERED_MAX
 from penstock.ids import derived_id
 
 NO_FIELDS = "[]"
@@ -29,11 +30,17 @@ class Field(Struct, frozen=True):
 _DECODE_FIELDS = msgspec.json.Decoder(tuple[Field, ...]).decode
 
 
-@lru_cache(maxsize=8192)
 def read_schema(raw: bytes) -> tuple[str, str]:
     """The fields that a schema facet states, as JSON text, and the schema's id."""
+    return _remembered_schema(raw) if len(raw) <= REMEMBERED_MAX else _read_schema(raw)
+
+
+def _read_schema(raw: bytes) -> tuple[str, str]:
     fields_json = msgspec.json.encode(fields_of_schema(raw)).decode()
     return fields_json, schema_id(fields_json)
+
+
+_remembered_schema = lru_cache(maxsize=8192)(_read_schema)
 
 
 def fields_of_schema(raw: bytes) -> tuple[Field, ...]:
@@ -75,7 +82,9 @@ def _read_fields(stated: object) -> tuple[Field, ...]:
     return tuple(
         _read_field(field)
         for field in stated
-        if isinstance(field, dict) and isinstance(field.get("name"), str)
+        if isinstance(field, dict)
+        and isinstance(name := field.get("name"), str)
+        and "\x00" not in name  # PostgreSQL could not look for it
     )
 
 

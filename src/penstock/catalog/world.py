@@ -39,6 +39,9 @@ Edges = Mapping[IoKey, Micros]  # since when
 R = TypeVar("R", bound=Struct)
 
 ROWS_KEPT_MAX = 100_000
+# Rows may hold all that a large event said: what such events brought is kept up to a limit.
+HEAVY = 65_536
+HEAVY_KEPT_MAX = 32 << 20
 
 
 class Keys(Struct):
@@ -80,6 +83,7 @@ class World:
         self.undo = UndoLog()
         self._tx: Transaction | None = None
         self._rewritten = False
+        self._heavy = 0  # characters of large events
         self._past: deque[tuple[set[str], set[str | None]]] = deque()
         self.namespaces = self._shelf(NamespaceRow, "namespaces_by_names", "name")
         self.sources = self._shelf(SourceRow, "sources_by_names", "name")
@@ -142,6 +146,8 @@ class World:
         """The batch is on its way; at most the one before it is not committed yet."""
         self._tx = None
         self._drop_the_past()
+        sizes = [len(event.payload) for event in self.events.changed()]
+        self._heavy += sum(size for size in sizes if size > HEAVY)
         for shelf in self._passing:
             shelf.clear()
         for shelf in self._lasting:
@@ -150,7 +156,9 @@ class World:
     @property
     def is_full(self) -> bool:
         """Whether more is kept than is worth keeping."""
-        return self._rewritten or sum(map(len, self._lasting)) > ROWS_KEPT_MAX
+        if self._rewritten or self._heavy > HEAVY_KEPT_MAX:
+            return True
+        return sum(map(len, self._lasting)) > ROWS_KEPT_MAX
 
     def _drop_the_past(self) -> None:
         """Let go of runs that have ended and versions that are not current any more.
@@ -174,6 +182,7 @@ class World:
         """Somebody else wrote, or a batch failed: nothing here can be trusted."""
         self._tx = None
         self._rewritten = False
+        self._heavy = 0
         self._past.clear()
         self.undo.begin()
         for shelf in self._lasting + self._passing:

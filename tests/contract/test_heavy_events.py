@@ -1,0 +1,45 @@
+"""What large events leave in the memory of the one who folds them."""
+
+import json
+
+import pytest
+
+from penstock.catalog.openlineage import Limits, read_event
+from penstock.catalog.receive import receive
+from penstock.catalog.world import HEAVY, HEAVY_KEPT_MAX, World
+from penstock.db import Database
+from tests.contract.catalog_rows import NOW
+
+
+@pytest.fixture
+def url(database_url: str) -> str:
+    """An empty database."""
+    return database_url
+
+
+def test_a_world_is_full_when_large_events_have_brought_much(database: Database) -> None:
+    world = World()
+    for number, length in enumerate((HEAVY // 2, HEAVY_KEPT_MAX, 2 * HEAVY)):
+        fold(world, database, number, length)
+        assert world.is_full == (number > 0)
+    world.forget()
+    assert not world.is_full
+
+
+def fold(world: World, database: Database, number: int, length: int) -> None:
+    """Fold an event with a description of this length, and take it for written."""
+    event = {
+        "eventTime": f"2026-11-16T09:00:0{number}Z",
+        "producer": "p",
+        "schemaURL": "https://openlineage.io/spec/2-0-2/OpenLineage.json#/$defs/JobEvent",
+        "job": {
+            "namespace": "n",
+            "name": "j",
+            "facets": {"documentation": {"description": "x" * length}},
+        },
+    }
+    with database.read() as tx:
+        world.open(tx)
+        world.undo.begin()
+        receive(world, read_event(json.dumps(event).encode(), Limits()), NOW)
+    world.settle()
