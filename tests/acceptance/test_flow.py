@@ -6,6 +6,7 @@ from pathlib import Path
 import pytest
 
 from penstock.cli.demo_story import NAMESPACE, READINGS, WEATHER_LOTS
+from penstock.client.replay_documents import BadLots
 from tests.dask_cluster import Cluster
 from tests.databases import sqlite_database
 from tests.flow_site import FlowSite, expected, found
@@ -72,6 +73,6 @@ def assert_the_story_ends_well(site: FlowSite) -> None:
     [deposited] = [each for each in made_from.versions if each.dataset == READINGS]
     assert deposited.deposits[0].batch == lot
     assert deposited.deposits[0].depositor == "hydrology@example.org"
-    plan = client.plan_replay(namespace=NAMESPACE, dataset=READINGS, lot=lot)
+    plan = client.plan_replay(BadLots(namespace=NAMESPACE, dataset=READINGS, lot=lot))
     assert {step.job for step in plan.steps} == {"clean", "alerts", "totals", "bulletin"}
     assert site.broken() == []

@@ -197,10 +197,6 @@ def test_a_store_without_folders(tmp_path: Path) -> None:
     assert desk.content() == {**ONE, "b": b""}
     assert desk.content(version=1) == ONE
     assert desk.depository.verify(ARK) == []
-    for entry in desk.objects.list():
-        path = desk.folder / entry.key
-        path.parent.mkdir(parents=True, exist_ok=True)
-        path.write_bytes(desk.objects.get(entry.key))
     desk.check(ARK)
 
 

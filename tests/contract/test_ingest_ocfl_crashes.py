@@ -128,7 +128,7 @@ def _exists(desk: Desk) -> bool:
 
 
 def test_what_a_killed_deposit_had_stored_is_used_if_it_is_right(tmp_path: Path) -> None:
-    scene = Scene(tmp_path / "scene", is_first=True, writes=4)
+    scene = Scene(tmp_path / "scene", is_first=True, writes=3)
     [content] = (scene.desk.folder / object_root(ARK) / "v1" / "content").iterdir()
     good, wrong = content / "producer" / "new", content / "producer" / "old"
     wrong.write_bytes(b"NEWER")

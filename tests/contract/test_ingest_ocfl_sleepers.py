@@ -40,6 +40,10 @@ class Sleepy(Objects):
         self._step()
         return super().get(key)
 
+    def size(self, key: str) -> int | None:
+        self._step()
+        return super().size(key)
+
     def list(self, prefix: str = "", *, after: str = "") -> Any:
         self._step()
         return super().list(prefix, after=after)

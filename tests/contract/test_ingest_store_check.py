@@ -10,7 +10,8 @@ import psycopg
 import pytest
 
 from penstock.ingest.moves import STAGES
-from penstock.ingest.values import Finding
+from penstock.ingest.values import Finding, Looked
+from penstock.ingest.zk import check
 from penstock.ingest.zk.layout import batch_path, job_path
 from penstock.states import BatchState, IngestState
 from penstock.zk import Create, Delete, Op, Session, Set
@@ -246,3 +247,10 @@ def test_a_check_finds_nothing_while_others_work(backend: Backend) -> None:
                 moved += len(advance(worker, worker.claim_jobs(stage, 7)))
     assert answer.result() == []
     assert moved > 0
+
+
+def test_a_check_says_how_far_it_is(backend: Backend, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(check, "CHUNK", 2)
+    store = backend.open()
+    processing_batch(store, 5)
+    assert list(store.checking()) == [Looked(2, 5), Looked(4, 5), Looked(5, 5)]

@@ -11,12 +11,17 @@ from penstock.client import Client
 from penstock.client.documents import Field
 from penstock.client.names import Name
 from penstock.client.operation import Operation
+from penstock.client.replay_documents import BadLots
 from penstock.client.request import Request
 from penstock.client.uploads import Content
 
 OPERATIONS: dict[str, Operation[..., Any]] = {
     name: found for name in dir(Client) if isinstance(found := getattr(Client, name), Operation)
 }
+_BAD = BadLots(
+    namespace="x", dataset="x", lot="x", version="x", any_version=True, job="x", job_version="x",
+    first="x", last="x", batch="x", downstream_only=True,
+)  # fmt: skip
 _PLAIN: dict[Any, list[Any]] = {
     str: ["x"],
     int: [1],
@@ -26,6 +31,7 @@ _PLAIN: dict[Any, list[Any]] = {
     Content: [io.BytesIO(b"x")],
     Any: ["x"],
     Field: [Field("x")],
+    BadLots: [_BAD, BadLots()],
 }
 
 

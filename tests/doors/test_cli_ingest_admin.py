@@ -10,6 +10,7 @@ from pathlib import Path
 import pytest
 
 from penstock.client import Client
+from penstock.client.ingest_documents import CheckStep
 from tests.doors.commands import Terminal
 from tests.doors.ingest_site import Site, collection, site, submitted
 
@@ -168,3 +169,24 @@ def test_a_check_finds_and_repairs(still: Site, penstock: Terminal, films: str) 
     assert all(finding["repaired"] for finding in repaired)
     assert repaired
     assert penstock("ingest", "check").text == "nothing is wrong\n"
+
+
+@pytest.mark.parametrize(
+    ("steps", "told"),
+    [
+        ([CheckStep("progress", 500, 900, None, None)], "the server broke off"),
+        ([CheckStep("end", 500, 900, None, "the queue is away")], "the queue is away"),
+    ],
+)
+def test_a_check_that_does_not_come_to_its_end_says_so(
+    penstock: Terminal,
+    films: str,
+    steps: list[CheckStep],
+    told: str,
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setattr(Client, "check_ingest", lambda client, repair: iter(steps))
+    done = penstock("ingest", "check")
+    assert done.code == 1
+    assert told in done.complaint
+    assert done.out == ""

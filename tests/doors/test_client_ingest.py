@@ -1,7 +1,9 @@
 """Ingest as Python programs use it, against a real server on each database."""
 
+import asyncio
 import hashlib
 import io
+import threading
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
@@ -9,15 +11,18 @@ from typing import Any
 import pytest
 
 from penstock.access.keys import Role
-from penstock.api import collections, ingest, ingest_admin, ingest_shapes, payloads, stored
-from penstock.client import ApiError, Client, Unreachable, ingest_documents
-from penstock.ingest.values import Finding
+from penstock.api import collections, ingest, ingest_admin, ingest_shapes, lines, payloads, stored
+from penstock.client import ApiError, AsyncClient, Client, Unreachable, ingest_documents, reading
+from penstock.errors import Unavailable
+from penstock.ingest.desk import Act, Desk
+from penstock.ingest.values import Finding, Looked
 from tests.doors.ingesting import ENDED, Ingesting, ingesting
 from tests.doors.waiting import until
 
 MIB = 1024 * 1024
 WHY = "asked for"
 LIMIT = 8 * MIB
+PATIENCE_SECONDS = 0.5
 # What a document of the client is called on the server.
 SERVED = {
     "Collection": ingest_shapes.ShownCollection,
@@ -38,7 +43,7 @@ SERVED = {
     "HeldCollection": ingest_admin.HeldCollection,
     "Queue": ingest_admin.Queue,
     "Finding": Finding,
-    "Findings": ingest_admin.Findings,
+    "CheckStep": ingest_admin.CheckStep,
     "StoredObject": ingest_shapes.StoredObject,
     "StoredObjects": stored.StoredObjects,
     "ObjectVersions": stored.ObjectVersions,
@@ -201,8 +206,41 @@ def test_an_administrator_puts_a_batch_right(site: Ingesting, client: Client) ->
         assert client.update_report(batch, WHY).status == "update-reporting"
         until(lambda: client.batch(batch).status == "completed")
     assert client.batch_report(batch).newly_successful == (job,)
-    assert client.check_ingest().findings == ()
-    assert client.check_ingest(repair=True).findings == ()
+    assert [step.kind for step in client.check_ingest()] == ["end"]
+    assert [step.kind for step in client.check_ingest(repair=True)] == ["end"]
+
+
+def test_a_check_may_take_longer_than_any_answer_and_says_how_far_it_is(
+    site: Ingesting, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    wrong = Finding("is lost", "ingest job 1", repairable=True)
+
+    def slowly(desk: Desk, act: Act, *, repair: bool) -> Iterator[Finding | Looked]:
+        yield Looked(1, 2)
+        threading.Event().wait(4 * PATIENCE_SECONDS)
+        yield wrong
+        yield Looked(2, 2)
+        raise Unavailable("the queue is away")
+
+    monkeypatch.setattr(Desk, "check", slowly)
+    monkeypatch.setattr(lines, "HEARTBEAT_SECONDS", 1.5 * PATIENCE_SECONDS)
+    monkeypatch.setattr(reading, "SILENCE_SECONDS_MAX", 3 * PATIENCE_SECONDS)
+    with Client(site.server.server.url, timeout_seconds=PATIENCE_SECONDS) as client:
+        steps = list(client.check_ingest())
+    assert [(step.kind, step.jobs, step.total) for step in steps] == [
+        ("progress", 1, 2),
+        ("finding", 1, 2),
+        ("progress", 2, 2),
+        ("end", 2, 2),
+    ]
+    assert steps[1].finding == ingest_documents.Finding("is lost", "ingest job 1", True, False)
+    assert steps[-1].error == "the queue is away"
+    assert asyncio.run(_checked(site.server.server.url)) == [step.kind for step in steps]
+
+
+async def _checked(url: str) -> list[str]:
+    async with AsyncClient(url, timeout_seconds=PATIENCE_SECONDS) as client:
+        return [step.kind async for step in client.check_ingest()]
 
 
 def test_an_administrator_holds_releases_and_deletes(site: Ingesting, client: Client) -> None:

@@ -81,7 +81,7 @@ ON_A_FAILED_JOB = (
     Step("POST /queue/hold", QUEUE, WHY),
     Step("POST /queue/release", QUEUE, WHY),
     Step("POST /queue/release-held", {"released"}, WHY),
-    Step("POST /check", {"findings"}, {}),
+    Step("POST /check", {"kind", "jobs", "total", "finding", "error"}, {}),
     Step("POST /batches/{batch}/priority", {"changed"}, PRIORITY),
     Step("POST /jobs/{ingest_job}/priority", JOB, PRIORITY),
     Step("POST /jobs/{ingest_job}/resume", JOB, WHY),
@@ -289,9 +289,10 @@ def test_what_is_under_way_is_not_deleted(site: Ingesting) -> None:
 def test_a_check_finds_nothing_in_a_queue_that_is_well(site: Ingesting) -> None:
     site.failed("late.csv")
     check = path("ingest", "check")
-    assert good(site.client.post(check, json={})) == {"findings": []}
+    end = {"kind": "end", "jobs": 0, "total": 0, "finding": None, "error": None}
+    assert good(site.client.post(check, json={})) == end
     assert by_boss(site) == []
-    assert good(site.client.post(check, json={"repair": True})) == {"findings": []}
+    assert good(site.client.post(check, json={"repair": True})) == end
     assert by_boss(site) == [("repair", "ingest", "")]
 
 

@@ -10,6 +10,7 @@ from hypothesis import strategies as st
 from penstock.errors import Invalid
 from penstock.ingest.values import Configuration, Hold, HoldKind, PayloadType, Place, Submission
 from penstock.ingest.zk.layout import (
+    JOB_NODES,
     REPORT_BYTES_MAX,
     document,
     entry_name,
@@ -21,7 +22,7 @@ from penstock.ingest.zk.layout import (
     is_job_id,
     read_entry,
     read_hold,
-    read_job_status,
+    read_job,
     read_number,
     read_report,
     report_data,
@@ -113,7 +114,7 @@ def test_what_cannot_be_read_names_its_node(data: bytes) -> None:
     with pytest.raises(
         Invalid, match=r"^/jobs/jid0000000001/status cannot be read: .*ingest check"
     ):
-        read_job_status("jid0000000001", data)
+        read_job("jid0000000001", 0, {**dict.fromkeys(JOB_NODES), "status": data}, "")
 
 
 def test_a_missing_number_names_its_node() -> None:

@@ -38,5 +38,10 @@ def entries(
     since: Micros | None = None,
 ) -> list[AuditEntry]:
     """What was recorded, newest first: of somebody, with a word in the action, since a time."""
-    asked = {"who": who or None, "action": action or None, "since": since or 0}
-    return tx.rows(AuditEntry, "audit_entries", limit=limit, offset=offset, **asked)
+    page = {"limit": limit, "offset": offset, "since": since or 0}
+    if who:
+        return tx.rows(AuditEntry, "audit_entries_of", who=who, action=action or None, **page)
+    if action:
+        kinds = [kind for (kind,) in tx.fetch("audit_actions") if action in kind]
+        return tx.rows(AuditEntry, "audit_entries_by_action", actions=kinds, **page)
+    return tx.rows(AuditEntry, "audit_entries", **page)

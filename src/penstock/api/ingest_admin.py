@@ -1,13 +1,16 @@
 """What administrators do to the ingest queue; the desk puts each of it into the audit log."""
 
-from collections.abc import Mapping, Sequence
+import threading
+from collections.abc import Iterator, Mapping, Sequence
+from enum import StrEnum
 from typing import Annotated
 
 from msgspec import Meta
 
 from penstock.access.keys import Role
-from penstock.api.answers import NOTHING, Empty
+from penstock.api.answers import NOTHING, Empty, Flow
 from penstock.api.bodies import Body
+from penstock.api.calls import Call
 from penstock.api.ingest import batch_with_tally
 from penstock.api.ingest_shapes import (
     ShownBatch,
@@ -17,14 +20,17 @@ from penstock.api.ingest_shapes import (
     shown_job,
     shown_tally,
 )
+from penstock.api.lines import NDJSON, lines
 from penstock.api.lots import WhyBody
 from penstock.api.parameters import Query
 from penstock.api.routing import BASE, Reach, Route
 from penstock.api.visits import Visit
 from penstock.catalog.shapes import Shape
 from penstock.clock import format_time
+from penstock.errors import PenstockError
 from penstock.ingest.collections import Priority
-from penstock.ingest.values import Finding, HoldKind
+from penstock.ingest.desk import Act
+from penstock.ingest.values import Finding, HoldKind, Looked
 from penstock.locks.shapes import Held
 from penstock.states import IngestState
 
@@ -97,10 +103,25 @@ class Queue(Shape, frozen=True):
     collections_held: Sequence[HeldCollection]
 
 
-class Findings(Shape, frozen=True):
-    """All that a check has found."""
+class CheckStepKind(StrEnum):
+    """What a step of a check tells."""
 
-    findings: Sequence[Finding]
+    PROGRESS = "progress"
+    FINDING = "finding"
+    END = "end"
+
+
+class CheckStep(Shape, frozen=True):
+    """How many ingest jobs, of how many, were looked at and, if it is a finding, what is wrong.
+
+    At the `end`, `error` says why the check could not be finished.
+    """
+
+    kind: CheckStepKind
+    jobs: int
+    total: int
+    finding: Finding | None = None
+    error: str | None = None
 
 
 def hold_batch(visit: Visit, batch: str, body: WhyBody) -> ShownBatch:
@@ -212,9 +233,28 @@ def release_held(visit: Visit, body: ReleaseHeldBody) -> Released:
     return Released(visit.desk.release_all(visit.act(body.why), body.collection))
 
 
-def check_queue(visit: Visit, body: CheckBody) -> Findings:
-    """Look for what no crash should have left; with `repair`, put right what can be."""
-    return Findings(visit.desk.check(visit.act(""), repair=body.repair))
+async def check_queue(call: Call, body: CheckBody) -> Flow:
+    """Look for what no crash should have left, line by line; with `repair`, put right what can be.
+
+    Each line is a JSON document: a `finding`, how far it is (`progress`), or the `end`; without an
+    `end` it was broken off.
+    """
+    steps = call.door.plane.desk.check(Act(call.key.name), repair=body.repair)
+    return lines(_check_steps(steps), threading.Event())
+
+
+def _check_steps(steps: Iterator[Finding | Looked]) -> Iterator[CheckStep]:
+    jobs, total, error = 0, 0, None
+    try:
+        for step in steps:
+            if isinstance(step, Looked):
+                jobs, total = step.jobs, step.total
+                yield CheckStep(CheckStepKind.PROGRESS, jobs, total)
+            else:
+                yield CheckStep(CheckStepKind.FINDING, jobs, total, step)
+    except PenstockError as refusal:
+        error = str(refusal)
+    yield CheckStep(CheckStepKind.END, jobs, total, error=error)
 
 
 _BATCH = f"{BASE}/ingest/batches/{{batch}}"
@@ -238,5 +278,5 @@ ROUTES = (
     Route("POST", f"{_QUEUE}/hold", hold_queue, Reach.EVERYTHING, Role.ADMIN),
     Route("POST", f"{_QUEUE}/release", release_queue, Reach.EVERYTHING, Role.ADMIN),
     Route("POST", f"{_QUEUE}/release-held", release_held, Reach.OWN, Role.ADMIN),
-    Route("POST", f"{BASE}/ingest/check", check_queue, Reach.EVERYTHING, Role.ADMIN),
+    Route("POST", f"{BASE}/ingest/check", check_queue, Reach.EVERYTHING, Role.ADMIN, media=NDJSON),
 )

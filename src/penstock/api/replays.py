@@ -3,7 +3,7 @@
 from collections.abc import Callable, Sequence
 from typing import Annotated, Any
 
-from msgspec import Meta, field
+from msgspec import Meta, Struct, field
 
 from penstock.access.keys import Role
 from penstock.api.bodies import Body
@@ -25,45 +25,39 @@ AtOnce = Annotated[int, Meta(ge=1, le=10_000, description="how many steps at a t
 Bad = Annotated[str, Meta(max_length=1_000)] | None
 
 
-class PlanQuery(Query, frozen=True):
+class BadLots(Struct, frozen=True, rename="camel"):
+    """What is bad, as it is said to plan a replay and to begin one."""
+
+    namespace: str = ""
+    dataset: Bad = None
+    lot: Bad = None
+    version: Bad = None
+    any_version: bool = False
+    job: Bad = None
+    job_version: Bad = None
+    start: Time | None = field(name="from", default=None)
+    end: Time | None = field(name="to", default=None)
+    batch: Bad = None
+    downstream_only: bool = False
+
+
+class PlanQuery(Query, BadLots, frozen=True):
     """What is bad: a lot of a dataset, what a job made, some time of either, or a batch.
 
     A lot is bad in the version that it has, unless another is named, or `anyVersion` of it is.
     Times are when lots were published: [from, to).
     """
 
-    namespace: str = ""
-    dataset: Bad = None
-    lot: Bad = None
-    version: Bad = None
-    any_version: bool = False
-    job: Bad = None
-    job_version: Bad = None
-    start: Time | None = field(name="from", default=None)
-    end: Time | None = field(name="to", default=None)
-    batch: Bad = None
-    downstream_only: bool = False
     at_once: AtOnce = MAX_RUNNING
 
 
-class ReplayBody(Body, frozen=True):
+class ReplayBody(Body, BadLots, frozen=True, kw_only=True):
     """What is bad, said as for a plan, and how to make it good.
 
     The job of ours that made it is run again first, unless it is `downstreamOnly`.
     """
 
     why: Annotated[str, Meta(min_length=1, max_length=2_000)]
-    namespace: str = ""
-    dataset: Bad = None
-    lot: Bad = None
-    version: Bad = None
-    any_version: bool = False
-    job: Bad = None
-    job_version: Bad = None
-    start: Time | None = field(name="from", default=None)
-    end: Time | None = field(name="to", default=None)
-    batch: Bad = None
-    downstream_only: bool = False
     max_running: AtOnce = MAX_RUNNING
 
 
@@ -77,7 +71,7 @@ class StepsQuery(Query, frozen=True):
     """Which steps to show: from a number on, in order; those in a state, if it is named."""
 
     state: StepState | None = None
-    first: Annotated[int, Meta(ge=1)] = 1
+    first: Annotated[int, Meta(ge=1, le=1 << 62)] = 1
     limit: Annotated[int, Meta(ge=0, le=_STEPS_MAX)] = 100
 
 
@@ -116,7 +110,7 @@ async def start_replay(call: Call, replay: str, body: ReplayBody) -> Progress:
     )
 
 
-def _target(asked: PlanQuery | ReplayBody) -> Target:
+def _target(asked: BadLots) -> Target:
     return Target(
         namespace=asked.namespace,
         dataset=asked.dataset,

@@ -98,14 +98,6 @@ def search(
     return found
 
 
-def search_words(text: str) -> list[str]:
-    """The words of a text: cut at punctuation and at camelCase, and also joined again.
-
-    `public.ordersDaily_v2` gives public, orders, daily, ordersdaily, v2 and ordersdailyv2.
-    """
-    return list(dict.fromkeys(_words(text)))
-
-
 def search_body(
     namespace: str,
     name: str,

@@ -1,24 +1,29 @@
 """What administrators do to batches, ingest jobs, collections and the queue."""
 
 import sys
+from collections.abc import Iterable
 from typing import Annotated
 
 from cyclopts import App, Group, Parameter
+from rich.live import Live
+from rich.text import Text
 
 from penstock.cli.flags import REMOTE, Json, RemoteFlags, switch
 from penstock.cli.ingest_targets import Kind, Target, read_target
-from penstock.cli.printing import note, write_json, write_line, write_table
+from penstock.cli.printing import err, note, write_json, write_line, write_table
 from penstock.client import ApiError, Client
 from penstock.client.ingest_documents import (
     Batch,
     Changed,
+    CheckStep,
     Collection,
+    Finding,
     IngestJob,
     Queue,
     Released,
     Resumed,
 )
-from penstock.errors import Invalid
+from penstock.errors import Invalid, Unavailable
 
 app = App(name="administer")
 
@@ -169,7 +174,8 @@ def update_report(
   penstock ingest delete jid0000000007
   penstock ingest delete batch bid0000000001 --yes
 
-Only what has failed or is held can be deleted. What was stored stays.""",
+Only what has failed or is held can be deleted. What was stored stays; what was
+only begun to be stored goes.""",
 )
 def delete(
     *target: Words,
@@ -283,9 +289,9 @@ def check(
     remote: RemoteFlags = REMOTE,
     as_json: Json = False,
 ) -> int:
-    """Look for what no crash should have left: orphans, jobs in two places, stray entries."""
+    """Look for what no crash should have left: orphans, jobs in two places, half-stored objects."""
     with remote.connect() as client:
-        found = client.check_ingest(repair=repair).findings
+        found = _checked(client.check_ingest(repair=repair))
     left = [finding for finding in found if not finding.repaired]
     if as_json:
         write_json({"findings": found})
@@ -306,6 +312,25 @@ def check(
         if any(finding.repairable for finding in left):
             note("put it right with: penstock ingest check --repair")
     return 1 if left else 0
+
+
+def _checked(steps: Iterable[CheckStep]) -> list[Finding]:
+    """What a check has found, once it has come to its end; how far it is can be seen meanwhile."""
+    found: list[Finding] = []
+    end: CheckStep | None = None
+    with Live(Text("the queue is being checked"), console=err(), transient=True) as live:
+        for step in steps:
+            if step.kind == "progress":
+                live.update(Text(f"{step.jobs:,} of {step.total:,} ingest jobs are checked"))
+            elif step.finding is not None:
+                found.append(step.finding)
+            else:
+                end = step
+    if end is None:
+        raise Unavailable("the server broke off before all was checked; check again")
+    if end.error is not None:
+        raise Unavailable(end.error)
+    return found
 
 
 def _read_batch(name: str) -> str:

@@ -22,7 +22,7 @@ from penstock.cli.replay_plan import (
 )
 from penstock.cli.times import read_moment
 from penstock.client import Client, Unreachable
-from penstock.client.replay_documents import Replay
+from penstock.client.replay_documents import BadLots, Replay
 from penstock.client.replays import StepState
 from penstock.errors import Invalid
 
@@ -88,20 +88,21 @@ def replay(
     if yes and not why:
         raise Invalid("why replay it? Say so with --why, for the record")
     with remote.connect() as client:
-        bad = _named(client, dataset, job, namespace) | {
-            "lot": lot,
-            "version": version,
-            "any_version": any_version,
-            "job_version": job_version,
-            "first": read_moment(first),
-            "last": read_moment(last),
-            "batch": batch,
-            "downstream_only": downstream_only,
-        }
+        bad = BadLots(
+            **_named(client, dataset, job, namespace),
+            lot=lot,
+            version=version,
+            any_version=any_version,
+            job_version=job_version,
+            first=read_moment(first),
+            last=read_moment(last),
+            batch=batch,
+            downstream_only=downstream_only,
+        )
         if not yes:
             return _show(client, bad, max_running, as_json)
         chosen = replay_id or ids.new_id()
-        found = client.start_replay(chosen, why=why, max_running=max_running, **bad)
+        found = client.start_replay(chosen, bad, why=why, max_running=max_running)
         if not as_json:
             write_line(found.id)
             note(f"`penstock replay watch {found.id}` follows it; engines do the work")
@@ -114,7 +115,7 @@ def replay(
 
 def _named(
     client: Client, dataset: str | None, job: str | None, namespace: str | None
-) -> dict[str, Any]:
+) -> dict[str, str]:
     """The dataset or the job that is meant."""
     if dataset is not None and job is not None:
         raise Invalid("either a dataset has bad lots, or a job has made them; name one of them")
@@ -127,15 +128,15 @@ def _named(
     return {}
 
 
-def _show(client: Client, bad: dict[str, Any], at_once: int, as_json: bool) -> int:
-    plan = client.plan_replay(**bad, at_once=at_once)
+def _show(client: Client, bad: BadLots, at_once: int, as_json: bool) -> int:
+    plan = client.plan_replay(bad, at_once=at_once)
     if as_json:
         write_json(plan)
         return exits.DONE
     write_plan(plan)
     if plan.steps:
         note("nothing was done; --yes --why REASON does it")
-    elif bad["lot"] and not bad["version"] and not bad["any_version"]:
+    elif bad.lot and not bad.version and not bad.any_version:
         note("others may stand on an older version of the lot: --any-version looks for them")
     return exits.DONE
 

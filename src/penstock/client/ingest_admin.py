@@ -4,7 +4,8 @@ from collections.abc import Iterable
 from typing import Literal, TypeVar
 
 from penstock.client import ingest_documents as docs
-from penstock.client.operation import call
+from penstock.client.operation import call, read
+from penstock.client.reading import Lines
 from penstock.client.request import Empty, Request, delete, gone, nothing, post, put, said
 
 T = TypeVar("T")
@@ -176,9 +177,17 @@ class IngestAdminCalls:
         return post(docs.Released, *at, body=body).then(lambda done: done.released)
 
     @call
-    def check_ingest(self, *, repair: bool = False) -> Request[docs.Findings]:
-        """Look for what no crash should have left, and put right what can be."""
-        return post(docs.Findings, "ingest", "check", body=said(repair=repair), repeatable=True)
+    def _check_ingest(self, *, repair: bool | None = None) -> Request[Empty]:
+        """The lines of a check; they come one by one, so that they are not called for."""
+        return post(Empty, "ingest", "check", body=said(repair=repair), repeatable=True)
+
+    @read
+    def check_ingest(self, *, repair: bool = False) -> Lines[docs.CheckStep]:
+        """Look for what no crash should have left, and put right what can be: steps as they come.
+
+        The last step has the kind `end`; without it, it was broken off.
+        """
+        return Lines(IngestAdminCalls._check_ingest.request(repair=repair), docs.CheckStep)
 
 
 def _act(shape: type[T], *segments: str, why: str, repeatable: bool = False) -> Request[T]:

@@ -222,10 +222,14 @@ class Finding(Document, frozen=True):
     repaired: bool
 
 
-class Findings(Document, frozen=True):
-    """All that a check has found."""
+class CheckStep(Document, frozen=True):
+    """How far a check is and, if it is a finding, what is wrong; `error` is why it ended early."""
 
-    findings: tuple[Finding, ...]
+    kind: Literal["progress", "finding", "end"]
+    jobs: int
+    total: int
+    finding: Finding | None
+    error: str | None
 
 
 class StoredObject(Document, frozen=True):

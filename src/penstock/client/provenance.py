@@ -1,14 +1,11 @@
 """The calls of the client about where lots come from, and whether all is as it should be."""
 
-from dataclasses import replace
 from typing import Any
 
 from penstock.client import provenance_documents as docs
 from penstock.client.operation import call, read
 from penstock.client.reading import Lines
 from penstock.client.request import Empty, Request, get
-
-SILENCE_SECONDS_MAX = 45.0  # four empty lines of the server
 
 
 class ProvenanceCalls:
@@ -56,12 +53,12 @@ class ProvenanceCalls:
     ) -> Request[Empty]:
         """The lines of a verification; they come one by one, so that they are not called for."""
         asked = {"lot": lot, "allVersions": all_versions, "upstream": upstream}
-        return _listened("namespaces", namespace, "datasets", dataset, "verify", **asked)
+        return get(Empty, "namespaces", namespace, "datasets", dataset, "verify", **asked)
 
     @call
     def _check(self, *, deep: bool | None = None) -> Request[Empty]:
         """The lines of a check; they come one by one, so that they are not called for."""
-        return _listened("check", deep=deep)
+        return get(Empty, "check", deep=deep)
 
     @read
     def verify(
@@ -90,7 +87,3 @@ class ProvenanceCalls:
 
 def _lot(namespace: str, dataset: str, lot: str) -> tuple[str, ...]:
     return "namespaces", namespace, "datasets", dataset, "lots", lot
-
-
-def _listened(*segments: str, **query: object) -> Request[Empty]:
-    return replace(get(Empty, *segments, **query), timeout_seconds=SILENCE_SECONDS_MAX)

@@ -2,12 +2,15 @@
 
 from abc import ABC, abstractmethod
 from collections.abc import Iterator
+from dataclasses import replace
 from typing import Generic, TypeVar
 
 from penstock.client.refusals import Failure
 from penstock.client.request import Empty, Request, reader
 
 T = TypeVar("T")
+
+SILENCE_SECONDS_MAX = 45.0  # four empty lines of the server
 
 
 class Reading(ABC, Generic[T]):
@@ -30,10 +33,13 @@ class Reading(ABC, Generic[T]):
 
 
 class Lines(Reading[T]):
-    """An answer of lines, each a document of its own; an empty line says nothing."""
+    """An answer of lines, each a document of its own; an empty line says that there will be more.
+
+    However long it takes, it is broken off only when nothing at all has come for a while.
+    """
 
     def __init__(self, request: Request[Empty], shape: type[T]) -> None:
-        super().__init__(request)
+        super().__init__(replace(request, timeout_seconds=SILENCE_SECONDS_MAX))
         self._decode = reader(shape)
         self._rest = b""
 

@@ -1,6 +1,29 @@
 """What a server says of replays."""
 
+from msgspec import field
+
 from penstock.client.documents import Document
+
+
+class BadLots(Document, frozen=True, kw_only=True, omit_defaults=True):
+    """What is bad: a lot of a dataset, what a job made, some time of either, or a batch.
+
+    `first` to `last` is when lots were published. A lot is bad in the version that it has, unless
+    another is named, or `any_version` of it is. The job of ours that made it is run again first,
+    unless it is `downstream_only`.
+    """
+
+    namespace: str | None = None
+    dataset: str | None = None
+    lot: str | None = None
+    version: str | None = None
+    any_version: bool = False
+    job: str | None = None
+    job_version: str | None = None
+    first: str | None = field(name="from", default=None)
+    last: str | None = field(name="to", default=None)
+    batch: str | None = None
+    downstream_only: bool = False
 
 
 class PlannedStep(Document, frozen=True):

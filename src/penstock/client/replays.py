@@ -1,6 +1,8 @@
 """The calls of the client about replays."""
 
-from typing import Any, Literal
+from typing import Literal
+
+from msgspec import to_builtins
 
 from penstock.client import replay_documents as docs
 from penstock.client.operation import call
@@ -10,80 +12,21 @@ StepState = Literal["pending", "going", "done", "failed", "blocked"]
 
 
 class ReplayCalls:
-    """What a server shows and does about replays: what was made from bad lots, made again.
-
-    Bad is a lot of a dataset, what a job made, or what either was given in some time (`first` to
-    `last`, when lots were published), or the lot of a batch. A lot is bad in the version that it
-    has, unless another is named, or `any_version` of it is.
-    """
+    """What a server shows and does about replays: what was made from bad lots, made again."""
 
     @call
     def plan_replay(
-        self,
-        *,
-        namespace: str | None = None,
-        dataset: str | None = None,
-        lot: str | None = None,
-        version: str | None = None,
-        any_version: bool = False,
-        job: str | None = None,
-        job_version: str | None = None,
-        first: str | None = None,
-        last: str | None = None,
-        batch: str | None = None,
-        downstream_only: bool = False,
-        at_once: int | None = None,
+        self, bad: docs.BadLots, *, at_once: int | None = None
     ) -> Request[docs.ReplayPlan]:
         """What a replay would do: its steps in order, and their cost by past durations."""
-        bad: dict[str, Any] = {
-            "namespace": namespace,
-            "dataset": dataset,
-            "lot": lot,
-            "version": version,
-            "anyVersion": any_version,
-            "job": job,
-            "jobVersion": job_version,
-            "from": first,
-            "to": last,
-            "batch": batch,
-            "downstreamOnly": downstream_only,
-        }
-        return get(docs.ReplayPlan, "replays", "plan", **bad, atOnce=at_once)
+        return get(docs.ReplayPlan, "replays", "plan", **to_builtins(bad), atOnce=at_once)
 
     @call
     def start_replay(
-        self,
-        replay_id: str,
-        *,
-        why: str,
-        namespace: str | None = None,
-        dataset: str | None = None,
-        lot: str | None = None,
-        version: str | None = None,
-        any_version: bool = False,
-        job: str | None = None,
-        job_version: str | None = None,
-        first: str | None = None,
-        last: str | None = None,
-        batch: str | None = None,
-        downstream_only: bool = False,
-        max_running: int | None = None,
+        self, replay_id: str, bad: docs.BadLots, *, why: str, max_running: int | None = None
     ) -> Request[docs.Replay]:
         """Begin a replay under an id of your choice; the same again changes nothing."""
-        bad: dict[str, Any] = {
-            "namespace": namespace,
-            "dataset": dataset,
-            "lot": lot,
-            "version": version,
-            "anyVersion": any_version,
-            "job": job,
-            "jobVersion": job_version,
-            "from": first,
-            "to": last,
-            "batch": batch,
-            "downstreamOnly": downstream_only,
-        }
-        body = said(why=why, maxRunning=max_running, **bad)
+        body = said(why=why, maxRunning=max_running, **to_builtins(bad))
         return put(docs.Replay, "replays", replay_id, body=body)
 
     @call

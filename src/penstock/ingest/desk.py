@@ -5,7 +5,7 @@ refused gets a second line that says so.
 """
 
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, nullcontext
 from typing import ClassVar, NamedTuple
 
 from msgspec.structs import replace
@@ -15,6 +15,7 @@ from penstock.catalog.commands.lookup import Write
 from penstock.catalog.world import World
 from penstock.clock import Micros
 from penstock.errors import Conflict, Invalid, PenstockError
+from penstock.ingest import giving_up
 from penstock.ingest.collections import DeleteCollection
 from penstock.ingest.moves import capped, move_batch, move_job, resume_job
 from penstock.ingest.receiving.depositing import Deposit, submit
@@ -29,6 +30,7 @@ from penstock.ingest.values import (
     HoldKind,
     IngestJob,
     JobChange,
+    Looked,
 )
 from penstock.ingest.workshop import Workshop
 from penstock.states import BatchState, IngestState
@@ -222,6 +224,7 @@ class Desk:
             [outcome] = self._store.change_jobs([JobChange(job, None, by_hand=True)])
             if isinstance(outcome, PenstockError):
                 raise outcome
+            giving_up.give_up(self._shop, job)
             self._shop.forget_folder(job)
 
     def delete_batch(self, act: Act, batch_id: str, *, confirmed: bool) -> None:
@@ -236,12 +239,11 @@ class Desk:
                 )
             clean_up.delete(self._shop, batch, by_hand=True)
 
-    def check(self, act: Act, *, repair: bool) -> list[Finding]:
-        """Look for what no crash should have left, and put right what can be."""
-        if not repair:
-            return self._store.check()
-        with self._audited(act, "repair", QUEUE):
-            return self._store.check(repair=True)
+    def check(self, act: Act, *, repair: bool) -> Iterator[Finding | Looked]:
+        """Look for what no crash should have left, and put right what can be; it may take long."""
+        with self._audited(act, "repair", QUEUE) if repair else nullcontext():
+            yield from self._store.checking(repair=repair)
+            yield from giving_up.check(self._shop, repair=repair)
 
     def _require_open(self, collection: str) -> None:
         if self._is_held(collection):

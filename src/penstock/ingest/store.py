@@ -4,7 +4,7 @@ A store object is one *session*: the locks it takes are its own, and go when it 
 process dies, or when it stays silent for longer than the session lasts.
 """
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from typing import NamedTuple, Protocol
 
 from penstock.errors import PenstockError
@@ -16,6 +16,7 @@ from penstock.ingest.values import (
     HoldKind,
     IngestJob,
     JobChange,
+    Looked,
     NewJob,
     Place,
     Submission,
@@ -133,6 +134,9 @@ class IngestStore(Protocol):
 
     def check(self, *, repair: bool = False) -> list[Finding]:
         """Look for what no crash should have left, and put right what can be."""
+
+    def checking(self, *, repair: bool = False) -> Iterator[Finding | Looked]:
+        """The same, each finding when it is made, and now and then how far the check is."""
 
     def keep_alive(self) -> None:
         """Say that this session lives, and free the locks of sessions that do not."""

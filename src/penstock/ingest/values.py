@@ -220,6 +220,13 @@ class Finding(Struct, frozen=True):
     repaired: bool = False
 
 
+class Looked(Struct, frozen=True):
+    """How many ingest jobs, of how many, a check has looked at."""
+
+    jobs: int
+    total: int
+
+
 def to_json(value: object) -> str:
     """A value as the text that stores keep."""
     return msgspec.json.encode(value).decode()

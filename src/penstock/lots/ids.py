@@ -105,11 +105,6 @@ class IntervalLot(msgspec.Struct, frozen=True):
         """The interval that begins where this one ends."""
         return type(self)(self.interval, self.end)
 
-    @property
-    def previous(self) -> Self:
-        """The interval that ends where this one begins."""
-        return type(self)(self.interval, self.start - self.interval.length)
-
 
 def check_lot(text: str) -> str:
     """The lot id itself, or Invalid if it cannot be one segment of a path."""

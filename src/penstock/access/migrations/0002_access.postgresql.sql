@@ -7,3 +7,5 @@ CREATE TABLE audit_log (
     detail text NOT NULL
 );
 CREATE INDEX audit_log_by_time ON audit_log (at, id);
+CREATE INDEX audit_log_by_who ON audit_log (who, at, id);
+CREATE INDEX audit_log_by_action ON audit_log (action, at, id);

@@ -6,12 +6,31 @@ INSERT INTO audit_log (at, who, action, target, detail)
 VALUES (:at, :who, :action, :target, :detail)
 
 -- name: audit_entries
--- Actions, newest first: of somebody, with a word in what was done, since a time, or all. Taking
--- the word out changes what has it, in every database and however it collates.
+-- Actions since a time, newest first.
 SELECT at, who, action, target, detail
 FROM audit_log
 WHERE at >= :since
-    AND (CAST(:who AS TEXT) IS NULL OR who = :who)
+ORDER BY at DESC, id DESC
+LIMIT :limit OFFSET :offset
+
+-- name: audit_entries_of
+-- Actions of somebody since a time, newest first; with a word in what was done, or all. Taking the
+-- word out changes what has it, in every database and however it collates.
+SELECT at, who, action, target, detail
+FROM audit_log
+WHERE who = :who AND at >= :since
     AND (CAST(:action AS TEXT) IS NULL OR REPLACE(action, :action, '') <> action)
 ORDER BY at DESC, id DESC
 LIMIT :limit OFFSET :offset
+
+-- name: audit_actions
+-- Whatever was ever done, each once. There are few kinds of actions and many actions: the index is
+-- asked for the next kind, again and again, and not walked.
+WITH RECURSIVE kinds (action) AS (
+    SELECT MIN(action) FROM audit_log
+    UNION ALL
+    SELECT (SELECT MIN(l.action) FROM audit_log l WHERE l.action > kinds.action)
+    FROM kinds
+    WHERE kinds.action IS NOT NULL
+)
+SELECT action FROM kinds WHERE action IS NOT NULL

@@ -5,7 +5,7 @@ in the row that it locks; a session is alive for as long as it says so.
 """
 
 import threading
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from typing import TypeVar
 
 from penstock import ids
@@ -34,6 +34,7 @@ from penstock.ingest.values import (
     HoldKind,
     IngestJob,
     JobChange,
+    Looked,
     NewJob,
     Place,
     Submission,
@@ -210,6 +211,10 @@ class SqlIngestStore:
     def check(self, *, repair: bool = False) -> list[Finding]:
         """Look for what no crash should have left, and put right what can be."""
         return self._catalog.submit(Repair(repair)).result()
+
+    def checking(self, *, repair: bool = False) -> Iterator[Finding | Looked]:
+        """The same; it is one write, and says nothing before its end."""
+        yield from self.check(repair=repair)
 
     def keep_alive(self) -> None:
         """Say that this session lives, and free the locks of sessions that do not."""

@@ -9,6 +9,7 @@ import shutil
 
 from penstock.clock import DAY
 from penstock.errors import NotFound, PenstockError
+from penstock.ingest.giving_up import give_up
 from penstock.ingest.receiving.uploads import ForgetUpload, stale_uploads
 from penstock.ingest.store import BatchFilter
 from penstock.ingest.values import Batch, BatchChange, JobChange
@@ -43,6 +44,7 @@ def delete(shop: Workshop, batch: Batch, *, by_hand: bool = False) -> bool:
         for job, outcome in zip(jobs, gone, strict=True):
             if isinstance(outcome, PenstockError) and not isinstance(outcome, NotFound):
                 raise outcome
+            give_up(shop, job)
             shop.forget_folder(job)
     forget_payload(shop, batch)
     shutil.rmtree(shop.batch_folder(batch.id), ignore_errors=True)

@@ -12,8 +12,9 @@ from urllib.parse import quote
 
 from msgspec.structs import replace
 
-from penstock.errors import NotFound, PenstockError
+from penstock.errors import PenstockError
 from penstock.ingest.collections import Collection, Minting
+from penstock.ingest.giving_up import give_up_if_gone, job_of
 from penstock.ingest.moves import move_job
 from penstock.ingest.receiving import checkm
 from penstock.ingest.receiving.checkm import ManifestKind
@@ -44,15 +45,19 @@ def work(shop: Workshop, job: IngestJob) -> IngestJob:
         for file in files
     ]
     configuration = job.configuration
-    shop.depository(collection).store(
-        ark,
-        configuration.key,
-        [*deposited, *described],
-        update=configuration.submission_mode is SubmissionMode.UPDATE,
-        who=configuration.submitter,
-        message=f"{configuration.batch_id} {job.id}",
-        now=shop.clock(),
-    )
+    try:
+        shop.depository(collection).store(
+            ark,
+            configuration.key,
+            [*deposited, *described],
+            update=configuration.submission_mode is SubmissionMode.UPDATE,
+            who=configuration.submitter,
+            message=f"{configuration.batch_id} {job.id}",
+            now=shop.clock(),
+        )
+    except (PenstockError, OSError):
+        give_up_if_gone(shop, job, ark)
+        raise
     return move_job(job, IngestState.RECORDING, shop.clock())
 
 
@@ -111,18 +116,16 @@ def _wait_for_turn(shop: Workshop, job: IngestJob, writer: WriterRow) -> None:
     """Go on only if no other job is storing a version of the same object."""
     key = job.configuration.key
     while writer.key != key:
-        if _is_storing(shop, writer):
+        other = _job_of(shop, writer)
+        if other is None:
+            shop.depository(shop.profile(job)).give_up(writer.ark, writer.key)
+        elif other.status is IngestState.PROCESSING:
             raise Later(f"{writer.ark} is being stored by ingest job {writer.job_id}")
         writer = shop.write(TakeOver(writer.ark, key, job.id, instead_of=writer.key))
 
 
-def _is_storing(shop: Workshop, writer: WriterRow) -> bool:
-    """Whether the job that asked first is still at it."""
-    try:
-        other = patiently(lambda: shop.store.job(writer.job_id))
-    except NotFound:
-        return False
-    return other.status is IngestState.PROCESSING and other.configuration.key == writer.key
+def _job_of(shop: Workshop, writer: WriterRow) -> IngestJob | None:
+    return patiently(lambda: job_of(shop, writer))
 
 
 def _described(job: IngestJob, ark: str, files: Sequence[File]) -> list[NewFile]:

@@ -46,6 +46,10 @@ ON CONFLICT (owner, local_id) DO NOTHING;
 SELECT w.ark, w.key, w.job_id
 FROM {each ids text AS k} JOIN ark_writers w ON w.ark = k.value;
 
+-- name: ark_writers_from
+-- A page of who may write objects now, by ARK.
+SELECT w.ark, w.key, w.job_id FROM ark_writers w WHERE w.ark > :after ORDER BY w.ark LIMIT :most;
+
 -- name: put_ark_writers
 -- Write who may write a version of objects.
 INSERT INTO ark_writers (ark, key, job_id)

@@ -2,23 +2,26 @@
 
 A version is written in this order, and each write is on disk before the next begins:
 
-1. `0=ocfl_object_1.1`, for a new object
-2. `vN/content/DEPOSIT/…`, what no earlier version has, in a folder of this deposit's own
-3. `vN/inventory.json`, created only if absent: from here on the version is decided
+1. `vN/content/DEPOSIT/…`, what no earlier version has, in a folder of this deposit's own
+2. `vN/inventory.json`, created only if absent: from here on the version is decided
+3. `0=ocfl_object_1.1`, for a new object
 4. `vN/inventory.json.sha512`
 5. `inventory.json`: from here on readers see the version
 6. `inventory.json.sha512`
 
-Whoever is killed before 3 leaves content that no inventory names: the same deposit uses it when it
-is done again, and whoever announces this version or a later one removes it. Whoever is killed after
-3 leaves a version that is whole but not announced; the next call of `store`, by whichever deposit,
-announces it first. In between readers see the version before. An object store cannot write six keys
-at once, so until then a validator finds the traces of the killed version, and a first version is no
-object yet.
+Whoever is killed before 2 leaves content that no inventory names: the same deposit uses it when it
+is done again, whoever announces this version or a later one removes it, and so does `give_up` when
+the deposit will never be done again. Whoever is killed after 2 leaves a version that is whole but
+not announced; the next call of `store`, by whichever deposit, announces it first. In between
+readers see the version before. An object store cannot write six keys at once, so until then a
+validator finds the traces of the killed version, and a first version is no object yet.
 
 Whoever sleeps meanwhile and wakes late writes into its own folder, finds the version decided, and
 removes what it wrote: it changes nothing that an inventory names. For the sake of sleepers nothing
-is removed from a version that is not decided: one may have found its content there and go on.
+else is removed from a version that is not decided: one may have found its content there and go on.
+One whose deposit is given up meanwhile puts its inventory and then looks for a mark and for its
+content; `give_up` puts the mark, and only then looks for an inventory and removes content. So one
+of the two always sees the other.
 """
 
 from collections.abc import Iterator, Sequence
@@ -29,6 +32,7 @@ from msgspec import Struct
 from penstock.clock import Micros
 from penstock.errors import Conflict, Invalid, NotFound, PenstockError
 from penstock.ingest.storing import ocfl_inventory
+from penstock.ingest.storing.ocfl_begun import begun, is_whole, mark_of, remove_begun
 from penstock.ingest.storing.ocfl_files import NewFile, check_files, checked_bytes, state_after
 from penstock.ingest.storing.ocfl_inventory import INVENTORY, SIDECAR, Inventory, Version
 from penstock.ingest.storing.ocfl_root import make_root
@@ -112,8 +116,28 @@ class Depository:
         if not self._decide(root, made, key):
             settled = self._settle(ark, root)
             return self._stored(settled or made, root, key)
-        self._announce(root, made)
+        if not self._announce(root, made):
+            self._withdraw(ark, f"{root}/{inventory.head}", key)
+            raise Conflict(f"deposit {key} of {ark} was given up while it was being stored")
         return self._stored(made, root, key, is_new=True, files=files)
+
+    def give_up(self, ark: str, key: str) -> None:
+        """Remove what a deposit that will never be done again has begun to store.
+
+        What it has decided stays, and is announced. Killed half-way, it is to be called again.
+        """
+        root = ocfl_inventory.object_root(ark)
+        current = self._load(ark, f"{root}/{INVENTORY}")
+        if current is not None:
+            self._clear(root, current.inventory)
+        place = f"{root}/v{current.inventory.head_number + 1 if current else 1}"
+        if begun(self._objects, place, key):
+            self._objects.put(mark_of(place, key), b"")
+            if not self._objects.exists(f"{place}/{INVENTORY}"):
+                remove_begun(self._objects, place, key)
+            self._objects.delete(mark_of(place, key))
+        self._withdraw(ark, place, key)
+        self._settle(ark, root)
 
     def read(self, ark: str) -> Inventory:
         """What the object is, with every version."""
@@ -180,7 +204,11 @@ class Depository:
                 f"{root}/v{number}/{INVENTORY} does not follow from the version before it; "
                 f"verify {ark} and remove what does not belong to it"
             )
-        self._announce(root, decided)
+        if not self._announce(root, decided):
+            raise Conflict(
+                f"{root}/v{number}/{INVENTORY} names content that is not there, or is given up at "
+                f"this moment; if it stays so, verify {ark} and remove what does not belong to it"
+            )
         return decided
 
     def _mend_sidecar(self, root: str, current: _Found) -> None:
@@ -209,8 +237,6 @@ class Depository:
 
         False if the version has been decided meanwhile: whoever slept over that must begin anew.
         """
-        if before is None:
-            self._declare(root)
         old = before.manifest if before else {}
         new = {d: f"{root}/{after.content_of(d)}" for d in after.manifest if d not in old}
         left = {entry.key: entry.size for entry in self._objects.list(f"{root}/{after.head}")}
@@ -253,14 +279,19 @@ class Depository:
             ) from conflict
         return True
 
-    def _announce(self, root: str, found: _Found) -> None:
+    def _announce(self, root: str, found: _Found) -> bool:
         """Let readers see a version that is decided, unless they see a later one already.
 
         Whoever slept meanwhile, and comes last, must not take them back: so it looks before, and
-        once more after.
+        once more after. False if the version was given up, or is not whole.
         """
         inventory, sidecar = found.inventory, ocfl_inventory.sidecar(found.content)
-        self._clear(root, inventory)
+        key = inventory.versions[inventory.head].key
+        # First the mark, then the content: the mark is gone only after the content is.
+        if key and self._objects.exists(mark_of(f"{root}/{inventory.head}", key)):
+            return False
+        if not self._clear(root, inventory):
+            return False
         self._objects.put(f"{root}/{inventory.head}/{SIDECAR}", sidecar)
         current = self._load(inventory.id, f"{root}/{INVENTORY}")
         if current is None or current.inventory.head_number <= inventory.head_number:
@@ -269,23 +300,40 @@ class Depository:
         later = f"{root}/v{inventory.head_number + 1}/{INVENTORY}"
         if (newer := self._load(inventory.id, later)) is not None:
             self._announce(root, newer)
+        return True
 
-    def _clear(self, root: str, inventory: Inventory) -> None:
-        """Remove what others, who were killed or came late, have left in decided versions."""
+    def _clear(self, root: str, inventory: Inventory) -> bool:
+        """Remove what others, who were killed or came late, have left in decided versions.
+
+        False, and nothing is removed, if content of the newest version is not there.
+        """
+        entries = list(self._objects.list(root))
+        if not is_whole(root, inventory, entries):
+            return False
         named = {path for paths in inventory.manifest.values() for path in paths}
         for version in inventory.versions:
             named |= {f"{version}/{INVENTORY}", f"{version}/{SIDECAR}"}
         is_declared = False
-        for entry in list(self._objects.list(root)):
+        for entry in entries:
             path = entry.key.removeprefix(f"{root}/")
             is_declared |= path == ocfl_inventory.DECLARATION
             if path.partition("/")[0] in inventory.versions and path not in named:
                 self._objects.delete(entry.key)
         if not is_declared:
-            self._declare(root)
+            self._objects.put(
+                f"{root}/{ocfl_inventory.DECLARATION}", ocfl_inventory.DECLARATION_BYTES
+            )
+        return True
 
-    def _declare(self, root: str) -> None:
-        self._objects.put(f"{root}/{ocfl_inventory.DECLARATION}", ocfl_inventory.DECLARATION_BYTES)
+    def _withdraw(self, ark: str, place: str, key: str) -> None:
+        """Take back what a deposit decided when its content was already being removed."""
+        decided = self._load(ark, f"{place}/{INVENTORY}")
+        if decided is None or decided.inventory.versions[decided.inventory.head].key != key:
+            return
+        root = ocfl_inventory.object_root(ark)
+        if not is_whole(root, decided.inventory, self._objects.list(root)):
+            remove_begun(self._objects, place, key)
+            self._objects.delete(f"{place}/{INVENTORY}")
 
     def _stored(
         self,

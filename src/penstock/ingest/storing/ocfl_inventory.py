@@ -148,7 +148,12 @@ def content_folder(key: str, files: Iterable[tuple[str, str]]) -> str:
     be brought twice with other bytes: neither may write where the other does.
     """
     told = "".join(f"{digest} {name}\n" for name, digest in sorted(files))
-    return f"{_tag(key)}-{_tag(told)}"
+    return f"{folder_start(key)}{_tag(told)}"
+
+
+def folder_start(key: str) -> str:
+    """How the folders of a deposit's content begin, whatever its files are."""
+    return f"{_tag(key)}-"
 
 
 def _tag(text: str) -> str:

@@ -232,6 +232,20 @@ class TakeOver(Write, frozen=True):
         return row
 
 
+class ForgetWriter(Write, frozen=True):
+    """Let a deposit that was given up write its object no more."""
+
+    ark: str
+    key: str
+
+    def apply(self, world: World, now: Micros) -> None:
+        """Nothing happens if another may write it by now."""
+        room = world.room(RegisterRoom)
+        writer = room.writers.get(self.ark)
+        if writer is not None and writer.key == self.key:
+            room.writers.put(self.ark, None)
+
+
 class RecordDeposit(Write, frozen=True):
     """Write a stored version into the catalog, with its run, once."""
 
@@ -241,9 +255,7 @@ class RecordDeposit(Write, frozen=True):
     def apply(self, world: World, now: Micros) -> bool:
         """False if it was recorded before."""
         room = world.room(RegisterRoom)
-        writer = room.writers.get(self.stored.ark)
-        if writer is not None and writer.key == self.stored.key:
-            room.writers.put(writer.ark, None)
+        ForgetWriter(self.stored.ark, self.stored.key).apply(world, now)
         if room.stored.get(self.stored.key) is not None:
             return False
         for event in self.events:
@@ -251,6 +263,11 @@ class RecordDeposit(Write, frozen=True):
         room.stored.put(self.stored.key, replace(self.stored, at=now))
         world.room(LotRoom).tell_end(self.stored.run_id, now)
         return True
+
+
+def writers_from(tx: Transaction, after: str, most: int) -> list[WriterRow]:
+    """A page of who may write objects now, by ARK."""
+    return tx.rows(WriterRow, "ark_writers_from", after=after, most=most)
 
 
 def versions_of(tx: Transaction, ark: str) -> list[StoredRow]:

@@ -9,14 +9,14 @@ a job under way, may be the middle of what somebody does: it is looked at again 
 import logging
 import threading
 from collections import defaultdict
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Generator, Iterable, Iterator, Mapping, Sequence
 from typing import Final
 
 from msgspec import Struct
 
 from penstock.errors import Invalid, PenstockError
 from penstock.ingest.moves import BatchSide, side_of
-from penstock.ingest.values import Finding, IngestJob
+from penstock.ingest.values import Finding, IngestJob, Looked
 from penstock.ingest.zk.layout import (
     BATCHES,
     JOB_NODES,
@@ -66,14 +66,14 @@ class Checking:
         self._repair = repair
         self._alive: set[str] = set()  # batches that have a status
 
-    def findings(self) -> list[Finding]:
-        """Everything that is wrong, and put right if asked."""
+    def steps(self) -> Iterator[Finding | Looked]:
+        """Everything that is wrong, and put right if asked; now and then how far it is."""
         batches = self._below(BATCHES, is_batch_id)
         places = self._places(batches)
         statuses = self._statuses(batches)
         self._alive = set(statuses)
         jobs = self._below(JOBS, is_job_id)
-        found, unmade = self._jobs(sorted({*jobs, *places}), places)
+        unmade = yield from self._jobs(sorted({*jobs, *places}), places)
         unmade_jobs = sorted(unmade.intersection(jobs))
         empty = [batch_path(b) for b in batches if b not in self._alive]
         empty += [job_path(job_id) for job_id in unmade_jobs]
@@ -81,10 +81,9 @@ class Checking:
         keys = self._lost(self._session.children(SUBMISSIONS))
         if empty or stuck or keys:
             threading.Event().wait(NEWBORN_SECONDS)
-        found += [self._unused_id(path) for path in empty if self._is_unused(path)]
-        found += [self._stuck_batch(b) for b in self._stuck(self._statuses(stuck))]
-        found += [self._lost_key(key) for key in self._lost(keys)]
-        return found
+        yield from (self._unused_id(path) for path in empty if self._is_unused(path))
+        yield from (self._stuck_batch(b) for b in self._stuck(self._statuses(stuck)))
+        yield from (self._lost_key(key) for key in self._lost(keys))
 
     def _statuses(self, batches: Sequence[str]) -> dict[str, bytes]:
         """What the status nodes of batches say, where there are any."""
@@ -111,9 +110,8 @@ class Checking:
 
     def _jobs(
         self, job_ids: list[str], places: dict[str, list[str]]
-    ) -> tuple[list[Finding], set[str]]:
-        """What is wrong with jobs, and which of them have no status."""
-        found: list[Finding] = []
+    ) -> Generator[Finding | Looked, None, set[str]]:
+        """What is wrong with jobs; it comes to those of them that have no status."""
         unmade: set[str] = set()
         for start in range(0, len(job_ids), CHUNK):
             chunk = job_ids[start : start + CHUNK]
@@ -124,10 +122,11 @@ class Checking:
                 if read["status"] is None:
                     unmade.add(job_id)
                 if self._faults(job_id, read, listed):
-                    found += self._look(job_id, listed)
+                    yield from self._look(job_id, listed)
+            yield Looked(start + len(chunk), len(job_ids))
             if (start // CHUNK + 1) % TELL_EVERY == 0:
                 log.info("%d of %d ingest jobs are checked", start + len(chunk), len(job_ids))
-        return found, unmade
+        return unmade
 
     def _look(self, job_id: str, listed: set[str]) -> list[Finding]:
         """What is wrong with a job for sure."""

@@ -5,7 +5,7 @@ node: it goes with the session, and ZooKeeper itself says when that is.
 """
 
 import contextlib
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 
 from msgspec.structs import replace
 
@@ -21,6 +21,7 @@ from penstock.ingest.values import (
     HoldKind,
     IngestJob,
     JobChange,
+    Looked,
     NewJob,
     Place,
     Submission,
@@ -211,7 +212,11 @@ class ZkIngestStore:
 
     def check(self, *, repair: bool = False) -> list[Finding]:
         """Look for what no crash should have left, and put right what can be."""
-        return Checking(self._session, self._report, repair=repair).findings()
+        return [step for step in self.checking(repair=repair) if isinstance(step, Finding)]
+
+    def checking(self, *, repair: bool = False) -> Iterator[Finding | Looked]:
+        """The same, each finding when it is made, and now and then how far the check is."""
+        return Checking(self._session, self._report, repair=repair).steps()
 
     def keep_alive(self) -> None:
         """The session keeps itself alive; locks that it has without knowing are given up."""

@@ -1,0 +1,10 @@
+-- name: audit_entries_by_action
+-- Differs by necessity: SQLite has no LATERAL, and takes the inner list once for each action.
+-- What was done of some kinds since a time, newest first.
+SELECT a.at, a.who, a.action, a.target, a.detail
+FROM {each actions text AS k}
+JOIN audit_log a ON a.id IN (
+    SELECT l.id FROM audit_log l WHERE l.action = k.value AND l.at >= :since
+    ORDER BY l.at DESC, l.id DESC LIMIT :limit + :offset
+)
+ORDER BY a.at DESC, a.id DESC LIMIT :limit OFFSET :offset

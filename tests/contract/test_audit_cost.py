@@ -1,0 +1,91 @@
+"""What a look into a long audit log finds and costs: no filter reads what it does not give."""
+
+from collections.abc import Iterator
+from contextlib import closing
+from typing import Any
+
+import pytest
+
+from penstock.access import audit
+from penstock.access.audit import AuditEntry
+from penstock.db import Transaction, open_database
+from penstock.db.folders import capability_folders
+from penstock.db.statements import load_statements
+from tests.plans import filled, is_given, walks
+
+# One worker fills each database once.
+pytestmark = pytest.mark.xdist_group("audit_cost")
+
+COUNT = 20_000
+USUAL = ("hold lot", "unhold lot", "resubmit", "priority 5")
+# Long ago, so that whoever walks back by time comes to them last.
+RARE = [
+    AuditEntry(1, "boss", "key create", "etl", ""),
+    AuditEntry(2, "boss", "key revoke", "etl", ""),
+    AuditEntry(2, "chief", "key create", "etl", "again"),
+]
+ENTRIES = RARE + [
+    AuditEntry(n, "local", USUAL[n % len(USUAL)], f"lot {n}", "") for n in range(3, COUNT)
+]
+NEWEST = ENTRIES[::-1]
+PAGE = {"limit": 100, "offset": 0, "since": 0}
+
+
+@pytest.fixture(scope="module", params=["sqlite", "postgresql"])
+def url(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory) -> Iterator[str]:
+    """Twenty thousand actions, of which three are not like the others."""
+    with filled(request, tmp_path_factory, _fill) as found:
+        yield found
+
+
+def _fill(tx: Transaction) -> None:
+    for entry in ENTRIES:
+        audit.append(tx, entry.at, entry.who, entry.action, entry.target, entry.detail)
+
+
+FILTERS: list[tuple[dict[str, Any], list[AuditEntry]]] = [
+    ({}, NEWEST),
+    ({"since": COUNT - 5}, NEWEST[:5]),
+    ({"who": "boss"}, RARE[1::-1]),
+    ({"who": "boss", "since": 2}, [RARE[1]]),
+    ({"who": "boss", "action": "revoke"}, [RARE[1]]),
+    ({"who": "nobody"}, []),
+    ({"action": "key"}, RARE[::-1]),
+    ({"action": "create"}, [RARE[2], RARE[0]]),
+    ({"action": "create", "since": 2}, [RARE[2]]),
+    ({"action": "hold"}, [entry for entry in NEWEST if "hold" in entry.action]),
+    ({"action": "Hold"}, []),
+    ({"action": "%"}, []),
+]
+
+
+@pytest.mark.parametrize(("asked", "found"), FILTERS, ids=[str(asked) for asked, _ in FILTERS])
+def test_each_filter_finds_its_entries_newest_first(
+    url: str, asked: dict[str, Any], found: list[AuditEntry]
+) -> None:
+    with closing(open_database(url)) as database, database.read() as tx:
+        assert audit.entries(tx, 100, **asked) == found[:100]
+        assert audit.entries(tx, 7, 150, **asked) == found[150:157]
+        assert audit.entries(tx, 1, 1, **asked) == found[1:2]
+        assert audit.entries(tx, 0, **asked) == []
+
+
+ASKED: list[tuple[str, dict[str, Any]]] = [
+    ("audit_entries", {}),
+    ("audit_entries_of", {"who": "boss", "action": None}),
+    ("audit_entries_of", {"who": "local", "action": None}),
+    ("audit_actions", {}),
+    ("audit_entries_by_action", {"actions": ["key create", "hold lot"]}),
+]
+
+
+@pytest.mark.parametrize(("name", "asked"), ASKED, ids=str)
+def test_no_filter_walks_through_what_it_does_not_give(
+    url: str, name: str, asked: dict[str, Any]
+) -> None:
+    statement = load_statements(url.partition(":")[0], capability_folders())[name]
+    assert walks(url, statement, {**PAGE, **asked}, _is_small, 2 * PAGE["limit"]) == []
+
+
+def _is_small(step: str) -> bool:
+    return is_given(step) or step == "SCAN kinds"
