@@ -165,6 +165,8 @@ def _examples() -> dict[str, dict[str, Any]]:
         "stuck_lots": {**of_all, **most, "limit": PAGE},
         "whole_holds": {"namespace": NAMESPACE, "limit": PAGE},
         "newest_lots": {"namespace": None, "most": PAGE, "datasets": PAGE},
+        "read_held_lots": {**page, "namespace": "", "reason": "%"},
+        "count_held_lots": {**most, "namespace": NAMESPACE, "reason": "%"},
         "read_lot_job": {"id": LOAD.id},
         "read_open_counts": {**of_job, **most},
         "read_claim_namespaces": {"ids": [run_of(7), run_of(8)]},

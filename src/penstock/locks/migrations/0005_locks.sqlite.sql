@@ -27,4 +27,6 @@ INSERT INTO sqlite_stat1 (tbl, idx, stat) VALUES
     ('lot_status', 'lot_status_one_writer', '1000000 10000 1'),
     ('lot_log', 'lot_log_of_job', '3000000 30000 1'),
     ('lot_log', 'lot_log_of_work', '3000000 30000 3'),
-    ('lot_log', 'lot_log_of_lot', '1000000 10000 1');
+    ('lot_log', 'lot_log_of_lot', '1000000 10000 1'),
+    ('lot_reasons', 'lot_reasons', '1000 20 1'),
+    ('lot_reasons', 'lot_reasons_of_lot', '1000 2');

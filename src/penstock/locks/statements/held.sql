@@ -1,23 +1,23 @@
 -- name: read_held_lots
 -- Lots that are held, the last held first: the dataset and why, as ids, who made them, who held them last and what was said.
-SELECT d.namespace, d.name, r.lot, d.id, r.why, s.version_id, s.run_id, j.namespace, j.name, s.since,
-    (SELECT g.who FROM lot_log g WHERE g.dataset_id = r.dataset_id AND g.lot = r.lot AND g.action = 'hold' ORDER BY g.id DESC LIMIT 1),
-    (SELECT g.why FROM lot_log g WHERE g.dataset_id = r.dataset_id AND g.lot = r.lot AND g.action = 'hold' ORDER BY g.id DESC LIMIT 1)
-FROM lot_reasons r
-JOIN lot_status s ON s.dataset_id = r.dataset_id AND s.lot = r.lot AND s.role = 'OUTPUT' AND s.status = 'HOLD'
-JOIN datasets d ON d.id = r.dataset_id
+SELECT d.namespace, d.name, h.lot, d.id, h.why, s.version_id, s.run_id, j.namespace, j.name, s.since,
+    (SELECT g.who FROM lot_log g WHERE g.dataset_id = h.dataset_id AND g.lot = h.lot AND g.action = 'hold' ORDER BY g.id DESC LIMIT 1),
+    (SELECT g.why FROM lot_log g WHERE g.dataset_id = h.dataset_id AND g.lot = h.lot AND g.action = 'hold' ORDER BY g.id DESC LIMIT 1)
+FROM lot_reasons h
+JOIN lot_status s ON s.dataset_id = h.dataset_id AND s.lot = h.lot AND s.role = 'OUTPUT' AND s.status = 'HOLD'
+JOIN datasets d ON d.id = h.dataset_id
 LEFT JOIN jobs j ON j.id = s.job_id
-WHERE :namespace IN ('', d.namespace) AND r.why LIKE :reason
-ORDER BY s.since DESC, d.namespace, d.name, r.lot
+WHERE :namespace IN ('', d.namespace) AND h.why LIKE :reason
+ORDER BY s.since DESC, d.namespace, d.name, h.lot
 LIMIT :limit OFFSET :offset;
 
 -- name: count_held_lots
 -- How many lots are held, up to so many.
 SELECT COUNT(*) FROM (
     SELECT 1 AS one
-    FROM lot_reasons r
-    JOIN lot_status s ON s.dataset_id = r.dataset_id AND s.lot = r.lot AND s.role = 'OUTPUT' AND s.status = 'HOLD'
-    JOIN datasets d ON d.id = r.dataset_id
-    WHERE :namespace IN ('', d.namespace) AND r.why LIKE :reason
+    FROM lot_reasons h
+    JOIN lot_status s ON s.dataset_id = h.dataset_id AND s.lot = h.lot AND s.role = 'OUTPUT' AND s.status = 'HOLD'
+    JOIN datasets d ON d.id = h.dataset_id
+    WHERE :namespace IN ('', d.namespace) AND h.why LIKE :reason
     LIMIT :most
 ) x;
