@@ -74,7 +74,7 @@ def cut_off(url: str) -> int:
     """End every other session on this database, and wait until they are gone."""
     with psycopg.connect(url, autocommit=True) as connection:
         ended = connection.execute(
-            "SELECT pg_terminate_backend(pid, 30000) FROM pg_stat_activity"
+            "SELECT pg_terminate_backend(pid, 120000) FROM pg_stat_activity"
             " WHERE datname = current_database() AND pid <> pg_backend_pid()"
         ).fetchall()
     assert all(gone for (gone,) in ended)
