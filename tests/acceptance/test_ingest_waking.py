@@ -1,6 +1,10 @@
 """A worker that sleeps over its job's end, and wakes while another deposit has its object."""
 
+import errno
+import logging
+import os
 import threading
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -58,3 +62,20 @@ def test_a_worker_that_wakes_after_its_job_was_failed_takes_nothing_from_the_nex
     assert site.only_job(first).identifiers.primary == ark
     assert site.content(ark, version=1) == {"map.csv": TIMELY}
     assert site.content(ark) == {"map.csv": LATE}
+
+
+def test_a_worker_that_wakes_and_finds_its_files_gone_says_nothing_against_the_job(
+    site: Site, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
+) -> None:
+    batch = site.deposit(site.web.on("/map.csv", content(LATE)))
+
+    def gone(path: Path, data: bytes) -> int:
+        site.desk.fail_job(ADMIN, site.only_job(batch).id)
+        raise FileNotFoundError(errno.ENOENT, os.strerror(errno.ENOENT), str(path))
+
+    with monkeypatch.context() as patch, caplog.at_level(logging.INFO):
+        patch.setattr(Path, "write_bytes", gone)
+        assert site.run(batch)[0].status is BatchState.FAILED
+        until(lambda: "another has gone on with it meanwhile" in caplog.text)
+    assert site.only_job(batch).message == "stopped by ann: asked for"
+    assert [each for each in caplog.records if each.levelno >= logging.WARNING] == []

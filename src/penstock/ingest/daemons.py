@@ -151,13 +151,29 @@ class JobDaemon(Daemon):
             log.info("%s stays %s: %s", job.id, job.status, reason)
             self._shop.pause(_TROUBLE_SECONDS)
             return None
-        except PenstockError as error:
-            return self._failed(job, str(error))
         except Exception as error:
-            if isinstance(error, OSError) and error.errno in _FULL:
-                return self._failed(job, f"the disk is full: {error}; free some, and resume it")
-            log.exception("%s: ingest job %s", self.name, job.id)
-            return self._failed(job, f"{type(error).__name__} while {job.status}: {error}")
+            if self._is_overtaken(job):
+                log.info("%s: another has gone on with it meanwhile (%s)", job.id, error)
+                return None
+            return self._failed(job, self._reason(job, error))
+
+    def _is_overtaken(self, job: IngestJob) -> bool:
+        """Whether it is no longer this stage's, and its files may be gone: this worker slept."""
+        try:
+            return self._shop.store.job(job.id).status != job.status
+        except NotFound:
+            return True
+        except PenstockError:
+            return False
+
+    def _reason(self, job: IngestJob, error: Exception) -> str:
+        """What to say of an error to whoever resumes the job."""
+        if isinstance(error, PenstockError):
+            return str(error)
+        if isinstance(error, OSError) and error.errno in _FULL:
+            return f"the disk is full: {error}; free some, and resume it"
+        log.error("%s: ingest job %s", self.name, job.id, exc_info=error)
+        return f"{type(error).__name__} while {job.status}: {error}"
 
     def _failed(self, job: IngestJob, message: str) -> IngestJob | None:
         if not INGEST_JOB.allows(job.status, IngestState.FAILED):
