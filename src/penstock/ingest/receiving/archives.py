@@ -5,6 +5,7 @@ out, whatever the headers say. The files are seen under their folder only when a
 """
 
 import errno
+import fcntl
 import lzma
 import os
 import shutil
@@ -69,16 +70,12 @@ def unpack(archive: Path, target: Path, limits: ArchiveLimits) -> list[Path]:
         return _files(target)
     with _disk_errors(archive, target):
         _remove_leftovers(target)
-        draft = Path(tempfile.mkdtemp(dir=target.parent, prefix=f".{target.name}.", suffix=".new"))
-        try:
+        with _draft(target) as draft:
             with _corruption(archive):
                 _Unpacking(archive, draft, limits).run()
-            draft.chmod(0o755)
             # One sync of everything is far cheaper than one for each of many small files.
             os.sync()
             _rename(draft, target)
-        finally:
-            shutil.rmtree(draft, ignore_errors=True)
     return _files(target)
 
 
@@ -227,11 +224,48 @@ def _rename(draft: Path, target: Path) -> None:
     sync_folder(target.parent)
 
 
+@contextmanager
+def _draft(target: Path) -> Iterator[Path]:
+    """A folder to unpack into, locked: whoever has slept and wakes must not take it away."""
+    lock = None
+    while lock is None:
+        place = Path(tempfile.mkdtemp(dir=target.parent, prefix=f".{target.name}.", suffix=".new"))
+        lock = _lock(place)
+    try:
+        draft = place / "files"
+        draft.mkdir(mode=0o755)
+        yield draft
+    finally:
+        shutil.rmtree(place, ignore_errors=True)
+        os.close(lock)
+
+
 def _remove_leftovers(target: Path) -> None:
+    """Remove the drafts of those who were killed; one that somebody still writes is locked."""
     target.parent.mkdir(parents=True, exist_ok=True)
     for entry in target.parent.iterdir():
         if entry.name.startswith(f".{target.name}.") and entry.name.endswith(".new"):
-            shutil.rmtree(entry, ignore_errors=True)
+            lock = _lock(entry)
+            if lock is not None:
+                shutil.rmtree(entry, ignore_errors=True)
+                os.close(lock)
+
+
+def _lock(place: Path) -> int | None:
+    """The lock of a draft, until it is closed; None if another has it, or has removed the draft."""
+    path = place / "lock"
+    try:
+        handle = os.open(path, os.O_RDWR | os.O_CREAT, 0o644)
+    except FileNotFoundError:
+        return None
+    try:
+        fcntl.flock(handle, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        if os.path.samestat(os.fstat(handle), path.stat()):
+            return handle
+    except (BlockingIOError, FileNotFoundError):
+        pass
+    os.close(handle)
+    return None
 
 
 def _has_entries(folder: Path) -> bool:

@@ -6,6 +6,7 @@ from pathlib import Path
 import msgspec
 from msgspec import Struct
 
+from penstock import ids
 from penstock.errors import Invalid
 from penstock.ingest.collections import Collection, DigestPolicy
 from penstock.ingest.receiving import archives, checkm
@@ -144,8 +145,15 @@ def fetch_files(shop: Workshop, job: IngestJob, collection: Collection) -> tuple
         files = tuple(File(file.name, file.size, file.digests[ALWAYS]) for file in fetched)
     bill = folder_of(job, SYSTEM)
     bill.mkdir(parents=True, exist_ok=True)
-    (bill / _BILL).write_bytes(msgspec.json.encode(files))
+    write_whole(bill / _BILL, msgspec.json.encode(files))
     return files
+
+
+def write_whole(path: Path, content: bytes) -> None:
+    """Write a file that is seen whole: one who slept may write the same again, while it is read."""
+    draft = path.with_name(f".{path.name}.{ids.new_id()}")
+    draft.write_bytes(content)
+    draft.replace(path)
 
 
 def files_at_hand(job: IngestJob) -> tuple[File, ...] | None:

@@ -19,11 +19,18 @@ from penstock.ingest.moves import move_job
 from penstock.ingest.receiving import checkm
 from penstock.ingest.receiving.checkm import ManifestKind
 from penstock.ingest.receiving.fetching import ALWAYS, Stopped
-from penstock.ingest.receiving.parts import digests_of
-from penstock.ingest.stages.payload import SYSTEM, File, fetch_files, files_at_hand, folder_of
+from penstock.ingest.stages.payload import (
+    SYSTEM,
+    File,
+    fetch_files,
+    files_at_hand,
+    folder_of,
+    write_whole,
+)
 from penstock.ingest.storing.metadata import Description, dublin_core, erc
 from penstock.ingest.storing.minting import ark_of
 from penstock.ingest.storing.ocfl_files import NewFile
+from penstock.ingest.storing.ocfl_inventory import sha512
 from penstock.ingest.storing.register import Identified, Identify, KeepArk, TakeOver, WriterRow
 from penstock.ingest.values import Identifiers, IngestJob, JobChange, SubmissionMode
 from penstock.ingest.workshop import PRODUCER, Later, Workshop, patiently
@@ -152,6 +159,5 @@ def _described(job: IngestJob, ark: str, files: Sequence[File]) -> list[NewFile]
 
 
 def _written(path: Path, content: bytes) -> NewFile:
-    path.write_bytes(content)
-    digest = digests_of(path, frozenset({ALWAYS}), lambda: False)[ALWAYS]
-    return NewFile(f"{SYSTEM}/{path.name}", path, digest, len(content))
+    write_whole(path, content)
+    return NewFile(f"{SYSTEM}/{path.name}", path, sha512(content), len(content))

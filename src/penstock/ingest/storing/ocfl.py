@@ -308,7 +308,7 @@ class Depository:
         False, and nothing is removed, if content of the newest version is not there.
         """
         entries = list(self._objects.list(root))
-        if not is_whole(root, inventory, entries):
+        if not is_whole(self._objects, root, inventory, entries):
             return False
         named = {path for paths in inventory.manifest.values() for path in paths}
         for version in inventory.versions:
@@ -331,7 +331,7 @@ class Depository:
         if decided is None or decided.inventory.versions[decided.inventory.head].key != key:
             return
         root = ocfl_inventory.object_root(ark)
-        if not is_whole(root, decided.inventory, self._objects.list(root)):
+        if not is_whole(self._objects, root, decided.inventory, self._objects.list(root)):
             remove_begun(self._objects, place, key)
             self._objects.delete(f"{place}/{INVENTORY}")
 

@@ -25,8 +25,12 @@ def remove_begun(objects: Objects, place: str, key: str) -> None:
             objects.delete(content)
 
 
-def is_whole(root: str, inventory: Inventory, entries: Iterable[Entry]) -> bool:
-    """Whether the content of the newest version is there."""
-    keys = {entry.key for entry in entries}
-    paths = (path for paths in inventory.manifest.values() for path in paths)
-    return all(f"{root}/{p}" in keys for p in paths if p.startswith(f"{inventory.head}/"))
+def is_whole(objects: Objects, root: str, inventory: Inventory, entries: Iterable[Entry]) -> bool:
+    """Whether the content of the newest version is there.
+
+    A listing may miss what is written again meanwhile: whatever it lacks is looked for by name.
+    """
+    listed = {entry.key for entry in entries}
+    named = (f"{root}/{path}" for paths in inventory.manifest.values() for path in paths)
+    newest = {key for key in named if key.startswith(f"{root}/{inventory.head}/")}
+    return all(objects.exists(key) for key in newest - listed)
