@@ -33,7 +33,7 @@ Say = Callable[[str], None]
 class Claimer(StrEnum):
     """What can be measured."""
 
-    OURS = "ours"  # threads that submit to a plane in their own process
+    OURS = "ours"  # tasks that submit to a plane in their own process
     HTTP = "http"  # the same through our server
     RAW = "raw"  # FOR UPDATE SKIP LOCKED, and nothing else
     PROCRASTINATE = "procrastinate"  # its job manager

@@ -1,4 +1,4 @@
-"""Penstock's claims: from threads beside its writer, and through its HTTP door."""
+"""Penstock's claims: from an event loop beside its writer, and through its HTTP door."""
 
 import asyncio
 import time
@@ -14,7 +14,7 @@ from msgspec import Struct
 
 from bench.processes import Bench
 from bench.server import System
-from bench.turns import AsyncStep, Step, Turn, in_tasks, in_threads
+from bench.turns import AsyncStep, Turn, in_tasks
 from penstock.catalog.commands import DatasetName
 from penstock.config import Settings
 from penstock.locks.commands import ClaimLots, CompleteClaims, Ref, RegisterLots, WireJob
@@ -41,7 +41,7 @@ def _chunks(lots: Iterator[str], count: int) -> Iterator[tuple[str, ...]]:
 
 
 class InProcess:
-    """A plane of our own, and threads that submit to it."""
+    """A plane of our own, and workers that submit to it from one event loop, as requests do."""
 
     def __init__(self, url: str) -> None:
         self.plane = Plane.open(Settings(database=url))
@@ -55,17 +55,19 @@ class InProcess:
             self._submit(RegisterLots(NAMESPACE, LANDED.name, lots, WHO)).result()
 
     def work(self, workers: int, at_once: int, seconds: float) -> Turn:
-        """Claim and complete in threads."""
+        """Claim and complete, each worker in a task of its own."""
         steps = [self._step(f"worker-{number}", at_once) for number in range(workers)]
-        return in_threads(steps, seconds)
+        return uvloop.run(in_tasks(steps, seconds))
 
-    def _step(self, owner: str, at_once: int) -> Step:
-        def step() -> int:
-            found = self._submit(ClaimLots(NAMESPACE, JOB, owner, count=at_once)).result()
+    def _step(self, owner: str, at_once: int) -> AsyncStep:
+        submit = self.plane.catalog.submit_async
+
+        async def step() -> int:
+            found = await submit(ClaimLots(NAMESPACE, JOB, owner, count=at_once))
             if not found:
                 return 0
             refs = tuple(Ref(claim.id, claim.token) for claim in found)
-            for ended in self._submit(CompleteClaims(refs)).result():
+            for ended in await submit(CompleteClaims(refs)):
                 if ended.refused is not None:
                     raise ended.refused
             return len(found)

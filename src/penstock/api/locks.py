@@ -15,6 +15,7 @@ from penstock.api.parameters import Paging
 from penstock.api.refusals import Refusal, status_of
 from penstock.api.routing import BASE, Reach, Route
 from penstock.api.wiring import LeaseSeconds, dataset_names
+from penstock.arcs.commands import ClaimByHand
 from penstock.catalog.shapes import EntityId, Shape, VersionId, time_or_none
 from penstock.clock import Micros, format_time
 from penstock.db import Transaction
@@ -157,19 +158,18 @@ async def claim_lots(call: Call, namespace: str, job: str, body: ClaimBody) -> C
         inputs, outputs = dataset_names(call, body.inputs), dataset_names(call, body.outputs)
         wiring = WireJob(namespace, job, inputs, outputs)
     began = call.door.plane.clock()
-    claimed = await call.submit(
-        ClaimLots(
-            namespace,
-            job,
-            body.owner,
-            body.count,
-            body.order == "newest",
-            body.lease_seconds,
-            body.lots,
-            body.key,
-            wiring,
-        )
+    claim = ClaimLots(
+        namespace,
+        job,
+        body.owner,
+        body.count,
+        body.order == "newest",
+        body.lease_seconds,
+        body.lots,
+        body.key,
+        wiring,
     )
+    claimed = await call.submit(ClaimByHand(claim))
     telling.claimed(call, claimed, began)
     why = None if claimed else await call.read(idle.why_nothing, namespace, job)
     return Claims([_claim(found) for found in claimed], why)

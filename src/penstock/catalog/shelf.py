@@ -10,6 +10,8 @@ from msgspec import Struct
 R = TypeVar("R")
 P = TypeVar("P", bound=Struct)
 
+Rows = Iterable[tuple[Any, ...]]
+
 _ABSENT: Any = object()
 
 
@@ -150,6 +152,25 @@ class Shelf(Generic[R]):
         self._recent = set(), set()
         self._rows.clear()
         self.before.clear()
+
+
+def filling(shelf: Shelf[Any], keys: list[str], shape: type[Any]) -> Callable[[Rows], None]:
+    """What takes in the rows that were found of these keys; the first column is the key."""
+
+    def take(rows: Rows) -> None:
+        shelf.fill(keys, {row[0]: shape(*row) for row in rows})
+
+    return take
+
+
+def learning(shelf: Shelf[Any], shape: type[Any]) -> Callable[[Rows], None]:
+    """What takes in rows that came along with others."""
+
+    def take(rows: Rows) -> None:
+        for row in rows:
+            shelf.learn(row[0], shape(*row))
+
+    return take
 
 
 @lru_cache(maxsize=64)

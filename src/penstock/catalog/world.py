@@ -28,7 +28,7 @@ from penstock.catalog.rows import (
     TagRow,
     VersionRow,
 )
-from penstock.catalog.shelf import Shelf, UndoLog
+from penstock.catalog.shelf import Shelf, UndoLog, filling, learning
 from penstock.clock import Micros
 from penstock.db.database import Ask, Transaction
 
@@ -82,6 +82,7 @@ class World:
     def __init__(self) -> None:
         self.undo = UndoLog()
         self._tx: Transaction | None = None
+        self._opener: Callable[[], Transaction] | None = None
         self._rewritten = False
         self._heavy = 0  # characters of large events
         self._past: deque[tuple[set[str], set[str | None]]] = deque()
@@ -135,16 +136,26 @@ class World:
     def tx(self) -> Transaction:
         """The transaction of the batch at hand."""
         if self._tx is None:
-            raise RuntimeError("the world is only open inside a transaction")
+            if self._opener is None:
+                raise RuntimeError("the world is only open inside a transaction")
+            self._tx = self._opener()
         return self._tx
 
     def open(self, tx: Transaction) -> None:
         """Begin a batch."""
         self._tx = tx
 
+    def open_late(self, opener: Callable[[], Transaction]) -> None:
+        """Begin a batch; its transaction is opened when a row is missing, if one is."""
+        self._tx, self._opener = None, opener
+
+    def close(self) -> None:
+        """Ask the database nothing more."""
+        self._tx = self._opener = None
+
     def settle(self) -> None:
         """The batch is on its way; at most the one before it is not committed yet."""
-        self._tx = None
+        self.close()
         self._drop_the_past()
         sizes = [len(event.payload) for event in self.events.changed()]
         self._heavy += sum(size for size in sizes if size > HEAVY)
@@ -180,7 +191,7 @@ class World:
 
     def forget(self) -> None:
         """Somebody else wrote, or a batch failed: nothing here can be trusted."""
-        self._tx = None
+        self.close()
         self._rewritten = False
         self._heavy = 0
         self._past.clear()
@@ -203,17 +214,17 @@ class World:
             if wanted:
                 asks.append(((statement, {"ids": wanted}), take))
 
-        ask("runs_by_ids", runs, _filling(self.runs, runs, RunRow))
+        ask("runs_by_ids", runs, filling(self.runs, runs, RunRow))
         ask("run_datasets_by_runs", runs, lambda rows: self.io.fill(runs, _io_by_run(rows)))
-        ask("jobs_by_ids", jobs, _filling(self.jobs, jobs, JobRow))
+        ask("jobs_by_ids", jobs, filling(self.jobs, jobs, JobRow))
         ask("current_edges_of_jobs", jobs, lambda rows: self.edges.fill(jobs, _edges(jobs, rows)))
-        ask("current_versions_of_jobs", jobs, _learning(self.job_versions, JobVersionRow))
-        ask("datasets_by_ids", datasets, _filling(self.datasets, datasets, DatasetRow))
-        ask("sightings_by_ids", datasets, _filling(self.sightings, datasets, SightingRow))
-        ask("aliases_by_ids", datasets, _filling(self.aliases, datasets, AliasRow))
-        ask("current_versions_of_datasets", datasets, _learning(self.versions, VersionRow))
-        ask("namespaces_by_names", namespaces, _filling(self.namespaces, namespaces, NamespaceRow))
-        ask("sources_by_names", sources, _filling(self.sources, sources, SourceRow))
+        ask("current_versions_of_jobs", jobs, learning(self.job_versions, JobVersionRow))
+        ask("datasets_by_ids", datasets, filling(self.datasets, datasets, DatasetRow))
+        ask("sightings_by_ids", datasets, filling(self.sightings, datasets, SightingRow))
+        ask("aliases_by_ids", datasets, filling(self.aliases, datasets, AliasRow))
+        ask("current_versions_of_datasets", datasets, learning(self.versions, VersionRow))
+        ask("namespaces_by_names", namespaces, filling(self.namespaces, namespaces, NamespaceRow))
+        ask("sources_by_names", sources, filling(self.sources, sources, SourceRow))
         if asks:
             answers = self.tx.fetch_many([asked for asked, _ in asks])
             for (_, take), rows in zip(asks, answers, strict=True):
@@ -366,21 +377,6 @@ class World:
 
 def _nothing(keys: list[Any]) -> dict[Any, Any]:
     return {}
-
-
-def _filling(shelf: Shelf[Any], keys: list[str], shape: type[Any]) -> Any:
-    def take(rows: Iterable[tuple[Any, ...]]) -> None:
-        shelf.fill(keys, {row[0]: shape(*row) for row in rows})
-
-    return take
-
-
-def _learning(shelf: Shelf[Any], shape: type[Any]) -> Any:
-    def take(rows: Iterable[tuple[Any, ...]]) -> None:
-        for row in rows:
-            shelf.learn(row[0], shape(*row))
-
-    return take
 
 
 def _io_by_run(rows: Iterable[tuple[Any, ...]]) -> dict[str, Io]:

@@ -9,15 +9,16 @@ import logging
 import threading
 import time
 from collections import deque
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from concurrent.futures import Future, ThreadPoolExecutor
+from contextlib import ExitStack, contextmanager
 from typing import Any, Generic, NamedTuple, Protocol, TypeVar
 
 from penstock.catalog.flush import changes, flush
 from penstock.catalog.inbox import Inbox
 from penstock.catalog.world import Changes, Keys, World
 from penstock.clock import Clock, Micros
-from penstock.db.database import Database, Overtaken, Transaction
+from penstock.db.database import Database, Overtaken
 from penstock.errors import PenstockError, Unavailable
 
 T_co = TypeVar("T_co", covariant=True)
@@ -173,8 +174,8 @@ class Writer:
         """Fold writes while others are being committed."""
         self._folded += batch
         try:
-            with self._database.read(by_key=True) as tx:
-                self._fold(tx, batch)
+            with self._reading():
+                self._fold(batch)
         except Exception:
             # Whatever it was, it shows again, and is dealt with, where each can fail alone.
             self._refold()
@@ -184,8 +185,7 @@ class Writer:
         if not self._land(1) or not self._folded:
             return
         try:
-            with self._database.read(by_key=True) as tx:
-                self._world.open(tx)
+            with self._reading():
                 writes = changes(self._world)
         except Exception:
             # The database went away: the callers must hear of it, and this thread must live.
@@ -279,7 +279,8 @@ class Writer:
             self._has_rivals = tx.epoch != self._epoch + 1
             if self._has_rivals:
                 self._world.forget()
-            self._fold(tx, batch)
+            self._world.open(tx)
+            self._fold(batch)
             flush(tx, changes(self._world))
             epoch = tx.epoch
         self._epoch = epoch
@@ -287,10 +288,18 @@ class Writer:
         if self._world.is_full:
             self._world.forget()
 
-    def _fold(self, tx: Transaction, batch: list[_Entry[Any]]) -> None:
+    @contextmanager
+    def _reading(self) -> Iterator[None]:
+        """Have the world open; most batches find all that they need there, and read nothing."""
+        with ExitStack() as stack:
+            read = self._database.read
+            self._world.open_late(lambda: stack.enter_context(read(by_key=True)))
+            yield
+            self._world.close()
+
+    def _fold(self, batch: list[_Entry[Any]]) -> None:
         """Let each write change the world, or fail alone."""
         world, now = self._world, self._clock()
-        world.open(tx)
         keys = Keys()
         for entry in batch:
             entry.result = entry.error = None
