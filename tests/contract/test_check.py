@@ -64,6 +64,7 @@ BROKEN = (
     ("ingest-queue", ("break_ingest_locks",), "bid-locked is locked"),
     ("ingest-queue", ("break_ingest_stuck",), "bid-stuck is processing"),
     ("ingest-queue", ("break_ingest_tallies",), "bid-counted counts its jobs in failed"),
+    ("ingest-queue", ("break_ingest_totals",), "all batches count their jobs in failed"),
     ("batch-lots", ("break_batch_lots",), "lot bid-gone, which is not there"),
     ("deposits", ("break_deposits",), "version 2 of ark:/99999/fk4gap"),
     ("object-writers", ("break_stored_objects", "break_object_writers"), "jid-w may still write"),

@@ -41,14 +41,24 @@ SQL_DAMAGE = {
         {("is locked by a session that is over", BATCH)},
     ),
     "a wrong count": (
-        "UPDATE ingest_tallies SET jobs = 7 WHERE status = 'pending'",
+        f"UPDATE ingest_tallies SET jobs = 7 WHERE status = 'pending' AND batch_id = '{BATCH}'",
         {("was counted wrongly", f"batch {BATCH}, pending")},
+    ),
+    "a wrong count of all": (
+        "UPDATE ingest_tallies SET bytes = 7 WHERE status = 'pending' AND batch_id = ''",
+        {("was counted wrongly", "all batches, pending")},
+    ),
+    "no count of all": (
+        "DELETE FROM ingest_tallies WHERE batch_id = ''",
+        {("was counted wrongly", "all batches, pending")},
     ),
     "a batch that nobody moves on": (
         "UPDATE ingest_jobs SET status = 'failed', side = 'batch-failed'",
         {
             ("was counted wrongly", f"batch {BATCH}, pending"),
             ("was counted wrongly", f"batch {BATCH}, failed"),
+            ("was counted wrongly", "all batches, pending"),
+            ("was counted wrongly", "all batches, failed"),
             ("is processing, but no job of it is", f"batch {BATCH}"),
         },
     ),

@@ -26,6 +26,7 @@ TallyKey = tuple[str, IngestState]
 HoldKey = tuple[str, str]
 
 QUEUE = "ingest"  # the name of the one queue, where it is held
+ALL_BATCHES = ""  # what stands for all of them together, where jobs are counted
 _FIRST = Place(-1, "")
 _OPEN = tuple(state for state in IngestState if side_of(state) is BatchSide.PROCESSING)
 
@@ -97,7 +98,7 @@ class IngestRoom:
         return row
 
     def put_job(self, before: JobRow | None, after: JobRow | None) -> None:
-        """Change a job, and the count of its batch."""
+        """Change a job, and the counts of its batch and of all."""
         row = after or before
         assert row is not None, "a change is of something"
         self.jobs.put(row.id, after)
@@ -110,11 +111,11 @@ class IngestRoom:
             self._count(after, +1)
 
     def _count(self, job: JobRow, sign: int) -> None:
-        key = (job.batch_id, IngestState(job.status))
-        row = self.tallies.get(key) or TallyRow(*key, 0, 0)
-        self.tallies.put(
-            key, replace(row, jobs=row.jobs + sign, bytes=row.bytes + sign * job.space_needed)
-        )
+        for batch_id in (job.batch_id, ALL_BATCHES):
+            key = (batch_id, IngestState(job.status))
+            row = self.tallies.get(key) or TallyRow(*key, 0, 0)
+            size = row.bytes + sign * job.space_needed
+            self.tallies.put(key, replace(row, jobs=row.jobs + sign, bytes=size))
 
     def has_open_jobs(self, batch_id: str) -> bool:
         """Whether some job of a batch is under way or held."""

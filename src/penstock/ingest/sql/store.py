@@ -24,6 +24,7 @@ from penstock.ingest.sql.commands.queue import (
 from penstock.ingest.sql.commands.repair import Repair
 from penstock.ingest.sql.commands.sessions import EndSession, KeepSession, LiftHold, PutHold
 from penstock.ingest.sql.locks import SqlLocks
+from penstock.ingest.sql.room import ALL_BATCHES
 from penstock.ingest.sql.rows import BatchRow, JobRow
 from penstock.ingest.store import BatchFilter, Outcome, Submitted
 from penstock.ingest.values import (
@@ -173,11 +174,9 @@ class SqlIngestStore:
 
     def tally(self, batch_id: str | None = None) -> list[Tally]:
         """How many jobs of a batch, or of all, are in each state that has any."""
+        whose = ALL_BATCHES if batch_id is None else batch_id
         with self._catalog.read() as tx:
-            if batch_id is None:
-                rows = tx.fetch("ingest_tally")
-            else:
-                rows = tx.fetch("ingest_tally_of_batch", batch_id=batch_id)
+            rows = tx.fetch("ingest_tally", batch_id=whose)
         counted = {status: (jobs, size) for status, jobs, size in rows}
         return [Tally(state, *counted[state]) for state in IngestState if state in counted]
 

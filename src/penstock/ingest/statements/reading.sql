@@ -67,18 +67,11 @@ WHERE j.status = :status AND (j.priority, j.id) > (:priority, :id)
 ORDER BY j.priority, j.id
 LIMIT :most;
 
--- name: ingest_tally_of_batch
--- How many jobs of a batch are in each state.
+-- name: ingest_tally
+-- How many jobs of a batch, or of all, are in each state.
 SELECT t.status, t.jobs, t.bytes
 FROM ingest_tallies t
 WHERE t.batch_id = :batch_id AND t.jobs > 0;
-
--- name: ingest_tally
--- How many jobs of all batches are in each state.
-SELECT t.status, CAST(SUM(t.jobs) AS BIGINT), CAST(SUM(t.bytes) AS BIGINT)
-FROM ingest_tallies t
-WHERE t.jobs > 0
-GROUP BY t.status;
 
 -- name: ingest_jobs_without_batch
 -- Jobs whose batch is not there.
@@ -103,7 +96,20 @@ WHERE t.jobs IS NULL OR t.jobs <> c.jobs OR t.bytes <> c.bytes
 UNION ALL
 SELECT t.batch_id, t.status, 0, 0
 FROM ingest_tallies t
-WHERE t.jobs > 0 AND NOT EXISTS (SELECT 1 FROM ingest_jobs j WHERE j.batch_id = t.batch_id AND j.status = t.status);
+WHERE t.jobs > 0 AND t.batch_id <> ''
+  AND NOT EXISTS (SELECT 1 FROM ingest_jobs j WHERE j.batch_id = t.batch_id AND j.status = t.status);
+
+-- name: ingest_wrong_totals
+-- States of which the counted jobs of all batches are not the jobs that are there.
+SELECT '', c.status, c.jobs, c.bytes
+FROM (SELECT j.status, COUNT(*) AS jobs, CAST(SUM(j.space_needed) AS BIGINT) AS bytes
+      FROM ingest_jobs j GROUP BY j.status) c
+LEFT JOIN ingest_tallies t ON t.batch_id = '' AND t.status = c.status
+WHERE t.jobs IS NULL OR t.jobs <> c.jobs OR t.bytes <> c.bytes
+UNION ALL
+SELECT '', t.status, 0, 0
+FROM ingest_tallies t
+WHERE t.jobs > 0 AND t.batch_id = '' AND NOT EXISTS (SELECT 1 FROM ingest_jobs j WHERE j.status = t.status);
 
 -- name: ingest_stuck_batches
 -- Batches that are processing although no job of theirs is.

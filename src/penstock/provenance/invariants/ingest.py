@@ -21,6 +21,7 @@ _QUEUE: Final = (
     ("ingest_jobs_without_batch", "ingest job {0} belongs to a batch that is not there"),
     ("ingest_locks_without_session", "{0} is locked by a session that is over"),
     ("ingest_wrong_tallies", "batch {0} counts its jobs in {1} wrongly: there are {2}"),
+    ("ingest_wrong_totals", "all batches count their jobs in {1} wrongly: there are {2}"),
     ("ingest_stuck_batches", "batch {0} is processing, but no job of it is"),
 )
 

@@ -153,6 +153,10 @@ VALUES ('bid-locked', 'maps', '{"profile_name":"maps","submitter":"ann","payload
 INSERT INTO ingest_batches (id, collection, submission, status, last_modified, message, jobs, version, locked_by)
 VALUES ('bid-stuck', 'maps', '{"profile_name":"maps","submitter":"ann","payload_url":"http://x/y","type":"file","uid":"1"}', 'processing', 1, '', 0, 1, '')
 
+-- name: break_ingest_totals
+-- All batches together count jobs that are not there.
+INSERT INTO ingest_tallies (batch_id, status, jobs, bytes) VALUES ('', 'failed', 3, 0)
+
 -- name: break_ingest_tallies
 -- A batch counts jobs that are not there.
 INSERT INTO ingest_tallies (batch_id, status, jobs, bytes) VALUES ('bid-counted', 'failed', 3, 0)

@@ -7,7 +7,7 @@ from penstock.catalog.rows import replace
 from penstock.catalog.world import World
 from penstock.clock import Micros
 from penstock.ingest.sql.commands.queue import report_if_done
-from penstock.ingest.sql.room import IngestRoom
+from penstock.ingest.sql.room import ALL_BATCHES, IngestRoom
 from penstock.ingest.sql.rows import TallyRow
 from penstock.ingest.values import Finding
 from penstock.states import IngestState
@@ -28,6 +28,7 @@ class Repair(Write, frozen=True):
             *(self._orphan(room, job) for (job,) in tx.fetch("ingest_jobs_without_batch")),
             *(self._lock(room, name) for (name,) in tx.fetch("ingest_locks_without_session")),
             *(self._tally(room, TallyRow(*row)) for row in tx.fetch("ingest_wrong_tallies")),
+            *(self._tally(room, TallyRow(*row)) for row in tx.fetch("ingest_wrong_totals")),
         ]
         for (batch,) in tx.fetch("ingest_stuck_batches"):
             if self.repair:
@@ -52,8 +53,8 @@ class Repair(Write, frozen=True):
     def _tally(self, room: IngestRoom, right: TallyRow) -> Finding:
         if self.repair:
             room.tallies.put((right.batch_id, IngestState(right.status)), right)
-        target = f"batch {right.batch_id}, {right.status}"
-        return self._finding("was counted wrongly", target)
+        whose = "all batches" if right.batch_id == ALL_BATCHES else f"batch {right.batch_id}"
+        return self._finding("was counted wrongly", f"{whose}, {right.status}")
 
     def _finding(self, what: str, target: str) -> Finding:
         return Finding(what, target, repairable=True, repaired=self.repair)
