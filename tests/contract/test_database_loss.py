@@ -31,12 +31,23 @@ SELECT text FROM notes ORDER BY text
 -- How the server would find notes by their text.
 EXPLAIN SELECT n.text FROM {each texts text AS k} JOIN notes n ON n.text = k.value
 
+-- name: refer
+-- Write a row that refers to another, which is looked for by the commit.
+INSERT INTO referring (id, other) VALUES (:id, :other)
+
 -- name: later
 -- One microsecond later.
 SELECT :at + 1
 """
 
-TABLE = "CREATE TABLE notes (text TEXT NOT NULL); CREATE INDEX notes_text ON notes (text);"
+TABLES = """
+CREATE TABLE notes (text TEXT NOT NULL);
+CREATE INDEX notes_text ON notes (text);
+CREATE TABLE referring (
+    id    BIGINT PRIMARY KEY,
+    other BIGINT NOT NULL REFERENCES referring (id) DEFERRABLE INITIALLY DEFERRED
+);
+"""
 
 
 class Note(msgspec.Struct):
@@ -55,7 +66,7 @@ def capability(tmp_path: Path) -> Path:
     """A capability folder with the table and statements of these tests."""
     for kind, name, text in (
         ("statements", "portable.sql", STATEMENTS),
-        ("migrations", "9001_notes.sql", TABLE),
+        ("migrations", "9001_notes.sql", TABLES),
     ):
         (tmp_path / kind).mkdir()
         (tmp_path / kind / name).write_text(text)
@@ -149,9 +160,16 @@ def test_a_server_that_dies_is_unavailable_until_it_is_back(capability: Path) ->
         shutil.rmtree(folder)
 
 
-def test_an_error_that_the_block_swallows_still_undoes_it(db: Database) -> None:
+@pytest.fixture(params=["whenever", "after"])
+def after(request: pytest.FixtureRequest, db: Database) -> int | None:
+    """The epoch of the write that must be the last one, if that is asked for."""
+    with db.write() as tx:
+        return tx.epoch if request.param == "after" else None
+
+
+def test_an_error_that_the_block_swallows_still_undoes_it(db: Database, after: int | None) -> None:
     def swallow() -> None:
-        with db.write() as tx:
+        with db.write(after=after) as tx:
             tx.execute("note", text="good")
             tx.execute("note", text=None)
             with pytest.raises(psycopg.errors.NotNullViolation):
@@ -159,7 +177,20 @@ def test_an_error_that_the_block_swallows_still_undoes_it(db: Database) -> None:
 
     with pytest.raises(psycopg.errors.InFailedSqlTransaction):
         swallow()
-    assert notes(db) == []
+    note(db, "later")
+    assert notes(db) == ["later"]
+
+
+def test_a_commit_that_fails_undoes_it(db: Database, after: int | None) -> None:
+    def refer() -> None:
+        with db.write(after=after) as tx:
+            tx.execute("note", text="good")
+            tx.execute("refer", id=1, other=2)
+
+    with pytest.raises(psycopg.errors.ForeignKeyViolation):
+        refer()
+    note(db, "later")
+    assert notes(db) == ["later"]
 
 
 def test_text_with_a_nul_is_refused_and_the_next_write_is_good(db: Database) -> None:

@@ -9,6 +9,7 @@ import itertools
 import select
 from collections import deque
 from collections.abc import Sequence
+from typing import Final
 
 import psycopg
 from psycopg.adapt import Transformer
@@ -20,6 +21,7 @@ from penstock.db.database import Row
 from penstock.db.statements import Statement
 
 _Key = tuple[str, tuple[int, ...]]
+_FAILED: Final = "an earlier statement of this transaction has failed"
 _OK = (ExecStatus.TUPLES_OK, ExecStatus.COMMAND_OK)
 
 
@@ -40,6 +42,8 @@ class Pipeline:
         # What the server still has to answer; a key is that of a statement being prepared.
         self._owed: deque[_Key | None] = deque()
         self._in_step = True
+        self._at_rest = True  # nothing was sent since the last sync that was answered
+        self._has_failed = False  # something that was sent since then
         self._incoming, self._either = select.poll(), select.poll()
         self._incoming.register(self._pg.socket, select.POLLIN)
         self._either.register(self._pg.socket, select.POLLIN | select.POLLOUT)
@@ -52,6 +56,7 @@ class Pipeline:
         formats: Sequence[Format] | None = None,
     ) -> None:
         """Queue a statement; a type is PostgreSQL's number of it, or 0 for the server to infer."""
+        self._at_rest = False
         key = (statement.name, types)
         name = self._prepared.get(key)
         if name is None:
@@ -76,12 +81,24 @@ class Pipeline:
     def finish(self, statement: Statement) -> None:
         """Queue the statement that ends the transaction, and wait until all is done."""
         self.send(statement)
+        self.commit()
+
+    def commit(self) -> None:
+        """Wait until all is done; if no transaction was begun, it was one, committed by now."""
+        has_failed = self._has_failed
         self._sync()
         self._answers()
+        if has_failed:  # the caller knows, or should: nothing of it was committed
+            raise InFailedSqlTransaction(_FAILED)
 
-    def abandon(self, statement: Statement) -> None:
-        """End the transaction with this statement, whatever went wrong, or close the connection."""
-        if not self._in_step or self._pg.status != ConnStatus.OK:
+    def abandon(self, statement: Statement | None) -> None:
+        """End the transaction with this statement, whatever went wrong, or close the connection.
+
+        A transaction that was not begun has no such statement: a sync would commit what was queued.
+        """
+        if statement is None and self._at_rest:
+            return
+        if statement is None or not self._in_step or self._pg.status != ConnStatus.OK:
             self.close()
             return
         try:
@@ -134,9 +151,12 @@ class Pipeline:
             if result.status in _OK:
                 if prepared is None:
                     results.append(result)
-            elif result.status != ExecStatus.PIPELINE_SYNC:
+            elif result.status == ExecStatus.PIPELINE_SYNC:
+                self._at_rest, self._has_failed = True, False
+            else:
                 if prepared is not None:
                     self._prepared.pop(prepared, None)
+                self._has_failed = True
                 failed = failed or self._error(result)
         self._in_step = True
         if failed is not None:
@@ -163,7 +183,7 @@ class Pipeline:
 
     def _error(self, result: PGresult) -> psycopg.Error:
         if result.status == ExecStatus.PIPELINE_ABORTED:
-            return InFailedSqlTransaction("an earlier statement of this transaction has failed")
+            return InFailedSqlTransaction(_FAILED)
         error = error_from_result(result)
         if self._pg.status != ConnStatus.OK and not isinstance(error, psycopg.OperationalError):
             return psycopg.OperationalError(str(error))

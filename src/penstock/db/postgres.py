@@ -3,7 +3,7 @@
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import replace
-from functools import lru_cache
+from functools import lru_cache, partial
 from importlib.resources.abc import Traversable
 from itertools import starmap
 from typing import Any
@@ -56,11 +56,18 @@ class PostgresTransaction:
 
     __slots__ = ("_apart", "_begin", "_pipeline", "_statements", "epoch")
 
-    def __init__(self, pipeline: Pipeline, statements: Statements, begin: Statement | None) -> None:
+    def __init__(
+        self,
+        pipeline: Pipeline,
+        statements: Statements,
+        begin: Statement | None,
+        *,
+        apart: bool = False,
+    ) -> None:
         self._pipeline = pipeline
         self._statements = statements
         self._begin = begin
-        self._apart = begin is None
+        self._apart = apart
         self.epoch = 0
 
     @property
@@ -230,7 +237,7 @@ class PostgresDatabase:
             try:
                 # By key, each statement is a transaction of its own: that spares a round trip.
                 begin = None if by_key else _BEGIN_READ
-                tx = PostgresTransaction(pipeline, self._statements, begin)
+                tx = PostgresTransaction(pipeline, self._statements, begin, apart=by_key)
                 yield tx
                 if begin is not None and tx.has_begun:
                     pipeline.finish(_COMMIT)
@@ -242,8 +249,14 @@ class PostgresDatabase:
     def write(self, *, after: int | None = None) -> Iterator[PostgresTransaction]:
         with _passing(), self._turn:
             pipeline = self._live_writer()
+            # What is sent between two syncs is a transaction: with one trip none has to be begun.
+            begin, commit, rollback = (
+                (_BEGIN_WRITE, partial(pipeline.finish, _COMMIT), _ROLLBACK)
+                if after is None
+                else (None, pipeline.commit, None)
+            )
             try:
-                tx = PostgresTransaction(pipeline, self._statements, _BEGIN_WRITE)
+                tx = PostgresTransaction(pipeline, self._statements, begin)
                 if after is None:
                     tx.epoch = tx.fetch("next_epoch")[0][0]
                 else:
@@ -251,14 +264,14 @@ class PostgresDatabase:
                     tx.execute("next_epoch_after", epoch=after)
                     tx.epoch = after + 1
                 yield tx
-                pipeline.finish(_COMMIT)
+                commit()
             except psycopg.errors.NotNullViolation as error:
-                pipeline.abandon(_ROLLBACK)
+                pipeline.abandon(rollback)
                 if error.diag.table_name == "writer":
                     raise Overtaken from error
                 raise
             except BaseException:
-                pipeline.abandon(_ROLLBACK)
+                pipeline.abandon(rollback)
                 raise
 
     def _live_writer(self) -> Pipeline:

@@ -13,8 +13,11 @@ SELECT set_config('jit', 'off', false),
 -- Differs by necessity: only here does a session have settings. The writer finds rows by key, so
 -- one plan of nested loops over indexes, in the order the statement joins, is right at every size
 -- and never made again; left alone, the plan of an empty table is kept and reads whole tables for
--- minutes. A writer that hangs loses its turn.
+-- minutes. A writer that hangs loses its turn. Each statement must see what was committed while the
+-- first one waited for its turn.
 SELECT set_config('jit', 'off', false),
+       set_config('default_transaction_isolation', 'read committed', false),
+       set_config('default_transaction_read_only', 'off', false),
        set_config('plan_cache_mode', 'force_generic_plan', false),
        set_config('enable_seqscan', 'off', false),
        set_config('enable_hashjoin', 'off', false),
