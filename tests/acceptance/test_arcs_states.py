@@ -8,7 +8,7 @@ from penstock.arcs.declaration import Arc, Workload
 from penstock.arcs.executors import LocalProcesses
 from penstock.arcs.syncing import Sync
 from penstock.locks.commands import RegisterLots
-from penstock.locks.commands.admin import ResubmitLots
+from penstock.locks.commands.admin import HoldWork, ResubmitLots
 from penstock.lots.manifests import arc_key
 from penstock.states import ARC, ArcState, WorkState
 from tests.acceptance.arc_site import NS, ONCE, ArcSite
@@ -103,6 +103,19 @@ def test_partial_to_missing_to_running(arcs: ArcSite) -> None:
         arcs.do(ResubmitLots("ann", "the disk is mended", NS, "shout", (LOT,)))
         arcs.until_state("shout", LOT, ArcState.RUNNING)
         arcs.go()
+        arcs.until_state("shout", LOT, ArcState.COMPLETE)
+    assert arcs.content("shout", LOT) == {"a.txt": b"HELLO"}
+
+
+def test_to_clean_what_was_made_and_is_held_tells_of_no_failure(arcs: ArcSite) -> None:
+    arcs.arc("shout", "raw", "loud")
+    arcs.feed("raw", LOT, {"a.txt": b"hello"})
+    with arcs.engine():
+        arcs.until_state("shout", LOT, ArcState.COMPLETE)
+        arcs.do(HoldWork("ann", "to look at it", NS, "shout", LOT))
+        clean_lot(arcs.catalog, arcs.objects, "ann", "in doubt", NS, "shout", LOT)
+        assert arcs.lot("shout", LOT).failed_attempts == []
+        arcs.do(HoldWork("ann", "it is good", NS, "shout", LOT, hold=False))
         arcs.until_state("shout", LOT, ArcState.COMPLETE)
     assert arcs.content("shout", LOT) == {"a.txt": b"HELLO"}
 

@@ -7,6 +7,7 @@ from penstock.arcs.reading import arc_states, attempts_of, output_refs
 from penstock.arcs.rows import ArcRoom
 from penstock.arcs.state_keys import StateKeys
 from penstock.catalog.catalog import Catalog
+from penstock.catalog.rows import RunRow
 from penstock.catalog.world import World
 from penstock.clock import Micros
 from penstock.errors import Conflict, NotFound
@@ -14,7 +15,7 @@ from penstock.locks.commands.admin import Admin
 from penstock.locks.reading import get_lot_job
 from penstock.locks.room import LockRoom
 from penstock.objects import Objects
-from penstock.states import ManifestState, WorkState
+from penstock.states import ManifestState, RunState, WorkState
 
 
 class GiveUpParts(Admin, frozen=True):
@@ -59,9 +60,13 @@ def clean_lot(
     with catalog.read() as tx:
         _, work = find_work(tx, namespace, name, lot)
         attempts = attempts_of(tx, row.job_id, lot)
-    if not attempts and work.tries and work.run_id and work.state != WorkState.DONE:
+        runs = tx.rows(RunRow, "runs_by_ids", ids=[work.run_id] if work.run_id else [])
+    failed = [run.id for run in runs if run.state in (RunState.FAILED, RunState.ABORTED)]
+    if not attempts and not (failed and work.tries):
+        return removed  # nothing has failed: the lot is what it was
+    if not attempts:
         # It failed without leaving anything: that is noted, so that it is told as missing.
-        nothing = NoteAttempts(row.job_id, lot, ((work.run_id, ()),), ManifestState.REMOVED)
+        nothing = NoteAttempts(row.job_id, lot, ((failed[0], ()),), ManifestState.REMOVED)
         catalog.submit(nothing).result()
     with catalog.read() as tx:
         states = arc_states(tx, get_lot_job(tx, namespace, name), [work])

@@ -66,10 +66,10 @@ FROM lot_work w
 WHERE w.job_id = :job_id AND w.lot > :after AND w.state = 'DONE'
     AND NOT EXISTS (
         SELECT 1
-        FROM {each outputs uuid AS d}
-        JOIN lot_manifests m ON m.dataset_id = d.value AND m.lot = w.lot AND m.state = 'partial'
+        FROM lot_manifests m
         JOIN lot_status s ON s.dataset_id = m.dataset_id AND s.lot = m.lot AND s.role = 'OUTPUT'
             AND s.version_id = m.version_id AND s.job_id = w.job_id
+        WHERE m.dataset_id {in outputs uuid} AND m.lot = w.lot AND m.state = 'partial'
     )
 ORDER BY w.lot
 LIMIT :most;

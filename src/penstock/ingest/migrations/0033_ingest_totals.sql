@@ -4,3 +4,6 @@ INSERT INTO ingest_tallies (batch_id, status, jobs, bytes)
 SELECT '', t.status, CAST(SUM(t.jobs) AS BIGINT), CAST(SUM(t.bytes) AS BIGINT)
 FROM ingest_tallies t GROUP BY t.status;
 DROP INDEX ingest_tallies_by_status;
+
+-- A collection's few batches that are open or held are found without reading all that it completed.
+CREATE INDEX ingest_batches_of_collection_by_status ON ingest_batches (collection, status, id);

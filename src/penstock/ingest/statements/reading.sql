@@ -1,4 +1,7 @@
 -- Lists and single reads of ingest.
+--
+-- Lists follow one index, and say between which places of it they are, and its whole order. Were
+-- `batch_id = :batch_id` said, PostgreSQL could walk along the ids of all batches instead.
 
 -- name: ingest_batch
 -- One batch.
@@ -7,10 +10,24 @@ FROM ingest_batches b
 WHERE b.id = :id;
 
 -- name: open_batch_of_collection
--- A batch of a collection that is not completed, if there is one.
+-- A batch of a collection that is not completed, if there is one: by the names of the states, it is first or last.
 SELECT b.id, b.collection, b.submission, b.key_hash, b.status, b.last_modified, b.message, b.jobs, b.report, b.version, b.locked_by
-FROM ingest_batches b
-WHERE b.collection = :collection AND b.status <> 'completed'
+FROM (
+    SELECT page.* FROM (
+        SELECT a.* FROM ingest_batches a
+        WHERE a.collection >= :collection AND a.collection <= :collection
+        ORDER BY a.collection, a.status, a.id
+        LIMIT 1
+    ) page
+    UNION ALL
+    SELECT page.* FROM (
+        SELECT a.* FROM ingest_batches a
+        WHERE a.collection >= :collection AND a.collection <= :collection
+        ORDER BY a.collection DESC, a.status DESC, a.id DESC
+        LIMIT 1
+    ) page
+) b
+WHERE b.status <> 'completed'
 LIMIT 1;
 
 -- name: ingest_job
@@ -31,32 +48,48 @@ LIMIT :most;
 -- Batches in a state, newest first and without their reports, older than one of them.
 SELECT b.id, b.collection, b.submission, b.key_hash, b.status, b.last_modified, b.message, b.jobs, CAST(NULL AS TEXT), b.version, b.locked_by
 FROM ingest_batches b
-WHERE b.status = :status AND b.id < :before
-ORDER BY b.id DESC
+WHERE (b.status, b.id) < (:status, :before) AND b.status >= :status
+ORDER BY b.status DESC, b.id DESC
 LIMIT :most;
 
 -- name: list_ingest_batches_of_collection
 -- Batches of a collection, newest first and without their reports, older than one of them; in one state, if it is named.
 SELECT b.id, b.collection, b.submission, b.key_hash, b.status, b.last_modified, b.message, b.jobs, CAST(NULL AS TEXT), b.version, b.locked_by
-FROM ingest_batches b
-WHERE b.collection = :collection AND b.id < :before AND (CAST(:status AS TEXT) IS NULL OR b.status = :status)
-ORDER BY b.id DESC
-LIMIT :most;
+FROM (
+    SELECT page.* FROM (
+        SELECT a.* FROM ingest_batches a
+        WHERE (a.collection, a.id) < (:collection, :before) AND a.collection >= :collection
+          AND CAST(:status AS TEXT) IS NULL
+        ORDER BY a.collection DESC, a.id DESC
+        LIMIT :most
+    ) page
+    UNION ALL
+    SELECT page.* FROM (
+        SELECT a.* FROM ingest_batches a
+        WHERE (a.collection, a.status, a.id) < (:collection, :status, :before)
+          AND (a.collection, a.status) >= (:collection, :status)
+          AND CAST(:status AS TEXT) IS NOT NULL
+        ORDER BY a.collection DESC, a.status DESC, a.id DESC
+        LIMIT :most
+    ) page
+) b
+ORDER BY b.id DESC;
 
 -- name: list_ingest_jobs
 -- Jobs of a batch, behind one of them.
 SELECT j.id, j.batch_id, j.configuration, j.identifiers, j.status, j.side, j.last_successful_status, j.last_modified, j.retry_count, j.message, j.history, j.priority, j.space_needed, j.version, j.locked_by
 FROM ingest_jobs j
-WHERE j.batch_id = :batch_id AND j.id > :after
-ORDER BY j.id
+WHERE (j.batch_id, j.id) > (:batch_id, :after) AND j.batch_id <= :batch_id
+ORDER BY j.batch_id, j.id
 LIMIT :most;
 
 -- name: list_ingest_jobs_by_status
 -- Jobs of a batch in one state, behind one of them.
 SELECT j.id, j.batch_id, j.configuration, j.identifiers, j.status, j.side, j.last_successful_status, j.last_modified, j.retry_count, j.message, j.history, j.priority, j.space_needed, j.version, j.locked_by
 FROM ingest_jobs j
-WHERE j.batch_id = :batch_id AND j.status = :status AND j.id > :after
-ORDER BY j.id
+WHERE (j.batch_id, j.status, j.id) > (:batch_id, :status, :after)
+  AND (j.batch_id, j.status) <= (:batch_id, :status)
+ORDER BY j.batch_id, j.status, j.id
 LIMIT :most;
 
 -- name: waiting_ingest_jobs

@@ -1,0 +1,311 @@
+"""What reads of ingest cost where much was deposited before: no long walks."""
+
+from collections import Counter
+from collections.abc import Iterator
+from typing import Any
+
+import pytest
+
+from penstock import ids
+from penstock.catalog.rows import replace
+from penstock.db import Database, Transaction
+from penstock.db.folders import capability_folders
+from penstock.db.statements import Statement, load_statements
+from penstock.ingest.batch_lots import BatchLotRow
+from penstock.ingest.moves import side_of
+from penstock.ingest.sql.room import ALL_BATCHES
+from penstock.ingest.sql.rows import BatchRow, CounterRow, HoldRow, JobRow, SessionRow, TallyRow
+from penstock.ingest.storing.register import LocalIdRow, MintedRow, StoredRow, WriterRow
+from penstock.states import BatchState, IngestState, ManifestState
+from tests.contract.catalog_rows import NAMESPACE, NOW, dataset
+from tests.plans import filled, is_given, walks
+
+# One worker fills each database once.
+pytestmark = pytest.mark.xdist_group("ingest_reading_cost")
+
+DONE = 20_000  # batches, with a job each
+WAITING = 40_000  # jobs of the large batch: most of all jobs, behind those of the others
+BACKLOG = 20_000  # batches of another collection that came last, and are pending
+FEW = 5  # in each state, free and locked
+PAGE = 50
+
+MAPS = "maps"  # the collection of nearly all that is completed
+PHOTOS = "photos"  # one with a few batches, long ago
+LETTERS = "letters"  # one with a backlog
+DEPOSITS = dataset("deposits")
+SESSION = "worker/1"
+LARGE = f"bid{DONE + 1:010}"
+LAST = "bid9999999999"
+
+# What `penstock ingest check` asks, which looks at everything.
+CHECKS = {
+    "ingest_jobs_without_batch",
+    "ingest_locks_without_session",
+    "ingest_stuck_batches",
+    "ingest_wrong_tallies",
+    "ingest_wrong_totals",
+}
+
+
+@pytest.fixture(scope="module", params=["sqlite", "postgresql"])
+def url(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory) -> Iterator[str]:
+    """Twenty thousand completed batches, as many pending ones, a large one, some in each state."""
+    with filled(request, tmp_path_factory, _fill) as found:
+        yield found
+
+
+def _fill(tx: Transaction) -> None:
+    batches, jobs = _batches(), _jobs()
+    tx.write("put_ingest_batches", batches)
+    tx.write("put_ingest_jobs", jobs)
+    tx.write("put_ingest_tallies", _tallies(jobs))
+    tx.write("put_ingest_counters", [CounterRow("batch", len(batches)), CounterRow("job", 99_999)])
+    tx.write("put_ingest_sessions", [SessionRow(SESSION, "worker", NOW)])
+    tx.write("put_ingest_holds", [HoldRow("collection", PHOTOS, "ann", "full", NOW)])
+    for name in (MAPS, PHOTOS, LETTERS):
+        tx.execute("put_collection", name=name, profile="{}", now=NOW)
+    tx.write("put_datasets", [DEPOSITS])
+    _fill_register(tx)
+    _fill_lots_and_uploads(tx)
+
+
+def _batch(number: int, status: BatchState, locked_by: str = "", jobs: int = 1) -> BatchRow:
+    return BatchRow(
+        id=f"bid{number:010}",
+        collection=MAPS if number > FEW else PHOTOS,
+        submission="{}",
+        key_hash=f"key {number}",
+        status=status,
+        last_modified=NOW + number,
+        message="",
+        jobs=jobs,
+        report=None,
+        version=1,
+        locked_by=locked_by,
+    )
+
+
+def _batches() -> list[BatchRow]:
+    """The completed ones, the large one, and some in every state that is kept, free and locked."""
+    done = [_batch(number, BatchState.COMPLETED) for number in range(1, DONE + 1)]
+    states = [state for state in BatchState if state != BatchState.DELETED]
+    some = [(state, by) for state in states for by in ("", SESSION) for _ in range(FEW)]
+    others = [
+        _batch(number, state, by, jobs=0) for number, (state, by) in enumerate(some, DONE + 2)
+    ]
+    large = _batch(DONE + 1, BatchState.PROCESSING, jobs=WAITING)
+    last = range(DONE + len(others) + 2, DONE + len(others) + 2 + BACKLOG)
+    backlog = [replace(_batch(number, BatchState.PENDING), collection=LETTERS) for number in last]
+    return [*done, large, *others, *backlog]
+
+
+def _job(number: int, batch_id: str, status: IngestState, locked_by: str = "") -> JobRow:
+    return JobRow(
+        id=f"jid{number:010}",
+        batch_id=batch_id,
+        configuration="{}",
+        identifiers="{}",
+        status=status,
+        side=side_of(status),
+        last_successful_status=None,
+        last_modified=NOW + number,
+        retry_count=0,
+        message="",
+        history="[]",
+        priority=50,
+        space_needed=10,
+        version=1,
+        locked_by=locked_by,
+    )
+
+
+def _jobs() -> list[JobRow]:
+    """One of each completed batch; those of the large one, some of them in every state."""
+    done = [_job(n, f"bid{n:010}", IngestState.COMPLETED) for n in range(1, DONE + 1)]
+    states = [state for state in IngestState if state != IngestState.DELETED]
+    some = [(state, by) for state in states for by in ("", SESSION) for _ in range(FEW)]
+    some += [(IngestState.PENDING, "")] * (WAITING - len(some))
+    return done + [_job(n, LARGE, *each) for n, each in enumerate(some, DONE + 1)]
+
+
+def _tallies(jobs: list[JobRow]) -> list[TallyRow]:
+    counts = Counter((job.batch_id, IngestState(job.status)) for job in jobs)
+    for job in jobs:
+        counts[ALL_BATCHES, IngestState(job.status)] += 1
+    return [TallyRow(*key, count, 10 * count) for key, count in counts.items()]
+
+
+def _ark(number: int) -> str:
+    return f"ark:/99999/fk4{number:06}"
+
+
+def _stored(number: int) -> StoredRow:
+    return StoredRow(
+        ark=_ark(number),
+        version=1,
+        key=f"deposit {number}",
+        namespace=NAMESPACE,
+        collection=MAPS,
+        batch_id=f"bid{number:010}",
+        job_id=f"jid{number:010}",
+        location=f"objects/{number}",
+        digest="",
+        files=1,
+        bytes=10,
+        title="",
+        run_id=ids.derived_id("a deposit", str(number)),
+        at=NOW + number,
+    )
+
+
+def _fill_register(tx: Transaction) -> None:
+    numbers = range(1, DONE + 1)
+    minted = [MintedRow(f"deposit {n}", "fk4", n, _ark(n), NOW + n) for n in numbers]
+    tx.write("put_minted_arks", minted)
+    tx.write("put_local_ids", [LocalIdRow("ann", f"map {n}", _ark(n)) for n in numbers])
+    tx.write("put_stored_objects", [_stored(n) for n in numbers])
+    # Far more than work at one time.
+    writers = [WriterRow(_ark(n), f"deposit {n}", f"jid{n:010}") for n in numbers]
+    tx.write("put_ark_writers", writers)
+
+
+def _lot(number: int) -> BatchLotRow:
+    return BatchLotRow(
+        batch_id=f"bid{number:010}",
+        collection=MAPS,
+        submitter="ann",
+        dataset_id=DEPOSITS.id,
+        lot=f"lot {number // 10}",
+        report=1,
+        state=ManifestState.COMPLETE,
+        key="",
+        uris=1,
+        bytes=10,
+        digest="",
+        attempt="",
+        due_at=NOW if number > DONE - FEW else 0,
+        at=NOW + number,
+    )
+
+
+def _fill_lots_and_uploads(tx: Transaction) -> None:
+    """The last few of each are not done with."""
+    numbers = range(1, DONE + 1)
+    tx.write("put_batch_lots", [_lot(n) for n in numbers])
+    for n in numbers:
+        holder = "" if n > DONE - FEW else f"bid{n:010}"
+        tx.execute("put_upload", url=f"upload {n}", holder=holder, now=NOW)
+
+
+def test_no_read_of_ingest_walks_through_what_it_does_not_give(
+    database: Database, url: str
+) -> None:
+    statements = load_statements(database.dialect, capability_folders())
+    assert [
+        (name, params, found)
+        for name, asked in _examples().items()
+        for params in asked
+        if (found := walks(url, statements[name], params, _is_small))
+    ] == []
+
+
+@pytest.mark.parametrize("dialect", ["sqlite", "postgresql"])
+def test_every_statement_of_ingest_that_reads_is_tried(dialect: str) -> None:
+    ingest = [folder for folder in capability_folders() if folder.name == "ingest"]
+    statements = load_statements(dialect, ingest)
+    reads = {name for name, statement in statements.items() if _reads(statement)}
+    assert reads == {*_examples(), *CHECKS}
+
+
+def _reads(statement: Statement) -> bool:
+    return statement.sql.startswith("SELECT")
+
+
+def _examples() -> dict[str, list[dict[str, Any]]]:
+    """The statements with what usual calls ask of them."""
+    return _examples_of_batches() | _examples_of_jobs() | _examples_of_register()
+
+
+def _examples_of_batches() -> dict[str, list[dict[str, Any]]]:
+    page = {"before": LAST, "most": PAGE}
+    late = {"before": f"bid{PAGE:010}", "most": PAGE}  # what was submitted first
+    collections = [{"collection": name} for name in (MAPS, PHOTOS, LETTERS)]
+    states = ["completed", "pending", "held"]
+    some = [f"bid{number:010}" for number in range(1, PAGE)]
+    return {
+        "ingest_batch": [{"id": LARGE}],
+        "open_batch_of_collection": collections,
+        "list_ingest_batches": [page, late],
+        "list_ingest_batches_by_status": [
+            {**where, "status": state} for where in (page, late) for state in states
+        ],
+        "list_ingest_batches_of_collection": [
+            {**collection, **where, "status": state}
+            for collection in collections
+            for where in (page, late)
+            for state in (None, *states)
+        ],
+        "ingest_batches_by_ids": [{"ids": [LARGE, *some]}],
+        "ingest_batches_by_keys": [{"ids": [f"key {number}" for number in range(PAGE)]}],
+        "free_ingest_batches": [{"status": state, "most": PAGE} for state in states],
+        "ingest_batches_locked": [{"session": SESSION}],
+        "ingest_tally": [{"batch_id": LARGE}, {"batch_id": ALL_BATCHES}],
+        "ingest_tallies_by_batches": [{"ids": [ALL_BATCHES, LARGE, *some]}],
+        "batch_lots_by_ids": [{"ids": some}],
+        "batch_lots_of_lot": [{"dataset_id": DEPOSITS.id, "lot": "lot 7"}],
+        "due_batch_lots": [{"now": NOW, "most": PAGE}],
+    }
+
+
+def _examples_of_jobs() -> dict[str, list[dict[str, Any]]]:
+    last = f"jid{DONE + WAITING - PAGE:010}"  # a page before the end
+    pages = [{"batch_id": LARGE, "after": after, "most": PAGE} for after in ("", last)]
+    states = ["pending", "failed", "held"]
+    places = [
+        {"status": state, "priority": priority, "id": after, "most": PAGE}
+        for state in ("completed", *states)
+        for priority, after in ((-1, ""), (50, f"jid{DONE - PAGE:010}"), (50, last))
+    ]
+    return {
+        "ingest_job": [{"id": last}],
+        "list_ingest_jobs": pages,
+        "list_ingest_jobs_by_status": [
+            {**page, "status": state} for page in pages for state in states
+        ],
+        "waiting_ingest_jobs": places,
+        "free_ingest_jobs": places,
+        "ingest_jobs_by_ids": [{"ids": [f"jid{number:010}" for number in range(PAGE)]}],
+        "ingest_jobs_locked": [{"session": SESSION}],
+        "ingest_locks_of_session": [{"session": SESSION}],
+        "ingest_counters_by_names": [{"ids": ["batch", "job"]}],
+        "ingest_sessions_by_ids": [{"ids": [SESSION]}],
+        "silent_ingest_sessions": [{"now": NOW}],
+        "all_ingest_holds": [{}],
+    }
+
+
+def _examples_of_register() -> dict[str, list[dict[str, Any]]]:
+    keys = {"ids": [f"deposit {number}" for number in range(PAGE)]}
+    late = NOW + DONE + 1
+    return {
+        "collection": [{"name": MAPS}],
+        "all_collections": [{}],
+        "minted_arks_by_keys": [keys],
+        "local_ids_of_owners": [{"owner": "ann", "names": [f"map {n}" for n in range(PAGE)]}],
+        "ark_writers_by_arks": [{"ids": [_ark(number) for number in range(PAGE)]}],
+        "ark_writers_from": [{"after": after, "most": PAGE} for after in ("", _ark(DONE - PAGE))],
+        "stored_objects_by_keys": [keys],
+        "versions_of_object": [{"ark": _ark(7)}],
+        "objects_of_collection": [
+            {"collection": MAPS, "before": before, "most": PAGE} for before in (late, NOW + PAGE)
+        ],
+        "namespace_of_object": [{"ark": _ark(7)}],
+        "upload": [{"url": "upload 7"}],
+        "stale_uploads": [{"before": NOW + 1, "most": PAGE}],
+    }
+
+
+def _is_small(step: str) -> bool:
+    """A list that was given, a page of batches, or what there are few of."""
+    collections = "SCAN c USING INDEX sqlite_autoindex_collections"
+    return is_given(step) or step.startswith(("SCAN page", collections, "SCAN s", "SCAN h"))
