@@ -2,6 +2,7 @@
 
 import os
 import shutil
+import signal
 import sys
 import tempfile
 import threading
@@ -24,6 +25,9 @@ __all__ = ["server"]
 # Every server and worker that a test starts would compile all modules anew.
 os.environ.pop("PYTHONDONTWRITEBYTECODE", None)
 sys.dont_write_bytecode = False
+
+# What is started in the background of a shell ignores Ctrl-C, and so would all that tests start.
+signal.signal(signal.SIGINT, signal.default_int_handler)
 
 # In memory, where there is room for it: a commit waits for its disk.
 _MEMORY, _ROOM_BYTES = Path("/dev/shm"), 4 << 30

@@ -4,7 +4,7 @@ import os
 from collections.abc import Callable, Iterator
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import pytest
 
@@ -258,6 +258,26 @@ def test_a_file_cannot_be_a_folder_too(folder: Path) -> None:
     with pytest.raises(Conflict, match="the key is a folder"):
         objects.put("b", b"y")
     assert _keys(objects) == ["a", "b/c"]
+
+
+def test_a_folder_that_another_made_and_took_away_at_once_is_made_again(
+    folder: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    objects = Objects.open(str(folder))
+    make = Path.mkdir
+    taken: list[Path] = []
+
+    def mkdir(path: Path, *given: Any, **options: Any) -> None:
+        if path not in taken:
+            taken.append(path)
+            raise FileExistsError(str(path))
+        make(path, *given, **options)
+
+    with monkeypatch.context() as patch:
+        patch.setattr(Path, "mkdir", mkdir)
+        objects.put("a/b/c", b"x")
+    assert taken == [folder / "a", folder / "a" / "b"]
+    assert objects.get("a/b/c") == b"x"
 
 
 def test_a_deletion_leaves_no_empty_folder(folder: Path) -> None:

@@ -57,7 +57,7 @@ def _make_folder(folder: Path, root: Path) -> None:
     try:
         folder.mkdir()
     except FileExistsError:
-        if not folder.is_dir():
+        if folder.is_file():  # else it is a folder, or was one a moment ago
             raise NotADirectoryError(f"{folder} is a file") from None
     except FileNotFoundError:
         return
