@@ -59,13 +59,14 @@ class LotFacet(Struct, frozen=True, omit_defaults=True, rename="camel"):
 
 # Made here, not at the first use: two threads that use a type first at once would crash msgspec.
 _decode_lot = msgspec.json.Decoder(LotFacet).decode
+_decode_facets = msgspec.json.Decoder(dict[str, msgspec.Raw]).decode
 
 
 def lot_facet(facets: str) -> LotFacet | None:
     """What the facets of a run, as they are stored, say of its lots; None if that is no sense."""
     if f'"{LOT_FACET}"' not in facets:
         return None
-    facet = msgspec.json.decode(facets, type=dict[str, msgspec.Raw]).get(LOT_FACET)
+    facet = _decode_facets(facets).get(LOT_FACET)
     try:
         return _decode_lot(facet) if facet is not None else None
     except msgspec.DecodeError:

@@ -246,7 +246,7 @@ def _fetch(wanted: Wanted, folder: Path, terms: _Terms) -> Fetched:
         raise Stopped(f"{shown(wanted.url)} was not fetched: {last}")
     raise Unavailable(
         f"{shown(wanted.url)} could not be fetched in {terms.tries} tries, the last time because "
-        f"{last}; resume the job when its server works again"
+        f"{last}; try it again when its server works"
     )
 
 
@@ -358,5 +358,5 @@ def disk_errors(wanted: Wanted, folder: Path) -> Iterator[None]:
             ) from error
         raise Unavailable(
             f"{shown(wanted.url)} could not be stored as {wanted.name!r} in {folder}: "
-            f"{error.strerror or error}; correct that, and resume the job"
+            f"{error.strerror or error}; correct that, and try it again"
         ) from error

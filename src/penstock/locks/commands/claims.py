@@ -23,7 +23,7 @@ CLAIMS_AT_ONCE_MAX = 1000
 LEASE_SECONDS_MAX = 7 * 24 * 3600
 
 
-class Pinned(Struct, frozen=True):
+class Pinned(Struct, frozen=True, gc=False):
     """A dataset of a claim; the version that is read, where it is an input."""
 
     namespace: str
@@ -31,7 +31,7 @@ class Pinned(Struct, frozen=True):
     version: str | None = None
 
 
-class Claimed(Struct, frozen=True):
+class Claimed(Struct, frozen=True, gc=False):
     """One job's hold on one lot."""
 
     id: str  # of its run, too
@@ -179,7 +179,7 @@ class HeartbeatClaim(Write, frozen=True):
         return claiming.keep(world, self.claim, lease(self.lease_seconds), now).lease_until
 
 
-class Ended(Struct, frozen=True):
+class Ended(Struct, frozen=True, gc=False):
     """What became of a claim: what it published, where its lot stands, or why it was refused."""
 
     id: str
