@@ -16,6 +16,7 @@ import uvicorn
 from penstock import __version__, tracing
 from penstock.api.app import Api
 from penstock.api.gate import is_loopback
+from penstock.api.joining import JoiningProtocol
 from penstock.api.metrics import Metrics
 from penstock.api.pages import Site
 from penstock.api.routes import ROUTES
@@ -78,7 +79,7 @@ class HttpServer:
         taken = frozenset(route.path.split("/")[1] for route in ROUTES)
         config = uvicorn.Config(
             Site(api, taken, Files()),
-            http="httptools",
+            http=JoiningProtocol,
             loop="uvloop",
             ws="none",
             lifespan="off",

@@ -1,0 +1,84 @@
+"""Answers that leave in one piece."""
+
+import asyncio
+from collections.abc import Callable, Iterable
+
+from penstock.api.joining import JoiningTransport
+
+HEAD, BODY = b"HTTP/1.1 200 OK\r\ncontent-length: 2\r\n\r\n", b"{}"
+
+
+class Wire(asyncio.Transport):
+    """Notes every call that reaches the system."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.sent: list[bytes] = []
+        self.is_closed = False
+
+    def write(self, data: bytes | bytearray | memoryview) -> None:
+        self.sent.append(bytes(data))
+
+    def writelines(self, list_of_data: Iterable[bytes | bytearray | memoryview]) -> None:
+        self.sent.append(b"".join(list_of_data))
+
+    def is_closing(self) -> bool:
+        return self.is_closed
+
+    def close(self) -> None:
+        self.is_closed = True
+
+
+def on_a_loop(use: Callable[[JoiningTransport, Wire], None]) -> Wire:
+    """Use a transport, and let the loop go round once more."""
+    wire = Wire()
+
+    async def run() -> None:
+        use(JoiningTransport(wire), wire)
+        await asyncio.sleep(0)
+
+    asyncio.run(run())
+    return wire
+
+
+def test_head_and_body_leave_together() -> None:
+    def use(transport: JoiningTransport, wire: Wire) -> None:
+        for _ in range(2):
+            transport.write(HEAD)
+            transport.write(BODY)
+
+    assert on_a_loop(use).sent == [HEAD + BODY] * 2
+
+
+def test_what_nothing_follows_leaves_when_the_loop_has_gone_round() -> None:
+    def use(transport: JoiningTransport, wire: Wire) -> None:
+        transport.write(HEAD)
+        transport.write(b"")
+        assert wire.sent == []
+
+    assert on_a_loop(use).sent == [HEAD]
+
+
+def test_what_is_kept_leaves_before_the_end() -> None:
+    def use(transport: JoiningTransport, wire: Wire) -> None:
+        transport.write(HEAD)
+        transport.close()
+        assert (wire.sent, wire.is_closed) == ([HEAD], True)
+
+    assert on_a_loop(use).sent == [HEAD]
+
+
+def test_nothing_is_written_to_a_client_that_has_gone() -> None:
+    def use(transport: JoiningTransport, wire: Wire) -> None:
+        transport.write(HEAD)
+        wire.close()
+
+    assert on_a_loop(use).sent == []
+
+
+def test_three_pieces_keep_their_order() -> None:
+    def use(transport: JoiningTransport, wire: Wire) -> None:
+        for piece in (HEAD, b"{", b"}"):
+            transport.write(piece)
+
+    assert b"".join(on_a_loop(use).sent) == HEAD + BODY
