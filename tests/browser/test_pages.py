@@ -10,6 +10,15 @@ from tests.browser.browsing import tab as open_tab
 from tests.browser.looking import look_at
 from tests.browser.scene import CLEAN, SHOP, Scene
 
+# React draws at the first of these messages; what it does after that has to wait for the next one.
+SLOW_AFTER_DRAWING = """
+let messages = 0;
+const send = MessagePort.prototype.postMessage;
+MessagePort.prototype.postMessage = function (...said) {
+  setTimeout(() => send.apply(this, said), messages++ ? 500 : 0);
+};
+"""
+
 # They use one server and one browser: one worker has them all.
 pytestmark = pytest.mark.xdist_group("browser")
 
@@ -26,6 +35,29 @@ def test_a_view_that_is_opened_on_a_phone_fits_it(
         opened.open(views(scene)[name])
         opened.settle()
         assert not opened.is_too_wide()
+
+
+def test_a_view_is_drawn_whenever_its_code_comes(browser: Browser, scene: Scene) -> None:
+    with open_tab(browser, scene.url, alone=True) as opened:
+        opened.page.add_init_script(SLOW_AFTER_DRAWING)
+        opened.open("/datasets")
+        opened.settle()
+
+
+def test_a_view_whose_code_does_not_come_says_so_and_is_asked_for_again(
+    browser: Browser, scene: Scene
+) -> None:
+    with open_tab(browser, scene.url, alone=True) as opened:
+        page = opened.page
+        page.route("**/assets/Datasets-*.js", lambda route: route.abort())
+        opened.open("/datasets")
+        expect(page.get_by_text("This view broke")).to_be_visible()
+        page.unroute("**/assets/Datasets-*.js")
+        page.get_by_role("link", name="Jobs and arcs").click()
+        expect(page.locator("main h1")).to_have_text("Jobs and arcs")
+        page.get_by_role("link", name="Datasets").click()
+        expect(page.locator("main h1")).to_have_text("Datasets")
+        opened.complaints.clear()  # of the browser, that it could not have it
 
 
 def test_what_lies_over_the_page_can_be_used_by_everybody(tab: Tab) -> None:

@@ -1,5 +1,5 @@
 /** Every page: each folder of `pages/` has an `index.ts` that says what it serves. */
-import { type ComponentType, useEffect, useReducer } from "react";
+import { type ComponentType, useEffect, useSyncExternalStore } from "react";
 import type { IconName } from "../kit/Icon";
 import { ahead } from "../api/store";
 import { match } from "../router/router";
@@ -39,13 +39,24 @@ export function pageAt(path: string): { page: Page; props: Record<string, string
 }
 
 const views = new Map<Page, View | Error>();
+const onTheirWay = new Set<Page>();
+const watchers = new Set<() => void>();
 
 async function load(page: Page): Promise<void> {
+  if (onTheirWay.has(page)) return;
+  onTheirWay.add(page);
   try {
     views.set(page, ((await page.load()) as Module).default);
   } catch (error) {
     views.set(page, error instanceof Error ? error : new Error(String(error)));
   }
+  onTheirWay.delete(page);
+  for (const watcher of watchers) watcher();
+}
+
+function watch(watcher: () => void): () => void {
+  watchers.add(watcher);
+  return () => watchers.delete(watcher);
 }
 
 /**
@@ -53,13 +64,14 @@ async function load(page: Page): Promise<void> {
  * 300 ms later than it could once it has shown that there is something to wait for.
  */
 export function useView(page: Page | undefined): View | null {
-  const [, drawAgain] = useReducer((times: number) => times + 1, 0);
+  // The code may come at any moment, also between the first drawing and what is done after it.
+  const found = useSyncExternalStore(watch, () => page && views.get(page));
   useEffect(() => {
-    if (page && !views.has(page)) void load(page).then(drawAgain);
+    if (page && !views.has(page)) void load(page);
   }, [page]);
-  const found = page && views.get(page);
   if (found instanceof Error) {
-    views.delete(page as Page);
+    // It is asked for anew the next time, but not now: React tries once more before it gives up.
+    setTimeout(() => views.delete(page as Page));
     throw found;
   }
   return found ?? null;
