@@ -101,6 +101,21 @@ def test_damage_in_sql_is_found_and_repaired(
         assert store.check() == []
 
 
+@pytest.mark.parametrize("kind", ["sqlite", "postgresql"])
+def test_a_lost_job_that_was_not_counted_is_repaired_at_once(
+    kind: str, request: pytest.FixtureRequest, tmp_path: Path
+) -> None:
+    with opened_backend(kind, request, tmp_path) as backend:
+        processing_batch(backend.open(), 1)
+        backend.close()
+        execute(backend.url, "DELETE FROM ingest_batches")
+        execute(backend.url, "UPDATE ingest_tallies SET jobs = 7 WHERE batch_id = ''")
+        store = backend.open()
+        assert len(store.check(repair=True)) == 2
+        assert store.check() == []
+        assert store.tally() == []
+
+
 @pytest.fixture
 def backend(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[Backend]:
     with opened_backend("zookeeper", request, tmp_path) as backend:

@@ -5,7 +5,7 @@ system at once: two calls, two packets, and a client that wakes up twice.
 """
 
 import asyncio
-from typing import Any
+from typing import Any, cast
 
 from uvicorn.protocols.http.httptools_impl import HttpToolsProtocol
 
@@ -53,4 +53,4 @@ class JoiningProtocol(HttpToolsProtocol):
 
     def connection_made(self, transport: Any) -> None:
         """A client has connected."""
-        super().connection_made(JoiningTransport(transport))  # type: ignore[arg-type]
+        super().connection_made(cast(asyncio.Transport, JoiningTransport(transport)))

@@ -179,7 +179,7 @@ class HeartbeatClaim(Write, frozen=True):
         return claiming.keep(world, self.claim, lease(self.lease_seconds), now).lease_until
 
 
-class Ended(Struct, frozen=True, gc=False):
+class Ended(Struct, frozen=True):
     """What became of a claim: what it published, where its lot stands, or why it was refused."""
 
     id: str

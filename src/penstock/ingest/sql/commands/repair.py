@@ -25,10 +25,11 @@ class Repair(Write, frozen=True):
         room = world.room(IngestRoom)
         tx = world.tx
         found = [
-            *(self._orphan(room, job) for (job,) in tx.fetch("ingest_jobs_without_batch")),
-            *(self._lock(room, name) for (name,) in tx.fetch("ingest_locks_without_session")),
+            # First, because a job that is removed is taken off what was counted.
             *(self._tally(room, TallyRow(*row)) for row in tx.fetch("ingest_wrong_tallies")),
             *(self._tally(room, TallyRow(*row)) for row in tx.fetch("ingest_wrong_totals")),
+            *(self._orphan(room, job) for (job,) in tx.fetch("ingest_jobs_without_batch")),
+            *(self._lock(room, name) for (name,) in tx.fetch("ingest_locks_without_session")),
         ]
         for (batch,) in tx.fetch("ingest_stuck_batches"):
             if self.repair:
