@@ -1,5 +1,7 @@
 """A claim that is asked for again with the same key is given once."""
 
+import gc
+import weakref
 from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import ExitStack
@@ -135,3 +137,13 @@ def test_two_at_once_get_the_same_claims(site: Site, database_url: str) -> None:
             assert len(set(map(tuple, answers))) == 1
             assert live(site) == list(LOTS[: number + 1])
     assert broken_invariants(site.database, lambda: site.now) == []
+
+
+def test_a_refused_end_of_a_claim_is_not_kept_in_memory(site: Site) -> None:
+    [ended] = site.do(CompleteClaims((Ref(new_id(), 1),)))
+    assert ended.refused is not None
+    refusal = weakref.ref(ended.refused)
+    del ended
+    site.do(claim(None))  # the writer lets go of the batch before
+    gc.collect()
+    assert refusal() is None
