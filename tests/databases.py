@@ -1,5 +1,6 @@
 """Databases for tests: migrated once, and emptied between tests, which is quicker than new ones."""
 
+from collections.abc import Mapping
 from contextlib import closing
 from pathlib import Path
 from tempfile import TemporaryDirectory
@@ -115,3 +116,12 @@ def sqlite_database(path: Path) -> str:
             _migrated.append(made.read_bytes())
     path.write_bytes(_migrated[0])
     return f"sqlite:///{path}"
+
+
+def capability_folder(folder: Path, statements: str, migrations: Mapping[str, str]) -> Path:
+    """A capability folder with statements and migrations, by name, of a test's own."""
+    for kind, files in (("statements", {"portable": statements}), ("migrations", migrations)):
+        (folder / kind).mkdir(parents=True)
+        for name, text in files.items():
+            (folder / kind / f"{name}.sql").write_text(text)
+    return folder

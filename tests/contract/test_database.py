@@ -16,6 +16,7 @@ import pytest
 
 from penstock.db import Database, open_database
 from penstock.errors import Unavailable
+from tests.databases import capability_folder
 
 TABLES = """
 CREATE TABLE things (id UUID PRIMARY KEY, name TEXT, at BIGINT, flag BIGINT CHECK (flag IN (0, 1)));
@@ -97,14 +98,7 @@ class Thing(msgspec.Struct, frozen=True):
 @pytest.fixture
 def extra(tmp_path: Path) -> Path:
     """A capability folder with the tables and statements of these tests."""
-    folder = tmp_path / "capability"
-    for kind, name, text in (
-        ("statements", "portable.sql", STATEMENTS),
-        ("migrations", "9001_things.sql", TABLES),
-    ):
-        (folder / kind).mkdir(parents=True)
-        (folder / kind / name).write_text(text)
-    return folder
+    return capability_folder(tmp_path / "capability", STATEMENTS, {"9001_things": TABLES})
 
 
 @pytest.fixture

@@ -9,6 +9,7 @@ import pytest
 
 from penstock.db import Database, open_database
 from penstock.db.database import Overtaken
+from tests.databases import capability_folder
 
 STATEMENTS = """
 -- name: note
@@ -26,13 +27,8 @@ NO_NOTE = (sqlite3.IntegrityError, psycopg.errors.NotNullViolation)
 
 @pytest.fixture
 def db(blank_url: str, tmp_path: Path) -> Iterator[Database]:
-    for kind, name, text in (
-        ("statements", "portable.sql", STATEMENTS),
-        ("migrations", "9001_notes.sql", TABLE),
-    ):
-        (tmp_path / "capability" / kind).mkdir(parents=True)
-        (tmp_path / "capability" / kind / name).write_text(text)
-    database = open_database(blank_url, extra=[tmp_path / "capability"])
+    extra = capability_folder(tmp_path / "capability", STATEMENTS, {"9001_notes": TABLE})
+    database = open_database(blank_url, extra=[extra])
     database.migrate()
     yield database
     database.close()

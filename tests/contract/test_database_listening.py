@@ -12,6 +12,7 @@ import pytest
 
 from penstock.db import Database, open_database
 from penstock.errors import Unavailable
+from tests.databases import capability_folder
 from tests.servers import PostgresServer
 
 CHANNEL = "notes_told"
@@ -37,15 +38,8 @@ CREATE TRIGGER notes_told AFTER INSERT ON notes
 @pytest.fixture
 def capability(tmp_path: Path) -> Path:
     """A capability folder with a table that tells of its rows."""
-    for kind, name, text in (
-        ("statements", "portable.sql", STATEMENTS),
-        ("migrations", "9001_notes.sql", TABLE),
-        ("migrations", "9001_notes.postgresql.sql", TRIGGER),
-    ):
-        folder = tmp_path / "capability" / kind
-        folder.mkdir(parents=True, exist_ok=True)
-        (folder / name).write_text(text)
-    return tmp_path / "capability"
+    migrations = {"9001_notes": TABLE, "9001_notes.postgresql": TRIGGER}
+    return capability_folder(tmp_path / "capability", STATEMENTS, migrations)
 
 
 @pytest.fixture

@@ -12,6 +12,7 @@ import pytest
 
 from penstock.db import Database, open_database
 from penstock.errors import Unavailable
+from tests.databases import capability_folder
 from tests.servers import PostgresServer
 
 STATEMENTS = """
@@ -64,13 +65,7 @@ def url(postgres: PostgresServer) -> Iterator[str]:
 @pytest.fixture
 def capability(tmp_path: Path) -> Path:
     """A capability folder with the table and statements of these tests."""
-    for kind, name, text in (
-        ("statements", "portable.sql", STATEMENTS),
-        ("migrations", "9001_notes.sql", TABLES),
-    ):
-        (tmp_path / kind).mkdir()
-        (tmp_path / kind / name).write_text(text)
-    return tmp_path
+    return capability_folder(tmp_path, STATEMENTS, {"9001_notes": TABLES})
 
 
 @pytest.fixture

@@ -12,6 +12,7 @@ import pytest
 
 from penstock.db import Database, open_database
 from penstock.errors import Conflict
+from tests.databases import capability_folder
 
 ROWS = """
 -- name: note
@@ -39,14 +40,7 @@ Opener = Callable[[], Database]
 @pytest.fixture
 def extra(tmp_path: Path) -> Path:
     """A capability folder to which a test may add migrations."""
-    folder = tmp_path / "capability"
-    for kind, name, text in (
-        ("statements", "portable.sql", ROWS),
-        ("migrations", "9001_notes.sql", NOTES),
-    ):
-        (folder / kind).mkdir(parents=True)
-        (folder / kind / name).write_text(text)
-    return folder
+    return capability_folder(tmp_path / "capability", ROWS, {"9001_notes": NOTES})
 
 
 @pytest.fixture
