@@ -5,6 +5,7 @@ from typing import Any
 import msgspec
 import pytest
 
+from penstock.arcs.commands import is_arc
 from penstock.catalog.openlineage import Limits, read_event
 from penstock.clock import format_time
 from penstock.errors import Conflict
@@ -43,7 +44,7 @@ def report(
         "inputs": reads,
         "outputs": writes,
     }
-    flow.do(GuardedEvent(read_event(msgspec.json.encode(body), Limits())))
+    flow.do(GuardedEvent(read_event(msgspec.json.encode(body), Limits()), is_arc))
 
 
 def run_reported(flow: Flow, job: str, reads: list[Named], writes: list[Named]) -> str:

@@ -7,6 +7,7 @@ import msgspec
 import pytest
 
 from penstock import ids
+from penstock.arcs.commands import is_arc
 from penstock.catalog.catalog import Catalog
 from penstock.catalog.commands import DatasetName
 from penstock.catalog.openlineage import Limits, read_event
@@ -71,7 +72,7 @@ class Past:
             "job": {"namespace": "ns", "name": job},
             "outputs": [{"namespace": "ns", "name": f"made by {job}"}],
         }
-        self.do(GuardedEvent(read_event(msgspec.json.encode(event), Limits())))
+        self.do(GuardedEvent(read_event(msgspec.json.encode(event), Limits()), is_arc))
 
     def prune(self) -> None:
         prune(self.database, lambda: NOW, 30 * DAY, who="ann", dry_run=False, pause=lambda _: None)

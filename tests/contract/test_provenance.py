@@ -6,6 +6,7 @@ from pathlib import Path
 
 import pytest
 
+from penstock.arcs.commands import is_arc
 from penstock.catalog.commands import DatasetName
 from penstock.catalog.openlineage import Limits, read_event
 from penstock.clock import SECOND, format_time
@@ -190,7 +191,7 @@ def test_a_run_of_several_lots_is_traced_lot_by_lot(site: Site) -> None:
     site.register("raw", "1", "2")
     names = {"1": "raw/1 V2", "2": "raw/2 V3"}
     for event_type in ("START", "COMPLETE"):
-        site.do(GuardedEvent(read_event(_event(event_type), Limits())))
+        site.do(GuardedEvent(read_event(_event(event_type), Limits()), is_arc))
     for lot, raw in names.items():
         found = site.provenance("made", lot)
         assert [title(version) for version in found.versions][1:] == [raw]

@@ -14,6 +14,7 @@ from penstock.api.calls import Call
 from penstock.api.content import body_reader
 from penstock.api.parameters import Paging, Time, moment
 from penstock.api.routing import BASE, Reach, Route
+from penstock.arcs.commands import is_arc
 from penstock.catalog import reading
 from penstock.catalog.commands import ReceiveEvent
 from penstock.catalog.openlineage import RUN, Event, read_event
@@ -148,7 +149,7 @@ async def _read(call: Call, content: bytes) -> Event:
 async def _receive(call: Call, event: Event) -> None:
     dataset = event.dataset
     call.key.require_namespace(dataset.namespace if dataset else event.job_namespace)
-    await call.submit(GuardedEvent(event) if event.kind == RUN else ReceiveEvent(event))
+    await call.submit(GuardedEvent(event, is_arc) if event.kind == RUN else ReceiveEvent(event))
     call.door.metrics.event_received(event.event_type)
 
 

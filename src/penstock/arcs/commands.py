@@ -125,6 +125,11 @@ def arc_row(world: World, namespace: str, name: str) -> ArcRow:
     return row
 
 
+def is_arc(world: World, job_id: str) -> bool:
+    """Whether a job is an arc, whose engine makes its lots."""
+    return world.room(ArcRoom).arcs.get(job_id) is not None
+
+
 class ClaimByHand(Write, frozen=True):
     """What a worker that is no engine claims: lots of any job but of an arc.
 
@@ -140,7 +145,7 @@ class ClaimByHand(Write, frozen=True):
     def apply(self, world: World, now: Micros) -> list[Claimed]:
         """Claim, or say who makes the lots of this job."""
         namespace, job = self.claim.namespace, self.claim.job
-        if world.room(ArcRoom).arcs.get(ids.job_id(namespace, job)) is not None:
+        if is_arc(world, ids.job_id(namespace, job)):
             raise Conflict(
                 f"job {namespace}/{job} is an arc, whose engine claims its lots; to make one here "
                 f"and now: penstock arcs run {namespace}/{job} LOT"

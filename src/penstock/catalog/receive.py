@@ -64,6 +64,12 @@ _decode_stamps = msgspec.json.Decoder(_RunStamps).decode
 
 def receive(world: World, event: Event, now: Micros) -> None:
     """Keep an event and fold it in."""
+    keep(world, event, now)
+    fold(world, event)
+
+
+def keep(world: World, event: Event, now: Micros) -> None:
+    """Put an event into the list of those received."""
     row = EventRow(
         event.at,
         now,
@@ -74,6 +80,10 @@ def receive(world: World, event: Event, now: Micros) -> None:
         event.payload,
     )
     world.events.put(object(), row)
+
+
+def fold(world: World, event: Event) -> None:
+    """Let an event change what is known."""
     if event.kind == DATASET:
         assert event.dataset is not None, "a dataset event was checked to have one"
         declare_dataset(world, event.dataset, event.at)

@@ -1,5 +1,6 @@
 """Receiving OpenLineage events of runs that work lot by lot."""
 
+from collections.abc import Callable
 from typing import ClassVar
 
 from msgspec import Struct
@@ -19,11 +20,13 @@ class GuardedEvent(Struct, frozen=True, gc=False):
 
     Where a lot may not be worked on, a job that asks for enforcement has the event refused as a
     whole; else it is received, the locks stay as they are, and the log tells of the conflict.
+    Lots that an engine makes are its own: no event takes them, and none ends what it has claimed.
     """
 
     alone: ClassVar[bool] = False
 
     event: Event
+    has_engine: Callable[[World, str], bool]  # whether an engine makes the lots of this job
 
     def want(self, keys: Keys) -> None:
         """Everything the event names."""
@@ -39,4 +42,5 @@ class GuardedEvent(Struct, frozen=True, gc=False):
         if said is None and not named and not named.refused:
             receive(world, event, now)
         else:
-            Reported(world, event, event.run_id, run, said, named, now).receive()
+            has_engine = self.has_engine(world, event.job_id)
+            Reported(world, event, event.run_id, run, said, named, has_engine, now).receive()

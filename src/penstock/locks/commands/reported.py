@@ -12,7 +12,7 @@ import msgspec
 from penstock.catalog.claimed_runs import LOT_FACET, LotFacet
 from penstock.catalog.facets import NO_FACETS, read_facets, write_facets
 from penstock.catalog.openlineage import Event, Mention
-from penstock.catalog.receive import receive
+from penstock.catalog.receive import fold, keep, receive
 from penstock.catalog.rows import DatasetRow, Role, RunDatasetRow, RunRow, replace
 from penstock.catalog.world import World
 from penstock.clock import SECOND, Micros, format_time
@@ -37,6 +37,7 @@ _STATES: Final = {
     "ABORT": RunState.ABORTED,
 }
 _STOPS: Final = (RunState.FAILED, RunState.ABORTED)
+_ENGINE: Final = Obstacle(None, "an engine makes the lots of this job, and nobody else does")
 
 
 class Reported:
@@ -53,6 +54,7 @@ class Reported:
         run: RunRow | None,
         said: LotFacet | None,
         named: NamedLots,
+        has_engine: bool,
         now: Micros,
     ) -> None:
         self._world = world
@@ -64,6 +66,7 @@ class Reported:
         self._said = said
         self._ours = said if said is not None and said.attempt is not None else None
         self._named = named
+        self._has_engine = has_engine
         self._now = now
         self._job = self._room.jobs.get(event.job_id)
         self._owner = producer(event) or "events"
@@ -78,6 +81,9 @@ class Reported:
             self._receive(claims, [])
             self._judge(self._ours.all_lots if self._ours is not None else (), is_late=True)
             return
+        if claims and self._has_engine:
+            self._hear(claims)
+            return
         for refusal in self._named.refused if self._is_news else ():
             self._record("ignore", "", Obstacle(None, refusal))
         aims, barred = self._sift(claims)
@@ -90,6 +96,22 @@ class Reported:
         ours = [*{claim.lot: claim for claim in (*kept, *taken)}.values()]
         self._end(ours)
         self._judge([*(claim.lot for claim in ours), *(aim.lot for aim in barred)])
+
+    def _hear(self, claims: Sequence[WorkRow]) -> None:
+        """The engine that made the claims ends them, and its run: an event only tells of it."""
+        keep(self._world, self._event, self._now)
+        told = replace(self._event, event_type="RUNNING") if self._is_end else self._event
+        fold(self._world, self._without_facet(told))
+        for claim in claims:
+            self._renewed(claim)
+            if self._is_end:
+                why = f"{self._event.event_type} was reported; the engine tells when a lot is made"
+                self._record("ignore", claim.lot, Obstacle(None, why))
+        self._judge([claim.lot for claim in claims])
+
+    @property
+    def _is_end(self) -> bool:
+        return self._state not in (None, RunState.RUNNING)
 
     @property
     def _may_grow(self) -> bool:
@@ -132,7 +154,7 @@ class Reported:
             needed = guard.missing(self._room, job_id, run_id, aim)
             if needed is None:
                 continue
-            stop = guard.obstacle(world, job_id, run_id, needed)
+            stop = _ENGINE if self._has_engine else guard.obstacle(world, job_id, run_id, needed)
             if stop is None:
                 free.append(needed)
             else:
@@ -186,16 +208,21 @@ class Reported:
     def _receive(self, claims: Sequence[WorkRow], aims: Sequence[Aim]) -> None:
         """Receive the event; what the run is known to write it has written when it completes."""
         event = self._event
-        if LOT_FACET in event.run_facets and (aims or self._ours is not None):
-            # The facet leads from a run to its claims: it is ours once there are any.
-            others = {name: raw for name, raw in event.run_facets.items() if name != LOT_FACET}
-            event = replace(event, run_facets=others)
+        if aims or self._ours is not None:
+            event = self._without_facet(event)
         if RunState.COMPLETED in (self._state, self._run.state if self._run else None):
             written = [dataset for aim in aims for dataset in aim.outputs]
             for claim in claims:
                 written += self._locked_outputs(claim)
             event = replace(event, outputs=(*event.outputs, *self._unsaid(written)))
         receive(self._world, event, self._now)
+
+    def _without_facet(self, event: Event) -> Event:
+        """The facet leads from a run to its claims: it is ours once there are any."""
+        if LOT_FACET not in event.run_facets:
+            return event
+        others = {name: raw for name, raw in event.run_facets.items() if name != LOT_FACET}
+        return replace(event, run_facets=others)
 
     def _locked_outputs(self, claim: WorkRow) -> list[str]:
         rows = [self._room.outputs.get((d, claim.lot)) for d in self._wiring.output_ids]
