@@ -46,6 +46,14 @@ def pytest_addoption(parser: pytest.Parser) -> None:
     parser.addoption("--both", action="store_true", help="run tests of doors on both databases")
 
 
+def pytest_collection_finish(session: pytest.Session) -> None:
+    """Fail where groups are not kept together: every worker would fill all their databases."""
+    if getattr(session.config.option, "loadgroup", False):
+        grouped = [item for item in session.items if item.get_closest_marker("xdist_group")]
+        if any("@" not in item.nodeid for item in grouped):
+            raise pytest.UsageError("this pytest-xdist does not group tests with this pytest")
+
+
 _SERVER = pytest.StashKey[PostgresServer]()
 
 

@@ -4,7 +4,7 @@ from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
-from playwright.sync_api import Browser, Page, expect
+from playwright.sync_api import Browser, Page, Route, expect
 
 from penstock.access.keys import Keys, Role
 from penstock.clock import system_clock
@@ -60,6 +60,37 @@ def test_a_key_is_asked_for_kept_in_the_tab_and_forgotten(
         page.get_by_role("button", name="forget the key").click()
         expect(dialog).to_contain_text("A key is needed")
         assert page.evaluate("() => sessionStorage.length + localStorage.length") == 0
+        opened.forgive("401")
+
+
+def test_a_late_answer_to_another_key_does_not_ask_for_one_again(
+    browser: Browser, guarded: tuple[str, str]
+) -> None:
+    url, token = guarded
+    late: list[Route] = []
+
+    def hold_up(route: Route) -> None:
+        key = route.request.headers.get("authorization")
+        if key == "Bearer pst_wrong" and not late:
+            late.append(route)
+        else:
+            route.fallback()
+
+    with open_tab(browser, url, alone=True) as opened:
+        page, dialog = opened.page, opened.page.get_by_role("dialog")
+        page.route(lambda at: "/api/" in at and not at.endswith("/pulse"), hold_up)
+        page.goto(f"{url}/locks")
+        expect(dialog).to_contain_text("A key is needed")
+        enter(page, "pst_wrong")
+        expect(dialog).to_contain_text("The key was refused")
+        enter(page, token)
+        expect(dialog).to_have_count(0)
+        with page.expect_response(late[0].request.url) as answered:
+            late[0].continue_()
+        assert answered.value.status == 401
+        opened.settle()
+        expect(page.locator("main .trouble")).to_have_count(0)
+        expect(dialog).to_have_count(0)
         opened.forgive("401")
 
 

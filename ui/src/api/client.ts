@@ -55,7 +55,7 @@ export function setKey(value: string | null): void {
   else sessionStorage.removeItem(KEY);
 }
 
-/** Is told when the server asks for a key, or refuses the one it has. */
+/** Is told when the server asks for a key, or refuses the one that is held. */
 export function onKeyWanted(listener: () => void): () => void {
   wanted.add(listener);
   return () => wanted.delete(listener);
@@ -95,6 +95,7 @@ export async function send<T>(
   body?: unknown,
   signal?: AbortSignal,
 ): Promise<Answer<T>> {
+  const sent = key();
   const init: RequestInit = { method: method.toUpperCase(), headers: headers() };
   if (signal) init.signal = signal;
   if (body !== undefined) {
@@ -110,7 +111,8 @@ export async function send<T>(
   }
   const text = await response.text();
   if (response.ok) return { ok: true, value: (text ? JSON.parse(text) : {}) as T };
-  if (response.status === 401) for (const listener of wanted) listener();
+  // Another key may have been entered since; what is said of this one no longer matters.
+  if (response.status === 401 && sent === key()) for (const listener of wanted) listener();
   return failed(response.status, wordsOf(text) ?? `The server answered ${response.status} to ${method} ${url}.`);
 }
 
