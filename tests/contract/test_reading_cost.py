@@ -202,6 +202,8 @@ def _examples() -> dict[str, dict[str, Any]]:
         "count_jobs_created": late,
         "search_by_name": found,
         "search_by_time": {**found, **span, "sort": "UPDATE_AT"},
+        "count_found_jobs": words,
+        "search_latest_jobs": {**page, **words, "states": ["COMPLETED", "FAILED"], "most": 100},
     }
 
 

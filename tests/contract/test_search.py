@@ -1,18 +1,18 @@
 """Both databases find the same things by the same words."""
 
 from collections.abc import Iterator
-from typing import Any
+from typing import Any, cast
 
 import pytest
 
 from penstock.catalog.reading import SearchKind, SearchSort, search
 from penstock.catalog.rows import DatasetRow, JobRow, replace
 from penstock.catalog.schema import read_schema
-from penstock.catalog.shapes import SearchResult
-from penstock.clock import SECOND, format_time
-from penstock.db import Database, open_database
+from penstock.catalog.shapes import SearchResult, SearchResults
+from penstock.clock import DAY, SECOND, format_time
+from penstock.db import Database, Transaction, open_database
 from penstock.errors import Invalid
-from tests.contract.catalog_rows import NOW, dataset, job, search_row
+from tests.contract.catalog_rows import NOW, Tally, dataset, job, search_row
 
 FIELDS, _ = read_schema(
     b'{"fields": [{"name": "customerEmail", "description": "where invoices go"}]}'
@@ -56,6 +56,8 @@ def crowd(database_url: str) -> Iterator[Database]:
         tx.write("put_datasets", CROWD_DATASETS)
         tx.write("put_jobs", CROWD_JOBS)
         tx.write("put_search_docs", [search_row(row) for row in CROWD])
+        shown = sum(not row.hidden for row in CROWD_JOBS)
+        tx.write("add_tallies", [Tally("JOB", "town", "", shown)])
     yield opened
     opened.close()
 
@@ -224,6 +226,57 @@ def test_pages_are_of_the_same_things_whether_times_are_asked_for_or_not(
     assert every_page(crowd, q, 7, namespace=namespace, kind=kind, after=NOW) == by_name
     by_update = every_page(crowd, q, 7, namespace=namespace, kind=kind, sort=SearchSort.UPDATE_AT)
     assert by_update == sorted(by_name, key=lambda each: each.updated_at, reverse=True)
+
+
+class Told:
+    """A transaction that tells which statements were asked for."""
+
+    def __init__(self, tx: Transaction) -> None:
+        self._tx = tx
+        self.statements: list[str] = []
+
+    def fetch(self, statement: str, /, **params: object) -> list[tuple[Any, ...]]:
+        self.statements.append(statement)
+        return self._tx.fetch(statement, **params)
+
+    def __getattr__(self, name: str) -> Any:
+        return getattr(self._tx, name)
+
+
+@pytest.mark.parametrize(
+    ("q", "limit", "offset", "statements"),
+    [
+        ("crowd", 10, 0, ["search_latest_jobs"]),
+        ("crowd", 3, 9, ["search_latest_jobs"]),
+        ("crowd", 3, 60, ["search_by_time"]),
+        ("crowd 7", 3, 0, ["search_by_time"]),
+    ],
+    ids=["met soon", "met later", "far down", "of few"],
+)
+def test_jobs_last_updated_are_met_on_a_walk_where_that_is_shorter(
+    crowd: Database, q: str, limit: int, offset: int, statements: list[str]
+) -> None:
+    asked: Any = {"kind": SearchKind.JOB, "sort": SearchSort.UPDATE_AT}
+    with crowd.read() as tx:
+        every = search(tx, q, limit=1000, **asked)
+        told = Told(tx)
+        page = search(cast(Transaction, told), q, limit=limit, offset=offset, **asked)
+    assert told.statements == statements
+    assert page == SearchResults(every.total_count, every.results[offset : offset + limit])
+
+
+def test_a_walk_that_meets_too_few_is_given_up(crowd: Database) -> None:
+    late = [replace(job(f"late_{n}"), updated_at=NOW + DAY) for n in range(90)]
+    with crowd.write() as tx:
+        tx.write("put_jobs", late)
+        tx.write("add_tallies", [Tally("JOB", "town", "", len(late))])
+    asked: Any = {"kind": SearchKind.JOB, "sort": SearchSort.UPDATE_AT}
+    with crowd.read() as tx:
+        every = search(tx, "crowd", limit=1000, **asked)
+        told = Told(tx)
+        page = search(cast(Transaction, told), "crowd", limit=10, **asked)
+    assert told.statements == ["search_latest_jobs", "search_by_time"]
+    assert page == SearchResults(every.total_count, every.results[:10])
 
 
 def test_what_is_hidden_is_not_found_until_it_is_shown_again(database: Database) -> None:

@@ -7,7 +7,7 @@ from msgspec import Struct
 
 from penstock.catalog.reading_names import is_uuid, no_namespace
 from penstock.catalog.reading_runs import load_runs
-from penstock.catalog.rows import Role
+from penstock.catalog.rows import LATEST_RUN_STATES, Role
 from penstock.catalog.shapes import EntityId, Job, JobVersion, Page, Run, VersionId, raw
 from penstock.clock import Micros, format_time
 from penstock.db import Transaction
@@ -15,8 +15,6 @@ from penstock.db.database import Ask
 from penstock.errors import NotFound
 from penstock.ids import job_id
 from penstock.states import RunState
-
-_EVERY_STATE = ("", *RunState)  # "" for a job that has no run
 
 LATEST_RUNS_MAX = 10
 
@@ -145,7 +143,7 @@ def load_jobs(tx: Transaction, ids: Sequence[str]) -> list[Job]:
 
 
 def _which_jobs(namespace: str | None, states: Sequence[str], limit: int, offset: int) -> Ask:
-    page = {"limit": limit, "offset": offset, "states": states or _EVERY_STATE}
+    page = {"limit": limit, "offset": offset, "states": states or LATEST_RUN_STATES}
     if namespace is None:
         return "read_job_ids_by_state", page
     return "read_job_ids_of_namespace_by_state", {**page, "namespace": namespace}

@@ -13,6 +13,7 @@ from penstock.clock import Micros
 from penstock.states import RunState
 
 __all__ = [
+    "LATEST_RUN_STATES",
     "AliasRow",
     "ColumnEdgeRow",
     "DatasetAdvance",
@@ -37,6 +38,8 @@ __all__ = [
     "VersionRow",
     "replace",
 ]
+
+LATEST_RUN_STATES = ("", *RunState)  # of a job; "" where it has no run
 
 
 class Role(StrEnum):

@@ -8,12 +8,14 @@ import re
 import unicodedata
 from collections.abc import Iterable, Iterator
 from enum import StrEnum
+from typing import Any
 
 import msgspec
 from msgspec import Struct
 
 from penstock.catalog.events import EARLIEST, LATEST
 from penstock.catalog.nodes import dataset_node, job_node
+from penstock.catalog.rows import LATEST_RUN_STATES
 from penstock.catalog.schema import Field, load_fields
 from penstock.catalog.shapes import SearchResult, SearchResults
 from penstock.clock import Micros, format_time
@@ -24,6 +26,7 @@ from penstock.errors import Invalid
 BODY_CHARS_MAX = 100_000
 WORD_CHARS_MAX = 64
 QUERY_WORDS_MAX = 64
+WALK_TIMES = 3  # as far as it would go if those that are looked for lay evenly
 
 _SEGMENT = re.compile(r"[\w-]+")
 _RUN = re.compile(r"[^\W_]+")
@@ -76,26 +79,55 @@ def search(
     last update, in [after, before).
     """
     terms = _terms(q)
-    by_name = sort == SearchSort.NAME and before is None and after is None
+    at_any_time = before is None and after is None
+    by_name = sort == SearchSort.NAME and at_any_time
+    of_all_jobs = kind == SearchKind.JOB and namespace is None and at_any_time
     found = SearchResults(0, [])
     for begun in dict.fromkeys((len(terms) - 1, 0) if terms else ()):
+        asked = {
+            "fts5": _expression(terms, begun, _FTS5),
+            "tsquery": _expression(terms, begun, _TSQUERY),
+            "kind": kind,
+            "namespace": namespace,
+            "limit": limit,
+            "offset": offset,
+        }
+        walked = _latest_jobs(tx, asked, limit, offset) if of_all_jobs and not by_name else None
+        if walked is not None:
+            return walked
         rows = tx.fetch(
             "search_by_name" if by_name else "search_by_time",
-            fts5=_expression(terms, begun, _FTS5),
-            tsquery=_expression(terms, begun, _TSQUERY),
-            kind=kind,
-            namespace=namespace,
+            **asked,
             after=EARLIEST if after is None else after,
             before=LATEST if before is None else before,
             sort=sort,
-            limit=limit,
-            offset=offset,
         )
         results = [_result(*row[1:]) for row in rows if row[1] is not None]
         found = SearchResults(rows[0][0], results)
         if found.total_count:
             break
     return found
+
+
+def _latest_jobs(
+    tx: Transaction, asked: dict[str, Any], limit: int, offset: int
+) -> SearchResults | None:
+    """The jobs last updated that have the words, met on a walk from the latest job back.
+
+    Where many have them the first are met soon; None where looking up each of them is shorter,
+    and where those that have them were not updated for long.
+    """
+    counted, tallies = tx.fetch_many(
+        [("count_found_jobs", asked), ("read_tallies", {"kind": "JOB"})]
+    )
+    total, jobs = counted[0][0], sum(count for _, count in tallies)
+    most = WALK_TIMES * (limit + offset) * jobs // max(total, 1)
+    if not 0 < most < total:
+        return None
+    rows = tx.fetch("search_latest_jobs", **asked, states=LATEST_RUN_STATES, most=most)
+    if len(rows) < min(limit, total - offset):
+        return None
+    return SearchResults(total, [_result(*row) for row in rows])
 
 
 def search_body(

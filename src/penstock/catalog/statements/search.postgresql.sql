@@ -28,6 +28,32 @@ LEFT JOIN (
 ) page ON true
 ORDER BY page.name, page.namespace, page.kind
 
+-- name: count_found_jobs
+-- Differs by necessity: PostgreSQL finds words in a tsvector with a GIN index.
+-- How many visible jobs have the words.
+SELECT COUNT(*) FROM search_docs s
+WHERE s.words @@ CAST(:tsquery AS tsquery) AND s.hidden = 0 AND s.kind = 'JOB'
+
+-- name: search_latest_jobs
+-- Differs by necessity: PostgreSQL finds words in a tsvector, and takes LATERAL for each state.
+-- Of the jobs last updated, so many of each state, a page of those that have the words. What is as
+-- old as the last of them is left out: others of the same time may not be among them.
+WITH latest AS MATERIALIZED (
+    SELECT j.id, j.updated_at
+    FROM {each states text AS k}
+    CROSS JOIN LATERAL (
+        SELECT l.id, l.updated_at FROM jobs l WHERE l.latest_run_state = k.value AND l.hidden = 0
+        ORDER BY l.updated_at DESC, l.id DESC LIMIT CAST(:most AS BIGINT)
+    ) j
+    ORDER BY j.updated_at DESC LIMIT CAST(:most AS BIGINT)
+)
+SELECT s.kind, s.namespace, s.name, t.updated_at
+FROM latest t JOIN search_docs s ON s.id = t.id
+WHERE s.words @@ CAST(:tsquery AS tsquery)
+  AND t.updated_at > (SELECT MIN(updated_at) FROM latest)
+ORDER BY t.updated_at DESC, s.name, s.namespace
+LIMIT :limit OFFSET :offset
+
 -- name: search_by_time
 -- Differs by necessity: PostgreSQL finds words in a tsvector with a GIN index.
 -- The same of those updated at some time, by name or last updated first. Only datasets and jobs

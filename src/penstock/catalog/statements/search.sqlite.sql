@@ -26,6 +26,34 @@ LEFT JOIN (
 LEFT JOIN search_docs doc ON doc.rowid = page.number
 ORDER BY doc.name, doc.namespace, doc.kind
 
+-- name: count_found_jobs
+-- Differs by necessity: SQLite finds words in its FTS5 table, which gives the numbers of rows.
+-- How many visible jobs have the words.
+SELECT COUNT(*)
+FROM search_words CROSS JOIN search_docs s INDEXED BY search_docs_names ON s.rowid = search_words.rowid
+WHERE search_words MATCH :fts5 AND s.kind = 'JOB'
+
+-- name: search_latest_jobs
+-- Differs by necessity: SQLite finds words in its FTS5 table, and has no LATERAL.
+-- Of the jobs last updated, so many of each state, a page of those that have the words. What is as
+-- old as the last of them is left out: others of the same time may not be among them. The sign
+-- keeps SQLite from trying every number that was found on every job.
+WITH latest AS MATERIALIZED (
+    SELECT j.id, j.updated_at
+    FROM {each states text AS k}
+    JOIN jobs j ON j.rowid IN (
+        SELECT l.rowid FROM jobs l WHERE l.latest_run_state = k.value AND l.hidden = 0
+        ORDER BY l.updated_at DESC, l.id DESC LIMIT :most
+    )
+    ORDER BY j.updated_at DESC LIMIT :most
+)
+SELECT s.kind, s.namespace, s.name, t.updated_at
+FROM latest t CROSS JOIN search_docs s ON s.id = t.id
+WHERE +s.rowid IN (SELECT rowid FROM search_words WHERE search_words MATCH :fts5)
+  AND t.updated_at > (SELECT MIN(updated_at) FROM latest)
+ORDER BY t.updated_at DESC, s.name, s.namespace
+LIMIT :limit OFFSET :offset
+
 -- name: search_by_time
 -- Differs by necessity: SQLite finds words in its FTS5 table, which gives the numbers of rows.
 -- The same of those updated at some time, by name or last updated first. Only datasets and jobs
