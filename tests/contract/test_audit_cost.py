@@ -49,6 +49,8 @@ FILTERS: list[tuple[dict[str, Any], list[AuditEntry]]] = [
     ({"who": "boss"}, RARE[1::-1]),
     ({"who": "boss", "since": 2}, [RARE[1]]),
     ({"who": "boss", "action": "revoke"}, [RARE[1]]),
+    ({"who": "local", "action": "key"}, []),
+    ({"who": "local", "action": "resubmit"}, [e for e in NEWEST if e.action == "resubmit"]),
     ({"who": "nobody"}, []),
     ({"action": "key"}, RARE[::-1]),
     ({"action": "create"}, [RARE[2], RARE[0]]),
@@ -72,10 +74,12 @@ def test_each_filter_finds_its_entries_newest_first(
 
 ASKED: list[tuple[str, dict[str, Any]]] = [
     ("audit_entries", {}),
-    ("audit_entries_of", {"who": "boss", "action": None}),
-    ("audit_entries_of", {"who": "local", "action": None}),
+    ("audit_entries_of", {"who": "boss"}),
+    ("audit_entries_of", {"who": "local"}),
     ("audit_actions", {}),
     ("audit_entries_by_action", {"actions": ["key create", "hold lot"]}),
+    ("audit_entries_of_by_action", {"who": "local", "actions": ["key create", "hold lot"]}),
+    ("audit_entries_of_by_action", {"who": "boss", "actions": ["key create", "hold lot"]}),
 ]
 
 

@@ -39,9 +39,11 @@ def entries(
 ) -> list[AuditEntry]:
     """What was recorded, newest first: of somebody, with a word in the action, since a time."""
     page = {"limit": limit, "offset": offset, "since": since or 0}
+    if not action:
+        if who:
+            return tx.rows(AuditEntry, "audit_entries_of", who=who, **page)
+        return tx.rows(AuditEntry, "audit_entries", **page)
+    kinds = [kind for (kind,) in tx.fetch("audit_actions") if action in kind]
     if who:
-        return tx.rows(AuditEntry, "audit_entries_of", who=who, action=action or None, **page)
-    if action:
-        kinds = [kind for (kind,) in tx.fetch("audit_actions") if action in kind]
-        return tx.rows(AuditEntry, "audit_entries_by_action", actions=kinds, **page)
-    return tx.rows(AuditEntry, "audit_entries", **page)
+        return tx.rows(AuditEntry, "audit_entries_of_by_action", who=who, actions=kinds, **page)
+    return tx.rows(AuditEntry, "audit_entries_by_action", actions=kinds, **page)

@@ -14,12 +14,10 @@ ORDER BY at DESC, id DESC
 LIMIT :limit OFFSET :offset
 
 -- name: audit_entries_of
--- Actions of somebody since a time, newest first; with a word in what was done, or all. Taking the
--- word out changes what has it, in every database and however it collates.
+-- Actions of somebody since a time, newest first.
 SELECT at, who, action, target, detail
 FROM audit_log
 WHERE who = :who AND at >= :since
-    AND (CAST(:action AS TEXT) IS NULL OR REPLACE(action, :action, '') <> action)
 ORDER BY at DESC, id DESC
 LIMIT :limit OFFSET :offset
 
