@@ -6,6 +6,7 @@ from typing import Any
 import pytest
 
 from penstock.arcs.tasks import Context
+from tests.checked import assert_all_holds
 from tests.doors.arc_site import ArcSite, arc, arc_site, dataset
 
 LOT = "20261115PT1H00"
@@ -33,6 +34,7 @@ def site(database_url: str) -> Iterator[ArcSite]:
             retry={"tries": 1, "backOffSeconds": 0},
         )
         yield made
+        assert_all_holds(made.server.plane.settings)
     while_it_works.clear()
 
 
