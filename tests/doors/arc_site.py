@@ -1,6 +1,6 @@
 """Arcs on a server of the test's own: declared over HTTP, run in the test's process."""
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
 from dataclasses import dataclass
@@ -16,6 +16,8 @@ NAMESPACE = "shop"
 HERE = "tests.doors.arc_site"
 BAD_LOT = "20261115PT1H01"
 EMPTY_LOT = "20261115PT1H02"
+
+while_it_works: list[Callable[[], None]] = []  # what happens before `watched` writes
 
 
 def make(context: Context) -> None:
@@ -33,6 +35,13 @@ def shout(context: Context) -> None:
     """The same in capitals, one part for each day."""
     for uri in context.uris:
         context.write(uri.rpartition("/")[2], context.read(uri).upper())
+
+
+def watched(context: Context) -> None:
+    """Let others act while it works, then write one object."""
+    for act in while_it_works:
+        act()
+    context.write(f"{context.lot}.txt", b"made")
 
 
 @dataclass(frozen=True)
@@ -130,3 +139,4 @@ def arc_site(database_url: str) -> Iterator[ArcSite]:
             parts={"pattern": "day={day}"},
         )
         yield site
+    while_it_works.clear()

@@ -1,25 +1,16 @@
 """Events that name the lots of an arc: its engine makes them, and ends what it has begun."""
 
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from typing import Any
 
 import pytest
 
-from penstock.arcs.tasks import Context
 from tests.checked import assert_all_holds
-from tests.doors.arc_site import ArcSite, arc, arc_site, dataset
+from tests.doors.arc_site import HERE, ArcSite, arc, arc_site, dataset, while_it_works
 
 LOT = "20261115PT1H00"
 RUN = "0190c1f2-0000-7000-8000-000000000001"
 WIRING = ("namespaces", "shop", "jobs", "make", "wiring")
-
-while_it_works: list[Callable[[], None]] = []  # what happens before the workload writes
-
-
-def report(context: Context) -> None:
-    for act in while_it_works:
-        act()
-    context.write(f"{context.lot}.txt", b"made")
 
 
 @pytest.fixture
@@ -30,12 +21,11 @@ def site(database_url: str) -> Iterator[ArcSite]:
             "make",
             inputs=[{"dataset": "tick"}],
             outputs=[{"dataset": "raw", "interval": "PT1H"}],
-            workload={"function": f"{__name__}:report"},
+            workload={"function": f"{HERE}:watched"},
             retry={"tries": 1, "backOffSeconds": 0},
         )
         yield made
         assert_all_holds(made.server.plane.settings)
-    while_it_works.clear()
 
 
 def event(run: str, kind: str, job: str = "make") -> dict[str, Any]:

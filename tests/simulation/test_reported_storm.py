@@ -9,10 +9,9 @@ from typing import Any
 
 import pytest
 
-from penstock.arcs.tasks import Context
 from penstock.errors import PenstockError
 from tests.checked import assert_all_holds
-from tests.doors.arc_site import NAMESPACE, ArcSite, arc, arc_site
+from tests.doors.arc_site import HERE, NAMESPACE, ArcSite, arc, arc_site, while_it_works
 from tests.simulation.test_kill import made_up_seed
 
 LOTS = ("20261115PT1H00", "20261115PT1H03", "20261115PT1H04")
@@ -21,26 +20,16 @@ KINDS = ("START", "RUNNING", "COMPLETE", "FAIL", "ABORT", "OTHER")
 ARC = {
     "inputs": [{"dataset": "tick"}],
     "outputs": [{"dataset": "raw", "interval": "PT1H"}],
-    "workload": {"function": f"{__name__}:work"},
+    "workload": {"function": f"{HERE}:watched"},
     "retry": {"tries": 3, "backOffSeconds": 0},
 }
 FINE = {200, 201, 404, 409, 422}
-
-while_it_works: list[Callable[[], None]] = []  # what happens before the workload writes
-
-
-def work(context: Context) -> None:
-    """Let others act, then make the lot, or fail."""
-    for act in while_it_works:
-        act()
-    context.write(f"{context.lot}.txt", b"made")
 
 
 @pytest.fixture
 def site(database_url: str) -> Iterator[ArcSite]:
     with arc_site(database_url) as made:
         yield made
-    while_it_works.clear()
 
 
 @dataclass
