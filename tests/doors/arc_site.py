@@ -16,12 +16,20 @@ NAMESPACE = "shop"
 HERE = "tests.doors.arc_site"
 BAD_LOT = "20261115PT1H01"
 EMPTY_LOT = "20261115PT1H02"
+MAKE: dict[str, Any] = {
+    "inputs": [{"dataset": "tick"}],
+    "outputs": [{"dataset": "raw", "interval": "PT1H"}],
+    "workload": {"function": f"{HERE}:make"},
+    "retry": {"tries": 1, "backOffSeconds": 0},
+}
 
-while_it_works: list[Callable[[], None]] = []  # what happens before `watched` writes
+while_it_works: list[Callable[[], None]] = []  # what happens before `make` writes
 
 
 def make(context: Context) -> None:
     """Two objects of different days; nothing for one lot, and a failure for another."""
+    for act in while_it_works:
+        act()
     if context.lot == EMPTY_LOT:
         context.empty()
         return
@@ -35,13 +43,6 @@ def shout(context: Context) -> None:
     """The same in capitals, one part for each day."""
     for uri in context.uris:
         context.write(uri.rpartition("/")[2], context.read(uri).upper())
-
-
-def watched(context: Context) -> None:
-    """Let others act while it works, then write one object."""
-    for act in while_it_works:
-        act()
-    context.write(f"{context.lot}.txt", b"made")
 
 
 @dataclass(frozen=True)
@@ -124,13 +125,7 @@ def arc_site(database_url: str) -> Iterator[ArcSite]:
     """Arc make reads tick and writes raw by the hour; arc shout makes loud of raw, by parts."""
     with running(database_url) as server, ThreadPoolExecutor(4) as executor:
         site = ArcSite(server, executor)
-        site.declare(
-            "make",
-            inputs=[{"dataset": "tick"}],
-            outputs=[{"dataset": "raw", "interval": "PT1H"}],
-            workload={"function": f"{HERE}:make"},
-            retry={"tries": 1, "backOffSeconds": 0},
-        )
+        site.declare("make", **MAKE)
         site.declare(
             "shout",
             inputs=[{"dataset": "raw"}],

@@ -11,18 +11,13 @@ import pytest
 
 from penstock.errors import PenstockError
 from tests.checked import assert_all_holds
-from tests.doors.arc_site import HERE, NAMESPACE, ArcSite, arc, arc_site, while_it_works
+from tests.doors.arc_site import MAKE, NAMESPACE, ArcSite, arc, arc_site, while_it_works
 from tests.simulation.test_kill import made_up_seed
 
 LOTS = ("20261115PT1H00", "20261115PT1H03", "20261115PT1H04")
 SIDES = {"make": ("tick", "raw"), "plain": ("tick", "rough"), "shout": ("raw", "loud")}
 KINDS = ("START", "RUNNING", "COMPLETE", "FAIL", "ABORT", "OTHER")
-ARC = {
-    "inputs": [{"dataset": "tick"}],
-    "outputs": [{"dataset": "raw", "interval": "PT1H"}],
-    "workload": {"function": f"{HERE}:watched"},
-    "retry": {"tries": 3, "backOffSeconds": 0},
-}
+ARC = {**MAKE, "retry": {"tries": 3, "backOffSeconds": 0}}
 FINE = {200, 201, 404, 409, 422}
 
 

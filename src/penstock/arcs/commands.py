@@ -58,6 +58,8 @@ class ApplyArc(Write, frozen=True):
         room = world.room(ArcRoom)
         job_id = ids.job_id(arc.namespace, arc.name)
         held = room.arcs.get(job_id)
+        if held is None:
+            self._check_free(world, job_id)
         WireJob(
             arc.namespace,
             arc.name,
@@ -77,6 +79,17 @@ class ApplyArc(Write, frozen=True):
         room.arcs.put(job_id, row)
         audit.append(world.tx, now, self.who, "apply arc", f"{arc.namespace}/{arc.name}")
         return row
+
+    def _check_free(self, world: World, job_id: str) -> None:
+        """Who works on lots of the job would publish them without saying what they hold."""
+        known = world.room(LockRoom).open_lots(job_id)
+        if running := [row for row in known if row.state == WorkState.RUNNING]:
+            arc, first = self.arc, running[0]
+            raise Conflict(
+                f"{len(running)} lots of job {arc.namespace}/{arc.name} are being worked on, lot "
+                f"{first.lot} by {first.owner!r}; it can become an arc when they are done or "
+                "released"
+            )
 
     def _cut_lots(self, world: World, arc: Arc, now: Micros) -> None:
         """Keep how the lots of each dataset are cut; the interval of a label never changes."""

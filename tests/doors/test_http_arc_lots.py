@@ -1,4 +1,4 @@
-"""Events that name the lots of an arc: its engine makes them, and ends what it has begun."""
+"""Who works on the lots of an arc over HTTP: its engine, and nobody else by claims or events."""
 
 from collections.abc import Iterator
 from typing import Any
@@ -6,26 +6,39 @@ from typing import Any
 import pytest
 
 from tests.checked import assert_all_holds
-from tests.doors.arc_site import HERE, ArcSite, arc, arc_site, dataset, while_it_works
+from tests.doors.arc_site import MAKE, ArcSite, arc, arc_site, dataset, while_it_works
 
 LOT = "20261115PT1H00"
 RUN = "0190c1f2-0000-7000-8000-000000000001"
-WIRING = ("namespaces", "shop", "jobs", "make", "wiring")
+JOB = ("namespaces", "shop", "jobs", "make")
 
 
 @pytest.fixture
 def site(database_url: str) -> Iterator[ArcSite]:
     with arc_site(database_url) as made:
         made.register("tick", LOT)
-        made.declare(
-            "make",
-            inputs=[{"dataset": "tick"}],
-            outputs=[{"dataset": "raw", "interval": "PT1H"}],
-            workload={"function": f"{HERE}:watched"},
-            retry={"tries": 1, "backOffSeconds": 0},
-        )
         yield made
         assert_all_holds(made.server.plane.settings)
+
+
+@pytest.mark.parametrize(
+    "asked",
+    [{}, {"lots": [LOT]}, {"inputs": [{"namespace": "shop", "name": "raw"}], "outputs": []}],
+    ids=["any", "one", "wired"],
+)
+def test_the_lots_of_an_arc_are_claimed_by_its_engine_alone(
+    site: ArcSite, asked: dict[str, Any]
+) -> None:
+    refusal = site.refused("POST", *JOB, "claims", status=409, owner="ann", **asked)
+    assert "penstock arcs run shop/make LOT" in refusal
+    assert site.call("GET", *arc("make"))["counts"]["ready"] == 1
+    assert site.run("make", LOT)
+
+
+def test_the_job_of_an_arc_that_is_forgotten_is_claimed_like_any_other(site: ArcSite) -> None:
+    site.call("DELETE", *arc("make"))
+    (claim,) = site.call("POST", *JOB, "claims", json={"owner": "ann"})["claims"]
+    assert claim["lot"] == LOT
 
 
 def event(run: str, kind: str, job: str = "make") -> dict[str, Any]:
@@ -41,8 +54,7 @@ def event(run: str, kind: str, job: str = "make") -> dict[str, Any]:
 
 
 def log_of(site: ArcSite, action: str) -> list[str]:
-    at = ("namespaces", "shop", "jobs", "make", "log")
-    entries = site.call("GET", *at, params={"lot": LOT})["entries"]
+    entries = site.call("GET", *JOB, "log", params={"lot": LOT})["entries"]
     return [entry["why"] for entry in entries if entry["action"] == action]
 
 
@@ -57,7 +69,7 @@ def test_an_event_takes_no_lot_of_an_arc(site: ArcSite) -> None:
 
 
 def test_an_event_that_would_take_one_is_refused_where_the_job_asks_for_that(site: ArcSite) -> None:
-    site.call("PUT", *WIRING, json={"enforced": True})
+    site.call("PUT", *JOB, "wiring", json={"enforced": True})
     refusal = site.refused("POST", "lineage", status=409, **event(RUN, "START"))
     assert "an engine makes the lots of this job" in refusal
     assert site.run("make", LOT)
@@ -83,3 +95,14 @@ def test_the_end_of_a_run_that_an_engine_has_begun_is_left_to_the_engine(
     assert log_of(site, "ignore") == [f"{kind} was reported; the engine tells when a lot is made"]
     kept = site.call("GET", "events", "lineage")["events"]
     assert kind in [one["eventType"] for one in kept]
+
+
+def test_a_job_becomes_an_arc_when_nobody_works_on_its_lots(site: ArcSite) -> None:
+    site.call("DELETE", *arc("make"))
+    site.call("POST", "lineage", status=201, json=event(RUN, "START"))
+    refusal = site.refused("PUT", *arc("make"), status=409, **MAKE)
+    assert f"lot {LOT} by 'spark'; it can become an arc when they are done" in refusal
+    site.refused("GET", *arc("make"), status=404)
+    site.call("POST", "lineage", status=201, json=event(RUN, "COMPLETE"))
+    assert site.call("GET", "locks")["locks"] == []
+    site.declare("make", **MAKE)
