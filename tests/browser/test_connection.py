@@ -40,6 +40,16 @@ def enter(page: Page, key: str) -> None:
     page.get_by_role("button", name="Use this key").click()
 
 
+def enter_wrong_and_right(page: Page, key: str) -> None:
+    """Enter a wrong key, which is refused, and then the right one, which is not."""
+    dialog = page.get_by_role("dialog")
+    expect(dialog).to_contain_text("A key is needed")
+    enter(page, "pst_wrong")
+    expect(dialog).to_contain_text("The key was refused")
+    enter(page, key)
+    expect(dialog).to_have_count(0)
+
+
 def test_a_key_is_asked_for_kept_in_the_tab_and_forgotten(
     browser: Browser, guarded: tuple[str, str]
 ) -> None:
@@ -47,11 +57,7 @@ def test_a_key_is_asked_for_kept_in_the_tab_and_forgotten(
     with open_tab(browser, url) as opened:
         page, dialog = opened.page, opened.page.get_by_role("dialog")
         page.goto(f"{url}/audit")
-        expect(dialog).to_contain_text("A key is needed")
-        enter(page, "pst_wrong")
-        expect(dialog).to_contain_text("The key was refused")
-        enter(page, token)
-        expect(dialog).to_have_count(0)
+        enter_wrong_and_right(page, token)
         expect(page.locator("main")).to_contain_text("miller")
         expect(page.locator(".liveness")).to_have_text("Live")
         page.reload()
@@ -80,11 +86,7 @@ def test_a_late_answer_to_another_key_does_not_ask_for_one_again(
         page, dialog = opened.page, opened.page.get_by_role("dialog")
         page.route(lambda at: "/api/" in at and not at.endswith("/pulse"), hold_up)
         page.goto(f"{url}/locks")
-        expect(dialog).to_contain_text("A key is needed")
-        enter(page, "pst_wrong")
-        expect(dialog).to_contain_text("The key was refused")
-        enter(page, token)
-        expect(dialog).to_have_count(0)
+        enter_wrong_and_right(page, token)
         with page.expect_response(late[0].request.url) as answered:
             late[0].continue_()
         assert answered.value.status == 401
