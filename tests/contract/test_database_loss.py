@@ -1,8 +1,11 @@
 """What happens when PostgreSQL goes away, and the other things only it does."""
 
+import select
 import shutil
 import tempfile
+import threading
 from collections.abc import Iterator
+from concurrent.futures import ThreadPoolExecutor
 from contextlib import ExitStack
 from pathlib import Path
 
@@ -11,6 +14,8 @@ import psycopg
 import pytest
 
 from penstock.db import Database, open_database
+from penstock.db.database import Overtaken, Sent
+from penstock.db.postgres import PostgresDatabase
 from penstock.errors import Unavailable
 from tests.databases import capability_folder
 from tests.servers import PostgresServer
@@ -36,6 +41,10 @@ EXPLAIN SELECT n.text FROM {each texts text AS k} JOIN notes n ON n.text = k.val
 -- Write a row that refers to another, which is looked for by the commit.
 INSERT INTO referring (id, other) VALUES (:id, :other)
 
+-- name: add_referring
+-- Write many rows that refer to others.
+INSERT INTO referring (id, other) {rows id bigint, other bigint}
+
 -- name: later
 -- One microsecond later.
 SELECT :at + 1
@@ -50,9 +59,17 @@ CREATE TABLE referring (
 );
 """
 
+LONG = "x" * 1000
+HANG_SECONDS = 120
+
 
 class Note(msgspec.Struct):
     text: str
+
+
+class Referring(msgspec.Struct):
+    id: int
+    other: int
 
 
 @pytest.fixture
@@ -155,16 +172,9 @@ def test_a_server_that_dies_is_unavailable_until_it_is_back(capability: Path) ->
         shutil.rmtree(folder)
 
 
-@pytest.fixture(params=["whenever", "after"])
-def after(request: pytest.FixtureRequest, db: Database) -> int | None:
-    """The epoch of the write that must be the last one, if that is asked for."""
-    with db.write() as tx:
-        return tx.epoch if request.param == "after" else None
-
-
-def test_an_error_that_the_block_swallows_still_undoes_it(db: Database, after: int | None) -> None:
+def test_an_error_that_the_block_swallows_still_undoes_it(db: Database) -> None:
     def swallow() -> None:
-        with db.write(after=after) as tx:
+        with db.write() as tx:
             tx.execute("note", text="good")
             tx.execute("note", text=None)
             with pytest.raises(psycopg.errors.NotNullViolation):
@@ -176,9 +186,9 @@ def test_an_error_that_the_block_swallows_still_undoes_it(db: Database, after: i
     assert notes(db) == ["later"]
 
 
-def test_a_commit_that_fails_undoes_it(db: Database, after: int | None) -> None:
+def test_a_commit_that_fails_undoes_it(db: Database) -> None:
     def refer() -> None:
-        with db.write(after=after) as tx:
+        with db.write() as tx:
             tx.execute("note", text="good")
             tx.execute("refer", id=1, other=2)
 
@@ -186,6 +196,88 @@ def test_a_commit_that_fails_undoes_it(db: Database, after: int | None) -> None:
         refer()
     note(db, "later")
     assert notes(db) == ["later"]
+
+
+def send(db: Database, after: int | Sent, text: str, *, other: int = 1) -> Sent:
+    """A note, and a row that refers to itself unless told otherwise."""
+    return db.send(
+        [("add_notes", [Note(text)]), ("add_referring", [Referring(1, other)])], after=after
+    )
+
+
+def test_a_commit_of_what_was_sent_that_fails_undoes_it_and_what_is_behind_it(db: Database) -> None:
+    with db.write() as tx:
+        last = tx.epoch
+    first = send(db, last, "good", other=2)
+    second = send(db, first, "behind")
+    with pytest.raises(psycopg.errors.ForeignKeyViolation):
+        first.land()
+    with pytest.raises(Overtaken):
+        second.land()
+    note(db, "later")
+    assert notes(db) == ["later"]
+
+
+def test_what_was_sent_on_a_connection_that_is_lost_is_unavailable(db: Database, url: str) -> None:
+    with db.write() as tx:
+        last = tx.epoch
+        tx.execute("note", text="before")
+    with psycopg.connect(url) as other:
+        other.execute("LOCK TABLE notes")
+        first = send(db, last, "lost")
+        second = send(db, first, "lost as well")
+        with psycopg.connect(url, autocommit=True) as killer:
+            killer.execute(
+                "SELECT pg_terminate_backend(pid, 120000) FROM pg_stat_activity"
+                " WHERE datname = current_database() AND wait_event_type = 'Lock'"
+            )
+        for sent in (first, second):
+            with pytest.raises(Unavailable, match="PostgreSQL"):
+                sent.land()
+    note(db, "later")
+    assert notes(db) == ["before", "later"]
+
+
+class Late:
+    """Somebody who is about to wait for an answer, but does not begin to before he is told."""
+
+    def __init__(self, ready: select.poll) -> None:
+        self._ready = ready
+        self.begins = threading.Event()
+
+    def poll(self, timeout: float | None = None) -> list[tuple[int, int]]:
+        self.begins.wait(HANG_SECONDS)
+        return self._ready.poll(timeout)
+
+
+def test_answers_that_are_taken_in_while_more_is_sent_reach_who_waits(
+    db: Database, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """libpq reads while it sends, and then nothing more comes that would wake anybody."""
+    assert isinstance(db, PostgresDatabase)
+    with db.write() as tx:
+        last = tx.epoch
+    first = db.send([("add_notes", [Note("short")])], after=last)
+    late = Late(db._writer._incoming)
+    monkeypatch.setattr(db._writer, "_incoming", late)
+    with ThreadPoolExecutor(1) as waiting:
+        landing = waiting.submit(first.land)
+        second = db.send([("add_notes", [Note(LONG)] * 10_000)], after=first)
+        late.begins.set()
+        landing.result(HANG_SECONDS)
+        waiting.submit(second.land).result(HANG_SECONDS)
+    assert len(notes(db)) == 10_001
+
+
+def test_what_cannot_be_sent_leaves_what_is_on_its_way_alone(db: Database) -> None:
+    with db.write() as tx:
+        last = tx.epoch
+    first = send(db, last, "good")
+    with pytest.raises(psycopg.DataError):
+        send(db, first, "nul \x00 inside")
+    first.land()
+    note(db, "later")
+    assert notes(db) == ["good", "later"]
 
 
 def test_text_with_a_nul_is_refused_and_the_next_write_is_good(db: Database) -> None:

@@ -1,7 +1,7 @@
 """A database that goes away at any moment costs an answer, never the writer."""
 
 import json
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from contextlib import AbstractContextManager, closing, contextmanager
 from itertools import count
 from pathlib import Path
@@ -13,7 +13,7 @@ from penstock.catalog.commands import ReceiveEvent
 from penstock.catalog.openlineage import Limits, read_event
 from penstock.clock import system_clock
 from penstock.db import Database, Transaction, open_database
-from penstock.db.database import Listener
+from penstock.db.database import Listener, Sent, Write
 from penstock.errors import Unavailable
 from tests.checked import broken_invariants
 from tests.simulation.consistency import Tables, problems
@@ -21,6 +21,20 @@ from tests.simulation.tables import STATEMENTS
 
 EVENTS = 40
 ANSWER_SECONDS_MAX = 120
+
+
+class Losing:
+    """A write on its way, which is lost or not."""
+
+    def __init__(self, sent: Sent, *, lost: bool) -> None:
+        self.sent = sent
+        self.epoch = sent.epoch
+        self._lost = lost
+
+    def land(self) -> None:
+        if self._lost:
+            raise Unavailable("the connection was lost")
+        self.sent.land()
 
 
 class Failing:
@@ -39,8 +53,19 @@ class Failing:
     def read(self, *, by_key: bool = False) -> AbstractContextManager[Transaction]:
         return self._losing(self._database.read(by_key=by_key))
 
-    def write(self, *, after: int | None = None) -> AbstractContextManager[Transaction]:
-        return self._losing(self._database.write(after=after))
+    @property
+    def works_ahead(self) -> bool:
+        return self._database.works_ahead
+
+    def write(self) -> AbstractContextManager[Transaction]:
+        return self._losing(self._database.write())
+
+    def send(self, writes: Sequence[Write], *, after: int | Sent) -> Sent:
+        lost = next(self._number) == self._lost_at
+        if lost and not self._at_the_end:
+            raise Unavailable("the connection was lost")
+        after = after.sent if isinstance(after, Losing) else after
+        return Losing(self._database.send(writes, after=after), lost=lost)
 
     def listen(self, channel: str) -> AbstractContextManager[Listener]:
         return self._database.listen(channel)

@@ -66,14 +66,17 @@ class Inbox(Generic[E]):
         self._closed = True
         self.ring()
 
-    def take(self, most: int, enough: int) -> list[E]:
-        """Wait until there are enough entries or somebody rings, and take what is there.
+    def wait(self, enough: int) -> None:
+        """Return when there are enough entries or somebody rings.
 
         Who asks for more than one must know that somebody will ring.
         """
         self._enough = enough
         if len(self._entries) < enough and not self.is_over:
             self._bell.get()
+
+    def take(self, most: int) -> list[E]:
+        """Take what is there."""
         take: Callable[[], E] = self._entries.popleft
         return [take() for _ in range(min(most, len(self._entries)))]
 

@@ -16,9 +16,9 @@ from typing import Any, Generic, NamedTuple, Protocol, TypeVar
 
 from penstock.catalog.flush import changes, flush
 from penstock.catalog.inbox import Inbox
-from penstock.catalog.world import Changes, Keys, World
+from penstock.catalog.world import Keys, World
 from penstock.clock import Clock, Micros
-from penstock.db.database import Database, Overtaken
+from penstock.db.database import Database, Sent
 from penstock.errors import PenstockError, Unavailable
 
 T_co = TypeVar("T_co", covariant=True)
@@ -27,6 +27,7 @@ T = TypeVar("T")
 log = logging.getLogger(__name__)
 
 _ENOUGH = 16  # writes that are worth waking up for while others are on their way
+_SHARE_MIN = 8  # writes that are worth a transaction of their own while others wait
 _FEW = 2  # writes that are not worth another thread
 
 
@@ -66,19 +67,20 @@ class _Entry(Generic[T]):
 
 
 class _Flight(NamedTuple):
-    """A batch that was folded and handed to the committer."""
+    """A batch that was folded and sent; the committer waits for its landing."""
 
     batch: list[_Entry[Any]]
+    sent: Sent
     landing: "Future[None]"
 
 
 class Writer:
     """The one place through which a process writes to the catalog.
 
-    One thread folds while another commits: the rows of a batch on its way are known before the
-    database has them. Two batches can be on their way, so that the committer finds the next one
-    ready. A batch is committed only if nobody else wrote meanwhile; if somebody did, it and what
-    was folded on top of it are folded again, each inside its own transaction.
+    One thread folds and sends while another waits for commits: the rows of a batch on its way are
+    known before the database has them. Two batches can be on their way, so that the database finds
+    the next one ready. A batch is committed only if nobody else wrote meanwhile; if somebody did,
+    it and what was folded on top of it are folded again, each inside its own transaction.
     """
 
     def __init__(
@@ -99,8 +101,8 @@ class Writer:
         self._epoch = -1
         self._has_rivals = True  # until a commit shows that nobody else writes
         self._folded: list[_Entry[Any]] = []  # folded, not yet sent
-        self._under_way: deque[_Flight] = deque()  # the world has room for two
-        self._is_broken = False  # a flight failed: those after it stand on nothing
+        self._under_way: deque[_Flight] = deque()
+        self._under_way_max = 2 if database.works_ahead else 1  # the world has room for two
         self._committer = ThreadPoolExecutor(1, "penstock-committer")
         self._thread = threading.Thread(target=self._run, name="penstock-writer", daemon=True)
 
@@ -135,8 +137,8 @@ class Writer:
 
     def _run(self) -> None:
         while not self._inbox.is_over:
-            batch = self._inbox.take(self._batch_max, self._enough)
-            for part in _parts(batch):
+            self._inbox.wait(self._enough)
+            for part in _parts(self._inbox.take(self._share)):
                 if self._has_rivals or part[0].command.alone:
                     self._send()
                     self._land()
@@ -147,6 +149,19 @@ class Writer:
                 self._send()
         self._send()
         self._land()
+
+    @property
+    def _share(self) -> int:
+        """How many writes to fold at once: half of all, so that the database has as many.
+
+        Callers who wait for an answer before they send more come back together: left alone, a
+        large batch and a small one would take turns for ever, and the database idle meanwhile.
+        """
+        if self._has_rivals or not self._database.works_ahead:
+            return self._batch_max
+        under_way = sum(len(flight.batch) for flight in self._under_way)
+        every = len(self._inbox) + len(self._folded) + under_way
+        return min(self._batch_max, max(_SHARE_MIN, (every + 1) // 2))
 
     @property
     def _enough(self) -> int:
@@ -160,15 +175,11 @@ class Writer:
 
     @property
     def _may_send(self) -> bool:
-        """Whether the next batch can go at once, or is as large as the one before it."""
+        """Whether the next batch can go at once: behind another, but not behind two."""
         while self._under_way and self._under_way[0].landing.done():
             if not self._land(len(self._under_way) - 1):
                 return False
-        if not self._under_way or len(self._folded) >= self._batch_max:
-            return True
-        return len(self._under_way) == 1 and 4 * len(self._folded) >= 3 * len(
-            self._under_way[0].batch
-        )
+        return len(self._under_way) < self._under_way_max or len(self._folded) >= self._batch_max
 
     def _fold_ahead(self, batch: list[_Entry[Any]]) -> None:
         """Fold writes while others are being committed."""
@@ -181,24 +192,27 @@ class Writer:
             self._refold()
 
     def _send(self) -> None:
-        """Hand what is folded to the committer, once at most one batch is on its way."""
-        if not self._land(1) or not self._folded:
+        """Send what is folded, once at most one batch is on its way."""
+        if not self._land(self._under_way_max - 1) or not self._folded:
             return
+        after = self._under_way[-1].sent if self._under_way else self._epoch
         try:
             with self._reading():
                 writes = changes(self._world)
+            sent = self._database.send(writes, after=after)
         except Exception:
             # The database went away: the callers must hear of it, and this thread must live.
             self._refold()
             return
         self._world.settle()
+        self._epoch = sent.epoch
         folded, self._folded = self._folded, []
         if len(folded) <= _FEW and not self._under_way and not len(self._inbox):
             # Nothing else to do meanwhile: waking another thread would only take time.
-            landing = _done(self._write_folded, folded, writes)
+            landing = _done(self._see_landing, folded, sent)
         else:
-            landing = self._committer.submit(self._write_folded, folded, writes)
-        self._under_way.append(_Flight(folded, landing))
+            landing = self._committer.submit(self._see_landing, folded, sent)
+        self._under_way.append(_Flight(folded, sent, landing))
         # Not from inside the task: who is woken must find it done, or would wait for ever.
         landing.add_done_callback(lambda _: self._inbox.ring())
         if self._world.is_full and self._land():
@@ -219,8 +233,8 @@ class Writer:
         self._under_way.clear()
         self._folded = []
         errors = [flight.landing.exception() for flight in flights]
-        self._is_broken = False
         self._world.forget()
+        self._epoch = -1
         for flight, error in zip(flights, errors, strict=True):
             if isinstance(error, Unavailable):
                 _refuse(flight.batch, error)
@@ -229,19 +243,10 @@ class Writer:
         if folded:
             self._write_folding(folded)
 
-    def _write_folded(self, batch: list[_Entry[Any]], writes: Changes) -> None:
-        """In the committer's thread: write what was folded ahead, and answer."""
+    def _see_landing(self, batch: list[_Entry[Any]], sent: Sent) -> None:
+        """Wait until what was folded ahead is committed, and answer."""
         started = time.perf_counter()
-        if self._is_broken:
-            raise Overtaken
-        try:
-            with self._database.write(after=self._epoch) as tx:
-                flush(tx, writes)
-                epoch = tx.epoch
-        except BaseException:
-            self._is_broken = True
-            raise
-        self._epoch = epoch
+        sent.land()
         try:
             self._observe(len(batch), time.perf_counter() - started)
             _answer(batch)

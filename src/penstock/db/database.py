@@ -12,6 +12,7 @@ import msgspec
 
 Row = tuple[Any, ...]
 Ask = tuple[str, Mapping[str, object]]
+Write = tuple[str, Sequence[msgspec.Struct]]  # a `{rows …}` statement and its rows
 T = TypeVar("T", bound=msgspec.Struct)
 
 
@@ -66,6 +67,20 @@ class Transaction(Protocol):
         """
 
 
+class Sent(Protocol):
+    """A write on its way to the disk; it keeps the writer's turn until it has landed."""
+
+    @property
+    def epoch(self) -> int:
+        """The number that it has if it lands."""
+
+    def land(self) -> None:
+        """Return when it is on disk, or raise what stood in its way: then nothing of it is.
+
+        To be called once, from any thread, in the order in which writes were sent.
+        """
+
+
 class Listener(Protocol):
     """Somebody who waits for others to commit something; `wait` is for one thread at a time.
 
@@ -90,9 +105,9 @@ class Database(Protocol):
     """Many readers and one writer over one schema.
 
     Guaranteed: what `write()` wrote is on disk and visible to every later `read()` once its block
-    is left, and wholly absent when the block raised, but for the one case below. Writers take
-    turns, also between processes, and no two of them can deadlock. Every method may be called
-    from any thread.
+    is left, and wholly absent when the block raised, but for the one case below; so is what was
+    sent, once it has landed. Writers take turns, also between processes, and no two of them can
+    deadlock. Every method may be called from any thread.
 
     Not guaranteed: the outcome when the connection breaks while a commit is under way; that is
     `Unavailable`, and the caller must look. Nor fairness between writers. Nor durability beyond
@@ -107,6 +122,10 @@ class Database(Protocol):
     def dialect(self) -> str:
         """`sqlite` or `postgresql`."""
 
+    @property
+    def works_ahead(self) -> bool:
+        """Whether it works on what was sent while nobody waits for it, and on two in a row."""
+
     def read(self, *, by_key: bool = False) -> AbstractContextManager[Transaction]:
         """One snapshot, taken by the first statement, that later commits do not change.
 
@@ -114,11 +133,15 @@ class Database(Protocol):
         and each may see what was committed before it; one such read at a time.
         """
 
-    def write(self, *, after: int | None = None) -> AbstractContextManager[Transaction]:
-        """The writer's turn; committed on leaving, rolled back when the block raises.
+    def write(self) -> AbstractContextManager[Transaction]:
+        """The writer's turn; committed on leaving, rolled back when the block raises."""
 
-        With `after`, the epoch of a write, only if that was the last: otherwise this raises
-        Overtaken, at the latest when the block is left, and nothing is written.
+    def send(self, writes: Sequence[Write], *, after: int | Sent) -> Sent:
+        """Write rows in a transaction of their own, in this order, without waiting for it.
+
+        It lands only as the very next write after `after`, the epoch of one that was committed or
+        one that is still on its way; otherwise it raises Overtaken. SQLite begins it when somebody
+        waits for it; PostgreSQL works on it from now on, or when what was sent before it is done.
         """
 
     def listen(self, channel: str) -> AbstractContextManager[Listener]:

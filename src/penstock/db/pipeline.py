@@ -7,9 +7,11 @@ is time in which a server can do nothing else.
 
 import itertools
 import select
+import socket
+import threading
 from collections import deque
 from collections.abc import Sequence
-from typing import Final
+from typing import Final, NamedTuple
 
 import psycopg
 from psycopg.adapt import Transformer
@@ -25,11 +27,23 @@ _FAILED: Final = "an earlier statement of this transaction has failed"
 _OK = (ExecStatus.TUPLES_OK, ExecStatus.COMMAND_OK)
 
 
+class Order(NamedTuple):
+    """A statement and its values; a type is PostgreSQL's number of it, or 0 for it to infer."""
+
+    statement: Statement
+    values: Sequence[bytes | None] = ()
+    types: tuple[int, ...] = ()
+    formats: Sequence[Format] | None = None
+
+
 class Pipeline:
     """Statements go out as they come; results are read when somebody needs one.
 
     A statement is prepared at its first use, and again for other types of its values. Values
     travel as text, unless their format says that they are as PostgreSQL has them.
+
+    One thread uses it at a time, but for this: while one waits for what was queued whole to land,
+    another may queue more.
     """
 
     def __init__(self, connection: psycopg.Connection[Row]) -> None:
@@ -41,30 +55,46 @@ class Pipeline:
         self._prepared: dict[_Key, bytes] = {}
         # What the server still has to answer; a key is that of a statement being prepared.
         self._owed: deque[_Key | None] = deque()
+        self._using = threading.Lock()  # libpq, which is for one thread at a time
         self._in_step = True
-        self._at_rest = True  # nothing was sent since the last sync that was answered
-        self._has_failed = False  # something that was sent since then
+        self._has_failed = False  # something that was sent since the last sync
         self._incoming, self._either = select.poll(), select.poll()
         self._incoming.register(self._pg.socket, select.POLLIN)
         self._either.register(self._pg.socket, select.POLLIN | select.POLLOUT)
+        self._bell, self._button = socket.socketpair()
+        self._is_rung = False
+        for ready in (self._incoming, self._either):
+            ready.register(self._bell, select.POLLIN)
 
-    def send(
-        self,
-        statement: Statement,
-        values: Sequence[bytes | None] = (),
-        types: tuple[int, ...] = (),
-        formats: Sequence[Format] | None = None,
-    ) -> None:
-        """Queue a statement; a type is PostgreSQL's number of it, or 0 for the server to infer."""
-        self._at_rest = False
-        key = (statement.name, types)
+    def send(self, order: Order) -> None:
+        """Queue a statement."""
+        key = (order.statement.name, order.types)
         name = self._prepared.get(key)
         if name is None:
             name = self._prepared[key] = next(self._names).encode()
-            self._pg.send_prepare(name, statement.sql.encode(), types)
+            self._pg.send_prepare(name, order.statement.sql.encode(), order.types)
             self._owed.append(key)
-        self._pg.send_query_prepared(name, values, formats)
+        self._pg.send_query_prepared(name, order.values, order.formats)
         self._owed.append(None)
+
+    def send_whole(self, orders: Sequence[Order]) -> None:
+        """Queue a transaction of its own, which is not begun or ended by statements.
+
+        What is sent between two syncs is one; the server commits it at the second.
+        """
+        with self._using:
+            for order in orders:
+                self.send(order)
+            self._sync()
+            self._pg.flush()
+            if not self._is_rung and not self._pg.is_busy():
+                # libpq took in answers while it sent: the socket does not tell who waits for them.
+                self._is_rung = True
+                self._button.send(b"!")
+
+    def land(self) -> None:
+        """Wait until the first that was queued whole is committed, or raise what undid it."""
+        self._answers()
 
     def receive(self, count: int, *, apart: bool = False) -> list[list[Row]]:
         """Wait for all that is queued, and load the rows of the last `count` statements.
@@ -80,25 +110,16 @@ class Pipeline:
 
     def finish(self, statement: Statement) -> None:
         """Queue the statement that ends the transaction, and wait until all is done."""
-        self.send(statement)
-        self.commit()
-
-    def commit(self) -> None:
-        """Wait until all is done; if no transaction was begun, it was one, committed by now."""
         has_failed = self._has_failed
+        self.send(Order(statement))
         self._sync()
         self._answers()
         if has_failed:  # the caller knows, or should: nothing of it was committed
             raise InFailedSqlTransaction(_FAILED)
 
-    def abandon(self, statement: Statement | None) -> None:
-        """End the transaction with this statement, whatever went wrong, or close the connection.
-
-        A transaction that was not begun has no such statement: a sync would commit what was queued.
-        """
-        if statement is None and self._at_rest:
-            return
-        if statement is None or not self._in_step or self._pg.status != ConnStatus.OK:
+    def abandon(self, statement: Statement) -> None:
+        """End the transaction with this statement, whatever went wrong, or close the connection."""
+        if not self._in_step or self._pg.status != ConnStatus.OK:
             self.close()
             return
         try:
@@ -127,6 +148,8 @@ class Pipeline:
     def close(self) -> None:
         """Close the connection."""
         self._connection.close()
+        self._bell.close()
+        self._button.close()
 
     def _sync(self) -> None:
         self._pg.pipeline_sync()
@@ -141,7 +164,7 @@ class Pipeline:
                 raise
 
     def _answers(self) -> list[PGresult]:
-        """Read every answer that is owed; the first error among them is raised after the last."""
+        """Read what is owed up to a sync; the first error of it is raised after the last answer."""
         self._in_step = False
         results = []
         failed: psycopg.Error | None = None
@@ -152,7 +175,8 @@ class Pipeline:
                 if prepared is None:
                     results.append(result)
             elif result.status == ExecStatus.PIPELINE_SYNC:
-                self._at_rest, self._has_failed = True, False
+                self._has_failed = False
+                break
             else:
                 if prepared is not None:
                     self._prepared.pop(prepared, None)
@@ -176,10 +200,17 @@ class Pipeline:
 
     def _next(self) -> PGresult | None:
         pg = self._pg
-        while pg.is_busy():
-            (self._either if pg.flush() else self._incoming).poll()
-            pg.consume_input()
-        return pg.get_result()
+        while True:
+            with self._using:
+                if not pg.is_busy():
+                    return pg.get_result()
+                ready = self._either if pg.flush() else self._incoming
+            ready.poll()
+            with self._using:
+                if self._is_rung:
+                    self._is_rung = False
+                    self._bell.recv(1)
+                pg.consume_input()
 
     def _error(self, result: PGresult) -> psycopg.Error:
         if result.status == ExecStatus.PIPELINE_ABORTED:

@@ -3,9 +3,9 @@
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import replace
-from functools import lru_cache, partial
+from functools import lru_cache
 from importlib.resources.abc import Traversable
-from itertools import starmap
+from itertools import count, starmap
 from typing import Any
 
 import msgspec
@@ -16,10 +16,10 @@ from psycopg.types.array import ListBinaryDumper
 from psycopg.types.string import TextLoader
 
 from penstock.clock import system_clock
-from penstock.db.database import Ask, Overtaken, Row, T
+from penstock.db.database import Ask, Overtaken, Row, Sent, T, Write
 from penstock.db.listening import PostgresListener
 from penstock.db.migrate import apply_migrations, load_migrations
-from penstock.db.pipeline import Pipeline
+from penstock.db.pipeline import Order, Pipeline
 from penstock.db.pool import Pool
 from penstock.db.statements import (
     Statement,
@@ -76,24 +76,13 @@ class PostgresTransaction:
         return self._begin is None
 
     def _send(self, name: str, params: Mapping[str, Any]) -> None:
-        statement = self._statements[name]
-        if not statement.needs <= params.keys():
-            raise statement.missing(params)
-        values: list[bytes | None] = []
-        types: list[int] = []
-        for param in statement.params:
-            value = params[param]
-            if kind := statement.lists.get(param):
-                value = _array(value, kind)
-            values.append(_text(value))
-            types.append(_BIGINT if isinstance(value, int) else 0)
-        self._start()
-        self._pipeline.send(statement, values, tuple(types))
+        self._queue(_order(self._statements[name], params))
 
-    def _start(self) -> None:
+    def _queue(self, order: Order) -> None:
         if self._begin is not None:
-            self._pipeline.send(self._begin)
+            self._pipeline.send(Order(self._begin))
             self._begin = None
+        self._pipeline.send(order)
 
     def _receive(self, count: int) -> list[list[Row]]:
         return self._pipeline.receive(count, apart=self._apart)
@@ -120,20 +109,57 @@ class PostgresTransaction:
         self._send(statement, params)
 
     def write(self, statement: str, rows: Sequence[msgspec.Struct]) -> None:
-        if not rows:
-            return
-        found = self._statements[statement]
-        check_shape(type(rows[0]), found)
-        self._start()
-        if len(rows) <= _FEW_ROWS:
-            values = [_text(value) for row in rows for value in row_picker(found)(row)]
-            self._pipeline.send(_for_few(found, len(rows)), values)
-        elif found.column_kinds:
-            columns = zip(*map(row_picker(found), rows), strict=True)
-            values = [*map(_column, columns, found.column_kinds)]
-            self._pipeline.send(found, values, (), _formats(found.column_kinds))
-        else:
-            self._pipeline.send(found, (msgspec.json.encode(rows),), (0,))
+        if rows:
+            self._queue(_order_of_rows(self._statements[statement], rows))
+
+
+class PostgresSent:
+    """A write that PostgreSQL has, or is being sent."""
+
+    __slots__ = ("_pipeline", "_turn", "epoch", "name")
+
+    def __init__(self, pipeline: Pipeline, turn: Turn, epoch: int, name: str) -> None:
+        self._pipeline = pipeline
+        self._turn = turn
+        self.epoch = epoch
+        self.name = name
+
+    def land(self) -> None:
+        try:
+            with _passing():
+                self._pipeline.land()
+        except psycopg.errors.NotNullViolation as error:
+            if error.diag.table_name == "writer":
+                raise Overtaken from error
+            raise
+        finally:
+            self._turn.leave()
+
+
+def _order(statement: Statement, params: Mapping[str, Any]) -> Order:
+    if not statement.needs <= params.keys():
+        raise statement.missing(params)
+    values: list[bytes | None] = []
+    types: list[int] = []
+    for param in statement.params:
+        value = params[param]
+        if kind := statement.lists.get(param):
+            value = _array(value, kind)
+        values.append(_text(value))
+        types.append(_BIGINT if isinstance(value, int) else 0)
+    return Order(statement, values, tuple(types))
+
+
+def _order_of_rows(statement: Statement, rows: Sequence[msgspec.Struct]) -> Order:
+    check_shape(type(rows[0]), statement)
+    if len(rows) <= _FEW_ROWS:
+        values = [_text(value) for row in rows for value in row_picker(statement)(row)]
+        return Order(_for_few(statement, len(rows)), values)
+    if statement.column_kinds:
+        columns = zip(*map(row_picker(statement), rows), strict=True)
+        packed = [*map(_column, columns, statement.column_kinds)]
+        return Order(statement, packed, (), _formats(statement.column_kinds))
+    return Order(statement, (msgspec.json.encode(rows),), (0,))
 
 
 @lru_cache(maxsize=1024)
@@ -192,6 +218,7 @@ class PostgresDatabase:
     """One connection that writes, and a pool of those that read."""
 
     dialect = "postgresql"
+    works_ahead = True
 
     def __init__(self, url: str, folders: Sequence[Traversable], wait_seconds: float) -> None:
         self._url = url
@@ -199,6 +226,7 @@ class PostgresDatabase:
         self._statements = load_statements(self.dialect, folders)
         self._migrations = load_migrations(self.dialect, folders)
         self._turn = Turn()
+        self._sent = count()
         self._closed = False
         self._readers = Pool(
             self._connect_reader,
@@ -246,33 +274,39 @@ class PostgresDatabase:
                 raise
 
     @contextmanager
-    def write(self, *, after: int | None = None) -> Iterator[PostgresTransaction]:
+    def write(self) -> Iterator[PostgresTransaction]:
         with _passing(), self._turn:
             pipeline = self._live_writer()
-            # What is sent between two syncs is a transaction: with one trip none has to be begun.
-            begin, commit, rollback = (
-                (_BEGIN_WRITE, partial(pipeline.finish, _COMMIT), _ROLLBACK)
-                if after is None
-                else (None, pipeline.commit, None)
-            )
             try:
-                tx = PostgresTransaction(pipeline, self._statements, begin)
-                if after is None:
-                    tx.epoch = tx.fetch("next_epoch")[0][0]
-                else:
-                    # Whether it is so shows with the first answer, for which nobody waits yet.
-                    tx.execute("next_epoch_after", epoch=after)
-                    tx.epoch = after + 1
+                tx = PostgresTransaction(pipeline, self._statements, _BEGIN_WRITE)
+                tx.epoch = tx.fetch("next_epoch")[0][0]
                 yield tx
-                commit()
-            except psycopg.errors.NotNullViolation as error:
-                pipeline.abandon(rollback)
-                if error.diag.table_name == "writer":
-                    raise Overtaken from error
-                raise
+                pipeline.finish(_COMMIT)
             except BaseException:
-                pipeline.abandon(rollback)
+                pipeline.abandon(_ROLLBACK)
                 raise
+
+    def send(self, writes: Sequence[Write], *, after: int | Sent) -> PostgresSent:
+        if isinstance(after, PostgresSent):
+            epoch, behind = after.epoch, after.name
+        else:
+            assert isinstance(after, int), "what it stands on was sent by another database"
+            epoch, behind = after, ""
+        name = str(next(self._sent))
+        # All that can be wrong with the rows shows before the first of them is on its way.
+        found = self._statements
+        turn = {"epoch": epoch, "behind": behind, "name": name}
+        orders = [_order(found["next_epoch_after"], turn)]
+        orders += [_order_of_rows(found[statement], rows) for statement, rows in writes if rows]
+        is_first = self._turn.board()
+        try:
+            with _passing():
+                pipeline = self._live_writer() if is_first else self._writer
+                pipeline.send_whole(orders)
+        except BaseException:
+            self._turn.leave()
+            raise
+        return PostgresSent(pipeline, self._turn, epoch + 1, name)
 
     def _live_writer(self) -> Pipeline:
         if self._closed:

@@ -14,7 +14,7 @@ from typing import Any
 import msgspec
 
 from penstock.clock import system_clock
-from penstock.db.database import Ask, Overtaken, Row, T
+from penstock.db.database import Ask, Overtaken, Row, Sent, T, Write
 from penstock.db.migrate import apply_migrations, load_migrations, split_script
 from penstock.db.pool import Pool
 from penstock.db.statements import (
@@ -101,6 +101,33 @@ class SqliteTransaction:
             self._connection.execute(sql)
 
 
+class SqliteSent:
+    """A write that is made when somebody waits for it."""
+
+    def __init__(
+        self,
+        write: Callable[[], AbstractContextManager[SqliteTransaction]],
+        writes: Sequence[Write],
+        after: int | Sent,
+    ) -> None:
+        self._write = write
+        self._writes = writes
+        self._behind = after if isinstance(after, SqliteSent) else None
+        self._has_landed = False
+        self.epoch = (after if isinstance(after, int) else after.epoch) + 1
+
+    def land(self) -> None:
+        behind, self._behind = self._behind, None  # or each would hold all before it
+        if behind is not None and not behind._has_landed:
+            raise Overtaken
+        with self._write() as tx:
+            if tx.epoch != self.epoch:
+                raise Overtaken
+            for statement, rows in self._writes:
+                tx.write(statement, rows)
+        self._has_landed = True
+
+
 @lru_cache(maxsize=4096)
 def _sql_for(statement: Statement, rows: int) -> tuple[int, str]:
     """SQL that writes many rows at once, and how many it has room for; places left are NULL.
@@ -116,6 +143,7 @@ class SqliteDatabase:
     """One connection that writes, and as many that read as there are readers at once."""
 
     dialect = "sqlite"
+    works_ahead = False
 
     def __init__(self, path: Path, folders: Sequence[Traversable], wait_seconds: float) -> None:
         self._path = path
@@ -176,12 +204,13 @@ class SqliteDatabase:
                 connection.rollback()
 
     @contextmanager
-    def write(self, *, after: int | None = None) -> Iterator[SqliteTransaction]:
+    def write(self) -> Iterator[SqliteTransaction]:
         with self._writing() as tx:
             tx.epoch = tx.fetch("next_epoch")[0][0]
-            if after is not None and tx.epoch != after + 1:
-                raise Overtaken
             yield tx
+
+    def send(self, writes: Sequence[Write], *, after: int | Sent) -> "SqliteSent":
+        return SqliteSent(self.write, writes, after)
 
     @contextmanager
     def _writing(self) -> Iterator[SqliteTransaction]:

@@ -4,11 +4,6 @@
 -- Take the writer's turn; PostgreSQL's lock on this row lasts until the transaction ends.
 UPDATE writer SET epoch = epoch + 1 WHERE id = 1 RETURNING epoch
 
--- name: next_epoch_after
--- Take the writer's turn only after a certain write: after any other the epoch would be NULL, which
--- is refused.
-UPDATE writer SET epoch = CASE WHEN epoch = :epoch THEN epoch + 1 END WHERE id = 1
-
 -- name: last_epoch
 -- The number of the last write.
 SELECT epoch FROM writer WHERE id = 1

@@ -26,3 +26,13 @@ SELECT set_config('jit', 'off', false),
        set_config('join_collapse_limit', '1', false),
        set_config('lock_timeout', :wait, false),
        set_config('idle_in_transaction_session_timeout', '60s', false)
+
+-- name: next_epoch_after
+-- Differs by necessity: only here is a write sent behind one that may fail. Take the turn only after
+-- a certain write, and only if what this session sent before it was committed: the session's setting
+-- goes back with the transaction that made it. Else the epoch would be NULL, which is refused.
+UPDATE writer SET epoch = CASE
+    WHEN epoch = :epoch AND :behind IN ('', current_setting('penstock.sent', true)) THEN epoch + 1
+END
+WHERE id = 1
+RETURNING set_config('penstock.sent', :name, false)

@@ -1,0 +1,150 @@
+"""A write that is sent: it lands as the next after the one it stands on, or nothing of it does."""
+
+import sqlite3
+from collections.abc import Iterator
+from concurrent.futures import ThreadPoolExecutor
+from pathlib import Path
+
+import msgspec
+import psycopg
+import pytest
+
+from penstock.db import Database, open_database
+from penstock.db.database import Overtaken, Sent
+from tests.databases import capability_folder
+
+STATEMENTS = """
+-- name: add_notes
+-- Write many notes.
+INSERT INTO notes (text) {rows text text}
+
+-- name: notes
+-- All notes.
+SELECT text FROM notes ORDER BY text
+"""
+TABLE = "CREATE TABLE notes (text TEXT NOT NULL CHECK (text <> 'bad'));"
+LONG = "x" * 200_000  # more than a socket takes at once
+BAD = (sqlite3.IntegrityError, psycopg.errors.CheckViolation)
+PAIRS = 40
+HANG_SECONDS = 120
+
+
+class Note(msgspec.Struct):
+    text: str
+
+
+@pytest.fixture
+def extra(tmp_path: Path) -> Path:
+    return capability_folder(tmp_path / "capability", STATEMENTS, {"9001_notes": TABLE})
+
+
+@pytest.fixture
+def db(blank_url: str, extra: Path) -> Iterator[Database]:
+    database = open_database(blank_url, extra=[extra])
+    database.migrate()
+    yield database
+    database.close()
+
+
+def epoch(db: Database) -> int:
+    """Of a write that was just made."""
+    with db.write() as tx:
+        return tx.epoch
+
+
+def send(db: Database, after: int | Sent, *texts: str) -> Sent:
+    return db.send([("add_notes", [Note(text) for text in texts])], after=after)
+
+
+def notes(db: Database) -> list[str]:
+    with db.read() as tx:
+        return [text for (text,) in tx.fetch("notes")]
+
+
+def check_goes_on(db: Database, left: list[str]) -> None:
+    """What failed left nothing, and the next one is good."""
+    assert notes(db) == left
+    last = epoch(db)
+    send(db, last, "next").land()
+    assert notes(db) == sorted([*left, "next"])
+    assert epoch(db) == last + 2
+
+
+def test_it_is_there_when_nobody_else_wrote(db: Database) -> None:
+    last = epoch(db)
+    for step, text in enumerate("abc"):
+        sent = send(db, last + step, text)
+        assert sent.epoch == last + step + 1
+        sent.land()
+    assert notes(db) == ["a", "b", "c"]
+
+
+def test_one_may_be_sent_behind_another(db: Database) -> None:
+    sent: int | Sent = epoch(db)
+    for text in "abc":
+        first = send(db, sent, text)
+        second = send(db, first, text + text)
+        first.land()
+        second.land()
+        sent = second
+    assert notes(db) == ["a", "aa", "b", "bb", "c", "cc"]
+
+
+def test_nothing_of_it_is_there_when_somebody_else_wrote(db: Database) -> None:
+    last = epoch(db)
+    epoch(db)
+    with pytest.raises(Overtaken):
+        send(db, last, "late").land()
+    check_goes_on(db, [])
+
+
+@pytest.mark.parametrize("by", ["the same program", "another program"])
+def test_what_was_sent_behind_a_late_one_fails_though_its_number_fits(
+    db: Database, blank_url: str, extra: Path, by: str
+) -> None:
+    """The other's write has the number that the late one would have had."""
+    last = epoch(db)
+    other = open_database(blank_url, extra=[extra]) if by == "another program" else db
+    assert epoch(other) == last + 1
+    if other is not db:
+        other.close()
+    first = send(db, last, "late")
+    second = send(db, first, "on top of it")
+    for sent in (first, second):
+        with pytest.raises(Overtaken):
+            sent.land()
+    check_goes_on(db, [])
+
+
+def test_nothing_of_it_and_of_what_was_sent_behind_it_is_there_when_a_row_is_bad(
+    db: Database,
+) -> None:
+    first = send(db, epoch(db), LONG, "bad", "skipped")
+    second = send(db, first, "on top of it")
+    with pytest.raises(BAD):
+        first.land()
+    with pytest.raises(Overtaken):
+        second.land()
+    check_goes_on(db, [])
+
+
+def test_what_was_sent_before_a_bad_one_stays(db: Database) -> None:
+    first = send(db, epoch(db), "good")
+    second = send(db, first, "bad")
+    first.land()
+    with pytest.raises(BAD):
+        second.land()
+    check_goes_on(db, ["good"])
+
+
+def test_more_is_sent_while_another_thread_waits(db: Database) -> None:
+    """Much, and small answers to it: whatever is taken in while more is sent reaches who waits."""
+    sent: int | Sent = epoch(db)
+    with ThreadPoolExecutor(1) as waiting:
+        for _ in range(PAIRS):
+            first = send(db, sent, *("short",) * 3)
+            landing = waiting.submit(first.land)
+            sent = send(db, first, LONG, LONG, LONG, LONG)
+            landing.result(HANG_SECONDS)
+            waiting.submit(sent.land).result(HANG_SECONDS)
+    assert len(notes(db)) == 7 * PAIRS

@@ -1,0 +1,55 @@
+"""The writer's turn: blocks one at a time, sent writes together, nobody kept out."""
+
+import threading
+from concurrent.futures import ThreadPoolExecutor
+
+import pytest
+
+from penstock.db.turn import Turn
+
+HANG_SECONDS = 120
+
+
+def waiting_for(turn: Turn, count: int) -> None:
+    """Return when so many wait."""
+    waits = threading.Event()
+    while turn.waiting < count:
+        waits.wait(0.001)
+
+
+def test_who_waits_gets_in_before_the_next_write_of_a_row() -> None:
+    turn, order = Turn(), list[str]()
+
+    def block() -> None:
+        with turn:
+            order.append("block")
+
+    def send() -> None:
+        assert turn.board(), "the row before it has ended"
+        order.append("sent")
+        turn.leave()
+
+    with ThreadPoolExecutor(2) as threads:
+        assert turn.board()
+        assert not turn.board(), "the second of a row"
+        first = threads.submit(block)
+        waiting_for(turn, 1)
+        second = threads.submit(send)
+        waiting_for(turn, 2)
+        turn.leave()
+        assert order == []
+        turn.leave()
+        first.result(HANG_SECONDS)
+        second.result(HANG_SECONDS)
+    assert order == ["block", "sent"]
+    assert turn.waiting == 0
+
+
+def test_a_block_inside_a_block_of_the_same_thread_is_refused() -> None:
+    turn = Turn()
+    with turn:
+        with pytest.raises(RuntimeError, match="writing already"), turn:
+            pytest.fail("it had the turn twice")
+        assert turn.waiting == 0
+    with turn:
+        assert turn.waiting == 0
