@@ -9,7 +9,12 @@ from penstock.db.folders import SqlFile, capability_folders
 from penstock.db.migrate import load_migrations, split_script
 from penstock.db.statements import Statement, check_shape, expand, load_statements, parse
 
-ONE_DIALECT_ONLY = {"lock_migrations", "configure_reader", "configure_writer"}
+ONE_DIALECT_ONLY = {
+    "lock_migrations",
+    "configure_reader",
+    "configure_writer",
+    "next_epoch_after",
+}
 
 
 def capability(folder: Path, **files: str) -> Path:

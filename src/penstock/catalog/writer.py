@@ -102,7 +102,6 @@ class Writer:
         self._has_rivals = True  # until a commit shows that nobody else writes
         self._folded: list[_Entry[Any]] = []  # folded, not yet sent
         self._under_way: deque[_Flight] = deque()
-        self._under_way_max = 2 if database.works_ahead else 1  # the world has room for two
         self._committer = ThreadPoolExecutor(1, "penstock-committer")
         self._thread = threading.Thread(target=self._run, name="penstock-writer", daemon=True)
 
@@ -162,6 +161,11 @@ class Writer:
         under_way = sum(len(flight.batch) for flight in self._under_way)
         every = len(self._inbox) + len(self._folded) + under_way
         return min(self._batch_max, max(_SHARE_MIN, (every + 1) // 2))
+
+    @property
+    def _under_way_max(self) -> int:
+        """How many batches may be on their way; the world has room for two."""
+        return 2 if self._database.works_ahead else 1
 
     @property
     def _enough(self) -> int:
