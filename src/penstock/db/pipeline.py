@@ -83,14 +83,13 @@ class Pipeline:
         What is sent between two syncs is one; the server commits it at the second.
         """
         with self._using:
-            for order in orders:
-                self.send(order)
-            self._sync()
-            self._pg.flush()
-            if not self._is_rung and not self._pg.is_busy():
-                # libpq took in answers while it sent: the socket does not tell who waits for them.
-                self._is_rung = True
-                self._button.send(b"!")
+            try:
+                for order in orders:
+                    self.send(order)
+                self._sync()
+                self._pg.flush()
+            finally:
+                self._tell()
 
     def land(self) -> None:
         """Wait until the first that was queued whole is committed, or raise what undid it."""
@@ -150,6 +149,16 @@ class Pipeline:
         self._connection.close()
         self._bell.close()
         self._button.close()
+
+    def _tell(self) -> None:
+        """Wake who waits if libpq has taken in answers, or the server's end, while it sent.
+
+        The socket is silent about what was read from it.
+        """
+        came = self._pg.status != ConnStatus.OK or not self._pg.is_busy()
+        if came and not self._is_rung:
+            self._is_rung = True
+            self._button.send(b"!")
 
     def _sync(self) -> None:
         self._pg.pipeline_sync()
