@@ -1,11 +1,14 @@
 """A database that goes away at any moment costs an answer, never the writer."""
 
 import json
+from collections import Counter
 from collections.abc import Iterator, Sequence
+from concurrent.futures import ThreadPoolExecutor
 from contextlib import AbstractContextManager, closing, contextmanager
 from itertools import count
 from pathlib import Path
 
+import psycopg
 import pytest
 
 from penstock.catalog.catalog import Catalog
@@ -16,10 +19,13 @@ from penstock.db import Database, Transaction, open_database
 from penstock.db.database import Listener, Sent, Write
 from penstock.errors import Unavailable
 from tests.checked import broken_invariants
+from tests.servers import PostgresServer
 from tests.simulation.consistency import Tables, problems
 from tests.simulation.tables import STATEMENTS
 
 EVENTS = 40
+CUT_EVENTS = 3000
+CALLERS = 32
 ANSWER_SECONDS_MAX = 120
 
 
@@ -89,7 +95,7 @@ class Failing:
 
 def event(number: int) -> str:
     document = {
-        "eventTime": f"2026-11-15T10:00:{number:02}Z",
+        "eventTime": f"2026-11-15T10:{number // 60:02}:{number % 60:02}Z",
         "eventType": "COMPLETE",
         "run": {"runId": f"run {number}"},
         "job": {"namespace": "jobs", "name": f"job {number % 3}"},
@@ -124,3 +130,51 @@ def test_a_lost_connection_fails_the_writes_it_holds_and_no_others(
             kept = [row.payload for row in Tables(tx).events]
     assert kept == [event(number) for number, error in enumerate(errors) if error is None]
     assert len(kept) >= EVENTS - 8
+
+
+def cut_off_writers(url: str) -> int:
+    """End every session that has a write under way."""
+    with psycopg.connect(url, autocommit=True) as connection:
+        ended = connection.execute(
+            "SELECT pg_terminate_backend(l.pid) FROM pg_locks l"
+            " WHERE l.relation = 'writer'::regclass AND l.mode = 'RowExclusiveLock'"
+            " AND l.database = (SELECT oid FROM pg_database WHERE datname = current_database())"
+        ).fetchall()
+    return len(ended)
+
+
+def test_a_connection_that_is_cut_again_and_again_loses_nothing_acknowledged(
+    postgres: PostgresServer,
+) -> None:
+    """Of two batches on their way none, the first or both may be committed by then."""
+    url = postgres.create_database()
+    with closing(open_database(url, extra=[STATEMENTS])) as database:
+        database.migrate()
+        catalog = Catalog(database, clock=system_clock, batch_events_max=16, queue_length_max=1000)
+        catalog.start()
+        errors: dict[int, BaseException | None] = {}
+        numbers, cuts = count(), 0
+
+        def send() -> None:
+            while (number := next(numbers)) < CUT_EVENTS:
+                command = ReceiveEvent(read_event(event(number).encode(), Limits()))
+                errors[number] = catalog.submit(command).exception(ANSWER_SECONDS_MAX)
+
+        with ThreadPoolExecutor(CALLERS) as callers:
+            sending = [callers.submit(send) for _ in range(CALLERS)]
+            while any(not one.done() for one in sending):
+                cuts += cut_off_writers(url)
+            for one in sending:
+                one.result()
+        catalog.stop()
+
+        assert {type(error) for error in errors.values()} == {type(None), Unavailable}
+        assert cuts > 10
+        assert broken_invariants(database, system_clock) == []
+        with database.read() as tx:
+            assert problems(tx) == []
+            kept = Counter(row.payload for row in Tables(tx).events)
+    postgres.drop_database(url)
+    acknowledged = {event(number) for number, error in errors.items() if error is None}
+    assert acknowledged <= kept.keys() <= {event(number) for number in range(CUT_EVENTS)}
+    assert set(kept.values()) == {1}
