@@ -27,7 +27,7 @@ T = TypeVar("T")
 log = logging.getLogger(__name__)
 
 _ENOUGH = 16  # writes that are worth waking up for while others are on their way
-_SHARE_MIN = 8  # writes that are worth a transaction of their own while others wait
+_SHARE_MIN = 4  # writes that are worth a transaction of their own while others wait
 _FEW = 2  # writes that are not worth another thread
 
 
