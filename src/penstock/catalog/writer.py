@@ -213,12 +213,13 @@ class Writer:
         folded, self._folded = self._folded, []
         if len(folded) <= _FEW and not self._under_way and not len(self._inbox):
             # Nothing else to do meanwhile: waking another thread would only take time.
-            landing = _done(self._see_landing, folded, sent)
+            self._under_way.append(_Flight(folded, sent, _done(self._see_landing, folded, sent)))
+            self._land()
         else:
             landing = self._committer.submit(self._see_landing, folded, sent)
-        self._under_way.append(_Flight(folded, sent, landing))
-        # Not from inside the task: who is woken must find it done, or would wait for ever.
-        landing.add_done_callback(lambda _: self._inbox.ring())
+            self._under_way.append(_Flight(folded, sent, landing))
+            # Not from inside the task: who is woken must find it done, or would wait for ever.
+            landing.add_done_callback(lambda _: self._inbox.ring())
         if self._world.is_full and self._land():
             self._world.forget()
 
