@@ -80,7 +80,8 @@ class Pipeline:
     def send_whole(self, orders: Sequence[Order]) -> None:
         """Queue a transaction of its own, which is not begun or ended by statements.
 
-        What is sent between two syncs is one; the server commits it at the second.
+        What is sent between two syncs is one; the server commits it at the second. That is the
+        last to go out, so an error here means that nothing of it can be committed.
         """
         with self._using:
             try:
