@@ -2,7 +2,7 @@
 
 import sqlite3
 from collections.abc import Iterator
-from concurrent.futures import ThreadPoolExecutor
+from concurrent.futures import ThreadPoolExecutor, wait
 from pathlib import Path
 
 import msgspec
@@ -135,6 +135,23 @@ def test_what_was_sent_before_a_bad_one_stays(db: Database) -> None:
     with pytest.raises(BAD):
         second.land()
     check_goes_on(db, ["good"])
+
+
+def test_of_two_callers_who_send_at_once_each_hears_of_his_own(db: Database) -> None:
+    """Answers come in the order of sending, whoever asks for them first."""
+    last = epoch(db)
+    first = send(db, last, "first")
+    with ThreadPoolExecutor(1) as other:
+        landing = other.submit(lambda: send(db, last, "second").land())
+        wait([landing], timeout=0.3)  # what comes first on its way must not be taken for his
+        try:
+            first.land()
+        except Overtaken:
+            landing.result(HANG_SECONDS)
+            assert notes(db) == ["second"]
+        else:
+            assert isinstance(landing.exception(HANG_SECONDS), Overtaken)
+            assert notes(db) == ["first"]
 
 
 def test_more_is_sent_while_another_thread_waits(db: Database) -> None:

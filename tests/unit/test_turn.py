@@ -25,13 +25,13 @@ def test_who_waits_gets_in_before_the_next_write_of_a_row() -> None:
             order.append("block")
 
     def send() -> None:
-        assert turn.board(), "the row before it has ended"
+        assert turn.board("c", "b"), "the row before it has ended"
         order.append("sent")
         turn.leave()
 
     with ThreadPoolExecutor(2) as threads:
-        assert turn.board()
-        assert not turn.board(), "the second of a row"
+        assert turn.board("a", "")
+        assert not turn.board("b", "a"), "the second of a row"
         first = threads.submit(block)
         waiting_for(turn, 1)
         second = threads.submit(send)
@@ -43,6 +43,24 @@ def test_who_waits_gets_in_before_the_next_write_of_a_row() -> None:
         second.result(HANG_SECONDS)
     assert order == ["block", "sent"]
     assert turn.waiting == 0
+
+
+def test_a_write_that_stands_on_none_of_a_row_waits_for_its_end() -> None:
+    turn, order = Turn(), list[str]()
+
+    def send() -> None:
+        assert turn.board("other", ""), "the row before it has ended"
+        order.append("other")
+        turn.leave()
+
+    with ThreadPoolExecutor(1) as threads:
+        assert turn.board("a", "")
+        other = threads.submit(send)
+        waiting_for(turn, 1)
+        assert order == []
+        turn.leave()
+        other.result(HANG_SECONDS)
+    assert order == ["other"]
 
 
 def test_a_block_inside_a_block_of_the_same_thread_is_refused() -> None:

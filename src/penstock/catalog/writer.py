@@ -179,7 +179,7 @@ class Writer:
 
     @property
     def _may_send(self) -> bool:
-        """Whether the next batch can go at once: behind another, but not behind two."""
+        """Whether there is room on the way, or the next batch is full and goes when there is."""
         while self._under_way and self._under_way[0].landing.done():
             if not self._land(len(self._under_way) - 1):
                 return False
@@ -196,7 +196,7 @@ class Writer:
             self._refold()
 
     def _send(self) -> None:
-        """Send what is folded, once at most one batch is on its way."""
+        """Send what is folded, once there is room for one more on the way."""
         if not self._land(self._under_way_max - 1) or not self._folded:
             return
         after = self._under_way[-1].sent if self._under_way else self._epoch
@@ -205,7 +205,8 @@ class Writer:
                 writes = changes(self._world)
             sent = self._database.send(writes, after=after)
         except Exception:
-            # The database went away: the callers must hear of it, and this thread must live.
+            # The database went away, or will not have a row: the callers must hear of it, each of
+            # his own, and this thread must live.
             self._refold()
             return
         self._world.settle()

@@ -68,7 +68,7 @@ class Transaction(Protocol):
 
 
 class Sent(Protocol):
-    """A write on its way to the disk; it keeps the writer's turn until it has landed."""
+    """A write on its way to the disk; until it has landed, `write()` may have to wait for it."""
 
     @property
     def epoch(self) -> int:

@@ -298,7 +298,7 @@ class PostgresDatabase:
         turn = {"epoch": epoch, "behind": behind, "name": name}
         orders = [_order(found["next_epoch_after"], turn)]
         orders += [_order_of_rows(found[statement], rows) for statement, rows in writes if rows]
-        is_first = self._turn.board()
+        is_first = self._turn.board(name, behind)
         try:
             with _passing():
                 pipeline = self._live_writer() if is_first else self._writer

@@ -9,8 +9,9 @@ class Turn:
     """Who may use the connection that writes: one block, or writes that are sent in a row.
 
     A block asks with `with`, and is refused, instead of waiting for ever, when its own thread has
-    the turn. Writes that are sent keep it together until the last of them has landed. Whoever
-    waits is let in before those who come later, also before the next write of a row.
+    the turn. Writes that are sent keep it together until the last of them has landed; in such a row
+    each stands on the one before it, so one caller has it, who lands them in order. Whoever waits
+    is let in before those who come later, also before the next write of a row.
     """
 
     def __init__(self) -> None:
@@ -18,6 +19,7 @@ class Turn:
         self._waiting: deque[object] = deque()
         self._owner = 0  # the thread of the block that has it
         self._sent = 0  # writes that have it
+        self._last = ""  # the name of the one sent last
 
     def __enter__(self) -> None:
         me = threading.get_ident()
@@ -32,11 +34,12 @@ class Turn:
             self._owner = 0
             self._changed.notify_all()
 
-    def board(self) -> bool:
-        """Take the turn for a write that is sent; whether it is the first of a row."""
+    def board(self, name: str, behind: str) -> bool:
+        """Take the turn for a write that stands on another; whether it is the first of a row."""
         with self._changed:
-            self._wait(lambda: not self._owner)
+            self._wait(lambda: not self._owner and (not self._sent or self._last == behind))
             self._sent += 1
+            self._last = name
             return self._sent == 1
 
     def leave(self) -> None:
