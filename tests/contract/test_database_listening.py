@@ -12,6 +12,7 @@ import pytest
 
 from penstock.db import Database, open_database
 from penstock.errors import Unavailable
+from tests.contract.noting import migrated
 from tests.databases import capability_folder
 from tests.servers import PostgresServer
 
@@ -44,10 +45,8 @@ def capability(tmp_path: Path) -> Path:
 
 @pytest.fixture
 def db(blank_url: str, capability: Path) -> Iterator[Database]:
-    database = open_database(blank_url, extra=[capability])
-    database.migrate()
-    yield database
-    database.close()
+    with migrated(blank_url, capability) as database:
+        yield database
 
 
 def note(database: Database, text: str = "hello") -> None:

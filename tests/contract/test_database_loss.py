@@ -17,22 +17,11 @@ from penstock.db import Database, open_database
 from penstock.db.database import Overtaken, Sent
 from penstock.db.postgres import PostgresDatabase
 from penstock.errors import Unavailable
+from tests.contract.noting import STATEMENTS, Note, migrated, note, notes
 from tests.databases import capability_folder
 from tests.servers import PostgresServer
 
-STATEMENTS = """
--- name: note
--- Write a note.
-INSERT INTO notes (text) VALUES (:text)
-
--- name: add_notes
--- Write many notes.
-INSERT INTO notes (text) {rows text text}
-
--- name: notes
--- All notes.
-SELECT text FROM notes ORDER BY text
-
+MORE_STATEMENTS = """
 -- name: plan_of_a_lookup
 -- How the server would find notes by their text.
 EXPLAIN SELECT n.text FROM {each texts text AS k} JOIN notes n ON n.text = k.value
@@ -63,10 +52,6 @@ LONG = "x" * 1000
 HANG_SECONDS = 120
 
 
-class Note(msgspec.Struct):
-    text: str
-
-
 class Referring(msgspec.Struct):
     id: int
     other: int
@@ -82,15 +67,13 @@ def url(postgres: PostgresServer) -> Iterator[str]:
 @pytest.fixture
 def capability(tmp_path: Path) -> Path:
     """A capability folder with the table and statements of these tests."""
-    return capability_folder(tmp_path, STATEMENTS, {"9001_notes": TABLES})
+    return capability_folder(tmp_path, STATEMENTS + MORE_STATEMENTS, {"9001_notes": TABLES})
 
 
 @pytest.fixture
 def db(url: str, capability: Path) -> Iterator[Database]:
-    database = open_database(url, extra=[capability])
-    database.migrate()
-    yield database
-    database.close()
+    with migrated(url, capability) as database:
+        yield database
 
 
 def cut_off(url: str) -> int:
@@ -102,16 +85,6 @@ def cut_off(url: str) -> int:
         ).fetchall()
     assert all(gone for (gone,) in ended)
     return len(ended)
-
-
-def note(db: Database, text: str) -> None:
-    with db.write() as tx:
-        tx.execute("note", text=text)
-
-
-def notes(db: Database) -> list[str]:
-    with db.read() as tx:
-        return [text for (text,) in tx.fetch("notes")]
 
 
 def test_connections_that_were_cut_while_idle_are_replaced(db: Database, url: str) -> None:

@@ -5,32 +5,19 @@ from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor, wait
 from pathlib import Path
 
-import msgspec
 import psycopg
 import pytest
 
 from penstock.db import Database, open_database
 from penstock.db.database import Overtaken, Sent
+from tests.contract.noting import STATEMENTS, Note, migrated, notes
 from tests.databases import capability_folder
 
-STATEMENTS = """
--- name: add_notes
--- Write many notes.
-INSERT INTO notes (text) {rows text text}
-
--- name: notes
--- All notes.
-SELECT text FROM notes ORDER BY text
-"""
 TABLE = "CREATE TABLE notes (text TEXT NOT NULL CHECK (text <> 'bad'));"
 LONG = "x" * 200_000  # more than a socket takes at once
 BAD = (sqlite3.IntegrityError, psycopg.errors.CheckViolation)
 PAIRS = 40
 HANG_SECONDS = 120
-
-
-class Note(msgspec.Struct):
-    text: str
 
 
 @pytest.fixture
@@ -40,10 +27,8 @@ def extra(tmp_path: Path) -> Path:
 
 @pytest.fixture
 def db(blank_url: str, extra: Path) -> Iterator[Database]:
-    database = open_database(blank_url, extra=[extra])
-    database.migrate()
-    yield database
-    database.close()
+    with migrated(blank_url, extra) as database:
+        yield database
 
 
 def epoch(db: Database) -> int:
@@ -54,11 +39,6 @@ def epoch(db: Database) -> int:
 
 def send(db: Database, after: int | Sent, *texts: str) -> Sent:
     return db.send([("add_notes", [Note(text) for text in texts])], after=after)
-
-
-def notes(db: Database) -> list[str]:
-    with db.read() as tx:
-        return [text for (text,) in tx.fetch("notes")]
 
 
 def check_goes_on(db: Database, left: list[str]) -> None:
