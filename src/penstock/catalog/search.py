@@ -85,7 +85,7 @@ def search(
     found = SearchResults(0, [])
     for begun in dict.fromkeys((len(terms) - 1, 0) if terms else ()):
         asked = {
-            "fts5": _expression(terms, begun, _FTS5),
+            "fts5": _expression(terms, begun, _FTS5) + (f' AND "0{kind}"' if kind else ""),
             "tsquery": _expression(terms, begun, _TSQUERY),
             "kind": kind,
             "namespace": namespace,

@@ -1,17 +1,15 @@
 -- name: search_by_name
 -- Differs by necessity: SQLite finds words in its FTS5 table, which gives the numbers of rows.
 -- A page of the visible datasets and jobs that have the words, by name, each row with how many
--- there are in all; one row without a name when the page is empty. Thousands may be found: without
--- a filter the words alone are counted, and the index that is named holds all that is sorted.
+-- there are in all; one row without a name when the page is empty. Thousands may be found: in all
+-- namespaces the words alone are counted, and the index that is named holds all that is sorted.
 WITH hits AS MATERIALIZED (
     SELECT rowid AS number FROM search_words
-    WHERE :kind IS NULL AND :namespace IS NULL AND search_words MATCH :fts5
+    WHERE :namespace IS NULL AND search_words MATCH :fts5
     UNION ALL
     SELECT s.rowid FROM search_words
     CROSS JOIN search_docs s INDEXED BY search_docs_names ON s.rowid = search_words.rowid
-    WHERE (:kind IS NOT NULL OR :namespace IS NOT NULL) AND search_words MATCH :fts5
-      AND (:kind IS NULL OR s.kind = :kind)
-      AND (:namespace IS NULL OR s.namespace = :namespace)
+    WHERE :namespace IS NOT NULL AND search_words MATCH :fts5 AND s.namespace = :namespace
 )
 SELECT whole.total, doc.kind, doc.namespace, doc.name,
        CASE doc.kind WHEN 'DATASET' THEN (SELECT d.updated_at FROM datasets d WHERE d.id = doc.id)
@@ -28,10 +26,8 @@ ORDER BY doc.name, doc.namespace, doc.kind
 
 -- name: count_found_jobs
 -- Differs by necessity: SQLite finds words in its FTS5 table, which gives the numbers of rows.
--- How many visible jobs have the words.
-SELECT COUNT(*)
-FROM search_words CROSS JOIN search_docs s INDEXED BY search_docs_names ON s.rowid = search_words.rowid
-WHERE search_words MATCH :fts5 AND s.kind = 'JOB'
+-- How many visible jobs have the words, of which one says that it is a job.
+SELECT COUNT(*) FROM search_words WHERE search_words MATCH :fts5
 
 -- name: search_latest_jobs
 -- Differs by necessity: SQLite finds words in its FTS5 table, and has no LATERAL.
@@ -65,7 +61,6 @@ WITH found AS MATERIALIZED (
     FROM search_words
     CROSS JOIN search_docs s INDEXED BY search_docs_names ON s.rowid = search_words.rowid
     WHERE search_words MATCH :fts5
-      AND (:kind IS NULL OR s.kind = :kind)
       AND (:namespace IS NULL OR s.namespace = :namespace)
 )
 SELECT whole.total, page.kind, page.namespace, page.name, page.updated_at
