@@ -1,7 +1,7 @@
 """How databases carry statements out: which steps read more than they give."""
 
 import sqlite3
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping
 from contextlib import closing, contextmanager
 from typing import Any
 
@@ -39,6 +39,12 @@ def filled(
     yield url
     if postgres is not None:
         postgres.drop_database(url)
+
+
+def reads(statements: Mapping[str, Statement]) -> set[str]:
+    """Those of the statements that change nothing."""
+    writes = ("INSERT", "UPDATE", "DELETE")
+    return {name for name, each in statements.items() if not each.sql.startswith(writes)}
 
 
 def walks(

@@ -6,22 +6,35 @@ from typing import Any
 import msgspec
 import pytest
 
+from penstock import ids
 from penstock.catalog.claimed_runs import lot_facets
 from penstock.catalog.rows import Role, replace
+from penstock.clock import HOUR
 from penstock.db import Database, Transaction
 from penstock.db.folders import capability_folders
-from penstock.db.statements import Statement, load_statements
+from penstock.db.statements import load_statements
 from penstock.locks import reading, reading_lots
 from penstock.locks.idle import why_nothing
-from penstock.locks.rows import LogRow, LotJobDatasetRow, LotJobRow, Stale, StatusRow, WorkRow
+from penstock.locks.rows import (
+    CheckRow,
+    LogRow,
+    LotJobDatasetRow,
+    LotJobRow,
+    ReasonsRow,
+    Stale,
+    StatusRow,
+    WorkRow,
+)
 from penstock.locks.standing import standing
 from penstock.locks.table import Status
 from penstock.locks.why import why
 from penstock.lots.ids import sort_key
+from penstock.lots.rows import LotEventRow
 from penstock.states import WorkState
 from tests.contract.catalog_rows import NAMESPACE, NOW, dataset, job, run
+from tests.contract.test_lots_gaps_cost import gap_examples
 from tests.contract.test_reading_cost import Counted
-from tests.plans import filled, walks
+from tests.plans import filled, reads, walks
 
 # One worker fills each database once.
 pytestmark = pytest.mark.xdist_group("lock_reading_cost")
@@ -37,13 +50,7 @@ LOAD = job("load")
 OPEN_STATES = [state for state in WorkState if state != WorkState.DONE]
 STATES = [WorkState.DONE] * DONE + [state for state in OPEN_STATES for _ in range(OPEN)]
 LOTS = [(f"lot {number}", state) for number, state in enumerate(STATES)]
-LARGE_ALIASES = (
-    "w",
-    "s",
-    "g",
-    "o",
-    "r",
-)  # what work, status, log and runs are called in statements
+LOCKS = [folder for folder in capability_folders() if folder.name == "locks"]
 
 
 @pytest.fixture(scope="module", params=["sqlite", "postgresql"])
@@ -85,6 +92,22 @@ def _fill(tx: Transaction) -> None:
             for number, (lot, _) in enumerate(LOTS)
         ],
     )
+    _fill_versions(tx)
+
+
+def _fill_versions(tx: Transaction) -> None:
+    """What checks said of every lot, that it is there, and why some are held."""
+    checks, events = [], []
+    for number, (lot, state) in enumerate(LOTS):
+        run_id, at = run_of(number), NOW + number
+        version_id = ids.run_version_id(CLEAN.id, run_id)
+        success = int(state != WorkState.HELD)
+        checks.append(CheckRow(version_id, "rows", "", CLEAN.id, lot, success, "", run_id, at))
+        events.append(LotEventRow(at, "published", CLEAN.id, lot, "", version_id, LOAD.id, run_id))
+    tx.write("put_lot_checks", checks)
+    tx.write("add_lot_events", events)
+    held = [lot for lot, state in LOTS if state == WorkState.HELD]
+    tx.write("put_lot_reasons", [ReasonsRow.of(CLEAN.id, lot, (RAW.id,)) for lot in held])
 
 
 def _work(lot: str, state: WorkState, run_id: str, number: int) -> WorkRow:
@@ -103,6 +126,7 @@ def _work(lot: str, state: WorkState, run_id: str, number: int) -> WorkRow:
         not_before=NOW + number,
         since=NOW,
         error="",
+        stale_since=NOW if number < OPEN else 0,
     )
 
 
@@ -140,89 +164,116 @@ def test_a_long_page_costs_as_many_statements_as_a_page_of_one(database: Databas
 
 
 def test_no_read_of_locks_walks_through_what_was_done(database: Database, url: str) -> None:
-    statements = load_statements(database.dialect, capability_folders())
+    statements = load_statements(database.dialect, LOCKS)
+    examples = {**_of_lists(), **_of_work(), **_of_lots()}
+    assert reads(statements) == {*examples, *gap_examples()}
     assert {
         name: found
-        for name, params in _examples().items()
-        if (found := _walks(url, statements[name], params))
+        for name, params in examples.items()
+        if (found := walks(url, statements[name], params, _is_small, READ_AT_MOST))
     } == {}
 
 
-def _examples() -> dict[str, dict[str, Any]]:
-    """The statements of these reads with what a usual call asks of them."""
+def _of_lists() -> dict[str, dict[str, Any]]:
+    """The statements of lists with what a usual call asks of them."""
     page = {"limit": PAGE, "offset": 0}
     most = {"most": MOST}
     of_job, of_jobs = {"job_id": LOAD.id}, {"ids": [LOAD.id]}
-    of_dataset, of_datasets = {"dataset_id": RAW.id}, {"ids": [RAW.id, CLEAN.id]}
-    lot = {"lot": "lot 7"}
-    lots = [name for name, _ in LOTS[:PAGE]]
-    held = {"state": "HELD"}
-    outputs = {"outputs": [CLEAN.id]}
-    after = {"after": "lot 5", "most": PAGE}
     of_all = {"namespace": None, "looked_at": MOST}
+    held = {"state": "HELD"}
     return {
         "standing_of_jobs": {**of_all, **most, "jobs": PAGE},
         "stuck_lots": {**of_all, **most, "limit": PAGE},
         "whole_holds": {"namespace": NAMESPACE, "limit": PAGE},
         "newest_lots": {"namespace": None, "most": PAGE, "datasets": PAGE},
+        "lots_by_hour": {**most, "namespace": NAMESPACE, "slot": HOUR, "after": NOW},
         "read_held_lots": {**page, "namespace": "", "reason": "%"},
         "count_held_lots": {**most, "namespace": NAMESPACE, "reason": "%"},
-        "read_lot_job": {"id": LOAD.id},
         "read_open_counts": {**of_job, **most},
-        "read_claim_namespaces": {"ids": [run_of(7), run_of(8)]},
-        "read_claimed_run": {"id": run_of(7)},
-        "read_claimer": {**of_job, **lot, "run_id": run_of(7)},
         "read_live_claims": {**page, "namespace": None, "lot": None},
         "count_live_claims": {**most, "namespace": NAMESPACE, "lot": None},
         "read_live_claims_of_jobs": {**page, **of_jobs, "lot": None},
         "count_live_claims_of_jobs": {**most, **of_jobs, "lot": None},
-        "read_output_statuses": {"keys": [CLEAN.id + name for name in lots]},
-        "read_input_statuses": {"keys": [RAW.id + LOAD.id + name for name in lots]},
-        "read_work_of_lot": {**of_jobs, **lot},
         "read_work": {**page, **of_job},
         "read_done_work": {**page, **of_job},
         "read_ready_work": {**page, **of_job},
         "read_running_work": {**page, **of_job},
         "read_stuck_work": {**page, **of_job, **held},
-        "open_work_of_job": of_job,
+        "read_stale_work": {**page, "namespace": NAMESPACE, "job": ""},
         "count_work": {**of_job, **most},
         "count_done_work": {**of_job, **most},
         "count_ready_work": {**of_job, **most},
         "count_running_work": {**of_job, **most},
         "count_stuck_work": {**of_job, **most, **held},
-        "read_lots": {**page, **of_dataset},
-        "count_lots": {**of_dataset, **most},
-        "read_lot": {**of_dataset, **lot},
-        "read_consumers": {**of_dataset, "lots": lots},
         "read_log_of_job": {**page, **of_job},
-        "read_log_of_work": {**page, **of_job, **lot},
-        "read_log_of_lot": {**page, **of_dataset, **lot, "jobs": [LOAD.id]},
-        "read_log_of_run": {**page, **of_job, "lots": ["lot 7"], "run_id": run_of(7)},
-        "read_lot_jobs": of_jobs,
-        "read_makers_of_lot": {**of_datasets, **lot},
-        "read_readers_of_lot": {"keys": [RAW.id + LOAD.id], **lot},
-        "read_writers_of_datasets": of_datasets,
-        "read_holds_of_lot": {**lot, "jobs": [LOAD.id], "datasets": [RAW.id]},
-        "arc_counts": {**of_jobs, **most, "lots": MOST},
-        "gated_lots": {**of_job, **outputs, "lots": lots},
-        "count_gated_lots": {**outputs, **most},
-        "arc_lots_after": {**of_job, **after},
-        "running_arc_lots_after": {**of_job, **after},
-        "done_arc_lots_after": {**of_job, **after, **outputs},
-        "partial_arc_lots_after": {**of_job, **after, **outputs},
-        "missing_arc_lots_after": {**of_job, **after},
-        "attempts_on_lots": {**of_job, "lots": lots},
-        "arcs_with_ready_lots": of_jobs,
+        "oldest_lot_log": {"most": PAGE, "after": 100},
     }
 
 
-def _walks(url: str, statement: Statement, params: dict[str, Any]) -> list[str]:
-    """The steps of the statement's plan that read more of a large table than they give."""
-    return walks(url, statement, params, lambda step: not _is_walk(step), READ_AT_MOST)
+def _of_work() -> dict[str, dict[str, Any]]:
+    """The same of what a job has to do, and of what it was given."""
+    of_job, of_jobs, most = {"job_id": LOAD.id}, {"ids": [LOAD.id]}, {"most": PAGE}
+    lot, lots = {"lot": "lot 7"}, {"lots": [name for name, _ in LOTS[:PAGE]]}
+    page = {"limit": PAGE, "offset": 0}
+    early = {"now": NOW}
+    return {
+        "lot_jobs_by_ids": of_jobs,
+        "read_lot_job": {"id": LOAD.id},
+        "read_lot_jobs": of_jobs,
+        "open_work_of_job": of_job,
+        "lot_work_by_lots": {**of_job, **lots},
+        "ready_work": {**of_job, **most},
+        "newest_ready_work": {**of_job, **most, "rank": 0},
+        "next_ready_rank": {**of_job, "rank": 0},
+        "read_claim_namespaces": {"ids": [run_of(7), run_of(8)]},
+        "read_claimed_run": {"id": run_of(7)},
+        "read_claimer": {**of_job, **lot, "run_id": run_of(7)},
+        "read_work_of_lot": {**of_jobs, **lot},
+        "read_log_of_work": {**page, **of_job, **lot},
+        "read_log_of_run": {**page, **of_job, "lots": ["lot 7"], "run_id": run_of(7)},
+        "expired_work": {**early, **most},
+        "due_work": {**early, **most},
+        "sweep_is_due": early,
+        "due_clocks": early,
+    }
 
 
-def _is_walk(step: str) -> bool:
-    """A scan of an index that holds only open lots is none."""
-    verb, alias, *how = step.split()
-    small = ("lot_work_leases", "lot_work_ready", "lot_work_stuck")
-    return verb == "SCAN" and alias in LARGE_ALIASES and not (how and how[-1] in small)
+def _of_lots() -> dict[str, dict[str, Any]]:
+    """The same of a dataset's lots: how they stand, and why."""
+    page, most = {"limit": PAGE, "offset": 0}, {"most": PAGE}
+    of_dataset, of_datasets = {"dataset_id": CLEAN.id}, {"ids": [RAW.id, CLEAN.id]}
+    names = [name for name, _ in LOTS[:PAGE]]
+    lot, lots = {"lot": "lot 7"}, {"lots": names}
+    return {
+        "read_lots": {**page, **of_dataset},
+        "count_lots": {**of_dataset, "most": MOST},
+        "read_lot": {**of_dataset, **lot},
+        "lot_outputs": {**of_dataset, **lots},
+        "lot_inputs": {**lots, "dataset_id": RAW.id, "job_id": LOAD.id},
+        "ready_lots_of_dataset": {**of_dataset, **most, "after": "lot 5"},
+        "read_output_statuses": {"keys": [CLEAN.id + name for name in names]},
+        "read_input_statuses": {"keys": [RAW.id + LOAD.id + name for name in names]},
+        "read_consumers": {**lots, "dataset_id": RAW.id},
+        "read_log_of_lot": {**page, **of_dataset, **lot, "jobs": [LOAD.id]},
+        "read_makers_of_lot": {**of_datasets, **lot},
+        "read_readers_of_lot": {"keys": [RAW.id + LOAD.id], **lot},
+        "read_writers_of_datasets": of_datasets,
+        "read_jobs_of_dataset": of_dataset,
+        "lot_jobs_by_datasets": of_datasets,
+        "read_dataset_names": of_datasets,
+        "read_dataset_checks": {**page, **of_dataset},
+        "read_dataset_checks_failed": {**page, **of_dataset},
+        "read_lot_checks": {**of_dataset, **lot},
+        "all_lot_holds": {},
+        "lot_holds_by_ids": of_datasets,
+        "read_held_gates": of_datasets,
+        "read_holds_of_lot": {**lot, "jobs": [LOAD.id], "datasets": [RAW.id]},
+        "lot_reasons": {**of_dataset, **lots},
+        "lot_reasons_of_lot": {"lot": LOTS[-1][0]},
+        "lot_clocks_by_ids": of_datasets,
+    }
+
+
+def _is_small(step: str) -> bool:
+    """Scans of open lots and of the first of a table are; long ones take many instructions."""
+    return step.startswith("SCAN")
