@@ -51,13 +51,13 @@ def walks(
     url: str,
     statement: Statement,
     params: dict[str, Any],
-    is_small: Callable[[str], bool],
+    is_small: Callable[[str], bool] = lambda step: True,
     read_at_most: int = READ_AT_MOST,
 ) -> list[str]:
     """The steps of a statement's plan that read more of a table than they give.
 
-    SQLite tells which tables it scans, of which `is_small` knows those that do no harm, and how
-    much it does in all; PostgreSQL how many rows it has read.
+    SQLite tells how much it does in all, and which tables it scans, of which `is_small` knows those
+    that do no harm; PostgreSQL how many rows it has read.
     """
     if url.startswith("sqlite"):
         steps = steps_told(url, statement, params)

@@ -1,5 +1,7 @@
 """Events that come late, twice or in the wrong order, seen from outside."""
 
+from datetime import UTC, datetime, timedelta
+
 import pytest
 
 from tests.acceptance.calls import Calls, new_run_id, schema
@@ -93,6 +95,44 @@ def test_a_run_belongs_to_one_job(calls: Calls) -> None:
     assert calls.run(run)["state"] == "RUNNING"
     calls.get("namespaces", calls.namespace, "jobs", "k", status=404)
     calls.get("namespaces", calls.namespace, "datasets", "d", status=404)
+
+
+def test_a_run_that_a_call_made_belongs_to_its_job_before_it_starts(calls: Calls) -> None:
+    calls.report("START", new_run_id(), "j")
+    run = calls.create_run("j")
+    refusal = calls.send(calls.event("START", run, "k"), status=409)
+    assert f"belongs to job {calls.namespace}/j" in refusal["message"]
+    assert calls.job("j")["latestRun"]["id"] == run
+
+
+@pytest.mark.parametrize("order", [(0, 1, 2), (2, 1, 0), (1, 2, 0)])
+def test_a_child_may_show_that_its_parent_began_earlier_and_no_more(
+    calls: Calls, order: tuple[int, int, int]
+) -> None:
+    parent, child = new_run_id(), new_run_id()
+    job = {"namespace": calls.namespace, "name": "flow"}
+    facets = {"parent": {"run": {"runId": parent}, "job": job}}
+    events = [
+        calls.event("START", child, "task", run_facets=facets),
+        calls.event("COMPLETE", parent, "flow", outputs=["d"]),
+        calls.event("COMPLETE", child, "task", run_facets=facets),
+    ]
+    for index in order:
+        calls.send(events[index])
+    began, ended = (event["eventTime"][:19] for event in events[:2])
+    found = calls.run(parent)
+    assert (found["createdAt"][:19], found["updatedAt"][:19]) == (began, ended)
+    [version] = calls.get("namespaces", calls.namespace, "jobs", "flow", "versions")["versions"]
+    assert version["createdAt"][:19] == began
+    assert calls.dataset("d")["updatedAt"][:19] == ended
+
+
+def test_a_shape_is_no_younger_than_a_run_that_has_it(calls: Calls) -> None:
+    ahead = (datetime.now(UTC) + timedelta(minutes=5)).isoformat()
+    calls.send(calls.event("COMPLETE", new_run_id(), "j", outputs=["d"], at=ahead))
+    run = calls.run(calls.create_run("j"))
+    [version] = calls.get("namespaces", calls.namespace, "jobs", "j", "versions")["versions"]
+    assert version["createdAt"] == run["createdAt"]
 
 
 def test_events_and_calls_may_tell_of_the_same_run(calls: Calls) -> None:

@@ -21,6 +21,8 @@ BROKEN = (
     ("run-counts", ("break_run_counts",), f"job {NS}/make"),
     ("version-counts", ("break_version_counts",), f"dataset {NS}/raw"),
     ("latest-runs", ("break_latest_runs",), f"job {NS}/make"),
+    ("job-versions", ("break_job_versions",), "began after it"),
+    ("job-versions", ("break_job_versions_gone",), f"job {NS}/make"),
     ("tallies", ("break_tallies",), f"namespace {NS}"),
     ("tallies", ("break_tallies_of_nothing",), "namespace nowhere"),
     ("event-counts", ("break_event_counts",), "and there are"),

@@ -107,7 +107,7 @@ def test_upstream_runs_cost_a_trip_for_each_level(database: Database) -> None:
 
 def test_no_statement_of_lineage_walks_through_a_table(database: Database, url: str) -> None:
     statements = load_statements(database.dialect, capability_folders())
-    examples = _examples()
+    examples = lineage_examples()
     written = files("penstock.catalog") / "statements"
     text = "".join((written / name).read_text() for name in FILES)
     assert sorted(examples) == sorted(re.findall(r"-- name: (\w+)", text))
@@ -118,7 +118,7 @@ def test_no_statement_of_lineage_walks_through_a_table(database: Database, url: 
     } == {}
 
 
-def _examples() -> dict[str, dict[str, Any]]:
+def lineage_examples() -> dict[str, dict[str, Any]]:
     """Every statement of lineage with what a usual call asks of it."""
     time = {"at": NOW + 5}
     root = {"root": DATASETS[7].id}

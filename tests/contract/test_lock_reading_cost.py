@@ -170,7 +170,7 @@ def test_no_read_of_locks_walks_through_what_was_done(database: Database, url: s
     assert {
         name: found
         for name, params in examples.items()
-        if (found := walks(url, statements[name], params, _is_small, READ_AT_MOST))
+        if (found := walks(url, statements[name], params, read_at_most=READ_AT_MOST))
     } == {}
 
 
@@ -272,8 +272,3 @@ def _of_lots() -> dict[str, dict[str, Any]]:
         "lot_reasons_of_lot": {"lot": LOTS[-1][0]},
         "lot_clocks_by_ids": of_datasets,
     }
-
-
-def _is_small(step: str) -> bool:
-    """Scans of open lots and of the first of a table are; long ones take many instructions."""
-    return step.startswith("SCAN")

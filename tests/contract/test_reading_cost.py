@@ -152,12 +152,12 @@ def test_no_read_walks_through_a_large_table(database: Database, url: str) -> No
     statements = load_statements(database.dialect, capability_folders())
     assert {
         name: plan
-        for name, params in _examples().items()
+        for name, params in reading_examples().items()
         if (plan := _walks(url, statements[name], params))
     } == {}
 
 
-def _examples() -> dict[str, dict[str, Any]]:
+def reading_examples() -> dict[str, dict[str, Any]]:
     """The statements of this capability's reads with what a usual call asks of them."""
     page = {"limit": 100, "offset": 0}
     of_dataset = {"dataset_id": DATASETS[7].id}

@@ -1,5 +1,7 @@
 """Stories for the convergence tests: what was there before, and the events of one run.
 
+Now and then a child of it speaks as well.
+
 Values come from small sets, so that times, names and facets collide.
 """
 
@@ -12,6 +14,7 @@ Document = dict[str, Any]
 
 RUN_ID = "01930000-0000-7000-8000-000000000001"
 OTHER_RUNS = ["01930000-0000-7000-8000-00000000000a", "a run without a uuid"]
+CHILD_RUN = "01930000-0000-7000-8000-0000000000c1"
 PARENT_RUNS = ["01930000-0000-7000-8000-0000000000f1", "parent"]
 TERMINAL = ("COMPLETE", "FAIL", "ABORT")
 GOING = ("START", "RUNNING", "OTHER")
@@ -19,7 +22,7 @@ NAMES = [("s3://lake", "orders"), ("s3://lake", "a/b c"), ("pg://db:5432", "publ
 
 
 class Story(msgspec.Struct, frozen=True):
-    """What came before in any order, and the events of one run in the order of their times."""
+    """What came before in any order, and the events of a run, or its child, by their times."""
 
     background: list[Document]
     run: list[Document]
@@ -128,6 +131,21 @@ def run_events(
 
 
 @st.composite
+def child_events(draw: st.DrawFn) -> Document:
+    """A run that was begun by the one that the story is about, and says so."""
+    parent = {"run": {"runId": RUN_ID}, "job": {"namespace": "jobs", "name": "j"}}
+    return {
+        "eventTime": draw(times()),
+        "eventType": draw(st.sampled_from(GOING)),
+        "run": {"runId": CHILD_RUN, "facets": {"parent": parent}},
+        "job": {"namespace": "jobs", "name": "child"},
+        "inputs": [],
+        "outputs": [],
+        "schemaURL": "https://openlineage.io/spec/2-0-2/OpenLineage.json#/$defs/RunEvent",
+    }
+
+
+@st.composite
 def dataset_events(draw: st.DrawFn) -> Document:
     """A dataset stated without a run."""
     mention = draw(mentions("input"))
@@ -185,6 +203,7 @@ def stories(draw: st.DrawFn) -> Story:
     streams = draw(st.integers(0, 4)) == 0
     run = run_events(RUN_ID, "j", terminal, streams=streams)
     events = draw(st.lists(run, min_size=1, max_size=6))
+    events += draw(st.lists(child_events(), max_size=1))
     if len({event["eventTime"] for event in events if event["eventType"] == terminal}) > 1:
         _forget_drops(events)
     return Story(draw(st.lists(before, max_size=4)), sorted(events, key=lambda e: e["eventTime"]))

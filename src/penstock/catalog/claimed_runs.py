@@ -119,6 +119,7 @@ def begin_runs(
         for row in io.values():
             world.run_datasets.put((row.run_id, row.role, row.dataset_id), row)
     at = now + len(runs) - 1
+    job_versions.note_beginning(world, version.id, now)
     job_versions.mention_edges(world, job.id, world.io_of(runs[0].id), now)
     job = replace(job, run_count=job.run_count + len(runs), updated_at=max(job.updated_at, at))
     if (at, runs[-1].id) > (job.latest_run_at or 0, job.latest_run_id or ""):

@@ -14,6 +14,8 @@ from penstock.clock import Micros
 from penstock.states import RunState
 
 STREAM = "STREAM"
+_UNHEARD = "{}"  # the stamps of a run that has sent no event itself
+_SPOKEN = '{"run":{},"job":{}}'
 
 
 def new_job(job_id: str, namespace: str, name: str, at: Micros) -> JobRow:
@@ -64,7 +66,7 @@ def new_run(run_id: str, job_id: str, external_id: str | None, at: Micros) -> Ru
         ended_at=None,
         facets="{}",
         job_facets="{}",
-        stamps="{}",
+        stamps=_UNHEARD,
         created_at=at,
         updated_at=at,
     )
@@ -101,8 +103,12 @@ def untag_job(job: JobRow, name: str) -> JobRow:
     return replace(job, tags=msgspec.json.encode(tags).decode())
 
 
-def ensure_parent(world: World, parent: ParentRun, at: Micros) -> None:
-    """A child's word is enough for its parent to exist; its state is the parent's own matter."""
+def ensure_parent(world: World, parent: ParentRun, at: Micros) -> tuple[RunRow, RunRow] | None:
+    """A child's word is enough for its parent to exist; its state is the parent's own matter.
+
+    So is when it last changed, once it has spoken itself; it may have begun earlier than it said.
+    If so it is returned: as it is now, and as it was.
+    """
     job_id = ids.job_id(parent.namespace, parent.name)
     job = world.jobs.get(job_id)
     if job is None:
@@ -115,13 +121,16 @@ def ensure_parent(world: World, parent: ParentRun, at: Micros) -> None:
         run = new_run(parent.run_id, job_id, parent.external_id, at)
         world.runs.put(run.id, run)
         count_run(world, run)
-    elif not run.created_at <= at <= run.updated_at:
+    elif at < run.created_at or (at > run.updated_at and is_hearsay(world, run)):
         first, last = min(run.created_at, at), max(run.updated_at, at)
         mentioned = replace(run, created_at=first, updated_at=last)
         world.runs.put(run.id, mentioned)
         job = world.jobs.get(run.job_id)
         assert job is not None, "a run always has its job"
         world.jobs.put(job.id, follow_run(world, job, mentioned, run))
+        if first < run.created_at:
+            return mentioned, run
+    return None
 
 
 def count_run(world: World, run: RunRow) -> None:
@@ -156,9 +165,14 @@ def follow_run(world: World, job: JobRow, run: RunRow, before: RunRow | None) ->
     )
 
 
+def has_spoken(run: RunRow) -> RunRow:
+    """The run, from now on known not only by hearsay."""
+    return replace(run, stamps=_SPOKEN) if run.stamps == _UNHEARD else run
+
+
 def is_hearsay(world: World, run: RunRow) -> bool:
     """Whether a run is known only because a child named it as its parent."""
-    unheard = run.state == RunState.NEW and run.stamps == "{}" and run.job_version_id is None
+    unheard = run.state == RunState.NEW and run.stamps == _UNHEARD and run.job_version_id is None
     return unheard and not world.io_of(run.id)
 
 

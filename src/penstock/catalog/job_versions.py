@@ -120,13 +120,11 @@ def _names(world: World, io: Iterable[IoKey], role: Role) -> tuple[DatasetName, 
 
 def _join(world: World, job: JobRow, version: JobVersionRow, run: RunRow) -> None:
     """Count a run among those that have a shape: the first makes it, the newest stands for it."""
-    changed = version
-    if version.declared_at is None and run.created_at < version.created_at:
-        changed = replace(changed, created_at=run.created_at)
+    changed = _begun_by(version, run.created_at)
     if job.latest_run_id == run.id:
         changed = replace(changed, latest_run_id=run.id)
     elif version.latest_run_id == run.id:  # it may have begun earlier than it seemed
-        newest = world.newest_run_of(version.id, job.id) or run
+        newest = world.newest_run_of(changed) or run
         changed = replace(changed, latest_run_id=newest.id)
     else:
         latest = world.runs.get(version.latest_run_id) if version.latest_run_id else None
@@ -136,19 +134,33 @@ def _join(world: World, job: JobRow, version: JobVersionRow, run: RunRow) -> Non
         world.job_versions.put(version.id, changed)
 
 
+def note_beginning(world: World, version_id: str | None, at: Micros) -> None:
+    """A run that has a shape before it ends may have begun before it."""
+    version = world.job_versions.get(version_id) if version_id is not None else None
+    if version is not None and (begun := _begun_by(version, at)) != version:
+        world.job_versions.put(version.id, begun)
+
+
+def _begun_by(version: JobVersionRow, at: Micros) -> JobVersionRow:
+    """A shape that nobody stated is as old as the first run that has it."""
+    if version.declared_at is None and at < version.created_at:
+        return replace(version, created_at=at)
+    return version
+
+
 def _leave(world: World, job: JobRow, version_id: str, run_id: str) -> JobRow:
     """Late events can show that a run never had a shape: take back what it said of it."""
     version = world.job_versions.get(version_id)
     if version is None:
         return job
-    newest = world.newest_run_of(version_id, job.id)
+    newest = world.newest_run_of(version)
     if newest is None and version.declared_at is None:
         world.job_versions.put(version_id, None)
         return replace(job, version_count=job.version_count - 1)
     changed = version
     if version.latest_run_id == run_id:
         changed = replace(changed, latest_run_id=newest.id if newest else None)
-    first = world.first_run_of(version_id, job.id)
+    first = world.first_run_of(version)
     if version.declared_at is None and first is not None:
         changed = replace(changed, created_at=first.created_at)
     if changed != version:

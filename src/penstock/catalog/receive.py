@@ -110,10 +110,9 @@ def _receive_run(world: World, event: Event) -> None:
             raise _other_job(world, run, event)
         run, before = job_rules.move_run(world, run, job.id), None
         job = replace(job, run_count=job.run_count + 1)
-    run = replace(
-        run,
-        created_at=min(run.created_at, event.at),
-        updated_at=max(run.updated_at, event.at),
+    last = event.at if job_rules.is_hearsay(world, run) else max(run.updated_at, event.at)
+    run = job_rules.has_spoken(
+        replace(run, created_at=min(run.created_at, event.at), updated_at=last)
     )
     state = _STATES.get(event.event_type)
     if state is not None:
@@ -190,7 +189,9 @@ def _parent_of(world: World, event: Event) -> ParentRun | None:
     if parent is None or parent.run_id == event.run_id:
         return None
     dataset_names.ensure_namespace(world, parent.namespace, event.at)
-    job_rules.ensure_parent(world, parent, event.at)
+    earlier = job_rules.ensure_parent(world, parent, event.at)
+    if earlier is not None:
+        run_rules.settle(world, *earlier)
     return parent
 
 

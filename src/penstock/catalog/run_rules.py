@@ -125,6 +125,7 @@ def settle(world: World, run: RunRow, before: RunRow | None) -> None:
         job_versions.settle_version(world, run, before)
     else:
         job_versions.mention_edges(world, job.id, world.io_of(run.id), run.created_at)
+        job_versions.note_beginning(world, run.job_version_id, run.created_at)
 
 
 def nominal(run: RunRow, won: Facets) -> RunRow:

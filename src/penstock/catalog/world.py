@@ -325,17 +325,21 @@ class World:
         runs = self._runs("newest_runs_of_job", job_id)
         return max(runs, key=lambda r: (r.created_at, r.id), default=None)
 
-    def newest_run_of(self, version_id: str, job_id: str) -> RunRow | None:
+    def newest_run_of(self, version: JobVersionRow) -> RunRow | None:
         """The run with this shape of a job that began last."""
-        runs = self._runs("newest_runs_of_job_version", job_id, version_id=version_id)
-        having = [r for r in runs if r.job_version_id == version_id]
-        return max(having, key=lambda r: (r.created_at, r.id), default=None)
+        runs = self._runs_with(version, "newest_runs_of_job_version")
+        return max(runs, key=lambda r: (r.created_at, r.id), default=None)
 
-    def first_run_of(self, version_id: str, job_id: str) -> RunRow | None:
+    def first_run_of(self, version: JobVersionRow) -> RunRow | None:
         """The run with this shape of a job that began first."""
-        runs = self._runs("first_runs_of_job_version", job_id, version_id=version_id)
-        having = [r for r in runs if r.job_version_id == version_id]
-        return min(having, key=lambda r: (r.created_at, r.id), default=None)
+        runs = self._runs_with(version, "first_runs_of_job_version")
+        return min(runs, key=lambda r: (r.created_at, r.id), default=None)
+
+    def _runs_with(self, version: JobVersionRow, statement: str) -> list[RunRow]:
+        # None began before the shape, unless it was stated: those before need not be looked at.
+        since = version.created_at if version.declared_at is None else 0
+        runs = self._runs(statement, version.job_id, version_id=version.id, since=since)
+        return [r for r in runs if r.job_version_id == version.id]
 
     def settled_runs(self, job_id: str, *, streams: bool) -> list[RunRow]:
         """The runs of which one gives a job its current version, unless it is stated later."""

@@ -32,7 +32,7 @@ class CreateRun(Write, frozen=True):
             return run_id
         external = self.run_id if self.run_id is not None and self.run_id != run_id else None
         run = replace(
-            job_rules.new_run(run_id, job.id, external, now),
+            job_rules.has_spoken(job_rules.new_run(run_id, job.id, external, now)),
             job_version_id=job.current_version_id,
             nominal_start=self.nominal_start,
             nominal_end=self.nominal_end,
@@ -41,6 +41,7 @@ class CreateRun(Write, frozen=True):
         world.runs.put(run_id, run)
         world.jobs.put(job.id, replace(job, updated_at=max(now, job.updated_at)))
         job_rules.count_run(world, run)
+        job_versions.note_beginning(world, run.job_version_id, run.created_at)
         return run_id
 
 
@@ -65,7 +66,8 @@ class MarkRun(Write, frozen=True):
         RUN.check(RunState(before.state), self.state, f"run {before.id}")
         at = self.at if self.at is not None else now
         run = replace(
-            run_rules.mark(before, self.state, at), updated_at=max(now, before.updated_at)
+            job_rules.has_spoken(run_rules.mark(before, self.state, at)),
+            updated_at=max(now, before.updated_at),
         )
         world.runs.put(run.id, run)
         job = replace(job, updated_at=max(now, job.updated_at))

@@ -109,18 +109,18 @@ ORDER BY r.created_at DESC, r.id DESC
 LIMIT :most;
 
 -- name: newest_runs_of_job_version
--- The runs that have this shape of a job, newest first.
+-- The runs since some time that have this shape of a job, newest first.
 SELECT r.id, r.external_id, r.job_id, r.job_version_id, r.parent_run_id, r.state, r.nominal_start, r.nominal_end, r.args, r.started_at, r.ended_at, r.facets, r.job_facets, r.stamps, r.created_at, r.updated_at
 FROM runs r
-WHERE r.job_id = :job_id AND r.job_version_id = :version_id
+WHERE r.job_id = :job_id AND r.job_version_id = :version_id AND r.created_at >= :since
 ORDER BY r.created_at DESC, r.id DESC
 LIMIT :most;
 
 -- name: first_runs_of_job_version
--- The runs that have this shape of a job, oldest first.
+-- The runs since some time that have this shape of a job, oldest first.
 SELECT r.id, r.external_id, r.job_id, r.job_version_id, r.parent_run_id, r.state, r.nominal_start, r.nominal_end, r.args, r.started_at, r.ended_at, r.facets, r.job_facets, r.stamps, r.created_at, r.updated_at
 FROM runs r
-WHERE r.job_id = :job_id AND r.job_version_id = :version_id
+WHERE r.job_id = :job_id AND r.job_version_id = :version_id AND r.created_at >= :since
 ORDER BY r.created_at, r.id
 LIMIT :most;
 
@@ -133,11 +133,12 @@ ORDER BY r.ended_at DESC, r.job_version_id DESC
 LIMIT :most;
 
 -- name: going_runs_of_job
--- The unfinished runs of a job that have a shape already, newest first.
+-- The unfinished runs of a job that have a shape already, newest first. The sign keeps SQLite from
+-- walking through all runs in this order.
 SELECT r.id, r.external_id, r.job_id, r.job_version_id, r.parent_run_id, r.state, r.nominal_start, r.nominal_end, r.args, r.started_at, r.ended_at, r.facets, r.job_facets, r.stamps, r.created_at, r.updated_at
 FROM runs r
 WHERE r.job_id = :job_id AND r.ended_at IS NULL AND r.job_version_id IS NOT NULL
-ORDER BY r.created_at DESC, r.job_version_id DESC
+ORDER BY +r.created_at DESC, r.job_version_id DESC
 LIMIT :most;
 
 -- name: last_declared_job_versions

@@ -98,6 +98,12 @@ INVARIANTS: Final[tuple[Invariant, ...]] = (
         "job {}/{} shows run {} as its newest, {}, and that is not so",
     ),
     by_statement(
+        "job-versions",
+        "the version of its job that a run has is there, and no younger than the run",
+        "broken_job_versions",
+        "run {} of job {}/{} has version {}, which is not there or began after it",
+    ),
+    by_statement(
         "tallies",
         "namespaces count their visible datasets and jobs rightly",
         "broken_tallies",

@@ -70,6 +70,16 @@ WHERE (j.latest_run_id IS NOT NULL AND (r.id IS NULL OR r.state <> j.latest_run_
                      OR (n.created_at = r.created_at AND n.id > r.id)))
 LIMIT :most
 
+-- name: broken_job_versions
+-- Runs with a version of their job that is not there, or that nobody stated and began after them.
+SELECT r.id, j.namespace, j.name, r.job_version_id
+FROM runs r
+JOIN jobs j ON j.id = r.job_id
+LEFT JOIN job_versions v ON v.id = r.job_version_id AND v.job_id = r.job_id
+WHERE r.job_version_id IS NOT NULL
+  AND (v.id IS NULL OR (v.declared_at IS NULL AND v.created_at > r.created_at))
+LIMIT :most
+
 -- name: broken_tallies
 -- Namespaces whose visible datasets or jobs are counted wrongly, and what would be right.
 SELECT c.kind, c.namespace, c.state, COALESCE(t.total, 0), c.total

@@ -28,6 +28,14 @@ UPDATE datasets SET version_count = version_count + 1 WHERE name = 'raw'
 -- A job shows its newest run in another state.
 UPDATE jobs SET latest_run_state = 'ABORTED' WHERE name = 'make'
 
+-- name: break_job_versions
+-- The shapes of jobs are younger than their runs.
+UPDATE job_versions SET created_at = created_at + 1000000, declared_at = NULL
+
+-- name: break_job_versions_gone
+-- A job's shape is not there.
+DELETE FROM job_versions WHERE job_id IN (SELECT j.id FROM jobs j WHERE j.name = 'make')
+
 -- name: break_tallies
 -- Namespaces count more than there is.
 UPDATE tallies SET total = total + 5
