@@ -5,6 +5,7 @@ from typing import Any
 
 import pytest
 
+from penstock.arcs.commands import ClaimArcLots
 from tests.checked import assert_all_holds
 from tests.doors.arc_site import MAKE, ArcSite, arc, arc_site, dataset, while_it_works
 
@@ -32,6 +33,23 @@ def test_the_lots_of_an_arc_are_claimed_by_its_engine_alone(
     refusal = site.refused("POST", *JOB, "claims", status=409, owner="ann", **asked)
     assert "penstock arcs run shop/make LOT" in refusal
     assert site.call("GET", *arc("make"))["counts"]["ready"] == 1
+    assert site.run("make", LOT)
+
+
+@pytest.mark.parametrize("at_once", [False, True], ids=["one", "several"])
+def test_the_lots_of_an_arc_are_published_by_its_engine_alone(site: ArcSite, at_once: bool) -> None:
+    claiming = ClaimArcLots("shop", "make", "engine", 1)
+    (claim,) = site.server.plane.catalog.submit(claiming).result()
+    if at_once:
+        refs = [{"id": claim.id, "token": claim.token}]
+        (ended,) = site.call("POST", "claims", "complete", json={"claims": refs})["ended"]
+        refusal = ended["error"]["message"]
+    else:
+        path = ("claims", claim.id, "complete")
+        refusal = site.refused("POST", *path, status=409, token=claim.token)
+    assert "whose engine publishes its lots" in refusal
+    assert site.call("GET", *arc("make"))["counts"]["running"] == 1
+    site.call("POST", "claims", claim.id, "release", json={"token": claim.token})
     assert site.run("make", LOT)
 
 

@@ -15,7 +15,7 @@ from penstock.api.parameters import Paging
 from penstock.api.refusals import Refusal, status_of
 from penstock.api.routing import BASE, Reach, Route
 from penstock.api.wiring import LeaseSeconds, dataset_names
-from penstock.arcs.commands import ClaimByHand
+from penstock.arcs.by_hand import ClaimByHand, CompleteByHand
 from penstock.catalog.shapes import EntityId, Shape, VersionId, time_or_none
 from penstock.clock import Micros, format_time
 from penstock.db import Transaction
@@ -24,7 +24,6 @@ from penstock.locks import idle, reading
 from penstock.locks.commands import (
     Claimed,
     ClaimLots,
-    CompleteClaims,
     Ended,
     FailClaims,
     HeartbeatClaim,
@@ -202,7 +201,7 @@ async def heartbeat_claim(call: Call, claim: str, body: HeartbeatBody) -> Lease:
 async def complete_claim(call: Call, claim: str, body: TokenBody) -> Completed:
     """Publish what a claim has made; a token that is no longer good changes nothing."""
     ref = await _ref(call, claim, body.token)
-    (ended,) = await _end(call, CompleteClaims((ref,)))
+    (ended,) = await _end(call, CompleteByHand((ref,)))
     if ended.refused is not None:
         raise ended.refused
     return Completed(ref.id, _versions(ended))
@@ -224,7 +223,7 @@ async def release_claim(call: Call, claim: str, body: TokenBody) -> Stopped:
     return _stopped(ended)
 
 
-async def _end(call: Call, command: CompleteClaims | FailClaims) -> list[Ended]:
+async def _end(call: Call, command: CompleteByHand | FailClaims) -> list[Ended]:
     began = call.door.plane.clock()
     ended = await call.submit(command)
     error = command.error or "no reason given" if isinstance(command, FailClaims) else ""
@@ -241,7 +240,7 @@ def _stopped(ended: Ended) -> Stopped:
 async def complete_claims(call: Call, body: CompleteManyBody) -> EndedClaims:
     """Publish what several claims have made; each succeeds or is refused alone."""
     refs = await _refs(call, body.claims)
-    return _ended(body.claims, await _end(call, CompleteClaims(refs)))
+    return _ended(body.claims, await _end(call, CompleteByHand(refs)))
 
 
 async def fail_claims(call: Call, body: FailManyBody) -> EndedClaims:

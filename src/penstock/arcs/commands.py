@@ -23,7 +23,7 @@ from penstock.catalog.known_facets import DatasetName
 from penstock.catalog.openlineage import Limits, read_event
 from penstock.catalog.receive import receive
 from penstock.catalog.rows import replace
-from penstock.catalog.world import Keys, World
+from penstock.catalog.world import World
 from penstock.clock import Micros, format_time
 from penstock.errors import Conflict, NotFound
 from penstock.locks import claiming
@@ -141,29 +141,6 @@ def arc_row(world: World, namespace: str, name: str) -> ArcRow:
 def is_arc(world: World, job_id: str) -> bool:
     """Whether a job is an arc, whose engine makes its lots."""
     return world.room(ArcRoom).arcs.get(job_id) is not None
-
-
-class ClaimByHand(Write, frozen=True):
-    """What a worker that is no engine claims: lots of any job but of an arc.
-
-    It would leave the limits of the arc aside, and publish lots without saying what they hold.
-    """
-
-    claim: ClaimLots
-
-    def want(self, keys: Keys) -> None:
-        """What the claim wants."""
-        self.claim.want(keys)
-
-    def apply(self, world: World, now: Micros) -> list[Claimed]:
-        """Claim, or say who makes the lots of this job."""
-        namespace, job = self.claim.namespace, self.claim.job
-        if is_arc(world, ids.job_id(namespace, job)):
-            raise Conflict(
-                f"job {namespace}/{job} is an arc, whose engine claims its lots; to make one here "
-                f"and now: penstock arcs run {namespace}/{job} LOT"
-            )
-        return self.claim.apply(world, now)
 
 
 class ClaimArcLots(Write, frozen=True):

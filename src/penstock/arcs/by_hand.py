@@ -1,0 +1,61 @@
+"""What workers that are no engine may do with lots: all but with those of arcs.
+
+They would leave the limits of the arc aside, and publish lots without saying what they hold.
+"""
+
+from penstock import ids
+from penstock.arcs.commands import is_arc
+from penstock.catalog.commands.lookup import Write
+from penstock.catalog.world import Keys, World
+from penstock.clock import Micros
+from penstock.errors import Conflict
+from penstock.locks.claiming import Ref
+from penstock.locks.commands.claims import Claimed, ClaimLots, CompleteClaims, Ended
+from penstock.locks.room import LockRoom
+
+
+class ClaimByHand(Write, frozen=True):
+    """Claim lots of any job but of an arc."""
+
+    claim: ClaimLots
+
+    def want(self, keys: Keys) -> None:
+        """What the claim wants."""
+        self.claim.want(keys)
+
+    def apply(self, world: World, now: Micros) -> list[Claimed]:
+        """Claim, or say who makes the lots of this job."""
+        namespace, job = self.claim.namespace, self.claim.job
+        if is_arc(world, ids.job_id(namespace, job)):
+            raise Conflict(
+                f"job {namespace}/{job} is an arc, whose engine claims its lots; to make one here "
+                f"and now: penstock arcs run {namespace}/{job} LOT"
+            )
+        return self.claim.apply(world, now)
+
+
+class CompleteByHand(Write, frozen=True):
+    """Publish what claims have made, but for those of arcs; each is refused alone."""
+
+    claims: tuple[Ref, ...]
+
+    def apply(self, world: World, now: Micros) -> list[Ended]:
+        """Complete them, or say who publishes the lot."""
+        world.room(LockRoom).prefetch_claims(ref.id for ref in self.claims)
+        others = {ref: _refusal(ref) for ref in self.claims if _is_of_arc(world, ref)}
+        own = tuple(ref for ref in self.claims if ref not in others)
+        ended = others | dict(zip(own, CompleteClaims(own).apply(world, now), strict=True))
+        return [ended[ref] for ref in self.claims]
+
+
+def _is_of_arc(world: World, ref: Ref) -> bool:
+    run = world.runs.get(ref.id)
+    return run is not None and is_arc(world, run.job_id)
+
+
+def _refusal(ref: Ref) -> Ended:
+    told = (
+        f"claim {ref.id} is of an arc, whose engine publishes its lots; wait for it, or release "
+        "the claim, and the lot is made anew"
+    )
+    return Ended(ref.id, refused=Conflict(told))
