@@ -49,12 +49,16 @@ class EventPool:
 
     def _requests(self) -> Iterator[bytes]:
         while True:
-            runs = [uuid.UUID(int=self._random.getrandbits(128), version=4) for _ in range(JOBS)]
-            texts = [str(run).encode() for run in runs]
+            texts = [str(self._run_id()).encode() for _ in range(JOBS)]
             for template, run in zip(self._templates, texts, strict=True):
                 yield self._request(template.start, run)
             for template, run in zip(self._templates, texts, strict=True):
                 yield self._request(template.complete, run)
+
+    def _run_id(self) -> uuid.UUID:
+        """An id of version 7, as OpenLineage's own clients make them: ordered by time."""
+        chance = self._random.getrandbits(80) & ~(0xF << 76 | 0b11 << 62)
+        return uuid.UUID(int=self._at // 1000 << 80 | 7 << 76 | 0b10 << 62 | chance)
 
     def _request(self, parts: tuple[bytes, bytes, bytes], run: bytes) -> bytes:
         self._at += 1000

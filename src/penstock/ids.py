@@ -47,7 +47,7 @@ def job_id(namespace: str, name: str) -> str:
 
 def run_version_id(dataset: str, run: str) -> str:
     """The id of the version of a dataset that a run makes."""
-    return derived_id("version", dataset, run)
+    return keyed_id(run, "version", dataset)
 
 
 def run_id(text: str) -> str:
