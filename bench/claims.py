@@ -9,7 +9,7 @@ from enum import StrEnum
 
 from msgspec import Struct
 
-from bench.ours import InProcess, OverHttp
+from bench.ours import InProcess, InTwoCalls, OverHttp
 from bench.peers.pgqueuer_peer import Pgqueuer, PgqueuerCalls
 from bench.peers.procrastinate_peer import Procrastinate
 from bench.peers.skip_locked import SkipLocked
@@ -34,6 +34,7 @@ class Claimer(StrEnum):
     """What can be measured."""
 
     OURS = "ours"  # tasks that submit to a plane in their own process
+    TWO_CALLS = "two-calls"  # the same with a call to claim and a call to complete
     HTTP = "http"  # the same through our server
     RAW = "raw"  # FOR UPDATE SKIP LOCKED, and nothing else
     PROCRASTINATE = "procrastinate"  # its job manager
@@ -42,7 +43,7 @@ class Claimer(StrEnum):
 
 
 MEASURED = tuple(Claimer)
-ON_SQLITE = (Claimer.OURS,)
+ON_SQLITE = (Claimer.OURS, Claimer.TWO_CALLS)
 ONE_AT_A_TIME = (Claimer.PROCRASTINATE,)
 
 
@@ -190,6 +191,7 @@ class Stock:
 def _open(bench: Bench, system: Claimer, url: str) -> Stock:
     makers: Mapping[Claimer, Callable[[], Queue]] = {
         Claimer.OURS: lambda: InProcess(url),
+        Claimer.TWO_CALLS: lambda: InTwoCalls(url),
         Claimer.HTTP: lambda: OverHttp(bench, url),
         Claimer.RAW: lambda: SkipLocked(url),
         Claimer.PROCRASTINATE: lambda: Procrastinate(url),

@@ -1,9 +1,13 @@
-"""Penstock's claims: from an event loop beside its writer, and through its HTTP door."""
+"""Penstock's claims: from an event loop beside its writer, and through its HTTP door.
+
+Workers complete a lot by the call that claims the next, as `penstock run --loop` does.
+"""
 
 import asyncio
 import time
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator, Sequence
 from contextlib import ExitStack
+from functools import partial
 from itertools import count as counting
 from itertools import islice
 from typing import cast
@@ -14,10 +18,11 @@ from msgspec import Struct
 
 from bench.processes import Bench
 from bench.server import System
-from bench.turns import AsyncStep, Turn, in_tasks
+from bench.turns import Turn, in_tasks
+from penstock.arcs.by_hand import ClaimByHand, CompleteByHand
 from penstock.catalog.commands import DatasetName
 from penstock.config import Settings
-from penstock.locks.commands import ClaimLots, CompleteClaims, Ref, RegisterLots, WireJob
+from penstock.locks.commands import Claimed, ClaimLots, Ended, Ref, RegisterLots, WireJob
 from penstock.plane import Plane
 
 NAMESPACE = "bench"
@@ -56,23 +61,28 @@ class InProcess:
 
     def work(self, workers: int, at_once: int, seconds: float) -> Turn:
         """Claim and complete, each worker in a task of its own."""
-        steps = [self._step(f"worker-{number}", at_once) for number in range(workers)]
-        return uvloop.run(in_tasks(steps, seconds))
+        return uvloop.run(self._work(workers, at_once, seconds))
 
-    def _step(self, owner: str, at_once: int) -> AsyncStep:
-        submit = self.plane.catalog.submit_async
+    async def _work(self, workers: int, at_once: int, seconds: float) -> Turn:
+        submit, held = self.plane.catalog.submit_async, dict[str, tuple[Ref, ...]]()
 
-        async def step() -> int:
-            found = await submit(ClaimLots(NAMESPACE, JOB, owner, count=at_once))
-            if not found:
-                return 0
-            refs = tuple(Ref(claim.id, claim.token) for claim in found)
-            for ended in await submit(CompleteClaims(refs)):
-                if ended.refused is not None:
-                    raise ended.refused
-            return len(found)
+        async def go_on(owner: str) -> int:
+            claim = ClaimLots(NAMESPACE, JOB, owner, count=at_once)
+            taken = await submit(ClaimByHand(claim, held.get(owner, ())))
+            held[owner] = _refs(taken.claimed)
+            return _completed(taken.ended)
 
-        return step
+        async def step(owner: str) -> int:
+            if not held.get(owner):
+                await go_on(owner)
+            return await go_on(owner) if held[owner] else 0
+
+        async def last() -> int:
+            refs = tuple(ref for refs in held.values() for ref in refs)
+            return _completed(await submit(CompleteByHand(refs)))
+
+        steps = [partial(step, f"worker-{number}") for number in range(workers)]
+        return await in_tasks(steps, seconds, last)
 
     def cpu_seconds(self) -> float:
         """The processor time of this process."""
@@ -81,6 +91,33 @@ class InProcess:
     def close(self) -> None:
         """Close the plane."""
         self.plane.close()
+
+
+class InTwoCalls(InProcess):
+    """The same, but each lot is claimed by one call and completed by another."""
+
+    async def _work(self, workers: int, at_once: int, seconds: float) -> Turn:
+        submit = self.plane.catalog.submit_async
+
+        async def step(owner: str) -> int:
+            taken = await submit(ClaimByHand(ClaimLots(NAMESPACE, JOB, owner, count=at_once)))
+            refs = _refs(taken.claimed)
+            return _completed(await submit(CompleteByHand(refs))) if refs else 0
+
+        steps = [partial(step, f"worker-{number}") for number in range(workers)]
+        return await in_tasks(steps, seconds)
+
+
+def _refs(claims: Iterable[Claimed]) -> tuple[Ref, ...]:
+    return tuple(Ref(claim.id, claim.token) for claim in claims)
+
+
+def _completed(ended: Sequence[Ended]) -> int:
+    """How many claims were completed: all of them, or it is an error."""
+    for end in ended:
+        if end.refused is not None:
+            raise end.refused
+    return len(ended)
 
 
 class OverHttp:
@@ -111,14 +148,17 @@ class OverHttp:
         return uvloop.run(self._work(workers, at_once, seconds))
 
     async def _work(self, workers: int, at_once: int, seconds: float) -> Turn:
-        connections = [await _connect(self._server.port) for _ in range(workers)]
-        steps = [
-            _http_step(connection, f"worker-{number}", at_once)
-            for number, connection in enumerate(connections)
+        workforce = [
+            _HttpWorker(await _connect(self._server.port), f"worker-{number}", at_once)
+            for number in range(workers)
         ]
-        turn = await in_tasks(steps, seconds)
-        for connection in connections:
-            connection.close()
+
+        async def last() -> int:
+            return sum([await worker.rest() for worker in workforce])
+
+        turn = await in_tasks([worker.step for worker in workforce], seconds, last)
+        for worker in workforce:
+            worker.connection.close()
         return turn
 
     def cpu_seconds(self) -> float:
@@ -135,39 +175,57 @@ class _Ref(Struct, frozen=True):
     token: int
 
 
-class _Claims(Struct, frozen=True):
-    claims: list[_Ref]
-
-
 class _End(Struct, frozen=True):
     error: msgspec.Raw
+
+
+class _Claims(Struct, frozen=True):
+    claims: list[_Ref]
+    ended: list[_End]
+
+
+class _HttpWorker:
+    """Completes what it holds by the call that claims more."""
+
+    def __init__(self, connection: "_Connection", owner: str, at_once: int) -> None:
+        self.connection = connection
+        self._asked = {"owner": owner, "count": at_once}
+        self._held: list[_Ref] = []
+
+    async def step(self) -> int:
+        """Complete what is held, and claim the next."""
+        if not self._held:
+            await self._claim(self._asked)
+        return await self._claim(self._asked) if self._held else 0
+
+    async def rest(self) -> int:
+        """Complete what is held."""
+        asked = {"claims": self._held}
+        answer = await self.connection.ask("POST", f"{_API}/claims/complete", _encode(asked))
+        return _whole(_read_ended(answer).ended)
+
+    async def _claim(self, asked: dict[str, object]) -> int:
+        body = _encode({**asked, "complete": self._held})
+        answer = _read_claims(await self.connection.ask("POST", _CLAIMS, body))
+        self._held = answer.claims
+        return _whole(answer.ended)
 
 
 class _Ended(Struct, frozen=True):
     ended: list[_End]
 
 
-def _http_step(connection: "_Connection", owner: str, at_once: int) -> AsyncStep:
-    claims = f"{_API}/namespaces/{NAMESPACE}/jobs/{JOB}/claims"
-    body = _encode({"owner": owner, "count": at_once})
-    read_claims = msgspec.json.Decoder(_Claims).decode
-    read_ended = msgspec.json.Decoder(_Ended).decode
+_CLAIMS = f"{_API}/namespaces/{NAMESPACE}/jobs/{JOB}/claims"
+_read_claims = msgspec.json.Decoder(_Claims).decode
+_read_ended = msgspec.json.Decoder(_Ended).decode
 
-    async def step() -> int:
-        found = read_claims(await connection.ask("POST", claims, body)).claims
-        if not found:
-            return 0
-        if at_once == 1:
-            (claim,) = found
-            path = f"{_API}/claims/{claim.id}/complete"
-            await connection.ask("POST", path, b'{"token":%d}' % claim.token)
-            return 1
-        answer = await connection.ask("POST", f"{_API}/claims/complete", _encode(_Claims(found)))
-        if any(bytes(end.error) != b"null" for end in read_ended(answer).ended):
-            raise RuntimeError(f"claims were not completed: {answer.decode()}")
-        return len(found)
 
-    return step
+def _whole(ended: Sequence[_End]) -> int:
+    """How many claims were completed: all of them, or it is an error."""
+    for end in ended:
+        if bytes(end.error) != b"null":
+            raise RuntimeError(f"a claim was not completed: {bytes(end.error).decode()}")
+    return len(ended)
 
 
 def _encode(body: object) -> bytes:

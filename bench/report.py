@@ -28,6 +28,7 @@ from bench.throughput import Ceiling, Throughput
 
 _CLAIMERS: dict[str, str] = {
     Claimer.OURS: "ours, in process",
+    Claimer.TWO_CALLS: "ours, in two calls",
     Claimer.HTTP: "ours, over HTTP",
     Claimer.RAW: "raw SKIP LOCKED",
     Claimer.PROCRASTINATE: "procrastinate",

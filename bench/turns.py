@@ -110,8 +110,10 @@ def in_threads(steps: Sequence[Step], seconds: float) -> Turn:
     return counter.turn()
 
 
-async def in_tasks(steps: Sequence[AsyncStep], seconds: float) -> Turn:
-    """One task for each worker, all on one event loop."""
+async def in_tasks(
+    steps: Sequence[AsyncStep], seconds: float, last: AsyncStep | None = None
+) -> Turn:
+    """One task for each worker, all on one event loop; `last` completes what they still hold."""
     counter = Counter(seconds)
 
     async def run(step: AsyncStep) -> None:
@@ -124,4 +126,6 @@ async def in_tasks(steps: Sequence[AsyncStep], seconds: float) -> Turn:
             counter.count(done, began)
 
     await asyncio.gather(*(run(step) for step in steps))
+    if last is not None:
+        counter.count(await last())
     return counter.turn()

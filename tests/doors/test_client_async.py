@@ -2,7 +2,7 @@
 
 import asyncio
 import hashlib
-from collections.abc import AsyncIterator, Callable, Coroutine, Iterator
+from collections.abc import AsyncGenerator, AsyncIterator, Callable, Coroutine, Iterator
 from typing import Any
 
 import pytest
@@ -96,6 +96,22 @@ def test_an_error_fails_the_claim_and_a_cancelled_task_gives_it_back(server: Run
             await task
         before = 1 if lock.lot == failed.lot else 0
         assert await state(client, lock.lot) == ("READY", before)
+
+    told(server, story)
+
+
+def test_who_looks_ahead_and_leaves_gives_the_next_lot_back(server: Running) -> None:
+    async def story(client: AsyncClient) -> None:
+        claims, seen = aiter(client.claims(*JOB, ahead=True)), []
+        for _ in range(2):
+            async with await anext(claims) as claim:
+                seen.append(claim.lot)
+        assert await state(client, "10") == ("RUNNING", 1)
+        assert isinstance(claims, AsyncGenerator)
+        await claims.aclose()
+        assert seen == ["2", "9"]
+        assert await state(client, "9") == ("DONE", 1)
+        assert await state(client, "10") == ("READY", 0)
 
     told(server, story)
 

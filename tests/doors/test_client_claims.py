@@ -163,6 +163,61 @@ def test_a_loop_that_is_left_gives_back_what_it_did_not_hand_out(client: Client)
     assert state(client, "9") == state(client, "10") == ("READY", 0)
 
 
+def test_who_looks_ahead_claims_the_next_lot_by_the_call_that_completes_one(
+    client: Client,
+) -> None:
+    seen = []
+    for claim in client.claims(*JOB, ahead=True):
+        with claim:
+            assert [lock.claim for lock in client.locks().locks] == [claim.id]
+            seen.append(claim.lot)
+        held = [lock.lot for lock in client.locks().locks]
+        assert held == {"2": ["9"], "9": ["10"], "10": []}[claim.lot]
+    assert seen == ["2", "9", "10"]
+    assert {run.state for run in client.job_runs(*JOB).runs} == {"COMPLETED"}
+
+
+def test_who_looks_ahead_and_leaves_gives_the_next_lot_back(client: Client) -> None:
+    for claim in client.claims(*JOB, ahead=True):
+        with claim:
+            pass
+        assert state(client, "9") == ("RUNNING", 1)
+        break
+    assert state(client, "2") == ("DONE", 1)
+    assert state(client, "9") == ("READY", 0)
+
+
+def test_who_is_stopped_does_not_look_ahead(client: Client) -> None:
+    claims = client.claims(*JOB, ahead=True)
+    for claim in claims:
+        with claim:
+            claims.stop()
+    assert [run.state for run in client.job_runs(*JOB).runs] == ["COMPLETED"]
+    assert client.locks().locks == ()
+
+
+def test_who_looks_ahead_and_was_too_late_goes_on_with_the_next_lot(client: Client) -> None:
+    claims = iter(client.claims(*JOB, ahead=True))
+    late = next(claims)
+    client.release_lock(*JOB, late.lot, "the worker hangs")
+    with pytest.raises(ClaimLost, match="nothing was changed"):
+        late.complete()
+    with next(claims) as again:
+        assert (again.lot, again.attempt) == (late.lot, 1)
+    assert state(client, late.lot) == ("DONE", 1)
+
+
+def test_who_looks_ahead_completes_also_where_nothing_can_be_claimed_any_more(
+    client: Client,
+) -> None:
+    claim = only(client.claims(*JOB, ahead=True))
+    client.delete_job(*JOB)
+    with pytest.raises(ApiError, match="clean"):
+        client.claim_lots(*JOB, owner="me")
+    assert [version.name for version in claim.complete()] == ["clean"]
+    assert client.run(claim.run_id).state == "COMPLETED"
+
+
 def test_a_lost_lease_is_noticed_and_publishes_nothing(client: Client) -> None:
     claim = only(client.claims(*JOB, lease_seconds=1))
     claim.keep()

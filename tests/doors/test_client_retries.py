@@ -169,6 +169,48 @@ def test_a_worker_gets_what_a_lost_answer_told_of(client: Client, line: Line) ->
     assert done == [("1", 1), ("2", 1), ("3", 1)]
 
 
+@pytest.mark.parametrize("loss", ["before", "after", 503])
+def test_who_goes_on_completes_and_claims_once(client: Client, line: Line, loss: Any) -> None:
+    job, done = wired(client), []
+    line.lose("/claims", 429, loss, loss)
+    with Client(line.url) as worker:
+        for claim in worker.claims(*job, ahead=True):
+            with claim:
+                done.append((claim.lot, claim.attempt))
+                line.lose("/claims", loss)
+    assert done == [("1", 1), ("2", 1), ("3", 1)]
+    assert {each.state for each in client.job_runs(*job).runs} == {"COMPLETED"}
+
+
+def test_lots_are_completed_once_by_the_call_that_claims(
+    make: Make, client: Client, line: Line
+) -> None:
+    job = wired(client)
+    (first,) = client.claim_lots(*job, owner="me").claims
+    line.lose("/claims", "after")
+    answer = make("claim_lots", *job, owner="me", complete=[(first.id, first.token)])
+    assert len([path for path in line.seen if path.endswith("/claims")]) == 2
+    assert [each.error for each in answer.ended] == [None]
+    assert [claim.lot for claim in answer.claims] == ["2"]
+    assert client.job_runs(*job).total_count == 2
+
+
+def test_what_was_claimed_while_a_completion_got_no_answer_is_found_again(
+    client: Client, line: Line
+) -> None:
+    job = wired(client)
+    with Client(line.url) as worker:
+        claims = iter(worker.claims(*job, ahead=True))
+        first = next(claims)
+        first._good_until = 0.0  # it does not try for long
+        line.lose("/claims", "after")
+        with pytest.raises(Unreachable):
+            first.complete()
+        assert client.published(first.id) is not None
+        second = next(claims)
+        assert (second.lot, second.attempt) == ("2", 1)
+
+
 def test_a_worker_goes_on_where_what_a_lost_answer_told_of_is_over(client: Client) -> None:
     job = wired(client)
     flow = client.claims(*job)._take()

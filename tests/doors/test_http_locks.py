@@ -55,7 +55,7 @@ OF_DATASET = "/namespaces/{namespace}/datasets/{dataset}"
 OF_LOT = f"{OF_DATASET}/lots/{{lot}}"
 BECAUSE = {"why": "a test"}
 OWNED = {"owner": "w1"}
-CLAIMED = Step(f"POST {OF_JOB}/claims", {"claims", "why"}, OWNED)
+CLAIMED = Step(f"POST {OF_JOB}/claims", {"claims", "why", "ended"}, OWNED)
 STEPS = (
     Step(f"PUT {OF_JOB}/wiring", WIRING, WIRES | {"backOffSeconds": 0}),
     Step(f"GET {OF_JOB}/wiring", WIRING),
@@ -265,6 +265,29 @@ def test_many_claims_end_at_once_and_each_is_refused_alone(wired: Running) -> No
     assert failed["error"] is None
     work = wired.client.get(f"{JOB}/lots/10").json()
     assert (work["state"], work["error"], work["attempts"]) == ("LATER", "boom", 1)
+
+
+def test_who_goes_on_completes_and_claims_in_one_call(wired: Running) -> None:
+    (first,) = claim(wired)
+    stale = {"id": first["id"], "token": 7}
+    ended = [{"id": first["id"], "token": first["token"]}, stale]
+    answer = call(wired, f"{JOB}/claims", owner="w1", complete=ended)
+    assert [found["lot"] for found in answer["claims"]] == ["9"]
+    done, refused = answer["ended"]
+    (version,) = done["versions"]
+    assert (version["name"], done["error"]) == ("clean", None)
+    assert (refused["versions"], refused["error"]["code"]) == ([], 409)
+    dataset = wired.client.get(path("namespaces", "shop", "datasets", "clean")).json()
+    assert dataset["currentVersion"] == version["version"]
+
+
+def test_a_claim_that_is_refused_completes_nothing(wired: Running) -> None:
+    (first,) = claim(wired)
+    ended = [{"id": first["id"], "token": first["token"]}]
+    body = {"owner": "w1", "lots": ["77"], "complete": ended}
+    assert wired.client.post(f"{JOB}/claims", json=body).status_code == 409
+    assert wired.client.get(path("claims", first["id"])).json()["state"] == "RUNNING"
+    assert call(wired, of_claim(first, "complete"), token=first["token"])["versions"]
 
 
 def test_locks_show_who_holds_what(wired: Running) -> None:

@@ -8,6 +8,7 @@ from functools import singledispatch
 from typing import Any
 
 from penstock import ids
+from penstock.arcs.by_hand import ClaimByHand
 from penstock.arcs.commands import PublishLot
 from penstock.clock import SECOND
 from penstock.errors import Conflict, NotFound
@@ -133,6 +134,13 @@ def _(command: ClaimLots, model: Model, outcome: Any) -> None:
     assert [claimed.lot for claimed in outcome] == chosen
     for claimed in outcome:
         model.take(claimed, command.owner, command.lease_seconds or wiring.lease_seconds)
+
+
+@follow.register
+def _(command: ClaimByHand, model: Model, outcome: Any) -> None:
+    follow(CompleteClaims(command.complete), model, outcome.ended)
+    model.make_stale_again()
+    follow(command.claim, model, outcome.claimed)
 
 
 @follow.register

@@ -10,6 +10,7 @@ import os
 import random
 import sys
 import time
+from collections.abc import Sequence
 from typing import Any
 from urllib.parse import quote
 
@@ -76,27 +77,26 @@ class Worker:
 
     def run(self) -> None:
         """Claim, work, end; for ever."""
+        claims: list[Document] = []
         while True:
-            claims = self._claim()
+            claims = claims or self._claim()
             if not claims:
                 time.sleep(IDLE_SECONDS)
-            elif len(claims) > 1 and self._chance.random() < 0.5:
-                self._work(claims[-1])
-                self._end_together(claims)
-            else:
-                for claim in claims:
-                    self._work(claim)
-                    self._end(claim)
+                continue
+            how = self._chance.choice([self._end_each, self._end_together, self._go_on])
+            claims = how(claims)
 
-    def _claim(self) -> list[Document]:
+    def _claim(self, complete: Sequence[Document] = ()) -> list[Document]:
         job = quote(self._chance.choice(self._jobs), safe="")
         body = {
             "owner": self._owner,
             "count": self._chance.randint(1, self._at_once),
             "order": self._chance.choice(["oldest", "oldest", "newest"]),
             "leaseSeconds": self._lease_seconds,
+            "complete": _refs(complete),
         }
         status, answer = self._server.post(f"/namespaces/{self._namespace}/jobs/{job}/claims", body)
+        self._note_each(complete, status, answer)
         if status is None:
             return []
         assert status == 200, answer
@@ -129,16 +129,37 @@ class Worker:
         else:
             self._journal.write(f"{end} refused", claim, why=str(answer))
 
-    def _end_together(self, claims: list[Document]) -> None:
+    def _end_each(self, claims: list[Document]) -> list[Document]:
+        for claim in claims:
+            self._work(claim)
+            self._end(claim)
+        return []
+
+    def _end_together(self, claims: list[Document]) -> list[Document]:
+        self._work(claims[-1])
         for claim in claims:
             self._journal.write("complete", claim)
-        refs = [{"id": claim["id"], "token": claim["token"]} for claim in claims]
-        status, answer = self._server.post("/claims/complete", {"claims": refs})
+        status, answer = self._server.post("/claims/complete", {"claims": _refs(claims)})
         assert status in (200, None), answer
+        self._note_each(claims, status, answer)
+        return []
+
+    def _go_on(self, claims: list[Document]) -> list[Document]:
+        """Complete them by the call that claims the next."""
+        self._work(claims[-1])
+        for claim in claims:
+            self._journal.write("complete", claim)
+        return self._claim(claims)
+
+    def _note_each(self, claims: Sequence[Document], status: int | None, answer: Any) -> None:
         ended = answer["ended"] if status == 200 else [None] * len(claims)
         for claim, end in zip(claims, ended, strict=True):
             each = status if end is None or end["error"] is None else 409
             self._note(claim, "complete", each, end)
+
+
+def _refs(claims: Sequence[Document]) -> list[Document]:
+    return [{"id": claim["id"], "token": claim["token"]} for claim in claims]
 
 
 if __name__ == "__main__":

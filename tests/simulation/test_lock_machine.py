@@ -14,12 +14,14 @@ from hypothesis import HealthCheck, Phase, seed, settings
 from hypothesis.stateful import RuleBasedStateMachine, initialize, rule, run_state_machine_as_test
 
 from penstock import ids
+from penstock.arcs.by_hand import Taken
 from penstock.catalog.catalog import Catalog
 from penstock.clock import SECOND, Micros
 from penstock.db import Database, open_database
 from penstock.errors import PenstockError
 from penstock.locks import room
 from penstock.locks.commands import (
+    Claimed,
     ClaimLots,
     CompleteClaims,
     Ended,
@@ -84,8 +86,7 @@ class LockMachine(RuleBasedStateMachine):
         for command, outcome in zip(commands, outcomes, strict=True):
             follow(command, self.model, outcome)
             self.model.make_stale_again()
-            if isinstance(command, ClaimLots) and isinstance(outcome, list):
-                self.given += [Ref(claim.id, claim.token) for claim in outcome]
+            self.given += [Ref(claim.id, claim.token) for claim in _claimed(command, outcome)]
         after = self._look()
         if all(map(_is_refused, outcomes)):
             assert after == self._tables, f"{commands} was refused, and changed something"
@@ -153,6 +154,12 @@ class LockMachine(RuleBasedStateMachine):
             self._servers.reverse()
 
 
+def _claimed(command: Any, outcome: Any) -> list[Claimed]:
+    if isinstance(outcome, Taken):
+        return outcome.claimed
+    return outcome if isinstance(command, ClaimLots) and isinstance(outcome, list) else []
+
+
 def _outcome(result: Callable[[], Any]) -> Any:
     try:
         return result()
@@ -162,6 +169,8 @@ def _outcome(result: Callable[[], Any]) -> Any:
 
 def _is_refused(outcome: Any) -> bool:
     """Whether nothing came of a command."""
+    if isinstance(outcome, Taken):
+        return not outcome.claimed and _is_refused(outcome.ended)
     if isinstance(outcome, list):
         return all(isinstance(each, Ended) and each.refused is not None for each in outcome)
     return isinstance(outcome, PenstockError)

@@ -23,7 +23,7 @@ def test_derived_ids_stay_what_they_are() -> None:
     assert dataset_id("shop", "orders") == "37a290bd-63ad-8595-adbd-30d548b833ce"
     assert job_id("shop", "load_orders") == "6e80bb95-e493-8ce7-afff-7367ec6d7ab7"
     assert (
-        run_version_id(dataset_id("shop", "orders"), RUN) == "531dbaa7-699d-8ebe-a938-43508e77fb7f"
+        run_version_id(dataset_id("shop", "orders"), RUN) == "0190a3c8-7b1e-7ebe-a938-43508e77fb7f"
     )
 
 

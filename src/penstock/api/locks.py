@@ -40,10 +40,19 @@ ShortText = Annotated[str, Meta(min_length=1, max_length=1_000)]
 LotId = Annotated[str, Meta(min_length=1, max_length=200)]
 
 
+class ClaimRefBody(Body, frozen=True):
+    """A claim as its holder names it."""
+
+    id: str
+    token: Token
+
+
 class ClaimBody(Body, frozen=True):
     """Who claims how many lots; with inputs or outputs the job is wired first.
 
     A call that is repeated with the same `key` is answered with the same claims, never with more.
+    Claims in `complete` are completed in the same transaction, each alone, before others are
+    claimed; where the call is refused nothing is completed.
     """
 
     owner: str
@@ -54,6 +63,7 @@ class ClaimBody(Body, frozen=True):
     inputs: tuple[DatasetNameBody, ...] | None = None
     outputs: tuple[DatasetNameBody, ...] | None = None
     key: ShortText | None = None
+    complete: Annotated[tuple[ClaimRefBody, ...], Meta(max_length=CLAIMS_AT_ONCE_MAX)] = ()
 
 
 class HeartbeatBody(Body, frozen=True):
@@ -74,13 +84,6 @@ class FailBody(Body, frozen=True):
 
     token: Token
     error: ErrorText = ""
-
-
-class ClaimRefBody(Body, frozen=True):
-    """A claim as its holder names it."""
-
-    id: str
-    token: Token
 
 
 class CompleteManyBody(Body, frozen=True):
@@ -111,13 +114,6 @@ class Locks(Shape, frozen=True):
     total_count: int
 
 
-class Claims(Shape, frozen=True):
-    """What was claimed, or why there was nothing."""
-
-    claims: Sequence[Claim]
-    why: Nothing | None
-
-
 class Lease(Shape, frozen=True):
     """Until when a claim holds."""
 
@@ -140,6 +136,14 @@ class EndedClaim(Shape, frozen=True):
     error: Refusal | None
 
 
+class Claims(Shape, frozen=True):
+    """What was claimed, or why there was nothing; and what became of claims to complete."""
+
+    claims: Sequence[Claim]
+    why: Nothing | None
+    ended: Sequence[EndedClaim]
+
+
 class EndedClaims(Shape, frozen=True):
     """What became of each claim, in the order they were given."""
 
@@ -150,8 +154,11 @@ async def claim_lots(call: Call, namespace: str, job: str, body: ClaimBody) -> C
     """Find lots that a job can work on and claim them, each with a run of its own.
 
     With `lots` only those are claimed, all of them or none. When nothing is found, `why` says why.
+    With `complete`, what other claims have made is published in the same transaction: a worker
+    that goes on needs one call for each lot.
     """
     call.check_names(owner=body.owner)
+    refs = await _refs(call, body.complete)
     wiring = None
     if body.inputs is not None or body.outputs is not None:
         inputs, outputs = dataset_names(call, body.inputs), dataset_names(call, body.outputs)
@@ -168,10 +175,12 @@ async def claim_lots(call: Call, namespace: str, job: str, body: ClaimBody) -> C
         body.key,
         wiring,
     )
-    claimed = await call.submit(ClaimByHand(claim))
-    telling.claimed(call, claimed, began)
-    why = None if claimed else await call.read(idle.why_nothing, namespace, job)
-    return Claims([_claim(found) for found in claimed], why)
+    taken = await call.submit(ClaimByHand(claim, refs))
+    telling.ended(call, taken.ended, began)
+    telling.claimed(call, taken.claimed, began)
+    why = None if taken.claimed else await call.read(idle.why_nothing, namespace, job)
+    claims = [_claim(found) for found in taken.claimed]
+    return Claims(claims, why, _ended(body.complete, taken.ended))
 
 
 def _claim(found: Claimed) -> Claim:
@@ -240,13 +249,13 @@ def _stopped(ended: Ended) -> Stopped:
 async def complete_claims(call: Call, body: CompleteManyBody) -> EndedClaims:
     """Publish what several claims have made; each succeeds or is refused alone."""
     refs = await _refs(call, body.claims)
-    return _ended(body.claims, await _end(call, CompleteByHand(refs)))
+    return EndedClaims(_ended(body.claims, await _end(call, CompleteByHand(refs))))
 
 
 async def fail_claims(call: Call, body: FailManyBody) -> EndedClaims:
     """Report that the work on several claims has failed; each is refused alone."""
     refs = await _refs(call, body.claims)
-    return _ended(body.claims, await _end(call, FailClaims(refs, body.error)))
+    return EndedClaims(_ended(body.claims, await _end(call, FailClaims(refs, body.error))))
 
 
 def get_claim(tx: Transaction, key: Key, claim: str) -> ShownClaim:
@@ -290,13 +299,11 @@ async def _refs(call: Call, given: Sequence[ClaimRefBody]) -> tuple[Ref, ...]:
     return refs
 
 
-def _ended(given: Sequence[ClaimRefBody], ended: Sequence[Ended]) -> EndedClaims:
-    return EndedClaims(
-        [
-            EndedClaim(claim.id, _versions(end), _refusal(end.refused))
-            for claim, end in zip(given, ended, strict=True)
-        ]
-    )
+def _ended(given: Sequence[ClaimRefBody], ended: Sequence[Ended]) -> list[EndedClaim]:
+    return [
+        EndedClaim(claim.id, _versions(end), _refusal(end.refused))
+        for claim, end in zip(given, ended, strict=True)
+    ]
 
 
 def _versions(ended: Ended) -> list[VersionId]:

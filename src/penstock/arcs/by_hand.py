@@ -3,6 +3,8 @@
 They would leave the limits of the arc aside, and publish lots without saying what they hold.
 """
 
+from msgspec import Struct
+
 from penstock import ids
 from penstock.arcs.commands import is_arc
 from penstock.catalog.commands.lookup import Write
@@ -12,26 +14,6 @@ from penstock.errors import Conflict
 from penstock.locks.claiming import Ref
 from penstock.locks.commands.claims import Claimed, ClaimLots, CompleteClaims, Ended
 from penstock.locks.room import LockRoom
-
-
-class ClaimByHand(Write, frozen=True):
-    """Claim lots of any job but of an arc."""
-
-    claim: ClaimLots
-
-    def want(self, keys: Keys) -> None:
-        """What the claim wants."""
-        self.claim.want(keys)
-
-    def apply(self, world: World, now: Micros) -> list[Claimed]:
-        """Claim, or say who makes the lots of this job."""
-        namespace, job = self.claim.namespace, self.claim.job
-        if is_arc(world, ids.job_id(namespace, job)):
-            raise Conflict(
-                f"job {namespace}/{job} is an arc, whose engine claims its lots; to make one here "
-                f"and now: penstock arcs run {namespace}/{job} LOT"
-            )
-        return self.claim.apply(world, now)
 
 
 class CompleteByHand(Write, frozen=True):
@@ -46,6 +28,39 @@ class CompleteByHand(Write, frozen=True):
         own = tuple(ref for ref in self.claims if ref not in others)
         ended = others | dict(zip(own, CompleteClaims(own).apply(world, now), strict=True))
         return [ended[ref] for ref in self.claims]
+
+
+class Taken(Struct, frozen=True):
+    """What became of claims that were to be completed, and what was claimed after them."""
+
+    ended: list[Ended]
+    claimed: list[Claimed]
+
+
+class ClaimByHand(Write, frozen=True):
+    """Claim lots of any job but of an arc, after publishing what earlier claims have made.
+
+    A worker that goes on from lot to lot needs one transaction for each instead of two. Those to
+    complete are refused one by one; where the claim itself is refused nothing is completed.
+    """
+
+    claim: ClaimLots
+    complete: tuple[Ref, ...] = ()
+
+    def want(self, keys: Keys) -> None:
+        """What the claim wants."""
+        self.claim.want(keys)
+
+    def apply(self, world: World, now: Micros) -> Taken:
+        """Complete and claim, or say who makes the lots of this job."""
+        namespace, job = self.claim.namespace, self.claim.job
+        if is_arc(world, ids.job_id(namespace, job)):
+            raise Conflict(
+                f"job {namespace}/{job} is an arc, whose engine claims its lots; to make one here "
+                f"and now: penstock arcs run {namespace}/{job} LOT"
+            )
+        ended = CompleteByHand(self.complete).apply(world, now) if self.complete else []
+        return Taken(ended, self.claim.apply(world, now))
 
 
 def _is_of_arc(world: World, ref: Ref) -> bool:

@@ -105,6 +105,7 @@ def run(
             newest=newest,
             lease_seconds=lease,
             wait=wait,
+            ahead=loop,
         )
         with Signals(claims) as signals:
             worker = _Worker(command, variables, signals, as_json=as_json)

@@ -72,6 +72,7 @@ class AsyncClient(Calls, Awaiting, AwaitingReader):
         newest: bool = False,
         lease_seconds: int | None = None,
         wait: bool = False,
+        ahead: bool = False,
     ) -> AsyncClaims:
         """The lots that a job can work on, claimed `count` at a time: loop over them.
 
@@ -87,5 +88,6 @@ class AsyncClient(Calls, Awaiting, AwaitingReader):
             inputs=inputs,
             outputs=outputs,
             wait=wait,
+            ahead=ahead,
         )
         return AsyncClaims(self, self._heartbeats, ask)

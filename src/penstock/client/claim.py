@@ -4,7 +4,7 @@ from types import TracebackType
 from typing import Self, TypeVar
 
 from penstock.client import lot_documents as docs
-from penstock.client.hold import ClaimLost, Hold, Keeper
+from penstock.client.hold import ClaimLost, Hold, Keeper, Onward
 from penstock.client.operation import Awaiting, Blocking
 from penstock.client.request import Flow
 from penstock.errors import PenstockError
@@ -21,9 +21,14 @@ class Claim(Hold, Blocking):
     """
 
     def __init__(
-        self, caller: Blocking, keeper: Keeper, shown: docs.Claim, taken_at: float
+        self,
+        caller: Blocking,
+        keeper: Keeper,
+        shown: docs.Claim,
+        taken_at: float,
+        onward: Onward | None = None,
     ) -> None:
-        super().__init__(keeper, shown, taken_at)
+        super().__init__(keeper, shown, taken_at, onward)
         self._caller = caller
 
     def _perform(self, flow: Flow[T]) -> T:
@@ -61,9 +66,14 @@ class AsyncClaim(Hold, Awaiting):
     """
 
     def __init__(
-        self, caller: Awaiting, keeper: Keeper, shown: docs.Claim, taken_at: float
+        self,
+        caller: Awaiting,
+        keeper: Keeper,
+        shown: docs.Claim,
+        taken_at: float,
+        onward: Onward | None = None,
     ) -> None:
-        super().__init__(keeper, shown, taken_at)
+        super().__init__(keeper, shown, taken_at, onward)
         self._caller = caller
 
     async def _perform(self, flow: Flow[T]) -> T:

@@ -32,11 +32,13 @@ class ClaimCalls:
         inputs: Iterable[Name] | None = None,
         outputs: Iterable[Name] | None = None,
         key: str | None = None,
+        complete: Iterable[tuple[str, int]] = (),
     ) -> Request[docs.Claims]:
         """Claim up to `count` lots, once; `claims` does it again and again and keeps them alive.
 
         Two calls with one key claim the same lots, so that a call can be repeated; each has a
-        key of its own unless one is given.
+        key of its own unless one is given. What other claims have made, each an id and a token,
+        is published in the same transaction if they are given to `complete`.
         """
         body = said(
             owner=owner,
@@ -47,8 +49,9 @@ class ClaimCalls:
             inputs=names(inputs, namespace),
             outputs=names(outputs, namespace),
             key=key or ids.new_id(),
+            complete=_refs(complete) or None,
         )
-        return post(docs.Claims, *_job(namespace, job), "claims", body=body, repeatable=True)
+        return post(docs.Claims, *_job(namespace, job), "claims", body=body).settled(_claimed)
 
     @call
     def claim(self, claim_id: str) -> Request[docs.ShownClaim]:
@@ -147,16 +150,26 @@ def _stopped_as(state: str, claim_id: str) -> Settle:
     return settle
 
 
+def _claimed(outcome: docs.Claims | ApiError) -> Flow[docs.Claims]:
+    if isinstance(outcome, ApiError):
+        raise outcome
+    return replace(outcome, ended=(yield from _completed_each(outcome.ended)))
+
+
 def _all_completed(outcome: docs.EndedClaims | ApiError) -> Flow[docs.EndedClaims]:
     if isinstance(outcome, ApiError):
         raise outcome
+    return docs.EndedClaims((yield from _completed_each(outcome.ended)))
+
+
+def _completed_each(claims: Iterable[docs.EndedClaim]) -> Flow[tuple[docs.EndedClaim, ...]]:
     ended = []
-    for each in outcome.ended:
+    for each in claims:
         done = None
         if each.error is not None and each.error.code == 409:
             done = yield from ask(ClaimCalls.published.request(each.id))
         ended.append(docs.EndedClaim(each.id, done.versions, None) if done else each)
-    return docs.EndedClaims(tuple(ended))
+    return tuple(ended)
 
 
 def _all_failed(outcome: docs.EndedClaims | ApiError) -> Flow[docs.EndedClaims]:

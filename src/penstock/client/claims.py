@@ -4,10 +4,12 @@ import logging
 import os
 import socket
 import time
+from abc import ABC, abstractmethod
 from collections import deque
 from collections.abc import AsyncIterator, Iterator, Sequence
 from contextlib import suppress
-from typing import Any
+from functools import partial
+from typing import Any, Generic, TypeVar
 
 from msgspec import Struct
 
@@ -15,11 +17,11 @@ from penstock import ids
 from penstock.client import lot_documents as docs
 from penstock.client.claim import AsyncClaim, Claim
 from penstock.client.claim_calls import ClaimCalls
-from penstock.client.hold import Keeper
+from penstock.client.hold import Hold, Keeper, Onward
 from penstock.client.names import Name, read_name
 from penstock.client.operation import Awaiting, Blocking
 from penstock.client.refusals import ApiError, Failure, Unreachable, is_passing
-from penstock.client.request import Flow, Pause
+from penstock.client.request import Flow, Pause, Request
 from penstock.client.retries import patiently
 from penstock.clock import SECOND, parse_time, system_clock
 from penstock.errors import PenstockError
@@ -30,6 +32,8 @@ PAUSE_SECONDS_MAX = 5.0
 _SLICE_SECONDS = 0.1
 
 _log = logging.getLogger(__name__)
+
+H = TypeVar("H", bound=Hold)
 
 
 class Ask(Struct, frozen=True):
@@ -44,6 +48,7 @@ class Ask(Struct, frozen=True):
     inputs: Sequence[Name] | None = None
     outputs: Sequence[Name] | None = None
     wait: bool = False
+    ahead: bool = False  # complete a lot by the call that claims the next
 
 
 def asked(where: str, job: str | None, owner: str | None, **more: Any) -> Ask:
@@ -53,7 +58,7 @@ def asked(where: str, job: str | None, owner: str | None, **more: Any) -> Ask:
     return Ask(named.namespace, named.name, mine, **more)
 
 
-class Search:
+class Search(ABC, Generic[H]):
     """How lots of a job are looked for again and again, whichever way one waits.
 
     `why_nothing` says why nothing was found the last time.
@@ -75,12 +80,16 @@ class Search:
         """End the loop before it claims again; safe in a signal handler and from any thread."""
         self._stopped = True
 
-    def _take(self) -> Flow[Sequence[docs.Claim]]:
-        """Claim some; one who waits is not disturbed by a server that is away."""
+    @abstractmethod
+    def _claim(self, shown: docs.Claim, found: deque[H]) -> H:
+        """A claim for who loops; `found` are those that come after it."""
+
+    def _asking(self, complete: Sequence[tuple[str, int]] = ()) -> Request[docs.Claims]:
+        """The call that claims some; after a lost answer it asks for the same."""
         ask = self._ask
         if not self._in_doubt:
             self._key, self._asked_at = ids.new_id(), time.monotonic()
-        claim = ClaimCalls.claim_lots.request(
+        return ClaimCalls.claim_lots.request(
             ask.namespace,
             ask.job,
             owner=ask.owner,
@@ -90,7 +99,35 @@ class Search:
             inputs=None if self._wired else ask.inputs,
             outputs=None if self._wired else ask.outputs,
             key=self._key,
+            complete=complete,
         )
+
+    def _go_on(self, found: deque[H], hold: Hold) -> Flow[docs.Completed]:
+        """Complete a claim by the call that claims the next, unless there is one already."""
+        if found or self._stopped:
+            return (yield from hold.complete_alone())
+        claim = self._asking([(hold.id, hold.token)])
+        try:
+            answer = yield from hold.patiently(claim)
+        except (ApiError, Unreachable) as failure:
+            self._in_doubt = failure.may_be_done
+            if is_passing(failure):
+                raise
+            # Nothing can be claimed, and so nothing was completed either.
+            return (yield from hold.complete_alone())
+        self._in_doubt = False
+        for shown in answer.claims:
+            found.append(self._claim(shown, found))
+            found[-1].keep()
+        return (yield from hold.ended(answer.ended[0]))
+
+    def _onward(self, found: deque[H]) -> Onward | None:
+        return partial(self._go_on, found) if self._ask.ahead else None
+
+    def _take(self) -> Flow[Sequence[docs.Claim]]:
+        """Claim some; one who waits is not disturbed by a server that is away."""
+        ask = self._ask
+        claim = self._asking()
         until = time.monotonic() + BUSY_SECONDS_MAX
         try:
             answer = yield from patiently(claim, until, self._is_busy)
@@ -140,7 +177,7 @@ class Search:
         return seconds
 
 
-class Claims(Search):
+class Claims(Search[Claim]):
     """The lots of a job, claimed one after the other; loop over it.
 
     When the loop ends because nothing was found, `why_nothing` says why.
@@ -161,7 +198,7 @@ class Claims(Search):
                     if not claim.lost:
                         yield claim
                 elif taken := self._caller._perform(self._take()):
-                    found.extend(self._claim(shown) for shown in taken)
+                    found.extend(self._claim(shown, found) for shown in taken)
                     for later in list(found)[1:]:
                         later.keep()
                 elif self._ask.wait:
@@ -173,11 +210,11 @@ class Claims(Search):
                 with suppress(PenstockError):
                     unused.release()
 
-    def _claim(self, shown: docs.Claim) -> Claim:
-        return Claim(self._caller, self._keeper, shown, self._asked_at)
+    def _claim(self, shown: docs.Claim, found: deque[Claim]) -> Claim:
+        return Claim(self._caller, self._keeper, shown, self._asked_at, self._onward(found))
 
 
-class AsyncClaims(Search):
+class AsyncClaims(Search[AsyncClaim]):
     """The lots of a job, claimed one after the other: `async for claim in …: async with claim: …`.
 
     When the loop ends because nothing was found, `why_nothing` says why.
@@ -198,7 +235,7 @@ class AsyncClaims(Search):
                     if not claim.lost:
                         yield claim
                 elif taken := await self._caller._perform(self._take()):
-                    found.extend(self._claim(shown) for shown in taken)
+                    found.extend(self._claim(shown, found) for shown in taken)
                     for later in list(found)[1:]:
                         later.keep()
                 elif self._ask.wait:
@@ -210,5 +247,5 @@ class AsyncClaims(Search):
                 with suppress(PenstockError):
                     await unused.release()
 
-    def _claim(self, shown: docs.Claim) -> AsyncClaim:
-        return AsyncClaim(self._caller, self._keeper, shown, self._asked_at)
+    def _claim(self, shown: docs.Claim, found: deque[AsyncClaim]) -> AsyncClaim:
+        return AsyncClaim(self._caller, self._keeper, shown, self._asked_at, self._onward(found))

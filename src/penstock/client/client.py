@@ -78,12 +78,15 @@ class Client(Calls, Blocking, BlockingReader):
         newest: bool = False,
         lease_seconds: int | None = None,
         wait: bool = False,
+        ahead: bool = False,
     ) -> Claims:
         """The lots that a job can work on, claimed `count` at a time: loop over them.
 
         The job is NAMESPACE/NAME, or its namespace and its name. With inputs and outputs it is
         wired first. The loop ends when nothing is found, and `why_nothing` of what is returned
-        says why; with `wait` it waits for more.
+        says why; with `wait` it waits for more. With `ahead` each lot is completed by the call that
+        claims the next, which takes half the calls; what a loop that is left has claimed and not
+        used is given back.
         """
         ask = asked(
             where,
@@ -95,5 +98,6 @@ class Client(Calls, Blocking, BlockingReader):
             inputs=inputs,
             outputs=outputs,
             wait=wait,
+            ahead=ahead,
         )
         return Claims(self, self._heartbeats, ask)

@@ -1,7 +1,7 @@
 """What a worker has of a claim, whichever way it waits for answers."""
 
 import time
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import replace
 from typing import Any, Protocol, TypeVar
 
@@ -37,10 +37,20 @@ class Keeper(Protocol):
 
 
 class Hold:
-    """One job's hold on one lot: what it is, and the calls that keep it and end it."""
+    """One job's hold on one lot: what it is, and the calls that keep it and end it.
 
-    def __init__(self, keeper: Keeper, shown: docs.Claim, taken_at: float) -> None:
+    `onward` is how it is completed by one who goes on to the next, instead of alone.
+    """
+
+    def __init__(
+        self,
+        keeper: Keeper,
+        shown: docs.Claim,
+        taken_at: float,
+        onward: "Onward | None" = None,
+    ) -> None:
         self._keeper = keeper
+        self._onward = onward
         self._shown = shown
         self._good_until = taken_at + shown.lease_seconds
         self._lost = ""
@@ -129,14 +139,15 @@ class Hold:
         """Let the lease begin anew, or raise ClaimLost; a `with` block does this by itself."""
         at = time.monotonic()
         extend = ClaimCalls.heartbeat_claim.request(self.id, self.token, lease_seconds)
-        yield from self._known(self._patiently(extend))
+        yield from self._known(self.patiently(extend))
         self.lease_seconds = lease_seconds or self.lease_seconds
         self._good_until = at + self.lease_seconds
 
     @procedure
     def complete(self) -> Flow[Sequence[VersionId]]:
         """Publish what was made; returned are the new versions of the outputs."""
-        done = yield from self._end(self._complete())
+        onward = self._onward
+        done = yield from self._end(onward(self) if onward else self.complete_alone())
         return done.versions
 
     @procedure
@@ -144,7 +155,7 @@ class Hold:
         """Say that the work failed; the lot is tried again later, or held when out of tries."""
         text = error[:ERROR_CHARS_MAX]
         fail = ClaimCalls.fail_claim.request(self.id, self.token, text)
-        return (yield from self._end(self._patiently(fail)))
+        return (yield from self._end(self.patiently(fail)))
 
     @procedure
     def release(self) -> Flow[docs.Stopped]:
@@ -177,18 +188,29 @@ class Hold:
     def _loss(self) -> ClaimLost:
         return ClaimLost(f"{self._where} is lost to this worker: {self._lost}")
 
-    def _patiently(self, request: Request[T]) -> Flow[T]:
+    def patiently(self, request: Request[T]) -> Flow[T]:
+        """Make a call again and again, as long as the lease is good."""
         return patiently(request, self._good_until)
 
-    def _complete(self) -> Flow[docs.Completed]:
+    def complete_alone(self) -> Flow[docs.Completed]:
+        """Publish what was made, and nothing else."""
         try:
             complete = ClaimCalls.complete_claim.request(self.id, self.token)
-            return (yield from self._patiently(complete))
+            return (yield from self.patiently(complete))
         except ApiError as error:
             if error.code != 409:
                 raise
             refusal = error
-        # An earlier call may have landed without its answer.
+        return (yield from self._published(refusal))
+
+    def ended(self, ended: docs.EndedClaim) -> Flow[docs.Completed]:
+        """What was published by a call that did more than that."""
+        if ended.error is not None:
+            return (yield from self._published(ApiError(ended.error.code, ended.error.message)))
+        return docs.Completed(ended.id, ended.versions)
+
+    def _published(self, refusal: ApiError) -> Flow[docs.Completed]:
+        """What was published: an earlier call may have landed without its answer."""
         done = yield from ask(ClaimCalls.published.request(self.id))
         if done is None:
             raise refusal
@@ -214,3 +236,7 @@ class Hold:
                 raise
             self._lost = str(error)
         raise self._loss()
+
+
+# How a claim is completed together with claiming the next.
+Onward = Callable[[Hold], Flow[docs.Completed]]

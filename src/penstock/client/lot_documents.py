@@ -104,13 +104,6 @@ class HeldDataset(Document, frozen=True):
     held: Held | None
 
 
-class Claims(Document, frozen=True):
-    """What was claimed, or why there was nothing."""
-
-    claims: tuple[Claim, ...]
-    why: Nothing | None
-
-
 class Lease(Document, frozen=True):
     """Until when a claim holds."""
 
@@ -151,6 +144,14 @@ class EndedClaim(Document, frozen=True):
 class EndedClaims(Document, frozen=True):
     """What became of each claim, in the order they were given."""
 
+    ended: tuple[EndedClaim, ...]
+
+
+class Claims(Document, frozen=True):
+    """What was claimed, or why there was nothing; and what became of claims to complete."""
+
+    claims: tuple[Claim, ...]
+    why: Nothing | None
     ended: tuple[EndedClaim, ...]
 
 

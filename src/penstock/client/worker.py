@@ -89,6 +89,7 @@ class JobFunction(Generic[P, R]):
                 count=count,
                 newest=self._newest,
                 wait=loop,
+                ahead=True,
             )
             outcomes = Counter(self._work_on(claim) for claim in claims)
         return Worked(outcomes["completed"], outcomes["failed"], outcomes["lost"])
