@@ -97,7 +97,8 @@ def lease_until(catalog: Catalog, lot: str) -> int:
     return row.lease_until
 
 
-def test_a_scheduler_that_is_not_there_is_told() -> None:
+def test_a_scheduler_that_is_not_there_is_told(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("penstock.arcs.executors._CONNECT_SECONDS", 1)
     executor = open_executor("dask://127.0.0.1:1", 1)
     with pytest.raises(Unavailable, match="cannot be reached"), executor:
         pass

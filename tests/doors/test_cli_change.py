@@ -178,7 +178,8 @@ def test_the_client_carries_the_code_and_the_message(server: Running) -> None:
 
 
 def test_the_client_says_how_to_start_a_server_that_is_not_there() -> None:
-    with Client("http://127.0.0.1:9") as client, pytest.raises(Unreachable) as missed:
+    nobody = Client("http://127.0.0.1:9", retry_seconds=0)
+    with nobody as client, pytest.raises(Unreachable) as missed:
         client.namespaces()
     assert "cannot reach http://127.0.0.1:9" in str(missed.value)
     assert "penstock serve" in str(missed.value)

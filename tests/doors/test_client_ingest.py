@@ -286,5 +286,5 @@ def test_what_is_refused_says_why(site: Ingesting, client: Client) -> None:
 
 
 def test_where_no_server_is_nothing_is_uploaded() -> None:
-    with Client("http://127.0.0.1:9") as nobody, pytest.raises(Unreachable):
+    with Client("http://127.0.0.1:9", retry_seconds=0) as nobody, pytest.raises(Unreachable):
         nobody.upload_payload("x", io.BytesIO(b"x"))
