@@ -49,7 +49,7 @@ bench: setup ## measure, and write the report
 stress: setup ## search long for rare failures
 	@scripts/zookeeper
 	@$(BIN)/pytest -m stress tests/simulation
-	@$(BIN)/pytest -n $(WORKERS) --both tests/doors
+	@$(BIN)/pytest -n $(WORKERS) --both tests/doors tests/acceptance
 
 screenshots: setup ## draw every view of the web page into build/pictures; docs keep the best
 	@scripts/installed $(CHROMIUM)

@@ -17,6 +17,7 @@ from hypothesis import settings
 
 from tests.databases import Pool, sqlite_database
 from tests.object_server import ObjectServer, environment, new_bucket
+from tests.one_database import keep_one
 from tests.running import server
 from tests.servers import PostgresServer, ServerError, ZookeeperServer
 
@@ -42,8 +43,14 @@ settings.load_profile("penstock")
 
 
 def pytest_addoption(parser: pytest.Parser) -> None:
-    """Let the tests of doors be run on both databases."""
-    parser.addoption("--both", action="store_true", help="run tests of doors on both databases")
+    """Let tests that run on one of the two databases be run on both."""
+    parser.addoption("--both", action="store_true", help="run every test on both databases")
+
+
+def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
+    """Keep one variant of the tests that stand above the database."""
+    if not config.getoption("both"):
+        keep_one(config, items)
 
 
 def pytest_collection_finish(session: pytest.Session) -> None:
