@@ -330,7 +330,8 @@ def _stop(
     room.inputs.prefetch((dataset, row.job_id, row.lot) for dataset in job.input_ids)
     unlock(room, job, row, status, status, {}, now)
     after = rules.standing(room, job, row.lot, later=not_before > now)
-    stopped = replace(row, state=after, lease_until=0, not_before=not_before, since=now, error=why)
+    ended = replace(row, lease_until=0, not_before=not_before, error=why)
+    stopped = rules.standing_at(ended, after, now)
     rules.moved(room, stopped, row, action, who, now, why)
     rules.refresh_others(room, job, [row.lot], now, readers=False)
     return stopped

@@ -75,7 +75,16 @@ def refresh(
             rank = ranks.get(lot, 0) if ranks else 0
             room.put_work(new_work(job.job_id, lot, rank, state, now))
         elif row.state != state:
-            room.put_work(replace(row, state=state, since=now))
+            room.put_work(standing_at(row, state, now))
+
+
+def standing_at(row: WorkRow, state: WorkState, now: Micros) -> WorkRow:
+    """A job's work on a lot that stands elsewhere from now on.
+
+    Once it is READY there is nothing to wait for, whatever the clocks of other servers say.
+    """
+    not_before = 0 if state == WorkState.READY else row.not_before
+    return replace(row, state=state, since=now, not_before=not_before)
 
 
 def follow_inputs(room: LockRoom, job: LotJobRow, row: WorkRow, now: Micros) -> WorkRow:
