@@ -2,6 +2,7 @@
 
 import asyncio
 import io
+from collections import deque
 from collections.abc import Awaitable, Callable, Iterator, Sequence
 from pathlib import Path
 from typing import Any, cast
@@ -209,6 +210,23 @@ def test_what_was_claimed_while_a_completion_got_no_answer_is_found_again(
         assert client.published(first.id) is not None
         second = next(claims)
         assert (second.lot, second.attempt) == ("2", 1)
+
+
+def test_an_answer_that_was_lost_is_in_doubt_also_when_the_server_then_goes_away(
+    client: Client, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    # The second pause is longer than the lease.
+    monkeypatch.setattr("penstock.client.retries._back_off", lambda tries, _: 3600.0 * tries)
+    claims = client.claims(*wired(client), ahead=True)
+    first = next(iter(claims))
+    flow = claims._go_on(deque(), first)
+    client._perform(ask(cast(Request[docs.Claims], next(flow))))
+    assert isinstance(flow.throw(Unreachable("the answer was lost")), Pause)
+    assert isinstance(next(flow), Request)
+    with pytest.raises(Unreachable, match="refused"):
+        flow.throw(Unreachable("refused", may_be_done=False))
+    (second,) = client._perform(claims._take())
+    assert (second.lot, second.attempt) == ("2", 1)
 
 
 def test_a_worker_goes_on_where_what_a_lost_answer_told_of_is_over(client: Client) -> None:

@@ -108,10 +108,9 @@ class Search(ABC, Generic[H]):
             return (yield from hold.complete_alone())
         claim = self._asking([(hold.id, hold.token)])
         try:
-            answer = yield from hold.patiently(claim)
-        except (ApiError, Unreachable) as failure:
-            self._in_doubt = failure.may_be_done
-            if is_passing(failure):
+            answer = yield from hold.patiently(claim, self._may_ask_again)
+        except ApiError as refused:
+            if is_passing(refused):
                 raise
             # Nothing can be claimed, and so nothing was completed either.
             return (yield from hold.complete_alone())
@@ -120,6 +119,11 @@ class Search(ABC, Generic[H]):
             found.append(self._claim(shown, found))
             found[-1].keep()
         return (yield from hold.ended(answer.ended[0]))
+
+    def _may_ask_again(self, failure: Failure) -> bool:
+        """Whether the same call later may do; with its key it is always safe."""
+        self._in_doubt = self._in_doubt or failure.may_be_done
+        return is_passing(failure)
 
     def _onward(self, found: deque[H]) -> Onward | None:
         return partial(self._go_on, found) if self._ask.ahead else None
@@ -156,10 +160,10 @@ class Search(ABC, Generic[H]):
 
         What was claimed by a call whose answer was lost is held since then, and not for longer.
         """
-        self._in_doubt = self._in_doubt or failure.may_be_done
+        may_help = self._may_ask_again(failure)
         if not self._in_doubt:
             self._asked_at = time.monotonic()
-        return is_passing(failure) and (self._in_doubt or isinstance(failure, ApiError))
+        return may_help and (self._in_doubt or isinstance(failure, ApiError))
 
     def _rest(self) -> Flow[None]:
         """Wait in small steps, so that `stop` is seen."""

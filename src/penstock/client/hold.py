@@ -9,7 +9,7 @@ from penstock.client import lot_documents as docs
 from penstock.client.claim_calls import ClaimCalls
 from penstock.client.documents import EntityId, VersionId
 from penstock.client.operation import procedure
-from penstock.client.refusals import ApiError, Unreachable
+from penstock.client.refusals import ApiError, Failure, Unreachable
 from penstock.client.request import Flow, Request, ask
 from penstock.client.retries import patiently
 from penstock.errors import Conflict
@@ -188,9 +188,11 @@ class Hold:
     def _loss(self) -> ClaimLost:
         return ClaimLost(f"{self._where} is lost to this worker: {self._lost}")
 
-    def patiently(self, request: Request[T]) -> Flow[T]:
+    def patiently(
+        self, request: Request[T], again: Callable[[Failure], bool] | None = None
+    ) -> Flow[T]:
         """Make a call again and again, as long as the lease is good."""
-        return patiently(request, self._good_until)
+        return patiently(request, self._good_until, again)
 
     def complete_alone(self) -> Flow[docs.Completed]:
         """Publish what was made, and nothing else."""
