@@ -19,6 +19,7 @@ import psutil
 SCRIPT = Path(__file__).with_name("lock_worker.py")
 CALL_SECONDS_MAX = 120
 LOOK_SECONDS = 0.02
+AGAIN_AT_ONCE = 100
 
 Document = dict[str, Any]
 
@@ -159,7 +160,7 @@ class Workforce:
                 self._resubmit()
             elif not self._stopped and self._is_done("a") and self._is_done("b"):
                 if crashes < self._plan.crashes:
-                    self._resubmit()  # there must be work to disturb
+                    self._resubmit(AGAIN_AT_ONCE)  # there must be work to disturb
                 elif all(worker.is_answered() for worker in self._working):
                     return
             Event().wait(LOOK_SECONDS)
@@ -208,15 +209,15 @@ class Workforce:
                 self.delayed.append(claims[0])
                 worker.go_on()
 
-    def _resubmit(self) -> None:
-        """Have a lot that is done worked on again; nobody else does, so it is still done."""
+    def _resubmit(self, most: int = 1) -> None:
+        """Have lots that are done worked on again; nobody else does, so they are still done."""
         job = self._chance.choice(["a", "b"])
-        done = self.ask("GET", f"/namespaces/ns/jobs/{job}/lots?state=DONE&limit=50")["lots"]
-        if done:
-            lot = self._chance.choice(done)["lot"]
-            path = f"/namespaces/ns/jobs/{job}/lots/{lot}/resubmit"
-            self.ask("POST", path, {"why": "it was wrong"})
-            self.resubmitted.append((job, lot))
+        path = f"/namespaces/ns/jobs/{job}"
+        done = self.ask("GET", f"{path}/lots?state=DONE&limit=200")["lots"]
+        lots = [lot["lot"] for lot in self._chance.sample(done, min(most, len(done)))]
+        if lots:
+            self.ask("POST", f"{path}/resubmit", {"lots": lots, "why": "it was wrong"})
+            self.resubmitted += [(job, lot) for lot in lots]
 
     def _is_done(self, job: str) -> bool:
         path = f"/namespaces/ns/jobs/{job}/lots?state=DONE&limit=1"
