@@ -2,6 +2,8 @@
 
 import ast
 import re
+import subprocess
+import sys
 import tomllib
 from collections.abc import Iterator
 from functools import cache
@@ -136,3 +138,11 @@ def test_the_lock_has_every_dependency() -> None:
     lock = (TOP / "requirements.lock").read_text()
     locked = set(re.findall(r"^([a-z0-9-]+)==", lock, re.MULTILINE))
     assert names - locked == set(), "run: make lock"
+
+
+def test_the_lock_lists_all_that_is_needed() -> None:
+    """Setup installs what it lists, and looks for nothing else."""
+    said = subprocess.run(
+        [sys.executable, "-m", "pip", "check"], capture_output=True, text=True, check=False
+    )
+    assert said.returncode == 0, said.stdout
