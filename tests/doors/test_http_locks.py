@@ -343,6 +343,8 @@ def test_a_key_for_one_namespace_keeps_to_its_claims(wired: Running) -> None:
     assert client.get(path("jobs", "runs", foreign["id"], "log")).status_code == 403
     both = {"claims": [{"id": found["id"], "token": 1} for found in (own, foreign)]}
     assert client.post(path("claims", "complete"), json=both).status_code == 403
+    more = {"owner": "w1", "complete": both["claims"]}
+    assert client.post(f"{JOB}/claims", json=more).status_code == 403
     assert [lock["lot"] for lock in client.get(f"{API}/locks").json()["locks"]] == ["2"]
     assert client.get(f"{API}/locks?namespace=drink").status_code == 403
     assert client.post(of_claim(own, "complete"), json={"token": 1}).status_code == 200
@@ -355,6 +357,7 @@ def test_a_key_for_one_namespace_keeps_to_its_claims(wired: Running) -> None:
         (f"{JOB}/claims", {"owner": ""}, 422),
         (f"{JOB}/claims", {"owner": "w", "count": 0}, 422),
         (f"{JOB}/claims", {"owner": "w", "count": 1001}, 422),
+        (f"{JOB}/claims", {"owner": "w", "complete": [{"id": "x", "token": 1}] * 1001}, 422),
         (f"{JOB}/claims", {"owner": "w", "order": "random"}, 422),
         (f"{JOB}/claims", {"owner": "w", "leaseSeconds": 0}, 422),
         (f"{JOB}/claims", {"owner": "w", "leaseSeconds": 10**30}, 422),

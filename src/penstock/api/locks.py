@@ -293,7 +293,7 @@ async def _ref(call: Call, claim: str, token: int) -> Ref:
 
 async def _refs(call: Call, given: Sequence[ClaimRefBody]) -> tuple[Ref, ...]:
     refs = tuple(Ref(ids.run_id(claim.id), claim.token) for claim in given)
-    if call.key.namespace is not None:
+    if refs and call.key.namespace is not None:
         for namespace in await call.read(reading.namespaces_of_claims, [ref.id for ref in refs]):
             call.key.require_namespace(namespace)
     return refs
