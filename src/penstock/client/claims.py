@@ -105,20 +105,20 @@ class Search(ABC, Generic[H]):
     def _go_on(self, found: deque[H], hold: Hold) -> Flow[docs.Completed]:
         """Complete a claim by the call that claims the next, unless there is one already."""
         if found or self._stopped:
-            return (yield from hold.complete_alone())
+            return (yield from hold._complete_alone())
         claim = self._asking([(hold.id, hold.token)])
         try:
-            answer = yield from hold.patiently(claim, self._may_ask_again)
+            answer = yield from hold._patiently(claim, self._may_ask_again)
         except ApiError as refused:
             if is_passing(refused):
                 raise
             # Nothing can be claimed, and so nothing was completed either.
-            return (yield from hold.complete_alone())
+            return (yield from hold._complete_alone())
         self._in_doubt = False
         for shown in answer.claims:
             found.append(self._claim(shown, found))
             found[-1].keep()
-        return (yield from hold.ended(answer.ended[0]))
+        return (yield from hold._read_end(answer.ended[0]))
 
     def _may_ask_again(self, failure: Failure) -> bool:
         """Whether the same call later may do; with its key it is always safe."""

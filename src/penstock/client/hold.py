@@ -139,7 +139,7 @@ class Hold:
         """Let the lease begin anew, or raise ClaimLost; a `with` block does this by itself."""
         at = time.monotonic()
         extend = ClaimCalls.heartbeat_claim.request(self.id, self.token, lease_seconds)
-        yield from self._known(self.patiently(extend))
+        yield from self._known(self._patiently(extend))
         self.lease_seconds = lease_seconds or self.lease_seconds
         self._good_until = at + self.lease_seconds
 
@@ -147,7 +147,7 @@ class Hold:
     def complete(self) -> Flow[Sequence[VersionId]]:
         """Publish what was made; returned are the new versions of the outputs."""
         onward = self._onward
-        done = yield from self._end(onward(self) if onward else self.complete_alone())
+        done = yield from self._end(onward(self) if onward else self._complete_alone())
         return done.versions
 
     @procedure
@@ -155,7 +155,7 @@ class Hold:
         """Say that the work failed; the lot is tried again later, or held when out of tries."""
         text = error[:ERROR_CHARS_MAX]
         fail = ClaimCalls.fail_claim.request(self.id, self.token, text)
-        return (yield from self._end(self.patiently(fail)))
+        return (yield from self._end(self._patiently(fail)))
 
     @procedure
     def release(self) -> Flow[docs.Stopped]:
@@ -188,24 +188,24 @@ class Hold:
     def _loss(self) -> ClaimLost:
         return ClaimLost(f"{self._where} is lost to this worker: {self._lost}")
 
-    def patiently(
+    def _patiently(
         self, request: Request[T], again: Callable[[Failure], bool] | None = None
     ) -> Flow[T]:
         """Make a call again and again, as long as the lease is good."""
         return patiently(request, self._good_until, again)
 
-    def complete_alone(self) -> Flow[docs.Completed]:
+    def _complete_alone(self) -> Flow[docs.Completed]:
         """Publish what was made, and nothing else."""
         try:
             complete = ClaimCalls.complete_claim.request(self.id, self.token)
-            return (yield from self.patiently(complete))
+            return (yield from self._patiently(complete))
         except ApiError as error:
             if error.code != 409:
                 raise
             refusal = error
         return (yield from self._published(refusal))
 
-    def ended(self, ended: docs.EndedClaim) -> Flow[docs.Completed]:
+    def _read_end(self, ended: docs.EndedClaim) -> Flow[docs.Completed]:
         """What was published by a call that did more than that."""
         if ended.error is not None:
             return (yield from self._published(ApiError(ended.error.code, ended.error.message)))
