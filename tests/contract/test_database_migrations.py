@@ -1,5 +1,6 @@
 """How a database gets its schema: each step once, wholly, whoever else starts beside us."""
 
+import shutil
 import sqlite3
 import subprocess
 import sys
@@ -49,7 +50,8 @@ def opener(blank_url: str, extra: Path) -> Iterator[Opener]:
     opened: list[Database] = []
 
     def open_it() -> Database:
-        opened.append(open_database(blank_url, extra=[extra]))
+        started = shutil.copytree(extra, extra.with_name(f"capability {len(opened)}"))
+        opened.append(open_database(blank_url, extra=[started]))
         return opened[-1]
 
     yield open_it

@@ -6,6 +6,7 @@ from importlib.resources.abc import Traversable
 from typing import NamedTuple
 
 DIALECTS = ("sqlite", "postgresql")
+_read: dict[tuple[str, str], tuple["SqlFile", ...]] = {}
 
 
 class SqlFile(NamedTuple):
@@ -23,8 +24,16 @@ def capability_folders() -> list[Traversable]:
 
 def sql_files(folders: Iterable[Traversable], kind: str) -> Iterator[SqlFile]:
     """The files `<capability>/<kind>/**.sql`, those for both dialects first."""
-    found = [file for folder in folders for file in _walk(folder.joinpath(kind), "")]
+    found = [file for folder in folders for file in _files(folder, kind)]
     return iter(sorted(found, key=lambda file: (file.dialect, file.name)))
+
+
+def _files(folder: Traversable, kind: str) -> tuple[SqlFile, ...]:
+    """One capability's files, read once: they stay what they are while a program runs."""
+    key = (str(folder), kind)
+    if key not in _read:
+        _read[key] = tuple(_walk(folder.joinpath(kind), ""))
+    return _read[key]
 
 
 def _walk(folder: Traversable, dialect: str) -> Iterator[SqlFile]:

@@ -26,12 +26,24 @@ _FILE = re.compile(r"(?P<name>(?P<number>\d{4,})_[a-z0-9_]+)(?:\.(?:sqlite|postg
 
 
 class Migration(msgspec.Struct, frozen=True):
-    """One step of the schema; `scripts` run in order."""
+    """One step of the schema, from the texts of its files."""
 
     number: int
     name: str
-    checksum: str
-    scripts: tuple[str, ...]
+    dialect: str
+    texts: tuple[str, ...]
+
+    @property
+    def checksum(self) -> str:
+        """What tells that a file was changed."""
+        return hashlib.blake2b("\x00".join(self.texts).encode(), digest_size=16).hexdigest()
+
+    @property
+    def scripts(self) -> tuple[str, ...]:
+        """What to run, in order, the way the dialect wants it."""
+        if self.dialect == "postgresql":
+            return tuple(text.replace(" WITHOUT ROWID", "") for text in self.texts)
+        return tuple(TOKEN.sub(lambda t: SQLITE_WORDS.get(t[0], t[0]), text) for text in self.texts)
 
 
 class Applied(msgspec.Struct, frozen=True):
@@ -67,20 +79,10 @@ def load_migrations(dialect: str, folders: Iterable[Traversable]) -> list[Migrat
             raise ValueError(f"{file.name} has the number of {name}; give it the next that is free")
         files.append(file)
     return [
-        migration
+        Migration(number, name, dialect, texts)
         for number, (name, files) in sorted(found.items())
-        if (migration := _migration(number, name, dialect, files)).scripts
+        if (texts := tuple(file.text for file in files if file.dialect in ("", dialect)))
     ]
-
-
-def _migration(number: int, name: str, dialect: str, files: list[SqlFile]) -> Migration:
-    texts = [file.text for file in files if file.dialect in ("", dialect)]
-    digest = hashlib.blake2b("\x00".join(texts).encode(), digest_size=16).hexdigest()
-    if dialect == "postgresql":
-        texts = [text.replace(" WITHOUT ROWID", "") for text in texts]
-    else:
-        texts = [TOKEN.sub(lambda t: SQLITE_WORDS.get(t[0], t[0]), text) for text in texts]
-    return Migration(number, name, digest, tuple(texts))
 
 
 def apply_migrations(
@@ -89,25 +91,35 @@ def apply_migrations(
     clock: Clock,
 ) -> list[str]:
     """Apply what is missing, each step in a session of its own, and name the steps."""
-    done = []
-    for migration in migrations:
-        with session() as tx:
-            tx.execute("create_schema_migrations")
-            applied = tx.rows(Applied, "applied_migrations")
-            check_ledger(migrations, applied)
-            if any(line.number == migration.number for line in applied):
-                continue
-            for script in migration.scripts:
+    done: list[str] = []
+    while (migration := _apply_next(migrations, session, clock)) is not None:
+        done.append(migration.name)
+    return done
+
+
+def _apply_next(
+    migrations: Sequence[Migration],
+    session: Callable[[], AbstractContextManager[Session]],
+    clock: Clock,
+) -> Migration | None:
+    """Apply the first step that is missing; another program may have applied those before it."""
+    with session() as tx:
+        tx.execute("create_schema_migrations")
+        applied = tx.rows(Applied, "applied_migrations")
+        check_ledger(migrations, applied)
+        had = {line.number for line in applied}
+        missing = next((each for each in migrations if each.number not in had), None)
+        if missing is not None:
+            for script in missing.scripts:
                 tx.script(script)
             tx.execute(
                 "record_migration",
-                number=migration.number,
-                name=migration.name,
-                checksum=migration.checksum,
+                number=missing.number,
+                name=missing.name,
+                checksum=missing.checksum,
                 applied_at=clock(),
             )
-            done.append(migration.name)
-    return done
+        return missing
 
 
 def check_ledger(migrations: Sequence[Migration], applied: Sequence[Applied]) -> None:
