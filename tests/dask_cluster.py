@@ -1,10 +1,13 @@
 """A Dask cluster of separate processes, started with Dask's own commands."""
 
+import importlib
 import os
 import subprocess
 import sys
 import time
+from collections.abc import Mapping
 from pathlib import Path
+from typing import Any
 
 from tests.servers import free_port
 
@@ -49,6 +52,16 @@ class Cluster:
             assert time.monotonic() < deadline, log.read_text()
             time.sleep(LOOK_SECONDS)
 
+    def share_environment(self) -> None:
+        """Have all workers there are meant to be, with the environment of this process."""
+        self.replace_lost()
+        distributed: Any = importlib.import_module("distributed")
+        with distributed.Client(
+            f"tcp://{self.address}", timeout=START_SECONDS_MAX, set_as_default=False
+        ) as client:
+            client.wait_for_workers(len(self.workers), START_SECONDS_MAX)
+            client.run(_take_environment, dict(os.environ))
+
     def kill(self, pid: int) -> None:
         """End the worker with this process id as `kill -9` does."""
         [worker] = [each for each in self.workers if each.pid == pid]
@@ -72,3 +85,7 @@ class Cluster:
         for process in (*self.workers, self.scheduler):
             process.kill()
             process.wait()
+
+
+def _take_environment(variables: Mapping[str, str]) -> None:
+    os.environ.update(variables)

@@ -7,7 +7,15 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, Literal
 
-from playwright.sync_api import Browser, Page, expect, sync_playwright
+from playwright.sync_api import (
+    Browser,
+    ConsoleMessage,
+    Error,
+    Page,
+    Request,
+    expect,
+    sync_playwright,
+)
 
 UI = Path(__file__).resolve().parents[2] / "ui"
 AXE = UI / "node_modules" / "axe-core" / "axe.min.js"
@@ -19,6 +27,11 @@ FLAGS = (
     *("--disable-background-networking", "--disable-component-update"),
     "--host-resolver-rules=MAP * ~NOTFOUND, EXCLUDE 127.0.0.1, EXCLUDE localhost",
 )
+# No view lives long enough to win back what optimising its code costs.
+BRIEF = "--js-flags=--no-opt --no-maglev --no-flush-bytecode"
+BLANK = "about:blank"
+# A page that leaves by itself stays in its process, which has read the page's code already.
+LEAVE = f"() => {{ setTimeout(() => location.replace('{BLANK}')) }}"
 TWO_FRAMES = "() => new Promise(go => requestAnimationFrame(() => requestAnimationFrame(go)))"
 PATIENCE_MS = 120_000
 Theme = Literal["light", "dark"]
@@ -29,12 +42,12 @@ expect.set_options(timeout=PATIENCE_MS)
 
 
 @contextmanager
-def chromium() -> Iterator[Browser]:
-    """Debian's Chromium, driven by Playwright."""
+def chromium(*flags: str) -> Iterator[Browser]:
+    """Debian's Chromium, driven by Playwright, with more flags than it always has."""
     program = shutil.which("chromium")
     assert program is not None, "run: make screenshots"
     with sync_playwright() as playwright:
-        browser = playwright.chromium.launch(executable_path=program, args=list(FLAGS))
+        browser = playwright.chromium.launch(executable_path=program, args=[*FLAGS, *flags])
         try:
             yield browser
         finally:
@@ -67,14 +80,16 @@ class Tab:
         self.complaints.clear()
 
     def wear(self, theme: Theme) -> None:
-        """Change the system's theme, and wait until the page has drawn itself anew."""
+        """Change the system's theme."""
         self.page.emulate_media(color_scheme=theme)
-        self.page.evaluate(TWO_FRAMES)
 
     def resize(self, size: tuple[int, int]) -> None:
-        """Make the window as large as this, and wait until the page has drawn itself anew."""
+        """Make the window as large as this."""
         width, height = size
         self.page.set_viewport_size({"width": width, "height": height})
+
+    def redraw(self) -> None:
+        """Wait until the page has drawn itself anew, in another theme or size."""
         self.page.evaluate(TWO_FRAMES)
         self.settle()
 
@@ -83,11 +98,13 @@ class Tab:
         found: bool = self.page.evaluate("document.documentElement.scrollWidth > innerWidth")
         return found
 
+    def bring_axe(self) -> None:
+        """Have axe in every view that is opened from now on."""
+        # The page's own policy lets no script in but the server's, so axe comes in another way.
+        self.page.add_init_script(path=AXE)
+
     def serious_problems(self, *rules: str) -> list[str]:
         """What axe finds that keeps somebody from using the page, by these rules or by all."""
-        # The page's own policy lets no script in but the server's, so axe comes in another way.
-        if not self.page.evaluate("() => 'axe' in window"):
-            self.page.evaluate(AXE.read_text())
         asked: dict[str, Any] = {"resultTypes": ["violations"]}
         if rules:
             asked["runOnly"] = {"type": "rule", "values": list(rules)}
@@ -98,46 +115,74 @@ class Tab:
             if each["impact"] in ("serious", "critical")
         ]
 
+    def note_console(self, said: ConsoleMessage) -> None:
+        """Complain about a warning."""
+        if said.type in ("error", "warning"):
+            self.complaints.append(f"{said.type}: {said.text}")
+
+    def note_error(self, error: Error) -> None:
+        """Complain about an error that nobody caught."""
+        self.complaints.append(f"error: {error}")
+
+    def note_request(self, request: Request) -> None:
+        """Complain about a request that goes elsewhere."""
+        if not request.url.startswith((self.url, "data:", "blob:")):
+            self.complaints.append(f"a request to {request.url}")
+
 
 @contextmanager
 def tab(
     browser: Browser, url: str, size: tuple[int, int] = WIDE, alone: bool = False
 ) -> Iterator[Tab]:
-    """A new tab; what went wrong in it is a failure.
+    """A tab with nothing in it; what went wrong in it is a failure.
 
-    Tabs share what the browser has cached, unless one wants to be alone, and nothing else.
+    A tab that came to a good end is emptied and used again, since a new one takes longer to open
+    than a view; only its history stays. Whoever routes requests or adds scripts wants one alone.
     """
     shared = None if alone else next(iter(browser.contexts), None)
     context = shared or browser.new_context(
         color_scheme="light", reduced_motion="reduce", locale="en-GB"
     )
-    page = context.new_page()
-    width, height = size
-    page.set_viewport_size({"width": width, "height": height})
+    page = next((each for each in context.pages if each.url == BLANK), None) or context.new_page()
     page.set_default_timeout(PATIENCE_MS)
     opened = Tab(page, url)
-    page.on("console", lambda said: _note_console(opened, said.type, said.text))
-    page.on("pageerror", lambda error: opened.complaints.append(f"error: {error}"))
-    # Holding each request up to look at it (`page.route`) would turn the browser's cache off.
-    page.on("request", lambda request: _stay_here(opened, request.url))
+    opened.wear("light")
+    opened.resize(size)
     try:
-        yield opened
-        complaints = list(opened.complaints)  # what closing breaks off is nobody's fault
-        if page.url.startswith(url):
-            page.evaluate("() => localStorage.clear()")
+        with _watched(opened):
+            yield opened
+            complaints = list(opened.complaints)  # what leaving breaks off is nobody's fault
+        if not alone:
+            _empty(opened)
+    except BaseException:
+        page.close()
+        raise
     finally:
         if alone:
             context.close()
-        else:
-            page.close()
     assert complaints == [], complaints
 
 
-def _note_console(opened: Tab, kind: str, text: str) -> None:
-    if kind in ("error", "warning"):
-        opened.complaints.append(f"{kind}: {text}")
+@contextmanager
+def _watched(opened: Tab) -> Iterator[None]:
+    # Holding each request up to look at it (`page.route`) would turn the browser's cache off.
+    page = opened.page
+    page.on("console", opened.note_console)
+    page.on("pageerror", opened.note_error)
+    page.on("request", opened.note_request)
+    try:
+        yield
+    finally:
+        page.remove_listener("console", opened.note_console)
+        page.remove_listener("pageerror", opened.note_error)
+        page.remove_listener("request", opened.note_request)
 
 
-def _stay_here(opened: Tab, url: str) -> None:
-    if not url.startswith((opened.url, "data:", "blob:")):
-        opened.complaints.append(f"a request to {url}")
+def _empty(opened: Tab) -> None:
+    page = opened.page
+    page.mouse.move(0, 0)
+    if page.url.startswith(opened.url):
+        page.evaluate("() => { localStorage.clear(); sessionStorage.clear() }")
+    if page.url != BLANK:
+        page.evaluate(LEAVE)
+        page.wait_for_url(BLANK)

@@ -5,17 +5,17 @@ from collections.abc import Iterator
 import pytest
 from playwright.sync_api import Browser
 
-from tests.browser.browsing import Tab, chromium
+from tests.browser.browsing import BRIEF, Tab, chromium
 from tests.browser.browsing import tab as open_tab
 from tests.browser.mill import Mill, add_mill
 from tests.browser.scene import Scene, empty_scene
 from tests.browser.scene import scene as fill
 
 
-@pytest.fixture(scope="module")
+@pytest.fixture(scope="package")
 def browser() -> Iterator[Browser]:
     """A real Chromium; while it runs, so does Playwright's loop, and no other loop may."""
-    with chromium() as running:
+    with chromium(BRIEF) as running:
         yield running
 
 

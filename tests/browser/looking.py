@@ -12,16 +12,19 @@ REACH = ("scrollable-region-focusable", "target-size")
 
 def look_at(browser: Browser, url: str, views: Mapping[str, str]) -> None:
     """Open every view once; nothing goes wrong in it, and everybody can use it."""
-    with tab(browser, url) as opened:
+    with tab(browser, url, alone=True) as opened:
+        opened.bring_axe()
         for name, at in views.items():
             opened.open(at)
             opened.settle()
             assert opened.page.locator("main .trouble[role=alert]").count() == 0, name
             _look(opened, name)
             opened.wear("dark")
+            opened.redraw()
             _look(opened, f"{name}, dark", *COLOURS)
             opened.wear("light")
             opened.resize(PHONE)
+            opened.redraw()
             _look(opened, f"{name}, on a phone", *REACH)
             opened.resize(WIDE)
 

@@ -40,6 +40,7 @@ def _draw(browser: Browser, url: str, shown: Mapping[str, str], folder: Path) ->
             opened.settle()
             for theme in THEMES:
                 opened.wear(theme)
+                opened.redraw()
                 opened.page.screenshot(path=folder / f"{name}-{theme}.png")
             opened.wear("light")
 

@@ -60,19 +60,23 @@ def test_a_view_whose_code_does_not_come_says_so_and_is_asked_for_again(
         opened.complaints.clear()  # of the browser, that it could not have it
 
 
-def test_what_lies_over_the_page_can_be_used_by_everybody(tab: Tab) -> None:
-    tab.open(address("datasets", SHOP, CLEAN))
-    for theme in THEMES:
-        tab.wear(theme)
-        tab.page.keyboard.press("/")
-        tab.page.keyboard.type("clicks")
-        expect(tab.page.get_by_role("option").first).to_be_visible()
-        assert tab.serious_problems() == []
-        tab.page.keyboard.press("Escape")
-        dialog = ask(tab.page, "Hold")
-        assert tab.serious_problems() == []
-        tab.page.keyboard.press("Escape")
-        expect(dialog).to_have_count(0)
+def test_what_lies_over_the_page_can_be_used_by_everybody(browser: Browser, scene: Scene) -> None:
+    with open_tab(browser, scene.url, alone=True) as opened:
+        page = opened.page
+        opened.bring_axe()
+        opened.open(address("datasets", SHOP, CLEAN))
+        for theme in THEMES:
+            opened.wear(theme)
+            opened.redraw()
+            page.keyboard.press("/")
+            page.keyboard.type("clicks")
+            expect(page.get_by_role("option").first).to_be_visible()
+            assert opened.serious_problems() == []
+            page.keyboard.press("Escape")
+            dialog = ask(page, "Hold")
+            assert opened.serious_problems() == []
+            page.keyboard.press("Escape")
+            expect(dialog).to_have_count(0)
 
 
 def test_a_view_that_is_not_there_says_so(tab: Tab) -> None:

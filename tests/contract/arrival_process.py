@@ -1,21 +1,43 @@
 """A watcher in a process of its own, for a clock that goes on by itself; it tells of each call."""
 
-import sys
+from collections.abc import Iterator
+from contextlib import contextmanager
+from multiprocessing.connection import Connection
 from pathlib import Path
 
 from penstock.clock import Micros
 from tests.contract.arrival_site import MINUTE, Fuse, Site, fused_watcher
+from tests.contract.forking import FORKED
 
 
-def main(url: str, folder: Path, end: Micros) -> None:
+@contextmanager
+def doomed_watcher(url: str, folder: Path, end: Micros) -> Iterator[Iterator[bytes]]:
+    """What the watcher tells, until it is killed."""
+    told, telling = FORKED.Pipe(duplex=False)
+    doomed = FORKED.Process(target=_watch, args=(url, folder, end, telling))
+    doomed.start()
+    telling.close()
+    try:
+        yield _all_of(told)
+    finally:
+        doomed.kill()
+        doomed.join()
+        told.close()
+
+
+def _all_of(told: Connection) -> Iterator[bytes]:
+    while True:
+        try:
+            yield told.recv_bytes()
+        except EOFError:
+            return
+
+
+def _watch(url: str, folder: Path, end: Micros, telling: Connection) -> None:
     """Go round at every five minutes of the day to an end."""
     site = Site(url, folder)
-    watcher = fused_watcher(site, Fuse(10**9, lambda: print(".", flush=True)))
+    watcher = fused_watcher(site, Fuse(10**9, lambda: telling.send_bytes(b".")))
     while site.now < end:
         site.now += 5 * MINUTE
         watcher.go_round(site.now)
     site.close()
-
-
-if __name__ == "__main__":
-    main(sys.argv[1], Path(sys.argv[2]), int(sys.argv[3]))

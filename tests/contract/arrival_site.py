@@ -137,10 +137,6 @@ class Fuse:
         if self._left < 0:
             raise Killed
 
-    @property
-    def is_blown(self) -> bool:
-        return self._left < 0
-
 
 class FusedObjects(Objects):
     """A store whose calls burn a fuse when they are done."""

@@ -1,12 +1,10 @@
 """A process that moves backfills and replays on and runs what they set going, until killed."""
 
-import subprocess
-import sys
+import os
 import threading
 from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
-from pathlib import Path
 
 from penstock.arcs.backfill import Backfills
 from penstock.arcs.engine import Engine
@@ -15,22 +13,25 @@ from penstock.clock import system_clock
 from penstock.db import open_database
 from penstock.objects import Objects
 from penstock.replay.replays import Replays
+from tests.contract.backfill_site import BROKEN
+from tests.contract.forking import FORKED
 
 
 @contextmanager
-def doomed_worker(url: str, store: str) -> Iterator[None]:
-    """Let the process work on a database and an object store for a while."""
-    command = [sys.executable, "-m", __name__, url, store]
-    doomed = subprocess.Popen(command, cwd=Path(__file__).parents[2])
+def doomed_worker(url: str, store: str, broken: str) -> Iterator[None]:
+    """Let the process work on a database, an object store and broken lots for a while."""
+    doomed = FORKED.Process(target=_work, args=(url, store, broken))
+    doomed.start()
     try:
         yield
     finally:
         doomed.kill()
-        doomed.wait()
+        doomed.join()
 
 
-def main(url: str, store: str) -> None:
+def _work(url: str, store: str, broken: str) -> None:
     """Work for ever."""
+    os.environ[BROKEN] = broken
     database = open_database(url)
     catalog = Catalog(database, clock=system_clock, batch_events_max=64, queue_length_max=1000)
     catalog.start()
@@ -50,7 +51,3 @@ def main(url: str, store: str) -> None:
     while not pause.wait(0.01):
         backfills.step_all()
         replays.step_all()
-
-
-if __name__ == "__main__":
-    main(*sys.argv[1:])

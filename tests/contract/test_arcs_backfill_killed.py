@@ -16,6 +16,7 @@ from tests.contract.lot_site import hours, open_site
 GOOD, REDONE = hours(0, 12, "20261113"), [*hours(12, 24, "20261113"), *hours(0, 24)]
 
 
+@pytest.mark.xdist_group("doomed")
 def test_a_backfill_survives_kill_9_and_goes_on(
     database_url: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -48,7 +49,7 @@ def test_a_backfill_survives_kill_9_and_goes_on(
 
 def _work_until_killed(arcs: ArcSite, backfill_id: str, least: int, url: str) -> None:
     """Let another process do so many lots, and kill it."""
-    with doomed_worker(url, str(arcs.broken.parent / "objects")):
+    with doomed_worker(url, str(arcs.broken.parent / "objects"), str(arcs.broken)):
         wait_for(lambda: arcs.backfills.status(backfill_id).done >= least)
         assert arcs.backfills.status(backfill_id).going <= 3
 

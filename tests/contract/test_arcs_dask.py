@@ -1,7 +1,6 @@
 """Arcs on a real Dask cluster: a scheduler and two workers, in processes of their own."""
 
 from collections.abc import Iterator
-from pathlib import Path
 
 import pytest
 
@@ -18,21 +17,28 @@ from tests.dask_cluster import Cluster
 
 __all__ = ["arcs"]
 
+pytestmark = pytest.mark.xdist_group("dask")
+
 LOT = "20230227PT5M287"
 BY_DAY = Parts(pattern="day={day}/")
 DAYS = {f"{day}.txt": f"day {day}".encode() for day in (1, 2, 3)}
 LOUD = {name: data.upper() for name, data in DAYS.items()}
 
 
+@pytest.fixture(scope="module")
+def processes(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Cluster]:
+    """One cluster for all tests: whoever needs all of its workers has lost ones replaced."""
+    running = Cluster(tmp_path_factory.mktemp("cluster") / "dask")
+    yield running
+    running.stop()
+
+
 @pytest.fixture
-def cluster(arcs: ArcSite, tmp_path: Path) -> Iterator[Cluster]:
-    """Its processes have the environment of the site, by which they find the object store."""
-    running = Cluster(tmp_path / "dask")
-    try:
-        running.wait_for_workers()
-        yield running
-    finally:
-        running.stop()
+def cluster(arcs: ArcSite, processes: Cluster) -> Iterator[Cluster]:
+    """Its workers have the environment of the site, by which they find orders and objects."""
+    processes.share_environment()
+    yield processes
+    arcs.go()  # no worker is left waiting where a test has failed
 
 
 def feed_days(site: ArcSite) -> None:

@@ -20,6 +20,7 @@ REPLAY = "0199aaaa-0000-7000-8000-000000000002"
 MAX_RUNNING = 3
 
 
+@pytest.mark.xdist_group("doomed")
 def test_a_replay_survives_kill_9_and_goes_on(
     database_url: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -82,7 +83,7 @@ def _work_until_killed(arcs: ArcSite, replays: Replays, least: int, url: str) ->
         assert len(unfinished) <= MAX_RUNNING, unfinished
         return status.done >= least
 
-    with doomed_worker(url, str(arcs.broken.parent / "objects")):
+    with doomed_worker(url, str(arcs.broken.parent / "objects"), str(arcs.broken)):
         wait_for(has_done_enough)
 
 

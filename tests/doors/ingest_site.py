@@ -1,4 +1,4 @@
-"""A server and workers of ingest in processes of their own, and a web server to fetch from."""
+"""A server, workers of ingest in processes of their own, and a web server to fetch from."""
 
 import json
 import os
@@ -14,11 +14,12 @@ from pathlib import Path
 
 from penstock.ingest.receiving.checkm import ManifestKind, Row, write
 from tests.doors.commands import Terminal, environment, program
+from tests.doors.ingesting import working
+from tests.doors.serving import Running, running
 from tests.doors.waiting import until
-from tests.running import serving
 from tests.web import Web, content
 
-SESSION_SECONDS = 5
+SESSION_SECONDS = 3
 
 
 @dataclass(frozen=True)
@@ -26,9 +27,13 @@ class Site:
     """Where the parts are; commands are run by who has a terminal."""
 
     folder: Path
-    url: str
+    server: Running
     web: Web
     settings: Mapping[str, str]
+
+    @property
+    def url(self) -> str:
+        return self.server.server.url
 
     def work(self, *flags: str) -> str:
         """A worker for once; gives what it logged."""
@@ -38,6 +43,12 @@ class Site:
         assert done.code == 0, done.err
         assert "Traceback" not in done.err, done.err
         return done.err
+
+    @contextmanager
+    def working(self, *stages: str) -> Iterator[None]:
+        """Workers of some stages, or of all, in this process."""
+        with working(self.server, *stages):
+            yield
 
     def start(self, *flags: str) -> "Worker":
         """A worker that stays."""
@@ -102,19 +113,18 @@ class Worker:
 
 
 @contextmanager
-def site(folder: Path, database_url: str, **settings: str) -> Iterator[Site]:
+def site(folder: Path, database_url: str, queue: str = "database") -> Iterator[Site]:
     """A server on a database, with folders of its own."""
-    given = {
-        "database": database_url,
+    settings = {
+        "queue": queue,
         "objects": f"file://{folder / 'objects'}",
         "ingest_folder": str(folder / "working"),
-        "ingest_session_seconds": str(SESSION_SECONDS),
-        **settings,
+        "ingest_session_seconds": SESSION_SECONDS,
     }
-    others = {name: value for name, value in given.items() if name != "database"}
-    with Web() as web, serving(database_url, **others) as server:
-        variables = {f"PENSTOCK_{name.upper()}": value for name, value in given.items()}
-        yield Site(folder, server.url, web, variables)
+    given = {"database": database_url, **settings}
+    variables = {f"PENSTOCK_{name.upper()}": str(value) for name, value in given.items()}
+    with Web() as web, running(database_url, **settings) as server:
+        yield Site(folder, server, web, variables)
 
 
 def collection(at: Site, penstock: Terminal, name: str) -> str:

@@ -78,15 +78,8 @@ class Ingesting:
     @contextmanager
     def working(self, *stages: str) -> Iterator[None]:
         """Workers of some stages, or of all, with a session of their own."""
-        plane = self.server.plane
-        shop = open_workshop(plane.settings, plane.catalog, plane.clock)
-        workers = Workers(shop, stages or STAGE_NAMES, poll_seconds=0.02)
-        workers.start()
-        try:
+        with working(self.server, *stages):
             yield
-        finally:
-            workers.stop()
-            shop.close()
 
     def uploaded(self) -> list[str]:
         """What is there of uploads, finished or not."""
@@ -109,6 +102,20 @@ def ingesting(database_url: str, folder: Path, **settings: Any) -> Iterator[Inge
         site = Ingesting(server, folder)
         site.put_collection()
         yield site
+
+
+@contextmanager
+def working(server: Running, *stages: str) -> Iterator[None]:
+    """Workers of some stages, or of all, in this process."""
+    plane = server.plane
+    shop = open_workshop(plane.settings, plane.catalog, plane.clock)
+    workers = Workers(shop, stages or STAGE_NAMES, poll_seconds=0.02)
+    workers.start()
+    try:
+        yield
+    finally:
+        workers.stop()
+        shop.close()
 
 
 def good(answer: httpx.Response, status: int = 200) -> dict[str, Any]:

@@ -9,6 +9,7 @@ from pathlib import Path
 
 import pytest
 
+from tests.databases import sqlite_database
 from tests.doors.commands import environment
 from tests.doors.serving import Running, running
 
@@ -18,7 +19,7 @@ DOCS = Path(__file__).parents[2] / "docs"
 
 @pytest.fixture
 def server(tmp_path: Path) -> Iterator[Running]:
-    with running(f"sqlite:///{tmp_path / 'penstock.db'}") as found:
+    with running(sqlite_database(tmp_path / "penstock.db")) as found:
         yield found
 
 

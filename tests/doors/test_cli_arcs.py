@@ -106,6 +106,7 @@ def here(
     monkeypatch.setenv("COLUMNS", "200")
     monkeypatch.syspath_prepend(str(tmp_path))
     monkeypatch.delitem(sys.modules, "loads", raising=False)
+    monkeypatch.setattr("penstock.cli.arcs_lots._LOOK_SECONDS", 0.05)
     with running(database_url) as server:
         monkeypatch.setenv("PENSTOCK_URL", server.server.url)
         yield Here(server, tmp_path, Terminal(capsys))

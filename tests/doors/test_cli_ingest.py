@@ -12,6 +12,9 @@ import pytest
 from tests.doors.commands import Terminal
 from tests.doors.ingest_site import Site, collection, ended, site, submitted
 
+# One worker has the site that these tests share.
+pytestmark = pytest.mark.xdist_group("cli_ingest")
+
 
 @pytest.fixture(scope="module")
 def here(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Site]:

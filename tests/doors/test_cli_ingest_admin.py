@@ -13,6 +13,7 @@ from penstock.client import Client
 from penstock.client.ingest_documents import CheckStep
 from tests.doors.commands import Terminal
 from tests.doors.ingest_site import Site, collection, site, submitted
+from tests.doors.waiting import until
 
 
 @pytest.fixture(scope="module")
@@ -48,6 +49,10 @@ def person(answer: str) -> object:
     return Person(answer)
 
 
+def status(penstock: Terminal, batch: str) -> str:
+    return str(penstock("ingest", "show", batch, "--json").document["status"])
+
+
 def test_what_an_administrator_does_to_a_batch(still: Site, penstock: Terminal, films: str) -> None:
     manifest = still.manifest({"seven": b"7", "eight": b"8"})
     batch = submitted(penstock, films, str(manifest))
@@ -55,7 +60,8 @@ def test_what_an_administrator_does_to_a_batch(still: Site, penstock: Terminal, 
     held = penstock("ingest", "watch", batch)
     assert (held.code, f"penstock ingest release {batch}" in held.out) == (1, True)
     assert "goes on: pending" in penstock("ingest", "release", "batch", batch).text
-    still.work("--stages", "batch-pending")
+    with still.working("batch-pending"):
+        until(lambda: status(penstock, batch) == "processing")
     assert "2 open jobs" in penstock("ingest", "priority", batch, "7").text
     jobs = penstock("ingest", "jobs", batch, "--json").document["jobs"]
     assert [job["priority"] for job in jobs] == [7, 7]
@@ -68,8 +74,8 @@ def test_what_an_administrator_does_to_a_batch(still: Site, penstock: Terminal, 
     waiting = penstock("ingest", "watch", batch)
     assert (waiting.code, "1 held, 1 failed" in waiting.out) == (1, True)
     assert "goes on: pending" in penstock("ingest", "release", "job", one).text
-    still.work()
-    assert penstock("ingest", "show", batch, "--json").document["status"] == "failed"
+    with still.working():
+        until(lambda: status(penstock, batch) == "failed")
     refused = penstock("ingest", "resume", two)
     assert (refused.code, "submit it again" in refused.complaint) == (1, True)
     table = penstock("ingest", "resume", batch)
@@ -80,8 +86,8 @@ def test_a_collection_and_the_queue_are_held(still: Site, penstock: Terminal, fi
     assert "is held" in penstock("ingest", "hold", "collection", films, "--why", "titles").text
     assert "titles" in penstock("ingest", "collections", "list").text
     batch = submitted(penstock, films, still.serve("nine", b"9"))
-    still.work()
-    assert penstock("ingest", "show", batch, "--json").document["status"] == "held"
+    with still.working():
+        until(lambda: status(penstock, batch) == "held")
     refused = penstock("ingest", "release", batch)
     assert (refused.code, "release it first" in refused.complaint) == (1, True)
     assert f"collection {films} is held since" in penstock("ingest", "queue").text
@@ -90,10 +96,10 @@ def test_a_collection_and_the_queue_are_held(still: Site, penstock: Terminal, fi
     assert "1 held" in penstock("ingest", "release", "held", "--collection", films).text
     assert penstock("ingest", "hold", "queue", "--why", "disk").text == "the queue is held\n"
     assert "the queue is held by local: disk; nothing can be done" in still.work()
-    assert penstock("ingest", "show", batch, "--json").document["status"] == "pending"
+    assert status(penstock, batch) == "pending"
     assert penstock("ingest", "release", "queue", "--json").document["held"] is None
     assert "nothing is left to do" in still.work()
-    assert penstock("ingest", "show", batch, "--json").document["status"] == "completed"
+    assert status(penstock, batch) == "completed"
 
 
 def test_deletion_warns_and_asks(
@@ -101,7 +107,8 @@ def test_deletion_warns_and_asks(
 ) -> None:
     manifest = still.manifest({"ten": b"10"}, missing=["eleven"])
     batch = submitted(penstock, films, str(manifest))
-    still.work()
+    with still.working():
+        until(lambda: status(penstock, batch) == "failed")
     failed = penstock("ingest", "jobs", batch, "--status", "failed", "--json").document["jobs"]
     monkeypatch.setattr(sys, "stdin", io.StringIO())
     refused = penstock("ingest", "delete", failed[0]["id"])
@@ -157,7 +164,8 @@ def test_every_action_is_in_the_audit_log(still: Site, penstock: Terminal, films
 
 def test_a_check_finds_and_repairs(still: Site, penstock: Terminal, films: str) -> None:
     batch = submitted(penstock, films, still.serve("thirteen", b"13"))
-    still.work("--stages", "batch-pending")
+    with still.working("batch-pending"):
+        until(lambda: status(penstock, batch) == "processing")
     assert penstock("ingest", "check").text == "nothing is wrong\n"
     database = sqlite3.connect(still.folder / "penstock.db")
     with closing(database), database:

@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 
 from tests.doors.commands import Terminal, program
-from tests.doors.ingest_site import Site, collection, site, submitted
+from tests.doors.ingest_site import SESSION_SECONDS, Site, collection, site, submitted
 from tests.doors.waiting import until
 from tests.web import Answer, Request, content, head
 
@@ -102,7 +102,9 @@ def test_a_second_signal_ends_it_at_once(here: Site, penstock: Terminal) -> None
             until(lambda: "stopping" in worker.log())
             worker.send(signal.SIGINT)
             assert worker.ended() == 130
-            assert "penstock: stopped at once; others go on after 5 s" in worker.log()
+            assert (
+                f"penstock: stopped at once; others go on after {SESSION_SECONDS} s" in worker.log()
+            )
     finally:
         go_on.set()
     here.work()
@@ -112,7 +114,7 @@ def test_a_second_signal_ends_it_at_once(here: Site, penstock: Terminal) -> None
 def test_who_waits_for_space_is_not_waited_for(here: Site, penstock: Terminal) -> None:
     batch = submitted(penstock, "maps", here.serve("a", b"a"))
     full = Site(
-        here.folder, here.url, here.web, {**here.settings, "PENSTOCK_SPACE_FREE_MB": "999999999"}
+        here.folder, here.server, here.web, {**here.settings, "PENSTOCK_SPACE_FREE_MB": "999999999"}
     )
     assert "1 jobs wait for space in" in full.work()
     assert status(penstock, batch) == ("processing", [("provisioning", False)])
@@ -125,11 +127,24 @@ def test_who_waits_for_space_is_not_waited_for(here: Site, penstock: Terminal) -
         (["--stages", ","], "--stages names none"),
         (["--concurrency", "0"], "write 1 or more"),
         (["--queue", "redis://x"], "zookeeper://"),
-        (["--database", "mysql://x"], "sqlite:///"),
     ],
     ids=lambda value: " ".join(value) if isinstance(value, list) else "",
 )
-def test_wrong_flags(tmp_path: Path, flags: list[str], told: str) -> None:
-    refused = program(tmp_path, "ingest", "work", *flags)
+def test_wrong_flags(
+    capsys: pytest.CaptureFixture[str],
+    monkeypatch: pytest.MonkeyPatch,
+    tmp_path: Path,
+    flags: list[str],
+    told: str,
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setenv("HOME", str(tmp_path))
+    refused = Terminal(capsys)("ingest", "work", *flags)
     assert refused.code == 2
     assert told in refused.complaint
+
+
+def test_a_database_of_an_unknown_kind(tmp_path: Path) -> None:
+    refused = program(tmp_path, "ingest", "work", "--database", "mysql://x")
+    assert refused.code == 2
+    assert "sqlite:///" in refused.complaint

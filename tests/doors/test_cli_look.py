@@ -13,6 +13,9 @@ from tests.doors.commands import NOW, Terminal
 from tests.doors.serving import Running, running
 from tests.servers import PostgresServer
 
+# One worker sends the whole week, once.
+pytestmark = pytest.mark.xdist_group("cli_look")
+
 REVENUE = f"dataset:{WAREHOUSE}:marts.daily_revenue"
 EVENTS = pipeline(NOW)
 

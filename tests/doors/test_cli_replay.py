@@ -106,6 +106,7 @@ def here(
     monkeypatch.setenv("COLUMNS", "120")
     monkeypatch.syspath_prepend(str(tmp_path))
     monkeypatch.delitem(sys.modules, "loads", raising=False)
+    monkeypatch.setattr("penstock.cli.replay._LOOK_SECONDS", 0.05)
     with running(database_url) as server:
         monkeypatch.setenv("PENSTOCK_URL", server.server.url)
         site = Here(server, tmp_path, Terminal(capsys))

@@ -28,6 +28,12 @@ def url(tmp_path_factory: pytest.TempPathFactory) -> Iterator[str]:
         yield server.server.url
 
 
+@pytest.fixture(autouse=True)
+def _short_pauses(monkeypatch: pytest.MonkeyPatch) -> None:
+    """What is tried again is tried again soon."""
+    monkeypatch.setattr("penstock.client.retries._FIRST_SECONDS", 0.005)
+
+
 @pytest.fixture
 def client(url: str) -> Iterator[Client]:
     """A client that nothing comes between."""

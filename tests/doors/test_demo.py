@@ -8,11 +8,12 @@ import time
 from pathlib import Path
 
 import httpx
+import pytest
 
 from penstock.cli.demo_pipeline import STEPS, pipeline
 from penstock.cli.demo_tables import TABLES
 from penstock.clock import DAY
-from tests.doors.commands import NOW, environment, program
+from tests.doors.commands import NOW, Terminal, environment
 
 STORY = (
     "11 completed, 1 failed",
@@ -29,7 +30,9 @@ STORY = (
 )
 
 
-def test_the_demo_tells_the_whole_story_and_serves_until_it_is_stopped(tmp_path: Path) -> None:
+def test_the_demo_tells_the_whole_story_and_serves_until_it_is_stopped(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
     # Settings of the person who runs it must not get in its way.
     (tmp_path / "penstock.toml").write_text('host = "10.0.0.1"\n')
     out = tmp_path / "out"
@@ -49,12 +52,18 @@ def test_the_demo_tells_the_whole_story_and_serves_until_it_is_stopped(tmp_path:
             assert words in text
         found = re.search(r"export PENSTOCK_URL=(\S+)", text)
         assert found is not None
-        here = {"PENSTOCK_URL": found[1]}
+        monkeypatch.chdir(tmp_path)
+        monkeypatch.setenv("PENSTOCK_URL", found[1])
+        monkeypatch.setenv("HOME", str(tmp_path))
+        penstock = Terminal(capsys)
         shown = re.findall(r"^  penstock (.+)$", text, re.MULTILINE)
         assert len(shown) > 8
         for line in shown:
-            assert program(tmp_path, *line.split(), variables=here).text
-        actions = [e["action"] for e in httpx.get(f"{found[1]}/api/v1/audit").json()["entries"]]
+            assert penstock(*line.split()).text
+        actions = [
+            e["action"]
+            for e in httpx.get(f"{found[1]}/api/v1/audit", verify=False).json()["entries"]
+        ]
         assert {"dataset delete", "apply arc", "put collection"} <= set(actions)
     finally:
         demo.send_signal(signal.SIGINT)

@@ -226,7 +226,7 @@ def test_many_who_follow_share_one_reader(shop: Running, monkeypatch: pytest.Mon
     monkeypatch.setattr(relay, "read_frames", counted)
     readers = 20
     with httpx.Client(
-        base_url=shop.server.url, limits=httpx.Limits(max_connections=100), timeout=60
+        base_url=shop.server.url, limits=httpx.Limits(max_connections=100), timeout=60, verify=False
     ) as client:
         answers = [
             client.send(client.build_request("GET", STREAM), stream=True) for _ in range(readers)

@@ -14,7 +14,10 @@ from marquez_client.models import DatasetId, DatasetType, JobType
 from penstock.access.keys import Role
 from tests.running import ServerProcess
 
-pytestmark = pytest.mark.filterwarnings("ignore::DeprecationWarning")
+pytestmark = [
+    pytest.mark.filterwarnings("ignore::DeprecationWarning"),
+    pytest.mark.xdist_group("server"),  # one worker has the servers that these tests share
+]
 
 FIELDS = [
     {"name": "id", "type": "INTEGER", "tags": [], "description": "which one"},

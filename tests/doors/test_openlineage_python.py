@@ -54,6 +54,9 @@ from penstock.access.keys import Role
 from tests.acceptance.calls import SPEC, Calls
 from tests.running import ServerProcess
 
+# One worker has the servers that these tests share.
+pytestmark = pytest.mark.xdist_group("server")
+
 PRODUCER = "https://example.org/producer"
 DEPTH = 8
 SUFFIXES = ("InputDatasetFacet", "OutputDatasetFacet", "DatasetFacet", "JobFacet", "RunFacet")

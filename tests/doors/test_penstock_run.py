@@ -21,9 +21,12 @@ from penstock.client import Client
 from penstock.client.documents import EntityId
 from penstock.client.lot_documents import Wiring, Work
 from penstock.errors import Invalid
-from tests.doors.commands import Outcome, environment, program
+from tests.doors.commands import Outcome, Terminal, environment, program
 from tests.doors.waiting import until
 from tests.running import ServerProcess
+
+# One worker has the servers that these tests share.
+pytestmark = pytest.mark.xdist_group("server")
 
 EXAMPLES = Path(__file__).resolve().parents[2] / "examples"
 SHOW = "env | grep ^PENSTOCK_ | sort"
@@ -36,6 +39,7 @@ class Shop:
     folder: Path
     client: Client
     namespace: str
+    penstock: Terminal
 
     @property
     def job(self) -> str:
@@ -46,6 +50,11 @@ class Shop:
         return {"PENSTOCK_URL": self.client.url}
 
     def run(self, *arguments: str) -> Outcome:
+        """Run a lot from this process."""
+        return self.penstock("run", self.job, *arguments)
+
+    def run_apart(self, *arguments: str) -> Outcome:
+        """Run a lot from a process of its own."""
         return program(self.folder, "run", self.job, *arguments, variables=self.variables)
 
     def start(self, *arguments: str) -> "subprocess.Popen[bytes]":
@@ -65,18 +74,26 @@ class Shop:
 
 
 @pytest.fixture
-def shop(server: ServerProcess, tmp_path: Path) -> Iterator[Shop]:
+def shop(
+    server: ServerProcess,
+    tmp_path: Path,
+    capfd: pytest.CaptureFixture[str],
+    monkeypatch: pytest.MonkeyPatch,
+) -> Iterator[Shop]:
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setenv("HOME", str(tmp_path))
+    monkeypatch.setenv("PENSTOCK_URL", server.url)
     namespace = f"shop-{uuid.uuid4().hex[:12]}"
     with Client(server.url) as client:
         client.wire_job(
             namespace, "etl", inputs=["raw.in"], outputs=["out"], back_off_seconds=0, tries_max=2
         )
         client.register_lots(namespace, "raw.in", ["1", "2", "3"])
-        yield Shop(tmp_path, client, namespace)
+        yield Shop(tmp_path, client, namespace, Terminal(capfd))
 
 
 def test_the_command_finds_its_lot_in_its_environment(shop: Shop) -> None:
-    done = shop.run("--location", "out=/data/a b", "--", "sh", "-c", SHOW)
+    done = shop.run_apart("--location", "out=/data/a b", "--", "sh", "-c", SHOW)
     found = dict(line.split("=", 1) for line in done.text.splitlines())
     run = shop.client.run(found["PENSTOCK_RUN_ID"])
     assert (run.state, run.job.name) == ("COMPLETED", "etl")
@@ -100,24 +117,10 @@ def test_the_command_finds_its_lot_in_its_environment(shop: Shop) -> None:
 def test_the_place_of_a_dataset_is_the_one_in_the_catalog(shop: Shop) -> None:
     inputs = ["--input", "s3://lake/raw/orders", "--input", "file//data/rates"]
     lot = ("20261115PT24H",)
-    wired = program(
-        shop.folder, "jobs", "wire", f"{shop.namespace}/places", *inputs, variables=shop.variables
-    )
-    assert wired.code == 0
+    assert shop.penstock("jobs", "wire", f"{shop.namespace}/places", *inputs).code == 0
     for at in (("s3://lake", "raw/orders"), ("file", "/data/rates")):
         shop.client.register_lots(*at, lot)
-    done = program(
-        shop.folder,
-        "run",
-        "places",
-        "-n",
-        shop.namespace,
-        "--",
-        "sh",
-        "-c",
-        SHOW,
-        variables=shop.variables,
-    )
+    done = shop.penstock("run", "places", "-n", shop.namespace, "--", "sh", "-c", SHOW)
     assert "PENSTOCK_INPUT_RAW_ORDERS=s3://lake/raw/orders\n" in done.text
     assert "PENSTOCK_INPUT_DATA_RATES=/data/rates\n" in done.text
 
@@ -173,7 +176,7 @@ def test_nothing_to_do_is_no_failure(shop: Shop) -> None:
 def test_a_run_wires_a_new_job(shop: Shop) -> None:
     named = ["--input", "raw.in", "--output", "copy", "--namespace", shop.namespace]
     command = ["run", "fresh", *named, "--owner", "me", "--lease", "30", "--", "true"]
-    assert program(shop.folder, *command, variables=shop.variables).code == 0
+    assert shop.penstock(*command).code == 0
     wiring = shop.client.wiring(shop.namespace, "fresh")
     assert wiring.outputs == (EntityId(shop.namespace, "copy"),)
     assert shop.client.job_lot(shop.namespace, "fresh", "1").owner == "me"
@@ -290,7 +293,9 @@ def _is_extended(shop: Shop, before: str) -> bool:
 
 
 def test_what_a_command_leaves_running_is_not_waited_for(shop: Shop) -> None:
-    done = shop.run("--", "sh", "-c", "sleep 1000 >/dev/null 2>&1 & echo $! > left; echo hi >&2")
+    done = shop.run_apart(
+        "--", "sh", "-c", "sleep 1000 >/dev/null 2>&1 & echo $! > left; echo hi >&2"
+    )
     assert done.err.startswith("hi\n")
     assert done.code == 0
     os.kill(int((shop.folder / "left").read_text()), signal.SIGKILL)

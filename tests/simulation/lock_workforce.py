@@ -112,7 +112,9 @@ class Workforce:
         self._plan = plan
         self._seed = seed
         self._chance = random.Random(seed)
-        self._client = httpx.Client(base_url=f"{urls[0]}/api/v1", timeout=CALL_SECONDS_MAX)
+        self._client = httpx.Client(
+            base_url=f"{urls[0]}/api/v1", timeout=CALL_SECONDS_MAX, verify=False
+        )
         self._everybody: list[Worker] = []
         self._working: list[Worker] = []
         self._stopped: list[tuple[Worker, list[str]]] = []

@@ -41,7 +41,7 @@ class Plan(NamedTuple):
     lease_seconds: int = 3
 
 
-SHORT = Plan(lots=40, engines=2, kills=2, failures=5)
+SHORT = Plan(lots=24, engines=2, kills=2, failures=5)
 LONG = Plan(lots=2000, engines=2, kills=25, failures=5)
 
 
