@@ -12,9 +12,11 @@ from pathlib import Path
 import msgspec
 import psycopg
 import pytest
+from psycopg.pq import PipelineStatus
 
 from penstock.db import Database, open_database
 from penstock.db.database import Overtaken, Sent
+from penstock.db.pipeline import Pipeline
 from penstock.db.postgres import PostgresDatabase
 from penstock.errors import Unavailable
 from tests.contract.noting import STATEMENTS, Note, migrated, note, notes
@@ -240,6 +242,51 @@ def test_answers_that_are_taken_in_while_more_is_sent_reach_who_waits(
         landing.result(HANG_SECONDS)
         waiting.submit(second.land).result(HANG_SECONDS)
     assert len(notes(db)) == 10_001
+
+
+class Pausing:
+    """A lock whose holder, once his pipeline has failed, lets go of it until more was sent."""
+
+    def __init__(self, pipeline: Pipeline) -> None:
+        self._pg = pipeline._pg
+        self._lock = pipeline._using
+        self.has_failed, self.has_sent = threading.Event(), threading.Event()
+
+    def __enter__(self) -> None:
+        self._lock.acquire()
+
+    def __exit__(self, *raised: object) -> None:
+        is_first = (
+            self._pg.pipeline_status == PipelineStatus.ABORTED and not self.has_failed.is_set()
+        )
+        self._lock.release()
+        if is_first:
+            self.has_failed.set()
+            self.has_sent.wait(HANG_SECONDS)
+
+
+def test_what_is_sent_while_another_hears_that_he_was_too_late_is_answered_too(
+    db: Database, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """libpq leaves out the end of an answer if more is sent before it is asked for."""
+    assert isinstance(db, PostgresDatabase)
+    with db.write() as tx:
+        last = tx.epoch
+    note(db, "before")
+    first = send(db, last, "late")
+    pausing = Pausing(db._writer)
+    monkeypatch.setattr(db._writer, "_using", pausing)
+    with ThreadPoolExecutor(1) as waiting:
+        landing = waiting.submit(first.land)
+        assert pausing.has_failed.wait(HANG_SECONDS)
+        second = send(db, first, "on top of it")
+        pausing.has_sent.set()
+        with pytest.raises(Overtaken):
+            landing.result(HANG_SECONDS)
+        with pytest.raises(Overtaken):
+            second.land()
+    note(db, "later")
+    assert notes(db) == ["before", "later"]
 
 
 def test_what_cannot_be_sent_leaves_what_is_on_its_way_alone(db: Database) -> None:

@@ -199,21 +199,11 @@ class Pipeline:
 
     def _answer(self) -> PGresult:
         """Wait for the answer to one statement or sync, sending what is not yet sent meanwhile."""
-        result = self._next()
-        if result is None:
-            raise psycopg.OperationalError("the connection was lost")
-        # A statement's answer ends with None, a sync's does not.
-        if result.status != ExecStatus.PIPELINE_SYNC:
-            while self._next() is not None:
-                pass
-        return result
-
-    def _next(self) -> PGresult | None:
         pg = self._pg
         while True:
             with self._using:
                 if not pg.is_busy():
-                    return pg.get_result()
+                    return self._take()
                 ready = self._either if pg.flush() else self._incoming
             ready.poll()
             with self._using:
@@ -221,6 +211,19 @@ class Pipeline:
                     self._is_rung = False
                     self._bell.recv(1)
                 pg.consume_input()
+
+    def _take(self) -> PGresult:
+        """Take an answer that is there, whole.
+
+        A statement's answer ends with None, a sync's does not. In a pipeline that has failed libpq
+        leaves that None out if more is sent before it is asked for.
+        """
+        result = self._pg.get_result()
+        if result is None:
+            raise psycopg.OperationalError("the connection was lost")
+        if result.status != ExecStatus.PIPELINE_SYNC:
+            self._pg.get_result()
+        return result
 
     def _error(self, result: PGresult) -> psycopg.Error:
         if result.status == ExecStatus.PIPELINE_ABORTED:
