@@ -76,13 +76,17 @@ def one_part_each(inputs: Sequence[InputLot]) -> dict[str, list[str]]:
 
 
 def obey(context: Context) -> None:
-    """Note this run, then do what was ordered for its lot and part, once."""
+    """Take what was ordered for this lot and part, note this run, then do what was ordered.
+
+    Whoever is killed once he is noted has left no order to the next.
+    """
     folder = Path(os.environ[FOLDER])
+    order = _next_order(folder, context)
     line = {"lot": context.lot, "part": context.part, "pid": os.getpid()}
     line["location"] = context.location()
     with (folder / "ran.jsonl").open("a") as journal:
         journal.write(json.dumps(line) + "\n")
-    match _next_order(folder, context):
+    match order:
         case "fail":
             context.write("junk.txt", b"half of it")
             raise OrderedFailure(f"no luck with {context.part or context.lot}")
