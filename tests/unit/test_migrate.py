@@ -1,0 +1,61 @@
+"""Which steps of the schema are applied, and how often the ledger is looked at for that."""
+
+from collections.abc import Iterator
+from contextlib import contextmanager
+from typing import Any, cast
+
+from penstock.db.database import T
+from penstock.db.migrate import Applied, Migration, apply_migrations
+
+STEPS = [Migration(number, f"000{number}_step", "sqlite", (f"step {number}",)) for number in (1, 2)]
+
+
+class Ledger:
+    """A database that only remembers what was done to it."""
+
+    def __init__(self) -> None:
+        self.applied: list[Applied] = []
+        self.ran: list[str] = []
+        self.sessions = 0
+
+    @contextmanager
+    def session(self) -> Iterator["Ledger"]:
+        self.sessions += 1
+        yield self
+
+    def execute(self, statement: str, /, **params: Any) -> None:
+        if statement == "record_migration":
+            line = Applied(params["number"], params["name"], params["checksum"])
+            self.applied.append(line)
+
+    def rows(self, shape: type[T], statement: str, /, **params: object) -> list[T]:
+        return cast(list[T], list(self.applied))
+
+    def script(self, text: str) -> None:
+        self.ran.append(text)
+
+
+def apply(ledger: Ledger) -> list[str]:
+    return apply_migrations(STEPS, ledger.session, lambda: 0)
+
+
+def test_steps_are_applied_in_order_each_in_a_session_of_its_own() -> None:
+    ledger = Ledger()
+    assert apply(ledger) == ["0001_step", "0002_step"]
+    assert ledger.ran == ["step 1", "step 2"]
+    assert ledger.sessions == len(STEPS) + 1
+
+
+def test_where_nothing_is_missing_one_look_is_enough() -> None:
+    ledger = Ledger()
+    apply(ledger)
+    ledger.ran, ledger.sessions = [], 0
+    assert apply(ledger) == []
+    assert (ledger.ran, ledger.sessions) == ([], 1)
+
+
+def test_a_start_that_was_killed_between_two_steps_is_gone_on_with() -> None:
+    ledger = Ledger()
+    apply_migrations(STEPS[:1], ledger.session, lambda: 0)
+    assert apply(ledger) == ["0002_step"]
+    assert ledger.ran == ["step 1", "step 2"]
