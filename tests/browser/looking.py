@@ -27,6 +27,7 @@ def look_at(browser: Browser, url: str, views: Mapping[str, str]) -> None:
             opened.redraw()
             _look(opened, f"{name}, on a phone", *REACH)
             opened.resize(WIDE)
+            opened.redraw()
 
 
 def _look(opened: Tab, name: str, *rules: str) -> None:
