@@ -60,6 +60,15 @@ class Terminal:
         return Outcome(code, out, err)
 
 
+def go_home(monkeypatch: pytest.MonkeyPatch, folder: Path, columns: int = 80) -> None:
+    """Have commands of this process run in a folder, with nothing of ours configured."""
+    for name in [name for name in os.environ if name.startswith("PENSTOCK_")]:
+        monkeypatch.delenv(name)
+    monkeypatch.chdir(folder)
+    monkeypatch.setenv("HOME", str(folder))
+    monkeypatch.setenv("COLUMNS", str(columns))
+
+
 def environment(folder: Path, **variables: str) -> dict[str, str]:
     """An environment in which nothing of ours is configured."""
     kept = {name: value for name, value in os.environ.items() if not name.startswith("PENSTOCK_")}

@@ -1,6 +1,7 @@
 """A server, workers of ingest in processes of their own, and a web server to fetch from."""
 
 import json
+import logging
 import os
 import re
 import signal
@@ -46,9 +47,16 @@ class Site:
 
     @contextmanager
     def working(self, *stages: str) -> Iterator[None]:
-        """Workers of some stages, or of all, in this process."""
-        with working(self.server, *stages):
-            yield
+        """Workers of some stages, or of all, in this process; they meet nothing unexpected."""
+        errors = _Errors()
+        log = logging.getLogger("penstock")
+        log.addHandler(errors)
+        try:
+            with working(self.server, *stages):
+                yield
+        finally:
+            log.removeHandler(errors)
+        assert errors.told == []
 
     def start(self, *flags: str) -> "Worker":
         """A worker that stays."""
@@ -75,6 +83,18 @@ class Site:
         path = self.folder / "batch.checkm"
         path.write_bytes(write(ManifestKind.FILES, rows))
         return path
+
+
+class _Errors(logging.Handler):
+    """Keeps what is logged with a traceback."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.told: list[str] = []
+
+    def emit(self, record: logging.LogRecord) -> None:
+        if record.exc_info:
+            self.told.append(self.format(record))
 
 
 class Worker:

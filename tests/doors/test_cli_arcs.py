@@ -14,7 +14,7 @@ from pathlib import Path
 import pytest
 
 from penstock.arcs.station import Station
-from tests.doors.commands import Outcome, Terminal, environment, program
+from tests.doors.commands import Outcome, Terminal, environment, go_home, program
 from tests.doors.serving import Running, running
 from tests.doors.waiting import until
 
@@ -101,9 +101,7 @@ def here(
 ) -> Iterator[Here]:
     (tmp_path / "arcs.toml").write_text(FILE)
     (tmp_path / "loads.py").write_text(LOADS)
-    monkeypatch.chdir(tmp_path)
-    monkeypatch.setenv("HOME", str(tmp_path))
-    monkeypatch.setenv("COLUMNS", "200")
+    go_home(monkeypatch, tmp_path, columns=200)
     monkeypatch.syspath_prepend(str(tmp_path))
     monkeypatch.delitem(sys.modules, "loads", raising=False)
     monkeypatch.setattr("penstock.cli.arcs_lots._LOOK_SECONDS", 0.05)

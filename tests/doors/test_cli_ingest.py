@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pytest
 
-from tests.doors.commands import Terminal
+from tests.doors.commands import Terminal, go_home
 from tests.doors.ingest_site import Site, collection, ended, site, submitted
 
 # One worker has the site that these tests share.
@@ -40,9 +40,7 @@ def elsewhere(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[Site]:
 def penstock(
     capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch, tmp_path: Path
 ) -> Terminal:
-    monkeypatch.chdir(tmp_path)
-    monkeypatch.setenv("HOME", str(tmp_path))
-    monkeypatch.setenv("COLUMNS", "160")
+    go_home(monkeypatch, tmp_path, columns=160)
     return Terminal(capsys)
 
 

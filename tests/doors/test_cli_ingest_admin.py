@@ -11,7 +11,7 @@ import pytest
 
 from penstock.client import Client
 from penstock.client.ingest_documents import CheckStep
-from tests.doors.commands import Terminal
+from tests.doors.commands import Terminal, go_home
 from tests.doors.ingest_site import Site, collection, site, submitted
 from tests.doors.waiting import until
 
@@ -28,9 +28,7 @@ def still(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Site]:
 def penstock(
     capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch, tmp_path: Path
 ) -> Terminal:
-    monkeypatch.chdir(tmp_path)
-    monkeypatch.setenv("HOME", str(tmp_path))
-    monkeypatch.setenv("COLUMNS", "160")
+    go_home(monkeypatch, tmp_path, columns=160)
     return Terminal(capsys)
 
 

@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from tests.doors.commands import Terminal, program
+from tests.doors.commands import Terminal, go_home, program
 from tests.doors.ingest_site import SESSION_SECONDS, Site, collection, site, submitted
 from tests.doors.waiting import until
 from tests.web import Answer, Request, content, head
@@ -29,8 +29,7 @@ def penstock(
     monkeypatch: pytest.MonkeyPatch,
     tmp_path: Path,
 ) -> Terminal:
-    monkeypatch.chdir(tmp_path)
-    monkeypatch.setenv("HOME", str(tmp_path))
+    go_home(monkeypatch, tmp_path)
     monkeypatch.setenv("PENSTOCK_URL", here.url)
     terminal = Terminal(capsys)
     collection(here, terminal, "maps")
@@ -137,8 +136,7 @@ def test_wrong_flags(
     flags: list[str],
     told: str,
 ) -> None:
-    monkeypatch.chdir(tmp_path)
-    monkeypatch.setenv("HOME", str(tmp_path))
+    go_home(monkeypatch, tmp_path)
     refused = Terminal(capsys)("ingest", "work", *flags)
     assert refused.code == 2
     assert told in refused.complaint

@@ -14,7 +14,7 @@ import pytest
 from penstock.access.keys import Role
 from penstock.arcs.station import Station
 from penstock.replay.replays import Replays
-from tests.doors.commands import Outcome, Terminal
+from tests.doors.commands import Outcome, Terminal, go_home
 from tests.doors.serving import Running, path, running
 from tests.doors.waiting import until
 
@@ -101,9 +101,7 @@ def here(
 ) -> Iterator[Here]:
     (tmp_path / "arcs.toml").write_text(FILE)
     (tmp_path / "loads.py").write_text(LOADS)
-    monkeypatch.chdir(tmp_path)
-    monkeypatch.setenv("HOME", str(tmp_path))
-    monkeypatch.setenv("COLUMNS", "120")
+    go_home(monkeypatch, tmp_path, columns=120)
     monkeypatch.syspath_prepend(str(tmp_path))
     monkeypatch.delitem(sys.modules, "loads", raising=False)
     monkeypatch.setattr("penstock.cli.replay._LOOK_SECONDS", 0.05)

@@ -20,7 +20,7 @@ from penstock.access.keys import Role
 from penstock.clock import DAY, format_time, system_clock
 from penstock.config import Settings
 from penstock.plane import Plane
-from tests.doors.commands import Terminal, environment, program
+from tests.doors.commands import Terminal, environment, go_home, program
 from tests.doors.serving import run_event, running
 
 
@@ -29,9 +29,7 @@ def penstock(
     capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch, tmp_path: Path
 ) -> Terminal:
     """Commands in a folder of their own, with nobody at the terminal."""
-    monkeypatch.chdir(tmp_path)
-    monkeypatch.setenv("HOME", str(tmp_path))
-    monkeypatch.setenv("COLUMNS", "80")
+    go_home(monkeypatch, tmp_path)
     monkeypatch.setattr(sys, "stdin", io.StringIO())
     return Terminal(capsys)
 
@@ -221,10 +219,9 @@ def test_a_reader_that_goes_away_is_no_error_to_shout_about(
 
 
 def test_keys_are_made_listed_and_revoked(
-    database_url: str, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+    database_url: str, penstock: Terminal, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setenv("PENSTOCK_DATABASE", database_url)
-    penstock = Terminal(capsys)
     made = penstock("keys", "create", "etl", "--role", "writer", "--namespace", "food")
     token = made.text.strip()
     assert re.fullmatch(r"pk_[\w-]{40,}", token)
@@ -250,10 +247,9 @@ def test_keys_are_made_listed_and_revoked(
 
 
 def test_prune_counts_asks_and_deletes_while_a_server_runs(
-    database_url: str, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+    database_url: str, penstock: Terminal, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setenv("PENSTOCK_DATABASE", database_url)
-    penstock = Terminal(capsys)
     with running(database_url) as server:
         for days in (200, 150, 1):
             at = format_time(system_clock() - days * DAY)
@@ -282,7 +278,7 @@ def test_prune_counts_asks_and_deletes_while_a_server_runs(
 
 
 def test_prune_asks_before_it_deletes(
-    database_url: str, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+    database_url: str, penstock: Terminal, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     class Person:
         """Somebody at the terminal."""
@@ -297,7 +293,6 @@ def test_prune_asks_before_it_deletes(
             return self.answer
 
     monkeypatch.setenv("PENSTOCK_DATABASE", database_url)
-    penstock = Terminal(capsys)
     monkeypatch.setattr(sys, "stdin", Person("n\n"))
     declined = penstock("prune", "--older-than", "1d")
     assert (declined.code, "nothing was deleted" in declined.err) == (1, True)

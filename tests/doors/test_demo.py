@@ -13,7 +13,7 @@ import pytest
 from penstock.cli.demo_pipeline import STEPS, pipeline
 from penstock.cli.demo_tables import TABLES
 from penstock.clock import DAY
-from tests.doors.commands import NOW, Terminal, environment
+from tests.doors.commands import NOW, Terminal, environment, go_home
 
 STORY = (
     "11 completed, 1 failed",
@@ -52,9 +52,8 @@ def test_the_demo_tells_the_whole_story_and_serves_until_it_is_stopped(
             assert words in text
         found = re.search(r"export PENSTOCK_URL=(\S+)", text)
         assert found is not None
-        monkeypatch.chdir(tmp_path)
+        go_home(monkeypatch, tmp_path)
         monkeypatch.setenv("PENSTOCK_URL", found[1])
-        monkeypatch.setenv("HOME", str(tmp_path))
         penstock = Terminal(capsys)
         shown = re.findall(r"^  penstock (.+)$", text, re.MULTILINE)
         assert len(shown) > 8

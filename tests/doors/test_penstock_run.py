@@ -21,7 +21,7 @@ from penstock.client import Client
 from penstock.client.documents import EntityId
 from penstock.client.lot_documents import Wiring, Work
 from penstock.errors import Invalid
-from tests.doors.commands import Outcome, Terminal, environment, program
+from tests.doors.commands import Outcome, Terminal, environment, go_home, program
 from tests.doors.waiting import until
 from tests.running import ServerProcess
 
@@ -80,8 +80,7 @@ def shop(
     capfd: pytest.CaptureFixture[str],
     monkeypatch: pytest.MonkeyPatch,
 ) -> Iterator[Shop]:
-    monkeypatch.chdir(tmp_path)
-    monkeypatch.setenv("HOME", str(tmp_path))
+    go_home(monkeypatch, tmp_path)
     monkeypatch.setenv("PENSTOCK_URL", server.url)
     namespace = f"shop-{uuid.uuid4().hex[:12]}"
     with Client(server.url) as client:
