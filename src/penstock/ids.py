@@ -15,6 +15,7 @@ _RUN_NAMESPACE = uuid.UUID("8f0f2c9c-6c53-5a0b-9d0c-3f5f0b7a1c11")
 _TIMED = re.compile(
     r"[0-9a-f]{8}-[0-9a-f]{4}-7[0-9a-f]{3}-[89ab][0-9a-f]{3}-[0-9a-f]{12}"
 ).fullmatch
+_WRITTEN_AS_WE_DO = re.compile(r"[0-9a-f]{8}(?:-[0-9a-f]{4}){3}-[0-9a-f]{12}").fullmatch
 
 
 def derived_id(*parts: str) -> str:
@@ -52,6 +53,8 @@ def run_version_id(dataset: str, run: str) -> str:
 
 def run_id(text: str) -> str:
     """The run's UUID; a text that is not one is mapped to one, the same each time."""
+    if _WRITTEN_AS_WE_DO(text) is not None:
+        return text
     if len(text) == 36:
         try:
             return str(uuid.UUID(text))

@@ -18,6 +18,7 @@ Stamp = int
 
 REMEMBERED_MAX: Final = 8192  # characters: thousands of longer texts would fill the memory
 NO_FACETS: Final[dict[str, Raw]] = {}
+_NULL: Final = Raw(b"null")
 _LAST: Final = 1 << 62
 _RANKS: Final = {"START": 1, "RUNNING": 2, "OTHER": 3, "COMPLETE": 4, "FAIL": 5, "ABORT": 6}
 _TERMINAL: Final = frozenset({"COMPLETE", "FAIL", "ABORT"})
@@ -77,7 +78,7 @@ class Merged(msgspec.Struct, frozen=True, gc=False):
 
 def merge(facets: str, stamps: str, new: Facets, stamp: Stamp) -> Merged | None:
     """Fold one event's facets into a stored set; None when nothing changes."""
-    new = {name: value for name, value in new.items() if bytes(value) != b"null"}
+    new = {name: value for name, value in new.items() if value != _NULL}
     if not new:
         return None
     if len(stamps) == 2:
@@ -89,10 +90,10 @@ def merge(facets: str, stamps: str, new: Facets, stamp: Stamp) -> Merged | None:
     for name, value in new.items():
         before = old_stamps.get(name)
         if before is not None:
-            held, text = bytes(old_facets[name]), bytes(value)
-            if before > stamp or (before == stamp and held >= text):
+            held = old_facets[name]
+            if before > stamp or (before == stamp and bytes(held) >= bytes(value)):
                 continue
-            told_apart = told_apart or held != text
+            told_apart = told_apart or held != value
         else:
             told_apart = True
         old_stamps[name] = stamp

@@ -1,12 +1,13 @@
 """The shapes that a job has had, which of them is current, and the edges that follow from it."""
 
 from collections.abc import Collection, Iterable
+from functools import lru_cache
 
 import msgspec
 
 from penstock import ids
 from penstock.catalog import known_facets
-from penstock.catalog.facets import read_facets
+from penstock.catalog.facets import REMEMBERED_MAX, read_facets
 from penstock.catalog.job_rules import STREAM
 from penstock.catalog.known_facets import DatasetName
 from penstock.catalog.rows import EdgeRow, JobRow, JobVersionRow, Role, RunRow, replace
@@ -61,11 +62,14 @@ def settle_version(world: World, run: RunRow, before: RunRow | None) -> None:
     known_id = outdated or job.current_version_id
     known = world.job_versions.get(known_id) if known_id is not None else None
     io = world.io_of(run.id)
-    inputs = _names(world, io, Role.INPUT) or (version_names(known.inputs) if known else ())
-    outputs = _names(world, io, Role.OUTPUT) or (version_names(known.outputs) if known else ())
     kept = known.location if known is not None and outdated is not None else job.location
     location = _stated_location(run) or kept
-    job, version = put_job_version(world, job, inputs, outputs, location, run.created_at)
+    if known is not None and location == known.location and io.keys() == _edges_of(known):
+        version = known
+    else:
+        inputs = _names(world, io, Role.INPUT) or (version_names(known.inputs) if known else ())
+        outputs = _names(world, io, Role.OUTPUT) or (version_names(known.outputs) if known else ())
+        job, version = put_job_version(world, job, inputs, outputs, location, run.created_at)
     if version.id != outdated:
         run = replace(run, job_version_id=version.id)
         world.runs.put(run.id, run)
@@ -183,10 +187,7 @@ def settle_edges(world: World, job: JobRow, io: Collection[IoKey], at: Micros) -
     before, and is no older for being current again.
     """
     version = world.job_versions.get(job.current_version_id) if job.current_version_id else None
-    wanted: set[IoKey] = set()
-    if version is not None:
-        for role, text in ((Role.INPUT, version.inputs), (Role.OUTPUT, version.outputs)):
-            wanted |= {(role, ids.dataset_id(n.namespace, n.name)) for n in version_names(text)}
+    wanted = _edges_of(version) if version is not None else frozenset[IoKey]()
     held = world.edges_of(job.id)
     if held.keys() == wanted and all(held.get(key, at + 1) <= at for key in io):
         return
@@ -196,6 +197,25 @@ def settle_edges(world: World, job: JobRow, io: Collection[IoKey], at: Micros) -
     for key in (wanted ^ held.keys()) | (set(io) - wanted) | older:
         seen_at = at if not io or key in io else max(at, job.version_at)
         world.put_edge(EdgeRow(job.id, Role(key[0]), key[1], int(key in wanted), seen_at))
+
+
+def _edges_of(version: JobVersionRow) -> frozenset[IoKey]:
+    """What a job with this shape reads and writes."""
+    inputs, outputs = version.inputs, version.outputs
+    if len(inputs) + len(outputs) <= REMEMBERED_MAX:
+        return _remembered_edges(inputs, outputs)
+    return _read_edges(inputs, outputs)
+
+
+def _read_edges(inputs: str, outputs: str) -> frozenset[IoKey]:
+    return frozenset(
+        (role, ids.dataset_id(name.namespace, name.name))
+        for role, text in ((Role.INPUT, inputs), (Role.OUTPUT, outputs))
+        for name in version_names(text)
+    )
+
+
+_remembered_edges = lru_cache(maxsize=4096)(_read_edges)
 
 
 def declare_version(

@@ -177,6 +177,8 @@ def _fits(*names: str | None) -> bool:
 
 def parent(facets: Facets) -> ParentRun | None:
     """The `parent` facet, or `parentRun` as older clients call it."""
+    if "parent" not in facets and "parentRun" not in facets:
+        return None
     found = _read_parent(facets, "parent") or _read_parent(facets, "parentRun")
     if found is None or not _fits(found.run.runId, found.job.namespace, found.job.name):
         return None

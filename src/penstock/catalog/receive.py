@@ -55,8 +55,10 @@ _NO_STAMPS: Final = "{}"
 
 
 class _RunStamps(msgspec.Struct, gc=False):
-    run: dict[str, int] = msgspec.field(default_factory=dict)
-    job: dict[str, int] = msgspec.field(default_factory=dict)
+    """The stamps of a run's own facets and of its job's, each still as its own text."""
+
+    run: msgspec.Raw = msgspec.Raw(_NO_STAMPS)
+    job: msgspec.Raw = msgspec.Raw(_NO_STAMPS)
 
 
 _decode_stamps = msgspec.json.Decoder(_RunStamps).decode
@@ -157,9 +159,10 @@ def _fold_facets(run: RunRow, event: Event) -> RunRow:
     if not event.run_facets and not event.job_facets:
         return run
     order = run_stamp(event.at, event.event_type)
-    stamps = _RunStamps() if run.stamps == _NO_STAMPS else _decode_stamps(run.stamps)
-    of_run = merge(run.facets, _text(stamps.run), event.run_facets, order)
-    of_job = merge(run.job_facets, _text(stamps.job), event.job_facets, order)
+    stamps = _decode_stamps(run.stamps)
+    held = bytes(stamps.run).decode(), bytes(stamps.job).decode()
+    of_run = merge(run.facets, held[0], event.run_facets, order)
+    of_job = merge(run.job_facets, held[1], event.job_facets, order)
     if of_run is None and of_job is None:
         return run
     run = replace(
@@ -167,8 +170,8 @@ def _fold_facets(run: RunRow, event: Event) -> RunRow:
         facets=of_run.facets if of_run else run.facets,
         job_facets=of_job.facets if of_job else run.job_facets,
         stamps=(
-            f'{{"run":{of_run.stamps if of_run else _text(stamps.run)},'
-            f'"job":{of_job.stamps if of_job else _text(stamps.job)}}}'
+            f'{{"run":{of_run.stamps if of_run else held[0]},'
+            f'"job":{of_job.stamps if of_job else held[1]}}}'
         ),
     )
     if of_run is not None:
@@ -177,10 +180,6 @@ def _fold_facets(run: RunRow, event: Event) -> RunRow:
         if parent is not None and parent.run_id != run.id:
             run = replace(run, parent_run_id=parent.run_id)
     return run
-
-
-def _text(stamps: dict[str, int]) -> str:
-    return msgspec.json.encode(stamps).decode() if stamps else _NO_STAMPS
 
 
 def _parent_of(world: World, event: Event) -> ParentRun | None:
