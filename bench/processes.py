@@ -18,6 +18,7 @@ from pathlib import Path
 import psutil
 
 from bench.server import System
+from bench.vacuum import LOG_MEGABYTES, fill_log
 from tests.servers import PostgresServer, ZookeeperServer
 
 TOP = Path(__file__).resolve().parents[1]
@@ -66,8 +67,9 @@ class Bench:
             # A folder of its own right below /tmp: the server's user must get into it.
             folder = Path(tempfile.mkdtemp(prefix="penstock-pg-", dir="/tmp"))
             self._stack.callback(shutil.rmtree, folder, ignore_errors=True)
-            self._postgres = PostgresServer.start(folder)
+            self._postgres = PostgresServer.start(folder, min_wal_size=f"{LOG_MEGABYTES}MB")
             self._stack.callback(self._postgres.stop)
+            fill_log(self._postgres.url())
         return self._postgres.create_database()
 
     def empty_queue(self) -> str:

@@ -93,6 +93,16 @@ UPDATE jobs SET
 -- Differs by necessity: what it follows from does. The last run is the newest of its shape.
 UPDATE job_versions SET latest_run_id = pg_temp.later_run(latest_run_id, -1)
 
+-- name: fill_log
+-- Differs by necessity: only PostgreSQL has such a log. Write so many megabytes of it.
+SELECT count(*) FROM (
+    SELECT pg_logical_emit_message(false, 'bench', repeat('x', 1000000)) FROM generate_series(1, :megabytes)
+) written
+
+-- name: let_log_be_reused
+-- Differs by necessity: only PostgreSQL has such a log. Nothing in it is needed any more.
+CHECKPOINT
+
 -- name: vacuum_tables
 -- Differs by necessity: SQLite does not vacuum by itself. What PostgreSQL does by itself after a while.
 VACUUM (ANALYZE)
