@@ -2,13 +2,14 @@
 
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
+from itertools import permutations
 
 import msgspec
 import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from penstock.catalog.commands import DeleteDataset, DeleteJob, ReceiveEvent
+from penstock.catalog.commands import DeleteDataset, DeleteJob, ReceiveEvent, RestoreDataset
 from penstock.catalog.flush import changes, flush
 from penstock.catalog.openlineage import Limits, read_event
 from penstock.catalog.world import Keys, World
@@ -75,6 +76,8 @@ def _command(event: Document) -> tuple[Command[None], Micros]:
         return DeleteJob(event["namespace"], event["name"], "ann"), at
     if event.get("delete") == "dataset":
         return DeleteDataset(event["namespace"], event["name"], "ann"), at
+    if event.get("restore") == "dataset":
+        return RestoreDataset(event["namespace"], event["name"], "ann"), at
     return ReceiveEvent(read_event(msgspec.json.encode(event), LIMITS)), NOW
 
 
@@ -235,3 +238,58 @@ def test_of_two_ends_that_contradict_each_other_the_first_received_stands(
     [run], [version] = state["run"], state["version"]
     assert (run["state"], run["ended_at"]) == (after_first["state"], after_first["ended_at"])
     assert (version["published_at"] is not None) == (ends[0] == "COMPLETE")
+
+
+def _streamed(at: str, says: str | None = None, kind: str | None = "STREAMING") -> Document:
+    """An event of a run that streams into a dataset, at some time of one day."""
+    facets = {"lifecycleStateChange": {"lifecycleStateChange": says}} if says else {}
+    return {
+        "eventTime": f"2026-03-01T{at}:00Z",
+        "eventType": "RUNNING",
+        "run": {"runId": RUN_ID},
+        "job": {
+            "namespace": "jobs",
+            "name": "j",
+            "facets": {"jobType": {"processingType": kind}} if kind else {},
+        },
+        "outputs": [{"namespace": "s3://lake", "name": "orders", "facets": facets}],
+    }
+
+
+def _by_hand(verb: str, at: str) -> Document:
+    when = f"2026-03-01T{at}:00Z"
+    return {"eventTime": when, verb: "dataset", "namespace": "s3://lake", "name": "orders"}
+
+
+_MADE_BY_ANOTHER = _streamed("10:05") | {"run": {"runId": "another"}}
+
+
+@pytest.mark.parametrize("first_says_its_type", [True, False])
+@pytest.mark.parametrize("order", list(permutations(range(3))))
+def test_a_stream_that_drops_what_somebody_had_deleted_hides_it_in_any_order(
+    sqlite: Database, order: tuple[int, ...], first_says_its_type: bool
+) -> None:
+    background = [_MADE_BY_ANOTHER, _by_hand("delete", "10:25")]
+    kind = "STREAMING" if first_says_its_type else None
+    run = [_streamed("10:15", kind=kind), _streamed("11:05", says="DROP"), _streamed("11:15")]
+    check(sqlite, (Story(background, run), [[run[number]] for number in order], False))
+    [dataset] = state_after(sqlite, background, [[run[number]] for number in order], False)[
+        "dataset"
+    ]
+    assert (dataset["lifecycle"], dataset["hidden"]) == ("DROP", 1)
+
+
+def test_a_dataset_that_was_restored_stays_until_its_stream_drops_it_again(
+    sqlite: Database,
+) -> None:
+    dropped = [[_streamed("10:15")], [_streamed("10:45", says="DROP")]]
+    restored = [*dropped, [_by_hand("restore", "11:05")], [_streamed("11:15")]]
+
+    def hidden(batches: list[list[Document]]) -> int:
+        [dataset] = state_after(sqlite, [_MADE_BY_ANOTHER], batches, False)["dataset"]
+        shown: int = dataset["hidden"]
+        return shown
+
+    assert hidden(dropped) == 1
+    assert hidden(restored) == 0
+    assert hidden([*restored, [_streamed("11:25", says="DROP")]]) == 1

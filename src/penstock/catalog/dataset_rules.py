@@ -4,7 +4,14 @@ import msgspec
 
 from penstock import ids
 from penstock.catalog import dataset_names, known_facets
-from penstock.catalog.facets import Facets, Stamp, merge, read_facets
+from penstock.catalog.facets import (
+    Facets,
+    Stamp,
+    merge,
+    read_facets,
+    read_stamps,
+    stamped_at,
+)
 from penstock.catalog.rows import (
     ColumnEdgeRow,
     DatasetRow,
@@ -17,6 +24,7 @@ from penstock.catalog.world import World
 from penstock.clock import SECOND, Micros
 
 NO_SCHEMA = schema_id(NO_FIELDS)
+LIFECYCLE = "lifecycleStateChange"
 DROPPED = "DROP"
 
 
@@ -215,7 +223,7 @@ def describe_version(
     )
     if "documentation" in won:
         version = replace(version, description=known_facets.documentation(won))
-    if "lifecycleStateChange" in won:
+    if LIFECYCLE in won:
         version = replace(version, lifecycle=known_facets.lifecycle(won) or "")
     if "columnLineage" in won:
         columns = _column_set(world, version.dataset_id, won)
@@ -314,14 +322,21 @@ def _hides(dataset: DatasetRow, version_id: str) -> bool:
 
 
 def _with_current(dataset: DatasetRow, version: VersionRow, published_id: str) -> DatasetRow:
-    """The dataset with a version for current, because another was published just now."""
+    """The dataset with a version for current, because another was published just now.
+
+    One that says DROP hides it from when it was published. Somebody who deletes or restores the
+    dataset later has the last word, unless the run says so later still: a stream publishes when it
+    begins, and may drop hours after.
+    """
+    drops, was_dropped = version.lifecycle == DROPPED, _hides(dataset, published_id)
     said = (version.id, version.published_at, version.lifecycle)
-    if said == (dataset.current_version_id, dataset.published_at, dataset.lifecycle):
+    is_known = said == (dataset.current_version_id, dataset.published_at, dataset.lifecycle)
+    if is_known and (was_dropped or not drops):
         return dataset
     at = version.published_at or 0
     hidden, hidden_at = dataset.hidden, dataset.hidden_at
-    drops, was_dropped = version.lifecycle == DROPPED, _hides(dataset, published_id)
-    if drops and (was_dropped or (version.id == published_id and at >= hidden_at)):
+    is_last = drops and version.id == published_id and max(at, _dropped_at(version)) >= hidden_at
+    if drops and (was_dropped or is_last):
         hidden, hidden_at = 1, at
     elif was_dropped:
         hidden = 0
@@ -333,6 +348,11 @@ def _with_current(dataset: DatasetRow, version: VersionRow, published_id: str) -
         hidden=hidden,
         hidden_at=hidden_at,
     )
+
+
+def _dropped_at(version: VersionRow) -> Micros:
+    """When a version was said to be the last one."""
+    return stamped_at(read_stamps(version.stamps).get(LIFECYCLE, 0))
 
 
 def next_publication(dataset: DatasetRow, now: Micros) -> Micros:

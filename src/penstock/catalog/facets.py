@@ -40,6 +40,11 @@ def run_stamp(at: Micros, event_type: str) -> Stamp:
     return event_stamp(at, event_type)
 
 
+def stamped_at(stamp: Stamp) -> Micros:
+    """The time of the event that a stamp is of, whichever of the two orders it stands in."""
+    return _LAST - stamp if stamp > _LAST >> 1 else stamp // 8
+
+
 def read_facets(text: str) -> Facets:
     """A stored set, with each facet still as its own text."""
     return _remembered_facets(text) if len(text) <= REMEMBERED_MAX else _decode_facets(text)
