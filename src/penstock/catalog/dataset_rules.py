@@ -351,7 +351,7 @@ def _with_current(dataset: DatasetRow, version: VersionRow, published_id: str) -
 
 
 def _dropped_at(version: VersionRow) -> Micros:
-    """When a version was said to be the last one."""
+    """When the one who made a version said that the dataset is dropped with it."""
     return stamped_at(read_stamps(version.stamps).get(LIFECYCLE, 0))
 
 
