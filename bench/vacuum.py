@@ -1,4 +1,7 @@
-"""What PostgreSQL does by itself after a while, done now: old rows cleared, tables counted."""
+"""What PostgreSQL does by itself after a while, done now.
+
+Its log has its full size, old rows are cleared, tables are counted.
+"""
 
 import psycopg
 

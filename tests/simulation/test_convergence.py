@@ -293,3 +293,24 @@ def test_a_dataset_that_was_restored_stays_until_its_stream_drops_it_again(
     assert hidden(dropped) == 1
     assert hidden(restored) == 0
     assert hidden([*restored, [_streamed("11:25", says="DROP")]]) == 1
+
+
+@pytest.mark.parametrize("width", [2, 300])  # what few name is remembered as it was read
+def test_runs_that_read_the_same_share_a_shape_however_many_datasets_it_has(
+    sqlite: Database, width: int
+) -> None:
+    def ended(run: str, at: str, inputs: int) -> Document:
+        return {
+            "eventTime": f"2026-03-01T{at}:00Z",
+            "eventType": "COMPLETE",
+            "run": {"runId": run},
+            "job": {"namespace": "jobs", "name": "j"},
+            "inputs": [{"namespace": "s3://lake", "name": f"part/{n:04}"} for n in range(inputs)],
+        }
+
+    alike = [ended("one", "10:05", width), ended("two", "10:15", width)]
+    seen = state_after(sqlite, [], [[event] for event in alike], True)
+    assert [len(seen[table]) for table in ("job_version", "edge", "run")] == [1, width, 2]
+    seen = state_after(sqlite, [], [[*alike, ended("three", "10:25", width - 1)]], False)
+    assert [len(seen[table]) for table in ("job_version", "run")] == [2, 3]
+    assert sum(edge["current"] for edge in seen["edge"]) == width - 1

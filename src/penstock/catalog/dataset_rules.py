@@ -24,7 +24,6 @@ from penstock.catalog.world import World
 from penstock.clock import SECOND, Micros
 
 NO_SCHEMA = schema_id(NO_FIELDS)
-LIFECYCLE = "lifecycleStateChange"
 DROPPED = "DROP"
 
 
@@ -223,7 +222,7 @@ def describe_version(
     )
     if "documentation" in won:
         version = replace(version, description=known_facets.documentation(won))
-    if LIFECYCLE in won:
+    if known_facets.LIFECYCLE in won:
         version = replace(version, lifecycle=known_facets.lifecycle(won) or "")
     if "columnLineage" in won:
         columns = _column_set(world, version.dataset_id, won)
@@ -335,8 +334,9 @@ def _with_current(dataset: DatasetRow, version: VersionRow, published_id: str) -
         return dataset
     at = version.published_at or 0
     hidden, hidden_at = dataset.hidden, dataset.hidden_at
-    is_last = drops and version.id == published_id and max(at, _dropped_at(version)) >= hidden_at
-    if drops and (was_dropped or is_last):
+    if drops and (
+        was_dropped or (version.id == published_id and max(at, _dropped_at(version)) >= hidden_at)
+    ):
         hidden, hidden_at = 1, at
     elif was_dropped:
         hidden = 0
@@ -352,7 +352,7 @@ def _with_current(dataset: DatasetRow, version: VersionRow, published_id: str) -
 
 def _dropped_at(version: VersionRow) -> Micros:
     """When the one who made a version said that the dataset is dropped with it."""
-    return stamped_at(read_stamps(version.stamps).get(LIFECYCLE, 0))
+    return stamped_at(read_stamps(version.stamps).get(known_facets.LIFECYCLE, 0))
 
 
 def next_publication(dataset: DatasetRow, now: Micros) -> Micros:

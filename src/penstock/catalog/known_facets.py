@@ -16,6 +16,7 @@ from penstock.errors import Invalid
 
 T = TypeVar("T")
 
+LIFECYCLE: Final = "lifecycleStateChange"
 NAME_BYTES_MAX: Final = 1024  # two of these fit into one row of any index
 
 
@@ -221,7 +222,7 @@ def job_type(facets: Facets) -> str | None:
 
 def lifecycle(facets: Facets) -> str | None:
     """What happened to the dataset as a whole: CREATE, ALTER, OVERWRITE, TRUNCATE, RENAME, DROP."""
-    found = _read_lifecycle(facets, "lifecycleStateChange")
+    found = _read_lifecycle(facets, LIFECYCLE)
     return _clean(found.lifecycleStateChange).upper() if found else None
 
 

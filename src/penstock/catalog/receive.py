@@ -344,7 +344,7 @@ def _is_news(mention: Mention, before: VersionRow) -> bool:
     It does when it tells of the dataset as a whole, or is the first word on one that only its
     readers knew.
     """
-    if "lifecycleStateChange" in mention.facets:
+    if known_facets.LIFECYCLE in mention.facets:
         return True
     return before.origin == Origin.IMPLIED and "schema" in mention.facets
 
