@@ -63,6 +63,12 @@ def run_id(text: str) -> str:
     return str(uuid.uuid5(_RUN_NAMESPACE, text))
 
 
+def last_id_at(at: int) -> str:
+    """The greatest id that is ordered by time and of this moment, in microseconds since 1970."""
+    millis = f"{at // 1000:012x}"
+    return f"{millis[:8]}-{millis[8:]}-ffff-ffff-ffffffffffff"
+
+
 def new_id() -> str:
     """A fresh UUID (version 7): ordered by time, so that indexes grow at their end."""
     millis, chance = f"{time.time_ns() // 1_000_000:012x}", os.urandom(10).hex()

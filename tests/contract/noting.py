@@ -17,6 +17,10 @@ INSERT INTO notes (text) VALUES (:text)
 -- Write many notes.
 INSERT INTO notes (text) {rows text text}
 
+-- name: forget_notes
+-- Forget many notes.
+DELETE FROM notes WHERE text IN ({rows text text})
+
 -- name: notes
 -- All notes.
 SELECT text FROM notes ORDER BY text

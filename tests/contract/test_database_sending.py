@@ -145,3 +145,52 @@ def test_more_is_sent_while_another_thread_waits(db: Database) -> None:
             landing.result(HANG_SECONDS)
             waiting.submit(sent.land).result(HANG_SECONDS)
     assert len(notes(db)) == 7 * PAIRS
+
+
+# Of a JSON, of PostgreSQL, of SQLite and of our own markers; a NUL that is only written down.
+ODD = [
+    "",
+    "it's",
+    '"q"',
+    "back\\slash",
+    "\\u0000",
+    "\\\\u0000",
+    '{"a": "\\u0000"}',
+    "ü☃😀",
+    "\n\t\x01",
+]
+NUL_ERRORS = (sqlite3.DataError, psycopg.DataError)
+
+
+@pytest.mark.parametrize("times", [1, 5])  # few rows travel another way than many
+def test_texts_arrive_as_they_are(db: Database, times: int) -> None:
+    send(db, epoch(db), *ODD * times).land()
+    assert sorted(notes(db)) == sorted(ODD * times)
+
+
+@pytest.mark.parametrize("text", ["a\x00b", "\\\x00", "\x00"])
+def test_text_with_a_nul_is_refused_and_never_cut(db: Database, text: str) -> None:
+    last = epoch(db)
+    with pytest.raises(NUL_ERRORS):
+        send(db, last, "before", "beside", text).land()
+    check_goes_on(db, [])
+
+
+def test_statements_take_effect_in_the_order_in_which_they_are_sent(db: Database) -> None:
+    a, b = [Note("a")], [Note("b")]
+    last = epoch(db)
+    for step, writes in enumerate(
+        [
+            [("add_notes", a), ("forget_notes", a), ("add_notes", b)],
+            [("add_notes", a), ("forget_notes", b), ("forget_notes", [])],
+            [("forget_notes", a), ("add_notes", b), ("add_notes", a)],
+        ]
+    ):
+        db.send(writes, after=last + step).land()
+        assert notes(db) == [["b"], ["a"], ["a", "b"]][step]
+
+
+def test_a_write_of_nothing_is_a_write(db: Database) -> None:
+    last = epoch(db)
+    db.send([], after=last).land()
+    assert epoch(db) == last + 2

@@ -186,7 +186,7 @@ def receive(tx: Transaction, world: World, event: dict[str, Any], now: Micros) -
     keys = Keys()
     command.want(keys)
     world.open(tx)
-    world.load(keys)
+    world.load(keys, NOW)
     command.apply(world, now)
     flush(tx, changes(world))
     world.settle()

@@ -103,6 +103,7 @@ def _of_single_rows() -> dict[str, dict[str, Any]]:
     jobs, datasets = {"ids": [LOAD.id]}, {"ids": [RAW.id, CLEAN.id]}
     names = {"ids": [NAMESPACE]}
     return {
+        "last_run_ids": {"upto": MADE[RUNS // 2].id},
         "read_namespaces": page,
         "read_namespace": {"name": NAMESPACE},
         "read_sources": page,

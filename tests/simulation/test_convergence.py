@@ -59,7 +59,7 @@ class Receiver:
         keys = Keys()
         for command, _ in commands:
             command.want(keys)
-        world.load(keys)
+        world.load(keys, NOW)
         for command, now in commands:
             world.undo.begin()
             try:

@@ -14,6 +14,10 @@ ONE_DIALECT_ONLY = {
     "configure_reader",
     "configure_writer",
     "next_epoch_after",
+    "make_at_once",
+    "teach_turn",
+    "teach_kind",
+    "write_at_once",
 }
 
 

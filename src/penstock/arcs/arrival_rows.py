@@ -6,7 +6,7 @@ from msgspec import Struct
 
 from penstock.arcs.arrivals import Arrival, ArrivedRow, from_text
 from penstock.catalog.rows import Row
-from penstock.catalog.shelf import Shelf
+from penstock.catalog.shelf import Shelf, write_only
 from penstock.catalog.world import Changes, World
 from penstock.clock import Micros
 from penstock.db import Transaction
@@ -44,7 +44,7 @@ class ArrivalRoom:
     def __init__(self, world: World) -> None:
         self._world = world
         self.arrivals: Shelf[ArrivalRow] = Shelf(self._fetch_arrivals, world.undo)
-        self.objects: Shelf[ArrivedRow] = Shelf(_nothing, world.undo)
+        self.objects: Shelf[ArrivedRow] = Shelf(write_only, world.undo)
         self.lasting: tuple[Shelf[Any], ...] = (self.arrivals,)
         self.passing: tuple[Shelf[Any], ...] = (self.objects,)
 
@@ -59,10 +59,6 @@ class ArrivalRoom:
     def _fetch_arrivals(self, keys: list[str]) -> dict[str, ArrivalRow]:
         rows = self._world.tx.rows(ArrivalRow, "arrivals_by_ids", ids=keys)
         return {row.dataset_id: row for row in rows}
-
-
-def _nothing(keys: list[Any]) -> dict[Any, Any]:
-    return {}
 
 
 def missing_arrival(namespace: str, dataset: str) -> NotFound:

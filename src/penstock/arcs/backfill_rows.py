@@ -8,7 +8,7 @@ from msgspec import Struct
 
 from penstock.arcs.backfill_rules import Action, Scope
 from penstock.catalog.rows import Row
-from penstock.catalog.shelf import Shelf
+from penstock.catalog.shelf import Shelf, write_only
 from penstock.catalog.world import Changes, World
 from penstock.clock import Micros
 from penstock.locks.spans import Span
@@ -109,7 +109,7 @@ class BackfillRoom:
     def __init__(self, world: World) -> None:
         self._world = world
         self.backfills: Shelf[BackfillRow] = Shelf(self._fetch, world.undo)
-        self.lots: Shelf[BackfillLotRow] = Shelf(_nothing, world.undo)
+        self.lots: Shelf[BackfillLotRow] = Shelf(write_only, world.undo)
         self.lasting: tuple[Shelf[Any], ...] = (self.backfills,)
         self.passing: tuple[Shelf[Any], ...] = (self.lots,)
 
@@ -131,7 +131,3 @@ class BackfillRoom:
     def _fetch(self, ids: list[str]) -> dict[str, BackfillRow]:
         rows = self._world.tx.rows(BackfillRow, "backfills_by_ids", ids=ids)
         return {row.id: row for row in rows}
-
-
-def _nothing(keys: list[Any]) -> dict[Any, Any]:
-    return {}

@@ -1,6 +1,6 @@
 """Rows of one table as a batch of writes sees them."""
 
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Sequence
 from functools import lru_cache
 from operator import attrgetter
 from typing import Any, Generic, TypeVar
@@ -154,7 +154,12 @@ class Shelf(Generic[R]):
         self.before.clear()
 
 
-def filling(shelf: Shelf[Any], keys: list[str], shape: type[Any]) -> Callable[[Rows], None]:
+def write_only(keys: list[Any]) -> dict[Any, Any]:
+    """What fetches the rows of a shelf that is only written: it has none to begin with."""
+    return {}
+
+
+def filling(shelf: Shelf[Any], keys: Sequence[str], shape: type[Any]) -> Callable[[Rows], None]:
     """What takes in the rows that were found of these keys; the first column is the key."""
 
     def take(rows: Rows) -> None:

@@ -28,7 +28,8 @@ from penstock.catalog.rows import (
     TagRow,
     VersionRow,
 )
-from penstock.catalog.shelf import Shelf, UndoLog, filling, learning
+from penstock.catalog.shelf import Shelf, UndoLog, filling, learning, write_only
+from penstock.catalog.unused_ids import UnusedIds
 from penstock.clock import Micros
 from penstock.db.database import Ask, Transaction
 
@@ -86,6 +87,7 @@ class World:
         self._rewritten = False
         self._heavy = 0  # characters of large events
         self._past: deque[tuple[set[str], set[str | None]]] = deque()
+        self._unused = UnusedIds()
         self.namespaces = self._shelf(NamespaceRow, "namespaces_by_names", "name")
         self.sources = self._shelf(SourceRow, "sources_by_names", "name")
         self.tags = self._shelf(TagRow, "tags_by_names", "name")
@@ -98,10 +100,10 @@ class World:
         self.runs = self._shelf(RunRow, "runs_by_ids")
         self.io: Shelf[Io] = Shelf(self._fetch_io, self.undo)
         self.edges: Shelf[Edges] = Shelf(self._fetch_edges, self.undo)
-        self.run_datasets: Shelf[RunDatasetRow] = Shelf(_nothing, self.undo)
-        self.edge_rows: Shelf[EdgeRow] = Shelf(_nothing, self.undo)
-        self.column_edges: Shelf[tuple[ColumnEdgeRow, ...]] = Shelf(_nothing, self.undo)
-        self.events: Shelf[EventRow] = Shelf(_nothing, self.undo)
+        self.run_datasets: Shelf[RunDatasetRow] = Shelf(write_only, self.undo)
+        self.edge_rows: Shelf[EdgeRow] = Shelf(write_only, self.undo)
+        self.column_edges: Shelf[tuple[ColumnEdgeRow, ...]] = Shelf(write_only, self.undo)
+        self.events: Shelf[EventRow] = Shelf(write_only, self.undo)
         self._lasting: list[Shelf[Any]] = [
             self.namespaces, self.sources, self.tags, self.datasets, self.sightings, self.aliases,
             self.versions, self.jobs, self.job_versions, self.runs, self.io, self.edges,
@@ -182,6 +184,7 @@ class World:
             runs -= self.runs.on_their_way() | self.io.on_their_way()
             self.runs.drop(runs)
             self.io.drop(runs)
+            self._unused.let_go(runs)
             self.versions.drop(versions - self.versions.on_their_way())
         ended = {run.id for run in self.runs.changed() if run.ended_at is not None}
         current = {row.current_version_id for row in self.datasets.changed()}
@@ -195,25 +198,28 @@ class World:
         self._rewritten = False
         self._heavy = 0
         self._past.clear()
+        self._unused.forget()
         self.undo.begin()
         for shelf in self._lasting + self._passing:
             shelf.clear()
 
-    def load(self, keys: Keys) -> None:
+    def load(self, keys: Keys, now: Micros) -> None:
         """Fetch all that these keys lead to, in one round trip."""
         if keys == _NO_KEYS:
             return
-        runs = self.runs.missing(keys.runs)
+        runs = self._unused.sift(self.runs.missing(keys.runs), self.runs, self.io)
         jobs = self.jobs.missing(keys.jobs)
         datasets = self.datasets.missing(keys.datasets)
         namespaces = self.namespaces.missing(keys.namespaces)
         sources = self.sources.missing(keys.sources)
         asks: list[tuple[Ask, Any]] = []
 
-        def ask(statement: str, wanted: list[str], take: Any) -> None:
+        def ask(statement: str, wanted: Sequence[str], take: Any) -> None:
             if wanted:
                 asks.append(((statement, {"ids": wanted}), take))
 
+        if runs and (question := self._unused.question(now)) is not None:
+            asks.append(question)
         ask("runs_by_ids", runs, filling(self.runs, runs, RunRow))
         ask("run_datasets_by_runs", runs, lambda rows: self.io.fill(runs, _io_by_run(rows)))
         ask("jobs_by_ids", jobs, filling(self.jobs, jobs, JobRow))
@@ -231,7 +237,7 @@ class World:
                 take(rows)
         self._load_versions_of(runs)
 
-    def _load_versions_of(self, runs: list[str]) -> None:
+    def _load_versions_of(self, runs: Sequence[str]) -> None:
         """What runs that were met before have written."""
         written = [
             row.version_id
@@ -377,10 +383,6 @@ class World:
             if run_id not in known:
                 edges.add((role, dataset_id))
         return edges
-
-
-def _nothing(keys: list[Any]) -> dict[Any, Any]:
-    return {}
 
 
 def _io_by_run(rows: Iterable[tuple[Any, ...]]) -> dict[str, Io]:

@@ -29,6 +29,7 @@ log = logging.getLogger(__name__)
 _ENOUGH = 16  # writes that are worth waking up for while others are on their way
 _SHARE_MIN = 4  # writes that are worth a transaction of their own while others wait
 _FEW = 2  # writes that are not worth another thread
+_UNDER_WAY_MAX = 2  # batches on their way: the world has room for two
 
 
 class Command(Protocol[T_co]):
@@ -156,16 +157,11 @@ class Writer:
         Callers who wait for an answer before they send more come back together: left alone, a
         large batch and a small one would take turns for ever, and the database idle meanwhile.
         """
-        if self._has_rivals or not self._database.works_ahead:
+        if self._has_rivals:
             return self._batch_max
         under_way = sum(len(flight.batch) for flight in self._under_way)
         every = len(self._inbox) + len(self._folded) + under_way
         return min(self._batch_max, max(_SHARE_MIN, (every + 1) // 2))
-
-    @property
-    def _under_way_max(self) -> int:
-        """How many batches may be on their way; the world has room for two."""
-        return 2 if self._database.works_ahead else 1
 
     @property
     def _enough(self) -> int:
@@ -183,7 +179,7 @@ class Writer:
         while self._under_way and self._under_way[0].landing.done():
             if not self._land(len(self._under_way) - 1):
                 return False
-        return len(self._under_way) < self._under_way_max or len(self._folded) >= self._batch_max
+        return len(self._under_way) < _UNDER_WAY_MAX or len(self._folded) >= self._batch_max
 
     def _fold_ahead(self, batch: list[_Entry[Any]]) -> None:
         """Fold writes while others are being committed."""
@@ -197,7 +193,7 @@ class Writer:
 
     def _send(self) -> None:
         """Send what is folded, once there is room for one more on the way."""
-        if not self._land(self._under_way_max - 1) or not self._folded:
+        if not self._land(_UNDER_WAY_MAX - 1) or not self._folded:
             return
         after = self._under_way[-1].sent if self._under_way else self._epoch
         try:
@@ -315,7 +311,7 @@ class Writer:
         for entry in batch:
             entry.result = entry.error = None
             entry.command.want(keys)
-        world.load(keys)
+        world.load(keys, now)
         for entry in batch:
             world.undo.begin()
             try:

@@ -122,10 +122,6 @@ class Database(Protocol):
     def dialect(self) -> str:
         """`sqlite` or `postgresql`."""
 
-    @property
-    def works_ahead(self) -> bool:
-        """Whether it works on what was sent while nobody waits for it, and on two in a row."""
-
     def read(self, *, by_key: bool = False) -> AbstractContextManager[Transaction]:
         """One snapshot, taken by the first statement, that later commits do not change.
 

@@ -218,7 +218,6 @@ class PostgresDatabase:
     """One connection that writes, and a pool of those that read."""
 
     dialect = "postgresql"
-    works_ahead = True
 
     def __init__(self, url: str, folders: Sequence[Traversable], wait_seconds: float) -> None:
         self._url = url

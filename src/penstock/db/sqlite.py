@@ -14,6 +14,7 @@ from typing import Any
 import msgspec
 
 from penstock.clock import system_clock
+from penstock.db.at_once import AtOnce, Packed, pack
 from penstock.db.database import Ask, Overtaken, Row, Sent, T, Write
 from penstock.db.migrate import apply_migrations, load_migrations, split_script
 from penstock.db.pool import Pool
@@ -34,8 +35,9 @@ _SETTINGS = (
     "PRAGMA temp_store = MEMORY",
     "PRAGMA journal_size_limit = 67108864",
 )
-# Pages that every batch changes are copied back once in 64 MB of log, not once in 4.
-_WRITER_SETTINGS = ("PRAGMA cache_size = -65536", "PRAGMA wal_autocheckpoint = 16384")
+# Pages that every batch changes are copied back once in 64 MB of log, not once in 4. Each commit
+# looks through the whole cache.
+_WRITER_SETTINGS = ("PRAGMA cache_size = -16384", "PRAGMA wal_autocheckpoint = 16384")
 _LISTEN_SECONDS = 0.05
 _PARAMETERS_MAX = 32_766 // 2  # of one statement, as SQLite is built everywhere
 _PASSING = {
@@ -105,13 +107,10 @@ class SqliteSent:
     """A write that is made when somebody waits for it."""
 
     def __init__(
-        self,
-        write: Callable[[], AbstractContextManager[SqliteTransaction]],
-        writes: Sequence[Write],
-        after: int | Sent,
+        self, make: Callable[[int, Packed], None], packed: Packed, after: int | Sent
     ) -> None:
-        self._write = write
-        self._writes = writes
+        self._make = make
+        self._packed = packed
         self._behind = after if isinstance(after, SqliteSent) else None
         self._has_landed = False
         self.epoch = (after if isinstance(after, int) else after.epoch) + 1
@@ -120,11 +119,7 @@ class SqliteSent:
         behind, self._behind = self._behind, None  # or each would hold all before it
         if behind is not None and not behind._has_landed:
             raise Overtaken
-        with self._write() as tx:
-            if tx.epoch != self.epoch:
-                raise Overtaken
-            for statement, rows in self._writes:
-                tx.write(statement, rows)
+        self._make(self.epoch, self._packed)
         self._has_landed = True
 
 
@@ -143,7 +138,6 @@ class SqliteDatabase:
     """One connection that writes, and as many that read as there are readers at once."""
 
     dialect = "sqlite"
-    works_ahead = False
 
     def __init__(self, path: Path, folders: Sequence[Traversable], wait_seconds: float) -> None:
         self._path = path
@@ -159,6 +153,8 @@ class SqliteDatabase:
         with self._passing():
             self._writer = self._connect(*_WRITER_SETTINGS)
             _use_wal(self._writer, wait_seconds)
+        writing = SqliteTransaction(self._writer, self._statements)
+        self._at_once = AtOnce(self._statements, self._writer.execute, writing.write)
         self._readers = Pool(
             self._connect_reader,
             lambda _: True,
@@ -210,13 +206,23 @@ class SqliteDatabase:
             yield tx
 
     def send(self, writes: Sequence[Write], *, after: int | Sent) -> "SqliteSent":
-        return SqliteSent(self.write, writes, after)
+        return SqliteSent(self._make, pack(self._statements, writes), after)
+
+    def _make(self, epoch: int, packed: Packed) -> None:
+        with self._alone():
+            self._at_once.make(epoch, packed)
 
     @contextmanager
-    def _writing(self) -> Iterator[SqliteTransaction]:
+    def _alone(self) -> Iterator[None]:
+        """Have the connection that writes."""
         with self._passing(), self._turn:
             if self._closed:
                 raise Unavailable(f"the database {self._path} was closed; open it again")
+            yield
+
+    @contextmanager
+    def _writing(self) -> Iterator[SqliteTransaction]:
+        with self._alone():
             self._writer.execute("BEGIN IMMEDIATE")
             try:
                 yield SqliteTransaction(self._writer, self._statements)

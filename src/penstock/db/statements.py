@@ -46,6 +46,7 @@ _ROWS = re.compile(r"rows (?P<columns>[a-z_]\w* [a-z]+(?:\s*,\s*[a-z_]\w* [a-z]+
 _KINDS = {"uuid": "uuid", "text": "text", "bigint": "bigint", "boolean": "boolean", "long": "text"}
 SQLITE_WORDS = {"UUID": "TEXT", "BIGINT": "INTEGER"}
 NECESSITY = "Differs by necessity:"
+_NO_PADDING = "WHERE column1 IS NOT NULL"  # SQLite's statements may have room for more rows
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -253,7 +254,7 @@ class _SqliteExpansion(_Expansion):
         columns = ", ".join(
             f"column{number} AS {column}" for number, column in enumerate(kinds, start=1)
         )
-        return f"SELECT {columns} FROM {self.rows_sql} WHERE column1 IS NOT NULL"
+        return f"SELECT {columns} FROM {self.rows_sql} {_NO_PADDING}"
 
 
 class _PostgresExpansion(_Expansion):
@@ -280,6 +281,16 @@ class _PostgresExpansion(_Expansion):
             types = ", ".join(f"{column} {kind}" for column, kind in kinds.items())
             self.rows_sql = f"json_to_recordset({self._met('rows')}::json) AS r({types})"
         return " ".join(("SELECT", columns, "FROM", self.rows_sql))
+
+
+def from_json(statement: Statement, text: str) -> str:
+    """A statement of SQLite with its rows out of a JSON of that name: a list of lists."""
+    values = (
+        f"json_extract(value, '$[{number}]') AS column{number + 1}"
+        for number in range(len(statement.columns))
+    )
+    rows = f"(SELECT {', '.join(values)} FROM json_each({text}))"
+    return statement.sql.replace(f"{statement.rows_sql} {_NO_PADDING}", f"{rows} WHERE true")
 
 
 @lru_cache(maxsize=1024)

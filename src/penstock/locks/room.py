@@ -9,7 +9,7 @@ from msgspec import Struct
 
 from penstock.catalog.claimed_runs import lot_facet, lot_of
 from penstock.catalog.rows import Role
-from penstock.catalog.shelf import Shelf
+from penstock.catalog.shelf import Shelf, write_only
 from penstock.catalog.world import Changes, World
 from penstock.clock import Micros
 from penstock.db.database import Ask
@@ -91,13 +91,13 @@ class LockRoom:
         self.outputs: Shelf[StatusRow] = Shelf(self._fetch_outputs, undo)
         self.inputs: Shelf[StatusRow] = Shelf(self._fetch_inputs, undo)
         self.work: Shelf[WorkRow] = Shelf(self._fetch_work, undo)
-        self.queues: Shelf[Queue] = Shelf(_nothing, undo)
+        self.queues: Shelf[Queue] = Shelf(write_only, undo)
         self.reasons: Shelf[ReasonsRow] = Shelf(self._fetch_reasons, undo)
-        self.checks: Shelf[CheckRow] = Shelf(_nothing, undo)
+        self.checks: Shelf[CheckRow] = Shelf(write_only, undo)
         self.clocks: Shelf[ClockRow] = Shelf(self._fetch_clocks, undo)
-        self.log: Shelf[LogRow] = Shelf(_nothing, undo)
-        self.wired: Shelf[LotJobDatasetRow] = Shelf(_nothing, undo)
-        self.unwired: Shelf[LotJobDatasetRow] = Shelf(_nothing, undo)
+        self.log: Shelf[LogRow] = Shelf(write_only, undo)
+        self.wired: Shelf[LotJobDatasetRow] = Shelf(write_only, undo)
+        self.unwired: Shelf[LotJobDatasetRow] = Shelf(write_only, undo)
         self.lasting = (
             self.jobs, self.wires, self.holds, self.outputs, self.inputs, self.work, self.queues,
             self.reasons, self.clocks,
@@ -347,7 +347,3 @@ class LockRoom:
 def _by_first(keys: Iterable[tuple[Any, str]]) -> Iterable[tuple[Any, list[str]]]:
     for first, pairs in groupby(sorted(keys), key=lambda key: key[0]):
         yield first, [second for _, second in pairs]
-
-
-def _nothing(keys: list[Any]) -> dict[Any, Any]:
-    return {}

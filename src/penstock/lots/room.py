@@ -1,11 +1,11 @@
 """The rows of lots as a batch of writes sees them, beside the catalog's own."""
 
-from collections.abc import Collection, Iterable, Mapping
+from collections.abc import Collection, Mapping
 from enum import StrEnum
 from types import MappingProxyType
 from typing import Any
 
-from penstock.catalog.shelf import Shelf
+from penstock.catalog.shelf import Shelf, write_only
 from penstock.catalog.world import Changes, World
 from penstock.clock import Micros
 from penstock.lots.manifests import ManifestNote
@@ -32,8 +32,8 @@ class LotRoom:
         undo = world.undo
         self.datasets: Shelf[LotDatasetRow] = Shelf(self._fetch_datasets, undo)
         self.manifests: Shelf[ManifestRow] = Shelf(self._fetch_manifests, undo)
-        self.events: Shelf[LotEventRow] = Shelf(_nothing, undo)
-        self.run_ends: Shelf[RunEndRow] = Shelf(_nothing, undo)
+        self.events: Shelf[LotEventRow] = Shelf(write_only, undo)
+        self.run_ends: Shelf[RunEndRow] = Shelf(write_only, undo)
         self.lasting: tuple[Shelf[Any], ...] = (self.datasets, self.manifests)
         self.passing: tuple[Shelf[Any], ...] = (self.events, self.run_ends)
 
@@ -109,7 +109,3 @@ class LotRoom:
     def _fetch_manifests(self, ids: list[str]) -> dict[str, ManifestRow]:
         rows = self._world.tx.rows(ManifestRow, "lot_manifests_by_versions", ids=ids)
         return {row.version_id: row for row in rows}
-
-
-def _nothing(keys: Iterable[Any]) -> dict[Any, Any]:
-    return {}

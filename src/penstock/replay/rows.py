@@ -7,7 +7,7 @@ import msgspec
 from msgspec import Struct
 
 from penstock.catalog.rows import Row
-from penstock.catalog.shelf import Shelf
+from penstock.catalog.shelf import Shelf, write_only
 from penstock.catalog.world import Changes, World
 from penstock.clock import Micros
 from penstock.replay.target import Target
@@ -106,7 +106,7 @@ class ReplayRoom:
         self._world = world
         self.replays: Shelf[ReplayRow] = Shelf(self._fetch, world.undo)
         self.steps: Shelf[StepRow] = Shelf(self._fetch_steps, world.undo)
-        self.edges: Shelf[EdgeRow] = Shelf(_nothing, world.undo)
+        self.edges: Shelf[EdgeRow] = Shelf(write_only, world.undo)
         self.lasting: tuple[Shelf[Any], ...] = (self.replays,)
         self.passing: tuple[Shelf[Any], ...] = (self.steps, self.edges)
 
@@ -160,7 +160,3 @@ class ReplayRoom:
             rows = self._world.tx.rows(StepRow, "replay_steps_by_numbers", **which)
             found |= {(row.replay_id, row.number): row for row in rows}
         return found
-
-
-def _nothing(keys: list[Any]) -> dict[Any, Any]:
-    return {}

@@ -3,6 +3,10 @@
 SELECT r.id, r.external_id, r.job_id, r.job_version_id, r.parent_run_id, r.state, r.nominal_start, r.nominal_end, r.args, r.started_at, r.ended_at, r.facets, r.job_facets, r.stamps, r.created_at, r.updated_at
 FROM {each ids uuid AS k} JOIN runs r ON r.id = k.value;
 
+-- name: last_run_ids
+-- The greatest id of a run up to another.
+SELECT r.id FROM runs r WHERE r.id <= :upto ORDER BY r.id DESC LIMIT 1;
+
 -- name: jobs_by_ids
 -- The jobs with these ids.
 SELECT j.id, j.namespace, j.name, j.type, j.type_stamp, j.description, j.description_stamp, j.location, j.location_stamp, j.parent_job_id, j.parent_stamp, j.current_version_id, j.version_at, j.latest_run_id, j.latest_run_at, j.latest_run_state, j.run_count, j.version_count, j.tags, j.labels, j.facets, j.stamps, j.hidden, j.hidden_at, j.created_at, j.updated_at

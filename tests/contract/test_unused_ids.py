@@ -1,0 +1,160 @@
+"""That a run is new is mostly known without reading; one that is stored is always found."""
+
+from collections.abc import Iterator, Sequence
+from contextlib import closing
+from typing import Any
+
+import msgspec
+import pytest
+
+from penstock import ids
+from penstock.catalog.commands import ReceiveEvent
+from penstock.catalog.flush import changes, flush
+from penstock.catalog.openlineage import Limits, read_event
+from penstock.catalog.rows import Row
+from penstock.catalog.world import Keys, World
+from penstock.clock import HOUR, SECOND, Micros, format_time, system_clock
+from penstock.db import Database, Transaction, open_database
+from penstock.db.database import Ask
+
+
+@pytest.fixture
+def database(blank_url: str) -> Iterator[Database]:
+    with closing(open_database(blank_url)) as opened:
+        opened.migrate()
+        yield opened
+
+
+class Watched:
+    """A transaction that notes which runs are looked for."""
+
+    def __init__(self, tx: Transaction) -> None:
+        self._tx = tx
+        self.looked_for: set[str] = set()
+
+    def __getattr__(self, name: str) -> Any:
+        return getattr(self._tx, name)
+
+    def rows(self, shape: type[Row], statement: str, /, **params: Any) -> list[Row]:
+        self._note(statement, params)
+        return self._tx.rows(shape, statement, **params)
+
+    def fetch_many(self, asks: Sequence[Ask]) -> list[list[tuple[Any, ...]]]:
+        for statement, params in asks:
+            self._note(statement, params)
+        return self._tx.fetch_many(asks)
+
+    def _note(self, statement: str, params: Any) -> None:
+        if statement == "runs_by_ids":
+            self.looked_for.update(params["ids"])
+
+
+class Site:
+    """Batches of events of one job, folded by one writer."""
+
+    def __init__(self, database: Database) -> None:
+        self._database = database
+        self.world = World()
+        self.now = system_clock()
+
+    def receive(self, *events: tuple[str, str]) -> set[str]:
+        """One batch: run ids with event types; which runs were looked for."""
+        commands = [ReceiveEvent(read_event(_event(*each, self.now), Limits())) for each in events]
+        with self._database.write() as tx:
+            watched = Watched(tx)
+            self.world.open(watched)  # type: ignore[arg-type]
+            keys = Keys()
+            for command in commands:
+                command.want(keys)
+            self.world.load(keys, self.now)
+            for command in commands:
+                self.world.undo.begin()
+                command.apply(self.world, self.now)
+            flush(tx, changes(self.world))
+        self.world.settle()
+        self.now += SECOND
+        return watched.looked_for
+
+    def states(self, *runs: str) -> list[str]:
+        """The states of these runs."""
+        with self._database.read() as tx:
+            found = {row[0]: row[5] for row in tx.fetch("runs_by_ids", ids=runs)}
+        return [found[run] for run in runs]
+
+
+def _event(run: str, event_type: str, at: Micros) -> bytes:
+    return msgspec.json.encode(
+        {
+            "eventTime": format_time(at),
+            "eventType": event_type,
+            "run": {"runId": run},
+            "job": {"namespace": "jobs", "name": "j"},
+        }
+    )
+
+
+def timed(at: Micros, number: int = 0) -> str:
+    """An id of a moment."""
+    return f"{ids.last_id_at(at)[:13]}-7000-8000-{number:012x}"
+
+
+@pytest.fixture
+def site(database: Database) -> Site:
+    return Site(database)
+
+
+def test_new_runs_are_not_looked_for_once_it_is_known_where_ids_end(site: Site) -> None:
+    first, *others = (timed(site.now, number) for number in range(1, 5))
+    assert site.receive((first, "START")) == {first}
+    assert site.receive(*((run, "START") for run in others)) == set()
+    assert site.receive((timed(site.now + HOUR // 3), "START")) == set()
+
+
+def test_a_run_that_is_stored_is_found_though_it_has_left_the_shelf(site: Site) -> None:
+    early, late, other = (timed(site.now, number) for number in (1, 2, 3))
+    site.receive((early, "START"))
+    site.receive((late, "START"), (other, "START"))
+    site.receive((late, "COMPLETE"))
+    for number in range(4, 8):  # what has ended leaves the shelf two batches later
+        site.receive((timed(site.now, number), "START"))
+    assert site.receive((late, "FAIL")) == {late}
+    assert site.receive((early, "COMPLETE"), (other, "COMPLETE")) == set()
+    assert site.states(early, late, other) == ["COMPLETED"] * 3
+
+
+def test_a_run_that_leaves_the_shelf_hides_none_that_is_stored_after_it(
+    site: Site, database: Database
+) -> None:
+    early, later, last = (timed(site.now, number) for number in (1, 2, 3))
+    Site(database).receive((early, "START"), (later, "START"), (last, "START"))
+    site.receive((early, "COMPLETE"))
+    for number in range(4, 8):
+        site.receive((timed(site.now, number), "START"))
+    assert later in site.receive((later, "COMPLETE"))
+    assert site.states(early, later, last) == ["COMPLETED", "COMPLETED", "RUNNING"]
+
+
+def test_runs_with_other_ids_are_looked_for(site: Site) -> None:
+    site.receive((timed(site.now, 9), "START"))
+    site.world.forget()
+    site.receive((timed(site.now, 9), "START"))
+    early, late = timed(site.now - HOUR), timed(site.now + 2 * HOUR)
+    others = {early, late, "ffffffff-0000-4000-8000-000000000001"}
+    assert site.receive(*((run, "START") for run in others)) == others
+
+
+def test_where_ids_end_is_asked_again_in_time(site: Site) -> None:
+    site.receive((timed(site.now, 1), "START"))
+    site.now += HOUR // 2
+    run, next_run = timed(site.now + HOUR * 3 // 4, 1), timed(site.now + HOUR * 3 // 4, 2)
+    assert site.receive((run, "START")) == {run}
+    assert site.receive((next_run, "START")) == set()
+
+
+def test_nothing_is_certain_after_somebody_else_wrote(site: Site, database: Database) -> None:
+    site.receive((timed(site.now, 1), "START"))
+    rival, run = Site(database), timed(site.now, 2)
+    rival.receive((run, "START"))
+    site.world.forget()
+    assert site.receive((run, "COMPLETE")) == {run}
+    assert site.states(run) == ["COMPLETED"]
