@@ -76,6 +76,25 @@ def test_what_a_run_read_never_changes(calls: Calls) -> None:
     assert (read["number"], calls.dataset("d")["currentVersionNumber"]) == (1, 2)
 
 
+def test_what_readers_of_a_later_version_say_does_not_change_the_one_before(calls: Calls) -> None:
+    """The first version is known from its readers alone; the second was written."""
+
+    def read(run: str, *fields: str) -> None:
+        calls.report("START", run, "use", inputs=[calls.named("d", **schema(*fields))])
+
+    first, second = new_run_id(), new_run_id()
+    read(first, "id")
+    calls.report("COMPLETE", new_run_id(), "make", outputs=[calls.named("d", **schema("id", "x"))])
+    read(second, "id", "x")
+
+    def known() -> list[list[str]]:
+        return [[field["name"] for field in each["fields"]] for each in calls.versions("d")]
+
+    assert known() == [["id"], ["id", "x"]]
+    read(first, "id", "y")  # who reads it may still tell of it
+    assert known() == [["id", "y"], ["id", "x"]]
+
+
 def test_a_run_that_reads_and_writes_a_dataset_reads_what_was_there_before(calls: Calls) -> None:
     calls.report("COMPLETE", new_run_id(), "make", outputs=["d"])
     run = new_run_id()

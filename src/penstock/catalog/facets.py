@@ -78,12 +78,13 @@ class Merged(msgspec.Struct, frozen=True, gc=False):
 
     facets: str
     stamps: str
-    won: dict[str, Raw]
+    won: Facets
 
 
 def merge(facets: str, stamps: str, new: Facets, stamp: Stamp) -> Merged | None:
     """Fold one event's facets into a stored set; None when nothing changes."""
-    new = {name: value for name, value in new.items() if value != _NULL}
+    if _NULL in new.values():
+        new = {name: value for name, value in new.items() if value != _NULL}
     if not new:
         return None
     if len(stamps) == 2:

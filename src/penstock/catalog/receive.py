@@ -205,13 +205,14 @@ def _receive_input(
     world: World, run: RunRow, mention: Mention, stamp: int, run_order: int, at: Micros
 ) -> None:
     dataset_id = world.dataset_id(mention.id)
-    run_rules.read_dataset(world, run, dataset_id, mention, run_order, at)
+    read = run_rules.read_dataset(world, run, dataset_id, mention, run_order, at)
     dataset = world.datasets.get(dataset_id)
     assert dataset is not None, "a dataset that is read exists"
     changed = dataset_rules.revive(world, dataset, run.id, at) if dataset.hidden else dataset
-    if dataset.implied_version_id is not None:
+    if read == dataset.implied_version_id:
         changed = _observe(world, run, changed, mention.facets, stamp, at)
-    changed = _seen_from(world, changed, at)
+    if at < changed.created_at:
+        changed = _seen_from(world, changed, at)
     if changed is not dataset:
         world.datasets.put(dataset_id, changed)
 
@@ -251,7 +252,7 @@ def _inherit(world: World, run: RunRow, dataset: DatasetRow) -> None:
 def _observe(
     world: World, run: RunRow, dataset: DatasetRow, facets: Facets, stamp: int, at: Micros
 ) -> DatasetRow:
-    """What readers say counts while nobody who writes the dataset has spoken."""
+    """What readers say counts for what they read, while nobody who wrote it has spoken."""
     sighting = world.sightings.get(dataset.id)
     stamps = sighting.stamps if sighting is not None else _NO_STAMPS
     merged = merge(dataset.observed, stamps, facets, stamp)

@@ -42,14 +42,14 @@ def mark(run: RunRow, state: RunState, at: Micros) -> RunRow:
 
 def read_dataset(
     world: World, run: RunRow, dataset_id: str, stated: Mention | None, stamp: Stamp, at: Micros
-) -> None:
-    """Pin what a run reads, once; what is pinned never changes."""
+) -> str | None:
+    """Pin what a run reads, once; what is pinned never changes. The version, if there is one."""
     row = world.io_of(run.id).get((Role.INPUT, dataset_id))
     if row is None:
         dataset = world.datasets.get(dataset_id)
         if dataset is None:
             if stated is None:
-                return
+                return None
             dataset = dataset_rules.named_dataset(
                 world, dataset_id, stated.namespace, stated.name, at
             )
@@ -61,6 +61,7 @@ def read_dataset(
         world.put_io(row)
     if stated is not None and stated.io_facets:
         _report(world, row, stated.io_facets, stamp)
+    return row.version_id
 
 
 def write_dataset(

@@ -24,8 +24,6 @@ LOTS_MAX: Final = 1000  # that one event can lock
 REFUSED_MAX: Final = 10  # refusals that are worth telling
 TEXT_CHARS_MAX: Final = 1000
 SUBSET: Final = "subset"
-_LOT_MARK: Final = f'"{LOT_FACET}"'
-_SUBSET_MARK: Final = f'"{SUBSET}"'
 
 
 class NamedLots(Struct, frozen=True):
@@ -80,7 +78,8 @@ _decode_error = msgspec.json.Decoder(_Error).decode
 
 def named_lots(event: Event) -> NamedLots:
     """Read them; an id that no lot can have names nothing, and is told with the reason."""
-    if _LOT_MARK not in event.payload and _SUBSET_MARK not in event.payload:
+    mentions = event.inputs + event.outputs
+    if LOT_FACET not in event.run_facets and not any(map(_names_lots, mentions)):
         return NO_LOTS
     reader = _Reader()
     of_run = reader.lots(_of_facet(event.run_facets.get(LOT_FACET)))
@@ -90,6 +89,11 @@ def named_lots(event: Event) -> NamedLots:
         said = f"the event names {len(reader.seen)} lots; {LOTS_MAX} can be locked, so none is"
         return NamedLots(refused=(said,))
     return NamedLots(of_run, inputs, outputs, tuple(reader.refused))
+
+
+def _names_lots(mention: Mention) -> bool:
+    of_side = mention.io_facets
+    return LOT_FACET in mention.facets or LOT_FACET in of_side or SUBSET in of_side
 
 
 class _Reader:
