@@ -16,7 +16,14 @@ from tests.running import ServerProcess
 class LotRunFacet(RunFacet):
     """The facet that names the lot of a whole run."""
 
-    lot: str
+    lot: object
+
+
+@attr.define
+class LotsRunFacet(RunFacet):
+    """The facet that names several."""
+
+    lots: list[str]
 
 
 @pytest.fixture
@@ -256,3 +263,58 @@ def test_only_datasets_that_were_stated_are_locked(framework: LotCalls, reporter
         assert set(pinned(framework.calls.run(run)["inputDatasetVersions"])) == {RAW, "countries"}
     wiring = framework.calls.get("namespaces", framework.calls.namespace, "jobs", JOB, "wiring")
     assert [d["name"] for d in wiring["inputs"]] == [RAW]
+
+
+def test_a_lot_that_was_taken_from_a_run_is_not_given_to_it_again(
+    framework: LotCalls, reporter: Reporter
+) -> None:
+    """The run goes on with its other lot, and says at its end that it has made both."""
+    other = "2024-10-16"
+    run = reporter.start(DAY, other)
+    framework.act(JOB, other, "release")
+    reporter.send(RunState.RUNNING, run, reads={RAW: [DAY, other]}, writes={CLEAN: [DAY, other]})
+    assert [claim["lot"] for claim in framework.live(job=JOB)] == [DAY]
+    reporter.send(RunState.COMPLETE, run, writes={CLEAN: [DAY, other]})
+    assert (framework.output(CLEAN, DAY), framework.output(CLEAN, other)) == ("READY", "ERROR")
+    assert [(found["lot"], found["run"]) for found in conflicts(framework)] == [(other, run)]
+
+    again = reporter.start(other)
+    reporter.send(RunState.COMPLETE, again, writes={CLEAN: [other]})
+    assert framework.lot(CLEAN, other)["run"] == again
+
+
+def test_a_run_that_only_ends_does_not_publish_what_was_taken_from_it(
+    framework: LotCalls, reporter: Reporter
+) -> None:
+    other = "2024-10-16"
+    framework.wire(JOB, [], [CLEAN])
+    run = new_run_id()
+    reporter.send(RunState.START, run, penstock_lot=LotsRunFacet(lots=[DAY, other]))
+    framework.act(JOB, other, "release")
+    reporter.send(RunState.COMPLETE, run)
+    assert (framework.output(CLEAN, DAY), framework.output(CLEAN, other)) == ("READY", "ERROR")
+
+
+# ---- What names no lot that can be locked.
+
+
+@pytest.mark.parametrize("lot", [5, None, ["1"]])
+def test_a_facet_that_cannot_be_read_locks_nothing_and_is_told(
+    framework: LotCalls, reporter: Reporter, lot: object
+) -> None:
+    framework.wire(JOB, [], [CLEAN], enforced=True)
+    reporter.send(RunState.START, new_run_id(), penstock_lot=LotRunFacet(lot={"id": lot}))
+    assert framework.live(job=JOB) == []
+    [told] = framework.log(JOB)
+    assert (told["action"], "names no lots that can be read" in told["why"]) == ("ignore", True)
+
+
+def test_no_event_makes_a_lot_of_a_clock(framework: LotCalls, reporter: Reporter) -> None:
+    run, clock = new_run_id(), "clock:PT1H"
+    reporter.send(RunState.START, run, writes={clock: ["20241015PT1H10"], CLEAN: [DAY]})
+    reporter.send(RunState.COMPLETE, run, writes={clock: ["20241015PT1H10"], CLEAN: [DAY]})
+    assert framework.output(clock, "20241015PT1H10") is None
+    assert framework.output(CLEAN, DAY) == "READY"
+    assert {entry["why"] for entry in framework.log(JOB) if entry["action"] == "ignore"} == {
+        "clock:PT1H is a clock, and no job makes its lots"
+    }

@@ -13,6 +13,7 @@ from penstock.errors import Invalid
 from penstock.locks.commands import (
     ClaimLots,
     CompleteClaims,
+    HoldLot,
     Ref,
     RegisterLots,
     Sweep,
@@ -105,3 +106,26 @@ def test_nobody_registers_lots_of_a_clock(day: Day) -> None:
     day.do(WireJob("ns", "hourly", (CLOCK,), (OUT,)))
     with pytest.raises(Invalid, match="turn READY by themselves"):
         day.do(RegisterLots("ns", "clock:PT1H", ("20261115PT1H12",), "ann"))
+
+
+def test_no_job_makes_lots_of_a_clock(day: Day) -> None:
+    with pytest.raises(Invalid, match="clock:PT1H is a clock, and no job makes it"):
+        day.do(WireJob("ns", "maker", (RAW,), (CLOCK,)))
+
+
+def test_a_lot_of_a_clock_that_is_held_before_it_is_there_arrives_held_and_stops_nothing_else(
+    day: Day,
+) -> None:
+    day.do(WireJob("ns", "hourly", (CLOCK,), (OUT,)))
+    day.do(WireJob("ns", "other", (RAW,), (DatasetName("ns", "out"),)))
+    day.do(RegisterLots("ns", "raw", ("1",), "ann"))
+    [claim] = day.do(ClaimLots("ns", "other", "dead", lease_seconds=60))
+    held = ("ann", "no run this time", "ns", "clock:PT1H", "20261115PT1H12")
+    day.do(HoldLot(*held))
+    day.now = NOON + 2 * HOUR
+    swept = day.do(Sweep())
+    assert (swept.ticked, swept.expired) == (2, 1)
+    assert swept.lost == ((claim.id, "1"),)
+    assert day.claims() == ["20261115PT1H13"]
+    day.do(HoldLot(*held, hold=False))
+    assert day.claims() == ["20261115PT1H12"]

@@ -16,6 +16,7 @@ from penstock.db.statements import load_statements
 from penstock.locks import reading, reading_lots
 from penstock.locks.idle import why_nothing
 from penstock.locks.rows import (
+    NOWHERE,
     CheckRow,
     LogRow,
     LotJobDatasetRow,
@@ -253,12 +254,13 @@ def _of_lots() -> dict[str, dict[str, Any]]:
         "ready_lots_of_dataset": {**of_dataset, **most, "after": "lot 5"},
         "read_output_statuses": {"keys": [CLEAN.id + name for name in names]},
         "read_input_statuses": {"keys": [RAW.id + LOAD.id + name for name in names]},
-        "read_consumers": {**lots, "dataset_id": RAW.id},
+        "read_consumers": {**lots, "dataset_id": RAW.id, "nowhere": NOWHERE},
         "read_log_of_lot": {**page, **of_dataset, **lot, "jobs": [LOAD.id]},
         "read_makers_of_lot": {**of_datasets, **lot},
         "read_readers_of_lot": {"keys": [RAW.id + LOAD.id], **lot},
         "read_writers_of_datasets": of_datasets,
         "read_jobs_of_dataset": of_dataset,
+        "read_jobs_of_lot": {**of_dataset, **lot},
         "lot_jobs_by_datasets": of_datasets,
         "read_dataset_names": of_datasets,
         "read_dataset_checks": {**page, **of_dataset},

@@ -19,7 +19,7 @@ import pytest
 from penstock.cli.locations import location_variables
 from penstock.client import Client
 from penstock.client.documents import EntityId
-from penstock.client.lot_documents import Wiring, Work
+from penstock.client.lot_documents import Work
 from penstock.errors import Invalid
 from tests.doors.commands import Outcome, Terminal, environment, go_home, program
 from tests.doors.waiting import until
@@ -122,6 +122,17 @@ def test_the_place_of_a_dataset_is_the_one_in_the_catalog(shop: Shop) -> None:
     done = shop.penstock("run", "places", "-n", shop.namespace, "--", "sh", "-c", SHOW)
     assert "PENSTOCK_INPUT_RAW_ORDERS=s3://lake/raw/orders\n" in done.text
     assert "PENSTOCK_INPUT_DATA_RATES=/data/rates\n" in done.text
+
+
+def test_a_loop_follows_its_job_to_other_datasets(shop: Shop) -> None:
+    """While the command works on the first lot, its job is told to write one more dataset."""
+    penstock = f"{shlex.quote(sys.executable)} -m penstock.cli"
+    wire = f"{penstock} jobs wire {shop.job} --input raw.in --output out --output more >&2"
+    show = "echo $PENSTOCK_LOT $PENSTOCK_OUTPUT_OUT $PENSTOCK_OUTPUT_MORE"
+    command = f'{show}; test "$PENSTOCK_LOT" != 1 || {wire}'
+    done = shop.run_apart("--loop", "--location", "out=/here", "--", "sh", "-c", command)
+    assert done.text.splitlines() == ["1 /here", "2 /here more", "3 /here more"]
+    assert shop.client.lot(shop.namespace, "more", "2").status == "READY"
 
 
 def test_arguments_are_never_read_by_a_shell(shop: Shop) -> None:
@@ -333,18 +344,14 @@ def test_three_workers_at_once_take_each_lot_once(shop: Shop) -> None:
     assert all(shop.work(lot).attempts == 1 for lot in lots)
 
 
-def _wiring(*inputs: EntityId) -> Wiring:
-    return Wiring("shop", "etl", inputs, (), 60, 5, 10, False, "ignore", None, "", "")
-
-
 def test_datasets_of_one_name_are_told_apart_by_their_namespaces() -> None:
     one, two, three = EntityId("a", "x"), EntityId("s3://b", "x"), EntityId("a", "y.z")
     places = {one: "1", two: "2", three: "3"}
-    assert location_variables(_wiring(one, two, three), places) == {
+    assert location_variables([one, two, three], [], places) == {
         "PENSTOCK_INPUT_A_X": "1",
         "PENSTOCK_INPUT_S3_B_X": "2",
         "PENSTOCK_INPUT_Y_Z": "3",
     }
     alike = EntityId("a", "X")
     with pytest.raises(Invalid, match="too much alike"):
-        location_variables(_wiring(one, alike), {one: "1", alike: "2"})
+        location_variables([one, alike], [], {one: "1", alike: "2"})

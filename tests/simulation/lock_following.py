@@ -34,6 +34,7 @@ from penstock.locks.commands import (
 from penstock.locks.commands.accepting import AcceptLot
 from tests.simulation.lock_model import (
     LOTS,
+    NOWHERE,
     OUTSIDE,
     QUALITY,
     UNKNOWN,
@@ -262,6 +263,7 @@ def _(command: ResubmitLots, model: Model, outcome: Any) -> None:
         for dataset in model.jobs[job].inputs:
             if row := model.used.get((dataset, job, lot)):
                 row.status, row.held_from = "ERROR", ""
+        model.used.pop((NOWHERE, job, lot), None)
         for dataset in model.jobs[job].outputs:
             if (row := model.made.get((dataset, lot))) and row.by == job:
                 row.status, row.held_from = "RESUBMIT", ""
@@ -345,30 +347,35 @@ def _hold_lot(model: Model, key: tuple[str, str]) -> None:
 
 @follow.register
 def _(command: HoldWork, model: Model, outcome: Any) -> None:
-    job, lot, wiring = command.job, command.lot, model.jobs[command.job]
+    job, lot = command.job, command.lot
     states = model.states(job, lot)
     if states == {"RUNNING"}:
         assert isinstance(outcome, Conflict), outcome
         return
     assert outcome is None
-    if command.hold == (states == {"HELD"}):
+    kept = NOWHERE, job, lot
+    if kept in model.used if command.hold else states != {"HELD"}:
         return
-    for dataset in wiring.inputs:
-        row = model.used.get((dataset, job, lot))
-        if command.hold:
-            row = model.used.setdefault((dataset, job, lot), Row("", job))
-            row.status, row.held_from = "HOLD", row.status
-        elif row is not None and row.status == "HOLD":
-            row.status, row.held_from = row.held_from or "ERROR", ""
-    for dataset in wiring.outputs:
-        made = model.made.get((dataset, lot))
-        spent = made is not None and (made.by, made.status, made.held_from) == (job, "HOLD", "")
-        if made is not None and spent and not command.hold:
-            made.status = "ERROR"
-    model.meet([job, *model.around(wiring.outputs)], lot)
+    if command.hold:
+        model.used[kept] = Row("HOLD", job)
+    else:
+        model.used.pop(kept, None)
+        _let_try(model, job, lot)
+    model.meet([job, *model.around(model.jobs[job].outputs)], lot)
     model.work[job, lot].not_before = 0
     if not command.hold:
         model.work[job, lot].tries = 0
+
+
+def _let_try(model: Model, job: str, lot: str) -> None:
+    for dataset in model.jobs[job].inputs:
+        row = model.used.get((dataset, job, lot))
+        if row is not None and row.status == "HOLD":
+            row.status, row.held_from = row.held_from or "ERROR", ""
+    for dataset in model.jobs[job].outputs:
+        made = model.made.get((dataset, lot))
+        if made is not None and (made.by, made.status, made.held_from) == (job, "HOLD", ""):
+            made.status = "ERROR"
 
 
 @follow.register

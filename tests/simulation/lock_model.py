@@ -11,6 +11,14 @@ from penstock.locks.commands import Claimed, Ref
 
 LOTS = ("2", "9", "10", "100")  # in the order they are worked on
 OUTSIDE = ""  # who made a lot that no job made
+NOWHERE = OUTSIDE  # what a job reads that a person keeps from a lot
+# How far a job is by what it wrote: its status, and what that was before somebody held it.
+_WROTE = {
+    ("READY", ""): "DONE",
+    ("HOLD", "READY"): "DONE",
+    ("HOLD", ""): "HOLD",
+    ("HOLD", "ERROR"): "HOLD",
+}
 QUALITY = "!"  # why a lot is held whose checks failed
 UNKNOWN = "?"  # a version that was made, and not looked at yet
 
@@ -86,11 +94,12 @@ class Model:
         wiring = self.jobs[job]
         if self.claim_on(job, lot) is not None:
             return {"RUNNING"}
-        own = {row.status for d in wiring.inputs if (row := self.used.get((d, job, lot)))}
+        read = (*wiring.inputs, NOWHERE)
+        own = {row.status for d in read if (row := self.used.get((d, job, lot)))}
         if not own:  # what it wrote tells how far it is
             rows = [self.made.get((d, lot)) for d in wiring.outputs]
-            wrote = {row.status for row in rows if row is not None and row.by == job}
-            own = {"DONE" if status == "READY" else status for status in wrote & {"READY", "HOLD"}}
+            wrote = [(row.status, row.held_from) for row in rows if row and row.by == job]
+            own = {_WROTE[told] for told in wrote if told in _WROTE}
         if "HOLD" in own:
             return {"HELD"}
         if own - {"ERROR"}:
@@ -117,7 +126,9 @@ class Model:
     def meet(self, jobs: Iterable[str], lot: str, rank: int = 0) -> None:
         """These jobs have something to do with a lot from now on."""
         for job in jobs:
-            self.work.setdefault((job, lot), Work(rank))
+            work = self.work.setdefault((job, lot), Work(rank))
+            if rank < 0 and self.claim_on(job, lot) is None:
+                work.rank = min(work.rank, rank)
 
     def around(self, datasets: Iterable[str]) -> list[str]:
         """The jobs that read or write these datasets."""

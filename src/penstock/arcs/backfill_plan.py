@@ -203,7 +203,7 @@ def _load(tx: Transaction, job: LotJobRow, lots: Sequence[str]) -> Rows:
     of_job = {"job_id": job.job_id, "lots": lots}
     asks: list[Ask] = [("lot_work_by_lots", of_job)]
     asks += [("lot_outputs", {"dataset_id": dataset, "lots": lots}) for dataset in datasets]
-    asks += [("lot_inputs", {"dataset_id": dataset, **of_job}) for dataset in job.input_ids]
+    asks += [("lot_inputs", {"dataset_id": dataset, **of_job}) for dataset in job.own_ids]
     works, *others = tx.fetch_many(asks)
     work = {(row[0], row[1]): WorkRow(*row) for row in works}
     made = [StatusRow(*row) for rows in others[: len(datasets)] for row in rows]

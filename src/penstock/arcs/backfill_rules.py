@@ -4,7 +4,7 @@ from collections.abc import Callable, Sequence
 from enum import StrEnum
 from typing import NamedTuple
 
-from penstock.locks.rows import LotJobRow, StatusRow, WorkRow
+from penstock.locks.rows import NOWHERE, LotJobRow, StatusRow, WorkRow
 from penstock.locks.table import Status, readable
 from penstock.lots.rows import ManifestRow
 from penstock.states import ManifestState, WorkState
@@ -83,6 +83,7 @@ class Facts(NamedTuple):
     work: WorkRow | None
     read: tuple[StatusRow | None, ...]  # who made the lot in the inputs
     own: tuple[StatusRow | None, ...]  # how far the arc is with reading it
+    is_kept: bool  # whether a person keeps the arc from it
     made: tuple[StatusRow | None, ...]  # the lot in the outputs
     manifests: tuple[ManifestRow | None, ...]  # of what the outputs have
 
@@ -103,6 +104,7 @@ def facts_of(job: LotJobRow, lot: str, rows: Rows) -> Facts:
         work=rows.work((job.job_id, lot)),
         read=tuple(rows.outputs((dataset, lot)) for dataset in job.input_ids),
         own=tuple(rows.inputs((dataset, job.job_id, lot)) for dataset in job.input_ids),
+        is_kept=rows.inputs((NOWHERE, job.job_id, lot)) is not None,
         made=made,
         manifests=tuple(rows.manifests(v) if v is not None else None for v in versions),
     )
@@ -131,8 +133,8 @@ def stands(facts: Facts) -> Standing:
         return Standing.HELD
     if work.state == WorkState.HELD:
         held = [row for row in facts.own if row is not None and row.status == Status.HOLD]
-        # A hold by hand remembers what was before, or was there before any run.
-        spent = bool(held) and all(not row.held_from and row.run_id for row in held)
+        # One that is held because an input was made anew remembers what was before.
+        spent = bool(held) and not facts.is_kept and not any(row.held_from for row in held)
         return Standing.OUT_OF_TRIES if spent else Standing.HELD
     if work.state != WorkState.DONE:
         return _OF_WORK[WorkState(work.state)]

@@ -12,7 +12,7 @@ from msgspec import Meta, Struct
 
 from penstock import ids
 from penstock.catalog import dataset_rules, job_versions
-from penstock.catalog.facets import event_stamp
+from penstock.catalog.facets import event_stamp, read_facets, write_facets
 from penstock.catalog.job_rules import new_run
 from penstock.catalog.known_facets import DatasetName
 from penstock.catalog.rows import (
@@ -29,6 +29,7 @@ from penstock.clock import Micros
 from penstock.states import RunState
 
 LOT_FACET = "penstock_lot"
+_LAST_STAMP = 1 << 62
 # Whatever else somebody sends in such a facet, what is looked up can be looked up.
 _LotText = Annotated[str, Meta(max_length=200, pattern=r"^[^\x00]*$")]
 
@@ -50,6 +51,7 @@ class LotFacet(Struct, frozen=True, omit_defaults=True, rename="camel"):
     lots: tuple[_LotText, ...] = ()  # where there are several
     of_all: bool = False  # whatever dataset the run reads or writes, it is these lots of it
     reported: bool = False  # its events took the locks; nobody was given a claim
+    lost: tuple[_LotText, ...] = ()  # of several, those that were taken from it as it went on
 
     @property
     def all_lots(self) -> tuple[str, ...]:
@@ -83,6 +85,23 @@ def lot_facets(lot: str, attempt: int | None = None) -> str:
     """The facets, as they are stored, of what belongs to a lot."""
     facet = msgspec.json.encode(LotFacet(lot, attempt)).decode()
     return f'{{"{LOT_FACET}":{facet}}}'
+
+
+def put_lot_facet(world: World, run: RunRow, facet: LotFacet) -> None:
+    """Write into a run which lots it works on; no event says it better."""
+    stamps = msgspec.json.decode(run.stamps, type=dict[str, dict[str, int]])
+    stamps.setdefault("run", {})[LOT_FACET] = _LAST_STAMP
+    facets = {**read_facets(run.facets), LOT_FACET: msgspec.Raw(msgspec.json.encode(facet))}
+    stamped = msgspec.json.encode(stamps).decode()
+    world.runs.put(run.id, replace(run, facets=write_facets(facets), stamps=stamped))
+
+
+def lose_lot(world: World, run_id: str, lot: str) -> None:
+    """A run that goes on with others has lost a lot for good, whatever its events say."""
+    run = world.runs.get(run_id)
+    facet = lot_facet(run.facets) if run is not None else None
+    if run is not None and facet is not None and run.ended_at is None:
+        put_lot_facet(world, run, replace(facet, lost=(*facet.lost, lot)))
 
 
 def begin_runs(

@@ -29,10 +29,27 @@ def read_locations(given: Sequence[str], wiring: Wiring) -> dict[EntityId, str]:
     return found
 
 
-def locate(client: Client, wiring: Wiring, given: Locations) -> Locations:
-    """Where each dataset of a job is: as given, or else as the catalog has it."""
-    datasets = dict.fromkeys([*wiring.inputs, *wiring.outputs])
-    return {named: given.get(named) or _in_catalog(client, named) for named in datasets}
+class Surroundings:
+    """Where the datasets of a job are, as a command's environment has it: as given, or else as the
+    catalog has it. A job can be wired to others while a worker goes on.
+    """
+
+    def __init__(self, client: Client, given: Locations) -> None:
+        self._client = client
+        self._given = given
+        self._sides: tuple[Sequence[EntityId], Sequence[EntityId]] | None = None
+        self._variables: Mapping[str, str] = {}
+
+    def variables(self, inputs: Sequence[EntityId], outputs: Sequence[EntityId]) -> dict[str, str]:
+        """The variables for these datasets, and the server's address."""
+        if self._sides != (inputs, outputs):
+            places = {named: self._place(named) for named in dict.fromkeys((*inputs, *outputs))}
+            self._variables = location_variables(inputs, outputs, places)
+            self._sides = inputs, outputs
+        return {"PENSTOCK_URL": self._client.url, **self._variables}
+
+    def _place(self, named: EntityId) -> str:
+        return self._given.get(named) or _in_catalog(self._client, named)
 
 
 def _in_catalog(client: Client, named: EntityId) -> str:
@@ -52,11 +69,13 @@ def _is_place(text: str) -> bool:
     return "://" in text or text.startswith("/")
 
 
-def location_variables(wiring: Wiring, places: Locations) -> dict[str, str]:
+def location_variables(
+    inputs: Sequence[EntityId], outputs: Sequence[EntityId], places: Locations
+) -> dict[str, str]:
     """PENSTOCK_INPUT_… and PENSTOCK_OUTPUT_…, one variable for each dataset."""
     return {
-        **_variables("PENSTOCK_INPUT", wiring.inputs, places),
-        **_variables("PENSTOCK_OUTPUT", wiring.outputs, places),
+        **_variables("PENSTOCK_INPUT", inputs, places),
+        **_variables("PENSTOCK_OUTPUT", outputs, places),
     }
 
 

@@ -1,7 +1,7 @@
 """`penstock run`: any command made safe by a claim."""
 
 import shutil
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from typing import Annotated
 
 from cyclopts import App, Parameter
@@ -10,10 +10,11 @@ from msgspec import Struct
 from penstock.cli import exits
 from penstock.cli.flags import REMOTE, Inputs, Json, Namespace, Outputs, RemoteFlags, switch
 from penstock.cli.guarded import Ended, Signals, run_command
-from penstock.cli.locations import locate, location_variables, read_locations
+from penstock.cli.locations import Surroundings, read_locations
 from penstock.cli.printing import complain, note, write_json
 from penstock.cli.references import name_job
 from penstock.client import Claim, ClaimLost, Claims, Client, Unreachable
+from penstock.client.documents import EntityId
 from penstock.client.lot_documents import Nothing, Wiring
 from penstock.errors import Invalid
 
@@ -96,8 +97,8 @@ def run(
     with remote.connect() as client:
         named = name_job(client, job, namespace)
         wiring = _wire(client, named.namespace, named.name, inputs, outputs)
-        places = locate(client, wiring, read_locations(location, wiring))
-        variables = {"PENSTOCK_URL": client.url, **location_variables(wiring, places)}
+        surroundings = Surroundings(client, read_locations(location, wiring))
+        surroundings.variables(wiring.inputs, wiring.outputs)  # what cannot be is said at once
         claims = client.claims(
             wiring.namespace,
             wiring.job,
@@ -108,7 +109,7 @@ def run(
             ahead=loop,
         )
         with Signals(claims) as signals:
-            worker = _Worker(command, variables, signals, as_json=as_json)
+            worker = _Worker(command, surroundings, signals, as_json=as_json)
             worker.work(claims, loop=loop)
     if as_json:
         write_json(Ran(wiring.namespace, wiring.job, worker.lots, claims.why_nothing))
@@ -135,13 +136,13 @@ class _Worker:
     def __init__(
         self,
         command: Sequence[str],
-        variables: Mapping[str, str],
+        surroundings: Surroundings,
         signals: Signals,
         *,
         as_json: bool,
     ) -> None:
         self._command = command
-        self._variables = variables
+        self._surroundings = surroundings
         self._signals = signals
         self._as_json = as_json
         self.lots: list[LotRun] = []
@@ -172,17 +173,18 @@ class _Worker:
             return _outcome(claim, "LOST", code, str(error))
 
     def _run(self, claim: Claim) -> Ended:
-        variables = {
-            **self._variables,
-            "PENSTOCK_LOT": claim.lot,
-            "PENSTOCK_RUN_ID": claim.run_id,
-            "PENSTOCK_CLAIM": claim.id,
-            "PENSTOCK_TOKEN": str(claim.token),
-            "PENSTOCK_ATTEMPT": str(claim.attempt),
-            "PENSTOCK_JOB": claim.job,
-            "PENSTOCK_NAMESPACE": claim.namespace,
-        }
+        reads = tuple(EntityId(each.namespace, each.name) for each in claim.inputs)
         try:
+            variables = {
+                **self._surroundings.variables(reads, tuple(claim.outputs)),
+                "PENSTOCK_LOT": claim.lot,
+                "PENSTOCK_RUN_ID": claim.run_id,
+                "PENSTOCK_CLAIM": claim.id,
+                "PENSTOCK_TOKEN": str(claim.token),
+                "PENSTOCK_ATTEMPT": str(claim.attempt),
+                "PENSTOCK_JOB": claim.job,
+                "PENSTOCK_NAMESPACE": claim.namespace,
+            }
             return run_command(
                 self._command, variables, claim, self._signals, stdout_to_stderr=self._as_json
             )

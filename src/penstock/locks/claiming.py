@@ -14,6 +14,7 @@ from penstock.catalog.claimed_runs import (
     NewRun,
     begin_runs,
     complete_runs,
+    lose_lot,
     lot_of,
     stop_runs,
 )
@@ -323,7 +324,9 @@ def _stop(
 ) -> WorkRow:
     room = world.room(LockRoom)
     run_id = _run_of(row)
-    if all(other.lot == row.lot for other in room.claims_of(run_id)):  # its last lot ends a run
+    if any(other.lot != row.lot for other in room.claims_of(run_id)):
+        lose_lot(world, run_id, row.lot)
+    else:  # its last lot ends a run
         stop_runs(world, _job_row(world, row.job_id), [run_id], state, now)
         world.room(LotRoom).tell_end(run_id, now)
     room.outputs.prefetch((dataset, row.lot) for dataset in (*job.input_ids, *job.output_ids))

@@ -15,7 +15,7 @@ from penstock.catalog.claimed_runs import LOT_FACET
 from penstock.catalog.facets import Facets
 from penstock.catalog.openlineage import Event, Mention
 from penstock.errors import Invalid
-from penstock.lots.ids import check_lot, sort_key
+from penstock.lots.ids import check_lot, is_clock, sort_key
 
 T = TypeVar("T")
 Lots = tuple[str, ...]  # in the order of lots, each once
@@ -82,9 +82,9 @@ def named_lots(event: Event) -> NamedLots:
     if LOT_FACET not in event.run_facets and not any(map(_names_lots, mentions)):
         return NO_LOTS
     reader = _Reader()
-    of_run = reader.lots(_of_facet(event.run_facets.get(LOT_FACET)))
+    of_run = reader.lots(reader.facet(event.run_facets.get(LOT_FACET)))
     inputs = reader.side(event.inputs)
-    outputs = reader.side(event.outputs)
+    outputs = reader.side(mention for mention in event.outputs if not reader.is_clock(mention))
     if len(reader.seen) > LOTS_MAX:
         said = f"the event names {len(reader.seen)} lots; {LOTS_MAX} can be locked, so none is"
         return NamedLots(refused=(said,))
@@ -106,7 +106,7 @@ class _Reader:
     def side(self, mentions: Iterable[Mention]) -> dict[str, Lots]:
         found: dict[str, Lots] = {}
         for mention in mentions:
-            lots = self.lots(_of_dataset(mention))
+            lots = self.lots(self.dataset(mention))
             if lots:
                 found[mention.id] = _in_order((*found.get(mention.id, ()), *lots))
         return found
@@ -117,26 +117,40 @@ class _Reader:
             try:
                 lots.append(check_lot(lot))
             except Invalid as refusal:
-                if len(self.refused) < REFUSED_MAX:
-                    self.refused[str(refusal)] = None
+                self.refuse(str(refusal))
         self.seen.update(lots)
         return _in_order(lots)
+
+    def refuse(self, why: str) -> None:
+        if len(self.refused) < REFUSED_MAX:
+            self.refused[why] = None
+
+    def is_clock(self, mention: Mention) -> bool:
+        """Whether an output is a clock; that is told."""
+        if is_clock(mention.name):
+            self.refuse(f"{_clean(mention.name)} is a clock, and no job makes its lots")
+            return True
+        return False
+
+    def dataset(self, mention: Mention) -> Iterator[str]:
+        for facets in (mention.facets, mention.io_facets):
+            yield from self.facet(facets.get(LOT_FACET))
+        yield from _of_subset(mention.io_facets)
+
+    def facet(self, raw: Raw | None) -> Iterable[str]:
+        facet = _read(raw, _decode_lot)
+        if facet is None:
+            if raw is not None:
+                self.refuse(
+                    f"facet {LOT_FACET} names no lots that can be read; write "
+                    '{"lot": "…"} or {"lots": ["…"]}, with texts'
+                )
+            return ()
+        return facet.lots if facet.lot is None else (facet.lot, *facet.lots)
 
 
 def _in_order(lots: Iterable[str]) -> Lots:
     return tuple(sorted(set(lots), key=sort_key))
-
-
-def _of_dataset(mention: Mention) -> Iterator[str]:
-    for facets in (mention.facets, mention.io_facets):
-        yield from _of_facet(facets.get(LOT_FACET))
-    yield from _of_subset(mention.io_facets)
-
-
-def _of_facet(raw: Raw | None) -> Iterator[str]:
-    facet = _read(raw, _decode_lot)
-    if facet is not None:
-        yield from facet.lots if facet.lot is None else (facet.lot, *facet.lots)
 
 
 def _of_subset(facets: Facets) -> Iterator[str]:

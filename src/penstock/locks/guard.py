@@ -15,9 +15,9 @@ from penstock.catalog.world import World
 from penstock.clock import format_time
 from penstock.locks.facet import Lots, NamedLots
 from penstock.locks.room import LockRoom
-from penstock.locks.rows import OUTSIDE, LotJobRow, StatusRow
+from penstock.locks.rows import NOWHERE, OUTSIDE, LotJobRow, StatusRow
 from penstock.locks.table import Status, locks_of, usable, writable
-from penstock.lots.ids import sort_key
+from penstock.lots.ids import is_clock, sort_key
 from penstock.states import WorkState
 
 
@@ -75,7 +75,8 @@ def aims(
     of_run = named.of_run
     if not of_run and said is not None and (said.of_all or said.attempt is None):
         of_run = said.all_lots
-    outputs = _side(world, named.outputs, (m.id for m in event.outputs), of_run, job, Role.OUTPUT)
+    written = (mention.id for mention in event.outputs if not is_clock(mention.name))
+    outputs = _side(world, named.outputs, written, of_run, job, Role.OUTPUT)
     inputs = _side(world, named.inputs, (m.id for m in event.inputs), of_run, job, Role.INPUT)
     lots = sorted(outputs.lots or inputs.lots, key=sort_key)
     found = [Aim(lot, inputs.having(lot), outputs.having(lot)) for lot in lots]
@@ -154,6 +155,8 @@ def _obstacles(world: World, job_id: str, run_id: str, aim: Aim) -> Iterator[Obs
         since = format_time(work.since)
         why = f"{work.owner!r} works on lot {aim.lot} since {since}, in run {work.run_id}"
         yield Obstacle(None, why)
+    if (kept := room.inputs.get((NOWHERE, job_id, aim.lot))) is not None:
+        yield Obstacle(None, f"this job is kept from lot {aim.lot} since {format_time(kept.since)}")
     for dataset in aim.outputs:
         made = room.outputs.get((dataset, aim.lot))
         if made is not None and not writable(Status(made.status)):

@@ -34,11 +34,14 @@ def spread(world: World, root: DatasetRow, lot: str, who: str, why: str, now: Mi
     said = f"lot {lot} of {root.namespace}/{root.name}, which it was made from, is held"
     for made in _made_of(room, root.id, lot):
         row = made.row
+        because = f"{said}: {why}"
         if row.status == Status.RUNNING:  # it is held as soon as it is there
+            if not row.held_from:
+                _log(room, made, "hold", row.status, Status.HOLD, who, because, now)
             room.put_status(replace(row, held_from=Status.READY))
         elif row.status == Status.READY:
             room.put_status(replace(row, status=Status.HOLD, held_from=row.status, since=now))
-            _log(room, made, "hold", row.status, Status.HOLD, who, f"{said}: {why}", now)
+            _log(room, made, "hold", row.status, Status.HOLD, who, because, now)
             rules.refresh_around(room, [made.dataset_id], [lot], now)
         elif not (row.status == Status.HOLD and row.held_from):
             continue  # there is nothing of it that anybody could read

@@ -19,7 +19,7 @@ from penstock.locks.reading import (
     get_lot_job,
     lock_names,
 )
-from penstock.locks.rows import CheckRow, LotJobRow, WorkRow
+from penstock.locks.rows import NOWHERE, CheckRow, LotJobRow, WorkRow
 from penstock.locks.shapes import (
     CheckOfLot,
     CheckResult,
@@ -173,7 +173,8 @@ def show_lot(tx: Transaction, namespace: str, dataset: str, lot: str) -> Lot:
 
 def _consumers(tx: Transaction, dataset_id: str, lots: Sequence[str]) -> dict[str, list[Consumer]]:
     found: dict[str, list[Consumer]] = defaultdict(list)
-    rows = tx.fetch("read_consumers", dataset_id=dataset_id, lots=list(lots)) if lots else ()
+    which = {"dataset_id": dataset_id, "nowhere": NOWHERE, "lots": list(lots)}
+    rows = tx.fetch("read_consumers", **which) if lots else ()
     for lot, namespace, job, status, version, since in rows:
         found[lot].append(Consumer(namespace, job, Status(status), version, format_time(since)))
     return found
@@ -211,12 +212,12 @@ def list_log_of_lot(
 ) -> list[Transition]:
     """A page of the transitions of one lot of a dataset, newest first.
 
-    What the jobs did that read and write the dataset is among them.
+    What the jobs did that read and write the dataset is among them, also of those that do so no
+    more but have done so with this lot.
     """
-    dataset_id = find_dataset(tx, namespace, dataset)
-    jobs = [job for (job,) in tx.fetch("read_jobs_of_dataset", dataset_id=dataset_id)]
-    which = {"dataset_id": dataset_id, "lot": check_lot(lot), "jobs": jobs}
-    return _log(tx, "read_log_of_lot", which, limit, offset)
+    which = {"dataset_id": find_dataset(tx, namespace, dataset), "lot": check_lot(lot)}
+    jobs = [job for (job,) in tx.fetch("read_jobs_of_lot", **which)]
+    return _log(tx, "read_log_of_lot", {**which, "jobs": jobs}, limit, offset)
 
 
 def list_log_of_run(tx: Transaction, run_id: str, limit: int, offset: int) -> list[Transition]:

@@ -12,6 +12,7 @@ from penstock.states import WorkState
 
 LINEAGE = "LINEAGE"  # the hold of a job that works on what is made of a dataset that is held
 OUTSIDE = "00000000-0000-0000-0000-000000000000"  # the job of lots that no job made
+NOWHERE = OUTSIDE  # the dataset of the INPUT row by which a person keeps a job from a lot
 
 _encode_ids = msgspec.json.Encoder().encode
 _decode_ids = msgspec.json.Decoder(tuple[str, ...]).decode
@@ -44,6 +45,11 @@ class LotJobRow(Row, frozen=True):
     def input_ids(self) -> tuple[str, ...]:
         """The datasets it reads."""
         return _decode_ids(self.inputs)
+
+    @property
+    def own_ids(self) -> tuple[str, ...]:
+        """The datasets of its INPUT rows: what it reads, and that of being kept from a lot."""
+        return (*self.input_ids, NOWHERE)
 
     @property
     def output_ids(self) -> tuple[str, ...]:

@@ -17,7 +17,9 @@ from penstock.lots.ids import sort_key
 from penstock.states import WorkState
 
 BACK_OFF_MAX: Micros = 3600 * SECOND
+# What a job that reads nothing has written tells how far it is; one that is held, what it was.
 _WROTE: Final = {Status.READY: Status.DONE, Status.HOLD: Status.HOLD}
+_WROTE_HELD: Final = {"": Status.HOLD, Status.ERROR: Status.HOLD, Status.READY: Status.DONE}
 
 
 def work_state(
@@ -50,12 +52,9 @@ def refresh(
 ) -> None:
     """Bring a job's work on these lots in line with their status rows.
 
-    `ranks` are for lots that are new to the job.
+    `ranks` are for lots that are new to the job; of others they can only raise the priority.
     """
-    inputs, outputs = job.input_ids, job.output_ids
-    room.outputs.prefetch((dataset, lot) for dataset in (*inputs, *outputs) for lot in lots)
-    room.inputs.prefetch((dataset, job.job_id, lot) for dataset in inputs for lot in lots)
-    room.work.prefetch((job.job_id, lot) for lot in lots)
+    prefetch(room, job, lots)
     for lot in lots:
         row = room.work.get((job.job_id, lot))
         if row is not None and row.state == WorkState.RUNNING:
@@ -71,11 +70,23 @@ def refresh(
             is_changed = True
         if is_changed:
             state = standing(room, job, lot, later=row is not None and row.not_before > now)
+        rank = ranks.get(lot, 0) if ranks else 0
         if row is None:
-            rank = ranks.get(lot, 0) if ranks else 0
             room.put_work(new_work(job.job_id, lot, rank, state, now))
-        elif row.state != state:
+            continue
+        if rank < min(row.rank, 0):
+            row = replace(row, rank=rank)
+            room.put_work(row)
+        if row.state != state:
             room.put_work(standing_at(row, state, now))
+
+
+def prefetch(room: LockRoom, job: LotJobRow, lots: Sequence[str]) -> None:
+    """Fetch what tells where a job stands with these lots."""
+    datasets = (*job.input_ids, *job.output_ids)
+    room.outputs.prefetch((dataset, lot) for dataset in datasets for lot in lots)
+    room.inputs.prefetch((dataset, job.job_id, lot) for dataset in job.own_ids for lot in lots)
+    room.work.prefetch((job.job_id, lot) for lot in lots)
 
 
 def standing_at(row: WorkRow, state: WorkState, now: Micros) -> WorkRow:
@@ -101,10 +112,15 @@ def standing(room: LockRoom, job: LotJobRow, lot: str, *, later: bool) -> WorkSt
     """Where a job stands with a lot that nobody works on for it, by the status rows."""
     inputs = [room.outputs.get((dataset, lot)) for dataset in job.input_ids]
     outputs = [room.outputs.get((dataset, lot)) for dataset in job.output_ids]
-    own = [_status(room.inputs.get((dataset, job.job_id, lot))) for dataset in job.input_ids]
-    if not any(own):  # it reads nothing of this lot: what it wrote tells how far it is
-        own = [_WROTE.get(row.status) for row in outputs if row and row.job_id == job.job_id]
+    own = [_status(room.inputs.get((dataset, job.job_id, lot))) for dataset in job.own_ids]
+    if not any(own):
+        own = [_wrote(row) for row in outputs if row and row.job_id == job.job_id]
     return work_state([*map(_status, inputs)], [*map(_status, outputs)], own, later=later)
+
+
+def _wrote(row: StatusRow) -> Status | None:
+    is_held_by_hand = row.status == Status.HOLD and row.held_from
+    return _WROTE_HELD.get(row.held_from) if is_held_by_hand else _WROTE.get(row.status)
 
 
 def _status(row: StatusRow | None) -> Status | None:

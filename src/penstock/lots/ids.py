@@ -214,5 +214,10 @@ def clock_interval(dataset_name: str) -> Interval | None:
         ) from None
 
 
+def is_clock(dataset_name: str) -> bool:
+    """Whether a dataset's lots turn READY by themselves, or would if there was such an interval."""
+    return dataset_name.startswith(CLOCK)
+
+
 def _shown(text: str) -> str:
     return repr(text[:_SHOWN_CHARS_MAX])

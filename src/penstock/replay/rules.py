@@ -65,7 +65,7 @@ def takes_part(work: WorkRow | None) -> bool:
 
 def _is_held_for_newer(room: LockRoom, job: LotJobRow, work: WorkRow) -> bool:
     """Whether a lot is held only because an input was made anew, as a replay has others do."""
-    rows = [room.inputs.get((dataset_id, work.job_id, work.lot)) for dataset_id in job.input_ids]
+    rows = [room.inputs.get((dataset_id, work.job_id, work.lot)) for dataset_id in job.own_ids]
     held = [row for row in rows if row is not None and row.status == Status.HOLD]
     return bool(held) and all(
         row.held_from == Status.DONE and row.since == work.stale_since for row in held

@@ -19,7 +19,16 @@ from penstock.locks.held import (
     tell_readable,
 )
 from penstock.locks.room import LockRoom
-from penstock.locks.rows import LINEAGE, OUTSIDE, HoldRow, LogRow, LotJobRow, StatusRow, WorkRow
+from penstock.locks.rows import (
+    LINEAGE,
+    NOWHERE,
+    OUTSIDE,
+    HoldRow,
+    LogRow,
+    LotJobRow,
+    StatusRow,
+    WorkRow,
+)
 from penstock.locks.table import Status
 from penstock.lots.ids import check_lot
 from penstock.states import WorkState
@@ -66,6 +75,7 @@ class ResubmitLots(Admin, frozen=True):
             held = room.inputs.get((dataset, job.job_id, lot))
             if held is not None:
                 room.put_status(replace(held, status=Status.ERROR, held_from="", since=now))
+        room.inputs.put((NOWHERE, job.job_id, lot), None)
         for dataset in job.output_ids:
             made = room.outputs.get((dataset, lot))
             if made is not None and made.job_id == job.job_id:
@@ -278,15 +288,15 @@ class HoldWork(Admin, frozen=True):
                 f"lot {self.lot} of job {named.namespace}/{named.name} is being worked on by "
                 f"{row.owner!r}; release its lock first"
             )
-        if self.hold == (row.state == WorkState.HELD):
+        kept = (NOWHERE, job.job_id, self.lot)
+        if room.inputs.get(kept) is not None if self.hold else row.state != WorkState.HELD:
             return
-        for dataset in job.input_ids:
-            self._mark_input(room, job, dataset, now)
-        for dataset in job.output_ids:
-            made = room.outputs.get((dataset, self.lot))
-            spent = made is not None and made.job_id == job.job_id and not made.held_from
-            if not self.hold and made is not None and spent and made.status == Status.HOLD:
-                room.put_status(replace(made, status=Status.ERROR, since=now))
+        if self.hold:
+            keep = (Status.HOLD, "", None, None, now)
+            room.put_status(StatusRow(NOWHERE, self.lot, Role.INPUT, job.job_id, *keep))
+        else:
+            room.inputs.put(kept, None)
+            self._let_try(room, job, now)
         fresh = replace(row, not_before=0) if self.hold else replace(row, tries=0, not_before=0)
         room.put_work(fresh)
         rules.refresh(room, job, [self.lot], now)
@@ -296,18 +306,18 @@ class HoldWork(Admin, frozen=True):
         rules.refresh_around(room, job.output_ids, [self.lot], now)
         self.record(world, now, f"work {action}", _target(named, self.lot))
 
-    def _mark_input(self, room: LockRoom, job: LotJobRow, dataset: str, now: Micros) -> None:
-        key = (dataset, job.job_id, self.lot)
-        held = room.inputs.get(key)
-        if self.hold:
-            row = held or StatusRow(
-                dataset, self.lot, Role.INPUT, job.job_id, Status.HOLD, "", None, None, now
-            )
-            was = held.status if held is not None else ""
-            room.put_status(replace(row, status=Status.HOLD, held_from=was, since=now))
-        elif held is not None and held.status == Status.HOLD:
-            before = Status(held.held_from) if held.held_from else Status.ERROR
-            room.put_status(replace(held, status=before, held_from="", since=now))
+    def _let_try(self, room: LockRoom, job: LotJobRow, now: Micros) -> None:
+        """Let go what the job is out of tries with, and what it holds for a newer input."""
+        for dataset in job.input_ids:
+            held = room.inputs.get((dataset, job.job_id, self.lot))
+            if held is not None and held.status == Status.HOLD:
+                before = Status(held.held_from) if held.held_from else Status.ERROR
+                room.put_status(replace(held, status=before, held_from="", since=now))
+        for dataset in job.output_ids:
+            made = room.outputs.get((dataset, self.lot))
+            spent = made is not None and made.job_id == job.job_id and not made.held_from
+            if made is not None and spent and made.status == Status.HOLD:
+                room.put_status(replace(made, status=Status.ERROR, since=now))
 
 
 class PrioritizeWork(Admin, frozen=True):

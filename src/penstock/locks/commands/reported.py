@@ -9,8 +9,8 @@ from typing import Final
 
 import msgspec
 
-from penstock.catalog.claimed_runs import LOT_FACET, LotFacet
-from penstock.catalog.facets import NO_FACETS, read_facets, write_facets
+from penstock.catalog.claimed_runs import LOT_FACET, LotFacet, put_lot_facet
+from penstock.catalog.facets import NO_FACETS, read_facets
 from penstock.catalog.openlineage import Event, Mention
 from penstock.catalog.receive import fold, keep, receive
 from penstock.catalog.rows import DatasetRow, Role, RunDatasetRow, RunRow, replace
@@ -28,7 +28,6 @@ from penstock.lots.manifests import Check
 from penstock.states import RunState, WorkState
 
 REPORTED_LEASE_SECONDS: Final = 24 * 3600  # who only reports events sends no heartbeats
-_LAST_STAMP: Final = 1 << 62  # no event says it better
 _STATES: Final = {
     "START": RunState.RUNNING,
     "RUNNING": RunState.RUNNING,
@@ -38,6 +37,7 @@ _STATES: Final = {
 }
 _STOPS: Final = (RunState.FAILED, RunState.ABORTED)
 _ENGINE: Final = Obstacle(None, "an engine makes the lots of this job, and nobody else does")
+_TAKEN: Final = Obstacle(None, "the lot was taken from this run before, and is not given again")
 
 
 class Reported:
@@ -151,6 +151,10 @@ class Reported:
                 self._refuse(lot, obstacle)
         free, barred = [], []
         for aim in found.aims:
+            if self._ours is not None and aim.lot in self._ours.lost:
+                if self._named and self._is_news:
+                    self._record("conflict", aim.lot, _TAKEN)
+                continue
             needed = guard.missing(self._room, job_id, run_id, aim)
             if needed is None:
                 continue
@@ -307,19 +311,12 @@ class Reported:
             lots=lots if len(lots) > 1 else (),
             of_all=bool(self._named.of_run) or (self._said is not None and self._said.of_all),
             reported=self._ours is None or self._ours.reported,
+            lost=self._ours.lost if self._ours is not None else (),
         )
         if facet != self._ours:
-            self._put_facet(facet)
-
-    def _put_facet(self, facet: LotFacet) -> None:
-        run = self._world.runs.get(self._run_id)
-        assert run is not None, "a run whose event was received exists"
-        stamps = msgspec.json.decode(run.stamps, type=dict[str, dict[str, int]])
-        stamps.setdefault("run", {})[LOT_FACET] = _LAST_STAMP
-        raw = msgspec.Raw(msgspec.json.encode(facet))
-        facets = write_facets({**read_facets(run.facets), LOT_FACET: raw})
-        stamped = msgspec.json.encode(stamps).decode()
-        self._world.runs.put(run.id, replace(run, facets=facets, stamps=stamped))
+            run = self._world.runs.get(self._run_id)
+            assert run is not None, "a run whose event was received exists"
+            put_lot_facet(self._world, run, facet)
 
     def _end(self, claims: Sequence[WorkRow]) -> None:
         """End the claims of a run that has ended: publish what it made, or give it up."""

@@ -9,7 +9,8 @@ from penstock.clock import Micros, format_time
 from penstock.locks import claiming, rules
 from penstock.locks.commands.lots import register
 from penstock.locks.room import LockRoom
-from penstock.locks.rows import ClockRow
+from penstock.locks.rows import OUTSIDE, ClockRow
+from penstock.locks.table import Status, writable
 from penstock.lots.ids import Interval, parse_interval
 
 AT_ONCE_MAX = 500
@@ -63,6 +64,19 @@ def _tick(world: World, clock: ClockRow, now: Micros) -> int:
     if lots:
         dataset = world.datasets.get(clock.dataset_id)
         assert dataset is not None, "a clock in use is a dataset"
-        register(world, dataset, lots, claiming.PENSTOCK, now)
+        arrived = _from_outside(room, dataset.id, lots)
+        # One that somebody holds already arrives as held.
+        register(world, dataset, arrived, claiming.PENSTOCK, now, renew=True)
         room.clocks.put(clock.dataset_id, replace(clock, due_at=upcoming.end))
     return len(lots)
+
+
+def _from_outside(room: LockRoom, dataset_id: str, lots: list[str]) -> list[str]:
+    """Those of a clock's lots that nobody makes: whoever did must not stop the clock."""
+    room.outputs.prefetch((dataset_id, lot) for lot in lots)
+    rows = [room.outputs.get((dataset_id, lot)) for lot in lots]
+    return [
+        lot
+        for lot, row in zip(lots, rows, strict=True)
+        if row is None or row.job_id == OUTSIDE or writable(Status(row.status))
+    ]

@@ -20,7 +20,7 @@ from penstock.locks.claiming import shape_of
 from penstock.locks.room import LockRoom
 from penstock.locks.rows import ClockRow, LotJobDatasetRow, LotJobRow, Stale
 from penstock.locks.table import Status
-from penstock.lots.ids import Interval, clock_interval, parse_interval
+from penstock.lots.ids import Interval, clock_interval, is_clock, parse_interval
 from penstock.states import WorkState
 
 LEASE_SECONDS = 60
@@ -50,13 +50,20 @@ class WireJob(Write, frozen=True):
         room = world.room(LockRoom)
         job_id = ids.job_id(self.namespace, self.job)
         held = room.jobs.get(job_id)
+        job = world.jobs.get(job_id)
+        is_shown = job is not None and not job.hidden
         wired = self._wired(world, held, job_id, now)
-        if held is not None and replace(wired, updated_at=held.updated_at) == held:
+        if is_shown and held is not None and replace(wired, updated_at=held.updated_at) == held:
             return held
+        if not is_shown and self.inputs is None and self.outputs is None:
+            raise NotFound(
+                f"job {self.namespace}/{self.job} was deleted; name its inputs and outputs to "
+                "have it back"
+            )
         room.jobs.put(job_id, wired)
         before = held or replace(wired, inputs="[]", outputs="[]")
         same = (before.inputs, before.outputs) == (wired.inputs, wired.outputs)
-        if same and before.stated == wired.stated:
+        if is_shown and same and before.stated == wired.stated:
             return wired
         known = room.open_lots(job_id)
         running = sum(row.state == WorkState.RUNNING for row in known)
@@ -103,6 +110,9 @@ class WireJob(Write, frozen=True):
             raise Invalid("a job that works lot by lot needs an input; a clock dataset is one")
         if set(wired.input_ids) & set(wired.output_ids):
             raise Invalid("a dataset cannot be an input and an output of one job")
+        for made in filter(None, map(world.datasets.get, wired.output_ids)):
+            if is_clock(made.name):
+                raise Invalid(f"{made.name} is a clock, and no job makes it: name another output")
         return wired
 
     def _declare(self, world: World, wired: LotJobRow, now: Micros) -> None:

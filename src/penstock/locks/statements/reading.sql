@@ -184,11 +184,26 @@ FROM lot_status s LEFT JOIN jobs j ON j.id = s.job_id
 WHERE s.dataset_id = :dataset_id AND s.lot = :lot AND s.role = 'OUTPUT'
 
 -- name: read_consumers
--- Which jobs read, or have read, these lots of a dataset.
-SELECT s.lot, j.namespace, j.name, s.status, s.version_id, s.since
-FROM {each lots text AS k}
-JOIN lot_status s ON s.dataset_id = :dataset_id AND s.lot = k.value AND s.role = 'INPUT'
-JOIN jobs j ON j.id = s.job_id
+-- Which jobs read, or have read, these lots of a dataset, and which a person keeps from them: that
+-- is a row of no dataset.
+SELECT c.lot, j.namespace, j.name, c.status, c.version_id, c.since
+FROM (
+    SELECT s.lot, s.job_id, s.status, s.version_id, s.since
+    FROM {each lots text AS k}
+    JOIN lot_status s ON s.dataset_id = :dataset_id AND s.lot = k.value AND s.role = 'INPUT'
+    WHERE NOT EXISTS (
+        SELECT 1 FROM lot_status n
+        WHERE n.dataset_id = :nowhere AND n.lot = k.value AND n.role = 'INPUT' AND n.job_id = s.job_id
+    )
+    UNION ALL
+    SELECT n.lot, n.job_id, n.status, s.version_id, n.since
+    FROM {each lots text AS k}
+    CROSS JOIN lot_job_datasets w
+    JOIN lot_status n ON n.dataset_id = :nowhere AND n.lot = k.value AND n.role = 'INPUT' AND n.job_id = w.job_id
+    LEFT JOIN lot_status s ON s.dataset_id = w.dataset_id AND s.lot = k.value AND s.role = 'INPUT' AND s.job_id = w.job_id
+    WHERE w.dataset_id = :dataset_id AND w.role = 'INPUT'
+) c
+JOIN jobs j ON j.id = c.job_id
 ORDER BY j.namespace, j.name
 
 -- name: read_log_of_job
@@ -220,6 +235,12 @@ FROM (
 LEFT JOIN jobs j ON j.id = t.job_id
 LEFT JOIN datasets d ON d.id = t.dataset_id
 ORDER BY t.id DESC LIMIT :limit OFFSET :offset
+
+-- name: read_jobs_of_lot
+-- The jobs that have read or written one lot of a dataset, and those that would now.
+SELECT s.job_id FROM lot_status s WHERE s.dataset_id = :dataset_id AND s.lot = :lot
+UNION
+SELECT w.job_id FROM lot_job_datasets w WHERE w.dataset_id = :dataset_id
 
 -- name: read_log_of_run
 -- A page of the transitions of a run's claims on these lots of its job, newest first.

@@ -88,10 +88,7 @@ def _derived(
     world = World()
     world.open(tx)
     room = world.room(LockRoom)
-    datasets = (*job.input_ids, *job.output_ids)
-    room.outputs.prefetch((dataset, lot) for dataset in datasets for lot in lots)
-    room.inputs.prefetch((dataset, job.job_id, lot) for dataset in job.input_ids for lot in lots)
-    room.work.prefetch((job.job_id, lot) for lot in lots)
+    rules.prefetch(room, job, lots)
     for lot in lots:
         row = room.work.get((job.job_id, lot))
         if row is not None and row.state != WorkState.RUNNING:
