@@ -3,6 +3,8 @@
 from collections.abc import Sequence
 from typing import Literal
 
+from msgspec.structs import replace
+
 from penstock import ids
 from penstock.access.keys import Key, Role
 from penstock.api.bodies import Body
@@ -132,7 +134,7 @@ def list_dataset_versions(
     if key.namespace is not None:
         get_dataset(tx, key, namespace, dataset)
     page = reading.list_dataset_versions(tx, namespace, dataset, query.limit, query.offset)
-    return DatasetVersions(page.items, page.total_count)
+    return DatasetVersions([_seen_by(key, found) for found in page.items], page.total_count)
 
 
 def get_dataset_version(
@@ -141,7 +143,15 @@ def get_dataset_version(
     """Show a version of a dataset, by its UUID or its number (`V2`)."""
     found = reading.get_dataset_version(tx, namespace, dataset, version)
     key.require_namespace(found.namespace)
-    return found
+    return _seen_by(key, found)
+
+
+def _seen_by(key: Key, version: DatasetVersion) -> DatasetVersion:
+    """The version, without a run that the key may not see: others may write our datasets."""
+    run = version.created_by_run
+    if run is None or key.namespace in (None, run.job.namespace):
+        return version
+    return replace(version, created_by_run=None)
 
 
 async def tag_dataset(call: Call, namespace: str, dataset: str, tag: str) -> Dataset:

@@ -16,6 +16,7 @@ from penstock.api.parameters import Paging, Time, moment
 from penstock.api.routing import BASE, Reach, Route
 from penstock.arcs.commands import is_arc
 from penstock.catalog import reading
+from penstock.catalog.bound_events import BoundEvent
 from penstock.catalog.commands import ReceiveEvent
 from penstock.catalog.openlineage import RUN, Event, read_event
 from penstock.catalog.shapes import Shape
@@ -147,10 +148,16 @@ async def _read(call: Call, content: bytes) -> Event:
 
 
 async def _receive(call: Call, event: Event) -> None:
-    dataset = event.dataset
-    call.key.require_namespace(dataset.namespace if dataset else event.job_namespace)
-    await call.submit(GuardedEvent(event, is_arc) if event.kind == RUN else ReceiveEvent(event))
+    dataset, key = event.dataset, call.key
+    key.require_namespace(dataset.namespace if dataset else event.job_namespace)
+    receiving = _receive_run if event.kind == RUN else ReceiveEvent
+    bound = key.namespace is not None
+    await call.submit(BoundEvent(key, event, receiving) if bound else receiving(event))
     call.door.metrics.event_received(event.event_type)
+
+
+def _receive_run(event: Event) -> GuardedEvent:
+    return GuardedEvent(event, is_arc)
 
 
 def _result(received: int, failed: Sequence[FailedEvent]) -> BatchResult:

@@ -128,8 +128,9 @@ def read_event(body: bytes, limits: Limits) -> Event:
     if event_type and event_type not in EVENT_TYPES:
         raise Invalid(f"eventType {event_type[:32]!r} is none of {', '.join(sorted(EVENT_TYPES))}")
     job, run = raw.job, raw.run
+    dataset = raw.dataset if kind == DATASET else None
     if kind == DATASET:
-        if raw.dataset is None:
+        if dataset is None:
             raise Invalid("a dataset event needs `dataset`")
         job = run = None
     elif job is None:
@@ -158,7 +159,7 @@ def read_event(body: bytes, limits: Limits) -> Event:
         run_facets=(run.facets if run else None) or NO_FACETS,
         inputs=_mentions(raw.inputs, "inputs", limits) if raw.inputs else (),
         outputs=_mentions(raw.outputs, "outputs", limits) if raw.outputs else (),
-        dataset=_mentions([raw.dataset], "dataset", limits)[0] if raw.dataset else None,
+        dataset=_mentions([dataset], "dataset", limits)[0] if dataset else None,
     )
 
 

@@ -1,0 +1,109 @@
+"""Events that come with a key for one namespace, and what they may change outside of it.
+
+A run may read and write datasets anywhere, and name a parent anywhere. What else an event says of
+other namespaces is refused or, where clients say it with every run, left out. See
+docs/adr/0008-doors.md.
+"""
+
+from collections.abc import Callable
+from typing import ClassVar
+
+import msgspec
+from msgspec import Raw, Struct
+
+from penstock.access.keys import Key
+from penstock.catalog import known_facets
+from penstock.catalog.facets import Facets
+from penstock.catalog.openlineage import DATASET, JOB, Event, Mention
+from penstock.catalog.rows import replace
+from penstock.catalog.world import Keys, World
+from penstock.catalog.writer import Command
+from penstock.clock import Micros
+from penstock.errors import Forbidden
+
+_read_symlinks = msgspec.json.Decoder(dict[str, Raw]).decode
+
+
+class BoundEvent(Struct, frozen=True):
+    """Receive an event in the name of a key for one namespace.
+
+    Whose runs and datasets it speaks of is known only where it is folded in, after all before it.
+    """
+
+    alone: ClassVar[bool] = False
+
+    key: Key
+    event: Event
+    receiving: Callable[[Event], Command[None]]  # what receives it from anybody
+
+    def want(self, keys: Keys) -> None:
+        """What the event needs from anybody; the rest is seldom asked for."""
+        self.receiving(self.event).want(keys)
+
+    def apply(self, world: World, now: Micros) -> None:
+        """Fold in what the key may say, or raise Forbidden."""
+        event, own = self.event, self.key.namespace
+        assert own is not None, "other keys are not bound"
+        if event.kind == DATASET:
+            assert event.dataset is not None, "a dataset event was checked to have one"
+            self.key.require_namespace(_home(world, event.dataset))
+        elif event.kind == JOB:
+            self._check_described(world)
+        else:
+            self._check_run(world)
+        self.receiving(_without_foreign_names(world, event, own)).apply(world, now)
+
+    def _check_described(self, world: World) -> None:
+        """A job event says of datasets what their own events would: of others it may name them."""
+        for mention in (*self.event.inputs, *self.event.outputs):
+            if mention.facets and (home := _home(world, mention)) != self.key.namespace:
+                raise Forbidden(
+                    f"key {self.key.name!r} is only for namespace {self.key.namespace!r}: a job "
+                    f"event may name dataset {mention.namespace}/{mention.name}, which is in "
+                    f"{home!r}, but not describe it; leave out its facets, or use another key"
+                )
+
+    def _check_run(self, world: World) -> None:
+        """A run that is known belongs to its job, even if only a child has told of it."""
+        run = world.runs.get(self.event.run_id)
+        if run is None or run.job_id == self.event.job_id:
+            return
+        job = world.jobs.get(run.job_id)
+        assert job is not None, "a run always has its job"
+        self.key.require_namespace(job.namespace)
+
+
+def _home(world: World, mention: Mention) -> str:
+    """The namespace of the dataset that goes by a name."""
+    dataset = world.datasets.get(world.dataset_id(mention.id))
+    return dataset.namespace if dataset is not None else mention.namespace
+
+
+def _without_foreign_names(world: World, event: Event, own: str) -> Event:
+    """The event without second names from one namespace into another, and between others."""
+
+    def narrowed(mention: Mention) -> Mention:
+        if "symlinks" not in mention.facets:
+            return mention
+        kept = own if _home(world, mention) == own else None
+        return replace(mention, facets=_with_names_in(mention.facets, kept))
+
+    return replace(
+        event,
+        inputs=tuple(map(narrowed, event.inputs)),
+        outputs=tuple(map(narrowed, event.outputs)),
+        dataset=narrowed(event.dataset) if event.dataset is not None else None,
+    )
+
+
+def _with_names_in(facets: Facets, namespace: str | None) -> Facets:
+    """The facets, of second names only with those in a namespace."""
+    names = known_facets.aliases(facets)
+    kept = [name for name in names if name.namespace == namespace]
+    if len(kept) == len(names):
+        return facets
+    others = {key: value for key, value in facets.items() if key != "symlinks"}
+    if not kept:
+        return others
+    said = _read_symlinks(facets["symlinks"]) | {"identifiers": Raw(msgspec.json.encode(kept))}
+    return others | {"symlinks": Raw(msgspec.json.encode(said))}
