@@ -147,6 +147,11 @@ class Settings:
     ezid_user: str | None = _setting(None, str, "the account at the EZID service")
     ezid_password: str | None = _setting(None, str, "the password of that account", secret=True)
     insecure: bool = _setting(False, bool, "listen beyond this machine without keys")
+    hosts: str | None = _setting(
+        None,
+        str,
+        "what a server on loopback, without keys, may be called besides localhost: NAME,NAME",
+    )
     log_level: str = _setting(
         "info", str, "the least serious thing to log", choices=("debug", "info", "warning", "error")
     )

@@ -1,11 +1,12 @@
 """Who may call what: keys, roles, namespaces, and when none of it is asked."""
 
+import socket
 from collections.abc import Iterator
 
 import pytest
 
 from penstock.access.keys import Role
-from penstock.api.gate import is_loopback
+from penstock.api.gate import is_loopback, leads_here
 from penstock.api.routes import ROUTES
 from penstock.api.routing import Reach
 from penstock.api.server import HttpServer
@@ -211,6 +212,44 @@ def test_a_page_of_another_site_cannot_write_without_a_key(local: Running) -> No
     assert local.client.put(target, json=SUPER, headers=signed).status_code == 200
 
 
+def test_a_name_that_leads_here_from_elsewhere_is_not_served_without_a_key(local: Running) -> None:
+    """A page may have the name of its own site lead to 127.0.0.1, and be of one origin with us."""
+    client, target = local.client, path("namespaces", "food")
+    evil = {"host": "evil.example:5711", "origin": "http://evil.example:5711"}
+    for method in ("PUT", "GET", "DELETE"):
+        answer = client.request(method, target, headers=evil)
+        assert answer.status_code == 403
+        assert "PENSTOCK_HOSTS" in answer.text
+    assert client.get("/livez", headers=evil).status_code == 200
+    signed = local.key("w", Role.WRITER) | evil
+    assert client.put(target, json=SUPER, headers=signed).status_code == 200
+
+
+def test_a_call_that_names_no_host_is_served(local: Running) -> None:
+    address = local.server.url.removeprefix("http://").split(":")
+    with socket.create_connection((address[0], int(address[1]))) as line:
+        line.sendall(f"GET {API}/namespaces HTTP/1.0\r\n\r\n".encode())
+        assert b" 200 OK" in line.makefile("rb").readline()
+
+
+def test_further_names_are_a_setting(database_url: str) -> None:
+    with running(database_url, hosts="host.docker.internal, Flows.example") as server:
+        for host, status in (
+            ("host.docker.internal:5000", 200),
+            ("flows.example", 200),
+            ("localhost", 200),
+            ("evil.example", 403),
+        ):
+            answer = server.client.get(f"{API}/namespaces", headers={"host": host})
+            assert answer.status_code == status, host
+
+
+def test_a_server_for_everybody_is_called_by_any_name(database_url: str) -> None:
+    with running(database_url, host=EVERYWHERE, insecure=True) as server:
+        answer = server.client.get(f"{API}/namespaces", headers={"host": "flows.example"})
+        assert answer.status_code == 200
+
+
 def test_a_server_refuses_to_be_reachable_without_keys(database_url: str) -> None:
     settings = Settings(host=EVERYWHERE, port=0, database=database_url)
     with pytest.raises(Invalid, match="penstock keys create"):
@@ -253,3 +292,31 @@ def test_a_port_that_is_taken_is_named(local: Running) -> None:
 )
 def test_which_addresses_only_this_machine_reaches(host: str, local_only: bool) -> None:
     assert is_loopback(host) is local_only
+
+
+@pytest.mark.parametrize(
+    ("host", "here"),
+    [
+        ("localhost", True),
+        ("localhost:5711", True),
+        ("LocalHost.:5711", True),
+        ("penstock.localhost:80", True),
+        ("127.0.0.1", True),
+        ("127.9.9.9:5000", True),
+        ("[::1]", True),
+        ("[::1]:5000", True),
+        ("", True),
+        ("evil.example", False),
+        ("localhost.evil.example:5000", False),
+        ("notlocalhost", False),
+        ("127.0.0.1.evil.example", False),
+        ("10.0.0.1:5000", False),
+        ("0.0.0.0:5000", False),
+        ("[::2]:5000", False),
+        ("::1", False),
+        ("localhost:5000:5000", False),
+        ("\xff", False),
+    ],
+)
+def test_which_names_can_only_lead_to_this_machine(host: str, here: bool) -> None:
+    assert leads_here(host.encode("latin-1")) is here

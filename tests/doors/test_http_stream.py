@@ -255,7 +255,7 @@ def test_a_reader_that_takes_nothing_is_dropped(
     with closing(socket.socket()) as lazy:
         lazy.setsockopt(socket.SOL_SOCKET, socket.SO_RCVBUF, 4096)
         lazy.connect((host, port))
-        lazy.sendall(f"GET {STREAM} HTTP/1.1\r\nHost: x\r\n\r\n".encode())
+        lazy.sendall(f"GET {STREAM} HTTP/1.1\r\nHost: localhost\r\n\r\n".encode())
         followers = shop.server._api.door.relay._followers
         until(lambda: len(followers) == 1)
         with reading(shop) as reader:

@@ -15,7 +15,7 @@ from penstock.api.asgi import Receive, Scope, Send
 from penstock.api.calls import Call, Door
 from penstock.api.content import Disconnected, body_reader, read_content, unpack
 from penstock.api.flows import pour
-from penstock.api.gate import Gate, Heading, heading
+from penstock.api.gate import Gate, Heading, heading, is_loopback
 from penstock.api.metrics import Metrics
 from penstock.api.parameters import query_reader
 from penstock.api.refusals import UNEXPECTED, refusal
@@ -77,7 +77,12 @@ class Api:
         self._surface = _surface()
         self.door = Door(
             plane,
-            Gate(plane.keys, keys_needed=keys_needed),
+            Gate(
+                plane.keys,
+                keys_needed=keys_needed,
+                local_only=is_loopback(plane.settings.host),
+                hosts=plane.settings.hosts,
+            ),
             metrics,
             Limits(plane.settings.name_length_max, plane.settings.json_depth_max),
             _openapi,

@@ -1,6 +1,7 @@
 """Who is asking, and whether they may."""
 
 from collections.abc import Iterable
+from functools import lru_cache
 from ipaddress import ip_address
 from typing import NamedTuple
 
@@ -64,11 +65,18 @@ def bearer_token(authorization: bytes) -> str:
 
 
 class Gate:
-    """Finds out who is asking. Without `keys_needed` a call without a key is a local one."""
+    """Finds out who is asking. Without `keys_needed` a call without a key is a local one.
 
-    def __init__(self, keys: Keys, *, keys_needed: bool) -> None:
+    Where only this machine is served, such a call must name this machine, or one of `hosts`.
+    """
+
+    def __init__(
+        self, keys: Keys, *, keys_needed: bool, local_only: bool, hosts: str | None = None
+    ) -> None:
         self._keys = keys
         self.keys_needed = keys_needed
+        self._local_only = local_only
+        self._hosts = frozenset(name.strip().lower() for name in (hosts or "").split(","))
 
     def at_once(self, method: str, head: Heading) -> Key | None:
         """Who is asking, if no database must be asked for it."""
@@ -79,6 +87,8 @@ class Gate:
                 "a key is needed: send `Authorization: Bearer KEY`; an administrator makes one "
                 "with `penstock keys create`"
             )
+        if self._local_only and head.host is not None:
+            self._check_host(head.host)
         if method not in _SAFE:
             _check_origin(head)
         return LOCAL
@@ -86,6 +96,18 @@ class Gate:
     def ask(self, head: Heading) -> Key:
         """Who is asking, from the database."""
         return self._keys.authenticate(bearer_token(head.authorization or b""))
+
+    def _check_host(self, host: bytes) -> None:
+        """A page of another site may have its own name lead here: then its origin is ours."""
+        if leads_here(host):
+            return
+        name = _name_of(host)
+        if name not in self._hosts:
+            raise Forbidden(
+                f"without a key this server is called localhost, not {name[:255]!r}: call it by "
+                "that name or 127.0.0.1, send a key, or list the name in the setting `hosts` "
+                "(PENSTOCK_HOSTS)"
+            )
 
 
 def _check_origin(head: Heading) -> None:
@@ -96,6 +118,21 @@ def _check_origin(head: Heading) -> None:
         raise Forbidden(
             "a page from another site tried to write without a key; send one, or call from here"
         )
+
+
+@lru_cache(maxsize=128)
+def leads_here(host: bytes) -> bool:
+    """Whether a Host header has a name or address that only this machine itself can have."""
+    name = _name_of(host)
+    return name.endswith(".localhost") or name == "" or is_loopback(name)
+
+
+def _name_of(host: bytes) -> str:
+    """A Host header without its port, as names are compared."""
+    name, colon, port = host.decode("latin-1").lower().rpartition(":")
+    if not colon or not port.isdigit():
+        name = host.decode("latin-1").lower()
+    return name.removesuffix(".")
 
 
 def is_loopback(host: str) -> bool:

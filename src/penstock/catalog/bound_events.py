@@ -70,7 +70,12 @@ class BoundEvent(Struct, frozen=True):
             return
         job = world.jobs.get(run.job_id)
         assert job is not None, "a run always has its job"
-        self.key.require_namespace(job.namespace)
+        if job.namespace != self.key.namespace:
+            raise Forbidden(
+                f"key {self.key.name!r} is only for namespace {self.key.namespace!r}, and run "
+                f"{run.id} belongs to a job in {job.namespace!r}: give each run an id of its own, "
+                "see that its children name its job right, or use another key"
+            )
 
 
 def _home(world: World, mention: Mention) -> str:
