@@ -205,6 +205,20 @@ def test_a_deleted_dataset_has_no_columns_unless_it_is_asked_for(database: Datab
     assert show(database, "datasetField clean:id")[0] == ["clean:id", "raw:a"]
 
 
+def test_a_dataset_that_was_dropped_and_made_again_had_no_columns_between(
+    database: Database,
+) -> None:
+    scene = shop()
+    scene.version("clean", 8, at(30), lifecycle="DROP", created_at=at(30))
+    scene.version("clean", 9, at(40), created_at=at(40))
+    scene.save(database)
+    assert "clean:sum" in show(database, "datasetField report:total", as_of=at(29))[0]
+    for second in (30, 39):
+        found = show(database, "datasetField report:total", as_of=at(second))[0]
+        assert found == ["report:total"]
+    assert "clean:sum" in show(database, "datasetField report:total", as_of=at(40))[0]
+
+
 def test_a_field_without_a_schema_is_known_by_its_lineage(database: Database) -> None:
     scene = Scene()
     made = scene.version("made", 1, published=at(1), fields="[]")

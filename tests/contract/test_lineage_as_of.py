@@ -8,7 +8,7 @@ import pytest
 
 from penstock.catalog.graph import DatasetNode, GraphRun, JobNode
 from penstock.catalog.lineage import lineage
-from penstock.catalog.rows import Origin
+from penstock.catalog.rows import Origin, Role
 from penstock.clock import format_time
 from penstock.db import Database, open_database
 from penstock.errors import Invalid, NotFound
@@ -162,6 +162,50 @@ def test_what_was_deleted_later_is_still_shown(database: Database) -> None:
     scene.save(database)
     assert show(database, dataset_node("old"), 15) == ["old", "table", "load"]
     assert show(database, dataset_node("table"), 60) == ["table"]
+
+
+def dropped_and_made_again() -> Scene:
+    """A table that was dropped in second 50 and written again in seconds 70 to 80."""
+    scene = changing_job()
+    scene.version("table", 1, at(20))
+    scene.version("table", 2, at(50), lifecycle="DROP", created_at=at(49))
+    again = scene.run("load", 70, 80, ["new"], ["table"])
+    scene.version("table", 3, at(80), by=again, created_at=at(70))
+    scene.dataset("table", hidden_at=at(50))
+    return scene
+
+
+@pytest.mark.parametrize("history", ["current", "all"])
+def test_what_was_dropped_and_made_again_was_not_there_between(
+    database: Database, history: str
+) -> None:
+    dropped_and_made_again().save(database)
+    seconds = (49, 50, 69, 70, 90)
+    found = {
+        second: "table" in show(database, job_node("load"), second, history=history)
+        for second in seconds
+    }
+    assert found == {49: True, 50: False, 69: False, 70: True, 90: True}
+    # It is shown to whoever asks for it, and said to be deleted.
+    for second in seconds:
+        with database.read() as tx:
+            node = lineage(tx, dataset_node("table"), depth=0, as_of=at(second)).graph[0]
+        assert isinstance(node, DatasetNode)
+        assert node.data.deleted is not found[second]
+
+
+def test_what_was_dropped_is_back_from_when_it_was_restored_or_read(database: Database) -> None:
+    scene = dropped_and_made_again()
+    scene.dataset("table", hidden_at=at(55))
+    scene.save(database)
+    found = [second for second in (54, 55) if "table" in show(database, job_node("load"), second)]
+    assert found == [55]
+    scene.dataset("table", hidden_at=at(50))
+    drop = next(row for row in scene.versions.values() if row.lifecycle == "DROP")
+    scene.touch(scene.run("peek", 60, 61), Role.INPUT, "table", drop)
+    scene.save(database)
+    found = [second for second in (59, 60) if "table" in show(database, job_node("load"), second)]
+    assert found == [60]
 
 
 def versions() -> Scene:

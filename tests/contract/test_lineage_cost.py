@@ -142,6 +142,7 @@ def lineage_examples() -> dict[str, dict[str, Any]]:
         "lineage_versions_as_of": {**jobs, **time},
         "lineage_unfinished_as_of": {**jobs, **time},
         "lineage_visible_datasets": {**datasets, **root, **time},
+        "lineage_dropped_as_of": {**datasets, **time},
         "lineage_jobs": {**jobs, **root},
         "lineage_jobs_as_of": {**jobs, **root, **time},
         "lineage_datasets": datasets,
@@ -164,6 +165,8 @@ def _walks(
     if not url.startswith("sqlite"):
         return [step for step in steps if "Seq Scan" in step or "Hash" in step]
     # Lists are virtual tables, and the rest is the statement's own subqueries.
-    harmless = re.compile(r"SCAN (\w VIRTUAL TABLE|CONSTANT ROW|ended$|stated$|going$|c$)")
+    harmless = re.compile(
+        r"SCAN (\w VIRTUAL TABLE|CONSTANT ROW|ended$|stated$|going$|written$|reading$|c$)"
+    )
     scans = [step for step in steps if step.startswith("SCAN") and not harmless.match(step)]
     return scans or long_work(url, statement, params, COUNT)

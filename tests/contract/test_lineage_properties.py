@@ -15,7 +15,7 @@ from penstock.catalog.lineage import Direction, lineage
 from penstock.catalog.lineage_edges import History
 from penstock.catalog.openlineage import Limits, read_event
 from penstock.catalog.world import Keys, World
-from penstock.clock import SECOND, Micros, format_time
+from penstock.clock import SECOND, Micros, format_time, parse_time
 from penstock.db import Database, Transaction, open_database
 from penstock.errors import NotFound
 from tests.contract.catalog_rows import NAMESPACE, NOW
@@ -221,3 +221,54 @@ def test_the_graph_as_of_a_time_is_the_graph_that_was_shown_then(
             shown.append(seen(tx, None))
         again = [seen(tx, at(second) + SECOND // 2) for second in range(len(events))]
     assert again == shown
+
+
+def _event(second: int, kind: str, job: str, reads: str, writes: str, **facets: Any) -> Any:
+    """A run is known by its job and what it writes."""
+    named = {"namespace": NAMESPACE, "name": writes, "facets": facets}
+    return {
+        "eventTime": format_time(at(second)),
+        "eventType": kind,
+        "run": {"runId": f"{job} {writes} {second // 10}"},
+        "job": {"namespace": NAMESPACE, "name": job},
+        "inputs": [{"namespace": NAMESPACE, "name": reads}] if reads else [],
+        "outputs": [named] if writes else [],
+        "schemaURL": "x#/$defs/RunEvent",
+    }
+
+
+_DROP = {"lifecycleStateChange": {"lifecycleStateChange": "DROP"}}
+
+
+@pytest.mark.parametrize(
+    "back",
+    [
+        [_event(30, "START", "j0", "d0", "d1"), _event(31, "COMPLETE", "j0", "d0", "d1")],
+        [_event(30, "START", "j0", "d0", "d1"), _event(31, "FAIL", "j0", "d0", "d1")],
+        [_event(30, "START", "j1", "d1", "d3"), _event(31, "COMPLETE", "j1", "d1", "d3")],
+        [],
+    ],
+    ids=["written again", "tried in vain", "read", "nothing"],
+)
+def test_a_dataset_that_was_dropped_and_made_again_was_not_there_between(
+    database: Database, back: list[dict[str, Any]]
+) -> None:
+    events = [
+        _event(0, "START", "j0", "d0", "d1"),
+        _event(1, "COMPLETE", "j0", "d0", "d1"),
+        _event(2, "START", "j1", "d1", "d2"),
+        _event(3, "COMPLETE", "j1", "d1", "d2"),
+        _event(10, "START", "j2", "", "d1", **_DROP),
+        _event(11, "COMPLETE", "j2", "", "d1", **_DROP),
+        *back,
+        _event(40, "START", "j0", "d0", "d1"),
+        _event(41, "COMPLETE", "j0", "d0", "d1"),
+    ]
+    with taken_back(database) as tx:
+        world = World()
+        shown: list[dict[str, Shape]] = []
+        for event in events:
+            receive(tx, world, event, NOW)
+            shown.append(seen(tx, None))
+        times = [parse_time(event["eventTime"]) + SECOND // 2 for event in events]
+        assert [seen(tx, time) for time in times] == shown

@@ -6,7 +6,7 @@ from typing import NamedTuple
 from msgspec import Struct
 
 from penstock.catalog.lineage import shown_fields
-from penstock.catalog.lineage_edges import NOW
+from penstock.catalog.lineage_edges import NOW, dropped_then
 from penstock.catalog.nodes import Named, NamedDataset
 from penstock.catalog.schema import load_fields
 from penstock.clock import Micros
@@ -117,8 +117,11 @@ class Columns:
         self._shown.update(dict.fromkeys(fresh))
         statement = "column_versions" if self._as_of is None else "column_versions_as_of"
         at = NOW if self._as_of is None else self._as_of
+        dropped = dropped_then(self._tx, set(fresh) - {self._root.id}, self._as_of)
         for row in self._tx.fetch(statement, ids=fresh, at=at, root=self._root.id):
             dataset, namespace, name, observed, *stored = row
+            if dataset in dropped:
+                continue
             version, origin, fields, set_id = self._pinned(dataset) or stored
             stated = load_fields(shown_fields(origin, fields, observed))
             types = {field.name: field.type for field in stated}

@@ -29,6 +29,7 @@ from penstock.catalog.lineage_edges import (
     History,
     JobEdge,
     Roles,
+    dropped_then,
     edge_source,
 )
 from penstock.catalog.nodes import (
@@ -79,6 +80,7 @@ class _Root(Struct, frozen=True):
     as_of: Micros | None
     version: PinnedVersion | None = None
     job_version: PinnedJobVersion | None = None
+    dropped: bool = False  # at that time, though not now
 
     def ask(self, statement: str, ids: list[str]) -> Ask:
         """A question about nodes, as they are or as they were then."""
@@ -121,7 +123,8 @@ def _find_root(tx: Transaction, node_id: str, as_of: Micros | None) -> _Root:
     at = time_of(named, as_of)
     match named:
         case NamedDataset():
-            return _Root(named.id, False, at, version=named.version)
+            dropped = bool(dropped_then(tx, [named.id], at))
+            return _Root(named.id, False, at, version=named.version, dropped=dropped)
         case NamedJob():
             return _Root(named.id, True, at, job_version=named.version)
         case NamedRun():
@@ -169,8 +172,9 @@ def _draw(root: _Root, found: _Found) -> LineageGraph:
         job, node = _job_data(row, sides, root.as_of), names[row[0]]
         nodes.append(JobNode(node, job, index.into[node], index.out_of[node]))
     for row in found.datasets:
-        version = root.version if row[0] == root.id else None
-        dataset, node = _dataset_data(row, version), names[row[0]]
+        is_root = row[0] == root.id
+        version, dropped = (root.version, root.dropped) if is_root else (None, False)
+        dataset, node = _dataset_data(row, version, dropped), names[row[0]]
         nodes.append(DatasetNode(node, dataset, index.into[node], index.out_of[node]))
     nodes.sort(key=lambda node: node.id)
     return LineageGraph(nodes)
@@ -232,7 +236,7 @@ def _run_data(run: list[Any], at: Micros | None) -> GraphRun:
     )
 
 
-def _dataset_data(row: Row, pinned: PinnedVersion | None) -> DatasetData:
+def _dataset_data(row: Row, pinned: PinnedVersion | None, dropped: bool) -> DatasetData:
     (
         _, namespace, name, kind, physical_name, source_name, description, lifecycle, tags,
         field_tags, observed, hidden, created_at, updated_at, version, number, published_at, origin,
@@ -257,7 +261,7 @@ def _dataset_data(row: Row, pinned: PinnedVersion | None) -> DatasetData:
         description=description,
         current_version=version,
         current_version_number=None if version is None else number,
-        deleted=bool(hidden),
+        deleted=bool(hidden) or dropped,
     )
 
 

@@ -1,6 +1,6 @@
 """Which edges a graph is made of: those that stand now, all there ever were, or those of a time."""
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Collection, Iterable, Sequence
 from typing import Literal, NamedTuple, Protocol
 
 import msgspec
@@ -53,6 +53,8 @@ class KeptEdges:
 
     def __init__(self, tx: Transaction, root: str, *, current: bool, as_of: Micros | None) -> None:
         self._tx = tx
+        self._root = root
+        self._as_of = as_of
         at = NOW if as_of is None else as_of
         self._edges = {"current": int(current), "at": at, "root": root}
         if as_of is None:
@@ -63,7 +65,9 @@ class KeptEdges:
     def edges_of(self, jobs: Sequence[str], *along: Ask) -> tuple[list[JobEdge], Answers]:
         ask = ("lineage_edges_of_jobs", {"ids": jobs, **self._edges})
         rows, *answers = self._tx.fetch_many([ask, *along])
-        return [JobEdge(*row) for row in rows], answers
+        edges = [JobEdge(*row) for row in rows]
+        dropped = dropped_then(self._tx, {e.dataset_id for e in edges} - {self._root}, self._as_of)
+        return [edge for edge in edges if edge.dataset_id not in dropped], answers
 
     def jobs_beside(
         self, datasets: Sequence[str], roles: Roles, *along: Ask
@@ -183,7 +187,16 @@ def _visible_names(
     tx: Transaction, datasets: Sequence[str], at: Micros, root: str
 ) -> dict[str, tuple[str, str]]:
     rows = tx.fetch("lineage_visible_datasets", ids=datasets, at=at, root=root) if datasets else []
-    return {dataset: (namespace, name) for dataset, namespace, name in rows}
+    dropped = dropped_then(tx, {dataset for dataset, _, _ in rows} - {root}, at)
+    return {d: (namespace, name) for d, namespace, name in rows if d not in dropped}
+
+
+def dropped_then(tx: Transaction, datasets: Collection[str], at: Micros | None) -> set[str]:
+    """Those of these datasets that are there now, and had been dropped at a time before."""
+    if not datasets or at is None or at == NOW:
+        return set()
+    rows = tx.fetch("lineage_dropped_as_of", ids=list(datasets), at=at)
+    return {dataset for (dataset,) in rows}
 
 
 def _edges_of_version(inputs: str, outputs: str) -> set[tuple[str, str]]:

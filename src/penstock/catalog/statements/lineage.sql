@@ -140,6 +140,46 @@ FROM {each ids uuid AS k}
 JOIN datasets d ON d.id = k.value
 WHERE NOT (d.hidden = 1 AND d.hidden_at <= :at AND d.id <> :root)
 
+-- name: lineage_dropped_as_of
+-- Those of these datasets that were dropped at a time and have been made again since: the version
+-- that was current then says so, and nobody had begun to write or read the dataset after it, nor
+-- restored it. Whether the version that is current now hides its dataset, the dataset itself tells.
+-- Of those who wrote and read after the drop a hundred each are looked at: there may be any number.
+SELECT d.id
+FROM {each ids uuid AS k}
+JOIN datasets d ON d.id = k.value
+JOIN dataset_versions v ON v.id = (
+    SELECT w.id
+    FROM dataset_versions w
+    WHERE w.dataset_id = k.value AND w.published_at <= :at
+    ORDER BY w.published_at DESC, w.id DESC
+    LIMIT 1
+)
+WHERE d.published_at > :at AND v.lifecycle = 'DROP'
+  AND NOT (d.hidden_at > v.published_at AND d.hidden_at <= :at)
+  AND NOT EXISTS (
+      SELECT 1
+      FROM (
+          SELECT n.created_at
+          FROM dataset_versions n
+          WHERE n.dataset_id = v.dataset_id AND n.number > v.number
+          ORDER BY n.number
+          LIMIT 100
+      ) written
+      WHERE written.created_at > v.published_at AND written.created_at <= :at
+  )
+  AND NOT EXISTS (
+      SELECT 1
+      FROM (
+          SELECT u.run_id
+          FROM run_datasets u
+          WHERE u.version_id = v.id AND u.role = 'INPUT'
+          LIMIT 100
+      ) reading
+      JOIN runs r ON r.id = reading.run_id
+      WHERE r.created_at > v.published_at AND r.created_at <= :at
+  )
+
 -- name: lineage_jobs
 -- What a graph shows of the visible ones of these jobs, each with its newest run.
 SELECT j.id, j.namespace, j.name, j.type, p.name, j.created_at, j.updated_at, j.location,
