@@ -1,106 +1,35 @@
 """Why a job does not work on a lot: every kind of reason, down to the root cause."""
 
-from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
-from typing import TypeVar
+from collections.abc import Iterator
 
 import pytest
 
-from penstock.catalog.catalog import Catalog
 from penstock.catalog.commands import DatasetName
-from penstock.catalog.writer import Command
-from penstock.clock import HOUR, SECOND, Micros, format_time, parse_time, say_time
-from penstock.db import open_database
+from penstock.clock import HOUR, SECOND, format_time, say_time
 from penstock.errors import Invalid, NotFound
 from penstock.locks.commands import (
-    Claimed,
-    ClaimLots,
     CompleteClaims,
-    FailClaims,
     HoldDataset,
     HoldJob,
     HoldLot,
     HoldWork,
     Ref,
-    RegisterLots,
     ResubmitLots,
     Sweep,
     WireJob,
 )
-from penstock.locks.idle import why_nothing
-from penstock.locks.shapes import Nothing, Reason, Why
-from penstock.locks.why import DEPTH_MAX, why
+from penstock.locks.why import DEPTH_MAX
 from penstock.states import WorkState
-
-T = TypeVar("T")
-NOON = parse_time("2026-11-15T12:00:00Z")
-
-
-@dataclass
-class Site:
-    """A catalog whose time stands still unless it is moved."""
-
-    catalog: Catalog
-    now: Micros = NOON
-
-    def do(self, command: Command[T]) -> T:
-        return self.catalog.submit(command).result()
-
-    def wire(self, job: str, reads: Sequence[str], writes: Sequence[str], **how: int) -> None:
-        inputs, outputs = (tuple(DatasetName("ns", d) for d in side) for side in (reads, writes))
-        self.do(WireJob("ns", job, inputs, outputs, **how))  # type: ignore[arg-type]
-
-    def register(self, dataset: str, lot: str = "9") -> None:
-        self.do(RegisterLots("ns", dataset, (lot,), "ann", renew=True))
-
-    def claim(self, job: str, lot: str = "9", owner: str = "w1") -> Claimed:
-        (claimed,) = self.do(ClaimLots("ns", job, owner, lots=(lot,)))
-        return claimed
-
-    def complete(self, job: str, lot: str = "9") -> None:
-        claim = self.claim(job, lot)
-        (ended,) = self.do(CompleteClaims((Ref(claim.id, claim.token),)))
-        assert ended.refused is None
-
-    def fail(self, job: str, lot: str = "9", error: str = "disk full") -> None:
-        claim = self.claim(job, lot)
-        (ended,) = self.do(FailClaims((Ref(claim.id, claim.token),), error))
-        assert ended.refused is None
-
-    def why(self, job: str, lot: str = "9", only: str | None = None) -> Why:
-        with self.catalog.read() as tx:
-            return why(tx, "ns", job, lot, self.now, only=only)
-
-    def nothing(self, job: str) -> Nothing:
-        with self.catalog.read() as tx:
-            return why_nothing(tx, "ns", job)
+from tests.contract.why_site import NOON, Site, kinds, only_reason, open_site
 
 
 @pytest.fixture
 def site(database_url: str) -> Iterator[Site]:
     """a: raw → clean; b: clean and dim → mart."""
-    database = open_database(database_url)
-    database.migrate()
-    made: list[Site] = []
-    catalog = Catalog(
-        database, clock=lambda: made[0].now, batch_events_max=8, queue_length_max=1000
-    )
-    made.append(Site(catalog))
-    catalog.start()
-    made[0].wire("a", ["raw"], ["clean"], tries_max=2, back_off_seconds=10)
-    made[0].wire("b", ["clean", "dim"], ["mart"])
-    yield made[0]
-    catalog.stop()
-    database.close()
-
-
-def kinds(found: Why) -> list[str]:
-    return [reason.kind for reason in found.reasons]
-
-
-def only_reason(found: Why) -> Reason:
-    (reason,) = found.reasons
-    return reason
+    with open_site(database_url) as opened:
+        opened.wire("a", ["raw"], ["clean"], tries_max=2, back_off_seconds=10)
+        opened.wire("b", ["clean", "dim"], ["mart"])
+        yield opened
 
 
 def test_a_lot_that_can_be_claimed_has_nothing_against_it(site: Site) -> None:
