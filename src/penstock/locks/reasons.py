@@ -4,12 +4,15 @@ from collections.abc import Iterable, Sequence
 
 from penstock.catalog.shapes import EntityId
 from penstock.clock import Micros, format_time, say_time
+from penstock.locks import staleness
 from penstock.locks.facts import Around, Facts, Maker, Stop
 from penstock.locks.rows import LINEAGE, LotJobRow, WorkRow
 from penstock.locks.shapes import Reason
 from penstock.locks.table import Status
 from penstock.lots.ids import Interval, clock_interval, parse_interval
 from penstock.states import WorkState
+
+_READ = (Status.DONE, Status.HOLD)  # held is what was read, too
 
 
 def of(facts: Facts, now: Micros) -> list[Reason]:
@@ -82,12 +85,8 @@ def _running(facts: Facts, work: WorkRow, now: Micros) -> Reason:
 
 
 def _done(facts: Facts, work: WorkRow) -> Reason:
-    newer = [
-        facts.around.dataset(dataset)
-        for dataset in facts.row.input_ids
-        if _is_newer(facts, dataset)
-    ]
-    stale = f" Since then {' and '.join(newer)} was made anew; resubmit it to take that in."
+    newer = _newer(facts)
+    stale = f" Since then {newer} was made anew; resubmit it to take that in."
     return Reason(
         "done",
         f"Job {_job(facts)} has done lot {facts.lot}, at {say_time(work.since)}."
@@ -102,20 +101,26 @@ def _done(facts: Facts, work: WorkRow) -> Reason:
     )
 
 
+def _newer(facts: Facts) -> str:
+    """The inputs that have another version of the lot than the one that was consumed."""
+    inputs = facts.row.input_ids
+    return " and ".join(facts.around.dataset(d) for d in inputs if _is_newer(facts, d))
+
+
 def _is_newer(facts: Facts, dataset: str) -> bool:
     """Whether an input has another version of the lot than the one that was consumed."""
     reader, maker = facts.readers.get(dataset), facts.around.makers.get(dataset)
     if reader is None or maker is None or not maker.is_readable:
         return False
-    return reader.status == Status.DONE and reader.version_id != maker.version_id
+    return reader.status in _READ and reader.version_id != maker.version_id
 
 
 def _held(facts: Facts, work: WorkRow) -> Reason:
     stop = facts.around.stops.get(work.job_id)
     at = stop.at if stop is not None else work.since
     since = format_time(at)
-    by_hand = stop is not None and stop.action == "hold"
-    if not by_hand and work.tries >= facts.row.tries_max:
+    spent = work.tries >= facts.row.tries_max if stop is None else stop.action != "hold"
+    if spent:
         return Reason(
             "out_of_tries",
             f"Job {_job(facts)} is out of tries with lot {facts.lot} since {say_time(at)} "
@@ -131,10 +136,14 @@ def _held(facts: Facts, work: WorkRow) -> Reason:
         )
     who = stop.who if stop is not None else "an administrator"
     why = stop.why if stop is not None else ""
+    then = "Unhold it to go on"
+    if who == staleness.WHO and (newer := _newer(facts)):
+        why += f" ({newer})"
+        then = "Unhold it to keep what was made before, or resubmit it to take that in"
     return Reason(
         "held_lot",
         f"Lot {facts.lot} of job {_job(facts)} is held by {who!r} since {say_time(at)}"
-        f"{_because(why)}. Unhold it to go on.",
+        f"{_because(why)}. {then}.",
         *_entity(facts.job),
         lot=facts.lot,
         who=who,

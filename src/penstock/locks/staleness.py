@@ -9,7 +9,7 @@ from penstock.locks.table import Status, readable
 from penstock.states import WorkState
 
 STALE = "stale"  # the action in the log
-_WHO = "penstock"
+WHO = "penstock"  # who holds what is stale
 
 
 def follow(room: LockRoom, job: LotJobRow, row: WorkRow, now: Micros) -> WorkRow | None:
@@ -33,7 +33,7 @@ def follow(room: LockRoom, job: LotJobRow, row: WorkRow, now: Micros) -> WorkRow
     became = {Stale.RERUN: WorkState.WAITING, Stale.HOLD: WorkState.HELD}.get(policy, row.state)
     why = f"lot {row.lot} of an input of it was made anew"
     room.append(
-        LogRow(now, action, row.lot, job.job_id, None, row.run_id, row.state, became, _WHO, why)
+        LogRow(now, action, row.lot, job.job_id, None, row.run_id, row.state, became, WHO, why)
     )
     return after
 

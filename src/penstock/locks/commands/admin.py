@@ -298,11 +298,11 @@ class HoldWork(Admin, frozen=True):
             room.inputs.put(kept, None)
             self._let_try(room, job, now)
         fresh = replace(row, not_before=0) if self.hold else replace(row, tries=0, not_before=0)
-        room.put_work(fresh)
-        rules.refresh(room, job, [self.lot], now)
         action = "hold" if self.hold else "unhold"
-        after = room.work.get((job.job_id, self.lot)) or fresh
+        state = rules.standing(room, job, self.lot, later=False)
+        after = rules.standing_at(fresh, state, now) if state != row.state else fresh
         rules.moved(room, after, row, action, self.who, now, self.why)
+        rules.refresh(room, job, [self.lot], now)  # only now: what went stale is held again
         rules.refresh_around(room, job.output_ids, [self.lot], now)
         self.record(world, now, f"work {action}", _target(named, self.lot))
 

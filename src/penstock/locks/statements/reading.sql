@@ -287,14 +287,15 @@ JOIN jobs j ON j.id = d.job_id
 ORDER BY j.namespace, j.name
 
 -- name: read_holds_of_lot
--- Who or what put a lot on hold, for these jobs or in these datasets, oldest first.
+-- Who or what put a lot on hold, for these jobs or in these datasets, oldest first; what else is
+-- said of a lot while it is held (a conflict, a registration) has not held it.
 SELECT t.job_id, t.dataset_id, t.action, t.who, t.why, t.at
 FROM (
     SELECT o.* FROM {each datasets uuid AS k} JOIN lot_log o ON o.dataset_id = k.value AND o.lot = :lot
     UNION ALL
     SELECT o.* FROM {each jobs uuid AS k} JOIN lot_log o ON o.job_id = k.value AND o.lot = :lot
 ) t
-WHERE t.became IN ('HELD', 'HOLD')
+WHERE t.became IN ('HELD', 'HOLD') AND t.action IN ('hold', 'fail', 'expire')
 ORDER BY t.id
 
 -- name: read_stale_work

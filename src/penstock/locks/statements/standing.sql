@@ -31,8 +31,8 @@ LEFT JOIN running n ON n.job_id = page.id
 -- Lots that failed or were held and wait for another try or for a person, the newest first among
 -- so many that were looked at; with who held them last, and why.
 SELECT b.namespace, b.name, b.lot, b.state, b.tries, b.tries_max, b.error, b.since, b.not_before, b.run_id,
-    (SELECT g.who FROM lot_log g WHERE g.job_id = b.job_id AND g.lot = b.lot AND g.became = 'HELD' ORDER BY g.id DESC LIMIT 1),
-    (SELECT g.why FROM lot_log g WHERE g.job_id = b.job_id AND g.lot = b.lot AND g.became = 'HELD' ORDER BY g.id DESC LIMIT 1)
+    (SELECT g.who FROM lot_log g WHERE g.job_id = b.job_id AND g.lot = b.lot AND g.became = 'HELD' AND g.action IN ('hold', 'fail', 'expire') ORDER BY g.id DESC LIMIT 1),
+    (SELECT g.why FROM lot_log g WHERE g.job_id = b.job_id AND g.lot = b.lot AND g.became = 'HELD' AND g.action IN ('hold', 'fail', 'expire') ORDER BY g.id DESC LIMIT 1)
 FROM (
     SELECT p.*, j.namespace, j.name, l.tries_max
     FROM (
