@@ -50,15 +50,28 @@ class Maker(Struct, frozen=True):
         return self.status == Status.HOLD
 
     @property
-    def waits_for_its_job(self) -> bool:
-        """Whether it is up to its job, and not to a person or somebody outside, to go on."""
-        by_hand = (self.is_held and bool(self.held_from)) or self.is_removed
-        return self.job_id != OUTSIDE and not by_hand
+    def is_spent(self) -> bool:
+        """Whether its job is out of tries with it; who holds it by hand leaves what it was."""
+        return self.is_held and not self.held_from and self.job_id != OUTSIDE
 
     @property
     def job(self) -> str:
         """Who makes it, in words."""
         return f"job {self.namespace}/{self.name}" if self.name is not None else "outside"
+
+
+class Writer(Struct, frozen=True):
+    """A job that is wired to make lots of a dataset."""
+
+    job_id: str
+    namespace: str
+    name: str
+    is_deleted: bool
+
+    @property
+    def job(self) -> str:
+        """Which it is, in words."""
+        return f"job {self.namespace}/{self.name}"
 
 
 class Reader(Struct, frozen=True):
@@ -94,7 +107,7 @@ class Around(Struct, frozen=True):
     lot: str
     names: Mapping[str, EntityId]
     makers: Mapping[str, Maker]
-    writers: Mapping[str, Sequence[tuple[str, EntityId]]]
+    writers: Mapping[str, Sequence[Writer]]
     gates: Mapping[str, Gate]
     stops: Mapping[str, Stop]
 
@@ -102,6 +115,34 @@ class Around(Struct, frozen=True):
         """A dataset in words."""
         name = self.names[dataset_id]
         return f"{name.namespace}/{name.name}"
+
+    def able(self, dataset_id: str) -> list[Writer]:
+        """The jobs that can make lots of a dataset, who has begun with this one first."""
+        maker = self.makers.get(dataset_id)
+        begun = maker.job_id if maker is not None else None
+        able = [writer for writer in self.writers.get(dataset_id, ()) if not writer.is_deleted]
+        return sorted(able, key=lambda writer: writer.job_id != begun)
+
+    def is_left(self, dataset_id: str) -> bool:
+        """Whether the job that has begun with the lot makes lots of the dataset no longer."""
+        maker = self.makers.get(dataset_id)
+        if maker is None or maker.job_id == OUTSIDE:
+            return False
+        return maker.job_id not in [writer.job_id for writer in self.able(dataset_id)]
+
+    def awaited(self, dataset_id: str) -> list[str]:
+        """The jobs that have to do something before the lot is there or can be made by others.
+
+        What is held by hand, or was left by a job that is out of tries, waits for a person.
+        """
+        maker, able = self.makers.get(dataset_id), [w.job_id for w in self.able(dataset_id)]
+        if maker is None:
+            return able
+        if maker.status == Status.RUNNING:
+            return [maker.job_id]
+        if maker.is_writable:  # whoever is wired to it may make it; who did, only when told to
+            return [job_id for job_id in able if not maker.is_removed or job_id != maker.job_id]
+        return [maker.job_id] if maker.is_spent and maker.job_id in able else []
 
 
 class Facts(Struct, frozen=True):

@@ -93,7 +93,7 @@ def gaps(
     found, is_cut = _ranges(tx, dataset_id, jobs, stretches, counts)
     ranges = [Gap(each.first, each.last, each.count, kind, None) for each, kind in found]
     if with_causes:
-        makers = [EntityId(space, job) for _, _, space, job in writers]
+        makers = [EntityId(space, job) for _, _, space, job, hidden in writers if not hidden]
         causes = Causes(tx, dataset_id, name, makers, now, only)
         found_causes = causes.of_all({gap.first: gap.kind for gap in ranges})
         ranges = [

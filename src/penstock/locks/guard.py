@@ -172,7 +172,8 @@ def unreadable(world: World, dataset: str, lot: str) -> Iterator[Obstacle]:
     """Why a lot may not be read.
 
     Where no row speaks of it, nothing is locked: it came by a way that is not ours. But if a job
-    of ours makes the dataset's lots, or a clock does, then it is not there yet.
+    of ours makes the dataset's lots, or a clock does, then it is not there yet. A job that was
+    deleted makes none.
     """
     room = world.room(LockRoom)
     made = room.outputs.get((dataset, lot))
@@ -180,9 +181,11 @@ def unreadable(world: World, dataset: str, lot: str) -> Iterator[Obstacle]:
         if locks_of(Role.OUTPUT, Status(made.status)).read:
             yield Obstacle(dataset, _said(world, made, "cannot be read"))
         return
-    makers = [job for role, job in room.wires.get(dataset) or () if role == Role.OUTPUT]
+    wired = [job for role, job in room.wires.get(dataset) or () if role == Role.OUTPUT]
+    world.jobs.prefetch(wired)
+    makers = [row for job in wired if (row := world.jobs.get(job)) is not None and not row.hidden]
     if makers or room.clocks.get(dataset) is not None:
-        by = f"; it is made by job {job_name(world, makers[0])}" if makers else ""
+        by = f"; it is made by job {makers[0].namespace}/{makers[0].name}" if makers else ""
         yield Obstacle(
             dataset, f"lot {lot} of {_dataset_name(world, dataset)} is not there yet{by}"
         )

@@ -15,7 +15,7 @@ from penstock.clock import Micros
 from penstock.db import Transaction
 from penstock.db.database import Row
 from penstock.locks import reasons
-from penstock.locks.facts import Around, Facts, Gate, Maker, Reader, Stop
+from penstock.locks.facts import Around, Facts, Gate, Maker, Reader, Stop, Writer
 from penstock.locks.reading import get_lot_job
 from penstock.locks.rows import LotJobRow, WorkRow
 from penstock.locks.shapes import Reason, Why
@@ -74,18 +74,15 @@ def _waits_for(facts: Facts) -> Iterable[str]:
     """The jobs that must do something before this one can."""
     if facts.state not in _WAITS:
         return
+    around = facts.around
     for dataset in facts.row.input_ids:
-        maker = facts.around.makers.get(dataset)
-        if maker is None:
-            yield from (writer for writer, _ in facts.around.writers.get(dataset, ()))
-        elif not maker.is_readable and maker.waits_for_its_job:
-            yield maker.job_id
+        maker = around.makers.get(dataset)
+        if maker is None or not maker.is_readable:
+            yield from around.awaited(dataset)
     for dataset in facts.row.output_ids:
-        maker = facts.around.makers.get(dataset)
-        if maker is None or maker.is_writable or maker.is_readable:
-            continue
-        if maker.waits_for_its_job and maker.job_id != facts.row.job_id:
-            yield maker.job_id
+        maker = around.makers.get(dataset)
+        if maker is not None and not maker.is_writable and maker.job_id != facts.row.job_id:
+            yield from around.awaited(dataset)
 
 
 def _told(
@@ -156,10 +153,10 @@ def _load(tx: Transaction, job_ids: Sequence[str], lot: str) -> list[Facts]:
     return [known[job_id] for job_id in job_ids if job_id in known]
 
 
-def _writers(rows: Iterable[Row]) -> dict[str, list[tuple[str, EntityId]]]:
-    found: dict[str, list[tuple[str, EntityId]]] = defaultdict(list)
-    for dataset, job_id, namespace, name in rows:
-        found[dataset].append((job_id, EntityId(namespace, name)))
+def _writers(rows: Iterable[Row]) -> dict[str, list[Writer]]:
+    found: dict[str, list[Writer]] = defaultdict(list)
+    for dataset, job_id, namespace, name, hidden in rows:
+        found[dataset].append(Writer(job_id, namespace, name, bool(hidden)))
     return found
 
 

@@ -279,8 +279,8 @@ JOIN lot_status s ON s.dataset_id = CAST(substr(k.value, 1, 36) AS UUID)
     AND s.lot = :lot AND s.role = 'INPUT' AND s.job_id = CAST(substr(k.value, 37) AS UUID)
 
 -- name: read_writers_of_datasets
--- Which jobs write lots of these datasets.
-SELECT d.dataset_id, d.job_id, j.namespace, j.name
+-- Which jobs are wired to write lots of these datasets, and whether they were deleted.
+SELECT d.dataset_id, d.job_id, j.namespace, j.name, j.hidden
 FROM {each ids uuid AS k}
 JOIN lot_job_datasets d ON d.dataset_id = k.value AND d.role = 'OUTPUT'
 JOIN jobs j ON j.id = d.job_id
