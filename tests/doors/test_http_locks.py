@@ -35,7 +35,7 @@ LOT = {
     *("namespace", "dataset", "lot", "status", "version", "job", "run", "since", "locks"),
     "consumers",
 }
-WHY = {"namespace", "job", "lot", "state", "runnable", "sentence", "reasons", "causes"}
+WHY = {"namespace", "job", "lot", "state", "runnable", "sentence", "reasons", "causes", "followed"}
 STOPPED = {"id", "state", "notBefore"}
 
 

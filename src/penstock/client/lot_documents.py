@@ -358,7 +358,11 @@ class Reason(Document, frozen=True, omit_defaults=True):
 
 
 class Why(Document, frozen=True):
-    """Why a job does not, or does, work on a lot; causes are the same of those it waits for."""
+    """Why a job does not, or does, work on a lot; causes are the same of those it waits for.
+
+    Where it was not `followed`, it waits for others that are not told here: they are told with the
+    same job elsewhere in the answer, or are too far away.
+    """
 
     namespace: str
     job: str
@@ -368,3 +372,4 @@ class Why(Document, frozen=True):
     sentence: str
     reasons: tuple[Reason, ...]
     causes: tuple["Why", ...]
+    followed: bool = True

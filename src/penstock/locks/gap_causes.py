@@ -76,7 +76,11 @@ class Causes:
             return Cause(sentence, found, [root])
         there = row is not None and row[2] == Status.READY
         said = f"{_said(kind, lot, row)} " if there else ""
-        return Cause(said + found.sentence, found, list(self._roots(found, self._dataset)))
+        roots = list(dict.fromkeys(self._roots(found, self._dataset)))
+        if not roots:  # jobs wait for each other, or the last is too far away
+            name = self._dataset
+            roots = [Root(name.namespace, name.name, lot, asked, found.sentence)]
+        return Cause(said + found.sentence, found, roots)
 
     def _held_by_hand(self, lot: str, row: Row) -> str | None:
         """Who holds the lot itself and not the job that makes it, in words."""
@@ -115,7 +119,7 @@ class Causes:
             named = [EntityId(r.namespace, r.name) for r in found.reasons if r.namespace and r.name]
             awaited = [name for name in named if name in made] or made or [makes]
             yield from self._roots(cause, awaited[0])
-        if found.causes:
+        if found.causes or not found.followed:
             return
         job = EntityId(found.namespace, found.job)
         upstream = [reason for reason in found.reasons if reason.kind.startswith("input_")]

@@ -263,7 +263,11 @@ class Reason(Shape, frozen=True, omit_defaults=True):
 
 
 class Why(Shape, frozen=True):
-    """Why a job does not, or does, work on a lot; causes are the same of those it waits for."""
+    """Why a job does not, or does, work on a lot; causes are the same of those it waits for.
+
+    Where it was not `followed`, it waits for others that are not told here: they are told with the
+    same job elsewhere in the answer, or are too far away.
+    """
 
     namespace: str
     job: str
@@ -273,3 +277,4 @@ class Why(Shape, frozen=True):
     sentence: str
     reasons: Sequence[Reason]
     causes: Sequence["Why"]
+    followed: bool = True

@@ -7,31 +7,21 @@ walked level by level: each level costs the same few statements, however many jo
 from collections import defaultdict
 from collections.abc import Iterable, Mapping, Sequence
 
-from msgspec import Struct
-
 from penstock import ids
 from penstock.catalog.shapes import EntityId
 from penstock.clock import Micros
 from penstock.db import Transaction
 from penstock.db.database import Row
 from penstock.locks import reasons
+from penstock.locks.chains import DEPTH_MAX, Chains, Node
 from penstock.locks.facts import Around, Facts, Gate, Maker, Reader, Stop, Writer
 from penstock.locks.reading import get_lot_job
 from penstock.locks.rows import LotJobRow, WorkRow
-from penstock.locks.shapes import Reason, Why
+from penstock.locks.shapes import Why
 from penstock.lots.ids import check_lot
 from penstock.states import WorkState
 
-DEPTH_MAX = 50
 _WAITS = (None, WorkState.WAITING, WorkState.HELD)
-
-
-class _Node(Struct, frozen=True):
-    """What stops one job, and whom it waits for."""
-
-    facts: Facts
-    reasons: Sequence[Reason]
-    waits_for: list[str]
 
 
 def why(
@@ -44,8 +34,7 @@ def why(
     check_lot(lot)
     get_lot_job(tx, namespace, job)
     root = ids.job_id(namespace, job)
-    nodes: dict[str, _Node] = {}
-    found_by: dict[str, list[str]] = defaultdict(list)
+    nodes: dict[str, Node] = {}
     level, seen = [root], {root}
     for _ in range(DEPTH_MAX):
         if not level:
@@ -54,20 +43,13 @@ def why(
         for facts in _load(tx, level, lot):
             if only is not None and facts.job.namespace != only:
                 continue
-            node = _node(facts, now)
-            nodes[facts.row.job_id] = node
-            for cause in node.waits_for:
-                if cause not in seen:
-                    seen.add(cause)
-                    found_by[facts.row.job_id].append(cause)
-                    following.append(cause)
+            causes = list(dict.fromkeys(_waits_for(facts)))
+            nodes[facts.row.job_id] = Node(facts, reasons.of(facts, now), causes)
+            fresh = [cause for cause in causes if cause not in seen]
+            seen.update(fresh)
+            following += fresh
         level = following
-    return _told(root, nodes, found_by, is_root=True)
-
-
-def _node(facts: Facts, now: Micros) -> _Node:
-    found = reasons.of(facts, now)
-    return _Node(facts, found, list(dict.fromkeys(_waits_for(facts))))
+    return Chains(nodes, level).told()
 
 
 def _waits_for(facts: Facts) -> Iterable[str]:
@@ -83,37 +65,6 @@ def _waits_for(facts: Facts) -> Iterable[str]:
         maker = around.makers.get(dataset)
         if maker is not None and not maker.is_writable and maker.job_id != facts.row.job_id:
             yield from around.awaited(dataset)
-
-
-def _told(
-    job_id: str, nodes: dict[str, _Node], found_by: dict[str, list[str]], *, is_root: bool = False
-) -> Why:
-    node = nodes[job_id]
-    facts = node.facts
-    causes = [_told(cause, nodes, found_by) for cause in found_by.get(job_id, ()) if cause in nodes]
-    runnable = facts.state == WorkState.READY and not node.reasons
-    sentence = reasons.summary(facts, node.reasons)
-    if is_root and causes:
-        roots = dict.fromkeys(end.sentence for cause in causes for end in _ends(cause))
-        sentence += f" Root cause: {' '.join(roots)}"
-    return Why(
-        namespace=facts.job.namespace,
-        job=facts.job.name,
-        lot=facts.lot,
-        state=facts.state,
-        runnable=runnable,
-        sentence=sentence,
-        reasons=node.reasons,
-        causes=causes,
-    )
-
-
-def _ends(cause: Why) -> Iterable[Why]:
-    """Where the chains end that begin here."""
-    if not cause.causes:
-        yield cause
-    for further in cause.causes:
-        yield from _ends(further)
 
 
 def _load(tx: Transaction, job_ids: Sequence[str], lot: str) -> list[Facts]:

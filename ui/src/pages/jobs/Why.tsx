@@ -40,6 +40,7 @@ function Link({ why }: { why: Why }) {
           {sentence}
         </p>
       ))}
+      {why.followed === false && <p className="muted">What it waits for is told with the same job elsewhere here, or on the page of its lot.</p>}
       {why.causes.length > 0 && (
         <ul className="why-chain">
           {why.causes.map((cause) => (
