@@ -248,3 +248,58 @@ def test_a_worker_that_finds_nothing_learns_why(site: Site) -> None:
     assert (held.kind, held.namespace, held.name, held.who, held.why) == (
         *("DATASET", "ns", "clean", "eve", "leaking"),
     )
+
+
+def test_a_failure_that_waits_for_an_input_is_tried_again_when_that_is_there(site: Site) -> None:
+    site.register("raw")
+    site.fail("a")
+    site.do(HoldLot("boss", "wrong numbers", "ns", "raw", "9"))
+    found = site.why("a")
+    assert (found.state, kinds(found)) == ("WAITING", ["later", "input_held"])
+    assert (
+        "It is tried again when its inputs are there, not before 2026-11-15 12:00:10 UTC."
+        in found.sentence
+    )
+    assert "tried again at" not in found.sentence
+
+
+def test_a_failure_whose_output_is_locked_is_tried_again_when_that_is_free(site: Site) -> None:
+    site.wire("rival", ["raw"], ["clean"])
+    site.register("raw")
+    site.fail("a")
+    site.claim("rival")
+    found = site.why("a")
+    assert (found.state, kinds(found)) == ("WAITING", ["later", "output_locked"])
+    assert "tried again when its outputs are free, not before" in found.sentence
+
+
+def test_a_clock_that_nobody_has_started_does_not_strike(site: Site) -> None:
+    coming, gone = "20261115PT1H12", "20261115PT1H03"
+    for lot in (coming, gone):
+        run = site.report("START", "told", "clock:PT1H", "report", lot)
+        site.report("FAIL", "told", "clock:PT1H", "report", lot, run)
+    site.now += 30 * SECOND
+    found = site.why("told", coming)
+    assert found.state == WorkState.WAITING
+    assert (
+        "has no lot 20261115PT1H12: the clock is not in use; wire a job to it before 2026-11-15 "
+        "13:00:00 UTC, when the interval ends, for it to be READY then." in found.sentence
+    )
+    assert found.reasons[-1].until is None
+    assert "its interval ended at 2026-11-15 04:00:00 UTC, and the clock was not in use" in (
+        site.why("told", gone).sentence
+    )
+    site.wire("hourly", ["clock:PT1H"], ["hours"])
+    assert "and then it is READY" in site.why("told", coming).sentence
+
+
+def test_a_clock_that_is_behind_is_about_to_strike(site: Site) -> None:
+    site.wire("hourly", ["clock:PT1H"], ["report"])
+    site.now += HOUR + SECOND
+    assert "and it is about to be READY" in site.why("hourly", "20261115PT1H12").sentence
+
+
+def test_a_clock_of_no_known_interval_does_not_strike(site: Site) -> None:
+    run = site.report("START", "told", "clock:PT7M", "report")
+    site.report("FAIL", "told", "clock:PT7M", "report", run=run)
+    assert "that is a clock of no known interval, so it never comes" in site.why("told").sentence

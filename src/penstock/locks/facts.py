@@ -110,6 +110,7 @@ class Around(Struct, frozen=True):
     writers: Mapping[str, Sequence[Writer]]
     gates: Mapping[str, Gate]
     stops: Mapping[str, Stop]
+    clocks: Mapping[str, Micros]  # those in use, and when the next of their intervals ends
 
     def dataset(self, dataset_id: str) -> str:
         """A dataset in words."""
@@ -161,6 +162,12 @@ class Facts(Struct, frozen=True):
             return WorkState(self.work.state)
         met = any(dataset in self.around.makers for dataset in self.row.input_ids)
         return WorkState.WAITING if met else None
+
+    @property
+    def unreadable(self) -> list[str]:
+        """The inputs of which the lot is not there, or may not be read."""
+        makers = [(dataset, self.around.makers.get(dataset)) for dataset in self.row.input_ids]
+        return [dataset for dataset, maker in makers if maker is None or not maker.is_readable]
 
     @property
     def lot(self) -> str:

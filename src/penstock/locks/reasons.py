@@ -4,12 +4,14 @@ from collections.abc import Iterable, Sequence
 
 from penstock.catalog.shapes import EntityId
 from penstock.clock import Micros, format_time, say_time
-from penstock.locks import staleness
-from penstock.locks.facts import Around, Facts, Maker, Stop
+from penstock.errors import Invalid
+from penstock.locks import awaited, staleness
+from penstock.locks.awaited import because
+from penstock.locks.facts import Facts, Maker, Stop
 from penstock.locks.rows import LINEAGE, LotJobRow, WorkRow
 from penstock.locks.shapes import Reason
 from penstock.locks.table import Status
-from penstock.lots.ids import Interval, clock_interval, parse_interval
+from penstock.lots.ids import CLOCK, clock_interval, parse_interval
 from penstock.states import WorkState
 
 _READ = (Status.DONE, Status.HOLD)  # held is what was read, too
@@ -34,11 +36,11 @@ def of(facts: Facts, now: Micros) -> list[Reason]:
     found += _gates(facts)
     if work is not None and work.state != WorkState.HELD and work.not_before > now:
         found.append(_later(facts, work))
-    for dataset in facts.row.input_ids:
+    for dataset in facts.unreadable:
         maker = facts.around.makers.get(dataset)
         if maker is None:
             found.append(_missing(facts, dataset, now))
-        elif not maker.is_readable:
+        else:
             found.append(_unreadable(facts, dataset, maker))
     found += _locked_outputs(facts)
     return found
@@ -58,10 +60,6 @@ def _job(facts: Facts) -> str:
 
 def _tries(work: WorkRow, row: LotJobRow) -> str:
     return f"try {work.tries} of {row.tries_max}"
-
-
-def _because(error: str | None) -> str:
-    return f": {error}" if error else ""
 
 
 def _running(facts: Facts, work: WorkRow, now: Micros) -> Reason:
@@ -124,7 +122,7 @@ def _held(facts: Facts, work: WorkRow) -> Reason:
         return Reason(
             "out_of_tries",
             f"Job {_job(facts)} is out of tries with lot {facts.lot} since {say_time(at)} "
-            f"({_tries(work, facts.row)}){_because(work.error)}. "
+            f"({_tries(work, facts.row)}){because(work.error)}. "
             "Resubmit it when its cause is gone.",
             *_entity(facts.job),
             lot=facts.lot,
@@ -143,7 +141,7 @@ def _held(facts: Facts, work: WorkRow) -> Reason:
     return Reason(
         "held_lot",
         f"Lot {facts.lot} of job {_job(facts)} is held by {who!r} since {say_time(at)}"
-        f"{_because(why)}. {then}.",
+        f"{because(why)}. {then}.",
         *_entity(facts.job),
         lot=facts.lot,
         who=who,
@@ -164,7 +162,7 @@ def _gates(facts: Facts) -> Iterable[Reason]:
         yield Reason(
             f"held_{kind}",
             f"{what} {gate.namespace}/{gate.name} is held by {gate.who!r} since "
-            f"{say_time(gate.since)}{_because(gate.why)}. {then} to go on.",
+            f"{say_time(gate.since)}{because(gate.why)}. {then} to go on.",
             gate.namespace,
             gate.name,
             who=gate.who,
@@ -174,10 +172,14 @@ def _gates(facts: Facts) -> Iterable[Reason]:
 
 
 def _later(facts: Facts, work: WorkRow) -> Reason:
+    again = f"at {say_time(work.not_before)}"
+    if work.state == WorkState.WAITING:
+        first = "its inputs are there" if facts.unreadable else "its outputs are free"
+        again = f"when {first}, not before {say_time(work.not_before)}"
     return Reason(
         "later",
         f"Job {_job(facts)} failed with lot {facts.lot} ({_tries(work, facts.row)})"
-        f"{_because(work.error)}. It is tried again at {say_time(work.not_before)}.",
+        f"{because(work.error)}. It is tried again {again}.",
         *_entity(facts.job),
         lot=facts.lot,
         who=work.owner or None,
@@ -191,12 +193,11 @@ def _later(facts: Facts, work: WorkRow) -> Reason:
 
 def _missing(facts: Facts, dataset: str, now: Micros) -> Reason:
     name = facts.around.names[dataset]
-    interval = clock_interval(name.name)
     until = None
-    if interval is not None:
-        rest, until = _tick(facts.lot, interval, now)
+    if name.name.startswith(CLOCK):
+        rest, until = _tick(facts, dataset, now)
     else:
-        rest = f"{_who_makes(facts.around, dataset)}."
+        rest = f"{awaited.who_makes(facts.around, dataset)}."
     return Reason(
         "input_missing",
         f"Input {facts.around.dataset(dataset)} has no lot {facts.lot}: {rest}",
@@ -206,19 +207,35 @@ def _missing(facts: Facts, dataset: str, now: Micros) -> Reason:
     )
 
 
-def _tick(lot: str, interval: Interval, now: Micros) -> tuple[str, str | None]:
+def _tick(facts: Facts, dataset: str, now: Micros) -> tuple[str, str | None]:
     """When a clock makes a lot READY, in words and as a time."""
-    named = parse_interval(lot)
+    try:
+        interval = clock_interval(facts.around.names[dataset].name)
+    except Invalid:  # an event has named it
+        return "that is a clock of no known interval, so it never comes.", None
+    due_at, named = facts.around.clocks.get(dataset), parse_interval(facts.lot)
     if named is None or named.interval != interval:
         return f"that is no interval of {interval}, so it never comes.", None
     ends, said = format_time(named.end), say_time(named.end)
+    if due_at is None and named.end > now:
+        return (
+            f"the clock is not in use; wire a job to it before {said}, when the interval ends, "
+            "for it to be READY then."
+        ), None
+    if due_at is None:
+        return (
+            f"its interval ended at {said}, and the clock was not in use, so it never comes.",
+            None,
+        )
     if named.end > now:
         return f"its interval ends at {said}, and then it is READY.", ends
+    if named.end >= due_at:
+        return f"its interval ended at {said}, and it is about to be READY.", ends
     return f"its interval ended at {said}, before the clock was in use.", ends
 
 
 def _unreadable(facts: Facts, dataset: str, maker: Maker) -> Reason:
-    kind, what = _stands(facts.around, dataset, maker)
+    kind, what = awaited.stands(facts.around, dataset, maker)
     stop = facts.around.stops.get(dataset) if maker.is_held and maker.held_from else None
     sentence = f"Input {facts.around.dataset(dataset)}: lot {facts.lot} {what}."
     return _of_maker(f"input_{kind}", sentence, facts, dataset, maker, stop)
@@ -233,7 +250,7 @@ def _locked_outputs(facts: Facts) -> Iterable[Reason]:
         own = maker.job_id == facts.row.job_id
         if own and held and not maker.held_from:
             continue
-        _, what = _stands(facts.around, dataset, maker)
+        _, what = awaited.stands(facts.around, dataset, maker)
         if maker.status == Status.READY:
             again = "resubmit it" if own else "have it resubmitted there"
             since = say_time(maker.since)
@@ -261,71 +278,6 @@ def _of_maker(
         attempts_max=maker.tries_max,
         claim=maker.run_id if running else None,
     )
-
-
-def _stands(around: Around, dataset: str, maker: Maker) -> tuple[str, str]:
-    """How a lot stands that cannot be read: a kind, and in words."""
-    since = say_time(maker.since)
-    match Status(maker.status):
-        case Status.RUNNING:
-            return "running", f"is being made by {maker.job}, held by {maker.owner!r} since {since}"
-        case Status.ERROR if maker.is_removed:
-            return "removed", f"was removed at {since}; {_made_anew(around, dataset, maker)}"
-        case Status.ERROR:
-            tries = f" (try {maker.tries} of {maker.tries_max})" if maker.tries else ""
-            failed = f"could not be made by {maker.job} since {since}{tries}"
-            return "error", failed + _because(maker.error) + _who_else(around, dataset, maker)
-        case Status.RESUBMIT:
-            again = f"is to be made again by {maker.job} since {since}"
-            return "missing", again + _who_else(around, dataset, maker)
-        case Status.HOLD if maker.is_spent and around.is_left(dataset):
-            return "held", f"is held since {since}: {_left_behind(around, dataset, maker)}"
-        case Status.HOLD if maker.is_spent:
-            return "held", f"is held since {since}: {maker.job} is out of tries with it"
-        case Status.HOLD:
-            stop = around.stops.get(dataset)
-            who = f" by {stop.who!r}" if stop is not None else ""
-            return "held", f"is held{who} since {since}{_because(stop.why if stop else None)}"
-        case _:
-            return "missing", f"is {maker.status} since {since}: announced, and not there yet"
-
-
-def _who_makes(around: Around, dataset: str) -> str:
-    """Who can make a lot of a dataset, or what else to do, in words."""
-    if able := around.able(dataset):
-        return f"{' or '.join(writer.job for writer in able)} has to make it"
-    if deleted := around.writers.get(dataset):
-        jobs = " and ".join(writer.job for writer in deleted)
-        return (
-            f"{jobs}, which made such lots, was deleted; restore it, wire another job to make "
-            "them, or register the lot when it is there"
-        )
-    return "no job here makes it, so register it when it is there"
-
-
-def _who_else(around: Around, dataset: str, maker: Maker) -> str:
-    """Who can make a lot besides the job that has begun with it, or instead of it."""
-    if around.is_left(dataset):
-        return f"; {_who_makes(around, dataset)}"
-    others = [writer.job for writer in around.able(dataset) if writer.job_id != maker.job_id]
-    return f"; {' or '.join(others)} can make it as well" if others else ""
-
-
-def _left_behind(around: Around, dataset: str, maker: Maker) -> str:
-    deleted = maker.job_id in [writer.job_id for writer in around.writers.get(dataset, ())]
-    what = "was deleted" if deleted else "does not make such lots any more"
-    return (
-        f"{maker.job}, which {what}, ran out of tries with it; unhold this lot of the dataset "
-        "to go on"
-    )
-
-
-def _made_anew(around: Around, dataset: str, maker: Maker) -> str:
-    if maker.name is None:
-        return "register it when it is there again"
-    if around.is_left(dataset):
-        return _who_makes(around, dataset)
-    return f"resubmit it for {maker.job} to have it again"
 
 
 def _entity(name: EntityId) -> tuple[str, str]:

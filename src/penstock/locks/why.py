@@ -16,9 +16,9 @@ from penstock.locks import reasons
 from penstock.locks.chains import DEPTH_MAX, Chains, Node
 from penstock.locks.facts import Around, Facts, Gate, Maker, Reader, Stop, Writer
 from penstock.locks.reading import get_lot_job
-from penstock.locks.rows import LotJobRow, WorkRow
+from penstock.locks.rows import ClockRow, LotJobRow, WorkRow
 from penstock.locks.shapes import Why
-from penstock.lots.ids import check_lot
+from penstock.lots.ids import CLOCK, check_lot
 from penstock.states import WorkState
 
 _WAITS = (None, WorkState.WAITING, WorkState.HELD)
@@ -57,10 +57,8 @@ def _waits_for(facts: Facts) -> Iterable[str]:
     if facts.state not in _WAITS:
         return
     around = facts.around
-    for dataset in facts.row.input_ids:
-        maker = around.makers.get(dataset)
-        if maker is None or not maker.is_readable:
-            yield from around.awaited(dataset)
+    for dataset in facts.unreadable:
+        yield from around.awaited(dataset)
     for dataset in facts.row.output_ids:
         maker = around.makers.get(dataset)
         if maker is not None and not maker.is_writable and maker.job_id != facts.row.job_id:
@@ -84,15 +82,17 @@ def _load(tx: Transaction, job_ids: Sequence[str], lot: str) -> list[Facts]:
             ("read_held_gates", {"ids": [*job_ids, *datasets]}),
         ]
     )
+    called = {found: EntityId(space, name) for found, space, name in names}
     working = {row[0]: WorkRow(*row) for row in work}
     made = {row[0]: Maker(*row[1:]) for row in makers}
     around = Around(
         lot=lot,
-        names={found: EntityId(space, name) for found, space, name in names},
+        names=called,
         makers=made,
         writers=_writers(writers),
         gates={row[0]: Gate(*row[1:]) for row in gates},
         stops=_stops(tx, lot, working, made),
+        clocks=_clocks(tx, called),
     )
     reading: dict[str, dict[str, Reader]] = defaultdict(dict)
     for dataset, job_id, status, version in readers:
@@ -109,6 +109,13 @@ def _writers(rows: Iterable[Row]) -> dict[str, list[Writer]]:
     for dataset, job_id, namespace, name, hidden in rows:
         found[dataset].append(Writer(job_id, namespace, name, bool(hidden)))
     return found
+
+
+def _clocks(tx: Transaction, names: Mapping[str, EntityId]) -> dict[str, Micros]:
+    """When the next interval of clocks ends; asked only where there are any."""
+    clocks = [found for found, name in names.items() if name.name.startswith(CLOCK)]
+    rows = tx.rows(ClockRow, "lot_clocks_by_ids", ids=clocks) if clocks else []
+    return {row.dataset_id: row.due_at for row in rows}
 
 
 def _stops(

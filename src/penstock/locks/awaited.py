@@ -1,0 +1,75 @@
+"""How a lot stands that is waited for, and who can make it, in words."""
+
+from penstock.clock import say_time
+from penstock.locks.facts import Around, Maker
+from penstock.locks.table import Status
+
+
+def because(error: str | None) -> str:
+    """An error or a reason as the end of a sentence."""
+    return f": {error}" if error else ""
+
+
+def stands(around: Around, dataset: str, maker: Maker) -> tuple[str, str]:
+    """How a lot stands that cannot be read: a kind, and in words."""
+    since = say_time(maker.since)
+    match Status(maker.status):
+        case Status.RUNNING:
+            return "running", f"is being made by {maker.job}, held by {maker.owner!r} since {since}"
+        case Status.ERROR if maker.is_removed:
+            return "removed", f"was removed at {since}; {_made_anew(around, dataset, maker)}"
+        case Status.ERROR:
+            tries = f" (try {maker.tries} of {maker.tries_max})" if maker.tries else ""
+            failed = f"could not be made by {maker.job} since {since}{tries}"
+            return "error", failed + because(maker.error) + _who_else(around, dataset, maker)
+        case Status.RESUBMIT:
+            again = f"is to be made again by {maker.job} since {since}"
+            return "missing", again + _who_else(around, dataset, maker)
+        case Status.HOLD if maker.is_spent and around.is_left(dataset):
+            return "held", f"is held since {since}: {_left_behind(around, dataset, maker)}"
+        case Status.HOLD if maker.is_spent:
+            return "held", f"is held since {since}: {maker.job} is out of tries with it"
+        case Status.HOLD:
+            stop = around.stops.get(dataset)
+            who = f" by {stop.who!r}" if stop is not None else ""
+            return "held", f"is held{who} since {since}{because(stop.why if stop else None)}"
+        case _:
+            return "missing", f"is {maker.status} since {since}: announced, and not there yet"
+
+
+def who_makes(around: Around, dataset: str) -> str:
+    """Who can make a lot of a dataset, or what else to do, in words."""
+    if able := around.able(dataset):
+        return f"{' or '.join(writer.job for writer in able)} has to make it"
+    if deleted := around.writers.get(dataset):
+        jobs = " and ".join(writer.job for writer in deleted)
+        return (
+            f"{jobs}, which made such lots, was deleted; restore it, wire another job to make "
+            "them, or register the lot when it is there"
+        )
+    return "no job here makes it, so register it when it is there"
+
+
+def _who_else(around: Around, dataset: str, maker: Maker) -> str:
+    """Who can make a lot besides the job that has begun with it, or instead of it."""
+    if around.is_left(dataset):
+        return f"; {who_makes(around, dataset)}"
+    others = [writer.job for writer in around.able(dataset) if writer.job_id != maker.job_id]
+    return f"; {' or '.join(others)} can make it as well" if others else ""
+
+
+def _left_behind(around: Around, dataset: str, maker: Maker) -> str:
+    deleted = maker.job_id in [writer.job_id for writer in around.writers.get(dataset, ())]
+    what = "was deleted" if deleted else "does not make such lots any more"
+    return (
+        f"{maker.job}, which {what}, ran out of tries with it; unhold this lot of the dataset "
+        "to go on"
+    )
+
+
+def _made_anew(around: Around, dataset: str, maker: Maker) -> str:
+    if maker.name is None:
+        return "register it when it is there again"
+    if around.is_left(dataset):
+        return who_makes(around, dataset)
+    return f"resubmit it for {maker.job} to have it again"
