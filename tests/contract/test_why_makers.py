@@ -6,7 +6,7 @@ import pytest
 
 from penstock.catalog.commands import DeleteJob, RestoreJob
 from penstock.clock import SECOND
-from penstock.locks.commands import HoldLot, HoldWork
+from penstock.locks.commands import HoldLot, HoldWork, ResubmitLots
 from penstock.locks.reading_lots import list_log_of_job
 from penstock.locks.shapes import Why
 from tests.contract.why_site import Site, kinds, open_site
@@ -111,6 +111,21 @@ def test_what_a_job_left_behind_out_of_tries_is_let_go_by_hand(site: Site) -> No
     )
     site.do(HoldLot("ann", "let others try", "ns", "rest", "9", hold=False))
     assert site.why("heir").runnable
+
+
+def test_a_job_that_was_done_before_it_was_wired_to_make_a_lot_is_to_be_resubmitted(
+    site: Site,
+) -> None:
+    site.complete("a")
+    site.wire("a", ["raw"], ["clean", "late"])
+    site.wire("reader", ["late", "dim"], [])
+    found = site.why("reader")
+    assert causes(found) == [("a", False)]
+    assert "Job ns/a has done lot 9" in found.sentence
+    assert "ns/late has no such lot: resubmit it to have that made." in found.sentence
+    site.do(ResubmitLots("ann", "for late", "ns", "a", ("9",)))
+    site.complete("a")
+    assert site.why("reader").runnable
 
 
 def test_a_run_may_read_what_only_a_deleted_job_made(site: Site) -> None:

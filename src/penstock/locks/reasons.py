@@ -83,12 +83,14 @@ def _running(facts: Facts, work: WorkRow, now: Micros) -> Reason:
 
 
 def _done(facts: Facts, work: WorkRow) -> Reason:
-    newer = _newer(facts)
-    stale = f" Since then {newer} was made anew; resubmit it to take that in."
+    sentence = f"Job {_job(facts)} has done lot {facts.lot}, at {say_time(work.since)}."
+    if newer := _newer(facts):
+        sentence += f" Since then {newer} was made anew; resubmit it to take that in."
+    if unmade := _unmade(facts):
+        sentence += f" {unmade} has no such lot: resubmit it to have that made."
     return Reason(
         "done",
-        f"Job {_job(facts)} has done lot {facts.lot}, at {say_time(work.since)}."
-        f"{stale if newer else ''}",
+        sentence,
         *_entity(facts.job),
         lot=facts.lot,
         who=work.owner or None,
@@ -97,6 +99,13 @@ def _done(facts: Facts, work: WorkRow) -> Reason:
         attempts_max=facts.row.tries_max,
         claim=work.run_id,
     )
+
+
+def _unmade(facts: Facts) -> str:
+    """The outputs of which a lot that is done is not there: wired since, or taken away."""
+    makers = [(dataset, facts.around.makers.get(dataset)) for dataset in facts.row.output_ids]
+    unmade = [dataset for dataset, maker in makers if maker is None or maker.is_writable]
+    return " and ".join(map(facts.around.dataset, unmade))
 
 
 def _newer(facts: Facts) -> str:
