@@ -79,6 +79,9 @@ def test_a_lot_that_was_let_go_can_be_made_by_another(site: Site) -> None:
     site.wire("other", ["raw"], ["clean"])
     site.fail("a")
     assert causes(site.why("use")) == [("a", False)]
+    advice = "is out of tries with it; unhold this lot of the dataset for job ns/other to make it."
+    assert advice in site.why("use").sentence
+    assert advice in site.why("other").sentence
     site.do(HoldLot("ann", "let others try", "ns", "clean", "9", hold=False))
     assert causes(site.why("use")) == [("a", False), ("other", True)]
 

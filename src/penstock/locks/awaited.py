@@ -28,7 +28,9 @@ def stands(around: Around, dataset: str, maker: Maker) -> tuple[str, str]:
         case Status.HOLD if maker.is_spent and around.is_left(dataset):
             return "held", f"is held since {since}: {_left_behind(around, dataset, maker)}"
         case Status.HOLD if maker.is_spent:
-            return "held", f"is held since {since}: {maker.job} is out of tries with it"
+            others = _others(around, dataset, maker)
+            then = f"; unhold this lot of the dataset for {others} to make it" if others else ""
+            return "held", f"is held since {since}: {maker.job} is out of tries with it{then}"
         case Status.HOLD:
             stop = around.stops.get(dataset)
             who = f" by {stop.who!r}" if stop is not None else ""
@@ -54,8 +56,13 @@ def _who_else(around: Around, dataset: str, maker: Maker) -> str:
     """Who can make a lot besides the job that has begun with it, or instead of it."""
     if around.is_left(dataset):
         return f"; {who_makes(around, dataset)}"
-    others = [writer.job for writer in around.able(dataset) if writer.job_id != maker.job_id]
-    return f"; {' or '.join(others)} can make it as well" if others else ""
+    others = _others(around, dataset, maker)
+    return f"; {others} can make it as well" if others else ""
+
+
+def _others(around: Around, dataset: str, maker: Maker) -> str:
+    able = [writer.job for writer in around.able(dataset) if writer.job_id != maker.job_id]
+    return " or ".join(able)
 
 
 def _left_behind(around: Around, dataset: str, maker: Maker) -> str:
