@@ -4,7 +4,7 @@ from collections.abc import Iterator
 
 import pytest
 
-from penstock.catalog.commands import DeleteJob, RestoreJob
+from penstock.catalog.commands import DeleteJob
 from penstock.clock import SECOND
 from penstock.locks.commands import HoldLot, HoldWork, ResubmitLots
 from penstock.locks.reading_lots import list_log_of_job
@@ -36,10 +36,10 @@ def test_a_deleted_job_does_not_make_what_is_missing(site: Site) -> None:
     found = site.why("use")
     assert (kinds(found), found.causes) == (["input_missing"], [])
     assert (
-        "has no lot 9: job ns/a, which made such lots, was deleted; restore it, wire another job "
-        "to make them, or register the lot when it is there." in found.sentence
+        "has no lot 9: job ns/a, which made such lots, was deleted; wire it again, wire another "
+        "job to make them, or register the lot when it is there." in found.sentence
     )
-    site.do(RestoreJob("ns", "a", "ann"))
+    site.wire("a", ["raw"], ["clean"], tries_max=1)
     assert causes(site.why("use")) == [("a", True)]
 
 

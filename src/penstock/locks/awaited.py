@@ -46,7 +46,7 @@ def who_makes(around: Around, dataset: str) -> str:
     if deleted := around.writers.get(dataset):
         jobs = " and ".join(writer.job for writer in deleted)
         return (
-            f"{jobs}, which made such lots, was deleted; restore it, wire another job to make "
+            f"{jobs}, which made such lots, was deleted; wire it again, wire another job to make "
             "them, or register the lot when it is there"
         )
     return "no job here makes it, so register it when it is there"

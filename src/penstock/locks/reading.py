@@ -94,7 +94,9 @@ def get_lot_job(tx: Transaction, namespace: str, job: str) -> LotJobRow:
     """The row of a job that works lot by lot."""
     found = tx.fetch_one("read_lot_job", id=ids.job_id(namespace, job))
     if found is not None and found[0]:
-        raise NotFound(f"job {job!r} in namespace {namespace!r} was deleted; restore it first")
+        raise NotFound(
+            f"job {job!r} in namespace {namespace!r} was deleted; restore it, or wire it again"
+        )
     if found is None:
         raise NotFound(
             f"there is no job {job!r} in namespace {namespace!r}; wire it with PUT …/wiring first"
