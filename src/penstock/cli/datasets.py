@@ -14,7 +14,7 @@ from penstock.cli.printing import (
     write_rest,
     write_table,
 )
-from penstock.cli.references import find_dataset
+from penstock.cli.references import deleted_dataset, exact_dataset, find_dataset
 from penstock.cli.times import show_time
 from penstock.client import Client
 from penstock.client.documents import Dataset, Datasets, DatasetVersion, Field
@@ -202,7 +202,7 @@ def delete(
 ) -> None:
     """Hide a dataset, until it is restored or written again."""
     with remote.connect() as client:
-        found = client.delete_dataset(*find_dataset(client, name, namespace))
+        found = client.delete_dataset(*exact_dataset(client, name, namespace))
     _tell(found, "is deleted; `penstock datasets restore` brings it back", as_json)
 
 
@@ -217,7 +217,7 @@ def restore(
 ) -> None:
     """Bring back a deleted dataset; name it by NAMESPACE/NAME."""
     with remote.connect() as client:
-        found = client.restore_dataset(*find_dataset(client, name, namespace))
+        found = client.restore_dataset(*deleted_dataset(client, name, namespace))
     _tell(found, "is back", as_json)
 
 
@@ -236,7 +236,7 @@ def tag(
     """Put a tag on a dataset or one of its fields."""
     with remote.connect() as client:
         change = client.untag_dataset if remove else client.tag_dataset
-        found = change(*find_dataset(client, name, namespace), tag_name, field)
+        found = change(*exact_dataset(client, name, namespace), tag_name, field)
     done = f"{'is no longer' if remove else 'is'} tagged {tag_name}"
     _tell(found, f"{done} on field {field}" if field else done, as_json)
 

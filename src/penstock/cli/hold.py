@@ -6,7 +6,7 @@ from cyclopts import App, Parameter
 
 from penstock.cli.flags import REMOTE, Json, Namespace, RemoteFlags, Why
 from penstock.cli.printing import write_json, write_line
-from penstock.cli.references import find_dataset, find_job
+from penstock.cli.references import exact_dataset, exact_job
 from penstock.client.lot_documents import HeldDataset, Wiring
 
 app = App(
@@ -35,7 +35,7 @@ def job(
 ) -> None:
     """Stop a job: none of its lots is claimed until it is let go."""
     with remote.connect() as client:
-        held = client.hold_job(*find_job(client, name, namespace), why)
+        held = client.hold_job(*exact_job(client, name, namespace), why)
     tell(held, "is held", as_json)
 
 
@@ -51,7 +51,7 @@ def dataset(
 ) -> None:
     """Stop every job that reads or writes lots of a dataset, until it is let go."""
     with remote.connect() as client:
-        held = client.hold_dataset(*find_dataset(client, name, namespace), why)
+        held = client.hold_dataset(*exact_dataset(client, name, namespace), why)
     tell(held, "is held", as_json)
 
 

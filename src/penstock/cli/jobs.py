@@ -24,7 +24,7 @@ from penstock.cli.printing import (
     write_rest,
     write_table,
 )
-from penstock.cli.references import find_job, name_job
+from penstock.cli.references import deleted_job, exact_job, find_job, name_job
 from penstock.cli.runs import STATE, TOOK, write_runs
 from penstock.cli.times import show_duration, show_time
 from penstock.client.documents import EntityId, Job
@@ -237,7 +237,7 @@ def delete(
 ) -> None:
     """Hide a job, until it is restored or runs again."""
     with remote.connect() as client:
-        job = client.delete_job(*find_job(client, name, namespace))
+        job = client.delete_job(*exact_job(client, name, namespace))
     _tell(job, "is deleted; `penstock jobs restore` brings it back", as_json)
 
 
@@ -252,7 +252,7 @@ def restore(
 ) -> None:
     """Bring back a deleted job; name it by NAMESPACE/NAME."""
     with remote.connect() as client:
-        job = client.restore_job(*find_job(client, name, namespace))
+        job = client.restore_job(*deleted_job(client, name, namespace))
     _tell(job, "is back", as_json)
 
 

@@ -21,7 +21,7 @@ from penstock.cli.printing import (
     write_rest,
     write_table,
 )
-from penstock.cli.references import find_dataset, find_entity
+from penstock.cli.references import exact_dataset, find_dataset, find_entity
 from penstock.cli.times import show_time
 from penstock.client import ApiError, Client
 from penstock.client.arc_documents import Gaps, LotManifest
@@ -67,7 +67,7 @@ def register(
     named = iter(_read(lots))
     count = 0
     with remote.connect() as client:
-        at = find_dataset(client, dataset, namespace)
+        at = exact_dataset(client, dataset, namespace)
         while some := list(islice(named, _AT_ONCE)):
             count += client.register_lots(*at, some, priority=priority, renew=renew)
     if as_json:
@@ -214,7 +214,7 @@ def remove(
     ends what was cut off.
     """
     with remote.connect() as client:
-        at = find_dataset(client, dataset, namespace)
+        at = exact_dataset(client, dataset, namespace)
         if not yes and not _agreed(client.manifest(*at, lot, limit=1)):
             note("nothing was removed")
             return 1
@@ -354,7 +354,7 @@ def hold(
 ) -> None:
     """Lock a lot for everybody, until it is let go."""
     with remote.connect() as client:
-        at = find_dataset(client, dataset, namespace)
+        at = exact_dataset(client, dataset, namespace)
         held = client.hold_lot(*at, lot, why)
     _tell(held, "is held", as_json)
 
@@ -372,7 +372,7 @@ def unhold(
 ) -> None:
     """Put a held lot back as it was."""
     with remote.connect() as client:
-        at = find_dataset(client, dataset, namespace)
+        at = exact_dataset(client, dataset, namespace)
         freed = client.unhold_lot(*at, lot, why)
     _tell(freed, "is let go", as_json)
 

@@ -6,7 +6,7 @@ from cyclopts import App, Parameter
 
 from penstock.cli.flags import REMOTE, Json, Limit, Namespace, Offset, RemoteFlags, Why, switch
 from penstock.cli.printing import Column, write_json, write_line, write_table
-from penstock.cli.references import find_entity
+from penstock.cli.references import exact_dataset, find_entity
 from penstock.cli.times import show_time
 
 app = App(
@@ -99,9 +99,9 @@ def accept(
 ) -> None:
     """Let a lot be read although checks of it failed."""
     with remote.connect() as client:
-        named = find_entity(client, dataset, "DATASET", namespace)
-        found = client.accept_lot(named.namespace, named.name, lot, why)
+        at = exact_dataset(client, dataset, namespace)
+        found = client.accept_lot(*at, lot, why)
     if as_json:
         write_json(found)
     else:
-        write_line(f"lot {lot} of {named.namespace}/{named.name} is accepted: {found.status}")
+        write_line(f"lot {lot} of {'/'.join(at)} is accepted: {found.status}")

@@ -1,20 +1,39 @@
-"""What people mean when they name a dataset or a job."""
+"""What people mean when they name a dataset or a job.
+
+Who only looks may name it loosely (`find_…`). Who changes something changes what has exactly
+this name (`exact_…`), and nothing that resembles it.
+"""
 
 import re
 from collections.abc import Iterator, Sequence
-from typing import Literal
+from typing import Literal, NamedTuple
 
 from penstock.client import ApiError, Client
-from penstock.client.documents import EntityId, SearchResult
-from penstock.client.graphs import DatasetNode, JobNode
+from penstock.client.documents import EntityId
 from penstock.client.names import read_name
-from penstock.errors import Conflict, NotFound
+from penstock.errors import Conflict, Invalid, NotFound
 
 Kind = Literal["DATASET", "JOB"]
 
 NODE_PREFIXES = ("dataset:", "datasetField:", "job:", "run:")
-_FOUND_MAX = 1000
+FOUND_MAX = 1000
+_KINDS: tuple[Kind, ...] = ("DATASET", "JOB")
 _SUGGESTED_MAX = 5
+_FORBIDDEN = 403
+_NOT_FOUND = 404
+
+
+class _Thing(NamedTuple):
+    """A dataset or a job, by its own name."""
+
+    kind: str
+    namespace: str
+    name: str
+    is_deleted: bool = False
+
+    @property
+    def node_id(self) -> str:
+        return f"{self.kind.lower()}:{self.namespace}:{self.name}"
 
 
 def find_node(client: Client, text: str) -> str:
@@ -32,7 +51,7 @@ def find_entity(client: Client, text: str, kind: Kind, namespace: str | None) ->
     if namespace is not None:
         return EntityId(namespace, text)
     if text.startswith(f"{kind.lower()}:"):
-        return _read_node(client, text).data.id
+        return client.lineage(text, depth=0).graph[0].data.id
     found = _find(client, text, kind)
     return EntityId(found.namespace, found.name)
 
@@ -49,6 +68,26 @@ def find_job(client: Client, text: str, namespace: str | None) -> tuple[str, str
     return found.namespace, found.name
 
 
+def exact_dataset(client: Client, text: str, namespace: str | None) -> tuple[str, str]:
+    """The namespace and the name of the dataset that is to be changed."""
+    return _exact(client, text, "DATASET", namespace)
+
+
+def exact_job(client: Client, text: str, namespace: str | None) -> tuple[str, str]:
+    """The namespace and the name of the job that is to be changed."""
+    return _exact(client, text, "JOB", namespace)
+
+
+def deleted_dataset(client: Client, text: str, namespace: str | None) -> tuple[str, str]:
+    """The namespace and the name of the dataset that is to be brought back."""
+    return _deleted(client, text, "DATASET", namespace)
+
+
+def deleted_job(client: Client, text: str, namespace: str | None) -> tuple[str, str]:
+    """The namespace and the name of the job that is to be brought back."""
+    return _deleted(client, text, "JOB", namespace)
+
+
 def name_job(client: Client, text: str, namespace: str | None) -> EntityId:
     """The job that a text means, which need not be there yet: NAMESPACE/NAME is taken as it is.
 
@@ -56,61 +95,139 @@ def name_job(client: Client, text: str, namespace: str | None) -> EntityId:
     """
     if namespace is None and "/" in text and not text.startswith("job:"):
         return read_name(text)
-    found = find_entity(client, text, "JOB", namespace)
-    exact = (found.name, _last_part(found.name), f"job:{found.namespace}:{found.name}")
-    if namespace is None and text not in exact:
-        raise NotFound(
-            f"there is no job {text!r}; did you mean {found.namespace}/{found.name}? "
-            "A new job is named NAMESPACE/NAME"
+    try:
+        return EntityId(*exact_job(client, text, namespace))
+    except NotFound as error:
+        raise NotFound(f"{error}. A new job is named NAMESPACE/NAME") from None
+
+
+def _find(client: Client, text: str, kind: Kind | None) -> _Thing:
+    """The only thing of this name; else the only one whose name ends so; else the only hit."""
+    if named := _named(client, text, kind):
+        return _only(named, text)
+    found = _search(client, text, kind)[0]
+    whole = [thing for thing in found if thing.name == text]
+    ends = [thing for thing in found if _last_part(thing.name) == text]
+    if candidates := whole or ends or found:
+        return _only(candidates, text)
+    raise _nothing(text, kind, found)
+
+
+def _exact(client: Client, text: str, kind: Kind, namespace: str | None) -> tuple[str, str]:
+    if namespace is not None:
+        return namespace, text
+    if named := _named(client, text, kind):
+        return _name(_only(named, text))
+    found, is_all = _search(client, text, kind)
+    whole = [thing for thing in found if thing.name == text]
+    if not is_all:
+        raise Conflict(
+            f"too many names are like {text!r} to know that only one {kind.lower()} has it; "
+            "write NAMESPACE/NAME"
         )
-    return found
+    if not whole:
+        raise _nothing(text, kind, found)
+    return _name(_only(whole, text))
 
 
-def _find(client: Client, text: str, kind: Kind | None) -> SearchResult:
-    found = client.search(text, kind=kind, limit=_FOUND_MAX).results
-    whole = [r for r in found if text in (r.name, f"{r.namespace}/{r.name}")]
-    ends = [r for r in found if _last_part(r.name) == text]
-    candidates = whole or ends or list(found) or list(_deleted(client, text, kind))
+def _deleted(client: Client, text: str, kind: Kind, namespace: str | None) -> tuple[str, str]:
+    if namespace is not None:
+        return namespace, text
+    what = kind.lower()
+    # Search does not find what is deleted: a plain name could only mean something else.
+    if "/" not in text and not text.startswith(f"{what}:"):
+        raise Invalid(f"{text!r} says no namespace; write a deleted {what} as NAMESPACE/NAME")
+    named = _named(client, text, kind)
+    candidates = [thing for thing in named if thing.is_deleted] or named
+    if not candidates:
+        raise _nothing(text, kind, ())
+    return _name(_only(candidates, text))
+
+
+def _named(client: Client, text: str, kind: Kind | None) -> list[_Thing]:
+    """What NAMESPACE/NAME or a node id names, deleted only where nothing else has that name.
+
+    Second names are the server's to know, so it is asked. A namespace may hold slashes and
+    colons itself, so every reading is.
+    """
+    read = [
+        _read(client, each, *reading)
+        for each in (_KINDS if kind is None else (kind,))
+        for reading in _readings(text, each)
+    ]
+    things = list(dict.fromkeys(thing for thing in read if isinstance(thing, _Thing)))
+    forbidden = [error for error in read if isinstance(error, ApiError)]
+    # Another reading than the one that was meant may well be in a namespace of others.
+    if forbidden and not things and len(forbidden) == len(read):
+        raise forbidden[0]
+    return [thing for thing in things if not thing.is_deleted] or things
+
+
+def _readings(text: str, kind: Kind) -> Iterator[tuple[str, str]]:
+    """Every way to read a text as a namespace and a name."""
+    prefix = f"{kind.lower()}:"
+    sign, rest = (":", text.removeprefix(prefix)) if text.startswith(prefix) else ("/", text)
+    for at, letter in enumerate(rest):
+        if letter == sign and rest[:at] and rest[at + 1 :]:
+            yield rest[:at], rest[at + 1 :]
+
+
+def _read(client: Client, kind: Kind, namespace: str, name: str) -> _Thing | ApiError | None:
+    """What has this name, nothing, or that it may not be seen."""
+    ask = client.dataset if kind == "DATASET" else client.job
+    try:
+        found = ask(namespace, name)
+    except ApiError as error:
+        if error.code == _FORBIDDEN:
+            return error
+        if error.code != _NOT_FOUND:
+            raise
+        return _read_deleted(client, _Thing(kind, namespace, name, is_deleted=True))
+    return _Thing(kind, found.namespace, found.name)
+
+
+def _read_deleted(client: Client, thing: _Thing) -> _Thing | None:
+    """A thing if it is there after all; graphs can begin at what is deleted."""
+    try:
+        found = client.lineage(thing.node_id, depth=0).graph[0].data.id
+    except ApiError as error:
+        if error.code not in (_FORBIDDEN, _NOT_FOUND):
+            raise
+        return None
+    return thing if (found.namespace, found.name) == (thing.namespace, thing.name) else None
+
+
+def _search(client: Client, text: str, kind: Kind | None) -> tuple[list[_Thing], bool]:
+    """What is found by a text as words, and whether that is all."""
+    found = client.search(text, kind=kind, limit=FOUND_MAX)
+    things = [_Thing(each.type, each.namespace, each.name) for each in found.results]
+    return things, found.total_count == len(things)
+
+
+def _only(candidates: Sequence[_Thing], text: str) -> _Thing:
     if len(candidates) == 1:
         return candidates[0]
-    if candidates:
-        raise Conflict(f"{text!r} may be {_choices(candidates)}; say which")
+    choices = " or ".join(thing.node_id for thing in candidates[:_SUGGESTED_MAX])
+    more = len(candidates) - _SUGGESTED_MAX
+    raise Conflict(
+        f"{text!r} may be {choices}{f' or {more} others' if more > 0 else ''}; say which"
+    )
+
+
+def _nothing(text: str, kind: Kind | None, alike: Sequence[_Thing]) -> NotFound:
     what = kind.lower() if kind else "dataset or job"
-    raise NotFound(
+    if alike:
+        likely = " or ".join(f"{each.namespace}/{each.name}" for each in alike[:_SUGGESTED_MAX])
+        return NotFound(f"there is no {what} {text!r}; did you mean {likely}?")
+    return NotFound(
         f"there is no {what} {text!r}; `penstock search WORDS` finds names, "
         "dataset:NAMESPACE:NAME and job:NAMESPACE:NAME name one exactly"
     )
 
 
+def _name(thing: _Thing) -> tuple[str, str]:
+    return thing.namespace, thing.name
+
+
 def _last_part(name: str) -> str:
     return re.split(r"[./]", name)[-1]
-
-
-def _deleted(client: Client, text: str, kind: Kind | None) -> Iterator[SearchResult]:
-    """Things that search does not find because they are deleted, by NAMESPACE/NAME."""
-    for at, letter in enumerate(text):
-        if letter != "/" or not text[:at] or not text[at + 1 :]:
-            continue
-        for prefix in ("dataset", "job") if kind is None else (kind.lower(),):
-            try:
-                node = _read_node(client, f"{prefix}:{text[:at]}:{text[at + 1 :]}")
-            except ApiError as error:
-                if error.code != 404:
-                    raise
-                continue
-            named = node.data.id
-            if f"{named.namespace}/{named.name}" == text:
-                yield SearchResult(
-                    prefix.upper(), named.name, node.data.updated_at, named.namespace, node.id
-                )
-
-
-def _read_node(client: Client, node_id: str) -> JobNode | DatasetNode:
-    graph = client.lineage(node_id, depth=0).graph
-    return graph[0]
-
-
-def _choices(candidates: Sequence[SearchResult]) -> str:
-    shown = " or ".join(result.node_id for result in candidates[:_SUGGESTED_MAX])
-    more = len(candidates) - _SUGGESTED_MAX
-    return f"{shown} or {more} others" if more > 0 else shown

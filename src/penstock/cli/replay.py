@@ -11,7 +11,7 @@ from penstock import ids
 from penstock.cli import exits
 from penstock.cli.flags import REMOTE, Json, Limit, Namespace, RemoteFlags, Why, switch
 from penstock.cli.printing import note, out, write_json, write_line
-from penstock.cli.references import find_entity
+from penstock.cli.references import exact_dataset, exact_job
 from penstock.cli.replay_plan import (
     drawn,
     so_far,
@@ -116,15 +116,15 @@ def replay(
 def _named(
     client: Client, dataset: str | None, job: str | None, namespace: str | None
 ) -> dict[str, str]:
-    """The dataset or the job that is meant."""
+    """The dataset or the job that is meant; exactly, also where it is only shown what would be."""
     if dataset is not None and job is not None:
         raise Invalid("either a dataset has bad lots, or a job has made them; name one of them")
     if dataset is not None:
-        found = find_entity(client, dataset, "DATASET", namespace)
-        return {"namespace": found.namespace, "dataset": found.name}
+        at, name = exact_dataset(client, dataset, namespace)
+        return {"namespace": at, "dataset": name}
     if job is not None:
-        found = find_entity(client, job, "JOB", namespace)
-        return {"namespace": found.namespace, "job": found.name}
+        at, name = exact_job(client, job, namespace)
+        return {"namespace": at, "job": name}
     return {}
 
 

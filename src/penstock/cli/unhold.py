@@ -4,7 +4,7 @@ from cyclopts import App
 
 from penstock.cli.flags import REMOTE, Json, Namespace, RemoteFlags, Why
 from penstock.cli.hold import Dataset, Job, tell
-from penstock.cli.references import find_dataset, find_job
+from penstock.cli.references import exact_dataset, exact_job
 
 app = App(
     name="unhold",
@@ -26,7 +26,7 @@ def job(
 ) -> None:
     """Let a held job go on."""
     with remote.connect() as client:
-        freed = client.unhold_job(*find_job(client, name, namespace), why)
+        freed = client.unhold_job(*exact_job(client, name, namespace), why)
     tell(freed, "goes on", as_json)
 
 
@@ -42,5 +42,5 @@ def dataset(
 ) -> None:
     """Let the jobs that read or write lots of a held dataset go on."""
     with remote.connect() as client:
-        freed = client.unhold_dataset(*find_dataset(client, name, namespace), why)
+        freed = client.unhold_dataset(*exact_dataset(client, name, namespace), why)
     tell(freed, "goes on", as_json)

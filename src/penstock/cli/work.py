@@ -7,7 +7,7 @@ from cyclopts import App, Parameter
 
 from penstock.cli.flags import REMOTE, Json, Limit, Namespace, Offset, RemoteFlags, Why
 from penstock.cli.printing import Column, write_json, write_line, write_rest, write_table
-from penstock.cli.references import find_entity
+from penstock.cli.references import exact_job, find_entity
 from penstock.cli.times import show_time
 from penstock.client import Client
 from penstock.client.lot_documents import Work, WorkList
@@ -126,8 +126,8 @@ def resubmit(
 ) -> None:
     """Have a job work on lots again; all of them, or none. RERUN is another name for it."""
     with remote.connect() as client:
-        named = find_entity(client, job, "JOB", namespace)
-        done = client.resubmit(named.namespace, named.name, _some(lots), why).lots
+        at = exact_job(client, job, namespace)
+        done = client.resubmit(*at, _some(lots), why).lots
     _tell(done, "is resubmitted", as_json)
 
 
@@ -208,8 +208,8 @@ def _each(
     action: Action,
     why: str,
 ) -> list[Work]:
-    named = find_entity(client, job, "JOB", namespace)
-    return [action(named.namespace, named.name, lot, why) for lot in _some(lots)]
+    at = exact_job(client, job, namespace)
+    return [action(*at, lot, why) for lot in _some(lots)]
 
 
 def _some(lots: Sequence[str]) -> Sequence[str]:
