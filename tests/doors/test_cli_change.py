@@ -129,6 +129,23 @@ def test_tag_a_dataset_and_a_field(penstock: Terminal, tmp_path: Path) -> None:
     assert off["tags"] == []
 
 
+def test_a_number_beyond_a_double_hides_nothing(penstock: Terminal, server: Running) -> None:
+    huge = json.dumps(run_event(eventType="COMPLETE")).replace("{}", '{"huge": {"a": 1e999}}')
+    assert server.client.post("/api/v1/lineage", content=huge).status_code == 201
+    for command in (
+        ["jobs", "list"],
+        ["jobs", "show", "food/etl"],
+        ["jobs", "runs", "food/etl"],
+        ["runs", "list"],
+        ["events", "list"],
+        ["datasets", "list"],
+    ):
+        assert penstock(*command).text
+        assert penstock(*command, "--json").document
+    with Client(server.server.url) as client:
+        assert client.job("food", "etl").facets["huge"] == {"a": float("inf")}
+
+
 def test_a_key_comes_from_the_environment(
     penstock: Terminal,
     server: Running,

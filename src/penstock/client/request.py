@@ -153,11 +153,15 @@ def _text(value: object) -> str | list[str]:
 
 
 def reader(shape: type[T]) -> Callable[[bytes], T]:
-    """What reads a shape; two threads that use one first at once would crash msgspec."""
+    """What reads a shape; two threads that use one first at once would crash msgspec.
+
+    Facets hold what any producer wrote, also numbers beyond a double: those are infinite here,
+    and do not make the whole answer unreadable.
+    """
     with _reading:
         found: msgspec.json.Decoder[T] | None = _readers.get(shape)
         if found is None:
-            found = _readers[shape] = msgspec.json.Decoder(shape)
+            found = _readers[shape] = msgspec.json.Decoder(shape, float_hook=float)
         return found.decode
 
 
