@@ -104,6 +104,9 @@ def test_serve_takes_its_settings_from_where_they_are(tmp_path: Path) -> None:
         (["keys", "create", "", "--role", "admin"], "name"),
         (["prune", "--older-than", "soon"], "90d"),
         (["prune", "--older-than", "0d", "--dry-run"], "90d"),
+        (["prune", "--older-than", "100000000d", "--dry-run"], "365000d is the most"),
+        (["lineage", "orders", "--as-of", "100000000d"], "365000d is the most"),
+        (["events", "list", "--after", "100000000w"], "365000d is the most"),
         (["prune", "--older-than", "90d"], "--yes"),
         (["fly"], "penstock --help"),
     ],
@@ -123,6 +126,7 @@ def test_wrong_usage_ends_with_2_and_one_line(
     [
         (["--host", "0.0.0.0", "--port", "0"], "penstock keys create"),
         (["--database", "mysql://x"], "sqlite:///"),
+        (["--database", f"sqlite:///{__file__}"], "not a database of SQLite"),
     ],
     ids=lambda value: " ".join(value) if isinstance(value, list) else "",
 )
@@ -141,6 +145,25 @@ def test_a_server_that_is_not_there(penstock: Terminal, monkeypatch: pytest.Monk
     assert done.code == 1
     assert "cannot reach http://127.0.0.1:9" in done.complaint
     assert "start it with `penstock serve` or set PENSTOCK_URL" in done.complaint
+
+
+@pytest.mark.parametrize(
+    "command",
+    [
+        ["keys", "list"],
+        ["keys", "revoke", "me"],
+        ["prune", "--older-than", "90d", "--dry-run"],
+        ["prune", "--older-than", "90d", "--yes"],
+    ],
+    ids=" ".join,
+)
+def test_a_file_that_is_not_there_is_not_made_to_look_into(
+    penstock: Terminal, tmp_path: Path, command: list[str]
+) -> None:
+    done = penstock(*command, "--database", "sqlite:///mistyped/penstock.db")
+    assert done.code == 1
+    assert "there is no database mistyped/penstock.db; check --database" in done.complaint
+    assert not (tmp_path / "mistyped").exists()
 
 
 def test_a_database_that_is_not_there(penstock: Terminal) -> None:

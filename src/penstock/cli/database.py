@@ -9,9 +9,9 @@ from penstock.db import Database, open_database
 
 
 @contextmanager
-def opened(flags: DatabaseFlags) -> Iterator[Database]:
+def opened(flags: DatabaseFlags, *, must_exist: bool = True) -> Iterator[Database]:
     """The database that the flags name, with its schema up to date."""
-    database = open_database(flags.load().settings.database)
+    database = open_database(flags.load().settings.database, must_exist=must_exist)
     try:
         database.migrate()
         yield database

@@ -32,7 +32,8 @@ def create(
     as_json: Json = False,
 ) -> None:
     """Make a key and print its token, this once."""
-    with opened(flags) as database:
+    # The first key is made before the server that refuses to start without one.
+    with opened(flags, must_exist=False) as database:
         keys = Keys(database, clock=system_clock)
         made = keys.create(name, Role(role), namespace=namespace, who=operator())
     if as_json:

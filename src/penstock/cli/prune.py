@@ -16,6 +16,7 @@ from penstock.cli.printing import Column, err, note, write_json, write_line, wri
 from penstock.cli.times import read_span, show_time
 from penstock.clock import Micros, format_time, system_clock
 from penstock.db import Database
+from penstock.db.pruning import cutoff
 from penstock.errors import Invalid
 from penstock.locks.forgetting import prune_log
 from penstock.lots.forgetting import prune_outbox
@@ -56,17 +57,19 @@ def prune(
     """Delete old events, runs, versions, transitions, backfills and replays that nothing needs."""
     span = read_span(older_than)
     now = system_clock()
+    before = format_time(cutoff(lambda: now, span))
+    if not yes and not dry_run and not sys.stdin.isatty():
+        raise Invalid("nobody is here to be asked; say --yes to delete, or --dry-run to count")
     with opened(flags) as database:
         if not yes and not dry_run and not _agreed(_prune(database, now, span, dry_run=True)):
             note("nothing was deleted")
             return 1
         gone = _prune(database, now, span, dry_run=dry_run)
-    cutoff = format_time(now - span)
     if as_json:
         found = msgspec.to_builtins(gone)
-        write_json({"olderThan": cutoff, "dryRun": dry_run, **found})
+        write_json({"olderThan": before, "dryRun": dry_run, **found})
         return 0
-    write_line(f"{'Would delete' if dry_run else 'Deleted'}, older than {show_time(cutoff)} UTC:")
+    write_line(f"{'Would delete' if dry_run else 'Deleted'}, older than {show_time(before)} UTC:")
     _write(gone)
     return 0
 
@@ -89,8 +92,6 @@ def _prune(database: Database, now: Micros, span: Micros, *, dry_run: bool) -> F
 
 
 def _agreed(counted: Forgotten) -> bool:
-    if not sys.stdin.isatty():
-        raise Invalid("nobody is here to be asked; say --yes to delete, or --dry-run to count")
     _write(counted)
     note("Delete these? They cannot be brought back. [y/N]")
     return sys.stdin.readline().strip().lower() in ("y", "yes")

@@ -12,6 +12,7 @@ _UNITS: dict[str, Micros] = {
     "d": DAY,
     "w": 7 * DAY,
 }
+_LONGEST: Micros = 365_000 * DAY  # a thousand years; two thousand ago the calendar begins
 _SPAN = re.compile(r"(\d{1,9})([smhdw])")
 
 
@@ -20,7 +21,10 @@ def read_span(text: str) -> Micros:
     match = _SPAN.fullmatch(text.strip())
     if match is None:
         raise Invalid(f"{text[:64]!r} is not a span of time; write it like 90d, 12h or 2w")
-    return int(match[1]) * _UNITS[match[2]]
+    span = int(match[1]) * _UNITS[match[2]]
+    if span > _LONGEST:
+        raise Invalid(f"{text[:64]!r} is longer than there is time; {_LONGEST // DAY}d is the most")
+    return span
 
 
 def read_moment(text: str | None, clock: Clock = system_clock) -> str | None:

@@ -6,16 +6,23 @@ from pathlib import Path
 from penstock.db.database import Database, Transaction
 from penstock.db.folders import capability_folders
 from penstock.db.sqlite import SqliteDatabase
-from penstock.errors import Invalid
+from penstock.errors import Invalid, NotFound
 
 __all__ = ["Database", "Transaction", "open_database"]
 
 
-def open_database(url: str, *, extra: Sequence[Path] = (), wait_seconds: float = 30) -> Database:
+def open_database(
+    url: str,
+    *,
+    extra: Sequence[Path] = (),
+    wait_seconds: float = 30,
+    must_exist: bool = False,
+) -> Database:
     """Open the database that the URL names, and leave its schema as it is: `migrate()` comes next.
 
     `extra` adds capability folders outside the package; `wait_seconds` is how long to wait for a
-    lock of another program, or for a connection that is free.
+    lock of another program, or for a connection that is free. A file that is not there is made,
+    unless it `must_exist`.
     """
     folders = [*capability_folders(), *extra]
     scheme, separator, rest = url.partition("://")
@@ -25,7 +32,10 @@ def open_database(url: str, *, extra: Sequence[Path] = (), wait_seconds: float =
 
         return PostgresDatabase(url, folders, wait_seconds)
     if separator and scheme == "sqlite":
-        return SqliteDatabase(_sqlite_path(rest), folders, wait_seconds)
+        path = _sqlite_path(rest)
+        if must_exist and not path.exists():
+            raise NotFound(f"there is no database {path}; check --database or PENSTOCK_DATABASE")
+        return SqliteDatabase(path, folders, wait_seconds)
     raise Invalid(
         f"{scheme[:32]!r} does not begin a database URL; write sqlite:///path/to/file or "
         "postgresql://user@host/name"

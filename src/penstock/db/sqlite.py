@@ -26,7 +26,7 @@ from penstock.db.statements import (
     row_picker,
 )
 from penstock.db.turn import Turn
-from penstock.errors import Unavailable
+from penstock.errors import Invalid, Unavailable
 
 _READERS_MAX = 8
 _SETTINGS = (
@@ -151,8 +151,7 @@ class SqliteDatabase:
         except OSError as error:
             raise Unavailable(f"the database {path} cannot be opened: {error}") from error
         with self._passing():
-            self._writer = self._connect(*_WRITER_SETTINGS)
-            _use_wal(self._writer, wait_seconds)
+            self._writer = self._open_writer()
         writing = SqliteTransaction(self._writer, self._statements)
         self._at_once = AtOnce(self._statements, self._writer.execute, writing.write)
         self._readers = Pool(
@@ -161,6 +160,19 @@ class SqliteDatabase:
             size_max=_READERS_MAX,
             wait_seconds=wait_seconds,
         )
+
+    def _open_writer(self) -> sqlite3.Connection:
+        try:
+            connection = self._connect(*_WRITER_SETTINGS)
+            _use_wal(connection, self._wait_seconds)
+        except sqlite3.DatabaseError as error:
+            if getattr(error, "sqlite_errorcode", 0) != sqlite3.SQLITE_NOTADB:
+                raise
+            raise Invalid(
+                f"{self._path} is a file, but not a database of SQLite; name another, or one "
+                "that is not there yet"
+            ) from error
+        return connection
 
     def _connect(self, *settings: str) -> sqlite3.Connection:
         connection = sqlite3.connect(
