@@ -64,7 +64,7 @@ def test_emit_sends_a_list_and_a_single_event(penstock: Terminal, tmp_path: Path
 def test_emit_reads_stdin(penstock: Terminal, monkeypatch: pytest.MonkeyPatch) -> None:
     content = json.dumps(run_event()).encode()
     monkeypatch.setattr(sys, "stdin", SimpleNamespace(buffer=io.BytesIO(content)))
-    assert penstock("emit", "-").text == "1 events received, 0 refused\n"
+    assert penstock("emit", "-").text == "1 event received, 0 refused\n"
 
 
 def test_emit_names_each_event_that_is_refused(penstock: Terminal, tmp_path: Path) -> None:
@@ -82,6 +82,10 @@ def test_emit_refuses_what_is_not_json(penstock: Terminal, tmp_path: Path) -> No
     file.write_text(json.dumps(run_event()) + "\nnot json\n")
     done = penstock("emit", str(file))
     assert (done.code, "line 2" in done.complaint) == (2, True)
+    file.write_text(json.dumps(run_event()) + '\n{"producer": "\\ud800"}\n')
+    assert (
+        "line 2 is not JSON: it holds half of a surrogate pair" in penstock("emit", str(file)).err
+    )
     done = penstock("emit", str(tmp_path / "missing"))
     assert (done.code, "missing cannot be read" in done.complaint) == (1, True)
 
@@ -158,6 +162,8 @@ def test_a_key_comes_from_the_environment(
     refused = penstock("emit", _write(tmp_path / "e", run_event()))
     assert refused.code == 1
     assert "needs a writer" in refused.complaint
+    refused = penstock("jobs", "delete", "etl", "--namespace", "food")
+    assert "needs an admin" in refused.complaint
     monkeypatch.setenv("PENSTOCK_API_KEY", "pk_wrong")
     refused = penstock("namespaces", "list")
     assert (refused.code, "unknown or was revoked" in refused.complaint) == (1, True)

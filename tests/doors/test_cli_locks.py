@@ -71,7 +71,7 @@ def test_a_job_that_resembles_another_is_not_taken_for_it(penstock: Terminal) ->
 def test_lots_are_registered_by_name_and_from_stdin(
     penstock: Terminal, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    assert penstock("lots", "register", "raw", "3", "4").text == "1 lots of shop/raw registered\n"
+    assert penstock("lots", "register", "raw", "3", "4").text == "1 lot of shop/raw registered\n"
     monkeypatch.setattr(sys, "stdin", io.StringIO("5\n6\n\n"))
     assert penstock("lots", "register", "raw", "-", "--json").document == {"registered": 2}
     done = penstock("lots", "register", "raw", "1", "--renew", "--priority", "7", "--json")

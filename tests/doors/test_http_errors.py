@@ -16,6 +16,7 @@ from penstock.api.refusals import STATUS, status_of
 from penstock.api.routes import ROUTES
 from penstock.catalog import reading
 from penstock.errors import PenstockError, Unavailable
+from penstock.ids import run_id
 from tests.doors.serving import API, Running, path, post, run_event, running
 
 NS = f"{API}/namespaces/food"
@@ -46,7 +47,7 @@ BODIES: list[tuple[str, str, Any, int, str]] = [
     ("PUT", NS, b"{", 400, "not JSON"),
     ("PUT", NS, b'{"ownerName": "x"} y', 400, "not JSON"),
     ("PUT", NS, b'{"ownerName": "\xff"}', 400, "not JSON"),
-    ("PUT", NS, b'{"ownerName": "\\ud800"}', 400, "not JSON"),
+    ("PUT", NS, b'{"ownerName": "\\ud800"}', 400, "half of a surrogate pair"),
     ("PUT", NS, b"", 422, "ownerName"),
     ("PUT", NS, b"[]", 422, "object"),
     ("PUT", NS, {"ownerName": 7}, 422, "ownerName"),
@@ -56,7 +57,7 @@ BODIES: list[tuple[str, str, Any, int, str]] = [
     ("PUT", NS, {"ownerName": "x" * 1025}, 413, "1024"),
     ("PUT", NS, b'{"ownerName":"x","y":' + NESTED + b"}", 413, "deeper"),
     ("PUT", NS, {"ownerName": "x", "description": "x" * 100_000}, 413, "100000"),
-    ("PUT", f"{NS}/datasets/d", {"type": "FILE"}, 422, "FILE"),
+    ("PUT", f"{NS}/datasets/d", {"type": "FILE"}, 422, "type: 'FILE' is none of DB_TABLE, STREAM"),
     ("PUT", f"{NS}/datasets/d", {"type": "STREAM", "physicalName": "d"}, 422, "sourceName"),
     (
         "PUT",
@@ -80,6 +81,9 @@ BODIES: list[tuple[str, str, Any, int, str]] = [
     ("POST", f"{NS}/jobs/ghost/runs", {}, 404, "ghost"),
     ("POST", f"{API}/lineage", b"{", 400, "not JSON"),
     ("POST", f"{API}/lineage", b"", 400, "not JSON"),
+    ("POST", f"{API}/lineage", b'{"eventTime": "\\uD800x"}', 400, "half of a surrogate pair"),
+    ("POST", f"{API}/lineage", b'{"eventTime": "\\\\ud800', 400, "truncated"),
+    ("POST", f"{API}/lineage/batch", b'["\\udBff"]', 400, "half of a surrogate pair"),
     ("POST", f"{API}/lineage", b"[]", 422, "object"),
     ("POST", f"{API}/lineage", {}, 422, "eventTime"),
     ("POST", f"{API}/lineage", run_event(eventTime="noon"), 422, "noon"),
@@ -89,8 +93,8 @@ BODIES: list[tuple[str, str, Any, int, str]] = [
     ("POST", f"{API}/lineage/batch", b"{}", 422, "array"),
     ("POST", f"{API}/lineage/batch", b"[1,", 400, "not JSON"),
     ("POST", f"{API}/jobs/runs/done/fail", None, 409, "COMPLETED"),
-    ("POST", f"{API}/jobs/runs/ghost/start", None, 404, "run"),
-    ("POST", f"{NS}/jobs/other/runs/done/start", None, 404, "run"),
+    ("POST", f"{API}/jobs/runs/ghost/start", None, 404, "no run 'ghost'"),
+    ("POST", f"{NS}/jobs/other/runs/done/start", None, 404, "no run 'done'"),
     ("POST", f"{API}/jobs/runs/done/complete?at=noon", None, 400, "at"),
 ]
 
@@ -113,18 +117,26 @@ QUERIES = [
     ("events?%ff=1", 400, "query string"),
     ("search?q=%00", 400, "NUL"),
     ("search?q=a&sort=SIZE", 422, "SIZE"),
-    ("search?q=a&filter=FILE", 422, "FILE"),
-    ("jobs?lastRunStates=NEW&lastRunStates=OLD", 422, "OLD"),
+    ("search?q=a&filter=FILE", 422, "filter: 'FILE' is none of DATASET, JOB"),
+    (
+        "jobs?lastRunStates=NEW&lastRunStates=OLD",
+        422,
+        "'OLD' is none of ABORTED, COMPLETED",
+    ),
     ("lineage", 400, "nodeId"),
     ("lineage?nodeId=", 400, "nodeId"),
     ("lineage?nodeId=nonsense", 422, "nonsense"),
     ("lineage?nodeId=job:food:ghost", 404, "ghost"),
     ("lineage?nodeId=job:food:etl&depth=-1", 400, "depth"),
-    ("lineage?nodeId=job:food:etl&direction=sideways", 422, "sideways"),
+    (
+        "lineage?nodeId=job:food:etl&direction=sideways",
+        422,
+        "of both, downstream, upstream",
+    ),
     ("lineage?nodeId=job:food:etl&asOf=then", 400, "asOf"),
     ("column-lineage?nodeId=dataset:food:raw&withDownstream=perhaps", 400, "withDownstream"),
     ("runlineage/upstream", 400, "runId"),
-    ("runlineage/upstream?runId=ghost", 404, "run"),
+    ("runlineage/upstream?runId=ghost", 404, "no run 'ghost'"),
     ("jobs/runs/done/facets?type=dataset", 422, "dataset"),
     ("stats/jobs?period=YEAR", 422, "YEAR"),
     ("stats/jobs?timezone=Mars/Olympus", 422, "Mars"),
@@ -135,7 +147,10 @@ QUERIES = [
     ("namespaces/food/datasets/raw/versions/nonsense", 404, "nonsense"),
     ("namespaces/food/jobs/ghost", 404, "ghost"),
     ("namespaces/food/jobs/etl/versions/nonsense", 404, "nonsense"),
-    ("jobs/runs/ghost", 404, "run"),
+    ("jobs/runs/ghost", 404, "no run 'ghost'"),
+    ("jobs/runs/ghost/events", 404, "no run 'ghost'"),
+    ("jobs/runs/ghost/family", 404, "no run 'ghost'"),
+    ("jobs/runs/ghost/log", 404, "no run 'ghost'"),
     ("sources/ghost", 404, "ghost"),
     ("namespaces/%00", 422, "NUL"),
     ("namespaces/%20", 422, "empty"),
@@ -150,6 +165,11 @@ def test_a_question_that_is_wrong_is_refused_with_the_reason(food: Running) -> N
     for target, status, reason in QUERIES:
         answer = food.client.get(f"{API}/{target}")
         assert reason in refused(answer, status), target
+
+
+def test_a_run_that_cannot_move_is_named_once(food: Running) -> None:
+    answer = food.client.post(path("jobs", "runs", "done", "fail"))
+    assert refused(answer, 409).startswith(f"run {run_id('done')} is COMPLETED")
 
 
 def test_a_wrong_method_is_refused_with_the_right_ones(food: Running) -> None:

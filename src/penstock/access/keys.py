@@ -50,8 +50,9 @@ class Key(Struct, frozen=True):
     def require_role(self, needed: Role) -> None:
         """Refuse a call that needs more than this key's role."""
         if not self.role.covers(needed):
+            role = f"an {needed}" if needed == Role.ADMIN else f"a {needed}"
             raise Forbidden(
-                f"key {self.name!r} is a {self.role}; this call needs a {needed}: use another key"
+                f"key {self.name!r} is a {self.role}; this call needs {role}: use another key"
             )
 
     def require_namespace(self, namespace: str) -> None:

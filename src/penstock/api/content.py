@@ -2,21 +2,24 @@
 
 import re
 import zlib
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from gzip import GzipFile
 from io import BytesIO
 from typing import Any, TypeVar
 
 import msgspec
+from msgspec import inspect
 
 from penstock.api.asgi import Receive
-from penstock.catalog.openlineage import check_depth
+from penstock.catalog.openlineage import check_depth, why_not_json
 from penstock.errors import Invalid, Malformed, TooLarge
 
 T = TypeVar("T")
 
 # A JSON escape of NUL, not one behind an escaped backslash. PostgreSQL cannot store it.
 _NUL = re.compile(rb"(?<!\\)(?:\\\\)*\\u0000")
+NO_SUCH_CHOICE = "Invalid enum value "  # so begins what msgspec says of one
+_NAME, _PLACE = re.compile(r"\.(\w+)"), re.compile(r"\[[^]]*\]")
 _GZIP = zlib.MAX_WBITS | 16
 
 
@@ -86,9 +89,9 @@ def body_reader(shape: type[T], *, nul_allowed: bool = False) -> Callable[[bytes
         try:
             value = decode(content)
         except msgspec.ValidationError as error:
-            raise Invalid(f"the body does not fit: {explained(error)}") from None
+            raise Invalid(f"the body does not fit: {explained(error, shape)}") from None
         except (msgspec.DecodeError, UnicodeDecodeError, RecursionError) as error:
-            raise Malformed(f"the body is not JSON: {error}") from None
+            raise Malformed(f"the body is not JSON: {why_not_json(error, content)}") from None
         if not nul_allowed and _NUL.search(content):
             raise Invalid("the body holds a NUL character (\\u0000), which cannot be kept")
         return value
@@ -96,10 +99,35 @@ def body_reader(shape: type[T], *, nul_allowed: bool = False) -> Callable[[bytes
     return read
 
 
-def explained(error: msgspec.ValidationError) -> str:
-    """What does not fit, and in which field."""
+def explained(error: msgspec.ValidationError, shape: type[Any]) -> str:
+    """What does not fit, in which field, and what would, where that is one of a few texts."""
     what, _, where = str(error).partition(" - at `$")
+    if what.startswith(NO_SUCH_CHOICE):
+        choices = ", ".join(sorted(_choices(inspect.type_info(shape), where)))
+        what = f"{what.removeprefix(NO_SUCH_CHOICE)} is none of {choices}"
     return f"{where.removeprefix('.').rstrip('`')}: {what}" if where else what
+
+
+def _choices(shape: inspect.Type, where: str) -> Iterator[str]:
+    """The texts that may stand in a field, such as `.fields[0].type`."""
+    match shape:
+        case inspect.UnionType(types=types):
+            for each in types:
+                yield from _choices(each, where)
+        case inspect.Metadata(type=inner):
+            yield from _choices(inner, where)
+        case inspect.EnumType(cls=choices):
+            yield from (str(choice.value) for choice in choices)
+        case inspect.LiteralType(values=values):
+            yield from map(str, values)
+        case inspect.StructType(fields=fields) if step := _NAME.match(where):
+            for field in fields:
+                if field.encode_name == step[1]:
+                    yield from _choices(field.type, where[step.end() :])
+        case inspect.DictType(value_type=inner) if step := _PLACE.match(where):
+            yield from _choices(inner, where[step.end() :])
+        case inspect.CollectionType(item_type=inner) if step := _PLACE.match(where):
+            yield from _choices(inner, where[step.end() :])
 
 
 def _too_large(bytes_max: int) -> TooLarge:

@@ -4,7 +4,6 @@ from typing import Annotated
 
 from msgspec import Meta
 
-from penstock import ids
 from penstock.api.parameters import Depth, Query, Time, moment
 from penstock.api.routing import BASE, Reach, Route
 from penstock.catalog import column_lineage, lineage, run_lineage
@@ -69,7 +68,7 @@ def get_column_lineage(tx: Transaction, query: ColumnLineageQuery) -> ColumnGrap
 
 def get_upstream_runs(tx: Transaction, query: RunLineageQuery) -> UpstreamRuns:
     """Show the runs that made what a run read, and those before them."""
-    return run_lineage.upstream_runs(tx, ids.run_id(query.run_id), query.depth)
+    return run_lineage.upstream_runs(tx, query.run_id, query.depth)
 
 
 ROUTES = (

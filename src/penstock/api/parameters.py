@@ -7,7 +7,7 @@ from urllib.parse import parse_qsl
 import msgspec
 from msgspec import Meta, Struct
 
-from penstock.api.content import explained
+from penstock.api.content import NO_SUCH_CHOICE, explained
 from penstock.clock import Micros, parse_time
 from penstock.errors import Invalid, Malformed
 
@@ -54,8 +54,8 @@ def query_reader(shape: type[T]) -> Callable[[bytes], T]:
         try:
             return msgspec.convert(values, shape, strict=False)
         except msgspec.ValidationError as error:
-            kind = Invalid if str(error).startswith("Invalid enum value") else Malformed
-            raise kind(f"a query parameter does not fit: {explained(error)}") from None
+            kind = Invalid if str(error).startswith(NO_SUCH_CHOICE) else Malformed
+            raise kind(f"a query parameter does not fit: {explained(error, shape)}") from None
 
     return read
 

@@ -6,7 +6,6 @@ from urllib.parse import quote
 
 from msgspec import Raw
 
-from penstock import ids
 from penstock.access.keys import Key, Role
 from penstock.api.bodies import Body
 from penstock.api.calls import Call
@@ -78,14 +77,14 @@ def list_runs(tx: Transaction, namespace: str, job: str, query: Paging) -> Runs:
 
 def get_run(tx: Transaction, key: Key, run: str) -> Run:
     """Show a run."""
-    found = reading.get_run(tx, ids.run_id(run))
+    found = reading.get_run(tx, run)
     key.require_namespace(found.job.namespace)
     return found
 
 
 def get_job_run(tx: Transaction, namespace: str, job: str, run: str) -> Run:
     """Show a run of a job."""
-    found = reading.get_run(tx, ids.run_id(run))
+    found = reading.get_run(tx, run)
     if (found.job.namespace, found.job.name) != (namespace, job):
         raise NotFound(
             f"run {run} belongs to job {found.job.name!r} in namespace "
@@ -113,16 +112,14 @@ def _marks(state: RunState, summary: str) -> tuple[Callable[..., Any], Callable[
     """The two handlers of one action: by the run alone, and by its job's path."""
 
     async def mark(call: Call, run: str, query: MarkQuery) -> Run:
-        run_id = ids.run_id(run)
-        await call.require_run(run_id)
-        await call.submit(MarkFreeRun(MarkRun(run_id, state, moment(query.at, "at"))))
-        return await call.read(reading.get_run, run_id)
+        await call.require_run(run)
+        await call.submit(MarkFreeRun(MarkRun(run, state, moment(query.at, "at"))))
+        return await call.read(reading.get_run, run)
 
     async def mark_of_job(call: Call, namespace: str, job: str, run: str, query: MarkQuery) -> Run:
-        run_id = ids.run_id(run)
-        mark = MarkRun(run_id, state, moment(query.at, "at"), namespace, job)
+        mark = MarkRun(run, state, moment(query.at, "at"), namespace, job)
         await call.submit(MarkFreeRun(mark))
-        return await call.read(reading.get_run, run_id)
+        return await call.read(reading.get_run, run)
 
     mark.__doc__ = mark_of_job.__doc__ = summary
     return mark, mark_of_job

@@ -2,7 +2,6 @@
 
 from contextlib import suppress
 
-from penstock import ids
 from penstock.access.keys import Key
 from penstock.api.routing import BASE, Reach, Route
 from penstock.arcs.reading import find_arc
@@ -42,9 +41,9 @@ def get_job_standing(tx: Transaction, namespace: str, job: str) -> LotwiseJob:
 
 def get_run_family(tx: Transaction, key: Key, run: str) -> Family:
     """Show a run and the runs that it began, and so on, with when each went."""
-    run_id = ids.run_id(run)
-    key.require_namespace(reading.get_run(tx, run_id).job.namespace)
-    return family(tx, run_id)
+    found = reading.get_run(tx, run)
+    key.require_namespace(found.job.namespace)
+    return family(tx, found.id)
 
 
 ROUTES = (

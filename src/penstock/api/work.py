@@ -3,7 +3,6 @@
 from collections.abc import Callable, Sequence
 from typing import Any
 
-from penstock import ids
 from penstock.access.keys import Key, Role
 from penstock.api import telling
 from penstock.api.calls import Call
@@ -82,10 +81,9 @@ def list_job_log(tx: Transaction, namespace: str, job: str, query: LogQuery) -> 
 
 def list_run_log(tx: Transaction, key: Key, run: str, query: Paging) -> Log:
     """List what happened to the claim that a run is, newest first."""
-    run_id = ids.run_id(run)
-    found = catalog_reading.get_run(tx, run_id)
+    found = catalog_reading.get_run(tx, run)
     key.require_namespace(found.job.namespace)
-    return Log(reading_lots.list_log_of_run(tx, run_id, query.limit, query.offset))
+    return Log(reading_lots.list_log_of_run(tx, found.id, query.limit, query.offset))
 
 
 async def resubmit_lots(call: Call, namespace: str, job: str, body: ResubmitBody) -> WorkList:

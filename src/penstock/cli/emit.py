@@ -12,6 +12,7 @@ from cyclopts import App, Parameter
 from msgspec import Raw, Struct
 from rich.progress import MofNCompleteColumn, Progress, SpinnerColumn, TextColumn
 
+from penstock.catalog.openlineage import why_not_json
 from penstock.cli.flags import REMOTE, Json, RemoteFlags
 from penstock.cli.printing import complain, err, write_json, write_line
 from penstock.client import ApiError, Client
@@ -85,7 +86,8 @@ def emit(
     if as_json:
         write_json(outcome)
     else:
-        write_line(f"{outcome.sent:,} events received, {len(refused):,} refused")
+        events = "1 event" if outcome.sent == 1 else f"{outcome.sent:,} events"
+        write_line(f"{events} received, {len(refused):,} refused")
     return 1 if refused else 0
 
 
@@ -127,7 +129,8 @@ def _of_document(content: bytes, name: str) -> Iterator[Numbered]:
     except msgspec.ValidationError:
         found = [Raw(_checked(content, name))]
     except msgspec.DecodeError as error:
-        raise Malformed(f"{name} is not JSON: {error}; write one event to a line") from None
+        why = why_not_json(error, content)
+        raise Malformed(f"{name} is not JSON: {why}; write one event to a line") from None
     for number, event in enumerate(found, 1):
         yield Numbered(number, bytes(event))
 
@@ -136,7 +139,8 @@ def _checked(text: bytes, where: str) -> bytes:
     try:
         return bytes(msgspec.json.decode(text, type=Raw))
     except msgspec.DecodeError as error:
-        raise Malformed(f"{where} is not JSON: {error}; write one event to a line") from None
+        why = why_not_json(error, text)
+        raise Malformed(f"{where} is not JSON: {why}; write one event to a line") from None
 
 
 def batches(events: Iterable[Numbered]) -> Iterator[list[Numbered]]:

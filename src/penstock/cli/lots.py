@@ -73,7 +73,8 @@ def register(
     if as_json:
         write_json(Registered(count))
     else:
-        write_line(f"{count:,} lots of {'/'.join(at)} registered")
+        lots_of = "1 lot" if count == 1 else f"{count:,} lots"
+        write_line(f"{lots_of} of {'/'.join(at)} registered")
 
 
 def _read(lots: Sequence[str]) -> Iterator[str]:

@@ -62,8 +62,8 @@ class MarkRun(Write, frozen=True):
         job = world.jobs.get(before.job_id)
         assert job is not None, "a run always has its job"
         if self.job is not None and (job.namespace, job.name) != (self.namespace, self.job):
-            raise NotFound(f"job {self.namespace}/{self.job} has no run {self.run_id}")
-        RUN.check(RunState(before.state), self.state, f"run {before.id}")
+            raise NotFound(f"job {self.namespace}/{self.job} has no run {self.run_id!r}")
+        RUN.check(RunState(before.state), self.state, before.id)
         at = self.at if self.at is not None else now
         run = replace(
             job_rules.has_spoken(run_rules.mark(before, self.state, at)),
