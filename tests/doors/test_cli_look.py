@@ -208,6 +208,21 @@ def test_failed_runs_are_listed_with_their_cause(penstock: Terminal) -> None:
     assert "marts.daily_revenue V7" in shown
 
 
+def test_names_of_jobs_stay_whole_where_ids_have_no_room(
+    penstock: Terminal, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    job, run = "daily_shop.build_daily_revenue", _run_id("build_daily_revenue", 6)
+    listed = penstock("runs", "list", "--limit", "100")
+    assert job in listed.text
+    assert run not in listed.text
+    assert max(map(len, listed.text.splitlines())) <= 80
+    assert "run left out" in listed.err
+    monkeypatch.setenv("COLUMNS", "160")
+    listed = penstock("runs", "list", "--limit", "100")
+    assert re.search(rf"{re.escape(job)} +{run} +COMPLETED", listed.text)
+    assert listed.err == ""
+
+
 def test_events_by_time(penstock: Terminal) -> None:
     day = ("--after", "2024-11-09", "--before", "2024-11-10")
     found = penstock("events", "list", *day, "--oldest-first", "--json").document
@@ -235,6 +250,10 @@ def test_stats_of_a_week(penstock: Terminal) -> None:
     found = penstock("stats", "--period", "week", "--json").document
     assert len(found["events"]) == DAYS
     assert found["jobs"][-1]["count"] == penstock("jobs", "list", "--json").document["totalCount"]
+    told = penstock("stats", "--period", "week").text.splitlines()
+    assert told[0].split()[-3:] == ["jobs", "datasets", "sources"]
+    counted = [found[what][-1]["count"] for what in ("jobs", "datasets", "sources")]
+    assert told[-1].split()[-3:] == [str(count) for count in counted]
     refused = penstock("stats", "--timezone", "Mars/Base")
     assert refused.code == 1
     assert "Mars/Base" in refused.complaint

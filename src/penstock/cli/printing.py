@@ -17,6 +17,7 @@ STATE_STYLES = {
     "NEW": "dim",
 }
 Cell = str | int | Text | None
+_WIDTH_MAX = 10_000
 
 
 def out() -> Console:
@@ -60,25 +61,39 @@ def write_json(value: object) -> None:
 
 
 class Column(NamedTuple):
-    """A column of a table: of numbers, or of what must not be folded."""
+    """A column of a table: of numbers, of what must not be folded, or of what may be left out."""
 
     heading: str
     numbers: bool = False
     whole: bool = False
+    spare: bool = False
 
 
 def write_table(columns: Sequence[str | Column], rows: Iterable[Sequence[Cell]]) -> None:
-    """A table that leaves nothing out: what does not fit is folded."""
+    """A table; what does not fit is folded, unless there is room without what can be spared."""
+    headed = [Column(each) if isinstance(each, str) else each for each in columns]
+    cells = [[_cell(value) for value in row] for row in rows]
+    console = out()
+    table = _table(headed, cells)
+    spare = [at for at, column in enumerate(headed) if column.spare]
+    wide = console.options.update(max_width=_WIDTH_MAX)
+    if spare and console.measure(table, options=wide).maximum > console.width:
+        kept = [at for at in range(len(headed)) if at not in spare]
+        table = _table([headed[at] for at in kept], [[row[at] for at in kept] for row in cells])
+        names = ", ".join(headed[at].heading for at in spare)
+        note(f"{names} left out for want of room; --json and wider terminals show all")
+    console.print(table)
+
+
+def _table(columns: Sequence[Column], rows: Iterable[Sequence[Text]]) -> Table:
     table = Table(box=None, pad_edge=False, header_style="bold")
     for column in columns:
-        if isinstance(column, str):
-            table.add_column(column, overflow="fold")
-        else:
-            justify: JustifyMethod = "right" if column.numbers else "left"
-            table.add_column(column.heading, justify=justify, no_wrap=True, overflow="fold")
+        justify: JustifyMethod = "right" if column.numbers else "left"
+        whole = column.whole or column.numbers
+        table.add_column(column.heading, justify=justify, no_wrap=whole, overflow="fold")
     for row in rows:
-        table.add_row(*map(_cell, row))
-    out().print(table)
+        table.add_row(*row)
+    return table
 
 
 def write_fields(fields: Iterable[tuple[str, Cell]]) -> None:

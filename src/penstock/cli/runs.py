@@ -68,8 +68,9 @@ def list_runs(
 
 
 def write_runs(runs: Sequence[Run], *, with_job: bool = False) -> None:
-    """Runs, one to a line."""
-    headings = (Column("run", whole=True), STATE, Column("started", whole=True), TOOK)
+    """Runs, one to a line; beside names of jobs, ids only where there is room for both."""
+    run_id = Column("run", whole=True, spare=with_job)
+    headings = (run_id, STATE, Column("started", whole=True), TOOK)
     rows = (
         (run.id, state_text(run.state), show_time(run.started_at), show_duration(run.duration_ms))
         for run in runs

@@ -44,13 +44,13 @@ def stats(
     write_table(
         [Column("from", whole=True), *(Column(name, numbers=True) for name in _COUNTED)],
         (
-            (show_time(event.start_interval)[:16], *_counts(event), job.count, dataset.count)
-            for event, job, dataset in zip(events, jobs, datasets, strict=True)
+            (show_time(event.start_interval)[:16], *_counts(event), *(each.count for each in held))
+            for event, *held in zip(events, jobs, datasets, sources, strict=True)
         ),
     )
 
 
-_COUNTED = ("events", "start", "complete", "fail", "abort", "jobs", "datasets")
+_COUNTED = ("events", "start", "complete", "fail", "abort", "jobs", "datasets", "sources")
 
 
 def _counts(event: EventInterval) -> tuple[int, ...]:
