@@ -161,6 +161,23 @@ def test_a_name_that_two_namespaces_have_changes_neither(
     assert "a/clean is deleted" in penstock("datasets", "delete", "a/clean").text
 
 
+def test_a_name_that_can_be_read_twice_is_never_taken_for_the_other(
+    penstock: Terminal, server: Running
+) -> None:
+    twice = [{"namespace": "a", "name": "b/c"}, {"namespace": "a/b", "name": "c"}]
+    twice += [{"namespace": "x", "name": "y:z"}, {"namespace": "x:y", "name": "z"}]
+    post(server.client, run_event(eventType="COMPLETE", inputs=[], outputs=twice))
+    refused = penstock("datasets", "delete", "a/b/c")
+    assert "dataset:a:b/c or dataset:a/b:c" in refused.complaint
+    refused = penstock("datasets", "delete", "dataset:x:y:z")
+    assert "--namespace x y:z or --namespace x:y z; say which" in refused.complaint
+    assert penstock("datasets", "delete", "b/c", "--namespace", "a").code == 0
+    assert '"a/b"' in penstock("datasets", "show", "a/b/c", "--json").text
+    assert penstock("datasets", "delete", "a/b/c").code == 1
+    assert "dataset a/b/c is back" in penstock("datasets", "restore", "a/b/c").text
+    assert penstock("datasets", "show", "b/c", "--namespace", "a").code == 0
+
+
 def test_a_plain_name_among_too_many_changes_nothing(
     penstock: Terminal, server: Running, monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -98,19 +98,19 @@ def name_job(client: Client, text: str, namespace: str | None) -> EntityId:
     try:
         return EntityId(*exact_job(client, text, namespace))
     except NotFound as error:
-        raise NotFound(f"{error}. A new job is named NAMESPACE/NAME") from None
+        raise NotFound(f"a new job is named NAMESPACE/NAME, and {error}") from None
 
 
 def _find(client: Client, text: str, kind: Kind | None) -> _Thing:
     """The only thing of this name; else the only one whose name ends so; else the only hit."""
     if named := _named(client, text, kind):
-        return _only(named, text)
+        return _only([thing for thing in named if not thing.is_deleted] or named, text)
     found = _search(client, text, kind)[0]
     whole = [thing for thing in found if thing.name == text]
     ends = [thing for thing in found if _last_part(thing.name) == text]
     if candidates := whole or ends or found:
         return _only(candidates, text)
-    raise _nothing(text, kind, found)
+    raise _nothing(text, kind, ())
 
 
 def _exact(client: Client, text: str, kind: Kind, namespace: str | None) -> tuple[str, str]:
@@ -138,14 +138,13 @@ def _deleted(client: Client, text: str, kind: Kind, namespace: str | None) -> tu
     if "/" not in text and not text.startswith(f"{what}:"):
         raise Invalid(f"{text!r} says no namespace; write a deleted {what} as NAMESPACE/NAME")
     named = _named(client, text, kind)
-    candidates = [thing for thing in named if thing.is_deleted] or named
-    if not candidates:
+    if not named:
         raise _nothing(text, kind, ())
-    return _name(_only(candidates, text))
+    return _name(_only([thing for thing in named if thing.is_deleted] or named, text))
 
 
 def _named(client: Client, text: str, kind: Kind | None) -> list[_Thing]:
-    """What NAMESPACE/NAME or a node id names, deleted only where nothing else has that name.
+    """What NAMESPACE/NAME or a node id names, deleted or not.
 
     Second names are the server's to know, so it is asked. A namespace may hold slashes and
     colons itself, so every reading is.
@@ -158,9 +157,9 @@ def _named(client: Client, text: str, kind: Kind | None) -> list[_Thing]:
     things = list(dict.fromkeys(thing for thing in read if isinstance(thing, _Thing)))
     forbidden = [error for error in read if isinstance(error, ApiError)]
     # Another reading than the one that was meant may well be in a namespace of others.
-    if forbidden and not things and len(forbidden) == len(read):
+    if forbidden and len(forbidden) == len(read):
         raise forbidden[0]
-    return [thing for thing in things if not thing.is_deleted] or things
+    return things
 
 
 def _readings(text: str, kind: Kind) -> Iterator[tuple[str, str]]:
@@ -207,11 +206,12 @@ def _search(client: Client, text: str, kind: Kind | None) -> tuple[list[_Thing],
 def _only(candidates: Sequence[_Thing], text: str) -> _Thing:
     if len(candidates) == 1:
         return candidates[0]
-    choices = " or ".join(thing.node_id for thing in candidates[:_SUGGESTED_MAX])
-    more = len(candidates) - _SUGGESTED_MAX
-    raise Conflict(
-        f"{text!r} may be {choices}{f' or {more} others' if more > 0 else ''}; say which"
-    )
+    choices = [thing.node_id for thing in candidates[:_SUGGESTED_MAX]]
+    if len(set(choices)) < len(choices):
+        choices = [f"--namespace {each.namespace} {each.name}" for each in candidates]
+    if len(candidates) > len(choices):
+        choices.append(f"{len(candidates) - len(choices):,} others")
+    raise Conflict(f"{text!r} may be {' or '.join(choices)}; say which")
 
 
 def _nothing(text: str, kind: Kind | None, alike: Sequence[_Thing]) -> NotFound:
