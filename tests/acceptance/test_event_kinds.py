@@ -56,6 +56,92 @@ def test_a_job_event_gives_a_job_its_edges_without_a_run(calls: Calls) -> None:
     assert [v["number"] for v in calls.versions("c")] == [1]
 
 
+OWNED: Document = {"ownership": {"owners": [{"name": "ann"}]}}
+OWNED_BY_BOB: Document = {"ownership": {"owners": [{"name": "bob"}]}}
+ODD: Document = {"odd": {"v": 1.5}}
+
+
+@pytest.mark.parametrize("again", [True, False], ids=["with its schema", "without a schema"])
+def test_facets_of_a_dataset_event_are_shown_for_a_dataset_that_a_run_wrote(
+    calls: Calls, again: bool
+) -> None:
+    calls.report("COMPLETE", new_run_id(), "j", outputs=[calls.named("d", **schema("id"))])
+    said = schema("id") if again else {}
+    calls.send(dataset_event(calls, "d", **said, **OWNED, **ODD))
+
+    assert calls.dataset("d")["facets"] == schema("id") | OWNED | ODD
+    [version] = calls.versions("d")
+    assert version["facets"] == schema("id")
+
+
+def test_facets_of_a_dataset_event_are_shown_for_a_dataset_that_was_only_read(
+    calls: Calls,
+) -> None:
+    calls.report("COMPLETE", new_run_id(), "j", inputs=[calls.named("d", **schema("id"))])
+    calls.send(dataset_event(calls, "d", **OWNED, **ODD))
+    calls.report("COMPLETE", new_run_id(), "j", inputs=[calls.named("d", **OWNED_BY_BOB)])
+
+    assert calls.dataset("d")["facets"] == schema("id") | OWNED | ODD
+    assert len(calls.versions("d")) == 1
+
+
+def test_facets_of_a_dataset_event_outlast_the_next_versions(calls: Calls) -> None:
+    calls.send(dataset_event(calls, "d", **schema("id"), **OWNED))
+    calls.send(dataset_event(calls, "d", **schema("id", "x"), **ODD))
+    assert calls.dataset("d")["facets"] == schema("id", "x") | OWNED | ODD
+
+    calls.report("COMPLETE", new_run_id(), "j", outputs=[calls.named("d", **schema("y"))])
+    assert calls.dataset("d")["facets"] == schema("y") | OWNED | ODD
+
+    calls.report("COMPLETE", new_run_id(), "j", outputs=["d"])
+    found = calls.dataset("d")
+    assert [field["name"] for field in found["fields"]] == ["y"]
+    assert found["facets"] == OWNED | ODD, "the schema that was declared is not of these fields"
+    assert len(calls.versions("d")) == 4
+
+
+def test_of_a_dataset_facet_the_latest_word_stands_whoever_said_it(calls: Calls) -> None:
+    early = dataset_event(calls, "d", **OWNED)
+    calls.report("COMPLETE", new_run_id(), "j", outputs=[calls.named("d", **OWNED_BY_BOB)])
+    late = dataset_event(calls, "d", **OWNED)
+    calls.send(early)
+    assert calls.dataset("d")["facets"] == OWNED_BY_BOB
+    calls.send(late)
+    calls.send(early)
+    assert calls.dataset("d")["facets"] == OWNED
+
+
+def test_a_dataset_event_that_drops_leaves_no_word_of_it_with_what_comes_after(
+    calls: Calls,
+) -> None:
+    drop: Document = {"lifecycleStateChange": {"lifecycleStateChange": "DROP"}}
+    calls.send(dataset_event(calls, "d", **schema("id"), **OWNED))
+    calls.send(dataset_event(calls, "d", **drop))
+    calls.get("namespaces", calls.namespace, "datasets", "d", status=404)
+    calls.report("COMPLETE", new_run_id(), "j", outputs=[calls.named("d", **schema("x"))])
+    assert calls.dataset("d")["facets"] == schema("x") | OWNED
+
+
+SQL: Document = {"sql": {"query": "SELECT 1"}}
+
+
+def test_facets_of_a_job_event_stand_beside_those_of_the_newest_run(calls: Calls) -> None:
+    early = job_event(calls, "j", [], [])
+    early["job"]["facets"] = OWNED | ODD
+    calls.report("COMPLETE", new_run_id(), "j", job_facets=SQL | OWNED_BY_BOB)
+    late = job_event(calls, "j", [], [])
+    late["job"]["facets"] = OWNED
+
+    calls.send(early)
+    assert calls.job("j")["facets"] == SQL | OWNED_BY_BOB | ODD
+    calls.send(late)
+    assert calls.job("j")["facets"] == SQL | OWNED | ODD
+    calls.report("START", new_run_id(), "j", job_facets=OWNED_BY_BOB)
+    assert calls.job("j")["facets"] == OWNED_BY_BOB | ODD
+    [listed] = calls.get("namespaces", calls.namespace, "jobs")["jobs"]
+    assert listed["facets"] == OWNED_BY_BOB | ODD
+
+
 def test_a_packed_event_is_received_like_any_other(calls: Calls) -> None:
     run = new_run_id()
     body = gzip.compress(json.dumps(calls.event("COMPLETE", run, "j", outputs=["d"])).encode())

@@ -47,8 +47,8 @@ SHAPES: Mapping[str, type[msgspec.Struct]] = {
     "tally": Tally,
 }
 # Objects whose keys stand in no particular order; each facet is kept word for word.
-_FACETS = frozenset({"facets", "job_facets", "observed"})
-_STAMPS = frozenset({"stamps"})
+_FACETS = frozenset({"facets", "job_facets", "observed", "declared"})
+_STAMPS = frozenset({"stamps", "declared_stamps"})
 _decode_facets = msgspec.json.Decoder(dict[str, msgspec.Raw]).decode
 
 Seen = dict[str, list[dict[str, Any]]]

@@ -23,8 +23,15 @@ _LAST: Final = 1 << 62
 _RANKS: Final = {"START": 1, "RUNNING": 2, "OTHER": 3, "COMPLETE": 4, "FAIL": 5, "ABORT": 6}
 _TERMINAL: Final = frozenset({"COMPLETE", "FAIL", "ABORT"})
 
+
+class _RunStamps(msgspec.Struct, gc=False):
+    run: Raw = Raw(b"{}")
+    job: Raw = Raw(b"{}")
+
+
 _decode_facets = msgspec.json.Decoder(dict[str, Raw]).decode
 _decode_stamps = msgspec.json.Decoder(dict[str, int]).decode
+_decode_run_stamps = msgspec.json.Decoder(_RunStamps).decode
 _encode = msgspec.json.encode
 
 
@@ -79,6 +86,27 @@ class Merged(msgspec.Struct, frozen=True, gc=False):
     facets: str
     stamps: str
     won: Facets
+
+
+def read_run_stamps(text: str) -> tuple[str, str]:
+    """The stored stamps of a run's own facets and of its job's, each still as its own text."""
+    stamps = _decode_run_stamps(text)
+    return bytes(stamps.run).decode(), bytes(stamps.job).decode()
+
+
+def together(facets: str, stamps: str, others: str, stamps_of_others: str) -> str:
+    """Two stored sets as one to show: of a facet that both have, the one that was said later."""
+    if len(others) == 2:
+        return facets
+    if len(facets) == 2:
+        return others
+    said, said_by_others = read_stamps(stamps), read_stamps(stamps_of_others)
+    shown = dict(read_facets(facets))
+    for name, value in read_facets(others).items():
+        held = said.get(name)
+        if held is None or stamped_at(said_by_others[name]) > stamped_at(held):
+            shown[name] = value
+    return write_facets(shown)
 
 
 def merge(facets: str, stamps: str, new: Facets, stamp: Stamp) -> Merged | None:

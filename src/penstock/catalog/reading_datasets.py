@@ -5,11 +5,10 @@ from collections import defaultdict
 from collections.abc import Sequence
 from itertools import groupby
 from operator import itemgetter
-from typing import Any
 
-import msgspec
-from msgspec import UNSET, Raw, Struct, UnsetType
+from msgspec import UNSET, Struct, UnsetType
 
+from penstock.catalog.facets import read_facets, together, write_facets
 from penstock.catalog.reading_names import is_uuid, no_namespace
 from penstock.catalog.reading_runs import load_runs
 from penstock.catalog.rows import Origin
@@ -32,7 +31,6 @@ from penstock.errors import NotFound
 from penstock.ids import dataset_id
 
 _NUMBER = re.compile(r"[Vv]?([0-9]{1,15})")
-_READ_FACETS = msgspec.json.Decoder(dict[str, Raw]).decode
 
 
 class _DatasetRow(Struct, frozen=True, gc=False):
@@ -52,10 +50,14 @@ class _DatasetRow(Struct, frozen=True, gc=False):
     hidden: int
     created_at: Micros
     updated_at: Micros
+    declared: str
+    declared_stamps: str
     number: int | None
     origin: str | None
+    schema_id: str | None
     fields: str | None
     facets: str | None
+    stamps: str | None
     column_set_id: str | None
 
 
@@ -193,10 +195,7 @@ def _dataset(
     lineage: dict[str, list[ColumnLineage]],
     aliases: Sequence[Alias] | UnsetType,
 ) -> Dataset:
-    if row.origin == Origin.IMPLIED or row.fields is None or row.facets is None:
-        facets, (fields, _) = row.observed, _observed_schema(row.observed)
-    else:
-        facets, fields = row.facets, row.fields
+    fields, facets = _shown(row)
     return Dataset(
         id=EntityId(row.namespace, row.name),
         type=row.type,
@@ -218,6 +217,23 @@ def _dataset(
         deleted=bool(row.hidden),
         aliases=aliases,
     )
+
+
+def _shown(row: _DatasetRow) -> tuple[str, str]:
+    """The fields and facets of a dataset: of the version it shows, and as it was declared.
+
+    Who declares a dataset knows better than who reads it. A declared schema is that of the fields
+    it states, and no other version's.
+    """
+    fields, facets, schema, stamps = row.fields, row.facets, row.schema_id, row.stamps
+    if row.origin == Origin.IMPLIED or fields is None or facets is None:
+        facets, (fields, schema), stamps = row.observed, _observed_schema(row.observed), "{}"
+    declared = row.declared
+    stated = read_facets(declared).get("schema")
+    if stated is not None and read_schema(bytes(stated))[1] != schema:
+        others = {name: facet for name, facet in read_facets(declared).items() if name != "schema"}
+        declared = write_facets(others)
+    return fields, together(facets, stamps or "{}", declared, row.declared_stamps)
 
 
 def _load_versions(
@@ -260,7 +276,7 @@ def _version(row: _VersionRow, runs: dict[str, Run]) -> DatasetVersion:
 
 def _observed_schema(observed: str) -> tuple[str, str]:
     """The fields that readers of a dataset reported, and their schema's id."""
-    facet: Any = _READ_FACETS(observed).get("schema")
+    facet = read_facets(observed).get("schema")
     if facet is None:
         return NO_FIELDS, schema_id(NO_FIELDS)
     return read_schema(bytes(facet))

@@ -5,6 +5,7 @@ from collections.abc import Sequence
 
 from msgspec import Struct
 
+from penstock.catalog.facets import read_run_stamps, together
 from penstock.catalog.reading_names import is_uuid, no_namespace
 from penstock.catalog.reading_runs import load_runs
 from penstock.catalog.rows import LATEST_RUN_STATES, Role
@@ -37,6 +38,8 @@ class _JobRow(Struct, frozen=True, gc=False):
     updated_at: Micros
     parent_name: str | None
     latest_facets: str | None
+    stamps: str
+    latest_stamps: str | None
 
 
 class _JobVersionRow(Struct, frozen=True, gc=False):
@@ -165,7 +168,8 @@ def _find(tx: Transaction, namespace: str, name: str, *, include_deleted: bool =
 
 
 def _job(row: _JobRow, edges: Edges, runs: Sequence[Run]) -> Job:
-    facets = row.facets if row.latest_facets in (None, "{}") else row.latest_facets
+    _, latest_stamps = read_run_stamps(row.latest_stamps or "{}")
+    facets = together(row.facets, row.stamps, row.latest_facets or "{}", latest_stamps)
     return Job(
         id=EntityId(row.namespace, row.name),
         type=row.type,

@@ -6,8 +6,6 @@ docs/adr/0003-events-converge.md for the rules that make it so.
 
 from typing import Final
 
-import msgspec
-
 from penstock import ids
 from penstock.catalog import (
     dataset_names,
@@ -22,6 +20,7 @@ from penstock.catalog.facets import (
     Facets,
     event_stamp,
     merge,
+    read_run_stamps,
     read_stamps,
     run_stamp,
 )
@@ -52,16 +51,6 @@ _STATES: Final = {
     "ABORT": RunState.ABORTED,
 }
 _NO_STAMPS: Final = "{}"
-
-
-class _RunStamps(msgspec.Struct, gc=False):
-    """The stamps of a run's own facets and of its job's, each still as its own text."""
-
-    run: msgspec.Raw = msgspec.Raw(_NO_STAMPS)
-    job: msgspec.Raw = msgspec.Raw(_NO_STAMPS)
-
-
-_decode_stamps = msgspec.json.Decoder(_RunStamps).decode
 
 
 def receive(world: World, event: Event, now: Micros) -> None:
@@ -159,8 +148,7 @@ def _fold_facets(run: RunRow, event: Event) -> RunRow:
     if not event.run_facets and not event.job_facets:
         return run
     order = run_stamp(event.at, event.event_type)
-    stamps = _decode_stamps(run.stamps)
-    held = bytes(stamps.run).decode(), bytes(stamps.job).decode()
+    held = read_run_stamps(run.stamps)
     of_run = merge(run.facets, held[0], event.run_facets, order)
     of_job = merge(run.job_facets, held[1], event.job_facets, order)
     if of_run is None and of_job is None:
@@ -304,13 +292,26 @@ def declare_dataset(world: World, mention: Mention, at: Micros) -> str:
     stamp, facets = event_stamp(at, ""), mention.facets
     won = facets if at >= dataset.updated_at else NO_FACETS
     dataset = dataset_rules.describe_dataset(world, dataset, facets, won, stamp, at)
-    dataset = replace(_seen_from(world, dataset, at), updated_at=max(dataset.updated_at, at))
+    dataset = _keep_declared(_seen_from(world, dataset, at), facets, stamp)
+    dataset = replace(dataset, updated_at=max(dataset.updated_at, at))
     world.datasets.put(dataset.id, dataset)
     version = _declared_version(world, dataset, mention, at)
     if version is not None:
         version, _ = dataset_rules.describe_version(world, version, facets, stamp, at)
         dataset_rules.publish(world, version, version.created_at, at)
     return dataset_id
+
+
+def _keep_declared(dataset: DatasetRow, facets: Facets, stamp: int) -> DatasetRow:
+    """What is stated without a run holds for the dataset, whoever made the version it shows.
+
+    Only what happened to it as a whole belongs to the version that this makes.
+    """
+    lasting = {name: facet for name, facet in facets.items() if name != known_facets.LIFECYCLE}
+    merged = merge(dataset.declared, dataset.declared_stamps, lasting, stamp)
+    if merged is None:
+        return dataset
+    return replace(dataset, declared=merged.facets, declared_stamps=merged.stamps)
 
 
 def _declared_version(

@@ -115,6 +115,8 @@ class DatasetRow(Row, frozen=True):
     hidden_at: Micros
     created_at: Micros
     updated_at: Micros
+    declared: str = "{}"  # facets that were stated without a run, whichever version was current
+    declared_stamps: str = "{}"
 
 
 class DatasetAdvance(Row, frozen=True):

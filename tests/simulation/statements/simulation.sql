@@ -14,7 +14,7 @@ SELECT name, description FROM tags;
 
 -- name: every_dataset
 -- All datasets.
-SELECT id, namespace, name, type, physical_name, source_name, description, description_stamp, current_version_id, published_at, latest_version_id, latest_number, version_count, implied_version_id, observed, tags, field_tags, lifecycle, hidden, hidden_at, created_at, updated_at
+SELECT id, namespace, name, type, physical_name, source_name, description, description_stamp, current_version_id, published_at, latest_version_id, latest_number, version_count, implied_version_id, observed, tags, field_tags, lifecycle, hidden, hidden_at, created_at, updated_at, declared, declared_stamps
 FROM datasets;
 
 -- name: every_alias

@@ -53,8 +53,8 @@ WHERE d.id = COALESCE((SELECT a.dataset_id FROM dataset_aliases a WHERE a.id = :
 -- Datasets, each with the version that it shows: the current one, else the latest.
 SELECT d.id, d.namespace, d.name, d.type, d.physical_name, d.source_name, d.description,
        d.current_version_id, d.published_at, d.observed, d.tags, d.field_tags, d.lifecycle,
-       d.hidden, d.created_at, d.updated_at,
-       v.number, v.origin, v.fields, v.facets, v.column_set_id
+       d.hidden, d.created_at, d.updated_at, d.declared, d.declared_stamps,
+       v.number, v.origin, v.schema_id, v.fields, v.facets, v.stamps, v.column_set_id
 FROM {each ids uuid AS k}
 JOIN datasets d ON d.id = k.value
 LEFT JOIN dataset_versions v ON v.id = COALESCE(d.current_version_id, d.latest_version_id)
@@ -98,7 +98,7 @@ SELECT id, hidden, run_count, version_count FROM jobs WHERE id = :id
 -- Jobs, each with its parent's name and what its newest run says of it.
 SELECT j.id, j.namespace, j.name, j.type, j.description, j.location, j.parent_job_id,
        j.current_version_id, j.tags, j.labels, j.facets, j.created_at, j.updated_at,
-       p.name, r.job_facets
+       p.name, r.job_facets, j.stamps, r.stamps
 FROM {each ids uuid AS k}
 JOIN jobs j ON j.id = k.value
 LEFT JOIN jobs p ON p.id = j.parent_job_id
