@@ -1,5 +1,7 @@
 """Names as they are in real life, and things that are deleted and come back."""
 
+from collections.abc import Callable
+
 import httpx
 import pytest
 
@@ -91,6 +93,95 @@ def test_a_deleted_namespace_takes_its_jobs_and_datasets_along_and_back(calls: C
     assert calls.get("namespaces", calls.namespace, "datasets")["totalCount"] == 2
     assert calls.get("namespaces", calls.namespace, "jobs")["totalCount"] == 1
     assert calls.job("j")["latestRun"]["state"] == "COMPLETED"
+
+
+def listed(calls: Calls, kind: str) -> list[str]:
+    """What a namespace shows of a kind, which must be as many as it counts and search finds."""
+    page = calls.get("namespaces", calls.namespace, kind)
+    names = sorted(each["name"] for each in page[kind])
+    found = calls.get(
+        "search", q=calls.namespace, namespace=calls.namespace, filter=kind.upper()[:-1]
+    )
+    assert page["totalCount"] == found["totalCount"] == len(names)
+    return names
+
+
+def test_a_restored_namespace_brings_back_only_what_was_deleted_with_it(calls: Calls) -> None:
+    drop = {"lifecycleStateChange": {"lifecycleStateChange": "DROP"}}
+    where = path("namespaces", calls.namespace)
+    calls.report("COMPLETE", new_run_id(), "j", outputs=["a", "b"])
+    calls.report("COMPLETE", new_run_id(), "k", outputs=[calls.named("dropped", **drop)])
+    calls.ask("DELETE", f"{where}/datasets/a")
+    calls.ask("DELETE", f"{where}/jobs/k")
+
+    calls.ask("DELETE", where)
+    assert (listed(calls, "datasets"), listed(calls, "jobs")) == ([], [])
+    calls.ask("DELETE", where)  # once more: nothing is left to hide, and nothing is lost
+    calls.ask("POST", f"{where}/restore")
+    assert (listed(calls, "datasets"), listed(calls, "jobs")) == (["b"], ["j"])
+
+
+@pytest.mark.parametrize("by", ["stating it", "an event"])
+def test_what_a_deleted_namespace_hid_can_be_restored_after_it_came_back_empty(
+    calls: Calls, by: str
+) -> None:
+    calls.report("COMPLETE", new_run_id(), "j", outputs=["a", "b"])
+    where = path("namespaces", calls.namespace)
+    calls.ask("DELETE", where)
+    if by == "stating it":
+        calls.put_namespace()
+    else:
+        calls.report("START", new_run_id(), "k", at="2099-01-01T00:00:00Z")
+    assert calls.ask("GET", where)["isHidden"] is False
+    assert listed(calls, "datasets") == []
+    calls.ask("POST", f"{where}/restore")
+    assert listed(calls, "datasets") == ["a", "b"]
+
+
+WRITES_AGAIN: dict[str, Callable[[Calls], object]] = {
+    "a run that reads a dataset of it": lambda calls: Calls(
+        calls.client, f"{calls.namespace}-jobs"
+    ).report("START", new_run_id(), "j", inputs=[calls.named("d")], at="2099-01-01T00:00:00Z"),
+    "a run that writes a dataset of it": lambda calls: Calls(
+        calls.client, f"{calls.namespace}-jobs"
+    ).report("COMPLETE", new_run_id(), "j", outputs=[calls.named("d")], at="2099-01-01T00:00:00Z"),
+    "stating a dataset": lambda calls: calls.put_dataset("d"),
+    "stating a job": lambda calls: calls.put_job("j"),
+    "restoring a dataset": lambda calls: calls.ask(
+        "POST", path("namespaces", calls.namespace, "datasets", "d", "restore")
+    ),
+    "restoring a job": lambda calls: calls.ask(
+        "POST", path("namespaces", calls.namespace, "jobs", "j", "restore")
+    ),
+}
+
+
+@pytest.mark.parametrize("write", WRITES_AGAIN)
+def test_a_deleted_namespace_comes_back_with_the_first_of_its_contents(
+    calls: Calls, write: str
+) -> None:
+    calls.put_source("warehouse")
+    calls.report("COMPLETE", new_run_id(), "j", outputs=["d", "e"])
+    calls.ask("DELETE", path("namespaces", calls.namespace))
+
+    WRITES_AGAIN[write](calls)
+    assert calls.get("namespaces", calls.namespace)["isHidden"] is False
+    back = listed(calls, "datasets") + listed(calls, "jobs")
+    assert back == (["j"] if "job" in write else ["d"])
+
+
+def test_a_deleted_parent_job_comes_back_when_a_later_child_names_it(calls: Calls) -> None:
+    parent = {"run": {"runId": new_run_id()}, "job": {"namespace": calls.namespace, "name": "dag"}}
+    calls.report("START", new_run_id(), "dag.task", run_facets={"parent": parent})
+    where = ("namespaces", calls.namespace, "jobs", "dag")
+    calls.ask("DELETE", path(*where))
+    calls.report("START", new_run_id(), "dag.task", run_facets={"parent": parent})
+    calls.get(*where, status=404)
+
+    later = "2099-01-01T00:00:00Z"
+    calls.report("START", new_run_id(), "dag.task", run_facets={"parent": parent}, at=later)
+    assert calls.job("dag")["latestRun"]["id"] == parent["run"]["runId"]
+    assert listed(calls, "jobs") == ["dag", "dag.task"]
 
 
 @pytest.mark.parametrize("what", ["dataset", "job", "namespace"])

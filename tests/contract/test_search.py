@@ -20,7 +20,7 @@ FIELDS, _ = read_schema(
 ORDERS = dataset("public.ordersDaily_v2", "s3://shop", tags='["gold"]', updated_at=NOW)
 CLIENTS = dataset("clients", "crm", description="Who buys: Zoë, 東京", updated_at=NOW + SECOND)
 DUMP = dataset("8e43z4-dump", "crm", updated_at=NOW)
-DELETED = dataset("orders_old", "crm", hidden=1)
+DELETED = dataset("orders_old", "crm", hidden=1, hidden_at=NOW)
 LOAD = job("load_orders", "etl", updated_at=NOW + 2 * SECOND)
 HIDDEN_JOB = job("orders_gone", "etl", hidden=1)
 PLACES = [(f"crowd_{n % 40}", f"town_{n % 3}", n) for n in range(120)]
@@ -296,12 +296,15 @@ def test_words_learnt_while_hidden_are_found_afterwards(database: Database) -> N
 
 
 def test_a_namespace_is_hidden_from_search_as_a_whole(database: Database) -> None:
-    def hide(hidden: int) -> None:
+    def rewrite(verb: str, deleted_at: int, at: int) -> None:
+        times = {"deleted_at": deleted_at, "at": at}
         with database.write() as tx:
+            tx.execute(f"{verb}_datasets_of_namespace", namespace="crm", **times)
+            hidden = int(verb == "hide")
             tx.execute("hide_search_docs_of_namespace", namespace="crm", hidden=hidden)
 
-    hide(1)
+    rewrite("hide", 0, NOW + SECOND)
     assert found(database, "crm") == []
     assert found(database, "orders") == ["load_orders", ORDERS.name]
-    hide(0)
-    assert found(database, "crm") == ["8e43z4-dump", "clients", "orders_old"]
+    rewrite("show", NOW + SECOND, NOW + DAY)
+    assert found(database, "crm") == ["8e43z4-dump", "clients"]

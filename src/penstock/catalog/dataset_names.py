@@ -22,12 +22,19 @@ def ensure_namespace(world: World, name: str, at: Micros) -> None:
     row = world.namespaces.get(name)
     if row is None:
         world.namespaces.put(name, NamespaceRow(name, "anonymous", None, 0, at, at))
-    elif row.hidden and at > row.updated_at:
+    elif row.hidden and at > row.hidden_at:
         world.namespaces.put(name, replace(row, hidden=0))
     elif at < row.created_at:
         untouched = row.updated_at == row.created_at
         updated_at = at if untouched else row.updated_at
         world.namespaces.put(name, replace(row, created_at=at, updated_at=updated_at))
+
+
+def show_namespace(world: World, name: str) -> None:
+    """Something in a namespace was stated or restored by hand: it is shown, and so is that."""
+    row = world.namespaces.get(name)
+    if row is not None and row.hidden:
+        world.namespaces.put(name, replace(row, hidden=0))
 
 
 def ensure_source(world: World, stated: DataSource | None, namespace: str, at: Micros) -> str:

@@ -285,6 +285,7 @@ def revive(world: World, dataset: DatasetRow, run_id: str | None, at: Micros) ->
     current = world.versions.get(dataset.current_version_id) if dataset.current_version_id else None
     if current is not None and current.lifecycle == DROPPED and current.run_id == run_id:
         return dataset
+    dataset_names.ensure_namespace(world, dataset.namespace, at)
     return replace(dataset, hidden=0)
 
 
@@ -310,6 +311,8 @@ def publish(world: World, version: VersionRow, at: Micros, updated_at: Micros) -
         dataset.current_version_id or "",
     ):
         changed = _with_current(changed, version, version.id)
+    if dataset.hidden and not changed.hidden:
+        dataset_names.ensure_namespace(world, dataset.namespace, updated_at)
     if changed != dataset:
         world.datasets.put(dataset.id, changed)
 
@@ -373,6 +376,8 @@ def follow_versions(
         updated_at=max(dataset.updated_at, at),
     )
     if dataset.published_at is None or at >= dataset.published_at:
+        if dataset.hidden:
+            dataset_names.ensure_namespace(world, dataset.namespace, at)
         dataset = replace(
             dataset, current_version_id=last_id, published_at=at, lifecycle="", hidden=0
         )

@@ -50,6 +50,16 @@ def new_job(job_id: str, namespace: str, name: str, at: Micros) -> JobRow:
     )
 
 
+def named_again(job: JobRow, at: Micros) -> JobRow:
+    """A job that one more event names; one later than its deletion brings it back."""
+    return replace(
+        job,
+        hidden=job.hidden if at <= job.hidden_at else 0,
+        created_at=min(job.created_at, at),
+        updated_at=max(job.updated_at, at),
+    )
+
+
 def new_run(run_id: str, job_id: str, external_id: str | None, at: Micros) -> RunRow:
     """A run of which nothing is known but that it is."""
     return RunRow(
@@ -113,9 +123,8 @@ def ensure_parent(world: World, parent: ParentRun, at: Micros) -> tuple[RunRow, 
     job = world.jobs.get(job_id)
     if job is None:
         world.jobs.put(job_id, new_job(job_id, parent.namespace, parent.name, at))
-    elif not job.created_at <= at <= job.updated_at:
-        first, last = min(job.created_at, at), max(job.updated_at, at)
-        world.jobs.put(job_id, replace(job, created_at=first, updated_at=last))
+    elif job.hidden or not job.created_at <= at <= job.updated_at:
+        world.jobs.put(job_id, named_again(job, at))
     run = world.runs.get(parent.run_id)
     if run is None:
         run = new_run(parent.run_id, job_id, parent.external_id, at)

@@ -126,13 +126,7 @@ def _job_of(world: World, event: Event) -> JobRow:
     dataset_names.ensure_namespace(world, event.job_namespace, event.at)
     if job is None:
         return job_rules.new_job(event.job_id, event.job_namespace, event.job_name, event.at)
-    hidden = job.hidden if event.at <= job.hidden_at else 0
-    return replace(
-        job,
-        hidden=hidden,
-        created_at=min(job.created_at, event.at),
-        updated_at=max(job.updated_at, event.at),
-    )
+    return job_rules.named_again(job, event.at)
 
 
 def _other_job(world: World, run: RunRow, event: Event) -> Conflict:

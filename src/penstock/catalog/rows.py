@@ -70,6 +70,7 @@ class NamespaceRow(Row, frozen=True):
     hidden: int
     created_at: Micros
     updated_at: Micros
+    hidden_at: Micros = 0  # when it was last deleted, and what it then showed with it
 
 
 class SourceRow(Row, frozen=True):

@@ -2,7 +2,7 @@
 
 -- name: every_namespace
 -- All namespaces.
-SELECT name, owner_name, description, hidden, created_at, updated_at FROM namespaces;
+SELECT name, owner_name, description, hidden, created_at, updated_at, hidden_at FROM namespaces;
 
 -- name: every_source
 -- All sources.

@@ -44,6 +44,7 @@ class PutDataset(Write, frozen=True):
             raise NotFound(f"there is no source {self.source_name!r}; create it first")
         run = run_row(world, self.run_id) if self.run_id is not None else None
         dataset = self._stated(world, now)
+        dataset_names.show_namespace(world, dataset.namespace)
         world.datasets.put(dataset.id, dataset)
         if run is not None:
             self._write_for_run(world, dataset, run, now)
@@ -141,6 +142,7 @@ class RestoreDataset(Write, frozen=True):
         """Show it."""
         dataset = dataset_row(world, self.namespace, self.name)
         world.datasets.put(dataset.id, replace(dataset, hidden=0, hidden_at=now, updated_at=now))
+        dataset_names.show_namespace(world, dataset.namespace)
         record(world, now, self.who, "dataset restore", f"dataset:{self.namespace}:{self.name}")
 
 

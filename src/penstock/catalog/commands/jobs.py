@@ -3,7 +3,7 @@
 from typing import ClassVar
 
 from penstock import ids
-from penstock.catalog import job_rules, job_versions
+from penstock.catalog import dataset_names, job_rules, job_versions
 from penstock.catalog.commands.lookup import (
     Write,
     dataset_row,
@@ -47,6 +47,7 @@ class PutJob(Write, frozen=True):
             raise Conflict(f"run {run.id} belongs to another job than {self.namespace}/{self.name}")
         held = world.jobs.get(job_id) or job_rules.new_job(job_id, self.namespace, self.name, now)
         job = self._stated(world, held, now)
+        dataset_names.show_namespace(world, job.namespace)
         world.jobs.put(job.id, job)
         inputs, outputs = (
             tuple(sorted({DatasetName(named[n].namespace, named[n].name) for n in side}))
@@ -103,6 +104,7 @@ class RestoreJob(Write, frozen=True):
         """Show it."""
         job = job_row(world, self.namespace, self.name)
         world.jobs.put(job.id, replace(job, hidden=0, hidden_at=now, updated_at=now))
+        dataset_names.show_namespace(world, job.namespace)
         record(world, now, self.who, "job restore", f"job:{self.namespace}:{self.name}")
 
 

@@ -1,6 +1,6 @@
 """Namespaces, sources and tags."""
 
-from typing import ClassVar
+from typing import ClassVar, Literal
 
 from penstock.catalog.commands.lookup import Write, namespace_row, record
 from penstock.catalog.rows import NamespaceRow, SourceRow, TagRow, replace
@@ -18,8 +18,10 @@ class PutNamespace(Write, frozen=True):
     def apply(self, world: World, now: Micros) -> None:
         """Write it; a deleted one comes back."""
         row = world.namespaces.get(self.name)
-        created = row.created_at if row else now
-        fresh = NamespaceRow(self.name, self.owner_name, self.description, 0, created, now)
+        created, hidden_at = (row.created_at, row.hidden_at) if row else (now, 0)
+        fresh = NamespaceRow(
+            self.name, self.owner_name, self.description, 0, created, now, hidden_at
+        )
         world.namespaces.put(self.name, fresh)
 
 
@@ -32,12 +34,16 @@ class DeleteNamespace(Write, frozen=True):
     who: str
 
     def apply(self, world: World, now: Micros) -> None:
-        """Hide all of it."""
-        _hide_namespace(world, self.name, self.who, now, hidden=1)
+        """Hide all that it shows."""
+        row = namespace_row(world, self.name)
+        fresh = replace(row, hidden=1, hidden_at=now, updated_at=now)
+        world.namespaces.put(self.name, fresh)
+        _rewrite_contents(world, row, "hide", now)
+        record(world, now, self.who, "namespace delete", self.name)
 
 
 class RestoreNamespace(Write, frozen=True):
-    """Show a deleted namespace with its jobs and datasets again."""
+    """Show a deleted namespace again, with the jobs and datasets that were hidden with it."""
 
     alone: ClassVar[bool] = True  # rewrites rows that others of a batch may hold
 
@@ -45,8 +51,11 @@ class RestoreNamespace(Write, frozen=True):
     who: str
 
     def apply(self, world: World, now: Micros) -> None:
-        """Show all of it."""
-        _hide_namespace(world, self.name, self.who, now, hidden=0)
+        """Show what was not gone before it was."""
+        row = namespace_row(world, self.name)
+        world.namespaces.put(self.name, replace(row, hidden=0, updated_at=now))
+        _rewrite_contents(world, row, "show", now)
+        record(world, now, self.who, "namespace restore", self.name)
 
 
 class PutSource(Write, frozen=True):
@@ -78,15 +87,16 @@ class PutTag(Write, frozen=True):
         world.tags.put(self.name, TagRow(self.name, self.description))
 
 
-def _hide_namespace(world: World, name: str, who: str, now: Micros, *, hidden: int) -> None:
-    row = namespace_row(world, name)
-    world.namespaces.put(name, replace(row, hidden=hidden, updated_at=now))
+def _rewrite_contents(
+    world: World, row: NamespaceRow, verb: Literal["hide", "show"], now: Micros
+) -> None:
+    """Hide or show what is in a namespace, which is as it was before."""
+    contents = {"namespace": row.name, "deleted_at": row.hidden_at, "at": now}
     world.rewrite(
-        ("hide_datasets_of_namespace", {"namespace": name, "hidden": hidden, "at": now}),
-        ("hide_jobs_of_namespace", {"namespace": name, "hidden": hidden, "at": now}),
-        ("hide_search_docs_of_namespace", {"namespace": name, "hidden": hidden}),
-        ("forget_tallies_of_namespace", {"namespace": name}),
-        ("count_datasets_of_namespace", {"namespace": name}),
-        ("count_jobs_of_namespace", {"namespace": name}),
+        (f"{verb}_datasets_of_namespace", contents),
+        (f"{verb}_jobs_of_namespace", contents),
+        ("hide_search_docs_of_namespace", {"namespace": row.name, "hidden": int(verb == "hide")}),
+        ("forget_tallies_of_namespace", {"namespace": row.name}),
+        ("count_datasets_of_namespace", {"namespace": row.name}),
+        ("count_jobs_of_namespace", {"namespace": row.name}),
     )
-    record(world, now, who, "namespace delete" if hidden else "namespace restore", name)

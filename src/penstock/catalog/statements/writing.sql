@@ -39,7 +39,7 @@ FROM {each ids uuid AS k} JOIN dataset_aliases a ON a.id = k.value;
 
 -- name: namespaces_by_names
 -- The namespaces with these names.
-SELECT n.name, n.owner_name, n.description, n.hidden, n.created_at, n.updated_at
+SELECT n.name, n.owner_name, n.description, n.hidden, n.created_at, n.updated_at, n.hidden_at
 FROM {each ids text AS k} JOIN namespaces n ON n.name = k.value;
 
 -- name: sources_by_names
@@ -158,22 +158,34 @@ LIMIT :most;
 DELETE FROM job_versions WHERE id IN ({rows id uuid});
 
 -- name: hide_datasets_of_namespace
--- Hide or show every dataset of a namespace.
-UPDATE datasets SET hidden = :hidden, hidden_at = :at WHERE namespace = :namespace AND hidden <> :hidden;
+-- Hide what a namespace shows of datasets; what its last deletion hid goes with this one.
+UPDATE datasets SET hidden = 1, hidden_at = :at
+WHERE namespace = :namespace AND (hidden = 0 OR hidden_at = :deleted_at);
+
+-- name: show_datasets_of_namespace
+-- Show the datasets that were hidden with a namespace, and none that was gone before.
+UPDATE datasets SET hidden = 0, hidden_at = :at
+WHERE namespace = :namespace AND hidden = 1 AND hidden_at = :deleted_at;
 
 -- name: hide_jobs_of_namespace
--- Hide or show every job of a namespace.
-UPDATE jobs SET hidden = :hidden, hidden_at = :at WHERE namespace = :namespace AND hidden <> :hidden;
+-- Hide what a namespace shows of jobs; what its last deletion hid goes with this one.
+UPDATE jobs SET hidden = 1, hidden_at = :at
+WHERE namespace = :namespace AND (hidden = 0 OR hidden_at = :deleted_at);
+
+-- name: show_jobs_of_namespace
+-- Show the jobs that were hidden with a namespace, and none that was gone before.
+UPDATE jobs SET hidden = 0, hidden_at = :at
+WHERE namespace = :namespace AND hidden = 1 AND hidden_at = :deleted_at;
 
 -- name: hide_search_docs_of_namespace
 -- Let search find nothing of a namespace any more, or what is shown of it.
 UPDATE search_docs SET hidden = :hidden
 WHERE hidden <> :hidden
-  AND id IN (SELECT d.id FROM datasets d WHERE d.namespace = :namespace
-             UNION ALL SELECT j.id FROM jobs j WHERE j.namespace = :namespace);
+  AND id IN (SELECT d.id FROM datasets d WHERE d.namespace = :namespace AND d.hidden = :hidden
+             UNION ALL SELECT j.id FROM jobs j WHERE j.namespace = :namespace AND j.hidden = :hidden);
 
 -- name: forget_tallies_of_namespace
--- A hidden namespace has nothing to count.
+-- Forget what was counted of a namespace.
 DELETE FROM tallies WHERE namespace = :namespace;
 
 -- name: count_datasets_of_namespace
@@ -276,14 +288,15 @@ ON CONFLICT (id) DO UPDATE SET
 
 -- name: put_namespaces
 -- Write namespaces.
-INSERT INTO namespaces (name, owner_name, description, hidden, created_at, updated_at)
-{rows name text, owner_name text, description text, hidden bigint, created_at bigint, updated_at bigint}
+INSERT INTO namespaces (name, owner_name, description, hidden, created_at, updated_at, hidden_at)
+{rows name text, owner_name text, description text, hidden bigint, created_at bigint, updated_at bigint, hidden_at bigint}
 ON CONFLICT (name) DO UPDATE SET
     owner_name = excluded.owner_name,
     description = excluded.description,
     hidden = excluded.hidden,
     created_at = excluded.created_at,
-    updated_at = excluded.updated_at;
+    updated_at = excluded.updated_at,
+    hidden_at = excluded.hidden_at;
 
 -- name: put_sources
 -- Write sources.
