@@ -43,6 +43,29 @@ def report(calls: Calls, at: str | None = None) -> None:
     )
 
 
+def second_name(calls: Calls, name: str) -> Document:
+    identifier = {"namespace": f"hive://{calls.namespace}", "name": name, "type": "TABLE"}
+    return {"symlinks": {"identifiers": [identifier]}}
+
+
+def test_a_dataset_is_found_by_the_words_of_its_second_names(calls: Calls) -> None:
+    report(calls)
+    assert found(calls, "granary") == set()
+    reads, writes = ("DATASET", "harvest_in"), ("DATASET", "harvest_out")
+    read = calls.named("harvest_in", **second_name(calls, "farm.granaryOld"))
+    write = calls.named("harvest_out", **second_name(calls, "farm.granaryNew"))
+    calls.report("COMPLETE", new_run_id(), "harvest_job", inputs=[read], outputs=[write])
+    assert found(calls, "granary") == {reads, writes}
+    assert found(calls, "granary old hive") == {reads}
+
+    grown = calls.named("harvest_out", **schema("id", "weight"))
+    calls.report("COMPLETE", new_run_id(), "harvest_job", outputs=[grown])
+    assert found(calls, "granary new weight") == {writes}, "other words do not push them out"
+    write = calls.named("barn", **second_name(calls, "farm.granaryLast"))
+    calls.report("COMPLETE", new_run_id(), "harvest_job", outputs=[write])
+    assert found(calls, "granary last") == {("DATASET", "barn")}
+
+
 @pytest.mark.parametrize("what", OF)
 def test_what_is_deleted_is_not_found_until_it_is_restored(calls: Calls, what: str) -> None:
     report(calls)

@@ -121,6 +121,7 @@ def _of_single_rows() -> dict[str, dict[str, Any]]:
         "datasets_by_ids": datasets,
         "sightings_by_ids": datasets,
         "aliases_by_ids": datasets,
+        "aliases_of_datasets": datasets,
         "versions_by_ids": {"ids": [each.id for each in VERSIONS[:MOST]]},
         "job_versions_by_ids": {"ids": [OLD_SHAPE.id, NOW_SHAPE.id]},
         "namespaces_by_names": names,

@@ -239,6 +239,12 @@ def _search_docs(tables: Tables) -> Iterator[str]:
             fields,
             dataset.tags,
             field_tags=dataset.field_tags,
+            second_names=[
+                text
+                for alias in tables.aliases.values()
+                if alias.dataset_id == dataset.id
+                for text in (alias.name, alias.namespace)
+            ],
         )
         yield from _search_doc(tables, "DATASET", dataset, words)
 

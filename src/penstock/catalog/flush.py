@@ -1,7 +1,7 @@
 """Writing a batch back: a few set-based statements, whatever the batch holds."""
 
 from collections import Counter
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from operator import attrgetter
 from typing import Any
 
@@ -9,6 +9,7 @@ from msgspec import Struct
 
 from penstock.catalog.dataset_rules import observed_schema, shown_schema
 from penstock.catalog.rows import (
+    AliasRow,
     ColumnEdgeRow,
     DatasetAdvance,
     DatasetRow,
@@ -118,11 +119,12 @@ def _tallies(world: World) -> list[_Tally]:
 
 
 def _search_docs(world: World) -> Iterator[SearchRow]:
-    for key, before in world.datasets.before.items():
-        row: Any = world.datasets.get(key)
-        if row is not None and _dataset_reads_differently(world, before, row):
-            words = _dataset_words(world, row)
-            yield SearchRow(row.id, "DATASET", row.namespace, row.name, row.hidden, words)
+    changed = _datasets_that_read_differently(world)
+    stored = [row.id for row in changed if world.datasets.before.get(row.id, row) is not None]
+    second_names = world.second_names(stored) if changed else {}
+    for row in changed:
+        words = _dataset_words(world, row, second_names.get(row.id, ()))
+        yield SearchRow(row.id, "DATASET", row.namespace, row.name, row.hidden, words)
     for key, was in world.jobs.before.items():
         job: Any = world.jobs.get(key)
         if job is not None and _job_reads_differently(was, job):
@@ -130,10 +132,28 @@ def _search_docs(world: World) -> Iterator[SearchRow]:
             yield SearchRow(job.id, "JOB", job.namespace, job.name, job.hidden, words)
 
 
-def _dataset_words(world: World, row: DatasetRow) -> str:
-    fields = shown_schema(world, row)[0]
+def _datasets_that_read_differently(world: World) -> list[DatasetRow]:
+    """Those of which a word is new or gone; a second name may be all that is new."""
+    before = world.datasets.before
+    renamed = {alias.dataset_id: None for alias in world.aliases.changed()}
+    rows = {key: world.datasets.get(key) for key in [*before, *renamed]}
+    return [
+        row
+        for key, row in rows.items()
+        if row is not None
+        and (key in renamed or _dataset_reads_differently(world, before[key], row))
+    ]
+
+
+def _dataset_words(world: World, row: DatasetRow, second_names: Sequence[AliasRow]) -> str:
     return search_body(
-        row.namespace, row.name, row.description, fields, row.tags, field_tags=row.field_tags
+        row.namespace,
+        row.name,
+        row.description,
+        shown_schema(world, row)[0],
+        row.tags,
+        field_tags=row.field_tags,
+        second_names=[text for alias in second_names for text in (alias.name, alias.namespace)],
     )
 
 

@@ -1,4 +1,4 @@
-"""Finding datasets and jobs by words of their names, descriptions, fields and tags.
+"""Finding datasets and jobs by words of all their names, descriptions, fields and tags.
 
 Words are split here, in ASCII and in lower case, so that SQLite's and PostgreSQL's own text
 search index the same words and answer alike.
@@ -138,9 +138,10 @@ def search_body(
     tags: str = "[]",
     *,
     field_tags: str = "{}",
+    second_names: Iterable[str] = (),
 ) -> str:
     """All words by which a dataset or job is found; fields and tags are JSON, as rows hold them."""
-    texts = [name, namespace]
+    texts = [name, namespace, *second_names]
     texts += msgspec.json.decode(tags, type=list[str])
     for carried in msgspec.json.decode(field_tags, type=dict[str, list[str]]).values():
         texts += carried

@@ -37,6 +37,11 @@ FROM {each ids uuid AS k} JOIN job_versions v ON v.id = k.value;
 SELECT a.id, a.namespace, a.name, a.dataset_id, a.type
 FROM {each ids uuid AS k} JOIN dataset_aliases a ON a.id = k.value;
 
+-- name: aliases_of_datasets
+-- The second names of these datasets.
+SELECT a.id, a.namespace, a.name, a.dataset_id, a.type
+FROM {each ids uuid AS k} JOIN dataset_aliases a ON a.dataset_id = k.value;
+
 -- name: namespaces_by_names
 -- The namespaces with these names.
 SELECT n.name, n.owner_name, n.description, n.hidden, n.created_at, n.updated_at, n.hidden_at
