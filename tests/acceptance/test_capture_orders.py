@@ -188,6 +188,31 @@ def test_an_update_that_refers_to_a_run_makes_that_runs_version(calls: Calls) ->
     assert calls.dataset(WRITTEN)["currentVersion"] == made["version"]
 
 
+@pytest.mark.parametrize("end", ["complete", "fail"])
+def test_a_job_that_is_stated_after_its_run_has_ended_ends_like_one_stated_before(
+    calls: Calls, end: str
+) -> None:
+    early, late = calls, Calls(calls.client, f"{calls.namespace}-late")
+    found = []
+    for each in (early, late):
+        put_dependencies(each)
+        put_input(each)
+        put_output(each, BEFORE)
+        each.put_job(JOB)
+        run = start_run(each)
+        ways = [
+            lambda each=each, run=run: each.put_job(JOB, [READ], [WRITTEN], runId=run, **HOW),
+            lambda each=each, run=run: each.mark(run, end),
+        ]
+        for way in ways if each is early else reversed(ways):
+            way()
+        found.append(comparable(state(each, run), each, left_out=TIMES))
+    assert found[1] == found[0]
+    assert len(found[1]["run"]["outputDatasetVersions"]) == (1 if end == "complete" else 0)
+    versions = late.get("namespaces", late.namespace, "jobs", JOB, "versions")["versions"]
+    assert [bool(v["latestRun"]) for v in versions] == [True, False], "it never had the first shape"
+
+
 def test_updates_of_a_failed_runs_outputs_without_a_run_id_make_no_version(calls: Calls) -> None:
     put_dependencies(calls)
     put_input(calls)

@@ -172,6 +172,20 @@ def _leave(world: World, job: JobRow, version_id: str, run_id: str) -> JobRow:
     return job
 
 
+def give_version(world: World, run: RunRow, version_id: str) -> RunRow:
+    """A run has the shape that was stated for it, and no other."""
+    outdated = run.job_version_id
+    run = replace(run, job_version_id=version_id)
+    world.runs.put(run.id, run)
+    if outdated is not None and outdated != version_id:
+        job = world.jobs.get(run.job_id)
+        assert job is not None, "a run always has its job"
+        left = _leave(world, job, outdated, run.id)
+        if left != job:
+            world.jobs.put(job.id, left)
+    return run
+
+
 def mention_edges(world: World, job_id: str, io: Iterable[IoKey], at: Micros) -> None:
     """A run that is going on shows what it reads and writes at once."""
     held = world.edges_of(job_id)

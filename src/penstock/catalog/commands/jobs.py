@@ -3,7 +3,7 @@
 from typing import ClassVar
 
 from penstock import ids
-from penstock.catalog import dataset_names, job_rules, job_versions
+from penstock.catalog import dataset_names, job_rules, job_versions, run_rules
 from penstock.catalog.commands.lookup import (
     Write,
     dataset_row,
@@ -12,13 +12,14 @@ from penstock.catalog.commands.lookup import (
     record,
     run_row,
 )
-from penstock.catalog.commands.runs import read_declared
+from penstock.catalog.commands.runs import read_declared, write_declared
 from penstock.catalog.facets import event_stamp
 from penstock.catalog.known_facets import DatasetName
-from penstock.catalog.rows import JobRow, replace
+from penstock.catalog.rows import JobRow, RunRow, replace
 from penstock.catalog.world import World
 from penstock.clock import Micros
 from penstock.errors import Conflict
+from penstock.states import RunState
 
 
 class PutJob(Write, frozen=True):
@@ -55,9 +56,16 @@ class PutJob(Write, frozen=True):
         )
         version_id = job_versions.declare_version(world, job, inputs, outputs, job.location, now)
         if run is not None:
-            world.runs.put(run.id, replace(run, job_version_id=version_id))
-            if run.started_at is not None:
-                read_declared(world, run.id, now)
+            self._tell_of_run(world, job_versions.give_version(world, run, version_id), now)
+
+    def _tell_of_run(self, world: World, run: RunRow, now: Micros) -> None:
+        """A run that goes on has read this; one that has ended, as if it had been said before."""
+        if run.started_at is not None:
+            read_declared(world, run.id, now)
+        if run.ended_at is not None:
+            if run.state == RunState.COMPLETED:
+                write_declared(world, run.id, run.ended_at)
+            run_rules.settle(world, run, run)
 
     def _stated(self, world: World, job: JobRow, now: Micros) -> JobRow:
         stamp = event_stamp(now, "")
