@@ -19,6 +19,8 @@ FILE_NAME = "penstock.toml"
 # What else the file may hold: what is declared, for the commands that apply it.
 TABLES = ("arcs", "arrivals", "collections", "namespace", "project")
 MASK = "********"
+# PostgreSQL takes some 2,700 bytes into a row of an index, and a name stands there beside another.
+NAME_BYTES_MAX = 1024
 
 T = TypeVar("T")
 Value = str | int | bool | None
@@ -189,7 +191,13 @@ class Settings:
     payload_bytes_max: int = _setting(
         100 * 1024**3, int, "the largest payload that can be uploaded", least=1
     )
-    name_length_max: int = _setting(1024, int, "the longest name, in characters", least=1)
+    name_length_max: int = _setting(
+        NAME_BYTES_MAX,
+        int,
+        "the longest name in a request, in bytes; in facets, names may always have 1024",
+        least=1,
+        most=NAME_BYTES_MAX,
+    )
     json_depth_max: int = _setting(64, int, "the deepest nesting of a request body", least=1)
     queue_length_max: int = _setting(
         4096, int, "how many writes may wait before callers are told to come back", least=1

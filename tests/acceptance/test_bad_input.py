@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from tests.acceptance.calls import PRODUCER, SPEC, Calls, Document, new_run_id, path
+from tests.acceptance.calls import PRODUCER, SPEC, Calls, Document, new_run_id, path, schema
 
 
 class _Gone:
@@ -296,11 +296,23 @@ def test_a_bad_event_in_a_batch_fails_alone(calls: Calls) -> None:
     assert calls.get("namespaces", calls.namespace, "datasets")["totalCount"] == 2
 
 
+def test_a_field_of_an_event_is_left_out_if_its_name_is_longer_than_any_may_be(
+    calls: Calls,
+) -> None:
+    longest, longer = "é" * 512, "é" * 512 + "x"
+    output = calls.named("d", **schema("id", longer, longest))
+    calls.report("COMPLETE", new_run_id(), "j", outputs=[output])
+    found = calls.dataset("d")
+    assert [field["name"] for field in found["fields"]] == ["id", longest]
+    assert found["facets"] == schema("id", longer, longest), "what was said is kept"
+
+
 @pytest.mark.parametrize(
     ("dataset", "reason"),
     [
         ({"fields": [{"name": "\x00", "type": "INT"}]}, "NUL"),
         ({"fields": [{"name": "x" * NAME_BYTES}]}, "fields.name"),
+        ({"fields": [{"name": "id"}, {"name": "x"}, {"name": "id"}]}, "'id'"),
         ({"tags": ["t" * NAME_BYTES]}, "tags"),
         ({"sourceName": "nowhere"}, "nowhere"),
         ({"runId": "nobody"}, "nobody"),

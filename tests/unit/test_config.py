@@ -140,6 +140,10 @@ def test_a_secret_file_that_is_missing_or_empty_is_refused(
         ("port = 65536", "port must be a whole number from 0 to 65535, not 65536"),
         ("port = true", "port must be a whole number from 0 to 65535, not True"),
         ("port = 1.5", "port must be a whole number from 0 to 65535, not 1.5"),
+        (
+            "name_length_max = 6000",
+            "name_length_max must be a whole number from 1 to 1024, not 6000",
+        ),
         ("batch_events_max = 0", "batch_events_max must be a whole number from 1 upwards, not 0"),
         ("insecure = 1", "insecure must be true or false, not 1"),
         ('host = ""', "host must be a text that is not empty, not ''"),

@@ -1,6 +1,8 @@
 """Datasets, their versions and their tags."""
 
+from collections import Counter
 from collections.abc import Sequence
+from operator import itemgetter
 from typing import Literal
 
 from msgspec.structs import replace
@@ -22,6 +24,7 @@ from penstock.catalog.commands import (
 from penstock.catalog.schema import Field
 from penstock.catalog.shapes import Dataset, DatasetVersion, Shape
 from penstock.db import Transaction
+from penstock.errors import Invalid
 
 
 class FieldBody(Body, frozen=True):
@@ -70,6 +73,7 @@ async def put_dataset(call: Call, namespace: str, dataset: str, body: DatasetBod
     for field in body.fields or ():
         call.check_names(**{"fields.name": field.name})
         _check_tags(call, field.tags)
+    _check_names_differ(body.fields or ())
     _check_tags(call, body.tags)
     run = ids.run_id(body.run_id) if body.run_id else None
     await call.require_run(run)
@@ -89,6 +93,13 @@ async def put_dataset(call: Call, namespace: str, dataset: str, body: DatasetBod
         )
     )
     return await call.read(reading.get_dataset, namespace, dataset)
+
+
+def _check_names_differ(fields: Sequence[FieldBody]) -> None:
+    counts = Counter(field.name for field in fields)
+    name, count = max(counts.items(), key=itemgetter(1), default=("", 0))
+    if count > 1:
+        raise Invalid(f"fields has {name[:64]!r} {count} times; give each field a name of its own")
 
 
 def _field(given: FieldBody) -> Field:

@@ -12,12 +12,12 @@ from msgspec import Struct, field
 from penstock import ids
 from penstock.catalog.facets import REMEMBERED_MAX, Facets
 from penstock.clock import Micros, parse_time
+from penstock.config import NAME_BYTES_MAX
 from penstock.errors import Invalid
 
 T = TypeVar("T")
 
 LIFECYCLE: Final = "lifecycleStateChange"
-NAME_BYTES_MAX: Final = 1024  # two of these fit into one row of any index
 
 
 class ParentRun(Struct, frozen=True):
@@ -172,7 +172,11 @@ _read_column_lineage = _Reader(_ColumnLineage)
 
 
 def _fits(*names: str | None) -> bool:
-    """Whether names that a facet brings along could stand where checked names stand."""
+    """Whether names that a facet brings along could stand where checked names stand.
+
+    The setting for names in requests may be lower: facets are read where no request is at hand,
+    and a name in them that is too long is no reason to refuse an event.
+    """
     return all(n and len(n.encode()) <= NAME_BYTES_MAX and "\x00" not in n for n in names)
 
 

@@ -12,6 +12,7 @@ import msgspec
 from msgspec import UNSET, Struct, UnsetType
 
 from penstock.catalog.facets import REMEMBERED_MAX
+from penstock.config import NAME_BYTES_MAX
 from penstock.ids import derived_id
 
 NO_FIELDS = "[]"
@@ -85,6 +86,7 @@ def _read_fields(stated: object) -> tuple[Field, ...]:
         if isinstance(field, dict)
         and isinstance(name := field.get("name"), str)
         and "\x00" not in name  # PostgreSQL could not look for it
+        and len(name.encode()) <= NAME_BYTES_MAX
     )
 
 
