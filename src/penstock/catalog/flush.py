@@ -121,7 +121,7 @@ def _tallies(world: World) -> list[_Tally]:
 def _search_docs(world: World) -> Iterator[SearchRow]:
     changed = _datasets_that_read_differently(world)
     stored = [row.id for row in changed if world.datasets.before.get(row.id, row) is not None]
-    second_names = world.second_names(stored) if changed else {}
+    second_names = _second_names(world, stored) if changed else {}
     for row in changed:
         words = _dataset_words(world, row, second_names.get(row.id, ()))
         yield SearchRow(row.id, "DATASET", row.namespace, row.name, row.hidden, words)
@@ -143,6 +143,16 @@ def _datasets_that_read_differently(world: World) -> list[DatasetRow]:
         if row is not None
         and (key in renamed or _dataset_reads_differently(world, before[key], row))
     ]
+
+
+def _second_names(world: World, stored: Sequence[str]) -> dict[str, list[AliasRow]]:
+    """What else datasets are called that are stored or on their way, by dataset."""
+    known = world.tx.rows(AliasRow, "aliases_of_datasets", ids=stored) if stored else []
+    seen = {alias.id: alias for alias in [*known, *world.aliases.unstored()]}
+    found: dict[str, list[AliasRow]] = {}
+    for alias in sorted(seen.values(), key=attrgetter("namespace", "name")):
+        found.setdefault(alias.dataset_id, []).append(alias)
+    return found
 
 
 def _dataset_words(world: World, row: DatasetRow, second_names: Sequence[AliasRow]) -> str:

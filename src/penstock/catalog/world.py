@@ -268,16 +268,6 @@ class World:
         alias = self.aliases.get(named)
         return alias.dataset_id if alias is not None else named
 
-    def second_names(self, dataset_ids: Sequence[str]) -> dict[str, list[AliasRow]]:
-        """What else these stored datasets are called, and those on their way, by dataset."""
-        wanted = {"ids": dataset_ids}
-        stored = self.tx.rows(AliasRow, "aliases_of_datasets", **wanted) if dataset_ids else []
-        seen = {a.id: a for a in stored} | {a.id: a for a in self.aliases.unstored()}
-        found: dict[str, list[AliasRow]] = {}
-        for alias in sorted(seen.values(), key=lambda a: (a.namespace, a.name)):
-            found.setdefault(alias.dataset_id, []).append(alias)
-        return found
-
     def io_of(self, run_id: str) -> Io:
         """What a run reads and writes."""
         return self.io.get(run_id) or {}
