@@ -3,9 +3,18 @@
 import pytest
 
 from penstock.access import audit
+from penstock.catalog.catalog import Catalog
 from penstock.catalog.commands import DeleteJob
 from penstock.errors import Conflict, NotFound
-from penstock.locks.commands import ClaimLots, FailClaims, HoldWork, Ref, RegisterLots, WireJob
+from penstock.locks.commands import (
+    ClaimLots,
+    FailClaims,
+    HoldWork,
+    Ref,
+    RegisterLots,
+    ResubmitLots,
+    WireJob,
+)
 from penstock.states import WorkState
 from tests.acceptance.flow_site import LOT, NS, Flow
 
@@ -82,6 +91,27 @@ def test_a_lot_that_is_done_stays_so_while_its_job_is_kept_from_it(flow: Flow) -
     keep(flow)
     flow.resubmit("make")
     assert flow.state("make") is WorkState.READY
+
+
+@pytest.mark.parametrize(
+    "let_go",
+    [
+        HoldWork("ben", "seen", NS, "make", LOT, hold=False),
+        ResubmitLots("ben", "again", NS, "make", (LOT,)),
+    ],
+    ids=["unhold", "resubmit"],
+)
+def test_another_server_lets_go_what_this_one_kept(
+    flow: Flow, let_go: HoldWork | ResubmitLots
+) -> None:
+    flow.wire("make", ["raw"], ["made"])
+    flow.register("raw")
+    keep(flow)
+    other = Catalog(flow.database, clock=lambda: flow.now, batch_events_max=8, queue_length_max=8)
+    other.start()
+    other.submit(let_go).result()
+    other.stop()
+    flow.run("make")
 
 
 def test_a_hold_while_a_lot_is_made_tells_who_and_why(flow: Flow) -> None:

@@ -14,6 +14,7 @@ from penstock.catalog.world import Changes, World
 from penstock.clock import Micros
 from penstock.db.database import Ask
 from penstock.locks.rows import (
+    NOWHERE,
     OUTSIDE,
     CheckRow,
     ClockRow,
@@ -145,6 +146,15 @@ class LockRoom:
             self.outputs.put((row.dataset_id, row.lot), row)
         else:
             self.inputs.put((row.dataset_id, row.job_id, row.lot), row)
+
+    def is_kept(self, job_id: str, lot: str) -> bool:
+        """Whether a person keeps a job from a lot."""
+        return self.inputs.get((NOWHERE, job_id, lot)) is not None
+
+    def keep_no_more(self, job_id: str, lot: str) -> None:
+        """Nobody keeps a job from a lot any more."""
+        if self.is_kept(job_id, lot):  # only what was seen is taken away
+            self.inputs.put((NOWHERE, job_id, lot), None)
 
     def put_reasons(self, row: ReasonsRow) -> None:
         """Change why a lot is held; nothing is kept of one that is not."""

@@ -75,7 +75,7 @@ class ResubmitLots(Admin, frozen=True):
             held = room.inputs.get((dataset, job.job_id, lot))
             if held is not None:
                 room.put_status(replace(held, status=Status.ERROR, held_from="", since=now))
-        room.inputs.put((NOWHERE, job.job_id, lot), None)
+        room.keep_no_more(job.job_id, lot)
         for dataset in job.output_ids:
             made = room.outputs.get((dataset, lot))
             if made is not None and made.job_id == job.job_id:
@@ -288,14 +288,13 @@ class HoldWork(Admin, frozen=True):
                 f"lot {self.lot} of job {named.namespace}/{named.name} is being worked on by "
                 f"{row.owner!r}; release its lock first"
             )
-        kept = (NOWHERE, job.job_id, self.lot)
-        if room.inputs.get(kept) is not None if self.hold else row.state != WorkState.HELD:
+        if room.is_kept(job.job_id, self.lot) if self.hold else row.state != WorkState.HELD:
             return
         if self.hold:
             keep = (Status.HOLD, "", None, None, now)
             room.put_status(StatusRow(NOWHERE, self.lot, Role.INPUT, job.job_id, *keep))
         else:
-            room.inputs.put(kept, None)
+            room.keep_no_more(job.job_id, self.lot)
             self._let_try(room, job, now)
         fresh = replace(row, not_before=0) if self.hold else replace(row, tries=0, not_before=0)
         action = "hold" if self.hold else "unhold"
