@@ -204,6 +204,15 @@ def seen(tx: Transaction, as_of: Micros | None) -> dict[str, Shape]:
     return found
 
 
+def shown_after_each(tx: Transaction, events: list[dict[str, Any]]) -> list[dict[str, Shape]]:
+    """The graph as it was shown straight after each event."""
+    world, shown = World(), []
+    for event in events:
+        receive(tx, world, event, NOW)
+        shown.append(seen(tx, None))
+    return shown
+
+
 @given(events=stories())
 @settings(
     max_examples=60,
@@ -214,11 +223,7 @@ def test_the_graph_as_of_a_time_is_the_graph_that_was_shown_then(
     database: Database, events: list[dict[str, Any]]
 ) -> None:
     with taken_back(database) as tx:
-        world = World()
-        shown: list[dict[str, Shape]] = []
-        for event in events:
-            receive(tx, world, event, NOW)
-            shown.append(seen(tx, None))
+        shown = shown_after_each(tx, events)
         again = [seen(tx, at(second) + SECOND // 2) for second in range(len(events))]
     assert again == shown
 
@@ -265,10 +270,6 @@ def test_a_dataset_that_was_dropped_and_made_again_was_not_there_between(
         _event(41, "COMPLETE", "j0", "d0", "d1"),
     ]
     with taken_back(database) as tx:
-        world = World()
-        shown: list[dict[str, Shape]] = []
-        for event in events:
-            receive(tx, world, event, NOW)
-            shown.append(seen(tx, None))
+        shown = shown_after_each(tx, events)
         times = [parse_time(event["eventTime"]) + SECOND // 2 for event in events]
         assert [seen(tx, time) for time in times] == shown

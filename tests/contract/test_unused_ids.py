@@ -61,8 +61,8 @@ class Site:
         """One batch: run ids with event types; which runs were looked for."""
         commands = [ReceiveEvent(read_event(_event(*each, self.now), Limits())) for each in events]
         with self._database.write() as tx:
-            watched = Watched(tx)
-            self.world.open(watched)  # type: ignore[arg-type]
+            watched: Any = Watched(tx)
+            self.world.open(watched)
             keys = Keys()
             for command in commands:
                 command.want(keys)
@@ -73,7 +73,8 @@ class Site:
             flush(tx, changes(self.world))
         self.world.settle()
         self.now += SECOND
-        return watched.looked_for
+        looked_for: set[str] = watched.looked_for
+        return looked_for
 
     def states(self, *runs: str) -> list[str]:
         """The states of these runs."""

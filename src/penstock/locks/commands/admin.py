@@ -288,7 +288,9 @@ class HoldWork(Admin, frozen=True):
                 f"lot {self.lot} of job {named.namespace}/{named.name} is being worked on by "
                 f"{row.owner!r}; release its lock first"
             )
-        if room.is_kept(job.job_id, self.lot) if self.hold else row.state != WorkState.HELD:
+        is_held = row.state == WorkState.HELD
+        # What is held for another reason can be kept from the job as well; to let go ends both.
+        if room.is_kept(job.job_id, self.lot) if self.hold else not is_held:
             return
         if self.hold:
             keep = (Status.HOLD, "", None, None, now)

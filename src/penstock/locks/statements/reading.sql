@@ -198,10 +198,9 @@ FROM (
     UNION ALL
     SELECT n.lot, n.job_id, n.status, s.version_id, n.since
     FROM {each lots text AS k}
-    CROSS JOIN lot_job_datasets w
-    JOIN lot_status n ON n.dataset_id = :nowhere AND n.lot = k.value AND n.role = 'INPUT' AND n.job_id = w.job_id
+    JOIN lot_status n ON n.dataset_id = :nowhere AND n.lot = k.value AND n.role = 'INPUT'
+    JOIN lot_job_datasets w ON w.dataset_id = :dataset_id AND w.role = 'INPUT' AND w.job_id = n.job_id
     LEFT JOIN lot_status s ON s.dataset_id = w.dataset_id AND s.lot = k.value AND s.role = 'INPUT' AND s.job_id = w.job_id
-    WHERE w.dataset_id = :dataset_id AND w.role = 'INPUT'
 ) c
 JOIN jobs j ON j.id = c.job_id
 ORDER BY j.namespace, j.name
