@@ -100,6 +100,39 @@ def test_facets_of_a_dataset_event_outlast_the_next_versions(calls: Calls) -> No
     assert len(calls.versions("d")) == 4
 
 
+def made_from(calls: Calls, field: str) -> Document:
+    source = {"namespace": calls.namespace, "name": "raw", "field": field}
+    return {"columnLineage": {"fields": {"id": {"inputFields": [source]}}}}
+
+
+def sources(calls: Calls, **asked: Any) -> list[str]:
+    """What the field `id` of `d` is made from, by the graph."""
+    node = f"datasetField:{calls.namespace}:d:id"
+    graph = calls.get("column-lineage", nodeId=node, **asked)["graph"]
+    return sorted(found["data"]["field"] for found in graph if found["id"] != node)
+
+
+def test_column_lineage_of_a_dataset_event_stands_whoever_wrote_the_dataset(calls: Calls) -> None:
+    raw, made = calls.named("raw", **schema("a", "b", "c")), calls.named("d", **schema("id"))
+    by_run = calls.named("d", **schema("id"), **made_from(calls, "c"))
+    calls.report("COMPLETE", new_run_id(), "j", inputs=[raw], outputs=[made])
+    before = calls.now()
+    calls.send(dataset_event(calls, "d", **made_from(calls, "a")))
+    assert sources(calls) == ["a"]
+    assert sources(calls, asOf=before) == []
+    [column] = calls.dataset("d")["columnLineage"]
+    assert [source["field"] for source in column["inputFields"]] == ["a"]
+
+    late = dataset_event(calls, "d", **made_from(calls, "b"))
+    calls.report("COMPLETE", new_run_id(), "j", inputs=[raw], outputs=[made])
+    assert sources(calls) == ["a"], "the next version says nothing of it"
+    calls.report("COMPLETE", new_run_id(), "j", inputs=[raw], outputs=[by_run])
+    calls.send(late)
+    assert sources(calls) == ["c"], "the latest word stands"
+    [column] = calls.dataset("d")["columnLineage"]
+    assert [source["field"] for source in column["inputFields"]] == ["c"]
+
+
 def test_of_a_dataset_facet_the_latest_word_stands_whoever_said_it(calls: Calls) -> None:
     early = dataset_event(calls, "d", **OWNED)
     calls.report("COMPLETE", new_run_id(), "j", outputs=[calls.named("d", **OWNED_BY_BOB)])

@@ -62,9 +62,9 @@ class Shop:
             self.receive({**event, "eventType": end, "eventTime": ended})
         return run_id
 
-    def declare(self, name: str, day: float, *fields: str) -> None:
+    def declare(self, name: str, day: float, *fields: str, **more: Any) -> None:
         at = format_time(round(NOW - day * DAY))
-        self.receive({"eventTime": at, "dataset": _dataset(name, schema=fields)})
+        self.receive({"eventTime": at, "dataset": _dataset(name, schema=fields, **more)})
 
     def prune(self, days: float, **more: Any) -> Pruned:
         """Count first, then delete, and see that both say the same."""
@@ -143,6 +143,7 @@ def check_counts(shop: Shop) -> None:
     assert {row["job_version_id"] for row in runs} <= {None, *shapes}
     sets = {row["set_id"] for row in seen["column_edge"]}
     assert {row["column_set_id"] for row in versions} - {None} <= sets
+    assert {row["declared_column_set_id"] for row in seen["dataset"]} - {None} <= sets
     check_event_counts(shop)
 
 
@@ -239,6 +240,16 @@ def test_declared_versions_go_once_they_are_neither_current_nor_read(shop: Shop)
     shop.declare("raw", 100, "a", "b", "c", "d")
     assert shop.prune(90).versions == 2
     assert shop.versions("raw") == [2, 4]
+    check_counts(shop)
+
+
+def test_column_lineage_that_was_declared_last_stays(shop: Shop) -> None:
+    shop.declare("clean", 130, "id", columns="x")
+    shop.declare("clean", 120, "id", "sum", columns="y")
+    shop.run("load", 1, writes="clean")
+    pruned = shop.prune(90)
+    assert (pruned.versions, pruned.column_sets) == (2, 1)
+    assert [row["input_field"] for row in shop.seen()["column_edge"]] == ["y"]
     check_counts(shop)
 
 

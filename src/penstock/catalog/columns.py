@@ -5,6 +5,8 @@ from typing import NamedTuple
 
 from msgspec import Struct
 
+from penstock.catalog.facets import others_hold
+from penstock.catalog.known_facets import COLUMNS
 from penstock.catalog.lineage import shown_fields
 from penstock.catalog.lineage_edges import NOW, dropped_then
 from penstock.catalog.nodes import Named, NamedDataset
@@ -119,10 +121,14 @@ class Columns:
         at = NOW if self._as_of is None else self._as_of
         dropped = dropped_then(self._tx, set(fresh) - {self._root.id}, self._as_of)
         for row in self._tx.fetch(statement, ids=fresh, at=at, root=self._root.id):
-            dataset, namespace, name, observed, *stored = row
+            dataset, namespace, name, observed, declared, said, said_by_version, *stored = row
             if dataset in dropped:
                 continue
-            version, origin, fields, set_id = self._pinned(dataset) or stored
+            pinned = self._pinned(dataset)
+            version, origin, fields, set_id = pinned or stored
+            if pinned is None and declared is not None:
+                held = others_hold(COLUMNS, said_by_version or "{}", said, at)
+                set_id = declared if held else set_id
             stated = load_fields(shown_fields(origin, fields, observed))
             types = {field.name: field.type for field in stated}
             self._shown[dataset] = Shown(namespace, name, version, set_id, types)

@@ -224,14 +224,14 @@ def describe_version(
         version = replace(version, description=known_facets.documentation(won))
     if known_facets.LIFECYCLE in won:
         version = replace(version, lifecycle=known_facets.lifecycle(won) or "")
-    if "columnLineage" in won:
-        columns = _column_set(world, version.dataset_id, won)
+    if known_facets.COLUMNS in won:
+        columns = column_set(world, version.dataset_id, won)
         version = replace(version, column_set_id=columns)
     world.versions.put(version.id, version)
     return version, won
 
 
-def _column_set(world: World, dataset_id: str, won: Facets) -> str | None:
+def column_set(world: World, dataset_id: str, won: Facets) -> str | None:
     """The id of the column lineage that an event states; equal statements share a set."""
     inputs = known_facets.column_inputs(won)
     if inputs is None:

@@ -103,10 +103,19 @@ def together(facets: str, stamps: str, others: str, stamps_of_others: str) -> st
     said, said_by_others = read_stamps(stamps), read_stamps(stamps_of_others)
     shown = dict(read_facets(facets))
     for name, value in read_facets(others).items():
-        held = said.get(name)
-        if held is None or stamped_at(said_by_others[name]) > stamped_at(held):
+        if _is_later(said_by_others[name], said.get(name)):
             shown[name] = value
     return write_facets(shown)
+
+
+def others_hold(name: str, stamps: str, stamps_of_others: str, until: Micros) -> bool:
+    """Whether a facet that others have is shown, as it stood at a time, and not one's own."""
+    said = read_stamps(stamps_of_others)[name]
+    return stamped_at(said) <= until and _is_later(said, read_stamps(stamps).get(name))
+
+
+def _is_later(stamp: Stamp, held: Stamp | None) -> bool:
+    return held is None or stamped_at(stamp) > stamped_at(held)
 
 
 def merge(facets: str, stamps: str, new: Facets, stamp: Stamp) -> Merged | None:

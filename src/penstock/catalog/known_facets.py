@@ -18,6 +18,7 @@ from penstock.errors import Invalid
 T = TypeVar("T")
 
 LIFECYCLE: Final = "lifecycleStateChange"
+COLUMNS: Final = "columnLineage"
 
 
 class ParentRun(Struct, frozen=True):
@@ -260,7 +261,7 @@ def tags(facets: Facets) -> list[TagMark]:
 
 def column_inputs(facets: Facets) -> list[ColumnInput] | None:
     """Which fields are made from which; None where the event says nothing of it."""
-    found = _read_column_lineage(facets, "columnLineage")
+    found = _read_column_lineage(facets, COLUMNS)
     if found is None:
         return None
     return [

@@ -8,7 +8,9 @@ from operator import itemgetter
 
 from msgspec import UNSET, Struct, UnsetType
 
-from penstock.catalog.facets import read_facets, together, write_facets
+from penstock.catalog.facets import others_hold, read_facets, together, write_facets
+from penstock.catalog.known_facets import COLUMNS
+from penstock.catalog.lineage_edges import NOW
 from penstock.catalog.reading_names import is_uuid, no_namespace
 from penstock.catalog.reading_runs import load_runs
 from penstock.catalog.rows import Origin
@@ -52,6 +54,7 @@ class _DatasetRow(Struct, frozen=True, gc=False):
     updated_at: Micros
     declared: str
     declared_stamps: str
+    declared_column_set_id: str | None
     number: int | None
     origin: str | None
     schema_id: str | None
@@ -141,7 +144,7 @@ def load_datasets(
     if not ids:
         return []
     rows = {row.id: row for row in tx.rows(_DatasetRow, "read_datasets", ids=list(ids))}
-    sets = {row.column_set_id for row in rows.values() if row.column_set_id}
+    sets = {found for row in rows.values() if (found := _column_set(row)) is not None}
     lineage = _load_column_lineage(tx, sorted(sets))
     return [_dataset(rows[found], lineage, aliases) for found in ids if found in rows]
 
@@ -212,11 +215,19 @@ def _dataset(
         description=row.description,
         current_version=row.current_version_id,
         current_version_number=row.number if row.current_version_id else None,
-        column_lineage=lineage.get(row.column_set_id) if row.column_set_id else None,
+        column_lineage=lineage.get(_column_set(row) or ""),
         facets=raw(facets),
         deleted=bool(row.hidden),
         aliases=aliases,
     )
+
+
+def _column_set(row: _DatasetRow) -> str | None:
+    """The column lineage of a dataset: of the version it shows, or as it was declared later."""
+    declared = row.declared_column_set_id
+    if declared is not None and others_hold(COLUMNS, row.stamps or "{}", row.declared_stamps, NOW):
+        return declared
+    return row.column_set_id
 
 
 def _shown(row: _DatasetRow) -> tuple[str, str]:

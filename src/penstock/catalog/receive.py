@@ -286,7 +286,7 @@ def declare_dataset(world: World, mention: Mention, at: Micros) -> str:
     stamp, facets = event_stamp(at, ""), mention.facets
     won = facets if at >= dataset.updated_at else NO_FACETS
     dataset = dataset_rules.describe_dataset(world, dataset, facets, won, stamp, at)
-    dataset = _keep_declared(_seen_from(world, dataset, at), facets, stamp)
+    dataset = _keep_declared(world, _seen_from(world, dataset, at), facets, stamp)
     dataset = replace(dataset, updated_at=max(dataset.updated_at, at))
     world.datasets.put(dataset.id, dataset)
     version = _declared_version(world, dataset, mention, at)
@@ -296,7 +296,7 @@ def declare_dataset(world: World, mention: Mention, at: Micros) -> str:
     return dataset_id
 
 
-def _keep_declared(dataset: DatasetRow, facets: Facets, stamp: int) -> DatasetRow:
+def _keep_declared(world: World, dataset: DatasetRow, facets: Facets, stamp: int) -> DatasetRow:
     """What is stated without a run holds for the dataset, whoever made the version it shows.
 
     Only what happened to it as a whole belongs to the version that this makes.
@@ -305,7 +305,11 @@ def _keep_declared(dataset: DatasetRow, facets: Facets, stamp: int) -> DatasetRo
     merged = merge(dataset.declared, dataset.declared_stamps, lasting, stamp)
     if merged is None:
         return dataset
-    return replace(dataset, declared=merged.facets, declared_stamps=merged.stamps)
+    dataset = replace(dataset, declared=merged.facets, declared_stamps=merged.stamps)
+    if known_facets.COLUMNS not in merged.won:
+        return dataset
+    columns = dataset_rules.column_set(world, dataset.id, merged.won)
+    return replace(dataset, declared_column_set_id=columns)
 
 
 def _declared_version(

@@ -118,6 +118,7 @@ class DatasetRow(Row, frozen=True):
     updated_at: Micros
     declared: str = "{}"  # facets that were stated without a run, whichever version was current
     declared_stamps: str = "{}"
+    declared_column_set_id: str | None = None
 
 
 class DatasetAdvance(Row, frozen=True):

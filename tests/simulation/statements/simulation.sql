@@ -14,7 +14,7 @@ SELECT name, description FROM tags;
 
 -- name: every_dataset
 -- All datasets.
-SELECT id, namespace, name, type, physical_name, source_name, description, description_stamp, current_version_id, published_at, latest_version_id, latest_number, version_count, implied_version_id, observed, tags, field_tags, lifecycle, hidden, hidden_at, created_at, updated_at, declared, declared_stamps
+SELECT id, namespace, name, type, physical_name, source_name, description, description_stamp, current_version_id, published_at, latest_version_id, latest_number, version_count, implied_version_id, observed, tags, field_tags, lifecycle, hidden, hidden_at, created_at, updated_at, declared, declared_stamps, declared_column_set_id
 FROM datasets;
 
 -- name: every_alias
@@ -49,9 +49,10 @@ FROM runs;
 SELECT run_id, role, dataset_id, version_id, facets, stamps FROM run_datasets;
 
 -- name: every_column_edge
--- All column lineage that a version has.
+-- All column lineage that a version has, or that a dataset was last declared with.
 SELECT set_id, dataset_id, field, input_dataset_id, input_field, description, type FROM column_edges e
-WHERE EXISTS (SELECT 1 FROM dataset_versions v WHERE v.column_set_id = e.set_id);
+WHERE EXISTS (SELECT 1 FROM dataset_versions v WHERE v.column_set_id = e.set_id)
+   OR EXISTS (SELECT 1 FROM datasets d WHERE d.declared_column_set_id = e.set_id);
 
 -- name: every_search_doc
 -- All that things are found by and shown as.

@@ -1,6 +1,8 @@
 -- name: column_versions
 -- The version of each of these datasets whose columns count: the current one, else the newest.
-SELECT d.id, d.namespace, d.name, d.observed, v.id, v.origin, v.fields, v.column_set_id
+SELECT d.id, d.namespace, d.name, d.observed, d.declared_column_set_id, d.declared_stamps,
+       CASE WHEN d.declared_column_set_id IS NOT NULL THEN v.stamps END,
+       v.id, v.origin, v.fields, v.column_set_id
 FROM {each ids uuid AS k}
 JOIN datasets d ON d.id = k.value
 LEFT JOIN dataset_versions v ON v.id = COALESCE(d.current_version_id, d.latest_version_id)
@@ -8,7 +10,9 @@ WHERE NOT (d.hidden = 1 AND d.hidden_at <= :at AND d.id <> :root)
 
 -- name: column_versions_as_of
 -- The version of each of these datasets that was current at a time, else the newest begun by then.
-SELECT d.id, d.namespace, d.name, d.observed, v.id, v.origin, v.fields, v.column_set_id
+SELECT d.id, d.namespace, d.name, d.observed, d.declared_column_set_id, d.declared_stamps,
+       CASE WHEN d.declared_column_set_id IS NOT NULL THEN v.stamps END,
+       v.id, v.origin, v.fields, v.column_set_id
 FROM {each ids uuid AS k}
 JOIN datasets d ON d.id = k.value
 LEFT JOIN dataset_versions v ON v.id = COALESCE(

@@ -54,6 +54,7 @@ WHERE d.id = COALESCE((SELECT a.dataset_id FROM dataset_aliases a WHERE a.id = :
 SELECT d.id, d.namespace, d.name, d.type, d.physical_name, d.source_name, d.description,
        d.current_version_id, d.published_at, d.observed, d.tags, d.field_tags, d.lifecycle,
        d.hidden, d.created_at, d.updated_at, d.declared, d.declared_stamps,
+       d.declared_column_set_id,
        v.number, v.origin, v.schema_id, v.fields, v.facets, v.stamps, v.column_set_id
 FROM {each ids uuid AS k}
 JOIN datasets d ON d.id = k.value

@@ -118,20 +118,25 @@ FROM ({rows id uuid, total bigint}) AS gone
 WHERE jobs.id = gone.id
 
 -- name: prunable_column_sets
--- A page of the sets of column lineage that only versions have which are not needed any more.
+-- A page of the sets of column lineage that only versions have which are not needed any more, and
+-- that no dataset was last declared with.
 SELECT DISTINCT e.set_id FROM column_edges e
 WHERE e.set_id > :after
   AND NOT EXISTS (SELECT 1 FROM version_needs v
                   WHERE v.dataset_id = e.dataset_id AND v.column_set_id = e.set_id
                     AND v.needed_until >= :cutoff)
+  AND NOT EXISTS (SELECT 1 FROM datasets d
+                  WHERE d.id = e.dataset_id AND d.declared_column_set_id = e.set_id)
 ORDER BY e.set_id
 LIMIT :most
 
 -- name: column_sets_still_unused
--- Which of these sets of column lineage no version has.
+-- Which of these sets of column lineage no version has, and no dataset was last declared with.
 SELECT DISTINCT e.set_id FROM {each ids uuid AS k} JOIN column_edges e ON e.set_id = k.value
 WHERE NOT EXISTS (SELECT 1 FROM dataset_versions v
                   WHERE v.dataset_id = e.dataset_id AND v.column_set_id = e.set_id)
+  AND NOT EXISTS (SELECT 1 FROM datasets d
+                  WHERE d.id = e.dataset_id AND d.declared_column_set_id = e.set_id)
 
 -- name: delete_column_sets
 -- Delete these sets of column lineage.

@@ -14,7 +14,7 @@ FROM {each ids uuid AS k} JOIN jobs j ON j.id = k.value;
 
 -- name: datasets_by_ids
 -- The datasets with these ids.
-SELECT d.id, d.namespace, d.name, d.type, d.physical_name, d.source_name, d.description, d.description_stamp, d.current_version_id, d.published_at, d.latest_version_id, d.latest_number, d.version_count, d.implied_version_id, d.observed, d.tags, d.field_tags, d.lifecycle, d.hidden, d.hidden_at, d.created_at, d.updated_at, d.declared, d.declared_stamps
+SELECT d.id, d.namespace, d.name, d.type, d.physical_name, d.source_name, d.description, d.description_stamp, d.current_version_id, d.published_at, d.latest_version_id, d.latest_number, d.version_count, d.implied_version_id, d.observed, d.tags, d.field_tags, d.lifecycle, d.hidden, d.hidden_at, d.created_at, d.updated_at, d.declared, d.declared_stamps, d.declared_column_set_id
 FROM {each ids uuid AS k} JOIN datasets d ON d.id = k.value;
 
 -- name: sightings_by_ids
@@ -208,8 +208,8 @@ WHERE namespace = :namespace AND hidden = 0 GROUP BY namespace, latest_run_state
 -- name: move_datasets
 -- Write what stands in indexes and seldom changes: SQLite rewrites an index for every column that a
 -- statement names, changed or not. The rows are there; a conflict is how to find them by key.
-INSERT INTO datasets (id, namespace, name, type, physical_name, source_name, description, description_stamp, current_version_id, published_at, latest_version_id, latest_number, version_count, implied_version_id, observed, tags, field_tags, lifecycle, hidden, hidden_at, created_at, updated_at, declared, declared_stamps)
-{rows id uuid, namespace text, name text, type text, physical_name text, source_name text, description text, description_stamp bigint, current_version_id uuid, published_at bigint, latest_version_id uuid, latest_number bigint, version_count bigint, implied_version_id uuid, observed text, tags text, field_tags text, lifecycle text, hidden bigint, hidden_at bigint, created_at bigint, updated_at bigint, declared text, declared_stamps text}
+INSERT INTO datasets (id, namespace, name, type, physical_name, source_name, description, description_stamp, current_version_id, published_at, latest_version_id, latest_number, version_count, implied_version_id, observed, tags, field_tags, lifecycle, hidden, hidden_at, created_at, updated_at, declared, declared_stamps, declared_column_set_id)
+{rows id uuid, namespace text, name text, type text, physical_name text, source_name text, description text, description_stamp bigint, current_version_id uuid, published_at bigint, latest_version_id uuid, latest_number bigint, version_count bigint, implied_version_id uuid, observed text, tags text, field_tags text, lifecycle text, hidden bigint, hidden_at bigint, created_at bigint, updated_at bigint, declared text, declared_stamps text, declared_column_set_id uuid}
 ON CONFLICT (id) DO UPDATE SET hidden = excluded.hidden, created_at = excluded.created_at;
 
 -- name: move_versions
@@ -323,8 +323,8 @@ ON CONFLICT (name) DO UPDATE SET
 
 -- name: put_datasets
 -- Write datasets.
-INSERT INTO datasets (id, namespace, name, type, physical_name, source_name, description, description_stamp, current_version_id, published_at, latest_version_id, latest_number, version_count, implied_version_id, observed, tags, field_tags, lifecycle, hidden, hidden_at, created_at, updated_at, declared, declared_stamps)
-{rows id uuid, namespace text, name text, type text, physical_name text, source_name text, description text, description_stamp bigint, current_version_id uuid, published_at bigint, latest_version_id uuid, latest_number bigint, version_count bigint, implied_version_id uuid, observed text, tags text, field_tags text, lifecycle text, hidden bigint, hidden_at bigint, created_at bigint, updated_at bigint, declared text, declared_stamps text}
+INSERT INTO datasets (id, namespace, name, type, physical_name, source_name, description, description_stamp, current_version_id, published_at, latest_version_id, latest_number, version_count, implied_version_id, observed, tags, field_tags, lifecycle, hidden, hidden_at, created_at, updated_at, declared, declared_stamps, declared_column_set_id)
+{rows id uuid, namespace text, name text, type text, physical_name text, source_name text, description text, description_stamp bigint, current_version_id uuid, published_at bigint, latest_version_id uuid, latest_number bigint, version_count bigint, implied_version_id uuid, observed text, tags text, field_tags text, lifecycle text, hidden bigint, hidden_at bigint, created_at bigint, updated_at bigint, declared text, declared_stamps text, declared_column_set_id uuid}
 ON CONFLICT (id) DO UPDATE SET
     type = excluded.type,
     physical_name = excluded.physical_name,
@@ -344,7 +344,8 @@ ON CONFLICT (id) DO UPDATE SET
     hidden_at = excluded.hidden_at,
     updated_at = excluded.updated_at,
     declared = excluded.declared,
-    declared_stamps = excluded.declared_stamps;
+    declared_stamps = excluded.declared_stamps,
+    declared_column_set_id = excluded.declared_column_set_id;
 
 -- name: put_sightings
 -- Write when readers of datasets last said what.
