@@ -289,6 +289,37 @@ def test_a_deletion_leaves_no_empty_folder(folder: Path) -> None:
     assert [path.name for path in (folder / "a").iterdir()] == ["d"]
 
 
+ODD_NAMES = [b"report#7", b"new\nline", b"no text \xff", b"del\x7f"]
+
+
+@pytest.mark.parametrize("odd", ODD_NAMES)
+def test_a_file_that_no_key_can_name_is_told_of_and_hides_no_other(
+    folder: Path, odd: bytes
+) -> None:
+    """Whoever writes into the folder by himself may give a file any name."""
+    objects = Objects.open(str(folder))
+    objects.put("a/b/c", b"x")
+    objects.put("d#7/e", b"x")
+    path = os.fsencode(folder) + b"/a/b/" + odd
+    with open(path, "wb") as file:
+        file.write(b"y")
+    assert _keys(objects) == ["a/b/c", "d#7/e"]
+    assert _keys(objects, "a") == ["a/b/c"]
+    [found] = objects.nameless("a")
+    assert os.fsencode(found.path) == path
+    assert "cannot be the name of an object: it " in found.words
+    found.words.encode()  # it can be written anywhere
+    assert list(objects.nameless("d#7")) == list(Objects.open("memory://").nameless()) == []
+
+
+def test_links_in_a_folder_are_followed_but_not_for_ever(folder: Path) -> None:
+    objects = Objects.open(str(folder))
+    objects.put("real/x", b"x")
+    for name, target in {"link": "real", "real/up": "..", "no": "nowhere", "me": "me"}.items():
+        (folder / name).symlink_to(target)
+    assert _keys(objects) == ["link/x", "real/x"]
+
+
 class _Call(NamedTuple):
     name: str
     path: str

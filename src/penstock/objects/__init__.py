@@ -1,5 +1,5 @@
 """Objects by URL: bytes under keys, in a local folder or in the store of a cloud."""
 
-from penstock.objects.store import Entry, Objects
+from penstock.objects.store import Entry, Nameless, Objects
 
-__all__ = ["Entry", "Objects"]
+__all__ = ["Entry", "Nameless", "Objects"]

@@ -1,18 +1,23 @@
-"""Writing into a local folder so that what was acknowledged survives a loss of power.
+"""A local folder: written so that what was acknowledged survives a loss of power, and listed.
 
 obstore's local store renames a file into place without flushing it, and leaves its half-written
 file beside the target when it is killed. Here a file is written at the top of the folder under a
 name that listings never show, flushed, and only then linked or renamed to its key; the folder
 that holds the key, and each folder made for it, are flushed before the call returns.
+
+Others write here by any name. obstore gives up a whole listing for one that it cannot read, and
+passes over others without a word: here every file is met, and who lists decides.
 """
 
+import errno
 import os
+import stat
 import time
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
 from pathlib import Path
 from uuid import uuid4
 
-# obstore never lists a name that ends in # and digits.
+# No key ends in # and digits, so no listing shows it.
 _UNFINISHED_PREFIX = ".put-"
 _UNFINISHED_SUFFIX = "#1"
 _ABANDONED_SECONDS = 24 * 3600
@@ -73,6 +78,51 @@ def _flush(folder: Path) -> None:
         os.fsync(descriptor)
     finally:
         os.close(descriptor)
+
+
+_NOTHING = (errno.ENOENT, errno.ENOTDIR, errno.ELOOP)
+_Identity = tuple[int, int]  # of a folder, by whatever name it is reached
+
+
+def files(root: Path, prefix: str) -> Iterator[tuple[str, os.stat_result]]:
+    """Every file below a folder of the root, by its path from the root; in no order.
+
+    Links are followed; a folder inside of itself is not.
+    """
+    top = root / prefix
+    try:
+        met = top.stat()
+    except (FileNotFoundError, NotADirectoryError):
+        return
+    yield from _files(str(top), f"{prefix}/" if prefix else "", ((met.st_dev, met.st_ino),))
+
+
+def _files(
+    folder: str, path: str, above: tuple[_Identity, ...]
+) -> Iterator[tuple[str, os.stat_result]]:
+    try:
+        entries = os.scandir(folder)
+    except (FileNotFoundError, NotADirectoryError):
+        return  # a deletion beside us took it
+    with entries:
+        for entry in entries:
+            try:
+                met = entry.stat()
+            except OSError as error:
+                if error.errno in _NOTHING:
+                    continue  # deleted, or a link that leads nowhere
+                raise
+            if stat.S_ISREG(met.st_mode):
+                if path or not _is_unfinished(entry.name):
+                    yield f"{path}{entry.name}", met
+            elif stat.S_ISDIR(met.st_mode) and (met.st_dev, met.st_ino) not in above:
+                inside = (*above, (met.st_dev, met.st_ino))
+                yield from _files(entry.path, f"{path}{entry.name}/", inside)
+
+
+def _is_unfinished(name: str) -> bool:
+    """Whether a file at the top of the folder is one that `write` has not finished."""
+    return name.startswith(_UNFINISHED_PREFIX) and name.endswith(_UNFINISHED_SUFFIX)
 
 
 def sweep(root: Path) -> None:

@@ -17,12 +17,13 @@ _REMOTE_SCHEMES = ("s3", "gs", "az")
 
 def check_key(key: str) -> str:
     """Return the key as it is, or say why no store may hold it."""
-    if reason := _refusal(key):
+    if reason := refusal(key):
         raise Invalid(f"{key[:200]!r} cannot be the key of an object: {reason}")
     return key
 
 
-def _refusal(key: str) -> str | None:
+def refusal(key: str) -> str | None:
+    """Why no store may hold a key; None if it may."""
     segments = key.split("/")
     if "" in segments:
         return "it is empty, begins or ends with '/', or holds '//'"

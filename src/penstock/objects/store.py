@@ -22,7 +22,7 @@ from obstore.store import LocalStore, MemoryStore, from_url
 from penstock.clock import Micros, from_datetime
 from penstock.errors import Conflict, Invalid, NotFound, PenstockError, TooLarge, Unavailable
 from penstock.objects import folder as local
-from penstock.objects.keys import check_key, local_folder
+from penstock.objects.keys import check_key, local_folder, refusal
 
 if TYPE_CHECKING:
     from obstore.store import ClientConfig, ObjectStore
@@ -45,6 +45,18 @@ class Entry(Struct, frozen=True):
     size: int
     modified: Micros
     etag: str = ""  # a folder has none: what it could tell changes when the folder is moved
+
+
+class Nameless(Struct, frozen=True):
+    """A file in a local folder that is no object: no key can name it."""
+
+    path: Path
+    reason: str
+
+    @property
+    def words(self) -> str:
+        """The file, and why it has to be renamed."""
+        return f"{str(self.path)!r} cannot be the name of an object: {self.reason}"
 
 
 class Objects:
@@ -136,17 +148,35 @@ class Objects:
         """Every object below the prefix, which is one or more whole segments; in no order.
 
         With `after`, only keys that are greater: a store that sorts does not look at the others.
+        Files of a folder that no key can name are no objects: `nameless` tells of them.
         """
         if prefix:
             check_key(prefix)
+        if self._folder is not None:
+            yield from self._list_folder(self._folder, prefix, after)
+            return
         with self._refusals("list", prefix):
             for page in obstore.list(
                 self._store, prefix or None, offset=after or None, chunk_size=1000
             ):
                 for meta in page:
-                    etag = meta["e_tag"] if self._folder is None else None
                     modified = from_datetime(meta["last_modified"])
-                    yield Entry(meta["path"], meta["size"], modified, etag or "")
+                    yield Entry(meta["path"], meta["size"], modified, meta["e_tag"] or "")
+
+    def nameless(self, prefix: str = "") -> Iterator[Nameless]:
+        """The files below the prefix that no listing gives; only a local folder can have some."""
+        if self._folder is None:
+            return
+        with self._refusals("list", prefix):
+            for path, _ in local.files(self._folder, prefix):
+                if reason := refusal(path):
+                    yield Nameless(self._folder / path, reason)
+
+    def _list_folder(self, folder: Path, prefix: str, after: str) -> Iterator[Entry]:
+        with self._refusals("list", prefix):
+            for path, met in local.files(folder, prefix):
+                if path > after and refusal(path) is None:
+                    yield Entry(path, met.st_size, met.st_mtime_ns // 1000)
 
     def delete(self, key: str) -> None:
         """Remove the object; nothing happens if it is not there."""
