@@ -196,15 +196,21 @@ def open_site(
         yield ArcSite(plane, plane.objects, orders)
 
 
+@pytest.fixture
+def local_arcs(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[ArcSite]:
+    """SQLite with local files, for what only a folder can have."""
+    url = sqlite_database(tmp_path / "penstock.db")
+    with open_site(url, str(tmp_path / "objects"), tmp_path, monkeypatch) as opened:
+        yield opened
+
+
 @pytest.fixture(params=["sqlite and a folder", "postgresql and s3"])
 def arcs(
     request: pytest.FixtureRequest, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> Iterator[ArcSite]:
     """SQLite with local files, and PostgreSQL with an S3 server."""
     if request.param.startswith("sqlite"):
-        url = sqlite_database(tmp_path / "penstock.db")
-        with open_site(url, str(tmp_path / "objects"), tmp_path, monkeypatch) as opened:
-            yield opened
+        yield request.getfixturevalue("local_arcs")
         return
     url = request.getfixturevalue("postgres_url")
     bucket: str = request.getfixturevalue("bucket_url")

@@ -5,13 +5,13 @@ from collections.abc import Iterator
 
 import pytest
 
-from tests.acceptance.arc_site import arcs
+from tests.acceptance.arc_site import arcs, local_arcs
 from tests.acceptance.calls import Calls
 from tests.acceptance.flow_site import flow
 from tests.acceptance.ingest_site import site
 from tests.running import ServerProcess
 
-__all__ = ["arcs", "calls", "flow", "site"]
+__all__ = ["arcs", "calls", "flow", "local_arcs", "site"]
 
 
 @pytest.fixture

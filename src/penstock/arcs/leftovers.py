@@ -1,6 +1,7 @@
 """What failed attempts left behind: listed, so that it can be removed, and removed."""
 
 from collections.abc import Collection, Iterable, Iterator, Sequence
+from pathlib import Path
 
 from penstock.arcs.commands import NoteAttempts
 from penstock.arcs.reading import attempts_of, parts_of, read_manifest
@@ -39,7 +40,7 @@ def failed_attempts(
     tx: Transaction, objects: Objects, refs: Sequence[DatasetRef], lot: str
 ) -> list[str]:
     """Attempts that left data, have ended badly, and were never listed."""
-    found = {attempt for ref in refs for attempt, _ in _data(objects, ref, lot)}
+    found = _attempts_seen(objects, refs, lot)
     if not found:
         return []
     states: dict[str, str] = dict(tx.fetch("run_states", ids=sorted(found)))
@@ -69,7 +70,7 @@ def tidy(
     Somebody who was thought dead may have written after his attempt was cleaned.
     """
     note_the_dead(catalog, objects, refs, job_id, lot)
-    found = sorted({attempt for ref in refs for attempt, _ in _data(objects, ref, lot)})
+    found = sorted(_attempts_seen(objects, refs, lot))
     with catalog.read() as tx:
         states = tx.fetch("run_states", ids=found) if found else []
     ended = [run_id for run_id, state in states if RunState(state) in RUN.terminal]
@@ -178,6 +179,22 @@ def _data(objects: Objects, ref: DatasetRef, lot: str) -> Iterator[tuple[str, En
         yield _attempt(entry.key.removeprefix(f"{folder}/").partition("/")[0]), entry
 
 
+def _nameless(objects: Objects, ref: DatasetRef, lot: str) -> Iterator[tuple[str, Path]]:
+    """Files that workloads have left under names that no listing gives, each with its attempt."""
+    folder = lot_data_folder(ref, lot)
+    root = objects.path(folder)
+    if root is None:
+        return
+    for odd in objects.nameless(folder):
+        yield _attempt(odd.path.relative_to(root).parts[0]), odd.path
+
+
+def _attempts_seen(objects: Objects, refs: Sequence[DatasetRef], lot: str) -> set[str]:
+    """The attempts on a lot that have left anything."""
+    seen = {attempt for ref in refs for attempt, _ in _data(objects, ref, lot)}
+    return seen | {attempt for ref in refs for attempt, _ in _nameless(objects, ref, lot)}
+
+
 def _made_manifests(objects: Objects, ref: DatasetRef, lot: str) -> Iterator[tuple[str, Entry]]:
     """The manifests of what attempts on a lot have made, each with its attempt."""
     for state in (ManifestState.COMPLETE, ManifestState.EMPTY):
@@ -204,4 +221,7 @@ def _remove(
         if attempt in attempts and entry.key not in kept:
             objects.delete(entry.key)
             gone.setdefault(attempt, []).append(entry)
+    for attempt, path in list(_nameless(objects, ref, lot)):
+        if attempt in attempts:
+            path.unlink(missing_ok=True)
     return gone

@@ -186,7 +186,10 @@ class Context:
     def _made(self, ref: DatasetRef) -> list[Item]:
         items = list(self._items[ref].values())
         if not items and not self._is_empty:
-            found = sorted(entry.key for entry in self._store.list(self._folder(ref).rstrip("/")))
+            folder = self._folder(ref).rstrip("/")
+            for odd in self._store.nameless(folder):
+                raise Invalid(f"the workload left a file that cannot be listed; {odd.words}")
+            found = sorted(entry.key for entry in self._store.list(folder))
             items = [Item(f"{self._store.url}/{key}") for key in found]
         return items
 
