@@ -29,6 +29,14 @@ def shout(context: Context) -> None:
         context.write(_name(uri), context.read(uri).upper())
 
 
+def shout_everywhere(context: Context) -> None:
+    """Copy everything in capitals, into each output that the file `outputs` names."""
+    obey(context)
+    for output in (Path(os.environ[FOLDER]) / "outputs").read_text().split():
+        for uri in context.uris:
+            context.write(_name(uri), context.read(uri).upper(), output=output)
+
+
 def join(context: Context) -> None:
     """One object: what each input has, by the names of datasets and objects."""
     obey(context)
@@ -73,6 +81,13 @@ def broken_check(context: Context) -> bool:
 def one_part_each(inputs: Sequence[InputLot]) -> dict[str, list[str]]:
     """A part for each object, named after it."""
     return {_name(item.uri): [item.uri] for lot in inputs for item in lot.uris}
+
+
+def parts_as_ordered(inputs: Sequence[InputLot]) -> dict[str, list[str]]:
+    """Parts as the file `groups.json` says, by the names of objects."""
+    groups = json.loads((Path(os.environ[FOLDER]) / "groups.json").read_text())
+    uris = {_name(item.uri): item.uri for lot in inputs for item in lot.uris}
+    return {part: [uris[name] for name in names] for part, names in groups.items()}
 
 
 def obey(context: Context) -> None:

@@ -2,10 +2,12 @@
 
 from typing import Any
 
+import pytest
+
 from penstock.arcs.declaration import Output, Parts, Retry
 from penstock.arcs.executors import LocalProcesses
 from penstock.catalog.reading_jobs import list_runs
-from penstock.locks.commands.admin import ResubmitLots
+from penstock.locks.commands.admin import HoldWork, ResubmitLots
 from penstock.states import ArcState, RunState
 from tests.acceptance.arc_site import NS, ONCE, ArcSite
 from tests.acceptance.arc_workloads import ran
@@ -113,6 +115,56 @@ def test_parts_by_size_and_by_a_function(arcs: ArcSite) -> None:
     assert arcs.content("small", LOT) == arcs.content("each", LOT) == LOUD
     parts = sorted(part for _, part in arcs.ran())
     assert parts == ["00000", "00001", "00002", "1.txt", "2.txt", "3.txt"]
+
+
+def test_parts_that_are_cut_otherwise_since_are_run_again(arcs: ArcSite) -> None:
+    """A part of the same name may have other members now: then its result is of no use."""
+    arcs.arc("shout", "raw", "loud", parts=Parts(bytes_max=10), retry=ONCE)
+    arcs.order(LOT, "fail", part="00001")
+    arcs.feed("raw", LOT, {f"{n}.txt": f"{n}234".encode() for n in range(8)})
+    with arcs.engine():
+        arcs.until_state("shout", LOT, ArcState.PARTIAL)
+        arcs.arc("shout", "raw", "loud", parts=Parts(bytes_max=20), retry=ONCE)
+        arcs.do(HoldWork("ann", "cut otherwise", NS, "shout", LOT, hold=False))
+        arcs.until_state("shout", LOT, ArcState.COMPLETE)
+    assert sorted(arcs.content("shout", LOT)) == [f"{n}.txt" for n in range(8)]
+    assert sorted(part for _, part in arcs.ran()[-2:]) == ["00000", "00001"]
+
+
+def test_parts_that_a_function_groups_otherwise_since_are_run_again(arcs: ArcSite) -> None:
+    function = "tests.acceptance.arc_workloads:parts_as_ordered"
+    arcs.arc("shout", "raw", "loud", parts=Parts(function=function), retry=ONCE)
+    groups = arcs.folder / "groups.json"
+    groups.write_text('{"x": ["1.txt", "2.txt"], "y": ["3.txt"], "z": []}')
+    arcs.order(LOT, "fail", part="y")
+    feed_days(arcs)
+    with arcs.engine():
+        arcs.until_state("shout", LOT, ArcState.PARTIAL)
+        groups.write_text('{"x": ["1.txt"], "y": ["2.txt", "3.txt"], "z": []}')
+        arcs.do(ResubmitLots("ann", "grouped otherwise", NS, "shout", (LOT,)))
+        arcs.until_state("shout", LOT, ArcState.COMPLETE)
+    assert arcs.content("shout", LOT) == LOUD
+    assert sorted(part for _, part in arcs.ran()) == ["x", "x", "y", "y", "z"]
+
+
+@pytest.mark.parametrize("now", [("loud", "copy"), ("copy",)])
+def test_parts_that_were_made_for_other_outputs_are_run_again(
+    arcs: ArcSite, now: tuple[str, ...]
+) -> None:
+    arcs.arc("shout", "raw", "loud", "shout_everywhere", parts=BY_DAY, retry=ONCE)
+    arcs.order(LOT, "fail", part="day=2")
+    (arcs.folder / "outputs").write_text("loud")
+    feed_days(arcs)
+    outputs = tuple(Output(dataset=name) for name in now)
+    with arcs.engine():
+        arcs.until_state("shout", LOT, ArcState.PARTIAL)
+        (arcs.folder / "outputs").write_text(" ".join(now))
+        arcs.arc("shout", "raw", "", "shout_everywhere", parts=BY_DAY, outputs=outputs, retry=ONCE)
+        arcs.do(ResubmitLots("ann", "other outputs", NS, "shout", (LOT,)))
+        arcs.until_state("shout", LOT, ArcState.COMPLETE)
+    lines = {line.dataset: line.uris for line in arcs.lot("shout", LOT).manifests}
+    assert lines == dict.fromkeys(now, 3)
+    assert arcs.content("shout", LOT) == LOUD
 
 
 def test_two_outputs_have_a_root_manifest_each(arcs: ArcSite) -> None:

@@ -77,7 +77,7 @@ def test_parts_are_told_below_the_run_of_their_lot(desk: Desk) -> None:
     desk.publish("1")
     [claim] = desk.catalog.submit(ClaimLots("shop", "tidy", "worker", 1)).result()
     ref = Ref(claim.id, claim.token)
-    runs = desk.catalog.submit(BeginParts(ref, "[]", ("day=1", "day=2"))).result()
+    runs = desk.catalog.submit(BeginParts(ref, {"day=1": "", "day=2": ""})).result()
     desk.catalog.submit(EndPart(ref, "day=1", PartState.COMPLETE)).result()
     desk.catalog.submit(EndPart(ref, "day=2", PartState.FAILED, error="no")).result()
     desk.catalog.submit(CompleteClaims((ref,))).result()

@@ -1,7 +1,7 @@
 """The writes of arcs: declared, claimed within limits, run by parts, published, failed."""
 
 from collections import Counter
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from typing import ClassVar, TypeVar
 
 import msgspec
@@ -188,11 +188,13 @@ def _running(world: World) -> Counter[str]:
 
 
 class BeginParts(Write, frozen=True):
-    """Begin parts of a claimed lot, each with a run of its own below the claim's."""
+    """Begin parts of a claimed lot, each with a run of its own below the claim's.
+
+    `parts` says for each name what the part is made of, as `splitting.made_of` does.
+    """
 
     claim: Ref
-    inputs: str
-    parts: tuple[str, ...]
+    parts: Mapping[str, str]
 
     def apply(self, world: World, now: Micros) -> dict[str, str]:
         """The runs, by part."""
@@ -200,7 +202,7 @@ class BeginParts(Write, frozen=True):
         room = world.room(ArcRoom)
         end_parts_left(world, claim.job_id, claim.lot, now)
         runs = {}
-        for part in self.parts:
+        for part, inputs in self.parts.items():
             run_id = ids.derived_id("part", self.claim.id, part)
             room.put_part(
                 PartRow(
@@ -208,7 +210,7 @@ class BeginParts(Write, frozen=True):
                     lot=claim.lot,
                     part=part,
                     state=PartState.RUNNING,
-                    inputs=self.inputs,
+                    inputs=inputs,
                     attempt=self.claim.id,
                     run_id=run_id,
                     outputs="[]",

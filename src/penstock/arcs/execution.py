@@ -8,8 +8,6 @@ from concurrent.futures import Executor, Future, wait
 from dataclasses import dataclass, field
 from typing import NamedTuple, TypeVar
 
-import msgspec
-
 from penstock import logs, tracing
 from penstock.arcs.commands import (
     BeginParts,
@@ -24,7 +22,7 @@ from penstock.arcs.leftovers import clean, note_the_dead, write_partial
 from penstock.arcs.reading import input_lots, output_refs, parts_of, read_manifest
 from penstock.arcs.rows import NamedChecks, NamedNotes, PartRow, PartState
 from penstock.arcs.running import run_apart, run_task
-from penstock.arcs.splitting import split
+from penstock.arcs.splitting import made_of, split
 from penstock.arcs.state_keys import StateKeys
 from penstock.arcs.tasks import InputLot, Task, TaskResult, again
 from penstock.catalog.catalog import Catalog
@@ -173,14 +171,12 @@ class Execution:
         """Run the parts that no earlier attempt has done, then list all of them."""
         assert self.arc.parts is not None, "the lot is split"
         planned = split(self.arc.parts, inputs)
-        pinned = msgspec.json.encode([lot.version for lot in inputs]).decode()
+        wanted = {name: made_of(members, self._refs) for name, members in planned.items()}
         with self.catalog.read() as tx:
             known = parts_of(tx, self.job_id, self.claim.lot)
-        done = {
-            name: row for name, row in known.items() if name in planned and row.is_good_for(pinned)
-        }
-        missing = tuple(name for name in planned if name not in done)
-        runs = self._write(BeginParts(self.ref, pinned, missing)) if missing else {}
+        done = {name: row for name, row in known.items() if row.is_good_for(wanted.get(name, ""))}
+        missing = {name: text for name, text in wanted.items() if name not in done}
+        runs = self._write(BeginParts(self.ref, missing)) if missing else {}
         tasks = {name: self._task(name, runs[name], planned[name]) for name in missing}
         results = self._results(tasks, self.arc.parts.running_max)
         failed = {name: result for name, result in results.items() if result.error}

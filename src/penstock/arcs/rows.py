@@ -53,7 +53,10 @@ class ArcRow(Row, frozen=True):
 
 
 class PartRow(Row, frozen=True):
-    """One part of a lot: which attempt ran it last, and what that made (`outputs`, JSON)."""
+    """One part of a lot: which attempt ran it last, and what that made (`outputs`, JSON).
+
+    `inputs` tells of what it was made, and for which outputs: with others it is of no use.
+    """
 
     job_id: str
     lot: str
@@ -72,7 +75,7 @@ class PartRow(Row, frozen=True):
         return _decode_notes(self.outputs)
 
     def is_good_for(self, inputs: str) -> bool:
-        """Whether its result can be used with these versions of the inputs."""
+        """Whether its result can be used for a part that is made of this."""
         return self.state in (PartState.COMPLETE, PartState.EMPTY) and self.inputs == inputs
 
 

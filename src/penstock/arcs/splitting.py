@@ -1,15 +1,17 @@
 """Splitting a lot into parts."""
 
+import hashlib
 import re
 from collections.abc import Iterable, Mapping, Sequence
 
+import msgspec
 from msgspec.structs import replace
 
 from penstock.arcs.calling import load_function
 from penstock.arcs.declaration import Parts
 from penstock.arcs.tasks import InputLot
 from penstock.errors import Invalid
-from penstock.lots.manifests import Item
+from penstock.lots.manifests import DatasetRef, Item
 
 PARTS_MAX = 10_000
 _FIELD = re.compile(r"\{(\w+)\}")
@@ -32,6 +34,15 @@ def split(how: Parts, inputs: Sequence[InputLot]) -> dict[str, tuple[InputLot, .
         )
         for name, items in sorted(parts.items())
     }
+
+
+def made_of(inputs: Sequence[InputLot], outputs: Sequence[DatasetRef]) -> str:
+    """What a part reads and writes, as a short text: one that has another is another part.
+
+    The versions of its inputs and which of their URIs are its own, whatever it is called.
+    """
+    read = [(lot.version, sorted(item.uri for item in lot.uris)) for lot in inputs]
+    return hashlib.sha256(msgspec.json.encode((read, outputs))).hexdigest()
 
 
 Members = dict[int, list[Item]]  # by the place of their input
