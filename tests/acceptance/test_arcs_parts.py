@@ -2,13 +2,17 @@
 
 from typing import Any
 
+import msgspec
 import pytest
 
 from penstock.arcs.declaration import Output, Parts, Retry
 from penstock.arcs.executors import LocalProcesses
+from penstock.arcs.leftovers import tidy
+from penstock.arcs.reading import find_arc, manifest_rows, output_refs, read_manifest
 from penstock.catalog.reading_jobs import list_runs
 from penstock.locks.commands.admin import HoldWork, ResubmitLots
-from penstock.states import ArcState, RunState
+from penstock.lots.manifests import PartLine, encode
+from penstock.states import ArcState, ManifestState, RunState
 from tests.acceptance.arc_site import NS, ONCE, ArcSite
 from tests.acceptance.arc_workloads import ran
 
@@ -129,6 +133,34 @@ def test_parts_that_are_cut_otherwise_since_are_run_again(arcs: ArcSite) -> None
         arcs.until_state("shout", LOT, ArcState.COMPLETE)
     assert sorted(arcs.content("shout", LOT)) == [f"{n}.txt" for n in range(8)]
     assert sorted(part for _, part in arcs.ran()[-2:]) == ["00000", "00001"]
+
+
+def test_a_part_without_a_name_fails_the_lot(arcs: ArcSite) -> None:
+    function = "tests.acceptance.arc_workloads:parts_as_ordered"
+    arcs.arc("shout", "raw", "loud", parts=Parts(function=function), retry=ONCE)
+    (arcs.folder / "groups.json").write_text('{"": ["1.txt"], "y": ["2.txt", "3.txt"]}')
+    feed_days(arcs)
+    with arcs.engine():
+        arcs.until_state("shout", LOT, ArcState.PARTIAL)
+    assert "one has no name" in str(arcs.lot("shout", LOT).error)
+    assert arcs.ran() == []
+
+
+def test_a_manifest_that_lists_itself_holds_up_no_cleaning(arcs: ArcSite) -> None:
+    arcs.arc("shout", "raw", "loud", parts=BY_DAY)
+    feed_days(arcs)
+    with arcs.engine():
+        arcs.until_state("shout", LOT, ArcState.COMPLETE)
+    [line] = arcs.lot("shout", LOT).manifests
+    with arcs.catalog.read() as tx:
+        [row] = manifest_rows(tx, [line.version]).values()
+        arc = find_arc(tx, NS, "shout")
+    root = read_manifest(arcs.objects, row.key)
+    itself = PartLine("", row.key, ManifestState.COMPLETE)
+    endless = msgspec.structs.replace(root, parts=(*root.parts, itself))
+    arcs.objects.put(row.key, encode(endless))
+    tidy(arcs.catalog, arcs.objects, output_refs(arc.arc), arc.job_id, LOT)
+    assert arcs.data("loud", LOT) == ["1.txt", "2.txt", "3.txt"]
 
 
 def test_parts_that_a_function_groups_otherwise_since_are_run_again(arcs: ArcSite) -> None:

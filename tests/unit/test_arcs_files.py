@@ -103,6 +103,7 @@ TOTAL = Arc(
     parts=Parts(bytes_max=1000, running_max=2),
 )
 ARC = '[arcs.a]\ninputs = ["x"]\noutputs = ["y"]\nworkload = "m:f"\n'
+ODD_NAME = '{ command = ["x"], environment = { "A=B" = "1" } }'
 
 
 def write(folder: Path, name: str, text: str) -> Path:
@@ -160,8 +161,30 @@ REFUSED: list[tuple[str, str, type[PenstockError], str]] = [
     ("a.toml", ARC.replace("m:f", "f"), Invalid, "write module:function"),
     ("a.toml", ARC.replace('["x"]', "[]"), Invalid, "subscribes to nothing"),
     ("a.toml", ARC.replace('["x"]', '"x"'), Invalid, "Expected `array`"),
+    ("a.toml", ARC.replace('["x"]', '["x", "x"]'), Invalid, "has input default/x twice"),
+    ("a.toml", ARC.replace('["y"]', '["y", "default/y"]'), Invalid, "has output default/y twice"),
+    ("a.toml", ARC.replace('"m:f"', '[""]'), Invalid, "begins with nothing"),
+    ("a.toml", ARC.replace('"m:f"', '["x", "\\u0000"]'), Invalid, "has a NUL character"),
+    (
+        "a.toml",
+        ARC.replace('"m:f"', '["x", "--lot={lot}"]'),
+        Invalid,
+        r"has \{lot\} inside of '--lot=",
+    ),
+    ("a.toml", ARC.replace('"m:f"', '["x", "{output}/y"]'), Invalid, "PENSTOCK_OUTPUT"),
+    ("a.toml", ARC.replace('"m:f"', ODD_NAME), Invalid, "cannot set 'A=B' in the environment"),
+    ("a.toml", f"{ARC}parts = ''\n", Invalid, "pattern '' .*names no part"),
+    ("a.toml", f"{ARC}parts = '//'\n", Invalid, "pattern '//' .*names no part"),
+    ("a.toml", f"{ARC}parts = '{{a}}{{a}}'\n", Invalid, r"has \{a\} twice"),
+    ("a.toml", f"{ARC}parts = '{{1}}'\n", Invalid, r"has \{1\}; begin a field with a letter"),
     ("a.toml", '[arrivals.x]\nlocation = "in"\n', Invalid, r"\[arrivals.x\]: .*a whole path"),
 ]
+
+
+def test_a_script_may_have_variables_of_its_own(tmp_path: Path) -> None:
+    text = ARC.replace('"m:f"', """["sh", "-c", 'for lot in 1 2; do echo ${lot}; done', "{lot}"]""")
+    [arc] = read_declarations(write(tmp_path, "a.toml", text)).arcs
+    assert arc.workload.command[2:] == ("for lot in 1 2; do echo ${lot}; done", "{lot}")
 
 
 @pytest.mark.parametrize(("name", "text", "kind", "told"), REFUSED)

@@ -1,8 +1,9 @@
 """What an arc is: its inputs and outputs, its workload, and how that is run."""
 
 import re
+from collections.abc import Sequence
 from enum import StrEnum
-from typing import Annotated
+from typing import Annotated, TypeVar
 
 import msgspec
 from msgspec import Meta, Struct
@@ -23,6 +24,10 @@ TimeoutSeconds = Annotated[int, Meta(ge=1, le=366 * 24 * 3600)]
 
 _NAME = re.compile(r"[^\x00-\x1f/\\]{1,200}")
 _FUNCTION = re.compile(r"[A-Za-z_][\w.]*:[A-Za-z_][\w.]*")
+_PLACEHOLDER = re.compile(r"(?<!\$)\{(lot|part|output|manifest|task)\}")  # ${lot} is the shell's
+PART_FIELD = re.compile(r"\{(\w+)\}")
+
+T = TypeVar("T")
 
 
 class OnEmpty(StrEnum):
@@ -140,6 +145,9 @@ def checked(arc: Arc) -> Arc:
         raise Invalid(f"{where} subscribes to nothing; name an input, for example a clock dataset")
     if not arc.outputs:
         raise Invalid(f"{where} has no output; name the dataset whose lots it makes")
+    for side, names in (("input", arc.input_names), ("output", arc.output_names)):
+        if twice := _twice(names):
+            raise Invalid(f"{where} has {side} {twice.namespace}/{twice.name} twice; name it once")
     for output in arc.outputs:
         if output.interval and output.interval not in tuple(Interval):
             raise Invalid(
@@ -153,8 +161,48 @@ def checked(arc: Arc) -> Arc:
     for function in (load.function, of_parts, *arc.checks):
         if function is not None and not _FUNCTION.fullmatch(function):
             raise Invalid(f"{function!r} does not name a function; write module:function")
+    _check_command(load, where)
     if arc.parts is not None:
-        ways = (arc.parts.pattern, arc.parts.bytes_max, arc.parts.function)
-        if sum(way is not None for way in ways) != 1:
-            raise Invalid(f"{where} is split by a pattern, by bytes_max or by a function: name one")
+        _check_parts(arc.parts, where)
     return arc
+
+
+def _check_command(load: Workload, where: str) -> None:
+    """Refuse what no program can be started with."""
+    if load.command and not load.command[0]:
+        raise Invalid(f"the command of {where} begins with nothing; name a program first")
+    for name, value in load.environment.items():
+        if not name or "=" in name or "\0" in name + value:
+            raise Invalid(f"{where} cannot set {name!r} in the environment; use a name without =")
+    for text in load.command:
+        if "\0" in text:
+            raise Invalid(f"the command of {where} has a NUL character in {text[:100]!r}")
+        found = _PLACEHOLDER.search(text)
+        if found is not None and found[0] != text:
+            raise Invalid(
+                f"the command of {where} has {found[0]} inside of {text[:100]!r}, where nothing "
+                "is put in for it; let it be an argument of its own, or use the environment: "
+                f"PENSTOCK_{found[1].upper()}"
+            )
+
+
+def _check_parts(parts: Parts, where: str) -> None:
+    ways = (parts.pattern, parts.bytes_max, parts.function)
+    if sum(way is not None for way in ways) != 1:
+        raise Invalid(f"{where} is split by a pattern, by bytes_max or by a function: name one")
+    if parts.pattern is None:
+        return
+    of_pattern = f"pattern {parts.pattern[:100]!r} of the parts of {where}"
+    if not parts.pattern.strip("/"):
+        raise Invalid(f"{of_pattern} names no part; write it such as day={{day}}/")
+    fields = PART_FIELD.findall(parts.pattern)
+    for field in fields:
+        if not field.isidentifier():
+            raise Invalid(f"{of_pattern} has {{{field}}}; begin a field with a letter")
+    if twice := _twice(fields):
+        raise Invalid(f"{of_pattern} has {{{twice}}} twice; give each field a name of its own")
+
+
+def _twice(names: Sequence[T]) -> T | None:
+    """The first that is there a second time."""
+    return next((name for index, name in enumerate(names) if name in names[:index]), None)

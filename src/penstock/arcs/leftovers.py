@@ -122,6 +122,8 @@ def _kept(
     kept: set[str] = set()
     while keys:
         key = keys.pop()
+        if key in kept:
+            continue
         # One that is lost stops everything here: nobody knows any more what it lists.
         manifest = read_manifest(objects, key)
         keys += [line.key for line in manifest.parts]

@@ -8,13 +8,12 @@ import msgspec
 from msgspec.structs import replace
 
 from penstock.arcs.calling import load_function
-from penstock.arcs.declaration import Parts
+from penstock.arcs.declaration import PART_FIELD, Parts
 from penstock.arcs.tasks import InputLot
 from penstock.errors import Invalid
 from penstock.lots.manifests import DatasetRef, Item
 
 PARTS_MAX = 10_000
-_FIELD = re.compile(r"\{(\w+)\}")
 REST = "rest"  # what a pattern does not fit
 
 
@@ -26,6 +25,8 @@ def split(how: Parts, inputs: Sequence[InputLot]) -> dict[str, tuple[InputLot, .
         parts = _by_size(how.bytes_max, inputs)
     else:
         parts = _by_function(str(how.function), inputs)
+    if "" in parts:
+        raise Invalid("the lot splits into parts of which one has no name; name each of them")
     if len(parts) > PARTS_MAX:
         raise Invalid(f"the lot splits into {len(parts)} parts; {PARTS_MAX} are the most")
     return {
@@ -50,7 +51,7 @@ Members = dict[int, list[Item]]  # by the place of their input
 
 def _by_pattern(pattern: str, inputs: Sequence[InputLot]) -> dict[str, Members]:
     """One part for each way in which the pattern fits."""
-    pieces = _FIELD.split(pattern)
+    pieces = PART_FIELD.split(pattern)
     fitting = re.compile(
         "".join(
             f"(?P<{text}>[^/]+)" if index % 2 else re.escape(text)
