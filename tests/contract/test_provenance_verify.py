@@ -3,9 +3,15 @@
 from collections.abc import Iterator
 from pathlib import Path
 
+import msgspec
 import pytest
 
+from penstock.errors import Invalid
+from penstock.lots.manifests import DatasetRef, Manifest, PartLine, encode
+from penstock.objects import Objects
+from penstock.provenance.contents import listed
 from penstock.provenance.verifying import Order, Step, Verification
+from penstock.states import ManifestState
 from tests.contract.provenance_site import NS, Site, open_site
 
 GOOD = {"a.txt": b"one", "b.txt": b"two, and more"}
@@ -66,6 +72,19 @@ def test_a_manifest_that_has_changed_or_is_lost_is_named(site: Site) -> None:
     site.objects.delete(key)
     [fault] = faults(site.verify("clean"))
     assert (fault.where, fault.what) == (key, "the manifest is not in the store")
+
+
+def test_a_part_that_is_not_as_the_lot_says_is_told_in_words() -> None:
+    objects = Objects.open("memory://")
+    part = Manifest(state=ManifestState.PARTIAL, lot="1", dataset=DatasetRef(NS, "x"), part="a")
+    objects.put("part", encode(part))
+    line = PartLine("a", "part", ManifestState.COMPLETE, 2, 10)
+    with pytest.raises(Invalid) as refused:
+        list(listed(objects, msgspec.structs.replace(part, parts=(line,))))
+    assert str(refused.value) == (
+        "part says partial, 0 objects, 0 bytes, and the manifest of the lot says "
+        "complete, 2 objects, 10 bytes of it"
+    )
 
 
 def test_upstream_is_read_when_it_is_asked_for_and_each_version_once(site: Site) -> None:

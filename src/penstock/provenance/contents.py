@@ -60,7 +60,8 @@ def listed(objects: Objects, manifest: Manifest) -> Iterator[Listed]:
 
 def _check_part(line: PartLine, of_part: Manifest) -> None:
     """A part's manifest has no digest anywhere; what the lot's says of it has to do."""
-    told, found = (line.state, line.uris, line.bytes), (of_part.state, of_part.count, of_part.bytes)
+    told = f"{line.state}, {line.uris} objects, {line.bytes} bytes"
+    found = f"{of_part.state}, {of_part.count} objects, {of_part.bytes} bytes"
     if told != found:
         raise Invalid(f"{line.key} says {found}, and the manifest of the lot says {told} of it")
 
