@@ -66,8 +66,8 @@ def _described(task: Task, context: Context, manifest: str) -> dict[str, Any]:
         "runId": task.run_id,
         "inputs": [_described_lot(lot, context) for lot in task.inputs],
         "outputs": [
-            {"namespace": ref.namespace, "name": ref.name, "location": context.location(ref.name)}
-            for ref in task.outputs
+            {"namespace": ref.namespace, "name": ref.name, "location": location}
+            for ref, location in context.locations()
         ],
         "manifest": manifest,
     }
@@ -82,10 +82,13 @@ def _described_lot(lot: InputLot, context: Context) -> dict[str, Any]:
     return described
 
 
-class _Listed(Struct, frozen=True):
-    """What a command may say it has made: URIs, or names below its output's location."""
+class _Listed(Struct, frozen=True, forbid_unknown_fields=True):
+    """What a command may say it has made: URIs, or names below its output's location.
 
-    uris: tuple[str, ...] = ()
+    Without `uris` the output is what the command left there; with none, it is empty.
+    """
+
+    uris: tuple[str, ...] | None = None
     output: str | None = None
     empty: bool = False
     checks: tuple[Check, ...] = ()
@@ -105,7 +108,7 @@ def _take_manifest(content: bytes, context: Context) -> None:
         ) from None
     for each in (listed,) if isinstance(listed, _Listed) else listed:
         if each.empty:
-            context.empty()
+            context.empty(each.output)
         for said in each.checks:
             context.check(
                 said.name,
@@ -114,8 +117,10 @@ def _take_manifest(content: bytes, context: Context) -> None:
                 detail=said.detail,
                 output=each.output or "",
             )
-        for uri in each.uris:
-            context.add(uri if "://" in uri else context.location(each.output) + uri, each.output)
+        if each.uris is not None:
+            location = context.location(each.output)
+            uris = (uri if "://" in uri else location + uri for uri in each.uris)
+            context.only(uris, each.output)
 
 
 def _filled(text: str, values: Mapping[str, str]) -> str:

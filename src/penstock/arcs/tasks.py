@@ -13,6 +13,7 @@ from msgspec import Struct
 
 from penstock.arcs.declaration import Workload
 from penstock.arcs.leases import Lease
+from penstock.arcs.naming import ByName
 from penstock.arcs.stores import find_object
 from penstock.catalog.known_facets import DatasetName
 from penstock.clock import format_time, system_clock
@@ -86,7 +87,9 @@ class Context:
         self._store = store
         self._items: dict[DatasetRef, dict[str, Item]] = {ref: {} for ref in task.outputs}
         self._checks: dict[DatasetRef, list[Check]] = {ref: [] for ref in task.outputs}
-        self._is_empty = False
+        self._told: set[DatasetRef] = set()  # the outputs of which all is named, or nothing is
+        self._inputs = ByName((lot.namespace, lot.name, lot) for lot in task.inputs)
+        self._outputs = ByName((ref.namespace, ref.name, ref) for ref in task.outputs)
         self.lost = threading.Event()
 
     @property
@@ -101,8 +104,8 @@ class Context:
 
     @property
     def inputs(self) -> Mapping[str, InputLot]:
-        """The lots to read, by the names of their datasets."""
-        return {lot.name: lot for lot in self._task.inputs}
+        """The lots to read, by the names of their datasets; by NAMESPACE/NAME if two share one."""
+        return self._inputs
 
     @property
     def uris(self) -> Sequence[str]:
@@ -111,7 +114,11 @@ class Context:
 
     def location(self, output: str | None = None) -> str:
         """The URL under which to write; it ends in /."""
-        return f"{self._store.url}/{self._folder(self._output(output))}"
+        return self._location(self._output(output))
+
+    def locations(self) -> Sequence[tuple[DatasetRef, str]]:
+        """Each output, and the URL under which to write it."""
+        return [(ref, self._location(ref)) for ref in self._task.outputs]
 
     def read(self, uri: str) -> bytes:
         """An object that a manifest names, in whatever store it is."""
@@ -138,9 +145,15 @@ class Context:
         """Name an object that the workload has put under the location by itself."""
         self._items[self._output(output)][uri] = Item(uri)
 
-    def empty(self) -> None:
-        """Say that there is no data for this lot, and that this is right."""
-        self._is_empty = True
+    def only(self, uris: Iterable[str], output: str | None = None) -> None:
+        """Say that an output consists of these objects, if any, and of nothing else."""
+        self._told.add(self._output(output))
+        for uri in uris:
+            self.add(uri, output)
+
+    def empty(self, output: str | None = None) -> None:
+        """Say that there is no data for this lot, or for one output, and that this is right."""
+        self._told.update(self._task.outputs if output is None else (self._output(output),))
 
     def check(
         self, name: str, success: bool, *, field: str = "", detail: str = "", output: str = ""
@@ -185,7 +198,7 @@ class Context:
 
     def _made(self, ref: DatasetRef) -> list[Item]:
         items = list(self._items[ref].values())
-        if not items and not self._is_empty:
+        if not items and ref not in self._told:
             folder = self._folder(ref).rstrip("/")
             for odd in self._store.nameless(folder):
                 raise Invalid(f"the workload left a file that cannot be listed; {odd.words}")
@@ -196,15 +209,19 @@ class Context:
     def _folder(self, ref: DatasetRef) -> str:
         return data_folder(ref, self.lot, self._task.attempt, self.part)
 
+    def _location(self, ref: DatasetRef) -> str:
+        return f"{self._store.url}/{self._folder(ref)}"
+
     def _output(self, name: str | None) -> DatasetRef:
-        outputs = self._task.outputs
         if name is None:
-            return outputs[0]
-        for ref in outputs:
-            if name in (ref.name, f"{ref.namespace}/{ref.name}"):
-                return ref
-        known = ", ".join(ref.name for ref in outputs)
-        raise Invalid(f"{name!r} is no output of arc {self._task.arc}; its outputs are {known}")
+            return self._task.outputs[0]
+        try:
+            return self._outputs[name]
+        except KeyError:
+            known = ", ".join(self._outputs)
+            raise Invalid(
+                f"{name!r} is no output of arc {self._task.arc}; its outputs are {known}"
+            ) from None
 
 
 def key_of(store: Objects, uri: str) -> str:

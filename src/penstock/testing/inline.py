@@ -11,6 +11,7 @@ from msgspec import Struct
 
 from penstock import ids
 from penstock.arcs.files import MARK, read_arc
+from penstock.arcs.naming import ByName
 from penstock.arcs.single import run_lot
 from penstock.arcs.stores import find_object
 from penstock.client import Client
@@ -37,7 +38,10 @@ class ArcFailed(PenstockError):
 
 
 class MadeLot(Struct, frozen=True):
-    """What an arc has made of a lot: of each of its outputs, by name, the files by name."""
+    """What an arc has made of a lot: of each of its outputs, by name, the files by name.
+
+    Outputs that share a name are found by NAMESPACE/NAME.
+    """
 
     lot: str
     outputs: Mapping[str, Mapping[str, bytes]]
@@ -136,8 +140,6 @@ def run_arc(plane: Plane, client: Client, arc: Callable[..., object] | str, lot:
         raise Conflict(client.why(*at, lot).sentence) from None
     if not made:
         raise ArcFailed(client.arc_lot(*at, lot).error or f"lot {lot} was not published")
-    outputs = {
-        output.dataset: read_lot(plane, client, (output.namespace or at[0], output.dataset), lot)
-        for output in client.arc(*at).outputs
-    }
+    written = [(out.namespace or at[0], out.dataset) for out in client.arc(*at).outputs]
+    outputs = ByName((*name, read_lot(plane, client, name, lot)) for name in written)
     return MadeLot(lot, outputs)

@@ -1,0 +1,113 @@
+"""One run of a workload: which datasets it sees by which name, and what it says it has made."""
+
+import json
+import sys
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from penstock.arcs.declaration import Workload
+from penstock.arcs.running import run_task
+from penstock.arcs.tasks import Context, InputLot, Task, TaskResult
+from penstock.errors import Invalid
+from penstock.lots.manifests import DatasetRef, Item
+from penstock.objects import Objects
+from penstock.states import ManifestState
+
+OUTPUTS = (DatasetRef("c8", "o"), DatasetRef("c9", "o"), DatasetRef("c9", "alone"))
+
+Run = Callable[..., TaskResult]
+
+
+def lot(namespace: str, name: str) -> InputLot:
+    return InputLot(namespace, name, "v", ManifestState.COMPLETE, (Item(f"s3://b/{namespace}"),))
+
+
+def task(workload: Workload, objects: str, **how: Any) -> Task:
+    given: dict[str, Any] = {
+        "inputs": (lot("c1", "orders"), lot("c2", "orders"), lot("c2", "rates")),
+        "outputs": OUTPUTS,
+        **how,
+    }
+    return Task(
+        arc="arc", namespace="ns", lot="1", part="", attempt="attempt", run_id="run",
+        workload=workload, objects=objects, **given,
+    )  # fmt: skip
+
+
+@pytest.fixture
+def context() -> Context:
+    return Context(task(Workload(function="m:f"), "memory://"), Objects.open("memory://"))
+
+
+@pytest.fixture
+def run(tmp_path: Path) -> Run:
+    """Runs a script of the shell, as the workload of a task that writes to a folder."""
+
+    def run(script: str, **how: Any) -> TaskResult:
+        workload = Workload(command=("sh", "-c", script), environment={"PYTHON": sys.executable})
+        return run_task(task(workload, (tmp_path / "objects").as_uri(), **how))
+
+    return run
+
+
+def made(result: TaskResult) -> dict[str, tuple[str, int]]:
+    assert result.error == ""
+    return {
+        f"{name.namespace}/{name.name}": (str(note.state), note.uris) for name, note in result.notes
+    }
+
+
+def test_inputs_that_share_a_name_are_told_apart_by_their_namespaces(context: Context) -> None:
+    assert list(context.inputs) == ["c1/orders", "c2/orders", "rates"]
+    assert [each.namespace for each in context.inputs.values()] == ["c1", "c2", "c2"]
+    assert context.inputs["c2/rates"] is context.inputs["rates"]
+    assert context.inputs.get("nothing") is None
+    with pytest.raises(Invalid, match="'orders' may be c1/orders or c2/orders; write it as"):
+        context.inputs["orders"]
+
+
+def test_an_output_whose_name_another_has_is_named_with_its_namespace(context: Context) -> None:
+    assert "namespace=c9/name=o/" in context.write("x", b"x", output="c9/o")
+    assert "namespace=c9/name=alone/" in context.write("x", b"x", output="alone")
+    with pytest.raises(Invalid, match="'o' may be c8/o or c9/o; write it as NAMESPACE/NAME"):
+        context.write("x", b"x", output="o")
+    with pytest.raises(Invalid, match="'p' is no output of arc arc; its outputs are c8/o, c9/o, a"):
+        context.write("x", b"x", output="p")
+
+
+def test_a_command_is_told_where_each_output_goes(run: Run, tmp_path: Path) -> None:
+    copy = tmp_path / "task.json"
+    assert run(f'cp "$PENSTOCK_TASK" "{copy}"').error == ""
+    outputs = json.loads(copy.read_text())["outputs"]
+    for output in outputs:
+        assert f"namespace={output['namespace']}/name={output['name']}/" in output["location"]
+    assert len({output["location"] for output in outputs}) == len(OUTPUTS)
+
+
+LEAVE = 'echo 1 > "$PENSTOCK_OUTPUT/a"; echo 2 > "$PENSTOCK_OUTPUT/b"; '
+
+
+@pytest.mark.parametrize(
+    ("said", "first"),
+    [
+        ("{}", ("complete", 2)),
+        ('{"uris": ["b"]}', ("complete", 1)),
+        ('{"uris": []}', ("empty", 0)),
+        ('{"empty": true}', ("empty", 0)),
+        ('[{"output": "c8/o", "uris": []}, {"output": "c9/o", "empty": true}]', ("empty", 0)),
+        ('[{"output": "alone", "uris": []}]', ("complete", 2)),
+        ('[{"output": "alone", "empty": true}]', ("complete", 2)),
+    ],
+)
+def test_what_a_command_lists_is_its_lot(run: Run, said: str, first: tuple[str, int]) -> None:
+    result = run(f"{LEAVE} echo '{said}' > \"$PENSTOCK_MANIFEST\"")
+    assert made(result) == {"c8/o": first, "c9/o": ("empty", 0), "c9/alone": ("empty", 0)}
+
+
+@pytest.mark.parametrize("said", ['{"uri": ["a"]}', '{"uris": ["a"], "out": "alone"}', "3"])
+def test_a_list_of_a_command_that_says_something_unknown_is_refused(run: Run, said: str) -> None:
+    result = run(f"{LEAVE} echo '{said}' > \"$PENSTOCK_MANIFEST\"")
+    assert "the manifest that the command wrote cannot be read" in result.error
