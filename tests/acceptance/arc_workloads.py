@@ -6,6 +6,7 @@ Orders are files in a folder that the environment names, so that any process fin
 import json
 import os
 import signal
+import sys
 import time
 from collections.abc import Iterator, Sequence
 from pathlib import Path
@@ -54,6 +55,18 @@ def be_empty(context: Context) -> None:
     context.empty()
 
 
+def write_some(context: Context) -> None:
+    """Write something, whatever there is to read."""
+    obey(context)
+    context.write("some.txt", b"some")
+
+
+def spill(context: Context) -> None:
+    """Copy everything into the output `loud`."""
+    for uri in context.uris:
+        context.write(_name(uri), context.read(uri), output="loud")
+
+
 def doubt(context: Context) -> None:
     """Copy everything in capitals, and say of each object whether it is good."""
     shout(context)
@@ -90,6 +103,15 @@ def parts_as_ordered(inputs: Sequence[InputLot]) -> dict[str, list[str]]:
     return {part: [uris[name] for name in names] for part, names in groups.items()}
 
 
+def no_parts(inputs: Sequence[InputLot]) -> None:
+    """Not what a function for parts should be."""
+
+
+def refuse_parts(inputs: Sequence[InputLot]) -> dict[str, list[str]]:
+    """A function for parts that ends the process, or would."""
+    sys.exit("it cannot be divided")
+
+
 def obey(context: Context) -> None:
     """Take what was ordered for this lot and part, note this run, then do what was ordered.
 
@@ -105,6 +127,12 @@ def obey(context: Context) -> None:
         case "fail":
             context.write("junk.txt", b"half of it")
             raise OrderedFailure(f"no luck with {context.part or context.lot}")
+        case "exit":
+            sys.exit("no more of this")
+        case "interrupt":
+            raise KeyboardInterrupt("somebody is at the door")
+        case "mutter":
+            raise OrderedFailure("half a character \ud800, and \x00")
         case "die":
             context.write("junk.txt", b"half of it")
             os.kill(os.getpid(), signal.SIGKILL)

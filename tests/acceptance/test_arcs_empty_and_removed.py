@@ -6,6 +6,7 @@ from penstock.arcs.cleaning import clean_lot
 from penstock.arcs.declaration import Input, OnEmpty, Parts
 from penstock.arcs.leftovers import tidy
 from penstock.arcs.reading import find_arc, output_refs
+from penstock.locks.commands import RegisterLots
 from penstock.lots.manifests import Manifest
 from penstock.states import ArcState, ManifestState
 from tests.acceptance.arc_site import NS, ONCE, ArcSite
@@ -61,9 +62,26 @@ def test_empty_lots_by_parts_have_no_part(arcs: ArcSite) -> None:
         for arc in ("shout", "filter"):
             arcs.until_state(arc, "1", ArcState.COMPLETE)
             arcs.until_state(arc, "2", ArcState.COMPLETE)
+    assert arcs.ran().count(("1", "")) == 2  # as a whole, each: it is theirs to say what is empty
     assert [line.state for line in arcs.lot("shout", "1").manifests] == ["empty"]
     assert [line.state for line in arcs.lot("filter", "2").manifests] == ["empty"]
     assert arcs.content("shout", "2") == {"a.txt": b"ABC", "b.txt": b"DEF"}
+
+
+def test_what_lists_nothing_is_not_split_and_not_called_empty(arcs: ArcSite) -> None:
+    """A lot that was registered without a manifest may be anything; only `empty` is skipped."""
+    arcs.arc("some", "raw", "some", "write_some", parts=Parts(bytes_max=10), on_empty=OnEmpty.SKIP)
+    arcs.arc("each", "raw", "each", "write_some", parts=Parts(bytes_max=10))
+    arcs.do(RegisterLots(NS, "raw", ("registered",), "ann"))
+    arcs.feed("raw", "empty", {})
+    with arcs.engine():
+        for lot in ("registered", "empty"):
+            arcs.until_state("some", lot, ArcState.COMPLETE)
+            arcs.until_state("each", lot, ArcState.COMPLETE)
+    assert arcs.content("some", "registered") == {"some.txt": b"some"}
+    assert arcs.content("some", "empty") == {}
+    assert arcs.content("each", "registered") == arcs.content("each", "empty")
+    assert sorted(arcs.ran()) == [("empty", ""), ("registered", ""), ("registered", "")]
 
 
 def test_empty_is_followed_by_data_of_a_later_version(arcs: ArcSite) -> None:

@@ -142,7 +142,7 @@ def test_a_part_without_a_name_fails_the_lot(arcs: ArcSite) -> None:
     feed_days(arcs)
     with arcs.engine():
         arcs.until_state("shout", LOT, ArcState.PARTIAL)
-    assert "one has no name" in str(arcs.lot("shout", LOT).error)
+    assert "'' cannot be the name of one" in str(arcs.lot("shout", LOT).error)
     assert arcs.ran() == []
 
 

@@ -24,7 +24,7 @@ from penstock.arcs.rows import NamedChecks, NamedNotes, PartRow, PartState
 from penstock.arcs.running import run_apart, run_task
 from penstock.arcs.splitting import made_of, split
 from penstock.arcs.state_keys import StateKeys
-from penstock.arcs.tasks import InputLot, Task, TaskResult, again
+from penstock.arcs.tasks import InputLot, Task, TaskResult, again, plain
 from penstock.catalog.catalog import Catalog
 from penstock.catalog.known_facets import DatasetName
 from penstock.catalog.writer import Command
@@ -97,7 +97,10 @@ class Execution:
         except _Given as reason:
             return self._give_back(reason)
         except (_Failed, PenstockError) as failure:
-            return self._fail(str(failure), keys)
+            return self._fail(plain(str(failure)), keys)
+        except Exception as error:
+            log.exception("lot %s of %s", self.claim.lot, self.arc.name)
+            return self._fail(plain(f"{type(error).__name__}: {error}"), keys)
         states = ", ".join(sorted({noted.state for _, noted in made.notes}))
         log.info("lot %s of %s is published: %s", self.claim.lot, self.arc.name, states)
         self._after_publishing(keys, made.notes)
@@ -171,6 +174,9 @@ class Execution:
         """Run the parts that no earlier attempt has done, then list all of them."""
         assert self.arc.parts is not None, "the lot is split"
         planned = split(self.arc.parts, inputs)
+        if not planned:
+            # Nothing is listed: it is all empty, or there is no manifest. That is not ours to tell.
+            return self._run_whole(inputs)
         wanted = {name: made_of(members, self._refs) for name, members in planned.items()}
         with self.catalog.read() as tx:
             known = parts_of(tx, self.job_id, self.claim.lot)
@@ -252,10 +258,12 @@ class Execution:
             for future in ended:
                 task = running.pop(future)
                 result = _result(future)
-                if result is None and task.tries < LOST_TRIES_MAX:
+                if isinstance(result, _Loss) and task.tries < LOST_TRIES_MAX:
                     left.append(again(task))
                     continue
-                results[task.part] = result or TaskResult(error=_LOST)
+                if isinstance(result, _Loss):
+                    result = TaskResult(error=plain(f"{_LOST}; of the last is known: {result}"))
+                results[task.part] = result
                 if task.part:
                     self._end_part(task.part, results[task.part])
             self._check(running)
@@ -285,13 +293,21 @@ class Execution:
         log.warning("lot %s of %s failed: %s", self.claim.lot, self.arc.name, error)
         tracing.fail(error)
         try:
-            left = write_partial(self.objects, self._refs, self.claim.lot, self.claim.id, error)
-            after = self.catalog.submit(FailLot(self.ref, error, left)).result()
+            after = self.catalog.submit(FailLot(self.ref, error, self._listed(error))).result()
             keys.show(self.claim.lot, ArcState.PARTIAL)
             log.info("lot %s of %s is %s", self.claim.lot, self.arc.name, after.state)
         except PenstockError as refusal:
             log.info("lot %s of %s: %s", self.claim.lot, self.arc.name, refusal)
         return False
+
+    def _listed(self, error: str) -> tuple[str, ...]:
+        """List what is left behind; the failure is told even if the store cannot take the list."""
+        try:
+            return write_partial(self.objects, self._refs, self.claim.lot, self.claim.id, error)
+        except Exception as refusal:
+            name = self.arc.name
+            log.warning("lot %s of %s left what is not listed: %s", self.claim.lot, name, refusal)
+            return ()
 
     def _give_back(self, why: Exception) -> bool:
         log.info("lot %s of %s is given back: %s", self.claim.lot, self.arc.name, why)
@@ -334,13 +350,19 @@ class _Given(Exception):
     """The claim is given back untouched."""
 
 
-def _result(future: "Future[TaskResult]") -> TaskResult | None:
-    """What a task came to; None if the process or machine that ran it was lost."""
+class _Loss(str):
+    """What is known of the end of a process or machine that was lost with its task."""
+
+
+def _result(future: "Future[TaskResult]") -> TaskResult | _Loss:
+    """What a task came to, if whoever ran it was not lost."""
     try:
         return future.result()
     except Exception as error:
         log.warning("a worker was lost: %s: %s", type(error).__name__, error)
-        return None
+        return _Loss(f"{type(error).__name__}: {error}")
+    except BaseException as error:  # the workload's own, such as a KeyboardInterrupt
+        return TaskResult(error=plain(f"{type(error).__name__}: {error}"))
 
 
 def _part_state(result: TaskResult) -> PartState:

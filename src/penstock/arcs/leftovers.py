@@ -67,9 +67,14 @@ def tidy(
 ) -> int:
     """Remove everything of a lot that attempts left which have ended, whoever died meanwhile.
 
-    Somebody who was thought dead may have written after his attempt was cleaned.
+    Somebody who was thought dead may have written after his attempt was cleaned. Nothing is written
+    to the store before something has gone from it: it may be full.
     """
-    note_the_dead(catalog, objects, refs, job_id, lot)
+    with catalog.read() as tx:
+        dead = failed_attempts(tx, objects, refs, lot)
+    if dead:
+        noted = tuple((run_id, ()) for run_id in dead)
+        catalog.submit(NoteAttempts(job_id, lot, noted)).result()
     found = sorted(_attempts_seen(objects, refs, lot))
     with catalog.read() as tx:
         states = tx.fetch("run_states", ids=found) if found else []
@@ -95,10 +100,10 @@ def clean(
         kept = _kept(tx, objects, refs, job_id, lot)
     over = {*ended, *(attempt.run_id for attempt in attempts)}
     keys: dict[str, list[str]] = {attempt.run_id: [] for attempt in attempts}
-    for ref in refs if over else ():
-        gone = _remove(objects, ref, lot, over, kept)
+    gone = {ref: _remove(objects, ref, lot, over, kept) for ref in (refs if over else ())}
+    for ref, went in gone.items():
         for attempt, listed in keys.items():
-            items = [_item(objects, entry) for entry in gone.get(attempt, ())]
+            items = [_item(objects, entry) for entry in went.get(attempt, ())]
             listed.append(_write(objects, ref, lot, attempt, ManifestState.REMOVED, items, ""))
             objects.delete(manifest_key(ref, lot, ManifestState.PARTIAL, attempt))
     if keys:

@@ -13,12 +13,10 @@ from penstock.arcs.calling import call
 from penstock.arcs.command_tasks import run_command_task
 from penstock.arcs.leases import kept
 from penstock.arcs.stores import open_store
-from penstock.arcs.tasks import Context, Task, TaskResult
+from penstock.arcs.tasks import Context, Task, TaskResult, plain
 from penstock.errors import PenstockError
 from penstock.lots.files import put_manifest
 from penstock.lots.manifests import RETRY_MARK
-
-ERROR_CHARS_MAX = 2000
 
 
 def run_apart(task: Task) -> TaskResult:
@@ -59,9 +57,9 @@ def _run(task: Task) -> TaskResult:
         notes = tuple(put_manifest(store, manifest) for manifest in context.manifests())
         return TaskResult(notes, checks=context.checks())
     except PenstockError as error:
-        return TaskResult(error=str(error)[:ERROR_CHARS_MAX])
-    except Exception as error:
-        return TaskResult(error=f"{type(error).__name__}: {error}"[:ERROR_CHARS_MAX])
+        return TaskResult(error=plain(str(error)))
+    except (Exception, SystemExit) as error:
+        return TaskResult(error=plain(f"{type(error).__name__}: {error}"))
 
 
 def _run_check(function: str, context: Context, timeout_seconds: int | None) -> None:

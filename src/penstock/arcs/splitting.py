@@ -10,10 +10,12 @@ from msgspec.structs import replace
 from penstock.arcs.calling import load_function
 from penstock.arcs.declaration import PART_FIELD, Parts
 from penstock.arcs.tasks import InputLot
-from penstock.errors import Invalid
+from penstock.errors import Invalid, PenstockError
 from penstock.lots.manifests import DatasetRef, Item
 
 PARTS_MAX = 10_000
+# Half a surrogate pair cannot be written as UTF-8, so no database or store takes it.
+_UNSAFE = re.compile("[\x00-\x1f\x7f\ud800-\udfff]")
 REST = "rest"  # what a pattern does not fit
 
 
@@ -25,8 +27,12 @@ def split(how: Parts, inputs: Sequence[InputLot]) -> dict[str, tuple[InputLot, .
         parts = _by_size(how.bytes_max, inputs)
     else:
         parts = _by_function(str(how.function), inputs)
-    if "" in parts:
-        raise Invalid("the lot splits into parts of which one has no name; name each of them")
+    for name in parts:
+        if not name or _UNSAFE.search(name):
+            raise Invalid(
+                f"the lot splits into parts, and {name[:100]!r} cannot be the name of one; use "
+                "some text without control characters"
+            )
     if len(parts) > PARTS_MAX:
         raise Invalid(f"the lot splits into {len(parts)} parts; {PARTS_MAX} are the most")
     return {
@@ -82,11 +88,10 @@ def _by_size(bytes_max: int, inputs: Sequence[InputLot]) -> dict[str, Members]:
 
 def _by_function(name: str, inputs: Sequence[InputLot]) -> dict[str, Members]:
     """Parts as a function says: it is given the inputs, and gives URIs by part."""
-    answer: Mapping[str, Iterable[str]] = load_function(name)(tuple(inputs))
     known = {item.uri: (index, item) for index, item in _items(inputs)}
     parts: dict[str, Members] = {}
-    for part, uris in answer.items():
-        members = parts.setdefault(str(part), {})
+    for part, uris in _said_by(name, inputs):
+        members = parts.setdefault(part, {})
         for uri in uris:
             if uri not in known:
                 raise Invalid(
@@ -97,6 +102,19 @@ def _by_function(name: str, inputs: Sequence[InputLot]) -> dict[str, Members]:
     if known:
         raise Invalid(f"{name} leaves {len(known)} URIs out, the first is {next(iter(known))}")
     return parts
+
+
+def _said_by(name: str, inputs: Sequence[InputLot]) -> list[tuple[str, tuple[str, ...]]]:
+    """What a function gives, if it gives URIs by part."""
+    try:
+        answer = load_function(name)(tuple(inputs))
+        if not isinstance(answer, Mapping):
+            raise Invalid(f"{name} gives {type(answer).__name__}; let it give URIs by part")
+        return [(str(part), tuple(uris)) for part, uris in answer.items()]
+    except PenstockError:
+        raise
+    except BaseException as error:  # the thread is the engine's: nothing else may end it
+        raise Invalid(f"{name} cannot split the lot: {type(error).__name__}: {error}") from error
 
 
 def _items(inputs: Sequence[InputLot]) -> Iterable[tuple[int, Item]]:

@@ -224,6 +224,12 @@ class Context:
             ) from None
 
 
+def plain(text: str) -> str:
+    """What went wrong, in a text that every database and object store takes."""
+    writable = text.encode(errors="backslashreplace").decode().replace("\x00", "")
+    return writable[:ERROR_CHARS_MAX]
+
+
 def key_of(store: Objects, uri: str) -> str:
     """The key of an object in the store that a URI names."""
     base = f"{store.url}/"

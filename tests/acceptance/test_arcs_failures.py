@@ -1,0 +1,99 @@
+"""However an attempt goes wrong, its lot fails at once and says why."""
+
+from concurrent.futures import Executor, ThreadPoolExecutor
+from contextlib import AbstractContextManager
+
+import pytest
+
+from penstock.arcs import execution
+from penstock.arcs.cleaning import clean_lot
+from penstock.arcs.declaration import Output, Parts
+from penstock.arcs.executors import LocalProcesses
+from penstock.errors import Unavailable
+from penstock.objects import Objects
+from penstock.states import ArcState, WorkState
+from tests.acceptance.arc_site import NS, ONCE, ArcSite
+
+LOT = "20230227PT5M287"
+ORDERS = {
+    "exit": "SystemExit: no more of this",
+    "interrupt": "KeyboardInterrupt: somebody is at the door",
+    "mutter": "OrderedFailure: half a character \\ud800, and ",
+}
+
+
+@pytest.mark.parametrize("order", ORDERS)
+@pytest.mark.parametrize("executor", [LocalProcesses, ThreadPoolExecutor])
+def test_whatever_a_workload_raises_fails_its_lot(
+    arcs: ArcSite, order: str, executor: type[Executor]
+) -> None:
+    arcs.arc("shout", "raw", "loud", retry=ONCE)
+    arcs.arc("parts", "raw", "parts", parts=Parts(bytes_max=10), retry=ONCE)
+    arcs.order(LOT, order)
+    arcs.order(LOT, order, part="00000")
+    arcs.feed("raw", LOT, {"a.txt": b"hello"})
+    running: AbstractContextManager[Executor] = executor(2)  # type: ignore[call-arg]
+    with running as workers, arcs.engine(workers):
+        arcs.until_state("shout", LOT, ArcState.PARTIAL)
+        arcs.until_state("parts", LOT, ArcState.PARTIAL)
+    assert arcs.lot("shout", LOT).error == ORDERS[order]
+    assert str(arcs.lot("parts", LOT).error).endswith(ORDERS[order])
+    assert len(arcs.ran()) == 2
+
+
+@pytest.mark.parametrize(
+    ("function", "told"),
+    [
+        ("no_parts", "no_parts gives NoneType; let it give URIs by part"),
+        ("refuse_parts", "refuse_parts cannot split the lot: SystemExit: it cannot be divided"),
+        ("parts_as_ordered", "parts_as_ordered cannot split the lot: FileNotFoundError: "),
+        ("nowhere", "there is no function tests.acceptance.arc_workloads:nowhere"),
+    ],
+)
+def test_a_function_that_cannot_split_a_lot_fails_it(
+    arcs: ArcSite, function: str, told: str
+) -> None:
+    parts = Parts(function=f"tests.acceptance.arc_workloads:{function}")
+    arcs.arc("shout", "raw", "loud", parts=parts, retry=ONCE)
+    arcs.feed("raw", LOT, {"a.txt": b"hello"})
+    with arcs.engine():
+        arcs.until_state("shout", LOT, ArcState.PARTIAL)
+    assert told in str(arcs.lot("shout", LOT).error)
+
+
+def test_what_goes_wrong_in_the_engine_itself_fails_the_lot(
+    arcs: ArcSite, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def stumble(*given: object) -> None:
+        raise ZeroDivisionError("a mistake of ours")
+
+    arcs.arc("shout", "raw", "loud", retry=ONCE)
+    arcs.feed("raw", LOT, {"a.txt": b"hello"})
+    monkeypatch.setattr(execution, "input_lots", stumble)
+    with arcs.engine():
+        arcs.until_state("shout", LOT, ArcState.PARTIAL)
+    assert arcs.lot("shout", LOT).error == "ZeroDivisionError: a mistake of ours"
+
+
+def test_a_full_store_keeps_no_failure_from_being_told_and_can_be_cleaned(
+    arcs: ArcSite, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """What lists the leftovers does not fit beside them: they go before anything is written."""
+    outputs = (Output(dataset="nothing"), Output(dataset="loud"))
+    arcs.arc("shout", "raw", "", "spill", outputs=outputs, retry=ONCE)
+    arcs.feed("raw", LOT, {"a.txt": b"hello"})
+    put = Objects.put
+
+    def put_if_there_is_room(objects: Objects, key: str, data: bytes, **how: bool) -> None:
+        if key.startswith("datasets/") and arcs.data("loud", LOT):
+            raise Unavailable("No space left on device")
+        put(objects, key, data, **how)
+
+    monkeypatch.setattr(Objects, "put", put_if_there_is_room)
+    with arcs.engine():
+        arcs.until_state("shout", LOT, ArcState.PARTIAL)
+    assert arcs.lot("shout", LOT).error == "No space left on device"
+    assert arcs.lot("shout", LOT).work is WorkState.HELD
+    clean_lot(arcs.catalog, arcs.objects, "ann", "no room", NS, "shout", LOT)
+    assert arcs.state("shout", LOT) == ArcState.MISSING
+    assert arcs.data("loud", LOT) == []
