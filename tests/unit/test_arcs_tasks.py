@@ -6,6 +6,7 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
+import psutil
 import pytest
 
 from penstock.arcs.declaration import Workload
@@ -111,3 +112,32 @@ def test_what_a_command_lists_is_its_lot(run: Run, said: str, first: tuple[str, 
 def test_a_list_of_a_command_that_says_something_unknown_is_refused(run: Run, said: str) -> None:
     result = run(f"{LEAVE} echo '{said}' > \"$PENSTOCK_MANIFEST\"")
     assert "the manifest that the command wrote cannot be read" in result.error
+
+
+def test_a_command_is_done_when_it_ends_and_takes_along_what_it_left(
+    run: Run, tmp_path: Path
+) -> None:
+    note = tmp_path / "pid"
+    script = f'echo ok > "$PENSTOCK_OUTPUT/x"; sleep 600 & echo $! > "{note}"'
+    assert made(run(script))["c8/o"] == ("complete", 1)
+    assert not _runs(int(note.read_text()))
+
+
+def test_a_command_that_fails_takes_along_what_it_left(run: Run, tmp_path: Path) -> None:
+    note = tmp_path / "pid"
+    result = run(f'sleep 600 & echo $! > "{note}"; echo the tape is broken >&2; exit 3')
+    assert result.error == "CommandFailed: the tape is broken"
+    assert not _runs(int(note.read_text()))
+
+
+def test_a_command_may_say_much_and_its_last_words_are_told(run: Run) -> None:
+    """More than a pipe holds; and somebody who left its group has stderr open to the end."""
+    script = (
+        "\"$PYTHON\" -c \"import sys; sys.stderr.write('x' * 1_000_000 + '\\n')\"; "
+        "setsid sleep 3 & echo no more >&2; exit 1"
+    )
+    assert run(script).error == "CommandFailed: no more"
+
+
+def _runs(pid: int) -> bool:
+    return psutil.pid_exists(pid) and psutil.Process(pid).status() != psutil.STATUS_ZOMBIE

@@ -4,14 +4,19 @@ import os
 import signal
 import subprocess
 import threading
+import time
 from collections.abc import Mapping, Sequence
-from contextlib import suppress
 
 from penstock.errors import Invalid
 
 _TAIL_BYTES = 4096
+_CHUNK_BYTES = 65536
 _GRACE_SECONDS = 5.0
 _LOOK_SECONDS = 1.0
+_POLL_SECONDS = 0.02
+_LAST_WORDS_SECONDS = 1.0  # somebody who left the group may keep stderr open for ever
+
+_running: set["subprocess.Popen[bytes]"] = set()
 
 
 class CommandFailed(Exception):
@@ -24,7 +29,10 @@ def run_command(
     timeout_seconds: float | None,
     lost: threading.Event,
 ) -> None:
-    """Run it to its end, or raise CommandFailed; it is ended when the lease is lost."""
+    """Run it to its end, or raise CommandFailed; it is ended when the lease is lost.
+
+    What it has started and left behind ends with it: nobody writes to a lot that is published.
+    """
     try:
         child = subprocess.Popen(
             arguments,
@@ -35,27 +43,57 @@ def run_command(
         )
     except OSError as error:
         raise Invalid(f"{arguments[0]!r} cannot be started: {error.strerror}") from None
+    _running.add(child)
+    tail = _Tail(child)
     try:
-        errors = _wait(child, timeout_seconds, lost)
-    except BaseException:
+        _wait(child, timeout_seconds, lost)
+    finally:
         _end(child)
-        raise
+        _running.discard(child)
     if child.returncode != 0:
-        raise CommandFailed(_last_words(errors) or _how(child.returncode))
+        raise CommandFailed(tail.last_words() or _how(child.returncode))
+
+
+def kill_running() -> None:
+    """Kill all commands that run here, with everything they started: this process ends at once."""
+    for child in list(_running):
+        _signal(child, signal.SIGKILL)
+
+
+class _Tail:
+    """Reads what a command writes to stderr, and keeps the end of it."""
+
+    def __init__(self, child: "subprocess.Popen[bytes]") -> None:
+        assert child.stderr is not None, "it was asked for"
+        self._stderr = child.stderr
+        self._kept = b""
+        self._thread = threading.Thread(target=self._read, name="stderr", daemon=True)
+        self._thread.start()
+
+    def _read(self) -> None:
+        with self._stderr:
+            while chunk := os.read(self._stderr.fileno(), _CHUNK_BYTES):
+                self._kept = (self._kept + chunk)[-_TAIL_BYTES:]
+
+    def last_words(self) -> str:
+        """The last line."""
+        self._thread.join(_LAST_WORDS_SECONDS)
+        lines = self._kept.decode(errors="replace").strip().splitlines()
+        return lines[-1].strip() if lines else ""
 
 
 def _wait(
     child: "subprocess.Popen[bytes]", timeout_seconds: float | None, lost: threading.Event
-) -> bytes:
-    """Wait for its end, and give what it wrote to stderr."""
+) -> None:
+    """Wait for its end, not for that of others that it has started."""
     left = timeout_seconds if timeout_seconds is not None else float("inf")
     while True:
         try:
-            _, errors = child.communicate(timeout=min(left, _LOOK_SECONDS))
+            child.wait(min(left, _LOOK_SECONDS))
         except subprocess.TimeoutExpired:
             left -= _LOOK_SECONDS
         else:
-            return errors
+            return
         if lost.is_set():
             raise CommandFailed("its lease was lost")
         if left <= 0:
@@ -63,17 +101,27 @@ def _wait(
 
 
 def _end(child: "subprocess.Popen[bytes]") -> None:
-    for number in (signal.SIGTERM, signal.SIGKILL):
-        with suppress(ProcessLookupError):
-            os.killpg(child.pid, number)
-        with suppress(subprocess.TimeoutExpired):
-            child.communicate(timeout=_GRACE_SECONDS)
+    """End what is left of its group, after a while by force."""
+    child.poll()
+    if not _signal(child, signal.SIGTERM):
+        return
+    deadline = time.monotonic() + _GRACE_SECONDS
+    while time.monotonic() < deadline:
+        time.sleep(_POLL_SECONDS)
+        child.poll()
+        if not _signal(child, 0):
             return
+    _signal(child, signal.SIGKILL)
+    child.wait()
 
 
-def _last_words(errors: bytes) -> str:
-    lines = errors[-_TAIL_BYTES:].decode(errors="replace").strip().splitlines()
-    return lines[-1].strip() if lines else ""
+def _signal(child: "subprocess.Popen[bytes]", number: int) -> bool:
+    """Send a signal to its group; False if there is nobody left."""
+    try:
+        os.killpg(child.pid, number)
+    except (ProcessLookupError, PermissionError):
+        return False
+    return True
 
 
 def _how(code: int) -> str:

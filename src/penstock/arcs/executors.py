@@ -11,6 +11,7 @@ from contextlib import contextmanager
 from multiprocessing import get_context, parent_process
 from typing import Any, ParamSpec, TypeVar
 
+from penstock.arcs.commanding import kill_running
 from penstock.errors import Invalid, Unavailable
 from penstock.logs import Form, current_form, write_as
 
@@ -70,7 +71,7 @@ def _begin_child(form: Form | None) -> None:
 
 
 def _end_with_parent() -> None:
-    """Have this process end when the engine's does, however that ends.
+    """Have this process, and the command that it runs, end when the engine does, however it ends.
 
     Left to itself it would wait for ever: it holds the other end of its own queue.
     """
@@ -81,6 +82,7 @@ def _end_with_parent() -> None:
 
     def follow() -> None:
         parent.join()
+        kill_running()
         os._exit(1)
 
     threading.Thread(target=follow, name="parent", daemon=True).start()
