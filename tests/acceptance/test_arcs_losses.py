@@ -6,7 +6,7 @@ from contextlib import closing, suppress
 import psutil
 import pytest
 
-from penstock.arcs.declaration import Retry
+from penstock.arcs.declaration import Retry, Workload
 from penstock.db import open_database
 from penstock.errors import Unavailable
 from penstock.states import ArcState
@@ -102,6 +102,22 @@ def test_a_killed_engine_its_lots_go_to_another_and_its_workers_end(arcs: ArcSit
     assert arcs.content("shout", LOT) == {"a.txt": b"HELLO"}
     assert len({line["pid"] for line in ran(arcs.folder)}) == 2
     assert psutil.wait_procs(workers, timeout=60)[1] == []
+
+
+def test_a_killed_engine_takes_the_commands_that_it_runs_along(arcs: ArcSite) -> None:
+    note = arcs.folder / "pid"
+    command = ("sh", "-c", f'echo $$ > "{note}.new"; mv "{note}.new" "{note}"; sleep 600; true')
+    arcs.arc("slow", "raw", "slow", Workload(command=command), retry=SHORT_LEASE)
+    arcs.feed("raw", LOT, {"a.txt": b"hello"})
+    engine = start(arcs, "killed")
+    try:
+        arcs.until(note.exists)
+        shell = psutil.Process(int(note.read_text()))
+        arcs.until(shell.children)
+        commands = [shell, *shell.children()]
+    finally:
+        engine.kill()
+    assert psutil.wait_procs(commands, timeout=60)[1] == []
 
 
 def test_an_engine_that_is_told_to_stop_ends_what_has_begun_and_gives_back_the_rest(
