@@ -196,11 +196,18 @@ def open_site(
         yield ArcSite(plane, plane.objects, orders)
 
 
+@contextmanager
+def open_local_site(folder: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[ArcSite]:
+    """A site on SQLite with local files."""
+    url = sqlite_database(folder / "penstock.db")
+    with open_site(url, str(folder / "objects"), folder, monkeypatch) as opened:
+        yield opened
+
+
 @pytest.fixture
 def local_arcs(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[ArcSite]:
     """SQLite with local files, for what only a folder can have."""
-    url = sqlite_database(tmp_path / "penstock.db")
-    with open_site(url, str(tmp_path / "objects"), tmp_path, monkeypatch) as opened:
+    with open_local_site(tmp_path, monkeypatch) as opened:
         yield opened
 
 
@@ -210,7 +217,8 @@ def arcs(
 ) -> Iterator[ArcSite]:
     """SQLite with local files, and PostgreSQL with an S3 server."""
     if request.param.startswith("sqlite"):
-        yield request.getfixturevalue("local_arcs")
+        with open_local_site(tmp_path, monkeypatch) as opened:
+            yield opened
         return
     url = request.getfixturevalue("postgres_url")
     bucket: str = request.getfixturevalue("bucket_url")

@@ -240,7 +240,7 @@ def test_an_arc_whose_job_was_wired_otherwise_is_synced_for_what_it_writes_now(
     worked: ArcSite,
 ) -> None:
     said = worked.call("GET", *arc("make"))
-    outputs = [*said["outputs"], *said["outputs"], {"dataset": "more"}]
+    outputs = [*said["outputs"], {"dataset": "more"}]
     worked.declare("make", inputs=said["inputs"], outputs=outputs, workload=said["workload"])
     assert worked.call("POST", *arc("make", "sync"), json={})["lost"] == 0
     wiring = ("namespaces", "shop", "jobs", "make", "wiring")
