@@ -19,7 +19,7 @@ from penstock.lots.files import put_manifest
 from penstock.lots.manifests import DatasetRef, Item, Manifest, ManifestNote, data_folder
 from penstock.objects import Objects
 from penstock.plane import Plane
-from penstock.provenance.history import LotName
+from penstock.provenance.history import LotName, lot_at
 from penstock.provenance.invariants.ingest import object_faults
 from penstock.provenance.rows import FoundObject
 from penstock.provenance.shapes import LotVersion, Provenance
@@ -134,9 +134,10 @@ def provenance(
             return tx.rows(FoundObject, "objects_by_arks", arks=list(arks))
 
     with plane.catalog.read() as tx:
-        walk = walk_back(tx, name, as_of, depth)
+        asked = lot_at(tx, name, as_of)
+        walk = walk_back(tx, {asked.version_id: name.lot}, depth)
         arrivals = Arrivals(tx, walk, files)
-    return Teller(walk, arrivals, plane.objects, stored, files).tell(as_of)
+    return Teller(walk, arrivals, plane.objects, stored, files).tell(asked)
 
 
 def verify(plane: Plane, name: LotName, **order: object) -> list[Step]:

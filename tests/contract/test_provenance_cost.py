@@ -16,7 +16,7 @@ from penstock.ingest.batch_lots import BatchLotRow
 from penstock.ingest.storing.register import StoredRow
 from penstock.locks.rows import LogRow
 from penstock.lots.rows import ManifestRow
-from penstock.provenance.history import LotName
+from penstock.provenance.history import LotName, lot_at
 from penstock.provenance.walking import walk_back
 from penstock.states import ManifestState
 from tests.contract.catalog_rows import NAMESPACE, NOW, edge, job, run, version
@@ -77,7 +77,8 @@ def test_a_lot_costs_what_is_behind_it_however_many_lots_there_are(
 ) -> None:
     with database.read() as tx:
         counted = Counted(tx)
-        walk = walk_back(counted, LotName(TOP.id, NAMESPACE, "top", "lot 77"), as_of)
+        asked = lot_at(counted, LotName(TOP.id, NAMESPACE, "top", "lot 77"), as_of)
+        walk = walk_back(counted, {asked.version_id: "lot 77"})
     made = [(node.version.name, node.lot, node.depth) for node in walk.nodes.values()]
     assert made == [("top", "lot 77", 0), ("clean", "lot 77", 1), ("raw", "lot 77", 2)]
     assert [each.who for told in walk.registered.values() for each in told] == ["ann"]
@@ -129,5 +130,4 @@ def _examples() -> dict[str, dict[str, Any]]:
         "batches_of_lots": {"keys": keys[:5]},
         "objects_by_arks": {"arks": [f"ark:/99999/{number}" for number in numbers[:5]]},
         "lots_of_dataset_from": {"dataset_id": TOP.id, "after": "lot 5", "most": 50},
-        "manifests_of_lots": {"dataset_id": TOP.id, "lots": lots},
     }

@@ -118,3 +118,31 @@ def test_a_lot_without_a_manifest_has_nothing_to_read(site: Site) -> None:
     site.register("raw", "3")
     [end] = site.verify("raw", lot="3")
     assert (end.kind, end.done.lots, end.done.versions) == ("end", 1, 0)
+
+
+def test_what_older_versions_were_made_from_is_read_with_all_versions_and_each_once(
+    site: Site,
+) -> None:
+    old = keys(site, "raw", "1")
+    site.feed("raw", "1", {"a.txt": b"better"})
+    for _ in range(2):  # the second reads what the first has read
+        site.again("clean", "1")
+        site.make("clean", "1", {"clean.txt": b"cleaner"})
+    site.objects.put(old[0], b"oxe")
+    assert faults(site.verify("clean", lot="1", upstream=True)) == []
+    assert faults(site.verify("clean", lot="1", all_versions=True)) == []
+    steps = site.verify("clean", lot="1", upstream=True, all_versions=True)
+    assert [fault.where for fault in faults(steps)] == [f"{site.objects.url}/{old[0]}"]
+    done = steps[-1].done
+    assert (done.lots, done.versions, done.files) == (1, 5, 3 + 2 + 1)
+
+
+def test_however_much_is_behind_a_lot_all_of_it_is_read(
+    site: Site, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    site.wire("count", ("clean",), "count")
+    site.make("count", "1", {"count.txt": b"1"})
+    monkeypatch.setattr("penstock.provenance.walking.VERSIONS_MAX", 1)
+    site.objects.put(keys(site, "raw", "1")[0], b"oxe")
+    steps = site.verify("count", lot="1", upstream=True)
+    assert (len(faults(steps)), steps[-1].done.versions) == (1, 3)

@@ -18,7 +18,7 @@ from penstock.db import Transaction
 from penstock.errors import NotFound
 from penstock.locks.reading import find_dataset
 from penstock.lots.ids import check_lot
-from penstock.provenance.history import LotName
+from penstock.provenance.history import LotAt, LotName, lot_at
 from penstock.provenance.invariants.ingest import object_faults
 from penstock.provenance.prov import to_prov
 from penstock.provenance.rows import FoundObject
@@ -60,7 +60,7 @@ async def get_provenance(
     """
     as_of = moment(query.as_of, "asOf")
     name = await call.read(_name, namespace, dataset, lot)
-    walk, arrivals = await call.read(_walk, name, as_of, query)
+    asked, walk, arrivals = await call.read(_walk, name, as_of, query)
 
     def work() -> Provenance:
         plane = call.door.plane
@@ -69,7 +69,7 @@ async def get_provenance(
             with plane.catalog.read() as tx:
                 return tx.rows(FoundObject, "objects_by_arks", arks=list(arks))
 
-        return Teller(walk, arrivals, plane.objects, find, query.files).tell(as_of)
+        return Teller(walk, arrivals, plane.objects, find, query.files).tell(asked)
 
     return await call.door.in_thread(work)
 
@@ -116,9 +116,10 @@ def _name(tx: Transaction, namespace: str, dataset: str, lot: str | None) -> Lot
 
 def _walk(
     tx: Transaction, name: LotName, as_of: Micros | None, query: ProvenanceQuery
-) -> tuple[Walk, Arrivals]:
-    walk = walk_back(tx, name, as_of, query.depth)
-    return walk, Arrivals(tx, walk, query.files)
+) -> tuple[LotAt, Walk, Arrivals]:
+    asked = lot_at(tx, name, as_of)
+    walk = walk_back(tx, {asked.version_id: name.lot}, query.depth)
+    return asked, walk, Arrivals(tx, walk, query.files)
 
 
 _DATASET = f"{BASE}/namespaces/{{namespace}}/datasets/{{dataset}}"

@@ -115,10 +115,14 @@ class Provenance(Document, frozen=True):
 
 
 class VerifyCounts(Document, frozen=True):
-    """How much was read so far; objects are those that deposits have stored."""
+    """How much was read so far; objects are those that deposits have stored.
+
+    The data of `removed` versions is not there to be read.
+    """
 
     lots: int
     versions: int
+    removed: int
     files: int
     bytes: int
     objects: int

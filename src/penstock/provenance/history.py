@@ -25,6 +25,15 @@ class LotName(Struct, frozen=True):
         return f"lot {self.lot} of {self.namespace}/{self.dataset}"
 
 
+class LotAt(Struct, frozen=True):
+    """The version that a lot had at a time, or has now, and whether it has that one still."""
+
+    name: LotName
+    as_of: Micros | None
+    version_id: str
+    is_current: bool
+
+
 class Registration(Struct, frozen=True):
     """That somebody registered a lot from outside."""
 
@@ -41,21 +50,22 @@ class Publication(Struct, frozen=True):
     at: Micros
 
 
-def version_at(tx: Transaction, name: LotName, as_of: Micros | None) -> tuple[str, bool]:
-    """The version that a lot had at a time, or has now, and whether it has that one still."""
+def lot_at(tx: Transaction, name: LotName, as_of: Micros | None) -> LotAt:
+    """Which version a lot had at a time, or has now; NotFound if it had none."""
     row = tx.fetch_one("lot_now", dataset_id=name.dataset_id, lot=name.lot)
     now = row[0] if row is not None else None
     if as_of is None:
         if now is None:
             raise NotFound(f"{name} has no version: it was never made, or is not known")
-        return now, True
+        return LotAt(name, None, now, is_current=True)
     earlier = [each for each in publications(tx, name, now) if each.at <= as_of]
     if not earlier:
         raise NotFound(
             f"{name} had no version at {format_time(as_of)}: it was made later, or what is known "
             "of that time was pruned"
         )
-    return earlier[-1].version_id, earlier[-1].version_id == now
+    found = earlier[-1].version_id
+    return LotAt(name, as_of, found, is_current=found == now)
 
 
 def publications(tx: Transaction, name: LotName, now: str | None) -> list[Publication]:
@@ -64,17 +74,22 @@ def publications(tx: Transaction, name: LotName, now: str | None) -> list[Public
     The log tells when that was; versions that were published at once have each a time of their own
     in the catalog, a little later, and that is only asked for what the log has forgotten.
     """
-    which = {"dataset_id": name.dataset_id, "lot": name.lot}
-    noted, made = tx.fetch_many(
-        [("versions_with_manifests", which), ("versions_made_of_lot", which)]
-    )
-    told = registrations(tx, [(name.dataset_id, name.lot)])
-    known: dict[str, Micros] = {**dict(noted), **dict(made), **_registered(tx, name, told)}
+    known = versions_of(tx, name)
     wanted = {*known} if now is None else {*known, now}
     times: dict[str, Micros] = dict(tx.fetch("publications", ids=sorted(wanted)))
     times |= {version: at for version, at in known.items() if version in times}
     found = [Publication(version, at) for version, at in times.items()]
     return sorted(found, key=lambda each: (each.at, each.version_id))
+
+
+def versions_of(tx: Transaction, name: LotName) -> dict[str, Micros]:
+    """Every version of a lot that anything tells of, and since when by that."""
+    which = {"dataset_id": name.dataset_id, "lot": name.lot}
+    noted, made = tx.fetch_many(
+        [("versions_with_manifests", which), ("versions_made_of_lot", which)]
+    )
+    told = registrations(tx, [(name.dataset_id, name.lot)])
+    return {**dict(noted), **dict(made), **_registered(tx, name, told)}
 
 
 def registrations(tx: Transaction, lots: Iterable[tuple[str, str]]) -> list[Registration]:

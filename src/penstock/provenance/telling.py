@@ -5,12 +5,13 @@ from collections.abc import Callable, Sequence
 from itertools import islice
 
 from penstock.catalog.shapes import EntityId, time_or_none
-from penstock.clock import Micros, format_time
+from penstock.clock import format_time
 from penstock.db import Transaction
 from penstock.errors import PenstockError
 from penstock.lots.rows import ManifestRow
 from penstock.objects import Objects
 from penstock.provenance.contents import listed, read_manifest
+from penstock.provenance.history import LotAt
 from penstock.provenance.rows import FoundObject, FoundRun
 from penstock.provenance.shapes import (
     Arrived,
@@ -59,18 +60,17 @@ class Teller:
         self._find = find
         self._files = files
 
-    def tell(self, as_of: Micros | None) -> Provenance:
+    def tell(self, asked: LotAt) -> Provenance:
         """All of it."""
-        walk = self._walk
         return Provenance(
-            namespace=walk.name.namespace,
-            dataset=walk.name.dataset,
-            lot=walk.name.lot,
-            version=walk.root,
-            as_of=time_or_none(as_of),
-            is_current=walk.is_current,
-            is_whole=walk.is_whole,
-            versions=[self._version(node) for node in walk.nodes.values()],
+            namespace=asked.name.namespace,
+            dataset=asked.name.dataset,
+            lot=asked.name.lot,
+            version=asked.version_id,
+            as_of=time_or_none(asked.as_of),
+            is_current=asked.is_current,
+            is_whole=not self._walk.beyond,
+            versions=[self._version(node) for node in self._walk.nodes.values()],
         )
 
     def _version(self, node: Node) -> LotVersion:

@@ -22,7 +22,7 @@ from penstock.provenance.contents import (
     read_manifest,
     side_by_side,
 )
-from penstock.provenance.history import LotName
+from penstock.provenance.history import LotName, versions_of
 from penstock.provenance.rows import FoundObject
 from penstock.provenance.walking import Walk, walk_back
 from penstock.states import ManifestState
@@ -41,10 +41,14 @@ class StepKind(StrEnum):
 
 
 class Counts(Shape, frozen=True):
-    """How much was read so far; objects are those that deposits have stored."""
+    """How much was read so far; objects are those that deposits have stored.
+
+    The data of `removed` versions is not there to be read.
+    """
 
     lots: int = 0
     versions: int = 0
+    removed: int = 0
     files: int = 0
     bytes: int = 0
     objects: int = 0
@@ -68,6 +72,24 @@ class Order(Shape, frozen=True):
     lot: str | None = None
     all_versions: bool = False
     upstream: bool = False
+
+
+@dataclass
+class _Behind:
+    """What was met on the way back from one lot."""
+
+    arks: set[str] = field(default_factory=set)
+    items: set[tuple[object, ...]] = field(default_factory=set)
+
+    def is_new(self, entry: Listed) -> bool:
+        """Whether an item has to be read: versions may share it."""
+        item = entry.item
+        if item.ark is not None:
+            self.arks.add(item.ark)
+        expected = (item.uri, item.size, item.digest, entry.manifest.uri_type)
+        is_new = expected not in self.items
+        self.items.add(expected)
+        return is_new
 
 
 @dataclass
@@ -113,31 +135,30 @@ class Verification:
             yield from page
 
     def _lot(self, pool: ThreadPoolExecutor, lot: str, current: str | None) -> Iterator[Step]:
-        rows, arks = self._behind(lot, current)
-        for row in rows:
-            if row.version_id not in self._seen:
-                self._seen.add(row.version_id)
-                self._add(versions=1)
-                yield from self._version(pool, row, arks)
-        fresh = sorted(arks - self._seen)
-        self._seen |= arks
+        behind = _Behind()
+        level = self._roots(lot, current)
+        depth = None if self.order.upstream else 0
+        while level and not self.stop.is_set():
+            with self.database.read() as tx:
+                walk = walk_back(tx, level, depth, self._seen)
+            self._seen |= walk.nodes.keys() | walk.manifests.keys()
+            behind.arks |= _arks(walk)
+            for row in _in_order(walk):
+                yield from self._version(pool, row, behind)
+            level = walk.beyond
+        fresh = sorted(behind.arks - self._seen)
+        self._seen |= behind.arks
         for start in range(0, len(fresh), _PAGE):
             yield from self._stored(fresh[start : start + _PAGE])
 
-    def _behind(self, lot: str, current: str | None) -> tuple[list[ManifestRow], set[str]]:
-        """The manifests that are to be read for a lot, and ARKs of deposits behind them."""
-        dataset_id = self.dataset.dataset_id
-        with self.database.read() as tx:
-            rows = tx.rows(ManifestRow, "manifests_of_lots", dataset_id=dataset_id, lots=[lot])
-            if not self.order.all_versions:
-                rows = [row for row in rows if row.version_id == current]
-            if current is None:
-                return rows, set()
-            name = LotName(dataset_id, self.dataset.namespace, self.dataset.dataset, lot)
-            walk = walk_back(tx, name, None, None if self.order.upstream else 0)
-        there = (row for row in walk.manifests.values() if row.state != ManifestState.REMOVED)
-        known = {row.version_id for row in rows}
-        return rows + [row for row in there if row.version_id not in known], _arks(walk)
+    def _roots(self, lot: str, current: str | None) -> dict[str, str | None]:
+        """The versions of a lot that are to be read."""
+        roots = [current] if current is not None else []
+        if self.order.all_versions:
+            name = replace(self.dataset, lot=lot)
+            with self.database.read() as tx:
+                roots += versions_of(tx, name)
+        return dict.fromkeys(roots, lot)
 
     def _stored(self, arks: list[str]) -> Iterator[Step]:
         """Read the objects that deposits have stored, each once, in all its versions."""
@@ -153,17 +174,20 @@ class Verification:
                 yield self._progress()
 
     def _version(
-        self, pool: ThreadPoolExecutor, row: ManifestRow, arks: set[str]
+        self, pool: ThreadPoolExecutor, row: ManifestRow, behind: _Behind
     ) -> Iterator[Step]:
+        if row.state == ManifestState.REMOVED:
+            self._add(removed=1)
+            return
+        self._add(versions=1)
+
         def check(entry: Listed) -> Checked:
-            if entry.item.ark is not None:
-                arks.add(entry.item.ark)
             return check_item(self.objects, entry)
 
         try:
             manifest = read_manifest(self.objects, row.key, row.digest)
             entries = takewhile(lambda _: not self.stop.is_set(), listed(self.objects, manifest))
-            for checked in side_by_side(pool, check, entries, 2 * READERS):
+            for checked in side_by_side(pool, check, filter(behind.is_new, entries), 2 * READERS):
                 self._add(files=1, bytes=checked.size)
                 if checked.fault is not None:
                     yield self._fault(checked.where, checked.fault, row)
@@ -186,6 +210,12 @@ class Verification:
     def _add(self, **more: int) -> None:
         grown = {name: getattr(self._done, name) + count for name, count in more.items()}
         self._done = replace(self._done, **grown)
+
+
+def _in_order(walk: Walk) -> list[ManifestRow]:
+    """The manifests of what was visited, the nearest first."""
+    depths = {version_id: node.depth for version_id, node in walk.nodes.items()}
+    return sorted(walk.manifests.values(), key=lambda row: (depths.get(row.version_id, 0), row.at))
 
 
 def _arks(walk: Walk) -> set[str]:

@@ -1,11 +1,11 @@
-"""Going back from one version of a lot to all that it was made from.
+"""Going back from versions of a lot to all that they were made from.
 
 What runs really pinned is followed, never the wiring. A version is visited once, so that cycles
 and diamonds cost nothing; a level costs the same few statements however wide it is.
 """
 
 from collections import defaultdict
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 
 from penstock.catalog.claimed_runs import lot_facet
@@ -13,7 +13,7 @@ from penstock.catalog.rows import Origin
 from penstock.clock import Micros
 from penstock.db import Transaction
 from penstock.lots.rows import ManifestRow
-from penstock.provenance.history import LotName, Registration, registrations, version_at
+from penstock.provenance.history import Registration, registrations
 from penstock.provenance.rows import FoundBatch, FoundRun, FoundVersion
 
 VERSIONS_MAX = 10_000
@@ -38,13 +38,10 @@ class Node:
 
 @dataclass
 class Walk:
-    """Everything behind a version, the version itself first."""
+    """Everything behind versions, those themselves first."""
 
-    name: LotName
-    root: str
-    is_current: bool
     nodes: dict[str, Node] = field(default_factory=dict)
-    is_whole: bool = True
+    beyond: dict[str, str | None] = field(default_factory=dict)  # not visited: it was too much
     manifests: dict[str, ManifestRow] = field(default_factory=dict)
     owners: dict[str, str] = field(default_factory=dict)  # by run
     parts: dict[str, int] = field(default_factory=dict)  # by run
@@ -64,27 +61,34 @@ class Walk:
 
 
 def walk_back(
-    tx: Transaction, name: LotName, as_of: Micros | None, depth: int | None = None
+    tx: Transaction,
+    roots: Mapping[str, str | None],
+    depth: int | None = None,
+    known: Collection[str] = (),
 ) -> Walk:
-    """Everything behind the version that a lot has, or had at a time; `depth` runs back at most."""
-    root, is_current = version_at(tx, name, as_of)
-    walk = Walk(name, root, is_current)
-    level: dict[str, str | None] = {root: name.lot}
+    """Everything behind versions, each with the lot it is of; `depth` runs back at most.
+
+    What is `known` is not visited again.
+    """
+    walk = Walk()
+    level = {version: lot for version, lot in roots.items() if version not in known}
     number = 0
     while level:
-        if len(walk.nodes) + len(level) > VERSIONS_MAX:
-            walk.is_whole = False
-            level = dict(list(level.items())[: VERSIONS_MAX - len(walk.nodes)])
+        room = VERSIONS_MAX - len(walk.nodes)
+        walk.beyond = dict(list(level.items())[room:])
         is_last = depth is not None and number >= depth
-        found = _visit(tx, walk, level, number, is_last=is_last)
+        visited = dict(list(level.items())[:room])
+        found = _visit(tx, walk, visited, number, is_last=is_last)
         walk.nodes |= {node.version.id: node for node in found}
-        follow = found if walk.is_whole and not is_last else ()
         level = {
             version: node.lot
-            for node in follow
+            for node in (found if not is_last else ())
             for version in node.inputs
-            if version not in walk.nodes
+            if version not in walk.nodes and version not in known
         }
+        if walk.beyond:
+            walk.beyond |= level
+            break
         number += 1
     _describe(tx, walk)
     return walk

@@ -120,10 +120,3 @@ FROM lot_status s
 WHERE s.dataset_id = :dataset_id AND s.lot > :after AND s.role = 'OUTPUT'
 ORDER BY s.lot
 LIMIT :most
-
--- name: manifests_of_lots
--- The manifests of lots of a dataset whose data is there, of all versions, oldest first.
-SELECT m.version_id, m.dataset_id, m.lot, m.state, m.key, m.uris, m.bytes, m.digest, m.attempt, m.at
-FROM lot_manifests m
-WHERE m.dataset_id = :dataset_id AND m.lot {in lots text} AND m.state <> 'removed'
-ORDER BY m.lot, m.at
