@@ -12,8 +12,10 @@ from penstock.locks.commands import ClaimLots, Ref, WireJob
 from penstock.lots.files import put_manifest
 from penstock.lots.manifests import DatasetRef, Manifest
 from penstock.provenance.verifying import StepKind
-from penstock.states import ManifestState
+from penstock.states import BatchState, ManifestState
 from tests.acceptance.ingest_site import Site, row
+from tests.acceptance.test_ingest_lots import deposit as some_missing
+from tests.acceptance.test_ingest_lots import mend
 from tests.checked import assert_all_holds
 from tests.contract.provenance_site import name_of, provenance, verify
 from tests.web import content
@@ -61,6 +63,20 @@ def test_a_derived_lot_is_traced_to_the_depositor_and_every_file(site: Site) -> 
     digests = {file.digest for file in maps.contents.files}
     assert {f"sha-512:{hashlib.sha512(body).hexdigest()}" for body in FILES.values()} <= digests
     assert {file.ark for file in maps.contents.files} == {each.ark for each in deposit.objects}
+
+
+def test_as_of_a_time_before_the_update_report_a_lot_has_the_same_deposit(site: Site) -> None:
+    batch = some_missing(site, FILES, "legend.txt")
+    site.run(batch)
+    namespace = site.shop.collection("maps").namespace
+    name = name_of(site.plane, namespace, "maps", batch.id)
+    before, then = provenance(site.plane, name), site.clock()
+    [deposit] = before.versions[0].deposits
+    assert (deposit.batch, len(deposit.objects)) == (batch.id, 1)
+    assert mend(site, batch, FILES).status is BatchState.COMPLETED
+    assert provenance(site.plane, name, then).versions == before.versions
+    [now] = provenance(site.plane, name).versions
+    assert [len(each.objects) for each in now.deposits] == [2]
 
 
 def test_the_bytes_of_a_deposit_are_read_again_behind_what_was_made_from_it(site: Site) -> None:

@@ -32,7 +32,7 @@ LABEL = "1"  # of the way in which lots of batches are cut
 
 
 class BatchLotRow(Row, frozen=True):
-    """Which lot a batch is, or is part of, and its manifest."""
+    """Which lot a batch is, or is part of, since when, and its manifest."""
 
     batch_id: str
     collection: str
@@ -47,7 +47,7 @@ class BatchLotRow(Row, frozen=True):
     digest: str
     attempt: str
     due_at: Micros
-    at: Micros
+    at: Micros  # when it first was (part of) this lot, whatever later reports say
 
 
 class BatchLotRoom:
@@ -106,6 +106,7 @@ class PublishBatch(Write, frozen=True):
             return True
         dataset = _dataset(world, told, now)
         _cut(world, dataset, told.interval, now)
+        is_same = held is not None and (held.dataset_id, held.lot) == (dataset.id, told.lot)
         room.lots.put(
             told.batch_id,
             BatchLotRow(
@@ -122,7 +123,7 @@ class PublishBatch(Write, frozen=True):
                 digest=note.digest,
                 attempt=note.attempt,
                 due_at=told.due_at,
-                at=now,
+                at=held.at if held is not None and is_same else now,
             ),
         )
         if told.due_at:
