@@ -190,18 +190,39 @@ def test_a_run_of_several_lots_is_traced_lot_by_lot(site: Site) -> None:
     diamond(site)
     site.register("raw", "1", "2")
     names = {"1": "raw/1 V2", "2": "raw/2 V3"}
-    for event_type in ("START", "COMPLETE"):
-        site.do(GuardedEvent(read_event(_event(event_type), Limits()), is_arc))
+    report(site)
     for lot, raw in names.items():
         found = site.provenance("made", lot)
         assert [title(version) for version in found.versions][1:] == [raw]
         assert {version.lot for version in found.versions} == {lot}
 
 
-def _event(event_type: str) -> bytes:
-    return b"""{"eventType": "%s", "eventTime": "2026-11-15T12:00:09Z", "producer": "x",
+@pytest.mark.parametrize("second", [9, 59])  # it is 12:00:30 or so when the events come
+def test_what_events_report_was_made_when_they_say_in_provenance_as_in_the_catalog(
+    site: Site, second: int
+) -> None:
+    diamond(site)
+    site.register("raw", "1", "2")
+    site.clock.now = START + 30 * SECOND
+    report(site, second)
+    made = START + second * SECOND
+    assert site.provenance("made", "1").versions[0].published_at == format_time(made)
+    then, now = (site.provenance("made", "2", at) for at in (made, None))
+    assert (then.version, then.is_current) == (now.version, True)
+    with pytest.raises(NotFound, match="had no version"):
+        site.provenance("made", "1", made - 1)
+
+
+def report(site: Site, second: int = 9) -> None:
+    """A run of two lots, by events that say when it was."""
+    for event_type in ("START", "COMPLETE"):
+        site.do(GuardedEvent(read_event(_event(event_type, second), Limits()), is_arc))
+
+
+def _event(event_type: str, second: int) -> bytes:
+    return b"""{"eventType": "%s", "eventTime": "2026-11-15T12:00:%02dZ", "producer": "x",
       "run": {"runId": "01a1e13e-4044-78e6-ac68-e6d7d9dd6c1f",
               "facets": {"penstock_lot": {"lot": "1", "lots": ["1", "2"]}}},
       "job": {"namespace": "ns", "name": "several"},
       "inputs": [{"namespace": "ns", "name": "raw"}],
-      "outputs": [{"namespace": "ns", "name": "made"}]}""" % event_type.encode()
+      "outputs": [{"namespace": "ns", "name": "made"}]}""" % (event_type.encode(), second)

@@ -71,14 +71,13 @@ def lot_at(tx: Transaction, name: LotName, as_of: Micros | None) -> LotAt:
 def publications(tx: Transaction, name: LotName, now: str | None) -> list[Publication]:
     """The versions of a lot, in the order in which they were published.
 
-    The log tells when that was; versions that were published at once have each a time of their own
-    in the catalog, a little later, and that is only asked for what the log has forgotten.
+    The catalog tells when that was: when the event came about, not when it came. But versions that
+    were published at once have each a time of their own there, a little later than it was.
     """
     known = versions_of(tx, name)
     wanted = {*known} if now is None else {*known, now}
     times: dict[str, Micros] = dict(tx.fetch("publications", ids=sorted(wanted)))
-    times |= {version: at for version, at in known.items() if version in times}
-    found = [Publication(version, at) for version, at in times.items()]
+    found = [Publication(version, min(at, known.get(version, at))) for version, at in times.items()]
     return sorted(found, key=lambda each: (each.at, each.version_id))
 
 

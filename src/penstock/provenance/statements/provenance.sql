@@ -12,10 +12,12 @@ WHERE s.dataset_id = :dataset_id AND s.lot = :lot AND s.role = 'OUTPUT'
 SELECT m.version_id, m.at FROM lot_manifests m WHERE m.dataset_id = :dataset_id AND m.lot = :lot
 
 -- name: versions_made_of_lot
--- Versions of a lot that runs have published, and when, whichever jobs they were of.
-SELECT w.version_id, g.at
+-- Versions of a lot that runs have published, and when those ended by their own account, whichever
+-- jobs they were of.
+SELECT w.version_id, r.ended_at
 FROM job_edges e
 JOIN lot_log g ON g.job_id = e.job_id AND g.lot = :lot AND g.action = 'complete'
+JOIN runs r ON r.id = g.run_id AND r.ended_at IS NOT NULL
 JOIN run_datasets w ON w.run_id = g.run_id AND w.role = 'OUTPUT' AND w.dataset_id = :dataset_id
 WHERE e.dataset_id = :dataset_id AND e.role = 'OUTPUT'
 
