@@ -1,5 +1,7 @@
 """What a call of the client can come to instead of an answer."""
 
+from typing import Self
+
 from penstock.errors import PenstockError, Unavailable
 
 NOT_DONE = frozenset({429})  # the server says that it has not begun
@@ -22,6 +24,11 @@ class ApiError(PenstockError):
         self.code = code
         self.message = message
         self.retry_after_seconds = retry_after_seconds
+
+    def __reduce__(self) -> tuple[type[Self], tuple[object, ...], dict[str, object]]:
+        """How it gets from one process to another: an exception is made anew of its `args`."""
+        made_of = (self.code, self.message, self.retry_after_seconds)
+        return type(self), made_of, self.__dict__
 
     @property
     def may_be_done(self) -> bool:
