@@ -167,6 +167,11 @@ def test_a_key_comes_from_the_environment(
     monkeypatch.setenv("PENSTOCK_API_KEY", "pk_wrong")
     refused = penstock("namespaces", "list")
     assert (refused.code, "unknown or was revoked" in refused.complaint) == (1, True)
+    monkeypatch.setenv("PENSTOCK_API_KEY", f"{reader}\n")
+    assert penstock("namespaces", "list").code == 0
+    monkeypatch.setenv("PENSTOCK_API_KEY", "nökey")
+    refused = penstock("namespaces", "list")
+    assert (refused.code, "the API key cannot be sent" in refused.complaint) == (2, True)
 
 
 def test_a_key_for_one_namespace_names_things_by_it(

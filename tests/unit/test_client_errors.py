@@ -1,5 +1,6 @@
 """What the client raises: it gets from process to process, and is a PenstockError."""
 
+import asyncio
 import pickle
 from concurrent.futures import ProcessPoolExecutor
 from multiprocessing import get_context
@@ -7,8 +8,11 @@ from multiprocessing import get_context
 import pytest
 
 from penstock import errors
-from penstock.client import ApiError, ClaimLost, Unreachable
-from penstock.errors import PenstockError
+from penstock.client import ApiError, AsyncClient, ClaimLost, Client, Unreachable
+from penstock.client.wire import settings
+from penstock.errors import Invalid, PenstockError
+
+URL = "http://127.0.0.1:9"  # where nobody listens
 
 PUBLIC = (
     *(
@@ -41,3 +45,45 @@ def test_a_pool_of_processes_hands_on_what_a_call_was_refused_with() -> None:
             pool.submit(refuse).result()
         assert (caught.value.code, caught.value.retry_after_seconds) == (404, 3)
         assert pool.submit(int).result() == 0
+
+
+@pytest.mark.parametrize("key", ["nökey", "no\nkey", "no\rkey", "no\0key", "\ud800"])
+@pytest.mark.parametrize("make", [Client, AsyncClient])
+def test_a_key_that_cannot_be_sent_is_refused_at_once_and_not_shown(
+    make: type[Client] | type[AsyncClient], key: str
+) -> None:
+    with pytest.raises(Invalid, match="key cannot be sent") as caught:
+        make(URL, key)
+    assert key not in str(caught.value)
+
+
+@pytest.mark.parametrize("key", ["pk_1\n", " pk_1\r\n", "pk_1"])
+def test_what_is_around_a_key_in_its_file_is_not_sent(key: str) -> None:
+    assert settings(URL, key, 1)["headers"] == {"authorization": "Bearer pk_1"}
+    assert settings(URL, "\n", 1)["headers"] == {}
+
+
+def test_a_client_that_is_closed_says_so() -> None:
+    client = Client(URL)
+    client.close()
+    with pytest.raises(Invalid, match="this client is closed"):
+        client.namespaces()
+    with pytest.raises(Invalid, match="this client is closed"):
+        list(client.verify("shop", "orders"))
+
+
+def test_a_client_of_an_event_loop_that_is_closed_says_so() -> None:
+    async def look() -> None:
+        client = AsyncClient(URL)
+        await client.close()
+        with pytest.raises(Invalid, match="this client is closed"):
+            await client.namespaces()
+        with pytest.raises(Invalid, match="this client is closed"):
+            [step async for step in client.verify("shop", "orders")]
+
+    asyncio.run(look())
+
+
+def test_a_name_that_is_no_text_is_told_as_that() -> None:
+    with Client(URL) as client, pytest.raises(Invalid, match="a name is a text, and None is none"):
+        client.dataset(None, "x")  # type: ignore[arg-type]

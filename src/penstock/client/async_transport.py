@@ -11,7 +11,7 @@ from penstock.client.reading import Reading
 from penstock.client.refusals import ApiError, Failure, Unreachable
 from penstock.client.request import Flow, Pause, Request
 from penstock.client.uploads import Upload
-from penstock.client.wire import refused, sendable, settings, taken, unreachable
+from penstock.client.wire import closed, refused, sendable, settings, taken, unreachable
 
 T = TypeVar("T")
 
@@ -56,6 +56,7 @@ class AsyncTransport:
 
     async def send(self, request: Request[T]) -> T:
         """Make one call and read its answer."""
+        self._check_open()
         sent = sendable(request, self._timeout_seconds)
         if request.upload is not None:
             sent["content"] = _pieces(request.upload)
@@ -84,6 +85,7 @@ class AsyncTransport:
     @asynccontextmanager
     async def _listen(self, reading: Reading[T]) -> AsyncIterator[AsyncIterator[bytes]]:
         """The pieces of an answer; one that falls silent for too long is broken off."""
+        self._check_open()
         sent = sendable(reading.request, self._timeout_seconds)
         sent["headers"] |= reading.begin()
         try:
@@ -94,6 +96,10 @@ class AsyncTransport:
                 yield answer.aiter_bytes()
         except httpx.TransportError as error:
             raise unreachable(self.url, error) from None
+
+    def _check_open(self) -> None:
+        if self._http.is_closed:
+            raise closed()
 
 
 async def _pieces(upload: Upload) -> AsyncIterator[bytes]:

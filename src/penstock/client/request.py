@@ -14,6 +14,7 @@ from msgspec import Struct
 
 from penstock.client.refusals import ApiError
 from penstock.client.uploads import Upload
+from penstock.errors import Invalid
 
 T = TypeVar("T")
 U = TypeVar("U")
@@ -134,6 +135,9 @@ def given(**fields: object) -> dict[str, object]:
 
 def path(segments: Sequence[str]) -> str:
     """The path below the API's base; each segment is encoded whole."""
+    for segment in segments:
+        if not isinstance(segment, str):
+            raise Invalid(f"a name is a text, and {segment!r} is none")
     return "/".join([BASE, *(quote(segment, safe="") for segment in segments)])
 
 

@@ -10,7 +10,7 @@ import httpx
 from penstock.client.reading import Reading
 from penstock.client.refusals import ApiError, Failure, Unreachable
 from penstock.client.request import Flow, Pause, Request
-from penstock.client.wire import refused, sendable, settings, taken, unreachable
+from penstock.client.wire import closed, refused, sendable, settings, taken, unreachable
 
 T = TypeVar("T")
 
@@ -53,6 +53,7 @@ class Transport:
 
     def send(self, request: Request[T]) -> T:
         """Make one call and read its answer."""
+        self._check_open()
         sent = sendable(request, self._timeout_seconds)
         if request.upload is not None:
             sent["content"] = request.upload.pieces()
@@ -80,6 +81,7 @@ class Transport:
     @contextmanager
     def _listen(self, reading: Reading[T]) -> Iterator[Iterator[bytes]]:
         """The pieces of an answer; one that falls silent for too long is broken off."""
+        self._check_open()
         sent = sendable(reading.request, self._timeout_seconds)
         sent["headers"] |= reading.begin()
         try:
@@ -90,3 +92,7 @@ class Transport:
                 yield answer.iter_bytes()
         except httpx.TransportError as error:
             raise unreachable(self.url, error) from None
+
+    def _check_open(self) -> None:
+        if self._http.is_closed:
+            raise closed()

@@ -21,9 +21,15 @@ def settings(url: str, api_key: str | None, timeout_seconds: float) -> dict[str,
     parts = urlsplit(url)
     if parts.scheme not in ("http", "https") or not parts.hostname:
         raise Invalid(f"{url!r} is not a server's URL; write it like http://127.0.0.1:5000")
+    key = (api_key or "").strip()  # files end with a line break
+    if not (key.isascii() and key.isprintable()):
+        raise Invalid(
+            "the API key cannot be sent: there is a line break in it, or a character that is not "
+            "ASCII; give it as `penstock keys create` has printed it"
+        )
     return {
         "base_url": url,
-        "headers": {"authorization": f"Bearer {api_key}"} if api_key else {},
+        "headers": {"authorization": f"Bearer {key}"} if key else {},
         "timeout": timeout_seconds,
         "trust_env": not is_near(url),
         "verify": certificates(url, trust_env=not is_near(url)),
@@ -79,6 +85,11 @@ def refused(answer: httpx.Response, url: str) -> ApiError:
         message = f"{url} answered {answer.status_code} {answer.reason_phrase}; check PENSTOCK_URL"
     wait = answer.headers.get("retry-after", "")
     return ApiError(answer.status_code, message, int(wait) if wait.isdigit() else None)
+
+
+def closed() -> Invalid:
+    """What it means that a connection was closed by the program itself."""
+    return Invalid("this client is closed, and makes no more calls; open another")
 
 
 def unreachable(url: str, error: httpx.TransportError) -> Unreachable:
