@@ -276,7 +276,7 @@ def test_a_bad_choice_or_number_is_a_usage_error(penstock: Terminal) -> None:
 
 
 def test_what_the_server_refuses_is_told_in_one_line(penstock: Terminal) -> None:
-    refused = penstock("lineage", REVENUE, "--depth", "-1")
+    refused = penstock("lineage", REVENUE, "--depth", "1001")
     assert refused.code == 1
     assert "depth" in refused.complaint
     assert penstock("runs", "show", "00000000-0000-4000-8000-000000000000").code == 1

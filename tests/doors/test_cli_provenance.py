@@ -2,6 +2,7 @@
 
 import asyncio
 import json
+import re
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -9,7 +10,7 @@ import pytest
 
 from penstock.access.keys import Role
 from penstock.client import AsyncClient, Client
-from tests.doors.arc_site import ArcSite, arc_site, dataset
+from tests.doors.arc_site import HERE, ArcSite, arc_site, dataset
 from tests.doors.commands import Terminal
 
 LOT = "20261115PT1H00"
@@ -58,6 +59,69 @@ def test_what_is_asked_wrongly_is_refused_in_words(site: ArcSite, penstock: Term
     assert (early.code, "had no version at 2001-01-01" in early.complaint) == (1, True)
     lost = penstock("verify", "shop/loud", "20261115PT1H07")
     assert (lost.code, "there is no lot" in lost.complaint) == (1, True)
+
+
+def test_what_cannot_be_a_number_of_runs_or_files_is_a_wrong_command(
+    site: ArcSite, penstock: Terminal
+) -> None:
+    for flag in ("--depth", "--files"):
+        refused = penstock("provenance", "shop/loud", LOT, flag, "-1")
+        assert (refused.code, flag in refused.err) == (2, True)
+    refused = penstock("lineage", "shop/loud", "--depth", "-1")
+    assert (refused.code, "--depth" in refused.err) == (2, True)
+
+
+@pytest.mark.parametrize("columns", [None, "60"])
+def test_nothing_is_cut_from_what_is_told(
+    site: ArcSite, penstock: Terminal, monkeypatch: pytest.MonkeyPatch, columns: str | None
+) -> None:
+    monkeypatch.delenv("COLUMNS")
+    if columns is not None:
+        monkeypatch.setenv("COLUMNS", columns)
+    found = penstock("provenance", "shop/loud", LOT, "--json").document
+    manifest = next((site.folder / "datasets").glob("**/name=loud/**/attempt=*/**/*.json"))
+    manifest.write_text("spoilt")
+    shown = penstock("provenance", "shop/loud", LOT).out
+    if columns is not None:
+        assert max(map(len, shown.splitlines())) == int(columns)
+        shown = re.sub(r"[│├└─ ]*\n[│├└─ ]*", " ", shown)
+    told = re.sub(r"\s", "", shown)
+    loud, raw, _ = found["versions"]
+    assert loud["run"]["jobVersion"] in told
+    assert loud["contents"]["digest"] in told
+    assert "wasnotedwhenitwaspublished" in told
+    assert all(file["digest"] in told for file in raw["contents"]["files"])
+
+
+def test_what_is_met_again_was_drawn_above(site: ArcSite, penstock: Terminal) -> None:
+    shout = {"workload": {"function": f"{HERE}:shout"}}
+    for name, reads in (("far", ("raw",)), ("top", ("raw", "far", "loud"))):
+        inputs = [{"dataset": each} for each in reads]
+        site.declare(name, inputs=inputs, outputs=[{"dataset": name, "interval": "PT1H"}], **shout)
+        assert site.run(name, LOT)
+    lines = [
+        line.partition("shop/")[2].split()[0] + ("^" if "drawn above" in line else "")
+        for line in penstock("provenance", "shop/top", LOT).out.splitlines()
+        if "■" in line
+    ]
+    assert [line for line in lines if line.endswith("^")] == ["raw^", "raw^"]
+    for again in (each for each in lines if each.endswith("^")):
+        assert lines.index(again.removesuffix("^")) < lines.index(again)
+
+
+@pytest.mark.parametrize("dataset", ["raw", "loud"])  # whole, and by parts
+def test_the_files_of_a_version_that_was_removed_are_shown_as_such(
+    site: ArcSite, penstock: Terminal, dataset: str
+) -> None:
+    before = penstock("provenance", f"shop/{dataset}", LOT, "--json").document["versions"][0]
+    removed = penstock("lots", "remove", f"shop/{dataset}", LOT, "--why", "old", "--yes")
+    assert removed.code == 0, removed.err
+    shown = penstock("provenance", f"shop/{dataset}", LOT)
+    assert "removed: 2 files, 32 B" in shown.out
+    assert "more; --files" not in shown.out
+    for file in before["contents"]["files"]:
+        line = next(line for line in shown.out.splitlines() if file["digest"] in line)
+        assert line.endswith("removed")
 
 
 def test_a_fault_is_named_and_the_exit_code_tells(site: ArcSite, penstock: Terminal) -> None:

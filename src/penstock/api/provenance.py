@@ -31,7 +31,10 @@ FILES_MAX = 100_000
 Files = Annotated[
     int, Meta(ge=0, le=FILES_MAX, description="how many files of each version to show at most")
 ]
-RunsBack = Annotated[int, Meta(ge=0, le=DEPTH_MAX, description="how many runs to go back at most")]
+RunsBack = Annotated[
+    int,
+    Meta(ge=0, le=DEPTH_MAX, description="how many runs to go back at most, each to what it read"),
+]
 
 
 class ProvenanceQuery(Query, frozen=True):

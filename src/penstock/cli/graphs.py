@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from rich.text import Text
 
 from penstock.cli.drawing import Beside, Label, Symbols, Tree, fit, symbols_for
-from penstock.cli.printing import out, plain, state_text, write_line
+from penstock.cli.printing import line_width, out, plain, state_text, write_line
 from penstock.cli.times import show_duration, show_time
 from penstock.client import Client
 from penstock.client.graphs import (
@@ -53,12 +53,12 @@ def write_lineage(client: Client, asked: Asked) -> None:
     console = out()
     symbols = symbols_for(console.encoding)
     root = client.lineage(asked.node_id, depth=0, as_of=asked.as_of).graph[0]
-    write_line(fit(_label(root, symbols, frozenset()), "", "", symbols.more, console.width))
+    write_line(fit(_label(root, symbols, frozenset()), "", "", symbols.more, line_width(console)))
     for line in _circumstances(root, asked):
         write_line(Text(f"  {plain(line)}", "dim"))
     for way in asked.ways:
         nodes = {node.id: node for node in asked.graph(client, way).graph}
-        tree = _tree(nodes, way, symbols, console.width)
+        tree = _tree(nodes, way, symbols, line_width(console))
         write_line()
         _write_way(way, list(tree.draw(root.id)))
 
@@ -141,7 +141,7 @@ def write_columns(client: Client, asked: Asked) -> None:
     for way in asked.ways:
         lines: list[Text] = []
         for start in starts:
-            lines += _field_lines(nodes, start, way, symbols, console.width)
+            lines += _field_lines(nodes, start, way, symbols, line_width(console))
         _write_way(way, lines)
 
 

@@ -3,6 +3,7 @@
 from typing import Annotated
 
 from cyclopts import App, Parameter
+from cyclopts.validators import Number
 
 from penstock.cli.flags import REMOTE, Json, RemoteFlags, switch
 from penstock.cli.graphs import Asked, write_columns, write_lineage
@@ -34,7 +35,9 @@ def lineage(
     ],
     /,
     *,
-    depth: Annotated[int, Parameter(help="how many edges away to look")] = 3,
+    depth: Annotated[
+        int, Parameter(help="how many edges away to look", validator=Number(gte=0))
+    ] = 3,
     direction: Annotated[Direction, Parameter(help="which way to look")] = "both",
     history: Annotated[bool, switch("all edges that jobs ever had, not only current ones")] = False,
     as_of: Annotated[

@@ -1,5 +1,6 @@
 """How output looks: documents as JSON, tables for people, complaints on stderr."""
 
+import os
 import sys
 from collections.abc import Iterable, Sequence
 from typing import NamedTuple
@@ -28,6 +29,11 @@ def out() -> Console:
 def err() -> Console:
     """Where progress and complaints go."""
     return Console(stderr=True, markup=False, highlight=False, emoji=False)
+
+
+def line_width(console: Console) -> int:
+    """How long a line may be: as long as it is, unless a terminal or COLUMNS says otherwise."""
+    return console.width if console.is_terminal or "COLUMNS" in os.environ else _WIDTH_MAX
 
 
 def complain(message: str) -> None:
@@ -116,6 +122,11 @@ def write_rest(shown: int, total: int, offset: int = 0) -> None:
     """Say on stderr how much of a list was not shown, if any."""
     if offset + shown < total:
         note(f"{shown:,} of {total:,} shown; --limit and --offset show others")
+
+
+def counted(number: int, what: str) -> str:
+    """A number of things."""
+    return f"{number:,} {what}{'' if number == 1 else 's'}"
 
 
 def state_text(state: str | None) -> Text:

@@ -1,16 +1,17 @@
 """`penstock provenance`."""
 
 from collections.abc import Iterator
-from typing import Annotated
+from typing import Annotated, NamedTuple
 
 from cyclopts import App, Parameter
+from cyclopts.validators import Number
 from rich.text import Text
 from rich.tree import Tree
 
 from penstock.cli.drawing import Symbols, shorten, symbols_for
 from penstock.cli.flags import REMOTE, Json, Namespace, RemoteFlags
 from penstock.cli.ingest_progress import show_bytes
-from penstock.cli.printing import note, out, plain, state_text, write_json
+from penstock.cli.printing import counted, line_width, note, out, plain, state_text, write_json
 from penstock.cli.references import find_entity
 from penstock.cli.times import read_moment, show_duration, show_time
 from penstock.client.provenance_documents import (
@@ -49,9 +50,16 @@ def provenance(
         str | None, Parameter(help="the version that it had then; 2h is two hours ago")
     ] = None,
     depth: Annotated[
-        int | None, Parameter(help="how many runs to go back at most", show_default=False)
+        int | None,
+        Parameter(
+            help="how many runs to go back at most, each to what it read",
+            show_default=False,
+            validator=Number(gte=0),
+        ),
     ] = None,
-    files: Annotated[int, Parameter(help="how many files of each version to show")] = FILES,
+    files: Annotated[
+        int, Parameter(help="how many files of each version to show", validator=Number(gte=0))
+    ] = FILES,
     remote: RemoteFlags = REMOTE,
     as_json: Json = False,
     as_prov: Annotated[
@@ -77,29 +85,45 @@ def provenance(
 
 def _draw(found: Provenance) -> None:
     console = out()
-    symbols = symbols_for(console.encoding)
+    console.width = line_width(console)
+    look = _Look(symbols_for(console.encoding), NAME_WIDTH if console.is_terminal else None)
     versions = {version.id: version for version in found.versions}
-    root = Tree(_title(versions[found.version], symbols), guide_style="dim")
-    drawn = {found.version}
-    waiting = [(root, versions[found.version])]
+    trunk = Tree("", guide_style="dim")  # what is asked about is the only one below it
+    drawn: set[str] = set()
+    waiting = [(trunk, versions[found.version])]
     while waiting:
         place, version = waiting.pop()
-        for line in _lines(version, symbols):
-            place.add(line)
-        for source in (versions[each] for each in version.inputs if each in versions):
-            is_known = source.id in drawn
-            title = _title(source, symbols)
-            branch = place.add(title.append(f"  {symbols.again}", "dim") if is_known else title)
-            if not is_known:
-                drawn.add(source.id)
-                waiting.append((branch, source))
-        if version.is_cut:
-            place.add(Text(f"{len(version.inputs)} inputs, not followed", "dim"))
-    console.print(root, soft_wrap=True)
+        title = _title(version, look.symbols)
+        if version.id in drawn:
+            place.add(title.append(f"  {look.symbols.again}", "dim"))
+            continue
+        drawn.add(version.id)
+        branch = place.add(title)
+        for line in _lines(version, look):
+            branch.add(line)
+        behind = [versions[each] for each in version.inputs if each in versions]
+        if version.is_cut and len(behind) < len(version.inputs):
+            rest = counted(len(version.inputs) - len(behind), "input")
+            branch.add(Text(f"{rest}, not followed", "dim"))
+        waiting += [(branch, source) for source in reversed(behind)]  # the first is drawn next
+    console.print(trunk.children[0])
     if found.as_of is not None and not found.is_current:
         note(f"this is what it was at {show_time(found.as_of)}; it has another version now")
     if not found.is_whole:
         note("there is more behind it than can be shown; --depth shows less of it")
+
+
+class _Look(NamedTuple):
+    """The characters to draw with, and how wide names may be."""
+
+    symbols: Symbols
+    name_width: int | None  # None: in a pipe, where nothing is cut
+
+    def short(self, name: str) -> str:
+        """A name as wide as it may be."""
+        if self.name_width is None:
+            return plain(name)
+        return shorten(plain(name), self.name_width, self.symbols.more)
 
 
 def _title(version: LotVersion, symbols: Symbols) -> Text:
@@ -110,22 +134,22 @@ def _title(version: LotVersion, symbols: Symbols) -> Text:
     return text.append(f"  {show_time(version.published_at)}", "dim")
 
 
-def _lines(version: LotVersion, symbols: Symbols) -> Iterator[Text]:
+def _lines(version: LotVersion, look: _Look) -> Iterator[Text]:
     if version.run is not None:
-        yield _run(version.run, symbols)
+        yield _run(version.run, look.symbols)
     if version.outside is not None:
-        yield from _outside(version.outside, symbols)
+        yield from _outside(version.outside, look)
     for deposit in version.deposits:
         yield from _deposit(deposit)
     if version.contents is not None:
-        yield from _contents(version.contents, symbols)
+        yield from _contents(version.contents, look)
 
 
 def _run(run: Maker, symbols: Symbols) -> Text:
     text = Text.assemble((f"{symbols.job} ", "green"), plain(f"{run.job.namespace}/{run.job.name}"))
     text.append(f"  run {run.id}  ").append_text(state_text(run.state))
-    parts = f"{run.parts} parts" if run.parts else ""
-    version = f"job version {run.job_version[:8]}" if run.job_version else ""
+    parts = counted(run.parts, "part") if run.parts else ""
+    version = f"job version {run.job_version}" if run.job_version else ""
     owner = f"by {plain(run.owner)}" if run.owner else ""
     tried = f"try {run.attempt}" if run.attempt and run.attempt > 1 else ""
     took = f"{show_time(run.started_at)}, {show_duration(run.duration_ms)}"
@@ -133,14 +157,14 @@ def _run(run: Maker, symbols: Symbols) -> Text:
     return text.append("  " + "  ".join(filter(None, told)), "dim")
 
 
-def _outside(outside: Outside, symbols: Symbols) -> Iterator[Text]:
+def _outside(outside: Outside, look: _Look) -> Iterator[Text]:
     if outside.registered_by is not None:
         at = show_time(outside.registered_at)
         yield Text(f"from outside, registered by {plain(outside.registered_by)} at {at}")
     else:
         yield Text("from outside")
     for each in outside.arrived:
-        name = shorten(plain(each.uri), NAME_WIDTH, symbols.more)
+        name = look.short(each.uri)
         yield Text(f"arrived {name}  {show_bytes(each.size)}  {plain(each.mark)}", "dim")
     if outside.arrived_count > len(outside.arrived):
         yield Text(f"{outside.arrived_count:,} objects arrived in all", "dim")
@@ -159,16 +183,20 @@ def _short(uri: str) -> str:
     return uri.partition("/attempt=")[2].partition("/")[2] or uri
 
 
-def _contents(contents: Contents, symbols: Symbols) -> Iterator[Text]:
-    size = show_bytes(contents.bytes)
-    shown = f"{contents.state}: {contents.total_count:,} files, {size}"
-    yield Text.assemble(shown, (f"  manifest sha-256:{contents.digest[:16]}{symbols.more}", "dim"))
+def _contents(contents: Contents, look: _Look) -> Iterator[Text]:
+    more = look.symbols.more
+    shown = (
+        f"{contents.state}: {counted(contents.total_count, 'file')}, {show_bytes(contents.bytes)}"
+    )
+    digest = contents.digest if look.name_width is None else f"{contents.digest[:16]}{more}"
+    yield Text.assemble(shown, (f"  manifest sha-256:{digest}", "dim"))
+    gone = contents.state if contents.state == "removed" else ""
     for file in contents.files:
-        text = Text(f"{symbols.field} {shorten(plain(_short(file.uri)), NAME_WIDTH, symbols.more)}")
-        details = (show_bytes(file.size) if file.size is not None else "", file.digest or "")
-        yield text.append("  " + "  ".join(filter(None, details)), "dim")
+        text = Text(f"{look.symbols.field} {look.short(_short(file.uri))}")
+        size = show_bytes(file.size) if file.size is not None else ""
+        yield text.append("  " + "  ".join(filter(None, (size, file.digest, gone))), "dim")
     if contents.error is not None:
         yield Text(plain(contents.error), "bold red")
     elif contents.total_count > len(contents.files):
         rest = contents.total_count - len(contents.files)
-        yield Text(f"{symbols.more} and {rest:,} more; --files shows them", "dim")
+        yield Text(f"{more} and {rest:,} more; --files shows them", "dim")

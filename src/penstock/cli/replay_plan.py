@@ -10,7 +10,17 @@ from rich.table import Table
 from rich.text import Text
 
 from penstock.cli.drawing import Label, Tree, symbols_for
-from penstock.cli.printing import Column, note, out, plain, write_fields, write_line, write_table
+from penstock.cli.printing import (
+    Column,
+    counted,
+    line_width,
+    note,
+    out,
+    plain,
+    write_fields,
+    write_line,
+    write_table,
+)
 from penstock.cli.times import show_duration, show_time
 from penstock.client.replay_documents import PlannedStep, Replay, ReplayPlan, ReplayStep
 
@@ -81,7 +91,7 @@ def _tree(steps: Sequence[PlannedStep]) -> Iterator[Text]:
         name = f"{step.number}. {step.namespace}/{step.job}  {step.lot}"
         return Label(symbols.job, name, tuple(_details(step)), _STYLES.get(step.action, ""))
 
-    return Tree(label, lambda key: below.get(key, ()), symbols, console.width).draw(_TOP)
+    return Tree(label, lambda key: below.get(key, ()), symbols, line_width(console)).draw(_TOP)
 
 
 def _key(number: int) -> str:
@@ -183,8 +193,3 @@ def state_of(state: str) -> Text:
 def seconds(number: float) -> str:
     """How long something takes."""
     return show_duration(round(number * 1000))
-
-
-def counted(number: int, what: str) -> str:
-    """A number of things."""
-    return f"{number:,} {what}{'' if number == 1 else 's'}"

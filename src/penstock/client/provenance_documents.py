@@ -16,7 +16,7 @@ class File(Document, frozen=True):
 
 
 class Contents(Document, frozen=True):
-    """What a version consists of: `files` are the first of `total_count`."""
+    """What a version consists of, or did until it was removed: `files` are the first of all."""
 
     state: str
     key: str

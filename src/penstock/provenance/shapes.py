@@ -17,7 +17,7 @@ class File(Shape, frozen=True):
 
 
 class Contents(Shape, frozen=True):
-    """What a version consists of: `files` are the first of `total_count`.
+    """What a version consists of, or did until it was removed: `files` are the first of all.
 
     `error` says why they cannot be shown; the rest is what was noted when it was published.
     """

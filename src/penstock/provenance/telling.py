@@ -145,7 +145,7 @@ class Teller:
         """What a manifest lists, or why that cannot be told."""
         files: list[File] = []
         error = None
-        if self._files and row.state != ManifestState.REMOVED:
+        if self._files:
             try:
                 entries = listed(self._objects, read_manifest(self._objects, row.key, row.digest))
                 for entry in islice(entries, self._files):
