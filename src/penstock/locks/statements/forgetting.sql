@@ -1,9 +1,9 @@
 -- Forgetting what happened to lots long ago.
 
 -- name: oldest_lot_log
--- The first transitions after one: when each was, and whether it tells how something came about that still is: a run, a lot from outside, a hold.
-SELECT g.id, g.at, CASE
-    WHEN r.id IS NOT NULL OR w.state = 'HELD' OR s.status = 'HOLD' THEN 1
+-- The first transitions after one: when each was, the run it tells of if that is known, and whether it tells how something else came about that still is: a lot from outside, a hold.
+SELECT g.id, g.at, r.id, CASE
+    WHEN w.state = 'HELD' OR s.status = 'HOLD' THEN 1
     WHEN g.action IN ('register', 'announce') AND s.status IS NOT NULL THEN 1
     ELSE 0 END
 FROM (
