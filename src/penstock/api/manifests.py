@@ -18,7 +18,7 @@ from penstock.catalog import reading as catalog_reading
 from penstock.catalog.shapes import Shape
 from penstock.clock import Micros, format_time
 from penstock.db import Transaction
-from penstock.errors import NotFound
+from penstock.errors import Conflict, NotFound
 from penstock.locks import gaps as lot_gaps
 from penstock.locks.reading import find_dataset
 from penstock.locks.reading_lots import get_lot
@@ -107,7 +107,14 @@ async def get_manifest(
     known = await call.read(_find, namespace, dataset, lot, query.version)
 
     def work() -> LotManifest:
-        return _show(call.door.plane.objects, namespace, dataset, known, query)
+        try:
+            return _show(call.door.plane.objects, namespace, dataset, known, query)
+        except NotFound as error:
+            raise Conflict(
+                f"the manifest of lot {lot} of {namespace}/{dataset} should be there, and is not: "
+                f"{error}. `penstock verify {namespace}/{dataset} {lot}` says what else is wrong; "
+                "bring it back from a backup, or have the lot made anew"
+            ) from None
 
     return await call.door.in_thread(work)
 

@@ -126,14 +126,27 @@ def show(
     remote: RemoteFlags = REMOTE,
     as_json: Json = False,
 ) -> None:
-    """Show a lot: who made it, what is locked, who reads it, and what it consists of."""
+    """Show a lot: who made it, what is locked, who reads it, and what it consists of.
+
+    The exit code is 1 if what it consists of should be known, and cannot be read.
+    """
     with remote.connect() as client:
         at = find_dataset(client, dataset, namespace)
         found = client.lot(*at, lot)
         manifest = _manifest(client, at, lot, version, limit, offset)
     if as_json:
+        if isinstance(manifest, ApiError):
+            raise manifest
         write_json(Shown(**msgspec.structs.asdict(found), manifest=manifest))
         return
+    _write_lot(found)
+    if isinstance(manifest, ApiError):
+        raise manifest
+    if manifest is not None:
+        _write_manifest(manifest, offset)
+
+
+def _write_lot(found: Lot) -> None:
     write_fields(
         [
             ("lot", found.lot),
@@ -155,8 +168,6 @@ def show(
                 for each in found.consumers
             ),
         )
-    if manifest is not None:
-        _write_manifest(manifest, offset)
 
 
 class Shown(Lot, frozen=True):
@@ -167,13 +178,12 @@ class Shown(Lot, frozen=True):
 
 def _manifest(
     client: Client, at: tuple[str, str], lot: str, version: str | None, limit: int, offset: int
-) -> LotManifest | None:
+) -> LotManifest | ApiError | None:
+    """What a lot consists of, why that cannot be told, or None if nobody has told."""
     try:
         return client.manifest(*at, lot, version=version, limit=limit, offset=offset)
     except ApiError as error:
-        if error.code != _NOT_FOUND or version is not None:
-            raise
-        return None
+        return error if error.code != _NOT_FOUND or version is not None else None
 
 
 def _write_manifest(found: LotManifest, offset: int) -> None:
