@@ -122,19 +122,49 @@ def test_the_files_of_a_version_that_was_removed_are_shown_as_such(
     for file in before["contents"]["files"]:
         line = next(line for line in shown.out.splitlines() if file["digest"] in line)
         assert line.endswith("removed")
+    verified = penstock("verify", f"shop/{dataset}", LOT)
+    assert (verified.code, "the data of 1 version was removed before" in verified.out) == (0, True)
 
 
 def test_a_fault_is_named_and_the_exit_code_tells(site: ArcSite, penstock: Terminal) -> None:
     path = spoil(site, "raw")
     assert penstock("verify", "shop/loud").code == 0
     found = penstock("verify", "shop/loud", "--upstream")
-    assert (found.code, "1 are wrong" in found.out) == (1, True)
+    assert (found.code, "1 is wrong" in found.out) == (1, True)
     assert "it has 6 bytes, and should have 16" in found.err
     told = penstock("verify", "shop/loud", LOT, "--upstream", "--json")
     said = json.loads(told.out)
     [fault] = said["faults"]
     assert (told.code, fault["where"]) == (1, path.as_uri().replace("%3D", "="))
     assert (fault["lot"], said["done"]["faults"], said["done"]["files"]) == (LOT, 1, 4)
+
+
+def test_a_lot_whose_manifest_is_lost_is_not_shown_as_if_it_had_none(
+    site: ArcSite, penstock: Terminal
+) -> None:
+    for manifest in (site.folder / "datasets").glob("**/name=raw/**/attempt=*/**/*.json"):
+        manifest.unlink()
+    shown = penstock("lots", "show", "shop/raw", LOT)
+    assert (shown.code, "READY" in shown.out) == (1, True)
+    assert f"the manifest of lot {LOT} of shop/raw should be there, and is not" in shown.complaint
+    assert f"`penstock verify shop/raw {LOT}`" in shown.complaint
+    told = penstock("lots", "show", "shop/raw", LOT, "--json")
+    assert (told.code, told.out) == (1, "")
+    assert penstock("lots", "show", "shop/tick", LOT).code == 0
+
+
+def test_a_fault_of_a_manifest_names_it_once(site: ArcSite, penstock: Terminal) -> None:
+    whole, parts = (
+        list((site.folder / "datasets").glob(f"**/name={name}/**/attempt=*/**/*.json"))
+        for name in ("raw", "loud")
+    )
+    whole[0].write_text("spoilt")
+    [line] = penstock("verify", "shop/raw", LOT).err.splitlines()
+    assert (line.count("attempt="), "was noted when it was published" in line) == (1, True)
+    [part, *_] = [path for path in parts if "part=" in str(path)]
+    part.unlink()
+    [line] = penstock("verify", "shop/loud", LOT).err.splitlines()
+    assert str(part.relative_to(site.folder)) in line
 
 
 def test_a_check_tells_what_does_not_hold(site: ArcSite, penstock: Terminal) -> None:

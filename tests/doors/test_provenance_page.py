@@ -49,7 +49,7 @@ def test_every_command_of_the_page_does_what_it_says(
     assert "… and 1 more; --files shows them" in cut.text
     assert "1 input, not followed" in cut.text
     assert len(json.loads(prov.text)["activity"]) == 2
-    assert "4 files, 64 B, in 2 versions of 1 lots" in verified.text
+    assert "4 files, 64 B, in 2 versions of 1 lot" in verified.text
     assert "all as they should be" in verified.text
     assert checked.text.count("✓") > 20
     assert "✗" not in checked.text

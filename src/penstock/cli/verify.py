@@ -8,7 +8,7 @@ from rich.text import Text
 
 from penstock.cli.flags import REMOTE, Json, Namespace, RemoteFlags, switch
 from penstock.cli.ingest_progress import show_bytes
-from penstock.cli.printing import err, plain, write_json, write_line
+from penstock.cli.printing import counted, err, plain, write_json, write_line
 from penstock.cli.references import find_entity
 from penstock.client.provenance_documents import VerifyCounts, VerifyStep
 from penstock.errors import Unavailable
@@ -65,21 +65,32 @@ def verify(
 
 def _words(step: VerifyStep) -> str:
     lot = f" (lot {step.lot}, version {step.version})" if step.lot else ""
-    return plain(f"{step.where}: {step.what}{lot}")
+    where, what = step.where or "", step.what or ""
+    named = what if where in what else f"{where}: {what}"  # a manifest's fault names it
+    return plain(f"{named}{lot}")
 
 
 def _so_far(done: VerifyCounts) -> str:
-    return (
-        f"{done.lots:,} lots, {done.versions:,} versions, {done.files:,} files, "
-        f"{show_bytes(done.bytes)}, {done.objects:,} stored objects; {done.faults:,} faults"
+    parts = (
+        counted(done.lots, "lot"),
+        counted(done.versions, "version"),
+        counted(done.files, "file"),
+        show_bytes(done.bytes),
+        counted(done.objects, "stored object"),
     )
+    return f"{', '.join(parts)}; {counted(done.faults, 'fault')}"
 
 
 def _result(done: VerifyCounts) -> str:
+    removed = f"the data of {counted(done.removed, 'version')} was removed before"
     if not done.versions and not done.objects:
-        return "there was nothing to read: no lot has a manifest"
+        return f"there was nothing to read: {removed if done.removed else 'no lot has a manifest'}"
     read = (
-        f"{done.files:,} files, {show_bytes(done.bytes)}, in {done.versions:,} versions of "
-        f"{done.lots:,} lots, and {done.objects:,} stored objects"
+        f"{counted(done.files, 'file')}, {show_bytes(done.bytes)}, in "
+        f"{counted(done.versions, 'version')} of {counted(done.lots, 'lot')}, and "
+        f"{counted(done.objects, 'stored object')}"
     )
-    return f"{read}: {f'{done.faults:,} are wrong' if done.faults else 'all as they should be'}"
+    told = "all as they should be"
+    if done.faults:
+        told = f"{done.faults:,} {'is' if done.faults == 1 else 'are'} wrong"
+    return f"{read}: {told}{f'; {removed}' if done.removed else ''}"

@@ -184,6 +184,7 @@ class Verification:
         def check(entry: Listed) -> Checked:
             return check_item(self.objects, entry)
 
+        manifest = None
         try:
             manifest = read_manifest(self.objects, row.key, row.digest)
             entries = takewhile(lambda _: not self.stop.is_set(), listed(self.objects, manifest))
@@ -193,10 +194,10 @@ class Verification:
                     yield self._fault(checked.where, checked.fault, row)
                 elif time.monotonic() - self._told > TOLD_SECONDS:
                     yield self._progress()
-        except NotFound:
-            yield self._fault(row.key, "the manifest is not in the store", row)
         except PenstockError as error:
-            yield self._fault(row.key, str(error), row)
+            is_lost = manifest is None and isinstance(error, NotFound)  # or it is one of a part
+            what = "the manifest is not in the store" if is_lost else str(error)
+            yield self._fault(row.key, what, row)
 
     def _fault(self, where: str, what: str, row: ManifestRow | None = None) -> Step:
         self._add(faults=1)
