@@ -77,9 +77,13 @@ class Site:
         *,
         interval: Interval | None = None,
         only: str | None = None,
+        with_causes: bool = True,
     ) -> Gaps:
         with self.catalog.read() as tx:
-            return gaps(tx, "ns", dataset, first, last, self.now, interval=interval, only=only)
+            return gaps(
+                tx, "ns", dataset, first, last, self.now,
+                with_causes=with_causes, interval=interval, only=only,
+            )  # fmt: skip
 
 
 @contextmanager

@@ -260,10 +260,7 @@ def test_causes_stop_where_a_key_may_not_look(site: Site) -> None:
 
 
 def test_without_causes_none_is_asked_for(site: Site) -> None:
-    with site.catalog.read() as tx:
-        found = gap_module.gaps(
-            tx, "ns", "clean", DAY_0, DAY_0 + DAY, NOON, with_causes=False, interval=Interval.HOUR
-        )
+    found = site.gaps("clean", DAY_0, DAY_0 + DAY, interval=Interval.HOUR, with_causes=False)
     assert [(gap.count, gap.cause) for gap in found.ranges] == [(24, None)]
 
 
@@ -319,7 +316,7 @@ def test_the_report_equals_a_list_of_every_lot(site: Site, interval: Interval) -
     write_lots(site, lots, kinds, chance)
     for _ in range(8):
         first, last = sorted(chance.sample(range(len(lots)), 2))
-        found = site.gaps("clean", lots[first], lots[last], interval=interval)
+        found = site.gaps("clean", lots[first], lots[last], interval=interval, with_causes=False)
         told = [(gap.first, gap.last, gap.count, gap.kind) for gap in found.ranges]
         assert told == run_lengths(lots[first : last + 1], kinds[first : last + 1])
         counted = {kind: kinds[first : last + 1].count(kind) for kind in GapKind}

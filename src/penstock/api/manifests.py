@@ -204,8 +204,9 @@ def get_gaps(
     """Name the lots of a dataset that are not simply there, in ranges, each with its cause.
 
     `from` and `to` are times, half-open, or lots, which belong to the range with their whole
-    interval. Without `from` it begins with the first lot, without `to` it ends now. The cause is
-    that of the first lot of a range, and `roots` are the lots upstream that have to come first.
+    interval. Without `from` it begins with the first lot, without `to` it ends now. The lots
+    of a range have one cause, told of the first, and `roots` are the lots upstream that have to
+    come first; where `isAlike` is false, others after the first may have other causes.
     """
     if key.namespace is not None:
         found = catalog_reading.get_dataset(tx, namespace, dataset, include_deleted=True)

@@ -21,7 +21,7 @@ from penstock.clock import Micros
 from penstock.db import Transaction
 from penstock.db.database import Ask
 from penstock.errors import Invalid
-from penstock.locks.gap_counts import GapKind, tallies
+from penstock.locks.gap_counts import Condition, GapKind, tallies
 from penstock.locks.reading import get_lot_job
 from penstock.locks.rows import LotJobRow, StatusRow, WorkRow
 from penstock.locks.spans import Bound, Span, find_interval, find_span
@@ -32,7 +32,6 @@ T = TypeVar("T")
 
 LINES_MAX = 10_000
 _AT_ONCE = 200  # stretches that are counted together
-_WHOLE = {None, GapKind.EMPTY}
 _NOTHING = Verdict(Standing.GOOD, Action.LEAVE)
 
 
@@ -181,8 +180,12 @@ def _whole(tx: Transaction, job: LotJobRow, stretches: Sequence[Span]) -> set[Sp
     for dataset in job.output_ids:
         counts = tallies(tx, dataset, (), stretches)
         pairs = zip(stretches, counts, strict=True)
-        found &= {stretch for stretch, tally in pairs if tally.keys() <= _WHOLE}
+        found &= {stretch for stretch, tally in pairs if all(map(_is_whole, tally))}
     return found
+
+
+def _is_whole(condition: Condition | None) -> bool:
+    return condition is None or condition.kind is GapKind.EMPTY
 
 
 def _each(

@@ -296,6 +296,8 @@ def _write_gaps(found: Gaps) -> None:
         for root in gap.cause.roots:
             told = "" if root.sentence in gap.cause.sentence else f": {root.sentence}"
             write_line(f"  root: lot {root.lot} of {root.namespace}/{root.dataset}{told}")
+        if not gap.is_alike:
+            write_line("  Lots after the first may have other causes: ask for fewer to be told.")
     if found.is_cut:
         note(f"the first {len(found.ranges):,} ranges are shown; --from goes on after them")
 

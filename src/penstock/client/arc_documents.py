@@ -239,13 +239,17 @@ class Cause(Document, frozen=True):
 
 
 class Gap(Document, frozen=True):
-    """Lots in a row that are of one kind; the cause is that of the first."""
+    """Lots in a row that are of one kind, and have one cause, told of the first of them.
+
+    Unless they are alike: then lots after the first may have other causes.
+    """
 
     first: str
     last: str
     count: int
     kind: str
     cause: Cause | None
+    is_alike: bool
 
 
 class Gaps(Document, frozen=True):

@@ -4,9 +4,11 @@ from collections import Counter
 from collections.abc import Mapping, Sequence
 from enum import StrEnum
 
+from msgspec import Struct
+
 from penstock.db import Transaction
 from penstock.locks.spans import Span
-from penstock.locks.table import Status
+from penstock.locks.table import Status, readable
 from penstock.states import ManifestState, WorkState
 
 
@@ -29,18 +31,35 @@ _OF_MANIFEST = {
     ManifestState.REMOVED: GapKind.REMOVED,
     ManifestState.PARTIAL: GapKind.PARTIAL,
 }
+
+
+class Condition(Struct, frozen=True):
+    """How lots stand that are not simply there: what is alike of those with like causes."""
+
+    kind: GapKind
+    status: Status | None = None  # of the OUTPUT row, if there is one
+    maker: str = ""  # the job whose row it is, or OUTSIDE
+    is_held_by_hand: bool = False
+
+    @property
+    def is_readable(self) -> bool:
+        """Whether nobody who reads such a lot has to wait for it."""
+        return readable(self.status)
+
+
+MISSING = Condition(GapKind.MISSING)
+_PUBLISHED = {state: Condition(kind, Status.READY) for state, kind in _OF_MANIFEST.items()}
 # What is told by the lots that are there, and by their manifests.
-_PLAIN = frozenset({None, GapKind.MISSING, GapKind.EMPTY})
-Tally = Counter[GapKind | None]  # None: simply there
+_PLAIN = frozenset({None, MISSING, _PUBLISHED[ManifestState.EMPTY]})
+Tally = Counter[Condition | None]  # None: simply there
 
 
-def kind_of(status: Status, became: str) -> GapKind | None:
-    """What a lot with this OUTPUT status is; None if it is there."""
-    if status is Status.READY:
-        return None
+def _condition(status: Status, became: str, maker: str, by_hand: int) -> Condition:
+    """How a lot with this OUTPUT status, which is not READY, stands."""
+    kind = _OF_STATUS.get(status, GapKind.WAITING)
     if status is Status.ERROR and became:
-        return _OF_ERROR[became]
-    return _OF_STATUS.get(status, GapKind.WAITING)
+        kind = _OF_ERROR[became]
+    return Condition(kind, status, maker, bool(by_hand))
 
 
 def tallies(
@@ -61,18 +80,18 @@ def tallies(
         counts[key][None] = ready
         others |= {key} if has_others else set()
     for key, state, odd in tx.fetch("count_odd_manifests", **within, keys=list(sizes)):
-        counts[key][_OF_MANIFEST[ManifestState(state)]] += odd
+        counts[key][_PUBLISHED[ManifestState(state)]] += odd
         counts[key][None] -= odd
     if short := [key for key in _lacking(counts, sizes) if key in others]:
-        for key, status, became, others in tx.fetch("count_other_lots", **which, keys=short):
-            counts[key][kind_of(Status(status), became)] += others
+        for key, status, *how, count in tx.fetch("count_other_lots", **which, keys=short):
+            counts[key][_condition(Status(status), *how)] += count
     if writers and (short := _lacking(counts, sizes)):
         awaited = tx.fetch("count_awaited_lots", **which, keys=short, jobs=list(writers))
         for key, known, held in awaited:
-            counts[key][GapKind.HELD] += held
-            counts[key][GapKind.WAITING] += known - held
+            counts[key][Condition(GapKind.HELD)] += held
+            counts[key][Condition(GapKind.WAITING)] += known - held
     for key in _lacking(counts, sizes):
-        counts[key][GapKind.MISSING] = sizes[key] - counts[key].total()
+        counts[key][MISSING] = sizes[key] - counts[key].total()
     return [+tally for tally in counts.values()]
 
 
@@ -90,10 +109,10 @@ def _lacking(counts: Mapping[str, Tally], sizes: Mapping[str, int]) -> list[str]
     return [key for key, size in sizes.items() if counts[key].total() < size]
 
 
-def kinds_of_lots(
+def conditions_of_lots(
     tx: Transaction, dataset_id: str, writers: Sequence[str], counted: Mapping[Span, Tally]
-) -> dict[str, GapKind | None]:
-    """What each known lot of some stretches is; lots that are not here are missing."""
+) -> dict[str, Condition | None]:
+    """How each known lot of some stretches stands; lots that are not here are missing."""
     if not counted:
         return {}
     width = next(iter(counted)).width
@@ -108,14 +127,14 @@ def kinds_of_lots(
             ("awaited_lots", {"width": width, "keys": others, "jobs": list(writers)}),
         ]
     )
-    kinds: dict[str, GapKind | None] = {}
-    for lot, state in awaited:
-        held = state == WorkState.HELD or kinds.get(lot) is GapKind.HELD
-        kinds[lot] = GapKind.HELD if held else GapKind.WAITING
+    found: dict[str, Condition | None] = {}
+    held = {lot for lot, state in awaited if state == WorkState.HELD}
+    for lot, _ in awaited:
+        found[lot] = Condition(GapKind.HELD if lot in held else GapKind.WAITING)
     for _, text in known:
-        kinds |= {text[at : at + width]: None for at in range(0, len(text or ""), width)}
-    for lot, status, became in other:
-        kinds[lot] = kind_of(Status(status), became)
+        found |= {text[at : at + width]: None for at in range(0, len(text or ""), width)}
+    for lot, status, *how in other:
+        found[lot] = _condition(Status(status), *how)
     for lot, state in odd:
-        kinds[lot] = _OF_MANIFEST[ManifestState(state)]
-    return kinds
+        found[lot] = _PUBLISHED[ManifestState(state)]
+    return found

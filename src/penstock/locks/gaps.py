@@ -4,32 +4,37 @@ All lots are counted in the database. Only stretches in which lots are of severa
 lot by lot, and no more of them than there are ranges to tell.
 """
 
-from collections.abc import Iterator, Mapping, Sequence
-from itertools import groupby
-
-from msgspec import Struct
+from collections import Counter
+from collections.abc import Callable, Mapping, Sequence
+from itertools import islice
 
 from penstock.catalog.shapes import EntityId, Shape
 from penstock.clock import Micros
 from penstock.db import Transaction
 from penstock.locks.gap_causes import Cause, Causes
-from penstock.locks.gap_counts import GapKind, Tally, kinds_of_lots, tallies
+from penstock.locks.gap_counts import Condition, GapKind, Tally, tallies
+from penstock.locks.gap_runs import Run, find_runs, joined
+from penstock.locks.gap_upstream import Upstream
 from penstock.locks.reading import find_dataset
 from penstock.locks.spans import Bound, Span, find_span
 from penstock.lots.ids import Interval
 
 RANGES_MAX = 1000
-_AT_ONCE = 64  # stretches that are read lot by lot together
 
 
 class Gap(Shape, frozen=True):
-    """Lots in a row that are of one kind; the cause is that of the first."""
+    """Lots in a row that are of one kind, and have one cause, told of the first of them.
+
+    Unless they are alike: then there are more lots upstream than are looked at for one answer, and
+    lots after the first may have other causes.
+    """
 
     first: str
     last: str
     count: int
     kind: GapKind
     cause: Cause | None
+    is_alike: bool
 
 
 class Gaps(Shape, frozen=True):
@@ -56,13 +61,6 @@ class Gaps(Shape, frozen=True):
         return self.there + self.totals.get(GapKind.EMPTY, 0) == self.count
 
 
-class _Run(Struct, frozen=True):
-    """Lots in a row that are of one kind."""
-
-    kind: GapKind | None
-    count: int
-
-
 def gaps(
     tx: Transaction,
     namespace: str,
@@ -87,18 +85,20 @@ def gaps(
     jobs = [job_id for _, job_id, *_ in writers]
     stretches = span.stretches()
     counts = tallies(tx, dataset_id, jobs, stretches)
-    totals = Tally()
+    totals: Counter[GapKind | None] = Counter()
     for tally in counts:
-        totals.update(tally)
-    found, is_cut = _ranges(tx, dataset_id, jobs, stretches, counts)
-    ranges = [Gap(each.first, each.last, each.count, kind, None) for each, kind in found]
+        for condition, count in tally.items():
+            totals[_kind(condition)] += count
     if with_causes:
+        runs = _ranges(tx, dataset_id, jobs, stretches, counts, _itself)
+        upstream = Upstream(tx, stretches, now, only, RANGES_MAX)
+        runs = upstream.split(dataset_id, runs)
         makers = [EntityId(space, job) for _, _, space, job, hidden in writers if not hidden]
         causes = Causes(tx, dataset_id, name, makers, now, only)
-        found_causes = causes.of_all({gap.first: gap.kind for gap in ranges})
-        ranges = [
-            Gap(gap.first, gap.last, gap.count, gap.kind, found_causes[gap.first]) for gap in ranges
-        ]
+        ranges = _with_causes(runs[:RANGES_MAX], causes, upstream)
+    else:
+        runs = _ranges(tx, dataset_id, jobs, stretches, counts, _kind)
+        ranges = [_gap(run) for run in runs[:RANGES_MAX]]
     return Gaps(
         namespace=namespace,
         dataset=dataset,
@@ -109,8 +109,19 @@ def gaps(
         there=totals[None],
         totals={kind: totals[kind] for kind in GapKind if totals[kind]},
         ranges=ranges,
-        is_cut=is_cut,
+        is_cut=len(runs) > RANGES_MAX,
     )
+
+
+def _gap(run: Run, cause: Cause | None = None, *, is_alike: bool = True) -> Gap:
+    span, condition = run.span, run.condition
+    assert condition is not None
+    return Gap(span.first, span.last, span.count, condition.kind, cause, is_alike)
+
+
+def _with_causes(runs: Sequence[Run], causes: Causes, upstream: Upstream) -> list[Gap]:
+    found = causes.of_all({gap.first: gap.kind for gap in map(_gap, runs)})
+    return [_gap(run, found[run.span.first], is_alike=upstream.is_alike(run.span)) for run in runs]
 
 
 def _ranges(
@@ -119,46 +130,16 @@ def _ranges(
     jobs: Sequence[str],
     stretches: Sequence[Span],
     counts: Sequence[Tally],
-) -> tuple[list[tuple[Span, GapKind]], bool]:
-    """The ranges that are not simply there, and whether there are more of them."""
-    found: list[tuple[Span, GapKind]] = []
-    at, length = stretches[0].start, stretches[0].interval.length
-    runs = _joined(_runs(tx, dataset_id, jobs, stretches, counts))
-    for run in runs:
-        end = at + run.count * length
-        if run.kind is not None:
-            if len(found) == RANGES_MAX:
-                return found, True
-            found.append((Span(stretches[0].interval, at, end), run.kind))
-        at = end
-    return found, False
+    alike: Callable[[Condition | None], object],
+) -> list[Run]:
+    """The ranges that are not simply there, one more than are told at most."""
+    runs = joined(find_runs(tx, dataset_id, jobs, stretches, counts), alike)
+    return list(islice((run for run in runs if run.condition is not None), RANGES_MAX + 1))
 
 
-def _runs(
-    tx: Transaction,
-    dataset_id: str,
-    jobs: Sequence[str],
-    stretches: Sequence[Span],
-    counts: Sequence[Tally],
-) -> Iterator[_Run]:
-    """Run lengths of all lots in their order; lot by lot where a stretch is of several kinds."""
-    pairs = list(zip(stretches, counts, strict=True))
-    mixed = [(stretch, tally) for stretch, tally in pairs if len(tally) > 1]
-    kinds: dict[str, GapKind | None] = {}
-    seen = 0
-    for stretch, tally in pairs:
-        if len(tally) == 1:
-            yield _Run(next(iter(tally)), stretch.count)
-            continue
-        if seen % _AT_ONCE == 0:
-            kinds = kinds_of_lots(tx, dataset_id, jobs, dict(mixed[seen : seen + _AT_ONCE]))
-        seen += 1
-        of_lots = (kinds.get(lot, GapKind.MISSING) for lot in stretch.lots())
-        for kind, group in groupby(of_lots):
-            yield _Run(kind, sum(1 for _ in group))
+def _kind(condition: Condition | None) -> GapKind | None:
+    return condition.kind if condition is not None else None
 
 
-def _joined(runs: Iterator[_Run]) -> Iterator[_Run]:
-    """Runs of one kind that follow each other, as one."""
-    for kind, group in groupby(runs, key=lambda run: run.kind):
-        yield _Run(kind, sum(run.count for run in group))
+def _itself(condition: Condition | None) -> Condition | None:
+    return condition

@@ -1,6 +1,7 @@
 """A stretch of time as the lots of one interval, and which interval the lots of a dataset have."""
 
-from collections.abc import Iterator
+from bisect import bisect_right
+from collections.abc import Iterable, Iterator, Sequence
 from datetime import MAXYEAR, UTC, datetime
 from functools import lru_cache
 
@@ -99,6 +100,49 @@ def _after(at: Micros, head: int) -> Micros:
 def _endings(interval: Interval) -> tuple[str, ...]:
     """What follows the day in the ids of a day's lots."""
     return tuple(lot[8:] for lot in interval.lots(0, DAY))
+
+
+def merged(spans: Iterable[Span]) -> list[Span]:
+    """Spans in their order, those that overlap or follow each other as one."""
+    found: list[Span] = []
+    for span in sorted(spans, key=lambda span: span.start):
+        if found and span.start <= found[-1].end:
+            end = max(span.end, found[-1].end)
+            found[-1] = Span(span.interval, found[-1].start, end)
+        else:
+            found.append(span)
+    return found
+
+
+def common(spans: Sequence[Span], others: Sequence[Span]) -> Iterator[tuple[int, Span]]:
+    """What spans have in common with others, and with which; both in order, and each apart."""
+    for span in spans:
+        first = bisect_right(others, span.start, key=lambda other: other.end)
+        for which in range(first, len(others)):
+            other = others[which]
+            if other.start >= span.end:
+                break
+            start, end = max(span.start, other.start), min(span.end, other.end)
+            yield which, Span(span.interval, start, end)
+
+
+def without(spans: Sequence[Span], others: Sequence[Span]) -> list[Span]:
+    """What of spans is in none of others; both in order, and each apart."""
+    found = []
+    for span in spans:
+        start = span.start
+        for _, piece in common([span], others):
+            if piece.start > start:
+                found.append(Span(span.interval, start, piece.start))
+            start = piece.end
+        if start < span.end:
+            found.append(Span(span.interval, start, span.end))
+    return found
+
+
+def touching(spans: Sequence[Span], others: Sequence[Span]) -> list[Span]:
+    """The spans that have anything in common with others; both in order, and each apart."""
+    return [spans[which] for which in sorted({which for which, _ in common(others, spans)})]
 
 
 def find_span(

@@ -32,8 +32,8 @@ SELECT k.value, (
 FROM {each keys text AS k};
 
 -- name: count_other_lots
--- Differs by necessity: LATERAL is not SQLite's. How many lots of each stretch are known and not READY, by status, and what became of them.
-SELECT k.value, s.status, CASE WHEN m.state IS NOT NULL THEN 'removed' WHEN w.tries > 0 THEN 'tried' ELSE '' END, COUNT(*)
+-- Differs by necessity: LATERAL is not SQLite's. How many lots of each stretch are known and not READY, by status, what became of them, who makes them and whether they are held by hand.
+SELECT k.value, s.status, CASE WHEN m.state IS NOT NULL THEN 'removed' WHEN w.tries > 0 THEN 'tried' ELSE '' END, s.job_id, CASE WHEN s.held_from <> '' THEN 1 ELSE 0 END, COUNT(*)
 FROM {each keys text AS k}
 CROSS JOIN lot_status s
 LEFT JOIN lot_work w ON w.job_id = s.job_id AND w.lot = s.lot
@@ -42,7 +42,7 @@ LEFT JOIN lot_manifests m ON m.dataset_id = :dataset_id AND m.lot = s.lot AND m.
 WHERE s.dataset_id = :dataset_id AND s.lot >= substr(k.value, 1, CAST(:width AS INTEGER))
   AND s.lot <= substr(k.value, CAST(:width AS INTEGER) + 1) AND s.role = 'OUTPUT' AND s.status <> 'READY'
   AND length(s.lot) = :width
-GROUP BY k.value, s.status, CASE WHEN m.state IS NOT NULL THEN 'removed' WHEN w.tries > 0 THEN 'tried' ELSE '' END;
+GROUP BY k.value, s.status, CASE WHEN m.state IS NOT NULL THEN 'removed' WHEN w.tries > 0 THEN 'tried' ELSE '' END, s.job_id, CASE WHEN s.held_from <> '' THEN 1 ELSE 0 END;
 
 -- name: count_awaited_lots
 -- Differs by necessity: LATERAL is not SQLite's. How many lots of each stretch nobody has begun to make, though jobs know them; how many are held.
@@ -59,8 +59,8 @@ WHERE w.job_id = j.value AND w.lot >= substr(k.value, 1, CAST(:width AS INTEGER)
 GROUP BY k.value;
 
 -- name: other_lots
--- Differs by necessity: LATERAL is not SQLite's. The lots of stretches that are known and not READY: their status, and what became of them.
-SELECT s.lot, s.status, CASE WHEN m.state IS NOT NULL THEN 'removed' WHEN w.tries > 0 THEN 'tried' ELSE '' END
+-- Differs by necessity: LATERAL is not SQLite's. The lots of stretches that are known and not READY: their status, what became of them, who makes them and whether they are held by hand.
+SELECT s.lot, s.status, CASE WHEN m.state IS NOT NULL THEN 'removed' WHEN w.tries > 0 THEN 'tried' ELSE '' END, s.job_id, CASE WHEN s.held_from <> '' THEN 1 ELSE 0 END
 FROM {each keys text AS k}
 CROSS JOIN lot_status s
 LEFT JOIN lot_work w ON w.job_id = s.job_id AND w.lot = s.lot
