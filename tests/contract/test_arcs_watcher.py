@@ -78,6 +78,22 @@ def test_an_interval_without_data_can_be_passed_over(site: Site) -> None:
     assert site.names() == {FIRST: ["late"], THIRD: ["a"]}
 
 
+def test_a_lot_that_is_amended_does_not_list_what_is_gone(site: Site) -> None:
+    site.declare(late=Late.AMEND)
+    site.put("a", NOON)
+    site.put("b", NOON)
+    later(site, 6)
+    (site.landing / "a").unlink()
+    site.put("late", NOON)
+    assert later(site, 7) == Seen(late=1)
+    assert site.names() == {FIRST: ["b", "late"]}
+    site.check()
+    site.put("a", NOON)
+    assert later(site, 8) == Seen(late=1)
+    assert site.names() == {FIRST: ["a", "b", "late"]}
+    site.check()
+
+
 def test_lots_that_arrive_set_jobs_going(site: Site) -> None:
     raw, clean = DatasetName("ns", "raw"), DatasetName("ns", "clean")
     site.do(WireJob("ns", "job", (raw,), (clean,)))

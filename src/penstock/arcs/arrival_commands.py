@@ -6,7 +6,7 @@ from msgspec import Struct
 
 from penstock import ids
 from penstock.access import audit
-from penstock.arcs.arrival_rows import ArrivalRoom, ArrivalRow, missing_arrival
+from penstock.arcs.arrival_rows import ArrivalRoom, ArrivalRow, GoneObject, missing_arrival
 from penstock.arcs.arrivals import Arrival, ArrivedRow, checked, first_moment, to_text
 from penstock.catalog.commands.lookup import Write, dataset_row
 from penstock.catalog.facets import NO_FACETS
@@ -147,6 +147,7 @@ class PlaceObjects(Write, frozen=True):
     open_from: Micros
     lots: tuple[ArrivedLot, ...]
     objects: tuple[ArrivedRow, ...]
+    gone: tuple[str, ...] = ()  # what the lots had, and is not there any more
 
     def apply(self, world: World, now: Micros) -> int:
         """The revision after it."""
@@ -161,6 +162,8 @@ class PlaceObjects(Write, frozen=True):
             notes = {each.lot: each.manifest for each in self.lots}
             register(world, dataset, list(notes), WATCHER, now, renew=True, notes=notes)
         room = world.room(ArrivalRoom)
+        for uri in self.gone:
+            room.forgotten.put((row.dataset_id, uri), GoneObject(row.dataset_id, uri))
         for each in self.objects:
             room.objects.put((each.dataset_id, each.uri), each)
         after = replace(row, open_from=self.open_from, revision=row.revision + 1)

@@ -34,6 +34,7 @@ from penstock.arcs.arrivals import (
     steps,
 )
 from penstock.arcs.key_patterns import KeyPattern
+from penstock.arcs.stores import Place, find_object
 from penstock.catalog.catalog import Catalog
 from penstock.clock import SECOND, Micros, format_time
 from penstock.errors import Conflict, PenstockError, Unavailable
@@ -83,6 +84,14 @@ class Seen(Struct, frozen=True, kw_only=True):
         )
 
 
+class Landing(Struct, frozen=True):
+    """Where objects arrive, and after which key it is looked at."""
+
+    store: Objects
+    place: Place
+    after: str = ""
+
+
 class ArrivalRound:
     """One arrival, looked at once."""
 
@@ -91,16 +100,14 @@ class ArrivalRound:
         catalog: Catalog,
         objects: Objects,
         row: ArrivalRow,
-        entries: Iterable[Entry],
-        uri_of: Callable[[str], str],
+        landing: Landing,
         now: Micros,
     ) -> None:
         self._catalog = catalog
         self._objects = objects
         self._row = row
         self._arrival = row.arrival
-        self._entries = entries
-        self._uri_of = uri_of
+        self._landing = landing
         self._now = now
         self._pattern = KeyPattern(row.arrival.pattern) if row.arrival.pattern else None
         self._until = closing_until(row.arrival, row.open_from, now)
@@ -140,8 +147,9 @@ class ArrivalRound:
     def _candidates(self) -> list[Candidate]:
         """Everything in the listing that no lot has as it is now."""
         found: list[Candidate] = []
-        for page in _pages(self._entries, PAGE_LENGTH):
-            homes = {self._uri_of(entry.key): (entry, self._home(entry)) for entry in page}
+        landing = self._landing
+        for page in _pages(landing.store.list(after=landing.after), PAGE_LENGTH):
+            homes = {landing.place.uri(entry.key): (entry, self._home(entry)) for entry in page}
             placed = {uri: home for uri, (_, home) in homes.items() if home is not None}
             self._skipped += len(homes) - len(placed)
             known = self._known(list(placed))
@@ -249,7 +257,7 @@ class ArrivalRound:
     def _take(self, step: Step, revision: int) -> tuple[int, int]:
         """Write what one step decides: the revision after it, and how many lots are empty."""
         attempt = ids.new_id()
-        contents = self._contents(step)
+        contents, gone = self._contents(step)
         manifests = [self._manifest(lot, rows, attempt) for lot, rows in contents.items()]
         written = _at_once(lambda each: put_manifest(self._objects, each)[1], manifests)
         notes = dict(zip(contents, written, strict=True))
@@ -260,6 +268,7 @@ class ArrivalRound:
             step.open_from,
             tuple(ArrivedLot(lot, note) for lot, note in notes.items()),
             (*step.noted, *(row for change in step.lots for row in change.add)),
+            gone,
         )
         try:
             after = self._catalog.submit(command).result()
@@ -283,25 +292,37 @@ class ArrivalRound:
             with logs.about(lot=lot), tracing.span("lot.publish", lot=lot, dataset=dataset):
                 log.info("lot %s is published: %s, %d objects", lot, note.state, note.uris)
 
-    def _contents(self, step: Step) -> dict[str, list[ArrivedRow]]:
-        """What each lot consists of after the step."""
+    def _contents(self, step: Step) -> tuple[dict[str, list[ArrivedRow]], tuple[str, ...]]:
+        """What each lot consists of after the step, and what it had that is not there any more."""
         lots = [change.lot for change in step.lots]
         held: dict[str, dict[str, ArrivedRow]] = {lot: {} for lot in lots}
-        if lots:
-            with self._catalog.read() as tx:
-                rows = tx.rows(
-                    ArrivedRow,
-                    "arrived_objects_of_lots",
-                    dataset_id=self._row.dataset_id,
-                    lots=lots,
-                )
-            for row in rows:
-                held[row.lot][row.uri] = row
+        for row in self._held(lots):
+            held[row.lot][row.uri] = row
+        fresh = {row.uri for change in step.lots for row in change.add}
+        asked = [uri for rows in held.values() for uri in rows if uri not in fresh]
+        there = dict(zip(asked, _at_once(self._is_there, asked), strict=True))
+        gone = tuple(uri for uri, is_there in there.items() if not is_there)
         for change in step.lots:
-            for uri in change.drop:
+            for uri in (*change.drop, *gone):
                 held[change.lot].pop(uri, None)
             held[change.lot].update((row.uri, row) for row in change.add)
-        return {lot: [rows[uri] for uri in sorted(rows)] for lot, rows in held.items()}
+        return {lot: [rows[uri] for uri in sorted(rows)] for lot, rows in held.items()}, gone
+
+    def _held(self, lots: Sequence[str]) -> list[ArrivedRow]:
+        """What lots consist of now."""
+        if not lots:
+            return []
+        with self._catalog.read() as tx:
+            return tx.rows(
+                ArrivedRow, "arrived_objects_of_lots", dataset_id=self._row.dataset_id, lots=lots
+            )
+
+    def _is_there(self, uri: str) -> bool:
+        """Whether an object is still where a lot has it from: a listing need not show it."""
+        store, key = self._landing.store, self._landing.place.key(uri)
+        if key is None:  # it arrived where the location was before
+            store, key = find_object(self._objects, uri)
+        return store.exists(key)
 
     def _manifest(self, lot: str, rows: Sequence[ArrivedRow], attempt: str) -> Manifest:
         return Manifest(

@@ -38,6 +38,13 @@ class _Gone(Struct, frozen=True):
     dataset_id: str
 
 
+class GoneObject(Struct, frozen=True):
+    """An object that a lot had, and that is not there any more."""
+
+    dataset_id: str
+    uri: str
+
+
 class ArrivalRoom:
     """Arrivals by dataset; objects are only written, for the revision guards what was read."""
 
@@ -45,14 +52,16 @@ class ArrivalRoom:
         self._world = world
         self.arrivals: Shelf[ArrivalRow] = Shelf(self._fetch_arrivals, world.undo)
         self.objects: Shelf[ArrivedRow] = Shelf(write_only, world.undo)
+        self.forgotten: Shelf[GoneObject] = Shelf(write_only, world.undo)
         self.lasting: tuple[Shelf[Any], ...] = (self.arrivals,)
-        self.passing: tuple[Shelf[Any], ...] = (self.objects,)
+        self.passing: tuple[Shelf[Any], ...] = (self.objects, self.forgotten)
 
     def changes(self) -> Changes:
         """Every change of the batch of writes."""
         return [
             ("forget_arrivals", [_Gone(key) for key in self.arrivals.gone()]),
             ("put_arrivals", self.arrivals.changed()),
+            ("forget_arrived_objects", self.forgotten.changed()),
             ("put_arrived_objects", self.objects.changed()),
         ]
 

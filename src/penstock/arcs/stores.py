@@ -1,9 +1,9 @@
 """Full URIs of objects, in our own object store or in another, and the stores they lead to."""
 
-from collections.abc import Callable
 from functools import lru_cache
-from pathlib import Path
 from urllib.parse import quote, unquote
+
+from msgspec import Struct
 
 from penstock.errors import Invalid, Unavailable
 from penstock.objects import Objects
@@ -44,31 +44,40 @@ def find_object(own: Objects, uri: str) -> tuple[Objects, str]:
     return open_store(f"{scheme}://{bucket}"), key
 
 
-def uris_at(own: Objects, location: str) -> Callable[[str], str]:
-    """What makes full URIs of the keys at a location.
+class Place(Struct, frozen=True):
+    """How the keys at a location are written as full URIs."""
 
-    Those inside our own store are written as our own, which are not quoted.
-    """
+    base: str
+    is_quoted: bool = False
+
+    def uri(self, key: str) -> str:
+        """The URI of a key."""
+        return f"{self.base}/{quote(key, safe=_PLAIN) if self.is_quoted else key}"
+
+    def key(self, uri: str) -> str | None:
+        """The key of a URI; None if it is elsewhere."""
+        if not uri.startswith(f"{self.base}/"):
+            return None
+        key = uri.removeprefix(f"{self.base}/")
+        return unquote(key) if self.is_quoted else key
+
+
+def find_place(own: Objects, location: str) -> Place:
+    """How the keys at a location are written; those inside our own store as our own, unquoted."""
     folder = local_folder(location)
     if folder is None:
         scheme, _, rest = location.partition("://")
         bucket, _, path = rest.partition("/")
         base = "/".join(part for part in (f"{scheme}://{bucket}", unquote(path).strip("/")) if part)
         _check_apart(own, f"{own.url}/".startswith(f"{base}/"), location)
-        return lambda key: f"{base}/{key}"
+        return Place(base)
     mine = own.path("x")
     root = mine.parent if mine is not None else None
     place = folder.absolute()
     _check_apart(own, root is not None and root.is_relative_to(place), location)
     if root is not None and place.is_relative_to(root):
-        base = _joined(own.url, place.relative_to(root))
-        return lambda key: f"{base}/{key}"
-    base = f"file://{quote(place.as_posix(), safe=_PLAIN)}"
-    return lambda key: f"{base}/{quote(key, safe=_PLAIN)}"
-
-
-def _joined(url: str, path: Path) -> str:
-    return f"{url}/{path.as_posix()}"
+        return Place(f"{own.url}/{place.relative_to(root).as_posix()}")
+    return Place(f"file://{quote(place.as_posix(), safe=_PLAIN)}", is_quoted=True)
 
 
 def _check_apart(own: Objects, is_above: bool, location: str) -> None:

@@ -13,11 +13,11 @@ from collections.abc import Callable
 from typing import Self
 
 from penstock import logs
-from penstock.arcs.arrival_round import ArrivalRound, Seen
+from penstock.arcs.arrival_round import ArrivalRound, Landing, Seen
 from penstock.arcs.arrival_rows import ArrivalRow, all_arrivals
 from penstock.arcs.arrivals import Late, closing_until
 from penstock.arcs.key_patterns import KeyPattern
-from penstock.arcs.stores import open_location, uris_at
+from penstock.arcs.stores import find_place, open_location
 from penstock.catalog.catalog import Catalog
 from penstock.clock import SECOND, Clock, Micros
 from penstock.errors import PenstockError
@@ -90,7 +90,7 @@ class Watcher:
 
     def _look(self, row: ArrivalRow, now: Micros) -> Seen:
         arrival = row.arrival
-        uri_of = uris_at(self._objects, arrival.location)
+        place = find_place(self._objects, arrival.location)
         store = self._open_at(arrival.location)
         declared = row.dataset_id, row.updated_at
         before = self._whole_at.get(declared)
@@ -101,8 +101,8 @@ class Watcher:
                 return Seen()
             if arrival.late is Late.NEXT:
                 after = ""  # what is late waits for a lot that closes, and one does
-        entries = store.list(after=after)
-        seen = ArrivalRound(self._catalog, self._objects, row, entries, uri_of, now).run()
+        landing = Landing(store, place, after)
+        seen = ArrivalRound(self._catalog, self._objects, row, landing, now).run()
         if not after and not seen.has_more:
             self._whole_at[declared] = now
         return seen

@@ -56,6 +56,10 @@ LIMIT :most;
 -- Forget which objects a lot consisted of.
 DELETE FROM arrived_objects WHERE dataset_id = :dataset_id AND lot = :lot AND state <> 'refused';
 
+-- name: forget_arrived_objects
+-- Forget objects that lots consisted of.
+DELETE FROM arrived_objects WHERE (dataset_id, uri) IN ({rows dataset_id uuid, uri text});
+
 -- name: put_arrived_objects
 -- Write which lots objects are in.
 INSERT INTO arrived_objects (dataset_id, uri, lot, state, size, mark, refused, modified, at)
