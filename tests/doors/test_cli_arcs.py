@@ -253,7 +253,7 @@ def test_what_failed_is_cleaned_and_backfilled(applied: Here) -> None:
         assert "arc shop/sort: 4 lots, 1 put right" in penstock("arcs", "sync", "sort").text
         assert objects.exists(state)
         assert "0 put right" in penstock("arcs", "sync").text
-        dry = penstock("arcs", "backfill", "sort", *RANGE, "--dry-run")
+        dry = penstock("arcs", "backfill", "sort", *RANGE, "--failed-and-missing", "--dry-run")
         assert dry.code == 3
         assert "it would: 3 leave, 1 unhold" in dry.out
         assert "let go and tried again" in dry.out

@@ -13,6 +13,7 @@ from penstock.api.parameters import Query
 from penstock.api.routing import BASE, Reach, Route
 from penstock.arcs.backfill import MAX_RUNNING, Backfills, Plan, Progress, Scope
 from penstock.catalog.shapes import Shape
+from penstock.errors import Invalid
 from penstock.lots.ids import Interval
 
 _LISTED_MAX = 1000
@@ -21,12 +22,14 @@ _LISTED_MAX = 1000
 class BackfillBody(Body, frozen=True):
     """Which lots of an arc to repair: from one time or lot to another, and how.
 
-    Only lots that failed or are missing are worked on; with `stale` also those whose inputs were
-    made anew since, and with `all` good ones too. A `dryRun` only tells what would be done.
+    Only lots that failed or are missing are worked on, and `failedAndMissing` says so outright;
+    with `stale` also those whose inputs were made anew since, and with `all` good ones too. A
+    `dryRun` only tells what would be done.
     """
 
     first: str | None = field(name="from", default=None)
     last: str | None = field(name="to", default=None)
+    failed_and_missing: bool = False
     all: bool = False
     stale: bool = False
     newest_first: bool = False
@@ -38,6 +41,11 @@ class BackfillBody(Body, frozen=True):
     @property
     def scope(self) -> Scope:
         """Which lots it is for."""
+        if self.failed_and_missing and (self.all or self.stale):
+            raise Invalid(
+                "only lots that failed or are missing, or also those that are stale, or all? Say "
+                "one of the three"
+            )
         if self.all:
             return Scope.ALL
         return Scope.NOT_GOOD if self.stale else Scope.FAILED_AND_MISSING

@@ -124,6 +124,7 @@ def backfill(
     *,
     first: From = None,
     last: To = None,
+    failed_and_missing: Annotated[bool, switch("only lots that failed or are missing")] = False,
     all_lots: Annotated[
         bool, Parameter(name="--all", negative=(), show_default=False, help="good lots, too")
     ] = False,
@@ -139,6 +140,7 @@ def backfill(
 ) -> int:
     """Repair lots of an arc that failed or are missing; good ones stay as they are.
 
+    It is --failed-and-missing unless --stale or --all is said.
     Engines do the work (`penstock arcs work`), after fresh lots. The exit code
     is 3 if a dry run finds something amiss, or if lots are left that are not
     good when --watch ends.
@@ -150,6 +152,7 @@ def backfill(
             named.name,
             read_bound(first),
             read_bound(last),
+            failed_and_missing=failed_and_missing,
             all_lots=all_lots,
             stale=stale,
             newest_first=newest_first,

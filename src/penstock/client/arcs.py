@@ -125,6 +125,7 @@ class ArcCalls:
         first: str | None = None,
         last: str | None = None,
         *,
+        failed_and_missing: bool = False,
         all_lots: bool = False,
         stale: bool = False,
         newest_first: bool = False,
@@ -133,10 +134,15 @@ class ArcCalls:
         dry_run: bool = False,
         why: str = "",
     ) -> Request[docs.Begun]:
-        """Begin to repair the lots of an arc, or tell what would be done."""
+        """Begin to repair the lots of an arc, or tell what would be done.
+
+        It is for those that failed or are missing, which can be said outright, unless `stale` or
+        `all_lots` is.
+        """
         body = {
             "from": first,
             "to": last,
+            "failedAndMissing": failed_and_missing,
             "all": all_lots,
             "stale": stale,
             "newestFirst": newest_first,
