@@ -32,7 +32,7 @@ from penstock.locks.commands.claims import Claimed, ClaimLots
 from penstock.locks.commands.wiring import WireJob
 from penstock.locks.room import LockRoom
 from penstock.locks.rows import WorkRow
-from penstock.lots.ids import Interval
+from penstock.lots.ids import Interval, clock_interval
 from penstock.lots.room import LotRoom
 from penstock.lots.rows import LotDatasetRow
 from penstock.states import ManifestState, WorkState
@@ -111,6 +111,26 @@ class ApplyArc(Write, frozen=True):
             held = room.datasets.get(dataset_id) or LotDatasetRow(dataset_id, "", "1", 0, now)
             if source.running_max is not None and held.running_max != source.running_max:
                 room.datasets.put(dataset_id, replace(held, running_max=source.running_max))
+        _check_same_cut(world, arc)
+
+
+def _check_same_cut(world: World, arc: Arc) -> None:
+    """The lots that an arc makes have the ids of those it reads, so all are of one interval."""
+    room = world.room(LotRoom)
+    first: tuple[str, str] | None = None
+    for name in (*arc.input_names, *arc.output_names):
+        shown = f"{name.namespace}/{name.name}"
+        held = room.datasets.get(world.dataset_id(ids.dataset_id(name.namespace, name.name)))
+        interval = clock_interval(name.name) or (held.interval if held is not None else "")
+        if not interval:
+            continue
+        if first is not None and first[1] != interval:
+            raise Conflict(
+                f"the lots of {first[0]} are cut by {first[1]}, and those of {shown} by "
+                f"{interval}: arc {arc.namespace}/{arc.name} makes lots with the ids of those "
+                "that it reads, so they have to be of one interval"
+            )
+        first = first or (shown, interval)
 
 
 class ForgetArc(Write, frozen=True):
@@ -256,6 +276,10 @@ class PublishLot(Write, frozen=True):
         """The versions that it made, by dataset id."""
         claim = claiming.live(world, self.claim)
         notes, checks = _by_id(world, self.notes), _by_id(world, self.checks)
+        for name, _ in self.notes:
+            dataset_id = world.dataset_id(ids.dataset_id(name.namespace, name.name))
+            shown = f"{name.namespace}/{name.name}"
+            world.room(LotRoom).check_cut(dataset_id, shown, [claim.lot])
         [made] = claiming.complete(world, [claim], now, notes, checks)
         room = world.room(ArcRoom)
         end_parts_left(world, claim.job_id, claim.lot, now)

@@ -1,6 +1,6 @@
 """The rows of lots as a batch of writes sees them, beside the catalog's own."""
 
-from collections.abc import Collection, Mapping
+from collections.abc import Collection, Iterable, Mapping
 from enum import StrEnum
 from types import MappingProxyType
 from typing import Any
@@ -8,6 +8,8 @@ from typing import Any
 from penstock.catalog.shelf import Shelf, write_only
 from penstock.catalog.world import Changes, World
 from penstock.clock import Micros
+from penstock.errors import Invalid
+from penstock.lots.ids import Interval, IntervalLot, check_lot, parse_interval
 from penstock.lots.manifests import ManifestNote
 from penstock.lots.rows import LotDatasetRow, LotEventRow, ManifestRow, RunEndRow
 from penstock.states import ManifestState
@@ -45,6 +47,20 @@ class LotRoom:
             ("add_lot_events", self.events.changed()),
             ("add_run_ends", self.run_ends.changed()),
         ]
+
+    def check_cut(self, dataset_id: str, name: str, lots: Iterable[str]) -> None:
+        """Refuse lots that are of another interval than the one the dataset is cut by."""
+        cut = self.datasets.get(dataset_id)
+        if cut is None or not cut.interval:
+            return
+        for lot in lots:
+            named = parse_interval(check_lot(lot))
+            if named is None or named.interval != cut.interval:
+                raise Invalid(
+                    f"the lots of {name}, version {cut.label}, are cut by {cut.interval}, and lot "
+                    f"{lot} is none of these; name one such as "
+                    f"{IntervalLot(Interval(cut.interval), 0).id}"
+                )
 
     def tell(
         self,

@@ -42,6 +42,8 @@ class RegisterLots(Write, frozen=True):
             raise Invalid(f"{dataset.name} is a clock: its lots turn READY by themselves")
         if self.manifests and len(self.manifests) != len(self.lots):
             raise Invalid("there must be a manifest for each lot, or none at all")
+        name = f"{dataset.namespace}/{dataset.name}"
+        world.room(LotRoom).check_cut(dataset.id, name, self.lots)
         return register(
             world,
             dataset,
