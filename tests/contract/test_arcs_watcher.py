@@ -232,6 +232,40 @@ def test_who_declares_an_earlier_start_again_has_no_object_twice(site: Site) -> 
     site.check()
 
 
+def test_an_earlier_start_leaves_no_hole(site: Site) -> None:
+    site.declare()
+    site.put("a", NOON)
+    later(site, 6)
+    before = site.lots()[FIRST]
+    site.put("b", NOON - 11 * MINUTE)
+    site.declare(start=format_time(NOON - 15 * MINUTE))
+    assert later(site, 7) == Seen(assigned=1, closed=4, empty=2)
+    assert site.names() == {
+        "20261115PT5M141": ["b"],
+        "20261115PT5M142": [],
+        "20261115PT5M143": [],
+        FIRST: ["a"],
+    }
+    assert site.lots()[FIRST] == before
+    site.check()
+
+
+def test_who_declares_it_anew_finds_what_was_published(site: Site) -> None:
+    start = format_time(NOON)
+    site.declare(start=start, late=Late.REFUSE)
+    site.put("a", NOON)
+    later(site, 11)
+    before = site.lots()
+    site.do(ForgetArrival("me", "ns", "raw"))
+    late = site.put("late", NOON + 5 * MINUTE)
+    site.declare(start=start, late=Late.REFUSE)
+    assert later(site, 12) == Seen(refused=1, closed=2)
+    assert site.lots() == before
+    assert list(site.refused()) == [late]
+    assert later(site, 16) == Seen(closed=1, empty=1)
+    site.check()
+
+
 def test_lots_that_a_job_makes_cannot_arrive(site: Site) -> None:
     names = DatasetName("ns", "tick"), DatasetName("ns", "raw")
     site.do(WireJob("ns", "job", (names[0],), (names[1],)))

@@ -234,7 +234,7 @@ def test_steps_place_every_object_once_and_close_in_order(
     decision = decide(said, DATASET, found, LOTS[400], NOON)
     where = {each.seen.uri: each.known.lot for each in found if each.known is not None}
     open_from, closed = NOON, list[str]()
-    for step in steps(said, decision, NOON, until):
+    for step in steps(said, decision, NOON, until, ()):
         assert step.open_from >= open_from
         open_from = step.open_from
         # Nobody ever sees an object in two lots, or a lot lose one that no other lot gains.
@@ -270,6 +270,6 @@ def test_steps_place_every_object_once_and_close_in_order(
 def test_what_is_much_is_done_in_several_steps() -> None:
     said = arrival()
     until = NOON + 350 * 5 * MINUTE
-    taken = list(steps(said, decide(said, DATASET, [], None, NOON), NOON, until))
+    taken = list(steps(said, decide(said, DATASET, [], None, NOON), NOON, until, ()))
     assert [len(step.lots) for step in taken] == [STEP_LOTS_MAX] * 3 + [50]
     assert Counter(change.lot for step in taken for change in step.lots).most_common(1)[0][1] == 1

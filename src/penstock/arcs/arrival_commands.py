@@ -56,7 +56,7 @@ class ApplyArrival(Write, frozen=True):
             name=arrival.dataset,
             declaration=text,
             start=start,
-            open_from=max(start, held.open_from) if held is not None else start,
+            open_from=_open_from(held, start),
             revision=held.revision + 1 if held is not None else 1,
             created_at=held.created_at if held is not None else now,
             updated_at=now,
@@ -100,6 +100,11 @@ class ApplyArrival(Write, frozen=True):
         most = held.running_max if held is not None else 0
         row = LotDatasetRow(dataset_id, arrival.interval, arrival.version, most, now)
         room.datasets.put(dataset_id, row)
+
+
+def _open_from(held: ArrivalRow | None, start: Micros) -> Micros:
+    """From when on intervals are to be closed: lots that are there already stay as they are."""
+    return start if held is None or start < held.start else max(start, held.open_from)
 
 
 class ForgetArrival(Write, frozen=True):

@@ -22,6 +22,7 @@ from penstock.arcs.arrivals import (
     ArrivedRow,
     Candidate,
     Decision,
+    LotChange,
     Placed,
     Sighting,
     Step,
@@ -34,6 +35,7 @@ from penstock.arcs.arrivals import (
     steps,
 )
 from penstock.arcs.key_patterns import KeyPattern
+from penstock.arcs.reading import manifest_rows
 from penstock.arcs.stores import Place, find_object
 from penstock.catalog.catalog import Catalog
 from penstock.clock import SECOND, Micros, format_time
@@ -113,15 +115,17 @@ class ArrivalRound:
         self._until = closing_until(row.arrival, row.open_from, now)
         self._ref = DatasetRef(row.namespace, row.name, row.arrival.version)
         self._skipped = 0
+        self._there: frozenset[str] = frozenset()
 
     def run(self) -> Seen:
         """Look, decide, and write what was decided."""
         row = self._row
-        candidates = self._due(self._candidates())
-        decision = self._decide(candidates)
+        candidates = self._candidates()
+        self._there = self._closed_before(candidates)
+        decision = self._decide(self._due(candidates))
         seen, revision = Seen(skipped=self._skipped), row.revision
         opened = row.open_from
-        for step in steps(self._arrival, decision, row.open_from, self._until):
+        for step in steps(self._arrival, decision, row.open_from, self._until, self._there):
             try:
                 revision, empty = self._take(step, revision)
             except Conflict as refusal:
@@ -183,6 +187,26 @@ class ArrivalRound:
             )
         return {row.uri: row for row in rows}
 
+    def _closed_before(self, candidates: Iterable[Candidate]) -> frozenset[str]:
+        """The lots that were made of what arrived though they would close now.
+
+        Where it begins was moved, or it was declared anew. What somebody registered by hand has no
+        manifest, and closes as if it was not there.
+        """
+        cut = self._arrival.cut
+        if cut is None:
+            return frozenset()
+        lots: Iterable[str] = {each.home for each in candidates}
+        if self._arrival.empty:
+            lots = cut.lots(self._row.open_from, self._until)
+        versions = {row.version_id: lot for lot, row in self._statuses(lots).items()}
+        with self._catalog.read() as tx:
+            noted = manifest_rows(tx, [version for version in versions if version is not None])
+        return frozenset(versions[version] for version in noted)
+
+    def _closing(self, decision: Decision) -> list[LotChange]:
+        return closing_lots(self._arrival, decision, self._row.open_from, self._until, self._there)
+
     def _due(self, candidates: list[Candidate]) -> list[Candidate]:
         """Those that are late, or whose lot closes now."""
         if self._arrival.cut is None:
@@ -191,7 +215,7 @@ class ArrivalRound:
         starts = {lot: lot_span(lot).start for lot in {each.home for each in candidates}}
         for each in candidates:
             start = starts[each.home]
-            if each.is_late or start < self._row.open_from:
+            if each.is_late or start < self._row.open_from or each.home in self._there:
                 due.append(Candidate(each.seen, each.home, each.known, is_late=True))
             elif start < self._until:
                 due.append(each)
@@ -215,7 +239,7 @@ class ArrivalRound:
     def _decide(self, candidates: Sequence[Candidate]) -> Decision:
         """Decide, and leave out lots that cannot be published now: a person holds them."""
         decision = self._decision(candidates)
-        new = closing_lots(self._arrival, decision, self._row.open_from, self._until)
+        new = self._closing(decision)
         lots = dict.fromkeys([*decision.lots, *(change.lot for change in new)])
         shut = {lot for lot, row in self._statuses(lots).items() if not _may_publish(row)}
         if not shut:
@@ -240,11 +264,10 @@ class ArrivalRound:
         )
 
     def _decision(self, candidates: Sequence[Candidate]) -> Decision:
-        closes = self._arrival.cut is not None and self._until > self._row.open_from
-        first = self._arrival.cut.lot_at(self._row.open_from) if self._arrival.cut else None
-        return decide(
-            self._arrival, self._row.dataset_id, candidates, first if closes else None, self._now
-        )
+        cut = self._arrival.cut
+        closing = cut.lots(self._row.open_from, self._until) if cut is not None else iter(())
+        first = next((lot for lot in closing if lot not in self._there), None)
+        return decide(self._arrival, self._row.dataset_id, candidates, first, self._now)
 
     def _statuses(self, lots: Iterable[str]) -> dict[str, StatusRow]:
         wanted = sorted(set(lots))

@@ -5,7 +5,7 @@ is found later, or was changed after it was given to a lot, is late, and goes by
 Nothing here knows a store or a database.
 """
 
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Container, Iterable, Iterator, Mapping
 from enum import StrEnum
 from pathlib import Path
 
@@ -268,16 +268,21 @@ def _refused(each: Candidate, dataset_id: str, now: Micros) -> ArrivedRow:
 
 
 def closing_lots(
-    arrival: Arrival, decision: Decision, open_from: Micros, until: Micros
+    arrival: Arrival, decision: Decision, open_from: Micros, until: Micros, there: Container[str]
 ) -> list[LotChange]:
-    """The lots that are new, in order: of intervals without data, too, if those are told."""
+    """The lots that are new, in order: of intervals without data, too, if those are told.
+
+    What is `there` was closed before: where it began was moved, or it was declared anew.
+    """
     new = sorted(lot for lot, change in decision.lots.items() if change.is_new)
     if arrival.cut is not None and arrival.empty:
-        new = list(arrival.cut.lots(open_from, until))
+        new = [lot for lot in arrival.cut.lots(open_from, until) if lot not in there]
     return [decision.lots.get(lot) or LotChange(lot, is_new=True) for lot in new]
 
 
-def steps(arrival: Arrival, decision: Decision, open_from: Micros, until: Micros) -> Iterator[Step]:
+def steps(
+    arrival: Arrival, decision: Decision, open_from: Micros, until: Micros, there: Container[str]
+) -> Iterator[Step]:
     """Cut what was decided into transactions.
 
     Lots that lose objects go first, together with the first lot that closes, which gains them:
@@ -286,7 +291,7 @@ def steps(arrival: Arrival, decision: Decision, open_from: Micros, until: Micros
     old = [change for change in decision.lots.values() if not change.is_new]
     losing = [change for change in old if change.drop]
     gaining = [change for change in old if not change.drop]
-    new = closing_lots(arrival, decision, open_from, until)
+    new = closing_lots(arrival, decision, open_from, until, there)
     together = len(losing) + 1 if losing else 1
     batch: list[LotChange] = []
     noted, objects, reached = decision.noted, 0, open_from
