@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from penstock.arcs.arrival_round import Seen
+from penstock.arcs.arrival_seen import Seen
 from penstock.arcs.arrivals import Late, TimeFrom
 from penstock.arcs.declaration import Parts, Workload
 from penstock.arcs.splitting import split

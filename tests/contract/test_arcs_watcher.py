@@ -7,8 +7,8 @@ import pytest
 
 from penstock.arcs import arrivals
 from penstock.arcs.arrival_commands import ForgetArrival
-from penstock.arcs.arrival_round import Seen
 from penstock.arcs.arrival_rows import find_arrival
+from penstock.arcs.arrival_seen import Seen
 from penstock.arcs.arrivals import Late, TimeFrom
 from penstock.arcs.watcher import Watcher
 from penstock.catalog.commands import DatasetName

@@ -11,7 +11,7 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from penstock.arcs.arrival_commands import ForgetArrival, PlaceObjects
-from penstock.arcs.arrival_round import Seen
+from penstock.arcs.arrival_seen import Seen
 from penstock.arcs.arrivals import Late
 from penstock.arcs.watcher import Watcher
 from penstock.clock import HOUR, Micros

@@ -22,6 +22,7 @@ from penstock.arcs.rows import ArcRow
 from penstock.catalog.shapes import Shape
 from penstock.clock import format_time
 from penstock.locks.rows import Stale
+from penstock.lots.rows import LandingRow
 
 
 class Said(Struct, frozen=True, kw_only=True, rename="camel", forbid_unknown_fields=True):
@@ -163,6 +164,21 @@ class RefusedObject(Shape, frozen=True):
     at: str
 
 
+class ArrivalFailure(Shape, frozen=True):
+    """Why the place where objects arrive cannot be looked at, and since when."""
+
+    since: str
+    error: str
+
+
+class UntakenObjects(Shape, frozen=True):
+    """How many objects cannot be taken into lots, by their names; one of them, and why not."""
+
+    count: int
+    example: str
+    reason: str
+
+
 class ShownArrival(ArrivalBody, frozen=True, kw_only=True):
     """Where a dataset arrives; every interval before `openFrom` is closed."""
 
@@ -172,16 +188,27 @@ class ShownArrival(ArrivalBody, frozen=True, kw_only=True):
     created_at: str
     updated_at: str
     refused: Sequence[RefusedObject]
+    failed: ArrivalFailure | None
+    untaken: UntakenObjects | None
 
 
-def shown_arrival(row: ArrivalRow, refused: Sequence[RefusedObject]) -> ShownArrival:
-    """An arrival as it is shown."""
+def shown_arrival(
+    row: ArrivalRow, refused: Sequence[RefusedObject], met: LandingRow | None
+) -> ShownArrival:
+    """An arrival as it is shown, with what was met there."""
+    failed = untaken = None
+    if met is not None and met.error:
+        failed = ArrivalFailure(format_time(met.failed_at), met.error)
+    if met is not None and met.untaken:
+        untaken = UntakenObjects(met.untaken, met.example, met.reason)
     return ShownArrival(
         **msgspec.structs.asdict(row.arrival),
         open_from=format_time(row.open_from),
         created_at=format_time(row.created_at),
         updated_at=format_time(row.updated_at),
         refused=refused,
+        failed=failed,
+        untaken=untaken,
     )
 
 

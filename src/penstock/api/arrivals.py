@@ -6,7 +6,7 @@ from penstock.api.arcs_shapes import ArrivalBody, RefusedObject, ShownArrival, s
 from penstock.api.calls import Call
 from penstock.api.routing import BASE, Route
 from penstock.arcs.arrival_commands import ApplyArrival, ForgetArrival
-from penstock.arcs.arrival_rows import find_arrival, refused_objects
+from penstock.arcs.arrival_rows import find_arrival, landings_of, refused_objects
 from penstock.clock import format_time
 from penstock.db import Transaction
 from penstock.errors import Forbidden
@@ -15,13 +15,13 @@ _REFUSED_MAX = 100
 
 
 def get_arrival(tx: Transaction, namespace: str, dataset: str) -> ShownArrival:
-    """Show where the objects of a dataset arrive, how far it has come, and what was refused."""
+    """Show where the objects of a dataset arrive, how far it has come, and what is amiss."""
     row = find_arrival(tx, namespace, dataset)
     refused = [
         RefusedObject(each.uri, each.lot, each.size, format_time(each.at))
         for each in refused_objects(tx, row.dataset_id, most=_REFUSED_MAX)
     ]
-    return shown_arrival(row, refused)
+    return shown_arrival(row, refused, landings_of(tx, [row.dataset_id]).get(row.dataset_id))
 
 
 async def put_arrival(call: Call, namespace: str, dataset: str, body: ArrivalBody) -> ShownArrival:

@@ -20,7 +20,7 @@ from penstock.locks.commands.lots import register
 from penstock.locks.room import LockRoom
 from penstock.lots.manifests import ManifestNote
 from penstock.lots.room import LotRoom
-from penstock.lots.rows import LotDatasetRow
+from penstock.lots.rows import LandingRow, LotDatasetRow
 
 WATCHER = "penstock"  # who registers what has arrived
 
@@ -62,6 +62,7 @@ class ApplyArrival(Write, frozen=True):
             updated_at=now,
         )
         room.arrivals.put(dataset_id, row)
+        world.room(LotRoom).landings.put(dataset_id, LandingRow(dataset_id))
         audit.append(world.tx, now, self.who, "apply arrival", name)
         return row
 
@@ -122,6 +123,24 @@ class ForgetArrival(Write, frozen=True):
         target = f"{self.namespace}/{self.dataset}"
         audit.append(world.tx, now, self.who, "delete arrival", target)
         world.room(ArrivalRoom).arrivals.put(row.dataset_id, None)
+        landings = world.room(LotRoom).landings
+        if landings.get(row.dataset_id) is not None:
+            landings.put(row.dataset_id, None)
+
+
+class NoteLanding(Write, frozen=True):
+    """Keep what was met where the objects of a dataset arrive; since when, if it is a failure."""
+
+    met: LandingRow
+
+    def apply(self, world: World, now: Micros) -> None:
+        """A failure that goes on is as old as it was."""
+        landings = world.room(LotRoom).landings
+        held = landings.get(self.met.dataset_id)
+        if held is None:  # nobody watches it any more
+            return
+        since = (held.failed_at if held.error else now) if self.met.error else 0
+        landings.put(held.dataset_id, replace(self.met, failed_at=since))
 
 
 def arrival_row(world: World, namespace: str, dataset: str) -> ArrivalRow:

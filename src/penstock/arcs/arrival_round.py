@@ -13,11 +13,10 @@ from concurrent.futures import ThreadPoolExecutor
 from itertools import islice
 from typing import TypeVar
 
-from msgspec import Struct
-
 from penstock import ids, logs, tracing
 from penstock.arcs.arrival_commands import ArrivedLot, PlaceObjects
 from penstock.arcs.arrival_rows import ArrivalRow
+from penstock.arcs.arrival_seen import Landing, Seen, Untaken
 from penstock.arcs.arrivals import (
     ArrivedRow,
     Candidate,
@@ -36,7 +35,7 @@ from penstock.arcs.arrivals import (
 )
 from penstock.arcs.key_patterns import KeyPattern
 from penstock.arcs.reading import manifest_rows
-from penstock.arcs.stores import Place, find_object
+from penstock.arcs.stores import find_object
 from penstock.catalog.catalog import Catalog
 from penstock.clock import SECOND, Micros, format_time
 from penstock.errors import Conflict, PenstockError, Unavailable
@@ -54,44 +53,6 @@ U = TypeVar("U")
 
 PAGE_LENGTH = 1000
 _AT_ONCE_MAX = 8
-
-
-class Seen(Struct, frozen=True, kw_only=True):
-    """What came of a round.
-
-    `skipped` are objects without a place: their keys do not fit the pattern, or their time is
-    before the start. `has_more` asks for another round at once; `failed` are arrivals that could
-    not be looked at.
-    """
-
-    assigned: int = 0
-    closed: int = 0
-    empty: int = 0
-    late: int = 0
-    refused: int = 0
-    skipped: int = 0
-    failed: int = 0
-    has_more: bool = False
-
-    def __add__(self, other: "Seen") -> "Seen":
-        return Seen(
-            assigned=self.assigned + other.assigned,
-            closed=self.closed + other.closed,
-            empty=self.empty + other.empty,
-            late=self.late + other.late,
-            refused=self.refused + other.refused,
-            skipped=self.skipped + other.skipped,
-            failed=self.failed + other.failed,
-            has_more=self.has_more or other.has_more,
-        )
-
-
-class Landing(Struct, frozen=True):
-    """Where objects arrive, and after which key it is looked at."""
-
-    store: Objects
-    place: Place
-    after: str = ""
 
 
 class ArrivalRound:
@@ -115,6 +76,7 @@ class ArrivalRound:
         self._until = closing_until(row.arrival, row.open_from, now)
         self._ref = DatasetRef(row.namespace, row.name, row.arrival.version)
         self._skipped = 0
+        self.untaken = Untaken()
         self._there: frozenset[str] = frozenset()
 
     def run(self) -> Seen:
@@ -130,8 +92,9 @@ class ArrivalRound:
                 revision, empty = self._take(step, revision)
             except Conflict as refusal:
                 log.info("arrivals of %s/%s: %s", row.namespace, row.name, refusal)
-                was_late = self._was_overtaken(revision)
-                return seen + Seen(has_more=was_late, failed=int(not was_late))
+                if not self._was_overtaken(revision):
+                    raise
+                return seen + Seen(has_more=True)
             seen += _told(step, empty, self._closed(step, opened))
             opened = step.open_from
         limit = closing_until(self._arrival, self._until, self._now)
@@ -156,6 +119,7 @@ class ArrivalRound:
             homes = {landing.place.uri(entry.key): (entry, self._home(entry)) for entry in page}
             placed = {uri: home for uri, (_, home) in homes.items() if home is not None}
             self._skipped += len(homes) - len(placed)
+            self._note_unfit(entry.key for entry, home in homes.values() if home is None)
             known = self._known(list(placed))
             for uri, (entry, home) in homes.items():
                 mark = entry.etag or f"{entry.modified}-{entry.size}"
@@ -177,6 +141,14 @@ class ArrivalRound:
         if self._arrival.time is TimeFrom.EVENT and self._pattern is not None:
             at = self._pattern.time_of(entry.key)
         return self._arrival.cut.lot_at(at) if at is not None and at >= self._row.start else None
+
+    def _note_unfit(self, keys: Iterable[str]) -> None:
+        """Count the objects whose keys tell nothing; what came before the start is left alone."""
+        if self._pattern is None:
+            return
+        for key in keys:
+            if reason := self._pattern.refusal(key):
+                self.untaken += Untaken(1, key, reason)
 
     def _known(self, uris: list[str]) -> dict[str, ArrivedRow]:
         if not uris:

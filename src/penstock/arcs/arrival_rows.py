@@ -1,5 +1,6 @@
 """The rows of arrivals, as a batch of writes sees them and as they are read."""
 
+from collections.abc import Sequence
 from typing import Any
 
 from msgspec import Struct
@@ -11,6 +12,7 @@ from penstock.catalog.world import Changes, World
 from penstock.clock import Micros
 from penstock.db import Transaction
 from penstock.errors import NotFound
+from penstock.lots.rows import LandingRow
 
 REFUSED_LENGTH_MAX = 1000
 
@@ -89,6 +91,12 @@ def find_arrival(tx: Transaction, namespace: str, dataset: str) -> ArrivalRow:
     if not rows:
         raise missing_arrival(namespace, dataset)
     return rows[0]
+
+
+def landings_of(tx: Transaction, dataset_ids: Sequence[str]) -> dict[str, LandingRow]:
+    """What was met where the objects of datasets arrive."""
+    rows = tx.rows(LandingRow, "lot_landings_by_ids", ids=list(dataset_ids))
+    return {row.dataset_id: row for row in rows}
 
 
 def refused_objects(

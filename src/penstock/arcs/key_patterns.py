@@ -32,6 +32,7 @@ class KeyPattern:
     """A pattern that was found to make sense."""
 
     def __init__(self, text: str) -> None:
+        self._text = text
         self._pieces = _TOKEN.split(text)[::3]
         tokens = list(_TOKEN.finditer(text))
         self._tokens = [token[1] if token[1] is not None else "*" for token in tokens]
@@ -93,6 +94,19 @@ class KeyPattern:
             return check_lot(found["lot"]) if found is not None else None
         except Invalid:
             return None
+
+    def refusal(self, key: str) -> str:
+        """Why a key tells neither a time nor a lot; nothing if it does."""
+        found = self._fitting.match(key)
+        if found is None:
+            return f"its key does not fit the pattern {self._text}"
+        if "lot" not in self.fields:
+            return "its key names a day that is not" if self.time_of(key) is None else ""
+        try:
+            check_lot(found["lot"])
+        except Invalid as refusal:
+            return str(refusal)
+        return ""
 
     def before(self, at: Micros) -> str:
         """A key before every key that tells this time or a later one; nothing, if none is.

@@ -13,14 +13,18 @@ from collections.abc import Callable
 from typing import Self
 
 from penstock import logs
-from penstock.arcs.arrival_round import ArrivalRound, Landing, Seen
-from penstock.arcs.arrival_rows import ArrivalRow, all_arrivals
+from penstock.arcs.arrival_commands import NoteLanding
+from penstock.arcs.arrival_round import ArrivalRound
+from penstock.arcs.arrival_rows import ArrivalRow, all_arrivals, landings_of
+from penstock.arcs.arrival_seen import Landing, Seen, Untaken
 from penstock.arcs.arrivals import Late, closing_until
 from penstock.arcs.key_patterns import KeyPattern
 from penstock.arcs.stores import find_place, open_location
 from penstock.catalog.catalog import Catalog
+from penstock.catalog.rows import replace
 from penstock.clock import SECOND, Clock, Micros
 from penstock.errors import PenstockError
+from penstock.lots.rows import LandingRow
 from penstock.objects import Objects
 
 log = logging.getLogger(__name__)
@@ -49,6 +53,7 @@ class Watcher:
         self._whole_seconds = whole_seconds
         self._open_at = open_at
         self._whole_at: dict[tuple[str, Micros], Micros] = {}  # by arrival, as it was declared
+        self._named_at: dict[tuple[str, Micros], tuple[Micros, Untaken]] = {}
         self._stopped = threading.Event()
         self._thread = threading.Thread(target=self._run, name="penstock-watcher", daemon=True)
 
@@ -73,22 +78,42 @@ class Watcher:
         """Look at every arrival once; one that cannot be looked at does not stop the others."""
         with self._catalog.read() as tx:
             rows = all_arrivals(tx)
+            landings = landings_of(tx, [row.dataset_id for row in rows])
         seen = Seen()
         for row in rows:
             if self._stopped.is_set():
                 break
             with logs.about(dataset=f"{row.namespace}/{row.name}"):
-                seen += self._seen(row, now)
+                seen += self._seen(row, landings.get(row.dataset_id), now)
         return seen
 
-    def _seen(self, row: ArrivalRow, now: Micros) -> Seen:
+    def _seen(self, row: ArrivalRow, landing: LandingRow | None, now: Micros) -> Seen:
+        held = landing or LandingRow(row.dataset_id)
         try:
-            return self._look(row, now)
+            seen, untaken = self._look(row, now)
         except PenstockError as error:
             log.warning("arrivals of %s/%s: %s", row.namespace, row.name, error)
+            self._note(held, replace(held, error=str(error)))
             return Seen(failed=1)
+        met = replace(held, error="", failed_at=0)
+        if untaken is not None:
+            told = untaken.count, untaken.example, untaken.reason
+            met = LandingRow(row.dataset_id, "", 0, *told)
+            if untaken.count and met != held:
+                log.warning(
+                    "arrivals of %s/%s: %d objects are in no lot, such as %r: %s",
+                    row.namespace, row.name, *told,
+                )  # fmt: skip
+        self._note(held, met)
+        return seen
 
-    def _look(self, row: ArrivalRow, now: Micros) -> Seen:
+    def _note(self, held: LandingRow, met: LandingRow) -> None:
+        """Keep what was met where it is not what was met before."""
+        if met != held:
+            self._catalog.submit(NoteLanding(met)).result()
+
+    def _look(self, row: ArrivalRow, now: Micros) -> tuple[Seen, Untaken | None]:
+        """What came of a round, and what could not be taken, if it has looked at everything."""
         arrival = row.arrival
         place = find_place(self._objects, arrival.location)
         store = self._open_at(arrival.location)
@@ -98,14 +123,28 @@ class Watcher:
         if before is not None and now < before + self._whole_seconds * SECOND:
             after = _first_key(row, store)
             if after and closing_until(arrival, row.open_from, now) == row.open_from:
-                return Seen()
+                return Seen(), None
             if arrival.late is Late.NEXT:
                 after = ""  # what is late waits for a lot that closes, and one does
         landing = Landing(store, place, after)
-        seen = ArrivalRound(self._catalog, self._objects, row, landing, now).run()
-        if not after and not seen.has_more:
-            self._whole_at[declared] = now
-        return seen
+        looking = ArrivalRound(self._catalog, self._objects, row, landing, now)
+        seen = looking.run()
+        if after or seen.has_more:
+            return seen, None
+        untaken = looking.untaken + self._nameless(declared, store, now)
+        self._whole_at[declared] = now
+        return seen, untaken
+
+    def _nameless(self, declared: tuple[str, Micros], store: Objects, now: Micros) -> Untaken:
+        """Files that no key can name; looked for now and then, for it costs a listing more."""
+        at, found = self._named_at.get(declared, (None, Untaken()))
+        if at is None or now >= at + self._whole_seconds * SECOND:
+            found = Untaken()
+            for each in store.nameless():
+                shown = str(each.path).encode(errors="backslashreplace").decode()
+                found += Untaken(1, shown, each.reason)
+            self._named_at[declared] = now, found
+        return found
 
     def _run(self) -> None:
         has_more = False

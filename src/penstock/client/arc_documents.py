@@ -355,6 +355,21 @@ class RefusedObject(Document, frozen=True):
     at: str
 
 
+class ArrivalFailure(Document, frozen=True):
+    """Why the place where objects arrive cannot be looked at, and since when."""
+
+    since: str
+    error: str
+
+
+class UntakenObjects(Document, frozen=True):
+    """How many objects cannot be taken into lots, by their names; one of them, and why not."""
+
+    count: int
+    example: str
+    reason: str
+
+
 class Arrival(Document, frozen=True):
     """Where a dataset arrives; every interval before `open_from` is closed."""
 
@@ -373,3 +388,5 @@ class Arrival(Document, frozen=True):
     created_at: str
     updated_at: str
     refused: tuple[RefusedObject, ...]
+    failed: ArrivalFailure | None
+    untaken: UntakenObjects | None

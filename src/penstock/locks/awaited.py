@@ -3,6 +3,7 @@
 from penstock.clock import say_time
 from penstock.locks.facts import Around, Maker
 from penstock.locks.table import Status
+from penstock.lots.rows import LandingRow
 
 
 def because(error: str | None) -> str:
@@ -49,7 +50,23 @@ def who_makes(around: Around, dataset: str) -> str:
             f"{jobs}, which made such lots, was deleted; wire it again, wire another job to make "
             "them, or register the lot when it is there"
         )
+    if (landing := around.landings.get(dataset)) is not None:
+        return arrives(landing)
     return "no job here makes it, so register it when it is there"
+
+
+def arrives(landing: LandingRow) -> str:
+    """That objects arrive for a dataset, and what was met where they do, in words."""
+    said = "objects arrive for it, and it is made of them when it closes"
+    if landing.error:
+        since = say_time(landing.failed_at)
+        said += f"; where they do cannot be looked at since {since}: {landing.error}"
+    if landing.untaken:
+        said += (
+            f"; {landing.untaken} of them can be in no lot, such as {landing.example!r}: "
+            f"{landing.reason}"
+        )
+    return said
 
 
 def _who_else(around: Around, dataset: str, maker: Maker) -> str:

@@ -8,6 +8,7 @@ from penstock.catalog.shapes import EntityId
 from penstock.clock import Micros
 from penstock.locks.rows import OUTSIDE, LotJobRow, WorkRow
 from penstock.locks.table import Status, readable, writable
+from penstock.lots.rows import LandingRow
 from penstock.states import ManifestState, WorkState
 
 
@@ -111,6 +112,7 @@ class Around(Struct, frozen=True):
     gates: Mapping[str, Gate]
     stops: Mapping[str, Stop]
     clocks: Mapping[str, Micros]  # those in use, and when the next of their intervals ends
+    landings: Mapping[str, LandingRow]  # of datasets that no job makes, whose objects arrive
 
     def dataset(self, dataset_id: str) -> str:
         """A dataset in words."""

@@ -7,12 +7,14 @@ from penstock.clock import Micros, say_time
 from penstock.db import Transaction
 from penstock.db.database import Row
 from penstock.errors import NotFound
+from penstock.locks.awaited import arrives
 from penstock.locks.gap_counts import GapKind
 from penstock.locks.reading import get_wiring
 from penstock.locks.shapes import Reason, Why
 from penstock.locks.table import Status
 from penstock.locks.why import why
 from penstock.lots.ids import clock_interval
+from penstock.lots.rows import LandingRow
 
 _TOLD_BY_THE_LOT = (GapKind.EMPTY, GapKind.REMOVED)  # its job has done it: there is no more to say
 _NOT_ITS_OWN = ("unknown_lot", "output_locked")  # reasons that follow from others
@@ -54,6 +56,7 @@ class Causes:
         self._makers = makers
         self._now = now
         self._only = only
+        self._landings: list[LandingRow] | None = None
         self._outputs: dict[EntityId, Sequence[EntityId]] = {}
 
     def of_all(self, kinds: Mapping[str, GapKind]) -> dict[str, Cause]:
@@ -110,7 +113,17 @@ class Causes:
             return f"Clock {where} has not come to lot {lot}, or was not in use then."
         if self._makers:
             return f"The job that makes {where} is in a namespace that is not shown."
+        if (landing := self._landing()) is not None:
+            return f"There is no lot {lot} of {where}: {arrives(landing)}."
         return f"No job here makes {where}: register lot {lot} when it is there."
+
+    def _landing(self) -> LandingRow | None:
+        """What was met where the objects of the dataset arrive; None if they do not."""
+        if self._landings is None:
+            self._landings = self._tx.rows(
+                LandingRow, "lot_landings_by_ids", ids=[self._dataset_id]
+            )
+        return self._landings[0] if self._landings else None
 
     def _roots(self, found: Why, makes: EntityId) -> Iterable[Root]:
         """Where the chains of causes end; `makes` is what the job is waited for."""

@@ -19,6 +19,7 @@ from penstock.locks.reading import get_lot_job
 from penstock.locks.rows import ClockRow, LotJobRow, WorkRow
 from penstock.locks.shapes import Why
 from penstock.lots.ids import CLOCK, check_lot
+from penstock.lots.rows import LandingRow
 from penstock.states import WorkState
 
 _WAITS = (None, WorkState.WAITING, WorkState.HELD)
@@ -85,14 +86,16 @@ def _load(tx: Transaction, job_ids: Sequence[str], lot: str) -> list[Facts]:
     called = {found: EntityId(space, name) for found, space, name in names}
     working = {row[0]: WorkRow(*row) for row in work}
     made = {row[0]: Maker(*row[1:]) for row in makers}
+    by_dataset = _writers(writers)
     around = Around(
         lot=lot,
         names=called,
         makers=made,
-        writers=_writers(writers),
+        writers=by_dataset,
         gates={row[0]: Gate(*row[1:]) for row in gates},
         stops=_stops(tx, lot, working, made),
         clocks=_clocks(tx, called),
+        landings=_landings(tx, [d for d in datasets if d not in by_dataset and d not in made]),
     )
     reading: dict[str, dict[str, Reader]] = defaultdict(dict)
     for dataset, job_id, status, version in readers:
@@ -116,6 +119,12 @@ def _clocks(tx: Transaction, names: Mapping[str, EntityId]) -> dict[str, Micros]
     clocks = [found for found, name in names.items() if name.name.startswith(CLOCK)]
     rows = tx.rows(ClockRow, "lot_clocks_by_ids", ids=clocks) if clocks else []
     return {row.dataset_id: row.due_at for row in rows}
+
+
+def _landings(tx: Transaction, datasets: Sequence[str]) -> dict[str, LandingRow]:
+    """What was met where objects arrive; asked only for what is missing and no job makes."""
+    rows = tx.rows(LandingRow, "lot_landings_by_ids", ids=datasets) if datasets else []
+    return {row.dataset_id: row for row in rows}
 
 
 def _stops(

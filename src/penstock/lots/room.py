@@ -5,13 +5,15 @@ from enum import StrEnum
 from types import MappingProxyType
 from typing import Any
 
+from msgspec import Struct
+
 from penstock.catalog.shelf import Shelf, write_only
 from penstock.catalog.world import Changes, World
 from penstock.clock import Micros
 from penstock.errors import Invalid
 from penstock.lots.ids import Interval, IntervalLot, check_lot, parse_interval
 from penstock.lots.manifests import ManifestNote
-from penstock.lots.rows import LotDatasetRow, LotEventRow, ManifestRow, RunEndRow
+from penstock.lots.rows import LandingRow, LotDatasetRow, LotEventRow, ManifestRow, RunEndRow
 from penstock.states import ManifestState
 
 Notes = Mapping[str, ManifestNote]  # by dataset id
@@ -26,6 +28,10 @@ class LotEventKind(StrEnum):
     REMOVED = "removed"  # its data was cleaned away
 
 
+class _Gone(Struct, frozen=True):
+    dataset_id: str
+
+
 class LotRoom:
     """Rows by table; the outboxes are only written."""
 
@@ -34,15 +40,18 @@ class LotRoom:
         undo = world.undo
         self.datasets: Shelf[LotDatasetRow] = Shelf(self._fetch_datasets, undo)
         self.manifests: Shelf[ManifestRow] = Shelf(self._fetch_manifests, undo)
+        self.landings: Shelf[LandingRow] = Shelf(self._fetch_landings, undo)
         self.events: Shelf[LotEventRow] = Shelf(write_only, undo)
         self.run_ends: Shelf[RunEndRow] = Shelf(write_only, undo)
-        self.lasting: tuple[Shelf[Any], ...] = (self.datasets, self.manifests)
+        self.lasting: tuple[Shelf[Any], ...] = (self.datasets, self.manifests, self.landings)
         self.passing: tuple[Shelf[Any], ...] = (self.events, self.run_ends)
 
     def changes(self) -> Changes:
         """Every change of the batch of writes."""
         return [
             ("put_lot_datasets", self.datasets.changed()),
+            ("forget_lot_landings", [_Gone(key) for key in self.landings.gone()]),
+            ("put_lot_landings", self.landings.changed()),
             ("put_lot_manifests", self.manifests.changed()),
             ("add_lot_events", self.events.changed()),
             ("add_run_ends", self.run_ends.changed()),
@@ -120,6 +129,10 @@ class LotRoom:
 
     def _fetch_datasets(self, ids: list[str]) -> dict[str, LotDatasetRow]:
         rows = self._world.tx.rows(LotDatasetRow, "lot_datasets_by_ids", ids=ids)
+        return {row.dataset_id: row for row in rows}
+
+    def _fetch_landings(self, ids: list[str]) -> dict[str, LandingRow]:
+        rows = self._world.tx.rows(LandingRow, "lot_landings_by_ids", ids=ids)
         return {row.dataset_id: row for row in rows}
 
     def _fetch_manifests(self, ids: list[str]) -> dict[str, ManifestRow]:

@@ -24,6 +24,21 @@ class LotDatasetRow(Row, frozen=True):
     updated_at: Micros
 
 
+class LandingRow(Row, frozen=True):
+    """That the objects of a dataset arrive, and what was met where they do.
+
+    `error` says why it could not be looked at, since `failed_at`. Of the objects there that cannot
+    be taken into lots `example` is one, and `reason` why.
+    """
+
+    dataset_id: str
+    error: str = ""
+    failed_at: Micros = 0
+    untaken: int = 0
+    example: str = ""
+    reason: str = ""
+
+
 class ManifestRow(Row, frozen=True):
     """The manifest of one version of a lot."""
 

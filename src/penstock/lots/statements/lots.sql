@@ -15,6 +15,26 @@ ON CONFLICT (dataset_id) DO UPDATE SET
     running_max = excluded.running_max,
     updated_at = excluded.updated_at;
 
+-- name: lot_landings_by_ids
+-- What was met where the objects of datasets arrive.
+SELECT l.dataset_id, l.error, l.failed_at, l.untaken, l.example, l.reason
+FROM {each ids uuid AS k} JOIN lot_landings l ON l.dataset_id = k.value;
+
+-- name: put_lot_landings
+-- Write what was met where the objects of datasets arrive.
+INSERT INTO lot_landings (dataset_id, error, failed_at, untaken, example, reason)
+{rows dataset_id uuid, error text, failed_at bigint, untaken bigint, example text, reason text}
+ON CONFLICT (dataset_id) DO UPDATE SET
+    error = excluded.error,
+    failed_at = excluded.failed_at,
+    untaken = excluded.untaken,
+    example = excluded.example,
+    reason = excluded.reason;
+
+-- name: forget_lot_landings
+-- Forget that the objects of datasets arrive.
+DELETE FROM lot_landings WHERE dataset_id IN ({rows dataset_id uuid});
+
 -- name: lot_manifests_by_versions
 -- The manifests of versions of lots.
 SELECT m.version_id, m.dataset_id, m.lot, m.state, m.key, m.uris, m.bytes, m.digest, m.attempt, m.at

@@ -1,0 +1,108 @@
+"""What the watcher meets where objects arrive is kept, and told to who waits for their lots."""
+
+import logging
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+from penstock.arcs.arrival_commands import ForgetArrival
+from penstock.arcs.arrival_rows import landings_of
+from penstock.arcs.arrival_seen import Seen
+from penstock.arcs.arrivals import TimeFrom
+from penstock.catalog.commands import DatasetName
+from penstock.ids import dataset_id
+from penstock.locks.commands import WireJob
+from penstock.locks.gaps import gaps
+from penstock.locks.why import why
+from penstock.lots.rows import LandingRow
+from tests.contract.arrival_site import MINUTE, NOON, Site
+
+FIRST = "20261115PT5M144"
+BY_HOUR = "dt={year}-{month}-{day}/hour={hour}/"
+
+
+@pytest.fixture
+def site(database_url: str, tmp_path: Path) -> Iterator[Site]:
+    site = Site(database_url, tmp_path)
+    yield site
+    site.close()
+
+
+def later(site: Site, minutes: int) -> Seen:
+    """Time goes on, and the watcher goes round."""
+    site.now = NOON + minutes * MINUTE
+    return site.watcher().go_round(site.now)
+
+
+def met(site: Site) -> LandingRow | None:
+    found = dataset_id("ns", "raw")
+    with site.catalog.read() as tx:
+        return landings_of(tx, [found]).get(found)
+
+
+def test_a_place_that_cannot_be_looked_at_is_the_cause_of_missing_lots(site: Site) -> None:
+    site.do(WireJob("ns", "job", (DatasetName("ns", "raw"),), (DatasetName("ns", "clean"),)))
+    absent = site.landing.parent / "absent"
+    site.declare(location=str(absent))
+    assert later(site, 6) == Seen(failed=1)
+    later(site, 7)
+    failed = met(site)
+    assert failed is not None
+    assert (failed.failed_at, str(absent) in failed.error) == (NOON + 6 * MINUTE, True)
+    with site.catalog.read() as tx:
+        [gap] = gaps(tx, "ns", "raw", FIRST, FIRST, site.now).ranges
+        waits = why(tx, "ns", "job", FIRST, site.now)
+    assert gap.cause is not None
+    for told in (gap.cause.sentence, waits.sentence):
+        assert "objects arrive for it" in told
+        assert f"there is no folder {absent}" in told
+        assert "register" not in told
+    absent.mkdir()
+    assert later(site, 8) == Seen(closed=1, empty=1)
+    assert met(site) == LandingRow(dataset_id("ns", "raw"))
+    site.do(ForgetArrival("me", "ns", "raw"))
+    assert met(site) is None
+
+
+def test_objects_whose_keys_do_not_fit_are_told(
+    site: Site, caplog: pytest.LogCaptureFixture
+) -> None:
+    site.declare(interval="PT1H", time=TimeFrom.EVENT, pattern=BY_HOUR)
+    site.put("2026/11/15/12/a", NOON)
+    site.put("2026/11/15/12/b", NOON)
+    site.put("dt=2026-11-15/hour=11/long ago", NOON)
+    with caplog.at_level(logging.WARNING):
+        assert later(site, 61) == Seen(skipped=3, closed=1, empty=1)
+        later(site, 62)
+    found = met(site)
+    assert found is not None
+    assert (found.untaken, found.example.startswith("2026/11/15/12/")) == (2, True)
+    assert found.reason == f"its key does not fit the pattern {BY_HOUR}"
+    assert [record.getMessage()[:46] for record in caplog.records] == [
+        "arrivals of ns/raw: 2 objects are in no lot, s"
+    ]
+
+
+def test_keys_that_name_no_lot_are_told(site: Site) -> None:
+    site.declare(interval="", pattern="batch={lot}/")
+    site.put("batch=20261115PT1H99/a", NOON)
+    site.put("batch=good/a", NOON)
+    assert later(site, 2) == Seen(assigned=1, closed=1, skipped=1)
+    found = met(site)
+    assert found is not None
+    assert (found.untaken, found.example) == (1, "batch=20261115PT1H99/a")
+    assert "names the ordinal 99" in found.reason
+
+
+@pytest.mark.parametrize("name", ["b#2", "two\nlines", "half \udcff"])
+def test_a_file_that_no_key_can_name_is_told_and_stops_no_other(site: Site, name: str) -> None:
+    site.declare()
+    site.put("good", NOON)
+    site.put("sub", NOON)
+    (site.landing / name).write_bytes(b"x")
+    assert later(site, 6) == Seen(assigned=2, closed=1)
+    found = met(site)
+    assert found is not None
+    assert (found.untaken, bool(found.reason)) == (1, True)
+    assert found.example.startswith(str(site.landing))
