@@ -133,6 +133,14 @@ def test_whoever_goes_on_after_a_gap_is_told_so(desk: Desk) -> None:
             check_kept(tx, 2)
 
 
+def test_whoever_goes_on_after_an_event_that_never_was_is_told_so(desk: Desk) -> None:
+    desk.publish("1", "2", "3")
+    with desk.catalog.read() as tx:
+        check_kept(tx, 3)
+        with pytest.raises(Conflict, match="no event 999: the last one is 3"):
+            check_kept(tx, 999)
+
+
 def test_everything_cannot_be_pruned(desk: Desk) -> None:
     with pytest.raises(Invalid, match="90d"):
         pruned(desk, 0)

@@ -61,11 +61,16 @@ def pruned_upto(tx: Transaction, outbox: Outbox = "lots") -> int:
 
 
 def check_kept(tx: Transaction, after: int) -> None:
-    """Refuse to go on after an event when some that followed it are gone.
+    """Refuse to go on after an event when some that followed it are gone, or that never was.
 
     To begin at 0 is to ask for all that is kept.
     """
     upto = pruned_upto(tx)
+    if after > (last := last_id(tx)):
+        raise Conflict(
+            f"there is no event {after}: the last one is {last}, so an older database was put in "
+            f"place since; look at the lots themselves, then go on after {last}"
+        )
     if 0 < after < upto:
         raise Conflict(
             f"the events after {after} were pruned up to {upto}; look at the lots themselves, "
