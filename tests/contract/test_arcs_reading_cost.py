@@ -130,6 +130,7 @@ def _of_lots() -> dict[str, dict[str, Any]]:
     page = {**behind, "most": MOST}
     return {
         "lot_datasets_by_ids": {"ids": [each.id for each in DATASETS]},
+        "lot_landings_by_ids": {"ids": [RAW.id]},
         "lot_manifests_by_versions": {"ids": [version_of(CLEAN, n) for n in range(PAGE)]},
         "lot_manifests_of_lot": {"dataset_id": CLEAN.id, "lot": LOTS[10]},
         "lot_events_after": page,

@@ -154,6 +154,33 @@ def test_a_shell_and_a_python_workload_run_in_an_engine_of_their_own(applied: He
     assert penstock("lots", "gaps", "shop/raw", *RANGE, "--json").document["there"] == 4
 
 
+def test_arcs_of_a_file_are_applied_together_or_not_at_all(here: Here) -> None:
+    text = """
+namespace = "shop"
+[arcs.first]
+inputs = ["raw"]
+outputs = ["one"]
+workload = ["true"]
+[arcs.second]
+inputs = ["clock:PT7H"]
+outputs = ["two"]
+workload = ["true"]
+"""
+    (here.folder / "both.toml").write_text(text)
+    for how in (["--dry-run"], []):
+        refused = here.penstock("arcs", "apply", "both.toml", *how)
+        assert refused.code != 0
+        assert "arc shop/second cannot be so, and nothing was changed" in refused.err
+        assert "clock:PT7H" in refused.err
+        assert refused.out == ""
+    assert here.penstock("arcs", "list").text == ""
+    (here.folder / "both.toml").write_text(text.replace("PT7H", "PT1H"))
+    assert here.penstock("arcs", "apply", "both.toml", "--dry-run").code == 0
+    assert here.penstock("arcs", "list").text == ""
+    assert "arc shop/second is made" in here.penstock("arcs", "apply", "both.toml").text
+    assert "shop/first" in here.penstock("arcs", "list").text
+
+
 def test_applying_shows_what_changes_and_changes_no_more_than_that(here: Here) -> None:
     penstock = here.penstock
     empty = penstock("arcs", "list")

@@ -16,6 +16,7 @@ from penstock.api.parameters import Limit, Query
 from penstock.api.routing import BASE, Reach, Route
 from penstock.arcs.cleaning import clean_lot
 from penstock.arcs.commands import ApplyArc, ForgetArc
+from penstock.arcs.declaration import Arc
 from penstock.arcs.overview import (
     ArcLot,
     ArcLotDetail,
@@ -88,11 +89,16 @@ async def put_arc(call: Call, namespace: str, arc: str, body: ArcBody) -> ShownA
     What is left out has its default. Saying the same again changes nothing.
     """
     declared = body.declared(namespace, arc)
-    for name in (*declared.input_names, *declared.output_names):
-        call.check_names(namespace=name.namespace, dataset=name.name)
-        call.key.require_namespace(name.namespace)
+    check_arc(call, declared)
     await call.submit(ApplyArc(call.key.name, declared))
     return await call.read(get_arc, namespace, arc)
+
+
+def check_arc(call: Call, arc: Arc) -> None:
+    """Refuse an arc that reads or writes what is not the key's."""
+    for name in (*arc.input_names, *arc.output_names):
+        call.check_names(namespace=name.namespace, dataset=name.name)
+        call.key.require_namespace(name.namespace)
 
 
 async def delete_arc(call: Call, namespace: str, arc: str) -> Empty:

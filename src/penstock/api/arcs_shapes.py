@@ -97,6 +97,17 @@ class ArcBody(Said, frozen=True, kw_only=True):
         return msgspec.structs.replace(arc, namespace=namespace, name=name)
 
 
+class NamedArc(ArcBody, frozen=True, kw_only=True):
+    """An arc as it is declared, with its name."""
+
+    namespace: str
+    name: str
+
+    def whole(self) -> Arc:
+        """The declaration as it is kept."""
+        return msgspec.convert(_builtins(self), Arc)
+
+
 class ShownArc(ArcBody, frozen=True, kw_only=True):
     """An arc, and how many of its lots stand where."""
 
@@ -153,6 +164,17 @@ class ArrivalBody(Said, frozen=True, kw_only=True):
     def declared(self, namespace: str, dataset: str) -> Arrival:
         """The declaration as it is kept."""
         return Arrival(**msgspec.structs.asdict(self), namespace=namespace, dataset=dataset)
+
+
+class NamedArrival(ArrivalBody, frozen=True, kw_only=True):
+    """Where the objects of a dataset arrive, with its name."""
+
+    namespace: str
+    dataset: str
+
+    def whole(self) -> Arrival:
+        """The declaration as it is kept."""
+        return Arrival(**msgspec.structs.asdict(self))
 
 
 class RefusedObject(Shape, frozen=True):

@@ -30,13 +30,18 @@ async def put_arrival(call: Call, namespace: str, dataset: str, body: ArrivalBod
     Engines (`penstock arcs work`) look there. It opens a place to whoever reads the dataset, so
     it takes a key that is for every namespace.
     """
+    check_arrivals(call)
+    await call.submit(ApplyArrival(call.key.name, body.declared(namespace, dataset)))
+    return await call.read(get_arrival, namespace, dataset)
+
+
+def check_arrivals(call: Call) -> None:
+    """Refuse a key that may not say where objects arrive."""
     if call.key.namespace is not None:
         raise Forbidden(
             f"key {call.key.name!r} is only for namespace {call.key.namespace!r}: where objects "
             "arrive is declared with a key for every namespace"
         )
-    await call.submit(ApplyArrival(call.key.name, body.declared(namespace, dataset)))
-    return await call.read(get_arrival, namespace, dataset)
 
 
 async def delete_arrival(call: Call, namespace: str, dataset: str) -> Empty:

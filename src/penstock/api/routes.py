@@ -8,6 +8,7 @@ from penstock.api import (
     checks,
     collections,
     datasets,
+    declaring,
     events,
     held,
     ingest,
@@ -50,7 +51,16 @@ CAPABILITIES: tuple[tuple[str, tuple[Route, ...]], ...] = (
     ("wiring", wiring.ROUTES),
     ("work", work.ROUTES),
     ("locks", locks.ROUTES),
-    ("arcs", (*arcs.ROUTES, *manifests.ROUTES, *backfills.ROUTES, *arrivals.ROUTES)),
+    (
+        "arcs",
+        (
+            *arcs.ROUTES,
+            *manifests.ROUTES,
+            *backfills.ROUTES,
+            *arrivals.ROUTES,
+            *declaring.ROUTES,
+        ),
+    ),
     ("replays", replays.ROUTES),
     (
         "ingest",

@@ -35,13 +35,25 @@ class ApplyArrival(Write, frozen=True):
 
     def apply(self, world: World, now: Micros) -> ArrivalRow:
         """Saying the same again changes nothing; what was decided stays decided."""
+        row, is_changed = self.fold(world, now)
+        if is_changed:
+            self.tell(world, now)
+        return row
+
+    def tell(self, world: World, now: Micros) -> None:
+        """Write it to the audit log, which a refusal afterwards would not undo."""
+        target = f"{self.arrival.namespace}/{self.arrival.dataset}"
+        audit.append(world.tx, now, self.who, "apply arrival", target)
+
+    def fold(self, world: World, now: Micros) -> tuple[ArrivalRow, bool]:
+        """The arrival, and whether it is another than before."""
         arrival = checked(self.arrival)
         dataset_id = self._declared(world, now)
         room = world.room(ArrivalRoom)
         held = room.arrivals.get(dataset_id)
         text = to_text(arrival)
         if held is not None and held.declaration == text:
-            return held
+            return held, False
         name = f"{arrival.namespace}/{arrival.dataset}"
         if held is not None and held.arrival.interval != arrival.interval:
             raise Conflict(
@@ -63,8 +75,7 @@ class ApplyArrival(Write, frozen=True):
         )
         room.arrivals.put(dataset_id, row)
         world.room(LotRoom).landings.put(dataset_id, LandingRow(dataset_id))
-        audit.append(world.tx, now, self.who, "apply arrival", name)
-        return row
+        return row, True
 
     def _declared(self, world: World, now: Micros) -> str:
         """The dataset, which no job of ours may make."""

@@ -54,6 +54,18 @@ class ApplyArc(Write, frozen=True):
 
     def apply(self, world: World, now: Micros) -> ArcRow:
         """Saying the same again changes nothing."""
+        row, is_changed = self.fold(world, now)
+        if is_changed:
+            self.tell(world, now)
+        return row
+
+    def tell(self, world: World, now: Micros) -> None:
+        """Write it to the audit log, which a refusal afterwards would not undo."""
+        target = f"{self.arc.namespace}/{self.arc.name}"
+        audit.append(world.tx, now, self.who, "apply arc", target)
+
+    def fold(self, world: World, now: Micros) -> tuple[ArcRow, bool]:
+        """The arc, and whether it is another than before."""
         arc = checked(self.arc)
         room = world.room(ArcRoom)
         job_id = ids.job_id(arc.namespace, arc.name)
@@ -73,12 +85,11 @@ class ApplyArc(Write, frozen=True):
         self._cut_lots(world, arc, now)
         text = to_text(arc)
         if held is not None and held.declaration == text:
-            return held
+            return held, False
         created = held.created_at if held is not None else now
         row = ArcRow(job_id, arc.namespace, arc.name, arc.project, text, created, now)
         room.arcs.put(job_id, row)
-        audit.append(world.tx, now, self.who, "apply arc", f"{arc.namespace}/{arc.name}")
-        return row
+        return row, True
 
     def _check_free(self, world: World, job_id: str) -> None:
         """Who works on lots of the job would publish them without saying what they hold."""

@@ -74,22 +74,17 @@ def apply(
     remote: RemoteFlags = REMOTE,
     as_json: Json = False,
 ) -> None:
-    """Declare arcs as a file or a Python module describes them."""
+    """Declare arcs as a file or a Python module describes them: all of them, or none."""
     wanted = read_source(source)
-    done = []
     with remote.connect() as client:
         there = {(arc.namespace, arc.name): arc for arc in client.arcs().arcs}
-        for arc in wanted.arcs:
-            change = compared_arc(arc, there.get((arc.namespace, arc.name)))
-            done.append(change)
-            if not dry_run and (change.made or change.changes):
-                client.put_arc(arc.namespace, arc.name, _plain(arc))
-        for arrival in wanted.arrivals:
-            change = compared_arrival(arrival, _arrival(client, arrival))
-            done.append(change)
-            if not dry_run and (change.made or change.changes):
-                at = arrival.namespace, arrival.dataset
-                client.put_arrival(*at, _plain(arrival))
+        done = [compared_arc(arc, there.get((arc.namespace, arc.name))) for arc in wanted.arcs]
+        done += [compared_arrival(each, _arrival(client, each)) for each in wanted.arrivals]
+        client.declare(
+            [_plain(arc) for arc in wanted.arcs],
+            [_plain(arrival) for arrival in wanted.arrivals],
+            dry_run=dry_run,
+        )
     if as_json:
         write_json(Applied(dry_run, done))
         return

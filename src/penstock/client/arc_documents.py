@@ -346,6 +346,12 @@ class Backfills(Document, frozen=True):
     backfills: tuple[Backfill, ...]
 
 
+class Changed(Document, frozen=True):
+    """Which arcs and arrivals are other than before, or would be."""
+
+    changed: tuple[str, ...]
+
+
 class RefusedObject(Document, frozen=True):
     """An object that is in no lot as it is now."""
 

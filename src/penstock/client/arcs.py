@@ -1,7 +1,7 @@
 """The calls of the client about arcs, manifests, gaps and backfills."""
 
 import re
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from typing import Any, Literal
 
 import msgspec
@@ -38,6 +38,18 @@ class ArcCalls:
         """Declare an arc, or change it."""
         body = _declared(declaration, _PATH_NAMES - {"dataset"})
         return put(docs.Arc, *_arc(namespace, arc), body=body)
+
+    @call
+    def declare(
+        self,
+        arcs: Sequence[Mapping[str, Any]] = (),
+        arrivals: Sequence[Mapping[str, Any]] = (),
+        *,
+        dry_run: bool = False,
+    ) -> Request[docs.Changed]:
+        """Declare arcs and arrivals, which have their names, together: all of them, or nothing."""
+        body = {"arcs": _camel(arcs), "arrivals": _camel(arrivals), "dryRun": dry_run}
+        return post(docs.Changed, "declarations", body=said(**body), repeatable=True)
 
     @call
     def delete_arc(self, namespace: str, arc: str) -> Request[None]:

@@ -1,0 +1,47 @@
+"""Declaring several arcs and arrivals together: all of them, or nothing."""
+
+from typing import ClassVar
+
+from penstock.arcs.arrival_commands import ApplyArrival
+from penstock.arcs.arrivals import Arrival
+from penstock.arcs.commands import ApplyArc
+from penstock.arcs.declaration import Arc
+from penstock.catalog.commands.lookup import Write
+from penstock.catalog.world import World
+from penstock.clock import Micros
+from penstock.errors import PenstockError, Unavailable
+
+
+class Declare(Write, frozen=True):
+    """Declare arcs and arrivals, or change them; a trial changes nothing, and is refused alike."""
+
+    alone: ClassVar[bool] = True  # it writes to the audit log
+
+    who: str
+    arcs: tuple[Arc, ...]
+    arrivals: tuple[Arrival, ...]
+    is_trial: bool = False
+
+    def apply(self, world: World, now: Micros) -> list[str]:
+        """Which of them are other than before, in their order."""
+        commands: dict[str, ApplyArc | ApplyArrival] = {}
+        commands |= {f"arc {a.namespace}/{a.name}": ApplyArc(self.who, a) for a in self.arcs}
+        commands |= {
+            f"arrival {a.namespace}/{a.dataset}": ApplyArrival(self.who, a) for a in self.arrivals
+        }
+        changed = [name for name, each in commands.items() if _fold(world, now, name, each)]
+        if self.is_trial:
+            world.undo.undo()
+            return changed
+        for name in changed:
+            commands[name].tell(world, now)
+        return changed
+
+
+def _fold(world: World, now: Micros, name: str, command: ApplyArc | ApplyArrival) -> bool:
+    try:
+        return command.fold(world, now)[1]
+    except Unavailable:
+        raise
+    except PenstockError as refusal:
+        raise type(refusal)(f"{name} cannot be so, and nothing was changed: {refusal}") from None
