@@ -14,6 +14,7 @@ from pathlib import Path
 import pytest
 
 from penstock.arcs.station import Station
+from penstock.arcs.watcher import Watcher
 from tests.doors.commands import Outcome, Terminal, environment, go_home, program
 from tests.doors.serving import Running, running
 from tests.doors.waiting import until
@@ -152,6 +153,31 @@ def test_a_shell_and_a_python_workload_run_in_an_engine_of_their_own(applied: He
     assert f"{BAD}: held" in gaps.out
     assert f"root: lot {BAD} of shop/sorted" in gaps.out
     assert penstock("lots", "gaps", "shop/raw", *RANGE, "--json").document["there"] == 4
+
+
+def test_arrivals_are_listed_shown_and_deleted(here: Here) -> None:
+    penstock = here.penstock
+    assert "penstock arcs apply FILE" in penstock("arrivals", "list").err
+    landing = here.folder / "landing"
+    arrival = f'namespace = "shop"\n[arrivals.landed]\nlocation = "{landing}"\ninterval = "PT1H"\n'
+    (here.folder / "in.toml").write_text(arrival)
+    assert penstock("arcs", "apply", "in.toml").code == 0
+    plane = here.server.plane
+    Watcher(plane.catalog, plane.objects, plane.clock).go_round(plane.clock())
+    listed = penstock("arrivals", "list").text
+    assert "shop/landed" in listed
+    assert "there is no folder" in listed
+    shown = penstock("arrivals", "show", "landed").text
+    assert f"there is no folder {landing}" in shown
+    assert penstock("arrivals", "show", "shop/landed", "--json").document["failed"]["since"]
+    assert f"{landing} is not watched any more" in penstock("arrivals", "delete", "landed").text
+    assert penstock("arrivals", "list").text == ""
+
+
+def test_hints_can_be_typed_whatever_a_lot_is_called(here: Here) -> None:
+    assert here.penstock("arcs", "apply", "arcs.toml").code == 0
+    told = here.penstock("arcs", "show", "sort", "L 1 $x").err
+    assert "`penstock why shop/sort 'L 1 $x'`" in told
 
 
 def test_arcs_of_a_file_are_applied_together_or_not_at_all(here: Here) -> None:

@@ -32,7 +32,7 @@ SECOND_NAMES = {
 # What old clients send and nobody keeps, and what the path says already.
 NOT_SENT = {"context", "name"}
 # Their bodies are what a file or an event says, whatever that is.
-DECLARING = {"put_arc", "put_arrival", "emit"}
+DECLARING = {"put_arc", "put_arrival", "declare", "emit"}
 
 
 @pytest.fixture(scope="module")

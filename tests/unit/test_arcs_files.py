@@ -270,3 +270,13 @@ def test_an_arc_that_cannot_work_is_told_with_its_function() -> None:
     Marked.__module__ = __name__
     with pytest.raises(Invalid, match="Marked: arc default/Marked subscribes to nothing"):
         declared_in(module(marked=Marked))
+
+
+def test_a_number_where_a_text_is_meant_is_to_be_put_in_quotes(tmp_path: Path) -> None:
+    path = tmp_path / "arcs.yaml"
+    path.write_text(
+        "arcs:\n  a:\n    version: 1\n    inputs: [raw]\n    outputs: [made]\n"
+        "    workload: [work]\n"
+    )
+    with pytest.raises(Invalid, match=r"at `\$\.version`; put it in quotes"):
+        read_declarations(path)

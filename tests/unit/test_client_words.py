@@ -14,7 +14,7 @@ from penstock.api import work as work_api
 from penstock.api.bodies import Body
 from penstock.api.parameters import Paging
 from penstock.arcs import backfill, backfill_plan, overview, syncing
-from penstock.client import ClaimLost, Client, arc_documents, lot_documents
+from penstock.client import ClaimLost, Client, arc_documents, arrival_documents, lot_documents
 from penstock.client.documents import EntityId
 from penstock.client.names import Name, read_name
 from penstock.errors import Invalid
@@ -75,8 +75,10 @@ ARC_DOCUMENTS = {
     arcs_shapes.ArcWorkload: arc_documents.ArcWorkload,
     arcs_shapes.ArcParts: arc_documents.ArcParts,
     arcs_shapes.ArcRetry: arc_documents.ArcRetry,
-    arcs_shapes.ShownArrival: arc_documents.Arrival,
-    arcs_shapes.RefusedObject: arc_documents.RefusedObject,
+    arcs_shapes.ShownArrival: arrival_documents.Arrival,
+    arcs_shapes.RefusedObject: arrival_documents.RefusedObject,
+    arcs_shapes.ArrivalFailure: arrival_documents.ArrivalFailure,
+    arcs_shapes.UntakenObjects: arrival_documents.UntakenObjects,
     overview.ArcCounts: arc_documents.ArcCounts,
     overview.ArcLot: arc_documents.ArcLot,
     overview.ArcLotDetail: arc_documents.ArcLotDetail,

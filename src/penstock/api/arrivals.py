@@ -1,12 +1,16 @@
 """Where the objects of datasets arrive, and how they become lots."""
 
-from penstock.access.keys import Role
+from collections.abc import Sequence
+
+from penstock.access.keys import Key, Role
 from penstock.api.answers import NOTHING, Empty
 from penstock.api.arcs_shapes import ArrivalBody, RefusedObject, ShownArrival, shown_arrival
 from penstock.api.calls import Call
-from penstock.api.routing import BASE, Route
+from penstock.api.parameters import Query
+from penstock.api.routing import BASE, Reach, Route
 from penstock.arcs.arrival_commands import ApplyArrival, ForgetArrival
-from penstock.arcs.arrival_rows import find_arrival, landings_of, refused_objects
+from penstock.arcs.arrival_rows import all_arrivals, find_arrival, landings_of, refused_objects
+from penstock.catalog.shapes import Shape
 from penstock.clock import format_time
 from penstock.db import Transaction
 from penstock.errors import Forbidden
@@ -22,6 +26,26 @@ def get_arrival(tx: Transaction, namespace: str, dataset: str) -> ShownArrival:
         for each in refused_objects(tx, row.dataset_id, most=_REFUSED_MAX)
     ]
     return shown_arrival(row, refused, landings_of(tx, [row.dataset_id]).get(row.dataset_id))
+
+
+class ArrivalsQuery(Query, frozen=True):
+    """Of which namespace."""
+
+    namespace: str | None = None
+
+
+class Arrivals(Shape, frozen=True):
+    """Where datasets arrive, by name; what was refused is shown with each alone."""
+
+    arrivals: Sequence[ShownArrival]
+
+
+def list_arrivals(tx: Transaction, key: Key, query: ArrivalsQuery) -> Arrivals:
+    """List where the objects of datasets arrive, how far each has come, and what was met there."""
+    spaces = {space for space in (key.namespace, query.namespace) if space is not None}
+    rows = [row for row in all_arrivals(tx) if spaces <= {row.namespace}]
+    met = landings_of(tx, [row.dataset_id for row in rows])
+    return Arrivals([shown_arrival(row, (), met.get(row.dataset_id)) for row in rows])
 
 
 async def put_arrival(call: Call, namespace: str, dataset: str, body: ArrivalBody) -> ShownArrival:
@@ -53,6 +77,7 @@ async def delete_arrival(call: Call, namespace: str, dataset: str) -> Empty:
 _ARRIVAL = f"{BASE}/namespaces/{{namespace}}/datasets/{{dataset}}/arrival"
 
 ROUTES = (
+    Route("GET", f"{BASE}/arrivals", list_arrivals, Reach.OWN),
     Route("GET", _ARRIVAL, get_arrival),
     Route("PUT", _ARRIVAL, put_arrival, role=Role.ADMIN),
     Route("DELETE", _ARRIVAL, delete_arrival, role=Role.ADMIN),

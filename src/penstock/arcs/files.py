@@ -5,6 +5,7 @@ A file has a table for each arc (`[arcs.NAME]`) and for each dataset that arrive
 """
 
 import difflib
+import re
 import tomllib
 from collections.abc import Callable, Iterable, Mapping
 from datetime import date
@@ -126,7 +127,13 @@ def _converted(given: Table, kind: type[T], checked: Callable[[T], T], where: st
     try:
         return checked(msgspec.convert(given, kind))
     except (msgspec.ValidationError, Invalid) as error:
-        raise Invalid(f"{where}: {error}") from None
+        raise Invalid(f"{where}: {error}{_advice(str(error))}") from None
+
+
+def _advice(refusal: str) -> str:
+    """YAML takes `1` for a number, and `on` for a truth, where a text is meant."""
+    is_plain = re.search("Expected `str[^`]*`, got `(int|float|bool)`", refusal)
+    return "; put it in quotes" if is_plain else ""
 
 
 def _tables(path: Path, tables: Table, key: str) -> Iterable[tuple[str, Table]]:

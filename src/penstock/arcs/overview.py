@@ -11,6 +11,7 @@ from penstock.catalog.shapes import EntityId, Shape, time_or_none
 from penstock.clock import format_time
 from penstock.db import Transaction
 from penstock.errors import NotFound
+from penstock.locks.awaited import ask_why
 from penstock.locks.reading import get_lot_job
 from penstock.locks.rows import LotJobRow, WorkRow
 from penstock.locks.table import Status
@@ -180,8 +181,7 @@ def find_work(tx: Transaction, namespace: str, name: str, lot: str) -> tuple[Arc
     rows = tx.rows(WorkRow, "lot_work_by_lots", job_id=arc.job_id, lots=[check_lot(lot)])
     if not rows:
         raise NotFound(
-            f"arc {namespace}/{name} has never met lot {lot}; "
-            f"`penstock why {namespace}/{name} {lot}` says what it waits for"
+            f"arc {namespace}/{name} has never met lot {lot}; {ask_why(namespace, name, lot)}"
         )
     return arc, rows[0]
 

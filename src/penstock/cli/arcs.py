@@ -1,5 +1,6 @@
 """`penstock arcs`: its commands, and those that only look."""
 
+import shlex
 from collections.abc import Sequence
 from typing import Annotated
 
@@ -234,4 +235,5 @@ def _write_lot(arc: str, found: ArcLotDetail) -> None:
             ),
         )  # fmt: skip
     if found.state == "partial":
-        note(f"`penstock arcs clean {arc} {found.lot} --why …` removes what is left behind")
+        clean = shlex.join(["penstock", "arcs", "clean", arc, found.lot])
+        note(f"`{clean} --why …` removes what is left behind")

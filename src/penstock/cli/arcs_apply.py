@@ -16,6 +16,7 @@ from penstock.cli.flags import REMOTE, Json, RemoteFlags, switch
 from penstock.cli.printing import note, write_json, write_line
 from penstock.client import ApiError, Client
 from penstock.client import arc_documents as docs
+from penstock.client.arrival_documents import Arrival as ShownArrival
 from penstock.errors import Invalid, NotFound
 
 app = App(
@@ -127,7 +128,7 @@ def compared_arc(arc: Arc, before: docs.Arc | None) -> Change:
     return Change("arc", name, False, _compared(wanted, _snake(before)))
 
 
-def compared_arrival(arrival: Arrival, before: docs.Arrival | None) -> Change:
+def compared_arrival(arrival: Arrival, before: ShownArrival | None) -> Change:
     """What would change of an arrival."""
     name = f"{arrival.namespace}/{arrival.dataset}"
     wanted = _plain(arrival)
@@ -165,7 +166,7 @@ def _snake(document: Any) -> Any:
     return document
 
 
-def _arrival(client: Client, arrival: Arrival) -> docs.Arrival | None:
+def _arrival(client: Client, arrival: Arrival) -> ShownArrival | None:
     try:
         return client.arrival(arrival.namespace, arrival.dataset)
     except ApiError as error:

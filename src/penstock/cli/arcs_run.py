@@ -1,5 +1,7 @@
 """`penstock arcs run`: one lot of an arc, here and now."""
 
+import shlex
+
 from cyclopts import App
 
 from penstock.arcs.executors import open_executor
@@ -58,6 +60,6 @@ def run(arc: ArcName, lot: LotId, /, *, flags: EngineFlags = ENGINE, as_json: Js
     else:
         complain(
             f"lot {lot} of arc {'/'.join(at)} is {found.state}: {found.error}; "
-            f"`penstock arcs show {'/'.join(at)} {lot}` shows more"
+            f"`{shlex.join(['penstock', 'arcs', 'show', '/'.join(at), lot])}` shows more"
         )
     return exits.DONE if made else exits.FAILED

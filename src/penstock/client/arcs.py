@@ -7,6 +7,7 @@ from typing import Any, Literal
 import msgspec
 
 from penstock.client import arc_documents as docs
+from penstock.client.arrival_documents import Arrival, Arrivals
 from penstock.client.operation import call
 from penstock.client.request import Empty, Request, delete, get, gone, nothing, post, put, said
 
@@ -192,18 +193,23 @@ class ArcCalls:
         return _move(backfill_id, "cancel", why)
 
     @call
-    def arrival(self, namespace: str, dataset: str) -> Request[docs.Arrival]:
+    def arrivals(self, namespace: str | None = None) -> Request[Arrivals]:
+        """Where the objects of datasets arrive, by name."""
+        return get(Arrivals, "arrivals", namespace=namespace)
+
+    @call
+    def arrival(self, namespace: str, dataset: str) -> Request[Arrival]:
         """Where the objects of a dataset arrive."""
-        return get(docs.Arrival, *_dataset(namespace, dataset), "arrival")
+        return get(Arrival, *_dataset(namespace, dataset), "arrival")
 
     @call
     def put_arrival(
         self, namespace: str, dataset: str, declaration: Mapping[str, Any]
-    ) -> Request[docs.Arrival]:
+    ) -> Request[Arrival]:
         """Declare where the objects of a dataset arrive."""
         where = (*_dataset(namespace, dataset), "arrival")
         body = _declared(declaration, _PATH_NAMES)
-        return put(docs.Arrival, *where, body=body)
+        return put(Arrival, *where, body=body)
 
     @call
     def delete_arrival(self, namespace: str, dataset: str) -> Request[None]:

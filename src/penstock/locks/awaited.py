@@ -1,5 +1,7 @@
 """How a lot stands that is waited for, and who can make it, in words."""
 
+import shlex
+
 from penstock.clock import say_time
 from penstock.locks.facts import Around, Maker
 from penstock.locks.table import Status
@@ -9,6 +11,11 @@ from penstock.lots.rows import LandingRow
 def because(error: str | None) -> str:
     """An error or a reason as the end of a sentence."""
     return f": {error}" if error else ""
+
+
+def ask_why(namespace: str, job: str, lot: str) -> str:
+    """Which command says more, as it can be typed."""
+    return f"`{shlex.join(['penstock', 'why', f'{namespace}/{job}', lot])}` says what it waits for"
 
 
 def stands(around: Around, dataset: str, maker: Maker) -> tuple[str, str]:

@@ -12,6 +12,7 @@ from penstock.clock import format_time
 from penstock.db import Transaction
 from penstock.db.database import Ask, Row
 from penstock.errors import NotFound
+from penstock.locks.awaited import ask_why
 from penstock.locks.reading import (
     TOTAL_MAX,
     find_claimed_run,
@@ -49,7 +50,7 @@ def get_work(tx: Transaction, namespace: str, job: str, lot: str) -> Work:
     found = load_work(tx, namespace, job, [lot])
     if not found:
         raise NotFound(
-            f"job {namespace}/{job} has never met lot {lot}; ask why with GET …/lots/{lot}/why"
+            f"job {namespace}/{job} has never met lot {lot}; {ask_why(namespace, job, lot)}"
         )
     return found[0]
 

@@ -12,6 +12,7 @@ from penstock.catalog.world import Keys, World
 from penstock.clock import Micros
 from penstock.errors import Conflict, Invalid, PenstockError
 from penstock.locks import claiming, rules
+from penstock.locks.awaited import ask_why
 from penstock.locks.claiming import Ref, keyed_run
 from penstock.locks.commands.wiring import WireJob
 from penstock.locks.room import LockRoom
@@ -117,7 +118,7 @@ class ClaimLots(Write, frozen=True):
                 state = f"is {row.state}" if row is not None else "is not known"
                 raise Conflict(
                     f"lot {lot} {state} for job {named.namespace}/{named.name} and cannot be "
-                    f"claimed; ask why with GET …/jobs/{named.name}/lots/{lot}/why"
+                    f"claimed; {ask_why(named.namespace, named.name, lot)}"
                 )
             rows.append(row)
         return rows

@@ -18,6 +18,7 @@ from penstock.catalog.world import World
 from penstock.clock import SECOND, Micros, format_time
 from penstock.errors import Conflict
 from penstock.locks import claiming, guard, holding, quality, rules
+from penstock.locks.awaited import ask_why
 from penstock.locks.commands.wiring import LEASE_SECONDS, rewire, unwired
 from penstock.locks.facet import NamedLots, error_message, producer
 from penstock.locks.guard import Aim, Obstacle
@@ -174,8 +175,9 @@ class Reported:
             job = self._event.job_name
             raise Conflict(
                 f"run {self._run_id} of job {self._event.job_namespace}/{job} may not work on lot "
-                f"{lot}: {obstacle.why}. The event was not recorded; ask why with "
-                f"GET …/jobs/{job}/lots/{lot}/why, and send it again when the lot is free"
+                f"{lot}: {obstacle.why}. The event was not recorded; "
+                f"{ask_why(self._event.job_namespace, job, lot)}; send it again when the lot is "
+                "free"
             )
         if self._is_news:
             self._record("conflict", lot, obstacle)
