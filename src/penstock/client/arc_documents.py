@@ -241,7 +241,7 @@ class Cause(Document, frozen=True):
 class Gap(Document, frozen=True):
     """Lots in a row that are of one kind, and have one cause, told of the first of them.
 
-    Unless they are alike: then lots after the first may have other causes.
+    Where they are not known to be alike, lots after the first may have other causes.
     """
 
     first: str

@@ -25,7 +25,7 @@ RANGES_MAX = 1000
 class Gap(Shape, frozen=True):
     """Lots in a row that are of one kind, and have one cause, told of the first of them.
 
-    Unless they are alike: then there are more lots upstream than are looked at for one answer, and
+    Where they are not known to be alike, more lots are upstream than are looked at for one answer:
     lots after the first may have other causes.
     """
 
