@@ -327,7 +327,7 @@ def test_a_backfill_is_planned_begun_stopped_and_resumed(worked: ArcSite) -> Non
     assert "cancelled" in told
     everything = worked.call("POST", *start, json={**body, "dryRun": True, "all": True})
     assert everything["plan"]["actions"]["rerun"] == 2
-    outright = {**body, "dryRun": True, "failedAndMissing": True}
+    outright: dict[str, Any] = {**body, "dryRun": True, "failedAndMissing": True}
     assert "rerun" not in worked.call("POST", *start, json=outright)["plan"]["actions"]
     told = worked.refused("POST", *start, status=422, **outright, all=True)
     assert "Say one of the three" in told
