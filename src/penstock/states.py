@@ -326,7 +326,7 @@ REPLAY: Moves[ReplayState] = Moves(
         ReplayState.PAUSED: "sets no more steps going; those that are end by themselves",
         ReplayState.DONE: "every step is done, and nothing stands on what was bad any more",
         ReplayState.FAILED: "some steps failed, and what is after them was not begun",
-        ReplayState.CANCELLED: "stopped for good; what was not begun stays as it was",
+        ReplayState.CANCELLED: "stopped for good; what was not begun is left to its own rule",
     },
     repeatable=True,
     remark="A person pauses, resumes and cancels it; it is done, or has failed, by itself.",

@@ -9,7 +9,9 @@ from penstock import ids
 from penstock.arcs.commands import PublishLot
 from penstock.clock import SECOND
 from penstock.locks.commands import Claimed, Ref
-from penstock.locks.rows import StatusRow, WorkRow
+from penstock.locks.reading import get_wiring
+from penstock.locks.rows import StatusRow, TurnRow, WorkRow
+from penstock.locks.why import why
 from penstock.replay.plan import Plan
 from penstock.replay.replays import Progress, Replays
 from penstock.replay.target import Target
@@ -17,6 +19,7 @@ from penstock.states import ReplayState
 from tests.contract.lot_site import Site, open_site
 
 REPLAY = "0199aaaa-0000-7000-8000-000000000001"
+LOTS = ["a", "b"]
 DIAMOND = {  # what each job reads and writes; raw comes from outside
     "clean": (["raw"], ["clean"]),
     "left": (["clean"], ["left"]),
@@ -89,6 +92,24 @@ class ReplaySite:
         with self.site.catalog.read() as tx:
             [row] = tx.rows(StatusRow, "lot_outputs", **wanted)
         return row
+
+    def turns(self) -> dict[str, list[str]]:
+        """In which replays work waits for its turn, by job and lot."""
+        names = {ids.job_id("ns", job): job for job in (*DIAMOND, "late")}
+        with self.site.catalog.read() as tx:
+            asked = [{"job_id": job_id, "lots": LOTS} for job_id in names]
+            rows = [row for which in asked for row in tx.rows(TurnRow, "lot_turns", **which)]
+        return {f"{names[row.job_id]} {row.lot}": [*row.keeper_ids] for row in rows}
+
+    def rule(self, job: str) -> str:
+        """What a job does with what is stale."""
+        with self.site.catalog.read() as tx:
+            return str(get_wiring(tx, "ns", job).stale)
+
+    def why(self, job: str, lot: str) -> str:
+        """Why a job does not work on a lot, in words."""
+        with self.site.catalog.read() as tx:
+            return why(tx, "ns", job, lot, self.site.now).sentence
 
     def finish(self, state: ReplayState = ReplayState.DONE) -> Progress:
         """Do whatever is READY, step by step, until the replay has ended."""

@@ -24,6 +24,7 @@ from penstock.locks.rows import (
     ReasonsRow,
     Stale,
     StatusRow,
+    TurnRow,
     WorkRow,
 )
 from penstock.locks.standing import standing
@@ -108,6 +109,7 @@ def _fill_versions(tx: Transaction) -> None:
     tx.write("put_lot_checks", checks)
     tx.write("add_lot_events", events)
     held = [lot for lot, state in LOTS if state == WorkState.HELD]
+    tx.write("put_lot_turns", [TurnRow.of(LOAD.id, lot, (RAW.id,), None) for lot, _ in LOTS])
     tx.write("put_lot_reasons", [ReasonsRow.of(CLEAN.id, lot, (RAW.id,)) for lot in held])
 
 
@@ -230,6 +232,9 @@ def _of_work() -> dict[str, dict[str, Any]]:
         "read_claimed_run": {"id": run_of(7)},
         "read_claimer": {**of_job, **lot, "run_id": run_of(7)},
         "read_work_of_lot": {**of_jobs, **lot},
+        "read_turns_of_lot": {**of_jobs, **lot},
+        "lot_turns": {**of_job, **lots},
+        "all_turn_keepers": {},
         "read_log_of_work": {**page, **of_job, **lot},
         "read_log_of_run": {**page, **of_job, "lots": ["lot 7"], "run_id": run_of(7)},
         "expired_work": {**early, **most},

@@ -331,37 +331,6 @@ def test_a_lot_from_outside_that_was_put_right_is_read_by_all_that_stood_on_it(
     assert site.finish().done == 4
 
 
-def test_what_its_own_policy_has_made_again_counts_as_begun(site: ReplaySite) -> None:
-    site.site.do(WireJob("ns", "left", stale=Stale.RERUN))
-    site.start(dataset="clean", lot="a", max_running=1)
-    site.step()
-    site.done("clean", "a")
-    assert site.ready() == {"left a"}  # nobody has moved the replay on
-    site.step()
-    assert site.states() == {
-        "clean a": "done",
-        "left a": "going",
-        "right a": "pending",
-        "join a": "pending",
-    }
-    site.done("left", "a")
-    run = site.work("left", "a").run_id
-    assert site.finish().done == 4
-    assert site.work("left", "a").run_id == run
-
-
-def test_what_its_own_policy_has_held_is_decided_by_the_replay(site: ReplaySite) -> None:
-    for job in ("left", "join"):
-        site.site.do(WireJob("ns", job, stale=Stale.HOLD))
-    site.start(dataset="clean", lot="a")
-    site.step()
-    site.done("clean", "a")
-    assert site.work("left", "a").state == "HELD"
-    site.step()
-    assert site.ready() == {"left a", "right a"}
-    assert site.finish().done == 4
-
-
 def test_what_was_held_for_a_newer_input_before_is_made_again(site: ReplaySite) -> None:
     site.site.do(WireJob("ns", "left", stale=Stale.HOLD))
     site.site.now += SECOND

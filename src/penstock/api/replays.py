@@ -173,7 +173,8 @@ _MOVES = {
     ),
     "resume": _moving("Let a replay that was paused go on.", lambda r: r.resume),
     "cancel": _moving(
-        "Stop a replay for good; what was not begun stays as it was.", lambda r: r.cancel
+        "Stop a replay for good; what was not begun is left to its job's own rule.",
+        lambda r: r.cancel,
     ),
 }
 

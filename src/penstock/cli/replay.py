@@ -14,6 +14,7 @@ from penstock.cli.printing import note, out, write_json, write_line
 from penstock.cli.references import exact_dataset, exact_job
 from penstock.cli.replay_plan import (
     drawn,
+    left,
     so_far,
     write_plan,
     write_replay,
@@ -193,7 +194,7 @@ def watch(replay_id: ReplayId, /, *, remote: RemoteFlags = REMOTE, as_json: Json
         for step in found.failures:
             name = f"{step.namespace}/{step.job} lot {step.lot}"
             write_line(f"step {step.number} failed, {name}: {step.note}")
-        write_line(f"replay {found.id} is {found.state}: {so_far(found)}")
+        _write_state(found)
     return _code(found)
 
 
@@ -260,7 +261,7 @@ def resume(
 def cancel(
     replay_id: ReplayId, /, *, why: Why, remote: RemoteFlags = REMOTE, as_json: Json = False
 ) -> None:
-    """Stop a replay for good: what goes ends, and the rest stays as it was."""
+    """Stop a replay for good: what goes ends, the rest is left to its own rule."""
     with remote.connect() as client:
         _write_moved(client.cancel_replay(replay_id, why), as_json)
 
@@ -269,4 +270,10 @@ def _write_moved(found: Replay, as_json: bool) -> None:
     if as_json:
         write_json(found)
     else:
-        write_line(f"replay {found.id} is {found.state}: {so_far(found)}")
+        _write_state(found)
+
+
+def _write_state(found: Replay) -> None:
+    write_line(f"replay {found.id} is {found.state}: {so_far(found)}")
+    if said := left(found):
+        write_line(said)

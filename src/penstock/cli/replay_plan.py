@@ -132,6 +132,7 @@ def write_replay(found: Replay) -> None:
             ("state", state_of(found.state)),
             ("steps", f"{found.steps:,}, {found.max_running} at a time"),
             ("so far", so_far(found)),
+            ("left", left(found)),
             ("has run", seconds(found.seconds)),
             ("took before", seconds(found.cost_seconds)),
             ("begun by", f"{found.who}{': ' if found.why else ''}{found.why}"),
@@ -168,6 +169,17 @@ def so_far(found: Replay) -> str:
     }
     said = ", ".join(f"{number:,} {what}" for what, number in counts.items() if number)
     return said or "nothing to do"
+
+
+def left(found: Replay) -> str:
+    """What becomes of steps that were not begun, if something does."""
+    if not found.stale:
+        return ""
+    are = "is" if found.stale == 1 else "are"
+    return (
+        f"{found.stale:,} of those not begun {are} stale: what the jobs do with stale lots (rerun "
+        "or hold) is done with them now"
+    )
 
 
 def drawn(found: Replay) -> RenderableType:

@@ -104,7 +104,8 @@ class ReplaySteps(Document, frozen=True):
 class Replay(Document, frozen=True):
     """How far a replay is; `seconds` is how long it has run.
 
-    `versions` are those of the lot that are bad, if it is of one lot.
+    `versions` are those of the lot that are bad, if it is of one lot. `stale` is how many steps
+    that were not begun were stale when it ended: their jobs' own rules decide about those.
     """
 
     id: str
@@ -119,6 +120,7 @@ class Replay(Document, frozen=True):
     done: int
     failed: int
     blocked: int
+    stale: int
     cost_seconds: float
     done_seconds: float
     under_way: tuple[ReplayStep, ...]

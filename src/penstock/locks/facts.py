@@ -6,7 +6,7 @@ from msgspec import Struct
 
 from penstock.catalog.shapes import EntityId
 from penstock.clock import Micros
-from penstock.locks.rows import OUTSIDE, LotJobRow, WorkRow
+from penstock.locks.rows import OUTSIDE, KeeperRow, LotJobRow, WorkRow
 from penstock.locks.table import Status, readable, writable
 from penstock.lots.rows import LandingRow
 from penstock.states import ManifestState, WorkState
@@ -156,6 +156,7 @@ class Facts(Struct, frozen=True):
     work: WorkRow | None
     readers: Mapping[str, Reader]
     around: Around
+    keepers: Sequence[KeeperRow] = ()  # in whose order the lot has not had its turn
 
     @property
     def state(self) -> WorkState | None:

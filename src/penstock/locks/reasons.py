@@ -84,8 +84,12 @@ def _running(facts: Facts, work: WorkRow, now: Micros) -> Reason:
 
 def _done(facts: Facts, work: WorkRow) -> Reason:
     sentence = f"Job {_job(facts)} has done lot {facts.lot}, at {say_time(work.since)}."
+    turn = _turn(facts)
     if newer := _newer(facts):
-        sentence += f" Since then {newer} was made anew; resubmit it to take that in."
+        then = "." if turn else "; resubmit it to take that in."
+        sentence += f" Since then {newer} was made anew{then}"
+    if turn:
+        sentence += f" It is made again when it has its turn in {turn}."
     if unmade := _unmade(facts):
         sentence += f" {unmade} has no such lot: resubmit it to have that made."
     return Reason(
@@ -99,6 +103,12 @@ def _done(facts: Facts, work: WorkRow) -> Reason:
         attempts_max=facts.row.tries_max,
         claim=work.run_id,
     )
+
+
+def _turn(facts: Facts) -> str:
+    """In whose order it is to be made again, and whether that goes on."""
+    names = (f"{row.name}{', which is paused' * row.is_paused}" for row in facts.keepers)
+    return " and in ".join(names)
 
 
 def _unmade(facts: Facts) -> str:

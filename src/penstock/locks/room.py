@@ -26,12 +26,12 @@ from penstock.locks.rows import (
     StatusRow,
     WorkRow,
 )
+from penstock.locks.turn_room import TurnRoom, WorkKey
 from penstock.lots.room import LotRoom
 from penstock.states import WorkState
 
 OutputKey = tuple[str, str]  # dataset id, lot
 InputKey = tuple[str, str, str]  # dataset id, job id, lot
-WorkKey = tuple[str, str]  # job id, lot
 Wires = tuple[tuple[Role, str], ...]  # which jobs read or write a dataset
 
 _RANK_MIN = -(1 << 62)
@@ -135,6 +135,11 @@ class LockRoom:
     def outbox(self) -> LotRoom:
         """Where others are told of lots."""
         return self._world.room(LotRoom)
+
+    @property
+    def turns(self) -> TurnRoom:
+        """Who waits for a turn."""
+        return self._world.room(TurnRoom)
 
     def append(self, row: LogRow) -> None:
         """Append a transition to the log."""

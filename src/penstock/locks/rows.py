@@ -127,6 +127,36 @@ class ReasonsRow(Row, frozen=True):
         return cls(dataset_id, lot, _encode_ids(reasons).decode())
 
 
+class KeeperRow(Row, frozen=True):
+    """Who has work done in an order of their own, as a replay has while it stands."""
+
+    id: str
+    name: str
+    is_paused: int
+
+
+class TurnRow(Row, frozen=True):
+    """That a job's work on a lot waits for its turn in the order of some keepers.
+
+    `kept_since` is there if it became stale meanwhile: what `stale_since` of it was before.
+    """
+
+    job_id: str
+    lot: str
+    keepers: str
+    kept_since: Micros | None
+
+    @property
+    def keeper_ids(self) -> tuple[str, ...]:
+        """One for each."""
+        return _decode_ids(self.keepers)
+
+    @classmethod
+    def of(cls, job_id: str, lot: str, ids: tuple[str, ...], kept_since: Micros | None) -> Self:
+        """The row with these keepers."""
+        return cls(job_id, lot, _encode_ids(ids).decode(), kept_since)
+
+
 class CheckRow(Row, frozen=True):
     """What a check said about a version of a lot."""
 

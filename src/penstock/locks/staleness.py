@@ -17,11 +17,16 @@ def follow(room: LockRoom, job: LotJobRow, row: WorkRow, now: Micros) -> WorkRow
 
     Returned is the work as it is then; None if it is not stale, or was known to be. A person who
     lets go of what is held for this has decided: it is held again only for a still newer version.
+    What waits for its turn is only marked: it is set going when that has come, and not before.
     """
     newest = _newest(room, job, row)
     if newest <= row.stale_since:
         return None
-    policy = Stale(job.stale)
+    policy, why = Stale(job.stale), f"lot {row.lot} of an input of it was made anew"
+    turn = None if policy is Stale.IGNORE else room.turns.waiting(job.job_id, row.lot)
+    if turn is not None:
+        room.turns.mark(turn, row.stale_since)
+        policy, why = Stale.IGNORE, f"{why}; it waits for its turn"
     after = replace(row, stale_since=max(now, newest))
     if policy is Stale.RERUN:
         _release(room, job, row.lot, now)
@@ -31,7 +36,6 @@ def follow(room: LockRoom, job: LotJobRow, row: WorkRow, now: Micros) -> WorkRow
     room.put_work(after)
     action = "hold" if policy is Stale.HOLD else STALE
     became = {Stale.RERUN: WorkState.WAITING, Stale.HOLD: WorkState.HELD}.get(policy, row.state)
-    why = f"lot {row.lot} of an input of it was made anew"
     room.append(
         LogRow(now, action, row.lot, job.job_id, None, row.run_id, row.state, became, WHO, why)
     )

@@ -16,7 +16,7 @@ from penstock.locks import reasons
 from penstock.locks.chains import DEPTH_MAX, Chains, Node
 from penstock.locks.facts import Around, Facts, Gate, Maker, Reader, Stop, Writer
 from penstock.locks.reading import get_lot_job
-from penstock.locks.rows import ClockRow, LotJobRow, WorkRow
+from penstock.locks.rows import ClockRow, KeeperRow, LotJobRow, WorkRow
 from penstock.locks.shapes import Why
 from penstock.lots.ids import CLOCK, check_lot
 from penstock.lots.rows import LandingRow
@@ -68,8 +68,12 @@ def _waits_for(facts: Facts) -> Iterable[str]:
 
 def _load(tx: Transaction, job_ids: Sequence[str], lot: str) -> list[Facts]:
     """All that is known of a lot around these jobs."""
-    jobs, work = tx.fetch_many(
-        [("read_lot_jobs", {"ids": job_ids}), ("read_work_of_lot", {"ids": job_ids, "lot": lot})]
+    jobs, work, turns = tx.fetch_many(
+        [
+            ("read_lot_jobs", {"ids": job_ids}),
+            ("read_work_of_lot", {"ids": job_ids, "lot": lot}),
+            ("read_turns_of_lot", {"ids": job_ids, "lot": lot}),
+        ]
     )
     named = [(EntityId(row[0], row[1]), LotJobRow(*row[2:])) for row in jobs]
     datasets = list({d for _, row in named for d in (*row.input_ids, *row.output_ids)})
@@ -100,8 +104,18 @@ def _load(tx: Transaction, job_ids: Sequence[str], lot: str) -> list[Facts]:
     reading: dict[str, dict[str, Reader]] = defaultdict(dict)
     for dataset, job_id, status, version in readers:
         reading[job_id][dataset] = Reader(status, version)
+    keepers: dict[str, list[KeeperRow]] = defaultdict(list)
+    for job_id, *keeper in turns:
+        keepers[job_id].append(KeeperRow(*keeper))
     known = {
-        row.job_id: Facts(job, row, working.get(row.job_id), reading[row.job_id], around)
+        row.job_id: Facts(
+            job,
+            row,
+            working.get(row.job_id),
+            reading[row.job_id],
+            around,
+            keepers[row.job_id],
+        )
         for job, row in named
     }
     return [known[job_id] for job_id in job_ids if job_id in known]

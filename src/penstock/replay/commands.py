@@ -1,5 +1,6 @@
 """The writes of replays: started, moved on, paused, resumed, cancelled."""
 
+from collections.abc import Iterable
 from typing import ClassVar
 
 import msgspec
@@ -11,6 +12,7 @@ from penstock.catalog.rows import replace
 from penstock.catalog.world import World
 from penstock.clock import Micros
 from penstock.errors import Conflict, Invalid, NotFound
+from penstock.locks import turns
 from penstock.locks.commands.admin import ResubmitLots
 from penstock.locks.room import LockRoom
 from penstock.locks.rows import LotJobRow, WorkRow
@@ -70,7 +72,9 @@ class StartReplay(_Alone, frozen=True):
             created_at=now,
         )
         row = counted(row, add_steps(room, row, self.steps, (), now))
-        if not self.steps:
+        if self.steps:
+            _let_wait(world, row, self.steps)
+        else:
             row = moved(row, ReplayState.DONE, now)
         room.replays.put(row.id, row)
         said = f"{row.id}: {len(self.steps)} steps: {self.why}"
@@ -95,12 +99,16 @@ class MoveReplay(_Alone, frozen=True):
     state: ReplayState
 
     def apply(self, world: World, now: Micros) -> ReplayRow:
-        """What was set going ends by itself in any case."""
+        """What was set going ends by itself in any case; what was not waits, unless it is over."""
         row = replay_row(world, self.id)
         REPLAY.check(ReplayState(row.state), self.state, row.id)
         if row.state == self.state:
             return row
         row = moved(row, self.state, now)
+        if self.state == ReplayState.CANCELLED:
+            row = _wait_no_more(world, row, now)
+        else:
+            world.room(LockRoom).turns.put_keeper(row.keeper)
         world.room(ReplayRoom).replays.put(row.id, row)
         audit.append(world.tx, now, self.who, f"{self.state} replay", row.id, self.why)
         return row
@@ -120,12 +128,14 @@ class BeginStep(_Alone, frozen=True):
             return step
         if _taking_part(world, row) >= row.max_running:
             return step
-        job, work = locks.jobs.get(step.job_id), locks.work.get((step.job_id, step.lot))
+        job, work = locks.jobs.get(step.job_id), locks.work.get(step.work)
         assert job is not None, "a step is work of a job that was wired"
         verdict = rules.judge(locks, job, step, work)
         if verdict.turn is Turn.RERUN:
             self._resubmit(world, row, job, step, now)
         changed = _turned(step, work, verdict, now)
+        if changed.state != StepState.PENDING:
+            turns.end(locks, row.id, [step.work], now)
         counts = write_steps(room, row.counted, [(step, changed)], now)
         room.replays.put(row.id, counted(row, counts))
         return changed
@@ -153,6 +163,7 @@ class FailStep(_Alone, frozen=True):
         if row.state != ReplayState.RUNNING or step.state != StepState.PENDING:
             return step
         failed = moved_step(step, StepState.FAILED, now, note=self.note)
+        turns.end(world.room(LockRoom), row.id, [step.work], now)
         counts = write_steps(room, row.counted, [(step, failed)], now)
         room.replays.put(row.id, counted(row, counts))
         return failed
@@ -168,10 +179,10 @@ class SettleReplay(_Alone, frozen=True):
         room, locks = world.room(ReplayRoom), world.room(LockRoom)
         row = replay_row(world, self.id)
         going = room.going(row.id, STEPS_MAX)
-        locks.work.prefetch((step.job_id, step.lot) for step in going)
+        locks.work.prefetch(step.work for step in going)
         changed = []
         for step in going:
-            work = locks.work.get((step.job_id, step.lot))
+            work = locks.work.get(step.work)
             state = rules.outcome(step, work)
             if state is StepState.DONE:
                 run_id = work.run_id if work is not None else None
@@ -199,12 +210,16 @@ class EndReplay(_Alone, frozen=True):
         row = replay_row(world, self.id)
         if row.state != ReplayState.RUNNING or not row.counted.is_over:
             return row
-        known = room.of_work(row.id, [step.key for step in self.late])
-        counts = add_steps(room, row, self.late, known, now)
+        steps = room.of_work(row.id, [step.key for step in self.late])
+        known = {step.job_id + step.lot for step in steps}
+        counts = add_steps(room, row, self.late, steps, now)
         row = counted(row, counts)
         if counts.is_over:
             is_good = not counts.failed and not counts.blocked
             row = moved(row, ReplayState.DONE if is_good else ReplayState.FAILED, now)
+            row = _wait_no_more(world, row, now)
+        else:
+            _let_wait(world, row, [step for step in self.late if step.key not in known])
         room.replays.put(row.id, row)
         return row
 
@@ -217,12 +232,25 @@ def replay_row(world: World, replay_id: str) -> ReplayRow:
     return row
 
 
+def _let_wait(world: World, row: ReplayRow, steps: Iterable[NewStep]) -> None:
+    """Let the work of new steps wait for its turn."""
+    keys = [(step.job_id, step.lot) for step in steps]
+    world.room(LockRoom).turns.wait(row.keeper, keys)
+
+
+def _wait_no_more(world: World, row: ReplayRow, now: Micros) -> ReplayRow:
+    """A replay that is over, after what it has not begun was left to its own rule."""
+    unbegun = world.room(ReplayRoom).unbegun(row.id, STEPS_MAX)
+    stale = turns.stop(world.room(LockRoom), row.id, [step.work for step in unbegun], now)
+    return counted(row, replace(row.counted, stale=stale))
+
+
 def _taking_part(world: World, row: ReplayRow) -> int:
     """How many of a replay's steps run, or will as soon as they can."""
     room, locks = world.room(ReplayRoom), world.room(LockRoom)
     going = room.going(row.id, STEPS_MAX)
-    locks.work.prefetch((step.job_id, step.lot) for step in going)
-    return sum(rules.takes_part(locks.work.get((step.job_id, step.lot))) for step in going)
+    locks.work.prefetch(step.work for step in going)
+    return sum(rules.takes_part(locks.work.get(step.work)) for step in going)
 
 
 def _turned(step: StepRow, work: WorkRow | None, verdict: Verdict, now: Micros) -> StepRow:

@@ -59,6 +59,7 @@ class StepShown(Shape, frozen=True):
 class Progress(Shape, frozen=True):
     """How far a replay is; `versions` are those of the lot that are bad, if it is of one lot.
 
+    `stale` is how many of those not begun were stale when it ended: their own rule decides.
     `cost_seconds` is how long its steps took before, `done_seconds` those of them that are done
     again; `seconds` is how long it has run. Of what goes or failed the first SHOWN_MAX are there.
     """
@@ -75,6 +76,7 @@ class Progress(Shape, frozen=True):
     done: int
     failed: int
     blocked: int
+    stale: int
     cost_seconds: float
     done_seconds: float
     under_way: Sequence[StepShown]
@@ -141,7 +143,7 @@ class Replays:
         return self._move(replay_id, who, why, ReplayState.RUNNING)
 
     def cancel(self, replay_id: str, who: str, why: str = "") -> Progress:
-        """Stop for good; what was set going ends by itself, the rest stays as it is."""
+        """Stop for good; what was set going ends by itself, the rest is left to its own rule."""
         return self._move(replay_id, who, why, ReplayState.CANCELLED)
 
     def _move(self, replay_id: str, who: str, why: str, state: ReplayState) -> Progress:
@@ -251,6 +253,7 @@ class Replays:
             done=counts.done,
             failed=counts.failed,
             blocked=counts.blocked,
+            stale=counts.stale,
             cost_seconds=counts.micros / SECOND,
             done_seconds=counts.micros_done / SECOND,
             under_way=going,

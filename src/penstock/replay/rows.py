@@ -10,6 +10,7 @@ from penstock.catalog.rows import Row
 from penstock.catalog.shelf import Shelf, write_only
 from penstock.catalog.world import Changes, World
 from penstock.clock import Micros
+from penstock.locks.rows import KeeperRow
 from penstock.replay.target import Target
 from penstock.states import ReplayState, StepState
 
@@ -24,6 +25,7 @@ class Counts(Struct, frozen=True):
     blocked: int = 0
     micros: Micros = 0  # of all steps
     micros_done: Micros = 0
+    stale: int = 0  # of those that were not begun, when it ended
 
     @property
     def steps(self) -> int:
@@ -64,6 +66,11 @@ class ReplayRow(Row, frozen=True):
     created_at: Micros
 
     @property
+    def keeper(self) -> KeeperRow:
+        """It, as who keeps the turns of its steps."""
+        return KeeperRow(self.id, f"replay {self.id}", int(self.state == ReplayState.PAUSED))
+
+    @property
     def asked(self) -> Asked:
         """What it was asked for."""
         return _decode_asked(self.target)
@@ -89,6 +96,11 @@ class StepRow(Row, frozen=True):
     micros: Micros
     note: str
     at: Micros
+
+    @property
+    def work(self) -> tuple[str, str]:
+        """The work that it is."""
+        return self.job_id, self.lot
 
 
 class EdgeRow(Row, frozen=True):
@@ -134,6 +146,20 @@ class ReplayRoom:
             self.steps.learn((replay_id, row.number), row)
         rows = (self.steps.get((replay_id, row.number)) for row in found)
         return [row for row in rows if row is not None and row.state == StepState.GOING]
+
+    def unbegun(self, replay_id: str, most: int) -> list[StepRow]:
+        """The steps that were not set going, and are not done."""
+        states = (StepState.PENDING, StepState.BLOCKED)
+        which = {"replay_id": replay_id, "most": most}
+        found = [
+            row
+            for state in states
+            for row in self._world.tx.rows(StepRow, "replay_steps_in_state", state=state, **which)
+        ]
+        for row in found:
+            self.steps.learn((replay_id, row.number), row)
+        rows = (self.steps.get((replay_id, row.number)) for row in found)
+        return [row for row in rows if row is not None and row.state in states]
 
     def after(self, replay_id: str, numbers: Sequence[int]) -> list[StepRow]:
         """The steps that wait for these; one that waits for several is there several times."""

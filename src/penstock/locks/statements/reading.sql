@@ -116,6 +116,14 @@ JOIN lot_status s ON s.dataset_id = CAST(substr(k.value, 1, 36) AS UUID)
 SELECT w.job_id, w.lot, w.lot_key, w.rank, w.state, w.tries, w.token, w.run_id, w.owner, w.lease_seconds, w.lease_until, w.not_before, w.since, w.error, w.stale_since
 FROM {each ids uuid AS k} JOIN lot_work w ON w.job_id = k.value AND w.lot = :lot
 
+-- name: read_turns_of_lot
+-- Who keeps the turns that the work of jobs on one lot waits for; of those there are few.
+SELECT t.job_id, p.id, p.name, p.is_paused
+FROM {each ids uuid AS k}
+JOIN lot_turns t ON t.job_id = k.value AND t.lot = :lot
+JOIN turn_keepers p ON t.keepers LIKE '%' || CAST(p.id AS TEXT) || '%'
+ORDER BY p.id
+
 -- name: read_work
 -- A page of what a job has to do or has done, by lot.
 SELECT w.job_id, w.lot, w.lot_key, w.rank, w.state, w.tries, w.token, w.run_id, w.owner, w.lease_seconds, w.lease_until, w.not_before, w.since, w.error, w.stale_since

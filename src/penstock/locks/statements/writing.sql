@@ -223,3 +223,34 @@ ON CONFLICT (version_id, name, field) DO UPDATE SET
 -- name: all_lot_holds
 -- Every dataset and job that is held whole: there are few.
 SELECT h.id, h.kind, h.who, h.why, h.since FROM lot_holds h;
+
+-- name: all_turn_keepers
+-- Who has work done in an order of their own: there are few.
+SELECT k.id, k.name, k.is_paused FROM turn_keepers k ORDER BY k.id;
+
+-- name: forget_turn_keepers
+-- Some keep no turns any more.
+DELETE FROM turn_keepers WHERE id IN ({rows id uuid});
+
+-- name: put_turn_keepers
+-- Write who keeps turns.
+INSERT INTO turn_keepers (id, name, is_paused)
+{rows id uuid, name text, is_paused bigint}
+ON CONFLICT (id) DO UPDATE SET is_paused = excluded.is_paused;
+
+-- name: lot_turns
+-- Which turns a job's work on these lots waits for.
+SELECT t.job_id, t.lot, t.keepers, t.kept_since
+FROM lot_turns t
+WHERE t.job_id = :job_id AND t.lot {in lots text};
+
+-- name: forget_lot_turns
+-- Work waits for its turn no more.
+DELETE FROM lot_turns
+WHERE (job_id, lot) IN (SELECT job_id, lot FROM ({rows job_id uuid, lot text}) r);
+
+-- name: put_lot_turns
+-- Write which work waits for its turn.
+INSERT INTO lot_turns (job_id, lot, keepers, kept_since)
+{rows job_id uuid, lot text, keepers text, kept_since bigint}
+ON CONFLICT (job_id, lot) DO UPDATE SET keepers = excluded.keepers, kept_since = excluded.kept_since;

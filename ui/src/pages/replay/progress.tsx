@@ -56,7 +56,7 @@ export function SteerReplay({ replay }: { replay: Replay }) {
           Resume
         </Act>
       )}
-      <Act icon="cross" kind="danger" ask={{ title: "Cancel this replay?", says: `No more steps are set going, for good: ${replay.pending + replay.blocked} of ${replay.steps} stay as they are, made from what is bad. Those that go end by themselves.`, verb: "Cancel the replay", danger: true, reason: "needed" }} run={(why) => call("post", "/api/v1/replays/{replay}/cancel", { path, body: { why } })} done="The replay is cancelled.">
+      <Act icon="cross" kind="danger" ask={{ title: "Cancel this replay?", says: `No more steps are set going, for good: ${replay.pending + replay.blocked} of ${replay.steps} are left to their own rule: what is stale is made again or held as its job says, and the rest stays as it is. Those that go end by themselves.`, verb: "Cancel the replay", danger: true, reason: "needed" }} run={(why) => call("post", "/api/v1/replays/{replay}/cancel", { path, body: { why } })} done="The replay is cancelled.">
         Cancel
       </Act>
     </span>
