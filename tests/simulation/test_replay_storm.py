@@ -25,15 +25,17 @@ from penstock.locks.commands import (
     ReleaseLock,
     ResubmitLots,
     Sweep,
+    WireJob,
 )
+from penstock.locks.rows import Stale
 from penstock.provenance.checking import check
 from penstock.provenance.invariants import catalog, locks, operations
 from penstock.replay.target import Target
-from penstock.states import ReplayState
+from penstock.states import ReplayState, StepState
 from tests.checked import opened
 from tests.contract.replay_site import DIAMOND, ReplaySite, open_replays
 
-LOTS = ("1", "2")
+LOTS = ("a", "b")
 DATASETS = ("raw", "other", "clean", "left", "right", "join")
 INVARIANTS = (*catalog.INVARIANTS, *locks.INVARIANTS, *operations.INVARIANTS)
 ANN = ("ann", "to see what happens", "ns")
@@ -149,6 +151,19 @@ def here(database_url: str) -> Iterator[ReplaySite]:
         yield here
 
 
+def misplaced(here: ReplaySite, replays: list[str]) -> set[tuple[str, str]]:
+    """Work that waits for a turn in a replay that does not keep it, or the other way round."""
+    kept = {
+        (f"{step.job} {step.lot}", name)
+        for name in replays
+        if here.replays.status(name).state in (ReplayState.RUNNING, ReplayState.PAUSED)
+        for state in (StepState.PENDING, StepState.BLOCKED)
+        for step in here.replays.steps(name, state=state)
+    }
+    waiting = {(work, name) for work, names in here.turns().items() for name in names}
+    return kept ^ waiting
+
+
 def broken(here: ReplaySite) -> list[str]:
     with opened(Settings(), here.site.database, lambda: here.site.now) as found:
         return [f"{v.name}: {v.error or v.first}" for v in check(found, INVARIANTS) if not v.holds]
@@ -156,13 +171,16 @@ def broken(here: ReplaySite) -> list[str]:
 
 @pytest.mark.parametrize("number", range(3))
 def test_nothing_breaks_and_every_replay_ends(here: ReplaySite, number: int) -> None:
+    for job in DIAMOND:
+        here.site.do(WireJob("ns", job, stale=list(Stale)[number]))
     with ThreadPoolExecutor(2) as threads:
         storm = Storm(here, random.Random(number), threads)
         for _ in range(ACTIONS // 4):
             for _ in range(4):
                 storm.act()
             assert broken(here) == []
+            assert misplaced(here, storm.replays) == set()
         storm.calm_down()
         assert storm.replays
         assert any(not storm.work() for _ in range(TURNS_MAX))
-    assert broken(here) == []
+    assert (broken(here), here.turns()) == ([], {})
