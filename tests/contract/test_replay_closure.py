@@ -91,7 +91,7 @@ def test_work_that_was_tried_again_in_vain_stands_on_what_it_made_before(site: R
     site.site.fail("left", "a")
     site.site.fail("left", "a")
     [left] = [step for step in site.plan(dataset="raw", lot="a").steps if step.job == "left"]
-    assert (left.now, left.action) == (WorkState.HELD, Action.LEAVE)
+    assert (left.now, left.action) == (WorkState.HELD, Action.RERUN)
     assert "disk full" in left.note
 
 

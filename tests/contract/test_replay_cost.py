@@ -13,7 +13,7 @@ from penstock.db import Database, Transaction
 from penstock.db.folders import capability_folders
 from penstock.db.statements import load_statements
 from penstock.locks.commands.wiring import unwired
-from penstock.locks.rows import OUTSIDE, LotJobDatasetRow, StatusRow, WorkRow
+from penstock.locks.rows import NOWHERE, OUTSIDE, LotJobDatasetRow, StatusRow, WorkRow
 from penstock.locks.table import Status
 from penstock.lots.ids import sort_key
 from penstock.replay.plan import find_steps, make_plan
@@ -195,6 +195,7 @@ def _examples() -> dict[str, dict[str, Any]]:
         "replay_runs": {"ids": runs},
         "replay_work": {"keys": [JOBS[0].id + lot for lot in lots]},
         "replay_outputs": {"keys": [DATASETS[1].id + lot for lot in lots]},
+        "replay_kept": {"keys": [JOBS[0].id + lot for lot in lots], "nowhere": NOWHERE},
         "replay_lot": of_lot,
         "replay_versions_of_lot": of_lot,
         "replay_versions": {"ids": versions},

@@ -10,10 +10,9 @@ from penstock.catalog.commands import DeleteJob
 from penstock.clock import SECOND
 from penstock.errors import Conflict, NotFound
 from penstock.locks.commands import (
+    Claimed,
     FailClaims,
     HoldJob,
-    HoldLot,
-    HoldWork,
     Ref,
     RegisterLots,
     ResubmitLots,
@@ -173,28 +172,6 @@ def test_a_step_that_runs_out_of_tries_blocks_what_is_after_it(site: ReplaySite)
     assert site.work("join", "a").state == "DONE"
 
 
-def test_what_is_held_is_not_run_and_said_so(site: ReplaySite) -> None:
-    site.site.do(HoldWork("boss", "odd", "ns", "left", "a"))
-    site.start(dataset="left", lot="a")
-    ended = site.step()
-    assert (ended.state, ended.failed, ended.blocked) == (ReplayState.FAILED, 1, 1)
-    assert "was held before its turn came" in ended.failures[0].note
-
-
-def test_what_it_made_and_somebody_holds_is_waited_for(site: ReplaySite) -> None:
-    site.site.do(HoldLot("boss", "wrong", "ns", "left", "a"))
-    notes = {step.job: step.note for step in site.plan(dataset="clean", lot="a").steps}
-    assert notes["left"] == "what it made is held"
-    site.start(dataset="clean", lot="a")
-    site.step()
-    site.done("clean", "a")
-    site.step()
-    assert site.ready() == {"right a"}
-    assert site.states()["left a"] == "pending"
-    site.site.do(HoldLot("boss", "well", "ns", "left", "a", hold=False))
-    assert site.finish().done == 4
-
-
 def test_what_cannot_be_resubmitted_fails_with_the_reason(site: ReplaySite) -> None:
     site.start(dataset="clean", lot="a")
     site.step()
@@ -278,13 +255,12 @@ def test_a_lot_whose_input_is_not_there_is_not_taken_away(site: ReplaySite) -> N
     site.start(dataset="left", lot="a")
     site.step()
     site.done("left", "a")
-    site.site.do(HoldLot("boss", "wrong", "ns", "right", "a"))
+    site.site.do(ResubmitLots("ann", "by hand", "ns", "right", ("a",)))
     site.step()
-    join = site.output("join", "a")
-    assert (site.states()["join a"], join.status, join.held_from) == ("pending", "HOLD", "READY")
+    assert (site.states()["join a"], site.output("join", "a").status) == ("pending", "READY")
     [waiting] = site.replays.steps(REPLAY, state=StepState.PENDING)
-    assert waiting.note == "an input of it is HOLD"
-    site.site.do(HoldLot("boss", "right", "ns", "right", "a", hold=False))
+    assert waiting.note == "an input of it is RESUBMIT"
+    site.done("right", "a")
     site.site.do(HoldJob("boss", "no power", "ns", "join"))
     site.step()
     assert site.output("join", "a").status == "READY"
@@ -292,12 +268,20 @@ def test_a_lot_whose_input_is_not_there_is_not_taken_away(site: ReplaySite) -> N
     assert site.finish().done == 2
 
 
+def at_work(site: ReplaySite, lot: str) -> Claimed:
+    """Somebody works on a lot of `apart` with what was there before."""
+    site.site.do(ResubmitLots("ann", "by hand", "ns", "apart", (lot,)))
+    claim = site.site.claim("apart", lot)
+    site.site.register("other", [lot])
+    return claim
+
+
 def test_the_log_says_what_was_begun_and_not_what_has_to_wait(
     site: ReplaySite, caplog: pytest.LogCaptureFixture
 ) -> None:
     caplog.set_level(logging.INFO, "penstock.replay")
+    at_work(site, "a")
     site.start(job="apart")
-    site.site.do(HoldLot("boss", "odd", "ns", "other", "a"))
     for _ in range(3):
         site.step()
     [waiting] = site.replays.steps(REPLAY, state=StepState.PENDING)
@@ -308,8 +292,8 @@ def test_the_log_says_what_was_begun_and_not_what_has_to_wait(
 
 def test_a_step_that_has_to_wait_keeps_no_other_from_its_turn(site: ReplaySite) -> None:
     site.all_done("c")
+    claim = at_work(site, "a")
     site.start(job="apart", max_running=1)
-    site.site.do(HoldLot("boss", "odd", "ns", "other", "a"))
     site.site.now += SECOND
     site.step()
     assert site.ready() == {"apart b"}
@@ -318,7 +302,7 @@ def test_a_step_that_has_to_wait_keeps_no_other_from_its_turn(site: ReplaySite) 
     assert site.ready() == {"apart c"}
     site.done("apart", "c")
     assert site.step().state is ReplayState.RUNNING
-    site.site.do(HoldLot("boss", "well", "ns", "other", "a", hold=False))
+    site.publish(claim)
     assert site.finish().done == 3
 
 

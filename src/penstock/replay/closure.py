@@ -1,13 +1,14 @@
 """The work that stands on something bad: each job and lot whose last good run read it."""
 
 from collections import defaultdict
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Container, Iterable, Iterator, Mapping, Sequence
 from typing import NamedTuple
 
 from penstock.catalog.shapes import EntityId
 from penstock.clock import Micros
 from penstock.db import Transaction
-from penstock.locks.rows import LotJobRow, WorkRow
+from penstock.locks.held import QUALITY
+from penstock.locks.rows import NOWHERE, LotJobRow, ReasonsRow, WorkRow
 from penstock.locks.table import Status
 from penstock.replay.target import Target, find_bad
 from penstock.replay.walking import LotRun, Node, Work, made_by, parts, walk
@@ -24,15 +25,17 @@ class Wired(NamedTuple):
 class Stained(NamedTuple):
     """One job's work on one lot, which stands on something bad.
 
-    `run` is its last good run; None, if its first is at it just now. `is_held` says that what it
-    made is. `before` is the work whose results it reads, as far as that is stained too.
+    `run` is its last good run; None, if its first is at it just now. `is_kept` says that a
+    person keeps the job from the lot, `held` of which datasets one has to be let go first.
+    `before` is the work whose results it reads, as far as that is stained too.
     """
 
     wired: Wired
     row: WorkRow
     run: LotRun | None
     is_root: bool
-    is_held: bool
+    is_kept: bool
+    held: tuple[str, ...]
     before: frozenset[Work]
 
     @property
@@ -71,17 +74,15 @@ def closure(tx: Transaction, target: Target) -> Closure:
     }
     left_out = roots.keys() - reached.keys() if target.downstream_only else set()
     kept = {key: run for key, run in last.items() if key not in left_out}
+    kept_from = _kept_from(tx, [rows[key] for key in kept])
     found = [
         Stained(
             wired=jobs[key[0]],
             row=rows[key],
             run=run if run.ended_at is not None else None,
             is_root=key in roots and key not in reached,
-            is_held=any(
-                found.status == Status.HOLD
-                for dataset_id in jobs[key[0]].job.output_ids
-                if (found := there.get((dataset_id, key[1]))) is not None
-            ),
+            is_kept=key in kept_from,
+            held=tuple(dict.fromkeys(_held(key, jobs[key[0]].job, there, kept))),
             before=frozenset(_before(key, jobs[key[0]].job, there) & kept.keys()),
         )
         for key, run in kept.items()
@@ -112,12 +113,36 @@ def _work(tx: Transaction, keys: list[Work]) -> dict[Work, WorkRow]:
     return {(row.job_id, row.lot): row for row in rows}
 
 
+def _kept_from(tx: Transaction, rows: Iterable[WorkRow]) -> set[Work]:
+    """The work that a person keeps its job from; asked only of what is held."""
+    keys = [row.job_id + row.lot for row in rows if row.state == WorkState.HELD]
+    asked = ({"keys": some, "nowhere": NOWHERE} for some in parts(keys))
+    return {(job_id, lot) for which in asked for job_id, lot in tx.fetch("replay_kept", **which)}
+
+
 class _There(NamedTuple):
-    """A lot of a dataset: who makes it, and what there is of it."""
+    """A lot of a dataset: who makes it, what there is of it, and why it is held (JSON) if it is."""
 
     job_id: str
     version_id: str | None
     status: str
+    held_from: str
+    why: str | None
+
+    @property
+    def is_held(self) -> bool:
+        """Whether it waits for a person."""
+        return self.status == Status.HOLD
+
+    @property
+    def is_spent(self) -> bool:
+        """Whether its job is out of tries with it, and nobody holds it."""
+        return self.is_held and not self.held_from
+
+    def reasons(self, dataset_id: str, lot: str) -> list[str]:
+        """Of which datasets the lot is held, for this one to be; none where checks of it failed."""
+        told = ReasonsRow(dataset_id, lot, self.why).reasons if self.why else (dataset_id,)
+        return [reason for reason in told if reason != QUALITY]
 
 
 There = Mapping[tuple[str, str], _There]  # by dataset id and lot
@@ -164,6 +189,28 @@ def _own_nodes(row: WorkRow, job: LotJobRow, there: There) -> Iterator[Node]:
         found = there.get((dataset_id, row.lot))
         if found is not None and found.job_id == row.job_id and found.version_id is not None:
             yield found.version_id, row.lot
+
+
+def _held(key: Work, job: LotJobRow, there: There, kept: Container[Work]) -> Iterator[str]:
+    """The datasets of which the lot has to be let go first, whatever is made again before it."""
+    lot = key[1]
+    for dataset_id in job.output_ids:
+        made = there.get((dataset_id, lot))
+        if made is not None and made.is_held and not made.is_spent:
+            reasons = made.reasons(dataset_id, lot)
+            yield from (cause for cause in reasons if not _is_renewed(cause, lot, there, kept))
+    for dataset_id in job.input_ids:
+        read = there.get((dataset_id, lot))
+        if read is not None and read.is_held and (read.job_id, lot) not in kept:
+            yield from read.reasons(dataset_id, lot) or (dataset_id,)
+
+
+def _is_renewed(dataset_id: str, lot: str, there: There, kept: Container[Work]) -> bool:
+    """Whether a lot is held only for its checks, and is made again."""
+    found = there.get((dataset_id, lot))
+    if found is None or not found.is_held or (found.job_id, lot) not in kept:
+        return False
+    return not found.reasons(dataset_id, lot)
 
 
 def _before(key: Work, job: LotJobRow, there: There) -> set[Work]:

@@ -130,7 +130,7 @@ class BeginStep(_Alone, frozen=True):
             return step
         job, work = locks.jobs.get(step.job_id), locks.work.get(step.work)
         assert job is not None, "a step is work of a job that was wired"
-        verdict = rules.judge(locks, job, step, work)
+        verdict = rules.judge(world, job, step, work)
         if verdict.turn is Turn.RERUN:
             self._resubmit(world, row, job, step, now)
         changed = _turned(step, work, verdict, now)

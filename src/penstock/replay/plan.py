@@ -9,8 +9,7 @@ from penstock.catalog.shapes import EntityId, Shape, time_or_none
 from penstock.clock import SECOND
 from penstock.db import Transaction
 from penstock.errors import Invalid
-from penstock.locks.rows import Stale, WorkRow
-from penstock.replay import estimates
+from penstock.replay import estimates, rules
 from penstock.replay.closure import Stained, closure
 from penstock.replay.target import Target
 from penstock.states import WorkState
@@ -83,7 +82,7 @@ class Plan(Shape, frozen=True):
     steps: Sequence[Step]
 
 
-_ACTIONS = {WorkState.DONE: Action.RERUN, WorkState.HELD: Action.LEAVE}
+_ACTIONS = dict.fromkeys((WorkState.DONE, WorkState.HELD), Action.RERUN)
 
 
 class Ordered(NamedTuple):
@@ -130,9 +129,9 @@ def make_plan(tx: Transaction, target: Target, at_once: int) -> tuple[Ordered, P
     found = find_steps(tx, target)
     actions = _actions(found)
     depths = found.depths
-    held = _held_whole(tx, found.work)
+    notes = _notes(tx, found.work)
     steps = [
-        _step(place, each, depths[place], found.before[place], actions[place], held)
+        _step(place, each, depths[place], found.before[place], actions[place], notes[place])
         for place, each in enumerate(found.work)
     ]
     return found, Plan(target.sentence, _totals(found, actions, at_once), steps)
@@ -150,14 +149,27 @@ def _actions(found: Ordered) -> list[Action]:
 
 
 def _action(each: Stained) -> Action:
-    if each.row.state == WorkState.HELD and _is_held_for_newer(each):
-        return Action.RERUN
+    if each.row.state != WorkState.RUNNING and (each.is_kept or each.held):
+        return Action.LEAVE
     return _ACTIONS.get(WorkState(each.row.state), Action.FOLLOW)
 
 
-def _is_held_for_newer(each: Stained) -> bool:
-    """Whether work is held because an input was made anew: a replay decides about that."""
-    return each.wired.job.stale == Stale.HOLD and each.row.stale_since > 0
+def _notes(tx: Transaction, found: Sequence[Stained]) -> list[str]:
+    """What is odd about each work that is to be done again, and what stops it."""
+    gates, lots = _held_whole(tx, found), {held for each in found for held in each.held}
+    rows = tx.fetch("read_dataset_names", ids=sorted(lots)) if lots else ()
+    names = {dataset_id: (namespace, name) for dataset_id, namespace, name in rows}
+    said = []
+    for each in found:
+        job = each.wired.job
+        around = (job.job_id, *job.input_ids, *job.output_ids)
+        told = [
+            _said_of(each),
+            *(rules.said_of_held(each.row.lot, *names[held]) for held in each.held),
+            *(gates[gate] for gate in around if gate in gates),
+        ]
+        said.append("; ".join(filter(None, told)))
+    return said
 
 
 def _held_whole(tx: Transaction, found: Sequence[Stained]) -> dict[str, str]:
@@ -177,12 +189,9 @@ def _step(
     depth: int,
     before: Sequence[int],
     action: Action,
-    held: Mapping[str, str],
+    note: str,
 ) -> Step:
-    run, job = each.run, each.wired.job
-    gates = (job.job_id, *job.input_ids, *job.output_ids)
-    of_output = "what it made is held" if each.is_held else ""
-    notes = [said_of(each.row), of_output, *(held[gate] for gate in gates if gate in held)]
+    run = each.run
     return Step(
         number=place + 1,
         namespace=each.wired.name.namespace,
@@ -193,7 +202,7 @@ def _step(
         is_root=each.is_root,
         action=action,
         now=WorkState(each.row.state),
-        note="; ".join(filter(None, notes)),
+        note=note,
         run=run.id if run is not None else None,
         job_version=run.job_version_id if run is not None else None,
         ended_at=time_or_none(run.ended_at) if run is not None else None,
@@ -201,15 +210,18 @@ def _step(
     )
 
 
-def said_of(row: WorkRow) -> str:
-    """What is odd about work that is to be done again."""
+def _said_of(each: Stained) -> str:
+    """What is odd about where work that is to be done again stands."""
+    row = each.row
     match WorkState(row.state):
         case WorkState.DONE:
             return ""
         case WorkState.RUNNING:
             return f"{row.owner} is at it"
+        case WorkState.HELD if each.is_kept:
+            return rules.KEPT
         case WorkState.HELD:
-            return f"is held{': ' if row.error else ''}{row.error}"
+            return f"is out of tries: {row.error}" if row.error else "is held for a newer input"
         case WorkState.LATER:
             return f"failed, and is tried again: {row.error}"
         case WorkState.WAITING:

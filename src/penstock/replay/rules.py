@@ -3,12 +3,16 @@
 from enum import StrEnum
 from typing import NamedTuple
 
+from penstock.catalog.world import World
 from penstock.locks import rules
+from penstock.locks.held import QUALITY, is_for_quality_alone
 from penstock.locks.room import LockRoom
-from penstock.locks.rows import LotJobRow, WorkRow
+from penstock.locks.rows import LotJobRow, StatusRow, WorkRow
 from penstock.locks.table import Status, readable
 from penstock.replay.rows import StepRow
 from penstock.states import StepState, WorkState
+
+KEPT = "somebody keeps the job from this lot: let it go first"
 
 
 class Turn(StrEnum):
@@ -28,20 +32,26 @@ class Verdict(NamedTuple):
     note: str = ""
 
 
-def judge(room: LockRoom, job: LotJobRow, step: StepRow, work: WorkRow | None) -> Verdict:
-    """What to do about a step that waits for no other."""
+def judge(world: World, job: LotJobRow, step: StepRow, work: WorkRow | None) -> Verdict:
+    """What to do about a step that waits for no other.
+
+    What a job is out of tries with, or holds for a newer input, is tried again: a replay is begun
+    by a person. What somebody holds waits for that person, and no replay waits for people.
+    """
+    room = world.room(LockRoom)
     if work is None:
         return Verdict(Turn.FAIL, "the job has never met this lot")
-    if work.state == WorkState.HELD and not _is_held_for_newer(room, job, work):
-        why = f": {work.error}" if work.error else ""
-        return Verdict(Turn.FAIL, f"it was held before its turn came{why}; release it")
     is_current = _is_current(room, job, work)
-    if work.state == WorkState.RUNNING and not is_current:
+    if work.state == WorkState.RUNNING:
+        if is_current:
+            return Verdict(Turn.FOLLOW, f"{work.owner} was at it already")
         return Verdict(Turn.WAIT, f"{work.owner} is at it, with what was there before")
-    if work.state not in (WorkState.DONE, WorkState.HELD):
-        return Verdict(Turn.FOLLOW, f"it was {work.state} already")
-    if work.run_id != step.run_before and is_current:
+    if work.state == WorkState.DONE and work.run_id != step.run_before and is_current:
         return Verdict(Turn.DONE, "it was done again meanwhile")
+    if held := _held(world, job, work.lot):
+        return Verdict(Turn.FAIL, held)
+    if work.state not in (WorkState.DONE, WorkState.HELD):
+        return Verdict(Turn.FOLLOW, "it was to be done already")
     hindrance = _hindrance(room, job, work.lot)
     return Verdict(Turn.WAIT, hindrance) if hindrance else Verdict(Turn.RERUN)
 
@@ -63,13 +73,33 @@ def takes_part(work: WorkRow | None) -> bool:
     return work is not None and work.state in (WorkState.READY, WorkState.RUNNING, WorkState.LATER)
 
 
-def _is_held_for_newer(room: LockRoom, job: LotJobRow, work: WorkRow) -> bool:
-    """Whether a lot is held only because an input was made anew, as a replay has others do."""
-    rows = [room.inputs.get((dataset_id, work.job_id, work.lot)) for dataset_id in job.own_ids]
-    held = [row for row in rows if row is not None and row.status == Status.HOLD]
-    return bool(held) and all(
-        row.held_from == Status.DONE and row.since == work.stale_since for row in held
-    )
+def said_of_held(lot: str, namespace: str, dataset: str) -> str:
+    """What is said of a step that a lot which is held stops."""
+    return f"lot {lot} of {namespace}/{dataset} is held: let it go first"
+
+
+def _held(world: World, job: LotJobRow, lot: str) -> str:
+    """What somebody has to let go before a step can be done."""
+    room = world.room(LockRoom)
+    if room.is_kept(job.job_id, lot):
+        return KEPT
+    made = [room.outputs.get((dataset_id, lot)) for dataset_id in job.output_ids]
+    rows = [row for row in made if row is not None and row.held_from]
+    rows = [row for row in rows if not is_for_quality_alone(room, row)]
+    read = [room.outputs.get((dataset_id, lot)) for dataset_id in job.input_ids]
+    for row in (*rows, *(row for row in read if row is not None)):
+        if row.status == Status.HOLD:
+            source = world.datasets.get(_cause(room, row))
+            assert source is not None, "a lot that is held is one of a dataset"
+            return said_of_held(lot, source.namespace, source.name)
+    return ""
+
+
+def _cause(room: LockRoom, row: StatusRow) -> str:
+    """The dataset whose lot is to be let go, for another to be."""
+    held = room.reasons.get((row.dataset_id, row.lot))
+    causes = [reason for reason in (held.reasons if held else ()) if reason != QUALITY]
+    return causes[0] if causes else row.dataset_id
 
 
 def _is_current(room: LockRoom, job: LotJobRow, work: WorkRow) -> bool:
@@ -92,7 +122,4 @@ def _hindrance(room: LockRoom, job: LotJobRow, lot: str) -> str:
             return "an input of it is not there"
         if not readable(Status(there.status)):
             return f"an input of it is {there.status}"
-    made = (room.outputs.get((dataset_id, lot)) for dataset_id in job.output_ids)
-    if any(row is not None and row.status == Status.HOLD and row.held_from for row in made):
-        return "what it made is held"
     return ""

@@ -28,11 +28,19 @@ FROM {each keys text AS k}
 JOIN lot_work w ON w.job_id = CAST(substr(k.value, 1, 36) AS UUID) AND w.lot = substr(k.value, 37);
 
 -- name: replay_outputs
--- Who makes these lots, which version there is, and in what status; a key is a dataset's id and a lot.
-SELECT s.dataset_id, s.lot, s.job_id, s.version_id, s.status
+-- Who makes these lots, which version there is, and why it is held if it is; a key is a dataset's id and a lot.
+SELECT s.dataset_id, s.lot, s.job_id, s.version_id, s.status, s.held_from, h.why
 FROM {each keys text AS k}
 JOIN lot_status s ON s.dataset_id = CAST(substr(k.value, 1, 36) AS UUID)
-    AND s.lot = substr(k.value, 37) AND s.role = 'OUTPUT';
+    AND s.lot = substr(k.value, 37) AND s.role = 'OUTPUT'
+LEFT JOIN lot_reasons h ON s.status = 'HOLD' AND h.dataset_id = s.dataset_id AND h.lot = s.lot;
+
+-- name: replay_kept
+-- Which of these jobs a person keeps from which lots; a key is a job's id and a lot.
+SELECT s.job_id, s.lot
+FROM {each keys text AS k}
+JOIN lot_status s ON s.dataset_id = :nowhere AND s.lot = substr(k.value, 37)
+    AND s.role = 'INPUT' AND s.job_id = CAST(substr(k.value, 1, 36) AS UUID);
 
 -- name: replay_lot
 -- The version that a lot has.

@@ -1,0 +1,112 @@
+"""What a replay does about lots that are held: what waits for a person fails, and says for what."""
+
+from collections.abc import Iterator
+
+import pytest
+
+from penstock.arcs.commands import PublishLot
+from penstock.catalog.commands import DatasetName
+from penstock.locks.commands import HoldLot, HoldWork, Ref, ResubmitLots
+from penstock.lots.manifests import Check
+from penstock.replay.plan import Action
+from penstock.replay.target import Target
+from penstock.states import ReplayState
+from tests.contract.replay_site import ReplaySite, open_replays
+
+
+@pytest.fixture
+def site(database_url: str) -> Iterator[ReplaySite]:
+    """Lots a and b went through the diamond."""
+    with open_replays(database_url) as opened:
+        opened.all_done("a", "b")
+        yield opened
+
+
+def test_what_is_held_is_not_run_and_said_so(site: ReplaySite) -> None:
+    site.site.do(HoldWork("boss", "odd", "ns", "left", "a"))
+    site.start(dataset="left", lot="a")
+    ended = site.step()
+    assert (ended.state, ended.failed, ended.blocked) == (ReplayState.FAILED, 1, 1)
+    assert ended.failures[0].note == "somebody keeps the job from this lot: let it go first"
+
+
+def test_a_step_whose_lot_somebody_holds_fails_and_a_plan_says_so(site: ReplaySite) -> None:
+    site.site.do(HoldLot("boss", "wrong", "ns", "left", "a"))
+    held = "lot a of ns/left is held: let it go first"
+    found = {step.job: (step.action, step.note) for step in site.plan(dataset="raw", lot="a").steps}
+    assert found == {
+        "clean": (Action.RERUN, ""),
+        "left": (Action.LEAVE, held),
+        "right": (Action.RERUN, ""),
+        "join": (Action.BLOCKED, held),
+    }
+    site.start(dataset="raw", lot="a")
+    ended = site.finish(ReplayState.FAILED)
+    assert (ended.done, ended.failed, ended.blocked) == (2, 1, 1)
+    assert [(each.job, each.note) for each in ended.failures] == [("left", held)]
+
+
+def test_a_lot_that_is_held_is_let_go_before_it_is_replayed(site: ReplaySite) -> None:
+    site.site.do(HoldLot("boss", "bad", "ns", "clean", "a"))
+    site.start(dataset="clean", lot="a")
+    ended = site.step()
+    assert (ended.state, ended.failed, ended.blocked) == (ReplayState.FAILED, 1, 3)
+    assert ended.failures[0].note == "lot a of ns/clean is held: let it go first"
+
+
+def test_what_stands_on_a_lot_from_outside_that_is_held_is_not_made_again(site: ReplaySite) -> None:
+    site.site.do(HoldLot("boss", "bad", "ns", "raw", "a"))
+    notes = {step.note for step in site.plan(dataset="raw", lot="a").steps}
+    assert notes == {"lot a of ns/raw is held: let it go first"}
+    site.start(dataset="raw", lot="a")
+    assert site.step().state is ReplayState.FAILED
+
+
+def test_what_failed_its_checks_is_made_again_and_frees_what_was_made_of_it(
+    site: ReplaySite,
+) -> None:
+    site.site.do(ResubmitLots("ann", "by hand", "ns", "right", ("a",)))
+    claim = site.site.claim("right", "a")
+    bad = ((DatasetName("ns", "right"), (Check("not empty", success=False),)),)
+    site.site.do(PublishLot(Ref(claim.id, claim.token), (), bad))
+    assert site.output("right", "a").status == "HOLD"
+    assert [step.action for step in site.plan(dataset="right", lot="a").steps] == [Action.RERUN]
+    site.start(dataset="right", lot="a")
+    assert site.finish().done == 1
+
+
+def test_a_step_whose_input_fails_its_checks_has_failed(site: ReplaySite) -> None:
+    site.start(dataset="right", lot="a")
+    site.step()
+    claim = site.site.claim("right", "a")
+    bad = ((DatasetName("ns", "right"), (Check("not empty", success=False),)),)
+    site.site.do(PublishLot(Ref(claim.id, claim.token), (), bad))
+    ended = site.step()
+    assert (ended.state, ended.done, ended.failed) == (ReplayState.FAILED, 1, 1)
+    assert ended.failures[0].note == "lot a of ns/right is held: let it go first"
+
+
+def test_a_replay_that_failed_is_mended_by_another_of_the_version_that_was_bad(
+    site: ReplaySite,
+) -> None:
+    bad = site.output("clean", "a").version_id
+    site.start(dataset="clean", lot="a")
+    site.step()
+    site.done("clean", "a")
+    site.step()
+    site.done("right", "a")
+    for _ in range(2):
+        site.site.fail("left", "a")
+    assert site.step().state is ReplayState.FAILED
+    found = site.plan(dataset="clean", lot="a", version=bad)
+    assert [(step.job, step.action, step.note) for step in found.steps] == [
+        ("left", Action.RERUN, "is out of tries: disk full"),
+        ("join", Action.RERUN, ""),
+    ]
+    again = "0199aaaa-0000-7000-8000-000000000008"
+    target = Target(namespace="ns", dataset="clean", lot="a", version=bad)
+    site.replays.start(again, "ann", "mended", target)
+    for job in ("left", "join"):
+        site.replays.step(again)
+        site.done(job, "a")
+    assert site.replays.step(again).state is ReplayState.DONE
