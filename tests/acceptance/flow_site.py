@@ -7,6 +7,7 @@ from typing import Any, TypeVar
 
 import pytest
 
+from penstock.access import audit
 from penstock.arcs.commands import PublishLot
 from penstock.catalog.catalog import Catalog
 from penstock.catalog.commands import DatasetName
@@ -25,6 +26,7 @@ from penstock.locks.commands import (
     ResubmitLots,
     WireJob,
 )
+from penstock.locks.facts import Stop
 from penstock.locks.reading_lots import get_work, list_log_of_lot, list_stale, show_lot
 from penstock.locks.rows import LogRow
 from penstock.locks.shapes import Transition, Why, Work
@@ -82,8 +84,8 @@ class Flow:
 
     # What administrators do.
 
-    def hold(self, dataset: str, why: str = "bad data") -> None:
-        self.do(HoldLot("ann", why, NS, dataset, LOT))
+    def hold(self, dataset: str, why: str = "bad data") -> Stop | None:
+        return self.do(HoldLot("ann", why, NS, dataset, LOT))
 
     def unhold(self, dataset: str) -> None:
         self.do(HoldLot("ben", "mended", NS, dataset, LOT, hold=False))
@@ -95,6 +97,12 @@ class Flow:
         self.do(ResubmitLots("ben", "again", NS, job, (LOT,)))
 
     # What is there.
+
+    def audited(self, action: str) -> list[str]:
+        """Why administrators did something, newest first."""
+        with self.catalog.read() as tx:
+            lines = audit.entries(tx, limit=100, offset=0)
+        return [line.detail for line in lines if line.action == action]
 
     def status(self, dataset: str) -> str:
         with self.catalog.read() as tx:

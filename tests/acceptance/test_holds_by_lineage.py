@@ -37,6 +37,39 @@ def test_a_lot_that_is_held_holds_all_that_was_made_of_it(flow: Flow) -> None:
     assert flow.log("mart")[-1].who == "ann"
 
 
+def test_a_second_hold_is_kept_with_its_reason_and_one_release_ends_both(flow: Flow) -> None:
+    make_diamond(flow)
+    flow.wire("read_it", ["raw"], [])
+    assert flow.hold("raw", "first") is None
+    before = flow.hold("raw", "second, legal")
+    assert before is not None
+    assert (before.who, before.why) == ("ann", "first")
+    held = [entry for entry in flow.log("raw") if entry.action == "hold"]
+    assert [(entry.why, entry.was, entry.became) for entry in held] == [
+        ("first", "READY", "HOLD"),
+        ("second, legal", "HOLD", "HOLD"),
+    ]
+    assert "is held by 'ann'" in flow.why("read_it").sentence
+    assert "second, legal" in flow.why("read_it").sentence
+    assert flow.audited("lot hold") == ["second, legal", "first"]
+    assert [entry.why for entry in flow.log("clean") if entry.action == "hold"] == [
+        f"lot {LOT} of ns/raw, which it was made from, is held: first"
+    ]
+    flow.unhold("raw")
+    assert flow.statuses(*ALL) == ["READY"] * 4
+
+
+def test_a_second_hold_of_work_is_kept_with_its_reason(flow: Flow) -> None:
+    flow.wire("clean_it", ["raw"], ["clean"])
+    flow.register("raw")
+    for why in ("first", "second, legal"):
+        flow.do(HoldWork("ann", why, NS, "clean_it", LOT))
+    assert flow.audited("work hold") == ["second, legal", "first"]
+    assert "second, legal" in flow.why("clean_it").sentence
+    flow.unhold_work("clean_it")
+    assert flow.state("clean_it") is WorkState.READY
+
+
 def test_it_is_let_go_after_what_it_was_made_from(flow: Flow) -> None:
     make_diamond(flow)
     flow.wire("read_it", ["report"], [])

@@ -171,6 +171,9 @@ def test_work_is_held_let_go_released_and_put_first(penstock: Terminal, client: 
 
 def test_jobs_and_datasets_are_held_and_let_go(penstock: Terminal, client: Client) -> None:
     assert penstock("hold", "job", "clean", "--why", "rates").text == "job shop/clean is held\n"
+    again = penstock("hold", "job", "clean", "--why", "legal").text
+    assert again.startswith("job shop/clean is held\nit was held already, by ")
+    assert again.endswith(": rates; one unhold ends both\n")
     claims = client.claims("shop/clean")
     assert list(claims) == []
     assert claims.why_nothing is not None
@@ -190,6 +193,9 @@ def test_jobs_and_datasets_are_held_and_let_go(penstock: Terminal, client: Clien
 def test_a_lot_is_held_and_put_back(penstock: Terminal, client: Client) -> None:
     told = penstock("lots", "hold", "raw", "1", "--why", "cut off").text
     assert told == "lot 1 of shop/raw is held: HOLD\n"
+    again = penstock("lots", "hold", "raw", "1", "--why", "legal").text
+    assert again.startswith("lot 1 of shop/raw is held: HOLD\nit was held already, by ")
+    assert again.endswith(": cut off; one unhold ends both\n")
     assert [claim.lot for claim in client.claims("shop/clean")] == ["2", "3"]
     done = penstock("lots", "unhold", "raw", "1", "--why", "whole", "--json").document
     assert done["status"] == "READY"

@@ -91,7 +91,7 @@ STEPS = (
     Step(f"POST {OF_JOB}/unhold", WIRING, BECAUSE),
     Step(f"POST {OF_DATASET}/hold", {"namespace", "name", "held"}, BECAUSE),
     Step(f"POST {OF_DATASET}/unhold", {"namespace", "name", "held"}, BECAUSE),
-    Step(f"POST {OF_LOT}/hold", LOT, BECAUSE),
+    Step(f"POST {OF_LOT}/hold", {*LOT, "heldBefore"}, BECAUSE),
     Step("GET /held-lots", {"lots", "totalCount"}, query="namespace=shop"),
     Step(f"POST {OF_LOT}/unhold", LOT, BECAUSE),
     Step(f"GET {OF_LOT}/checks", {"checks"}),

@@ -112,7 +112,7 @@ class Storm:
 
     def calm_down(self) -> None:
         """Let everything go on that somebody has stopped."""
-        commands: tuple[Command[None], ...] = (
+        commands: tuple[Command[object], ...] = (
             *(HoldJob(*ANN, job, hold=False) for job in DIAMOND),
             *(HoldLot(*ANN, d, lot, hold=False) for d in DATASETS for lot in LOTS),
             *(HoldWork(*ANN, job, lot, hold=False) for job in DIAMOND for lot in LOTS),

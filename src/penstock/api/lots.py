@@ -3,7 +3,7 @@
 from collections.abc import Sequence
 from typing import Annotated
 
-from msgspec import Meta
+from msgspec import Meta, structs
 
 from penstock.access.keys import Key, Role
 from penstock.api import telling
@@ -13,10 +13,12 @@ from penstock.api.parameters import Paging
 from penstock.api.routing import BASE, Route
 from penstock.catalog import reading as catalog_reading
 from penstock.catalog.shapes import Shape
+from penstock.clock import format_time
 from penstock.db import Transaction
 from penstock.locks import reading, reading_lots
 from penstock.locks.commands import HoldDataset, HoldLot, RegisterLots
-from penstock.locks.shapes import HeldDataset, Lot, Transition
+from penstock.locks.facts import Stop
+from penstock.locks.shapes import Held, HeldDataset, Lot, LotOnHold, Transition
 
 LOTS_AT_ONCE_MAX = 10_000
 PRIORITY_MAX = 1 << 31
@@ -123,24 +125,28 @@ async def _hold_dataset(
     return await call.read(reading.get_held_dataset, namespace, dataset)
 
 
-async def hold_lot(call: Call, namespace: str, dataset: str, lot: str, body: WhyBody) -> Lot:
-    """Lock one lot of a dataset for everybody."""
-    return await _hold_lot(call, namespace, dataset, lot, body, hold=True)
+async def hold_lot(call: Call, namespace: str, dataset: str, lot: str, body: WhyBody) -> LotOnHold:
+    """Lock one lot of a dataset for everybody; what is held already has one more reason then."""
+    before = await _hold_lot(call, namespace, dataset, lot, body, hold=True)
+    found = await call.read(reading_lots.show_lot, namespace, dataset, lot)
+    held = Held(before.who, before.why, format_time(before.at)) if before is not None else None
+    return LotOnHold(*structs.astuple(found), held_before=held)
 
 
 async def unhold_lot(call: Call, namespace: str, dataset: str, lot: str, body: WhyBody) -> Lot:
     """Put a lot of a dataset back as it was before it was held."""
-    return await _hold_lot(call, namespace, dataset, lot, body, hold=False)
+    await _hold_lot(call, namespace, dataset, lot, body, hold=False)
+    return await call.read(reading_lots.show_lot, namespace, dataset, lot)
 
 
 async def _hold_lot(
     call: Call, namespace: str, dataset: str, lot: str, body: WhyBody, *, hold: bool
-) -> Lot:
+) -> Stop | None:
     await call.require_dataset(namespace, dataset)
-    await call.submit(HoldLot(call.key.name, body.why, namespace, dataset, lot, hold))
+    before = await call.submit(HoldLot(call.key.name, body.why, namespace, dataset, lot, hold))
     what = f"a lot is {'held' if hold else 'let go'} ({body.why})"
     telling.changed(call, what, dataset=f"{namespace}/{dataset}", lot=lot)
-    return await call.read(reading_lots.show_lot, namespace, dataset, lot)
+    return before
 
 
 _DATASET = f"{BASE}/namespaces/{{namespace}}/datasets/{{dataset}}"

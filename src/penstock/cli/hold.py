@@ -7,7 +7,8 @@ from cyclopts import App, Parameter
 from penstock.cli.flags import REMOTE, Json, Namespace, RemoteFlags, Why
 from penstock.cli.printing import write_json, write_line
 from penstock.cli.references import exact_dataset, exact_job
-from penstock.client.lot_documents import HeldDataset, Wiring
+from penstock.cli.times import show_time
+from penstock.client.lot_documents import Held, HeldDataset, Wiring
 
 app = App(
     name="hold",
@@ -36,7 +37,7 @@ def job(
     """Stop a job: none of its lots is claimed until it is let go."""
     with remote.connect() as client:
         held = client.hold_job(*exact_job(client, name, namespace), why)
-    tell(held, "is held", as_json)
+    _tell_held(held, why, as_json)
 
 
 @app.command
@@ -52,7 +53,20 @@ def dataset(
     """Stop every job that reads or writes lots of a dataset, until it is let go."""
     with remote.connect() as client:
         held = client.hold_dataset(*exact_dataset(client, name, namespace), why)
-    tell(held, "is held", as_json)
+    _tell_held(held, why, as_json)
+
+
+def _tell_held(done: Wiring | HeldDataset, why: str, as_json: bool) -> None:
+    """Say that it is held; of what was held already, the first reason is the one that is shown."""
+    tell(done, "is held", as_json)
+    if done.held is not None and done.held.why != why and not as_json:
+        write_line(held_before(done.held))
+
+
+def held_before(held: Held) -> str:
+    """What is said of something that was held already."""
+    since = show_time(held.since)
+    return f"it was held already, by {held.who} since {since}: {held.why}; one unhold ends both"
 
 
 def tell(done: Wiring | HeldDataset, what: str, as_json: bool) -> None:

@@ -11,6 +11,7 @@ from cyclopts import App, Parameter
 from penstock.cli import exits
 from penstock.cli.arcs_targets import From, To, read_bound
 from penstock.cli.flags import REMOTE, Json, Limit, Namespace, Offset, RemoteFlags, Why, switch
+from penstock.cli.hold import held_before
 from penstock.cli.ingest_progress import show_bytes
 from penstock.cli.printing import (
     Column,
@@ -370,6 +371,8 @@ def hold(
         at = exact_dataset(client, dataset, namespace)
         held = client.hold_lot(*at, lot, why)
     _tell(held, "is held", as_json)
+    if held.held_before is not None and not as_json:
+        write_line(held_before(held.held_before))
 
 
 @app.command

@@ -304,6 +304,12 @@ class Lot(Document, frozen=True):
     consumers: tuple[Consumer, ...]
 
 
+class LotOnHold(Lot, frozen=True, kw_only=True):
+    """A lot that somebody holds, and what had held it already, if something had."""
+
+    held_before: Held | None
+
+
 class Lots(Document, frozen=True):
     """A part of a dataset's lots, and how many there are, counted up to ten thousand."""
 

@@ -208,9 +208,9 @@ class LotCalls:
         return _act(docs.HeldDataset, *_dataset(namespace, dataset), "unhold", why=why)
 
     @call
-    def hold_lot(self, namespace: str, dataset: str, lot: str, why: str) -> Request[docs.Lot]:
+    def hold_lot(self, namespace: str, dataset: str, lot: str, why: str) -> Request[docs.LotOnHold]:
         """Lock a lot of a dataset for everybody."""
-        return _act(docs.Lot, *_dataset(namespace, dataset), "lots", lot, "hold", why=why)
+        return _act(docs.LotOnHold, *_dataset(namespace, dataset), "lots", lot, "hold", why=why)
 
     @call
     def unhold_lot(self, namespace: str, dataset: str, lot: str, why: str) -> Request[docs.Lot]:

@@ -228,6 +228,12 @@ class Lot(Shape, frozen=True):
     consumers: Sequence[Consumer]
 
 
+class LotOnHold(Lot, frozen=True, kw_only=True):
+    """A lot that somebody holds, and what had held it already, if something had."""
+
+    held_before: Held | None
+
+
 class Transition(Shape, frozen=True):
     """One entry of the log of lots."""
 

@@ -10,6 +10,7 @@ from penstock.clock import Micros
 from penstock.errors import Conflict, NotFound
 from penstock.locks import claiming, holding, rules
 from penstock.locks.commands.claims import wired
+from penstock.locks.facts import Stop
 from penstock.locks.held import (
     QUALITY,
     add_reason,
@@ -45,6 +46,10 @@ class Admin(Write, frozen=True):
     def record(self, world: World, now: Micros, action: str, target: str) -> None:
         """Put the action into the audit log."""
         audit.append(world.tx, at=now, who=self.who, action=action, target=target, detail=self.why)
+
+    def is_said(self, before: Stop | None) -> bool:
+        """Whether the same person has said the same before, as who repeats a call does."""
+        return before is not None and (before.who, before.why) == (self.who, self.why)
 
 
 class ResubmitLots(Admin, frozen=True):
@@ -170,6 +175,8 @@ def _hold_whole(
 class HoldLot(Admin, frozen=True):
     """Lock one lot of a dataset for everybody, with all that was made of it. Without `hold`, put
     it back as it was, and after it what was held with it.
+
+    To hold what is held already is to give one more reason: both are kept, and end together.
     """
 
     namespace: str
@@ -177,19 +184,23 @@ class HoldLot(Admin, frozen=True):
     lot: str
     hold: bool = True
 
-    def apply(self, world: World, now: Micros) -> None:
-        """Hold it, or let it go."""
+    def apply(self, world: World, now: Micros) -> Stop | None:
+        """Hold it, or let it go: what held it before."""
         room = world.room(LockRoom)
         dataset = dataset_row(world, self.namespace, self.dataset)
         held = room.outputs.get((dataset.id, check_lot(self.lot)))
+        is_new, before = True, None
         if self.hold:
             after: StatusRow | None = self._held(dataset, held, now)
-            if not add_reason(room, dataset.id, self.lot, dataset.id):
-                return
+            is_new = add_reason(room, dataset.id, self.lot, dataset.id)
+            if held is not None and held.status == Status.HOLD:
+                before = _last_hold(world, self.lot, dataset=dataset.id)
+            if not is_new and self.is_said(before):
+                return before
         else:
             after = self._freed(world, dataset, held, now)
             if after is held:
-                return
+                return None
         if after is None:
             room.outputs.put((dataset.id, self.lot), None)
         else:
@@ -214,10 +225,11 @@ class HoldLot(Admin, frozen=True):
             if after is not None:
                 tell_readable(room, after, now)
         rules.refresh_around(room, [dataset.id], [self.lot], now)
-        if self.hold:
+        if self.hold and is_new:
             holding.spread(world, dataset, self.lot, self.who, self.why, now)
         target = f"dataset:{dataset.namespace}:{dataset.name} lot {self.lot}"
         self.record(world, now, f"lot {action}", target)
+        return before
 
     def _held(self, dataset: DatasetRow, held: StatusRow | None, now: Micros) -> StatusRow:
         if held is None:
@@ -289,8 +301,12 @@ class HoldWork(Admin, frozen=True):
                 f"{row.owner!r}; release its lock first"
             )
         is_held = row.state == WorkState.HELD
-        # What is held for another reason can be kept from the job as well; to let go ends both.
-        if room.is_kept(job.job_id, self.lot) if self.hold else not is_held:
+        # What is held already, for whatever reason, can be kept from the job as well; to let go
+        # ends both.
+        is_kept = self.hold and room.is_kept(job.job_id, self.lot)
+        if is_kept and self.is_said(_last_hold(world, self.lot, job=job.job_id)):
+            return
+        if not self.hold and not is_held:
             return
         if self.hold:
             keep = (Status.HOLD, "", None, None, now)
@@ -344,6 +360,15 @@ def _met(room: LockRoom, job: JobRow, lot: str) -> WorkRow:
     if row is None:
         raise NotFound(f"job {job.namespace}/{job.name} has never met lot {lot}")
     return row
+
+
+def _last_hold(
+    world: World, lot: str, *, job: str | None = None, dataset: str | None = None
+) -> Stop | None:
+    """What has held a lot of a dataset, or a job's work on it, last."""
+    which = {"lot": lot, "jobs": [job] if job else [], "datasets": [dataset] if dataset else []}
+    stops = [Stop(*stop) for _, _, *stop in world.tx.fetch("read_holds_of_lot", **which)]
+    return stops[-1] if stops else None
 
 
 def _target(job: JobRow, lot: str) -> str:
