@@ -190,6 +190,22 @@ def test_why_goes_down_to_the_root_cause(shop: Running) -> None:
     assert "disk full" in why["sentence"]
 
 
+def test_a_hold_follows_the_data_out_of_the_namespace_of_its_key(shop: Running) -> None:
+    own, mart = f"{CLEAN}/lots/1", path("namespaces", "mart", "datasets", "sums", "lots", "1")
+    wires = {"inputs": WIRES["outputs"], "outputs": [{"namespace": "mart", "name": "sums"}]}
+    summing = path("namespaces", "mart", "jobs", "sum", "claims")
+    [claim] = act(shop, summing, owner="w1", **wires)["claims"]
+    act(shop, path("claims", claim["id"], "complete"), token=claim["token"])
+    key = shop.key("shop", Role.ADMIN, "shop")
+    why: Any = {"json": {"why": "wrong"}, "headers": key}
+    assert shop.client.post(f"{own}/hold", **why).status_code == 200
+    assert look(shop, mart)["status"] == "HOLD"
+    assert shop.client.post(f"{mart}/hold", **why).status_code == 403
+    assert shop.client.post(f"{mart}/unhold", **why).status_code == 403
+    assert shop.client.post(f"{own}/unhold", **why).status_code == 200
+    assert look(shop, mart)["status"] == "READY"
+
+
 def test_lots_of_another_namespace_are_not_reached_by_a_second_name(shop: Running) -> None:
     identifiers = [{"namespace": "food", "name": "window", "type": "TABLE"}]
     facets = {"symlinks": {"_producer": "x", "_schemaURL": "y", "identifiers": identifiers}}
