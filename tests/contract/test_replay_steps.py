@@ -19,6 +19,7 @@ from penstock.locks.commands import (
     WireJob,
 )
 from penstock.locks.rows import Stale
+from penstock.logs import TextLines
 from penstock.replay.commands import BeginStep
 from penstock.states import ReplayState, StepState
 from tests.contract.replay_site import REPLAY, ReplaySite, open_replays
@@ -288,6 +289,20 @@ def test_the_log_says_what_was_begun_and_not_what_has_to_wait(
     [begun] = site.replays.steps(REPLAY, state=StepState.GOING)
     assert (waiting.lot, begun.lot) == ("a", "b")
     assert caplog.messages == [f"step {begun.number} of replay {REPLAY} is going"]
+
+
+def test_the_log_says_of_each_step_that_it_is_done_with_its_job_and_lot(
+    site: ReplaySite, caplog: pytest.LogCaptureFixture
+) -> None:
+    caplog.set_level(logging.INFO, "penstock.replay")
+    caplog.handler.setFormatter(TextLines())
+    site.start(dataset="left", lot="a")
+    site.finish()
+    told = [line.partition(" INFO ")[2] for line in caplog.text.splitlines()]
+    assert [line for line in told if " is done" in line] == [
+        f"step {number} of replay {REPLAY} is done [replay={REPLAY} job=ns/{job} lot=a]"
+        for number, job in enumerate(("left", "join"), start=1)
+    ]
 
 
 def test_a_step_that_has_to_wait_keeps_no_other_from_its_turn(site: ReplaySite) -> None:

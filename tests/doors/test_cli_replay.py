@@ -200,7 +200,10 @@ def test_paused_resumed_and_cancelled_by_hand(here: Here) -> None:
 @only_sqlite
 def test_what_cannot_be_meant_is_refused_in_one_line(here: Here) -> None:
     penstock = here.penstock
-    assert "say what is bad" in penstock("replay").complaint
+    nothing, none = penstock("replay"), penstock("replay", *OF_CLEAN, "--max-running", "0")
+    assert "say what is bad" in nothing.complaint
+    assert "--max-running is a number from 1 to 10,000" in none.complaint
+    assert (nothing.code, none.code) == (2, 2)
     assert "say which lots" in penstock("replay", "--dataset", "shop/clean").complaint
     assert "why replay it?" in penstock("replay", *OF_CLEAN, "--yes").complaint
     assert "leave one of them out" in penstock("replay", *OF_CLEAN, "--yes", "--dry-run").complaint

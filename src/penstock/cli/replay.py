@@ -50,6 +50,7 @@ or it was paused or cancelled.""",
 
 ReplayId = Annotated[str, Parameter(help="the replay")]
 _LOOK_SECONDS = 1.0
+_MAX_RUNNING_MOST = 10_000
 
 
 def _flag(text: str, **more: Any) -> Parameter:
@@ -86,6 +87,10 @@ def replay(
     """Make again what was made from bad lots, in order; show what that would be."""
     if dry_run and yes:
         raise Invalid("--dry-run only shows it and --yes does it; leave one of them out")
+    if not 1 <= max_running <= _MAX_RUNNING_MOST:
+        raise Invalid(f"--max-running is a number from 1 to {_MAX_RUNNING_MOST:,}")
+    if dataset is None and job is None and batch is None:
+        raise Invalid("say what is bad: --dataset with --lot or a time, --job, or --batch")
     if yes and not why:
         raise Invalid("why replay it? Say so with --why, for the record")
     with remote.connect() as client:

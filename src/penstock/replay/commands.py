@@ -174,8 +174,8 @@ class SettleReplay(_Alone, frozen=True):
 
     id: str
 
-    def apply(self, world: World, now: Micros) -> ReplayRow:
-        """The replay after it."""
+    def apply(self, world: World, now: Micros) -> list[int]:
+        """The numbers of those that have ended."""
         room, locks = world.room(ReplayRoom), world.room(LockRoom)
         row = replay_row(world, self.id)
         going = room.going(row.id, STEPS_MAX)
@@ -192,7 +192,7 @@ class SettleReplay(_Alone, frozen=True):
                 changed.append((step, moved_step(step, state, now, note=error)))
         row = counted(row, write_steps(room, row.counted, changed, now))
         room.replays.put(row.id, row)
-        return row
+        return [step.number for step, _ in changed]
 
 
 class EndReplay(_Alone, frozen=True):

@@ -157,7 +157,8 @@ class Replays:
         """
         row_id = ids.run_id(replay_id)
         if self._has_news(row_id):
-            self._catalog.submit(SettleReplay(row_id)).result()
+            for number in self._catalog.submit(SettleReplay(row_id)).result():
+                self._log_step(row_id, number)
         self._begin(row_id)
         with self._catalog.read() as tx:
             row = _row(tx, row_id)
@@ -205,12 +206,19 @@ class Replays:
         try:
             step = self._catalog.submit(BeginStep(row_id, number)).result()
             if step.state != StepState.PENDING:  # one that has to wait is looked at every second
-                log.info("step %d of replay %s is %s", number, row_id, step.state)
+                self._log_step(row_id, number)
         except (Busy, Unavailable):
             raise
         except (Conflict, NotFound) as refusal:
             log.warning("step %d of replay %s fails: %s", number, row_id, refusal)
             self._catalog.submit(FailStep(row_id, number, str(refusal))).result()
+
+    def _log_step(self, row_id: str, number: int) -> None:
+        """Say what has become of a step, with the ids of what it is about."""
+        [step] = self.steps(row_id, first=number, most=1)
+        said = f": {step.note}" if step.note else ""
+        with logs.about(replay=row_id, job=f"{step.namespace}/{step.job}", lot=step.lot):
+            log.info("step %d of replay %s is %s%s", number, row_id, step.state, said)
 
     def status(self, replay_id: str) -> Progress:
         """How far a replay is."""

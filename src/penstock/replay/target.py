@@ -194,8 +194,9 @@ def _of_batch(tx: Transaction, target: Target) -> Target:
     found = tx.fetch_one("replay_lot_of_batch", batch=target.batch)
     if found is None:
         raise NotFound(
-            f"batch {target.batch} has become no lot; it does when it is reported, if its "
-            "collection has a dataset"
+            f"batch {target.batch} has become no lot: it does when it is reported, if its "
+            "collection has a dataset; where lots are intervals, when no job of it is failed any "
+            "more"
         )
     namespace, dataset, lot = found
     return replace(target, batch=None, namespace=namespace, dataset=dataset, lot=lot)
