@@ -198,6 +198,20 @@ def test_paused_resumed_and_cancelled_by_hand(here: Here) -> None:
 
 
 @only_sqlite
+def test_who_cancels_is_told_what_is_left_to_the_rule_of_its_job(here: Here) -> None:
+    assert here.penstock("replay", *OF_CLEAN, *DO_IT).code == 0
+    plane = here.server.plane
+    replays = Replays(plane.catalog, plane.clock)
+    replays.step(REPLAY)
+    here.penstock("replay", "pause", REPLAY, "--why", "too much load")
+    with here.station():
+        until(lambda: replays.status(REPLAY).done == 1)
+    cancelled = here.penstock("replay", "cancel", REPLAY, "--why", "wrong")
+    assert "2 of those not begun were stale when it ended" in cancelled.text
+    assert "2 of those not begun were stale" in here.penstock("replay", "show", REPLAY).out
+
+
+@only_sqlite
 def test_what_cannot_be_meant_is_refused_in_one_line(here: Here) -> None:
     penstock = here.penstock
     nothing, none = penstock("replay"), penstock("replay", *OF_CLEAN, "--max-running", "0")

@@ -175,10 +175,10 @@ def left(found: Replay) -> str:
     """What becomes of steps that were not begun, if something does."""
     if not found.stale:
         return ""
-    are = "is" if found.stale == 1 else "are"
+    were = "was" if found.stale == 1 else "were"
     return (
-        f"{found.stale:,} of those not begun {are} stale: what the jobs do with stale lots (rerun "
-        "or hold) is done with them now"
+        f"{found.stale:,} of those not begun {were} stale when it ended: their jobs' own rule "
+        "(rerun or hold) decides about them"
     )
 
 
