@@ -82,7 +82,7 @@ def _compare(
 def schedule(side: InProcess, at_once: int) -> None:
     """Claim lots for the arc and publish them, as the engine does, without any workload."""
     submit = side.plane.catalog.submit
-    claims = submit(ClaimArcLots(NAMESPACE, JOB, WHO, at_once)).result()
+    claims = submit(ClaimArcLots(NAMESPACE, JOB, WHO, at_once)).result().claims
     assert len(claims) == at_once, "lots were registered, and nobody else claims them"
     published = [
         submit(PublishLot(Ref(claim.id, claim.token), ((REFINED, made_note(claim.lot, claim.id)),)))

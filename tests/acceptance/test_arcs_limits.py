@@ -1,11 +1,12 @@
-"""How much runs at once: per arc, per dataset and per engine, by several engines together."""
+"""How engines claim: within limits per arc, dataset and engine, and for what is declared then."""
 
 import threading
 from collections import Counter
 from collections.abc import Iterator
 from contextlib import ExitStack, contextmanager
 
-from penstock.arcs.declaration import Input
+from penstock.arcs.declaration import Input, Output
+from penstock.arcs.rows import ArcRow
 from penstock.states import ArcState
 from tests.acceptance.arc_site import ArcSite
 
@@ -92,3 +93,18 @@ def test_the_limit_of_an_engine_holds_for_all_its_arcs(arcs: ArcSite) -> None:
         arcs.go()
         run_all(arcs, "one", "two")
     assert most.in_all == 4
+
+
+def test_a_lot_is_run_as_its_arc_was_declared_when_it_was_claimed(arcs: ArcSite) -> None:
+    """Somebody declares it anew after the engine has read what arcs there are."""
+    arcs.arc("shout", "raw", "loud")
+    arcs.feed("raw", LOTS[0], {"1.txt": b"1"})
+
+    def declared_anew(row: ArcRow) -> bool:
+        arcs.arc("shout", "raw", "loud", outputs=(Output(dataset="louder"),))
+        return True
+
+    with arcs.engine(arcs=declared_anew):
+        arcs.until_state("shout", LOTS[0], ArcState.COMPLETE)
+    assert arcs.data("louder", LOTS[0]) == ["1.txt"]
+    assert arcs.data("loud", LOTS[0]) == []

@@ -39,7 +39,7 @@ def test_the_lots_of_an_arc_are_claimed_by_its_engine_alone(
 @pytest.mark.parametrize("at_once", [False, True], ids=["one", "several"])
 def test_the_lots_of_an_arc_are_published_by_its_engine_alone(site: ArcSite, at_once: bool) -> None:
     claiming = ClaimArcLots("shop", "make", "engine", 1)
-    (claim,) = site.server.plane.catalog.submit(claiming).result()
+    (claim,) = site.server.plane.catalog.submit(claiming).result().claims
     if at_once:
         refs = [{"id": claim.id, "token": claim.token}]
         (ended,) = site.call("POST", "claims", "complete", json={"claims": refs})["ended"]

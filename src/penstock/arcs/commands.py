@@ -1,10 +1,11 @@
 """The writes of arcs: declared, claimed within limits, run by parts, published, failed."""
 
 from collections import Counter
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from typing import ClassVar, TypeVar
 
 import msgspec
+from msgspec import Struct
 
 from penstock import ids
 from penstock.access import audit
@@ -174,27 +175,43 @@ def is_arc(world: World, job_id: str) -> bool:
     return world.room(ArcRoom).arcs.get(job_id) is not None
 
 
+class ArcClaims(Struct, frozen=True):
+    """Lots that were claimed, and the arc as it was declared then: they are run as that says."""
+
+    arc: Arc
+    job_id: str
+    claims: Sequence[Claimed]
+
+
 class ClaimArcLots(Write, frozen=True):
     """Claim lots of an arc, within the limits of the arc and of its datasets.
 
-    What is counted are live claims, of all engines: nobody can go over a limit together.
+    What is counted are live claims, of all engines: nobody can go over a limit together. Limits
+    do not hold back who asks for lots by name.
     """
 
     namespace: str
     name: str
     owner: str
     count: int
+    lots: tuple[str, ...] | None = None
 
-    def apply(self, world: World, now: Micros) -> list[Claimed]:
+    def apply(self, world: World, now: Micros) -> ArcClaims:
         """Up to `count`, or fewer."""
         row = arc_row(world, self.namespace, self.name)
         arc = row.arc
-        count = min(self.count, self._room_left(world, row, arc))
+        count = self.count if self.lots else min(self.count, self._room_left(world, row, arc))
         if count < 1:
-            return []
-        return ClaimLots(
-            self.namespace, self.name, self.owner, count, newest=arc.newest_first
-        ).apply(world, now)
+            return ArcClaims(arc, row.job_id, ())
+        claiming = ClaimLots(
+            self.namespace,
+            self.name,
+            self.owner,
+            count,
+            lots=self.lots,
+            newest=arc.newest_first,
+        )
+        return ArcClaims(arc, row.job_id, claiming.apply(world, now))
 
     def _room_left(self, world: World, row: ArcRow, arc: Arc) -> int:
         running = _running(world)

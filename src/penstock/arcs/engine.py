@@ -100,10 +100,11 @@ class Engine:
             if free < 1 or self._stopping.is_set():
                 break
             claim = ClaimArcLots(row.namespace, row.name, self._owner, free)
-            for claimed in self._catalog.submit(claim).result():
+            taken = self._catalog.submit(claim).result()
+            for claimed in taken.claims:
                 execution = Execution(
-                    row.arc,
-                    row.job_id,
+                    taken.arc,
+                    taken.job_id,
                     claimed,
                     self._catalog,
                     self._objects,

@@ -6,12 +6,11 @@ from collections.abc import Iterator
 from concurrent.futures import Executor
 from contextlib import contextmanager
 
+from penstock.arcs.commands import ClaimArcLots
 from penstock.arcs.execution import Execution
-from penstock.arcs.reading import find_arc
 from penstock.catalog.catalog import Catalog
 from penstock.clock import Clock
 from penstock.errors import Conflict, PenstockError
-from penstock.locks.commands.claims import ClaimLots
 from penstock.locks.idle import why_nothing
 from penstock.objects import Objects
 
@@ -36,16 +35,14 @@ def run_lot(
 
     The claim is exclusive as always. The limits of the arc do not hold back who asks by hand.
     """
-    with catalog.read() as tx:
-        row = find_arc(tx, namespace, name)
-    claims = catalog.submit(ClaimLots(namespace, name, owner, lots=(lot,))).result()
-    if not claims:
+    taken = catalog.submit(ClaimArcLots(namespace, name, owner, 1, (lot,))).result()
+    if not taken.claims:
         with catalog.read() as tx:
             raise Conflict(why_nothing(tx, namespace, name).summary)
     execution = Execution(
-        row.arc,
-        row.job_id,
-        claims[0],
+        taken.arc,
+        taken.job_id,
+        taken.claims[0],
         catalog,
         objects,
         executor,

@@ -103,7 +103,7 @@ def _work(plane: Plane) -> None:
         for lot in lots:
             assert run_lot(*at, "make", lot, owner="test") == (lot != arc_site.BAD_LOT)
         assert run_lot(*at, "shout", LOTS[0], owner="test")
-    [claim, *_] = plane.catalog.submit(ClaimArcLots(NS, "shout", "test", 1)).result()
+    [claim] = plane.catalog.submit(ClaimArcLots(NS, "shout", "test", 1)).result().claims
     plane.catalog.submit(BeginParts(Ref(claim.id, claim.token), {"day=1": ""})).result()
     backfills = Backfills(plane.catalog, plane.clock)
     begun = backfills.start("ann", "look", NS, "shout", claim.lot, claim.lot, interval=HOUR)
