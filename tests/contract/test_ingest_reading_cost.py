@@ -268,6 +268,7 @@ def _examples_of_jobs() -> dict[str, list[dict[str, Any]]]:
             {**page, "status": state} for page in pages for state in states
         ],
         "waiting_ingest_jobs": places,
+        "newest_failed_ingest_jobs": [{"most": FEW}],
         "free_ingest_jobs": places,
         "ingest_jobs_by_ids": [{"ids": [f"jid{number:010}" for number in range(PAGE)]}],
         "ingest_jobs_locked": [{"session": SESSION}],

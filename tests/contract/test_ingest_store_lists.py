@@ -104,3 +104,16 @@ def test_what_waits_in_a_state_is_listed_by_place(store: IngestStore) -> None:
     claimed_job(store, IngestState.PENDING)
     assert len(store.waiting(IngestState.PENDING, 10)) == 5
     assert store.waiting(IngestState.FAILED, 10) == []
+
+
+def test_the_jobs_that_failed_last_are_listed_first(store: IngestStore) -> None:
+    processing_batch(store, 2, "a", priority=20)
+    processing_batch(store, 2, "b", priority=10)
+    # By turn and by id they would come in other orders.
+    claimed = {job.id: job for job in store.claim_jobs(IngestState.PENDING, 4)}
+    ids = sorted(claimed)
+    order = [ids[2], ids[0], ids[3]]
+    for job_id in order:
+        finish(store, claimed[job_id], IngestState.FAILED)
+    assert [job.id for job in store.failed(10)] == order[::-1]
+    assert [job.id for job in store.failed(2)] == [order[2], order[1]]

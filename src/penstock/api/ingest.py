@@ -104,6 +104,12 @@ class IngestJobsQuery(Query, frozen=True):
     after: str | None = None
 
 
+class FailedJobsQuery(Query, frozen=True):
+    """How many of the jobs that failed last."""
+
+    limit: Limit = 100
+
+
 class Batches(Shape, frozen=True):
     """A part of the batches, newest first."""
 
@@ -124,6 +130,12 @@ class IngestJobs(Shape, frozen=True):
 
     jobs: Sequence[ShownIngestJob]
     next: str | None
+
+
+class FailedJobs(Shape, frozen=True):
+    """The jobs that failed last, newest first."""
+
+    jobs: Sequence[ShownIngestJob]
 
 
 def submit_batch(visit: Visit, body: SubmissionBody) -> ShownBatch:
@@ -241,6 +253,20 @@ def list_ingest_jobs(visit: Visit, query: IngestJobsQuery) -> IngestJobs:
     return IngestJobs([shown_job(job) for job in found], None if last is None else _text(last))
 
 
+def list_failed_jobs(visit: Visit, query: FailedJobsQuery) -> FailedJobs:
+    """List failed jobs of all batches, the last that failed first.
+
+    A queue that ZooKeeper keeps looks for them among the thousand that were submitted last.
+    """
+    names = visit.narrowed(None)
+    if names is None:
+        found = visit.store.failed(query.limit) if query.limit else []
+    else:
+        jobs = visit.store.failed(_LOOKED_AT_MAX)
+        found = [job for job in jobs if job.configuration.profile_name in names][: query.limit]
+    return FailedJobs([shown_job(job) for job in found])
+
+
 def _place(text: str) -> Place:
     match = _PLACE.fullmatch(text)
     if match is None:
@@ -268,5 +294,6 @@ ROUTES = (
     Route("GET", f"{_BATCH}/jobs", list_batch_jobs, Reach.OWN),
     Route("GET", f"{_BATCH}/report", get_batch_report, Reach.OWN),
     Route("GET", _JOBS, list_ingest_jobs, Reach.OWN),
+    Route("GET", f"{BASE}/ingest/failed-jobs", list_failed_jobs, Reach.OWN),
     Route("GET", f"{_JOBS}/{{ingest_job}}", get_ingest_job, Reach.OWN),
 )

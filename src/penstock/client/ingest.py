@@ -142,6 +142,11 @@ class IngestCalls:
         )
 
     @call
+    def failed_ingest_jobs(self, *, limit: int = 100) -> Request[docs.FailedJobs]:
+        """Failed jobs of all batches, the last that failed first."""
+        return get(docs.FailedJobs, "ingest", "failed-jobs", limit=limit)
+
+    @call
     def ingest_job(self, job_id: str) -> Request[docs.IngestJob]:
         """One ingest job."""
         return get(docs.IngestJob, "ingest", "jobs", job_id)

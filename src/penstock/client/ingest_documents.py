@@ -151,6 +151,12 @@ class IngestJobs(Document, frozen=True):
     next: str | None
 
 
+class FailedJobs(Document, frozen=True):
+    """The jobs that failed last, newest first."""
+
+    jobs: tuple[IngestJob, ...]
+
+
 class Report(Document, frozen=True):
     """What a depositor was told about a batch; jobs are named by their ids."""
 

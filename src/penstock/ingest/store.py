@@ -117,6 +117,13 @@ class IngestStore(Protocol):
     ) -> list[IngestJob]:
         """Jobs of all batches in a state, in the order of their places."""
 
+    def failed(self, limit: int) -> list[IngestJob]:
+        """Failed jobs of all batches, the last that failed first.
+
+        Where that would mean to read all that ever failed, it is the order among those that were
+        submitted last.
+        """
+
     def tally(self, batch_id: str | None = None) -> list[Tally]:
         """How many jobs of a batch, or of all, are in each state that has any."""
 

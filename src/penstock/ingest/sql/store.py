@@ -172,6 +172,11 @@ class SqlIngestStore:
             )
         return [row.value for row in rows]
 
+    def failed(self, limit: int) -> list[IngestJob]:
+        """Failed jobs of all batches, the last that failed first."""
+        with self._catalog.read() as tx:
+            return [row.value for row in tx.rows(JobRow, "newest_failed_ingest_jobs", most=limit)]
+
     def tally(self, batch_id: str | None = None) -> list[Tally]:
         """How many jobs of a batch, or of all, are in each state that has any."""
         whose = ALL_BATCHES if batch_id is None else batch_id

@@ -100,6 +100,14 @@ WHERE j.status = :status AND (j.priority, j.id) > (:priority, :id)
 ORDER BY j.priority, j.id
 LIMIT :most;
 
+-- name: newest_failed_ingest_jobs
+-- Failed jobs of all batches, the last that failed first.
+SELECT j.id, j.batch_id, j.configuration, j.identifiers, j.status, j.side, j.last_successful_status, j.last_modified, j.retry_count, j.message, j.history, j.priority, j.space_needed, j.version, j.locked_by
+FROM ingest_jobs j
+WHERE j.status = 'failed'
+ORDER BY j.last_modified DESC, j.id DESC
+LIMIT :most;
+
 -- name: ingest_tally
 -- How many jobs of a batch, or of all, are in each state.
 SELECT t.status, t.jobs, t.bytes

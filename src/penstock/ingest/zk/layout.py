@@ -210,6 +210,11 @@ def batch_status_data(batch: Batch) -> bytes:
     )
 
 
+def read_job_status(job_id: str, data: bytes) -> JobStatus:
+    """What a job's status node says."""
+    return _decoded(_job_status, data, job_path(job_id, "status"))
+
+
 def read_batch_status(batch_id: str, data: bytes) -> BatchStatus:
     """What a batch's status node says."""
     return _decoded(_batch_status, data, batch_path(batch_id, "status"))

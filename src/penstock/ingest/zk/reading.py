@@ -31,6 +31,7 @@ from penstock.ingest.zk.layout import (
     read_entry,
     read_hold,
     read_job,
+    read_job_status,
     side_path,
     stage_path,
 )
@@ -38,6 +39,7 @@ from penstock.states import BatchState, IngestState
 from penstock.zk import Session
 
 REMEMBERED_MAX: Final = 10_000
+FAILED_LOOKED_AT: Final = 1000  # failed jobs, for those that failed last
 CHUNK: Final = 200  # batches or jobs read at once where some of them may not be wanted
 
 Node = tuple[bytes, int] | None
@@ -165,6 +167,16 @@ class Reading:
         start = 0 if after is None else bisect_right(places, after)
         return self._first([place.id for place in places[start:]], limit, status)
 
+    def failed(self, limit: int) -> list[IngestJob]:
+        """Failed jobs, the last that failed first, among so many with the highest ids."""
+        ids = sorted((place.id for place in self.places(IngestState.FAILED)), reverse=True)
+        looked_at = ids[: max(limit, FAILED_LOOKED_AT)]
+        nodes = self._session.get_many([job_path(job_id, "status") for job_id in looked_at])
+        pairs = zip(looked_at, nodes, strict=True)
+        changed = [(_changed(job_id, node[0]), job_id) for job_id, node in pairs if node]
+        newest = [job_id for _, job_id in sorted(changed, reverse=True)]
+        return self._first(newest, limit, IngestState.FAILED)
+
     def places(self, status: IngestState) -> list[Place]:
         """Where jobs stand in the queue of a state."""
         names = sorted(self._session.children(stage_path(status)))
@@ -226,6 +238,14 @@ def _status(batch_id: str, data: bytes) -> BatchState | None:
         return read_batch_status(batch_id, data).status
     except Invalid:
         return None
+
+
+def _changed(job_id: str, data: bytes) -> str:
+    """When a job changed last; one that cannot be read comes behind all others."""
+    try:
+        return read_job_status(job_id, data).last_modified
+    except Invalid:
+        return ""
 
 
 def _data(node: Node) -> Data:

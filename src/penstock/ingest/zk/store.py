@@ -173,6 +173,10 @@ class ZkIngestStore:
         """Jobs of all batches in a state, in the order of their places."""
         return self._reading.waiting(status, limit, after)
 
+    def failed(self, limit: int) -> list[IngestJob]:
+        """Failed jobs of all batches, the last that failed first among the last submitted."""
+        return self._reading.failed(limit)
+
     def tally(self, batch_id: str | None = None) -> list[Tally]:
         """How many jobs of a batch, or of all, are in each state that has any.
 
