@@ -141,6 +141,9 @@ def _reads() -> dict[str, Callable[[Transaction, int], object]]:
             tx, NOW, namespace=NAMESPACE, dataset="raw", limit=limit, offset=0
         ),
         "lots": lambda tx, limit: reading_lots.list_lots(tx, NAMESPACE, "raw", limit, 0),
+        "named lots": lambda tx, limit: reading_lots.list_named_lots(
+            tx, NAMESPACE, "raw", limit, 0
+        ),
         "work": lambda tx, limit: reading_lots.list_work(tx, *load, None, limit, 0),
         "held": lambda tx, limit: reading_lots.list_work(tx, *load, WorkState.HELD, limit, 0),
         "done": lambda tx, limit: reading_lots.list_work(tx, *load, WorkState.DONE, limit, 0),
@@ -252,6 +255,7 @@ def _of_lots() -> dict[str, dict[str, Any]]:
     lot, lots = {"lot": "lot 7"}, {"lots": names}
     return {
         "read_lots": {**page, **of_dataset},
+        "read_named_lots": {**page, **of_dataset, "most": PAGE},
         "count_lots": {**of_dataset, "most": MOST},
         "read_lot": {**of_dataset, **lot},
         "lot_outputs": {**of_dataset, **lots},

@@ -57,6 +57,18 @@ def test_a_lot_shows_who_made_it_what_is_locked_and_who_read_it(shop: Running) -
     assert made["datasetVersionId"]["version"] == clean["version"]
 
 
+def test_lots_with_free_names_are_listed_apart_from_intervals(shop: Running) -> None:
+    hours = [f"20261114PT1H{hour:02}" for hour in range(4)]
+    act(shop, f"{RAW}/lots", lots=[*hours, "2026-11-14", "bid0000000001"])
+    named = ["1", "2", "2026-11-14", "3", "bid0000000001"]
+    found = look(shop, f"{RAW}/lots?named=true")
+    assert sorted(lot["lot"] for lot in found["lots"]) == named
+    assert found["totalCount"] == len(named)
+    page = look(shop, f"{RAW}/lots?named=true&limit=2&offset=1")
+    assert (page["lots"], page["totalCount"]) == (found["lots"][1:3], len(named))
+    assert look(shop, f"{RAW}/lots")["totalCount"] == len(hours) + len(named)
+
+
 def test_lots_are_listed_in_pages(shop: Running) -> None:
     found = look(shop, f"{RAW}/lots?limit=2&offset=1")
     assert [lot["lot"] for lot in found["lots"]] == ["2", "3"]

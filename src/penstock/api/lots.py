@@ -41,6 +41,12 @@ class WhyBody(Body, frozen=True):
     why: Annotated[str, Meta(min_length=1, max_length=2_000)]
 
 
+class LotsQuery(Paging, frozen=True):
+    """Which part of a dataset's lots; with `named`, only of those that no interval names."""
+
+    named: bool = False
+
+
 class Registered(Shape, frozen=True):
     """How many lots were new."""
 
@@ -76,10 +82,14 @@ async def register_lots(call: Call, namespace: str, dataset: str, body: LotsBody
     return Registered(count)
 
 
-def list_lots(tx: Transaction, key: Key, namespace: str, dataset: str, query: Paging) -> Lots:
-    """List the lots of a dataset, by lot."""
+def list_lots(tx: Transaction, key: Key, namespace: str, dataset: str, query: LotsQuery) -> Lots:
+    """List the lots of a dataset, by lot.
+
+    Those with free names (`named`) are looked for among the first and the last thousand.
+    """
     _require(tx, key, namespace, dataset)
-    page = reading_lots.list_lots(tx, namespace, dataset, query.limit, query.offset)
+    read = reading_lots.list_named_lots if query.named else reading_lots.list_lots
+    page = read(tx, namespace, dataset, query.limit, query.offset)
     return Lots(page.items, page.total_count)
 
 

@@ -142,11 +142,17 @@ class LotCalls:
 
     @call
     def lots(
-        self, namespace: str, dataset: str, *, limit: int = 100, offset: int = 0
+        self,
+        namespace: str,
+        dataset: str,
+        *,
+        named: bool = False,
+        limit: int = 100,
+        offset: int = 0,
     ) -> Request[docs.Lots]:
-        """The lots of a dataset."""
+        """The lots of a dataset; with `named`, those that have free names and no interval."""
         at = (*_dataset(namespace, dataset), "lots")
-        return get(docs.Lots, *at, limit=limit, offset=offset)
+        return get(docs.Lots, *at, named=named, limit=limit, offset=offset)
 
     @call
     def lot(self, namespace: str, dataset: str, lot: str) -> Request[docs.Lot]:

@@ -36,6 +36,8 @@ from penstock.locks.table import Status
 from penstock.lots.ids import check_lot
 from penstock.states import WorkState
 
+NAMED_LOOKED_AT = 1000  # lots of a dataset at either end, for those with free names
+
 # What lists the work of a job that is in a state; all other states have one list.
 _LISTED_BY = {
     None: "work",
@@ -150,6 +152,18 @@ def list_lots(tx: Transaction, namespace: str, dataset: str, limit: int, offset:
     consumers = _consumers(tx, dataset_id, [row[0] for row in rows])
     shown = [_lot(row, namespace, dataset, consumers[row[0]]) for row in rows]
     return Page(shown, max(count, offset + len(rows)))
+
+
+def list_named_lots(
+    tx: Transaction, namespace: str, dataset: str, limit: int, offset: int
+) -> Page[Lot]:
+    """A page of the lots of a dataset that no interval names, by lot."""
+    dataset_id = find_dataset(tx, namespace, dataset)
+    page = {"limit": limit, "offset": offset}
+    rows = tx.fetch("read_named_lots", dataset_id=dataset_id, most=NAMED_LOOKED_AT, **page)
+    consumers = _consumers(tx, dataset_id, [row[0] for row in rows])
+    shown = [_lot(row[:-1], namespace, dataset, consumers[row[0]]) for row in rows]
+    return Page(shown, rows[0][-1] if rows else offset)
 
 
 def get_lot(tx: Transaction, namespace: str, dataset: str, lot: str) -> Lot:

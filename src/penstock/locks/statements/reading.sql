@@ -181,6 +181,24 @@ FROM lot_status s LEFT JOIN jobs j ON j.id = s.job_id
 WHERE s.dataset_id = :dataset_id AND s.role = 'OUTPUT'
 ORDER BY s.lot LIMIT :limit OFFSET :offset
 
+-- name: read_named_lots
+-- A page of the lots of a dataset that no interval names, by lot, and how many they are; they are looked for among so many at either end.
+SELECT s.lot, s.job_id, s.status, s.run_id, s.version_id, s.since, j.namespace, j.name, COUNT(*) OVER ()
+FROM (
+    SELECT a.lot FROM (
+        SELECT f.lot FROM lot_status f WHERE f.dataset_id = :dataset_id AND f.role = 'OUTPUT'
+        ORDER BY f.lot LIMIT :most
+    ) a WHERE SUBSTR(a.lot, 9, 2) <> 'PT'
+    UNION
+    SELECT b.lot FROM (
+        SELECT l.lot FROM lot_status l WHERE l.dataset_id = :dataset_id AND l.role = 'OUTPUT'
+        ORDER BY l.lot DESC LIMIT :most
+    ) b WHERE SUBSTR(b.lot, 9, 2) <> 'PT'
+) n
+JOIN lot_status s ON s.dataset_id = :dataset_id AND s.lot = n.lot AND s.role = 'OUTPUT'
+LEFT JOIN jobs j ON j.id = s.job_id
+ORDER BY s.lot LIMIT :limit OFFSET :offset
+
 -- name: count_lots
 -- How many lots a dataset has.
 SELECT COUNT(*) FROM (SELECT 1 FROM lot_status s WHERE s.dataset_id = :dataset_id AND s.role = 'OUTPUT' LIMIT :most) c
