@@ -12,11 +12,12 @@ const total = (bar: Bar) => bar.parts.reduce((sum, part) => sum + part.value, 0)
 
 /** Bars beside each other, one for each hour; pointed at, each says its numbers. */
 export function Bars({ bars, label }: { bars: readonly Bar[]; label: string }) {
-  const top = Math.max(1, ...bars.map(total));
+  const most = Math.max(0, ...bars.map(total));
+  const top = Math.max(1, most);
   const width = 100 / bars.length;
   return (
     <figure className="bars">
-      <div className="bars-top faint num">{count(top)}</div>
+      <div className="bars-top faint num">{count(most)}</div>
       <svg viewBox={`0 0 100 ${HEIGHT}`} preserveAspectRatio="none" role="img" aria-label={label}>
         <line x1="0" x2="100" y1={HEIGHT - 0.5} y2={HEIGHT - 0.5} className="axis" />
         {bars.map((bar, at) => {

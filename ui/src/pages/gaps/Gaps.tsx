@@ -7,10 +7,12 @@ import { PageHead, Panel } from "../../kit/Panel";
 import { Empty, Shown } from "../../kit/Shown";
 import { Status } from "../../kit/Status";
 import { type Column, Rows } from "../../kit/Table";
+import { Time } from "../../kit/Time";
 import { count, plural } from "../../kit/words";
 import { HeatGrid } from "../../lots/HeatGrid";
 import { spanOf, startOf } from "../../lots/intervals";
 import { Link } from "../../router/Link";
+import { gapsPlace } from "../../router/places";
 import { useQuery, withQuery } from "../../router/router";
 import { WhyPanel } from "../jobs/Why";
 import "../jobs/jobs.css";
@@ -35,11 +37,36 @@ export default function Gaps() {
       {namespace && dataset ? (
         <Asked key={`${namespace}/${dataset}`} namespace={namespace} dataset={dataset} />
       ) : (
-        <Empty icon="search" title="Choose a dataset">
-          Its lots must be intervals, such as 20261115PT1H09. A range is two lots, or two times such as 2026-11-15.
-        </Empty>
+        <>
+          <Empty icon="search" title="Choose a dataset">
+            Its lots must be intervals, such as 20261115PT1H09. A range is two lots, or two times such as 2026-11-15.
+          </Empty>
+          <Late />
+        </>
       )}
     </>
+  );
+}
+
+/** The datasets whose newest lots are not there yet: a gap at the end, which most people come for. */
+function Late() {
+  const late = useGet("/api/v1/standing", {}).value?.late ?? [];
+  if (late.length === 0) return null;
+  return (
+    <Panel title="Late now" aside={`${plural(late.length, "dataset")}, the last to become so first`}>
+      <Rows
+        of={late}
+        label="late datasets"
+        to={(each) => gapsPlace({ namespace: each.namespace, name: each.dataset }, each.first)}
+        columns={[
+          { title: "dataset", cell: (each) => <Link className="name" to={gapsPlace({ namespace: each.namespace, name: each.dataset }, each.first)}>{each.dataset}</Link>, width: "minmax(8rem, 1.4fr)" },
+          { title: "namespace", cell: (each) => each.namespace, wide: true },
+          { title: "lots", cell: (each) => count(each.count), width: "64px", end: true },
+          { title: "from", cell: (each) => <span className="mono">{each.first}</span>, width: "150px", wide: true },
+          { title: "since", cell: (each) => <Time at={each.since} />, width: "100px" },
+        ]}
+      />
+    </Panel>
   );
 }
 

@@ -10,7 +10,9 @@ export default function Locks() {
   const [query] = useQuery();
   const tab = query.get("tab") ?? "claims";
   const claims = useGet("/api/v1/locks", { query: { limit: 0 } }).value?.totalCount;
-  const held = useGet("/api/v1/held-lots", { query: { limit: 0 } }).value?.totalCount;
+  const lots = useGet("/api/v1/held-lots", { query: { limit: 0 } }).value?.totalCount;
+  const now = useGet("/api/v1/standing", {}).value;
+  const held = lots !== undefined && now ? lots + now.holds.length + now.work.reduce((sum, job) => sum + job.held, 0) : undefined;
   return (
     <>
       <PageHead title="Locks" />

@@ -1,4 +1,5 @@
 /** What is running, waiting, late, failed and held now; the newest problems, each with what solves it. */
+import type { Schemas } from "../../api/client";
 import { useGet } from "../../api/hooks";
 import { Bars } from "../../kit/Bars";
 import { PageHead, Panel } from "../../kit/Panel";
@@ -6,6 +7,7 @@ import { Shown } from "../../kit/Shown";
 import "./overview.css";
 import { Problems } from "./Problems";
 import { Queues } from "./Queues";
+import { useSources } from "./sources";
 import { Tiles } from "./Tiles";
 
 export default function Overview() {
@@ -14,29 +16,34 @@ export default function Overview() {
     <>
       <PageHead title="Overview" />
       <Shown of={standing}>
-        {(now) => (
-          <div className="stack">
-            <Tiles now={now} />
-            <div className="overview-halves">
-              <Problems now={now} />
-              <div className="stack">
-                <Queues now={now} />
-                <Panel title="Lots published, by the hour" aside={`${now.hours.reduce((sum, hour) => sum + (hour.counts["published"] ?? 0), 0).toLocaleString("en")} in 24 hours`}>
-                  <Bars
-                    label="lots published in each of the last 24 hours"
-                    bars={now.hours.map((hour) => ({
-                      label: `${hour.start.slice(11, 16)} UTC`,
-                      parts: [{ tone: "good" as const, word: "published", value: hour.counts["published"] ?? 0 }],
-                    }))}
-                  />
-                </Panel>
-                <Events />
-              </div>
-            </div>
-          </div>
-        )}
+        {(now) => <Standing now={now} />}
       </Shown>
     </>
+  );
+}
+
+function Standing({ now }: { now: Schemas["StandingNow"] }) {
+  const sources = useSources(now);
+  return (
+    <div className="stack">
+      <Tiles now={now} sources={sources} />
+      <div className="overview-halves">
+        <Problems now={now} sources={sources} />
+        <div className="stack">
+          <Queues now={now} queue={sources.queue} />
+          <Panel title="Lots published, by the hour" aside={`${now.hours.reduce((sum, hour) => sum + (hour.counts["published"] ?? 0), 0).toLocaleString("en")} in 24 hours`}>
+            <Bars
+              label="lots published in each of the last 24 hours"
+              bars={now.hours.map((hour) => ({
+                label: `${hour.start.slice(11, 16)} UTC`,
+                parts: [{ tone: "good" as const, word: "published", value: hour.counts["published"] ?? 0 }],
+              }))}
+            />
+          </Panel>
+          <Events />
+        </div>
+      </div>
+    </div>
   );
 }
 

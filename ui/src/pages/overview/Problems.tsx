@@ -1,178 +1,103 @@
 /** The newest problems of every kind in one list: what, why, since when, and the way out. */
-import type { ReactNode } from "react";
-import { HoldDataset, HoldJob, RetryLot, UnholdLot } from "../../actions/work";
-import { call, type Schemas } from "../../api/client";
-import { useGet } from "../../api/hooks";
-import { Act } from "../../kit/Act";
-import { ButtonLink } from "../../kit/Button";
-import { DatasetName, JobName, WorkName } from "../../kit/Names";
+import type { Schemas } from "../../api/client";
+import { Icon } from "../../kit/Icon";
 import { Panel } from "../../kit/Panel";
-import { Empty } from "../../kit/Shown";
+import { Empty, Waiting } from "../../kit/Shown";
 import { StatusIcon } from "../../kit/Status";
 import { Time } from "../../kit/Time";
-import { plural } from "../../kit/words";
-import { Link } from "../../router/Link";
-import { address } from "../../router/router";
-import { gapsPlace, runPlace } from "../../router/places";
-import { errorOf } from "../runs/facets";
+import { First } from "./First";
+import { ofBatch, ofCollection, ofFailedIngest, ofHeldIngest, ofHeldLot, ofHold, ofJob, ofLate, ofLot, ofQueue, ofStale, type Problem } from "./kinds";
+import { SHOWN, type Sources } from "./sources";
 
-interface Problem {
-  readonly id: string;
-  readonly state: string;
-  readonly at: string;
-  readonly what: ReactNode;
-  readonly why: ReactNode;
-  readonly way: ReactNode;
-}
+type Now = Schemas["StandingNow"];
 
-const SHOWN = 30;
-
-export function Problems({ now }: { now: Schemas["StandingNow"] }) {
-  const failed = useGet("/api/v1/jobs", { query: { lastRunStates: ["FAILED"], limit: 20 } }).value?.jobs ?? [];
-  const batches = useGet("/api/v1/ingest/jobs", { query: { status: "failed", limit: 20 } }).value?.jobs ?? [];
-  const lots = new Set(now.stuck.map((each) => `${each.namespace}/${each.job}`));
-  const problems = [
-    ...now.stuck.map(ofLot),
-    ...now.holds.map(ofHold),
-    ...now.late.map(ofLate),
-    ...failed.filter((job) => !lots.has(`${job.namespace}/${job.name}`)).map(ofJob),
-    ...batches.map(ofIngest),
-  ].sort((a, b) => b.at.localeCompare(a.at));
+export function Problems({ now, sources }: { now: Now; sources: Sources }) {
+  const problems = problemsOf(now, sources);
+  const { awaited, unread, isWhole } = sources;
+  const isAll = isWhole && problems.length <= SHOWN && awaited.length + unread.length === 0;
   return (
-    <Panel title="Problems" aside={problems.length ? `newest first, ${problems.length} in all` : undefined} className="problems">
-      {problems.length === 0 ? (
-        <Empty icon="check" title="Nothing is wrong">
-          No job failed with its latest run, no lot is stuck or late, nothing is held.
-        </Empty>
-      ) : (
+    <Panel title="Problems" aside={problems.length > 0 && (isAll ? `${problems.length}, newest first` : `the newest ${Math.min(SHOWN, problems.length)} of more`)} className="problems">
+      {unread.length > 0 && <Unread of={unread} />}
+      {problems.length > 0 ? (
         <ul>
           {problems.slice(0, SHOWN).map((problem) => (
-            <li key={problem.id}>
-              <StatusIcon of={problem.state} />
-              <div>
-                <div className="what">
-                  {problem.what}
-                  <span className="faint">
-                    <Time at={problem.at} />
-                  </span>
-                </div>
-                <p className="muted">{problem.why}</p>
-              </div>
-              <div className="way">{problem.way}</div>
-            </li>
+            <Row key={problem.id} of={problem} />
           ))}
         </ul>
+      ) : awaited.length > 0 ? (
+        <div className="body">
+          <p className="muted">Reading {awaited.join(", ")}…</p>
+          <Waiting />
+        </div>
+      ) : unread.length > 0 ? (
+        <Empty icon="alert" title="Nothing is wrong in what could be read" />
+      ) : isUntouched(now, sources) ? (
+        <First />
+      ) : (
+        <Empty icon="check" title="Nothing is wrong">
+          No job failed with its latest run, no lot is stuck, late or stale, nothing is held, no deposit failed.
+        </Empty>
       )}
+      {problems.length > 0 && awaited.length > 0 && <p className="body muted">Still reading {awaited.join(", ")}…</p>}
     </Panel>
   );
 }
 
-function ofLot(lot: Schemas["StuckLot"]): Problem {
-  const job = { namespace: lot.namespace, name: lot.job };
-  const isHeld = lot.state === "HELD";
-  const outOfTries = isHeld && lot.attempts >= lot.attemptsMax;
-  return {
-    id: `lot ${lot.namespace}/${lot.job}/${lot.lot}`,
-    state: isHeld && !outOfTries ? "HELD" : "FAILED",
-    at: lot.since,
-    what: (
-      <span>
-        <JobName of={job} /> <span className="faint">on</span> <WorkName job={job} lot={lot.lot} />
-      </span>
-    ),
-    why: (
-      <>
-        {lot.error || (lot.held ? `Held by ${lot.held}` : "It failed without a word.")}{" "}
-        <span className="faint">
-          {outOfTries && `Out of tries (${lot.attempts} of ${lot.attemptsMax}).`}
-          {lot.state === "LATER" && (
-            <>
-              Try {lot.attempts} of {lot.attemptsMax}; again <Time at={lot.notBefore} />.
-            </>
-          )}
-        </span>
-      </>
-    ),
-    way: isHeld ? <UnholdLot namespace={lot.namespace} job={lot.job} lot={lot.lot} /> : <RetryLot namespace={lot.namespace} job={lot.job} lot={lot.lot} />,
-  };
+function problemsOf(now: Now, sources: Sources): readonly Problem[] {
+  const told = new Set(now.stuck.map((each) => `${each.namespace}/${each.job}`));
+  return [
+    ...now.stuck.map(ofLot),
+    ...now.holds.map(ofHold),
+    ...now.late.map(ofLate),
+    // What is held for what it was made from goes on with that.
+    ...(sources.heldLots?.lots ?? []).filter((lot) => lot.byHand || lot.forChecks).map(ofHeldLot),
+    ...ofStale(sources.stale),
+    ...sources.failedJobs.filter((job) => !told.has(`${job.namespace}/${job.name}`)).map(ofJob),
+    ...sources.failedIngest.map(ofFailedIngest),
+    ...ofHeldIngest(sources.heldIngest),
+    // A batch with failed jobs is told by them.
+    ...[...sources.heldBatches, ...sources.failedBatches.filter((batch) => !batch.tally?.["failed"]?.jobs)].map(ofBatch),
+    ...(sources.queue?.held ? [ofQueue(sources.queue.held)] : []),
+    ...(sources.queue?.collectionsHeld ?? []).map(ofCollection),
+  ].sort((a, b) => b.at.localeCompare(a.at));
 }
 
-function ofHold(hold: Schemas["HeldWhole"]): Problem {
-  const name = { namespace: hold.namespace, name: hold.name };
-  const isJob = hold.kind === "JOB";
-  return {
-    id: `hold ${hold.kind} ${hold.namespace}/${hold.name}`,
-    state: "HELD",
-    at: hold.since,
-    what: (
-      <span>
-        {isJob ? <JobName of={name} /> : <DatasetName of={name} />} <span className="faint">is held</span>
-      </span>
-    ),
-    why: `${hold.who}: ${hold.why || "no reason given"}`,
-    way: isJob ? <HoldJob namespace={hold.namespace} job={hold.name} isHeld /> : <HoldDataset namespace={hold.namespace} dataset={hold.name} isHeld />,
-  };
+/** Whether nothing has ever come: no job, no lot, no deposit. */
+function isUntouched(now: Now, { queue }: Sources): boolean {
+  const jobs = Object.values(now.jobs).reduce((sum, each) => sum + (each ?? 0), 0);
+  return jobs + now.work.length + Object.keys(queue?.tally ?? {}).length === 0 && now.hours.every((hour) => Object.keys(hour.counts).length === 0);
 }
 
-function ofLate(late: Schemas["LateDataset"]): Problem {
-  const dataset = { namespace: late.namespace, name: late.dataset };
-  return {
-    id: `late ${late.namespace}/${late.dataset}`,
-    state: "late",
-    at: late.since,
-    what: (
-      <span>
-        <DatasetName of={dataset} /> <span className="faint">is late</span>
-      </span>
-    ),
-    why: `${plural(late.count, "lot")} of ${late.interval} ${late.count === 1 ? "was" : "were"} to be there by now, from ${late.first} on.`,
-    way: (
-      <ButtonLink to={gapsPlace(dataset, late.first)} icon="right">
-        Why
-      </ButtonLink>
-    ),
-  };
+function Row({ of: problem }: { of: Problem }) {
+  return (
+    <li>
+      <StatusIcon of={problem.state} />
+      <div>
+        <div className="what">
+          {problem.what}
+          <span className="faint">
+            <Time at={problem.at} />
+          </span>
+        </div>
+        <p className="muted">{problem.why}</p>
+      </div>
+      <div className="way">{problem.way}</div>
+    </li>
+  );
 }
 
-function ofJob(job: Schemas["Job"]): Problem {
-  const run = job.latestRun;
-  return {
-    id: `job ${job.namespace}/${job.name}`,
-    state: "FAILED",
-    at: run?.endedAt ?? job.updatedAt,
-    what: <JobName of={job.id} />,
-    why: (run && errorOf(run.facets)) ?? "Its latest run failed; it reported no cause.",
-    way: run && (
-      <ButtonLink to={runPlace(run.id)} icon="right">
-        The run
-      </ButtonLink>
-    ),
-  };
-}
-
-function ofIngest(job: Schemas["ShownIngestJob"]): Problem {
-  return {
-    id: `ingest ${job.id}`,
-    state: "failed",
-    at: job.lastModified,
-    what: (
-      <span>
-        <Link className="name" to={address(["ingest", "batches", job.batch])}>
-          {job.payloadName}
-        </Link>{" "}
-        <span className="faint">of</span> {job.batch} <span className="faint">in {job.collection}</span>
-      </span>
-    ),
-    why: job.message || "It failed without a word.",
-    way: job.resumesAt && (
-      <Act
-        icon="play"
-        ask={{ title: `Resume ${job.payloadName}?`, says: `It goes on with ${job.resumesAt}, after the last stage that succeeded. Whatever made it fail should be put right first.`, verb: "Resume", reason: "welcome" }}
-        run={(why) => call("post", "/api/v1/ingest/jobs/{ingest_job}/resume", { path: { ingest_job: job.id }, body: { why } })}
-        done={(value) => `${job.payloadName} goes on with ${value.status}.`}
-      >
-        Resume
-      </Act>
-    ),
-  };
+function Unread({ of: unread }: { of: Sources["unread"] }) {
+  return (
+    <div className="trouble tone-warn" role="note">
+      <Icon name="alert" />
+      <div>
+        <strong>Not everything is shown</strong>
+        {unread.map(({ what, why }) => (
+          <p key={what}>
+            {what}: {why}
+          </p>
+        ))}
+      </div>
+    </div>
+  );
 }

@@ -1,5 +1,4 @@
 import type { Schemas } from "../../api/client";
-import { useGet } from "../../api/hooks";
 import { type Bar, Share } from "../../kit/Bars";
 import { JobName } from "../../kit/Names";
 import { Panel } from "../../kit/Panel";
@@ -13,8 +12,7 @@ const STAGES = ["pending", "estimating", "provisioning", "downloading", "process
 const SHOWN = 8;
 
 /** How much waits before each job, and in each stage of ingest. */
-export function Queues({ now }: { now: Schemas["StandingNow"] }) {
-  const queue = useGet("/api/v1/ingest/queue", {}).value;
+export function Queues({ now, queue }: { now: Schemas["StandingNow"]; queue: Schemas["Queue"] | undefined }) {
   const most = Math.max(1, ...now.work.map((job) => parts(job).reduce((sum, part) => sum + part.value, 0)));
   const stages = STAGES.map((stage) => ({ stage, jobs: queue?.tally[stage]?.jobs ?? 0, bytes: queue?.tally[stage]?.bytes ?? 0 })).filter((each) => each.jobs);
   return (

@@ -1,57 +1,110 @@
 import type { Schemas } from "../../api/client";
-import { useGet } from "../../api/hooks";
 import { Icon } from "../../kit/Icon";
 import { lookOf } from "../../kit/status";
 import { count } from "../../kit/words";
 import { Link } from "../../router/Link";
 import { gapsPlace } from "../../router/places";
+import { address } from "../../router/router";
+import { SHOWN, type Sources } from "./sources";
+
+type Now = Schemas["StandingNow"];
+
+/** A number and where that many are listed; a number that is not known yet, or could not be read, is undefined. */
+interface Part {
+  readonly value: number | undefined;
+  readonly one: string;
+  readonly many: string;
+  readonly to: string;
+  readonly isMore?: boolean;
+}
 
 interface Tile {
   readonly state: string;
   readonly label: string;
-  readonly value: number;
   readonly hint: string;
-  readonly to: string;
+  readonly parts: readonly Part[];
 }
 
-/** Where lots that are late are told one by one: the gaps of the dataset that became late last. */
-function latePlace({ late: [first] }: Schemas["StandingNow"]): string {
-  return first ? gapsPlace({ namespace: first.namespace, name: first.dataset }, first.first) : "/gaps";
+const UNDER_WAY = ["estimating", "provisioning", "downloading", "processing", "recording", "notify"];
+
+/** Where late lots are told one by one: the gaps of the only dataset that is late, or the list of those that are. */
+function latePlace({ late }: Now): string {
+  const [first, ...rest] = late;
+  return first && rest.length === 0 ? gapsPlace({ namespace: first.namespace, name: first.dataset }, first.first) : "/gaps";
 }
 
-/** The numbers that tell at a glance whether all is well. */
-export function Tiles({ now }: { now: Schemas["StandingNow"] }) {
-  const queue = useGet("/api/v1/ingest/queue", {}).value?.tally;
+function tilesOf(now: Now, { queue, heldLots, heldBatches }: Sources): readonly Tile[] {
   const sum = (name: "ready" | "waiting" | "later" | "held" | "running") => now.work.reduce((all, job) => all + job[name], 0);
-  const ingest = (...states: string[]) => states.reduce((all, state) => all + (queue?.[state]?.jobs ?? 0), 0);
-  const late = now.late.reduce((all, dataset) => all + dataset.count, 0);
-  const moving = ingest("estimating", "provisioning", "downloading", "processing", "recording", "notify");
-  const tiles: Tile[] = [
-    { state: "RUNNING", label: "Running", value: sum("running") + moving, hint: "lots being worked on, and ingest jobs under way", to: "/locks" },
-    { state: "READY", label: "Ready", value: sum("ready"), hint: "lots that the next free worker takes", to: "/jobs?open=1" },
-    { state: "WAITING", label: "Waiting", value: sum("waiting") + ingest("pending"), hint: "lots whose inputs are not there yet, and pending ingest jobs", to: "/jobs?open=1" },
-    { state: "late", label: "Late", value: late, hint: "lots that were to be there by now, after the newest that is", to: latePlace(now) },
-    { state: "LATER", label: "Retry later", value: sum("later"), hint: "lots that failed and are tried again by themselves", to: "/jobs?open=1" },
-    { state: "HELD", label: "Held", value: sum("held") + now.holds.length + ingest("held"), hint: "what waits for a person", to: "/jobs?open=1" },
-    { state: "FAILED", label: "Failed", value: (now.jobs.FAILED ?? 0) + ingest("failed"), hint: "jobs whose latest run failed, and failed ingest jobs", to: "/jobs?state=FAILED" },
+  const lots = (value: number | undefined, to: string): Part => ({ value, one: "lot", many: "lots", to, isMore: now.atLeast && (value ?? 0) >= 1000 });
+  const jobs = (state: "RUNNING" | "FAILED"): Part => ({ value: now.jobs[state] ?? 0, one: "job", many: "jobs", to: address(["jobs"], { state }) });
+  const ingest = (to: string, ...states: string[]): Part => ({ value: queue && states.reduce((all, state) => all + (queue.tally[state]?.jobs ?? 0), 0), one: "ingest job", many: "ingest jobs", to });
+  const stage = (status: string) => address(["ingest"], { tab: "jobs", status });
+  const held = address(["locks"], { tab: "held" });
+  return [
+    { state: "RUNNING", label: "Running", hint: "lots being worked on, jobs whose latest run goes on, ingest jobs under way", parts: [lots(sum("running"), "/locks"), jobs("RUNNING"), ingest("/ingest", ...UNDER_WAY)] },
+    { state: "READY", label: "Ready", hint: "lots that the next free worker takes", parts: [lots(sum("ready"), "/jobs?open=1")] },
+    { state: "WAITING", label: "Waiting", hint: "lots whose inputs are not there yet, and pending ingest jobs", parts: [lots(sum("waiting"), "/jobs?open=1"), ingest(stage("pending"), "pending")] },
+    { state: "late", label: "Late", hint: "lots that were to be there by now, after the newest that is", parts: [{ ...lots(now.late.reduce((all, dataset) => all + dataset.count, 0), latePlace(now)), isMore: false }] },
+    { state: "LATER", label: "Retry later", hint: "lots that failed and are tried again by themselves", parts: [lots(sum("later"), "/jobs?open=1")] },
+    {
+      state: "HELD",
+      label: "Held",
+      hint: "what waits for a person",
+      parts: [
+        lots(heldLots && heldLots.totalCount + sum("held"), held),
+        { value: now.holds.length, one: "job or dataset", many: "jobs and datasets", to: held },
+        { value: queue && (queue.held ? 1 : 0), one: "ingest queue", many: "ingest queues", to: "/ingest" },
+        { value: queue?.collectionsHeld.length, one: "collection", many: "collections", to: address(["ingest"], { tab: "collections" }) },
+        { value: heldBatches.length, one: "batch", many: "batches", to: address(["ingest"], { state: "held" }), isMore: heldBatches.length === SHOWN },
+        ingest(stage("held"), "held"),
+      ],
+    },
+    { state: "FAILED", label: "Failed", hint: "jobs whose latest run failed, and failed ingest jobs", parts: [jobs("FAILED"), ingest(stage("failed"), "failed")] },
   ];
+}
+
+/** The numbers that tell at a glance whether all is well; each leads to what it counts. */
+export function Tiles({ now, sources }: { now: Now; sources: Sources }) {
+  const unknown = sources.awaited.length > 0 ? "…" : "?";
   return (
     <div className="tiles">
-      {tiles.map((tile) => {
+      {tilesOf(now, sources).map((tile) => {
         const look = lookOf(tile.state === "READY" ? "pending" : tile.state);
+        const first = tile.parts.find((part) => part.value) ?? tile.parts[0];
+        const rest = tile.parts.filter((part) => part !== first && part.value !== 0);
         return (
-          <Link key={tile.label} to={tile.to} className={`tile tone-${tile.value ? look.tone : "none"}`} title={tile.hint}>
-            <span className="tile-label">
+          <section key={tile.label} className={`tile tone-${first?.value ? look.tone : "none"}`} title={tile.hint}>
+            <h2 className="tile-label">
               <Icon name={tile.state === "READY" ? "bolt" : look.icon} size={14} />
               {tile.label}
-            </span>
-            <strong className="num">
-              {count(tile.value)}
-              {now.atLeast && tile.value >= 1000 ? "+" : ""}
-            </strong>
-          </Link>
+            </h2>
+            {first && <Figure of={first} unknown={unknown} className="first" />}
+            {known(rest).map((part) => (
+              <Figure key={part.one} of={part} unknown={unknown} className="more" />
+            ))}
+          </section>
         );
       })}
     </div>
+  );
+}
+
+/** Those with a number, and one for all that have none yet. */
+function known(parts: readonly Part[]): readonly Part[] {
+  const unknown = parts.find((part) => part.value === undefined);
+  const rest = parts.filter((part) => part.value !== undefined);
+  return unknown ? [...rest, { ...unknown, many: "in ingest" }] : rest;
+}
+
+function Figure({ of: part, unknown, className }: { of: Part; unknown: string; className: string }) {
+  const said = part.value === undefined ? unknown : count(part.value);
+  return (
+    <Link to={part.to} className={className}>
+      <strong className="num">
+        {said}
+        {part.isMore ? "+" : ""}
+      </strong>{" "}
+      {part.value === 1 ? part.one : part.many}
+    </Link>
   );
 }
