@@ -22,14 +22,19 @@ export function LotSummary({ dataset, lot, onClose }: Props) {
   const isInterval = spanOf(lot) !== null;
   const gaps = useGet("/api/v1/namespaces/{namespace}/datasets/{dataset}/gaps", isInterval ? { path, query: { from: lot, to: lot } } : null);
   const gap = gaps.value?.ranges[0];
-  const why = gap?.cause?.why;
+  const ofGap = gap?.cause?.why;
   // Of a lot that nobody has begun to make there is nothing to show but why. One that is held was
   // begun if its job is out of tries with it, or if it is there and locked.
-  const isMade = why?.reasons.some((each) => each.kind === "output_locked" && each.namespace === dataset.namespace && each.name === dataset.name);
-  const isHeldUntried = gap?.kind === "held" && why?.reasons.some((each) => each.kind === "held_lot") && !isMade;
+  const isMade = ofGap?.reasons.some((each) => each.kind === "output_locked" && each.namespace === dataset.namespace && each.name === dataset.name);
+  const isHeldUntried = gap?.kind === "held" && ofGap?.reasons.some((each) => each.kind === "held_lot") && !isMade;
   const isBegun = gap?.kind !== "missing" && gap?.kind !== "waiting" && !isHeldUntried;
   const isKnown = isInterval ? gaps.value !== undefined && isBegun : true;
   const found = useGet("/api/v1/namespaces/{namespace}/datasets/{dataset}/lots/{lot}", isKnown ? { path: { ...path, lot } } : null);
+  // No gap tells of a lot with a free name: its maker does, if it is not there, and its history, if it is held.
+  const { job: maker, status } = (!isInterval && found.value) || { job: null, status: null };
+  const isAwaited = maker && status !== "READY" && status !== "HOLD";
+  const ofMaker = useGet("/api/v1/namespaces/{namespace}/jobs/{job}/lots/{lot}/why", isAwaited ? { path: { namespace: maker.namespace, job: maker.name, lot } } : null).value;
+  const why = ofGap ?? ofMaker;
   return (
     <Panel
       title={onClose ? <span className="mono">{lot}</span> : "How it stands"}
@@ -50,6 +55,8 @@ export function LotSummary({ dataset, lot, onClose }: Props) {
             <span>{gap.cause?.sentence}</span>
           </div>
         )}
+        {ofMaker && <p>{ofMaker.sentence}</p>}
+        {status === "HOLD" && <HeldBy dataset={dataset} lot={lot} />}
         {why && (why.state === "HELD" || why.state === "LATER") && (
           <div className="row">
             {why.state === "HELD" ? <UnholdLot namespace={why.namespace} job={why.job} lot={why.lot} /> : <RetryLot namespace={why.namespace} job={why.job} lot={why.lot} />}
@@ -73,5 +80,21 @@ export function LotSummary({ dataset, lot, onClose }: Props) {
         )}
       </div>
     </Panel>
+  );
+}
+
+/** Who held a lot last, and why, as its history says. */
+function HeldBy({ dataset, lot }: Pick<Props, "dataset" | "lot">) {
+  const path = { namespace: dataset.namespace, dataset: dataset.name, lot };
+  const log = useGet("/api/v1/namespaces/{namespace}/datasets/{dataset}/lots/{lot}/log", { path, query: { limit: 500 } });
+  const hold = log.value?.entries.find((entry) => entry.action === "hold" && entry.job === null && entry.dataset === dataset.name);
+  if (!hold) return null;
+  return (
+    <div className="row">
+      <Status of="HELD" />
+      <span>
+        by {hold.who}: {hold.why || "no reason given"} (<Time at={hold.at} />)
+      </span>
+    </div>
   );
 }

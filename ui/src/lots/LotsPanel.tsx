@@ -1,9 +1,9 @@
-/** The lots of a dataset: a grid when they are intervals, a list when their names are free. */
+/** The lots of a dataset: a grid of those that are intervals, a list of those whose names are free. */
 import type { Schemas } from "../api/client";
 import { useGet } from "../api/hooks";
 import { ButtonLink } from "../kit/Button";
 import { JobName, LotName } from "../kit/Names";
-import { usePages } from "../kit/pages";
+import { type Paged, usePages } from "../kit/pages";
 import { Panel } from "../kit/Panel";
 import { Empty, Shown, Trouble } from "../kit/Shown";
 import { Status } from "../kit/Status";
@@ -38,14 +38,26 @@ export function LotsPanel({ dataset, title = "Lots" }: { dataset: Named; title?:
             <HeatGrid interval={value.interval} first={value.first} count={value.count} ranges={value.ranges} totals={value.totals} there={value.there} isCut={value.isCut} chosen={chosen} onChoose={(lot) => setQuery({ lot })} />
           </Panel>
           {chosen && <LotSummary dataset={dataset} lot={chosen} onClose={() => setQuery({ lot: null })} />}
+          <Others dataset={dataset} />
         </>
       )}
     </Shown>
   );
 }
 
-function LotList({ dataset, title }: { dataset: Named; title: string }) {
-  const lots = usePages("/api/v1/namespaces/{namespace}/datasets/{dataset}/lots", { path: { namespace: dataset.namespace, dataset: dataset.name } }, (answer) => ({ items: answer.lots, total: answer.totalCount }));
+function useLots(dataset: Named, named: boolean): Paged<Schemas["Lot"]> {
+  const path = { namespace: dataset.namespace, dataset: dataset.name };
+  return usePages("/api/v1/namespaces/{namespace}/datasets/{dataset}/lots", { path, query: { named } }, (answer) => ({ items: answer.lots, total: answer.totalCount }));
+}
+
+/** What the grid has no place for. */
+function Others({ dataset }: { dataset: Named }) {
+  const lots = useLots(dataset, true);
+  if (lots.problem) return <Trouble problem={lots.problem} />;
+  return lots.count > 0 && <Listed dataset={dataset} title="Lots with names of their own" lots={lots} />;
+}
+
+function Listed({ dataset, title, lots }: { dataset: Named; title: string; lots: Paged<Schemas["Lot"]> }) {
   const columns: Column<Schemas["Lot"]>[] = [
     { title: "lot", cell: (lot) => <LotName dataset={dataset} lot={lot.lot} />, width: "minmax(9rem, 2fr)" },
     { title: "status", cell: (lot) => <Status of={lot.status} />, width: "110px" },
@@ -53,6 +65,15 @@ function LotList({ dataset, title }: { dataset: Named; title: string }) {
     { title: "locked for", cell: (lot) => lot.locks.join(", "), wide: true },
     { title: "since", cell: (lot) => <Time at={lot.since} />, width: "110px" },
   ];
+  return (
+    <Panel title={title} aside={plural(lots.count, "lot")}>
+      <Table columns={columns} label="lots" count={lots.count} row={lots.row} onRange={lots.onRange} to={(lot) => lotPlace(dataset, lot.lot)} />
+    </Panel>
+  );
+}
+
+function LotList({ dataset, title }: { dataset: Named; title: string }) {
+  const lots = useLots(dataset, false);
   if (lots.problem) return <Trouble problem={lots.problem} />;
   if (lots.isReady && lots.count === 0) {
     return (
@@ -66,11 +87,7 @@ function LotList({ dataset, title }: { dataset: Named; title: string }) {
       </Panel>
     );
   }
-  return (
-    <Panel title={title} aside={plural(lots.count, "lot")}>
-      <Table columns={columns} label="lots" count={lots.count} row={lots.row} onRange={lots.onRange} to={(lot) => lotPlace(dataset, lot.lot)} />
-    </Panel>
-  );
+  return <Listed dataset={dataset} title={title} lots={lots} />;
 }
 
 /** A button to the page of one lot. */

@@ -1,0 +1,144 @@
+"""The overview: everything that waits for a person is told, and nothing is called right unread."""
+
+import re
+from collections.abc import Iterator
+
+import pytest
+from playwright.sync_api import Browser, Locator, Route, expect
+
+from tests.browser.addresses import address
+from tests.browser.browsing import Tab
+from tests.browser.browsing import tab as open_tab
+from tests.browser.mill import FLOUR, GRINDING, HOURS, MILL, SACKS, UNSALTED, Mill
+from tests.browser.scene import Scene, empty_scene
+
+pytestmark = pytest.mark.xdist_group("browser")
+
+HELD_LOTS = "**/api/v1/held-lots*"
+
+
+@pytest.fixture(scope="module")
+def untouched(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Scene]:
+    """A server on which nothing was ever done."""
+    with empty_scene(tmp_path_factory.mktemp("untouched")) as scene:
+        yield scene
+
+
+@pytest.fixture
+def mill_tab(browser: Browser, mill: Mill) -> Iterator[Tab]:
+    """A new tab on the mill's server."""
+    with open_tab(browser, mill.scene.url) as opened:
+        yield opened
+
+
+def tile(tab: Tab, label: str) -> Locator:
+    """The numbers of one kind."""
+    heading = tab.page.get_by_role("heading", name=label, exact=True)
+    return tab.page.locator(".tile").filter(has=heading)
+
+
+def test_whatever_waits_for_a_person_is_a_problem(mill_tab: Tab, mill: Mill) -> None:
+    lot = ("namespaces", MILL, "datasets", FLOUR, "lots", HOURS[4])
+    stops = (
+        (lot, "hold", "unhold", "it is damp"),
+        (("ingest", "collections", SACKS), "hold", "release", "the shed is full"),
+        (("ingest", "queue"), "hold", "release", "the road is closed"),
+        (("ingest", "batches", mill.pending[0]), "hold", "release", None),
+    )
+    for at, hold, _, why in stops:
+        mill.call("POST", *at, hold, json={"why": why or "wait"})
+    mill_tab.open("/")
+    mill_tab.settle()
+    problems = mill_tab.page.locator(".problems li")
+    for *_, why in stops:
+        if why:
+            expect(problems.filter(has_text=why)).to_have_count(1)
+    expect(problems.filter(has_text=mill.pending[0])).to_contain_text("is held")
+    expect(problems.filter(has_text=UNSALTED)).to_contain_text("Held by its checks")
+    expect(problems.filter(has_text="has stale lots")).to_contain_text(GRINDING)
+    held = tile(mill_tab, "Held")
+    expect(held).to_contain_text("1 ingest queue")
+    expect(held).to_contain_text("1 collection")
+    held.get_by_role("link", name=re.compile("lots$")).click()
+    expect(mill_tab.page).to_have_url(re.compile(r"/locks\?tab=held"))
+    expect(mill_tab.page.locator("main")).to_contain_text("it is damp")
+    for at, _, release, _ in stops:
+        mill.call("POST", *at, release, json={"why": "go on"})
+
+
+def test_each_number_leads_to_what_it_counts(mill_tab: Tab, mill: Mill) -> None:
+    late = mill.call("GET", "standing")["late"]
+    assert len(late) > 1
+    mill_tab.open("/")
+    mill_tab.settle()
+    tile(mill_tab, "Failed").get_by_role("link", name=re.compile("ingest job")).click()
+    expect(mill_tab.page).to_have_url(re.compile("tab=jobs&status=failed"))
+    expect(mill_tab.page.get_by_role("table", name="ingest jobs")).to_contain_text("oats")
+    mill_tab.open("/")
+    tile(mill_tab, "Late").get_by_role("link").click()
+    listed = mill_tab.page.get_by_role("table", name="late datasets")
+    for each in late:
+        expect(listed).to_contain_text(each["dataset"])
+
+
+def test_nothing_is_called_right_before_everything_is_read(
+    browser: Browser, untouched: Scene
+) -> None:
+    late: list[Route] = []
+
+    def hold_up(route: Route) -> None:
+        late.append(route)
+
+    with open_tab(browser, untouched.url, alone=True) as opened:
+        problems = opened.page.locator(".problems")
+        opened.page.route(HELD_LOTS, hold_up)
+        opened.open("/")
+        expect(problems).to_contain_text("Reading held lots")
+        expect(tile(opened, "Held")).to_contain_text("…")
+        late[0].fulfill(status=503, json={"message": "the disk is slow"})
+        expect(problems).to_contain_text("held lots: the disk is slow")
+        expect(problems).not_to_contain_text("Nothing has come yet")
+        opened.forgive("503")
+
+
+def test_a_key_that_may_not_read_a_part_is_told_that_it_is_not_shown(
+    browser: Browser, mill: Mill
+) -> None:
+    with open_tab(browser, mill.scene.url, alone=True) as opened:
+        refused = {"status": 403, "json": {"message": "this key is for another namespace"}}
+        opened.page.route(HELD_LOTS, lambda route: route.fulfill(**refused))
+        opened.open("/")
+        problems = opened.page.locator(".problems")
+        expect(problems).to_contain_text("held lots: your key may not see it")
+        expect(problems.locator("li").first).to_be_visible()
+        opened.forgive("403")
+
+
+def test_where_nothing_was_done_it_is_said_what_to_do_first(
+    browser: Browser, untouched: Scene
+) -> None:
+    with open_tab(browser, untouched.url) as opened:
+        opened.open("/")
+        opened.settle()
+        expect(opened.page.locator(".problems")).to_contain_text("penstock arcs apply")
+        expect(opened.page.locator(".bars-top").first).to_have_text("0")
+
+
+def test_lots_with_free_names_stand_below_the_grid_and_say_who_holds_them(
+    mill_tab: Tab, mill: Mill
+) -> None:
+    dataset = ("namespaces", MILL, "datasets", "husks")
+    source = {"type": "FILES", "connectionUrl": "file:///shed"}
+    mill.call("PUT", "sources", "shed", json=source)
+    table = {"type": "DB_TABLE", "physicalName": "husks", "sourceName": "shed"}
+    mill.call("PUT", *dataset, json=table)
+    mill.call("POST", *dataset, "lots", json={"lots": [*HOURS, "bid0000009999"]})
+    hold = {"why": "nobody weighed it"}
+    mill.call("POST", *dataset, "lots", "bid0000009999", "hold", json=hold)
+    mill_tab.open(address("datasets", MILL, "husks"))
+    expect(mill_tab.page.locator(".heat canvas")).to_be_visible()
+    others = mill_tab.page.get_by_role("table", name="lots")
+    expect(others).to_contain_text("bid0000009999")
+    others.get_by_role("link", name="bid0000009999").click()
+    expect(mill_tab.page.locator("main")).to_contain_text("nobody weighed it")
+    mill.call("POST", *dataset, "lots", "bid0000009999", "unhold", json={"why": "weighed"})
