@@ -4,13 +4,14 @@ import { useGet } from "../../api/hooks";
 import { Button } from "../../kit/Button";
 import { SearchField } from "../../kit/SearchField";
 import { Empty, Trouble, Waiting } from "../../kit/Shown";
+import { count, plural } from "../../kit/words";
 import { jobNode } from "../../router/places";
 import { useQuery } from "../../router/router";
 import { graphAsked, PATH } from "./asked";
 import { Canvas } from "./Canvas";
 import { fieldEdges } from "./columns";
 import { Details } from "./Details";
-import { visible } from "./graph";
+import { matching, visible } from "./graph";
 import "./lineage.css";
 import { TimeSlider } from "./TimeSlider";
 
@@ -48,6 +49,8 @@ function Around({ node }: { node: string }) {
   const arcNodes = useMemo(() => new Set((arcs ?? []).map((arc) => jobNode(arc))), [arcs]);
   const shown = useMemo(() => visible(graph.value?.graph ?? [], node, collapsed), [graph.value, node, collapsed]);
   const columns = useMemo(() => (withColumns && columnGraph.value ? fieldEdges(columnGraph.value.graph) : []), [withColumns, columnGraph.value]);
+  const words = query.get("q") ?? "";
+  const found = useMemo(() => matching(shown.nodes, words).size, [shown, words]);
   const details = shown.nodes.find((each) => each.id === chosen);
   const collapse = (id: string) => {
     const next = new Set(collapsed);
@@ -62,7 +65,7 @@ function Around({ node }: { node: string }) {
         <label className="row">
           Depth
           <select className="field" value={depth} onChange={(event) => setQuery({ depth: event.target.value })}>
-            {DEPTHS.map((each) => (
+            {(DEPTHS.includes(depth) ? DEPTHS : [...DEPTHS, depth]).map((each) => (
               <option key={each} value={each}>
                 {each}
               </option>
@@ -81,7 +84,12 @@ function Around({ node }: { node: string }) {
           <input type="checkbox" checked={withColumns} onChange={(event) => setQuery({ columns: event.target.checked })} /> columns
         </label>
         <SearchField label="Find in this graph" />
-        <span className="faint num">{shown.nodes.length.toLocaleString("en")} nodes</span>
+        {graph.value && (
+          <span className="faint num" role="status">
+            {plural(shown.nodes.length, "node")}
+            {words && `, ${found ? count(found) : "none"} named like that`}
+          </span>
+        )}
         {collapsed.size > 0 && (
           <Button kind="quiet" onClick={() => setQuery({ collapsed: null })}>
             Expand all
@@ -90,7 +98,7 @@ function Around({ node }: { node: string }) {
       </header>
       <div className="lineage-body">
         {graph.problem && <Trouble problem={graph.problem} />}
-        {graph.value ? <Canvas shown={shown} root={node} arcs={arcNodes} columns={columns} search={query.get("q") ?? ""} chosen={chosen} onChoose={(id) => setQuery({ chosen: id })} onFocus={focus} /> : !graph.problem && <Waiting />}
+        {graph.value ? <Canvas shown={shown} root={node} arcs={arcNodes} columns={columns} search={words} chosen={chosen} onChoose={(id) => setQuery({ chosen: id })} onFocus={focus} /> : !graph.problem && <Waiting />}
         {details && <Details node={details} isCollapsed={collapsed.has(details.id)} isRoot={details.id === node} onClose={() => setQuery({ chosen: null })} onFocus={() => focus(details.id)} onCollapse={() => collapse(details.id)} />}
       </div>
       <footer className="lineage-bar">

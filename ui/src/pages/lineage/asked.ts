@@ -4,16 +4,18 @@ import { type Ask, urlOf } from "../../api/client";
 export type Direction = "both" | "upstream" | "downstream";
 export const PATH = "/api/v1/lineage";
 const DEPTH = 4;
+const DIRECTIONS: readonly Direction[] = ["both", "upstream", "downstream"];
 
 type Query = Ask<"get", typeof PATH>["query"];
 
 /** The question for the graph around a node, as the filters in the address have it. */
 export function graphAsked(node: string, query: URLSearchParams) {
   const asOf = query.get("asOf");
+  const depth = Number(query.get("depth"));
   return {
     nodeId: node,
-    depth: Number(query.get("depth")) || DEPTH,
-    direction: (query.get("direction") ?? "both") as Direction,
+    depth: Number.isInteger(depth) && depth > 0 ? depth : DEPTH,
+    direction: DIRECTIONS.find((each) => each === query.get("direction")) ?? "both",
     ...(asOf ? { asOf } : {}),
   } satisfies Query;
 }
