@@ -19,6 +19,9 @@ MessagePort.prototype.postMessage = function (...said) {
 };
 """
 
+# Longer than the page ever waits before it looks again.
+LONG_MS = 30_000
+
 # They use one server and one browser: one worker has them all.
 pytestmark = pytest.mark.xdist_group("browser")
 
@@ -44,19 +47,22 @@ def test_a_view_is_drawn_whenever_its_code_comes(browser: Browser, scene: Scene)
         opened.settle()
 
 
+@pytest.mark.parametrize("lacking", ["js", "css"])
 def test_a_view_whose_code_does_not_come_says_so_and_is_asked_for_again(
-    browser: Browser, scene: Scene
+    browser: Browser, scene: Scene, lacking: str
 ) -> None:
     with open_tab(browser, scene.url, alone=True) as opened:
         page = opened.page
-        page.route("**/assets/Datasets-*.js", lambda route: route.abort())
+        page.clock.install()
         opened.open("/datasets")
-        expect(page.get_by_text("This view broke")).to_be_visible()
-        page.unroute("**/assets/Datasets-*.js")
-        page.get_by_role("link", name="Jobs and arcs").click()
-        expect(page.locator("main h1")).to_have_text("Jobs and arcs")
-        page.get_by_role("link", name="Datasets").click()
-        expect(page.locator("main h1")).to_have_text("Datasets")
+        page.route(f"**/assets/*.{lacking}", lambda route: route.abort())
+        page.get_by_role("link", name="Overview").last.click()
+        expect(page.locator("main")).to_contain_text("This page tries again by itself")
+        page.unroute(f"**/assets/*.{lacking}")
+        page.clock.fast_forward(LONG_MS)
+        expect(page.locator("main h1")).to_have_text("Overview")
+        columns = "tiles => getComputedStyle(tiles).display"
+        assert page.locator(".tiles").evaluate(columns) == "grid"
         opened.complaints.clear()  # of the browser, that it could not have it
 
 

@@ -41,6 +41,9 @@ interface Loose {
   readonly body?: unknown;
 }
 
+/** What is said when the server cannot be reached. */
+export const SILENT = "The server does not answer. Is it running? This page tries again by itself.";
+
 const KEY = "penstock.key";
 const wanted = new Set<() => void>();
 
@@ -107,7 +110,7 @@ export async function send<T>(
     response = await fetch(url, init);
   } catch (error) {
     if (signal?.aborted) throw error;
-    return failed(0, "The server does not answer. Is it running? This page tries again by itself.");
+    return failed(0, SILENT);
   }
   const text = await response.text();
   if (response.ok) return { ok: true, value: (text ? JSON.parse(text) : {}) as T };

@@ -81,8 +81,10 @@ async function read(): Promise<void> {
   try {
     const response = await fetch(STREAM, { headers: headers(), signal: mine.signal });
     if (!response.ok || !response.body) throw new Error(`the stream answered ${response.status}`);
-    failures = 0;
     become("live");
+    // What happened while there was no stream was told to nobody.
+    if (failures > 0) tell();
+    failures = 0;
     const reader = response.body.pipeThrough(new TextDecoderStream()).getReader();
     for (let rest = ""; ; ) {
       const { done, value } = await reader.read();

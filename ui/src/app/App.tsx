@@ -1,6 +1,8 @@
 import { useEffect } from "react";
+import { SILENT } from "../api/client";
+import { Button } from "../kit/Button";
 import { Confirm } from "../kit/Confirm";
-import { Empty, Waiting } from "../kit/Shown";
+import { Empty, Trouble, Waiting } from "../kit/Shown";
 import { Toasts } from "../kit/Toasts";
 import { Link } from "../router/Link";
 import { usePlace } from "../router/router";
@@ -40,6 +42,14 @@ export function App() {
 
 function Opened({ page, props }: { page: Page; props: PageProps }) {
   const View = useView(page);
+  if (View instanceof Error) {
+    return (
+      <>
+        <Trouble problem={{ status: 0, message: SILENT }} />
+        <Button onClick={() => window.location.reload()}>Load the page again</Button>
+      </>
+    );
+  }
   return View ? <View {...props} /> : <Waiting />;
 }
 

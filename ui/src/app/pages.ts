@@ -1,6 +1,7 @@
 /** Every page: each folder of `pages/` has an `index.ts` that says what it serves. */
 import { type ComponentType, useEffect, useSyncExternalStore } from "react";
 import type { IconName } from "../kit/Icon";
+import { onNews } from "../api/live";
 import { ahead } from "../api/store";
 import { match } from "../router/router";
 
@@ -46,6 +47,7 @@ async function load(page: Page): Promise<void> {
   if (onTheirWay.has(page)) return;
   onTheirWay.add(page);
   try {
+    if (views.has(page)) await missingStyles();
     views.set(page, ((await page.load()) as Module).default);
   } catch (error) {
     views.set(page, error instanceof Error ? error : new Error(String(error)));
@@ -54,26 +56,50 @@ async function load(page: Page): Promise<void> {
   for (const watcher of watchers) watcher();
 }
 
+const failedStyles = new Set<HTMLLinkElement>();
+// It does not bubble, but it can be seen on its way down.
+window.addEventListener(
+  "error",
+  ({ target }) => {
+    if (target instanceof HTMLLinkElement && target.rel === "stylesheet") failedStyles.add(target);
+  },
+  true,
+);
+
+/** Asks again for the styles that did not come; what imports a page's code asks for them only once. */
+async function missingStyles(): Promise<void> {
+  await Promise.all(
+    [...failedStyles].map(
+      (link) =>
+        new Promise<void>((resolve, reject) => {
+          const again = link.cloneNode() as HTMLLinkElement;
+          failedStyles.delete(link);
+          again.addEventListener("load", () => resolve());
+          again.addEventListener("error", () => reject(new Error(`${link.href} did not come`)));
+          link.replaceWith(again);
+        }),
+    ),
+  );
+}
+
 function watch(watcher: () => void): () => void {
   watchers.add(watcher);
   return () => watchers.delete(watcher);
 }
 
 /**
- * What draws a page, or null while its code comes. It is not left to Suspense, which shows a page
- * 300 ms later than it could once it has shown that there is something to wait for.
+ * What draws a page, null while its code comes, or an error if it did not; then it is asked for
+ * again whenever there may be news. It is not left to Suspense, which shows a page 300 ms later
+ * than it could once it has shown that there is something to wait for.
  */
-export function useView(page: Page | undefined): View | null {
+export function useView(page: Page | undefined): View | Error | null {
   // The code may come at any moment, also between the first drawing and what is done after it.
   const found = useSyncExternalStore(watch, () => page && views.get(page));
   useEffect(() => {
-    if (page && !views.has(page)) void load(page);
-  }, [page]);
-  if (found instanceof Error) {
-    // It is asked for anew the next time, but not now: React tries once more before it gives up.
-    setTimeout(() => views.delete(page as Page));
-    throw found;
-  }
+    if (!page || (found && !(found instanceof Error))) return;
+    if (!found) void load(page);
+    return onNews(() => void load(page));
+  }, [page, found]);
   return found ?? null;
 }
 
