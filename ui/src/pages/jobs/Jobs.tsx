@@ -30,7 +30,7 @@ export default function Jobs() {
         <NamespaceFilter all="all" />
         <label className="row">
           Latest run
-          <select className="field" value={query.get("state") ?? ""} onChange={(event) => setQuery({ state: event.target.value, open: null })}>
+          <select className="field" value={words ? "" : (query.get("state") ?? "")} disabled={Boolean(words)} title={words ? "Words are looked for in jobs of any state" : undefined} onChange={(event) => setQuery({ state: event.target.value, open: null })}>
             <option value="">any state</option>
             {STATES.map((state) => (
               <option key={state} value={state}>
@@ -44,7 +44,7 @@ export default function Jobs() {
         </label>
         <SearchField label="Search jobs" />
       </div>
-      {isOpen ? <Open namespace={query.get("namespace")} /> : words ? <Found words={words} /> : <Listed namespace={query.get("namespace")} state={query.get("state") as State | null} />}
+      {isOpen ? <Open namespace={query.get("namespace")} words={words} /> : words ? <Found words={words} namespace={query.get("namespace")} /> : <Listed namespace={query.get("namespace")} state={query.get("state") as State | null} />}
     </>
   );
 }
@@ -91,17 +91,17 @@ function List({ list }: { list: Paged<Schemas["Job"]> }) {
   );
 }
 
-function Open({ namespace }: { namespace: string | null }) {
+function Open({ namespace, words }: { namespace: string | null; words: string | null }) {
   const standing = useGet("/api/v1/standing", {});
   const number = (value: number) => (value ? count(value) : <span className="faint">–</span>);
   return (
     <Shown of={standing}>
       {(now) => {
-        const work = now.work.filter((job) => !namespace || job.namespace === namespace);
+        const work = now.work.filter((job) => (!namespace || job.namespace === namespace) && (!words || job.job.toLowerCase().includes(words.toLowerCase())));
         return (
           <Panel title="Jobs with open lots" aside={plural(work.length, "job")}>
             {work.length === 0 ? (
-              <Empty icon="check" title="Every lot that came is done" />
+              <Empty icon={words ? "search" : "check"} title={words ? "No job with open lots is named like that" : "Every lot that came is done"} />
             ) : (
               <Rows
                 of={work}
@@ -124,25 +124,21 @@ function Open({ namespace }: { namespace: string | null }) {
   );
 }
 
-function Found({ words }: { words: string }) {
-  const found = useGet("/api/v1/search", { query: { q: words, filter: "JOB", limit: 100 } }, { keep: true });
+type Result = Schemas["SearchResult"];
+
+const FOUND: Column<Result>[] = [
+  { title: "job", cell: (each) => <JobName of={each} />, width: "minmax(10rem, 2fr)" },
+  { title: "namespace", cell: (each) => each.namespace },
+  { title: "changed", cell: (each) => <Time at={each.updatedAt} />, width: "110px" },
+];
+
+function Found({ words, namespace }: { words: string; namespace: string | null }) {
+  const list = usePages("/api/v1/search", { query: { q: words, filter: "JOB", ...(namespace ? { namespace } : {}) } }, (answer) => ({ items: answer.results, total: answer.totalCount }));
+  if (list.problem) return <Trouble problem={list.problem} />;
   return (
-    <Shown of={found}>
-      {(value) => (
-        <Panel title={`Named like “${words}”`} aside={plural(value.totalCount, "job")}>
-          <Rows
-            of={value.results}
-            label="jobs found"
-            to={(each) => jobPlace(each)}
-            columns={[
-              { title: "job", cell: (each) => <JobName of={each} />, width: "minmax(10rem, 2fr)" },
-              { title: "namespace", cell: (each) => each.namespace },
-              { title: "changed", cell: (each) => <Time at={each.updatedAt} />, width: "110px" },
-            ]}
-          />
-          {value.results.length === 0 && <Empty icon="search" title="Nothing is named like that" />}
-        </Panel>
-      )}
-    </Shown>
+    <Panel title={`Named like “${words}”${namespace ? ` in ${namespace}` : ""}`} aside={plural(list.count, "job")}>
+      <Table columns={FOUND} label="jobs found" count={list.count} row={list.row} onRange={list.onRange} to={(each) => jobPlace(each)} />
+      {list.isReady && list.count === 0 && <Empty icon="search" title="Nothing is named like that" />}
+    </Panel>
   );
 }
