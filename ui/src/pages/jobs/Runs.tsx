@@ -1,4 +1,5 @@
 /** The runs of a job: the newest along a line of time, and all in a table. */
+import { useMemo } from "react";
 import type { Schemas } from "../../api/client";
 import { useGet } from "../../api/hooks";
 import { RunName } from "../../kit/Names";
@@ -16,30 +17,45 @@ import { errorOf, lotOf } from "../runs/facets";
 
 type Run = Schemas["Run"];
 const DRAWN = 100;
+const LOGGED = 1000;
+const ENDS = new Set(["fail", "expire", "release"]);
 const WIDTH = 1000;
 const HEIGHT = 110;
 
-const COLUMNS: Column<Run>[] = [
+/** How a run failed by its own words, or by those with which its claim ended. */
+const columns = (causes: ReadonlyMap<string, string>): Column<Run>[] => [
   { title: "run", cell: (run) => <RunName of={run.id} />, width: "120px" },
   { title: "state", cell: (run) => <Status of={run.state} />, width: "116px" },
   { title: "lot", cell: (run) => <span className="mono">{lotOf(run.facets) ?? ""}</span>, width: "150px", wide: true },
   { title: "began", cell: (run) => <Time at={run.startedAt} />, width: "100px" },
   { title: "took", cell: (run) => <Lasted from={run.startedAt} to={run.endedAt} />, width: "100px", end: true },
   { title: "made", cell: (run) => run.outputDatasetVersions.map((each) => `${each.datasetVersionId.name} V${each.number ?? "?"}`).join(", "), wide: true },
-  { title: "cause", cell: (run) => <span title={errorOf(run.facets) ?? ""}>{errorOf(run.facets)}</span>, wide: true },
+  { title: "cause", cell: (run) => <Cause of={errorOf(run.facets) ?? causes.get(run.id) ?? ""} />, wide: true },
 ];
+
+function Cause({ of: text }: { of: string }) {
+  return <span title={text}>{text}</span>;
+}
+
+/** Why claims of a job failed, by their runs, as far back as one page of its log goes. */
+function useCauses(path: { namespace: string; job: string }): ReadonlyMap<string, string> {
+  const entries = useGet("/api/v1/namespaces/{namespace}/jobs/{job}/log", { path, query: { limit: LOGGED } }).value?.entries;
+  return useMemo(() => new Map((entries ?? []).flatMap(({ action, run, why }) => (run && ENDS.has(action) ? [[run, why] as const] : []))), [entries]);
+}
 
 export function Runs({ job }: { job: Schemas["Job"] }) {
   const ask = { path: { namespace: job.namespace, job: job.name } };
   const newest = useGet("/api/v1/namespaces/{namespace}/jobs/{job}/runs", { ...ask, query: { limit: DRAWN } });
   const list = usePages("/api/v1/namespaces/{namespace}/jobs/{job}/runs", ask, (answer) => ({ items: answer.runs, total: answer.totalCount }));
+  const causes = useCauses(ask.path);
+  const shown = useMemo(() => columns(causes), [causes]);
   if (list.problem) return <Trouble problem={list.problem} />;
   if (list.isReady && list.count === 0) return <Empty icon="play" title="It has not run yet" />;
   return (
     <>
       <Shown of={newest}>{(value) => <Timeline runs={value.runs} />}</Shown>
       <Panel title="Runs" aside={`${plural(list.count, "run")}, newest first`}>
-        <Table columns={COLUMNS} label="runs" count={list.count} row={list.row} onRange={list.onRange} to={(run) => runPlace(run.id)} rows={14} />
+        <Table columns={shown} label="runs" count={list.count} row={list.row} onRange={list.onRange} to={(run) => runPlace(run.id)} rows={14} />
       </Panel>
     </>
   );
