@@ -1,5 +1,6 @@
 /** A table of any length: only the rows in sight are drawn, and only their pages are read. */
 import { type KeyboardEvent, type ReactNode, useCallback, useEffect, useLayoutEffect, useRef, useState } from "react";
+import { useNarrow } from "./narrow";
 import { navigate } from "../router/router";
 
 export interface Column<T> {
@@ -26,18 +27,23 @@ interface Props<T> {
   label: string;
   /** How many rows are in sight at most. */
   rows?: number;
+  /** What a narrow screen shows in a second line of each row, instead of the columns that it leaves out. */
+  below?: (row: T) => ReactNode;
 }
 
-const ROW = 34;
+const LINE = 34;
+const SECOND_LINE = 22;
 const AROUND = 8;
 
-export function Table<T>({ columns, count, row, onRange, to, isChosen, label, rows = 18 }: Props<T>) {
+export function Table<T>({ columns, count, row, onRange, to, isChosen, label, rows = 18, below }: Props<T>) {
+  const hasBelow = useNarrow() && below !== undefined;
+  const rowHeight = hasBelow ? LINE + SECOND_LINE : LINE;
   const box = useRef<HTMLDivElement>(null);
   const [top, setTop] = useState(0);
   const [at, setAt] = useState(0);
-  const height = Math.min(count, rows) * ROW;
-  const first = Math.max(0, Math.floor(top / ROW) - AROUND);
-  const last = Math.min(count, Math.ceil((top + height) / ROW) + AROUND);
+  const height = Math.min(count, rows) * rowHeight;
+  const first = Math.max(0, Math.floor(top / rowHeight) - AROUND);
+  const last = Math.min(count, Math.ceil((top + height) / rowHeight) + AROUND);
   useEffect(() => onRange?.(first, last), [onRange, first, last]);
   useLayoutEffect(() => {
     if (box.current && box.current.scrollTop !== top) setTop(box.current.scrollTop);
@@ -55,10 +61,10 @@ export function Table<T>({ columns, count, row, onRange, to, isChosen, label, ro
       setAt(next);
       const view = box.current;
       if (!view) return;
-      if (next * ROW < view.scrollTop) view.scrollTop = next * ROW;
-      if ((next + 1) * ROW > view.scrollTop + height) view.scrollTop = (next + 1) * ROW - height;
+      if (next * rowHeight < view.scrollTop) view.scrollTop = next * rowHeight;
+      if ((next + 1) * rowHeight > view.scrollTop + height) view.scrollTop = (next + 1) * rowHeight - height;
     },
-    [at, count, row, rows, to, height],
+    [at, count, row, rows, to, height, rowHeight],
   );
 
   const template = columns.map((column) => column.width ?? "minmax(6rem, 1fr)").join(" ");
@@ -75,19 +81,24 @@ export function Table<T>({ columns, count, row, onRange, to, isChosen, label, ro
           ))}
         </div>
       </div>
-      <div className="table-view" ref={box} role="rowgroup" tabIndex={0} aria-label={`${label}: rows`} onScroll={(event) => setTop(event.currentTarget.scrollTop)} onKeyDown={move} style={{ maxHeight: rows * ROW + 1 }}>
-        <div className="table-room" role="presentation" style={{ height: count * ROW }}>
+      <div className="table-view" ref={box} role="rowgroup" tabIndex={0} aria-label={`${label}: rows`} onScroll={(event) => setTop(event.currentTarget.scrollTop)} onKeyDown={move} style={{ maxHeight: rows * rowHeight + 1 }}>
+        <div className="table-room" role="presentation" style={{ height: count * rowHeight }}>
           {Array.from({ length: Math.max(0, last - first) }, (_, offset) => {
             const place = first + offset;
             const value = row(place);
             const marks = `${place === at ? "at" : ""} ${value !== undefined && isChosen?.(value) ? "chosen" : ""}`;
             return (
-              <div key={place} className={`table-row ${marks}`} role="row" aria-rowindex={place + 2} style={{ transform: `translateY(${place * ROW}px)` }} onClick={() => setAt(place)}>
+              <div key={place} className={`table-row ${hasBelow ? "two" : ""} ${marks}`} role="row" aria-rowindex={place + 2} style={{ transform: `translateY(${place * rowHeight}px)` }} onClick={() => setAt(place)}>
                 {columns.map((column) => (
                   <div key={column.title} role="cell" className={cellClass(column)}>
                     {value === undefined ? <span className="blank" /> : column.cell(value)}
                   </div>
                 ))}
+                {hasBelow && (
+                  <div role="cell" className="below muted">
+                    {value !== undefined && below(value)}
+                  </div>
+                )}
               </div>
             );
           })}

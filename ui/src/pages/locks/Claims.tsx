@@ -18,9 +18,9 @@ const SOON_SECONDS = 10;
 
 const COLUMNS: Column<Lock>[] = [
   { title: "lot", cell: (lock) => <WorkName job={jobOf(lock)} lot={lock.lot} />, width: "minmax(7rem, 1fr)" },
-  { title: "job", cell: (lock) => <JobName of={jobOf(lock)} />, width: "minmax(6rem, 1fr)", wide: true },
-  { title: "worker", cell: (lock) => <span title={lock.owner}>{lock.owner}</span>, width: "minmax(6rem, 0.8fr)", wide: true },
-  { title: "locks", cell: (lock) => <Locked of={lock} />, width: "minmax(8rem, 1.6fr)", wide: true },
+  { title: "job", cell: (lock) => <JobName of={jobOf(lock)} />, width: "minmax(6rem, 0.9fr)", wide: true },
+  { title: "worker", cell: (lock) => <span title={lock.owner}>{lock.owner}</span>, width: "minmax(7rem, 1.1fr)", wide: true },
+  { title: "locks", cell: (lock) => <Locked of={lock} />, width: "minmax(7rem, 1.2fr)", wide: true },
   { title: "run", cell: (lock) => <RunName of={lock.claim} />, width: "115px", wide: true },
   { title: "since", cell: (lock) => <Time at={lock.since} />, width: "84px", wide: true },
   { title: "lease left", cell: (lock) => <Lease until={lock.leaseUntil} />, width: "66px", end: true },
@@ -28,6 +28,12 @@ const COLUMNS: Column<Lock>[] = [
 ];
 
 const jobOf = (lock: Lock) => ({ namespace: lock.namespace, name: lock.job });
+
+const below = (lock: Lock) => (
+  <>
+    <JobName of={jobOf(lock)} /> by <span title={lock.owner}>{lock.owner}</span>, since <Time at={lock.since} />
+  </>
+);
 
 export function Claims() {
   const [query] = useQuery();
@@ -52,7 +58,7 @@ export function Claims() {
         </Empty>
       ) : (
         <Panel title="Who holds what" aside={`${plural(list.count, "claim")}, the lease that ends first in front`}>
-          <Table columns={COLUMNS} label="claims" count={list.count} row={list.row} onRange={list.onRange} to={(lock) => workPlace(jobOf(lock), lock.lot)} />
+          <Table columns={COLUMNS} label="claims" count={list.count} row={list.row} onRange={list.onRange} to={(lock) => workPlace(jobOf(lock), lock.lot)} below={below} />
         </Panel>
       )}
     </>

@@ -17,7 +17,7 @@ type HeldLot = Schemas["HeldLot"];
 
 const LOTS: Column<HeldLot>[] = [
   { title: "lot", cell: (lot) => <LotName dataset={{ namespace: lot.namespace, name: lot.dataset }} lot={lot.lot} />, width: "minmax(8rem, 1fr)" },
-  { title: "of", cell: (lot) => <DatasetName of={{ namespace: lot.namespace, name: lot.dataset }} />, width: "minmax(6rem, 1fr)" },
+  { title: "of", cell: (lot) => <DatasetName of={{ namespace: lot.namespace, name: lot.dataset }} />, width: "minmax(5rem, 1fr)" },
   { title: "for", cell: (lot) => <For lot={lot} />, width: "150px", wide: true },
   { title: "held by", cell: (lot) => lot.who, width: "minmax(5rem, 0.7fr)", wide: true },
   { title: "why", cell: (lot) => <span title={lot.why}>{lot.why}</span>, width: "minmax(6rem, 1.8fr)", wide: true },
@@ -40,7 +40,7 @@ export function Held() {
     return (
       <Empty icon="check" title="Nothing is held">
         A lot, a dataset or a job can be held on its page, or by hand:
-        <pre>penstock hold NAMESPACE/NAME --why REASON</pre>
+        <pre>{"penstock lots hold NAMESPACE/DATASET LOT --why REASON\npenstock hold dataset NAMESPACE/DATASET --why REASON\npenstock hold job NAMESPACE/JOB --why REASON"}</pre>
       </Empty>
     );
   }
@@ -50,7 +50,7 @@ export function Held() {
       {lots.problem && <Trouble problem={lots.problem} />}
       {lots.count > 0 && (
         <Panel title="Lots of datasets" aside={`${plural(lots.count, "lot")} that nobody may read or write`}>
-          <Table columns={LOTS} label="held lots" count={lots.count} row={lots.row} onRange={lots.onRange} to={(lot) => lotPlace({ namespace: lot.namespace, name: lot.dataset }, lot.lot)} rows={12} />
+          <Table columns={LOTS} label="held lots" count={lots.count} row={lots.row} onRange={lots.onRange} to={(lot) => lotPlace({ namespace: lot.namespace, name: lot.dataset }, lot.lot)} rows={12} below={(lot) => <Reason who={lot.who} why={lot.why} at={lot.since} />} />
         </Panel>
       )}
       {work.length > 0 && (
@@ -59,9 +59,10 @@ export function Held() {
             of={work}
             label="held work"
             rows={12}
+            below={(each) => <Reason why={each.held ?? each.error} at={each.since} />}
             columns={[
               { title: "lot", cell: (each) => <WorkName job={{ namespace: each.namespace, name: each.job }} lot={each.lot} />, width: "minmax(8rem, 1fr)" },
-              { title: "job", cell: (each) => <JobName of={{ namespace: each.namespace, name: each.job }} />, width: "minmax(6rem, 1fr)" },
+              { title: "job", cell: (each) => <JobName of={{ namespace: each.namespace, name: each.job }} />, width: "minmax(5rem, 1fr)" },
               { title: "why", cell: (each) => <span title={each.held ?? each.error}>{each.held ?? each.error}</span>, width: "minmax(6rem, 2fr)", wide: true },
               { title: "since", cell: (each) => <Time at={each.since} />, width: "84px", wide: true },
               { title: "", cell: (each) => <UnholdLot namespace={each.namespace} job={each.job} lot={each.lot} />, width: "110px", end: true },
@@ -73,6 +74,16 @@ export function Held() {
   );
 }
 
+/** Why something is held, by whom and since when, where there is room for one line. */
+function Reason({ who, why, at }: { who?: string; why: string; at: string }) {
+  return (
+    <span title={why}>
+      <Time at={at} />
+      {who && `, ${who}`}: {why || "no reason given"}
+    </span>
+  );
+}
+
 function Wholes({ holds }: { holds: readonly Schemas["HeldWhole"][] }) {
   return (
     <Panel title="Whole datasets and jobs" aside={plural(holds.length, "hold")}>
@@ -80,6 +91,7 @@ function Wholes({ holds }: { holds: readonly Schemas["HeldWhole"][] }) {
         of={holds}
         label="whole holds"
         rows={8}
+        below={(hold) => <Reason who={hold.who} why={hold.why} at={hold.since} />}
         columns={[
           { title: "what", cell: (hold) => (hold.kind === "JOB" ? <JobName of={hold} whole /> : <DatasetName of={hold} whole />), width: "minmax(8rem, 1.4fr)" },
           { title: "held by", cell: (hold) => hold.who, width: "minmax(5rem, 0.7fr)", wide: true },

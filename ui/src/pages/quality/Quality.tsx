@@ -49,7 +49,7 @@ function HeldByChecks() {
     { title: "lot", cell: (lot) => <LotName dataset={datasetOf(lot)} lot={lot.lot} />, width: "minmax(8rem, 1fr)" },
     { title: "of", cell: (lot) => <DatasetName of={datasetOf(lot)} />, width: "minmax(6rem, 1fr)" },
     { title: "made by", cell: (lot) => lot.job && <JobName of={lot.job} />, width: "minmax(6rem, 0.8fr)", wide: true },
-    { title: "what failed", cell: (lot) => <Link to={withQuery(query, { lot: key(lot) })} title={lot.why}>{lot.why || "its checks"}</Link>, width: "minmax(8rem, 2fr)", wide: true },
+    { title: "what failed", cell: (lot) => <Failed lot={lot} to={withQuery(query, { lot: key(lot) })} />, width: "minmax(8rem, 2fr)", wide: true },
     { title: "since", cell: (lot) => <Time at={lot.since} />, width: "84px", wide: true },
     { title: "", cell: (lot) => <AcceptLot lot={lot} />, width: "104px", end: true },
   ];
@@ -67,11 +67,20 @@ function HeldByChecks() {
         </Empty>
       ) : (
         <Panel title="Lots whose checks failed" aside={`${plural(list.count, "lot")}; accept them, or make them again`}>
-          <Table columns={columns} label="lots held by checks" count={list.count} row={list.row} onRange={list.onRange} isChosen={(lot) => key(lot) === chosen} to={(lot) => lotPlace(datasetOf(lot), lot.lot)} rows={12} />
+          <Table columns={columns} label="lots held by checks" count={list.count} row={list.row} onRange={list.onRange} isChosen={(lot) => key(lot) === chosen} to={(lot) => lotPlace(datasetOf(lot), lot.lot)} rows={12} below={(lot) => <Failed lot={lot} to={withQuery(query, { lot: key(lot) })} />} />
         </Panel>
       )}
       {chosen && <Checks of={chosen} />}
     </div>
+  );
+}
+
+/** What failed, and the way to what each check said. */
+function Failed({ lot, to }: { lot: HeldLot; to: string }) {
+  return (
+    <Link to={to} title={lot.why}>
+      {lot.why || "its checks"}
+    </Link>
   );
 }
 
