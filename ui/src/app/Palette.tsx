@@ -2,9 +2,10 @@
 import { type KeyboardEvent, useEffect, useId, useRef, useState } from "react";
 import { useGet } from "../api/hooks";
 import { Icon, type IconName } from "../kit/Icon";
-import { datasetNode, datasetPlace, jobNode, jobPlace, lineagePlace, runPlace } from "../router/places";
-import { navigate } from "../router/router";
+import { datasetNode, datasetPlace, jobNode, jobPlace, lineagePlace } from "../router/places";
+import { navigate, usePlace } from "../router/router";
 import { NAV } from "./pages";
+import { thingsNamed, VIEWS } from "./ways";
 import { toggleTheme } from "./theme";
 
 interface Choice {
@@ -15,7 +16,6 @@ interface Choice {
   readonly act: () => void;
 }
 
-const UUID = /^[0-9a-f]{8}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{12}$/i;
 const WAIT_MS = 120;
 const opened = new EventTarget();
 
@@ -50,6 +50,7 @@ function Asking({ onClose }: { onClose: () => void }) {
   const [at, setAt] = useState(0);
   const asked = useLater(text.trim());
   const found = useGet("/api/v1/search", asked ? { query: { q: asked, limit: 20 } } : null, { live: false, keep: true });
+  const { path } = usePlace();
   const box = useRef<HTMLDialogElement>(null);
   const list = useId();
   useEffect(() => {
@@ -58,7 +59,7 @@ function Asking({ onClose }: { onClose: () => void }) {
     return () => dialog?.close();
   }, []);
 
-  const choices = [...commands(text.trim()), ...(asked ? results(found.value?.results ?? []) : [])];
+  const choices = [...commands(text.trim(), path), ...(asked ? results(found.value?.results ?? []) : [])];
   const chosen = Math.min(at, choices.length - 1);
   function pick(choice: Choice | undefined): void {
     if (!choice) return;
@@ -82,7 +83,7 @@ function Asking({ onClose }: { onClose: () => void }) {
           aria-expanded="true"
           aria-controls={list}
           aria-activedescendant={choices[chosen] ? `${list}-${chosen}` : undefined}
-          placeholder="Search datasets and jobs, or go to…"
+          placeholder="Search datasets and jobs, or go to a page or an id…"
           value={text}
           onChange={(event) => {
             setText(event.target.value);
@@ -102,7 +103,7 @@ function Asking({ onClose }: { onClose: () => void }) {
           </li>
         ))}
       </ul>
-      {asked && choices.length === 0 && <p className="faint none">Nothing is named like that. Words of names, descriptions, fields and tags are searched.</p>}
+      {asked && choices.length === 0 && <p className="faint none">Nothing is named like that. Words of names, descriptions, fields and tags are searched; a batch, an ingest job or a run is found by its whole id, a lot on the page of its dataset or job.</p>}
     </dialog>
   );
 }
@@ -111,15 +112,16 @@ function intoSight(item: HTMLLIElement | null): void {
   item?.scrollIntoView({ block: "nearest" });
 }
 
-function commands(text: string): Choice[] {
+function commands(text: string, path: string): Choice[] {
   const words = text.toLowerCase();
   const all: Choice[] = [
     ...NAV.map((page) => ({ id: `page ${page.path}`, label: page.title, hint: "page", icon: page.nav?.icon ?? ("right" as const), act: () => navigate(page.path) })),
+    ...VIEWS.map(({ label, icon, to }) => ({ id: `view ${to}`, label, hint: "view", icon, act: () => navigate(to) })),
     { id: "theme", label: "Change between light and dark", hint: "command", icon: "moon", act: () => void toggleTheme() },
     { id: "docs", label: "The API, to read", hint: "/docs", icon: "out", act: () => window.location.assign("/docs") },
   ];
-  if (UUID.test(text)) all.unshift({ id: `run ${text}`, label: `Run ${text}`, hint: "run", icon: "play", act: () => navigate(runPlace(text.toLowerCase())) });
-  return words ? all.filter((choice) => choice.id.startsWith("run ") || choice.label.toLowerCase().includes(words)) : all;
+  const things = thingsNamed(text, path).map(({ label, icon, to }) => ({ id: `thing ${to}`, label, hint: "by its id", icon, act: () => navigate(to) }));
+  return words ? [...things, ...all.filter((choice) => choice.label.toLowerCase().includes(words))] : all;
 }
 
 type Result = NonNullable<ReturnType<typeof useGet<"/api/v1/search">>["value"]>["results"][number];

@@ -1,0 +1,24 @@
+import { beforeAll, describe, expect, it, vi } from "vitest";
+
+let thingsNamed: typeof import("./ways").thingsNamed;
+
+beforeAll(async () => {
+  vi.stubGlobal("window", { location: { href: "http://here/" }, addEventListener: () => undefined });
+  ({ thingsNamed } = await import("./ways"));
+});
+
+const to = (text: string, path = "/") => thingsNamed(text, path).map((way) => way.to);
+
+describe("things that are told by their ids", () => {
+  it("are batches, ingest jobs and runs", () => {
+    expect(to("bid0000000002")).toEqual(["/ingest/batches/bid0000000002"]);
+    expect(to("JID17")).toEqual(["/ingest/jobs/jid0000000017"]);
+    expect(to("01a1ee7d-0226-769d-a285-812e4dd91a7e")).toEqual(["/runs/01a1ee7d-0226-769d-a285-812e4dd91a7e"]);
+    expect(to("orders")).toEqual([]);
+  });
+  it("are lots of what is shown", () => {
+    expect(to("20261115PT1H09", "/datasets/shop/a%2Fb")).toEqual(["/datasets/shop/a%2Fb/lots/20261115PT1H09", "/locks?lot=20261115PT1H09"]);
+    expect(to("bid0000000002", "/jobs/shop/load/lots/x")).toEqual(["/ingest/batches/bid0000000002", "/jobs/shop/load/lots/bid0000000002"]);
+    expect(to("20261115PT1H09")).toEqual(["/locks?lot=20261115PT1H09"]);
+  });
+});
