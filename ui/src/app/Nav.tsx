@@ -1,4 +1,4 @@
-import { useEffect, useState } from "react";
+import { useEffect, useRef, useState } from "react";
 import { key, setKey } from "../api/client";
 import { again, useLiveness } from "../api/live";
 import { Button } from "../kit/Button";
@@ -20,6 +20,12 @@ export function Nav({ path }: { path: string }) {
   const liveness = useLiveness();
   const [dark, setDark] = useState(isDark);
   useEffect(() => onTheme(() => setDark(isDark())), []);
+  // On a phone the pages are one line that is longer than the screen.
+  const pages = useRef<HTMLElement>(null);
+  useEffect(() => {
+    // Some browsers give back a promise, which is no way to end an effect.
+    pages.current?.querySelector("[aria-current]")?.scrollIntoView({ block: "nearest", inline: "nearest" });
+  }, [path]);
   return (
     <header className="nav">
       <Link to="/" className="brand" aria-label="Penstock, overview">
@@ -31,7 +37,7 @@ export function Nav({ path }: { path: string }) {
         <span>Search</span>
         <kbd>/</kbd>
       </button>
-      <nav aria-label="pages">
+      <nav aria-label="pages" ref={pages}>
         {NAV.map((page) => (
           <Link key={page.path} to={page.path} aria-current={isAt(page, path) ? "page" : undefined}>
             {page.nav && <Icon name={page.nav.icon} />}

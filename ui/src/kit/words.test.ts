@@ -1,9 +1,10 @@
 import { describe, expect, it } from "vitest";
-import { ago, plural, shorten, size, span } from "./words";
+import { ago, brief, plural, shorten, size, span } from "./words";
 
 describe("words", () => {
   it("say sizes and spans as people do", () => {
     expect([0, 999, 1500, 123_456_789].map(size)).toEqual(["0 B", "999 B", "1.5 kB", "123 MB"]);
+    expect([99_940, 99_960, 999_499, 999_950].map(size)).toEqual(["99.9 kB", "100 kB", "999 kB", "1.0 MB"]);
     expect([0.02, 4.26, 75, 3_720, 200_000].map(span)).toEqual(["20 ms", "4.3 s", "1 min 15 s", "1 h 2 min", "2 d 7 h"]);
   });
   it("say how long ago, and how long until", () => {
@@ -15,6 +16,7 @@ describe("words", () => {
   it("count, and cut in the middle", () => {
     expect(plural(1, "lot")).toBe("1 lot");
     expect(plural(1200, "lot")).toBe("1,200 lots");
+    expect(brief("0123456789abcdef0123456789abcdef")).toBe("0123456789abcdef01234567…");
     expect(shorten("abcdefghijklmnop", 9)).toBe("abcd…mnop");
   });
 });

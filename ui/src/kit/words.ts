@@ -18,11 +18,12 @@ export const plural = (value: number, one: string, many = `${one}s`): string =>
 export function size(bytes: number): string {
   let value = bytes;
   let unit = 0;
-  while (Math.abs(value) >= 1000 && unit < SIZES.length - 1) {
+  // What would be rounded up to a thousand is one of the next unit.
+  while (Math.abs(value) >= (unit === 0 ? 1000 : 999.5) && unit < SIZES.length - 1) {
     value /= 1000;
     unit += 1;
   }
-  return `${unit === 0 || value >= 100 ? Math.round(value) : value.toFixed(1)} ${SIZES[unit] ?? ""}`;
+  return `${unit === 0 || Math.abs(value) >= 99.95 ? Math.round(value) : value.toFixed(1)} ${SIZES[unit] ?? ""}`;
 }
 
 /** A span of seconds in its two largest units: `3 h 20 min`. */
@@ -58,4 +59,9 @@ export function shorten(text: string, most: number): string {
   if (text.length <= most) return text;
   const head = Math.ceil((most - 1) * 0.4);
   return `${text.slice(0, head)}…${text.slice(text.length - (most - 1 - head))}`;
+}
+
+/** The beginning of a digest, which is enough to tell it from others. */
+export function brief(digest: string): string {
+  return digest.length > 24 ? `${digest.slice(0, 24)}…` : digest;
 }

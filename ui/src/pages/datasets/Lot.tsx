@@ -11,7 +11,7 @@ import { Empty, Shown } from "../../kit/Shown";
 import { Status } from "../../kit/Status";
 import { type Column, Rows, Table } from "../../kit/Table";
 import { Time } from "../../kit/Time";
-import { plural, size } from "../../kit/words";
+import { brief, plural, size } from "../../kit/words";
 import { spanOf } from "../../lots/intervals";
 import { LotSummary } from "../../lots/LotSummary";
 import { address, useQuery } from "../../router/router";
@@ -86,7 +86,7 @@ const ITEMS: Column<Schemas["ManifestItem"]>[] = [
   { title: "object", cell: (item) => <span className="mono" title={item.uri}>{nameIn(item.uri)}</span>, width: "minmax(10rem, 2fr)" },
   { title: "part", cell: (item) => item.part ?? "–", width: "90px", wide: true },
   { title: "size", cell: (item) => (item.size === null ? "–" : size(item.size)), width: "90px", end: true },
-  { title: "digest", cell: (item) => <span className="mono faint" title={item.digest ?? ""}>{item.digest?.slice(0, 24)}</span>, width: "200px", wide: true },
+  { title: "digest", cell: (item) => <span className="mono faint" title={item.digest ?? ""}>{item.digest && brief(item.digest)}</span>, width: "200px", wide: true },
 ];
 
 function nameIn(uri: string): string {
@@ -118,7 +118,7 @@ function Manifest({ path }: { path: Path }) {
                   ["Objects", `${manifest.totalCount.toLocaleString("en")}, ${size(manifest.bytes)}`],
                   ["Published", <Time at={manifest.publishedAt} full />],
                   ["Attempt", <RunName of={manifest.attempt} />],
-                  ["Digest", <span className="mono">{manifest.digest.slice(0, 24)}…</span>],
+                  ["Digest", <span className="mono">{brief(manifest.digest)}</span>],
                   ["Manifest file", <span className="mono uri">{manifest.url}</span>],
                   ["Comment", manifest.comment || "none"],
                 ]}

@@ -9,7 +9,7 @@ import { Status } from "../../kit/Status";
 import { lookOf } from "../../kit/status";
 import { Rows } from "../../kit/Table";
 import { Time, useNow } from "../../kit/Time";
-import { count, plural, size, span } from "../../kit/words";
+import { brief, count, plural, size, span } from "../../kit/words";
 import { JobActions } from "./actions";
 import "./ingest.css";
 import { BatchName, CollectionName } from "./names";
@@ -134,7 +134,7 @@ function Stored({ ark }: { ark: string }) {
                 { title: "files", cell: (each) => count(each.files), width: "70px", end: true },
                 { title: "bytes", cell: (each) => size(each.bytes), width: "80px", end: true },
                 { title: "run", cell: (each) => <RunName of={each.runId} />, width: "130px", wide: true },
-                { title: "digest", cell: (each) => <span className="mono faint" title={each.digest}>{each.digest.slice(0, 24)}</span>, wide: true },
+                { title: "digest", cell: (each) => <span className="mono faint" title={each.digest}>{brief(each.digest)}</span>, wide: true },
                 { title: "stored", cell: (each) => <Time at={each.at} />, width: "90px" },
               ]}
             />
@@ -151,7 +151,7 @@ function Stored({ ark }: { ark: string }) {
               columns={[
                 { title: "file", cell: (file) => <span className="mono" title={file.name}>{file.name}</span>, width: "minmax(9rem, 2fr)" },
                 { title: "size", cell: (file) => (file.size === null ? "missing" : size(file.size)), width: "90px", end: true },
-                { title: "SHA-512", cell: (file) => <span className="mono faint" title={file.sha512}>{file.sha512.slice(0, 24)}</span>, width: "200px", wide: true },
+                { title: "SHA-512", cell: (file) => <span className="mono faint" title={file.sha512}>{brief(file.sha512)}</span>, width: "200px", wide: true },
               ]}
             />
           </Panel>
