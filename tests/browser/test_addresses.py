@@ -73,3 +73,11 @@ def test_what_is_looked_for_in_a_graph_in_vain_is_said(tab: Tab) -> None:
     expect(tab.page.locator(".lineage-bar").first).to_contain_text("none named like that")
     tab.open(address("lineage", node=f"dataset:{SHOP}:{CLEAN}", q=RAW))
     expect(tab.page.locator(".lineage-bar").first).to_contain_text("1 named like that")
+
+
+def test_a_batch_is_found_by_its_id(tab: Tab) -> None:
+    tab.open("/")
+    tab.page.keyboard.press("/")
+    tab.page.keyboard.type("bid0000000001")
+    tab.page.get_by_role("option", name="Batch bid0000000001").click()
+    expect(tab.page.locator("main h1")).to_contain_text("bid0000000001")

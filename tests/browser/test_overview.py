@@ -9,7 +9,7 @@ from playwright.sync_api import Browser, Locator, Route, expect
 from tests.browser.addresses import address
 from tests.browser.browsing import Tab
 from tests.browser.browsing import tab as open_tab
-from tests.browser.mill import FLOUR, GRINDING, HOURS, MILL, SACKS, UNSALTED, Mill
+from tests.browser.mill import FLOUR, GRAIN, GRINDING, HOURS, MILL, SACKS, Mill
 from tests.browser.scene import Scene, empty_scene
 
 pytestmark = pytest.mark.xdist_group("browser")
@@ -39,31 +39,36 @@ def tile(tab: Tab, label: str) -> Locator:
 
 def test_whatever_waits_for_a_person_is_a_problem(mill_tab: Tab, mill: Mill) -> None:
     lot = ("namespaces", MILL, "datasets", FLOUR, "lots", HOURS[4])
+    deposit = {"collection": SACKS, "url": f"file://{mill.scene.folder}/sacks/bran.csv"}
+    batch = ("ingest", "batches", mill.call("POST", "ingest", "batches", json=deposit)["id"])
+    mill.call("POST", *batch, "hold", json={"why": "it is not weighed"})
+    renewed = {"lots": [HOURS[3]], "renew": True}
+    mill.call("POST", "namespaces", MILL, "datasets", GRAIN, "lots", json=renewed)
     stops = (
         (lot, "hold", "unhold", "it is damp"),
         (("ingest", "collections", SACKS), "hold", "release", "the shed is full"),
         (("ingest", "queue"), "hold", "release", "the road is closed"),
-        (("ingest", "batches", mill.pending[0]), "hold", "release", None),
     )
     for at, hold, _, why in stops:
-        mill.call("POST", *at, hold, json={"why": why or "wait"})
+        mill.call("POST", *at, hold, json={"why": why})
     mill_tab.open("/")
     mill_tab.settle()
     problems = mill_tab.page.locator(".problems li")
     for *_, why in stops:
-        if why:
-            expect(problems.filter(has_text=why)).to_have_count(1)
-    expect(problems.filter(has_text=mill.pending[0])).to_contain_text("is held")
-    expect(problems.filter(has_text=UNSALTED)).to_contain_text("Held by its checks")
+        expect(problems.filter(has_text=why)).to_have_count(1)
+    expect(problems.filter(has_text=batch[-1])).to_contain_text("is held")
+    for lot in mill.call("GET", "held-lots", params={"forChecks": True})["lots"]:
+        expect(problems.filter(has_text=lot["lot"])).to_contain_text("Held by its checks")
     expect(problems.filter(has_text="has stale lots")).to_contain_text(GRINDING)
     held = tile(mill_tab, "Held")
     expect(held).to_contain_text("1 ingest queue")
     expect(held).to_contain_text("1 collection")
-    held.get_by_role("link", name=re.compile("lots$")).click()
+    held.get_by_role("link", name=re.compile("lots?$")).click()
     expect(mill_tab.page).to_have_url(re.compile(r"/locks\?tab=held"))
     expect(mill_tab.page.locator("main")).to_contain_text("it is damp")
     for at, _, release, _ in stops:
         mill.call("POST", *at, release, json={"why": "go on"})
+    mill.call("DELETE", *batch, params={"confirmed": True, "why": "it was a test"})
 
 
 def test_each_number_leads_to_what_it_counts(mill_tab: Tab, mill: Mill) -> None:

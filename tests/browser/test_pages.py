@@ -8,7 +8,7 @@ from tests.browser.addresses import address, views
 from tests.browser.browsing import PHONE, THEMES, Tab
 from tests.browser.browsing import tab as open_tab
 from tests.browser.looking import look_at
-from tests.browser.scene import CLEAN, SHOP, Scene
+from tests.browser.scene import CLEAN, REPORTING, SHOP, Scene
 
 # React draws at the first of these messages; what it does after that has to wait for the next one.
 SLOW_AFTER_DRAWING = """
@@ -38,6 +38,14 @@ def test_a_view_that_is_opened_on_a_phone_fits_it(
         opened.open(views(scene)[name])
         opened.settle()
         assert not opened.is_too_wide()
+
+
+def test_a_phone_shows_whose_claim_would_be_ended(browser: Browser, scene: Scene) -> None:
+    with open_tab(browser, scene.url, PHONE) as opened:
+        opened.open("/locks")
+        claims = opened.page.get_by_role("table", name="claims")
+        for words in (REPORTING, "worker-3@blue", "since"):
+            expect(claims.locator(".below", has_text=words).first).to_be_visible()
 
 
 def test_a_view_is_drawn_whenever_its_code_comes(browser: Browser, scene: Scene) -> None:
