@@ -15,7 +15,7 @@ from penstock.ingest.batch_lots import BatchLotRow
 from penstock.ingest.moves import side_of
 from penstock.ingest.sql.room import ALL_BATCHES
 from penstock.ingest.sql.rows import BatchRow, CounterRow, HoldRow, JobRow, SessionRow, TallyRow
-from penstock.ingest.storing.register import LocalIdRow, MintedRow, StoredRow, WriterRow
+from penstock.ingest.storing.register import ArkRow, LocalIdRow, MintedRow, StoredRow, WriterRow
 from penstock.states import BatchState, IngestState, ManifestState
 from tests.contract.catalog_rows import NAMESPACE, NOW, dataset
 from tests.plans import filled, is_given, reads, walks
@@ -162,7 +162,8 @@ def _fill_register(tx: Transaction) -> None:
     numbers = range(1, DONE + 1)
     minted = [MintedRow(f"deposit {n}", "fk4", n, _ark(n), NOW + n) for n in numbers]
     tx.write("put_minted_arks", minted)
-    tx.write("put_local_ids", [LocalIdRow("ann", f"map {n}", _ark(n)) for n in numbers])
+    tx.write("put_arks", [ArkRow(_ark(n), NAMESPACE, "") for n in numbers])
+    tx.write("put_local_ids", [LocalIdRow(NAMESPACE, "ann", f"map {n}", _ark(n)) for n in numbers])
     tx.write("put_stored_objects", [_stored(n) for n in numbers])
     # Far more than work at one time.
     writers = [WriterRow(_ark(n), f"deposit {n}", f"jid{n:010}") for n in numbers]
@@ -283,11 +284,13 @@ def _examples_of_jobs() -> dict[str, list[dict[str, Any]]]:
 def _examples_of_register() -> dict[str, list[dict[str, Any]]]:
     keys = {"ids": [f"deposit {number}" for number in range(PAGE)]}
     late = NOW + DONE + 1
+    names = [f"map {number}" for number in range(PAGE)]
     return {
         "collection": [{"name": MAPS}],
         "all_collections": [{}],
         "minted_arks_by_keys": [keys],
-        "local_ids_of_owners": [{"owner": "ann", "names": [f"map {n}" for n in range(PAGE)]}],
+        "arks_by_arks": [{"ids": [_ark(number) for number in range(PAGE)]}],
+        "local_ids_of_owner": [{"namespace": NAMESPACE, "owner": "ann", "names": names}],
         "ark_writers_by_arks": [{"ids": [_ark(number) for number in range(PAGE)]}],
         "ark_writers_from": [{"after": after, "most": PAGE} for after in ("", _ark(DONE - PAGE))],
         "stored_objects_by_keys": [keys],
@@ -295,7 +298,6 @@ def _examples_of_register() -> dict[str, list[dict[str, Any]]]:
         "objects_of_collection": [
             {"collection": MAPS, "before": before, "most": PAGE} for before in (late, NOW + PAGE)
         ],
-        "namespace_of_object": [{"ark": _ark(7)}],
         "upload": [{"url": "upload 7"}],
         "stale_uploads": [{"before": NOW + 1, "most": PAGE}],
     }

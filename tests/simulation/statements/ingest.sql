@@ -6,7 +6,7 @@ SELECT key, shoulder, number, ark, at FROM minted_arks;
 
 -- name: every_local_id
 -- All names that owners have for objects.
-SELECT owner, local_id, ark FROM local_ids;
+SELECT namespace, owner, local_id, ark FROM local_ids;
 
 -- name: every_ark_writer
 -- Everybody who may write an object just now.

@@ -81,7 +81,9 @@ def _identified(shop: Workshop, job: IngestJob, collection: Collection) -> tuple
     identified = _identify(shop, job, collection)
     if identified.ark is None:
         minted = shop.ezid(collection).mint(description_of(job))
-        shop.write(KeepArk(job.configuration.key, collection.shoulder, minted))
+        shop.write(
+            KeepArk(job.configuration.key, collection.namespace, collection.shoulder, minted)
+        )
         identified = _identify(shop, job, collection)
     ark, writer = identified
     assert ark is not None
@@ -99,6 +101,7 @@ def _identify(shop: Workshop, job: IngestJob, collection: Collection) -> Identif
             job.configuration.key,
             job.id,
             collection.namespace,
+            collection.storage or "",
             collection.owner_name,
             job.identifiers.local_id,
             job.identifiers.primary,

@@ -36,7 +36,8 @@ def work(shop: Workshop, job: IngestJob) -> IngestJob:
             "look at the store, or submit the object again"
         )
     row = _row(job, collection, stored)
-    shop.write(RecordDeposit(row, _events(shop, job, collection, row)))
+    events = _events(shop, job, collection, row)
+    shop.write(RecordDeposit(row, collection.storage or "", events))
     if collection.minting is Minting.EZID and row.ark.startswith(collection.shoulder):
         shop.ezid(collection).publish(row.ark)
     return move_job(job, IngestState.NOTIFY, shop.clock())

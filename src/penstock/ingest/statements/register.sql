@@ -29,17 +29,28 @@ INSERT INTO minted_arks (key, shoulder, number, ark, at)
 {rows key text, shoulder text, number bigint, ark text, at bigint}
 ON CONFLICT (key) DO UPDATE SET ark = COALESCE(minted_arks.ark, excluded.ark);
 
--- name: local_ids_of_owners
+-- name: arks_by_arks
+-- Whose these ARKs are, of those that are in use.
+SELECT a.ark, a.namespace, a.storage
+FROM {each ids text AS k} JOIN arks a ON a.ark = k.value;
+
+-- name: put_arks
+-- Write whose ARKs are.
+INSERT INTO arks (ark, namespace, storage)
+{rows ark text, namespace text, storage text}
+ON CONFLICT (ark) DO UPDATE SET namespace = excluded.namespace, storage = excluded.storage;
+
+-- name: local_ids_of_owner
 -- Which ARKs these names of an owner stand for.
-SELECT l.owner, l.local_id, l.ark
+SELECT l.namespace, l.owner, l.local_id, l.ark
 FROM local_ids l
-WHERE l.owner = :owner AND l.local_id {in names text};
+WHERE l.namespace = :namespace AND l.owner = :owner AND l.local_id {in names text};
 
 -- name: put_local_ids
 -- Write which ARKs local ids stand for.
-INSERT INTO local_ids (owner, local_id, ark)
-{rows owner text, local_id text, ark text}
-ON CONFLICT (owner, local_id) DO NOTHING;
+INSERT INTO local_ids (namespace, owner, local_id, ark)
+{rows namespace text, owner text, local_id text, ark text}
+ON CONFLICT (namespace, owner, local_id) DO NOTHING;
 
 -- name: ark_writers_by_arks
 -- Who may write a version of these objects now.
@@ -84,10 +95,6 @@ FROM stored_objects o
 WHERE o.collection = :collection AND o.at < :before
 ORDER BY o.at DESC
 LIMIT :most;
-
--- name: namespace_of_object
--- The namespace that an object belongs to, if it is stored.
-SELECT o.namespace FROM stored_objects o WHERE o.ark = :ark ORDER BY o.version DESC LIMIT 1;
 
 -- name: upload
 -- Which submission has an upload.

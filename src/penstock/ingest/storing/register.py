@@ -1,7 +1,7 @@
 """Which object is which: ARKs, local ids, stored versions. Kept in SQL, wherever the queue is."""
 
 from collections.abc import Callable, Iterable, Sequence
-from itertools import groupby
+from itertools import count, groupby
 from typing import Any, NamedTuple
 
 from msgspec import Struct
@@ -19,6 +19,9 @@ from penstock.ingest.sql.room import IngestRoom
 from penstock.lots.room import LotRoom
 
 Spin = Callable[[int], str]  # the ARK with a number
+LocalIdKey = tuple[str, str, str]  # namespace, owner, name
+
+_LOOKED_AHEAD = 100
 
 
 class MintedRow(Row, frozen=True):
@@ -31,9 +34,21 @@ class MintedRow(Row, frozen=True):
     at: Micros
 
 
-class LocalIdRow(Row, frozen=True):
-    """Which ARK an owner's own name for an object stands for."""
+class ArkRow(Row, frozen=True):
+    """An ARK that is in use, whoever minted it, and whose it is.
 
+    `storage` is where its object is kept, once it is stored; empty is the server's own store.
+    """
+
+    ark: str
+    namespace: str
+    storage: str | None
+
+
+class LocalIdRow(Row, frozen=True):
+    """Which ARK an owner's own name for an object stands for, in a namespace."""
+
+    namespace: str
     owner: str
     local_id: str
     ark: str
@@ -77,11 +92,12 @@ class RegisterRoom:
         self._world = world
         undo = world.undo
         self.minted: Shelf[MintedRow] = Shelf(self._fetch_minted, undo)
+        self.arks: Shelf[ArkRow] = Shelf(self._fetch_arks, undo)
         self.local_ids: Shelf[LocalIdRow] = Shelf(self._fetch_local_ids, undo)
         self.writers: Shelf[WriterRow] = Shelf(self._fetch_writers, undo)
         self.stored: Shelf[StoredRow] = Shelf(self._fetch_stored, undo)
         self.lasting: tuple[Shelf[Any], ...] = (
-            self.minted, self.local_ids, self.writers, self.stored,
+            self.minted, self.arks, self.local_ids, self.writers, self.stored,
         )  # fmt: skip
         self.passing: tuple[Shelf[Any], ...] = ()
 
@@ -89,6 +105,7 @@ class RegisterRoom:
         """Every change of the batch of writes."""
         return [
             ("put_minted_arks", self.minted.changed()),
+            ("put_arks", self.arks.changed()),
             ("put_local_ids", self.local_ids.changed()),
             ("forget_ark_writers", [_GoneWriter(ark) for ark in self.writers.gone()]),
             ("put_ark_writers", self.writers.changed()),
@@ -109,12 +126,20 @@ class RegisterRoom:
         rows = self._world.tx.rows(MintedRow, "minted_arks_by_keys", ids=keys)
         return {row.key: row for row in rows}
 
-    def _fetch_local_ids(self, keys: list[tuple[str, str]]) -> dict[tuple[str, str], LocalIdRow]:
-        found: dict[tuple[str, str], LocalIdRow] = {}
-        for owner, pairs in groupby(sorted(keys), key=lambda key: key[0]):
-            names = [name for _, name in pairs]
-            rows = self._world.tx.rows(LocalIdRow, "local_ids_of_owners", owner=owner, names=names)
-            found |= {(row.owner, row.local_id): row for row in rows}
+    def _fetch_arks(self, arks: list[str]) -> dict[str, ArkRow]:
+        return {row.ark: row for row in self._world.tx.rows(ArkRow, "arks_by_arks", ids=arks)}
+
+    def _fetch_local_ids(self, keys: list[LocalIdKey]) -> dict[LocalIdKey, LocalIdRow]:
+        found: dict[LocalIdKey, LocalIdRow] = {}
+        for (namespace, owner), same in groupby(sorted(keys), key=lambda key: key[:2]):
+            rows = self._world.tx.rows(
+                LocalIdRow,
+                "local_ids_of_owner",
+                namespace=namespace,
+                owner=owner,
+                names=[name for _, _, name in same],
+            )
+            found |= {(row.namespace, row.owner, row.local_id): row for row in rows}
         return found
 
     def _fetch_writers(self, arks: list[str]) -> dict[str, WriterRow]:
@@ -142,6 +167,7 @@ class Identify(Write, frozen=True):
     key: str
     job_id: str
     namespace: str
+    storage: str
     owner: str
     local_ids: tuple[str, ...]
     primary: str | None
@@ -149,33 +175,41 @@ class Identify(Write, frozen=True):
     spin: Spin | None
 
     def apply(self, world: World, now: Micros) -> Identified:
-        """A local id that stands for another object is a Conflict."""
+        """A local id that stands for another object, or an ARK of others, is a Conflict."""
         room = world.room(RegisterRoom)
-        ark = self._known(room)
-        if ark is not None:
-            self._check_namespace(world, ark)
-        else:
-            ark = self._minted(world, room, now)
+        ark = self._known(room) or self._minted(world, room, now)
         if ark is None:
             return Identified(None, None)
+        writer = room.writers.get(ark)
+        self._bind(room, ark, writer)
         for name in self.local_ids:
-            if room.local_ids.get((self.owner, name)) is None:
-                room.local_ids.put((self.owner, name), LocalIdRow(self.owner, name, ark))
-        writer = room.writers.get(ark) or room.write(WriterRow(ark, self.key, self.job_id))
-        return Identified(ark, writer)
+            key = (self.namespace, self.owner, name)
+            if room.local_ids.get(key) is None:
+                room.local_ids.put(key, LocalIdRow(*key, ark))
+        return Identified(ark, writer or room.write(WriterRow(ark, self.key, self.job_id)))
 
-    def _check_namespace(self, world: World, ark: str) -> None:
-        row = world.tx.fetch_one("namespace_of_object", ark=ark)
-        if row is not None and row[0] != self.namespace:
+    def _bind(self, room: RegisterRoom, ark: str, writer: WriterRow | None) -> None:
+        """Let the ARK be the namespace's own: for ever once something is stored under it."""
+        row = room.arks.get(ark)
+        own = ArkRow(ark, self.namespace, None)
+        if row is None or (row.storage is None and (not writer or writer.key == self.key)):
+            if row != own:
+                room.arks.put(ark, own)
+        elif row.namespace != self.namespace:
             raise Conflict(
                 f"{ark} belongs to another namespace than {self.namespace!r}; "
                 "correct the identifiers and submit the object again"
+            )
+        elif row.storage not in (None, self.storage):
+            raise Conflict(
+                f"{ark} is kept in another storage than that of its collection; "
+                "submit the object to the collection that has stored it"
             )
 
     def _known(self, room: RegisterRoom) -> str | None:
         ark = self.primary
         for name in self.local_ids:
-            bound = room.local_ids.get((self.owner, name))
+            bound = room.local_ids.get((self.namespace, self.owner, name))
             if bound is None:
                 continue
             if ark is not None and bound.ark != ark:
@@ -191,24 +225,41 @@ class Identify(Write, frozen=True):
         if row is None or row.ark is None:
             if self.spin is None:
                 return None
-            number = world.room(IngestRoom).next_number(f"ark {self.shoulder}")
-            row = MintedRow(self.key, self.shoulder, number, self.spin(number), now)
+            number, ark = self._unused(world, room, self.spin)
+            row = MintedRow(self.key, self.shoulder, number, ark, now)
             room.minted.put(self.key, row)
         return row.ark
+
+    def _unused(self, world: World, room: RegisterRoom, spin: Spin) -> tuple[int, str]:
+        """The next number whose ARK nobody has given by hand; they may have given many."""
+        for tried in count():
+            number = world.room(IngestRoom).next_number(f"ark {self.shoulder}")
+            if tried % _LOOKED_AHEAD == 1:
+                room.arks.prefetch(map(spin, range(number, number + _LOOKED_AHEAD)))
+            if room.arks.get(spin(number)) is None:
+                break
+        return number, spin(number)
 
 
 class KeepArk(Write, frozen=True):
     """Note the ARK that was minted elsewhere for a deposit; the first one noted stays."""
 
     key: str
+    namespace: str
     shoulder: str
     ark: str
 
     def apply(self, world: World, now: Micros) -> str:
-        """The ARK that the deposit has."""
+        """The ARK that the deposit has; one that is in use here is a Conflict."""
         room = world.room(RegisterRoom)
         row = room.minted.get(self.key)
         if row is None or row.ark is None:
+            if room.arks.get(self.ark) is not None:
+                raise Conflict(
+                    f"{self.ark} was minted, but is in use here already; "
+                    "resume the job, and it gets another"
+                )
+            room.arks.put(self.ark, ArkRow(self.ark, self.namespace, None))
             row = MintedRow(self.key, self.shoulder, 0, self.ark, now)
             room.minted.put(self.key, row)
         assert row.ark is not None, "it was noted"
@@ -250,6 +301,7 @@ class RecordDeposit(Write, frozen=True):
     """Write a stored version into the catalog, with its run, once."""
 
     stored: StoredRow
+    storage: str
     events: tuple[Event, ...]
 
     def apply(self, world: World, now: Micros) -> bool:
@@ -258,6 +310,10 @@ class RecordDeposit(Write, frozen=True):
         ForgetWriter(self.stored.ark, self.stored.key).apply(world, now)
         if room.stored.get(self.stored.key) is not None:
             return False
+        ark = room.arks.get(self.stored.ark)
+        if ark is None or ark.storage is None:
+            row = ArkRow(self.stored.ark, self.stored.namespace, self.storage)
+            room.arks.put(row.ark, row)
         for event in self.events:
             receive(world, event, now)
         room.stored.put(self.stored.key, replace(self.stored, at=now))

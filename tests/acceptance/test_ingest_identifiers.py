@@ -1,0 +1,49 @@
+"""Which object a deposit is of: ARKs that are in use, whoever gave them, and local ids."""
+
+from typing import Any
+
+from penstock.ingest.storing.minting import ark_of
+from penstock.ingest.values import IngestJob
+from penstock.states import IngestState
+from tests.acceptance.ingest_site import Site
+from tests.web import content
+
+SHOULDER = "ark:/99999/fk4"
+
+
+def next_arks(count: int) -> list[str]:
+    """The ARKs that a new site would mint first."""
+    return [ark_of(SHOULDER, number) for number in range(1, count + 1)]
+
+
+def deposited(site: Site, name: str, **rest: Any) -> IngestJob:
+    """The job of a deposit of a file with this name, when it has ended."""
+    [batch] = site.run(site.deposit(site.web.on(f"/{name}", content(name.encode())), **rest))
+    return site.only_job(batch)
+
+
+def completed(site: Site, name: str, **rest: Any) -> str:
+    """The ARK of a deposit that has completed."""
+    job = deposited(site, name, **rest)
+    assert job.status is IngestState.COMPLETED, job.message
+    assert job.identifiers.primary is not None
+    return job.identifiers.primary
+
+
+def test_an_ark_that_was_given_by_hand_is_not_minted(site: Site) -> None:
+    site.make_collection("theirs", namespace="theirs", dataset="theirs")
+    arks = next_arks(3)
+    for number, ark in enumerate(arks[:2]):
+        assert completed(site, f"{number}.csv", primary_id=ark) == ark
+    assert completed(site, "theirs.csv", collection="theirs") == arks[2]
+    assert [site.versions(ark) for ark in arks] == [[1], [1], [1]]
+
+
+def test_a_local_id_is_a_namespaces_own(site: Site) -> None:
+    site.make_collection("ours", namespace="ours", dataset="ours", owner="library")
+    site.make_collection("theirs", namespace="theirs", dataset="theirs", owner="library")
+    first = completed(site, "ours.csv", collection="ours", local_id="k1")
+    other = completed(site, "theirs.csv", collection="theirs", local_id="k1")
+    assert first != other
+    assert completed(site, "more.csv", collection="ours", local_id="k1") == first
+    assert (site.versions(first), site.versions(other)) == ([2, 1], [1])
