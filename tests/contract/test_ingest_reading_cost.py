@@ -298,6 +298,7 @@ def _examples_of_register() -> dict[str, list[dict[str, Any]]]:
         "objects_of_collection": [
             {"collection": MAPS, "before": before, "most": PAGE} for before in (late, NOW + PAGE)
         ],
+        "storage_of_collection": [{"collection": name} for name in (MAPS, LETTERS)],
         "upload": [{"url": "upload 7"}],
         "stale_uploads": [{"before": NOW + 1, "most": PAGE}],
     }

@@ -111,6 +111,27 @@ def test_a_collection_with_an_open_batch_stays(site: Ingesting) -> None:
     assert message(site.client.post(path("ingest", "batches"), json=body), 404)
 
 
+def test_a_collection_that_has_stored_something_keeps_its_storage(
+    site: Ingesting, tmp_path: Path
+) -> None:
+    first, second = ((tmp_path / name).as_uri() for name in ("first", "second"))
+    site.put_collection(storage=second)
+    site.put_collection(storage=first)
+    batch = site.submit(site.file("a.csv"))["id"]
+    with site.working():
+        assert site.ended(batch)["status"] == "completed"
+    body = {"namespace": "geo", "dataset": "maps"}
+    for change, named in (({"storage": second}, second), ({}, "that of the server")):
+        said = message(site.client.put(MAPS, json=body | change), 409)
+        assert f"has objects in {first}" in said
+        assert f"find them in {named}; make another collection" in said
+    assert good(site.client.get(MAPS))["storage"] == first
+    good(site.client.put(MAPS, json=body | {"storage": f"{first}/", "keepDays": 1}))
+    good(site.client.delete(MAPS))
+    assert message(site.client.put(MAPS, json=body), 409)
+    good(site.client.put(MAPS, json=body | {"storage": first}))
+
+
 def test_a_key_for_one_namespace_sees_its_own_collections_only(site: Ingesting) -> None:
     site.put_collection("wine", namespace="drink")
     ours, our_job = site.failed("a.csv")

@@ -128,7 +128,7 @@ class ProfileFlags:
     ] = None
     mail: Annotated[tuple[str, ...], _many("who gets the reports; repeatable")] = ()
     confirm: Annotated[bool | None, Parameter(help="mail also when a batch is queued")] = None
-    storage: Annotated[str | None, Parameter(help="another object store, by URL")] = None
+    storage: Annotated[str | None, Parameter(help="another object store, by URL; for good")] = None
     shoulder: Annotated[str | None, Parameter(help="what its ARKs begin with")] = None
     minting: Annotated[Literal["local", "ezid"] | None, Parameter(help="who mints them")] = None
     place: Annotated[

@@ -13,7 +13,7 @@ from penstock.catalog.commands.lookup import Write
 from penstock.catalog.world import World
 from penstock.clock import Micros
 from penstock.db import Transaction
-from penstock.errors import Invalid, NotFound
+from penstock.errors import Conflict, Invalid, NotFound
 from penstock.ingest.receiving.places import Places, check_url
 from penstock.ingest.storing.minting import ark_of
 from penstock.ingest.telling.mail import check_address
@@ -52,9 +52,10 @@ class Collection(Struct, frozen=True, kw_only=True, rename="camel", forbid_unkno
 
     owner: whose local ids its objects have. priority: of its jobs, instead of one by batch size.
     places: URL prefixes that may be read although they are not public. storage: another object
-    store than the server's. mail: who gets the reports; confirm: also when a batch is queued.
-    lots: what one lot of its dataset is, a batch (`batch`) or all that completed in an interval
-    (PT5M, PT10M, PT15M, PT1H, PT24H). keep_days: how long completed batches stay in lists.
+    store than the server's, which stays once something is stored there. mail: who gets the
+    reports; confirm: also when a batch is queued. lots: what one lot of its dataset is, a batch
+    (`batch`) or all that completed in an interval (PT5M, PT10M, PT15M, PT1H, PT24H). keep_days:
+    how long completed batches stay in lists.
     """
 
     name: str = ""
@@ -87,6 +88,11 @@ class Collection(Struct, frozen=True, kw_only=True, rename="camel", forbid_unkno
     def owner_name(self) -> str:
         """Whose local ids its objects have."""
         return self.owner or self.name
+
+    @property
+    def kept_in(self) -> str:
+        """Where its objects are kept; empty is the server's own store."""
+        return (self.storage or "").rstrip("/")
 
     @property
     def shown(self) -> "Collection":
@@ -132,6 +138,7 @@ class PutCollection(Write, frozen=True):
     def apply(self, world: World, now: Micros) -> Collection:
         """One row, and a line in the audit log."""
         collection = checked(self.collection)
+        _check_storage(world.tx, collection)
         before = _find(world.tx, collection.name)
         if collection.callback_secret == MASK and before is not None:
             secret = before.callback_secret
@@ -144,6 +151,17 @@ class PutCollection(Write, frozen=True):
             now=now,
         )
         return collection
+
+
+def _check_storage(tx: Transaction, collection: Collection) -> None:
+    """Refuse a storage in which what the collection has stored would not be found."""
+    row = tx.fetch_one("storage_of_collection", collection=collection.name)
+    if row is not None and row[0] != collection.kept_in:
+        raise Conflict(
+            f"collection {collection.name} has objects in {row[0] or 'the storage of the server'}, "
+            f"and nobody would find them in {collection.kept_in or 'that of the server'}; "
+            "make another collection for another storage"
+        )
 
 
 class DeleteCollection(Write, frozen=True):

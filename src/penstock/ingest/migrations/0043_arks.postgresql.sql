@@ -1,6 +1,6 @@
 -- What stands in the profiles of collections, which are JSON.
 UPDATE arks SET storage = COALESCE((
-    SELECT c.profile::json ->> 'storage'
+    SELECT rtrim(c.profile::json ->> 'storage', '/')
     FROM stored_objects o JOIN collections c ON c.name = o.collection
     WHERE o.ark = arks.ark ORDER BY o.version DESC LIMIT 1
 ), '')

@@ -101,7 +101,7 @@ def _identify(shop: Workshop, job: IngestJob, collection: Collection) -> Identif
             job.configuration.key,
             job.id,
             collection.namespace,
-            collection.storage or "",
+            collection.kept_in,
             collection.owner_name,
             job.identifiers.local_id,
             job.identifiers.primary,

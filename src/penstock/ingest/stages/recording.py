@@ -37,7 +37,7 @@ def work(shop: Workshop, job: IngestJob) -> IngestJob:
         )
     row = _row(job, collection, stored)
     events = _events(shop, job, collection, row)
-    shop.write(RecordDeposit(row, collection.storage or "", events))
+    shop.write(RecordDeposit(row, collection.kept_in, events))
     if collection.minting is Minting.EZID and row.ark.startswith(collection.shoulder):
         shop.ezid(collection).publish(row.ark)
     return move_job(job, IngestState.NOTIFY, shop.clock())

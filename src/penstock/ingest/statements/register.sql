@@ -96,6 +96,14 @@ WHERE o.collection = :collection AND o.at < :before
 ORDER BY o.at DESC
 LIMIT :most;
 
+-- name: storage_of_collection
+-- Where a collection has stored its objects, if it has any: they are all in one storage.
+SELECT a.storage
+FROM stored_objects o JOIN arks a ON a.ark = o.ark
+WHERE o.collection = :collection
+ORDER BY o.at DESC
+LIMIT 1;
+
 -- name: upload
 -- Which submission has an upload.
 SELECT u.holder FROM uploads u WHERE u.url = :url;
