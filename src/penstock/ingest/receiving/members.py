@@ -12,6 +12,7 @@ import stat
 import struct
 import tarfile
 import zipfile
+import zlib
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from enum import Enum, auto
@@ -29,6 +30,8 @@ BLOCK_BYTES = 512
 _ENTRY_BYTES = 46
 _NAME_BYTES = 1024
 _ENCRYPTED = 0x1 | 0x40 | 0x2000
+_UTF_8 = 0x800
+_UNICODE_PATH = 0x7075
 
 
 class Kind(Enum):
@@ -70,16 +73,38 @@ def members_of(archive: Path, files_max: int, check: Check) -> Iterator[Iterator
 
 def _zip_members(archive: zipfile.ZipFile) -> Iterator[Member]:
     for info in archive.infolist():
-        # `filename` ends at a NUL that `orig_filename` still has.
-        name = info.orig_filename
-        yield Member(name, _zip_kind(info), info.file_size, _opener(archive, info))
+        name = _zip_name(info)
+        yield Member(name, _zip_kind(info, name), info.file_size, _opener(archive, info))
+
+
+def _zip_name(info: zipfile.ZipInfo) -> str:
+    """The name that was meant: many programs write UTF-8 and do not say so."""
+    # `filename` ends at a NUL that `orig_filename` still has.
+    name = info.orig_filename
+    if info.flag_bits & _UTF_8:
+        return name
+    raw = name.encode("cp437")
+    try:
+        return (_unicode_path(info.extra, raw) or raw).decode()
+    except UnicodeDecodeError:
+        return name
+
+
+def _unicode_path(extra: bytes, raw: bytes) -> bytes | None:
+    """The name in the extra field that Info-ZIP adds, if it was written for this very name."""
+    while len(extra) >= 4:
+        kind, length = struct.unpack_from("<HH", extra)
+        field, extra = extra[4 : 4 + length], extra[4 + length :]
+        if kind == _UNICODE_PATH and field[:5] == struct.pack("<BL", 1, zlib.crc32(raw)):
+            return field[5:]
+    return None
 
 
 def _opener(archive: zipfile.ZipFile, info: zipfile.ZipInfo) -> Callable[[], IO[bytes]]:
     return lambda: archive.open(info)
 
 
-def _zip_kind(info: zipfile.ZipInfo) -> Kind:
+def _zip_kind(info: zipfile.ZipInfo, name: str) -> Kind:
     mode = info.external_attr >> 16
     if stat.S_ISLNK(mode):
         return Kind.LINK
@@ -87,7 +112,7 @@ def _zip_kind(info: zipfile.ZipInfo) -> Kind:
         return Kind.SPECIAL
     if info.flag_bits & _ENCRYPTED:
         return Kind.ENCRYPTED
-    return Kind.FOLDER if info.orig_filename.endswith("/") else Kind.FILE
+    return Kind.FOLDER if name.endswith("/") else Kind.FILE
 
 
 def _check_list(archive: Path, file: IO[bytes], files_max: int) -> None:
