@@ -16,7 +16,7 @@ class PlainName(zipfile.ZipInfo):
     """A member whose name is written as these bytes, and not said to be UTF-8."""
 
     def __init__(self, name: bytes, unicode_path: bytes = b"", named: bytes | None = None) -> None:
-        super().__init__("plain")
+        super().__init__(name.decode("cp437"))
         self._name = name
         if unicode_path:
             field = struct.pack("<BL", 1, zlib.crc32(name if named is None else named))
