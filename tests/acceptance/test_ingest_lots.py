@@ -5,6 +5,8 @@ from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
 from pathlib import Path
+from urllib.parse import urlsplit
+from urllib.request import url2pathname
 
 import pytest
 
@@ -29,10 +31,13 @@ from penstock.locks.reading_lots import show_lot
 from penstock.lots.ids import Interval, parse_interval
 from penstock.lots.manifests import Item
 from penstock.lots.outbox import events_after
+from penstock.objects.uris import find_object
+from penstock.provenance.verifying import StepKind
 from penstock.states import BatchState, IngestState
 from tests.acceptance import arc_workloads
 from tests.acceptance.ingest_site import ADMIN, Site, row
 from tests.checked import assert_all_holds
+from tests.contract.provenance_site import name_of, verify
 from tests.doors.waiting import until
 from tests.web import content, status
 
@@ -118,6 +123,23 @@ def an_arc(site: Site, folder: Path, monkeypatch: pytest.MonkeyPatch) -> Iterato
         yield
 
 
+def shouted(site: Site, batch: Batch) -> set[bytes]:
+    """What the arc has made of the batch's lot."""
+
+    def made() -> list[ManifestLine]:
+        with site.plane.catalog.read() as tx:
+            return list(get_arc_lot(tx, NS, "shout", batch.id).manifests)
+
+    until(lambda: bool(made()))
+    [line] = made()
+    assert (line.state, line.uris, line.bytes) == ("complete", 2, 12)
+    with site.plane.catalog.read() as tx:
+        rows = manifest_rows(tx, [line.version])
+    objects = site.plane.objects
+    found = read_items(objects, rows[line.version])
+    return {objects.get(item.uri.removeprefix(f"{objects.url}/")) for item in found}
+
+
 def test_a_reported_batch_is_a_lot_with_a_bill_of_materials(site: Site) -> None:
     [batch] = site.run(deposit(site, BODIES))
     assert batch.status is BatchState.COMPLETED
@@ -150,22 +172,23 @@ def test_it_is_partial_while_a_job_has_failed_and_then_arcs_read_it(
         assert status_of(site, batch.id) == "READY"
         assert told(site)[1:] == [("published", batch.id, "complete")]
         assert shown(site, batch.id) == ["state=complete"]
+        assert shouted(site, batch) == {body.upper() for body in BODIES.values()}
 
-        def made() -> list[ManifestLine]:
-            with site.plane.catalog.read() as tx:
-                return list(get_arc_lot(tx, NS, "shout", batch.id).manifests)
 
-        until(lambda: bool(made()))
-    [line] = made()
-    assert (line.state, line.uris, line.bytes) == ("complete", 2, 12)
-    with site.plane.catalog.read() as tx:
-        rows = manifest_rows(tx, [line.version])
-    objects = site.plane.objects
-    loud = {
-        objects.get(item.uri.removeprefix(f"{objects.url}/"))
-        for item in read_items(objects, rows[line.version])
-    }
-    assert loud == {body.upper() for body in BODIES.values()}
+def test_arcs_read_what_a_collection_keeps_in_a_storage_of_its_own(
+    site: Site, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    site.make_collection(storage=f"file://{tmp_path}/a vault of its own")
+    with an_arc(site, tmp_path, monkeypatch):
+        [batch] = site.run(deposit(site, BODIES))
+        assert shouted(site, batch) == {body.upper() for body in BODIES.values()}
+    [*_, end] = verify(site.plane, name_of(site.plane, NS, "maps"))
+    assert (end.kind, end.done.faults, end.done.files) == (StepKind.END, 0, len(BODIES))
+    for item in items(site, batch.id):
+        store, key = find_object(site.plane.objects, item.uri)
+        path = store.path(key)
+        assert path is not None
+        assert path.as_posix() == url2pathname(urlsplit(item.uri).path)
 
 
 def test_a_batch_all_of_whose_jobs_were_deleted_is_empty(site: Site) -> None:

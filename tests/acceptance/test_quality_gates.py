@@ -167,7 +167,7 @@ def test_what_the_workload_itself_says_counts_as_well(arcs: ArcSite) -> None:
 def test_a_command_says_what_its_checks_said_in_its_manifest(arcs: ArcSite) -> None:
     script = """
 import json, os
-from penstock.arcs.stores import open_store
+from penstock.objects.uris import open_store
 url = os.environ["PENSTOCK_OUTPUT_URL"]
 store = open_store(url.rstrip("/"))
 store.put("rows.txt", b"1")

@@ -10,12 +10,12 @@ from penstock.arcs.arrival_seen import Seen
 from penstock.arcs.arrivals import Late, TimeFrom
 from penstock.arcs.declaration import Parts, Workload
 from penstock.arcs.splitting import split
-from penstock.arcs.stores import find_object
 from penstock.arcs.tasks import Context, InputLot, Task
 from penstock.arcs.watcher import Watcher
 from penstock.clock import SECOND
 from penstock.errors import NotFound
 from penstock.objects import Objects
+from penstock.objects.uris import find_object
 from tests.contract.arrival_site import MINUTE, NOON, Site
 
 FIRST, SECOND_LOT = (f"20261115PT5M{number}" for number in (144, 145))

@@ -20,7 +20,6 @@ from penstock.arcs.declaration import Arc, Input, Output, Parts, Retry, Workload
 from penstock.arcs.leftovers import tidy
 from penstock.arcs.overview import count_lots
 from penstock.arcs.reading import all_arcs, manifest_rows, output_refs, read_items
-from penstock.arcs.stores import find_object
 from penstock.arcs.syncing import Sync
 from penstock.arcs.tasks import Context
 from penstock.catalog.claimed_runs import lot_of
@@ -28,6 +27,7 @@ from penstock.catalog.rows import Role
 from penstock.clock import SECOND, Micros, format_time, to_datetime
 from penstock.lots.ids import Interval, IntervalLot, parse_interval
 from penstock.objects import Objects
+from penstock.objects.uris import find_object
 from penstock.plane import Plane
 from penstock.states import ArcState, ManifestState, RunState, WorkState
 from tests.simulation.lock_tables import LockTables

@@ -35,7 +35,6 @@ from penstock.arcs.arrivals import (
 )
 from penstock.arcs.key_patterns import KeyPattern
 from penstock.arcs.reading import manifest_rows
-from penstock.arcs.stores import find_object
 from penstock.catalog.catalog import Catalog
 from penstock.clock import SECOND, Micros, format_time
 from penstock.errors import Conflict, PenstockError, Unavailable
@@ -44,6 +43,7 @@ from penstock.locks.table import Status, writable
 from penstock.lots.files import put_manifest, show_manifest
 from penstock.lots.manifests import DatasetRef, Item, Manifest, ManifestNote
 from penstock.objects import Entry, Objects
+from penstock.objects.uris import find_object
 from penstock.states import ManifestState
 
 log = logging.getLogger(__name__)

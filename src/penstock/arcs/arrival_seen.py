@@ -2,8 +2,8 @@
 
 from msgspec import Struct
 
-from penstock.arcs.stores import Place
 from penstock.objects import Objects
+from penstock.objects.uris import Place
 
 
 class Seen(Struct, frozen=True, kw_only=True):

@@ -12,7 +12,6 @@ from msgspec import Struct
 
 from penstock.arcs.arrival_rows import ArrivalRoom
 from penstock.arcs.reading import read_manifest
-from penstock.arcs.stores import find_object
 from penstock.catalog.catalog import Catalog
 from penstock.catalog.commands.lookup import dataset_row
 from penstock.catalog.rows import DatasetRow, Role, replace
@@ -38,6 +37,7 @@ from penstock.lots.manifests import (
 from penstock.lots.room import LotEventKind, LotRoom
 from penstock.lots.rows import ManifestRow
 from penstock.objects import Objects
+from penstock.objects.uris import find_object
 from penstock.states import MANIFEST, ManifestState
 
 _WITH_DATA = (ManifestState.COMPLETE, ManifestState.PARTIAL)

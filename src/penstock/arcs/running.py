@@ -12,11 +12,11 @@ from penstock import logs, tracing
 from penstock.arcs.calling import call
 from penstock.arcs.command_tasks import run_command_task
 from penstock.arcs.leases import kept
-from penstock.arcs.stores import open_store
 from penstock.arcs.tasks import Context, Task, TaskResult, plain
 from penstock.errors import PenstockError
 from penstock.lots.files import put_manifest
 from penstock.lots.manifests import RETRY_MARK
+from penstock.objects.uris import open_store
 
 
 def run_apart(task: Task) -> TaskResult:

@@ -14,7 +14,6 @@ from msgspec import Struct
 from penstock.arcs.declaration import Workload
 from penstock.arcs.leases import Lease
 from penstock.arcs.naming import ByName
-from penstock.arcs.stores import find_object
 from penstock.catalog.known_facets import DatasetName
 from penstock.clock import format_time, system_clock
 from penstock.errors import Invalid, NotFound
@@ -29,6 +28,7 @@ from penstock.lots.manifests import (
     data_folder,
 )
 from penstock.objects import Objects
+from penstock.objects.uris import find_object
 from penstock.states import ManifestState
 
 ERROR_CHARS_MAX = 2000

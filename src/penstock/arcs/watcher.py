@@ -14,12 +14,12 @@ from typing import Self
 
 from penstock import logs
 from penstock.arcs.arrival_commands import NoteLanding
+from penstock.arcs.arrival_places import arriving_at, open_place
 from penstock.arcs.arrival_round import ArrivalRound
 from penstock.arcs.arrival_rows import ArrivalRow, all_arrivals, landings_of
 from penstock.arcs.arrival_seen import Landing, Seen, Untaken
 from penstock.arcs.arrivals import Late, closing_until
 from penstock.arcs.key_patterns import KeyPattern
-from penstock.arcs.stores import find_place, open_location
 from penstock.catalog.catalog import Catalog
 from penstock.catalog.rows import replace
 from penstock.clock import SECOND, Clock, Micros
@@ -44,7 +44,7 @@ class Watcher:
         *,
         every_seconds: float = EVERY_SECONDS,
         whole_seconds: int = WHOLE_SECONDS,
-        open_at: Callable[[str], Objects] = open_location,
+        open_at: Callable[[str], Objects] = open_place,
     ) -> None:
         self._catalog = catalog
         self._objects = objects
@@ -115,7 +115,7 @@ class Watcher:
     def _look(self, row: ArrivalRow, now: Micros) -> tuple[Seen, Untaken | None]:
         """What came of a round, and what could not be taken, if it has looked at everything."""
         arrival = row.arrival
-        place = find_place(self._objects, arrival.location)
+        place = arriving_at(self._objects, arrival.location)
         store = self._open_at(arrival.location)
         declared = row.dataset_id, row.updated_at
         before = self._whole_at.get(declared)

@@ -1,13 +1,18 @@
-"""Full URIs of objects, in our own object store or in another, and the stores they lead to."""
+"""Full URIs of objects, in our own object store or in another, and the stores they lead to.
+
+Whoever writes a URI makes it here, and whoever reads it finds its object here. A URI in a folder
+that is not our own store is quoted, as `file:` URLs are; keys in our own store and in buckets are
+written as they are.
+"""
 
 from functools import lru_cache
 from urllib.parse import quote, unquote
 
 from msgspec import Struct
 
-from penstock.errors import Invalid, Unavailable
-from penstock.objects import Objects
+from penstock.errors import Invalid
 from penstock.objects.keys import local_folder
+from penstock.objects.store import Objects
 
 _MACHINE = "file:///"
 _PLAIN = "/=+,:@"  # they need no quotes, and patterns of parts such as `day={day}/` look for them
@@ -17,17 +22,6 @@ _PLAIN = "/=+,:@"  # they need no quotes, and patterns of parts such as `day={da
 def open_store(url: str) -> Objects:
     """A store that is opened once, and kept."""
     return Objects.open(url)
-
-
-def open_location(url: str) -> Objects:
-    """The store at a place that others write to; a folder has to be there already.
-
-    One that was made here would look like a place where nothing arrives.
-    """
-    folder = local_folder(url)
-    if folder is not None and not folder.is_dir():
-        raise Unavailable(f"there is no folder {folder}; make it, or mount what is to be there")
-    return open_store(url)
 
 
 def find_object(own: Objects, uri: str) -> tuple[Objects, str]:
@@ -66,23 +60,18 @@ def find_place(own: Objects, location: str) -> Place:
     """How the keys at a location are written; those inside our own store as our own, unquoted."""
     folder = local_folder(location)
     if folder is None:
-        scheme, _, rest = location.partition("://")
-        bucket, _, path = rest.partition("/")
-        base = "/".join(part for part in (f"{scheme}://{bucket}", unquote(path).strip("/")) if part)
-        _check_apart(own, f"{own.url}/".startswith(f"{base}/"), location)
-        return Place(base)
+        return Place(_bucket_place(own, location))
     mine = own.path("x")
     root = mine.parent if mine is not None else None
     place = folder.absolute()
-    _check_apart(own, root is not None and root.is_relative_to(place), location)
     if root is not None and place.is_relative_to(root):
         return Place(f"{own.url}/{place.relative_to(root).as_posix()}")
     return Place(f"file://{quote(place.as_posix(), safe=_PLAIN)}", is_quoted=True)
 
 
-def _check_apart(own: Objects, is_above: bool, location: str) -> None:
-    if is_above:
-        raise Invalid(
-            f"nothing can arrive at {location}: our own object store {own.url} is in it, and "
-            "would arrive as well; name a folder of its own"
-        )
+def _bucket_place(own: Objects, location: str) -> str:
+    if f"{location}/".startswith(f"{own.url}/"):
+        return own.url + unquote(location.removeprefix(own.url)).rstrip("/")
+    scheme, _, rest = location.partition("://")
+    bucket, _, path = rest.partition("/")
+    return "/".join(part for part in (f"{scheme}://{bucket}", unquote(path).strip("/")) if part)

@@ -8,10 +8,10 @@ from typing import TypeVar
 
 from msgspec import Struct
 
-from penstock.arcs.stores import find_object
 from penstock.errors import Invalid, NotFound, PenstockError
 from penstock.lots.manifests import Item, Manifest, PartLine, UriType, decode
 from penstock.objects import Objects
+from penstock.objects.uris import find_object
 from penstock.states import ManifestState
 
 T = TypeVar("T")

@@ -13,7 +13,6 @@ from penstock import ids
 from penstock.arcs.files import MARK, read_arc
 from penstock.arcs.naming import ByName
 from penstock.arcs.single import run_lot
-from penstock.arcs.stores import find_object
 from penstock.client import Client
 from penstock.client.documents import EntityId
 from penstock.client.names import Name, read_name
@@ -22,6 +21,7 @@ from penstock.errors import Conflict, Invalid, PenstockError
 from penstock.locks.commands.lots import RegisterLots
 from penstock.lots.files import put_manifest
 from penstock.lots.manifests import DatasetRef, Item, Manifest, data_folder
+from penstock.objects.uris import find_object
 from penstock.plane import Plane
 from penstock.states import ManifestState
 

@@ -34,6 +34,7 @@ from penstock.lots.files import put_manifest, show_manifest
 from penstock.lots.ids import parse_interval
 from penstock.lots.manifests import DatasetRef, Item, Manifest, ManifestNote, PartLine
 from penstock.objects import Objects
+from penstock.objects.uris import Place, find_place
 from penstock.states import ManifestState
 
 log = logging.getLogger(__name__)
@@ -54,7 +55,8 @@ def publish(shop: Workshop, batch: Batch, report: Report, keys: Iterable[str]) -
     reported_at = batch.last_modified
     lot, due_at = _lot(collection, batch, reported_at)
     ref = _ref(collection)
-    items = tuple(_items(shop, collection, keys))
+    objects = Objects.open(shop.settings.objects)
+    items = tuple(_items(shop, objects, collection, keys))
     manifest = Manifest(
         state=_state(items, is_whole=is_whole),
         lot=lot,
@@ -64,7 +66,6 @@ def publish(shop: Workshop, batch: Batch, report: Report, keys: Iterable[str]) -
         part=batch.id if due_at else "",
         created=format_time(reported_at),
     )
-    objects = Objects.open(shop.settings.objects)
     _, note = put_manifest(objects, manifest)
     deposited = DepositedLot(
         batch_id=batch.id,
@@ -162,20 +163,22 @@ def _state(items: Sequence[Item], *, is_whole: bool) -> ManifestState:
     return ManifestState.COMPLETE if items else ManifestState.EMPTY
 
 
-def _items(shop: Workshop, collection: Collection, keys: Iterable[str]) -> Iterator[Item]:
+def _items(
+    shop: Workshop, objects: Objects, collection: Collection, keys: Iterable[str]
+) -> Iterator[Item]:
     """Every file of what these deposits have stored."""
     depository = shop.depository(collection)
+    place = find_place(objects, depository.url)
     wanted = list(keys)
     for start in range(0, len(wanted), _PAGE):
         with shop.catalog.read() as tx:
             rows = stored_by(tx, wanted[start : start + _PAGE])
         for row in sorted(rows, key=lambda row: row.job_id):
-            yield from _files(depository, row)
+            yield from _files(depository, row, place)
 
 
-def _files(depository: Depository, row: StoredRow) -> Iterator[Item]:
+def _files(depository: Depository, row: StoredRow, place: Place) -> Iterator[Item]:
     """What the depositor gave; the metadata that was written beside it is not data."""
     given = [f for f in depository.files(row.ark, row.version) if f.name.startswith(_GIVEN)]
     for file in {file.key: file for file in given}.values():
-        uri = f"{depository.url}/{file.key}"
-        yield Item(uri, file.size, f"sha-512:{file.sha512}", ark=row.ark)
+        yield Item(place.uri(file.key), file.size, f"sha-512:{file.sha512}", ark=row.ark)
