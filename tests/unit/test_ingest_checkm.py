@@ -237,6 +237,23 @@ def test_a_faulty_row_is_refused_by_its_line(row: str, message: str) -> None:
     assert refusal(text.encode()) == f"line 5: {message}"
 
 
+NO_ARKS = ["ark123", "../../x", "ark:/99999/fk4 b c", "ark:/99999/../x", "doi:10.1/x", "ark:/9/x"]
+
+
+@pytest.mark.parametrize("given", NO_ARKS)
+def test_a_primary_id_that_is_no_ark_is_refused_by_its_line(given: str) -> None:
+    text = f"{FILES}http://h/first\nhttp://h/a | | | -1 | | | {given}\n#%eof\n"
+    assert refusal(text.encode()).split("\n") == [
+        f"line 4: '{given}' is not an ARK; write it like ark:/99999/fk4rx9d523",
+        "line 4: the size '-1' is not a number of bytes; write digits only",
+    ]
+
+
+def test_a_primary_id_has_one_spelling_however_it_is_written() -> None:
+    rows = "".join(f"http://h/a | | | | | | {label}99999/fk4b\n" for label in ("ark:", "ark:/"))
+    assert [row.primary_id for row in rows_of(f"{FILES}{rows}#%eof")] == ["ark:/99999/fk4b"] * 2
+
+
 def test_all_faults_are_told_with_their_lines() -> None:
     rows = "http://h/a | md5 | xyz | -1 | | ../a\nhttp://h/b\nb\nhttp://h/b\n#%fields | fileUrl\n"
     assert refusal(f"{OBJECT}{rows}#%eof\n".encode()).split("\n") == [

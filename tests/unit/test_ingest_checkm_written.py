@@ -78,6 +78,8 @@ URLS = st.builds(
     st.text("ab/%7C?#&=é", max_size=9),
 )
 
+ARKS = st.from_regex(r"ark:/[0-9]{5}/[a-z0-9]{1,20}", fullmatch=True)
+
 
 @st.composite
 def rows(draw: st.DrawFn) -> Row:
@@ -91,7 +93,7 @@ def rows(draw: st.DrawFn) -> Row:
         name=draw(NAMES),
         modified=draw(st.none() | TEXTS),
         mime=draw(st.none() | TEXTS),
-        primary_id=draw(st.none() | TEXTS),
+        primary_id=draw(st.none() | ARKS),
         local_id=draw(st.none() | TEXTS),
         creator=draw(st.none() | TEXTS),
         title=draw(st.none() | TEXTS),

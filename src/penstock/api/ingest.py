@@ -22,6 +22,7 @@ from penstock.api.routing import BASE, Reach, Route
 from penstock.api.visits import Visit
 from penstock.catalog.shapes import Shape
 from penstock.errors import Invalid, Malformed, NotFound
+from penstock.ingest.arks import PATTERN
 from penstock.ingest.receiving.depositing import Deposit
 from penstock.ingest.stages.reporting import lines_of, report_of
 from penstock.ingest.store import BatchFilter
@@ -36,9 +37,7 @@ _PLACE = re.compile(r"([0-9]{1,2})-(\S{1,100})")
 
 Text = Annotated[str, Meta(min_length=1, max_length=10_000)]
 ShortText = Annotated[str, Meta(min_length=1, max_length=1_000)]
-Ark = Annotated[
-    str, Meta(pattern=r"^ark:/?[0-9bcdfghjkmnpqrstvwxz]{5,9}/[0-9A-Za-z._=~*+@$/-]{1,200}$")
-]
+Ark = Annotated[str, Meta(pattern=PATTERN)]
 
 
 class DigestBody(Body, frozen=True):

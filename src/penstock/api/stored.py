@@ -13,6 +13,7 @@ from penstock.catalog.shapes import Shape
 from penstock.clock import Micros, format_time
 from penstock.db import Transaction
 from penstock.errors import NotFound
+from penstock.ingest.arks import spelled
 from penstock.ingest.storing.register import StoredRow, stored_in, versions_of
 
 _LAST = 2**62
@@ -145,7 +146,7 @@ def _versions(visit: Visit, ark: str) -> list[StoredRow]:
     """The versions that the key may see."""
     names = visit.narrowed(None)
     with visit.plane.catalog.read() as tx:
-        rows = versions_of(tx, ark)
+        rows = versions_of(tx, spelled(ark))
     seen = [row for row in rows if names is None or row.collection in names]
     if not seen:
         raise NotFound(f"nothing is stored under {ark!r}; check the ARK")

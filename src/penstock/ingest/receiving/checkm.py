@@ -16,6 +16,7 @@ import msgspec
 from msgspec import Struct
 
 from penstock.errors import Invalid
+from penstock.ingest.arks import read_ark
 from penstock.ingest.receiving.faults import Faults
 from penstock.ingest.receiving.names import safe_name
 
@@ -252,7 +253,7 @@ def _parse_row(line: int, text: str, fields: Sequence[str]) -> Row:
         modified=column.get("modified"),
         name=_parse_name(column.get("name"), _split_url(column.get("url", ""))),
         mime=column.get("mime"),
-        primary_id=column.get("primary_id"),
+        primary_id=_parse_ark(column.get("primary_id")),
         local_id=column.get("local_id"),
         creator=column.get("creator"),
         title=column.get("title"),
@@ -270,6 +271,8 @@ def _find_faults(line: int, text: str, fields: Sequence[str], faults: Faults) ->
             _parse_digest(column.get("algorithm"), column.get("digest"))
         with faults.of(line):
             _parse_size(column.get("size"))
+        with faults.of(line):
+            _parse_ark(column.get("primary_id"))
 
 
 def _columns(text: str, fields: Sequence[str]) -> dict[str, str]:
@@ -333,6 +336,10 @@ def _parse_size(size: str | None) -> int | None:
     if not _NUMBER.fullmatch(size) or int(size) > SIZE_MAX:
         raise Invalid(f"the size {_shown(size)} is not a number of bytes; write digits only")
     return int(size)
+
+
+def _parse_ark(ark: str | None) -> str | None:
+    return None if ark is None else read_ark(ark)
 
 
 def _parse_name(name: str | None, url: SplitResult) -> str:

@@ -6,6 +6,7 @@ from msgspec import Struct
 
 from penstock import ids
 from penstock.errors import Invalid, NotFound
+from penstock.ingest.arks import read_ark
 from penstock.ingest.collections import Collection, find_collection
 from penstock.ingest.following import batch_submitted
 from penstock.ingest.receiving.names import safe_name
@@ -65,7 +66,7 @@ def submit(shop: Workshop, deposit: Deposit) -> Submitted:
             digest_algorithm=deposit.algorithm,
             digest=deposit.digest,
             size=deposit.size,
-            primary_id=deposit.primary_id,
+            primary_id=None if deposit.primary_id is None else read_ark(deposit.primary_id),
             local_id=deposit.local_id,
             uid=uid,
             key=deposit.key,

@@ -7,15 +7,13 @@ from collections.abc import Callable
 import httpx
 
 from penstock.errors import Invalid, Unavailable
+from penstock.ingest.arks import NAAN, read_ark
 from penstock.ingest.storing.metadata import Description, anvl
-from penstock.ingest.storing.minting import NAAN
 
 _MESSAGE_CHARS_MAX = 200
 _BACKOFF_SECONDS = 0.5
 _AGAIN = {408, 425, 429}
 _SHOULDER = re.compile(f"ark:/{NAAN}/[0-9A-Za-z]*")
-# It becomes part of an address, so it must not lead to another place by `..`.
-_ARK = re.compile(rf"(?!.*\.\.)ark:/?({NAAN}/[0-9A-Za-z._=~*+@$/-]+)")
 
 
 class EzidMinter:
@@ -69,10 +67,7 @@ class EzidMinter:
 
     def publish(self, ark: str) -> None:
         """Make a reserved ARK public; doing it twice does no harm."""
-        found = _ARK.fullmatch(ark)
-        if found is None:
-            raise Invalid(f"{_plain(ark)} is not an ARK; write it like ark:/99999/fk4rx9d523")
-        ark = f"ark:/{found[1]}"
+        ark = read_ark(ark)
         published = self._post(f"/id/{ark}", anvl([("_status", "public")]), expected=200)
         if published != ark:
             raise Unavailable(
@@ -107,10 +102,13 @@ class EzidMinter:
         if 400 <= answer.status_code < 500:
             raise Invalid(f"{what}; check the shoulder, the user and the password")
         outcome, _, rest = answer.text.partition(":")
-        ark = _ARK.fullmatch(rest.partition("|")[0].strip())
-        if answer.status_code != expected or outcome.strip() != "success" or ark is None:
+        try:
+            ark = read_ark(rest.partition("|")[0].strip())
+        except Invalid:
+            ark = ""
+        if answer.status_code != expected or outcome.strip() != "success" or not ark:
             raise Unavailable(f"{what}, and not {expected} with an ARK; check the address")
-        return f"ark:/{ark[1]}"
+        return ark
 
 
 def _checked_url(url: str) -> str:

@@ -9,12 +9,12 @@ import re
 from itertools import count
 
 from penstock.errors import Invalid
+from penstock.ingest.arks import NAAN
 
 BETANUMERIC = "0123456789bcdfghjkmnpqrstvwxz"
 
 _GROUPS_MIN = 2
 _GROUP_IDS = 29 * 29 * 10
-NAAN = "[0-9bcdfghjkmnpqrstvwxz]{5,9}"
 # Only letters and then one digit: no id on one shoulder can then begin with another shoulder.
 _SHOULDER = re.compile(f"{NAAN}/[bcdfghjkmnpqrstvwxz]+[0-9]")
 
