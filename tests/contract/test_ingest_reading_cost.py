@@ -196,6 +196,7 @@ def _fill_lots_and_uploads(tx: Transaction) -> None:
     for n in numbers:
         holder = "" if n > DONE - FEW else f"bid{n:010}"
         tx.execute("put_upload", url=f"upload {n}", holder=holder, now=NOW)
+        tx.execute("spend_upload", url=f"upload {n}", batch_id=holder)
 
 
 def test_no_read_of_ingest_walks_through_what_it_does_not_give(

@@ -67,6 +67,19 @@ def test_a_payload_of_several_megabytes_is_kept_byte_by_byte(site: Ingesting) ->
         assert store.get(f"payloads/{kept}") == content
 
 
+def test_an_upload_is_spent_only_by_a_submission_that_was_made(site: Ingesting) -> None:
+    uploaded = good(site.client.post(path("ingest", "payloads", "x.txt"), content=b"x"), 201)
+    body = {"collection": "maps", "url": uploaded["url"]}
+    batches = path("ingest", "batches")
+    for change in ({"name": "../x"}, {"collection": "ghost"}, {"primaryId": "ark123"}):
+        assert site.client.post(batches, json=body | change).status_code in (404, 422)
+    made = good(site.client.post(batches, json=body | {"name": "x"}), 201)
+    assert (made["payloadName"], made["key"]) == ("x", None)
+    again = site.client.post(batches, json=body | {"name": "x"})
+    assert again.status_code == 409
+    assert f"was submitted already, as batch {made['id']}" in again.json()["message"]
+
+
 NAMES = ["roads.csv", "Réport #1 (100%).csv", "why?.csv", "a%2Fb.csv", "漢字 .csv", "#7", "x;y&z=1"]
 
 

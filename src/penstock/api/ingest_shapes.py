@@ -148,7 +148,7 @@ def shown_batch(batch: Batch, tallies: Iterable[Tally] | None) -> ShownBatch:
         payload_name=told.payload_name or "",
         payload_type=told.type,
         mode=told.submission_mode,
-        key=told.key,
+        key=None if told.key == told.payload_url else told.key,  # an upload's own
         jobs=batch.jobs,
         tally=None if tallies is None else shown_tally(tallies),
         last_modified=format_time(batch.last_modified),

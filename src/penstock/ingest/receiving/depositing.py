@@ -3,15 +3,16 @@
 from urllib.parse import unquote, urlsplit
 
 from msgspec import Struct
+from msgspec.structs import replace
 
 from penstock import ids
-from penstock.errors import Invalid, NotFound
+from penstock.errors import Invalid, NotFound, PenstockError, Unavailable
 from penstock.ingest.arks import read_ark
 from penstock.ingest.collections import Collection, find_collection
 from penstock.ingest.following import batch_submitted
 from penstock.ingest.receiving.names import safe_name
 from penstock.ingest.receiving.places import Places, check_url
-from penstock.ingest.receiving.uploads import BindUpload
+from penstock.ingest.receiving.uploads import BindUpload, FreeUpload, SpendUpload
 from penstock.ingest.store import Submitted
 from penstock.ingest.values import PayloadType, Submission, SubmissionMode
 from penstock.ingest.workshop import PAYLOAD_SCHEME, Workshop, upload_key
@@ -45,48 +46,65 @@ def submit(shop: Workshop, deposit: Deposit) -> Submitted:
     """Take a deposit: one write, and the batch it became."""
     with shop.catalog.read() as tx:
         collection = find_collection(tx, deposit.collection)
-    uid = ids.new_id()
-    _check_url(shop, deposit, collection, uid)
-    name = deposit.name or _last_segment(deposit.url)
-    if reason := safe_name(name):
-        raise Invalid(f"the name {name[:200]!r} {reason}; give another")
+    is_upload = deposit.url.startswith(f"{PAYLOAD_SCHEME}:")
+    if not is_upload:
+        check_url(deposit.url, Places(collection.places))
+    submission = _submission(deposit, collection)
     began = shop.clock()
-    submitted = shop.store.submit(
-        Submission(
-            profile_name=collection.name,
-            submitter=deposit.submitter,
-            payload_url=deposit.url,
-            type=deposit.type or guessed_type(name),
-            submission_mode=deposit.mode,
-            erc_who=deposit.who,
-            erc_what=deposit.what,
-            erc_when=deposit.when,
-            erc_where=deposit.where,
-            payload_name=name,
-            digest_algorithm=deposit.algorithm,
-            digest=deposit.digest,
-            size=deposit.size,
-            primary_id=None if deposit.primary_id is None else read_ark(deposit.primary_id),
-            local_id=deposit.local_id,
-            uid=uid,
-            key=deposit.key,
-        )
-    )
+    submitted = _submit_upload(shop, submission) if is_upload else shop.store.submit(submission)
     if submitted.is_new:
         batch_submitted(shop, submitted.batch, began)
     return submitted
 
 
-def _check_url(shop: Workshop, deposit: Deposit, collection: Collection, uid: str) -> None:
-    url = deposit.url
-    if not url.startswith(f"{PAYLOAD_SCHEME}:"):
-        check_url(url, Places(collection.places))
-        return
+def _submission(deposit: Deposit, collection: Collection) -> Submission:
+    name = deposit.name or _last_segment(deposit.url)
+    if reason := safe_name(name):
+        raise Invalid(f"the name {name[:200]!r} {reason}; give another")
+    return Submission(
+        profile_name=collection.name,
+        submitter=deposit.submitter,
+        payload_url=deposit.url,
+        type=deposit.type or guessed_type(name),
+        submission_mode=deposit.mode,
+        erc_who=deposit.who,
+        erc_what=deposit.what,
+        erc_when=deposit.when,
+        erc_where=deposit.where,
+        payload_name=name,
+        digest_algorithm=deposit.algorithm,
+        digest=deposit.digest,
+        size=deposit.size,
+        primary_id=None if deposit.primary_id is None else read_ark(deposit.primary_id),
+        local_id=deposit.local_id,
+        uid=ids.new_id(),
+        key=deposit.key,
+    )
+
+
+def _submit_upload(shop: Workshop, submission: Submission) -> Submitted:
+    """Make a batch of an upload, which is spent by that and by nothing else.
+
+    Without a key of its own it has the upload's URL for one: whoever does not know whether the
+    batch was made can submit it again, and it is made once.
+    """
+    url, has_key = submission.payload_url, submission.key is not None
     if not Objects.open(shop.settings.objects).exists(upload_key(url)):
         raise NotFound(f"there is no uploaded payload {url!r}; upload it first")
-    # The same submission again, by its key, is the same batch and may have the same upload.
-    holder = f"{collection.name}/{deposit.key}" if deposit.key is not None else uid
-    shop.catalog.submit(BindUpload(url, holder)).result()
+    keyed = submission if has_key else replace(submission, key=url)
+    holder = f"{keyed.profile_name}/{keyed.key}"
+    shop.catalog.submit(BindUpload(url, holder, has_key)).result()
+    try:
+        submitted = shop.store.submit(keyed)
+    except Unavailable:
+        raise  # the batch may be there all the same
+    except PenstockError:
+        shop.catalog.submit(FreeUpload(url, holder)).result()
+        raise
+    batch = submitted.batch
+    is_used = batch.submission.payload_url == url  # the key may be that of another batch
+    shop.catalog.submit(SpendUpload(url, batch.id) if is_used else FreeUpload(url, holder)).result()
+    return submitted
 
 
 def guessed_type(name: str) -> PayloadType:

@@ -1,5 +1,11 @@
-"""Uploaded payloads: each is for one submission, and one that nobody submits goes after a day."""
+"""Uploaded payloads: each is for one batch, and one that is no batch's goes after a day.
 
+An upload is bound to a submission before its batch is made, so that no other can have it meanwhile,
+and spent when the batch is there. Between the two the same submission may ask again; nobody knows
+of one that was cut off whether it was made, until the batches are looked through.
+"""
+
+from collections.abc import Collection
 from typing import ClassVar
 
 from penstock.catalog.commands.lookup import Write
@@ -7,8 +13,10 @@ from penstock.catalog.world import World
 from penstock.clock import DAY, Micros
 from penstock.db import Transaction
 from penstock.errors import Conflict
+from penstock.ingest.store import BatchFilter, IngestStore
 
 KEPT: Micros = DAY  # how long an upload waits to be submitted
+_PAGE = 250
 
 
 class NoteUpload(Write, frozen=True):
@@ -24,7 +32,32 @@ class NoteUpload(Write, frozen=True):
 
 
 class BindUpload(Write, frozen=True):
-    """Let one submission have an upload; the same one may ask again."""
+    """Let one submission have an upload; the same one may ask again, for ever if it has a key."""
+
+    alone: ClassVar[bool] = True  # it writes by itself
+
+    url: str
+    holder: str
+    has_key: bool
+
+    def apply(self, world: World, now: Micros) -> None:
+        """A second submission is a Conflict: the first may delete what it has used."""
+        holder, batch_id = world.tx.fetch_one("upload", url=self.url) or ("", "")
+        if batch_id and (holder != self.holder or not self.has_key):
+            raise Conflict(
+                f"{self.url} was submitted already, as batch {batch_id}; "
+                "upload it again to submit it again"
+            )
+        if holder not in ("", self.holder):
+            raise Conflict(
+                f"{self.url} was submitted otherwise, and may be a batch already; "
+                "submit it as before, or upload it again"
+            )
+        world.tx.execute("put_upload", url=self.url, holder=self.holder, now=now)
+
+
+class FreeUpload(Write, frozen=True):
+    """Let others have an upload that a submission was bound to and did not use."""
 
     alone: ClassVar[bool] = True  # it writes by itself
 
@@ -32,11 +65,22 @@ class BindUpload(Write, frozen=True):
     holder: str
 
     def apply(self, world: World, now: Micros) -> None:
-        """A second submission is a Conflict: the first may delete what it has used."""
-        row = world.tx.fetch_one("upload", url=self.url)
-        if row is not None and row[0] not in ("", self.holder):
-            raise Conflict(f"{self.url} was submitted already; upload it again to submit it again")
-        world.tx.execute("put_upload", url=self.url, holder=self.holder, now=now)
+        """Nothing happens if another has it by now."""
+        if world.tx.fetch_one("upload", url=self.url) == (self.holder, ""):
+            world.tx.execute("put_upload", url=self.url, holder="", now=now)
+
+
+class SpendUpload(Write, frozen=True):
+    """Note which batch an upload was submitted as."""
+
+    alone: ClassVar[bool] = True  # it writes by itself
+
+    url: str
+    batch_id: str
+
+    def apply(self, world: World, now: Micros) -> None:
+        """From here on it goes with its batch."""
+        world.tx.execute("spend_upload", url=self.url, batch_id=self.batch_id)
 
 
 class ForgetUpload(Write, frozen=True):
@@ -51,6 +95,22 @@ class ForgetUpload(Write, frozen=True):
         world.tx.execute("forget_upload", url=self.url)
 
 
-def stale_uploads(tx: Transaction, now: Micros, most: int) -> list[str]:
-    """Uploads that nobody has submitted for long."""
-    return [url for (url,) in tx.fetch("stale_uploads", before=now - KEPT, most=most)]
+def stale_uploads(tx: Transaction, now: Micros, most: int) -> list[tuple[str, str]]:
+    """Uploads that have long been no batch's, as far as is known, each with who had it last."""
+    return [
+        (url, holder) for url, holder in tx.fetch("stale_uploads", before=now - KEPT, most=most)
+    ]
+
+
+def batches_of(store: IngestStore, urls: Collection[str]) -> dict[str, str]:
+    """Which batches were made of these uploads; every batch may have to be looked at."""
+    found: dict[str, str] = {}
+    before: str | None = None
+    while len(found) < len(urls) and (batches := store.batches(BatchFilter(), _PAGE, before)):
+        found |= {
+            batch.submission.payload_url: batch.id
+            for batch in batches
+            if batch.submission.payload_url in urls
+        }
+        before = batches[-1].id
+    return found

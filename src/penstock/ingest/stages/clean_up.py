@@ -1,8 +1,8 @@
 """Clean-up: what is done is forgotten after a time.
 
 Needs: completed batches. Does: deletes those that completed longer ago than their collection keeps
-them, with their jobs, working folders and uploaded payloads; and payloads that nobody submitted
-for a day. What was stored and recorded stays.
+them, with their jobs, working folders and uploaded payloads; and payloads that are no batch's
+after a day. What was stored and recorded stays.
 """
 
 import shutil
@@ -10,7 +10,12 @@ import shutil
 from penstock.clock import DAY
 from penstock.errors import NotFound, PenstockError
 from penstock.ingest.giving_up import give_up
-from penstock.ingest.receiving.uploads import ForgetUpload, stale_uploads
+from penstock.ingest.receiving.uploads import (
+    ForgetUpload,
+    SpendUpload,
+    batches_of,
+    stale_uploads,
+)
 from penstock.ingest.store import BatchFilter
 from penstock.ingest.values import Batch, BatchChange, JobChange
 from penstock.ingest.workshop import PAYLOAD_SCHEME, Workshop, upload_key
@@ -66,8 +71,12 @@ def forget_payload(shop: Workshop, batch: Batch) -> None:
 def _forget_stale_uploads(shop: Workshop) -> None:
     with shop.catalog.read() as tx:
         stale = stale_uploads(tx, shop.clock(), _PAGE)
-    for url in stale:
-        _forget_upload(shop, url)
+    batches = batches_of(shop.store, {url for url, holder in stale if holder})
+    for url, _ in stale:
+        if url in batches:
+            shop.catalog.submit(SpendUpload(url, batches[url])).result()
+        else:
+            _forget_upload(shop, url)
 
 
 def _forget_upload(shop: Workshop, url: str) -> None:

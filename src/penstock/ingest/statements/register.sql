@@ -105,18 +105,22 @@ ORDER BY o.at DESC
 LIMIT 1;
 
 -- name: upload
--- Which submission has an upload.
-SELECT u.holder FROM uploads u WHERE u.url = :url;
+-- Which submission has an upload, and as which batch.
+SELECT u.holder, u.batch_id FROM uploads u WHERE u.url = :url;
 
 -- name: put_upload
--- Write which submission has an upload.
+-- Write which submission has an upload, and since when.
 INSERT INTO uploads (url, holder, at) VALUES (:url, :holder, :now)
-ON CONFLICT (url) DO UPDATE SET holder = excluded.holder;
+ON CONFLICT (url) DO UPDATE SET holder = excluded.holder, at = excluded.at;
+
+-- name: spend_upload
+-- Write which batch an upload was submitted as.
+UPDATE uploads SET batch_id = :batch_id WHERE url = :url;
 
 -- name: forget_upload
 -- Delete an upload.
 DELETE FROM uploads WHERE url = :url;
 
 -- name: stale_uploads
--- Uploads without a submission that are older than a time.
-SELECT u.url FROM uploads u WHERE u.holder = '' AND u.at < :before ORDER BY u.at LIMIT :most;
+-- Uploads that are no batch's, as far as is known, and were touched last before a time.
+SELECT u.url, u.holder FROM uploads u WHERE u.batch_id = '' AND u.at < :before ORDER BY u.at LIMIT :most;
