@@ -135,6 +135,10 @@ BAD_BODIES: list[tuple[dict[str, Any], int, str]] = [
     ({"key": ""}, 422, "key"),
     ({"submitter": "x\x00"}, 422, "NUL"),
     ({"url": None}, 422, "url"),
+    ({"primary_id": "ark:/99999/fk4x"}, 422, "primary_id"),
+    ({"digets": {"algorithm": "md5", "value": "0" * 32}}, 422, "digets"),
+    ({"digest": {"algorithm": "md5", "value": "0" * 32, "size": 1}}, 422, "size"),
+    ({"erc": {"whom": "Jo"}}, 422, "whom"),
 ]
 
 

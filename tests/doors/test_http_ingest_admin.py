@@ -137,6 +137,16 @@ def test_every_route_answers_with_its_keys(site: Ingesting) -> None:
     }
 
 
+def test_a_field_that_was_mistyped_is_refused(site: Ingesting) -> None:
+    batch, _ = site.queued(site.file("a.csv"))
+    act(site, "batches", batch, "hold")
+    said = refused(site, "queue", "release-held", status=422, colection="other")
+    assert "colection" in said
+    assert site.jobs(batch)[0]["status"] == "held"
+    assert "until" in refused(site, "queue", "hold", status=422, until="noon")
+    assert "unknown field" in refused(site, "check", status=422, repare=True)
+
+
 def test_the_queue_is_held_and_released(site: Ingesting) -> None:
     batch = site.submit(site.file("a.csv"))["id"]
     held = act(site, "queue", "hold")

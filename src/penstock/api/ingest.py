@@ -8,7 +8,7 @@ from typing import Annotated, Literal
 from msgspec import Meta
 
 from penstock.access.keys import Role
-from penstock.api.bodies import Body
+from penstock.api.bodies import OwnBody
 from penstock.api.ingest_shapes import (
     ShownBatch,
     ShownIngestJob,
@@ -40,14 +40,14 @@ ShortText = Annotated[str, Meta(min_length=1, max_length=1_000)]
 Ark = Annotated[str, Meta(pattern=PATTERN)]
 
 
-class DigestBody(Body, frozen=True):
+class DigestBody(OwnBody, frozen=True):
     """The digest that a payload must have."""
 
     algorithm: Literal["md5", "sha-1", "sha-256", "sha-384", "sha-512"]
     value: Annotated[str, Meta(max_length=128)]
 
 
-class ErcBody(Body, frozen=True):
+class ErcBody(OwnBody, frozen=True):
     """Who made what, when, and where it comes from."""
 
     who: Text | None = None
@@ -56,7 +56,7 @@ class ErcBody(Body, frozen=True):
     where: Text | None = None
 
 
-class SubmissionBody(Body, frozen=True):
+class SubmissionBody(OwnBody, frozen=True):
     """What to ingest into which collection; what is left out is found out.
 
     Two submissions to a collection with one `key` are one batch. Several local ids are divided

@@ -9,7 +9,7 @@ from msgspec import Meta
 
 from penstock.access.keys import Role
 from penstock.api.answers import NOTHING, Empty, Flow
-from penstock.api.bodies import Body
+from penstock.api.bodies import OwnBody
 from penstock.api.calls import Call
 from penstock.api.ingest import batch_with_tally
 from penstock.api.ingest_shapes import (
@@ -47,7 +47,7 @@ class ReleaseHeldBody(WhyBody, frozen=True):
     collection: str | None = None
 
 
-class CheckBody(Body, frozen=True):
+class CheckBody(OwnBody, frozen=True):
     """Whether to put right what is found."""
 
     repair: bool = False

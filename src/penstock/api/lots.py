@@ -7,7 +7,7 @@ from msgspec import Meta, structs
 
 from penstock.access.keys import Key, Role
 from penstock.api import telling
-from penstock.api.bodies import Body
+from penstock.api.bodies import Body, OwnBody
 from penstock.api.calls import Call
 from penstock.api.parameters import Paging
 from penstock.api.routing import BASE, Route
@@ -35,7 +35,7 @@ class LotsBody(Body, frozen=True):
     renew: bool = False
 
 
-class WhyBody(Body, frozen=True):
+class WhyBody(OwnBody, frozen=True):
     """Why an administrator does something; it is kept in the audit log."""
 
     why: Annotated[str, Meta(min_length=1, max_length=2_000)]
