@@ -86,6 +86,12 @@ def test_tars_of_every_style_with_folders_and_long_names(tmp_path: Path, style: 
     assert (tmp_path / "out" / ("f" * 60) / "empty").is_dir()
 
 
+def test_a_folder_may_end_in_a_blank(tmp_path: Path) -> None:
+    make_zip(tmp_path / "a.zip", {"folder /": b"", "folder /a": b"a"})
+    unpack(tmp_path / "a.zip", tmp_path / "out", LIMITS)
+    assert contents(tmp_path / "out") == {"folder /a": b"a"}
+
+
 def test_unpacking_twice_does_no_harm(tmp_path: Path) -> None:
     archive, target = tmp_path / "a.zip", tmp_path / "out"
     make_zip(archive, FILES)
@@ -150,6 +156,7 @@ def test_files_get_plain_rights(tmp_path: Path) -> None:
         ("a\x1bb", "control character"),
         ("a//b", "nothing between two slashes"),
         (".", "'.'"),
+        ("a ", "ends with a blank"),
     ],
 )
 def test_names_that_leave_the_folder(tmp_path: Path, make: Make, name: str, reason: str) -> None:

@@ -130,7 +130,7 @@ ODD_NAMES = [
     "producer/with space.txt", "producer/ünï/日本語.txt", "producer/e\u0301", "producer/é",
     "a/b/c/d/e", "100%.txt", "%41", "A", "track#1", "q?x=1&y#z", "*[1]{2}", "semi;colon:|<>\"`^",
     ".hidden", "...", "~x", "0=ocfl_object_1.1", "inventory.json", "v1/content/x", "x" * 255,
-    "y/" * 500 + "z", "\u2028line", "\U0001f4a7" * 60,
+    "y/" * 500 + "z", "a\u2028line", "\U0001f4a7" * 60,
 ]  # fmt: skip
 
 

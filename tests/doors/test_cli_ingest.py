@@ -168,6 +168,7 @@ def test_a_manifest_with_a_fault_is_not_uploaded(
         (["https://example.org/a", "--type", "tree"], "--type"),
         (["empty"], "there is no file in empty"),
         (["linked"], "is a link, and only files and folders can be packed"),
+        (["blank"], "the name 'a ' in blank begins or ends with a blank; rename it"),
     ],
     ids=lambda value: value[0] if isinstance(value, list) else "",
 )
@@ -176,6 +177,8 @@ def test_payloads_that_are_refused(
 ) -> None:
     (tmp_path / "empty").mkdir()
     (tmp_path / "linked").mkdir()
+    (tmp_path / "blank").mkdir()
+    (tmp_path / "blank" / "a ").touch()
     (tmp_path / "linked" / "passwd").symlink_to("/etc/passwd")
     refused = penstock("ingest", "submit", maps, *arguments)
     assert refused.code in (1, 2)

@@ -124,7 +124,8 @@ class _Unpacking:
             name = name.removesuffix("/")
             if name in ("", "."):
                 return
-        reason = safe_name(name) or self._collision(name, member.kind)
+        reason = safe_name(name, is_folder=member.kind is Kind.FOLDER)
+        reason = reason or self._collision(name, member.kind)
         if reason is not None:
             raise self._refusal(member, reason)
         path = self._folder / name

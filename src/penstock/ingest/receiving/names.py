@@ -8,8 +8,8 @@ SEGMENT_BYTES_MAX = 255
 _CONTROL = re.compile("[\x00-\x1f\x7f-\x9f]")
 
 
-def safe_name(name: str) -> str | None:
-    """Why a file must not have this name, as in "the name … leaves its folder"; None if it may."""
+def safe_name(name: str, *, is_folder: bool = False) -> str | None:
+    """Why a file, or a folder, must not have this name, as in "… is absolute"; None if it may."""
     try:
         encoded = name.encode()
     except UnicodeEncodeError:
@@ -20,6 +20,8 @@ def safe_name(name: str) -> str | None:
         return f"has {len(encoded)} bytes, more than {NAME_BYTES_MAX}"
     if control := _CONTROL.search(name):
         return f"has the control character {control[0]!r}"
+    if not is_folder and name != name.strip():  # as no manifest can name it
+        return "begins or ends with a blank"
     if "\\" in name:
         return "has a backslash"
     if name.startswith("/"):
