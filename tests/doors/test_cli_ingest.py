@@ -151,10 +151,24 @@ def test_a_manifest_with_a_fault_is_not_uploaded(
     refused = penstock("ingest", "submit", maps, str(manifest))
     assert refused.code == 2
     assert f"{manifest}: line 3: the sha-256 digest" in refused.complaint
+    manifest.write_text(f"{head}https://example.org/a | md5 | 12\nb\n#%eof\n")
+    first, second = penstock("ingest", "submit", maps, str(manifest)).err.splitlines()
+    assert first.startswith(f"penstock: {manifest}: line 3: the md5 digest")
+    assert second.startswith("  line 4: the URL 'b' is not absolute")
     manifest.write_text(f"{head}https://example.org/a | | | | | a\n#%eof\n")
     other = penstock("ingest", "submit", maps, str(manifest), "--type", "manifest_of_files")
     assert (other.code, "is of the kind object_manifest" in other.complaint) == (2, True)
     assert penstock("ingest", "list", "--collection", maps, "--json").document == {"batches": []}
+
+
+def test_the_faults_of_a_manifest_are_shown_line_by_line(
+    here: Site, penstock: Terminal, maps: str
+) -> None:
+    profile = "http://uc3.cdlib.org/registry/ingest/manifest/mrt-single-file-batch-manifest"
+    text = f"#%checkm_0.7\n#%profile | {profile}\nhttps://example.org/a | md5 | 12\nb\n#%eof\n"
+    batch = ended(penstock, maps, here.serve("bad.checkm", text.encode()))
+    shown = penstock("ingest", "show", batch).text
+    assert re.search(r"^message +line 3: the md5 .*\n +line 4: the URL 'b' is", shown, re.MULTILINE)
 
 
 @pytest.mark.parametrize(

@@ -45,6 +45,13 @@ def call(penstock: Terminal, *arguments: str) -> dict[str, object]:
     return found
 
 
+@pytest.mark.parametrize("arguments", [["set", "", "--dataset", "x"], ["show", ""], ["delete", ""]])
+def test_a_collection_without_a_name(penstock: Terminal, arguments: list[str]) -> None:
+    refused = penstock("ingest", "collections", *arguments)
+    assert refused.code == 2
+    assert refused.complaint == "penstock: the name after 'collections' is empty; give one"
+
+
 def test_a_collection_is_made_changed_shown_and_forgotten(penstock: Terminal) -> None:
     refused = penstock("ingest", "collections", "set", "maps", "--namespace", "library")
     assert (refused.code, "--dataset is needed" in refused.complaint) == (2, True)

@@ -83,7 +83,8 @@ def main(arguments: Sequence[str] | None = None) -> int:
     try:
         outcome = make_app()(given)
     except CycloptsError as error:
-        complain(f"{error} `penstock {' '.join((*_chain(error), '--help'))}` says more.")
+        more = " ".join(("penstock", *_chain(error), "--help"))
+        complain(f"{_in_one_line(error)} `{more}` says more.")
         return exits.USAGE
     except PenstockError as error:
         complain(str(error))
@@ -99,11 +100,15 @@ def main(arguments: Sequence[str] | None = None) -> int:
         if os.environ.get(TRACEBACK_VARIABLE):
             raise
         complain(
-            f"unexpected {type(error).__name__}: {error}; this is a bug, "
+            f"unexpected {type(error).__name__}: {_in_one_line(error)}; this is a bug, "
             f"{TRACEBACK_VARIABLE}=1 shows where"
         )
         return exits.FAILED
     return outcome if isinstance(outcome, int) else exits.DONE
+
+
+def _in_one_line(error: Exception) -> str:
+    return " ".join(str(error).split())
 
 
 def _chain(error: CycloptsError) -> Sequence[str]:

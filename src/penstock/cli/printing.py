@@ -37,18 +37,24 @@ def line_width(console: Console) -> int:
 
 
 def complain(message: str) -> None:
-    """Say in one line on stderr what went wrong."""
-    _write_err(f"penstock: {' '.join(plain(message).split())}")
+    """Say on stderr what went wrong: in one line, or in as many as there are faults."""
+    lines = (" ".join(plain(line).split()) for line in message.split("\n"))
+    _write_err("penstock: " + _set_in(filter(None, lines)))
 
 
 def note(message: str) -> None:
     """Say something on stderr that is no result."""
-    _write_err(plain(message))
+    _write_err(_set_in(map(plain, message.split("\n"))))
 
 
-def _write_err(line: str) -> None:
+def _set_in(lines: Iterable[str]) -> str:
+    """Lines of which only the first begins where a message does: no text can pass for another."""
+    return "\n  ".join(lines)
+
+
+def _write_err(lines: str) -> None:
     # In one piece, so that lines of several processes do not run into each other.
-    sys.stderr.write(f"{line}\n")
+    sys.stderr.write(f"{lines}\n")
     sys.stderr.flush()
 
 
@@ -109,7 +115,7 @@ def write_fields(fields: Iterable[tuple[str, Cell]]) -> None:
     table.add_column(overflow="fold")
     for name, value in fields:
         if value not in (None, ""):
-            table.add_row(name, _cell(value))
+            table.add_row(name, _cell_of_lines(value))
     out().print(table)
 
 
@@ -132,6 +138,12 @@ def counted(number: int, what: str) -> str:
 def state_text(state: str | None) -> Text:
     """A run's state in its colour."""
     return Text(state or "", STATE_STYLES.get(state or "", ""))
+
+
+def _cell_of_lines(value: Cell) -> Text:
+    if isinstance(value, str) and "\n" in value:
+        return Text("\n".join(map(plain, value.split("\n"))))
+    return _cell(value)
 
 
 def _cell(value: Cell) -> Text:

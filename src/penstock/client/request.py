@@ -134,10 +134,15 @@ def given(**fields: object) -> dict[str, object]:
 
 
 def path(segments: Sequence[str]) -> str:
-    """The path below the API's base; each segment is encoded whole."""
-    for segment in segments:
+    """The path below the API's base; each segment is encoded whole.
+
+    With an empty one it would be the path of something else, such as a list.
+    """
+    for before, segment in zip(("", *segments), segments, strict=False):
         if not isinstance(segment, str):
             raise Invalid(f"a name is a text, and {segment!r} is none")
+        if not segment:
+            raise Invalid(f"the name after {before!r} is empty; give one")
     return "/".join([BASE, *(quote(segment, safe="") for segment in segments)])
 
 
