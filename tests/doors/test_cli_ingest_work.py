@@ -119,6 +119,19 @@ def test_who_waits_for_space_is_not_waited_for(here: Site, penstock: Terminal) -
     assert status(penstock, batch) == ("processing", [("provisioning", False)])
 
 
+def test_an_ingest_folder_that_cannot_be_made_is_told_at_once(tmp_path: Path) -> None:
+    (tmp_path / "file").write_bytes(b"")
+    folder = tmp_path / "file" / "ingest"
+    for command in (["ingest", "work", "--once"], ["up", "--port", "0"]):
+        refused = program(tmp_path, *command, "--ingest-folder", str(folder))
+        assert refused.code == 1
+        assert "Traceback" not in refused.err
+        assert refused.err.splitlines()[-1] == (
+            f"penstock: the ingest folder {folder} cannot be made: {tmp_path / 'file'} is a file; "
+            "correct that, or set ingest_folder to another"
+        )
+
+
 @pytest.mark.parametrize(
     ("flags", "told"),
     [

@@ -103,6 +103,6 @@ def at_work(plane: Plane) -> Iterator[None]:
                 movers=(Replays(plane.catalog, plane.clock).step_all,),
             )
         )
-        stack.callback(workers.stop)
         workers.start()
+        stack.callback(workers.stop)
         yield

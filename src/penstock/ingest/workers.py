@@ -75,7 +75,8 @@ class Workers:
         self._over = threading.Event()
 
     def start(self) -> None:
-        """Begin to work."""
+        """Begin to work, if there is a folder to work in."""
+        self._shop.working_folder()
         self._shop.store.keep_alive()
         self._heart.start()
         for daemon in self._daemons:

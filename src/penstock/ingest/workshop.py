@@ -1,5 +1,6 @@
 """What the stages work with: the store, the register, the outside world and the time."""
 
+import os
 import shutil
 import threading
 import time
@@ -150,6 +151,25 @@ class Workshop:
     def pause(self, seconds: float) -> None:
         """Wait, but not for long once the worker is to stop."""
         self.stopping.wait(seconds)
+
+    def working_folder(self) -> Path:
+        """The folder in which batches have theirs; made if it is not there."""
+        folder = Path(self.settings.ingest_folder).absolute()
+        try:
+            folder.mkdir(parents=True, exist_ok=True)
+        except OSError as error:
+            file = next((path for path in (folder, *folder.parents) if path.is_file()), None)
+            reason = f"{file} is a file" if file is not None else error.strerror or str(error)
+            raise Unavailable(
+                f"the ingest folder {folder} cannot be made: {reason}; "
+                "correct that, or set ingest_folder to another"
+            ) from None
+        if not os.access(folder, os.W_OK | os.X_OK):
+            raise Unavailable(
+                f"the ingest folder {folder} cannot be written to; "
+                "correct that, or set ingest_folder to another"
+            )
+        return folder
 
     def batch_folder(self, batch_id: str) -> Path:
         """The working folder of a batch; its jobs have theirs inside."""

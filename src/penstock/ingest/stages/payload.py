@@ -23,7 +23,7 @@ from penstock.ingest.receiving.parts import digests_of
 from penstock.ingest.receiving.places import Places, shown
 from penstock.ingest.receiving.sources import Uploads
 from penstock.ingest.values import Configuration, IngestJob, PayloadType
-from penstock.ingest.workshop import PRODUCER, Workshop
+from penstock.ingest.workshop import PRODUCER, Workshop, patiently
 
 PACKED = "payload"  # a container as it came
 SYSTEM = "system"  # what we make
@@ -104,7 +104,11 @@ def read_manifest(
     *,
     uploads: Uploads | None,
 ) -> checkm.Manifest:
-    """Fetch a manifest, check its digest, and read it."""
+    """Fetch a manifest, check its digest, and read it.
+
+    Later without a folder to work in: whoever fails over a manifest fails for good.
+    """
+    patiently(shop.working_folder)
     with disk_errors(payload, folder):
         folder.mkdir(parents=True, exist_ok=True)
     fetch(
@@ -127,7 +131,9 @@ def fetch_files(shop: Workshop, job: IngestJob, collection: Collection) -> tuple
     is_container = job.configuration.payload_type is PayloadType.CONTAINER
     is_manifest = job.configuration.payload_type is PayloadType.OBJECT_MANIFEST
     folder = folder_of(job, PACKED if is_container else PRODUCER)
-    folder.mkdir(parents=True, exist_ok=True)
+    shop.working_folder()
+    with disk_errors(wanted[0], folder):
+        folder.mkdir(parents=True, exist_ok=True)
     fetched = fetch_all(
         shop.client(collection),
         wanted,

@@ -6,7 +6,6 @@ looked at in each round, so that a large one does not hold up the small ones beh
 """
 
 import shutil
-from pathlib import Path
 
 from penstock.errors import PenstockError
 from penstock.ingest.following import job_moved, job_waited
@@ -56,9 +55,7 @@ def _let_pass(shop: Workshop, fitting: list[IngestJob]) -> list[IngestJob]:
 
 def _room(shop: Workshop) -> int:
     """The bytes that can be given away."""
-    folder = Path(shop.settings.ingest_folder)
-    folder.mkdir(parents=True, exist_ok=True)
-    free = shutil.disk_usage(folder).free - shop.settings.space_free_mb * _MB
+    free = shutil.disk_usage(shop.working_folder()).free - shop.settings.space_free_mb * _MB
     tally = {line.status: line.bytes for line in shop.store.tally()}
     return free - tally.get(IngestState.DOWNLOADING, 0)
 
