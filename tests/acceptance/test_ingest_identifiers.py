@@ -40,6 +40,21 @@ def test_an_ark_that_was_given_by_hand_is_not_minted(site: Site) -> None:
     assert [site.versions(ark) for ark in arks] == [[1], [1], [1]]
 
 
+def test_an_ark_that_stands_in_a_manifest_is_not_minted_for_another_row(site: Site) -> None:
+    given, minted = next_arks(2)
+    rows = [
+        row(site.web.on("/minted.csv", content(b"minted"))),
+        row(site.web.on("/given.csv", content(b"given")), primary_id=given),
+    ]
+    listed = site.web.on("/batch.checkm", content(write(ManifestKind.FILES, rows)))
+    with site.working(concurrency=1):
+        batch = site.ended(site.deposit(listed))
+    assert batch.status is BatchState.COMPLETED
+    arks = {name: job.identifiers.primary for name, job in site.by_name(batch).items()}
+    assert arks == {"minted.csv": minted, "given.csv": given}
+    assert (site.versions(given), site.versions(minted)) == ([1], [1])
+
+
 def test_an_ark_is_one_object_however_it_is_written(site: Site) -> None:
     site.make_collection("theirs", namespace="theirs", dataset="theirs")
     ark = completed(site, "first.csv")

@@ -2,9 +2,9 @@
 
 Needs: the payload's URL. Does: holds the batch if its collection is held; reads a batch manifest
 and makes a job for each row; tells the depositor, if the collection wants that. An expansion that
-was cut off goes on after the last job that was made. Waits while our own disk is full: a batch that
-failed here cannot be resumed. Fails, with a message for the depositor, when the manifest cannot be
-read.
+was cut off goes on after the last job that was made. ARKs that were given are kept from being
+minted. Waits while our own disk is full or our folder is lost: a batch that failed here cannot be
+resumed. Fails, with a message for the depositor, when the manifest cannot be read.
 """
 
 from collections.abc import Iterator
@@ -19,6 +19,7 @@ from penstock.ingest.receiving.checkm import ManifestKind, Row
 from penstock.ingest.receiving.fetching import NoSpace, Stopped, Wanted
 from penstock.ingest.stages.letters import send
 from penstock.ingest.stages.payload import SYSTEM, read_manifest
+from penstock.ingest.storing.register import ReserveArks
 from penstock.ingest.telling.reports import confirmation_letter, failure_letter
 from penstock.ingest.values import (
     Batch,
@@ -77,6 +78,9 @@ def _expand(shop: Workshop, batch: Batch, collection: Collection, objects: _Obje
     priority = collection.priority
     if priority is None:
         priority = first_priority(len(objects.rows))
+    given = (row.primary_id for row in objects.rows if row.primary_id is not None)
+    while arks := tuple(islice(given, _AT_ONCE)):
+        shop.write(ReserveArks(collection.namespace, arks))
     jobs = islice(_jobs(shop, batch, objects, priority), batch.jobs, None)
     while part := list(islice(jobs, _AT_ONCE)):
         batch = shop.store.add_jobs(batch, part)

@@ -151,6 +151,21 @@ class RegisterRoom:
         return {row.key: row for row in rows}
 
 
+class ReserveArks(Write, frozen=True):
+    """Keep ARKs that a depositor has given from being minted for others before their turn."""
+
+    namespace: str
+    arks: tuple[str, ...]
+
+    def apply(self, world: World, now: Micros) -> None:
+        """Those that are in use stay whose they are."""
+        room = world.room(RegisterRoom)
+        room.arks.prefetch(self.arks)
+        for ark in self.arks:
+            if room.arks.get(ark) is None:
+                room.arks.put(ark, ArkRow(ark, self.namespace, None))
+
+
 class Identified(NamedTuple):
     """The ARK of a deposit, if it has one yet, and which deposit may write that object now."""
 
