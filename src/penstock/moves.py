@@ -17,7 +17,7 @@ class Moves(Generic[S]):
     """The states of one kind of thing, and which may follow which.
 
     The first state in the table is where things begin. A move that is not in the table is refused.
-    Moves in `by_hand` are an administrator's alone.
+    Moves in `by_hand` are an administrator's: those alone, unless the table has them too.
     """
 
     name: str
@@ -50,12 +50,9 @@ class Moves(Generic[S]):
         return frozenset(state for state in self.table if not self._following(state))
 
     def allows(self, current: S, target: S, *, by_hand: bool = False) -> bool:
-        """Whether the table has this move, for an administrator or for anybody."""
-        return (
-            target in self.table[current]
-            or (by_hand and target in self.by_hand.get(current, ()))
-            or (self.repeatable and current == target)
-        )
+        """Whether this move is there, for an administrator or for what happens by itself."""
+        moves = self.by_hand.get(current, frozenset()) if by_hand else self.table[current]
+        return target in moves or (self.repeatable and current == target)
 
     def check(self, current: S, target: S, which: str = "", *, by_hand: bool = False) -> None:
         """Refuse a move that the table does not have; `which` names the thing."""
@@ -63,11 +60,14 @@ class Moves(Generic[S]):
             return
         subject = f"{self.name} {which}" if which else f"the {self.name}"
         following = self._following(current)
-        advice = (
-            f"from {current} it can only become {_either(following)}"
-            if following
-            else f"{current} is final"
-        )
+        if target in following and by_hand:
+            advice = "that comes by itself, and is not done by hand"
+        elif target in following:
+            advice = "that is an administrator's to do"
+        elif following:
+            advice = f"from {current} it can only become {_either(following)}"
+        else:
+            advice = f"{current} is final"
         raise Conflict(f"{subject} is {current} and cannot become {target}: {advice}")
 
     def sql_check(self, column: str) -> str:

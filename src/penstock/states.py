@@ -111,6 +111,14 @@ class IngestState(StrEnum):
 
 _GONE = frozenset({IngestState.DELETED})
 _BROKEN = frozenset({IngestState.FAILED})
+_UNDER_WAY = (
+    IngestState.ESTIMATING,
+    IngestState.PROVISIONING,
+    IngestState.DOWNLOADING,
+    IngestState.PROCESSING,
+    IngestState.RECORDING,
+    IngestState.NOTIFY,
+)
 
 INGEST_JOB: Moves[IngestState] = Moves(
     "ingest job",
@@ -128,8 +136,8 @@ INGEST_JOB: Moves[IngestState] = Moves(
         IngestState.DELETED: frozenset(),
     },
     by_hand={
-        IngestState.ESTIMATING: _BROKEN,
-        IngestState.PROVISIONING: _BROKEN,
+        IngestState.PENDING: frozenset({IngestState.HELD}) | _BROKEN,
+        **dict.fromkeys(_UNDER_WAY, _BROKEN),
         IngestState.HELD: frozenset({IngestState.PENDING}) | _GONE,
         IngestState.FAILED: _GONE
         | {
@@ -189,6 +197,7 @@ BATCH: Moves[BatchState] = Moves(
         BatchState.DELETED: frozenset(),
     },
     by_hand={
+        BatchState.PENDING: frozenset({BatchState.HELD}),
         BatchState.HELD: frozenset({BatchState.PENDING, BatchState.DELETED}),
         BatchState.FAILED: frozenset({BatchState.UPDATE_REPORTING, BatchState.DELETED}),
     },

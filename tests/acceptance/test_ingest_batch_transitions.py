@@ -151,10 +151,10 @@ def test_batch_update_reporting_to_failed(scene: Scene) -> None:
     scene.expect(BatchTree("failed", report=REPORT), *MIXED_TREES)
 
 
-def deleted(scene: Scene, jobs: int) -> None:
+def deleted(scene: Scene, jobs: int, *, by_hand: bool = True) -> None:
     """A batch is deleted after its jobs, and nothing is left of either, nor of its key."""
     batch = scene.store.batch(BID)
-    move_batch(batch, BatchState.DELETED, NOW, by_hand=True)
+    move_batch(batch, BatchState.DELETED, NOW, by_hand=by_hand)
     if jobs:
         with pytest.raises(Conflict, match=f"batch {BID} still has {jobs} jobs"):
             scene.store.change_batch(BatchChange(batch, None, by_hand=True))
@@ -180,7 +180,7 @@ def test_batch_held_to_deleted(scene: Scene) -> None:
 def test_batch_completed_is_cleaned_up(scene: Scene) -> None:
     scene.finish_all(*[IngestState.COMPLETED] * 3)
     scene.move(scene.claim(BatchState.REPORTING), BatchState.COMPLETED, report=REPORT_TEXT)
-    deleted(scene, 3)
+    deleted(scene, 3, by_hand=False)
 
 
 def test_batch_of_a_resumed_job_reports_again_only_when_asked(scene: Scene) -> None:

@@ -211,9 +211,9 @@ def test_job_failed_to_notify(scene: Scene) -> None:
     resumed(scene, IngestState.NOTIFY, IngestState.NOTIFY, "recording")
 
 
-def deleted(scene: Scene, job: IngestJob) -> None:
+def deleted(scene: Scene, job: IngestJob, *, by_hand: bool = True) -> None:
     """Nothing of a deleted job is left, in three places."""
-    move_job(job, IngestState.DELETED, NOW, by_hand=True)
+    move_job(job, IngestState.DELETED, NOW, by_hand=by_hand)
     scene.delete(job)
     with pytest.raises(NotFound):
         scene.store.job(job.id)
@@ -222,7 +222,8 @@ def deleted(scene: Scene, job: IngestJob) -> None:
 
 def test_job_completed_to_deleted(scene: Scene) -> None:
     scene.first_in(IngestState.NOTIFY)
-    deleted(scene, scene.go(scene.acquire(IngestState.NOTIFY), IngestState.COMPLETED))
+    done = scene.go(scene.acquire(IngestState.NOTIFY), IngestState.COMPLETED)
+    deleted(scene, done, by_hand=False)
 
 
 def test_job_failed_to_deleted(scene: Scene) -> None:
@@ -256,8 +257,13 @@ JOB_MOVES = {
     "completed": ("deleted",),
 }
 JOB_MOVES_BY_HAND = {
+    "pending": ("held", "failed"),
     "estimating": ("failed",),
     "provisioning": ("failed",),
+    "downloading": ("failed",),
+    "processing": ("failed",),
+    "recording": ("failed",),
+    "notify": ("failed",),
     "held": ("pending", "deleted"),
     "failed": ("provisioning", "downloading", "processing", "recording", "notify", "deleted"),
 }
@@ -269,6 +275,7 @@ BATCH_MOVES = {
     "completed": ("deleted",),
 }
 BATCH_MOVES_BY_HAND = {
+    "pending": ("held",),
     "held": ("pending", "deleted"),
     "failed": ("update-reporting", "deleted"),
 }
@@ -294,7 +301,7 @@ def test_a_job_makes_the_moves_of_the_table_and_no_others(
     old: IngestState, new: IngestState, by_hand: bool
 ) -> None:
     job = replace(A_JOB, status=old)
-    allowed = (*JOB_MOVES.get(old, ()), *(JOB_MOVES_BY_HAND.get(old, ()) if by_hand else ()))
+    allowed = (JOB_MOVES_BY_HAND if by_hand else JOB_MOVES).get(old, ())
     assert INGEST_JOB.allows(old, new, by_hand=by_hand) == (new in allowed)
     if new in allowed:
         assert move_job(job, new, NOW, by_hand=by_hand).status is new
@@ -310,7 +317,7 @@ def test_a_batch_makes_the_moves_of_the_table_and_no_others(
     old: BatchState, new: BatchState, by_hand: bool
 ) -> None:
     batch = replace(A_BATCH, status=old)
-    allowed = (*BATCH_MOVES.get(old, ()), *(BATCH_MOVES_BY_HAND.get(old, ()) if by_hand else ()))
+    allowed = (BATCH_MOVES_BY_HAND if by_hand else BATCH_MOVES).get(old, ())
     assert BATCH.allows(old, new, by_hand=by_hand) == (new in allowed)
     if new in allowed:
         assert move_batch(batch, new, NOW, by_hand=by_hand).status is new

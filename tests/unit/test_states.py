@@ -131,3 +131,31 @@ def test_the_chapter_says_what_each_state_means_and_what_may_follow() -> None:
     chapter = DOOR.markdown()
     assert "| SHUT | to be opened | OPEN, BRICKED |" in chapter
     assert "| BRICKED | gone | nothing: it is final |" in chapter
+
+
+BY_HAND = Moves(
+    "door",
+    DOOR.table,
+    meanings=DOOR.meanings,
+    by_hand={Door.OPEN: frozenset({Door.SHUT}), Door.BRICKED: frozenset({Door.OPEN})},
+)
+
+
+@pytest.mark.parametrize(
+    ("current", "target", "by_hand", "refusal"),
+    [
+        (Door.OPEN, Door.SHUT, False, None),
+        (Door.OPEN, Door.SHUT, True, None),
+        (Door.SHUT, Door.OPEN, False, None),
+        (Door.SHUT, Door.OPEN, True, "that comes by itself, and is not done by hand"),
+        (Door.BRICKED, Door.OPEN, True, None),
+        (Door.BRICKED, Door.OPEN, False, "that is an administrator's to do"),
+    ],
+)
+def test_by_hand_are_the_moves_of_administrators_and_no_others(
+    current: Door, target: Door, by_hand: bool, refusal: str | None
+) -> None:
+    assert BY_HAND.allows(current, target, by_hand=by_hand) is (refusal is None)
+    if refusal is not None:
+        with pytest.raises(Conflict, match=f"is {current} and cannot become {target}: {refusal}"):
+            BY_HAND.check(current, target, by_hand=by_hand)
