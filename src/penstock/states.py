@@ -141,6 +141,7 @@ INGEST_JOB: Moves[IngestState] = Moves(
         IngestState.HELD: frozenset({IngestState.PENDING}) | _GONE,
         IngestState.FAILED: _GONE
         | {
+            IngestState.PENDING,
             IngestState.PROVISIONING,
             IngestState.DOWNLOADING,
             IngestState.PROCESSING,
@@ -163,8 +164,9 @@ INGEST_JOB: Moves[IngestState] = Moves(
     },
     remark=(
         "Moves marked * are an administrator's. A resume goes to the stage after the last "
-        "successful one; a job that failed while pending has none, and needs a new submission. "
-        "A job that has to wait for space stays in provisioning."
+        "successful one. A job that failed before any did begins again, unless its payload is at "
+        "fault: then it needs a new submission. A job that has to wait for space stays in "
+        "provisioning, or in pending if not even its manifest could be written."
     ),
 )
 

@@ -59,6 +59,7 @@ class JobTree(NamedTuple):
     space_needed: int = 0
     primary: str | None = None
     lock: str = ""
+    can_begin_again: bool = False
 
 
 class BatchTree(NamedTuple):
@@ -188,6 +189,7 @@ class Scene:
                 assert job.status == expected.status
                 assert job.last_successful_status == expected.last_successful_status
                 assert job.retry_count == expected.retry_count
+                assert job.can_begin_again == expected.can_begin_again
                 assert (job.priority, job.space_needed) == (
                     expected.priority,
                     expected.space_needed,
@@ -320,6 +322,7 @@ def _job_tree(number: int, job: JobTree) -> Tree:
             "retry_count": job.retry_count,
             "message": job.message,
             "history": [[state, NOW] for state in job.passed],
+            **({"can_begin_again": True} if job.can_begin_again else {}),
         },
         f"{top}/priority": job.priority,
         f"{top}/space_needed": job.space_needed,

@@ -346,10 +346,13 @@ def test_every_action_is_in_the_audit_log(site: Site) -> None:
     desk.release_job(who, job.id)
     desk.prioritize_job(who, job.id, 8)
     desk.fail_job(who, job.id)
-    with pytest.raises(Conflict) as refused:
-        desk.resume_job(who, job.id)
+    with pytest.raises(Conflict, match=" is failed; only a held one is released") as refused:
+        desk.release_job(who, job.id)
+    desk.resume_job(who, job.id)
+    desk.fail_job(who, job.id)
     site.run(batch)
     desk.resume_batch(who, batch.id)
+    desk.fail_job(who, job.id)
     desk.delete_job(who, job.id, confirmed=True)
     desk.update_report(who, batch.id)
     assert list(desk.check(who, repair=True)) == []
@@ -370,9 +373,12 @@ def test_every_action_is_in_the_audit_log(site: Site) -> None:
         ("release ingest job", job.id, "why not"),
         ("priority 8", job.id, "why not"),
         ("fail ingest job", job.id, "why not"),
+        ("release ingest job", job.id, "why not"),
+        ("release ingest job: refused", job.id, str(refused.value)),
         ("resume ingest job", job.id, "why not"),
-        ("resume ingest job: refused", job.id, str(refused.value)),
+        ("fail ingest job", job.id, "why not"),
         ("resume batch", batch.id, "why not"),
+        ("fail ingest job", job.id, "why not"),
         ("delete ingest job", job.id, "why not"),
         ("update report", batch.id, "why not"),
         ("repair", "ingest", "why not"),

@@ -191,6 +191,16 @@ def resumed(scene: Scene, failed_in: IngestState, to: IngestState, last: str) ->
     assert (job.status, job.retry_count) == (to, 2)
 
 
+def test_job_failed_to_pending(scene: Scene) -> None:
+    scene.expand()
+    pending = scene.acquire(IngestState.PENDING)
+    job = scene.go(pending, IngestState.FAILED, message="server away", can_begin_again=True)
+    tree = JobTree("failed", message="server away", passed=("pending", "failed"))
+    scene.expect(PROCESSING, tree._replace(can_begin_again=True))
+    scene.change(job, resume_job(job, NOW), by_hand=True)
+    scene.expect(PROCESSING, JobTree(retry_count=1, passed=("pending", "failed", "pending")))
+
+
 def test_job_failed_to_provisioning(scene: Scene) -> None:
     resumed(scene, IngestState.PROVISIONING, IngestState.PROVISIONING, "estimating")
 
@@ -265,7 +275,15 @@ JOB_MOVES_BY_HAND = {
     "recording": ("failed",),
     "notify": ("failed",),
     "held": ("pending", "deleted"),
-    "failed": ("provisioning", "downloading", "processing", "recording", "notify", "deleted"),
+    "failed": (
+        "pending",
+        "provisioning",
+        "downloading",
+        "processing",
+        "recording",
+        "notify",
+        "deleted",
+    ),
 }
 BATCH_MOVES = {
     "pending": ("held", "processing", "failed"),

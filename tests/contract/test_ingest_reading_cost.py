@@ -112,6 +112,7 @@ def _job(number: int, batch_id: str, status: IngestState, locked_by: str = "") -
         retry_count=0,
         message="",
         history="[]",
+        can_begin_again=0,
         priority=50,
         space_needed=10,
         version=1,

@@ -74,7 +74,21 @@ def test_what_an_administrator_does_to_a_batch(still: Site, penstock: Terminal, 
     assert "goes on: pending" in penstock("ingest", "release", "job", one).text
     with still.working():
         until(lambda: status(penstock, batch) == "failed")
-    refused = penstock("ingest", "resume", two)
+    table = penstock("ingest", "resume", batch)
+    assert (table.code, "pending" in table.out) == (0, True)
+    nothing = penstock("ingest", "resume", batch)
+    assert (nothing.code, "nothing was resumed" in nothing.out) == (0, True)
+
+
+def test_what_failed_for_its_payload_is_not_resumed(
+    still: Site, penstock: Terminal, films: str
+) -> None:
+    cut_off = still.folder / "cut-off.checkm"
+    cut_off.write_text("#%checkm_0.7\n")
+    batch = submitted(penstock, films, cut_off.as_uri(), "--type", "object_manifest")
+    still.work()
+    (job,) = penstock("ingest", "jobs", batch, "--json").document["jobs"]
+    refused = penstock("ingest", "resume", job["id"])
     assert (refused.code, "submit it again" in refused.complaint) == (1, True)
     table = penstock("ingest", "resume", batch)
     assert (table.code, "cannot be resumed" in table.out) == (1, True)

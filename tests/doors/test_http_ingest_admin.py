@@ -252,9 +252,8 @@ def test_a_job_is_forced_to_failed(site: Ingesting) -> None:
     batch, job = site.queued(site.file("a.csv"))
     failed = act(site, "jobs", job, "fail")
     assert (failed["status"], failed["message"]) == ("failed", "stopped by boss: asked for")
-    assert failed["resumesAt"] is None
+    assert failed["resumesAt"] == "pending"
     assert "failed" in refused(site, "jobs", job, "fail")
-    assert "cannot be resumed" in refused(site, "jobs", job, "resume")
     assert site.batch(batch)["tally"] == {"failed": {"jobs": 1, "bytes": 0}}
     assert by_boss(site)[0] == ("fail ingest job", job, "asked for")
 

@@ -111,8 +111,9 @@ def release(
   penstock ingest resume job jid0000000007 --why "the server is back"
 
 A job goes on after the last stage that succeeded. One that failed before any did
-cannot: its payload must be corrected and submitted again. The batch itself is
-reported anew with `penstock ingest update-report`.""",
+begins again, unless its payload is at fault: that must be corrected and
+submitted again. The batch itself is reported anew with `penstock ingest
+update-report`.""",
 )
 def resume(
     *target: Words,

@@ -20,7 +20,7 @@ from penstock.errors import Conflict, NotFound, PenstockError, Unavailable
 from penstock.ingest.following import job_moved, work_on_batch, work_on_job
 from penstock.ingest.moves import move_job
 from penstock.ingest.values import Batch, IngestJob, JobChange
-from penstock.ingest.workshop import Later, Workshop
+from penstock.ingest.workshop import ForGood, Later, Workshop
 from penstock.states import INGEST_JOB, BatchState, IngestState
 
 log = logging.getLogger(__name__)
@@ -155,7 +155,8 @@ class JobDaemon(Daemon):
             if self._is_overtaken(job):
                 log.info("%s: another has gone on with it meanwhile (%s)", job.id, error)
                 return None
-            return self._failed(job, self._reason(job, error))
+            for_good = isinstance(error, ForGood)
+            return self._failed(job, self._reason(job, error), for_good=for_good)
 
     def _is_overtaken(self, job: IngestJob) -> bool:
         """Whether it is no longer this stage's, and its files may be gone: this worker slept."""
@@ -175,13 +176,19 @@ class JobDaemon(Daemon):
         log.error("%s: ingest job %s", self.name, job.id, exc_info=error)
         return f"{type(error).__name__} while {job.status}: {error}"
 
-    def _failed(self, job: IngestJob, message: str) -> IngestJob | None:
+    def _failed(self, job: IngestJob, message: str, *, for_good: bool) -> IngestJob | None:
         if not INGEST_JOB.allows(job.status, IngestState.FAILED):
             self._shop.pause(_TROUBLE_SECONDS)
             return None
         log.warning("%s failed while %s: %s", job.id, job.status, message)
         tracing.fail(message)
-        return move_job(job, IngestState.FAILED, self._shop.clock(), message=message)
+        return move_job(
+            job,
+            IngestState.FAILED,
+            self._shop.clock(),
+            message=message,
+            can_begin_again=not for_good,
+        )
 
     def _write_down(self) -> None:
         """Wait for something to be done, and write down all that is."""

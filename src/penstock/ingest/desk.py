@@ -141,6 +141,8 @@ class Desk:
         """Let a held job go on."""
         with self._audited(act, "release ingest job", job_id):
             job = self._store.job(job_id)
+            if job.status is not IngestState.HELD:
+                raise Conflict(f"ingest job {job_id} is {job.status}; only a held one is released")
             self._require_open(job.configuration.profile_name)
             return self._move_job(job, IngestState.PENDING)
 
@@ -176,7 +178,11 @@ class Desk:
         with self._audited(act, "fail ingest job", job_id):
             job = self._store.job(job_id)
             message = f"stopped by {act.who}: {act.why}" if act.why else f"stopped by {act.who}"
-            return self._move_job(job, IngestState.FAILED, message)
+            now = self._shop.clock()
+            failed = move_job(
+                job, IngestState.FAILED, now, message=message, can_begin_again=True, by_hand=True
+            )
+            return self._changed(job, failed)
 
     def prioritize_job(self, act: Act, job_id: str, priority: int) -> IngestJob:
         """Change when a job's turn is; low comes first."""

@@ -70,20 +70,23 @@ def move_job(
     message: str = "",
     priority: int | None = None,
     space_needed: int | None = None,
+    can_begin_again: bool = False,
     by_hand: bool = False,
 ) -> IngestJob:
     """The job in another state, if the table has that move."""
     INGEST_JOB.check(job.status, to, job.id, by_hand=by_hand)
     succeeded = _NEXT.get(job.status) is to and job.status is not IngestState.PENDING
+    last = job.status if succeeded else job.last_successful_status
     return replace(
         job,
         status=to,
-        last_successful_status=job.status if succeeded else job.last_successful_status,
+        last_successful_status=last,
         last_modified=now,
         message=message,
         priority=job.priority if priority is None else capped(priority),
         space_needed=job.space_needed if space_needed is None else space_needed,
         history=(*job.history, Step(to, now))[-HISTORY_MAX:],
+        can_begin_again=can_begin_again and last is None,
     )
 
 
@@ -91,16 +94,18 @@ def resume_stage(job: IngestJob) -> IngestState:
     """The stage that a failed job goes on with."""
     if job.status is not IngestState.FAILED:
         raise Conflict(f"ingest job {job.id} is {job.status}; only a failed job can be resumed")
-    if job.last_successful_status is None:
-        raise Conflict(
-            f"ingest job {job.id} failed before any stage succeeded and cannot be resumed; "
-            "correct the payload and submit it again"
-        )
-    return _NEXT[job.last_successful_status]
+    if job.last_successful_status is not None:
+        return _NEXT[job.last_successful_status]
+    if job.can_begin_again:
+        return IngestState.PENDING
+    raise Conflict(
+        f"ingest job {job.id} failed before any stage succeeded and cannot be resumed; "
+        "correct the payload and submit it again"
+    )
 
 
 def resume_job(job: IngestJob, now: Micros) -> IngestJob:
-    """A failed job, back in the stage after the last one that succeeded."""
+    """A failed job, back in the stage after the last one that succeeded, or at its beginning."""
     moved = move_job(job, resume_stage(job), now, by_hand=True)
     return replace(moved, retry_count=job.retry_count + 1)
 

@@ -123,7 +123,10 @@ class Step(Struct, frozen=True, array_like=True):
 
 
 class IngestJob(Struct, frozen=True, kw_only=True):
-    """One object of a batch and how far it is. `version` grows with every change of it."""
+    """One object of a batch and how far it is. `version` grows with every change of it.
+
+    `can_begin_again`: it failed before any stage succeeded, but not for its payload.
+    """
 
     id: str
     configuration: Configuration
@@ -134,6 +137,7 @@ class IngestJob(Struct, frozen=True, kw_only=True):
     retry_count: int = 0
     message: str = ""
     history: tuple[Step, ...] = ()
+    can_begin_again: bool = False
     priority: int
     space_needed: int = 0
     version: int = 0

@@ -14,7 +14,7 @@ from penstock.catalog.catalog import Catalog
 from penstock.catalog.writer import Command
 from penstock.clock import SECOND, Clock, Micros
 from penstock.config import Settings
-from penstock.errors import Busy, Invalid, Unavailable
+from penstock.errors import Busy, Invalid, PenstockError, Unavailable
 from penstock.ingest.collections import Collection, find_collection
 from penstock.ingest.receiving.places import Places
 from penstock.ingest.store import IngestStore
@@ -40,6 +40,10 @@ T = TypeVar("T")
 
 class Later(Exception):
     """A job cannot go on yet: it stays where it is, and is looked at again."""
+
+
+class ForGood(PenstockError):
+    """A job fails, and no resume can help: its payload is not what its depositor says it is."""
 
 
 def patiently(ask: Callable[[], T]) -> T:

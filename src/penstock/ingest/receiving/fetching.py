@@ -41,6 +41,10 @@ class NoSpace(Unavailable):
     """Our own disk is full: nothing is wrong with the file, and what has come so far is kept."""
 
 
+class WrongDigest(Invalid):
+    """What came is not what was to come: trying again brings the same."""
+
+
 class Wanted(Struct, frozen=True):
     """A file to fetch, the relative path it gets, and what is known of it beforehand."""
 
@@ -322,7 +326,7 @@ def _check_digest(wanted: Wanted, part: Part, found: dict[str, str], terms: _Ter
     if part.resumed:
         # The beginning may come from another state of the file than the end.
         raise Again(f"its {wanted.algorithm} was wrong after it had been resumed")
-    raise Invalid(
+    raise WrongDigest(
         f"{shown(wanted.url)} has the wrong {wanted.algorithm}: expected {wanted.digest.lower()}, "
         f"found {found[str(wanted.algorithm)]}; correct the digest or the file, and submit again"
     )

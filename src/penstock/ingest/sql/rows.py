@@ -83,6 +83,7 @@ class JobRow(Row, frozen=True):
     retry_count: int
     message: str
     history: str
+    can_begin_again: int
     priority: int
     space_needed: int
     version: int
@@ -103,6 +104,7 @@ class JobRow(Row, frozen=True):
             retry_count=job.retry_count,
             message=job.message,
             history=to_json(job.history),
+            can_begin_again=int(job.can_begin_again),
             priority=job.priority,
             space_needed=job.space_needed,
             version=job.version,
@@ -123,6 +125,7 @@ class JobRow(Row, frozen=True):
             retry_count=self.retry_count,
             message=self.message,
             history=_decode_history(self.history),
+            can_begin_again=bool(self.can_begin_again),
             priority=self.priority,
             space_needed=self.space_needed,
             version=self.version,
@@ -147,6 +150,7 @@ class JobAdvance(Row, frozen=True):
     retry_count: int
     message: str
     history: str
+    can_begin_again: int
     priority: int
     space_needed: int
     version: int

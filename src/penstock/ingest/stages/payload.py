@@ -15,6 +15,7 @@ from penstock.ingest.receiving.fetching import (
     ALWAYS,
     Stopped,
     Wanted,
+    WrongDigest,
     disk_errors,
     fetch,
     fetch_all,
@@ -30,6 +31,10 @@ SYSTEM = "system"  # what we make
 _MANIFEST = "manifest.checkm"
 _BILL = "files.json"
 _DOWNLOADS_AT_ONCE = 4
+
+
+class Corrupt(Invalid):
+    """A manifest that cannot be read, or is another than its depositor says."""
 
 
 class File(Struct, frozen=True):
@@ -111,18 +116,24 @@ def read_manifest(
     patiently(shop.working_folder)
     with disk_errors(payload, folder):
         folder.mkdir(parents=True, exist_ok=True)
-    fetch(
-        shop.client(collection),
-        msgspec.structs.replace(payload, name=_MANIFEST),
-        folder,
-        places=Places(collection.places),
-        bytes_max=collection.rows_max * 1024,
-        sleep=shop.pause,
-        stop=shop.stop,
-        uploads=uploads,
-    )
+    try:
+        fetch(
+            shop.client(collection),
+            msgspec.structs.replace(payload, name=_MANIFEST),
+            folder,
+            places=Places(collection.places),
+            bytes_max=collection.rows_max * 1024,
+            sleep=shop.pause,
+            stop=shop.stop,
+            uploads=uploads,
+        )
+    except WrongDigest as error:
+        raise Corrupt(str(error)) from None
     content = (folder / _MANIFEST).read_bytes()
-    return checkm.parse(content, rows_max=collection.rows_max, expect=expect)
+    try:
+        return checkm.parse(content, rows_max=collection.rows_max, expect=expect)
+    except Invalid as error:
+        raise Corrupt(str(error)) from None
 
 
 def fetch_files(shop: Workshop, job: IngestJob, collection: Collection) -> tuple[File, ...]:

@@ -1,16 +1,17 @@
 """Pending: is the payload what its depositor says it is?
 
 Needs: the payload's URL. Does: stops the job if its collection is held; fetches and reads an
-object manifest. Fails, for good, on a manifest that is corrupt, does not match its digest or
-cannot be had: a new submission is needed.
+object manifest. Waits while our own disk is full. Fails when the manifest cannot be had after some
+tries, and can begin again then; and for good on a manifest that is corrupt or does not match its
+digest: a new submission is needed.
 """
 
 from penstock.ingest.moves import move_job
-from penstock.ingest.receiving.fetching import Stopped
+from penstock.ingest.receiving.fetching import NoSpace, Stopped
 from penstock.ingest.receiving.places import Places, check_url
-from penstock.ingest.stages.payload import own_upload, wanted_files
+from penstock.ingest.stages.payload import Corrupt, own_upload, wanted_files
 from penstock.ingest.values import HoldKind, IngestJob
-from penstock.ingest.workshop import PAYLOAD_SCHEME, Later, Workshop, patiently
+from penstock.ingest.workshop import PAYLOAD_SCHEME, ForGood, Later, Workshop, patiently
 from penstock.states import IngestState
 
 
@@ -24,8 +25,10 @@ def work(shop: Workshop, job: IngestJob) -> IngestJob:
     told = job.configuration
     try:
         files = wanted_files(shop, job, collection)
-    except Stopped as stopped:
-        raise Later(str(stopped)) from None
+    except (Stopped, NoSpace) as reason:
+        raise Later(str(reason)) from None
+    except Corrupt as error:
+        raise ForGood(str(error)) from None
     for wanted in files:
         is_upload = wanted.url.startswith(f"{PAYLOAD_SCHEME}:")
         if not (is_upload and wanted.url == told.payload_url and own_upload(shop, told)):

@@ -96,6 +96,7 @@ def _line(job: IngestJob, version: int | None, size: int) -> JobLine:
         local_ids=job.identifiers.local_id,
         message=job.message or None,
         last_successful_status=job.last_successful_status,
+        can_begin_again=job.can_begin_again,
         size=size,
         object_version=version,
     )

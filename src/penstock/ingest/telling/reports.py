@@ -31,6 +31,7 @@ class JobLine(Struct, frozen=True):
     local_ids: tuple[str, ...] = ()
     message: str | None = None
     last_successful_status: str | None = None
+    can_begin_again: bool = False
     size: int = 0
     object_version: int | None = None
 
@@ -189,12 +190,16 @@ def _open_line(line: JobLine) -> list[str]:
     if line.status != "failed":
         return [*text, f"      is {_plain(line.status, NAME_LENGTH_MAX)}"]
     message = _plain(line.message or "", MESSAGE_LENGTH_MAX) or "no reason was given"
-    if line.last_successful_status is None:
-        way_on = "it cannot be resumed: correct the payload and submit it again"
-    else:
+    return [*text, f"      {message}", f"      {_way_on(line)}"]
+
+
+def _way_on(line: JobLine) -> str:
+    if line.last_successful_status is not None:
         stage = _plain(line.last_successful_status, NAME_LENGTH_MAX)
-        way_on = f"{stage} had succeeded: an administrator can resume it after that stage"
-    return [*text, f"      {message}", f"      {way_on}"]
+        return f"{stage} had succeeded: an administrator can resume it after that stage"
+    if line.can_begin_again:
+        return "its payload is not at fault: an administrator can resume it from the beginning"
+    return "it cannot be resumed: correct the payload and submit it again"
 
 
 def _primary(line: JobLine) -> str:

@@ -60,7 +60,7 @@ Data = bytes | None
 T = TypeVar("T")
 
 
-class JobStatus(Struct, frozen=True, kw_only=True):
+class JobStatus(Struct, frozen=True, kw_only=True, omit_defaults=True):
     """What stands in a job's status node."""
 
     status: IngestState
@@ -69,6 +69,7 @@ class JobStatus(Struct, frozen=True, kw_only=True):
     retry_count: int
     message: str
     history: tuple[Step, ...]
+    can_begin_again: bool = False
 
 
 class BatchStatus(Struct, frozen=True, kw_only=True):
@@ -194,6 +195,7 @@ def job_status_data(job: IngestJob) -> bytes:
             retry_count=job.retry_count,
             message=job.message,
             history=job.history,
+            can_begin_again=job.can_begin_again,
         )
     )
 
@@ -237,6 +239,7 @@ def read_job(job_id: str, version: int, nodes: dict[str, Data], locked_by: str) 
         retry_count=status.retry_count,
         message=status.message,
         history=status.history,
+        can_begin_again=status.can_begin_again,
         priority=read(_number, "priority"),
         space_needed=read(_number, "space_needed"),
         version=version,

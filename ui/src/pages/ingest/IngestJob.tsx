@@ -44,7 +44,7 @@ export default function IngestJob({ id = "" }: { id?: string }) {
               <Icon name={job.status === "held" ? "hand" : "alert"} />
               <div>
                 <p>{job.message}</p>
-                {job.status === "failed" && <p>{job.resumesAt ? `Put right what made it fail, then resume it: it goes on with ${job.resumesAt}.` : "No stage of it has succeeded, so it cannot be resumed: submit it anew, and delete this one."}</p>}
+                {job.status === "failed" && <p>{job.resumesAt ? `Put right what made it fail, then resume it: it goes on with ${job.resumesAt}.` : "Its payload is at fault, so it cannot be resumed: submit it anew, and delete this one."}</p>}
               </div>
             </div>
           )}

@@ -77,7 +77,7 @@ export function BatchActions({ batch, tally }: { batch: Batch; tally: Tally }) {
         <Act
           icon="play"
           kind="primary"
-          ask={{ title: `Resume what failed of ${batch.id}?`, says: `${plural(failed, "failed job goes", "failed jobs go")} on after the last stage that succeeded. Whatever made them fail should be put right first. A job that never finished a stage cannot go on: it needs a new submission.`, verb: "Resume", reason: "needed" }}
+          ask={{ title: `Resume what failed of ${batch.id}?`, says: `${plural(failed, "failed job goes", "failed jobs go")} on after the last stage that succeeded. Whatever made them fail should be put right first. A job whose payload is at fault cannot go on: it needs a new submission.`, verb: "Resume", reason: "needed" }}
           run={(why) => call("post", "/api/v1/ingest/batches/{batch}/resume", { path, body: { why } })}
           done={(value) => saidOf(value.resumed)}
         >
