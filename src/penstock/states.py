@@ -201,7 +201,9 @@ BATCH: Moves[BatchState] = Moves(
     by_hand={
         BatchState.PENDING: frozenset({BatchState.HELD}),
         BatchState.HELD: frozenset({BatchState.PENDING, BatchState.DELETED}),
-        BatchState.FAILED: frozenset({BatchState.UPDATE_REPORTING, BatchState.DELETED}),
+        BatchState.FAILED: frozenset(
+            {BatchState.PENDING, BatchState.UPDATE_REPORTING, BatchState.DELETED}
+        ),
     },
     meanings={
         BatchState.PENDING: "its payload is to be read, and a job made for each object",
@@ -213,7 +215,10 @@ BATCH: Moves[BatchState] = Moves(
         BatchState.HELD: "waits for an administrator to release or delete it",
         BatchState.DELETED: "gone, with its jobs",
     },
-    remark="Moves marked * are an administrator's.",
+    remark=(
+        "Moves marked * are an administrator's. A failed batch that was reported is reported anew; "
+        "one whose payload could not be read is resumed, and becomes pending."
+    ),
 )
 
 

@@ -79,6 +79,14 @@ def test_batch_pending_to_failed(scene: Scene) -> None:
     scene.expect(NEW._replace(status="failed", message="line 3: no such column"))
 
 
+def test_batch_failed_to_pending(scene: Scene) -> None:
+    scene.submit()
+    failed = scene.move(scene.claim(BatchState.PENDING), BatchState.FAILED, message="server away")
+    scene.move(failed, BatchState.PENDING, by_hand=True)
+    scene.expect(NEW)
+    assert scene.claim(BatchState.PENDING).id == BID
+
+
 def test_batch_held_to_pending(scene: Scene) -> None:
     scene.submit()
     held = scene.move(scene.claim(BatchState.PENDING), BatchState.HELD)

@@ -2,13 +2,16 @@
 
 import errno
 import os
+from collections.abc import Sequence
 
 import pytest
 
-from penstock.errors import Conflict
+from penstock.errors import Conflict, NotFound, Unavailable
 from penstock.ingest.desk import Resumed
 from penstock.ingest.receiving.checkm import ManifestKind, write
-from penstock.ingest.values import Batch, PayloadType
+from penstock.ingest.stages import batch_pending
+from penstock.ingest.values import Batch, NewJob, PayloadType
+from penstock.locks.reading_lots import show_lot
 from penstock.states import BatchState, IngestState
 from tests.acceptance.ingest_site import ADMIN, Site, row
 from tests.doors.waiting import until
@@ -87,3 +90,78 @@ def test_a_job_that_failed_for_good_stays_so(site: Site) -> None:
     with pytest.raises(Conflict, match="correct the payload and submit it again"):
         site.desk.resume_job(ADMIN, job.id)
     assert site.job(job) == job
+
+
+# Batches.
+
+
+def submit_batch(site: Site, answer: Answer | None = None, **rest: str) -> Batch:
+    """A batch of one file, whose manifest is served like this."""
+    manifest = write(ManifestKind.FILES, [row(site.web.on("/a.csv", content(BODY)), BODY)])
+    return site.deposit(site.web.on("/b.checkm", answer or content(manifest)), **rest)
+
+
+CUT_OFF = content(b"#%checkm_0.7\n")
+
+
+def test_a_batch_whose_manifest_cannot_be_read_stays_failed_and_is_no_lot(site: Site) -> None:
+    [batch] = site.run(submit_batch(site, CUT_OFF))
+    with pytest.raises(
+        Conflict, match=f"^batch {batch.id} failed before its jobs were made: the m"
+    ):
+        site.desk.update_report(ADMIN, batch.id)
+    assert site.batch(batch) == batch
+    with site.plane.catalog.read() as tx, pytest.raises(NotFound):
+        show_lot(tx, "default", "maps", batch.id)
+
+
+@pytest.mark.parametrize("answer", [CUT_OFF, status(503)])
+def test_a_batch_is_resumed_once_its_manifest_can_be_read(site: Site, answer: Answer) -> None:
+    [batch] = site.run(submit_batch(site, answer, key="monday"))
+    assert batch.status is BatchState.FAILED
+    assert f"penstock ingest resume {batch.id}" in site.letter()
+    assert submit_batch(site, key="monday").id == batch.id
+    assert site.desk.resume_batch(ADMIN, batch.id) == []
+    assert site.batch(batch).status is BatchState.PENDING
+    [batch] = site.run(batch)
+    assert (batch.status, batch.jobs) == (BatchState.COMPLETED, 1)
+
+
+def test_a_batch_that_failed_amid_its_expansion_is_not_reported_but_goes_on_with_it(
+    site: Site, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    names = [f"{number}.csv" for number in range(3)]
+    rows = [row(site.web.on(f"/{name}", content(BODY)), BODY) for name in names]
+    manifest = content(write(ManifestKind.FILES, rows))
+    batch = site.deposit(site.web.on("/b.checkm", manifest))
+    [claimed] = site.shop.store.claim_batches(BatchState.PENDING, 1)
+    monkeypatch.setattr(batch_pending, "_AT_ONCE", 1)
+    add = site.shop.store.add_jobs
+
+    def die(batch: Batch, jobs: Sequence[NewJob]) -> Batch:
+        if batch.jobs == 2:
+            raise Unavailable("the machine is gone")
+        return add(batch, jobs)
+
+    with monkeypatch.context() as patch:
+        patch.setattr(site.shop.store, "add_jobs", die)
+        with pytest.raises(Unavailable):
+            batch_pending.work(site.shop, claimed)
+    site.shop.store.let_go([claimed])
+    (site.shop.batch_folder(batch.id) / "system" / "manifest.checkm").unlink()
+    site.web.on("/b.checkm", status(404))
+    with site.working():
+        until(lambda: site.batch(batch).status is BatchState.FAILED)
+        site.at_rest(batch)
+    with pytest.raises(Conflict, match="failed before its jobs were made"):
+        site.desk.update_report(ADMIN, batch.id)
+    site.web.on("/b.checkm", manifest)
+    site.desk.resume_batch(ADMIN, batch.id)
+    [batch] = site.run(batch)
+    assert (batch.status, sorted(site.by_name(batch))) == (BatchState.COMPLETED, names)
+
+
+def test_a_batch_that_was_reported_does_not_begin_again(site: Site) -> None:
+    [batch] = site.run(submit_object(site, content(b"nonsense")))
+    [refused] = site.desk.resume_batch(ADMIN, batch.id)
+    assert (refused.stage, site.batch(batch)) == (None, batch)

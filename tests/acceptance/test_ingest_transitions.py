@@ -295,7 +295,7 @@ BATCH_MOVES = {
 BATCH_MOVES_BY_HAND = {
     "pending": ("held",),
     "held": ("pending", "deleted"),
-    "failed": ("update-reporting", "deleted"),
+    "failed": ("pending", "update-reporting", "deleted"),
 }
 A_JOB = IngestJob(
     id=JIDS[0],

@@ -92,6 +92,12 @@ def test_what_failed_for_its_payload_is_not_resumed(
     assert (refused.code, "submit it again" in refused.complaint) == (1, True)
     table = penstock("ingest", "resume", batch)
     assert (table.code, "cannot be resumed" in table.out) == (1, True)
+    unread = submitted(penstock, films, cut_off.as_uri())
+    still.work()
+    assert "there is nothing to report" in penstock("ingest", "update-report", unread).complaint
+    again = penstock("ingest", "resume", unread)
+    assert (again.code, "is pending again" in again.out) == (0, True)
+    still.work()
 
 
 def test_a_collection_and_the_queue_are_held(still: Site, penstock: Terminal, films: str) -> None:

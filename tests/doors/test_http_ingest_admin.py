@@ -87,7 +87,7 @@ ON_A_FAILED_JOB = (
     Step("POST /jobs/{ingest_job}/resume", JOB, WHY),
     Step("POST /jobs/{ingest_job}/fail", JOB, WHY),
     Step("POST /batches/{batch}/update-report", BATCH, WHY),
-    Step("POST /batches/{batch}/resume", {"resumed"}, WHY),
+    Step("POST /batches/{batch}/resume", {"resumed", "status"}, WHY),
 )
 ON_A_STORED_OBJECT = (
     Step("GET /objects", {"objects", "next"}),
@@ -236,9 +236,10 @@ def test_a_failed_job_is_resumed_where_it_stopped(site: Ingesting) -> None:
 def test_a_batch_is_resumed_and_each_job_says_where_it_goes(site: Ingesting) -> None:
     batch, job = site.failed("late.csv")
     assert act(site, "batches", batch, "resume") == {
-        "resumed": [{"job": job, "stage": "downloading", "refused": None}]
+        "resumed": [{"job": job, "stage": "downloading", "refused": None}],
+        "status": "failed",
     }
-    assert act(site, "batches", batch, "resume") == {"resumed": []}
+    assert act(site, "batches", batch, "resume") == {"resumed": [], "status": "failed"}
     early = site.submit(site.file("bad.checkm", b"nonsense"), type="object_manifest")["id"]
     with site.working():
         site.ended(early)
@@ -246,6 +247,14 @@ def test_a_batch_is_resumed_and_each_job_says_where_it_goes(site: Ingesting) -> 
     assert refusal["stage"] is None
     assert "submit it again" in refusal["refused"]
     assert by_boss(site)[0] == ("resume batch", batch, "asked for")
+
+
+def test_a_batch_that_could_not_be_read_is_read_again(site: Ingesting) -> None:
+    batch = site.submit(site.file("cut-off.checkm", b"#%checkm_0.7\n"))["id"]
+    with site.working():
+        site.ended(batch)
+    assert "nothing to report: resume it once" in refused(site, "batches", batch, "update-report")
+    assert act(site, "batches", batch, "resume") == {"resumed": [], "status": "pending"}
 
 
 def test_a_job_is_forced_to_failed(site: Ingesting) -> None:

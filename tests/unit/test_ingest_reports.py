@@ -237,7 +237,15 @@ def test_the_letter_of_a_batch_that_cannot_be_read() -> None:
     letter = failure_letter(failed, TO)
     assert letter.subject == "[Penstock] batch bid0000000001 of maps: failed, nothing was stored"
     assert "\nline 3: the name ../x leaves its folder\n" in letter.text
-    assert letter.text.endswith("\nCorrect the payload and submit it again.\n")
+    assert letter.text.startswith("Your batch failed before any job was made of it, and nothing")
+    assert "\nCorrect the payload and submit it again. Where it only could not be" in letter.text
+    assert letter.text.endswith(": penstock ingest resume bid0000000001\n")
+
+
+def test_the_letter_of_a_batch_that_was_read_in_part() -> None:
+    letter = failure_letter(replace(BATCH, message="it is gone", jobs=250), TO)
+    assert letter.subject.endswith(": failed, not all of it was read")
+    assert letter.text.startswith("Your batch failed after 250 jobs of it had been made, which go")
 
 
 def test_a_payload_is_named_as_the_depositor_named_it() -> None:

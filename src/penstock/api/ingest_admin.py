@@ -32,7 +32,7 @@ from penstock.ingest.collections import Priority
 from penstock.ingest.desk import Act
 from penstock.ingest.values import Finding, HoldKind, Looked
 from penstock.locks.shapes import Held
-from penstock.states import IngestState
+from penstock.states import BatchState, IngestState
 
 
 class PriorityBody(WhyBody, frozen=True):
@@ -69,9 +69,13 @@ class ResumedJob(Shape, frozen=True):
 
 
 class ResumedJobs(Shape, frozen=True):
-    """What became of each failed job of a batch."""
+    """What became of each failed job of a batch, and how the batch itself stands now.
+
+    One whose payload could not be read is `pending` again.
+    """
 
     resumed: Sequence[ResumedJob]
+    status: BatchState
 
 
 class Changed(Shape, frozen=True):
@@ -143,10 +147,14 @@ def update_batch_report(visit: Visit, batch: str, body: WhyBody) -> ShownBatch:
 
 
 def resume_batch(visit: Visit, batch: str, body: WhyBody) -> ResumedJobs:
-    """Let every failed job of a batch go on, and say where each goes."""
+    """Let every failed job of a batch go on, and say where each goes.
+
+    A batch whose payload could not be read has it read again.
+    """
     visit.batch(batch)
     resumed = visit.desk.resume_batch(visit.act(body.why), batch)
-    return ResumedJobs([ResumedJob(r.job_id, r.stage, r.refused or None) for r in resumed])
+    jobs = [ResumedJob(each.job_id, each.stage, each.refused or None) for each in resumed]
+    return ResumedJobs(jobs, visit.batch(batch).status)
 
 
 def prioritize_batch(visit: Visit, batch: str, body: PriorityBody) -> Changed:

@@ -112,8 +112,8 @@ def release(
 
 A job goes on after the last stage that succeeded. One that failed before any did
 begins again, unless its payload is at fault: that must be corrected and
-submitted again. The batch itself is reported anew with `penstock ingest
-update-report`.""",
+submitted again. A batch whose payload could not be read has it read again; any
+other is reported anew with `penstock ingest update-report`.""",
 )
 def resume(
     *target: Words,
@@ -137,6 +137,10 @@ def resume(
 
 
 def _write_resumed(batch_id: str, resumed: Resumed) -> None:
+    if resumed.status == "pending":
+        write_line(f"batch {batch_id} is pending again: its payload is read anew")
+        note(f"follow it with: penstock ingest watch {batch_id}")
+        return
     if not resumed.resumed:
         write_line(f"no job of batch {batch_id} has failed; nothing was resumed")
         return

@@ -97,7 +97,10 @@ class IngestAdminCalls:
 
     @call
     def resume_batch(self, batch_id: str, why: str) -> Request[docs.Resumed]:
-        """Let every failed job of a batch go on, and say where each goes."""
+        """Let every failed job of a batch go on, and say where each goes.
+
+        A batch whose payload could not be read has it read again.
+        """
         return _act(docs.Resumed, *_batch(batch_id), "resume", why=why)
 
     @call

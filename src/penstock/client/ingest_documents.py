@@ -185,9 +185,13 @@ class ResumedJob(Document, frozen=True):
 
 
 class Resumed(Document, frozen=True):
-    """What became of each failed job of a batch."""
+    """What became of each failed job of a batch, and how the batch itself stands now.
+
+    One whose payload could not be read is `pending` again.
+    """
 
     resumed: tuple[ResumedJob, ...]
+    status: str
 
 
 class Changed(Document, frozen=True):

@@ -160,10 +160,15 @@ class Desk:
             return self._changed(job, resume_job(job, self._shop.clock()))
 
     def resume_batch(self, act: Act, batch_id: str) -> list[Resumed]:
-        """Let every failed job of a batch go on, and say where each goes."""
+        """Let every failed job of a batch go on, and say where each goes.
+
+        A batch whose payload could not be read becomes pending, and is read again.
+        """
         resumed = []
         with self._audited(act, "resume batch", batch_id):
-            self._store.batch(batch_id)
+            batch = self._store.batch(batch_id)
+            if batch.is_unread:
+                self._move_batch(batch, BatchState.PENDING)
             for job in self._each(batch_id, IngestState.FAILED):
                 try:
                     after = self._changed(job, resume_job(job, self._shop.clock()))
@@ -214,6 +219,11 @@ class Desk:
         """Have a failed batch reported anew."""
         with self._audited(act, "update report", batch_id):
             batch = self._store.batch(batch_id)
+            if batch.is_unread:
+                raise Conflict(
+                    f"batch {batch_id} failed before its jobs were made: {batch.message}; there is "
+                    "nothing to report: resume it once its payload can be read, or submit it again"
+                )
             return self._move_batch(batch, BatchState.UPDATE_REPORTING)
 
     def delete_job(self, act: Act, job_id: str, *, confirmed: bool) -> None:

@@ -79,6 +79,11 @@ class Batch(Struct, frozen=True, kw_only=True):
         """The collection it was submitted to."""
         return self.submission.profile_name
 
+    @property
+    def is_unread(self) -> bool:
+        """Whether it failed before all its jobs were made: its payload could not be read."""
+        return self.status is BatchState.FAILED and self.report is None
+
 
 class Configuration(Struct, frozen=True, kw_only=True, omit_defaults=True):
     """What an ingest job has to do; never changed afterwards.

@@ -3,8 +3,8 @@
 Needs: the payload's URL. Does: holds the batch if its collection is held; reads a batch manifest
 and makes a job for each row; tells the depositor, if the collection wants that. An expansion that
 was cut off goes on after the last job that was made. ARKs that were given are kept from being
-minted. Waits while our own disk is full or our folder is lost: a batch that failed here cannot be
-resumed. Fails, with a message for the depositor, when the manifest cannot be read.
+minted. Waits while our own disk is full or our folder is lost. Fails, with a message for the
+depositor, when the manifest cannot be read; a resume lets it be read again.
 """
 
 from collections.abc import Iterator

@@ -133,6 +133,8 @@ def read_manifest(
     try:
         return checkm.parse(content, rows_max=collection.rows_max, expect=expect)
     except Invalid as error:
+        # A resume must not find it good because it is here.
+        (folder / _MANIFEST).unlink(missing_ok=True)
         raise Corrupt(str(error)) from None
 
 

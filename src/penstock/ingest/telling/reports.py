@@ -97,17 +97,21 @@ def confirmation_letter(batch: Batch, jobs: int, to: Sequence[str]) -> Letter:
 
 
 def failure_letter(batch: Batch, to: Sequence[str]) -> Letter:
-    """The letter for a batch that failed before it had any job: its payload cannot be read."""
+    """The letter for a batch that failed before all its jobs were made: it cannot be read."""
+    made = f"Your batch failed after {_count(batch.jobs, 'job')} of it had been made, which go on."
+    nothing = "Your batch failed before any job was made of it, and nothing of it was stored."
     text = [
-        "Your batch failed before any job was made of it, and nothing of it was stored.",
+        made if batch.jobs else nothing,
         "",
         *_heading(batch),
         "",
         *_reasons(batch.message),
         "",
-        "Correct the payload and submit it again.",
+        "Correct the payload and submit it again. Where it only could not be reached, or is put",
+        f"right at its place, an administrator resumes it: penstock ingest resume {batch.id}",
     ]
-    return _letter(batch, to, "failed", "failed, nothing was stored", text)
+    what = "failed, not all of it was read" if batch.jobs else "failed, nothing was stored"
+    return _letter(batch, to, "failed", what, text)
 
 
 def report_letter(

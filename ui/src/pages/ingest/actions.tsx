@@ -73,6 +73,11 @@ export function BatchActions({ batch, tally }: { batch: Batch; tally: Tally }) {
   const canHold = batch.status === "pending" || (batch.status === "processing" && pending > 0);
   return (
     <>
+      {batch.status === "failed" && batch.jobs === 0 && (
+        <Act icon="play" kind="primary" ask={{ title: `Read ${batch.id} again?`, says: "Its payload could not be read. The batch becomes pending, and its payload is read anew.", verb: "Read it again", reason: "needed" }} run={(why) => call("post", "/api/v1/ingest/batches/{batch}/resume", { path, body: { why } })} done={`${batch.id} is pending again.`}>
+          Resume
+        </Act>
+      )}
       {failed > 0 && (
         <Act
           icon="play"
@@ -94,7 +99,7 @@ export function BatchActions({ batch, tally }: { batch: Batch; tally: Tally }) {
           Hold
         </Act>
       )}
-      {batch.status === "failed" && (
+      {batch.status === "failed" && batch.jobs > 0 && (
         <Act icon="file" ask={{ title: `Report ${batch.id} anew?`, says: "Its depositor gets another report that says how its jobs stand now. If all have completed, the batch is complete and so is its lot.", verb: "Report anew", reason: "needed" }} run={(why) => call("post", "/api/v1/ingest/batches/{batch}/update-report", { path, body: { why } })} done={`${batch.id} is reported anew.`}>
           Update the report
         </Act>
