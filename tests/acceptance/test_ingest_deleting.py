@@ -2,13 +2,24 @@
 
 import pytest
 
-from penstock.errors import Conflict
+from penstock.arcs.reading import manifest_rows
+from penstock.catalog.commands import DatasetName
+from penstock.clock import DAY
+from penstock.errors import Conflict, Unavailable
 from penstock.ingest.receiving.checkm import ManifestKind, write
-from penstock.ingest.values import Batch
+from penstock.ingest.stages import clean_up
+from penstock.ingest.values import Batch, BatchChange
+from penstock.locks.commands import HoldLot, WireJob
+from penstock.locks.reading_lots import list_log_of_lot, show_lot
+from penstock.locks.shapes import Lot
+from penstock.locks.why import why
+from penstock.lots.outbox import events_after
 from penstock.states import BatchState, IngestState
 from tests.acceptance.ingest_site import ADMIN, Site, row
+from tests.checked import assert_all_holds
 from tests.web import content
 
+NS = "default"
 BODY = b"x,y\n1,2\n"
 
 
@@ -38,3 +49,85 @@ def test_the_completed_job_of_a_failed_batch_stays(site: Site) -> None:
     with pytest.raises(Conflict, match="that comes by itself, and is not done by hand"):
         site.desk.delete_job(ADMIN, done.id, confirmed=True)
     assert site.job(done) == done
+
+
+# The lot of a batch that is deleted.
+
+
+def shown(site: Site, lot: str) -> Lot:
+    with site.plane.catalog.read() as tx:
+        return show_lot(tx, NS, "maps", lot)
+
+
+def keys(site: Site, lot: str) -> list[str]:
+    """What tells the lot's state to tools that only list the store."""
+    folder = f"datasets/namespace={NS}/name=maps/version=1/lot={lot}"
+    found = [entry.key.removeprefix(f"{folder}/") for entry in site.plane.objects.list(folder)]
+    return [key.split("/")[0] for key in found if "attempt=" not in key]
+
+
+def reason(site: Site, lot: str) -> str:
+    """Why a reader does not work on the lot."""
+    with site.plane.catalog.read() as tx:
+        return why(tx, NS, "reader", lot, site.clock()).sentence
+
+
+def reported_twice(site: Site) -> Batch:
+    """A batch that was reported with a failed job, and reported anew with it."""
+    [batch] = site.run(submit(site, "b.csv"))
+    site.desk.update_report(ADMIN, batch.id)
+    [batch] = site.run(batch)
+    assert batch.status is BatchState.FAILED
+    maps, other = DatasetName(NS, "maps"), DatasetName(NS, "other")
+    site.plane.catalog.submit(WireJob(NS, "reader", (maps,), (other,))).result()
+    return batch
+
+
+def test_the_lot_of_a_batch_that_is_deleted_is_removed(site: Site) -> None:
+    batch = reported_twice(site)
+    assert "announced, and not there yet" in reason(site, batch.id)
+    site.desk.delete_batch(ADMIN, batch.id, confirmed=True)
+    with site.plane.catalog.read() as tx:
+        [last, *_] = list_log_of_lot(tx, NS, "maps", batch.id, 10, 0)
+        events = [(each.kind, each.state) for each in events_after(tx, 0, 10)]
+        manifests = manifest_rows(tx, [shown(site, batch.id).version or ""])
+    assert (shown(site, batch.id).status, keys(site, batch.id)) == ("ERROR", ["state=removed"])
+    assert [row.state for row in manifests.values()] == ["removed"]
+    assert events == [("announced", "partial"), ("announced", "partial"), ("removed", "removed")]
+    assert (last.action, last.who, last.why) == ("remove", "ann", f"batch {batch.id} was deleted")
+    assert "was removed at" in reason(site, batch.id)
+    assert_all_holds(site.plane.settings)
+
+
+def test_a_lot_that_is_held_meanwhile_is_removed_and_stays_held(site: Site) -> None:
+    batch = reported_twice(site)
+    catalog = site.plane.catalog
+    catalog.submit(HoldLot("eve", "look", NS, "maps", batch.id)).result()
+    site.desk.delete_batch(ADMIN, batch.id, confirmed=True)
+    assert shown(site, batch.id).status == "HOLD"
+    catalog.submit(HoldLot("eve", "seen", NS, "maps", batch.id, hold=False)).result()
+    assert shown(site, batch.id).status == "ERROR"
+    assert "was removed at" in reason(site, batch.id)
+
+
+def test_a_deletion_that_was_cut_off_is_done_again(
+    site: Site, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    batch = reported_twice(site)
+
+    def away(change: BatchChange) -> None:
+        raise Unavailable("the queue is away")
+
+    with monkeypatch.context() as patch:
+        patch.setattr(site.shop.store, "change_batch", away)
+        with pytest.raises(Unavailable):
+            site.desk.delete_batch(ADMIN, batch.id, confirmed=True)
+    site.desk.delete_batch(ADMIN, batch.id, confirmed=True)
+    assert (shown(site, batch.id).status, keys(site, batch.id)) == ("ERROR", ["state=removed"])
+
+
+def test_the_lot_of_a_completed_batch_outlives_it(site: Site) -> None:
+    [batch] = site.run(submit(site))
+    site.clock.ahead += 31 * DAY
+    assert clean_up.go_round(site.shop) == 1
+    assert (shown(site, batch.id).status, keys(site, batch.id)) == ("READY", ["state=complete"])

@@ -180,7 +180,7 @@ def update_report(
   penstock ingest delete batch bid0000000001 --yes
 
 Only what has failed or is held can be deleted. What was stored stays; what was
-only begun to be stored goes.""",
+only begun to be stored goes, and so does the lot that was announced of a batch.""",
 )
 def delete(
     *target: Words,

@@ -19,7 +19,7 @@ from penstock.catalog.shelf import Shelf
 from penstock.catalog.world import Changes, World
 from penstock.clock import Micros
 from penstock.db import Transaction
-from penstock.locks.commands.lots import announce, is_news, register
+from penstock.locks.commands.lots import announce, is_news, register, withdraw
 from penstock.locks.room import LockRoom
 from penstock.lots.ids import Interval
 from penstock.lots.manifests import ManifestNote
@@ -137,6 +137,25 @@ class PublishBatch(Write, frozen=True):
         return True
 
 
+class WithdrawBatch(Write, frozen=True):
+    """The lot of a batch that is deleted, and of which not all has come, is removed.
+
+    `manifests` say so of its versions, by version; what the batch has stored stays.
+    """
+
+    batch_id: str
+    who: str
+    manifests: tuple[tuple[str, ManifestNote], ...]
+
+    def apply(self, world: World, now: Micros) -> None:
+        """Nothing, if the lot was published or removed meanwhile."""
+        row = world.room(BatchLotRoom).lots.get(self.batch_id)
+        dataset = world.datasets.get(row.dataset_id) if row is not None else None
+        if row is not None and dataset is not None:
+            why = f"batch {self.batch_id} was deleted"
+            withdraw(world, dataset, row.lot, self.who, why, now, dict(self.manifests))
+
+
 class CloseLot(Write, frozen=True):
     """Publish the lot of an interval: all batches that completed in it, whenever they are known.
 
@@ -172,6 +191,12 @@ class DueLot(Struct, frozen=True):
     lot: str
     namespace: str
     dataset: str
+
+
+def announced_lot(tx: Transaction, batch_id: str) -> BatchLotRow | None:
+    """The lot of a batch, if not all of that has come."""
+    rows = tx.rows(BatchLotRow, "batch_lots_by_ids", ids=[batch_id])
+    return next((row for row in rows if row.state == ManifestState.PARTIAL), None)
 
 
 def batches_of_lot(tx: Transaction, dataset_id: str, lot: str) -> Sequence[BatchLotRow]:

@@ -244,7 +244,7 @@ class Desk:
             self._shop.forget_folder(job)
 
     def delete_batch(self, act: Act, batch_id: str, *, confirmed: bool) -> None:
-        """Delete a failed or held batch with all its jobs and working folders."""
+        """Delete a failed or held batch with all its jobs, its working folders and its lot."""
         with self._audited(act, "delete batch", batch_id):
             batch = self._store.batch(batch_id)
             move_batch(batch, BatchState.DELETED, self._shop.clock(), by_hand=True)
@@ -253,7 +253,7 @@ class Desk:
                     f"batch {batch_id} and its {batch.jobs} jobs cannot be brought back, and its "
                     "depositor is not told; say yes to delete it all the same"
                 )
-            clean_up.delete(self._shop, batch, by_hand=True)
+            clean_up.delete(self._shop, batch, by=act.who)
 
     def check(self, act: Act, *, repair: bool) -> Iterator[Finding | Looked]:
         """Look for what no crash should have left, and put right what can be; it may take long."""

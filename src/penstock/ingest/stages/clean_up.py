@@ -2,13 +2,14 @@
 
 Needs: completed batches. Does: deletes those that completed longer ago than their collection keeps
 them, with their jobs, working folders and uploaded payloads; and payloads that are no batch's
-after a day. What was stored and recorded stays.
+after a day. What was stored and recorded stays; a lot that never became complete is removed.
 """
 
 import shutil
 
 from penstock.clock import DAY
 from penstock.errors import NotFound, PenstockError
+from penstock.ingest.batch_lots import DEPOSITS
 from penstock.ingest.giving_up import give_up
 from penstock.ingest.receiving.uploads import (
     ForgetUpload,
@@ -16,6 +17,7 @@ from penstock.ingest.receiving.uploads import (
     batches_of,
     stale_uploads,
 )
+from penstock.ingest.stages import lots
 from penstock.ingest.store import BatchFilter
 from penstock.ingest.values import Batch, BatchChange, JobChange
 from penstock.ingest.workshop import PAYLOAD_SCHEME, Workshop, upload_key
@@ -39,11 +41,13 @@ def go_round(shop: Workshop) -> int:
     return deleted
 
 
-def delete(shop: Workshop, batch: Batch, *, by_hand: bool = False) -> bool:
+def delete(shop: Workshop, batch: Batch, *, by: str = "") -> bool:
     """Delete a batch and all that is left of it; False if somebody else was first.
 
-    The batch itself goes last, so that what is left by a crash is found and deleted again.
+    `by` is who does it by hand. The batch itself goes last, so that what is left by a crash is
+    found and deleted again.
     """
+    by_hand = bool(by)
     while jobs := shop.store.jobs(batch.id, _PAGE):
         gone = shop.store.change_jobs([JobChange(job, None, by_hand=by_hand) for job in jobs])
         for job, outcome in zip(jobs, gone, strict=True):
@@ -51,6 +55,7 @@ def delete(shop: Workshop, batch: Batch, *, by_hand: bool = False) -> bool:
                 raise outcome
             give_up(shop, job)
             shop.forget_folder(job)
+    lots.withdraw(shop, batch, by or DEPOSITS)
     forget_payload(shop, batch)
     shutil.rmtree(shop.batch_folder(batch.id), ignore_errors=True)
     try:

@@ -4,11 +4,14 @@ Needs: a batch that is being reported, or intervals that are over. Does: writes 
 batch, with the size, digest and ARK of every file, and makes it a lot of the collection's dataset:
 partial while jobs are open, complete when all have completed. Where a collection's lots are
 intervals, completed batches wait for the end of theirs. Fails when a job of ours makes that lot.
+A batch that is deleted takes a lot with it that is partial.
 """
 
 import hashlib
 import logging
 from collections.abc import Iterable, Iterator, Sequence
+
+import msgspec
 
 from penstock import tracing
 from penstock.clock import SECOND, Micros, format_time
@@ -20,6 +23,8 @@ from penstock.ingest.batch_lots import (
     DepositedLot,
     DueLot,
     PublishBatch,
+    WithdrawBatch,
+    announced_lot,
     batches_of_lot,
     due_lots,
 )
@@ -32,7 +37,8 @@ from penstock.ingest.values import Batch, to_json
 from penstock.ingest.workshop import PRODUCER, Workshop, patiently
 from penstock.lots.files import put_manifest, show_manifest
 from penstock.lots.ids import parse_interval
-from penstock.lots.manifests import DatasetRef, Item, Manifest, ManifestNote, PartLine
+from penstock.lots.manifests import DatasetRef, Item, Manifest, ManifestNote, PartLine, decode
+from penstock.lots.rows import ManifestRow
 from penstock.objects import Objects
 from penstock.objects.uris import Place, find_place
 from penstock.states import ManifestState
@@ -84,6 +90,29 @@ def publish(shop: Workshop, batch: Batch, report: Report, keys: Iterable[str]) -
     if is_newest and not due_at:
         lot_published(ref, lot, note.state)
         show_manifest(objects, lot, ref, note)
+
+
+def withdraw(shop: Workshop, batch: Batch, who: str) -> None:
+    """Remove the lot of a batch that is being deleted, if it was only announced."""
+    with shop.catalog.read() as tx:
+        lot = announced_lot(tx, batch.id)
+        if lot is None:
+            return
+        which = {"dataset_id": lot.dataset_id, "lot": lot.lot}
+        rows = tx.rows(ManifestRow, "lot_manifests_of_lot", **which)
+    objects = Objects.open(shop.settings.objects)
+    gone = [_put_removed(objects, row, f"batch {batch.id} was deleted") for row in rows]
+    notes = zip((row.version_id for row in rows), (note for _, note in gone), strict=True)
+    shop.catalog.submit(WithdrawBatch(batch.id, who, tuple(notes))).result()
+    for manifest, note in gone[:1]:
+        show_manifest(objects, lot.lot, manifest.dataset, note)
+
+
+def _put_removed(objects: Objects, row: ManifestRow, why: str) -> tuple[Manifest, ManifestNote]:
+    """The manifest that lists what is not to be read; written again, it says the same."""
+    manifest = decode(objects.get(row.key), row.key)
+    removed = msgspec.structs.replace(manifest, state=ManifestState.REMOVED, comment=why)
+    return removed, put_manifest(objects, removed)[1]
 
 
 def go_round(shop: Workshop) -> int:

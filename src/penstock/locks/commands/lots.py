@@ -2,6 +2,8 @@
 
 from collections.abc import Mapping, Sequence
 
+import msgspec
+
 from penstock import ids
 from penstock.catalog import dataset_rules
 from penstock.catalog.claimed_runs import LOT_FACET, lot_facets
@@ -19,6 +21,7 @@ from penstock.locks.table import Status, writable
 from penstock.lots.ids import check_lot, clock_interval
 from penstock.lots.manifests import ManifestNote
 from penstock.lots.room import NO_NOTES, LotEventKind, LotRoom
+from penstock.states import ManifestState
 
 
 class RegisterLots(Write, frozen=True):
@@ -100,6 +103,40 @@ def announce(
     outbox.put_manifest(version, dataset.id, lot, note, now)
     outbox.tell(LotEventKind.ANNOUNCED, dataset.id, lot, now, version_id=version, state=note.state)
     rules.refresh_around(room, [dataset.id], [lot], now)
+
+
+def withdraw(
+    world: World,
+    dataset: DatasetRow,
+    lot: str,
+    who: str,
+    why: str,
+    now: Micros,
+    notes: Mapping[str, ManifestNote],
+) -> bool:
+    """A lot from outside that was only announced will not come; False if it is not such a lot.
+
+    `notes` are the manifests of its versions that say so, by version.
+    """
+    room, outbox = world.room(LockRoom), world.room(LotRoom)
+    held = room.outputs.get((dataset.id, lot))
+    is_held = held is not None and held.status == Status.HOLD
+    if held is None or (held.held_from if is_held else held.status) != Status.PENDING:
+        return False
+    # No run holds or made what is not there: so it is told from a lot that could not be made.
+    gone = {"held_from": Status.ERROR} if is_held else {"status": Status.ERROR, "since": now}
+    after = replace(held, run_id=None, **gone)
+    room.put_status(after)
+    entry = (now, "remove", lot, None, dataset.id, None, held.status, after.status, who, why)
+    room.append(LogRow(*entry))
+    for version_id, note in notes.items():
+        noted = outbox.manifests.get(version_id)
+        if noted is not None:
+            outbox.manifests.put(version_id, replace(noted, **msgspec.structs.asdict(note)))
+    state = ManifestState.REMOVED
+    outbox.tell(LotEventKind.REMOVED, dataset.id, lot, now, version_id=held.version_id, state=state)
+    rules.refresh_around(room, [dataset.id], [lot], now)
+    return True
 
 
 def _put_outside(

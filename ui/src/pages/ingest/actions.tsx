@@ -126,7 +126,7 @@ function DeleteBatch({ batch }: { batch: Batch }) {
     return answer;
   }
   return (
-    <Act icon="cross" kind="danger" ask={{ title: `Delete ${batch.id}?`, says: `The batch, its ${plural(batch.jobs, "job")} and their working folders are deleted; its depositor is not told. Objects that were stored already stay. This cannot be undone.`, verb: "Delete the batch", danger: true, reason: "welcome", typed: batch.id }} run={run} done={`${batch.id} is deleted.`}>
+    <Act icon="cross" kind="danger" ask={{ title: `Delete ${batch.id}?`, says: `The batch, its ${plural(batch.jobs, "job")} and their working folders are deleted; its depositor is not told. Objects that were stored already stay; the lot that was announced of it is removed. This cannot be undone.`, verb: "Delete the batch", danger: true, reason: "welcome", typed: batch.id }} run={run} done={`${batch.id} is deleted.`}>
       Delete
     </Act>
   );
