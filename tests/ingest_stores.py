@@ -20,6 +20,8 @@ from penstock.ingest.values import (
     IngestJob,
     JobChange,
     NewJob,
+    Numbered,
+    Numbers,
     PayloadType,
     Submission,
 )
@@ -32,6 +34,11 @@ from tests.doors.waiting import until
 
 BACKENDS = ("sqlite", "postgresql", "zookeeper")
 NEXT = dict(zip(STAGES, (*STAGES[1:], IngestState.COMPLETED), strict=True))
+
+
+def all_numbers(queue: str, name: Numbered, wanted: Numbers) -> Numbers:
+    """What a queue may give that is alone in its world."""
+    return Numbers(1, 2**31)
 
 
 class Backend:
@@ -52,7 +59,7 @@ class Backend:
         if self.is_zookeeper:
             session = Session.open(self.url, session_seconds=session_seconds)
             self._opened.callback(session.close)
-            return ZkIngestStore(session, owner, clock=self.clock)
+            return ZkIngestStore(session, owner, clock=self.clock, reserve=all_numbers)
         plane = self._opened.enter_context(Plane.open(Settings(database=self.url), self.clock))
         return SqlIngestStore(plane.catalog, owner, session_seconds=session_seconds)
 

@@ -20,7 +20,7 @@ from penstock.ingest.zk.store import ZkIngestStore
 from penstock.states import BatchState, IngestState
 from penstock.zk import Op, Result, Session, Unknown
 from tests.doors.waiting import until
-from tests.ingest_stores import NEXT, new_jobs, submission
+from tests.ingest_stores import NEXT, all_numbers, new_jobs, submission
 
 JOBS = 3
 TOLD_AT_ONCE = 6  # a story mostly waits for its server
@@ -132,7 +132,7 @@ def tell(url: str, lost: int, *, is_sent: bool) -> Told:
         session.delete_tree("/")
         session.ensure("/")
         session.lost, session.is_sent = lost, is_sent
-        store = ZkIngestStore(session, "teller", clock=system_clock)
+        store = ZkIngestStore(session, "teller", clock=system_clock, reserve=all_numbers)
         told = story(store, session)
         session.lost = 0
         store.check(repair=True)

@@ -21,6 +21,7 @@ from tests.contract.zk_wire import Wire
 from tests.doors.waiting import until
 from tests.ingest_stores import (
     advance,
+    all_numbers,
     claimed_job,
     finish,
     moved_batch,
@@ -40,7 +41,9 @@ def session(zookeeper_url: str) -> Iterator[Session]:
 
 @pytest.fixture
 def store(zookeeper_url: str) -> Iterator[ZkIngestStore]:
-    store = ZkIngestStore(Session.open(zookeeper_url), "quiet", clock=system_clock)
+    store = ZkIngestStore(
+        Session.open(zookeeper_url), "quiet", clock=system_clock, reserve=all_numbers
+    )
     yield store
     store.close()
 
@@ -55,7 +58,9 @@ def wire(zookeeper: str) -> Iterator[Wire]:
 def shaky(wire: Wire, zookeeper_url: str, store: ZkIngestStore) -> Iterator[ZkIngestStore]:
     """A store behind a wire that can be cut; its session is lost after a second."""
     url = f"zookeeper://{wire.address}{Address.parse(zookeeper_url).chroot}"
-    shaky = ZkIngestStore(Session.open(url, session_seconds=1), "shaky", clock=system_clock)
+    shaky = ZkIngestStore(
+        Session.open(url, session_seconds=1), "shaky", clock=system_clock, reserve=all_numbers
+    )
     yield shaky
     wire.mend()
     shaky.close()
@@ -156,7 +161,9 @@ def test_a_batch_whose_last_worker_died_too_early_reports_all_the_same(
     data, version = session.get(path) or (b"", 0)
     unreported = data.replace(b'"reporting"', b'"processing"')
     session.multi([Set(path, unreported, version), Set("/batches", b"", -1)])
-    heir = ZkIngestStore(Session.open(zookeeper_url), "heir", clock=system_clock)
+    heir = ZkIngestStore(
+        Session.open(zookeeper_url), "heir", clock=system_clock, reserve=all_numbers
+    )
     try:
         [claimed] = heir.claim_batches(BatchState.REPORTING, 1)
         assert claimed.id == batch.id
@@ -168,7 +175,9 @@ def test_the_end_of_a_batch_wakes_the_session_that_waits_for_it(
     store: ZkIngestStore, zookeeper_url: str
 ) -> None:
     batch = processing_batch(store, 1)
-    reporter = ZkIngestStore(Session.open(zookeeper_url), "reporter", clock=system_clock)
+    reporter = ZkIngestStore(
+        Session.open(zookeeper_url), "reporter", clock=system_clock, reserve=all_numbers
+    )
     claimed: list[str] = []
 
     def report() -> None:
@@ -190,7 +199,9 @@ def test_the_end_of_a_batch_wakes_the_session_that_waits_for_it(
 def test_a_new_job_wakes_the_session_that_waits_for_work(
     store: ZkIngestStore, zookeeper_url: str
 ) -> None:
-    worker = ZkIngestStore(Session.open(zookeeper_url), "worker", clock=system_clock)
+    worker = ZkIngestStore(
+        Session.open(zookeeper_url), "worker", clock=system_clock, reserve=all_numbers
+    )
     claimed: list[IngestJob] = []
 
     def work() -> None:

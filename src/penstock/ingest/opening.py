@@ -6,9 +6,11 @@ import socket
 from penstock.catalog.catalog import Catalog
 from penstock.clock import Clock
 from penstock.config import Settings
+from penstock.ingest.sql.commands.numbers import ReserveNumbers
 from penstock.ingest.sql.store import SqlIngestStore
 from penstock.ingest.store import IngestStore
 from penstock.ingest.telling.mail import Mailer
+from penstock.ingest.values import Numbered, Numbers
 from penstock.ingest.workshop import Workshop
 
 IN_DATABASE = "database"
@@ -30,5 +32,8 @@ def open_store(settings: Settings, catalog: Catalog, clock: Clock) -> IngestStor
     from penstock.ingest.zk.store import ZkIngestStore
     from penstock.zk import Session
 
+    def reserve(queue: str, name: Numbered, wanted: Numbers) -> Numbers:
+        return catalog.submit(ReserveNumbers(queue, name, wanted)).result()
+
     session = Session.open(settings.queue, session_seconds=seconds)
-    return ZkIngestStore(session, owner, clock=clock)
+    return ZkIngestStore(session, owner, clock=clock, reserve=reserve)

@@ -212,6 +212,29 @@ class Hold(Struct, frozen=True):
     since: Micros
 
 
+class Numbered(StrEnum):
+    """What is named by numbers."""
+
+    BATCHES = "batches"
+    JOBS = "jobs"
+
+
+class Numbers(Struct, frozen=True):
+    """All numbers from the first to the last."""
+
+    first: int
+    last: int
+
+    @property
+    def count(self) -> int:
+        """How many there are."""
+        return self.last - self.first + 1
+
+    def covers(self, other: "Numbers") -> bool:
+        """Whether it has all of the other's."""
+        return self.first <= other.first and other.last <= self.last
+
+
 class Tally(Struct, frozen=True):
     """How many jobs are in a state, and the bytes they need."""
 

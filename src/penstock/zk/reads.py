@@ -17,12 +17,17 @@ _END = _HEADER.pack(-1, True, -1)
 
 
 class Node(NamedTuple):
-    """A node as it was read; `owner` is the session of an ephemeral one, else 0."""
+    """A node as it was read; `owner` is the session of an ephemeral one, else 0.
+
+    `born` is the transaction that made it, and when; `created` is how many children it ever had.
+    """
 
     data: bytes
     version: int
     owner: int
     children: int
+    born: tuple[int, int]
+    created: int
 
 
 class ReadMany:
@@ -66,4 +71,6 @@ def _nodes(answer: Any, offset: int) -> Iterator[Node | KazooException | None]:
         offset += length
         stat = _STAT.unpack_from(answer, offset)
         offset += _STAT.size
-        yield Node(data, stat[4], stat[7], stat[9])
+        # ZooKeeper tells children made and deleted together, and counts only those made.
+        created = (stat[5] + stat[9]) // 2
+        yield Node(data, stat[4], stat[7], stat[9], (stat[0], stat[2]), created)

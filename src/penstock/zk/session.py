@@ -7,7 +7,7 @@ nodes are gone, and with them every lock: the epoch grows.
 from collections.abc import Callable, Iterable, Sequence
 from typing import Final, Self
 
-from penstock.errors import Conflict, Invalid, PenstockError, Unavailable
+from penstock.errors import Conflict, Invalid, NotFound, PenstockError, Unavailable
 from penstock.zk.address import Address
 from penstock.zk.connection import Connection
 from penstock.zk.operations import Create, Delete, ErrorKind, Op, Refused, Result, Unknown
@@ -149,6 +149,18 @@ class Session:
     def children_many(self, paths: Sequence[str]) -> list[list[str]]:
         """The names of the children of each node, in no order."""
         return [names or [] for names in self._connection.children(paths)]
+
+    def identity(self, path: str) -> str:
+        """What tells a node from any other that is, or was, at a path like this anywhere."""
+        [node] = self._connection.read([path])
+        if node is None:
+            raise NotFound(f"{path} is not there any more: the queue was deleted; start anew")
+        return "{:x}-{:x}".format(*node.born)
+
+    def created(self, path: str) -> int:
+        """How many children a node ever had."""
+        [node] = self._connection.read([path])
+        return 0 if node is None else node.created
 
     def exists(self, path: str) -> bool:
         """Whether a node is there."""

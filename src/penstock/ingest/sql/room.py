@@ -16,6 +16,7 @@ from penstock.ingest.sql.rows import (
     HoldRow,
     JobAdvance,
     JobRow,
+    RangeRow,
     SessionRow,
     TallyRow,
 )
@@ -24,6 +25,7 @@ from penstock.states import BatchState, IngestState
 
 TallyKey = tuple[str, IngestState]
 HoldKey = tuple[str, str]
+RangeKey = tuple[str, str]
 
 QUEUE = "ingest"  # the name of the one queue, where it is held
 ALL_BATCHES = ""  # what stands for all of them together, where jobs are counted
@@ -50,6 +52,7 @@ class IngestRoom:
         self._world = world
         undo = world.undo
         self.counters: Shelf[CounterRow] = Shelf(self._fetch_counters, undo)
+        self.ranges: Shelf[RangeRow] = Shelf(self._fetch_ranges, undo)
         self.sessions: Shelf[SessionRow] = Shelf(self._fetch_sessions, undo)
         self.batches: Shelf[BatchRow] = Shelf(self._fetch_batches, undo)
         self.keys: Shelf[str] = Shelf(self._fetch_keys, undo)
@@ -57,8 +60,8 @@ class IngestRoom:
         self.tallies: Shelf[TallyRow] = Shelf(self._fetch_tallies, undo)
         self.holds: Shelf[HoldRow] = Shelf(self._fetch_holds, undo)
         self.lasting = (
-            self.counters, self.sessions, self.batches, self.keys, self.jobs, self.tallies,
-            self.holds,
+            self.counters, self.ranges, self.sessions, self.batches, self.keys, self.jobs,
+            self.tallies, self.holds,
         )  # fmt: skip
         self.passing: tuple[Shelf[Any], ...] = ()
 
@@ -67,6 +70,7 @@ class IngestRoom:
         jobs, advances = self.jobs.parted(JobAdvance)
         return [
             ("put_ingest_counters", self.counters.changed()),
+            ("put_ingest_ranges", self.ranges.changed()),
             ("forget_ingest_sessions", [_Gone(key) for key in self.sessions.gone()]),
             ("put_ingest_sessions", self.sessions.changed()),
             ("forget_ingest_batches", [_Gone(key) for key in self.batches.gone()]),
@@ -172,6 +176,11 @@ class IngestRoom:
     def _fetch_counters(self, names: list[str]) -> dict[str, CounterRow]:
         rows = self._world.tx.rows(CounterRow, "ingest_counters_by_names", ids=names)
         return {row.name: row for row in rows}
+
+    def _fetch_ranges(self, keys: list[RangeKey]) -> dict[RangeKey, RangeRow]:
+        queues = list(dict.fromkeys(queue for queue, _ in keys))
+        rows = self._world.tx.rows(RangeRow, "ingest_ranges_of_queues", ids=queues)
+        return {(row.queue, row.name): row for row in rows}
 
     def _fetch_sessions(self, ids: list[str]) -> dict[str, SessionRow]:
         rows = self._world.tx.rows(SessionRow, "ingest_sessions_by_ids", ids=ids)

@@ -30,6 +30,15 @@ class CounterRow(Row, frozen=True):
     value: int
 
 
+class RangeRow(Row, frozen=True):
+    """The numbers that a queue outside the database may give."""
+
+    queue: str
+    name: str
+    first_number: int
+    last_number: int
+
+
 class SessionRow(Row, frozen=True):
     """A process that holds locks, and until when it counts as alive."""
 

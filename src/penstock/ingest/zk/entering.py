@@ -1,7 +1,7 @@
 """How batches and jobs come into ZooKeeper: an id first, then everything else at once."""
 
 import contextlib
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from typing import Final
 
 from msgspec.structs import replace
@@ -22,6 +22,7 @@ from penstock.ingest.zk.layout import (
     job_path,
     submission_path,
 )
+from penstock.ingest.zk.numbers import QueueNumbers
 from penstock.ingest.zk.reading import Reading
 from penstock.ingest.zk.writing import Writing
 from penstock.states import BatchState
@@ -40,8 +41,16 @@ class Entering:
     consistency check, which removes it.
     """
 
-    def __init__(self, session: Session, writing: Writing, reading: Reading, clock: Clock) -> None:
+    def __init__(
+        self,
+        session: Session,
+        writing: Writing,
+        reading: Reading,
+        numbers: QueueNumbers,
+        clock: Clock,
+    ) -> None:
         self._session = session
+        self._numbers = numbers
         self._writing = writing
         self._reading = reading
         self._clock = clock
@@ -89,7 +98,7 @@ class Entering:
             [made] = self._writing.carry_out([batch_grown(batch, grown, ops, proof)])
             if not isinstance(made, PenstockError):
                 return replace(grown, version=made.version), jobs
-            self._drop(ids)
+            self._drop(job_path(job_id) for job_id in ids)
             if not (isinstance(made, Refused) and made.kind is ErrorKind.NO_NODE):
                 raise made
             # Somebody took these ids for left over, and removed them: take others.
@@ -117,17 +126,28 @@ class Entering:
 
     def _new_ids(self, prefix: str, count: int) -> list[str]:
         """Ids that nobody has; those of which the answer was lost stay unused."""
-        for _ in range(TRIES_MAX - 1):
+        for _ in range(TRIES_MAX):
             with contextlib.suppress(Unknown):
-                return self._numbered(prefix, count)
-        return self._numbered(prefix, count)
+                paths = self._session.create_sequences(prefix, count)
+                ids = [path.rpartition("/")[2] for path in paths]
+                if self._may_give(prefix, ids, paths):
+                    return ids
+                self._numbers.pass_over(prefix)
+        raise Unavailable("ZooKeeper gave no number in several tries; try it again")
 
-    def _numbered(self, prefix: str, count: int) -> list[str]:
-        return [path.rpartition("/")[2] for path in self._session.create_sequences(prefix, count)]
+    def _may_give(self, prefix: str, ids: list[str], paths: list[str]) -> bool:
+        """Whether these ids are ours; if they are another's, or nobody can tell, they go."""
+        is_ours = False
+        try:
+            is_ours = self._numbers.may_give(prefix, ids)
+        finally:
+            if not is_ours:
+                self._drop(paths)
+        return is_ours
 
-    def _drop(self, job_ids: list[str]) -> None:
+    def _drop(self, paths: Iterable[str]) -> None:
         """Remove ids that were not used; one that was has children, and stays."""
-        self._session.multi_many([Delete(job_path(job_id))] for job_id in job_ids)
+        self._session.multi_many([Delete(path)] for path in paths)
 
     def _size(self, ops: list[Op]) -> int:
         chroot = len(self._session.address.chroot.encode())

@@ -41,6 +41,7 @@ from penstock.ingest.zk.layout import (
     side_path,
 )
 from penstock.ingest.zk.locks import Locks
+from penstock.ingest.zk.numbers import QueueNumbers, Reserve
 from penstock.ingest.zk.queue import Bell
 from penstock.ingest.zk.reading import Reading
 from penstock.ingest.zk.tallies import Tallies
@@ -52,7 +53,7 @@ from penstock.zk import Create, ErrorKind, Refused, Session, Set, Unknown
 class ZkIngestStore:
     """One session with ZooKeeper, which becomes the store's own."""
 
-    def __init__(self, session: Session, owner: str, *, clock: Clock) -> None:
+    def __init__(self, session: Session, owner: str, *, clock: Clock, reserve: Reserve) -> None:
         self._session = session
         self._clock = clock
         self._bell = Bell()
@@ -61,7 +62,8 @@ class ZkIngestStore:
         self._reading = Reading(session)
         self._tallies = Tallies(session)
         self._claims = Claims(session, self._locks, self._reading, self._bell, self._report)
-        self._entering = Entering(session, self._writing, self._reading, clock)
+        numbers = QueueNumbers(session, reserve)
+        self._entering = Entering(session, self._writing, self._reading, numbers, clock)
         self._prepare()
 
     def submit(self, submission: Submission) -> Submitted:

@@ -21,6 +21,7 @@ from penstock.ingest.values import (
     IngestJob,
     JobChange,
     NewJob,
+    Numbered,
     Place,
     Submission,
     to_json,
@@ -60,7 +61,7 @@ class SubmitBatch(Write, frozen=True):
             return Submitted(room.batch(known).value, is_new=False)
         submission = replace_value(self.submission, submitted_at=now)
         row = BatchRow(
-            id=batch_name(room.next_number("batches")),
+            id=batch_name(room.next_number(Numbered.BATCHES)),
             collection=submission.profile_name,
             submission=to_json(submission),
             key_hash=hashed,
@@ -89,7 +90,7 @@ class AddIngestJobs(Write, frozen=True):
         """All of them, if the batch is still as it was read."""
         room = world.room(IngestRoom)
         row = _unchanged_batch(room, self.batch, self.session, by_hand=False)
-        first = room.next_number("jobs", len(self.jobs))
+        first = room.next_number(Numbered.JOBS, len(self.jobs))
         for number, new in enumerate(self.jobs, first):
             room.put_job(None, JobRow.of(new_job(job_name(number), new, now)))
         row = replace(row, jobs=row.jobs + len(self.jobs), version=row.version + 1)

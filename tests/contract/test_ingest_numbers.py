@@ -1,0 +1,106 @@
+"""No id is given twice against one database, wherever the queue is, was, and will be kept."""
+
+import logging
+from collections.abc import Iterator
+from contextlib import contextmanager
+
+import pytest
+
+from penstock.config import Settings
+from penstock.errors import Unavailable
+from penstock.ingest.sql.commands import numbers
+from penstock.ingest.sql.commands.numbers import ReserveNumbers
+from penstock.ingest.store import IngestStore
+from penstock.ingest.values import Numbered, Numbers
+from penstock.ingest.zk.store import ZkIngestStore
+from penstock.plane import Plane
+from penstock.zk import Session
+from tests.acceptance.ingest_scene import zookeeper_tree
+from tests.ingest_stores import new_jobs, pending_batch
+
+IN_DATABASE = "database"
+
+
+@contextmanager
+def queue(database_url: str, url: str) -> Iterator[IngestStore]:
+    """The queue, kept here or there, of one database."""
+    with Plane.open(Settings(database=database_url, queue=url)) as plane:
+        yield plane.shop.store
+
+
+def given(store: IngestStore, uid: str) -> list[int]:
+    """The numbers of a new batch and of its two jobs."""
+    batch = pending_batch(store, uid)
+    store.add_jobs(batch, new_jobs(batch, 2))
+    ids = [batch.id, *(job.id for job in store.jobs(batch.id, 10))]
+    return [int(each[3:]) for each in ids]
+
+
+@pytest.fixture
+def few(monkeypatch: pytest.MonkeyPatch) -> None:
+    """So few numbers are reserved at once that they are soon used up."""
+    monkeypatch.setattr(numbers, "AT_ONCE", {Numbered.BATCHES: 3, Numbered.JOBS: 5})
+
+
+@pytest.mark.usefixtures("few")
+def test_a_queue_that_is_moved_goes_on_counting(database_url: str, zookeeper_url: str) -> None:
+    here, there, elsewhere = IN_DATABASE, f"{zookeeper_url}-a", f"{zookeeper_url}-b"
+    found: list[list[int]] = []
+    for turn, url in enumerate((here, there, elsewhere, there, here, elsewhere, there)):
+        with queue(database_url, url) as store:
+            found += [given(store, f"{turn}-{number}") for number in range(4)]
+    batches = [batch for batch, *_ in found]
+    jobs = [job for _, *both in found for job in both]
+    assert len(set(batches)) == len(batches)
+    assert len(set(jobs)) == len(jobs)
+    assert (batches[0], jobs[0]) == (1, 1)
+    for url in (there, elsewhere):
+        with queue(database_url, url) as store:
+            assert store.check() == []
+
+
+@pytest.mark.usefixtures("few")
+def test_a_queue_that_stays_where_it_is_leaves_no_number_out(
+    database_url: str, zookeeper_url: str
+) -> None:
+    found = []
+    for turn in range(3):
+        with queue(database_url, zookeeper_url) as one, queue(database_url, zookeeper_url) as two:
+            found += [given(store, f"{turn}{name}") for name, store in (("a", one), ("b", two))]
+    assert found == [[n, 2 * n - 1, 2 * n] for n in range(1, 7)]
+
+
+def test_a_queue_that_has_come_further_than_the_database_goes_on_from_there(
+    database_url: str, zookeeper_url: str
+) -> None:
+    with Session.open(zookeeper_url) as session:
+        ZkIngestStore(session, "before", clock=lambda: 0, reserve=lambda *_: Numbers(1, 1000))
+        session.create_sequences("/batches/bid", 40)
+    with queue(database_url, zookeeper_url) as store:
+        assert given(store, "one")[0] == 41
+    with queue(database_url, IN_DATABASE) as store:
+        assert given(store, "two")[0] > 41
+
+
+def test_numbers_of_another_queue_are_passed_over_and_the_log_says_so(
+    database_url: str, zookeeper_url: str, caplog: pytest.LogCaptureFixture
+) -> None:
+    with Plane.open(Settings(database=database_url)) as plane:
+        reserve = ReserveNumbers("another", Numbered.JOBS, Numbers(2_500, 2_500))
+        taken = plane.catalog.submit(reserve).result()
+    with caplog.at_level(logging.INFO), queue(database_url, zookeeper_url) as store:
+        assert given(store, "one") == [1, taken.last + 1, taken.last + 2]
+    assert f"jobs: the numbers up to {taken.last} are another queue's" in caplog.text
+
+
+def test_numbers_that_cannot_be_reserved_are_not_given_and_leave_nothing(
+    database_url: str, zookeeper_url: str
+) -> None:
+    def away(queue: str, name: Numbered, wanted: Numbers) -> Numbers:
+        raise Unavailable("the database is away")
+
+    with Session.open(zookeeper_url) as session:
+        store = ZkIngestStore(session, "cut off", clock=lambda: 0, reserve=away)
+        with pytest.raises(Unavailable, match="the database is away"):
+            pending_batch(store)
+    assert [path for path in zookeeper_tree(zookeeper_url) if "bid" in path] == []
