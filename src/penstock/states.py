@@ -200,6 +200,7 @@ BATCH: Moves[BatchState] = Moves(
     },
     by_hand={
         BatchState.PENDING: frozenset({BatchState.HELD}),
+        BatchState.PROCESSING: frozenset({BatchState.FAILED}),
         BatchState.HELD: frozenset({BatchState.PENDING, BatchState.DELETED}),
         BatchState.FAILED: frozenset(
             {BatchState.PENDING, BatchState.UPDATE_REPORTING, BatchState.DELETED}
@@ -217,7 +218,8 @@ BATCH: Moves[BatchState] = Moves(
     },
     remark=(
         "Moves marked * are an administrator's. A failed batch that was reported is reported anew; "
-        "one whose payload could not be read is resumed, and becomes pending."
+        "one whose payload could not be read is resumed, and becomes pending. A batch whose open "
+        "jobs are all held can be given up: it fails, and is deleted."
     ),
 )
 

@@ -11,7 +11,7 @@ from penstock.ingest.desk import Resumed
 from penstock.ingest.receiving.checkm import ManifestKind, write
 from penstock.ingest.stages import batch_pending
 from penstock.ingest.values import Batch, NewJob, PayloadType
-from penstock.locks.reading_lots import show_lot
+from penstock.locks.reading_lots import get_lot
 from penstock.states import BatchState, IngestState
 from tests.acceptance.ingest_site import ADMIN, Site, row
 from tests.doors.waiting import until
@@ -112,7 +112,7 @@ def test_a_batch_whose_manifest_cannot_be_read_stays_failed_and_is_no_lot(site: 
         site.desk.update_report(ADMIN, batch.id)
     assert site.batch(batch) == batch
     with site.plane.catalog.read() as tx, pytest.raises(NotFound):
-        show_lot(tx, "default", "maps", batch.id)
+        get_lot(tx, "default", "maps", batch.id)
 
 
 @pytest.mark.parametrize("answer", [CUT_OFF, status(503)])

@@ -5,18 +5,22 @@ import pytest
 from penstock.arcs.reading import manifest_rows
 from penstock.catalog.commands import DatasetName
 from penstock.clock import DAY
-from penstock.errors import Conflict, Unavailable
+from penstock.errors import Conflict, NotFound, Unavailable
+from penstock.ingest.moves import move_job
 from penstock.ingest.receiving.checkm import ManifestKind, write
 from penstock.ingest.stages import clean_up
-from penstock.ingest.values import Batch, BatchChange
+from penstock.ingest.values import Batch, BatchChange, JobChange
+from penstock.ingest.workers import STAGE_NAMES
 from penstock.locks.commands import HoldLot, WireJob
-from penstock.locks.reading_lots import list_log_of_lot, show_lot
+from penstock.locks.reading_lots import get_lot, list_log_of_lot
 from penstock.locks.shapes import Lot
 from penstock.locks.why import why
 from penstock.lots.outbox import events_after
 from penstock.states import BatchState, IngestState
 from tests.acceptance.ingest_site import ADMIN, Site, row
 from tests.checked import assert_all_holds
+from tests.doors.waiting import until
+from tests.ingest_stores import new_jobs
 from tests.web import content
 
 NS = "default"
@@ -56,7 +60,7 @@ def test_the_completed_job_of_a_failed_batch_stays(site: Site) -> None:
 
 def shown(site: Site, lot: str) -> Lot:
     with site.plane.catalog.read() as tx:
-        return show_lot(tx, NS, "maps", lot)
+        return get_lot(tx, NS, "maps", lot)
 
 
 def keys(site: Site, lot: str) -> list[str]:
@@ -131,3 +135,70 @@ def test_the_lot_of_a_completed_batch_outlives_it(site: Site) -> None:
     site.clock.ahead += 31 * DAY
     assert clean_up.go_round(site.shop) == 1
     assert (shown(site, batch.id).status, keys(site, batch.id)) == ("READY", ["state=complete"])
+
+
+# Batches whose jobs are held.
+
+
+def held_in_part(site: Site) -> Batch:
+    """A batch with a job that has begun, and one that is held."""
+    batch = submit(site)
+    with site.working("batch-pending"):
+        until(lambda: site.batch(batch).status is BatchState.PROCESSING)
+    first, _ = site.jobs(batch)
+    site.desk.prioritize_job(ADMIN, first.id, 0)
+    [begun] = site.shop.store.claim_jobs(IngestState.PENDING, 1)
+    moved = move_job(begun, IngestState.ESTIMATING, site.clock())
+    site.shop.store.change_jobs([JobChange(begun, moved)])
+    site.desk.hold_batch(ADMIN, batch.id)
+    return batch
+
+
+def test_a_batch_is_deleted_when_all_its_open_jobs_are_held(site: Site) -> None:
+    batch = held_in_part(site)
+    with pytest.raises(
+        Conflict, match=f"^batch {batch.id} is processing, and 1 of its jobs is und"
+    ):
+        site.desk.delete_batch(ADMIN, batch.id, confirmed=True)
+    with site.working():
+        until(lambda: site.by_name(batch)["a.csv"].status is IngestState.COMPLETED)
+    with pytest.raises(Conflict, match="cannot be brought back"):
+        site.desk.delete_batch(ADMIN, batch.id, confirmed=False)
+    assert site.batch(batch).status is BatchState.PROCESSING
+    site.desk.delete_batch(ADMIN, batch.id, confirmed=True)
+    with pytest.raises(NotFound):
+        site.batch(batch)
+    with site.working():
+        assert site.run(submit(site))[0].status is BatchState.COMPLETED
+    with site.plane.catalog.read() as tx, pytest.raises(NotFound):
+        get_lot(tx, NS, "maps", batch.id)
+
+
+def test_a_batch_that_is_about_to_be_reported_is_not_deleted(site: Site) -> None:
+    batch = submit(site)
+    with site.working(*(stage for stage in STAGE_NAMES if "report" not in stage)):
+        until(lambda: site.batch(batch).status is BatchState.REPORTING)
+    with pytest.raises(Conflict, match="is reporting and cannot become deleted"):
+        site.desk.delete_batch(ADMIN, batch.id, confirmed=True)
+
+
+def test_a_batch_of_which_no_job_is_pending_is_not_held(site: Site) -> None:
+    batch = held_in_part(site)
+    with pytest.raises(Conflict) as refused:
+        site.desk.hold_batch(ADMIN, batch.id)
+    assert str(refused.value) == (
+        f"no job of batch {batch.id} is pending: 1 has begun and cannot be held, 1 is held "
+        "already; to stop everything, hold the queue"
+    )
+    site.desk.release_batch(ADMIN, batch.id)
+    assert site.run(batch)[0].status is BatchState.COMPLETED
+
+
+def test_the_jobs_that_a_batch_has_already_are_held_and_released_with_it(site: Site) -> None:
+    batch = submit(site)
+    [claimed] = site.shop.store.claim_batches(BatchState.PENDING, 1)
+    site.shop.store.let_go([site.shop.store.add_jobs(claimed, new_jobs(claimed, 1))])
+    assert site.desk.hold_batch(ADMIN, batch.id).status is BatchState.HELD
+    assert [job.status for job in site.jobs(batch)] == [IngestState.HELD]
+    assert site.desk.release_batch(ADMIN, batch.id).status is BatchState.PENDING
+    assert [job.status for job in site.jobs(batch)] == [IngestState.PENDING]

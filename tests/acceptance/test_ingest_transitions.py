@@ -294,6 +294,7 @@ BATCH_MOVES = {
 }
 BATCH_MOVES_BY_HAND = {
     "pending": ("held",),
+    "processing": ("failed",),
     "held": ("pending", "deleted"),
     "failed": ("pending", "update-reporting", "deleted"),
 }

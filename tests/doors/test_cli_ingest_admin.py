@@ -54,7 +54,7 @@ def status(penstock: Terminal, batch: str) -> str:
 def test_what_an_administrator_does_to_a_batch(still: Site, penstock: Terminal, films: str) -> None:
     manifest = still.manifest({"seven": b"7", "eight": b"8"})
     batch = submitted(penstock, films, str(manifest))
-    assert "is held: held" in penstock("ingest", "hold", batch, "--why", "wait").text
+    assert penstock("ingest", "hold", batch, "--why", "wait").text.endswith(f" {films} is held\n")
     held = penstock("ingest", "watch", batch)
     assert (held.code, f"penstock ingest release {batch}" in held.out) == (1, True)
     assert "goes on: pending" in penstock("ingest", "release", "batch", batch).text
@@ -65,7 +65,11 @@ def test_what_an_administrator_does_to_a_batch(still: Site, penstock: Terminal, 
     assert [job["priority"] for job in jobs] == [7, 7]
     one, two = (job["id"] for job in jobs)
     assert "has priority 3: pending" in penstock("ingest", "priority", "job", one, "3").text
-    assert "is held: held" in penstock("ingest", "hold", one, "--why", "wait").text
+    assert penstock("ingest", "hold", one, "--why", "wait").text.endswith(" is held\n")
+    assert "2 jobs of batch" in penstock("ingest", "hold", batch, "--why", "all").text
+    refused = penstock("ingest", "hold", batch, "--why", "all")
+    assert (refused.code, "is pending: 0 have begun" in refused.complaint) == (1, True)
+    penstock("ingest", "release", two)
     stopped = penstock("ingest", "fail", two, "--why", "wrong map")
     assert "is stopped: failed" in stopped.text
     still.work()

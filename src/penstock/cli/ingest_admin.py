@@ -9,7 +9,9 @@ from rich.live import Live
 from rich.text import Text
 
 from penstock.cli.flags import REMOTE, Json, RemoteFlags, switch
+from penstock.cli.ingest_progress import HELD
 from penstock.cli.ingest_targets import Kind, Target, read_target
+from penstock.cli.ingest_watch import look_at
 from penstock.cli.printing import err, note, write_json, write_line, write_table
 from penstock.client import ApiError, Client
 from penstock.client.ingest_documents import (
@@ -46,7 +48,7 @@ _HELD_NOTE = "what it held stays held: penstock ingest release held"
 
 A held queue lets nothing be taken up; what is being worked on is finished. The
 new batches and jobs of a held collection are held. A held batch stays as it is,
-or those of its jobs do that have not begun.""",
+or those of its jobs do that have not begun; it is refused if all have.""",
 )
 def hold(
     *target: Words,
@@ -63,7 +65,7 @@ def hold(
             case Kind.COLLECTION:
                 _tell(client.hold_collection(found.name, why), "is held", as_json)
             case Kind.BATCH:
-                _tell(client.hold_batch(found.name, why), "is held", as_json)
+                _tell_held(client.hold_batch(found.name, why), as_json)
             case _:
                 _tell(client.hold_ingest_job(found.name, why), "is held", as_json)
 
@@ -356,9 +358,28 @@ def _tell(done: Queue | Collection | Batch | IngestJob, what: str, as_json: bool
         case Collection():
             write_line(f"collection {done.name} {what}")
         case Batch():
-            write_line(f"batch {done.id} of {done.collection} {what}: {done.status}")
+            write_line(f"batch {done.id} of {done.collection} {what}{_now(done.status, what)}")
         case _:
-            write_line(f"ingest job {done.id} of batch {done.batch} {what}: {done.status}")
+            stands = _now(done.status, what)
+            write_line(f"ingest job {done.id} of batch {done.batch} {what}{stands}")
+
+
+def _now(status: str, what: str) -> str:
+    """The state that something came to, where what was done does not say it."""
+    return "" if what.endswith(f" {status}") else f": {status}"
+
+
+def _tell_held(batch: Batch, as_json: bool) -> None:
+    """A batch that is processing goes on itself: those of its jobs are held that had not begun."""
+    if as_json or batch.status == HELD:
+        _tell(batch, "is held", as_json)
+        return
+    look = look_at(batch, 0)
+    held, begun = look.of(HELD).jobs, look.under_way
+    noun, verb = ("job", "is") if held == 1 else ("jobs", "are")
+    write_line(f"{held:,} {noun} of batch {batch.id} {verb} held")
+    if begun:
+        note(f"{begun:,} had begun and {'goes' if begun == 1 else 'go'} on")
 
 
 def _tell_released(count: int, as_json: bool) -> None:

@@ -17,7 +17,7 @@ from penstock.clock import Micros
 from penstock.errors import Conflict, Invalid, PenstockError
 from penstock.ingest import giving_up
 from penstock.ingest.collections import DeleteCollection
-from penstock.ingest.moves import capped, move_batch, move_job, resume_job
+from penstock.ingest.moves import BatchSide, capped, move_batch, move_job, resume_job, side_of
 from penstock.ingest.receiving.depositing import Deposit, submit
 from penstock.ingest.sql.room import QUEUE
 from penstock.ingest.stages import clean_up
@@ -37,6 +37,7 @@ from penstock.states import BatchState, IngestState
 
 _PAGE = 250
 _TRIES = 5
+_UNDER_WAY = BatchSide.PROCESSING
 
 
 class Act(NamedTuple):
@@ -111,14 +112,21 @@ class Desk:
         """Hold a batch: itself, or those of its jobs that have not begun."""
         with self._audited(act, "hold batch", batch_id):
             batch = self._store.batch(batch_id)
-            if batch.status is BatchState.PENDING:
-                return self._move_batch(batch, BatchState.HELD, act.why)
-            if batch.status is not BatchState.PROCESSING:
+            if batch.status not in (BatchState.PENDING, BatchState.PROCESSING):
                 raise Conflict(
                     f"batch {batch_id} is {batch.status}; only a pending or processing batch "
                     "can be held"
                 )
-            self._move_all(batch_id, IngestState.PENDING, IngestState.HELD, act.why)
+            if batch.status is BatchState.PENDING:
+                batch = self._move_batch(batch, BatchState.HELD, act.why)
+            held = self._move_all(batch_id, IngestState.PENDING, IngestState.HELD, act.why)
+            if not held and batch.status is BatchState.PROCESSING:
+                begun, held = self._open_jobs(batch_id)
+                raise Conflict(
+                    f"no job of batch {batch_id} is pending: {_are(begun, 'has', 'have')} begun "
+                    f"and cannot be held, {_are(held)} held already; to stop everything, hold the "
+                    "queue"
+                )
             return self._store.batch(batch_id)
 
     def release_batch(self, act: Act, batch_id: str) -> Batch:
@@ -126,9 +134,11 @@ class Desk:
         with self._audited(act, "release batch", batch_id):
             batch = self._store.batch(batch_id)
             self._require_open(batch.collection)
-            if batch.status is BatchState.HELD:
+            is_held = batch.status is BatchState.HELD
+            released = self._move_all(batch_id, IngestState.HELD, IngestState.PENDING)
+            if is_held:
                 batch = self._move_batch(batch, BatchState.PENDING)
-            elif not self._move_all(batch_id, IngestState.HELD, IngestState.PENDING):
+            elif not released:
                 raise Conflict(f"batch {batch_id} is {batch.status}, and none of its jobs is held")
             return batch
 
@@ -244,15 +254,29 @@ class Desk:
             self._shop.forget_folder(job)
 
     def delete_batch(self, act: Act, batch_id: str, *, confirmed: bool) -> None:
-        """Delete a failed or held batch with all its jobs, its working folders and its lot."""
+        """Delete a failed or held batch with all its jobs, its working folders and its lot.
+
+        One of which every open job is held fails first, so that nobody reports it meanwhile.
+        """
         with self._audited(act, "delete batch", batch_id):
             batch = self._store.batch(batch_id)
-            move_batch(batch, BatchState.DELETED, self._shop.clock(), by_hand=True)
+            begun, held = self._open_jobs(batch_id)
+            is_given_up = batch.status is BatchState.PROCESSING and held > 0
+            if is_given_up and begun:
+                raise Conflict(
+                    f"batch {batch_id} is processing, and {begun} of its jobs "
+                    f"{'is' if begun == 1 else 'are'} under way; wait for them, or fail them"
+                )
+            if not is_given_up:
+                move_batch(batch, BatchState.DELETED, self._shop.clock(), by_hand=True)
             if not confirmed:
                 raise Conflict(
                     f"batch {batch_id} and its {batch.jobs} jobs cannot be brought back, and its "
                     "depositor is not told; say yes to delete it all the same"
                 )
+            if is_given_up:
+                message = f"given up by {act.who}: {act.why}"
+                batch = self._move_batch(batch, BatchState.FAILED, message)
             clean_up.delete(self._shop, batch, by=act.who)
 
     def check(self, act: Act, *, repair: bool) -> Iterator[Finding | Looked]:
@@ -298,6 +322,14 @@ class Desk:
             released += sum(isinstance(outcome, IngestJob) for outcome in outcomes)
             after = jobs[-1].place
         return released
+
+    def _open_jobs(self, batch_id: str) -> tuple[int, int]:
+        """How many jobs of a batch are under way, and how many are held."""
+        open_jobs = [
+            line for line in self._store.tally(batch_id) if side_of(line.status) is _UNDER_WAY
+        ]
+        held = sum(line.jobs for line in open_jobs if line.status is IngestState.HELD)
+        return sum(line.jobs for line in open_jobs) - held, held
 
     def _move_all(
         self, batch_id: str, status: IngestState, to: IngestState, message: str = ""
@@ -346,6 +378,10 @@ def _settled(outcome: Outcome) -> IngestJob:
         raise outcome
     assert outcome is not None, "the change deletes nothing"
     return outcome
+
+
+def _are(number: int, one: str = "is", many: str = "are") -> str:
+    return f"{number:,} {one if number == 1 else many}"
 
 
 def _priority(priority: int) -> int:

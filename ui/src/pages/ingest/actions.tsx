@@ -95,7 +95,7 @@ export function BatchActions({ batch, tally }: { batch: Batch; tally: Tally }) {
         </Act>
       )}
       {canHold && (
-        <Act icon="hand" ask={{ title: `Hold ${batch.id}?`, says: batch.status === "pending" ? "The batch is not taken up until it is released." : `${plural(pending, "job that has", "jobs that have")} not begun wait until they are released; the others go on.`, verb: "Hold the batch", reason: "needed" }} run={(why) => call("post", "/api/v1/ingest/batches/{batch}/hold", { path, body: { why } })} done={`${batch.id} is held.`}>
+        <Act icon="hand" ask={{ title: `Hold ${batch.id}?`, says: batch.status === "pending" ? "The batch is not taken up until it is released." : `${plural(pending, "job that has", "jobs that have")} not begun wait until they are released; the others go on.`, verb: "Hold the batch", reason: "needed" }} run={(why) => call("post", "/api/v1/ingest/batches/{batch}/hold", { path, body: { why } })} done={(value) => (value.status === "held" ? `${batch.id} is held.` : `${plural(jobsIn(value.tally ?? {}, "held"), "job is", "jobs are")} held.`)}>
           Hold
         </Act>
       )}
@@ -107,7 +107,7 @@ export function BatchActions({ batch, tally }: { batch: Batch; tally: Tally }) {
       {openJobs(tally) + held > 0 && (
         <Priority what={`the open jobs of ${batch.id}`} run={(priority, why) => call("post", "/api/v1/ingest/batches/{batch}/priority", { path, body: { priority, why } })} done={(value, priority) => `${plural(value.changed, "job has", "jobs have")} priority ${priority}.`} />
       )}
-      {(batch.status === "failed" || batch.status === "held") && <DeleteBatch batch={batch} />}
+      {(batch.status === "failed" || batch.status === "held" || (batch.status === "processing" && held > 0 && openJobs(tally) === 0)) && <DeleteBatch batch={batch} />}
     </>
   );
 }
