@@ -9,7 +9,7 @@ from penstock.errors import Conflict, NotFound, Unavailable
 from penstock.ingest.moves import move_job
 from penstock.ingest.receiving.checkm import ManifestKind, write
 from penstock.ingest.stages import clean_up
-from penstock.ingest.values import Batch, BatchChange, JobChange
+from penstock.ingest.values import Batch, BatchChange, HoldKind, JobChange
 from penstock.ingest.workers import STAGE_NAMES
 from penstock.locks.commands import HoldLot, WireJob
 from penstock.locks.reading_lots import get_lot, list_log_of_lot
@@ -202,3 +202,14 @@ def test_the_jobs_that_a_batch_has_already_are_held_and_released_with_it(site: S
     assert [job.status for job in site.jobs(batch)] == [IngestState.HELD]
     assert site.desk.release_batch(ADMIN, batch.id).status is BatchState.PENDING
     assert [job.status for job in site.jobs(batch)] == [IngestState.PENDING]
+
+
+def test_the_hold_of_a_collection_goes_with_it(site: Site) -> None:
+    site.make_collection("brief")
+    site.desk.hold(ADMIN, HoldKind.COLLECTION, "brief")
+    site.desk.delete_collection(ADMIN, "brief")
+    assert site.shop.store.holds() == []
+    site.make_collection("brief")
+    site.web.on("/map.csv", content(BODY))
+    [batch] = site.run(site.deposit(f"{site.web.url}/map.csv", "brief"))
+    assert batch.status is BatchState.COMPLETED

@@ -81,7 +81,7 @@ class Desk:
         return submit(self._shop, deposit)
 
     def delete_collection(self, act: Act, name: str) -> None:
-        """Forget a collection that has no open batch, wherever the queue is kept.
+        """Forget a collection that has no open batch, and its hold, wherever the queue is kept.
 
         A batch that comes in at this very moment fails, and says why.
         """
@@ -92,6 +92,7 @@ class Desk:
                 "wait for it, or delete it"
             )
         self._shop.catalog.submit(DeleteCollection(act.who, name)).result()
+        self._store.unhold(HoldKind.COLLECTION, name)
 
     def hold(self, act: Act, kind: HoldKind, name: str = QUEUE) -> Hold:
         """Stop a collection, or the whole queue."""
