@@ -6,6 +6,8 @@ from collections.abc import Sequence
 
 import pytest
 
+from penstock.cli.ingest_work import Watch
+from penstock.cli.stopping import StopSignals
 from penstock.errors import Conflict, NotFound, Unavailable
 from penstock.ingest.desk import Resumed
 from penstock.ingest.receiving.checkm import ManifestKind, write
@@ -42,7 +44,11 @@ def test_a_job_waits_while_there_is_no_space_for_its_manifest(
     with monkeypatch.context() as patch, site.working("pending"):
         patch.setattr(os, "fsync", full)
         until(lambda: len(looked) > 1 or site.only_job(batch).status is not IngestState.PENDING)
-    assert site.only_job(batch).status is IngestState.PENDING
+    job = site.only_job(batch)
+    assert job.status is IngestState.PENDING
+    assert "no space left" in site.shop.waits[job.id]
+    with StopSignals(1) as signals:  # it does not stay for ever, either
+        Watch(site.shop, ["pending"], signals).stay(once=True)
     [batch] = site.run(batch)
     assert batch.status is BatchState.COMPLETED
 

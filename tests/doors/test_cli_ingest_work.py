@@ -8,6 +8,7 @@ from pathlib import Path
 
 import pytest
 
+from penstock.zk import Create, Session
 from tests.doors.commands import Terminal, go_home, program
 from tests.doors.ingest_site import SESSION_SECONDS, Site, collection, site, submitted
 from tests.doors.waiting import until
@@ -108,6 +109,38 @@ def test_a_second_signal_ends_it_at_once(here: Site, penstock: Terminal) -> None
         go_on.set()
     here.work()
     assert status(penstock, batch) == ("completed", [("completed", False)])
+
+
+def test_what_no_worker_can_take_does_not_keep_it(
+    tmp_path: Path,
+    zookeeper_url: str,
+    capsys: pytest.CaptureFixture[str],
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    go_home(monkeypatch, tmp_path)
+    penstock = Terminal(capsys)
+    with site(tmp_path, f"sqlite:///{tmp_path / 'penstock.db'}", zookeeper_url) as here:
+        monkeypatch.setenv("PENSTOCK_URL", here.url)
+        collection(here, penstock, "maps")
+        done, stuck = (submitted(penstock, "maps", here.serve(name, b"a")) for name in "ab")
+        here.work("--stages", "batch-pending")
+        with Session.open(zookeeper_url) as session:
+            session.multi(
+                [
+                    Create("/jobs/states/pending/05-jid0000000777"),
+                    Create("/jobs/states/failed/200-jid0000000002"),
+                    Create("/jobs/jid0000000888"),
+                    Create(f"/batches/{stuck}/states/batch-processing/jid0000000666"),
+                ]
+            )
+        log = here.work()
+        assert "1 jobs stand in the queue and cannot be taken" in log
+        assert "1 batches have no job under way and are not reported" in log
+        assert status(penstock, done) == ("completed", [("completed", False)])
+        assert status(penstock, stuck) == ("processing", [("completed", False)])
+        assert penstock("ingest", "check", "--repair").code == 0
+        assert "nothing is left to do" in here.work()
+        assert status(penstock, stuck) == ("completed", [("completed", False)])
 
 
 def test_who_waits_for_space_is_not_waited_for(here: Site, penstock: Terminal) -> None:

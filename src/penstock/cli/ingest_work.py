@@ -2,8 +2,9 @@
 
 import logging
 import time
-from collections.abc import Collection
+from collections.abc import Collection, Mapping
 from dataclasses import asdict, dataclass
+from itertools import islice
 from typing import Annotated, NamedTuple
 
 from cyclopts import App, Parameter
@@ -13,10 +14,12 @@ from penstock.cli.flags import Config, Database, switch
 from penstock.cli.stopping import StopSignals
 from penstock.config import Loaded, Settings, load, mask_url
 from penstock.errors import Invalid, Unavailable
+from penstock.ingest.moves import STAGES
 from penstock.ingest.opening import IN_DATABASE
 from penstock.ingest.store import BatchFilter, IngestStore
 from penstock.ingest.values import HoldKind
 from penstock.ingest.workers import POLL_SECONDS, STAGE_NAMES, Workers
+from penstock.ingest.workshop import Workshop
 from penstock.logs import set_up_logs
 from penstock.plane import Plane
 from penstock.states import BatchState, IngestState
@@ -39,8 +42,9 @@ estimating, provisioning, downloading, processing, recording, notify, clean-up."
 
 _LOOK_SECONDS = 0.1
 _COUNT_SECONDS = 0.25
-# Every job that waits for space is looked at each POLL_SECONDS.
-_SPACE_SECONDS = 3 * POLL_SECONDS
+# Whatever a worker can take is looked at each POLL_SECONDS.
+_STILL_SECONDS = 3 * POLL_SECONDS
+_REASONS_MAX = 5
 _BATCH_STAGES = {
     "batch-pending": BatchState.PENDING,
     "batch-reporting": BatchState.REPORTING,
@@ -101,7 +105,7 @@ def work(
             workers.start()
             _log.info("%s", _greeting(settings, wanted, concurrency))
             try:
-                _Watch(plane.shop.store, wanted, settings, signals).stay(once=once)
+                Watch(plane.shop, wanted, signals).stay(once=once)
             finally:
                 _log.info("stopping: taking up nothing more")
                 workers.stop()
@@ -131,22 +135,25 @@ def _greeting(settings: Settings, stages: Collection[str], concurrency: int) -> 
 
 
 class Left(NamedTuple):
-    """How much waits for a worker; those that wait for space may do so for long."""
+    """How much waits for a worker.
+
+    Those that wait for space may do so for long. A batch that has no job under way and does not
+    know it yet is told so soon.
+    """
 
     batches: int = 0
     jobs: int = 0
     for_space: int = 0
+    unreported: int = 0
 
 
-class _Watch:
+class Watch:
     """Stays while the daemons work, and looks whether there is anything left for them."""
 
-    def __init__(
-        self, store: IngestStore, stages: Collection[str], settings: Settings, signals: StopSignals
-    ) -> None:
-        self._store = store
+    def __init__(self, shop: Workshop, stages: Collection[str], signals: StopSignals) -> None:
+        self._shop = shop
+        self._store = shop.store
         self._stages = stages
-        self._settings = settings
         self._signals = signals
         self._same = Left()
         self._same_since = 0.0
@@ -160,22 +167,61 @@ class _Watch:
 
     def _is_over(self) -> bool:
         try:
-            if self._is_held():
-                return True
-            left = left_to_do(self._store, self._stages)
+            return self._is_held() or self._is_done(left_to_do(self._store, self._stages))
         except Unavailable as error:
             _log.warning("whether something is left is not known: %s", error)
             return False
+
+    def _is_done(self, left: Left) -> bool:
+        """Whether nothing is left, or for a while nothing that this or another worker can do."""
         if left == Left():
             _log.info("nothing is left to do")
             return True
+        now = time.monotonic()
         if left != self._same:
-            self._same, self._same_since = left, time.monotonic()
-        if left.batches or left.jobs or time.monotonic() - self._same_since < _SPACE_SECONDS:
+            self._same, self._same_since = left, now
+        if now - self._same_since < _STILL_SECONDS:
             return False
-        folder = self._settings.ingest_folder
-        _log.warning("%d jobs wait for space in %s; free some", left.for_space, folder)
+        self._same_since = now  # to look takes longer than to count
+        waits = dict(self._shop.waits)
+        batches, jobs = self._found(len(waits) + 1)
+        if (batches | jobs) - waits.keys():
+            return False
+        self._tell(left, waits, left.jobs - len(jobs))
         return True
+
+    def _found(self, some: int) -> tuple[set[str], set[str]]:
+        """The first batches and jobs of each state that a worker has or can have.
+
+        Not all that is counted is there: a queue may have entries that stand for nothing.
+        """
+        batches = {
+            batch.id
+            for name, status in _BATCH_STAGES.items()
+            if name in self._stages
+            for batch in self._store.batches(BatchFilter(status), some)
+        }
+        jobs = {
+            job.id
+            for stage in STAGES
+            if stage in self._stages and stage is not IngestState.PROVISIONING
+            for job in self._store.waiting(stage, some)
+        }
+        return batches, jobs
+
+    def _tell(self, left: Left, waits: Mapping[str, str], lost: int) -> None:
+        """Why it ends although something is left."""
+        if left.for_space:
+            folder = self._shop.settings.ingest_folder
+            _log.warning("%d jobs wait for space in %s; free some", left.for_space, folder)
+        for each, reason in islice(waits.items(), _REASONS_MAX):
+            _log.warning("%s cannot go on now: %s", each, reason)
+        repair = "put it right with: penstock ingest check --repair"
+        if lost > 0:
+            _log.warning("%d jobs stand in the queue and cannot be taken; %s", lost, repair)
+        if unreported := _about_to_be_reported(self._store):
+            text = "%d batches have no job under way and are not reported; %s"
+            _log.warning(text, unreported, repair)
 
     def _is_held(self) -> bool:
         held = next((hold for hold in self._store.holds() if hold.kind is HoldKind.QUEUE), None)
@@ -199,9 +245,9 @@ def left_to_do(store: IngestStore, stages: Collection[str]) -> Left:
         for name, status in _BATCH_STAGES.items()
         if name in stages
     )
-    if "batch-reporting" in stages and not tally:
-        batches += _about_to_be_reported(store)
-    return Left(batches, sum(tally.values()), for_space)
+    is_last = "batch-reporting" in stages and not tally
+    unreported = _about_to_be_reported(store) if is_last else 0
+    return Left(batches, sum(tally.values()), for_space, unreported)
 
 
 def _about_to_be_reported(store: IngestStore) -> int:

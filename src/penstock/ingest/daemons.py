@@ -145,10 +145,12 @@ class JobDaemon(Daemon):
             self._done.put(_Done(job, after, time.perf_counter() - started))
 
     def _worked_on(self, job: IngestJob) -> IngestJob | None:
+        self._shop.waits.pop(job.id, None)
         try:
             return self._work(self._shop, job)
         except Later as reason:
             log.info("%s stays %s: %s", job.id, job.status, reason)
+            self._shop.waits[job.id] = str(reason)
             self._shop.pause(_TROUBLE_SECONDS)
             return None
         except Exception as error:
@@ -278,6 +280,7 @@ class BatchDaemon(Daemon):
 
     def _do(self, batch: Batch) -> None:
         store = self._shop.store
+        self._shop.waits.pop(batch.id, None)
         try:
             self._work(self._shop, batch)
         except (Conflict, NotFound) as error:
@@ -285,6 +288,7 @@ class BatchDaemon(Daemon):
             store.let_go([batch])
         except Later as reason:
             log.info("%s stays %s: %s", batch.id, batch.status, reason)
+            self._shop.waits[batch.id] = str(reason)
             store.let_go([batch])
             self._shop.pause(_TROUBLE_SECONDS)
         except Exception:

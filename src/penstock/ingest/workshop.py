@@ -56,7 +56,10 @@ def patiently(ask: Callable[[], T]) -> T:
 
 @dataclass
 class Workshop:
-    """One process's tools; every method may be called from any thread."""
+    """One process's tools; every method may be called from any thread.
+
+    `waits` is what could not go on when this process last tried, by id, and why.
+    """
 
     settings: Settings
     catalog: Catalog
@@ -65,6 +68,7 @@ class Workshop:
     mailer: Mailer
     sleep: Callable[[float], None] = time.sleep
     stopping: threading.Event = field(default_factory=threading.Event)
+    waits: dict[str, str] = field(default_factory=dict)
     _profiles: dict[str, tuple[Micros, Collection]] = field(default_factory=dict)
     _depositories: dict[str, Depository] = field(default_factory=dict)
     _clients: "dict[Places, httpx.Client]" = field(default_factory=dict)
