@@ -8,6 +8,7 @@ from pathlib import Path
 
 import pytest
 
+from penstock.ingest.workers import STAGE_NAMES
 from penstock.zk import Create, Session
 from tests.doors.commands import Terminal, go_home, program
 from tests.doors.ingest_site import SESSION_SECONDS, Site, collection, site, submitted
@@ -163,6 +164,11 @@ def test_an_ingest_folder_that_cannot_be_made_is_told_at_once(tmp_path: Path) ->
             f"penstock: the ingest folder {folder} cannot be made: {tmp_path / 'file'} is a file; "
             "correct that, or set ingest_folder to another"
         )
+
+
+def test_the_help_names_every_stage(penstock: Terminal) -> None:
+    told = penstock("ingest", "work", "--help").text
+    assert [stage for stage in STAGE_NAMES if stage not in told] == []
 
 
 @pytest.mark.parametrize(

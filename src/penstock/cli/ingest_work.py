@@ -5,6 +5,7 @@ import time
 from collections.abc import Collection, Mapping
 from dataclasses import asdict, dataclass
 from itertools import islice
+from textwrap import fill
 from typing import Annotated, NamedTuple
 
 from cyclopts import App, Parameter
@@ -26,7 +27,7 @@ from penstock.states import BatchState, IngestState
 
 app = App(
     name="work",
-    help_epilogue="""Examples:
+    help_epilogue=f"""Examples:
   penstock ingest work
   penstock ingest work --stages downloading,processing --concurrency 8
   penstock ingest work --once        (for cron)
@@ -36,8 +37,7 @@ any number of machines; workers of several stages share one --ingest-folder and
 one --objects. It stops on SIGTERM and Ctrl-C: what is at hand is finished or
 given back, and others go on with it. A second signal stops it at once.
 
-The stages: batch-pending, batch-reporting, batch-update-reporting, pending,
-estimating, provisioning, downloading, processing, recording, notify, clean-up.""",
+{fill(f"The stages: {', '.join(STAGE_NAMES)}.", 80, break_on_hyphens=False)}""",
 )
 
 _LOOK_SECONDS = 0.1
