@@ -314,21 +314,6 @@ def test_a_priority_is_changed(site: Site) -> None:
         site.desk.prioritize_job(ADMIN, last.id, 100)
 
 
-def test_a_job_keeps_its_worker_when_its_priority_is_changed(site: Site) -> None:
-    gate = Gate(site, BODY)
-    batch = site.deposit(gate.url)
-    with site.working():
-        assert gate.asked.wait(60)
-        job = site.only_job(batch)
-        assert site.desk.prioritize_batch(ADMIN, batch.id, 1) == 1
-        changed = site.job(job)
-        assert (changed.priority, changed.locked_by) == (1, job.locked_by)
-        gate.open()
-        assert site.ended(batch).status is BatchState.COMPLETED
-    assert site.job(job).priority == 1
-    assert len(site.web.asked("/gated.csv")) == 1
-
-
 def test_every_action_is_in_the_audit_log(site: Site) -> None:
     desk, who = site.desk, Act("ann", "why not")
     batch = submit(site)

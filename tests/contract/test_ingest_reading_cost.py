@@ -113,6 +113,7 @@ def _job(number: int, batch_id: str, status: IngestState, locked_by: str = "") -
         message="",
         history="[]",
         can_begin_again=0,
+        keeps_priority=0,
         priority=50,
         space_needed=10,
         version=1,

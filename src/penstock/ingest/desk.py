@@ -219,7 +219,8 @@ class Desk:
     def _prioritized(self, job: IngestJob, priority: int) -> IngestJob:
         """The job with another priority; whoever works on it keeps it, and may go on meanwhile."""
         for _ in range(_TRIES):
-            change = JobChange(job, replace(job, priority=priority), keep_lock=True, by_hand=True)
+            after = replace(job, priority=priority, keeps_priority=True)
+            change = JobChange(job, after, keep_lock=True, by_hand=True)
             [outcome] = self._store.change_jobs([change])
             if not isinstance(outcome, Conflict):
                 break

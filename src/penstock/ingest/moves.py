@@ -77,13 +77,15 @@ def move_job(
     INGEST_JOB.check(job.status, to, job.id, by_hand=by_hand)
     succeeded = _NEXT.get(job.status) is to and job.status is not IngestState.PENDING
     last = job.status if succeeded else job.last_successful_status
+    if priority is None or job.keeps_priority:
+        priority = job.priority
     return replace(
         job,
         status=to,
         last_successful_status=last,
         last_modified=now,
         message=message,
-        priority=job.priority if priority is None else capped(priority),
+        priority=capped(priority),
         space_needed=job.space_needed if space_needed is None else space_needed,
         history=(*job.history, Step(to, now))[-HISTORY_MAX:],
         can_begin_again=can_begin_again and last is None,

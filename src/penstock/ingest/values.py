@@ -131,6 +131,7 @@ class IngestJob(Struct, frozen=True, kw_only=True):
     """One object of a batch and how far it is. `version` grows with every change of it.
 
     `can_begin_again`: it failed before any stage succeeded, but not for its payload.
+    `keeps_priority`: a person set its priority, and no stage changes it.
     """
 
     id: str
@@ -143,6 +144,7 @@ class IngestJob(Struct, frozen=True, kw_only=True):
     message: str = ""
     history: tuple[Step, ...] = ()
     can_begin_again: bool = False
+    keeps_priority: bool = False
     priority: int
     space_needed: int = 0
     version: int = 0

@@ -93,6 +93,7 @@ class JobRow(Row, frozen=True):
     message: str
     history: str
     can_begin_again: int
+    keeps_priority: int
     priority: int
     space_needed: int
     version: int
@@ -114,6 +115,7 @@ class JobRow(Row, frozen=True):
             message=job.message,
             history=to_json(job.history),
             can_begin_again=int(job.can_begin_again),
+            keeps_priority=int(job.keeps_priority),
             priority=job.priority,
             space_needed=job.space_needed,
             version=job.version,
@@ -135,6 +137,7 @@ class JobRow(Row, frozen=True):
             message=self.message,
             history=_decode_history(self.history),
             can_begin_again=bool(self.can_begin_again),
+            keeps_priority=bool(self.keeps_priority),
             priority=self.priority,
             space_needed=self.space_needed,
             version=self.version,
@@ -160,6 +163,7 @@ class JobAdvance(Row, frozen=True):
     message: str
     history: str
     can_begin_again: int
+    keeps_priority: int
     priority: int
     space_needed: int
     version: int

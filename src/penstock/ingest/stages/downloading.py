@@ -2,8 +2,8 @@
 
 Needs: the sources. Does: fetches what is not here yet, resumes what was cut off, checks sizes and
 digests, unpacks containers and verifies bags; corrects `space_needed` and the priority by what
-really came. Fails when a file cannot be had after some tries, or is not what it should be. What is
-good stays for a resume.
+really came, unless a person set it. Fails when a file cannot be had after some tries, or is not
+what it should be. What is good stays for a resume.
 """
 
 from penstock.ingest.moves import move_job, size_penalty

@@ -32,7 +32,7 @@ LIMIT 1;
 
 -- name: ingest_job
 -- One ingest job.
-SELECT j.id, j.batch_id, j.configuration, j.identifiers, j.status, j.side, j.last_successful_status, j.last_modified, j.retry_count, j.message, j.history, j.can_begin_again, j.priority, j.space_needed, j.version, j.locked_by
+SELECT j.id, j.batch_id, j.configuration, j.identifiers, j.status, j.side, j.last_successful_status, j.last_modified, j.retry_count, j.message, j.history, j.can_begin_again, j.keeps_priority, j.priority, j.space_needed, j.version, j.locked_by
 FROM ingest_jobs j
 WHERE j.id = :id;
 
@@ -77,7 +77,7 @@ ORDER BY b.id DESC;
 
 -- name: list_ingest_jobs
 -- Jobs of a batch, behind one of them.
-SELECT j.id, j.batch_id, j.configuration, j.identifiers, j.status, j.side, j.last_successful_status, j.last_modified, j.retry_count, j.message, j.history, j.can_begin_again, j.priority, j.space_needed, j.version, j.locked_by
+SELECT j.id, j.batch_id, j.configuration, j.identifiers, j.status, j.side, j.last_successful_status, j.last_modified, j.retry_count, j.message, j.history, j.can_begin_again, j.keeps_priority, j.priority, j.space_needed, j.version, j.locked_by
 FROM ingest_jobs j
 WHERE (j.batch_id, j.id) > (:batch_id, :after) AND j.batch_id <= :batch_id
 ORDER BY j.batch_id, j.id
@@ -85,7 +85,7 @@ LIMIT :most;
 
 -- name: list_ingest_jobs_by_status
 -- Jobs of a batch in one state, behind one of them.
-SELECT j.id, j.batch_id, j.configuration, j.identifiers, j.status, j.side, j.last_successful_status, j.last_modified, j.retry_count, j.message, j.history, j.can_begin_again, j.priority, j.space_needed, j.version, j.locked_by
+SELECT j.id, j.batch_id, j.configuration, j.identifiers, j.status, j.side, j.last_successful_status, j.last_modified, j.retry_count, j.message, j.history, j.can_begin_again, j.keeps_priority, j.priority, j.space_needed, j.version, j.locked_by
 FROM ingest_jobs j
 WHERE (j.batch_id, j.status, j.id) > (:batch_id, :status, :after)
   AND (j.batch_id, j.status) <= (:batch_id, :status)
@@ -94,7 +94,7 @@ LIMIT :most;
 
 -- name: waiting_ingest_jobs
 -- Jobs of all batches in a state, in the order of their places, behind one place.
-SELECT j.id, j.batch_id, j.configuration, j.identifiers, j.status, j.side, j.last_successful_status, j.last_modified, j.retry_count, j.message, j.history, j.can_begin_again, j.priority, j.space_needed, j.version, j.locked_by
+SELECT j.id, j.batch_id, j.configuration, j.identifiers, j.status, j.side, j.last_successful_status, j.last_modified, j.retry_count, j.message, j.history, j.can_begin_again, j.keeps_priority, j.priority, j.space_needed, j.version, j.locked_by
 FROM ingest_jobs j
 WHERE j.status = :status AND (j.priority, j.id) > (:priority, :id)
 ORDER BY j.priority, j.id

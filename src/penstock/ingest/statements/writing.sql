@@ -87,12 +87,12 @@ DELETE FROM ingest_batches WHERE id IN ({rows id text});
 
 -- name: ingest_jobs_by_ids
 -- Ingest jobs by id.
-SELECT j.id, j.batch_id, j.configuration, j.identifiers, j.status, j.side, j.last_successful_status, j.last_modified, j.retry_count, j.message, j.history, j.can_begin_again, j.priority, j.space_needed, j.version, j.locked_by
+SELECT j.id, j.batch_id, j.configuration, j.identifiers, j.status, j.side, j.last_successful_status, j.last_modified, j.retry_count, j.message, j.history, j.can_begin_again, j.keeps_priority, j.priority, j.space_needed, j.version, j.locked_by
 FROM {each ids text AS k} JOIN ingest_jobs j ON j.id = k.value;
 
 -- name: free_ingest_jobs
 -- Jobs in a state that nobody has locked, in the order of their places, behind one place.
-SELECT j.id, j.batch_id, j.configuration, j.identifiers, j.status, j.side, j.last_successful_status, j.last_modified, j.retry_count, j.message, j.history, j.can_begin_again, j.priority, j.space_needed, j.version, j.locked_by
+SELECT j.id, j.batch_id, j.configuration, j.identifiers, j.status, j.side, j.last_successful_status, j.last_modified, j.retry_count, j.message, j.history, j.can_begin_again, j.keeps_priority, j.priority, j.space_needed, j.version, j.locked_by
 FROM ingest_jobs j
 WHERE j.status = :status AND (j.priority, j.id) > (:priority, :id) AND j.locked_by = ''
 ORDER BY j.priority, j.id
@@ -100,7 +100,7 @@ LIMIT :most;
 
 -- name: ingest_jobs_locked
 -- Jobs that a session has locked.
-SELECT j.id, j.batch_id, j.configuration, j.identifiers, j.status, j.side, j.last_successful_status, j.last_modified, j.retry_count, j.message, j.history, j.can_begin_again, j.priority, j.space_needed, j.version, j.locked_by
+SELECT j.id, j.batch_id, j.configuration, j.identifiers, j.status, j.side, j.last_successful_status, j.last_modified, j.retry_count, j.message, j.history, j.can_begin_again, j.keeps_priority, j.priority, j.space_needed, j.version, j.locked_by
 FROM ingest_jobs j
 WHERE j.locked_by = :session AND j.locked_by <> '';
 
@@ -112,14 +112,14 @@ SELECT b.id, b.status FROM ingest_batches b WHERE b.locked_by = :session AND b.l
 
 -- name: put_ingest_jobs
 -- Write new jobs.
-INSERT INTO ingest_jobs (id, batch_id, configuration, identifiers, status, side, last_successful_status, last_modified, retry_count, message, history, can_begin_again, priority, space_needed, version, locked_by)
-{rows id text, batch_id text, configuration text, identifiers text, status text, side text, last_successful_status text, last_modified bigint, retry_count bigint, message text, history text, can_begin_again bigint, priority bigint, space_needed bigint, version bigint, locked_by text};
+INSERT INTO ingest_jobs (id, batch_id, configuration, identifiers, status, side, last_successful_status, last_modified, retry_count, message, history, can_begin_again, keeps_priority, priority, space_needed, version, locked_by)
+{rows id text, batch_id text, configuration text, identifiers text, status text, side text, last_successful_status text, last_modified bigint, retry_count bigint, message text, history text, can_begin_again bigint, keeps_priority bigint, priority bigint, space_needed bigint, version bigint, locked_by text};
 
 -- name: advance_ingest_jobs
 -- Write what moves have changed of jobs.
-INSERT INTO ingest_jobs (id, batch_id, configuration, identifiers, status, side, last_successful_status, last_modified, retry_count, message, history, can_begin_again, priority, space_needed, version, locked_by)
-SELECT id, id, '', identifiers, status, side, last_successful_status, last_modified, retry_count, message, history, can_begin_again, priority, space_needed, version, locked_by
-FROM ({rows id text, identifiers text, status text, side text, last_successful_status text, last_modified bigint, retry_count bigint, message text, history text, can_begin_again bigint, priority bigint, space_needed bigint, version bigint, locked_by text}) r WHERE true
+INSERT INTO ingest_jobs (id, batch_id, configuration, identifiers, status, side, last_successful_status, last_modified, retry_count, message, history, can_begin_again, keeps_priority, priority, space_needed, version, locked_by)
+SELECT id, id, '', identifiers, status, side, last_successful_status, last_modified, retry_count, message, history, can_begin_again, keeps_priority, priority, space_needed, version, locked_by
+FROM ({rows id text, identifiers text, status text, side text, last_successful_status text, last_modified bigint, retry_count bigint, message text, history text, can_begin_again bigint, keeps_priority bigint, priority bigint, space_needed bigint, version bigint, locked_by text}) r WHERE true
 ON CONFLICT (id) DO UPDATE SET
     identifiers = excluded.identifiers,
     status = excluded.status,
@@ -130,6 +130,7 @@ ON CONFLICT (id) DO UPDATE SET
     message = excluded.message,
     history = excluded.history,
     can_begin_again = excluded.can_begin_again,
+    keeps_priority = excluded.keeps_priority,
     priority = excluded.priority,
     space_needed = excluded.space_needed,
     version = excluded.version,

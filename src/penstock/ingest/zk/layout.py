@@ -70,6 +70,7 @@ class JobStatus(Struct, frozen=True, kw_only=True, omit_defaults=True):
     message: str
     history: tuple[Step, ...]
     can_begin_again: bool = False
+    keeps_priority: bool = False
 
 
 class BatchStatus(Struct, frozen=True, kw_only=True):
@@ -196,6 +197,7 @@ def job_status_data(job: IngestJob) -> bytes:
             message=job.message,
             history=job.history,
             can_begin_again=job.can_begin_again,
+            keeps_priority=job.keeps_priority,
         )
     )
 
@@ -240,6 +242,7 @@ def read_job(job_id: str, version: int, nodes: dict[str, Data], locked_by: str) 
         message=status.message,
         history=status.history,
         can_begin_again=status.can_begin_again,
+        keeps_priority=status.keeps_priority,
         priority=read(_number, "priority"),
         space_needed=read(_number, "space_needed"),
         version=version,
