@@ -100,9 +100,12 @@ class HeldCollection(Shape, frozen=True):
 
 
 class Queue(Shape, frozen=True):
-    """How many jobs are in each state, and what is stopped."""
+    """How many jobs are in each state, and what is stopped.
 
-    tally: Mapping[str, StateTally]
+    A key that is for one namespace gets no tally: the jobs of all are counted together.
+    """
+
+    tally: Mapping[str, StateTally] | None
     held: Held | None
     collections_held: Sequence[HeldCollection]
 
@@ -217,7 +220,8 @@ def get_queue(visit: Visit) -> Queue:
         for hold in holds
         if hold.kind is HoldKind.COLLECTION and (names is None or hold.name in names)
     ]
-    return Queue(shown_tally(visit.store.tally()), shown_hold(whole), collections)
+    tally = shown_tally(visit.store.tally()) if names is None else None
+    return Queue(tally, shown_hold(whole), collections)
 
 
 def hold_queue(visit: Visit, body: WhyBody) -> Queue:

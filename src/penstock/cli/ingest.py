@@ -27,7 +27,14 @@ from penstock.cli.printing import (
     write_table,
 )
 from penstock.cli.times import show_time
-from penstock.client.ingest_documents import Batch, BatchJobs, IngestJob, IngestJobs, Queue
+from penstock.client.ingest_documents import (
+    Batch,
+    BatchJobs,
+    IngestJob,
+    IngestJobs,
+    Queue,
+    Tally,
+)
 
 app = App(
     name="ingest",
@@ -318,19 +325,11 @@ def queue(*, remote: RemoteFlags = REMOTE, as_json: Json = False) -> None:
 
 
 def _write_queue(found: Queue) -> None:
-    states = [state for state in (*STAGES, HELD, *ENDS) if state in found.tally]
-    if states:
-        write_table(
-            (STATUS, Column("jobs", numbers=True), Column("bytes", numbers=True)),
-            (
-                (
-                    status_text(state),
-                    found.tally[state].jobs,
-                    show_bytes(found.tally[state].bytes) if found.tally[state].bytes else "",
-                )
-                for state in states
-            ),
-        )
+    if found.tally is None:
+        write_line("the jobs of all namespaces are counted together, and this key is for one")
+        note("those of a collection: penstock ingest jobs --status STATUS --collection COLLECTION")
+    elif found.tally:
+        _write_tally(found.tally)
     else:
         write_line("the queue is empty")
     if found.held is not None:
@@ -339,6 +338,21 @@ def _write_queue(found: Queue) -> None:
     for each in found.collections_held:
         since = show_time(each.since)
         write_line(f"collection {each.name} is held since {since} by {each.who}: {each.why}")
+
+
+def _write_tally(tally: Tally) -> None:
+    states = [state for state in (*STAGES, HELD, *ENDS) if state in tally]
+    write_table(
+        (STATUS, Column("jobs", numbers=True), Column("bytes", numbers=True)),
+        (
+            (
+                status_text(state),
+                tally[state].jobs,
+                show_bytes(tally[state].bytes) if tally[state].bytes else "",
+            )
+            for state in states
+        ),
+    )
 
 
 def _batch(name: str) -> str:

@@ -216,9 +216,12 @@ class HeldCollection(Document, frozen=True):
 
 
 class Queue(Document, frozen=True):
-    """How many jobs are in each state, and what is stopped."""
+    """How many jobs are in each state, and what is stopped.
 
-    tally: Tally
+    A key that is for one namespace gets no tally: the jobs of all are counted together.
+    """
+
+    tally: Tally | None
     held: Held | None
     collections_held: tuple[HeldCollection, ...]
 

@@ -61,7 +61,7 @@ export default function Ingest() {
                 </div>
               </div>
             ))}
-            <Flow tally={now.tally} to={(state) => address(["ingest"], { tab: "jobs", status: state })} chosen={tab === "jobs" ? (query.get("status") ?? "failed") : null} />
+            {now.tally && <Flow tally={now.tally} to={(state) => address(["ingest"], { tab: "jobs", status: state })} chosen={tab === "jobs" ? (query.get("status") ?? "failed") : null} />}
           </>
         )}
       </Shown>

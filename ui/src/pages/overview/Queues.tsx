@@ -14,7 +14,7 @@ const SHOWN = 8;
 /** How much waits before each job, and in each stage of ingest. */
 export function Queues({ now, queue }: { now: Schemas["StandingNow"]; queue: Schemas["Queue"] | undefined }) {
   const most = Math.max(1, ...now.work.map((job) => parts(job).reduce((sum, part) => sum + part.value, 0)));
-  const stages = STAGES.map((stage) => ({ stage, jobs: queue?.tally[stage]?.jobs ?? 0, bytes: queue?.tally[stage]?.bytes ?? 0 })).filter((each) => each.jobs);
+  const stages = STAGES.map((stage) => ({ stage, jobs: queue?.tally?.[stage]?.jobs ?? 0, bytes: queue?.tally?.[stage]?.bytes ?? 0 })).filter((each) => each.jobs);
   return (
     <>
       <Panel title="Open lots, by job" aside={<Link to="/jobs?open=1">all jobs</Link>}>
