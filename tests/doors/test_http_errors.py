@@ -17,7 +17,10 @@ from penstock.api.routes import ROUTES
 from penstock.catalog import reading
 from penstock.errors import PenstockError, Unavailable
 from penstock.ids import run_id
+from penstock.zk import Address
+from tests.contract.zk_wire import Wire
 from tests.doors.serving import API, Running, path, post, run_event, running
+from tests.doors.waiting import until
 
 NS = f"{API}/namespaces/food"
 NESTED = b"[" * 65 + b"]" * 65
@@ -261,6 +264,23 @@ def test_a_database_that_does_not_answer_is_a_503(
     assert answer.headers["retry-after"] == "1"
     refused(food.client.get("/readyz"), 503)
     assert food.client.get("/livez").status_code == 200
+
+
+def test_a_server_whose_queue_is_away_is_not_ready(
+    database_url: str, zookeeper: str, zookeeper_url: str
+) -> None:
+    chroot = Address.parse(zookeeper_url).chroot
+    with (
+        Wire(zookeeper) as wire,
+        running(database_url, queue=f"zookeeper://{wire.address}{chroot}") as server,
+    ):
+        assert server.client.get("/readyz").status_code == 200
+        wire.cut()
+        until(lambda: server.client.get("/readyz").status_code == 503)
+        assert "the queue cannot be reached" in refused(server.client.get("/readyz"), 503)
+        assert server.client.get("/livez").status_code == 200
+        wire.mend()
+        until(lambda: server.client.get("/readyz").status_code == 200)
 
 
 def test_a_full_queue_tells_callers_to_come_back(database_url: str) -> None:

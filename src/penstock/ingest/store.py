@@ -148,6 +148,10 @@ class IngestStore(Protocol):
     def keep_alive(self) -> None:
         """Say that this session lives, and free the locks of sessions that do not."""
 
+    @property
+    def is_away(self) -> bool:
+        """Whether the queue is known not to answer just now; nobody waits for it to be told."""
+
     def wait(self, seconds: float) -> None:
         """Return when something may have changed, at the latest after so long."""
 

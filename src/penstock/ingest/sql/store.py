@@ -228,6 +228,11 @@ class SqlIngestStore:
             self._begin()
         self._locks.free_lost(self.session)
 
+    @property
+    def is_away(self) -> bool:
+        """It is in the database, which everybody else asks, too."""
+        return False
+
     def wait(self, seconds: float) -> None:
         """Return when this process has changed something, at the latest after so long."""
         with self._changed:

@@ -229,6 +229,11 @@ class ZkIngestStore:
         if not self._session.is_suspended:
             self._locks.free_doubtful()
 
+    @property
+    def is_away(self) -> bool:
+        """Whether there is no connection to ZooKeeper just now."""
+        return self._session.is_suspended
+
     def wait(self, seconds: float) -> None:
         """Return when a watch has fired or this process has changed something, or after so long."""
         self._bell.wait(seconds)
