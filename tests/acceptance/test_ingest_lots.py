@@ -212,7 +212,8 @@ def up_to_reporting(site: Site, batch: Batch) -> Batch:
 
 def publish(site: Site, batch: Batch) -> None:
     """What reporting does first, by a worker that dies after it."""
-    report = make_report(batch, reporting.lines_of(site.shop, batch), None, site.clock())
+    lines = [line for _, line in reporting.lines_of(site.shop, batch)]
+    report = make_report(batch, lines, None, site.clock())
     jobs = site.jobs(batch)
     done = [job.configuration.key for job in jobs if job.status is IngestState.COMPLETED]
     lots.publish(site.shop, batch, report, done)

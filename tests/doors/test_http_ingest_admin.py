@@ -249,6 +249,22 @@ def test_a_batch_is_resumed_and_each_job_says_where_it_goes(site: Ingesting) -> 
     assert by_boss(site)[0] == ("resume batch", batch, "asked for")
 
 
+def test_a_report_stays_as_its_depositor_got_it(site: Ingesting) -> None:
+    batch, _ = site.failed("late.csv")
+    report = path("ingest", "batches", batch, "report")
+    told = good(site.client.get(report))
+    assert "Failed (1)" in told["text"]
+    site.file("late.csv")
+    act(site, "batches", batch, "resume")
+    with site.working():
+        until(lambda: site.jobs(batch)[0]["status"] == "completed")
+    assert good(site.client.get(report)) == told
+    act(site, "batches", batch, "update-report")
+    with site.working():
+        site.ended(batch)
+    assert "Completed since the report before (1)" in good(site.client.get(report))["text"]
+
+
 def test_a_batch_that_could_not_be_read_is_read_again(site: Ingesting) -> None:
     batch = site.submit(site.file("cut-off.checkm", b"#%checkm_0.7\n"))["id"]
     with site.working():

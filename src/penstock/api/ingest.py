@@ -24,7 +24,7 @@ from penstock.catalog.shapes import Shape
 from penstock.errors import Invalid, Malformed, NotFound
 from penstock.ingest.arks import PATTERN
 from penstock.ingest.receiving.depositing import Deposit
-from penstock.ingest.stages.reporting import lines_of, report_of
+from penstock.ingest.stages.reporting import report_of
 from penstock.ingest.store import BatchFilter
 from penstock.ingest.telling.reports import report_letter
 from penstock.ingest.values import Batch, IngestJob, PayloadType, Place, SubmissionMode
@@ -216,7 +216,7 @@ def list_batch_jobs(visit: Visit, batch: str, query: BatchJobsQuery) -> BatchJob
 
 
 def get_batch_report(visit: Visit, batch: str) -> ShownReport:
-    """Show the last report of a batch; `text` is how its jobs stand now, as a letter says it."""
+    """Show the last report of a batch, as its depositor got it; `text` is that of the letter."""
     found = visit.batch(batch)
     report = report_of(found)
     if report is None:
@@ -224,8 +224,8 @@ def get_batch_report(visit: Visit, batch: str) -> ShownReport:
         raise NotFound(
             f"batch {batch} is {found.status}{reason}; it has a report once its jobs have ended"
         )
-    letter = report_letter(found, report, lines_of(visit.shop, found), ())
-    return shown_report(report, letter.text)
+    # What was kept before texts were names its jobs, and says no more of them.
+    return shown_report(report, report.text or report_letter(found, report, (), ()).text)
 
 
 def list_ingest_jobs(visit: Visit, query: IngestJobsQuery) -> IngestJobs:

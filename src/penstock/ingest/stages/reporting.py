@@ -17,8 +17,9 @@ from penstock.ingest.moves import move_batch
 from penstock.ingest.stages import lots
 from penstock.ingest.stages.letters import send
 from penstock.ingest.storing.register import stored_by
+from penstock.ingest.telling.mail import Letter
 from penstock.ingest.telling.reports import JobLine, Report, make_report, report_letter
-from penstock.ingest.values import Batch, BatchChange, IngestJob
+from penstock.ingest.values import Batch, BatchChange, IngestJob, to_json
 from penstock.ingest.workshop import Later, Workshop
 from penstock.states import BatchState, IngestState
 
@@ -28,14 +29,15 @@ _decode_report = msgspec.json.Decoder(Report).decode
 
 def work(shop: Workshop, batch: Batch) -> None:
     """Report, and end the batch."""
-    jobs = list(_jobs(shop, batch))
+    jobs = list(lines_of(shop, batch))
     lines = [line for _, line in jobs]
     report = make_report(batch, lines, report_of(batch), shop.clock())
+    letter = report_letter(batch, report, lines, ())
     done = [key for key, line in jobs if line.status == IngestState.COMPLETED]
-    troubles = [_publish(shop, batch, report, done), _tell(shop, batch, report, lines)]
+    troubles = [_publish(shop, batch, report, done), _tell(shop, batch, letter)]
     trouble = "; ".join(filter(None, troubles))
     to = BatchState.FAILED if report.still_open else BatchState.COMPLETED
-    kept = msgspec.json.encode(report).decode()
+    kept = to_json(msgspec.structs.replace(report, text=letter.text))
     moved = move_batch(batch, to, shop.clock(), message=trouble, report=kept)
     changed = shop.store.change_batch(BatchChange(batch, moved))
     if changed is not None:
@@ -45,11 +47,6 @@ def work(shop: Workshop, batch: Batch) -> None:
 def report_of(batch: Batch) -> Report | None:
     """The last report of a batch."""
     return None if batch.report is None else _decode_report(batch.report)
-
-
-def lines_of(shop: Workshop, batch: Batch) -> list[JobLine]:
-    """What a report says about each job."""
-    return [line for _, line in _jobs(shop, batch)]
 
 
 def _publish(shop: Workshop, batch: Batch, report: Report, done: Sequence[str]) -> str:
@@ -63,16 +60,16 @@ def _publish(shop: Workshop, batch: Batch, report: Report, done: Sequence[str]) 
     return ""
 
 
-def _tell(shop: Workshop, batch: Batch, report: Report, lines: list[JobLine]) -> str:
+def _tell(shop: Workshop, batch: Batch, letter: Letter) -> str:
     """Mail the report; where the collection is gone, nobody is known who wants it."""
     try:
         mail = shop.collection(batch.collection).mail
     except NotFound as error:
         return f"it is not mailed: {error}"
-    return send(shop, report_letter(batch, report, lines, mail))
+    return send(shop, msgspec.structs.replace(letter, to=mail))
 
 
-def _jobs(shop: Workshop, batch: Batch) -> Iterator[tuple[str, JobLine]]:
+def lines_of(shop: Workshop, batch: Batch) -> Iterator[tuple[str, JobLine]]:
     """The key of each deposit, and what a report says about it."""
     after: str | None = None
     while jobs := shop.store.jobs(batch.id, _PAGE, after):

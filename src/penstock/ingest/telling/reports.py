@@ -40,7 +40,8 @@ class Report(Struct, frozen=True, kw_only=True):
     """How a batch stands. A job is in `successful_jobs` or in `still_open`, never in both.
 
     `failed_jobs` are those of `still_open` that nobody has resumed. `newly_successful` and `gone`
-    (deleted) are measured from the report before, so a first report has none.
+    (deleted) are measured from the report before, so a first report has none. `text` is that of
+    the letter that carried it.
     """
 
     number: int
@@ -56,6 +57,7 @@ class Report(Struct, frozen=True, kw_only=True):
     newly_successful: tuple[str, ...]
     still_open: tuple[str, ...]
     gone: tuple[str, ...]
+    text: str = ""
 
 
 def make_report(
