@@ -1,16 +1,22 @@
 """What administrators do to ingest on the command line, on a server with no worker but theirs."""
 
 import io
+import re
 import sqlite3
 import sys
+import time
 from collections.abc import Iterator
 from contextlib import closing
 from pathlib import Path
+from types import SimpleNamespace
 
 import pytest
 
+from penstock.cli import ingest_watch
 from penstock.client import Client
 from penstock.client.ingest_documents import CheckStep
+from penstock.ingest.desk import Act
+from penstock.ingest.values import HoldKind
 from tests.doors.commands import Terminal, go_home
 from tests.doors.ingest_site import Site, collection, site, submitted
 from tests.doors.waiting import until
@@ -104,7 +110,9 @@ def test_what_failed_for_its_payload_is_not_resumed(
     still.work()
 
 
-def test_a_collection_and_the_queue_are_held(still: Site, penstock: Terminal, films: str) -> None:
+def test_a_collection_and_the_queue_are_held(
+    still: Site, penstock: Terminal, films: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
     assert "is held" in penstock("ingest", "hold", "collection", films, "--why", "titles").text
     assert "titles" in penstock("ingest", "collections", "list").text
     batch = submitted(penstock, films, still.serve("nine", b"9"))
@@ -112,6 +120,9 @@ def test_a_collection_and_the_queue_are_held(still: Site, penstock: Terminal, fi
         until(lambda: status(penstock, batch) == "held")
     refused = penstock("ingest", "release", batch)
     assert (refused.code, "release it first" in refused.complaint) == (1, True)
+    shown = penstock("ingest", "show", batch)
+    assert f"collection {films} is held by local: titles; it goes on with" in shown.text
+    assert f"penstock ingest release {batch}" in shown.err
     assert f"collection {films} is held since" in penstock("ingest", "queue").text
     freed = penstock("ingest", "release", "collection", films)
     assert f"penstock ingest release held --collection {films}" in freed.err
@@ -119,9 +130,45 @@ def test_a_collection_and_the_queue_are_held(still: Site, penstock: Terminal, fi
     assert penstock("ingest", "hold", "queue", "--why", "disk").text == "the queue is held\n"
     assert "the queue is held by local: disk; nothing can be done" in still.work()
     assert status(penstock, batch) == "pending"
+    assert "the queue is held by local: disk; it goes on" in penstock("ingest", "show", batch).text
+
+    def sleep(seconds: float) -> None:
+        desk = still.server.plane.desk
+        desk.release(Act("ann"), HoldKind.QUEUE)
+        assert "nothing is left to do" in still.work()
+
+    watch_time = SimpleNamespace(sleep=sleep, monotonic=time.monotonic)
+    monkeypatch.setattr(ingest_watch, "time", watch_time)
+    watched = penstock("ingest", "watch", batch).text
+    assert "the queue is held by local: disk; it goes on with: penstock ingest re" in watched
+    assert "is completed; 1 completed" in watched
+    assert penstock("ingest", "hold", "queue", "--why", "disk").code == 0
     assert penstock("ingest", "release", "queue", "--json").document["held"] is None
-    assert "nothing is left to do" in still.work()
-    assert status(penstock, batch) == "completed"
+
+
+def test_show_says_what_can_be_done(still: Site, penstock: Terminal, films: str) -> None:
+    missing = submitted(penstock, films, str(still.manifest({}, missing=["one", "two"])))
+    cut_off = still.folder / "cut.checkm"
+    cut_off.write_text("#%checkm_0.7\n")
+    hopeless = submitted(penstock, films, cut_off.as_uri(), "--type", "object_manifest")
+    unread = submitted(penstock, films, cut_off.as_uri())
+    still.work()
+    assert f"penstock ingest resume {missing}" in penstock("ingest", "show", missing).err
+    for how in ("show", "watch"):
+        told = penstock("ingest", how, hopeless)
+        assert "no job of it can be resumed: correct the payload" in told.out + told.err
+        assert "ingest resume" not in told.out + told.err
+        told = penstock("ingest", how, unread)
+        assert (
+            f"once its payload can be read: penstock ingest resume {unread}" in told.out + told.err
+        )
+    jobs = penstock("ingest", "jobs", missing, "--json").document["jobs"]
+    penstock("ingest", "delete", jobs[0]["id"], "--yes")
+    assert re.search(r"jobs +1: 1 failed; 1 deleted *\n", penstock("ingest", "show", missing).text)
+    penstock("ingest", "delete", jobs[1]["id"], "--yes")
+    shown = penstock("ingest", "show", missing)
+    assert re.search(r"jobs +none; 2 deleted *\n", shown.text)
+    assert f"penstock ingest update-report {missing}" in shown.err
 
 
 def test_deletion_warns_and_asks(

@@ -14,12 +14,14 @@ from penstock.cli.ingest_progress import (
     Look,
     Pace,
     counts_line,
+    jobs_line,
+    look_at,
     pace_line,
     show_bytes,
 )
 from penstock.cli.ingest_submit import read_digest
 from penstock.cli.ingest_targets import Kind, Target, read_target
-from penstock.cli.ingest_watch import is_over, look_at
+from penstock.cli.ingest_watch import is_over
 from penstock.cli.ingest_work import read_stages
 from penstock.cli.packing import Folder
 from penstock.client.ingest_documents import Batch, StateTally
@@ -129,7 +131,7 @@ def test_progress_in_words() -> None:
     assert pace_line(seen, Pace(0.5, 2000, 7.4)) == (
         "1.5 MB of 4.5 MB, 2.0 KB/s, 0.5 jobs/s, about 7 s left"
     )
-    assert counts_line(look(0)) == "no jobs yet"
+    assert counts_line(look(0)) == "no jobs"
     assert pace_line(look(0), Pace(0, 0, None)) == ""
     ended = look(0, completed=(1, 5))
     assert pace_line(ended, Pace(1, 1, 0)) == "5 B of 5 B"
@@ -164,6 +166,18 @@ def test_a_batch_is_followed_while_it_moves(
     tally = {state: StateTally(jobs, 0) for state, jobs in states.items()}
     batch = Batch("b", "maps", status, "", "", "", "", "", "", None, 1, tally, "", "", None)
     assert is_over(batch, look_at(batch, 0)) is over
+
+
+def test_jobs_that_were_deleted_are_told() -> None:
+    def line(jobs: int, **states: int) -> str:
+        tally = {state: StateTally(each, 0) for state, each in states.items()}
+        batch = Batch("b", "maps", "", "", "", "", "", "", "", None, jobs, tally, "", "", None)
+        return jobs_line(batch)
+
+    assert line(0) == "none"
+    assert line(2, completed=1, failed=1) == "2: 1 completed, 1 failed"
+    assert line(3, failed=1) == "1: 1 failed; 2 deleted"
+    assert line(3) == "none; 3 deleted"
 
 
 def test_a_digest_is_read_as_people_write_it() -> None:

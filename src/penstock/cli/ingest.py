@@ -13,11 +13,13 @@ from penstock.cli.ingest_progress import (
     STAGES,
     bytes_line,
     counts_line,
+    jobs_line,
+    look_at,
     show_bytes,
     status_text,
 )
 from penstock.cli.ingest_targets import Kind, read_target
-from penstock.cli.ingest_watch import look_at
+from penstock.cli.ingest_ways import stops, ways_on
 from penstock.cli.printing import (
     Column,
     note,
@@ -147,18 +149,21 @@ def show(batch: BatchId, /, *, remote: RemoteFlags = REMOTE, as_json: Json = Fal
     """Show a batch: how far it is, and what can be done."""
     with remote.connect() as client:
         found = client.batch(_batch(batch))
+        is_open = not as_json and found.status != "completed"
+        stopped = stops(client, found) if is_open else []
+        ways = ways_on(client, found) if is_open else []
     if as_json:
         write_json(found)
         return
-    look = look_at(found, 0)
     write_fields(
         [
             ("batch", found.id),
             ("collection", found.collection),
             ("status", status_text(found.status)),
             ("message", found.message),
-            ("jobs", f"{found.jobs:,}: {counts_line(look)}" if found.jobs else "none yet"),
-            ("bytes", bytes_line(look)),
+            ("stopped", "; ".join(stopped)),
+            ("jobs", jobs_line(found)),
+            ("bytes", bytes_line(look_at(found, 0))),
             ("payload", found.payload_name),
             ("at", found.payload_url),
             ("type", f"{found.payload_type}, {found.mode}"),
@@ -168,19 +173,8 @@ def show(batch: BatchId, /, *, remote: RemoteFlags = REMOTE, as_json: Json = Fal
             ("worked on by", found.locked_by),
         ]
     )
-    if way_on := _way_on(found):
-        note(way_on)
-
-
-def _way_on(batch: Batch) -> str:
-    match batch.status:
-        case "failed" if batch.jobs:
-            return f"to let it go on: penstock ingest resume {batch.id}"
-        case "held":
-            return f"to let it go on: penstock ingest release {batch.id}"
-        case "completed" | "failed":
-            return ""
-    return f"follow it with: penstock ingest watch {batch.id}"
+    for way in ways:
+        note(way)
 
 
 @app.command(
@@ -219,7 +213,7 @@ def jobs(
         _write_jobs(found.jobs)
     else:
         state = status or ("failed" if batch is None else "")
-        write_line(f"no ingest job is {state}" if state else f"batch {batch} has no jobs yet")
+        write_line(f"no ingest job is {state}" if state else f"batch {batch} has no jobs")
     if rest := _rest(found, limit):
         note(f"those behind: --after {rest}")
 

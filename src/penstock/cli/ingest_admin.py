@@ -9,9 +9,8 @@ from rich.live import Live
 from rich.text import Text
 
 from penstock.cli.flags import REMOTE, Json, RemoteFlags, switch
-from penstock.cli.ingest_progress import HELD
+from penstock.cli.ingest_progress import HELD, look_at
 from penstock.cli.ingest_targets import Kind, Target, read_target
-from penstock.cli.ingest_watch import look_at
 from penstock.cli.printing import err, note, write_json, write_line, write_table
 from penstock.client import ApiError, Client
 from penstock.client.ingest_documents import (

@@ -11,6 +11,7 @@ from rich.text import Text
 
 from penstock.cli.printing import STATE_STYLES
 from penstock.cli.times import show_duration
+from penstock.client.ingest_documents import Batch
 
 # Every state that an ingest job can be in, in the order of the work.
 STAGES = (
@@ -80,6 +81,12 @@ class Look(NamedTuple):
         return (self.of(*STAGES, *ENDS).jobs * len(STAGES)) - self.steps
 
 
+def look_at(batch: Batch, at: float) -> Look:
+    """A batch as the server shows it, at a moment in seconds."""
+    tally = batch.tally or {}
+    return Look(at, {state: Count(line.jobs, line.bytes) for state, line in tally.items()})
+
+
 class Pace(NamedTuple):
     """How fast it goes, by the second; None: that cannot be told yet."""
 
@@ -128,7 +135,15 @@ def counts_line(look: Look) -> str:
     """Jobs by state in words."""
     states = (*STAGES, HELD, *ENDS)
     told = [f"{count:,} {state}" for state in states if (count := look.of(state).jobs)]
-    return ", ".join(told) or "no jobs yet"
+    return ", ".join(told) or "no jobs"
+
+
+def jobs_line(batch: Batch) -> str:
+    """How many jobs a batch has, and those that were deleted."""
+    look = look_at(batch, 0)
+    deleted = batch.jobs - look.jobs if batch.tally is not None else 0
+    there = f"{look.jobs:,}: {counts_line(look)}" if look.jobs else "none"
+    return f"{there}; {deleted:,} deleted" if deleted > 0 else there
 
 
 def bytes_line(look: Look) -> str:

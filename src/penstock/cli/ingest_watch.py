@@ -16,16 +16,17 @@ from penstock.cli import exits
 from penstock.cli.flags import REMOTE, Json, RemoteFlags
 from penstock.cli.ingest_progress import (
     HELD,
-    Count,
     Course,
     Look,
     Pace,
     counts_line,
     drawn,
+    look_at,
     pace_line,
     status_text,
 )
 from penstock.cli.ingest_targets import Kind, read_target
+from penstock.cli.ingest_ways import stops, ways_on
 from penstock.cli.printing import out, plain
 from penstock.client import ApiError, Client, Unreachable
 from penstock.client.ingest_documents import Batch, IngestJob
@@ -93,7 +94,7 @@ def follow_on(console: Console, client: Client, batch_id: str, interval: float) 
     """Follow a batch where people see it, and say how it ended."""
     with _view(console) as view:
         ended = follow(client, batch_id, view, interval)
-    for line in _ending(batch_id, ended):
+    for line in _ending(client, batch_id, ended):
         _print(console, line)
     return ended
 
@@ -137,11 +138,14 @@ class _Looks:
         """Look once, and show it; gives the batch if it has ended."""
         batch = self._client.batch(self._id)
         look = look_at(batch, time.monotonic())
+        is_first = self.course is None
         self.course = self.course or Course()
         pace = self.course.add(look)
         self._view.show(batch, look, pace, self._failures(look))
         if is_over(batch, look):
             return batch
+        if is_first and (told := stops(self._client, batch)):
+            self._view.remark("; ".join(told))
         if (moved := (batch.status, batch.tally)) != self._moved:
             self._moved, self._moved_at = moved, look.at
         elif look.at - self._moved_at >= _STILL_SECONDS:
@@ -163,11 +167,8 @@ class _Looks:
         return new
 
     def _why_still(self, batch: Batch, look: Look) -> str:
-        if held := self._client.queue().held:
-            return (
-                f"the queue is held by {held.who}: {held.why}; "
-                "it goes on with: penstock ingest release queue"
-            )
+        if told := stops(self._client, batch):
+            return "; ".join(told)
         if batch.locked_by or any(self._is_locked(state) for state in look.counts):
             return ""
         if look.under_way and look.of("provisioning").jobs == look.under_way:
@@ -178,12 +179,6 @@ class _Looks:
         if state in ("completed", "failed", HELD):
             return False
         return any(job.locked_by for job in self._client.batch_jobs(self._id, status=state).jobs)
-
-
-def look_at(batch: Batch, at: float) -> Look:
-    """A batch as the server shows it, at a moment in seconds."""
-    tally = batch.tally or {}
-    return Look(at, {state: Count(line.jobs, line.bytes) for state, line in tally.items()})
 
 
 def is_over(batch: Batch, look: Look) -> bool:
@@ -198,7 +193,7 @@ def is_over(batch: Batch, look: Look) -> bool:
     return False
 
 
-def _ending(batch_id: str, batch: Batch | None) -> Iterator[str]:
+def _ending(client: Client, batch_id: str, batch: Batch | None) -> Iterator[str]:
     if batch is None:
         yield f"batch {batch_id} is deleted"
         return
@@ -206,14 +201,9 @@ def _ending(batch_id: str, batch: Batch | None) -> Iterator[str]:
     why = f": {batch.message}" if batch.message else ""
     verb = "has" if batch.status == "failed" else "is"
     yield f"batch {batch.id} of {batch.collection} {verb} {batch.status}{why}; {counts_line(look)}"
-    if batch.status == "failed" and batch.jobs:
-        yield f"what failed, and why: penstock ingest report {batch.id}"
-        yield f"to let it go on: penstock ingest resume {batch.id}"
-    elif batch.status == "failed":
-        yield "correct the payload and submit it again"
-    elif batch.status != "completed":
-        yield f"to let it go on: penstock ingest release {batch.id}"
-        yield f"if its collection is held: penstock ingest release collection {batch.collection}"
+    if batch.status != "completed":
+        yield from stops(client, batch)
+    yield from ways_on(client, batch)
 
 
 @contextmanager
