@@ -167,7 +167,7 @@ export function ResumeJob({ job, kind = "plain" }: { job: Job; kind?: "plain" | 
     <Act
       icon="play"
       kind={kind}
-      ask={{ title: `Resume ${job.payloadName}?`, says: `It goes on with ${job.resumesAt ?? "nothing"}, after the last stage that succeeded. Whatever made it fail should be put right first.`, verb: "Resume", reason: "needed" }}
+      ask={{ title: `Resume ${job.payloadName}?`, says: `It goes on with ${job.resumesAt ?? "nothing"}. Whatever made it fail should be put right first.`, verb: "Resume", reason: "needed" }}
       run={(why) => call("post", "/api/v1/ingest/jobs/{ingest_job}/resume", { path: { ingest_job: job.id }, body: { why } })}
       done={(value) => `${job.payloadName} goes on with ${value.status}.`}
     >

@@ -40,10 +40,10 @@ export function ofLot(lot: Schemas["StuckLot"]): Problem {
       <>
         {lot.error || (lot.held ? `Held by ${lot.held}` : "It failed without a word.")}{" "}
         <span className="faint">
-          {outOfTries && `Out of tries (${lot.attempts} of ${lot.attemptsMax}).`}
+          {outOfTries && `· Out of tries (${lot.attempts} of ${lot.attemptsMax}).`}
           {lot.state === "LATER" && (
             <>
-              Try {lot.attempts} of {lot.attemptsMax}; again <Time at={lot.notBefore} />.
+              · Try {lot.attempts} of {lot.attemptsMax}; again <Time at={lot.notBefore} />.
             </>
           )}
         </span>
