@@ -34,10 +34,11 @@ function latePlace({ late }: Now): string {
 }
 
 function tilesOf(now: Now, { queue, heldLots, heldBatches }: Sources): readonly Tile[] {
+  const tally = queue?.tally ?? undefined; // a key for one namespace is not told of all jobs
   const sum = (name: "ready" | "waiting" | "later" | "held" | "running") => now.work.reduce((all, job) => all + job[name], 0);
   const lots = (value: number | undefined, to: string): Part => ({ value, one: "lot", many: "lots", to, isMore: now.atLeast && (value ?? 0) >= 1000 });
   const jobs = (state: "RUNNING" | "FAILED"): Part => ({ value: now.jobs[state] ?? 0, one: "job", many: "jobs", to: address(["jobs"], { state }) });
-  const ingest = (to: string, ...states: string[]): Part => ({ value: queue && states.reduce((all, state) => all + (queue.tally[state]?.jobs ?? 0), 0), one: "ingest job", many: "ingest jobs", to });
+  const ingest = (to: string, ...states: string[]): Part => ({ value: tally && states.reduce((all, state) => all + (tally[state]?.jobs ?? 0), 0), one: "ingest job", many: "ingest jobs", to });
   const stage = (status: string) => address(["ingest"], { tab: "jobs", status });
   const held = address(["locks"], { tab: "held" });
   return [
