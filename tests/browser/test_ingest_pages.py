@@ -162,7 +162,7 @@ def test_jobs_that_have_not_begun_are_held_and_released(tab: Tab, mill: Mill) ->
     hear(tab.page, "2 jobs have priority 2")
     assert {each["priority"] for each in mill.jobs(batch).values()} == {2}
     agree(ask(tab.page, "Hold"), "Hold the batch", "the mill stands still")
-    hear(tab.page, "is held")
+    hear(tab.page, "2 jobs are held")
     assert {each["status"] for each in mill.jobs(batch).values()} == {"held"}
     tab.open("/ingest")
     agree(ask(tab.page, "Release all held"), "Release all", "it turns again")
