@@ -35,6 +35,7 @@ SERVED = {
     "IngestJob": ingest_shapes.ShownIngestJob,
     "BatchJobs": ingest.BatchJobs,
     "IngestJobs": ingest.IngestJobs,
+    "FailedJobs": ingest.FailedJobs,
     "Report": ingest_shapes.ShownReport,
     "ResumedJob": ingest_admin.ResumedJob,
     "Resumed": ingest_admin.ResumedJobs,

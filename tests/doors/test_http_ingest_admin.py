@@ -72,6 +72,7 @@ ON_A_FAILED_JOB = (
     Step("GET /batches/{batch}/jobs", {"jobs"}, query="status=failed"),
     Step("GET /batches/{batch}/report", REPORT),
     Step("GET /jobs", {"jobs", "next"}, query="status=failed&limit=1"),
+    Step("GET /failed-jobs", {"jobs"}, query="limit=1"),
     Step("GET /jobs/{ingest_job}", JOB),
     Step("GET /queue", QUEUE),
     Step("GET /collections", {"collections"}),

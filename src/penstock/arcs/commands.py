@@ -5,7 +5,6 @@ from collections.abc import Iterable, Mapping, Sequence
 from typing import ClassVar, TypeVar
 
 import msgspec
-from msgspec import Struct
 
 from penstock import ids
 from penstock.access import audit
@@ -175,7 +174,7 @@ def is_arc(world: World, job_id: str) -> bool:
     return world.room(ArcRoom).arcs.get(job_id) is not None
 
 
-class ArcClaims(Struct, frozen=True):
+class ArcClaims(msgspec.Struct, frozen=True):
     """Lots that were claimed, and the arc as it was declared then: they are run as that says."""
 
     arc: Arc

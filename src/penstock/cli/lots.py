@@ -13,6 +13,7 @@ from penstock.cli.arcs_targets import From, To, read_bound
 from penstock.cli.flags import REMOTE, Json, Limit, Namespace, Offset, RemoteFlags, Why, switch
 from penstock.cli.hold import held_before
 from penstock.cli.ingest_progress import show_bytes
+from penstock.cli.lots_gaps import write_gaps
 from penstock.cli.printing import (
     Column,
     note,
@@ -25,7 +26,7 @@ from penstock.cli.printing import (
 from penstock.cli.references import exact_dataset, find_dataset, find_entity
 from penstock.cli.times import show_time
 from penstock.client import ApiError, Client
-from penstock.client.arc_documents import Gaps, LotManifest
+from penstock.client.arc_documents import LotManifest
 from penstock.client.lot_documents import Log, Lot, Registered
 from penstock.errors import Invalid
 
@@ -278,29 +279,8 @@ def gaps(
     if as_json:
         write_json(found)
     else:
-        _write_gaps(found)
+        write_gaps(found)
     return exits.DONE if found.is_whole else exits.GAPS
-
-
-def _write_gaps(found: Gaps) -> None:
-    totals = "".join(f", {number:,} {kind}" for kind, number in found.totals.items() if number)
-    write_line(
-        f"{found.namespace}/{found.dataset}, {found.count:,} lots of {found.interval} from "
-        f"{found.first} to {found.last}: {found.there:,} there{totals}"
-    )
-    for gap in found.ranges:
-        span = gap.first if gap.count == 1 else f"{gap.first} to {gap.last} ({gap.count:,} lots)"
-        write_line(f"{span}: {gap.kind}")
-        if gap.cause is None:
-            continue
-        write_line(f"  {gap.cause.sentence}")
-        for root in gap.cause.roots:
-            told = "" if root.sentence in gap.cause.sentence else f": {root.sentence}"
-            write_line(f"  root: lot {root.lot} of {root.namespace}/{root.dataset}{told}")
-        if not gap.is_alike:
-            write_line("  Lots after the first may have other causes: ask for fewer to be told.")
-    if found.is_cut:
-        note(f"the first {len(found.ranges):,} ranges are shown; --from goes on after them")
 
 
 @app.command

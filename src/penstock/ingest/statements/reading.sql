@@ -102,7 +102,7 @@ LIMIT :most;
 
 -- name: newest_failed_ingest_jobs
 -- Failed jobs of all batches, the last that failed first.
-SELECT j.id, j.batch_id, j.configuration, j.identifiers, j.status, j.side, j.last_successful_status, j.last_modified, j.retry_count, j.message, j.history, j.priority, j.space_needed, j.version, j.locked_by
+SELECT j.id, j.batch_id, j.configuration, j.identifiers, j.status, j.side, j.last_successful_status, j.last_modified, j.retry_count, j.message, j.history, j.can_begin_again, j.keeps_priority, j.priority, j.space_needed, j.version, j.locked_by
 FROM ingest_jobs j
 WHERE j.status = 'failed'
 ORDER BY j.last_modified DESC, j.id DESC
