@@ -8,6 +8,7 @@ from typing import Any
 
 from penstock.arcs.arrival_commands import ApplyArrival
 from penstock.arcs.arrival_rows import all_arrivals, find_arrival, refused_objects
+from penstock.arcs.arrival_seen import Seen
 from penstock.arcs.arrivals import Arrival, ArrivedRow
 from penstock.arcs.reading import manifest_rows, read_manifest
 from penstock.arcs.watcher import Watcher
@@ -52,6 +53,11 @@ class Site:
 
     def watcher(self) -> Watcher:
         return Watcher(self.catalog, self.objects, lambda: self.now)
+
+    def later(self, minutes: int) -> Seen:
+        """Time goes on, and the watcher goes round."""
+        self.now = NOON + minutes * MINUTE
+        return self.watcher().go_round(self.now)
 
     def put(self, key: str, at: Micros, content: bytes = b"x") -> str:
         """Somebody writes an object, at a time."""

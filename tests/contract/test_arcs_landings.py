@@ -29,12 +29,6 @@ def site(database_url: str, tmp_path: Path) -> Iterator[Site]:
     site.close()
 
 
-def later(site: Site, minutes: int) -> Seen:
-    """Time goes on, and the watcher goes round."""
-    site.now = NOON + minutes * MINUTE
-    return site.watcher().go_round(site.now)
-
-
 def met(site: Site) -> LandingRow | None:
     found = dataset_id("ns", "raw")
     with site.catalog.read() as tx:
@@ -45,8 +39,8 @@ def test_a_place_that_cannot_be_looked_at_is_the_cause_of_missing_lots(site: Sit
     site.do(WireJob("ns", "job", (DatasetName("ns", "raw"),), (DatasetName("ns", "clean"),)))
     absent = site.landing.parent / "absent"
     site.declare(location=str(absent))
-    assert later(site, 6) == Seen(failed=1)
-    later(site, 7)
+    assert site.later(6) == Seen(failed=1)
+    site.later(7)
     failed = met(site)
     assert failed is not None
     assert (failed.failed_at, str(absent) in failed.error) == (NOON + 6 * MINUTE, True)
@@ -59,7 +53,7 @@ def test_a_place_that_cannot_be_looked_at_is_the_cause_of_missing_lots(site: Sit
         assert f"there is no folder {absent}" in told
         assert "register" not in told
     absent.mkdir()
-    assert later(site, 8) == Seen(closed=1, empty=1)
+    assert site.later(8) == Seen(closed=1, empty=1)
     assert met(site) == LandingRow(dataset_id("ns", "raw"))
     site.do(ForgetArrival("me", "ns", "raw"))
     assert met(site) is None
@@ -73,8 +67,8 @@ def test_objects_whose_keys_do_not_fit_are_told(
     site.put("2026/11/15/12/b", NOON)
     site.put("dt=2026-11-15/hour=11/long ago", NOON)
     with caplog.at_level(logging.WARNING):
-        assert later(site, 61) == Seen(skipped=3, closed=1, empty=1)
-        later(site, 62)
+        assert site.later(61) == Seen(skipped=3, closed=1, empty=1)
+        site.later(62)
     found = met(site)
     assert found is not None
     assert (found.untaken, found.example.startswith("2026/11/15/12/")) == (2, True)
@@ -88,7 +82,7 @@ def test_keys_that_name_no_lot_are_told(site: Site) -> None:
     site.declare(interval="", pattern="batch={lot}/")
     site.put("batch=20261115PT1H99/a", NOON)
     site.put("batch=good/a", NOON)
-    assert later(site, 2) == Seen(assigned=1, closed=1, skipped=1)
+    assert site.later(2) == Seen(assigned=1, closed=1, skipped=1)
     found = met(site)
     assert found is not None
     assert (found.untaken, found.example) == (1, "batch=20261115PT1H99/a")
@@ -101,7 +95,7 @@ def test_a_file_that_no_key_can_name_is_told_and_stops_no_other(site: Site, name
     site.put("good", NOON)
     site.put("sub", NOON)
     (site.landing / name).write_bytes(b"x")
-    assert later(site, 6) == Seen(assigned=2, closed=1)
+    assert site.later(6) == Seen(assigned=2, closed=1)
     found = met(site)
     assert found is not None
     assert (found.untaken, bool(found.reason)) == (1, True)

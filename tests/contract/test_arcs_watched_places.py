@@ -28,21 +28,15 @@ def site(database_url: str, tmp_path: Path) -> Iterator[Site]:
     site.close()
 
 
-def later(site: Site, minutes: int) -> Seen:
-    """Time goes on, and the watcher goes round."""
-    site.now = NOON + minutes * MINUTE
-    return site.watcher().go_round(site.now)
-
-
 def test_a_place_that_is_not_there_is_no_place_where_nothing_arrives(site: Site) -> None:
     site.declare()
     site.declare("other", location=str(site.landing.parent / "absent"))
     site.declare("own", location=str(site.landing.parent))
-    assert later(site, 6) == Seen(closed=1, empty=1, failed=2)
+    assert site.later(6) == Seen(closed=1, empty=1, failed=2)
     assert site.lots("other") == {}
     assert not (site.landing.parent / "absent").exists()
     (site.landing.parent / "absent").mkdir()
-    assert later(site, 6) == Seen(closed=1, empty=1, failed=1)
+    assert site.later(6) == Seen(closed=1, empty=1, failed=1)
 
 
 def test_objects_can_arrive_inside_our_own_store(site: Site) -> None:
@@ -52,7 +46,7 @@ def test_objects_can_arrive_inside_our_own_store(site: Site) -> None:
     site.landing = folder
     site.declare()
     site.put("a b%20c", NOON, b"text")
-    later(site, 6)
+    site.later(6)
     [manifest] = site.lots().values()
     assert manifest.uris[0].uri == f"{site.objects.url}/landing here/a b%20c"
     assert context(site).read(manifest.uris[0].uri) == b"text"
@@ -77,7 +71,7 @@ def context(site: Site) -> Context:
 def test_a_workload_reads_what_arrived_in_another_store(site: Site) -> None:
     site.declare()
     site.put("sub folder/a b%20#1c?d", NOON, b"text")
-    later(site, 6)
+    site.later(6)
     [item] = site.lots()[FIRST].uris
     assert context(site).read(item.uri) == b"text"
     path = context(site).path(item.uri)
@@ -162,7 +156,7 @@ def test_what_arrives_in_folders_by_day_can_be_split_by_day(site: Site) -> None:
     site.declare()
     for day in ("1", "2"):
         site.put(f"year=2026/day={day}/a b.csv", NOON)
-    assert later(site, 6) == Seen(assigned=2, closed=1)
+    assert site.later(6) == Seen(assigned=2, closed=1)
     [manifest] = site.lots().values()
     assert manifest.uris[0].uri.endswith("/landing%20place/year=2026/day=1/a%20b.csv")
     lot = InputLot("ns", "raw", "v", manifest.state, manifest.uris)
@@ -178,7 +172,7 @@ def test_what_is_late_for_who_has_begun_anew_amends_its_lot(
         site = Site(database_url, tmp_path)
         site.declare()
         site.put(f"{count}.csv", NOON)
-        seen = later(site, 6)
+        seen = site.later(6)
         assert (seen.assigned + seen.late, seen.failed) == (1, 0)
         assert len(site.names()[FIRST]) == count
         site.close()

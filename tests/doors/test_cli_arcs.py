@@ -170,6 +170,9 @@ def test_arrivals_are_listed_shown_and_deleted(here: Here) -> None:
     shown = penstock("arrivals", "show", "landed").text
     assert f"there is no folder {landing}" in shown
     assert penstock("arrivals", "show", "shop/landed", "--json").document["failed"]["since"]
+    refused = penstock("arrivals", "delete", "shop/land")
+    assert refused.code == 1
+    assert "shop/landed" in refused.err, "it is suggested, and not taken for what was meant"
     assert f"{landing} is not watched any more" in penstock("arrivals", "delete", "landed").text
     assert penstock("arrivals", "list").text == ""
 

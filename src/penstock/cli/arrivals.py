@@ -15,7 +15,7 @@ from penstock.cli.printing import (
     write_line,
     write_table,
 )
-from penstock.cli.references import find_dataset
+from penstock.cli.references import exact_dataset, find_dataset
 from penstock.cli.times import show_time
 from penstock.client.arrival_documents import Arrival
 
@@ -85,7 +85,7 @@ def delete(
 ) -> None:
     """Watch a location no more; the lots stay, and so does which object is in which."""
     with remote.connect() as client:
-        found = client.arrival(*find_dataset(client, dataset, namespace))
+        found = client.arrival(*exact_dataset(client, dataset, namespace))
         client.delete_arrival(found.namespace, found.dataset)
     if as_json:
         write_json(found)
