@@ -32,6 +32,7 @@ from penstock.locks.commands import (
     WireJob,
 )
 from penstock.locks.commands.accepting import AcceptLot
+from penstock.locks.facts import Stop
 from tests.simulation.lock_model import (
     LOTS,
     NOWHERE,
@@ -314,7 +315,8 @@ def _(command: HoldLot, model: Model, outcome: Any) -> None:
         assert isinstance(outcome, Conflict), outcome
         return
     if command.hold:
-        assert outcome is None
+        was_held = row is not None and row.status == "HOLD"
+        assert outcome is None or (was_held and isinstance(outcome, Stop)), outcome
         _hold_lot(model, key)
     elif row is not None and row.status == "HOLD":
         others = model.reasons.get(key, set()) - {command.dataset}
