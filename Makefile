@@ -28,6 +28,7 @@ test: lint ## lint, then every test (WORKERS=4 at a time)
 	@scripts/zookeeper
 	@scripts/installed $(CHROMIUM)
 	@scripts/installed curl curl
+	@scripts/installed sqlite3 sqlite3
 	@cd ui && PATH="$(CURDIR)/$(BIN):$$PATH" npm test --silent
 	@$(BIN)/pytest -n $(WORKERS) --dist loadgroup
 
@@ -48,6 +49,8 @@ bench: setup ## measure, and write the report
 
 stress: setup ## search long for rare failures
 	@scripts/zookeeper
+	@scripts/installed curl curl
+	@scripts/installed sqlite3 sqlite3
 	@$(BIN)/pytest -m stress tests/simulation
 	@$(BIN)/pytest -n $(WORKERS) --both tests/doors tests/acceptance
 

@@ -1,5 +1,6 @@
 """However an attempt goes wrong, its lot fails at once and says why."""
 
+from collections.abc import Callable
 from concurrent.futures import Executor, ThreadPoolExecutor
 from contextlib import AbstractContextManager
 
@@ -25,15 +26,14 @@ ORDERS = {
 @pytest.mark.parametrize("order", ORDERS)
 @pytest.mark.parametrize("executor", [LocalProcesses, ThreadPoolExecutor])
 def test_whatever_a_workload_raises_fails_its_lot(
-    arcs: ArcSite, order: str, executor: type[Executor]
+    arcs: ArcSite, order: str, executor: Callable[[int], AbstractContextManager[Executor]]
 ) -> None:
     arcs.arc("shout", "raw", "loud", retry=ONCE)
     arcs.arc("parts", "raw", "parts", parts=Parts(bytes_max=10), retry=ONCE)
     arcs.order(LOT, order)
     arcs.order(LOT, order, part="00000")
     arcs.feed("raw", LOT, {"a.txt": b"hello"})
-    running: AbstractContextManager[Executor] = executor(2)  # type: ignore[call-arg]
-    with running as workers, arcs.engine(workers):
+    with executor(2) as workers, arcs.engine(workers):
         arcs.until_state("shout", LOT, ArcState.PARTIAL)
         arcs.until_state("parts", LOT, ArcState.PARTIAL)
     assert arcs.lot("shout", LOT).error == ORDERS[order]

@@ -3,12 +3,9 @@
 import json
 import os
 import re
-import shutil
 import subprocess
 import sys
 from pathlib import Path
-
-import pytest
 
 from penstock.client import Client
 from tests.doors.commands import environment
@@ -64,7 +61,6 @@ def test_the_example_does_what_the_page_says(tmp_path: Path) -> None:
     assert f"{other.server.url}/api/v1/lineage is told of our runs" in log
 
 
-@pytest.mark.skipif(shutil.which("sqlite3") is None, reason="the page uses sqlite3")
 def test_what_was_backed_up_while_it_ran_is_whole_when_it_is_restored(tmp_path: Path) -> None:
     begun = """penstock up 2> penstock.log &
 until curl -sf "$PENSTOCK_URL/readyz" > ready.txt; do sleep 0.2; done
