@@ -2,20 +2,21 @@
 
 import json
 import logging
-import signal
 import sys
-import threading
+import time
 from pathlib import Path
 from typing import Any
 
 from penstock.arcs.engine import Engine
 from penstock.arcs.executors import open_executor
 from penstock.arcs.watcher import Watcher
+from penstock.cli.stopping import StopSignals
 from penstock.clock import Clock, system_clock
 from penstock.config import Settings
 from penstock.plane import Plane
 
 WATCH_SECONDS = 0.5
+LOOK_SECONDS = 0.05
 
 
 def _clock(told: dict[str, Any]) -> Clock:
@@ -28,8 +29,6 @@ def _clock(told: dict[str, Any]) -> Clock:
 
 def run(told: dict[str, Any]) -> None:
     """Work until it is told to stop."""
-    stopped = threading.Event()
-    signal.signal(signal.SIGTERM, lambda *_: stopped.set())
     settings = Settings(
         database=told["database"],
         objects=told["objects"],
@@ -37,6 +36,7 @@ def run(told: dict[str, Any]) -> None:
         sweep_seconds=1,
     )
     with (
+        StopSignals(lapse_seconds=0) as signals,
         Plane.open(settings) as plane,
         open_executor(told.get("executor", "local"), told.get("processes", 2)) as executor,
         Engine(
@@ -52,7 +52,10 @@ def run(told: dict[str, Any]) -> None:
         Watcher(plane.catalog, plane.objects, _clock(told), every_seconds=WATCH_SECONDS),
     ):
         print("ready", flush=True)
-        stopped.wait()
+        # A process that has just been let go on may be told on another thread, and the main one,
+        # if it waited for ever, would not hear of it.
+        while not signals.received:
+            time.sleep(LOOK_SECONDS)
 
 
 if __name__ == "__main__":

@@ -22,6 +22,7 @@ class EngineProcess:
     def __init__(self, folder: Path, owner: str, **told: Any) -> None:
         self.owner = owner
         self._log = folder / f"{owner.replace(' ', '-')}.log"
+        self._is_told = False
         told |= {"owner": owner, "folder": str(folder / "ingest")}
         with self._log.open("wb") as log:
             self._process = subprocess.Popen(
@@ -77,8 +78,10 @@ class EngineProcess:
         return workers
 
     def stop_soon(self) -> None:
-        """Tell it to stop, and come back at once."""
-        self._process.send_signal(signal.SIGTERM)
+        """Tell it to stop, and come back at once; told twice it would not wait for its work."""
+        if not self._is_told:
+            self._process.send_signal(signal.SIGTERM)
+        self._is_told = True
 
     def stop(self) -> None:
         """Have it stop cleanly; anything else is a failed test."""
