@@ -19,7 +19,7 @@ import psutil
 
 from bench.server import System
 from bench.vacuum import LOG_MEGABYTES, fill_log
-from tests.servers import PostgresServer, ZookeeperServer
+from tests.servers import COMPILED_WELL, PostgresServer, ZookeeperServer
 
 TOP = Path(__file__).resolve().parents[1]
 START_SECONDS_MAX = 60
@@ -76,7 +76,7 @@ class Bench:
         """The URL of an empty part of ZooKeeper."""
         if self._zookeeper is None:
             folder = Path(tempfile.mkdtemp(prefix="zookeeper-", dir=self.folder))
-            self._zookeeper = ZookeeperServer.start(folder, heap_mb=ZOOKEEPER_MB)
+            self._zookeeper = ZookeeperServer.start(folder, ZOOKEEPER_MB, COMPILED_WELL)
             self._stack.callback(self._zookeeper.stop)
         return f"zookeeper://{self._zookeeper.address}/{uuid.uuid4().hex[:16]}"
 

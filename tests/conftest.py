@@ -1,5 +1,6 @@
 """What tests run on: a SQLite file each; one PostgreSQL, ZooKeeper and S3 server for the run."""
 
+import gc
 import os
 import shutil
 import signal
@@ -37,6 +38,10 @@ if os.access(_MEMORY, os.W_OK) and shutil.disk_usage(_MEMORY).free > _ROOM_BYTES
     QUICK = str(_MEMORY)
 os.environ.setdefault("PYTEST_DEBUG_TEMPROOT", QUICK)
 
+# Thousands of collected tests stay to the end: walking through them again and again is a tenth of
+# the time of a run.
+_GC_THRESHOLD = (50_000, 20, 100)
+
 # A slow machine is no failure, and every run tries the same examples.
 settings.register_profile("penstock", deadline=None, derandomize=True)
 settings.load_profile("penstock")
@@ -59,6 +64,8 @@ def pytest_collection_finish(session: pytest.Session) -> None:
         grouped = [item for item in session.items if item.get_closest_marker("xdist_group")]
         if any("@" not in item.nodeid for item in grouped):
             raise pytest.UsageError("this pytest-xdist does not group tests with this pytest")
+    gc.freeze()
+    gc.set_threshold(*_GC_THRESHOLD)
 
 
 _SERVER = pytest.StashKey[PostgresServer]()

@@ -54,6 +54,8 @@ maxSessionTimeout=60000
 maxClientCnxns=0
 admin.enableServer=false
 """
+# How Java compiles: of the time of a short life, most would go into compiling well.
+COMPILED_QUICKLY, COMPILED_WELL = "-XX:TieredStopAtLevel=1", "-XX:+TieredCompilation"
 # Refused connections are what waiting for a server consists of.
 _SILENCE = logging.Logger("waiting for ZooKeeper", logging.CRITICAL)
 
@@ -210,20 +212,20 @@ class PostgresServer:
 class ZookeeperServer:
     """One ZooKeeper in one folder, on the same port and data after each restart."""
 
-    def __init__(self, folder: Path, heap_mb: int) -> None:
+    def __init__(self, folder: Path, heap_mb: int, compiling: str) -> None:
         self.folder = folder.absolute()
         self.port = free_port()
-        self._heap_mb = heap_mb
+        self._options = (f"-Xmx{heap_mb}m", compiling)
         self._java: subprocess.Popen[bytes] | None = None
         self._watchdog: subprocess.Popen[bytes] | None = None
 
     @classmethod
-    def start(cls, folder: Path, heap_mb: int = 256) -> Self:
+    def start(cls, folder: Path, heap_mb: int = 256, compiling: str = COMPILED_QUICKLY) -> Self:
         """Make an empty ZooKeeper in a folder, which becomes the server's own, and run it.
 
         All nodes are in its memory: a million of them need about a gigabyte.
         """
-        server = cls(folder, heap_mb)
+        server = cls(folder, heap_mb, compiling)
         (server.folder / "data").mkdir(parents=True, exist_ok=True)
         settings = ZOOKEEPER_SETTINGS.format(folder=server.folder, port=server.port)
         (server.folder / "zoo.cfg").write_text(settings)
@@ -240,7 +242,7 @@ class ZookeeperServer:
         self.stop()
         if not ZOOKEEPER_JAR.exists() or shutil.which("java") is None:
             raise ServerError("ZooKeeper or Java is not installed; run `scripts/zookeeper`")
-        command = ["java", f"-Xmx{self._heap_mb}m", "-Dorg.slf4j.simpleLogger.defaultLogLevel=warn"]
+        command = ["java", *self._options, "-Dorg.slf4j.simpleLogger.defaultLogLevel=warn"]
         command += ["-cp", f"{ZOOKEEPER_JAR}:{ZOOKEEPER_JAR.with_name('slf4j-simple.jar')}"]
         command += ["org.apache.zookeeper.server.ZooKeeperServerMain", "./zoo.cfg"]
         with self._log.open("ab") as log:
