@@ -20,7 +20,7 @@ from penstock.locks.claiming import shape_of
 from penstock.locks.room import LockRoom
 from penstock.locks.rows import ClockRow, LotJobDatasetRow, LotJobRow, Stale
 from penstock.locks.table import Status
-from penstock.lots.ids import Interval, clock_interval, is_clock, parse_interval
+from penstock.lots.ids import Interval, clock_interval, is_clock
 from penstock.states import WorkState
 
 LEASE_SECONDS = 60
@@ -188,9 +188,7 @@ def _start_clock(world: World, dataset_id: str, now: Micros) -> None:
     interval: Interval | None = clock_interval(dataset.name) if dataset is not None else None
     if interval is None or room.clocks.get(dataset_id) is not None:
         return
-    current = parse_interval(interval.lot_at(now))
-    assert current is not None, "an interval's lot is an interval lot"
-    room.clocks.put(dataset_id, ClockRow(dataset_id, interval, current.end))
+    room.clocks.put(dataset_id, ClockRow(dataset_id, interval, interval.at(now).end))
 
 
 def _ready_lots(world: World, dataset_id: str) -> Iterator[list[str]]:
