@@ -241,6 +241,7 @@ def _of_work() -> dict[str, dict[str, Any]]:
         "all_turn_keepers": {},
         "read_log_of_work": {**page, **of_job, **lot},
         "read_log_of_run": {**page, **of_job, "lots": ["lot 7"], "run_id": run_of(7)},
+        "lots_met_by_job": {**of_job, **most, "after": "lot 5"},
         "expired_work": {**early, **most},
         "due_work": {**early, **most},
         "early_work": {**late, **most},

@@ -80,6 +80,8 @@ def refresh(
             row = replace(row, rank=rank)
             room.put_work(row)
         if row.state != state:
+            if row.state == WorkState.DONE:  # by what the job was wired to before
+                row = replace(row, tries=0, error="")
             room.put_work(standing_at(row, state, now))
 
 

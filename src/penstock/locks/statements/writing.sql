@@ -66,6 +66,10 @@ UNION ALL
 SELECT w.job_id, w.lot, w.lot_key, w.rank, w.state, w.tries, w.token, w.run_id, w.owner, w.lease_seconds, w.lease_until, w.not_before, w.since, w.error, w.stale_since
 FROM stuck_work w WHERE w.job_id = :job_id;
 
+-- name: lots_met_by_job
+-- All lots that a job has met, after one of them.
+SELECT w.lot FROM lot_work w WHERE w.job_id = :job_id AND w.lot > :after ORDER BY w.lot LIMIT :most;
+
 -- name: expired_work
 -- Claims whose lease has run out, longest ago first.
 SELECT w.job_id, w.lot, w.lot_key, w.rank, w.state, w.tries, w.token, w.run_id, w.owner, w.lease_seconds, w.lease_until, w.not_before, w.since, w.error, w.stale_since
