@@ -274,7 +274,7 @@ def _of_lots() -> dict[str, dict[str, Any]]:
         "read_output_statuses": {"keys": [CLEAN.id + name for name in names]},
         "read_input_statuses": {"keys": [RAW.id + LOAD.id + name for name in names]},
         "read_consumers": {**lots, "dataset_id": RAW.id, "nowhere": NOWHERE},
-        "read_log_of_lot": {**page, **of_dataset, **lot, "jobs": [LOAD.id]},
+        "read_log_of_lot": {**page, **of_dataset, **lot, "jobs": [LOAD.id], "named": "{}"},
         "read_makers_of_lot": {**of_datasets, **lot},
         "read_readers_of_lot": {"keys": [RAW.id + LOAD.id], **lot},
         "read_writers_of_datasets": of_datasets,

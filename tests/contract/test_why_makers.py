@@ -9,8 +9,8 @@ import pytest
 from penstock.catalog.commands import DeleteJob
 from penstock.clock import SECOND
 from penstock.db import open_database
-from penstock.locks.commands import HoldLot, HoldWork, ResubmitLots
-from penstock.locks.reading_lots import list_log_of_job, list_work
+from penstock.locks.commands import HoldLot, HoldWork, ResubmitLots, Sweep
+from penstock.locks.reading_lots import list_log_of_job, list_log_of_lot, list_work
 from penstock.locks.shapes import Why
 from penstock.states import WorkState
 from tests.contract.why_site import Site, kinds, open_site
@@ -223,3 +223,29 @@ def test_what_was_done_before_a_job_was_rewired_is_mended_when_a_database_is_upg
             tx.execute("without_migration")
         assert old.migrate() == ["0058_done_as_wired"]
     assert work() == {**expected, ("b", "9"): ("DONE", 5), ("b", "10"): ("DONE", 5)}
+
+
+def test_the_log_of_a_lot_tells_nothing_of_what_its_jobs_did_with_other_datasets(
+    site: Site,
+) -> None:
+    def told(dataset: str) -> list[tuple[str, str]]:
+        with site.catalog.read() as tx:
+            log = list_log_of_lot(tx, "ns", dataset, "9", 50, 0)
+        return [(row.action, row.job or row.dataset or "") for row in reversed(log)]
+
+    site.wire("a", ["raw"], ["clean"], tries_max=2)
+    site.fail("a")
+    site.now += 60 * SECOND
+    site.do(Sweep())
+    site.complete("a")
+    worked = [("claim", "a"), ("fail", "a"), ("claim", "a"), ("complete", "a")]
+    assert told("clean") == worked
+    site.wire("a", ["dim"], ["late"])
+    assert told("dim") == [("register", "dim")]
+    assert told("late") == []
+    site.complete("a")
+    again = [("claim", "a"), ("complete", "a")]
+    assert told("dim") == [("register", "dim"), *again]
+    assert told("late") == again
+    assert told("clean") == worked
+    assert told("raw") == [("register", "raw"), *worked]
