@@ -321,3 +321,26 @@ def test_a_dataset_that_an_event_names_twice_is_there_once(calls: Calls) -> None
     assert [v["number"] for v in found["inputDatasetVersions"]] == [1]
     assert [v["number"] for v in found["outputDatasetVersions"]] == [2]
     assert [field["name"] for field in calls.dataset("d")["fields"]] == ["b"]
+
+
+@pytest.mark.parametrize("by_job", [False, True])
+def test_what_an_event_without_a_run_brought_back_was_there_from_then_on(
+    calls: Calls, by_job: bool
+) -> None:
+    drop: Document = {"lifecycleStateChange": {"lifecycleStateChange": "DROP"}}
+    calls.send(dataset_event(calls, "d", **schema("id")))
+    calls.send(dropped := dataset_event(calls, "d", **drop))
+    back = job_event(calls, "j", ["d"], ["e"]) if by_job else dataset_event(calls, "d")
+    calls.send(back)
+    later = calls.now()
+    calls.send(dataset_event(calls, "d", **schema("id", "x")))
+
+    def deleted(at: str) -> bool:
+        node = f"dataset:{calls.namespace}:d"
+        found = calls.get("lineage", nodeId=node, depth=0, asOf=at)
+        return bool(found["graph"][0]["data"]["deleted"])
+
+    assert deleted(dropped["eventTime"])
+    assert not deleted(back["eventTime"])
+    assert not deleted(later)
+    assert [v["lifecycleState"] for v in calls.versions("d")] == ["", "DROP", "", ""]

@@ -2,7 +2,7 @@
 
 import pytest
 
-from tests.acceptance.calls import PRODUCER, SPEC, Calls, Document, new_run_id, schema
+from tests.acceptance.calls import PRODUCER, SPEC, Calls, Document, new_run_id, path, schema
 
 
 @pytest.mark.parametrize("facet", ["parent", "parentRun"])
@@ -88,6 +88,48 @@ def test_column_lineage_shows_which_fields_a_field_is_made_from(calls: Calls) ->
         withDownstream=True,
     )
     assert any(n["id"] == node for n in down["graph"])
+
+
+@pytest.mark.parametrize("by_run", [True, False])
+def test_a_field_of_a_dataset_that_only_column_lineage_names_is_shown_and_that_is_no_dataset(
+    calls: Calls, by_run: bool
+) -> None:
+    lineage = column_lineage(calls, "seed", "price")
+    totals = calls.named("totals", **schema("total"), **lineage)
+    if by_run:
+        calls.report("COMPLETE", new_run_id(), "sum", outputs=[totals])
+    else:
+        at, url = calls.now(), f"{SPEC}/DatasetEvent"
+        calls.send({"eventTime": at, "producer": PRODUCER, "schemaURL": url, "dataset": totals})
+
+    [column] = calls.dataset("totals")["columnLineage"]
+    [source] = column["inputFields"]
+    assert (source["namespace"], source["dataset"], source["field"]) == (
+        (calls.namespace, "seed", "price")
+    )
+    node, seed = (
+        f"datasetField:{calls.namespace}:{field}" for field in ("totals:total", "seed:price")
+    )
+    now = calls.get("column-lineage", nodeId=node)
+    for asked in (now, calls.get("column-lineage", nodeId=node, asOf=calls.now())):
+        graph = asked["graph"]
+        found = {shown["id"]: shown["data"] for shown in graph}
+        assert found.keys() == {node, seed}
+        assert (found[seed]["datasetVersion"], found[seed]["fieldType"]) == (None, None)
+    calls.get("namespaces", calls.namespace, "datasets", "seed", status=404)
+    listed = calls.get("namespaces", calls.namespace, "datasets")["datasets"]
+    assert [d["name"] for d in listed] == ["totals"]
+
+    made = calls.named("seed", **schema("price"))
+    calls.report("COMPLETE", new_run_id(), "load", outputs=[made])
+    graph = calls.get("column-lineage", nodeId=node)["graph"]
+    assert {shown["id"]: shown["data"]["fieldType"] for shown in graph} == {
+        node: "INTEGER",
+        seed: "INTEGER",
+    }
+    calls.ask("DELETE", path("namespaces", calls.namespace, "datasets", "seed"))
+    graph = calls.get("column-lineage", nodeId=node)["graph"]
+    assert [shown["id"] for shown in graph] == [node]
 
 
 def test_a_field_whose_name_cannot_be_kept_is_none(calls: Calls) -> None:

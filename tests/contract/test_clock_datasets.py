@@ -7,7 +7,7 @@ import pytest
 
 from penstock.catalog.catalog import Catalog
 from penstock.catalog.commands import DatasetName
-from penstock.clock import HOUR, SECOND, parse_time
+from penstock.clock import DAY, HOUR, SECOND, parse_time
 from penstock.db import open_database
 from penstock.errors import Invalid
 from penstock.locks.commands import (
@@ -20,9 +20,11 @@ from penstock.locks.commands import (
     WireJob,
 )
 from penstock.locks.commands.sweep import AT_ONCE_MAX
+from penstock.locks.rows import Stale
 
 CLOCK, RAW, OUT = (DatasetName("ns", name) for name in ("clock:PT1H", "raw", "report"))
 NOON = parse_time("2026-11-15T12:00:00Z")
+AHEAD = 3 * DAY
 
 
 class Day:
@@ -129,3 +131,42 @@ def test_a_lot_of_a_clock_that_is_held_before_it_is_there_arrives_held_and_stops
     assert day.claims() == ["20261115PT1H13"]
     day.do(HoldLot(*held, hold=False))
     assert day.claims() == ["20261115PT1H12"]
+
+
+def test_a_clock_that_a_server_far_ahead_started_goes_on_with_the_interval_of_today(
+    day: Day,
+) -> None:
+    day.now += AHEAD
+    day.do(WireJob("ns", "hourly", (CLOCK,), (OUT,)))
+    day.now -= AHEAD
+    day.do(Sweep())
+    day.now = NOON + HOUR
+    assert day.do(Sweep()).ticked == 1
+    assert day.claims() == ["20261115PT1H12"]
+
+
+def test_a_lot_that_was_ready_before_its_interval_ended_comes_again_when_it_has(day: Day) -> None:
+    day.do(WireJob("ns", "hourly", (CLOCK,), (OUT,), stale=Stale.RERUN))
+    day.now += AHEAD
+    while day.do(Sweep()).has_more:
+        pass
+    day.now -= AHEAD
+    day.do(Sweep())
+    early = day.claims(count=3)
+    assert early == [f"20261115PT1H{hour}" for hour in (12, 13, 14)]
+    day.now = NOON + 2 * HOUR
+    assert day.do(Sweep()).ticked == 2
+    first = day.do(ClaimLots("ns", "hourly", "worker", lots=tuple(early[:2])))
+    assert [claim.attempt for claim in first] == [1, 1]
+    assert day.do(Sweep()).ticked == 0
+
+
+def test_a_clock_of_a_server_that_is_somewhat_ahead_is_left_as_it_is(day: Day) -> None:
+    day.now = NOON + HOUR - SECOND
+    day.do(WireJob("ns", "daily", (DatasetName("ns", "clock:PT24H"),), (OUT,)))
+    day.now = NOON + 12 * HOUR + SECOND
+    assert day.do(Sweep()).ticked == 1
+    day.now -= 2 * SECOND
+    day.do(Sweep())
+    day.now += 2 * SECOND
+    assert day.do(Sweep()).ticked == 0

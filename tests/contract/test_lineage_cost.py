@@ -152,6 +152,8 @@ def lineage_examples() -> dict[str, dict[str, Any]]:
         "column_inputs": {**sets, "fields": ["id", "name"]},
         "column_outputs": {**datasets, "fields": ["id", "name"]},
         "column_fields": sets,
+        "column_datasets_known": datasets,
+        "column_facets": {"ids": [version(row, 1).id for row in DATASETS[:10]]},
         "run_inputs": runs,
         "runs_with_jobs": runs,
     }

@@ -45,6 +45,7 @@ DONE = 20_000
 OPEN = 200  # in each state
 PAGE = 50
 MOST = 500
+FAR = NOW + HOUR
 READ_AT_MOST = 2_500  # rows of one table, by one statement: the page and what is counted
 
 RAW, CLEAN = dataset("raw"), dataset("clean")
@@ -221,7 +222,7 @@ def _of_work() -> dict[str, dict[str, Any]]:
     of_job, of_jobs, most = {"job_id": LOAD.id}, {"ids": [LOAD.id]}, {"most": PAGE}
     lot, lots = {"lot": "lot 7"}, {"lots": [name for name, _ in LOTS[:PAGE]]}
     page = {"limit": PAGE, "offset": 0}
-    early = {"now": NOW}
+    early, late = {"now": NOW}, {"now": FAR}
     return {
         "lot_jobs_by_ids": of_jobs,
         "read_lot_job": {"id": LOAD.id},
@@ -240,10 +241,19 @@ def _of_work() -> dict[str, dict[str, Any]]:
         "all_turn_keepers": {},
         "read_log_of_work": {**page, **of_job, **lot},
         "read_log_of_run": {**page, **of_job, "lots": ["lot 7"], "run_id": run_of(7)},
+        "lots_met_by_job": {**of_job, **most, "after": "lot 5"},
         "expired_work": {**early, **most},
         "due_work": {**early, **most},
-        "sweep_is_due": early,
+        "early_work": {**late, **most},
+        "endless_work": {**late, **most},
+        "sweep_is_due": {
+            **early,
+            "renewed_at_most": FAR,
+            "not_before_at_most": FAR,
+            "due_at_most": FAR,
+        },
         "due_clocks": early,
+        "clocks_ahead": late,
     }
 
 
@@ -264,7 +274,7 @@ def _of_lots() -> dict[str, dict[str, Any]]:
         "read_output_statuses": {"keys": [CLEAN.id + name for name in names]},
         "read_input_statuses": {"keys": [RAW.id + LOAD.id + name for name in names]},
         "read_consumers": {**lots, "dataset_id": RAW.id, "nowhere": NOWHERE},
-        "read_log_of_lot": {**page, **of_dataset, **lot, "jobs": [LOAD.id]},
+        "read_log_of_lot": {**page, **of_dataset, **lot, "jobs": [LOAD.id], "named": "{}"},
         "read_makers_of_lot": {**of_datasets, **lot},
         "read_readers_of_lot": {"keys": [RAW.id + LOAD.id], **lot},
         "read_writers_of_datasets": of_datasets,

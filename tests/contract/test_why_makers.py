@@ -1,15 +1,20 @@
 """Who can make a lot that is waited for: not a job that was deleted, or wired to something else."""
 
 from collections.abc import Iterator
+from contextlib import closing
+from pathlib import Path
 
 import pytest
 
 from penstock.catalog.commands import DeleteJob
 from penstock.clock import SECOND
-from penstock.locks.commands import HoldLot, HoldWork, ResubmitLots
-from penstock.locks.reading_lots import list_log_of_job
+from penstock.db import open_database
+from penstock.locks.commands import HoldLot, HoldWork, ResubmitLots, Sweep
+from penstock.locks.reading_lots import list_log_of_job, list_log_of_lot, list_work
 from penstock.locks.shapes import Why
+from penstock.states import WorkState
 from tests.contract.why_site import Site, kinds, open_site
+from tests.databases import capability_folder
 
 
 @pytest.fixture
@@ -144,3 +149,103 @@ def conflicts(site: Site) -> list[str]:
     with site.catalog.read() as tx:
         log = list_log_of_job(tx, "ns", "reader", None, 10, 0)
     return [entry.why for entry in log if entry.action == "conflict"]
+
+
+def test_a_job_that_has_done_a_lot_says_what_it_would_read_today(site: Site) -> None:
+    site.complete("a")
+    site.wire("a", ["raw", "extra"], ["clean"])
+    assert "has done lot 9" in site.why("a").sentence
+    assert (
+        "It did not read ns/extra, as it would today, where the lot cannot be read yet: resubmit "
+        "it when it can." in site.why("a").sentence
+    )
+    site.register("extra")
+    assert (
+        "It did not read ns/extra, as it would today: resubmit it to take that in."
+        in site.why("a").sentence
+    )
+    site.do(ResubmitLots("ann", "for extra", "ns", "a", ("9",)))
+    site.complete("a")
+    assert "did not read" not in site.why("a").sentence
+
+
+def test_a_job_that_is_wired_to_read_and_write_something_else_waits_for_that(site: Site) -> None:
+    site.complete("a")
+    site.wire("a", ["extra"], ["late"])
+    found = site.why("a")
+    assert (found.state, kinds(found)) == (WorkState.WAITING, ["input_missing"])
+    with site.catalog.read() as tx:
+        (work,) = list_work(tx, "ns", "a", None, 10, 0).items
+    assert (work.state, work.attempts) == (WorkState.WAITING, 0)
+    site.wire("reader", ["late"], [])
+    assert causes(site.why("reader")) == [("a", False)]
+    site.register("extra")
+    assert site.why("a").runnable
+    site.complete("a")
+    assert site.why("reader").runnable
+
+
+OLD = """
+-- name: as_before
+-- Nobody has looked again at what was done.
+UPDATE lot_work SET state = 'DONE', tries = 5 WHERE lot IN ('9', '10')
+
+-- name: without_migration
+-- It was not applied.
+DELETE FROM schema_migrations WHERE number = 58
+"""
+
+
+def test_what_was_done_before_a_job_was_rewired_is_mended_when_a_database_is_upgraded(
+    site: Site, database_url: str, tmp_path: Path
+) -> None:
+    site.register("raw", "10")
+    for lot in ("9", "10"):
+        site.wire("b", ["raw"], ["brown"])
+        site.complete("a", lot)
+        site.complete("b", lot)
+    site.now += SECOND
+    site.wire("a", ["extra"], ["late"])
+    site.wire("b", ["extra"], ["brown"])
+    site.register("extra", "10")
+
+    def work() -> dict[tuple[str, str], tuple[str, int]]:
+        with site.catalog.read() as tx:
+            rows = [row for job in "ab" for row in list_work(tx, "ns", job, None, 10, 0).items]
+        return {(row.job, row.lot): (str(row.state), row.attempts) for row in rows}
+
+    expected = {("a", "9"): ("WAITING", 0), ("a", "10"): ("READY", 0)}
+    assert {key: work()[key] for key in expected} == expected
+    folders = [capability_folder(tmp_path / "old", OLD, {})]
+    with closing(open_database(database_url, extra=folders)) as old:
+        with old.write() as tx:
+            tx.execute("as_before")
+            tx.execute("without_migration")
+        assert old.migrate() == ["0058_done_as_wired"]
+    assert work() == {**expected, ("b", "9"): ("DONE", 5), ("b", "10"): ("DONE", 5)}
+
+
+def test_the_log_of_a_lot_tells_nothing_of_what_its_jobs_did_with_other_datasets(
+    site: Site,
+) -> None:
+    def told(dataset: str) -> list[tuple[str, str]]:
+        with site.catalog.read() as tx:
+            log = list_log_of_lot(tx, "ns", dataset, "9", 50, 0)
+        return [(row.action, row.job or row.dataset or "") for row in reversed(log)]
+
+    site.wire("a", ["raw"], ["clean"], tries_max=2)
+    site.fail("a")
+    site.now += 60 * SECOND
+    site.do(Sweep())
+    site.complete("a")
+    worked = [("claim", "a"), ("fail", "a"), ("claim", "a"), ("complete", "a")]
+    assert told("clean") == worked
+    site.wire("a", ["dim"], ["late"])
+    assert told("dim") == [("register", "dim")]
+    assert told("late") == []
+    site.complete("a")
+    again = [("claim", "a"), ("complete", "a")]
+    assert told("dim") == [("register", "dim"), *again]
+    assert told("late") == again
+    assert told("clean") == worked
+    assert told("raw") == [("register", "raw"), *worked]

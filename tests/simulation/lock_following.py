@@ -65,6 +65,7 @@ def _(command: WireJob, model: Model, outcome: Any) -> None:
         command.lease_seconds,
         command.tries_max,
     )
+    done = [lot for met, lot in model.work if met == job and model.states(job, lot) == {"DONE"}]
     model.jobs[job] = Wiring(
         inputs,
         outputs,
@@ -73,9 +74,9 @@ def _(command: WireJob, model: Model, outcome: Any) -> None:
         outcome.back_off_seconds,
         str(command.stale or (old.stale if old is not None else "ignore")),
     )
-    if old is not None:
-        model.rewired.add(job)
     for lot in LOTS:
+        if lot in done and model.states(job, lot) != {"DONE"}:  # by what it was wired to before
+            model.work[job, lot].tries = 0
         rows = [model.made.get((dataset, lot)) for dataset in inputs]
         if any(row is not None and row.status == "READY" for row in rows):
             model.meet([job], lot)

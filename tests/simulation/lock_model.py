@@ -76,7 +76,6 @@ class Model:
     now: Micros
     swept_at: Micros = 0
     jobs: dict[str, Wiring] = field(default_factory=dict)
-    rewired: set[str] = field(default_factory=set)
     held: set[str] = field(default_factory=set)  # jobs and datasets
     made: dict[tuple[str, str], Row] = field(default_factory=dict)  # by dataset and lot
     used: dict[tuple[str, str, str], Row] = field(default_factory=dict)  # by dataset, job and lot

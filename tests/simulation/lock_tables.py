@@ -206,10 +206,6 @@ def _work(tables: LockTables, model: Model) -> Iterator[str]:
     yield from (f"no work row for {key}" for key in model.work.keys() - found.keys())
     for key, row in found.items():
         work, states = model.work[key], model.states(*key)
-        # What a job has done stays shown as done when it is rewired, and waits for something else
-        # now or is not looked at again.
-        if key[0] in model.rewired and (states == {"WAITING"} or _is_overlooked(model, *key)):
-            states = {*states, "DONE"}
         if row.state not in states:
             yield f"{key} is {row.state}, not {states}"
         if (row.rank, row.tries, row.token) != (work.rank, work.tries, work.token):
@@ -217,18 +213,3 @@ def _work(tables: LockTables, model: Model) -> Iterator[str]:
         claim = model.claims.get(row.run_id or "")
         if claim is not None and row.lease_until != claim.lease_until:
             yield f"the lease of {key} holds until {row.lease_until}, not {claim.lease_until}"
-
-
-def _is_overlooked(model: Model, job: str, lot: str) -> bool:
-    """Whether nothing made a rewired job look again: it read nothing of the lot in the inputs that
-    it has now, and can read nothing there; and nobody works on it.
-    """
-    inputs = model.jobs[job].inputs
-    has_read = any((dataset, job, lot) in model.used for dataset in inputs)
-    is_idle = "RUNNING" not in model.states(job, lot)
-    return is_idle and not has_read and not _can_be_read(model, job, lot)
-
-
-def _can_be_read(model: Model, job: str, lot: str) -> bool:
-    rows = [model.made.get((dataset, lot)) for dataset in model.jobs[job].inputs]
-    return any(row is not None and row.status == "READY" for row in rows)

@@ -205,12 +205,9 @@ def stories(draw: st.DrawFn) -> Story:
     events = draw(st.lists(run, min_size=1, max_size=6))
     events += draw(st.lists(child_events(), max_size=1))
     background = draw(st.lists(before, max_size=4))
-    # Two things are beyond what converges: a run that drops a dataset and reports its end for two
-    # times, and a stream that drops what somebody else has dropped.
+    # A run that drops a dataset and reports its end for two times is beyond what converges.
     if len({event["eventTime"] for event in events if event["eventType"] == terminal}) > 1:
         _forget_drops(events)
-    if streams:
-        _forget_drops(background)
     return Story(background, sorted(events, key=lambda e: e["eventTime"]))
 
 

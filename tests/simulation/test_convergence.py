@@ -314,3 +314,21 @@ def test_runs_that_read_the_same_share_a_shape_however_many_datasets_it_has(
     seen = state_after(sqlite, [], [[*alike, ended("three", "10:25", width - 1)]], False)
     assert [len(seen[table]) for table in ("job_version", "run")] == [2, 3]
     assert sum(edge["current"] for edge in seen["edge"]) == width - 1
+
+
+@pytest.mark.parametrize("dropped_at", ["10:05", "10:15", "10:45"])
+@pytest.mark.parametrize("says_it_goes_on", [True, False])
+@pytest.mark.parametrize("order", list(permutations(range(3))))
+def test_a_stream_that_drops_what_a_declaration_dropped_leaves_it_hidden_in_any_order(
+    sqlite: Database, order: tuple[int, ...], says_it_goes_on: bool, dropped_at: str
+) -> None:
+    [mention] = _streamed("", says="DROP")["outputs"]
+    background = [{"eventTime": f"2026-03-01T{dropped_at}:00Z", "dataset": mention}]
+    last = _streamed("10:55") if says_it_goes_on else _streamed("10:25")
+    run = [_streamed("10:05", kind=None), _streamed("10:35", says="DROP"), last]
+    story = Story(background, sorted(run, key=lambda event: event["eventTime"]))
+    batches = [[run[number]] for number in order]
+    check(sqlite, (story, batches, False))
+    [dataset] = state_after(sqlite, background, batches, False)["dataset"]
+    assert dataset["lifecycle"] == "DROP"
+    assert dataset["hidden"] == int(dropped_at != "10:45" or not says_it_goes_on)

@@ -353,3 +353,16 @@ def test_long_search_for_an_order_that_breaks_locks_on_postgresql(
     on_postgresql: Databases,
 ) -> None:
     search(on_postgresql, examples=500, steps=50, seeded=made_up_seed())
+
+
+def test_what_a_job_has_done_by_other_inputs_and_outputs_is_to_be_done_by_those_of_today(
+    machine: LockMachine,
+) -> None:
+    machine.begin(made_up.wire("c", ("raw",), ()), ("2",))
+    machine.send(ClaimLots("ns", "c", "w1"))
+    machine.send(CompleteClaims((machine.given[-1],)))
+    assert machine.model.states("c", "2") == {"DONE"}
+    machine.send(made_up.wire("c", ("mart",), ()))
+    assert machine.model.states("c", "2") == {"WAITING"}
+    machine.send(made_up.wire("c", ("raw",), ()))
+    assert machine.model.states("c", "2") == {"DONE"}

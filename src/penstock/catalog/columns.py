@@ -1,10 +1,12 @@
 """The columns of datasets as they are, or were at a time, each looked up once."""
 
 from collections.abc import Collection, Iterable
+from itertools import chain
 from typing import NamedTuple
 
 from msgspec import Struct
 
+from penstock.catalog.column_names import names_told
 from penstock.catalog.facets import others_hold
 from penstock.catalog.known_facets import COLUMNS
 from penstock.catalog.lineage import shown_fields
@@ -103,6 +105,7 @@ class Columns:
             fields=list({column.field for column in columns}),
         )
         self._show({row[2] for row in rows})
+        self._show_unnamed({row[2] for row in rows}, datasets)
         self._inputs.update((column, []) for column in columns)
         wanted = set(columns)
         for dataset, field, source, source_field, description, kind in rows:
@@ -132,6 +135,22 @@ class Columns:
             stated = load_fields(shown_fields(origin, fields, observed))
             types = {field.name: field.type for field in stated}
             self._shown[dataset] = Shown(namespace, name, version, set_id, types)
+
+    def _show_unnamed(self, sources: set[str], made_of_them: Iterable[str]) -> None:
+        """Show datasets of which only the column lineage of others tells: they have no version."""
+        unseen = [source for source in sources if self._shown[source] is None]
+        if not unseen:
+            return
+        known = {found for (found,) in self._tx.fetch("column_datasets_known", ids=unseen)}
+        unnamed = {source for source in unseen if source not in known}
+        if not unnamed:
+            return
+        shown = [version for d in made_of_them if (version := self._shown[d]) is not None]
+        versions = [version.version_id for version in shown if version.version_id is not None]
+        names = names_told(chain(*self._tx.fetch("column_facets", ids=versions)))
+        for source in unnamed & names.keys():
+            name = names[source]
+            self._shown[source] = Shown(name.namespace, name.name, None, None, {})
 
     def _pinned(self, dataset: str) -> tuple[str, str, str, str | None] | None:
         """The version that was asked for by name, if it is of this dataset."""

@@ -311,10 +311,24 @@ def publish(world: World, version: VersionRow, at: Micros, updated_at: Micros) -
         dataset.current_version_id or "",
     ):
         changed = _with_current(changed, version, version.id)
+    if _drops_too(changed, version):
+        changed = replace(changed, hidden=1, hidden_at=changed.published_at or 0)
     if dataset.hidden and not changed.hidden:
         dataset_names.ensure_namespace(world, dataset.namespace, updated_at)
     if changed != dataset:
         world.datasets.put(dataset.id, changed)
+
+
+def _drops_too(dataset: DatasetRow, version: VersionRow) -> bool:
+    """Whether a version that is not current drops what the current one has dropped as well.
+
+    Who drops a dataset does not bring it back by speaking of it, as others do who speak later.
+    """
+    if version.lifecycle != DROPPED or dataset.lifecycle != DROPPED:
+        return False
+    if dataset.current_version_id == version.id:
+        return False
+    return max(version.published_at or 0, _dropped_at(version)) >= dataset.hidden_at
 
 
 def _hides(dataset: DatasetRow, version_id: str) -> bool:

@@ -50,6 +50,11 @@ def put_job_version(
     return job, version
 
 
+def name_in_version(name: DatasetName) -> str:
+    """How the inputs and outputs of a job version, as they are stored, name a dataset."""
+    return msgspec.json.encode(name).decode()
+
+
 def settle_version(world: World, run: RunRow, before: RunRow | None) -> None:
     """Give a run that has ended, or streams, its job version; the latest end makes it current.
 

@@ -2,14 +2,15 @@
 
 import re
 from collections import defaultdict
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from itertools import groupby
-from operator import itemgetter
+from operator import attrgetter, itemgetter
 
 from msgspec import UNSET, Struct, UnsetType
 
+from penstock.catalog.column_names import names_told
 from penstock.catalog.facets import others_hold, read_facets, together, write_facets
-from penstock.catalog.known_facets import COLUMNS
+from penstock.catalog.known_facets import COLUMNS, DatasetName
 from penstock.catalog.lineage_edges import NOW
 from penstock.catalog.reading_names import is_uuid, no_namespace
 from penstock.catalog.reading_runs import load_runs
@@ -145,7 +146,7 @@ def load_datasets(
         return []
     rows = {row.id: row for row in tx.rows(_DatasetRow, "read_datasets", ids=list(ids))}
     sets = {found for row in rows.values() if (found := _column_set(row)) is not None}
-    lineage = _load_column_lineage(tx, sorted(sets))
+    lineage = _load_column_lineage(tx, sorted(sets), rows.values())
     return [_dataset(rows[found], lineage, aliases) for found in ids if found in rows]
 
 
@@ -168,13 +169,25 @@ def _find(
     return found, version_count
 
 
-def _load_column_lineage(tx: Transaction, set_ids: Sequence[str]) -> dict[str, list[ColumnLineage]]:
+def _load_column_lineage(
+    tx: Transaction, set_ids: Sequence[str], datasets: Iterable[_DatasetRow]
+) -> dict[str, list[ColumnLineage]]:
     if not set_ids:
         return {}
     lineage: dict[str, list[ColumnLineage]] = defaultdict(list)
     rows = tx.fetch("read_column_edges", ids=list(set_ids))
+    names = {source: DatasetName(space, name) for _, _, source, space, name, *_ in rows if name}
+    if len(names) < len({row[2] for row in rows}):
+        names |= names_told(text for row in datasets for text in (row.facets, row.declared) if text)
     for (set_id, field), edges in groupby(rows, key=itemgetter(0, 1)):
-        lineage[set_id].append(_column(field, [InputField(*edge[2:]) for edge in edges]))
+        made_from = [
+            InputField(name.namespace, name.name, *edge[5:])
+            for edge in edges
+            if (name := names.get(edge[2])) is not None
+        ]
+        if made_from:
+            made_from.sort(key=attrgetter("namespace", "dataset", "field"))
+            lineage[set_id].append(_column(field, made_from))
     return lineage
 
 

@@ -330,7 +330,7 @@ def _declared_version(
     if known is not None:
         return known
     stands = before is not None and before.published_at is not None and fresh[1] == held[1]
-    if before is not None and stands and not _is_news(mention, before):
+    if before is not None and stands and not _is_news(mention, before, at):
         describes = before.origin == Origin.DECLARED and before.created_at <= at
         return before if describes else None
     return dataset_rules.add_version(world, dataset, version_id, Origin.DECLARED, None, fresh, at)[
@@ -338,13 +338,15 @@ def _declared_version(
     ]
 
 
-def _is_news(mention: Mention, before: VersionRow) -> bool:
+def _is_news(mention: Mention, before: VersionRow, at: Micros) -> bool:
     """Whether a declaration counts though it changes no field.
 
-    It does when it tells of the dataset as a whole, or is the first word on one that only its
-    readers knew.
+    It does when it tells of the dataset as a whole, is the first word on one that only its readers
+    knew, or on one that had been dropped: that is there again, from then on.
     """
     if known_facets.LIFECYCLE in mention.facets:
+        return True
+    if before.lifecycle == dataset_rules.DROPPED and (before.published_at or 0) < at:
         return True
     return before.origin == Origin.IMPLIED and "schema" in mention.facets
 

@@ -5,6 +5,8 @@ from collections.abc import Mapping, Sequence
 
 from penstock import ids
 from penstock.catalog.claimed_runs import lot_facet
+from penstock.catalog.job_versions import name_in_version
+from penstock.catalog.known_facets import DatasetName
 from penstock.catalog.reading_jobs import get_job
 from penstock.catalog.rows import Role
 from penstock.catalog.shapes import EntityId, Page, time_or_none
@@ -228,11 +230,16 @@ def list_log_of_lot(
     """A page of the transitions of one lot of a dataset, newest first.
 
     What the jobs did that read and write the dataset is among them, also of those that do so no
-    more but have done so with this lot.
+    more but have done so with this lot; not what they did with lots of other datasets before.
     """
-    which = {"dataset_id": find_dataset(tx, namespace, dataset), "lot": check_lot(lot)}
-    jobs = [job for (job,) in tx.fetch("read_jobs_of_lot", **which)]
-    return _log(tx, "read_log_of_lot", {**which, "jobs": jobs}, limit, offset)
+    found = find_dataset(tx, namespace, dataset)
+    which = {"dataset_id": found, "lot": check_lot(lot)}
+    rows, names = tx.fetch_many(
+        [("read_jobs_of_lot", which), ("read_dataset_names", {"ids": [found]})]
+    )
+    [(_, *name)] = names  # a second name may have led here
+    of_jobs = {"jobs": [job for (job,) in rows], "named": name_in_version(DatasetName(*name))}
+    return _log(tx, "read_log_of_lot", {**which, **of_jobs}, limit, offset)
 
 
 def list_log_of_run(tx: Transaction, run_id: str, limit: int, offset: int) -> list[Transition]:

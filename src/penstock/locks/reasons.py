@@ -90,6 +90,7 @@ def _done(facts: Facts, work: WorkRow) -> Reason:
         sentence += f" Since then {newer} was made anew{then}"
     if turn:
         sentence += f" It is made again when it has its turn in {turn}."
+    sentence += _unread(facts)
     if unmade := _unmade(facts):
         sentence += f" {unmade} has no such lot: resubmit it to have that made."
     return Reason(
@@ -109,6 +110,24 @@ def _turn(facts: Facts) -> str:
     """In whose order it is to be made again, and whether that goes on."""
     names = (f"{row.name}{', which is paused' * row.is_paused}" for row in facts.keepers)
     return " and in ".join(names)
+
+
+def _unread(facts: Facts) -> str:
+    """The inputs that the job was wired to since, of which it has not read the lot, in words."""
+    unread = [dataset for dataset in facts.row.input_ids if dataset not in facts.readers]
+    missing = [dataset for dataset in unread if dataset in facts.unreadable]
+    there = [dataset for dataset in unread if dataset not in missing]
+    said = ""
+    if there:
+        names = " and ".join(map(facts.around.dataset, there))
+        said += f" It did not read {names}, as it would today: resubmit it to take that in."
+    if missing:
+        names = " and ".join(map(facts.around.dataset, missing))
+        said += (
+            f" It did not read {names}, as it would today, where the lot cannot be read yet: "
+            "resubmit it when it can."
+        )
+    return said
 
 
 def _unmade(facts: Facts) -> str:

@@ -288,6 +288,17 @@ class LockRoom:
         stored = self._stored_work("due_work", now, most)
         return [r for r in stored if r.state == WorkState.LATER and r.not_before <= now][:most]
 
+    def early(self, latest: Micros, most: int) -> list[WorkRow]:
+        """Live claims that were given or renewed later than this."""
+        stored = self._stored_work("early_work", latest, most)
+        live = [r for r in stored if r.state == WorkState.RUNNING and r.renewed_at > latest]
+        return live[:most]
+
+    def endless(self, latest: Micros, most: int) -> list[WorkRow]:
+        """What failed and is to be tried again later than this."""
+        stored = self._stored_work("endless_work", latest, most)
+        return [r for r in stored if r.state == WorkState.LATER and r.not_before > latest][:most]
+
     def _stored_work(self, statement: str, now: Micros, most: int) -> list[WorkRow]:
         changed = {(row.job_id, row.lot): row for row in self.work.unstored()}
         stored = self._world.tx.rows(WorkRow, statement, now=now, most=most + len(changed))
@@ -305,10 +316,16 @@ class LockRoom:
 
     def due_clocks(self, now: Micros) -> list[ClockRow]:
         """Clocks of which an interval may have ended."""
+        return [row for row in self._stored_clocks("due_clocks", now) if row.due_at <= now]
+
+    def clocks_ahead(self, latest: Micros) -> list[ClockRow]:
+        """Clocks of which the next interval ends later than this."""
+        return [row for row in self._stored_clocks("clocks_ahead", latest) if row.due_at > latest]
+
+    def _stored_clocks(self, statement: str, now: Micros) -> list[ClockRow]:
         changed = {row.dataset_id: row for row in self.clocks.unstored()}
-        stored = self._world.tx.rows(ClockRow, "due_clocks", now=now)
-        seen = {row.dataset_id: row for row in stored} | changed
-        return [row for row in seen.values() if row.due_at <= now]
+        stored = self._world.tx.rows(ClockRow, statement, now=now)
+        return list(({row.dataset_id: row for row in stored} | changed).values())
 
     def _fetch_jobs(self, ids: list[str]) -> dict[str, LotJobRow]:
         rows = self._world.tx.rows(LotJobRow, "lot_jobs_by_ids", ids=ids)

@@ -6,7 +6,7 @@ from typing import Self
 import msgspec
 
 from penstock.catalog.rows import Role, Row
-from penstock.clock import Micros
+from penstock.clock import SECOND, Micros
 from penstock.locks.table import Status
 from penstock.states import WorkState
 
@@ -107,6 +107,11 @@ class WorkRow(Row, frozen=True):
     since: Micros
     error: str
     stale_since: Micros = 0  # since when an input has a newer version than the one it read
+
+    @property
+    def renewed_at(self) -> Micros:
+        """When the claim was given or renewed last, by the clock that did."""
+        return self.lease_until - self.lease_seconds * SECOND
 
 
 class ReasonsRow(Row, frozen=True):

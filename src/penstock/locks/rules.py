@@ -8,7 +8,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from typing import Final
 
 from penstock.catalog.rows import Role, replace
-from penstock.clock import SECOND, Micros
+from penstock.clock import HOUR, SECOND, Micros
 from penstock.locks import held, staleness
 from penstock.locks.room import LockRoom
 from penstock.locks.rows import LogRow, LotJobRow, Stale, StatusRow, WorkRow
@@ -16,7 +16,9 @@ from penstock.locks.table import Status, readable, usable, writable
 from penstock.lots.ids import sort_key
 from penstock.states import WorkState
 
-BACK_OFF_MAX: Micros = 3600 * SECOND
+BACK_OFF_MAX: Micros = HOUR
+# What is further ahead than this was said by a clock that was wrong; clocks differ by some seconds.
+AHEAD_MAX: Micros = HOUR
 # What a job that reads nothing has written tells how far it is; one that is held, what it was.
 _WROTE: Final = {Status.READY: Status.DONE, Status.HOLD: Status.HOLD}
 _WROTE_HELD: Final = {"": Status.HOLD, Status.ERROR: Status.HOLD, Status.READY: Status.DONE}
@@ -78,6 +80,8 @@ def refresh(
             row = replace(row, rank=rank)
             room.put_work(row)
         if row.state != state:
+            if row.state == WorkState.DONE:  # by what the job was wired to before
+                row = replace(row, tries=0, error="")
             room.put_work(standing_at(row, state, now))
 
 

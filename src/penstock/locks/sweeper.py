@@ -6,11 +6,13 @@ Every server has one. Two that sweep at once do no harm: the second finds nothin
 import logging
 import threading
 
+from msgspec.structs import asdict
+
 from penstock import logs
 from penstock.catalog.catalog import Catalog
 from penstock.clock import Clock
 from penstock.errors import PenstockError
-from penstock.locks.commands.sweep import Sweep, Swept
+from penstock.locks.commands.sweep import Limits, Sweep, Swept
 
 log = logging.getLogger(__name__)
 
@@ -50,9 +52,15 @@ class Sweeper:
         for run_id, lot in swept.lost:
             with logs.about(lot=lot, run=run_id):
                 log.warning("the lease of lot %s ran out, and its run has failed", lot)
+        if swept.shortened:
+            log.warning(
+                "%d leases came from a clock that was far ahead; they last as long as they were "
+                "given for, from now on: look after the clocks of the servers",
+                swept.shortened,
+            )
         return swept
 
     def _is_due(self) -> bool:
         with self._catalog.read() as tx:
-            found = tx.fetch_one("sweep_is_due", now=self._clock())
+            found = tx.fetch_one("sweep_is_due", **asdict(Limits.at(self._clock())))
         return bool(found and found[0])

@@ -38,9 +38,13 @@ class Interval(StrEnum):
         """How long one lot lasts."""
         return _LENGTHS[self]
 
+    def at(self, at: Micros) -> "IntervalLot":
+        """The one that holds that moment."""
+        return IntervalLot(self, at - at % self.length)
+
     def lot_at(self, at: Micros) -> str:
         """The lot whose interval holds that moment."""
-        return IntervalLot(self, at - at % self.length).id
+        return self.at(at).id
 
     def lots(self, start: Micros, end: Micros) -> Iterator[str]:
         """Every lot whose interval begins in [start, end), oldest first."""
@@ -55,6 +59,7 @@ _LENGTHS = {
     Interval.HOUR: HOUR,
     Interval.DAY: DAY,
 }
+INTERVAL_MAX: Micros = max(_LENGTHS.values())
 _ORDINAL_DIGITS = {
     Interval.MINUTES_5: 3,
     Interval.MINUTES_10: 3,

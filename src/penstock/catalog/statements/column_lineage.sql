@@ -48,3 +48,14 @@ WHERE c.input_field IN (SELECT f.value FROM {each fields text AS f})
 SELECT DISTINCT c.dataset_id, c.field
 FROM {each sets uuid AS k}
 JOIN column_edges c ON c.set_id = k.value
+
+-- name: column_datasets_known
+-- Those of these datasets that are in the catalog, deleted or not.
+SELECT d.id FROM {each ids uuid AS k} JOIN datasets d ON d.id = k.value
+
+-- name: column_facets
+-- What was said of these versions, and of their datasets without a run.
+SELECT v.facets, d.declared
+FROM {each ids uuid AS k}
+JOIN dataset_versions v ON v.id = k.value
+JOIN datasets d ON d.id = v.dataset_id

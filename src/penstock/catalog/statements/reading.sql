@@ -61,12 +61,13 @@ JOIN datasets d ON d.id = k.value
 LEFT JOIN dataset_versions v ON v.id = COALESCE(d.current_version_id, d.latest_version_id)
 
 -- name: read_column_edges
--- Which fields are made from which, for sets of column lineage.
-SELECT e.set_id, e.field, d.namespace, d.name, e.input_field, e.description, e.type
+-- Which fields are made from which, for sets of column lineage; without a name where nobody named
+-- the dataset otherwise.
+SELECT e.set_id, e.field, e.input_dataset_id, d.namespace, d.name, e.input_field, e.description, e.type
 FROM {each ids uuid AS k}
 JOIN column_edges e ON e.set_id = k.value
-JOIN datasets d ON d.id = e.input_dataset_id
-ORDER BY e.set_id, e.field, d.namespace, d.name, e.input_field
+LEFT JOIN datasets d ON d.id = e.input_dataset_id
+ORDER BY e.set_id, e.field
 
 -- name: read_aliases
 -- The second names of a dataset.

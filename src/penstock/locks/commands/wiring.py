@@ -14,13 +14,14 @@ from penstock.catalog.receive import declare_dataset
 from penstock.catalog.rows import Role, replace
 from penstock.catalog.world import World
 from penstock.clock import END_OF_TIME, Micros
+from penstock.db import Transaction
 from penstock.errors import Conflict, Invalid, NotFound
 from penstock.locks import holding, rules
 from penstock.locks.claiming import shape_of
 from penstock.locks.room import LockRoom
 from penstock.locks.rows import ClockRow, LotJobDatasetRow, LotJobRow, Stale
 from penstock.locks.table import Status
-from penstock.lots.ids import Interval, clock_interval, is_clock, parse_interval
+from penstock.lots.ids import Interval, clock_interval, is_clock
 from penstock.states import WorkState
 
 LEASE_SECONDS = 60
@@ -75,12 +76,24 @@ class WireJob(Write, frozen=True):
         self._declare(world, wired, now)
         rewire(room, before, wired)
         holding.follow_datasets(world, now)
-        rules.refresh(room, wired, [row.lot for row in known], now)
         for dataset_id in wired.input_ids:
             _start_clock(world, dataset_id, now)
-            for lots in _ready_lots(world, dataset_id):
-                rules.refresh(room, wired, lots, now)
+        looked_at = set[str]()
+        for lots in self._lots(world, before, wired, [row.lot for row in known]):
+            fresh = [lot for lot in lots if lot not in looked_at]
+            looked_at.update(fresh)
+            rules.refresh(room, wired, fresh, now)
         return wired
+
+    def _lots(
+        self, world: World, before: LotJobRow, wired: LotJobRow, known: list[str]
+    ) -> Iterator[list[str]]:
+        """The lots with which the job may stand otherwise now, some at a time."""
+        yield known
+        if not _sides(before) <= _sides(wired):  # what it has done, it may not have done by these
+            yield from _met_lots(world, wired.job_id)
+        for dataset_id in wired.input_ids:
+            yield from _ready_lots(world, dataset_id)
 
     def _wired(self, world: World, held: LotJobRow | None, job_id: str, now: Micros) -> LotJobRow:
         inputs = _ids(world, self.inputs, now) if self.inputs is not None else None
@@ -188,9 +201,15 @@ def _start_clock(world: World, dataset_id: str, now: Micros) -> None:
     interval: Interval | None = clock_interval(dataset.name) if dataset is not None else None
     if interval is None or room.clocks.get(dataset_id) is not None:
         return
-    current = parse_interval(interval.lot_at(now))
-    assert current is not None, "an interval's lot is an interval lot"
-    room.clocks.put(dataset_id, ClockRow(dataset_id, interval, current.end))
+    room.clocks.put(dataset_id, ClockRow(dataset_id, interval, interval.at(now).end))
+
+
+def _met_lots(world: World, job_id: str) -> Iterator[list[str]]:
+    """The lots that a job has met, some at a time."""
+    unstored = [row for row in world.room(LockRoom).work.unstored() if row.job_id == job_id]
+    if fresh := [row.lot for row in unstored]:
+        yield fresh
+    yield from _pages(world.tx, "lots_met_by_job", job_id=job_id)
 
 
 def _ready_lots(world: World, dataset_id: str) -> Iterator[list[str]]:
@@ -199,12 +218,11 @@ def _ready_lots(world: World, dataset_id: str) -> Iterator[list[str]]:
     unstored = [row for row in room.outputs.unstored() if row.dataset_id == dataset_id]
     if fresh := [row.lot for row in unstored if row.status == Status.READY]:
         yield fresh
+    yield from _pages(world.tx, "ready_lots_of_dataset", dataset_id=dataset_id)
+
+
+def _pages(tx: Transaction, statement: str, **params: object) -> Iterator[list[str]]:
     after = ""
-    while True:
-        rows = world.tx.fetch(
-            "ready_lots_of_dataset", dataset_id=dataset_id, after=after, most=LOTS_AT_ONCE
-        )
-        if not rows:
-            return
+    while rows := tx.fetch(statement, after=after, most=LOTS_AT_ONCE, **params):
         after = rows[-1][0]
         yield [lot for (lot,) in rows]

@@ -250,12 +250,21 @@ WHERE g.job_id = :job_id AND g.lot = :lot
 ORDER BY g.id DESC LIMIT :limit OFFSET :offset
 
 -- name: read_log_of_lot
--- A page of the transitions of one lot of a dataset and of the jobs that read and write it.
+-- A page of the transitions of one lot of a dataset and of the jobs that read and write it. What a job
+-- did with the lot in a run is told where that run was to read or write the dataset, by what its job
+-- was wired to then (:named is how that names the dataset), or where it did; or where nobody knows it.
 SELECT t.at, t.action, t.lot, COALESCE(j.namespace, d.namespace), j.name, d.name, t.run_id, t.was, t.became, t.who, t.why
 FROM (
     SELECT o.* FROM lot_log o WHERE o.dataset_id = :dataset_id AND o.lot = :lot
     UNION ALL
-    SELECT o.* FROM {each jobs uuid AS k} JOIN lot_log o ON o.job_id = k.value AND o.lot = :lot
+    SELECT o.*
+    FROM {each jobs uuid AS k}
+    JOIN lot_log o ON o.job_id = k.value AND o.lot = :lot
+    LEFT JOIN runs r ON r.id = o.run_id
+    LEFT JOIN job_versions v ON v.id = r.job_version_id
+    WHERE v.id IS NULL OR REPLACE(v.inputs || v.outputs, :named, '') <> v.inputs || v.outputs
+       OR EXISTS (SELECT 1 FROM run_datasets u
+                  WHERE u.run_id = r.id AND u.role IN ('INPUT', 'OUTPUT') AND u.dataset_id = :dataset_id)
 ) t
 LEFT JOIN jobs j ON j.id = t.job_id
 LEFT JOIN datasets d ON d.id = t.dataset_id

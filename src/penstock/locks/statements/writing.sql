@@ -66,6 +66,10 @@ UNION ALL
 SELECT w.job_id, w.lot, w.lot_key, w.rank, w.state, w.tries, w.token, w.run_id, w.owner, w.lease_seconds, w.lease_until, w.not_before, w.since, w.error, w.stale_since
 FROM stuck_work w WHERE w.job_id = :job_id;
 
+-- name: lots_met_by_job
+-- All lots that a job has met, after one of them.
+SELECT w.lot FROM lot_work w WHERE w.job_id = :job_id AND w.lot > :after ORDER BY w.lot LIMIT :most;
+
 -- name: expired_work
 -- Claims whose lease has run out, longest ago first.
 SELECT w.job_id, w.lot, w.lot_key, w.rank, w.state, w.tries, w.token, w.run_id, w.owner, w.lease_seconds, w.lease_until, w.not_before, w.since, w.error, w.stale_since
@@ -82,11 +86,28 @@ WHERE w.state = 'LATER' AND w.not_before <= :now
 ORDER BY w.not_before
 LIMIT :most;
 
+-- name: early_work
+-- Claims that were given or renewed later than this.
+SELECT w.job_id, w.lot, w.lot_key, w.rank, w.state, w.tries, w.token, w.run_id, w.owner, w.lease_seconds, w.lease_until, w.not_before, w.since, w.error, w.stale_since
+FROM lot_work w
+WHERE w.state = 'RUNNING' AND w.lease_until - w.lease_seconds * 1000000 > :now
+LIMIT :most;
+
+-- name: endless_work
+-- What is to be tried again, and that later than this.
+SELECT w.job_id, w.lot, w.lot_key, w.rank, w.state, w.tries, w.token, w.run_id, w.owner, w.lease_seconds, w.lease_until, w.not_before, w.since, w.error, w.stale_since
+FROM lot_work w
+WHERE w.state = 'LATER' AND w.not_before > :now
+LIMIT :most;
+
 -- name: sweep_is_due
--- Whether a lease has run out, a back-off has ended or a clock has gone on.
+-- Whether a lease has run out, a back-off has ended or a clock has gone on; or whether a server
+-- whose clock was far ahead has left such leases, back-offs or clocks.
 SELECT CASE WHEN EXISTS (SELECT 1 FROM lot_work w WHERE w.state = 'RUNNING' AND w.lease_until <= :now)
+              OR EXISTS (SELECT 1 FROM lot_work w WHERE w.state = 'RUNNING' AND w.lease_until - w.lease_seconds * 1000000 > :renewed_at_most)
               OR EXISTS (SELECT 1 FROM lot_work w WHERE w.state = 'LATER' AND w.not_before <= :now)
-              OR EXISTS (SELECT 1 FROM lot_clocks c WHERE c.due_at <= :now)
+              OR EXISTS (SELECT 1 FROM lot_work w WHERE w.state = 'LATER' AND w.not_before > :not_before_at_most)
+              OR EXISTS (SELECT 1 FROM lot_clocks c WHERE c.due_at <= :now OR c.due_at > :due_at_most)
             THEN 1 ELSE 0 END;
 
 -- name: due_clocks
@@ -94,6 +115,12 @@ SELECT CASE WHEN EXISTS (SELECT 1 FROM lot_work w WHERE w.state = 'RUNNING' AND 
 SELECT c.dataset_id, c.interval, c.due_at
 FROM lot_clocks c
 WHERE c.due_at <= :now;
+
+-- name: clocks_ahead
+-- Clock datasets that are to go on later than this.
+SELECT c.dataset_id, c.interval, c.due_at
+FROM lot_clocks c
+WHERE c.due_at > :now;
 
 -- name: lot_clocks_by_ids
 -- Clock datasets in use.

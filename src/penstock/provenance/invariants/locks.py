@@ -76,7 +76,7 @@ def _work_of(tx: Transaction, named: _LotJob, now: Micros) -> Iterator[str]:
         lots = [lot for (lot,) in page]
         after = lots[-1]
         for row, state in _derived(tx, job, lots, now):
-            if not _agrees(row, state, job, now):
+            if not _agrees(row, state, now):
                 yield f"lot {row.lot} of {shown} is {row.state}, and should be {state}"
             if row.lot_key != sort_key(row.lot):
                 yield f"lot {row.lot} of {shown} is in the wrong place of the order of work"
@@ -95,13 +95,10 @@ def _derived(
             yield row, rules.standing(room, job, lot, later=row.not_before > now)
 
 
-def _agrees(row: WorkRow, state: WorkState, job: LotJobRow, now: Micros) -> bool:
-    if row.state == state:
-        return True
+def _agrees(row: WorkRow, state: WorkState, now: Micros) -> bool:
     if row.state == WorkState.LATER and state == WorkState.READY:
         return 0 < row.not_before <= now  # the sweep that lets it go on is due
-    # What a job has done stays done when it is wired to something else.
-    return row.state == WorkState.DONE and row.since <= job.updated_at
+    return row.state == state
 
 
 INVARIANTS: Final[tuple[Invariant, ...]] = (

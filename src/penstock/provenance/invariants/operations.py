@@ -1,7 +1,7 @@
 """What always holds of backfills and replays, also while they are moved on or forgotten."""
 
 from collections import Counter
-from collections.abc import Iterator
+from collections.abc import Iterator, Set
 from typing import Final
 
 import msgspec
@@ -10,7 +10,10 @@ from msgspec import Struct
 from penstock.arcs.backfill_rows import BackfillRow
 from penstock.clock import Micros
 from penstock.db import Transaction
+from penstock.db.database import Row
+from penstock.locks.rows import TurnRow
 from penstock.provenance.invariants.invariant import (
+    FOUND_MAX,
     NO_ID,
     PAGE,
     Grounds,
@@ -90,6 +93,29 @@ def _replay(row: _Replay, steps: Counter[str]) -> Iterator[str]:
         yield f"{shown} is {row.state}, and {'' if row.is_open else 'not '}looked after"
 
 
+def turns_agree(grounds: Grounds) -> Iterator[str]:
+    """Steps whose work does not wait for its turn, and work that waits for one in vain."""
+    with grounds.database.read() as tx:
+        for replay_id, number, state in tx.fetch("steps_without_turn", most=FOUND_MAX):
+            yield f"step {number} of replay {replay_id} is {state}, and its work does not wait"
+        last = (NO_ID, "")
+        while page := tx.rows(TurnRow, "checked_turns", job_id=last[0], lot=last[1], most=PAGE):
+            last = (page[-1].job_id, page[-1].lot)
+            keys = [row.job_id + row.lot for row in page]
+            steps = {*tx.fetch("unbegun_steps_of_work", keys=keys)}
+            for row in page:
+                yield from _turn(row, steps)
+
+
+def _turn(row: TurnRow, steps: Set[Row]) -> Iterator[str]:
+    shown = f"lot {row.lot} of job {row.job_id} waits"
+    if not row.keeper_ids:
+        yield f"{shown} for nobody"
+    for keeper in row.keeper_ids:
+        if (keeper, row.job_id, row.lot) not in steps:
+            yield f"{shown} for replay {keeper}, which has no such step to begin"
+
+
 def _differ(found: int, kept: int, *, is_over: bool) -> bool:
     """Whether a count is wrong; what is over may be being forgotten, a part at a time."""
     return found > kept if is_over else found != kept
@@ -119,6 +145,17 @@ INVARIANTS: Final[tuple[Invariant, ...]] = (
         "broken_replay_order",
         "step {1} of replay {0} is {2} and waits for {3} steps; {4} before it are not done, "
         "{5} have failed",
+    ),
+    by_statement(
+        "turn-keepers",
+        "replays that stand, and they alone, keep the turns of their steps",
+        "broken_turn_keepers",
+        "replay {} is {}, and {}",
+    ),
+    Invariant(
+        "turns",
+        "what a replay that stands has not begun waits for its turn, and nothing else does",
+        turns_agree,
     ),
     by_statement(
         "operations",

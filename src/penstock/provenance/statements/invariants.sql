@@ -450,3 +450,44 @@ SELECT 'replay', s.replay_id, s.job_id
 FROM (SELECT DISTINCT replay_id, job_id FROM replay_steps) s
 WHERE NOT EXISTS (SELECT 1 FROM lot_jobs l JOIN jobs j ON j.id = l.job_id WHERE l.job_id = s.job_id)
 LIMIT :most
+
+-- name: broken_turn_keepers
+-- Replays that stand and keep no turns, or not as they stand, and who keeps turns and is no such replay.
+SELECT r.id, r.state, CASE WHEN k.id IS NULL THEN 'does not keep the turns of its steps'
+                           WHEN k.is_paused = 1 THEN 'keeps them as one that is paused'
+                           ELSE 'keeps them as one that runs' END
+FROM replays r
+LEFT JOIN turn_keepers k ON k.id = r.id
+WHERE r.state IN ('running', 'paused')
+  AND (k.id IS NULL OR k.is_paused <> CASE WHEN r.state = 'paused' THEN 1 ELSE 0 END)
+UNION ALL
+SELECT k.id, COALESCE(r.state, 'not there'), 'still keeps turns'
+FROM turn_keepers k
+LEFT JOIN replays r ON r.id = k.id
+WHERE COALESCE(r.state, '') NOT IN ('running', 'paused')
+LIMIT :most
+
+-- name: steps_without_turn
+-- Steps that a replay which stands has not begun, and whose work does not wait for their turn.
+SELECT s.replay_id, s.number, s.state
+FROM replays r
+JOIN replay_steps s ON s.replay_id = r.id AND s.state IN ('pending', 'blocked')
+LEFT JOIN lot_turns t ON t.job_id = s.job_id AND t.lot = s.lot
+WHERE r.state IN ('running', 'paused')
+  AND (t.job_id IS NULL OR t.keepers NOT LIKE '%"' || CAST(r.id AS TEXT) || '"%')
+LIMIT :most
+
+-- name: checked_turns
+-- A page of the work that waits for its turn.
+SELECT t.job_id, t.lot, t.keepers, t.kept_since
+FROM lot_turns t
+WHERE (t.job_id, t.lot) > (:job_id, :lot)
+ORDER BY t.job_id, t.lot
+LIMIT :most
+
+-- name: unbegun_steps_of_work
+-- Which of this work, each a job's id and a lot, replays that stand have not begun.
+SELECT s.replay_id, s.job_id, s.lot
+FROM replays r
+JOIN replay_steps s ON s.replay_id = r.id AND s.state IN ('pending', 'blocked')
+WHERE r.state IN ('running', 'paused') AND CAST(s.job_id AS TEXT) || s.lot {in keys text}

@@ -262,3 +262,28 @@ UPDATE replay_steps SET waits_for = 0
 -- name: break_replay_failures
 -- The first step of the replay has failed, and what waits for it does not know.
 UPDATE replay_steps SET state = 'failed' WHERE number = 1
+
+-- name: break_turn_keepers
+-- The replay that runs keeps the turns of its steps no more.
+DELETE FROM turn_keepers
+
+-- name: break_turn_keepers_of_nothing
+-- Somebody keeps turns who is no replay.
+INSERT INTO turn_keepers (id, name, is_paused)
+VALUES ('11111111-1111-8111-a111-111111111111', 'replay of nobody', 0)
+
+-- name: break_turn_keepers_paused
+-- The replay that runs keeps turns as if it were paused.
+UPDATE turn_keepers SET is_paused = 1
+
+-- name: break_turns
+-- The work of a step that was not begun does not wait for its turn.
+DELETE FROM lot_turns WHERE job_id = (SELECT s.job_id FROM replay_steps s WHERE s.number = 2)
+
+-- name: break_turns_in_vain
+-- Steps were begun, and their work still waits for its turn.
+UPDATE replay_steps SET state = 'going'
+
+-- name: break_turns_of_nobody
+-- Work waits for its turn in no order.
+UPDATE lot_turns SET keepers = '[]'
