@@ -12,7 +12,7 @@ from penstock.ingest.storing.register import (
     ForgetWriter,
     Identified,
     Identify,
-    KeepArk,
+    Offer,
     RecordDeposit,
     StoredRow,
     TakeOver,
@@ -36,6 +36,7 @@ def asked(
     namespace: str = "ours",
     storage: str = "",
     mints: bool = True,
+    taken_up: Offer | None = None,
 ) -> Identify:
     """Whoever has to know the ARK of a deposit."""
     return Identify(
@@ -48,13 +49,20 @@ def asked(
         primary=primary,
         shoulder=SHOULDER,
         spin=(lambda number: ark_of(SHOULDER, number)) if mints else None,
+        taken_up=taken_up,
     )
 
 
 def identified(plane: Plane, key: str, *local_ids: str, **rest: Any) -> str | None:
-    """The ARK that a deposit has."""
-    found: Identified = plane.catalog.submit(asked(key, *local_ids, **rest)).result()
+    """The ARK that a deposit has; it takes up what it is offered."""
+    found = answered(plane, key, *local_ids, **rest)
+    if found.offer is not None:
+        found = answered(plane, key, *local_ids, taken_up=found.offer, **rest)
     return found.ark
+
+
+def answered(plane: Plane, key: str, *local_ids: str, **rest: Any) -> Identified:
+    return plane.catalog.submit(asked(key, *local_ids, **rest)).result()
 
 
 def record(plane: Plane, key: str, ark: str, namespace: str = "ours", storage: str = "") -> None:
@@ -87,7 +95,25 @@ def test_an_ark_given_by_hand_is_minted_for_nobody_else(plane: Plane) -> None:
 def test_an_ark_given_by_hand_is_not_minted_in_the_same_moment(plane: Plane) -> None:
     deposits = [asked("by hand", primary=FIRST), asked("minted"), asked("more", primary=THIRD)]
     sent = [plane.catalog.submit(deposit) for deposit in deposits]
-    assert [each.result().ark for each in sent] == [FIRST, SECOND, THIRD]
+    found = [each.result() for each in sent]
+    assert [each.ark or (each.offer and each.offer.ark) for each in found] == [FIRST, SECOND, THIRD]
+
+
+def test_what_was_offered_and_is_given_by_hand_before_it_is_taken_up_is_not_minted(
+    plane: Plane,
+) -> None:
+    offer = answered(plane, "minted", "k1").offer
+    assert offer == Offer(FIRST, 1)
+    assert identified(plane, "by hand", primary=FIRST) == FIRST
+    assert answered(plane, "minted", "k1", taken_up=offer) == (None, None, Offer(SECOND, 2))
+    assert identified(plane, "minted", "k1") == THIRD
+
+
+def test_what_is_not_taken_up_is_offered_to_nobody_else_and_bound_to_nothing(plane: Plane) -> None:
+    assert answered(plane, "minted", "k1").offer == Offer(FIRST, 1)
+    assert identified(plane, "minted", "k1") == SECOND
+    assert identified(plane, "more", "k1") == SECOND
+    assert identified(plane, "theirs", primary=FIRST, namespace="theirs") == FIRST
 
 
 def test_however_many_arks_were_given_by_hand_the_next_is_minted(plane: Plane) -> None:
@@ -139,9 +165,9 @@ def test_an_ark_minted_elsewhere_that_is_in_use_is_refused(plane: Plane) -> None
     identified(plane, "by hand", primary=FIRST)
     assert identified(plane, "minted", mints=False) is None
     with pytest.raises(Conflict, match="is in use here already; resume the job"):
-        plane.catalog.submit(KeepArk("minted", "ours", SHOULDER, FIRST)).result()
+        identified(plane, "minted", mints=False, taken_up=Offer(FIRST))
     for _ in range(2):
-        assert plane.catalog.submit(KeepArk("minted", "ours", SHOULDER, SECOND)).result() == SECOND
+        assert identified(plane, "minted", mints=False, taken_up=Offer(SECOND)) == SECOND
     assert identified(plane, "minted", mints=False) == SECOND
     assert identified(plane, "ours") == THIRD
 

@@ -166,17 +166,30 @@ class ReserveArks(Write, frozen=True):
                 room.arks.put(ark, ArkRow(ark, self.namespace, None))
 
 
+class Offer(NamedTuple):
+    """A new ARK, and its number if it was spun from one: the deposit's, if it is taken up.
+
+    Whoever takes it up has looked before whether something is stored under it already. What is
+    not taken up is offered to nobody else.
+    """
+
+    ark: str
+    number: int = 0
+
+
 class Identified(NamedTuple):
-    """The ARK of a deposit, if it has one yet, and which deposit may write that object now."""
+    """The ARK of a deposit and which deposit may write that object now, or else an offer."""
 
     ark: str | None
     writer: WriterRow | None
+    offer: Offer | None = None
 
 
 class Identify(Write, frozen=True):
-    """Find or mint the ARK of a deposit, bind its local ids to it, and ask to write the object.
+    """Find the ARK of a deposit, bind its local ids to it, and ask to write the object.
 
-    Without `spin` nothing is minted: whoever mints elsewhere notes the ARK with KeepArk first.
+    Where it has none it gets the one that is taken up, once. Without that it is offered one, if
+    there is `spin`.
     """
 
     key: str
@@ -188,13 +201,14 @@ class Identify(Write, frozen=True):
     primary: str | None
     shoulder: str
     spin: Spin | None
+    taken_up: Offer | None = None
 
     def apply(self, world: World, now: Micros) -> Identified:
         """A local id that stands for another object, or an ARK of others, is a Conflict."""
         room = world.room(RegisterRoom)
-        ark = self._known(room) or self._minted(world, room, now)
+        ark = self._known(room) or self._minted(room, now)
         if ark is None:
-            return Identified(None, None)
+            return Identified(None, None, self.spin and _unused(world, self.shoulder, self.spin))
         writer = room.writers.get(ark)
         self._bind(room, ark, writer)
         for name in self.local_ids:
@@ -235,50 +249,33 @@ class Identify(Write, frozen=True):
             ark = bound.ark
         return ark
 
-    def _minted(self, world: World, room: RegisterRoom, now: Micros) -> str | None:
+    def _minted(self, room: RegisterRoom, now: Micros) -> str | None:
         row = room.minted.get(self.key)
-        if row is None or row.ark is None:
-            if self.spin is None:
-                return None
-            number, ark = self._unused(world, room, self.spin)
-            row = MintedRow(self.key, self.shoulder, number, ark, now)
-            room.minted.put(self.key, row)
-        return row.ark
-
-    def _unused(self, world: World, room: RegisterRoom, spin: Spin) -> tuple[int, str]:
-        """The next number whose ARK nobody has given by hand; they may have given many."""
-        for tried in count():
-            number = world.room(IngestRoom).next_number(f"ark {self.shoulder}")
-            if tried % _LOOKED_AHEAD == 1:
-                room.arks.prefetch(map(spin, range(number, number + _LOOKED_AHEAD)))
-            if room.arks.get(spin(number)) is None:
-                break
-        return number, spin(number)
+        if row is not None and row.ark is not None:
+            return row.ark
+        if self.taken_up is None:
+            return None
+        ark, number = self.taken_up
+        if room.arks.get(ark) is not None:
+            if self.spin is not None:
+                return None  # somebody gave it by hand just now
+            raise Conflict(
+                f"{ark} was minted, but is in use here already; resume the job, and it gets another"
+            )
+        room.minted.put(self.key, MintedRow(self.key, self.shoulder, number, ark, now))
+        return ark
 
 
-class KeepArk(Write, frozen=True):
-    """Note the ARK that was minted elsewhere for a deposit; the first one noted stays."""
-
-    key: str
-    namespace: str
-    shoulder: str
-    ark: str
-
-    def apply(self, world: World, now: Micros) -> str:
-        """The ARK that the deposit has; one that is in use here is a Conflict."""
-        room = world.room(RegisterRoom)
-        row = room.minted.get(self.key)
-        if row is None or row.ark is None:
-            if room.arks.get(self.ark) is not None:
-                raise Conflict(
-                    f"{self.ark} was minted, but is in use here already; "
-                    "resume the job, and it gets another"
-                )
-            room.arks.put(self.ark, ArkRow(self.ark, self.namespace, None))
-            row = MintedRow(self.key, self.shoulder, 0, self.ark, now)
-            room.minted.put(self.key, row)
-        assert row.ark is not None, "it was noted"
-        return row.ark
+def _unused(world: World, shoulder: str, spin: Spin) -> Offer:
+    """The next number whose ARK nobody has given by hand; they may have given many."""
+    room = world.room(RegisterRoom)
+    for tried in count():
+        number = world.room(IngestRoom).next_number(f"ark {shoulder}")
+        if tried % _LOOKED_AHEAD == 1:
+            room.arks.prefetch(map(spin, range(number, number + _LOOKED_AHEAD)))
+        if room.arks.get(spin(number)) is None:
+            break
+    return Offer(spin(number), number)
 
 
 class TakeOver(Write, frozen=True):
