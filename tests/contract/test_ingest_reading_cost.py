@@ -60,7 +60,7 @@ def _fill(tx: Transaction) -> None:
     tx.write("put_ingest_jobs", jobs)
     tx.write("put_ingest_tallies", _tallies(jobs))
     tx.write("put_ingest_counters", [CounterRow("batch", len(batches)), CounterRow("job", 99_999)])
-    tx.write("put_ingest_sessions", [SessionRow(SESSION, "worker", NOW)])
+    tx.write("put_ingest_sessions", [SessionRow(SESSION, "worker", NOW, 10)])
     tx.write("put_ingest_holds", [HoldRow("collection", PHOTOS, "ann", "full", NOW)])
     for name in (MAPS, PHOTOS, LETTERS):
         tx.execute("put_collection", name=name, profile="{}", now=NOW)

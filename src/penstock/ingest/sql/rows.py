@@ -40,11 +40,12 @@ class RangeRow(Row, frozen=True):
 
 
 class SessionRow(Row, frozen=True):
-    """A process that holds locks, and until when it counts as alive."""
+    """A process that holds locks; it counts as alive until then, for so long after each beat."""
 
     id: str
     owner: str
     alive_until: Micros
+    lasts: Micros
 
 
 class BatchRow(Row, frozen=True):
