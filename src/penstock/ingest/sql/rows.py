@@ -31,12 +31,15 @@ class CounterRow(Row, frozen=True):
 
 
 class RangeRow(Row, frozen=True):
-    """The numbers that a queue outside the database may give."""
+    """The numbers that a queue outside the database may give, and the last that it is known to have
+    given.
+    """
 
     queue: str
     name: str
     first_number: int
     last_number: int
+    given: int
 
 
 class SessionRow(Row, frozen=True):

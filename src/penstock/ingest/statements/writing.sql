@@ -13,14 +13,14 @@ ON CONFLICT (name) DO UPDATE SET value = excluded.value;
 
 -- name: ingest_ranges_of_queues
 -- Which numbers queues outside the database may give.
-SELECT r.queue, r.name, r.first_number, r.last_number
+SELECT r.queue, r.name, r.first_number, r.last_number, r.given
 FROM {each ids text AS k} JOIN ingest_ranges r ON r.queue = k.value;
 
 -- name: put_ingest_ranges
 -- Write which numbers queues outside the database may give.
-INSERT INTO ingest_ranges (queue, name, first_number, last_number)
-{rows queue text, name text, first_number bigint, last_number bigint}
-ON CONFLICT (queue, name) DO UPDATE SET first_number = excluded.first_number, last_number = excluded.last_number;
+INSERT INTO ingest_ranges (queue, name, first_number, last_number, given)
+{rows queue text, name text, first_number bigint, last_number bigint, given bigint}
+ON CONFLICT (queue, name) DO UPDATE SET first_number = excluded.first_number, last_number = excluded.last_number, given = excluded.given;
 
 -- name: ingest_sessions_by_ids
 -- Sessions by id.
