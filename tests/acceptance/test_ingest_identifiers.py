@@ -116,6 +116,16 @@ def test_a_storage_that_is_away_does_not_stop_other_collections(site: Site, tmp_
     assert completed(site, "new.csv") == next_arks(1)[0]
 
 
+def test_hyphens_in_an_ark_mean_nothing(site: Site) -> None:
+    ark = "ark:/99999/fk4abc"
+    assert completed(site, "first.csv", primary_id="ark:/99999/fk4-ab-c") == ark
+    assert completed(site, "second.csv", primary_id="ark:99999/fk4a-bc") == ark
+    listed = write(ManifestKind.FILES, [row(site.web.on("/x", content(b"x")), primary_id=ark)])
+    listed = listed.replace(b"fk4abc", b"f-k4abc")
+    assert completed(site, "batch.checkm", body=listed) == ark
+    assert site.versions("ark:/99999/fk4abc-") == [3, 2, 1]
+
+
 def test_a_manifest_with_a_primary_id_that_is_no_ark_is_refused(site: Site) -> None:
     url = site.web.on("/a.csv", content(b"a"))
     listed = write(ManifestKind.FILES, [row(url, primary_id="ark:/99999/fk4x")])
