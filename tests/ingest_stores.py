@@ -23,6 +23,7 @@ from penstock.ingest.values import (
     Numbered,
     Numbers,
     PayloadType,
+    Reserved,
     Submission,
 )
 from penstock.ingest.zk.store import ZkIngestStore
@@ -36,9 +37,9 @@ BACKENDS = ("sqlite", "postgresql", "zookeeper")
 NEXT = dict(zip(STAGES, (*STAGES[1:], IngestState.COMPLETED), strict=True))
 
 
-def all_numbers(queue: str, name: Numbered, wanted: Numbers) -> Numbers:
+def all_numbers(queue: str, name: Numbered, wanted: Numbers, is_put_back: bool | None) -> Reserved:
     """What a queue may give that is alone in its world."""
-    return Numbers(1, 2**31)
+    return Reserved(Numbers(1, 2**31), 0)
 
 
 class Backend:

@@ -27,6 +27,15 @@ def system_clock() -> Micros:
     return time.time_ns() // 1000
 
 
+def lasts(until: Micros, length: Micros, now: Micros) -> bool:
+    """Whether something of this length that was to end then is not over yet.
+
+    What would last for more than twice its length was begun by a clock that was ahead: it is over,
+    or it might last for years. Once its length is what clocks may differ by.
+    """
+    return now < until <= now + 2 * length
+
+
 def from_datetime(moment: datetime) -> Micros:
     """A moment without an offset is taken as UTC."""
     if moment.tzinfo is None:

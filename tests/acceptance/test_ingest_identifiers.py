@@ -1,9 +1,12 @@
 """Which object a deposit is of: ARKs that are in use, whoever gave them, and local ids."""
 
+from pathlib import Path
 from typing import Any
 
 from penstock.ingest.receiving.checkm import ManifestKind, write
 from penstock.ingest.storing.minting import ark_of
+from penstock.ingest.storing.ocfl_files import NewFile
+from penstock.ingest.storing.ocfl_inventory import sha512
 from penstock.ingest.values import IngestJob
 from penstock.states import BatchState, IngestState
 from tests.acceptance.ingest_site import Site, row
@@ -29,6 +32,16 @@ def completed(site: Site, name: str, **rest: Any) -> str:
     assert job.status is IngestState.COMPLETED, job.message
     assert job.identifiers.primary is not None
     return job.identifiers.primary
+
+
+def store_unknown(site: Site, collection: str, ark: str, key: str = "another/0") -> None:
+    """Store an object of which the database, put back from a backup, knows nothing."""
+    file = site.folder / "lost.csv"
+    site.folder.mkdir(exist_ok=True)
+    file.write_bytes(b"lost")
+    told = NewFile("producer/lost.csv", file, sha512(b"lost"), 4)
+    depository = site.shop.depository(site.shop.collection(collection))
+    depository.store(ark, key, [told], update=False, who="jo", message="", now=site.clock())
 
 
 def test_an_ark_that_was_given_by_hand_is_not_minted(site: Site) -> None:
@@ -66,6 +79,51 @@ def test_an_ark_is_one_object_however_it_is_written(site: Site) -> None:
     assert site.versions(ark) == [3, 2, 1]
     refused = deposited(site, "fourth.csv", collection="theirs", primary_id=bare)
     assert refused.message.startswith(f"{ark} belongs to another namespace than 'theirs'")
+
+
+def test_an_ark_under_which_an_object_lies_that_the_database_does_not_know_is_passed_over(
+    site: Site, tmp_path: Path
+) -> None:
+    elsewhere = f"file://{tmp_path / 'elsewhere'}"
+    site.make_collection("theirs", dataset="theirs", storage=elsewhere)
+    lost = next_arks(3)
+    for name, ark in zip(("maps", "theirs", "maps"), lost, strict=True):
+        store_unknown(site, name, ark)
+    minted = completed(site, "new.csv", local_id="k1")
+    assert minted == next_arks(4)[-1]
+    assert completed(site, "newer.csv", local_id="k1") == minted
+    assert site.versions(minted) == [2, 1]
+    assert [site.versions(ark) for ark in lost] == [[], [], []]
+    assert site.content(lost[0]) == {"lost.csv": b"lost"}
+
+
+def test_a_deposit_that_was_stored_before_the_database_was_put_back_has_its_ark_again(
+    site: Site,
+) -> None:
+    batch = site.deposit(site.web.on("/again.csv", content(b"again")))
+    with site.working("batch-pending", "pending", "estimating", "provisioning", "downloading"):
+        job = site.reach(batch, IngestState.PROCESSING)
+    [ark] = next_arks(1)
+    store_unknown(site, "maps", ark, key=job.configuration.key)
+    site.run(batch)
+    assert site.only_job(batch).identifiers.primary == ark
+    assert site.versions(ark) == [1]
+
+
+def test_a_storage_that_is_away_does_not_stop_other_collections(site: Site, tmp_path: Path) -> None:
+    (tmp_path / "file").write_bytes(b"")
+    site.make_collection("away", dataset="away", storage=f"file://{tmp_path / 'file' / 'below'}")
+    assert completed(site, "new.csv") == next_arks(1)[0]
+
+
+def test_hyphens_in_an_ark_mean_nothing(site: Site) -> None:
+    ark = "ark:/99999/fk4abc"
+    assert completed(site, "first.csv", primary_id="ark:/99999/fk4-ab-c") == ark
+    assert completed(site, "second.csv", primary_id="ark:99999/fk4a-bc") == ark
+    listed = write(ManifestKind.FILES, [row(site.web.on("/x", content(b"x")), primary_id=ark)])
+    listed = listed.replace(b"fk4abc", b"f-k4abc")
+    assert completed(site, "batch.checkm", body=listed) == ark
+    assert site.versions("ark:/99999/fk4abc-") == [3, 2, 1]
 
 
 def test_a_manifest_with_a_primary_id_that_is_no_ark_is_refused(site: Site) -> None:

@@ -1,8 +1,11 @@
 """No id is given twice against one database, wherever the queue is, was, and will be kept."""
 
 import logging
+import shutil
+import tempfile
 from collections.abc import Iterator
 from contextlib import contextmanager
+from pathlib import Path
 
 import pytest
 
@@ -11,12 +14,14 @@ from penstock.errors import Unavailable
 from penstock.ingest.sql.commands import numbers
 from penstock.ingest.sql.commands.numbers import ReserveNumbers
 from penstock.ingest.store import IngestStore
-from penstock.ingest.values import Numbered, Numbers
+from penstock.ingest.values import Numbered, Numbers, Reserved
 from penstock.ingest.zk.store import ZkIngestStore
 from penstock.plane import Plane
 from penstock.zk import Session
 from tests.acceptance.ingest_scene import zookeeper_tree
+from tests.databases import sqlite_database
 from tests.ingest_stores import new_jobs, pending_batch
+from tests.servers import ZookeeperServer
 
 IN_DATABASE = "database"
 
@@ -74,7 +79,9 @@ def test_a_queue_that_has_come_further_than_the_database_goes_on_from_there(
     database_url: str, zookeeper_url: str
 ) -> None:
     with Session.open(zookeeper_url) as session:
-        ZkIngestStore(session, "before", clock=lambda: 0, reserve=lambda *_: Numbers(1, 1000))
+        ZkIngestStore(
+            session, "before", clock=lambda: 0, reserve=lambda *_: Reserved(Numbers(1, 1000), 0)
+        )
         session.create_sequences("/batches/bid", 40)
     with queue(database_url, zookeeper_url) as store:
         assert given(store, "one")[0] == 41
@@ -82,12 +89,77 @@ def test_a_queue_that_has_come_further_than_the_database_goes_on_from_there(
         assert given(store, "two")[0] > 41
 
 
+@pytest.mark.usefixtures("few")
+def test_a_queue_that_is_put_back_from_a_backup_gives_no_number_again(
+    tmp_path: Path,
+) -> None:
+    database_url = sqlite_database(tmp_path / "penstock.db")
+    folder = Path(tempfile.mkdtemp(prefix="penstock-zk-numbers-", dir="/tmp"))
+    server = ZookeeperServer.start(folder)
+    data, backup = folder / "data", folder / "backup"
+    url = f"zookeeper://{server.address}/queue"
+    found: list[list[int]] = []
+
+    def give(times: int) -> None:
+        turn = len(found)
+        with queue(database_url, url) as store:
+            found.extend(given(store, f"{turn}-{number}") for number in range(times))
+
+    try:
+        give(2)
+        shutil.copytree(data, backup)
+        give(2)
+        give(6)
+        for _ in range(2):
+            server.stop()
+            shutil.rmtree(data)
+            shutil.copytree(backup, data)
+            server.restart()
+            give(2)
+            give(1)
+    finally:
+        server.stop()
+        shutil.rmtree(folder)
+    ids = [("batch", batch) for batch, *_ in found]
+    ids += [("job", job) for _, *jobs in found for job in jobs]
+    assert len(ids) == len(set(ids)) == 48
+
+
+def test_a_process_that_is_behind_another_gives_its_numbers_all_the_same(
+    database_url: str, zookeeper_url: str
+) -> None:
+    others: list[list[int]] = []
+    with queue(database_url, zookeeper_url) as store:
+        assert given(store, "first") == [1, 1, 2]
+    with Plane.open(Settings(database=database_url)) as plane:
+
+        def reserve(
+            queue: str, name: Numbered, wanted: Numbers, is_put_back: bool | None
+        ) -> Reserved:
+            if is_put_back is None:  # another is faster
+                with Session.open(zookeeper_url) as other:
+                    store = ZkIngestStore(other, "other", clock=lambda: 0, reserve=directly)
+                    others.append(given(store, f"other-{name}"))
+            return directly(queue, name, wanted, is_put_back)
+
+        def directly(
+            queue: str, name: Numbered, wanted: Numbers, is_put_back: bool | None
+        ) -> Reserved:
+            command = ReserveNumbers(queue, name, wanted, is_put_back)
+            return plane.catalog.submit(command).result()
+
+        with Session.open(zookeeper_url) as session:
+            store = ZkIngestStore(session, "slow", clock=lambda: 0, reserve=reserve)
+            assert given(store, "slow") == [2, 5, 6]
+    assert others == [[3, 3, 4], [4, 7, 8]]
+
+
 def test_numbers_of_another_queue_are_passed_over_and_the_log_says_so(
     database_url: str, zookeeper_url: str, caplog: pytest.LogCaptureFixture
 ) -> None:
     with Plane.open(Settings(database=database_url)) as plane:
         reserve = ReserveNumbers("another", Numbered.JOBS, Numbers(2_500, 2_500))
-        taken = plane.catalog.submit(reserve).result()
+        taken = plane.catalog.submit(reserve).result().numbers
     with caplog.at_level(logging.INFO), queue(database_url, zookeeper_url) as store:
         assert given(store, "one") == [1, taken.last + 1, taken.last + 2]
     assert f"jobs: the numbers up to {taken.last} are another queue's" in caplog.text
@@ -96,7 +168,7 @@ def test_numbers_of_another_queue_are_passed_over_and_the_log_says_so(
 def test_numbers_that_cannot_be_reserved_are_not_given_and_leave_nothing(
     database_url: str, zookeeper_url: str
 ) -> None:
-    def away(queue: str, name: Numbered, wanted: Numbers) -> Numbers:
+    def away(queue: str, name: Numbered, wanted: Numbers, is_put_back: bool | None) -> Reserved:
         raise Unavailable("the database is away")
 
     with Session.open(zookeeper_url) as session:

@@ -60,7 +60,7 @@ def _fill(tx: Transaction) -> None:
     tx.write("put_ingest_jobs", jobs)
     tx.write("put_ingest_tallies", _tallies(jobs))
     tx.write("put_ingest_counters", [CounterRow("batch", len(batches)), CounterRow("job", 99_999)])
-    tx.write("put_ingest_sessions", [SessionRow(SESSION, "worker", NOW)])
+    tx.write("put_ingest_sessions", [SessionRow(SESSION, "worker", NOW, 10)])
     tx.write("put_ingest_holds", [HoldRow("collection", PHOTOS, "ann", "full", NOW)])
     for name in (MAPS, PHOTOS, LETTERS):
         tx.execute("put_collection", name=name, profile="{}", now=NOW)
@@ -294,6 +294,7 @@ def _examples_of_register() -> dict[str, list[dict[str, Any]]]:
         "all_collections": [{}],
         "minted_arks_by_keys": [keys],
         "arks_by_arks": [{"ids": [_ark(number) for number in range(PAGE)]}],
+        "arks_with_hyphens": [{"ids": [_ark(number) for number in range(PAGE)]}],
         "local_ids_of_owner": [{"namespace": NAMESPACE, "owner": "ann", "names": names}],
         "ark_writers_by_arks": [{"ids": [_ark(number) for number in range(PAGE)]}],
         "ark_writers_from": [{"after": after, "most": PAGE} for after in ("", _ark(DONE - PAGE))],

@@ -12,10 +12,12 @@ from penstock.ingest.storing.register import (
     ForgetWriter,
     Identified,
     Identify,
-    KeepArk,
+    Offer,
     RecordDeposit,
+    ReserveArks,
     StoredRow,
     TakeOver,
+    versions_of,
 )
 from penstock.plane import Plane
 
@@ -36,6 +38,7 @@ def asked(
     namespace: str = "ours",
     storage: str = "",
     mints: bool = True,
+    taken_up: Offer | None = None,
 ) -> Identify:
     """Whoever has to know the ARK of a deposit."""
     return Identify(
@@ -48,13 +51,20 @@ def asked(
         primary=primary,
         shoulder=SHOULDER,
         spin=(lambda number: ark_of(SHOULDER, number)) if mints else None,
+        taken_up=taken_up,
     )
 
 
 def identified(plane: Plane, key: str, *local_ids: str, **rest: Any) -> str | None:
-    """The ARK that a deposit has."""
-    found: Identified = plane.catalog.submit(asked(key, *local_ids, **rest)).result()
+    """The ARK that a deposit has; it takes up what it is offered."""
+    found = answered(plane, key, *local_ids, **rest)
+    if found.offer is not None:
+        found = answered(plane, key, *local_ids, taken_up=found.offer, **rest)
     return found.ark
+
+
+def answered(plane: Plane, key: str, *local_ids: str, **rest: Any) -> Identified:
+    return plane.catalog.submit(asked(key, *local_ids, **rest)).result()
 
 
 def record(plane: Plane, key: str, ark: str, namespace: str = "ours", storage: str = "") -> None:
@@ -78,6 +88,11 @@ def record(plane: Plane, key: str, ark: str, namespace: str = "ours", storage: s
     assert plane.catalog.submit(RecordDeposit(row, storage, ())).result()
 
 
+def store_as_before(plane: Plane, ark: str) -> None:
+    """Store an object as it was when hyphens in ARKs still counted."""
+    record(plane, f"before {ark}", ark)
+
+
 def test_an_ark_given_by_hand_is_minted_for_nobody_else(plane: Plane) -> None:
     assert identified(plane, "by hand", primary=FIRST) == FIRST
     assert identified(plane, "minted") == SECOND
@@ -87,7 +102,25 @@ def test_an_ark_given_by_hand_is_minted_for_nobody_else(plane: Plane) -> None:
 def test_an_ark_given_by_hand_is_not_minted_in_the_same_moment(plane: Plane) -> None:
     deposits = [asked("by hand", primary=FIRST), asked("minted"), asked("more", primary=THIRD)]
     sent = [plane.catalog.submit(deposit) for deposit in deposits]
-    assert [each.result().ark for each in sent] == [FIRST, SECOND, THIRD]
+    found = [each.result() for each in sent]
+    assert [each.ark or (each.offer and each.offer.ark) for each in found] == [FIRST, SECOND, THIRD]
+
+
+def test_what_was_offered_and_is_given_by_hand_before_it_is_taken_up_is_not_minted(
+    plane: Plane,
+) -> None:
+    offer = answered(plane, "minted", "k1").offer
+    assert offer == Offer(FIRST, 1)
+    assert identified(plane, "by hand", primary=FIRST) == FIRST
+    assert answered(plane, "minted", "k1", taken_up=offer) == (None, None, Offer(SECOND, 2))
+    assert identified(plane, "minted", "k1") == THIRD
+
+
+def test_what_is_not_taken_up_is_offered_to_nobody_else_and_bound_to_nothing(plane: Plane) -> None:
+    assert answered(plane, "minted", "k1").offer == Offer(FIRST, 1)
+    assert identified(plane, "minted", "k1") == SECOND
+    assert identified(plane, "more", "k1") == SECOND
+    assert identified(plane, "theirs", primary=FIRST, namespace="theirs") == FIRST
 
 
 def test_however_many_arks_were_given_by_hand_the_next_is_minted(plane: Plane) -> None:
@@ -139,11 +172,42 @@ def test_an_ark_minted_elsewhere_that_is_in_use_is_refused(plane: Plane) -> None
     identified(plane, "by hand", primary=FIRST)
     assert identified(plane, "minted", mints=False) is None
     with pytest.raises(Conflict, match="is in use here already; resume the job"):
-        plane.catalog.submit(KeepArk("minted", "ours", SHOULDER, FIRST)).result()
+        identified(plane, "minted", mints=False, taken_up=Offer(FIRST))
     for _ in range(2):
-        assert plane.catalog.submit(KeepArk("minted", "ours", SHOULDER, SECOND)).result() == SECOND
+        assert identified(plane, "minted", mints=False, taken_up=Offer(SECOND)) == SECOND
     assert identified(plane, "minted", mints=False) == SECOND
     assert identified(plane, "ours") == THIRD
+
+
+@pytest.mark.parametrize("given", ["ark:/99999/f-k4old", "ark:/99999/fk4old", "ark:/99999/fk4-old"])
+def test_what_was_stored_with_hyphens_keeps_its_name(plane: Plane, given: str) -> None:
+    old = "ark:/99999/fk4-old"
+    store_as_before(plane, old)
+    plane.catalog.submit(ReserveArks("ours", (given,))).result()
+    assert identified(plane, "more", primary=given) == old
+    with plane.catalog.read() as tx:
+        assert [row.ark for row in versions_of(tx, given)] == [old]
+
+
+def test_two_objects_that_were_stored_under_one_ark_stay_two(plane: Plane) -> None:
+    """Each is known by the name that it has; by any other it is the one without hyphens."""
+    store_as_before(plane, "ark:/99999/fk4-old")
+    store_as_before(plane, "ark:/99999/fk4old")
+    assert identified(plane, "one", primary="ark:/99999/fk4-old") == "ark:/99999/fk4-old"
+    assert identified(plane, "two", primary="ark:/99999/fk4old") == "ark:/99999/fk4old"
+    assert identified(plane, "any", primary="ark:/99999/f-k4old") == "ark:/99999/fk4old"
+
+
+def test_an_ark_is_not_minted_that_was_stored_with_hyphens(plane: Plane) -> None:
+    store_as_before(plane, FIRST.replace("fk4", "fk4-"))
+    assert identified(plane, "minted") == SECOND
+
+
+def test_hyphens_mean_nothing_in_what_is_given_and_minted(plane: Plane) -> None:
+    given = FIRST.replace("fk4", "fk4-")
+    plane.catalog.submit(ReserveArks("ours", (given,))).result()
+    assert identified(plane, "minted") == SECOND
+    assert identified(plane, "by hand", primary=given) == FIRST
 
 
 def test_a_local_id_stands_for_an_object_of_its_namespace(plane: Plane) -> None:

@@ -12,6 +12,7 @@ from penstock.clock import (
     SECOND,
     format_time,
     from_datetime,
+    lasts,
     parse_time,
     say_time,
     system_clock,
@@ -82,3 +83,12 @@ def test_the_system_clock_is_the_time_of_day() -> None:
 
 def test_the_units_fit_together() -> None:
     assert 24 * 3600 * SECOND == 24 * HOUR == DAY
+
+
+@pytest.mark.parametrize(
+    ("until", "is_so"), [(-1, False), (0, False), (1, True), (10, True), (20, True), (21, False)]
+)
+def test_what_ends_later_than_its_length_and_what_clocks_differ_by_is_over(
+    until: int, is_so: bool
+) -> None:
+    assert lasts(NOON + until, 10, NOON) is is_so

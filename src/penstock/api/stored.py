@@ -13,7 +13,6 @@ from penstock.catalog.shapes import Shape
 from penstock.clock import Micros, format_time
 from penstock.db import Transaction
 from penstock.errors import NotFound
-from penstock.ingest.arks import spelled
 from penstock.ingest.storing.register import StoredRow, stored_in, versions_of
 
 _LAST = 2**62
@@ -146,7 +145,7 @@ def _versions(visit: Visit, ark: str) -> list[StoredRow]:
     """The versions that the key may see."""
     names = visit.narrowed(None)
     with visit.plane.catalog.read() as tx:
-        rows = versions_of(tx, spelled(ark))
+        rows = versions_of(tx, ark)
     seen = [row for row in rows if names is None or row.collection in names]
     if not seen:
         raise NotFound(f"nothing is stored under {ark!r}; check the ARK")

@@ -1,6 +1,11 @@
-"""What an ARK is, and the one spelling of it that is stored: `ark:/…`, which `ark:…` is too."""
+"""What an ARK is, and the one spelling of it that is stored.
+
+`ark:/…` and `ark:…` are one, and hyphens in a name mean nothing: they are not stored. An object
+that was stored under a name with hyphens, when they still counted, keeps that name.
+"""
 
 import re
+from collections.abc import Callable
 
 from penstock.errors import Invalid
 
@@ -14,7 +19,7 @@ PATTERN = f"^{_ARK.pattern}$"
 
 
 def read_ark(text: str) -> str:
-    """The ARK in the spelling that is stored, or Invalid."""
+    """The ARK as it was given but for its label, or Invalid."""
     if not _ARK.fullmatch(text):
         shown = text if len(text) <= _SHOWN_CHARS_MAX else f"{text[:_SHOWN_CHARS_MAX]}…"
         raise Invalid(f"{shown!r} is not an ARK; write it like ark:/99999/fk4rx9d523")
@@ -22,5 +27,23 @@ def read_ark(text: str) -> str:
 
 
 def spelled(ark: str) -> str:
-    """The name of an object in the spelling that is stored."""
+    """The ARK with the label that is stored; its hyphens may be those of an object of before."""
     return _LABEL.sub("ark:/", ark)
+
+
+def plain(ark: str) -> str:
+    """The ARK in the spelling that is stored."""
+    return spelled(ark).replace("-", "")
+
+
+def object_named(
+    ark: str, is_stored: Callable[[str], bool], with_hyphens: Callable[[str], str | None]
+) -> str:
+    """Under which name the object that an ARK names is, or would be, stored.
+
+    `with_hyphens` is the name of an object of before that is this one but for its hyphens.
+    """
+    given, bare = spelled(ark), plain(ark)
+    if is_stored(given) or is_stored(bare):
+        return given if is_stored(given) else bare
+    return with_hyphens(bare) or bare

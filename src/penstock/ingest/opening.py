@@ -10,7 +10,7 @@ from penstock.ingest.sql.commands.numbers import ReserveNumbers
 from penstock.ingest.sql.store import SqlIngestStore
 from penstock.ingest.store import IngestStore
 from penstock.ingest.telling.mail import Mailer
-from penstock.ingest.values import Numbered, Numbers
+from penstock.ingest.values import Numbered, Numbers, Reserved
 from penstock.ingest.workshop import Workshop
 
 IN_DATABASE = "database"
@@ -32,8 +32,8 @@ def open_store(settings: Settings, catalog: Catalog, clock: Clock) -> IngestStor
     from penstock.ingest.zk.store import ZkIngestStore
     from penstock.zk import Session
 
-    def reserve(queue: str, name: Numbered, wanted: Numbers) -> Numbers:
-        return catalog.submit(ReserveNumbers(queue, name, wanted)).result()
+    def reserve(queue: str, name: Numbered, wanted: Numbers, is_put_back: bool | None) -> Reserved:
+        return catalog.submit(ReserveNumbers(queue, name, wanted, is_put_back)).result()
 
     session = Session.open(settings.queue, session_seconds=seconds)
     return ZkIngestStore(session, owner, clock=clock, reserve=reserve)

@@ -237,6 +237,13 @@ class Numbers(Struct, frozen=True):
         return self.first <= other.first and other.last <= self.last
 
 
+class Reserved(Struct, frozen=True):
+    """What a queue may give, and the last number that it is known to have given before."""
+
+    numbers: Numbers
+    given: int
+
+
 class Tally(Struct, frozen=True):
     """How many jobs are in a state, and the bytes they need."""
 

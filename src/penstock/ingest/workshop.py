@@ -58,7 +58,8 @@ def patiently(ask: Callable[[], T]) -> T:
 class Workshop:
     """One process's tools; every method may be called from any thread.
 
-    `waits` is what could not go on when this process last tried, by id, and why.
+    `waits` is what could not go on when this process last tried, by id, and why. `away` is until
+    when storages of other collections are not asked again, because they did not answer.
     """
 
     settings: Settings
@@ -69,6 +70,7 @@ class Workshop:
     sleep: Callable[[float], None] = time.sleep
     stopping: threading.Event = field(default_factory=threading.Event)
     waits: dict[str, str] = field(default_factory=dict)
+    away: dict[str, Micros] = field(default_factory=dict)
     _profiles: dict[str, tuple[Micros, Collection]] = field(default_factory=dict)
     _depositories: dict[str, Depository] = field(default_factory=dict)
     _clients: "dict[Places, httpx.Client]" = field(default_factory=dict)

@@ -29,8 +29,10 @@ from penstock.lots.subscribers import (
     KeepSubscribers,
     MoveCursor,
     TakeSubscriber,
+    is_taken,
     listed,
     outbox_of,
+    waits,
 )
 
 if TYPE_CHECKING:
@@ -132,8 +134,9 @@ class Deliverer:
             }
         now = self._clock()
         for row in rows:
-            free = row.lease_until <= now or row.owner == self._owner
-            if free and row.next_try_at <= now and row.cursor < last[outbox_of(row.kind)]:
+            if is_taken(row, self._owner, self._lease_seconds, now) or waits(row, now):
+                continue
+            if row.cursor < last[outbox_of(row.kind)]:
                 self._begin(row.name)
         return bool(rows)
 

@@ -12,7 +12,7 @@ from penstock.catalog.commands.lookup import Write
 from penstock.catalog.rows import replace
 from penstock.catalog.shelf import Shelf
 from penstock.catalog.world import Changes, World
-from penstock.clock import SECOND, Micros
+from penstock.clock import SECOND, Micros, lasts
 from penstock.db import Transaction
 from penstock.errors import Conflict, Invalid, NotFound
 from penstock.lots.outbox import Outbox, last_id
@@ -167,9 +167,9 @@ class TakeSubscriber(Write, frozen=True):
         """The subscriber, with the token that goes with each further write."""
         shelf = world.room(SubscriberRoom).subscribers
         row = _known(shelf.get(self.name), self.name)
-        if row.owner != self.owner and row.lease_until > now:
+        if is_taken(row, self.owner, self.lease_seconds, now):
             raise Conflict(f"{row.owner} delivers to subscriber {self.name!r}")
-        if row.next_try_at > now:
+        if waits(row, now):
             raise Conflict(f"subscriber {self.name!r} is tried again later")
         taken = replace(
             row,
@@ -253,6 +253,16 @@ class FailDelivery(Write, frozen=True):
         )
         world.room(SubscriberRoom).subscribers.put(self.name, failed)
         return failed
+
+
+def is_taken(row: SubscriberRow, owner: str, lease_seconds: float, now: Micros) -> bool:
+    """Whether somebody else delivers to a subscriber."""
+    return row.owner != owner and lasts(row.lease_until, round(lease_seconds * SECOND), now)
+
+
+def waits(row: SubscriberRow, now: Micros) -> bool:
+    """Whether a subscriber is left alone for a while, because it took something not."""
+    return lasts(row.next_try_at, row.next_try_at - (row.failed_at or 0), now)
 
 
 def back_off(failures: int) -> float:

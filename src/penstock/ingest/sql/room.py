@@ -7,7 +7,7 @@ from msgspec import Struct
 from penstock.catalog.rows import replace
 from penstock.catalog.shelf import Shelf
 from penstock.catalog.world import Changes, World
-from penstock.clock import Micros
+from penstock.clock import Micros, lasts
 from penstock.errors import NotFound
 from penstock.ingest.moves import BatchSide, side_of
 from penstock.ingest.sql.rows import (
@@ -156,10 +156,10 @@ class IngestRoom:
         return free[:most]
 
     def silent_sessions(self, now: Micros) -> list[SessionRow]:
-        """Sessions that nobody has heard of for too long."""
+        """Sessions that are over, although they did not end."""
         stored = self._world.tx.rows(SessionRow, "silent_ingest_sessions", now=now)
         rows = _current(self.sessions, stored, self.sessions.unstored())
-        return [row for row in rows if row.alive_until <= now]
+        return [row for row in rows if not lasts(row.alive_until, row.lasts, now)]
 
     def unlock(self, session: str) -> None:
         """Free everything that a session has locked."""

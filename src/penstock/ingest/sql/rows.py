@@ -31,20 +31,24 @@ class CounterRow(Row, frozen=True):
 
 
 class RangeRow(Row, frozen=True):
-    """The numbers that a queue outside the database may give."""
+    """The numbers that a queue outside the database may give, and the last that it is known to have
+    given.
+    """
 
     queue: str
     name: str
     first_number: int
     last_number: int
+    given: int
 
 
 class SessionRow(Row, frozen=True):
-    """A process that holds locks, and until when it counts as alive."""
+    """A process that holds locks; it counts as alive until then, for so long after each beat."""
 
     id: str
     owner: str
     alive_until: Micros
+    lasts: Micros
 
 
 class BatchRow(Row, frozen=True):

@@ -259,7 +259,7 @@ class SqlIngestStore:
 
     def _begin(self) -> None:
         with self._opening:
-            session = f"{self._owner}/{ids.new_id()[:8]}"
+            session = f"{self._owner}/{ids.new_id()[-8:]}"  # its end is chance, not time
             self._catalog.submit(KeepSession(session, self._owner, self._lasts)).result()
             self._session = session
 

@@ -14,6 +14,7 @@ from msgspec.structs import replace
 
 from penstock.errors import PenstockError
 from penstock.ingest.collections import Collection, Minting
+from penstock.ingest.free_arks import is_free
 from penstock.ingest.giving_up import give_up_if_gone, job_of
 from penstock.ingest.moves import move_job
 from penstock.ingest.receiving import checkm
@@ -31,7 +32,7 @@ from penstock.ingest.storing.metadata import Description, dublin_core, erc
 from penstock.ingest.storing.minting import ark_of
 from penstock.ingest.storing.ocfl_files import NewFile
 from penstock.ingest.storing.ocfl_inventory import sha512
-from penstock.ingest.storing.register import Identified, Identify, KeepArk, TakeOver, WriterRow
+from penstock.ingest.storing.register import Identified, Identify, Offer, TakeOver, WriterRow
 from penstock.ingest.values import Identifiers, IngestJob, JobChange, SubmissionMode
 from penstock.ingest.workshop import PRODUCER, Later, Workshop, patiently
 from penstock.states import IngestState
@@ -79,14 +80,13 @@ def description_of(job: IngestJob) -> Description:
 def _identified(shop: Workshop, job: IngestJob, collection: Collection) -> tuple[IngestJob, str]:
     """The ARK, written into the job before anything is stored under it."""
     identified = _identify(shop, job, collection)
-    if identified.ark is None:
-        minted = shop.ezid(collection).mint(description_of(job))
-        shop.write(
-            KeepArk(job.configuration.key, collection.namespace, collection.shoulder, minted)
-        )
-        identified = _identify(shop, job, collection)
-    ark, writer = identified
-    assert ark is not None
+    while identified.ark is None:
+        offer = identified.offer or Offer(shop.ezid(collection).mint(description_of(job)))
+        may_take = is_free(shop, job, collection, offer.ark)
+        if not may_take and shop.stop():
+            raise Later("this worker is stopping")
+        identified = _identify(shop, job, collection, offer if may_take else None)
+    ark, writer = identified.ark, identified.writer
     assert writer is not None, "an object has an ARK, and somebody who writes it"
     if job.identifiers.primary != ark:
         job = _noted(shop, job, ark)
@@ -94,7 +94,9 @@ def _identified(shop: Workshop, job: IngestJob, collection: Collection) -> tuple
     return job, ark
 
 
-def _identify(shop: Workshop, job: IngestJob, collection: Collection) -> Identified:
+def _identify(
+    shop: Workshop, job: IngestJob, collection: Collection, taken_up: Offer | None = None
+) -> Identified:
     local = collection.minting is Minting.LOCAL
     return shop.write(
         Identify(
@@ -107,6 +109,7 @@ def _identify(shop: Workshop, job: IngestJob, collection: Collection) -> Identif
             job.identifiers.primary,
             collection.shoulder,
             (lambda number: ark_of(collection.shoulder, number)) if local else None,
+            taken_up,
         )
     )
 

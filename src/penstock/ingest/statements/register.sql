@@ -34,6 +34,13 @@ ON CONFLICT (key) DO UPDATE SET ark = COALESCE(minted_arks.ark, excluded.ark);
 SELECT a.ark, a.namespace, a.storage
 FROM {each ids text AS k} JOIN arks a ON a.ark = k.value;
 
+-- name: arks_with_hyphens
+-- Under which names with hyphens, of before they meant nothing, objects are stored that these name.
+SELECT replace(a.ark, '-', ''), MIN(a.ark)
+FROM arks a
+WHERE a.ark <> replace(a.ark, '-', '') AND replace(a.ark, '-', '') {in ids text}
+GROUP BY replace(a.ark, '-', '');
+
 -- name: put_arks
 -- Write whose ARKs are.
 INSERT INTO arks (ark, namespace, storage)

@@ -13,30 +13,31 @@ ON CONFLICT (name) DO UPDATE SET value = excluded.value;
 
 -- name: ingest_ranges_of_queues
 -- Which numbers queues outside the database may give.
-SELECT r.queue, r.name, r.first_number, r.last_number
+SELECT r.queue, r.name, r.first_number, r.last_number, r.given
 FROM {each ids text AS k} JOIN ingest_ranges r ON r.queue = k.value;
 
 -- name: put_ingest_ranges
 -- Write which numbers queues outside the database may give.
-INSERT INTO ingest_ranges (queue, name, first_number, last_number)
-{rows queue text, name text, first_number bigint, last_number bigint}
-ON CONFLICT (queue, name) DO UPDATE SET first_number = excluded.first_number, last_number = excluded.last_number;
+INSERT INTO ingest_ranges (queue, name, first_number, last_number, given)
+{rows queue text, name text, first_number bigint, last_number bigint, given bigint}
+ON CONFLICT (queue, name) DO UPDATE SET first_number = excluded.first_number, last_number = excluded.last_number, given = excluded.given;
 
 -- name: ingest_sessions_by_ids
 -- Sessions by id.
-SELECT s.id, s.owner, s.alive_until
+SELECT s.id, s.owner, s.alive_until, s.lasts
 FROM {each ids text AS k} JOIN ingest_sessions s ON s.id = k.value;
 
 -- name: silent_ingest_sessions
--- Sessions that nobody has heard of for too long; there are only as many as processes.
-SELECT s.id, s.owner, s.alive_until
+-- Sessions that are over: nobody has heard of them for too long, or only by a clock that was ahead.
+-- There are only as many as processes.
+SELECT s.id, s.owner, s.alive_until, s.lasts
 FROM ingest_sessions s
-WHERE s.alive_until <= :now;
+WHERE NOT (s.alive_until > :now AND s.alive_until <= :now + 2 * s.lasts);
 
 -- name: put_ingest_sessions
 -- Write until when sessions count as alive.
-INSERT INTO ingest_sessions (id, owner, alive_until)
-{rows id text, owner text, alive_until bigint}
+INSERT INTO ingest_sessions (id, owner, alive_until, lasts)
+{rows id text, owner text, alive_until bigint, lasts bigint}
 ON CONFLICT (id) DO UPDATE SET alive_until = excluded.alive_until;
 
 -- name: forget_ingest_sessions

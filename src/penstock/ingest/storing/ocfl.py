@@ -154,6 +154,14 @@ class Depository:
             return None
         return self._stored(found, root, key)
 
+    def is_free(self, ark: str, key: str) -> bool:
+        """Whether nothing lies where the object would be, or if so, what this deposit has made."""
+        root = ocfl_inventory.object_root(ark)
+        if next(iter(self._objects.list(root)), None) is None:
+            return True
+        found = self._load(ark, f"{root}/{INVENTORY}") or self._load(ark, f"{root}/v1/{INVENTORY}")
+        return found is not None and found.inventory.number_of(key) is not None
+
     def files(self, ark: str, version: int | None = None) -> list[StoredFile]:
         """The files of a version, or of the newest, by name."""
         inventory = self.read(ark)

@@ -15,6 +15,7 @@ from penstock.catalog.world import Changes, World
 from penstock.clock import Micros
 from penstock.db import Transaction
 from penstock.errors import Conflict
+from penstock.ingest.arks import object_named, plain
 from penstock.ingest.sql.room import IngestRoom
 from penstock.lots.room import LotRoom
 
@@ -93,11 +94,12 @@ class RegisterRoom:
         undo = world.undo
         self.minted: Shelf[MintedRow] = Shelf(self._fetch_minted, undo)
         self.arks: Shelf[ArkRow] = Shelf(self._fetch_arks, undo)
+        self.old_names: Shelf[str] = Shelf(self._fetch_old_names, undo)
         self.local_ids: Shelf[LocalIdRow] = Shelf(self._fetch_local_ids, undo)
         self.writers: Shelf[WriterRow] = Shelf(self._fetch_writers, undo)
         self.stored: Shelf[StoredRow] = Shelf(self._fetch_stored, undo)
         self.lasting: tuple[Shelf[Any], ...] = (
-            self.minted, self.arks, self.local_ids, self.writers, self.stored,
+            self.minted, self.arks, self.old_names, self.local_ids, self.writers, self.stored,
         )  # fmt: skip
         self.passing: tuple[Shelf[Any], ...] = ()
 
@@ -111,6 +113,14 @@ class RegisterRoom:
             ("put_ark_writers", self.writers.changed()),
             ("put_stored_objects", self.stored.changed()),
         ]
+
+    def name_of(self, ark: str) -> str:
+        """Under which name the object that an ARK names is, or would be, stored."""
+        return object_named(ark, self.is_used, self.old_names.get)
+
+    def is_used(self, ark: str) -> bool:
+        """Whether an ARK in the very same spelling is in use."""
+        return self.arks.get(ark) is not None
 
     def write(self, writer: WriterRow) -> WriterRow:
         """Let a deposit write an object.
@@ -128,6 +138,9 @@ class RegisterRoom:
 
     def _fetch_arks(self, arks: list[str]) -> dict[str, ArkRow]:
         return {row.ark: row for row in self._world.tx.rows(ArkRow, "arks_by_arks", ids=arks)}
+
+    def _fetch_old_names(self, arks: list[str]) -> dict[str, str]:
+        return dict(self._world.tx.fetch("arks_with_hyphens", ids=arks))
 
     def _fetch_local_ids(self, keys: list[LocalIdKey]) -> dict[LocalIdKey, LocalIdRow]:
         found: dict[LocalIdKey, LocalIdRow] = {}
@@ -160,23 +173,37 @@ class ReserveArks(Write, frozen=True):
     def apply(self, world: World, now: Micros) -> None:
         """Those that are in use stay whose they are."""
         room = world.room(RegisterRoom)
-        room.arks.prefetch(self.arks)
-        for ark in self.arks:
-            if room.arks.get(ark) is None:
+        room.arks.prefetch(name for ark in self.arks for name in (ark, plain(ark)))
+        room.old_names.prefetch(plain(ark) for ark in self.arks)
+        for ark in map(room.name_of, self.arks):
+            if not room.is_used(ark):
                 room.arks.put(ark, ArkRow(ark, self.namespace, None))
 
 
+class Offer(NamedTuple):
+    """A new ARK, and its number if it was spun from one: the deposit's, if it is taken up.
+
+    Whoever takes it up has looked before whether something is stored under it already. What is
+    not taken up is offered to nobody else.
+    """
+
+    ark: str
+    number: int = 0
+
+
 class Identified(NamedTuple):
-    """The ARK of a deposit, if it has one yet, and which deposit may write that object now."""
+    """The ARK of a deposit and which deposit may write that object now, or else an offer."""
 
     ark: str | None
     writer: WriterRow | None
+    offer: Offer | None = None
 
 
 class Identify(Write, frozen=True):
-    """Find or mint the ARK of a deposit, bind its local ids to it, and ask to write the object.
+    """Find the ARK of a deposit, bind its local ids to it, and ask to write the object.
 
-    Without `spin` nothing is minted: whoever mints elsewhere notes the ARK with KeepArk first.
+    Where it has none it gets the one that is taken up, once. Without that it is offered one, if
+    there is `spin`.
     """
 
     key: str
@@ -188,13 +215,14 @@ class Identify(Write, frozen=True):
     primary: str | None
     shoulder: str
     spin: Spin | None
+    taken_up: Offer | None = None
 
     def apply(self, world: World, now: Micros) -> Identified:
         """A local id that stands for another object, or an ARK of others, is a Conflict."""
         room = world.room(RegisterRoom)
-        ark = self._known(room) or self._minted(world, room, now)
+        ark = self._known(room) or self._minted(room, now)
         if ark is None:
-            return Identified(None, None)
+            return Identified(None, None, self.spin and _unused(world, self.shoulder, self.spin))
         writer = room.writers.get(ark)
         self._bind(room, ark, writer)
         for name in self.local_ids:
@@ -222,7 +250,7 @@ class Identify(Write, frozen=True):
             )
 
     def _known(self, room: RegisterRoom) -> str | None:
-        ark = self.primary
+        ark = None if self.primary is None else room.name_of(self.primary)
         for name in self.local_ids:
             bound = room.local_ids.get((self.namespace, self.owner, name))
             if bound is None:
@@ -235,50 +263,35 @@ class Identify(Write, frozen=True):
             ark = bound.ark
         return ark
 
-    def _minted(self, world: World, room: RegisterRoom, now: Micros) -> str | None:
+    def _minted(self, room: RegisterRoom, now: Micros) -> str | None:
         row = room.minted.get(self.key)
-        if row is None or row.ark is None:
-            if self.spin is None:
-                return None
-            number, ark = self._unused(world, room, self.spin)
-            row = MintedRow(self.key, self.shoulder, number, ark, now)
-            room.minted.put(self.key, row)
-        return row.ark
-
-    def _unused(self, world: World, room: RegisterRoom, spin: Spin) -> tuple[int, str]:
-        """The next number whose ARK nobody has given by hand; they may have given many."""
-        for tried in count():
-            number = world.room(IngestRoom).next_number(f"ark {self.shoulder}")
-            if tried % _LOOKED_AHEAD == 1:
-                room.arks.prefetch(map(spin, range(number, number + _LOOKED_AHEAD)))
-            if room.arks.get(spin(number)) is None:
-                break
-        return number, spin(number)
+        if row is not None and row.ark is not None:
+            return row.ark
+        if self.taken_up is None:
+            return None
+        ark, number = room.name_of(self.taken_up.ark), self.taken_up.number
+        if room.is_used(ark):
+            if self.spin is not None:
+                return None  # somebody gave it by hand just now
+            raise Conflict(
+                f"{ark} was minted, but is in use here already; resume the job, and it gets another"
+            )
+        room.minted.put(self.key, MintedRow(self.key, self.shoulder, number, ark, now))
+        return ark
 
 
-class KeepArk(Write, frozen=True):
-    """Note the ARK that was minted elsewhere for a deposit; the first one noted stays."""
-
-    key: str
-    namespace: str
-    shoulder: str
-    ark: str
-
-    def apply(self, world: World, now: Micros) -> str:
-        """The ARK that the deposit has; one that is in use here is a Conflict."""
-        room = world.room(RegisterRoom)
-        row = room.minted.get(self.key)
-        if row is None or row.ark is None:
-            if room.arks.get(self.ark) is not None:
-                raise Conflict(
-                    f"{self.ark} was minted, but is in use here already; "
-                    "resume the job, and it gets another"
-                )
-            room.arks.put(self.ark, ArkRow(self.ark, self.namespace, None))
-            row = MintedRow(self.key, self.shoulder, 0, self.ark, now)
-            room.minted.put(self.key, row)
-        assert row.ark is not None, "it was noted"
-        return row.ark
+def _unused(world: World, shoulder: str, spin: Spin) -> Offer:
+    """The next number whose ARK nobody has given by hand; they may have given many."""
+    room = world.room(RegisterRoom)
+    for tried in count():
+        number = world.room(IngestRoom).next_number(f"ark {shoulder}")
+        if tried % _LOOKED_AHEAD == 1:
+            arks = [spin(each) for each in range(number, number + _LOOKED_AHEAD)]
+            room.arks.prefetch(arks)
+            room.old_names.prefetch(arks)
+        if not room.is_used(room.name_of(spin(number))):
+            break
+    return Offer(spin(number), number)
 
 
 class TakeOver(Write, frozen=True):
@@ -342,8 +355,16 @@ def writers_from(tx: Transaction, after: str, most: int) -> list[WriterRow]:
 
 
 def versions_of(tx: Transaction, ark: str) -> list[StoredRow]:
-    """Every stored version of an object, newest first."""
-    return tx.rows(StoredRow, "versions_of_object", ark=ark)
+    """Every stored version of the object that an ARK names, newest first."""
+
+    def is_stored(name: str) -> bool:
+        return bool(tx.rows(ArkRow, "arks_by_arks", ids=[name]))
+
+    def with_hyphens(name: str) -> str | None:
+        row = tx.fetch_one("arks_with_hyphens", ids=[name])
+        return None if row is None else row[1]
+
+    return tx.rows(StoredRow, "versions_of_object", ark=object_named(ark, is_stored, with_hyphens))
 
 
 def stored_by(tx: Transaction, keys: Iterable[str]) -> list[StoredRow]:

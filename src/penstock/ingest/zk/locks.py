@@ -40,7 +40,7 @@ class Locks:
 
     def __init__(self, session: Session, owner: str) -> None:
         self._session = session
-        self._family = f"{owner}/{ids.new_id()[:8]}"
+        self._family = f"{owner}/{ids.new_id()[-8:]}"  # its end is chance, not time
         self._numbers = itertools.count(1)
         self._mutex = threading.Lock()
         self._freeing = threading.Lock()

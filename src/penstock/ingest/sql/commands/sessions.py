@@ -23,11 +23,13 @@ class KeepSession(Write, frozen=True):
         """Its row, and everybody else's."""
         room = world.room(IngestRoom)
         for silent in room.silent_sessions(now):
+            if silent.id == self.session and silent.alive_until > now:
+                continue  # the clock was put back, and it has been alive all the time
             room.unlock(silent.id)
             room.sessions.put(silent.id, None)
         row = room.sessions.get(self.session)
         was_alive = row is not None
-        row = row or SessionRow(self.session, self.owner, 0)
+        row = row or SessionRow(self.session, self.owner, 0, self.lasts)
         room.sessions.put(self.session, replace(row, alive_until=now + self.lasts))
         return was_alive
 

@@ -1,0 +1,83 @@
+"""Sessions in the database, when the clock is put back, or one was years ahead."""
+
+from collections.abc import Iterator
+from contextlib import contextmanager
+
+import pytest
+
+from penstock.clock import DAY, SECOND, Micros, system_clock
+from penstock.config import Settings
+from penstock.ingest.sql.store import SqlIngestStore
+from penstock.plane import Plane
+from penstock.states import IngestState
+from tests.ingest_stores import claimed_job, processing_batch
+
+LASTS_SECONDS = 10
+TEN_YEARS = 3650 * DAY
+
+
+class Machine:
+    """A process with its own clock, and its session on the queue."""
+
+    def __init__(self, url: str) -> None:
+        self.ahead: Micros = 0
+        self._plane = Plane.open(Settings(database=url), lambda: system_clock() + self.ahead)
+        self.store = SqlIngestStore(self._plane.catalog, "worker", session_seconds=LASTS_SECONDS)
+
+    def close(self) -> None:
+        self._plane.close()
+
+
+@contextmanager
+def machine(url: str, ahead: Micros = 0) -> Iterator[Machine]:
+    """One that dies at the end of the block, without a word."""
+    opened = Machine(url)
+    opened.ahead = ahead
+    try:
+        yield opened
+    finally:
+        opened.close()
+
+
+@pytest.mark.parametrize("ahead", [TEN_YEARS, 3 * LASTS_SECONDS * SECOND])
+def test_a_dead_session_by_a_clock_that_was_ahead_keeps_nothing(
+    database_url: str, ahead: Micros
+) -> None:
+    with machine(database_url, ahead) as one:
+        processing_batch(one.store, 1)
+        job = claimed_job(one.store, IngestState.PENDING)
+    with machine(database_url) as other:
+        other.store.keep_alive()
+        assert [each.id for each in other.store.claim_jobs(IngestState.PENDING, 1)] == [job.id]
+
+
+def test_a_session_by_a_clock_that_is_a_little_ahead_keeps_its_locks(database_url: str) -> None:
+    with machine(database_url, LASTS_SECONDS * SECOND // 2) as one, machine(database_url) as other:
+        processing_batch(one.store, 1)
+        claimed_job(one.store, IngestState.PENDING)
+        other.store.keep_alive()
+        assert other.store.claim_jobs(IngestState.PENDING, 1) == []
+
+
+def test_a_session_whose_clock_is_put_back_lives_on(database_url: str) -> None:
+    with machine(database_url, TEN_YEARS) as one, machine(database_url) as other:
+        processing_batch(one.store, 1)
+        job = claimed_job(one.store, IngestState.PENDING)
+        one.ahead = 0
+        one.store.keep_alive()
+        other.store.keep_alive()
+        assert one.store.job(job.id).locked_by == job.locked_by
+
+
+def test_whoever_starts_again_under_the_same_name_does_not_keep_what_it_held_before(
+    database_url: str,
+) -> None:
+    with machine(database_url) as one:
+        processing_batch(one.store, 1)
+        job = claimed_job(one.store, IngestState.PENDING)
+    with machine(database_url) as again:
+        again.store.keep_alive()
+        assert again.store.session != job.locked_by
+        again.ahead = LASTS_SECONDS * SECOND
+        again.store.keep_alive()
+        assert [each.id for each in again.store.claim_jobs(IngestState.PENDING, 1)] == [job.id]
