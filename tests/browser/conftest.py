@@ -12,7 +12,6 @@ from tests.browser.mill import Mill, add_mill
 from tests.browser.scene import Scene, empty_scene
 from tests.browser.scene import scene as fill
 
-
 # Whatever the clock says: the hour has turned since the scene began, as it may in any test.
 TURNED = timedelta(hours=1)
 

@@ -2,6 +2,7 @@
 import { type KeyboardEvent, type ReactNode, useCallback, useEffect, useLayoutEffect, useRef, useState } from "react";
 import { useNarrow } from "./narrow";
 import { navigate } from "../router/router";
+import { useRights } from "./rights";
 
 export interface Column<T> {
   readonly title: string;
@@ -11,6 +12,8 @@ export interface Column<T> {
   readonly end?: boolean;
   /** On a narrow screen this column is left out. */
   readonly wide?: boolean;
+  /** Its cells hold what only an administrator may do: to others it is not shown. */
+  readonly acts?: boolean;
 }
 
 interface Props<T> {
@@ -35,7 +38,9 @@ const LINE = 34;
 const SECOND_LINE = 22;
 const AROUND = 8;
 
-export function Table<T>({ columns, count, row, onRange, to, isChosen, label, rows = 18, below }: Props<T>) {
+export function Table<T>({ columns: all, count, row, onRange, to, isChosen, label, rows = 18, below }: Props<T>) {
+  const mayAct = useRights().allows("admin");
+  const columns = all.filter((column) => mayAct || !column.acts);
   const hasBelow = useNarrow() && below !== undefined;
   const rowHeight = hasBelow ? LINE + SECOND_LINE : LINE;
   const box = useRef<HTMLDivElement>(null);

@@ -24,7 +24,7 @@ const COLUMNS: Column<Lock>[] = [
   { title: "run", cell: (lock) => <RunName of={lock.claim} />, width: "115px", wide: true },
   { title: "since", cell: (lock) => <Time at={lock.since} />, width: "84px", wide: true },
   { title: "lease left", cell: (lock) => <Lease until={lock.leaseUntil} />, width: "66px", end: true },
-  { title: "", cell: (lock) => <EndClaim namespace={lock.namespace} job={lock.job} lot={lock.lot} owner={lock.owner} />, width: "148px", end: true },
+  { title: "", acts: true, cell: (lock) => <EndClaim namespace={lock.namespace} job={lock.job} lot={lock.lot} owner={lock.owner} />, width: "148px", end: true },
 ];
 
 const jobOf = (lock: Lock) => ({ namespace: lock.namespace, name: lock.job });

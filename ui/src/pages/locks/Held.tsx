@@ -22,7 +22,7 @@ const LOTS: Column<HeldLot>[] = [
   { title: "held by", cell: (lot) => lot.who, width: "minmax(5rem, 0.7fr)", wide: true },
   { title: "why", cell: (lot) => <span title={lot.why}>{lot.why}</span>, width: "minmax(6rem, 1.8fr)", wide: true },
   { title: "since", cell: (lot) => <Time at={lot.since} />, width: "84px", wide: true },
-  { title: "", cell: (lot) => (lot.byHand ? <FreeLot lot={lot} /> : lot.forChecks && <AcceptLot lot={lot} />), width: "110px", end: true },
+  { title: "", acts: true, cell: (lot) => (lot.byHand ? <FreeLot lot={lot} /> : lot.forChecks && <AcceptLot lot={lot} />), width: "110px", end: true },
 ];
 
 function For({ lot }: { lot: HeldLot }) {
@@ -65,7 +65,7 @@ export function Held() {
               { title: "job", cell: (each) => <JobName of={{ namespace: each.namespace, name: each.job }} />, width: "minmax(5rem, 1fr)" },
               { title: "why", cell: (each) => <span title={each.held ?? each.error}>{each.held ?? each.error}</span>, width: "minmax(6rem, 2fr)", wide: true },
               { title: "since", cell: (each) => <Time at={each.since} />, width: "84px", wide: true },
-              { title: "", cell: (each) => <UnholdLot namespace={each.namespace} job={each.job} lot={each.lot} />, width: "110px", end: true },
+              { title: "", acts: true, cell: (each) => <UnholdLot namespace={each.namespace} job={each.job} lot={each.lot} />, width: "110px", end: true },
             ]}
           />
         </Panel>
@@ -97,7 +97,7 @@ function Wholes({ holds }: { holds: readonly Schemas["HeldWhole"][] }) {
           { title: "held by", cell: (hold) => hold.who, width: "minmax(5rem, 0.7fr)", wide: true },
           { title: "why", cell: (hold) => <span title={hold.why}>{hold.why}</span>, width: "minmax(6rem, 2fr)", wide: true },
           { title: "since", cell: (hold) => <Time at={hold.since} />, width: "84px" },
-          { title: "", cell: (hold) => (hold.kind === "JOB" ? <HoldJob namespace={hold.namespace} job={hold.name} isHeld /> : <HoldDataset namespace={hold.namespace} dataset={hold.name} isHeld />), width: "124px", end: true },
+          { title: "", acts: true, cell: (hold) => (hold.kind === "JOB" ? <HoldJob namespace={hold.namespace} job={hold.name} isHeld /> : <HoldDataset namespace={hold.namespace} dataset={hold.name} isHeld />), width: "124px", end: true },
         ]}
       />
     </Panel>
