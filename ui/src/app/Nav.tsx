@@ -28,7 +28,7 @@ export function Nav({ path }: { path: string }) {
   useEffect(() => {
     // Some browsers give back a promise, which is no way to end an effect.
     pages.current?.querySelector("[aria-current]")?.scrollIntoView({ block: "nearest", inline: "nearest" });
-  }, [path]);
+  }, [path, rights]);
   return (
     <header className="nav">
       <Link to="/" className="brand" aria-label="Penstock, overview">

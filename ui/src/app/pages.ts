@@ -33,8 +33,8 @@ export const PAGES: readonly Page[] = Object.values(found).flatMap((module) => m
 
 const NAV: readonly Page[] = PAGES.filter((page) => page.nav).sort((a, b) => (a.nav?.order ?? 0) - (b.nav?.order ?? 0));
 
-/** The pages that somebody may go to. */
-export const navFor = ({ allows }: Rights): readonly Page[] => NAV.filter((page) => !page.needs || allows(page.needs));
+/** The pages that somebody may go to; the few who may not go to all see the others vanish. */
+export const navFor = ({ isKnown, allows }: Rights): readonly Page[] => NAV.filter((page) => !isKnown || !page.needs || allows(page.needs));
 
 /** The page at a path, with the variables of the path. */
 export function pageAt(path: string): { page: Page; props: Record<string, string> } | null {

@@ -8,20 +8,23 @@ export type Caller = Schemas["ShownCaller"];
 export type Needs = "admin" | "admin everywhere" | "everywhere";
 
 export interface Rights {
+  /** Whether it was found out; before that nothing that acts is offered. */
+  readonly isKnown: boolean;
   readonly allows: (needs: Needs) => boolean;
   /** Why not everything is offered, or null if it is. */
   readonly says: string | null;
 }
 
-/** Nothing is offered before it is known who asks, and everything if that cannot be known. */
+/** Everything is offered if it cannot be known who asks. */
 export function rightsOf(caller: Caller | undefined, isRefused: boolean): Rights {
-  if (!caller) return { allows: () => isRefused, says: null };
+  if (!caller) return { isKnown: isRefused, allows: () => isRefused, says: null };
   const isAdmin = caller.role === "admin";
   const isEverywhere = caller.namespace === null;
   const whose = `Key “${caller.name ?? ""}” is ${caller.role === "admin" ? "an admin" : `a ${caller.role}`}’s`;
   const where = isEverywhere ? "" : `, for namespace “${caller.namespace}” only`;
   const lacks = isAdmin ? "what concerns other namespaces" : "whatever changes something";
   return {
+    isKnown: true,
     allows: (needs) => (isAdmin || needs === "everywhere") && (isEverywhere || needs === "admin"),
     says: isAdmin && isEverywhere ? null : `${whose}${where}: ${lacks} is not offered here, and needs another key.`,
   };

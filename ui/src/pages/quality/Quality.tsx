@@ -49,7 +49,7 @@ function HeldByChecks() {
     { title: "lot", cell: (lot) => <LotName dataset={datasetOf(lot)} lot={lot.lot} />, width: "minmax(8rem, 1fr)" },
     { title: "of", cell: (lot) => <DatasetName of={datasetOf(lot)} />, width: "minmax(6rem, 1fr)" },
     { title: "made by", cell: (lot) => lot.job && <JobName of={lot.job} />, width: "minmax(6rem, 0.8fr)", wide: true },
-    { title: "what failed", cell: (lot) => <Failed lot={lot} to={withQuery(query, { lot: key(lot) })} />, width: "minmax(8rem, 2fr)", wide: true },
+    { title: "what failed", cell: (lot) => <Failed lot={lot} to={withQuery(query, { lot: key(lot) })} />, width: "minmax(8rem, 2fr)", wide: true, told: true },
     { title: "since", cell: (lot) => <Time at={lot.since} />, width: "84px", wide: true },
     { title: "", acts: true, cell: (lot) => <AcceptLot lot={lot} />, width: "104px", end: true },
   ];
