@@ -97,12 +97,13 @@ class ServerProcess:
         """A client of this server."""
         return httpx.Client(base_url=self.url, timeout=CALL_SECONDS_MAX, verify=False)
 
-    def key(self, role: Role) -> str:
+    def key(self, role: Role, namespace: str | None = None) -> str:
         """A new key of this server's database, as an administrator makes one."""
         database = open_database(self.database_url)
         try:
             keys = Keys(database, clock=system_clock)
-            return keys.create(f"test {uuid.uuid4()}", role, who="test").token
+            name = f"test {uuid.uuid4()}"
+            return keys.create(name, role, namespace=namespace, who="test").token
         finally:
             database.close()
 

@@ -1,6 +1,7 @@
 """A browser, and one filled server for all tests of the page that a worker runs."""
 
 from collections.abc import Iterator
+from datetime import UTC, datetime, timedelta
 
 import pytest
 from playwright.sync_api import Browser
@@ -10,6 +11,9 @@ from tests.browser.browsing import tab as open_tab
 from tests.browser.mill import Mill, add_mill
 from tests.browser.scene import Scene, empty_scene
 from tests.browser.scene import scene as fill
+
+# Whatever the clock says: the hour has turned since the scene began, as it may in any test.
+TURNED = timedelta(hours=1)
 
 
 @pytest.fixture(scope="package")
@@ -22,7 +26,7 @@ def browser() -> Iterator[Browser]:
 @pytest.fixture(scope="session")
 def scene(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Scene]:
     """A server with the demo's week in it, and a flow that is running, failed and held."""
-    with fill(tmp_path_factory.mktemp("page")) as filled:
+    with fill(tmp_path_factory.mktemp("page"), datetime.now(UTC) - TURNED) as filled:
         yield filled
 
 

@@ -1,12 +1,14 @@
-"""Views looked at one after the other: bright and wide, then dark, then as on a phone."""
+"""Views looked at one after the other: bright and wide, dark, on half a screen, on a phone."""
 
 from collections.abc import Mapping
 
 from playwright.sync_api import Browser
 
 from tests.browser.browsing import PHONE, WIDE, Tab, tab
+from tests.browser.reach import columns, out_of_reach, scrolls_unsaid
 
 COLOURS = ("color-contrast",)
+HALF = (800, 900)
 REACH = ("scrollable-region-focusable", "target-size")
 
 
@@ -23,11 +25,23 @@ def look_at(browser: Browser, url: str, views: Mapping[str, str]) -> None:
             opened.redraw()
             _look(opened, f"{name}, dark", *COLOURS)
             opened.wear("light")
-            opened.resize(PHONE)
-            opened.redraw()
+            titles = columns(opened)
+            for size in (HALF, PHONE):
+                opened.resize(size)
+                opened.redraw()
+                _measure(opened, f"{name} at {size[0]} px", titles)
             _look(opened, f"{name}, on a phone", *REACH)
             opened.resize(WIDE)
             opened.redraw()
+
+
+def _measure(opened: Tab, name: str, titles: Mapping[str, list[str]]) -> None:
+    """Everything can be seen or scrolled to; a column may be told in a second line instead."""
+    assert out_of_reach(opened) == [], name
+    assert scrolls_unsaid(opened) == [], name
+    for label, shown in columns(opened).items():
+        table = opened.page.get_by_role("table", name=label, exact=True)
+        assert shown == titles[label] or table.locator(".below").count() > 0, (name, label)
 
 
 def _look(opened: Tab, name: str, *rules: str) -> None:

@@ -60,9 +60,9 @@ class Scene:
 
 
 @contextmanager
-def scene(folder: Path) -> Iterator[Scene]:
-    """A server on a new database, filled."""
-    with empty_scene(folder) as filled:
+def scene(folder: Path, began: datetime | None = None) -> Iterator[Scene]:
+    """A server on a new database, filled with what was there when it began."""
+    with empty_scene(folder, began) as filled:
         _load_the_demo(filled)
         _declare_arcs(filled)
         _register_and_run(filled)
@@ -71,8 +71,8 @@ def scene(folder: Path) -> Iterator[Scene]:
 
 
 @contextmanager
-def empty_scene(folder: Path) -> Iterator[Scene]:
-    """A server on a new database."""
+def empty_scene(folder: Path, began: datetime | None = None) -> Iterator[Scene]:
+    """A server on a new database; its lots are counted back from when it began, which is now."""
     database = f"sqlite:///{folder / 'penstock.db'}"
     kept = {"objects": f"file://{folder}/objects", "ingest_folder": f"{folder}/work"}
     settings = {
@@ -80,7 +80,7 @@ def empty_scene(folder: Path) -> Iterator[Scene]:
         **{f"PENSTOCK_{name.upper()}": value for name, value in kept.items()},
     }
     with serving(database, **kept) as server, server.client() as client:
-        yield Scene(server, folder, settings, client, datetime.now(UTC))
+        yield Scene(server, folder, settings, client, began or datetime.now(UTC))
 
 
 def _load_the_demo(scene: Scene) -> None:

@@ -69,6 +69,9 @@ def test_whatever_waits_for_a_person_is_a_problem(mill_tab: Tab, mill: Mill) -> 
     for at, _, release, _ in stops:
         mill.call("POST", *at, release, json={"why": "go on"})
     mill.call("DELETE", *batch, params={"confirmed": True, "why": "it was a test"})
+    stale = ("namespaces", MILL, "jobs", GRINDING, "lots", HOURS[3])
+    mill.call("POST", *stale, "resubmit", json={"why": "the grain is new"})
+    mill.work("arcs")
 
 
 def test_each_number_leads_to_what_it_counts(mill_tab: Tab, mill: Mill) -> None:

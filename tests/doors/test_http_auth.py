@@ -72,6 +72,24 @@ def test_each_route_asks_for_its_role(guarded: Running) -> None:
             assert (status != 403) is allowed, (route.name, role, status)
 
 
+def test_each_key_is_told_whose_it_is_and_what_it_may_do(guarded: Running) -> None:
+    for name, role, namespace in (
+        ("ann", Role.READER, None),
+        ("bob", Role.WRITER, "food"),
+        ("cleo", Role.ADMIN, None),
+    ):
+        headers = guarded.key(name, role, namespace)
+        told = guarded.client.get(f"{API}/key", headers=headers).json()
+        assert told == {"name": name, "role": role, "namespace": namespace}
+
+
+def test_where_no_key_is_needed_who_sends_none_may_do_all(local: Running) -> None:
+    allowed = {"name": None, "role": "admin", "namespace": None}
+    assert local.client.get(f"{API}/key").json() == allowed
+    reader = local.client.get(f"{API}/key", headers=local.key("ann", Role.READER)).json()
+    assert reader == {"name": "ann", "role": "reader", "namespace": None}
+
+
 def test_reading_writing_and_deleting_need_more_and_more() -> None:
     for route in ROUTES:
         if route.method in ("PUT", "POST"):

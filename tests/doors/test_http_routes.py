@@ -128,6 +128,7 @@ STEPS = (
     Step("POST /namespaces/{namespace}/datasets/{dataset}/restore", DATASET),
     Step("DELETE /namespaces/{namespace}", NAMESPACE),
     Step("POST /namespaces/{namespace}/restore", NAMESPACE),
+    Step("GET /key", {"name", "role", "namespace"}),
     Step("POST /keys", {"key", "token"}, {"name": "x", "role": "reader"}, status=201),
     Step("GET /keys", {"keys"}, query="revoked=true"),
     Step("DELETE /keys/{name}", KEY),

@@ -34,6 +34,7 @@ from penstock.api import (
     stream,
     subscribers,
     tags,
+    whose_key,
     wiring,
     work,
 )
@@ -78,7 +79,7 @@ CAPABILITIES: tuple[tuple[str, tuple[Route, ...]], ...] = (
     ("tags", tags.ROUTES),
     ("search", search.ROUTES),
     ("stats", (*stats.ROUTES, *standing.ROUTES)),
-    ("admin", admin.ROUTES),
+    ("admin", (*admin.ROUTES, *whose_key.ROUTES)),
     ("operations", operations.ROUTES),
 )
 ROUTES: tuple[Route, ...] = tuple(route for _, routes in CAPABILITIES for route in routes)

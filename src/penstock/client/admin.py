@@ -66,6 +66,11 @@ class AdminCalls:
         return get(docs.AuditLog, "audit", limit=limit, offset=offset, **asked)
 
     @call
+    def my_key(self) -> Request[admin_docs.Caller]:
+        """Whose key this client sends, and what it may do."""
+        return get(admin_docs.Caller, "key")
+
+    @call
     def keys(self, *, revoked: bool = False) -> Request[admin_docs.Keys]:
         """The keys that work, or with `revoked` every key there ever was."""
         return get(admin_docs.Keys, "keys", revoked=revoked)

@@ -15,6 +15,14 @@ class Key(Document, frozen=True):
     revoked_at: str | None
 
 
+class Caller(Document, frozen=True):
+    """Who is asking; `name` is None where no key was sent and none is needed: all is allowed."""
+
+    name: str | None
+    role: str
+    namespace: str | None
+
+
 class Keys(Document, frozen=True):
     """The keys there are."""
 

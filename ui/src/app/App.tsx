@@ -1,8 +1,11 @@
-import { useEffect } from "react";
+import { useEffect, useMemo, useRef } from "react";
 import { SILENT } from "../api/client";
+import { useGet } from "../api/hooks";
 import { Button } from "../kit/Button";
 import { Confirm } from "../kit/Confirm";
 import { Empty, Trouble, Waiting } from "../kit/Shown";
+import { RightsProvider, rightsOf } from "../kit/rights";
+import { useKeptScroll } from "../kit/scroll";
 import { Toasts } from "../kit/Toasts";
 import { Link } from "../router/Link";
 import { usePlace } from "../router/router";
@@ -15,6 +18,10 @@ import { Palette } from "./Palette";
 /** The whole page: navigation, the view that the address names, and what lies over it. */
 export function App() {
   const { path } = usePlace();
+  const { value: caller, problem } = useGet("/api/v1/key", {}, { live: false });
+  const main = useRef<HTMLElement>(null);
+  const keep = useKeptScroll("main", main);
+  const rights = useMemo(() => rightsOf(caller, problem !== undefined), [caller, problem]);
   const found = pageAt(path);
   const subject = Object.values(found?.props ?? {}).at(-1);
   const title = [subject, found?.page.title ?? "Nothing here", "Penstock"].filter(Boolean).join(" · ");
@@ -22,21 +29,23 @@ export function App() {
     document.title = title;
   }, [title]);
   return (
-    <div className="layout">
-      <a className="skip" href="#main">
-        Skip to the content
-      </a>
-      <Nav path={path} />
-      <main id="main" tabIndex={-1} className={found?.page.fills ? "fills" : ""}>
-        <ErrorBoundary key={path}>
-          {found ? <Opened page={found.page} props={found.props} /> : <Nowhere path={path} />}
-        </ErrorBoundary>
-      </main>
-      <Palette />
-      <Confirm />
-      <KeyEntry />
-      <Toasts />
-    </div>
+    <RightsProvider value={rights}>
+      <div className="layout">
+        <a className="skip" href="#main">
+          Skip to the content
+        </a>
+        <Nav path={path} />
+        <main id="main" ref={main} onScroll={keep} tabIndex={-1} className={found?.page.fills ? "fills" : ""}>
+          <ErrorBoundary key={path}>
+            {found ? <Opened page={found.page} props={found.props} /> : <Nowhere path={path} />}
+          </ErrorBoundary>
+        </main>
+        <Palette />
+        <Confirm />
+        <KeyEntry />
+        <Toasts />
+      </div>
+    </RightsProvider>
   );
 }
 

@@ -1,11 +1,13 @@
 import { useEffect, useRef, useState } from "react";
 import { key, setKey } from "../api/client";
 import { again, useLiveness } from "../api/live";
+import { read } from "../api/store";
 import { Button } from "../kit/Button";
 import { Icon } from "../kit/Icon";
+import { useRights } from "../kit/rights";
 import { Link } from "../router/Link";
 import { openPalette } from "./Palette";
-import { isAt, NAV } from "./pages";
+import { isAt, navFor } from "./pages";
 import { isDark, onTheme, toggleTheme } from "./theme";
 
 const LIVE = { live: "Live", connecting: "Connecting", polling: "Every 5 s" } as const;
@@ -18,6 +20,7 @@ const LIVE_SAYS = {
 /** The way to every page, and what holds for all of them. */
 export function Nav({ path }: { path: string }) {
   const liveness = useLiveness();
+  const rights = useRights();
   const [dark, setDark] = useState(isDark);
   useEffect(() => onTheme(() => setDark(isDark())), []);
   // On a phone the pages are one line that is longer than the screen.
@@ -25,7 +28,7 @@ export function Nav({ path }: { path: string }) {
   useEffect(() => {
     // Some browsers give back a promise, which is no way to end an effect.
     pages.current?.querySelector("[aria-current]")?.scrollIntoView({ block: "nearest", inline: "nearest" });
-  }, [path]);
+  }, [path, rights]);
   return (
     <header className="nav">
       <Link to="/" className="brand" aria-label="Penstock, overview">
@@ -38,13 +41,14 @@ export function Nav({ path }: { path: string }) {
         <kbd>/</kbd>
       </button>
       <nav aria-label="pages" ref={pages}>
-        {NAV.map((page) => (
+        {navFor(rights).map((page) => (
           <Link key={page.path} to={page.path} aria-current={isAt(page, path) ? "page" : undefined}>
             {page.nav && <Icon name={page.nav.icon} />}
             <span>{page.nav?.label}</span>
           </Link>
         ))}
       </nav>
+      {rights.says && <p className="rights faint">{rights.says}</p>}
       <footer>
         <span className={`liveness ${liveness}`} title={LIVE_SAYS[liveness]} role="status">
           <i />
@@ -59,6 +63,7 @@ export function Nav({ path }: { path: string }) {
             onClick={() => {
               setKey(null);
               again();
+              void read("/api/v1/key");
             }}
           />
         )}

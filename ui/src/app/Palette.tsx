@@ -2,9 +2,10 @@
 import { type KeyboardEvent, useEffect, useId, useRef, useState } from "react";
 import { useGet } from "../api/hooks";
 import { Icon, type IconName } from "../kit/Icon";
+import { type Rights, useRights } from "../kit/rights";
 import { datasetNode, datasetPlace, jobNode, jobPlace, lineagePlace } from "../router/places";
 import { navigate, usePlace } from "../router/router";
-import { NAV } from "./pages";
+import { navFor } from "./pages";
 import { thingsNamed, VIEWS } from "./ways";
 import { toggleTheme } from "./theme";
 
@@ -51,6 +52,7 @@ function Asking({ onClose }: { onClose: () => void }) {
   const asked = useLater(text.trim());
   const found = useGet("/api/v1/search", asked ? { query: { q: asked, limit: 20 } } : null, { live: false, keep: true });
   const { path } = usePlace();
+  const rights = useRights();
   const box = useRef<HTMLDialogElement>(null);
   const list = useId();
   useEffect(() => {
@@ -59,7 +61,7 @@ function Asking({ onClose }: { onClose: () => void }) {
     return () => dialog?.close();
   }, []);
 
-  const choices = [...commands(text.trim(), path), ...(asked ? results(found.value?.results ?? []) : [])];
+  const choices = [...commands(text.trim(), path, rights), ...(asked ? results(found.value?.results ?? []) : [])];
   const chosen = Math.min(at, choices.length - 1);
   function pick(choice: Choice | undefined): void {
     if (!choice) return;
@@ -112,11 +114,11 @@ function intoSight(item: HTMLLIElement | null): void {
   item?.scrollIntoView({ block: "nearest" });
 }
 
-function commands(text: string, path: string): Choice[] {
+function commands(text: string, path: string, rights: Rights): Choice[] {
   const words = text.toLowerCase();
   const all: Choice[] = [
-    ...NAV.map((page) => ({ id: `page ${page.path}`, label: page.title, hint: "page", icon: page.nav?.icon ?? ("right" as const), act: () => navigate(page.path) })),
-    ...VIEWS.map(({ label, icon, to }) => ({ id: `view ${to}`, label, hint: "view", icon, act: () => navigate(to) })),
+    ...navFor(rights).map((page) => ({ id: `page ${page.path}`, label: page.title, hint: "page", icon: page.nav?.icon ?? ("right" as const), act: () => navigate(page.path) })),
+    ...VIEWS.filter((view) => !view.needs || rights.allows(view.needs)).map(({ label, icon, to }) => ({ id: `view ${to}`, label, hint: "view", icon, act: () => navigate(to) })),
     { id: "theme", label: "Change between light and dark", hint: "command", icon: "moon", act: () => void toggleTheme() },
     { id: "docs", label: "The API, to read", hint: "/docs", icon: "out", act: () => window.location.assign("/docs") },
   ];

@@ -1,6 +1,7 @@
 /** Every page: each folder of `pages/` has an `index.ts` that says what it serves. */
 import { type ComponentType, useEffect, useSyncExternalStore } from "react";
 import type { IconName } from "../kit/Icon";
+import type { Needs, Rights } from "../kit/rights";
 import { onNews } from "../api/live";
 import { ahead } from "../api/store";
 import { match } from "../router/router";
@@ -16,6 +17,8 @@ export interface PageEntry {
   readonly load: () => Promise<unknown>;
   /** Its place in the navigation, if it has one. */
   readonly nav?: { readonly label: string; readonly icon: IconName; readonly order: number };
+  /** Which key may read it; to others it is not named. */
+  readonly needs?: Needs;
   /** What it reads first: asked for at once when the page is opened here, while its code still comes. */
   readonly reads?: (props: PageProps, query: URLSearchParams) => readonly string[];
   /** Whether it fills the window, as the graph does, instead of scrolling. */
@@ -28,7 +31,10 @@ const found = import.meta.glob<{ pages: readonly PageEntry[] }>("../pages/*/inde
 
 export const PAGES: readonly Page[] = Object.values(found).flatMap((module) => module.pages);
 
-export const NAV: readonly Page[] = PAGES.filter((page) => page.nav).sort((a, b) => (a.nav?.order ?? 0) - (b.nav?.order ?? 0));
+const NAV: readonly Page[] = PAGES.filter((page) => page.nav).sort((a, b) => (a.nav?.order ?? 0) - (b.nav?.order ?? 0));
+
+/** The pages that somebody may go to; the few who may not go to all see the others vanish. */
+export const navFor = ({ isKnown, allows }: Rights): readonly Page[] => NAV.filter((page) => !isKnown || !page.needs || allows(page.needs));
 
 /** The page at a path, with the variables of the path. */
 export function pageAt(path: string): { page: Page; props: Record<string, string> } | null {
@@ -105,6 +111,7 @@ export function useView(page: Page | undefined): View | Error | null {
 
 /** Has the code of a page and what it reads come together, instead of one after the other. */
 export function begin({ pathname, search }: Location): void {
+  ahead("/api/v1/key");
   const opened = pageAt(pathname);
   if (!opened) return;
   void load(opened.page);

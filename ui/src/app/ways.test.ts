@@ -3,7 +3,7 @@ import { beforeAll, describe, expect, it, vi } from "vitest";
 let thingsNamed: typeof import("./ways").thingsNamed;
 
 beforeAll(async () => {
-  vi.stubGlobal("window", { location: { href: "http://here/" }, addEventListener: () => undefined });
+  vi.stubGlobal("window", { location: { href: "http://here/" }, addEventListener: () => undefined, history: { state: null } });
   ({ thingsNamed } = await import("./ways"));
 });
 

@@ -1,5 +1,6 @@
 /** Ways that are no search: views within pages, and things that can be told by their ids alone. */
 import type { IconName } from "../kit/Icon";
+import type { Needs } from "../kit/rights";
 import { startOf } from "../lots/intervals";
 import { lotPlace, runPlace, workPlace } from "../router/places";
 import { address, match } from "../router/router";
@@ -8,6 +9,8 @@ interface Way {
   readonly label: string;
   readonly icon: IconName;
   readonly to: string;
+  /** Which key may go there, if not every one. */
+  readonly needs?: Needs;
 }
 
 /** The views that somebody may look for by what they show; pages themselves are in the navigation. */
@@ -21,7 +24,7 @@ export const VIEWS: readonly Way[] = [
   { label: "Failed ingest jobs", icon: "cross", to: "/ingest?tab=jobs&status=failed" },
   { label: "Collections", icon: "inbox", to: "/ingest?tab=collections" },
   { label: "Stored objects", icon: "inbox", to: "/ingest?tab=stored" },
-  { label: "Begin a replay", icon: "replay", to: "/replay/new" },
+  { label: "Begin a replay", icon: "replay", to: "/replay/new", needs: "admin" },
 ];
 
 const UUID = /^[0-9a-f]{8}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{12}$/i;

@@ -5,6 +5,7 @@ import { refresh } from "../api/store";
 import { Button } from "./Button";
 import { confirm, type Question } from "./Confirm";
 import type { IconName } from "./Icon";
+import { type Needs, useRights } from "./rights";
 import { toast } from "./Toasts";
 
 interface Props<T> {
@@ -19,10 +20,13 @@ interface Props<T> {
   kind?: "plain" | "primary" | "danger" | "quiet";
   disabled?: boolean;
   title?: string;
+  /** Which key may do it; to others it is not offered. */
+  needs?: Needs;
 }
 
-export function Act<T>({ children, run, ask, done, icon, kind = "plain", disabled = false, title }: Props<T>) {
+export function Act<T>({ children, run, ask, done, icon, kind = "plain", disabled = false, title, needs = "admin" }: Props<T>) {
   const [isBusy, setBusy] = useState(false);
+  const { allows } = useRights();
   async function act(): Promise<void> {
     const agreed = ask ? await confirm(ask) : { why: "" };
     if (!agreed) return;
@@ -30,6 +34,7 @@ export function Act<T>({ children, run, ask, done, icon, kind = "plain", disable
     await perform(() => run(agreed.why), done);
     setBusy(false);
   }
+  if (!allows(needs)) return null;
   return (
     <Button kind={kind} onClick={() => void act()} disabled={disabled || isBusy} aria-busy={isBusy} {...(icon ? { icon } : {})} {...(title ? { title } : {})}>
       {children}

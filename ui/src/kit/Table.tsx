@@ -1,7 +1,10 @@
 /** A table of any length: only the rows in sight are drawn, and only their pages are read. */
 import { type KeyboardEvent, type ReactNode, useCallback, useEffect, useLayoutEffect, useRef, useState } from "react";
-import { useNarrow } from "./narrow";
 import { navigate } from "../router/router";
+import { leastOf, ordered, widthOf } from "./columns";
+import { useNarrow } from "./narrow";
+import { useRights } from "./rights";
+import { useKeptScroll } from "./scroll";
 
 export interface Column<T> {
   readonly title: string;
@@ -9,8 +12,12 @@ export interface Column<T> {
   /** A width as CSS grid knows it: `120px`, `2fr`, `minmax(10rem, 1fr)`. */
   readonly width?: string;
   readonly end?: boolean;
-  /** On a narrow screen this column is left out. */
+  /** On a narrow screen this column comes after the others, which are seen first. */
   readonly wide?: boolean;
+  /** On a narrow screen the second line tells it. */
+  readonly told?: boolean;
+  /** Its cells hold what only an administrator may do: to others it is not shown. */
+  readonly acts?: boolean;
 }
 
 interface Props<T> {
@@ -27,19 +34,25 @@ interface Props<T> {
   label: string;
   /** How many rows are in sight at most. */
   rows?: number;
-  /** What a narrow screen shows in a second line of each row, instead of the columns that it leaves out. */
+  /** What a narrow screen shows in a second line of each row, instead of the columns that are `told` there. */
   below?: (row: T) => ReactNode;
 }
 
+const HEAD = 30;
 const LINE = 34;
 const SECOND_LINE = 22;
 const AROUND = 8;
 
-export function Table<T>({ columns, count, row, onRange, to, isChosen, label, rows = 18, below }: Props<T>) {
-  const hasBelow = useNarrow() && below !== undefined;
+export function Table<T>({ columns: all, count, row, onRange, to, isChosen, label, rows = 18, below }: Props<T>) {
+  const mayAct = useRights().allows("admin");
+  const isNarrow = useNarrow();
+  const hasBelow = isNarrow && below !== undefined;
+  const columns = ordered(all.filter((column) => (mayAct || !column.acts) && !(hasBelow && column.told)), isNarrow);
   const rowHeight = hasBelow ? LINE + SECOND_LINE : LINE;
   const box = useRef<HTMLDivElement>(null);
+  const keep = useKeptScroll(label, box);
   const [top, setTop] = useState(0);
+  const [hasMore, setMore] = useState(false);
   const [at, setAt] = useState(0);
   const height = Math.min(count, rows) * rowHeight;
   const first = Math.max(0, Math.floor(top / rowHeight) - AROUND);
@@ -48,6 +61,18 @@ export function Table<T>({ columns, count, row, onRange, to, isChosen, label, ro
   useLayoutEffect(() => {
     if (box.current && box.current.scrollTop !== top) setTop(box.current.scrollTop);
   }, [count, top]);
+  const look = useCallback(() => {
+    const view = box.current;
+    if (!view) return;
+    setTop(view.scrollTop);
+    setMore(view.scrollLeft + view.clientWidth < view.scrollWidth - 1);
+  }, []);
+  useLayoutEffect(() => {
+    if (!box.current) return;
+    const watcher = new ResizeObserver(look);
+    watcher.observe(box.current);
+    return () => watcher.disconnect();
+  }, [look]);
 
   const move = useCallback(
     (event: KeyboardEvent) => {
@@ -67,12 +92,22 @@ export function Table<T>({ columns, count, row, onRange, to, isChosen, label, ro
     [at, count, row, rows, to, height, rowHeight],
   );
 
-  const template = columns.map((column) => column.width ?? "minmax(6rem, 1fr)").join(" ");
-  const narrow = columns.filter((column) => !column.wide).map((column) => column.width ?? "minmax(5rem, 1fr)").join(" ");
-  const style = { "--columns": template, "--columns-narrow": narrow } as React.CSSProperties;
+  const style = { "--columns": columns.map(widthOf).join(" "), "--least": leastOf(columns), "--between": columns.length - 1 } as React.CSSProperties;
   return (
-    <div className="table" role="table" aria-label={label} aria-rowcount={count + 1} style={style}>
-      <div role="rowgroup">
+    <div className={`table ${hasMore ? "more" : ""}`} role="table" aria-label={label} aria-rowcount={count + 1} style={style}>
+      <div
+        className="table-view"
+        ref={box}
+        role="rowgroup"
+        tabIndex={0}
+        aria-label={`${label}: rows`}
+        onScroll={() => {
+          look();
+          keep();
+        }}
+        onKeyDown={move}
+        style={{ maxHeight: HEAD + rows * rowHeight + 1 }}
+      >
         <div className="table-row head" role="row" aria-rowindex={1}>
           {columns.map((column) => (
             <div key={column.title} role="columnheader" className={cellClass(column)}>
@@ -80,8 +115,6 @@ export function Table<T>({ columns, count, row, onRange, to, isChosen, label, ro
             </div>
           ))}
         </div>
-      </div>
-      <div className="table-view" ref={box} role="rowgroup" tabIndex={0} aria-label={`${label}: rows`} onScroll={(event) => setTop(event.currentTarget.scrollTop)} onKeyDown={move} style={{ maxHeight: rows * rowHeight + 1 }}>
         <div className="table-room" role="presentation" style={{ height: count * rowHeight }}>
           {Array.from({ length: Math.max(0, last - first) }, (_, offset) => {
             const place = first + offset;
@@ -109,7 +142,7 @@ export function Table<T>({ columns, count, row, onRange, to, isChosen, label, ro
 }
 
 function cellClass<T>(column: Column<T>): string {
-  return `${column.end ? "end" : ""} ${column.wide ? "wide" : ""}`;
+  return column.end ? "end" : "";
 }
 
 function step(key: string, at: number, count: number, page: number): number | null {

@@ -1,9 +1,11 @@
 /** Reads a long list page by page, as its rows come into sight. */
-import { useCallback, useMemo, useRef, useState, useSyncExternalStore } from "react";
+import { useCallback, useEffect, useMemo, useRef, useState, useSyncExternalStore } from "react";
 import { type Ask, type AnswerOf, type PathOf, type Problem, urlOf } from "../api/client";
 import { peek, watch } from "../api/store";
 
 const PAGE = 100;
+/** Pages that are only passed are not read: who drags the bar to the end does not wait for them. */
+const REST_MS = 80;
 
 export interface Paged<T> {
   readonly count: number;
@@ -54,10 +56,20 @@ export function usePages<P extends PathOf<"get">, T>(
     // `stamp` tells that a page was read.
   }, [urls, stamp]);
   const row = useCallback((at: number) => pages.found.get(Math.floor(at / PAGE))?.[at % PAGE], [pages]);
+  const passed = useRef<{ from: number; to: number; at: number; timer?: ReturnType<typeof setTimeout> }>({ from: 0, to: 0, at: 0 });
+  useEffect(() => () => clearTimeout(passed.current.timer), []);
   const onRange = useCallback((first: number, last: number) => {
     const from = Math.floor(first / PAGE);
     const to = Math.floor(Math.max(first, last - 1) / PAGE);
-    setRange((before) => (before[0] === from && before[1] === to ? before : [from, to]));
+    const before = passed.current;
+    if (before.from === from && before.to === to) return;
+    clearTimeout(before.timer);
+    const go = () => setRange([from, to]);
+    const at = Date.now();
+    if (at - before.at >= REST_MS) {
+      passed.current = { from, to, at };
+      go();
+    } else passed.current = { from, to, at, timer: setTimeout(go, REST_MS) };
   }, []);
   return { count: known.current.count, row, onRange, problem: pages.problem, isReady: pages.isReady };
 }

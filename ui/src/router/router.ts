@@ -1,5 +1,6 @@
 /** The address is the state: every view and every filter is in the URL, and only there. */
 import { useCallback, useMemo, useSyncExternalStore } from "react";
+import { nextTops, takeTops, writeTops } from "./scrolled";
 
 export interface Place {
   readonly path: string;
@@ -10,13 +11,18 @@ export type Changes = Readonly<Record<string, string | number | boolean | null |
 
 const listeners = new Set<() => void>();
 let current = window.location.href;
+let entry = 0;
 
 function tell(): void {
   current = window.location.href;
   for (const listener of listeners) listener();
 }
 
-window.addEventListener("popstate", tell);
+window.addEventListener("popstate", ({ state }) => {
+  takeTops(state);
+  entry += 1;
+  tell();
+});
 
 function listen(listener: () => void): () => void {
   listeners.add(listener);
@@ -27,13 +33,19 @@ function listen(listener: () => void): () => void {
 export function navigate(to: string, options: { replace?: boolean } = {}): void {
   if (new URL(to, window.location.href).href === window.location.href) return;
   const before = window.location.pathname;
-  if (options.replace) window.history.replaceState(null, "", to);
-  else window.history.pushState(null, "", to);
+  const isSamePage = new URL(to, window.location.href).pathname === before;
+  if (!options.replace) writeTops();
+  const state = nextTops(isSamePage);
+  if (options.replace) window.history.replaceState(state, "", to);
+  else window.history.pushState(state, "", to);
+  if (!isSamePage) entry += 1;
   tell();
-  if (before !== window.location.pathname) {
-    document.querySelector("main")?.scrollTo(0, 0);
-    window.scrollTo(0, 0);
-  }
+  if (!isSamePage) document.querySelector("main")?.scrollTo(0, 0);
+}
+
+/** Grows when another entry of the history, or another page, is shown. */
+export function useEntry(): number {
+  return useSyncExternalStore(listen, () => entry);
 }
 
 /** Where we are. */

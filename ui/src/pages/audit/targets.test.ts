@@ -1,6 +1,6 @@
 import { describe, expect, it, vi } from "vitest";
 
-vi.stubGlobal("window", { location: { href: "http://localhost/" }, addEventListener: () => undefined });
+vi.stubGlobal("window", { location: { href: "http://localhost/" }, addEventListener: () => undefined, history: { state: null } });
 const { targetPlace } = await import("./targets");
 
 describe("what an entry of the audit log was done to", () => {

@@ -6,6 +6,7 @@ import { perform } from "../../kit/Act";
 import { Button } from "../../kit/Button";
 import { confirm } from "../../kit/Confirm";
 import { JobName, WorkName } from "../../kit/Names";
+import { Offered } from "../../kit/Offered";
 import { Panel } from "../../kit/Panel";
 import { Empty, Trouble } from "../../kit/Shown";
 import { Status } from "../../kit/Status";
@@ -37,7 +38,9 @@ export function BackfillGap({ dataset, first, last, isAll }: Props) {
   return (
     <Panel title={isAll ? "Backfill everything that failed or is missing" : "Backfill this range"} aside={maker && <>made by <JobName of={maker} /></>}>
       {maker ? (
-        <Asked key={`${first} ${last}`} arc={{ namespace: maker.namespace, name: maker.name }} first={first} last={last} />
+        <Offered says>
+          <Asked key={`${first} ${last}`} arc={{ namespace: maker.namespace, name: maker.name }} first={first} last={last} />
+        </Offered>
       ) : (
         <Empty icon="gear" title="No arc makes this dataset">
           Its lots come from outside, or from a job that is not an arc: let those who make it send them again.

@@ -3,6 +3,8 @@ import { type FormEvent, type ReactNode, useState } from "react";
 import { call, type Schemas } from "../../api/client";
 import { perform } from "../../kit/Act";
 import { Button } from "../../kit/Button";
+import { Offered } from "../../kit/Offered";
+import { useRights } from "../../kit/rights";
 
 type Profile = Schemas["Collection"];
 
@@ -28,6 +30,7 @@ export function CollectionForm({ of: shown, onDone, onCancel }: Props) {
   const [profile, setProfile] = useState<Profile>(() => profileOf(shown));
   const [places, setPlaces] = useState((shown?.places ?? []).join("\n"));
   const [mail, setMail] = useState((shown?.mail ?? []).join("\n"));
+  const mayChange = useRights().allows("admin");
   const change = (next: Partial<Profile>) => setProfile({ ...profile, ...next });
   async function send(event: FormEvent): Promise<void> {
     event.preventDefault();
@@ -42,7 +45,7 @@ export function CollectionForm({ of: shown, onDone, onCancel }: Props) {
   );
   return (
     <form className="stack" onSubmit={(event) => void send(event)}>
-      <div className="form-grid">
+      <fieldset className="form-grid" disabled={!mayChange}>
         {!shown && (
           <Field label="Name">
             <input className="field" required pattern="[A-Za-z0-9][A-Za-z0-9._\-]*" maxLength={100} placeholder="letters, digits, . _ -" value={name} onChange={(event) => setName(event.target.value)} />
@@ -79,13 +82,15 @@ export function CollectionForm({ of: shown, onDone, onCancel }: Props) {
         <Field label="Who gets the reports, one address in each line">
           <textarea className="field mono" value={mail} onChange={(event) => setMail(event.target.value)} />
         </Field>
-      </div>
-      <footer className="row">
-        <Button type="submit" kind="primary" icon="check">
-          {shown ? "Change the profile" : "Make the collection"}
-        </Button>
-        {onCancel && <Button onClick={onCancel}>Cancel</Button>}
-      </footer>
+      </fieldset>
+      <Offered says>
+        <footer className="row">
+          <Button type="submit" kind="primary" icon="check">
+            {shown ? "Change the profile" : "Make the collection"}
+          </Button>
+          {onCancel && <Button onClick={onCancel}>Cancel</Button>}
+        </footer>
+      </Offered>
     </form>
   );
 }

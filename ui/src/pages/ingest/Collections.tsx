@@ -5,6 +5,7 @@ import { useGet } from "../../api/hooks";
 import { Button } from "../../kit/Button";
 import { Dialog } from "../../kit/Dialog";
 import { DatasetName } from "../../kit/Names";
+import { Offered } from "../../kit/Offered";
 import { Panel } from "../../kit/Panel";
 import { Empty, Shown } from "../../kit/Shown";
 import { Status } from "../../kit/Status";
@@ -22,16 +23,18 @@ const COLUMNS: Column<Collection>[] = [
   { title: "dataset", cell: (each) => <DatasetName of={{ namespace: each.namespace ?? "default", name: each.dataset }} whole />, width: "minmax(8rem, 1.2fr)", wide: true },
   { title: "a lot is", cell: (each) => (each.lots === "batch" ? "a batch" : each.lots), width: "80px", wide: true },
   { title: "description", cell: (each) => <span title={each.description}>{each.description}</span>, width: "minmax(6rem, 1.6fr)", wide: true },
-  { title: "", cell: (each) => <HoldCollection name={each.name ?? ""} isHeld={each.held !== null} />, width: "126px", end: true },
+  { title: "", acts: true, cell: (each) => <HoldCollection name={each.name ?? ""} isHeld={each.held !== null} />, width: "126px", end: true },
 ];
 
 export function Collections() {
   const [isNew, setNew] = useState(false);
   const found = useGet("/api/v1/ingest/collections", {});
   const make = (
-    <Button icon="plus" kind="primary" onClick={() => setNew(true)}>
-      New collection
-    </Button>
+    <Offered>
+      <Button icon="plus" kind="primary" onClick={() => setNew(true)}>
+        New collection
+      </Button>
+    </Offered>
   );
   return (
     <>

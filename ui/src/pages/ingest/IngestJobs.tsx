@@ -28,7 +28,7 @@ export function jobColumns({ batch }: { batch: boolean }): Column<Job>[] {
     { title: "priority", cell: (job) => job.priority, width: "60px", end: true, wide: true },
     { title: "message", cell: (job) => <span title={job.message}>{job.message}</span>, width: "minmax(5rem, 1.6fr)", wide: true },
     { title: "since", cell: (job) => <Time at={job.lastModified} />, width: "84px" },
-    { title: "", cell: (job) => job.status === "failed" && job.resumesAt && <ResumeJob job={job} />, width: "100px", end: true, wide: true },
+    { title: "", acts: true, cell: (job) => job.status === "failed" && job.resumesAt && <ResumeJob job={job} />, width: "100px", end: true, wide: true },
   ];
 }
 

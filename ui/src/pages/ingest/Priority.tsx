@@ -4,6 +4,7 @@ import type { Answer } from "../../api/client";
 import { perform } from "../../kit/Act";
 import { Button } from "../../kit/Button";
 import { Dialog } from "../../kit/Dialog";
+import { Offered } from "../../kit/Offered";
 
 interface Props<T> {
   what: string;
@@ -23,7 +24,7 @@ export function Priority<T>({ what, now, run, done }: Props<T>) {
     setWhy("");
   }
   return (
-    <>
+    <Offered>
       <Button icon="up" onClick={() => setOpen(true)}>
         Priority
       </Button>
@@ -48,6 +49,6 @@ export function Priority<T>({ what, now, run, done }: Props<T>) {
           </form>
         </Dialog>
       )}
-    </>
+    </Offered>
   );
 }

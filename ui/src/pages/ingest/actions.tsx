@@ -12,11 +12,11 @@ type Job = Schemas["ShownIngestJob"];
 /** Stops everything, or lets it go on. */
 export function PauseQueue({ isHeld }: { isHeld: boolean }) {
   return isHeld ? (
-    <Act icon="play" kind="primary" ask={{ title: "Let the queue go on?", says: "Batches and jobs are taken up again, in their order.", verb: "Let it go on", reason: "needed" }} run={(why) => call("post", "/api/v1/ingest/queue/release", { body: { why } })} done="The queue goes on.">
+    <Act needs="admin everywhere" icon="play" kind="primary" ask={{ title: "Let the queue go on?", says: "Batches and jobs are taken up again, in their order.", verb: "Let it go on", reason: "needed" }} run={(why) => call("post", "/api/v1/ingest/queue/release", { body: { why } })} done="The queue goes on.">
       Let the queue go on
     </Act>
   ) : (
-    <Act icon="pause" ask={{ title: "Pause the whole queue?", says: "No batch and no job of any collection is taken up until it is let go. Jobs that are under way end the stage they are in. Deposits are still accepted, and wait.", verb: "Pause the queue", danger: true, reason: "needed" }} run={(why) => call("post", "/api/v1/ingest/queue/hold", { body: { why } })} done="The queue is paused.">
+    <Act needs="admin everywhere" icon="pause" ask={{ title: "Pause the whole queue?", says: "No batch and no job of any collection is taken up until it is let go. Jobs that are under way end the stage they are in. Deposits are still accepted, and wait.", verb: "Pause the queue", danger: true, reason: "needed" }} run={(why) => call("post", "/api/v1/ingest/queue/hold", { body: { why } })} done="The queue is paused.">
       Pause the queue
     </Act>
   );

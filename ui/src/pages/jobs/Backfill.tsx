@@ -6,6 +6,7 @@ import { Act, perform } from "../../kit/Act";
 import { Share } from "../../kit/Bars";
 import { Button } from "../../kit/Button";
 import { WorkName } from "../../kit/Names";
+import { Offered } from "../../kit/Offered";
 import { Panel } from "../../kit/Panel";
 import { Empty, Shown, Trouble } from "../../kit/Shown";
 import { Status } from "../../kit/Status";
@@ -43,33 +44,35 @@ export function Backfill({ job }: { job: Schemas["Job"] }) {
   return (
     <>
       <Panel title="A backfill runs an arc on lots that are not good">
-        <form className="body stack" onSubmit={(event) => void preview(event)}>
-          <div className="backfill-form">
-            <label>
-              From
-              <input className="field mono" placeholder="the first lot" value={body.from ?? ""} onChange={(event) => change({ from: event.target.value || null })} />
-            </label>
-            <label>
-              To
-              <input className="field mono" placeholder="the last lot" value={body.to ?? ""} onChange={(event) => change({ to: event.target.value || null })} />
-            </label>
-            <label>
-              At once
-              <input className="field" type="number" min={1} max={1000} value={body.maxRunning ?? 4} onChange={(event) => change({ maxRunning: Number(event.target.value) || 1 })} />
-            </label>
-            <label className="check">
-              <input type="checkbox" checked={body.all ?? false} onChange={(event) => change({ all: event.target.checked })} /> also what is good
-            </label>
-            <label className="check">
-              <input type="checkbox" checked={body.newestFirst ?? false} onChange={(event) => change({ newestFirst: event.target.checked })} /> newest first
-            </label>
-            <Button type="submit" kind="primary" icon="search">
-              Preview
-            </Button>
-          </div>
-          <p className="faint">Lots or times, such as 20261115PT1H09 or 2026-11-15. Nothing is done before you have seen what would be.</p>
-        </form>
-        {problem && <Trouble problem={problem} />}
+        <Offered says>
+          <form className="body stack" onSubmit={(event) => void preview(event)}>
+            <div className="backfill-form">
+              <label>
+                From
+                <input className="field mono" placeholder="the first lot" value={body.from ?? ""} onChange={(event) => change({ from: event.target.value || null })} />
+              </label>
+              <label>
+                To
+                <input className="field mono" placeholder="the last lot" value={body.to ?? ""} onChange={(event) => change({ to: event.target.value || null })} />
+              </label>
+              <label>
+                At once
+                <input className="field" type="number" min={1} max={1000} value={body.maxRunning ?? 4} onChange={(event) => change({ maxRunning: Number(event.target.value) || 1 })} />
+              </label>
+              <label className="check">
+                <input type="checkbox" checked={body.all ?? false} onChange={(event) => change({ all: event.target.checked })} /> also what is good
+              </label>
+              <label className="check">
+                <input type="checkbox" checked={body.newestFirst ?? false} onChange={(event) => change({ newestFirst: event.target.checked })} /> newest first
+              </label>
+              <Button type="submit" kind="primary" icon="search">
+                Preview
+              </Button>
+            </div>
+            <p className="faint">Lots or times, such as 20261115PT1H09 or 2026-11-15. Nothing is done before you have seen what would be.</p>
+          </form>
+          {problem && <Trouble problem={problem} />}
+        </Offered>
       </Panel>
       {plan && <Preview plan={plan} job={job} onBegin={() => void begin()} />}
       <Backfills job={job} />
@@ -136,7 +139,7 @@ function Backfills({ job }: { job: Schemas["Job"] }) {
                 { title: "done", cell: (each) => `${count(each.done + each.good)} of ${count(each.count)}`, width: "100px", end: true },
                 { title: "by", cell: (each) => each.who, width: "90px", wide: true },
                 { title: "began", cell: (each) => <Time at={each.createdAt} />, width: "90px", wide: true },
-                { title: "", cell: (each) => <Steer backfill={each} />, width: "190px", end: true },
+                { title: "", acts: true, cell: (each) => <Steer backfill={each} />, width: "190px", end: true },
               ]}
             />
           </Panel>

@@ -27,7 +27,7 @@ export function JobLots({ job, wiring }: { job: Schemas["Job"]; wiring: Schemas[
     { title: "worker", cell: (work) => work.owner, width: "minmax(5rem, 0.7fr)", wide: true },
     { title: "error", cell: (work) => <span title={work.error ?? ""}>{work.error}</span>, width: "minmax(6rem, 1.4fr)", wide: true },
     { title: "since", cell: (work) => <Time at={work.since} />, width: "90px" },
-    { title: "", cell: (work) => <WorkAction work={work} />, width: "130px", end: true },
+    { title: "", acts: true, cell: (work) => <WorkAction work={work} />, width: "130px", end: true },
   ];
   return (
     <>

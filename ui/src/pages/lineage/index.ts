@@ -5,6 +5,7 @@ export const pages: readonly PageEntry[] = [
   {
     path: "/lineage",
     title: "Lineage",
+    needs: "everywhere",
     load: () => import("./Lineage"),
     reads: (_, query) => firstReads(query),
     fills: true,

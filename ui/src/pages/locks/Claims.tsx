@@ -18,13 +18,13 @@ const SOON_SECONDS = 10;
 
 const COLUMNS: Column<Lock>[] = [
   { title: "lot", cell: (lock) => <WorkName job={jobOf(lock)} lot={lock.lot} />, width: "minmax(7rem, 1fr)" },
-  { title: "job", cell: (lock) => <JobName of={jobOf(lock)} />, width: "minmax(6rem, 0.9fr)", wide: true },
-  { title: "worker", cell: (lock) => <span title={lock.owner}>{lock.owner}</span>, width: "minmax(7rem, 1.1fr)", wide: true },
+  { title: "job", cell: (lock) => <JobName of={jobOf(lock)} />, width: "minmax(6rem, 0.9fr)", wide: true, told: true },
+  { title: "worker", cell: (lock) => <span title={lock.owner}>{lock.owner}</span>, width: "minmax(7rem, 1.1fr)", wide: true, told: true },
   { title: "locks", cell: (lock) => <Locked of={lock} />, width: "minmax(7rem, 1.2fr)", wide: true },
   { title: "run", cell: (lock) => <RunName of={lock.claim} />, width: "115px", wide: true },
-  { title: "since", cell: (lock) => <Time at={lock.since} />, width: "84px", wide: true },
+  { title: "since", cell: (lock) => <Time at={lock.since} />, width: "84px", wide: true, told: true },
   { title: "lease left", cell: (lock) => <Lease until={lock.leaseUntil} />, width: "66px", end: true },
-  { title: "", cell: (lock) => <EndClaim namespace={lock.namespace} job={lock.job} lot={lock.lot} owner={lock.owner} />, width: "148px", end: true },
+  { title: "", acts: true, cell: (lock) => <EndClaim namespace={lock.namespace} job={lock.job} lot={lock.lot} owner={lock.owner} />, width: "148px", end: true },
 ];
 
 const jobOf = (lock: Lock) => ({ namespace: lock.namespace, name: lock.job });

@@ -19,10 +19,10 @@ const LOTS: Column<HeldLot>[] = [
   { title: "lot", cell: (lot) => <LotName dataset={{ namespace: lot.namespace, name: lot.dataset }} lot={lot.lot} />, width: "minmax(8rem, 1fr)" },
   { title: "of", cell: (lot) => <DatasetName of={{ namespace: lot.namespace, name: lot.dataset }} />, width: "minmax(5rem, 1fr)" },
   { title: "for", cell: (lot) => <For lot={lot} />, width: "150px", wide: true },
-  { title: "held by", cell: (lot) => lot.who, width: "minmax(5rem, 0.7fr)", wide: true },
-  { title: "why", cell: (lot) => <span title={lot.why}>{lot.why}</span>, width: "minmax(6rem, 1.8fr)", wide: true },
-  { title: "since", cell: (lot) => <Time at={lot.since} />, width: "84px", wide: true },
-  { title: "", cell: (lot) => (lot.byHand ? <FreeLot lot={lot} /> : lot.forChecks && <AcceptLot lot={lot} />), width: "110px", end: true },
+  { title: "held by", cell: (lot) => lot.who, width: "minmax(5rem, 0.7fr)", wide: true, told: true },
+  { title: "why", cell: (lot) => <span title={lot.why}>{lot.why}</span>, width: "minmax(6rem, 1.8fr)", wide: true, told: true },
+  { title: "since", cell: (lot) => <Time at={lot.since} />, width: "84px", wide: true, told: true },
+  { title: "", acts: true, cell: (lot) => (lot.byHand ? <FreeLot lot={lot} /> : lot.forChecks && <AcceptLot lot={lot} />), width: "110px", end: true },
 ];
 
 function For({ lot }: { lot: HeldLot }) {
@@ -63,9 +63,9 @@ export function Held() {
             columns={[
               { title: "lot", cell: (each) => <WorkName job={{ namespace: each.namespace, name: each.job }} lot={each.lot} />, width: "minmax(8rem, 1fr)" },
               { title: "job", cell: (each) => <JobName of={{ namespace: each.namespace, name: each.job }} />, width: "minmax(5rem, 1fr)" },
-              { title: "why", cell: (each) => <span title={each.held ?? each.error}>{each.held ?? each.error}</span>, width: "minmax(6rem, 2fr)", wide: true },
-              { title: "since", cell: (each) => <Time at={each.since} />, width: "84px", wide: true },
-              { title: "", cell: (each) => <UnholdLot namespace={each.namespace} job={each.job} lot={each.lot} />, width: "110px", end: true },
+              { title: "why", cell: (each) => <span title={each.held ?? each.error}>{each.held ?? each.error}</span>, width: "minmax(6rem, 2fr)", wide: true, told: true },
+              { title: "since", cell: (each) => <Time at={each.since} />, width: "84px", wide: true, told: true },
+              { title: "", acts: true, cell: (each) => <UnholdLot namespace={each.namespace} job={each.job} lot={each.lot} />, width: "110px", end: true },
             ]}
           />
         </Panel>
@@ -94,10 +94,10 @@ function Wholes({ holds }: { holds: readonly Schemas["HeldWhole"][] }) {
         below={(hold) => <Reason who={hold.who} why={hold.why} at={hold.since} />}
         columns={[
           { title: "what", cell: (hold) => (hold.kind === "JOB" ? <JobName of={hold} whole /> : <DatasetName of={hold} whole />), width: "minmax(8rem, 1.4fr)" },
-          { title: "held by", cell: (hold) => hold.who, width: "minmax(5rem, 0.7fr)", wide: true },
-          { title: "why", cell: (hold) => <span title={hold.why}>{hold.why}</span>, width: "minmax(6rem, 2fr)", wide: true },
+          { title: "held by", cell: (hold) => hold.who, width: "minmax(5rem, 0.7fr)", wide: true, told: true },
+          { title: "why", cell: (hold) => <span title={hold.why}>{hold.why}</span>, width: "minmax(6rem, 2fr)", wide: true, told: true },
           { title: "since", cell: (hold) => <Time at={hold.since} />, width: "84px" },
-          { title: "", cell: (hold) => (hold.kind === "JOB" ? <HoldJob namespace={hold.namespace} job={hold.name} isHeld /> : <HoldDataset namespace={hold.namespace} dataset={hold.name} isHeld />), width: "124px", end: true },
+          { title: "", acts: true, cell: (hold) => (hold.kind === "JOB" ? <HoldJob namespace={hold.namespace} job={hold.name} isHeld /> : <HoldDataset namespace={hold.namespace} dataset={hold.name} isHeld />), width: "124px", end: true },
         ]}
       />
     </Panel>

@@ -49,9 +49,9 @@ function HeldByChecks() {
     { title: "lot", cell: (lot) => <LotName dataset={datasetOf(lot)} lot={lot.lot} />, width: "minmax(8rem, 1fr)" },
     { title: "of", cell: (lot) => <DatasetName of={datasetOf(lot)} />, width: "minmax(6rem, 1fr)" },
     { title: "made by", cell: (lot) => lot.job && <JobName of={lot.job} />, width: "minmax(6rem, 0.8fr)", wide: true },
-    { title: "what failed", cell: (lot) => <Failed lot={lot} to={withQuery(query, { lot: key(lot) })} />, width: "minmax(8rem, 2fr)", wide: true },
+    { title: "what failed", cell: (lot) => <Failed lot={lot} to={withQuery(query, { lot: key(lot) })} />, width: "minmax(8rem, 2fr)", wide: true, told: true },
     { title: "since", cell: (lot) => <Time at={lot.since} />, width: "84px", wide: true },
-    { title: "", cell: (lot) => <AcceptLot lot={lot} />, width: "104px", end: true },
+    { title: "", acts: true, cell: (lot) => <AcceptLot lot={lot} />, width: "104px", end: true },
   ];
   return (
     <div className="stack">
@@ -124,7 +124,7 @@ const STALE: Column<Work>[] = [
   { title: "now", cell: (work) => <Status of={work.state} />, width: "100px" },
   { title: "stale since", cell: (work) => <Time at={work.staleSince} />, width: "100px", wide: true },
   { title: "run", cell: (work) => work.claim && <RunName of={work.claim} />, width: "120px", wide: true },
-  { title: "", cell: (work) => <MakeAgain work={work} />, width: "124px", end: true },
+  { title: "", acts: true, cell: (work) => <MakeAgain work={work} />, width: "124px", end: true },
 ];
 
 function Stale() {

@@ -5,6 +5,7 @@ import { perform } from "../../kit/Act";
 import { Button } from "../../kit/Button";
 import { confirm } from "../../kit/Confirm";
 import { JobName, RunName, WorkName } from "../../kit/Names";
+import { Offered } from "../../kit/Offered";
 import { Pick } from "../../kit/Pick";
 import { Facts, PageHead, Panel } from "../../kit/Panel";
 import { SearchField } from "../../kit/SearchField";
@@ -101,9 +102,11 @@ function Planned({ plan, target }: { plan: Plan; target: Target }) {
       <Panel
         title={`Replay of ${plan.target}`}
         aside={
-          <Button kind="primary" icon="replay" disabled={acting === 0} onClick={() => void begin()}>
-            Begin this replay
-          </Button>
+          <Offered says>
+            <Button kind="primary" icon="replay" disabled={acting === 0} onClick={() => void begin()}>
+              Begin this replay
+            </Button>
+          </Offered>
         }
       >
         <div className="body">

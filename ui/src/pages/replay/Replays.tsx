@@ -2,6 +2,7 @@
 import { useGet } from "../../api/hooks";
 import { ButtonLink } from "../../kit/Button";
 import { JobName } from "../../kit/Names";
+import { Offered } from "../../kit/Offered";
 import { PageHead, Panel, Tabs } from "../../kit/Panel";
 import { Empty, Shown } from "../../kit/Shown";
 import { Status } from "../../kit/Status";
@@ -20,7 +21,7 @@ const REPLAYS: Column<Replay>[] = [
   { title: "by", cell: (each) => each.who, width: "80px", wide: true },
   { title: "why", cell: (each) => <span title={each.why}>{each.why}</span>, width: "minmax(6rem, 1fr)", wide: true },
   { title: "began", cell: (each) => <Time at={each.createdAt} />, width: "84px", wide: true },
-  { title: "", cell: (each) => <SteerReplay replay={each} />, width: "190px", end: true, wide: true },
+  { title: "", acts: true, cell: (each) => <SteerReplay replay={each} />, width: "190px", end: true, wide: true },
 ];
 
 const BACKFILLS: Column<Backfill>[] = [
@@ -31,7 +32,7 @@ const BACKFILLS: Column<Backfill>[] = [
   { title: "done", cell: (each) => `${count(each.done + each.good)} of ${count(each.count)}`, width: "86px", end: true },
   { title: "by", cell: (each) => each.who, width: "80px", wide: true },
   { title: "began", cell: (each) => <Time at={each.createdAt} />, width: "84px", wide: true },
-  { title: "", cell: (each) => <SteerBackfill backfill={each} />, width: "190px", end: true, wide: true },
+  { title: "", acts: true, cell: (each) => <SteerBackfill backfill={each} />, width: "190px", end: true, wide: true },
 ];
 
 export default function Replays() {
@@ -48,9 +49,11 @@ export default function Replays() {
             <ButtonLink to="/gaps" icon="search">
               Find gaps
             </ButtonLink>
-            <ButtonLink to="/replay/new" icon="replay" kind="primary">
-              New replay
-            </ButtonLink>
+            <Offered>
+              <ButtonLink to="/replay/new" icon="replay" kind="primary">
+                New replay
+              </ButtonLink>
+            </Offered>
           </>
         }
       />
@@ -66,9 +69,11 @@ export default function Replays() {
             value.replays.length === 0 ? (
               <Empty icon="replay" title="Nothing was replayed yet">
                 <p>When a lot was bad, a replay makes again all that was made from it, in order. Say what was bad, and see first what would happen.</p>
-                <ButtonLink to="/replay/new" icon="replay">
-                  New replay
-                </ButtonLink>
+                <Offered>
+                  <ButtonLink to="/replay/new" icon="replay">
+                    New replay
+                  </ButtonLink>
+                </Offered>
               </Empty>
             ) : (
               <Panel title="Replays" aside={`${plural(value.replays.length, "replay")}, newest first`}>

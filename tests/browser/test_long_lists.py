@@ -1,0 +1,119 @@
+"""Long lists: any place in them is a step away, and they are found as they were left."""
+
+import re
+from collections.abc import Iterator
+
+import pytest
+from playwright.sync_api import Browser, Locator, Page, expect
+
+from tests.browser.addresses import address
+from tests.browser.browsing import PHONE, Tab
+from tests.browser.browsing import tab as open_tab
+from tests.browser.scene import Scene, empty_scene
+
+pytestmark = pytest.mark.xdist_group("browser")
+
+BARN, BALES = "barn", "bales"
+LOTS = 6_000
+PAGE = 100
+# A hand that drags the bar: so many places on its way, each drawn, and none that it stays at.
+STOPS = 40
+DRAG = """
+async (view, stops) => {
+  const drawn = () => new Promise(go => {
+    const { port1, port2 } = new MessageChannel();
+    port1.onmessage = go;
+    port2.postMessage(0);
+  });
+  for (let stop = 1; stop <= stops; stop += 1) {
+    view.scrollTop = ((view.scrollHeight - view.clientHeight) * stop) / stops;
+    view.dispatchEvent(new Event("scroll"));
+    for (let message = 0; message < 6; message += 1) await drawn();
+  }
+}
+"""
+
+
+@pytest.fixture(scope="module")
+def barn(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Scene]:
+    """A server with a dataset of many lots."""
+    with empty_scene(tmp_path_factory.mktemp("barn")) as scene:
+        at = ("namespaces", BARN, "datasets", BALES)
+        source = {"type": "FILES", "connectionUrl": "file:///barn"}
+        scene.call("PUT", "namespaces", BARN, json={"ownerName": "ann"})
+        scene.call("PUT", "sources", BARN, json=source)
+        table = {"type": "DB_TABLE", "physicalName": BALES, "sourceName": BARN}
+        scene.call("PUT", *at, json=table)
+        lots = [f"bale{number:05}" for number in range(LOTS)]
+        scene.call("POST", *at, "lots", json={"lots": lots})
+        yield scene
+
+
+def rows_of(page: Page) -> Locator:
+    """The list of lots, which is scrolled."""
+    return page.get_by_role("rowgroup", name="lots: rows")
+
+
+def offsets(asked: list[str]) -> list[int]:
+    """Which parts of the list were asked for."""
+    return [int(found[1]) for url in asked if (found := re.search(r"/lots\?.*offset=(\d+)", url))]
+
+
+def test_parts_that_are_only_passed_are_not_read(browser: Browser, barn: Scene) -> None:
+    asked: list[str] = []
+    with open_tab(browser, barn.url, alone=True) as opened:
+        page = opened.page
+        page.clock.install()
+        opened.open(address("datasets", BARN, BALES))
+        opened.settle()
+        expect(rows_of(page)).to_contain_text("bale00000")
+        page.clock.run_for(1_000)
+        page.on("request", lambda request: asked.append(request.url))
+        page.clock.pause_at(page.evaluate("() => Date.now() + 1000"))
+        rows_of(page).evaluate(DRAG, STOPS)
+        page.clock.run_for(1_000)
+        expect(rows_of(page)).to_contain_text(f"bale{LOTS - 1:05}")
+    assert LOTS - PAGE in offsets(asked)
+    assert len(set(offsets(asked))) <= 4
+
+
+def scroll_to_the_middle(opened: Tab) -> str:
+    """Scroll a list to its middle; a lot that is seen there."""
+    rows = rows_of(opened.page)
+    expect(rows).to_contain_text("bale00000")
+    rows.evaluate("view => { view.scrollTop = view.scrollHeight / 2 }")
+    lot = f"bale{LOTS // 2 + 3:05}"
+    expect(rows.get_by_role("link", name=lot)).to_be_in_viewport()
+    return lot
+
+
+def test_a_list_is_found_as_it_was_left(browser: Browser, barn: Scene) -> None:
+    with open_tab(browser, barn.url) as opened:
+        page = opened.page
+        opened.open(address("datasets", BARN, BALES))
+        lot = scroll_to_the_middle(opened)
+        seen = page.get_by_role("link", name=lot)
+        seen.click()
+        expect(page.locator("main h1")).to_contain_text(lot)
+        page.go_back()
+        expect(seen).to_be_in_viewport()
+        page.reload()
+        expect(seen).to_be_in_viewport()
+        page.get_by_role("link", name="Overview").last.click()
+        expect(page.locator("main h1")).to_have_text("Overview")
+        opened.open(address("datasets", BARN, BALES))
+        expect(rows_of(page)).to_contain_text("bale00000")
+
+
+def test_a_view_is_found_as_it_was_left(browser: Browser, barn: Scene) -> None:
+    with open_tab(browser, barn.url, (PHONE[0], 400)) as opened:
+        page = opened.page
+        opened.open(address("datasets", BARN, BALES))
+        expect(rows_of(page)).to_contain_text("bale00000")
+        page.locator("main").evaluate("main => { main.scrollTop = 120 }")
+        top = "() => document.querySelector('main').scrollTop"
+        page.get_by_role("link", name="Overview").last.click()
+        expect(page.locator("main h1")).to_have_text("Overview")
+        assert page.evaluate(top) == 0
+        page.go_back()
+        page.wait_for_function(f"({top})() === 120")

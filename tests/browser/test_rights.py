@@ -1,0 +1,128 @@
+"""What a key may not do is not offered to it: it sees how things stand, and why no more."""
+
+from collections.abc import Iterator
+from typing import Any
+
+import pytest
+from playwright.sync_api import Browser, Page, expect
+
+from penstock.access.keys import Role
+from tests.browser.addresses import address
+from tests.browser.browsing import Tab
+from tests.browser.browsing import tab as open_tab
+from tests.browser.test_connection import enter
+from tests.databases import sqlite_database
+from tests.doors.serving import path
+from tests.running import ServerProcess, serving
+
+pytestmark = pytest.mark.xdist_group("browser")
+
+EVERYWHERE = "0.0.0.0"
+MILL = "mill"
+JOB = ("jobs", MILL, "grind")
+COLLECTION = "sacks"
+ACTS = ("Hold", "Let it go on", "Pause the queue", "New collection", "New replay", "Delete")
+
+
+@pytest.fixture(scope="module")
+def guarded(tmp_path_factory: pytest.TempPathFactory) -> Iterator[ServerProcess]:
+    """A server that wants keys, with a job that is held and a collection."""
+    url = sqlite_database(tmp_path_factory.mktemp("guarded") / "penstock.db")
+    job = ("namespaces", MILL, "jobs", "grind")
+    sides = {"inputs": "grain", "outputs": "flour"}
+    steps: tuple[tuple[str, str, Any], ...] = (
+        (
+            *("PUT", path(*job, "wiring")),
+            {side: [{"namespace": MILL, "name": name}] for side, name in sides.items()},
+        ),
+        ("POST", path(*job, "hold"), {"why": "it is loud"}),
+        (
+            *("PUT", path("ingest", "collections", COLLECTION)),
+            {"dataset": "sacks", "namespace": MILL},
+        ),
+    )
+    with serving(url) as filling, filling.client() as client:
+        for method, at, body in steps:
+            answer = client.request(method, at, json=body)
+            assert answer.is_success, answer.text
+        filling.key(Role.ADMIN)
+    with serving(url, host=EVERYWHERE) as server:
+        server.url = server.url.replace(EVERYWHERE, "127.0.0.1")
+        yield server
+
+
+def come(opened: Tab, at: str, token: str) -> Page:
+    """Open an address with a key."""
+    opened.page.goto(opened.url + at)
+    enter(opened.page, token)
+    opened.settle()
+    opened.forgive("401")
+    return opened.page
+
+
+def offered(page: Page) -> list[str]:
+    """The actions that a view offers."""
+    main = page.locator("main")
+    names = main.locator(".button").all_inner_texts()
+    return [name for name in names if name in ACTS]
+
+
+VIEWS = {
+    "job": (address(*JOB), ["Let it go on"]),
+    "held": (address("locks", tab="held"), ["Let it go on"]),
+    "ingest": ("/ingest", ["Pause the queue"]),
+    "collections": (
+        address("ingest", tab="collections"),
+        ["Pause the queue", "New collection", "Hold"],
+    ),
+    "replay": ("/replay", ["New replay", "New replay"]),
+}
+
+
+def test_a_reader_sees_how_things_stand_and_is_offered_nothing(
+    browser: Browser, guarded: ServerProcess
+) -> None:
+    for role in (Role.ADMIN, Role.WRITER, Role.READER):
+        with open_tab(browser, guarded.url) as opened:
+            page = come(opened, "/", guarded.key(role))
+            for at, acts in VIEWS.values():
+                opened.open(at)
+                opened.settle()
+                expect(page.locator("nav[aria-label=pages]")).to_contain_text("Locks")
+                assert offered(page) == (acts if role is Role.ADMIN else []), (role, at)
+            opened.open(address(*JOB))
+            expect(page.locator("main")).to_contain_text("it is loud")
+            audit = page.locator("nav").get_by_role("link", name="Audit log")
+            expect(audit).to_have_count(1 if role is Role.ADMIN else 0)
+            says = page.locator(".rights")
+            if role is Role.ADMIN:
+                expect(says).to_have_count(0)
+            else:
+                expect(says).to_contain_text(f"is a {role}’s: whatever changes something")
+
+
+def test_a_reader_reads_a_profile_and_cannot_change_it(
+    browser: Browser, guarded: ServerProcess
+) -> None:
+    with open_tab(browser, guarded.url) as opened:
+        at = address("ingest", "collections", COLLECTION, tab="profile")
+        page = come(opened, at, guarded.key(Role.READER))
+        expect(page.get_by_label("Dataset that its lots belong to")).to_have_value("sacks")
+        expect(page.get_by_label("Dataset that its lots belong to")).to_be_disabled()
+        expect(page.get_by_role("button", name="Change the profile")).to_have_count(0)
+        expect(page.locator("main")).to_contain_text("whatever changes something is not offered")
+
+
+def test_a_key_for_one_namespace_is_offered_what_is_of_it(
+    browser: Browser, guarded: ServerProcess
+) -> None:
+    with open_tab(browser, guarded.url) as opened:
+        page = come(opened, address(*JOB), guarded.key(Role.ADMIN, MILL))
+        assert offered(page) == ["Let it go on"]
+        expect(page.locator(".rights")).to_contain_text(f"for namespace “{MILL}” only")
+        pages = page.locator("nav[aria-label=pages]")
+        for name in ("Audit log", "Lineage", "Provenance"):
+            expect(pages.get_by_role("link", name=name)).to_have_count(0)
+        opened.open("/ingest")
+        opened.settle()
+        assert offered(page) == []

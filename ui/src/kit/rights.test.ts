@@ -1,0 +1,23 @@
+import { expect, it } from "vitest";
+import { type Caller, type Needs, rightsOf } from "./rights";
+
+const NEEDS: readonly Needs[] = ["admin", "everywhere", "admin everywhere"];
+const allowed = (caller: Caller) => NEEDS.filter(rightsOf(caller, false).allows);
+
+it("are as wide as the key", () => {
+  expect(allowed({ name: null, role: "admin", namespace: null })).toEqual(NEEDS);
+  expect(allowed({ name: "ann", role: "admin", namespace: "shop" })).toEqual(["admin"]);
+  expect(allowed({ name: "ann", role: "writer", namespace: null })).toEqual(["everywhere"]);
+  expect(allowed({ name: "ann", role: "reader", namespace: "shop" })).toEqual([]);
+});
+
+it("are said where they are not all there are", () => {
+  expect(rightsOf({ name: null, role: "admin", namespace: null }, false).says).toBeNull();
+  expect(rightsOf({ name: "ann", role: "reader", namespace: null }, false).says).toContain("Key “ann” is a reader’s: whatever changes");
+  expect(rightsOf({ name: "ann", role: "admin", namespace: "shop" }, false).says).toContain("for namespace “shop” only: what concerns other");
+});
+
+it("are none before they are known, and all if they cannot be", () => {
+  expect(NEEDS.filter(rightsOf(undefined, false).allows)).toEqual([]);
+  expect(NEEDS.filter(rightsOf(undefined, true).allows)).toEqual(NEEDS);
+});
