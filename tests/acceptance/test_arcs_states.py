@@ -3,6 +3,8 @@
 import sys
 from concurrent.futures import ThreadPoolExecutor
 
+import pytest
+
 from penstock.arcs.cleaning import clean_lot
 from penstock.arcs.declaration import Arc, Workload
 from penstock.arcs.executors import LocalProcesses
@@ -165,12 +167,15 @@ def _spoil(arcs: ArcSite, arc: Arc) -> None:
     arcs.objects.delete(f"{folder}/state=complete/manifest.json")
 
 
-def test_a_command_is_a_workload_in_any_language(arcs: ArcSite) -> None:
-    """It gets the lot, its inputs with their manifests, and where to write."""
-    local = arcs.objects.path("x") is not None
-    script = _SHELL if local else _PYTHON
-    command = ("sh", "-c", script, "name", "{lot}") if local else (sys.executable, "-c", script)
-    arcs.arc("sum", "raw", "sums", Workload(command=command, environment={"GREETING": "sums"}))
+@pytest.mark.parametrize("language", ["shell", "python"])
+def test_a_command_is_a_workload_in_any_language(arcs: ArcSite, language: str) -> None:
+    """It gets the lot, its inputs with their manifests, and where to write: files, or URLs."""
+    in_shell = language == "shell"
+    script = ("sh", "-c", _SHELL, "name", "{lot}")
+    command = script if in_shell else (sys.executable, "-c", _PYTHON)
+    environment = {"GREETING": "sums"}
+    load = Workload(command=command, environment=environment, fetch=in_shell)
+    arcs.arc("sum", "raw", "sums", load)
     arcs.feed("raw", LOT, {"a.txt": b"1\n2\n", "b.txt": b"3\n"})
     with arcs.engine():
         arcs.until_state("sum", LOT, ArcState.COMPLETE)
@@ -188,17 +193,16 @@ import json, os
 from penstock.objects import Objects
 task = json.load(open(os.environ["PENSTOCK_TASK"]))
 def store(url):
-    head, _, rest = url.partition("://")
-    bucket, _, key = rest.partition("/")
-    return Objects.open(f"{head}://{bucket}"), key
+    folder, _, name = url.rpartition("/")
+    return Objects.open(folder), name
 def read(url):
-    objects, key = store(url)
-    return objects.get(key)
+    objects, name = store(url)
+    return objects.get(name)
 lines = b"".join(read(item["uri"]) for lot in task["inputs"] for item in lot["uris"])
-objects, place = store(os.environ["PENSTOCK_OUTPUT_URL"])
+objects, _ = store(os.environ["PENSTOCK_OUTPUT_URL"])
 text = f"{os.environ['GREETING']} of {os.environ['PENSTOCK_LOT']}: {lines.count(10)}\\n".encode()
-objects.put(place + "sum.txt", text)
-objects.put(place + "scratch", b"this is not a result")
+objects.put("sum.txt", text)
+objects.put("scratch", b"this is not a result")
 json.dump({"uris": ["sum.txt"]}, open(os.environ["PENSTOCK_MANIFEST"], "w"))
 """
 

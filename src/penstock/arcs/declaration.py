@@ -60,12 +60,16 @@ class Output(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
 
 
 class Workload(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
-    """What is run: a Python function as `module:function`, or a command; one of the two."""
+    """What is run: a Python function as `module:function`, or a command; one of the two.
+
+    `fetch`: a command finds its inputs as files, also those that are in a bucket.
+    """
 
     function: str | None = None
     command: tuple[str, ...] = ()
     environment: dict[str, str] = {}
     timeout_seconds: TimeoutSeconds | None = None
+    fetch: bool = True
 
 
 class Parts(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
