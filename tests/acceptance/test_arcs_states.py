@@ -6,9 +6,11 @@ from concurrent.futures import ThreadPoolExecutor
 import pytest
 
 from penstock.arcs.cleaning import clean_lot
-from penstock.arcs.declaration import Arc, Workload
+from penstock.arcs.commands import ApplyArc
+from penstock.arcs.declaration import Arc, Input, Workload
 from penstock.arcs.executors import LocalProcesses
 from penstock.arcs.syncing import Sync
+from penstock.catalog.rows import replace
 from penstock.locks.commands import RegisterLots
 from penstock.locks.commands.admin import HoldWork, ResubmitLots
 from penstock.lots.manifests import arc_key
@@ -151,6 +153,35 @@ def test_the_keys_tell_the_state_and_are_rebuilt(arcs: ArcSite) -> None:
     assert Sync(arcs.catalog, arcs.objects, NS, "shout").run().changed == 0
 
 
+def test_arcs_of_one_name_in_two_namespaces_have_keys_of_their_own(arcs: ArcSite) -> None:
+    """To put right those of one touches nothing of the other."""
+    first = arcs.arc("shout", "raw", "loud")
+    other = replace(first, namespace="other", inputs=(Input(dataset="nothing"),))
+    arcs.do(ApplyArc("ann", other))
+    arcs.feed("raw", LOT, {"a.txt": b"hello"})
+    with arcs.engine():
+        arcs.until_state("shout", LOT, ArcState.COMPLETE)
+    before = _listed(arcs)
+    assert Sync(arcs.catalog, arcs.objects, "other", "shout").run().removed == 0
+    assert _listed(arcs) == before
+
+
+def test_the_keys_of_what_an_arc_was_declared_as_before_are_removed(arcs: ArcSite) -> None:
+    arc = arcs.arc("shout", "raw", "loud", project="lake")
+    arcs.arc("whisper", "raw", "soft", project="lake")
+    arcs.feed("raw", LOT, {"a.txt": b"hello"})
+    with arcs.engine():
+        arcs.until(lambda: all(arcs.state(a, LOT) == "complete" for a in ("shout", "whisper")))
+    old = "arcs/project=default/version=1/arc=shout/lot=1/running.arc"
+    arcs.objects.put(old, b"{}")
+    now = replace(arc, project="sea", version="2")
+    arcs.do(ApplyArc("ann", now))
+    assert Sync(arcs.catalog, arcs.objects, NS, "shout").run().removed == 2
+    keys = [entry.key for entry in arcs.objects.list("arcs")]
+    whisper = f"arcs/namespace={NS}/project=lake/version=1/arc=whisper/lot={LOT}/complete.arc"
+    assert sorted(keys) == [whisper, arc_key(now.ref, LOT, ArcState.COMPLETE)]
+
+
 def _listed(arcs: ArcSite) -> dict[str, bytes]:
     """Everything that tools which only list the store can know."""
     found = (*arcs.objects.list("arcs"), *arcs.objects.list("datasets"))
@@ -161,8 +192,8 @@ def _spoil(arcs: ArcSite, arc: Arc) -> None:
     """As an engine leaves keys that dies after a commit, and as people do."""
     states = {"1": ArcState.RUNNING, "2": ArcState.COMPLETE, "unknown": ArcState.PARTIAL}
     for lot, state in states.items():
-        arcs.objects.put(arc_key(arc.project, arc.version, arc.name, lot, state), b"{}")
-    arcs.objects.delete(arc_key(arc.project, arc.version, arc.name, "1", ArcState.COMPLETE))
+        arcs.objects.put(arc_key(arc.ref, lot, state), b"{}")
+    arcs.objects.delete(arc_key(arc.ref, "1", ArcState.COMPLETE))
     folder = f"datasets/namespace={NS}/name=loud/version=1/lot=3"
     arcs.objects.delete(f"{folder}/state=complete/manifest.json")
 

@@ -13,6 +13,7 @@ from penstock.errors import Invalid
 from penstock.locks.commands.claims import LEASE_SECONDS_MAX
 from penstock.locks.rows import Stale
 from penstock.lots.ids import Interval
+from penstock.lots.manifests import ArcRef
 
 # What is kept in a database, or added to a time, has to fit there.
 Count = Annotated[int, Meta(ge=1, le=1_000_000)]
@@ -111,6 +112,11 @@ class Arc(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
     stale: Stale = Stale.RERUN
     checks: tuple[str, ...] = ()
     newest_first: bool = False
+
+    @property
+    def ref(self) -> ArcRef:
+        """What its state keys are named by."""
+        return ArcRef(self.namespace, self.name, self.project, self.version)
 
     @property
     def input_names(self) -> tuple[DatasetName, ...]:

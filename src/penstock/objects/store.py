@@ -7,7 +7,7 @@ Not guaranteed: that `list` is in any order, or that two keys change together.
 
 import errno
 import os
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from datetime import timedelta
 from pathlib import Path
@@ -162,6 +162,15 @@ class Objects:
                 for meta in page:
                     modified = from_datetime(meta["last_modified"])
                     yield Entry(meta["path"], meta["size"], modified, meta["e_tag"] or "")
+
+    def folders(self, prefix: str) -> Sequence[str]:
+        """The segments that follow the prefix in keys which go on below them."""
+        check_key(prefix)
+        with self._refusals("list", prefix):
+            if self._folder is not None:
+                return local.folders(self._folder, prefix)
+            found = obstore.list_with_delimiter(self._store, prefix)["common_prefixes"]
+            return [path.rstrip("/").rpartition("/")[2] for path in found]
 
     def nameless(self, prefix: str = "") -> Iterator[Nameless]:
         """The files below the prefix that no listing gives; only a local folder can have some."""
