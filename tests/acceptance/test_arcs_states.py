@@ -9,10 +9,13 @@ from penstock.arcs.cleaning import clean_lot
 from penstock.arcs.commands import ApplyArc
 from penstock.arcs.declaration import Arc, Input, Workload
 from penstock.arcs.executors import LocalProcesses
+from penstock.arcs.overview import ArcCounts, count_lots, list_arc_lots
+from penstock.arcs.reading import find_arc
 from penstock.arcs.syncing import Sync
 from penstock.catalog.rows import replace
 from penstock.locks.commands import RegisterLots
 from penstock.locks.commands.admin import HoldWork, ResubmitLots
+from penstock.locks.rows import Stale
 from penstock.lots.manifests import arc_key
 from penstock.states import ARC, ArcState, WorkState
 from tests.acceptance.arc_site import NS, ONCE, ArcSite
@@ -122,6 +125,57 @@ def test_to_clean_what_was_made_and_is_held_tells_of_no_failure(arcs: ArcSite) -
         arcs.do(HoldWork("ann", "it is good", NS, "shout", LOT, hold=False))
         arcs.until_state("shout", LOT, ArcState.COMPLETE)
     assert arcs.content("shout", LOT) == {"a.txt": b"HELLO"}
+
+
+def test_an_output_that_an_arc_is_given_later_lacks_what_was_made_before(arcs: ArcSite) -> None:
+    """The arc has done these lots, and they are missing all the same, as their gaps say."""
+    arcs.arc("shout", "raw", "loud")
+    for lot in ("1", "2"):
+        arcs.feed("raw", lot, {"a.txt": b"hello"})
+    with arcs.engine():
+        arcs.until(lambda: counts(arcs, "shout").complete == 2)
+    arcs.arc("shout", "raw", "louder")
+    assert arcs.state("shout", "1") == ArcState.MISSING
+    assert (counts(arcs, "shout").complete, counts(arcs, "shout").missing) == (0, 2)
+    assert listed(arcs, "shout", ArcState.MISSING) == ["1", "2"]
+    assert listed(arcs, "shout", ArcState.COMPLETE) == []
+    arcs.do(ResubmitLots("ann", "wanted there, too", NS, "shout", ("1",)))
+    with arcs.engine():
+        arcs.until_state("shout", "1", ArcState.COMPLETE)
+    assert (counts(arcs, "shout").complete, counts(arcs, "shout").missing) == (1, 1)
+    arcs.arc("shout", "raw", "loud")
+    assert listed(arcs, "shout", ArcState.COMPLETE) == ["1", "2"]
+    assert (counts(arcs, "shout").complete, counts(arcs, "shout").missing) == (2, 0)
+
+
+def test_a_lot_that_is_held_for_a_newer_input_is_what_it_was(arcs: ArcSite) -> None:
+    """It failed once, and was made then; nothing of it is partial because a person is to decide."""
+    arcs.arc("shout", "raw", "loud", stale=Stale.HOLD)
+    arcs.order(LOT, "fail")
+    arcs.feed("raw", LOT, {"a.txt": b"hello"})
+    with arcs.engine():
+        arcs.until_state("shout", LOT, ArcState.COMPLETE)
+        arcs.feed("raw", LOT, {"a.txt": b"hello again"})
+        assert arcs.lot("shout", LOT).work is WorkState.HELD
+        assert arcs.state("shout", LOT) == ArcState.COMPLETE
+    found = counts(arcs, "shout")
+    assert (found.complete, found.partial, found.missing, found.held) == (1, 0, 0, 1)
+    assert listed(arcs, "shout", ArcState.COMPLETE) == [LOT]
+    assert listed(arcs, "shout", ArcState.PARTIAL) == []
+    assert Sync(arcs.catalog, arcs.objects, NS, "shout").run().changed == 0
+
+
+def counts(arcs: ArcSite, arc: str) -> ArcCounts:
+    """How many lots of an arc stand where."""
+    with arcs.catalog.read() as tx:
+        row = find_arc(tx, NS, arc)
+        return count_lots(tx, [row])[row.job_id]
+
+
+def listed(arcs: ArcSite, arc: str, state: ArcState) -> list[str]:
+    """The lots of an arc that are listed under a state."""
+    with arcs.catalog.read() as tx:
+        return [each.lot for each in list_arc_lots(tx, NS, arc, state, "", 10)]
 
 
 def test_every_move_of_the_arc_is_one_that_the_table_has() -> None:

@@ -78,7 +78,17 @@ def refresh(
             row = replace(row, rank=rank)
             room.put_work(row)
         if row.state != state:
-            room.put_work(standing_at(row, state, now))
+            row = standing_at(row, state, now)
+            room.put_work(row)
+        unmade = is_unmade(room, job, lot) if state == WorkState.DONE else row.unmade
+        if row.unmade != unmade:
+            room.put_work(replace(row, unmade=unmade))
+
+
+def is_unmade(room: LockRoom, job: LotJobRow, lot: str) -> int:
+    """1 if an output of the job lacks a lot that is done: it was wired to more since; else 0."""
+    made = (room.outputs.get((dataset, lot)) for dataset in job.output_ids)
+    return int(any(row is None or row.version_id is None for row in made))
 
 
 def prefetch(room: LockRoom, job: LotJobRow, lots: Sequence[str]) -> None:

@@ -76,6 +76,9 @@ class WireJob(Write, frozen=True):
         rewire(room, before, wired)
         holding.follow_datasets(world, now)
         rules.refresh(room, wired, [row.lot for row in known], now)
+        if before.outputs != wired.outputs:
+            for lots in _done_lots(world, job_id):
+                rules.refresh(room, wired, lots, now)
         for dataset_id in wired.input_ids:
             _start_clock(world, dataset_id, now)
             for lots in _ready_lots(world, dataset_id):
@@ -191,6 +194,18 @@ def _start_clock(world: World, dataset_id: str, now: Micros) -> None:
     current = parse_interval(interval.lot_at(now))
     assert current is not None, "an interval's lot is an interval lot"
     room.clocks.put(dataset_id, ClockRow(dataset_id, interval, current.end))
+
+
+def _done_lots(world: World, job_id: str) -> Iterator[list[str]]:
+    """The lots that a job has done, some at a time; an output that is new lacks them."""
+    room = world.room(LockRoom)
+    unstored = [row for row in room.work.unstored() if row.job_id == job_id]
+    if fresh := [row.lot for row in unstored if row.state == WorkState.DONE]:
+        yield fresh
+    after = ""
+    while rows := world.tx.fetch("done_lots_of_job", job_id=job_id, after=after, most=LOTS_AT_ONCE):
+        after = rows[-1][0]
+        yield [lot for (lot,) in rows]
 
 
 def _ready_lots(world: World, dataset_id: str) -> Iterator[list[str]]:
