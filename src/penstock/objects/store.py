@@ -234,7 +234,11 @@ class Objects:
             raise Conflict(
                 f"cannot {verb} {where}: a part of the key is an object, or the key is a folder"
             ) from error
-        except (InvalidPathError, ValueError) as error:
+        except InvalidPathError as error:
+            raise Invalid(
+                f"cannot {verb} {where}: {_whole_words(error)}; rename or delete that object"
+            ) from error
+        except ValueError as error:
             raise Invalid(f"cannot {verb} {where}: {_words(error)}") from error
         except (BaseError, OSError) as error:
             # obstore has no class for a key below a key that is a file.
@@ -311,6 +315,11 @@ def _whole(key: str, chunks: Iterable[bytes]) -> bytes:
                 "is absent; store it under a key of its own and name that in a small object"
             )
     return bytes(whole)
+
+
+def _whole_words(error: Exception) -> str:
+    """All that is said of a key that has line breaks in it."""
+    return repr(str(error).partition("\n\nDebug source")[0])[1:-1]
 
 
 def _words(error: Exception) -> str:
