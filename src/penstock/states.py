@@ -279,7 +279,7 @@ ARC: Moves[ArcState] = Moves(
             "the workload failed, or a check of what it made: nobody reads it; it is tried again, "
             "or accepted"
         ),
-        ArcState.MISSING: "what a failed workload left was cleaned away; it can be run again",
+        ArcState.MISSING: "what failed was cleaned away, or a new output lacks it; run it again",
     },
     remark=(
         "Rolled up from the status rows and manifests of a lot, never stored beside them. A lot "

@@ -136,7 +136,7 @@ class ArcSite:
 
     def shown(self, arc: str, lot: str) -> list[str]:
         """What the state keys of a lot tell."""
-        return self.keys(f"arcs/project=default/version=1/arc={arc}/lot={lot}")
+        return self.keys(f"arcs/namespace={NS}/project=default/version=1/arc={arc}/lot={lot}")
 
     def data(self, dataset: str, lot: str) -> list[str]:
         """Every object that attempts have written for a lot, by the last part of its key."""

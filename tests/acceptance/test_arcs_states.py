@@ -3,12 +3,19 @@
 import sys
 from concurrent.futures import ThreadPoolExecutor
 
+import pytest
+
 from penstock.arcs.cleaning import clean_lot
-from penstock.arcs.declaration import Arc, Workload
+from penstock.arcs.commands import ApplyArc
+from penstock.arcs.declaration import Arc, Input, Workload
 from penstock.arcs.executors import LocalProcesses
+from penstock.arcs.overview import ArcCounts, count_lots, list_arc_lots
+from penstock.arcs.reading import find_arc
 from penstock.arcs.syncing import Sync
+from penstock.catalog.rows import replace
 from penstock.locks.commands import RegisterLots
 from penstock.locks.commands.admin import HoldWork, ResubmitLots
+from penstock.locks.rows import Stale
 from penstock.lots.manifests import arc_key
 from penstock.states import ARC, ArcState, WorkState
 from tests.acceptance.arc_site import NS, ONCE, ArcSite
@@ -120,6 +127,57 @@ def test_to_clean_what_was_made_and_is_held_tells_of_no_failure(arcs: ArcSite) -
     assert arcs.content("shout", LOT) == {"a.txt": b"HELLO"}
 
 
+def test_an_output_that_an_arc_is_given_later_lacks_what_was_made_before(arcs: ArcSite) -> None:
+    """The arc has done these lots, and they are missing all the same, as their gaps say."""
+    arcs.arc("shout", "raw", "loud")
+    for lot in ("1", "2"):
+        arcs.feed("raw", lot, {"a.txt": b"hello"})
+    with arcs.engine():
+        arcs.until(lambda: counts(arcs, "shout").complete == 2)
+    arcs.arc("shout", "raw", "louder")
+    assert arcs.state("shout", "1") == ArcState.MISSING
+    assert (counts(arcs, "shout").complete, counts(arcs, "shout").missing) == (0, 2)
+    assert listed(arcs, "shout", ArcState.MISSING) == ["1", "2"]
+    assert listed(arcs, "shout", ArcState.COMPLETE) == []
+    arcs.do(ResubmitLots("ann", "wanted there, too", NS, "shout", ("1",)))
+    with arcs.engine():
+        arcs.until_state("shout", "1", ArcState.COMPLETE)
+    assert (counts(arcs, "shout").complete, counts(arcs, "shout").missing) == (1, 1)
+    arcs.arc("shout", "raw", "loud")
+    assert listed(arcs, "shout", ArcState.COMPLETE) == ["1", "2"]
+    assert (counts(arcs, "shout").complete, counts(arcs, "shout").missing) == (2, 0)
+
+
+def test_a_lot_that_is_held_for_a_newer_input_is_what_it_was(arcs: ArcSite) -> None:
+    """It failed once, and was made then; nothing of it is partial because a person is to decide."""
+    arcs.arc("shout", "raw", "loud", stale=Stale.HOLD)
+    arcs.order(LOT, "fail")
+    arcs.feed("raw", LOT, {"a.txt": b"hello"})
+    with arcs.engine():
+        arcs.until_state("shout", LOT, ArcState.COMPLETE)
+        arcs.feed("raw", LOT, {"a.txt": b"hello again"})
+        assert arcs.lot("shout", LOT).work is WorkState.HELD
+        assert arcs.state("shout", LOT) == ArcState.COMPLETE
+    found = counts(arcs, "shout")
+    assert (found.complete, found.partial, found.missing, found.held) == (1, 0, 0, 1)
+    assert listed(arcs, "shout", ArcState.COMPLETE) == [LOT]
+    assert listed(arcs, "shout", ArcState.PARTIAL) == []
+    assert Sync(arcs.catalog, arcs.objects, NS, "shout").run().changed == 0
+
+
+def counts(arcs: ArcSite, arc: str) -> ArcCounts:
+    """How many lots of an arc stand where."""
+    with arcs.catalog.read() as tx:
+        row = find_arc(tx, NS, arc)
+        return count_lots(tx, [row])[row.job_id]
+
+
+def listed(arcs: ArcSite, arc: str, state: ArcState) -> list[str]:
+    """The lots of an arc that are listed under a state."""
+    with arcs.catalog.read() as tx:
+        return [each.lot for each in list_arc_lots(tx, NS, arc, state, "", 10)]
+
+
 def test_every_move_of_the_arc_is_one_that_the_table_has() -> None:
     assert set(ARC.states) == set(ArcState)
     for state, nexts in (
@@ -149,6 +207,35 @@ def test_the_keys_tell_the_state_and_are_rebuilt(arcs: ArcSite) -> None:
     assert Sync(arcs.catalog, arcs.objects, NS, "shout").run().changed == 0
 
 
+def test_arcs_of_one_name_in_two_namespaces_have_keys_of_their_own(arcs: ArcSite) -> None:
+    """To put right those of one touches nothing of the other."""
+    first = arcs.arc("shout", "raw", "loud")
+    other = replace(first, namespace="other", inputs=(Input(dataset="nothing"),))
+    arcs.do(ApplyArc("ann", other))
+    arcs.feed("raw", LOT, {"a.txt": b"hello"})
+    with arcs.engine():
+        arcs.until_state("shout", LOT, ArcState.COMPLETE)
+    before = _listed(arcs)
+    assert Sync(arcs.catalog, arcs.objects, "other", "shout").run().removed == 0
+    assert _listed(arcs) == before
+
+
+def test_the_keys_of_what_an_arc_was_declared_as_before_are_removed(arcs: ArcSite) -> None:
+    arc = arcs.arc("shout", "raw", "loud", project="lake")
+    arcs.arc("whisper", "raw", "soft", project="lake")
+    arcs.feed("raw", LOT, {"a.txt": b"hello"})
+    with arcs.engine():
+        arcs.until(lambda: all(arcs.state(a, LOT) == "complete" for a in ("shout", "whisper")))
+    old = "arcs/project=default/version=1/arc=shout/lot=1/running.arc"
+    arcs.objects.put(old, b"{}")
+    now = replace(arc, project="sea", version="2")
+    arcs.do(ApplyArc("ann", now))
+    assert Sync(arcs.catalog, arcs.objects, NS, "shout").run().removed == 2
+    keys = [entry.key for entry in arcs.objects.list("arcs")]
+    whisper = f"arcs/namespace={NS}/project=lake/version=1/arc=whisper/lot={LOT}/complete.arc"
+    assert sorted(keys) == [whisper, arc_key(now.ref, LOT, ArcState.COMPLETE)]
+
+
 def _listed(arcs: ArcSite) -> dict[str, bytes]:
     """Everything that tools which only list the store can know."""
     found = (*arcs.objects.list("arcs"), *arcs.objects.list("datasets"))
@@ -159,18 +246,21 @@ def _spoil(arcs: ArcSite, arc: Arc) -> None:
     """As an engine leaves keys that dies after a commit, and as people do."""
     states = {"1": ArcState.RUNNING, "2": ArcState.COMPLETE, "unknown": ArcState.PARTIAL}
     for lot, state in states.items():
-        arcs.objects.put(arc_key(arc.project, arc.version, arc.name, lot, state), b"{}")
-    arcs.objects.delete(arc_key(arc.project, arc.version, arc.name, "1", ArcState.COMPLETE))
+        arcs.objects.put(arc_key(arc.ref, lot, state), b"{}")
+    arcs.objects.delete(arc_key(arc.ref, "1", ArcState.COMPLETE))
     folder = f"datasets/namespace={NS}/name=loud/version=1/lot=3"
     arcs.objects.delete(f"{folder}/state=complete/manifest.json")
 
 
-def test_a_command_is_a_workload_in_any_language(arcs: ArcSite) -> None:
-    """It gets the lot, its inputs with their manifests, and where to write."""
-    local = arcs.objects.path("x") is not None
-    script = _SHELL if local else _PYTHON
-    command = ("sh", "-c", script, "name", "{lot}") if local else (sys.executable, "-c", script)
-    arcs.arc("sum", "raw", "sums", Workload(command=command, environment={"GREETING": "sums"}))
+@pytest.mark.parametrize("language", ["shell", "python"])
+def test_a_command_is_a_workload_in_any_language(arcs: ArcSite, language: str) -> None:
+    """It gets the lot, its inputs with their manifests, and where to write: files, or URLs."""
+    in_shell = language == "shell"
+    script = ("sh", "-c", _SHELL, "name", "{lot}")
+    command = script if in_shell else (sys.executable, "-c", _PYTHON)
+    environment = {"GREETING": "sums"}
+    load = Workload(command=command, environment=environment, fetch=in_shell)
+    arcs.arc("sum", "raw", "sums", load)
     arcs.feed("raw", LOT, {"a.txt": b"1\n2\n", "b.txt": b"3\n"})
     with arcs.engine():
         arcs.until_state("sum", LOT, ArcState.COMPLETE)
@@ -188,17 +278,16 @@ import json, os
 from penstock.objects import Objects
 task = json.load(open(os.environ["PENSTOCK_TASK"]))
 def store(url):
-    head, _, rest = url.partition("://")
-    bucket, _, key = rest.partition("/")
-    return Objects.open(f"{head}://{bucket}"), key
+    folder, _, name = url.rpartition("/")
+    return Objects.open(folder), name
 def read(url):
-    objects, key = store(url)
-    return objects.get(key)
+    objects, name = store(url)
+    return objects.get(name)
 lines = b"".join(read(item["uri"]) for lot in task["inputs"] for item in lot["uris"])
-objects, place = store(os.environ["PENSTOCK_OUTPUT_URL"])
+objects, _ = store(os.environ["PENSTOCK_OUTPUT_URL"])
 text = f"{os.environ['GREETING']} of {os.environ['PENSTOCK_LOT']}: {lines.count(10)}\\n".encode()
-objects.put(place + "sum.txt", text)
-objects.put(place + "scratch", b"this is not a result")
+objects.put("sum.txt", text)
+objects.put("scratch", b"this is not a result")
 json.dump({"uris": ["sum.txt"]}, open(os.environ["PENSTOCK_MANIFEST"], "w"))
 """
 

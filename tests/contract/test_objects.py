@@ -96,6 +96,13 @@ def test_an_object_is_listed_with_its_size_and_time(objects: Objects) -> None:
     assert _keys(objects) == ["a/b/c", "a/bc", "z"]
 
 
+def test_the_folders_in_a_folder(objects: Objects) -> None:
+    for key in ("a/b/c", "a/b/d", "a/bc/d/e", "a/f", "ab/c"):
+        objects.put(key, b"1")
+    assert sorted(objects.folders("a")) == ["b", "bc"]
+    assert list(objects.folders("a/f")) == list(objects.folders("z")) == []
+
+
 def test_a_deleted_object_is_gone(objects: Objects) -> None:
     objects.put("a/b", b"x")
     objects.delete("a/b")

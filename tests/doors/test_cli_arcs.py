@@ -302,7 +302,7 @@ def test_what_failed_is_cleaned_and_backfilled(applied: Here) -> None:
         told = penstock(*clean, "--why", "half a file").text
         assert f"lot {BAD} of arc shop/sort is missing: nothing is left of 1 failed" in told
         assert applied.counts("sort")["missing"] == 1
-        state = f"arcs/project=lake/version=1/arc=sort/lot={BAD}/missing.arc"
+        state = f"arcs/namespace=shop/project=lake/version=1/arc=sort/lot={BAD}/missing.arc"
         objects = applied.server.plane.objects
         assert objects.exists(state)
         objects.delete(state)

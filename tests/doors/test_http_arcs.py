@@ -14,6 +14,7 @@ from tests.doors.arc_site import BAD_LOT, EMPTY_LOT, ArcSite, arc, arc_site, dat
 
 LOT = "20261115PT1H00"
 LATER_LOT = "20261115PT1H03"
+OF_MAKE = "namespace=shop/project=default/version=1/arc=make"  # its state keys
 COUNTS = {
     *("running", "complete", "partial", "missing", "ready", "waiting", "later", "held"),
     "atLeast",
@@ -190,7 +191,7 @@ def test_cleaning_a_partial_lot_makes_it_missing(worked: ArcSite) -> None:
     assert (cleaned["state"], cleaned["work"]) == ("missing", "HELD")
     assert not list(data.glob(f"**/lot={BAD_LOT}/**/*.txt"))
     assert list(data.glob(f"**/lot={LOT}/**/*.txt"))
-    assert f"project=default/version=1/arc=make/lot={BAD_LOT}/missing.arc" in worked.state_keys()
+    assert f"{OF_MAKE}/lot={BAD_LOT}/missing.arc" in worked.state_keys()
     listed = worked.call("GET", *arc("make", "lots"), params={"state": "missing"})
     assert [each["lot"] for each in listed["lots"]] == [BAD_LOT]
     assert counts(worked, "make")["missing"] == 1
@@ -215,13 +216,13 @@ def test_cleaning_removes_nothing_that_was_published_however_the_job_is_wired_si
 
 def test_state_keys_are_made_anew_from_the_database(worked: ArcSite) -> None:
     before = worked.state_keys()
-    assert f"project=default/version=1/arc=make/lot={LOT}/complete.arc" in before
+    assert f"{OF_MAKE}/lot={LOT}/complete.arc" in before
     known = worked.folder / "datasets/namespace=shop/name=raw/version=1"
     well_known = known / f"lot={LOT}/state=complete/manifest.json"
     content = well_known.read_bytes()
     shutil.rmtree(worked.folder / "arcs")
     well_known.write_bytes(b"{}")
-    stray = worked.folder / "arcs/project=default/version=1/arc=make/lot=unknown/running.arc"
+    stray = worked.folder / "arcs" / OF_MAKE / "lot=unknown/running.arc"
     stray.parent.mkdir(parents=True)
     stray.touch()
     page = worked.call("POST", *arc("make", "sync"), json={"lots": 2})

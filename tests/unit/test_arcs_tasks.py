@@ -48,7 +48,9 @@ def run(tmp_path: Path) -> Run:
     """Runs a script of the shell, as the workload of a task that writes to a folder."""
 
     def run(script: str, **how: Any) -> TaskResult:
-        workload = Workload(command=("sh", "-c", script), environment={"PYTHON": sys.executable})
+        workload = Workload(
+            command=("sh", "-c", script), environment={"PYTHON": sys.executable}, fetch=False
+        )
         return run_task(task(workload, (tmp_path / "objects").as_uri(), **how))
 
     return run

@@ -49,12 +49,16 @@ class ArcOutput(Said, frozen=True, kw_only=True):
 
 
 class ArcWorkload(Said, frozen=True, kw_only=True):
-    """What is run: a Python function as `module:function`, or a command; one of the two."""
+    """What is run: a Python function as `module:function`, or a command; one of the two.
+
+    `fetch`: a command finds its inputs as files, also those that are in a bucket.
+    """
 
     function: str | None = None
     command: Sequence[str] = ()
     environment: Mapping[str, str] = {}
     timeout_seconds: TimeoutSeconds | None = None
+    fetch: bool = True
 
 
 class ArcParts(Said, frozen=True, kw_only=True):

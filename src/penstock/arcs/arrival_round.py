@@ -116,9 +116,11 @@ class ArrivalRound:
         found: list[Candidate] = []
         landing = self._landing
         for page in _pages(landing.store.list(after=landing.after), PAGE_LENGTH):
-            homes = {landing.place.uri(entry.key): (entry, self._home(entry)) for entry in page}
+            entries, odd = landing.marks.pass_over(landing.store, page)
+            homes = {landing.place.uri(entry.key): (entry, self._home(entry)) for entry in entries}
             placed = {uri: home for uri, (_, home) in homes.items() if home is not None}
-            self._skipped += len(homes) - len(placed)
+            self._skipped += len(homes) - len(placed) + odd.count
+            self.untaken += odd
             self._note_unfit(entry.key for entry, home in homes.values() if home is None)
             known = self._known(list(placed))
             for uri, (entry, home) in homes.items():

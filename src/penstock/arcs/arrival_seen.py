@@ -1,8 +1,13 @@
 """What a look at the place where objects arrive has met, and what came of it."""
 
-from msgspec import Struct
+from collections.abc import Iterable
+from typing import NamedTuple
 
-from penstock.objects import Objects
+from msgspec import Struct, field
+
+from penstock.clock import Micros
+from penstock.objects import Entry, Objects
+from penstock.objects.keys import refusal
 from penstock.objects.uris import Place
 
 
@@ -48,9 +53,44 @@ class Untaken(Struct, frozen=True):
         return Untaken(self.count + other.count, first.example, first.reason)
 
 
+class Readable(NamedTuple):
+    """The objects of a listing that can be read by their keys, and those that cannot."""
+
+    entries: list[Entry]
+    untaken: Untaken
+
+
+class Marks:
+    """Which empty objects of a bucket are marks of folders, each asked for once.
+
+    A mark is a key that ends in `/`, and a listing gives it without: nothing is under that key.
+    """
+
+    def __init__(self) -> None:
+        self._known: dict[tuple[str, Micros], bool] = {}
+
+    def pass_over(self, store: Objects, entries: Iterable[Entry]) -> Readable:
+        """Leave out marks without a word, and tell of keys that cannot be read."""
+        found, untaken = list[Entry](), Untaken()
+        for entry in entries:
+            if reason := refusal(entry.key):
+                untaken += Untaken(1, entry.key, reason)
+            elif entry.size or not self._is_mark(store, entry):
+                found.append(entry)
+        return Readable(found, untaken)
+
+    def _is_mark(self, store: Objects, entry: Entry) -> bool:
+        key = (entry.key, entry.modified)
+        if key not in self._known:
+            is_bucket = store.path(entry.key) is None
+            self._known[key] = is_bucket and not store.exists(entry.key)
+        return self._known[key]
+
+
 class Landing(Struct, frozen=True):
     """Where objects arrive, and after which key it is looked at."""
 
     store: Objects
     place: Place
     after: str = ""
+    marks: Marks = field(default_factory=Marks)

@@ -2,7 +2,6 @@
 
 import json
 import os
-import tempfile
 from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
@@ -12,35 +11,36 @@ from msgspec import Struct
 
 from penstock import tracing
 from penstock.arcs.commanding import run_command
+from penstock.arcs.naming import variable_names
 from penstock.arcs.tasks import Context, InputLot, Task
+from penstock.arcs.workbench import Workbench, task_folder
 from penstock.errors import Invalid
 from penstock.lots.manifests import Check
 
 
 def run_command_task(task: Task, context: Context) -> None:
     """Run a command; it learns of its task by the environment, a JSON file and its arguments."""
-    with tempfile.TemporaryDirectory(prefix="penstock-task-") as folder:
-        manifest = Path(folder) / "manifest.json"
-        described = Path(folder) / "task.json"
-        location = context.location()
-        local = context.path(location)
-        if local is not None:
-            local.mkdir(parents=True, exist_ok=True)
+    with task_folder() as folder:
+        bench = Workbench(task, context, folder)
+        manifest = folder / "manifest.json"
+        described = folder / "task.json"
         variables = {
+            **_output_variables(task, bench),
             "PENSTOCK_ARC": task.arc,
             "PENSTOCK_NAMESPACE": task.namespace,
             "PENSTOCK_LOT": task.lot,
             "PENSTOCK_PART": task.part,
             "PENSTOCK_ATTEMPT": task.attempt,
             "PENSTOCK_RUN": task.run_id,
-            "PENSTOCK_OUTPUT": str(local) if local is not None else location,
-            "PENSTOCK_OUTPUT_URL": location,
+            "PENSTOCK_OUTPUT": str(bench.outputs[0]),
+            "PENSTOCK_OUTPUT_URL": context.location(),
             "PENSTOCK_MANIFEST": str(manifest),
             "PENSTOCK_TASK": str(described),
             **({"TRACEPARENT": trace} if (trace := tracing.header()) else {}),
             **task.workload.environment,
         }
-        described.write_text(json.dumps(_described(task, context, str(manifest)), indent=1))
+        text = json.dumps(_described(task, context, bench, manifest), indent=1, ensure_ascii=False)
+        described.write_text(text, encoding="utf-8", errors="surrogateescape")
         placeholders = {
             "{lot}": task.lot,
             "{part}": task.part,
@@ -53,10 +53,19 @@ def run_command_task(task: Task, context: Context) -> None:
         run_command(arguments, environment, task.workload.timeout_seconds, context.lost)
         if manifest.exists():
             _take_manifest(manifest.read_bytes(), context)
+        bench.take_up()
 
 
-def _described(task: Task, context: Context, manifest: str) -> dict[str, Any]:
+def _output_variables(task: Task, bench: Workbench) -> dict[str, str]:
+    """The folder of each output by its name; those that one variable would stand for have none."""
+    names = variable_names("PENSTOCK_OUTPUT", [(ref.namespace, ref.name) for ref in task.outputs])
+    pairs = zip(names, bench.outputs, strict=True)
+    return {name: str(folder) for name, folder in pairs if names.count(name) == 1}
+
+
+def _described(task: Task, context: Context, bench: Workbench, manifest: Path) -> dict[str, Any]:
     """The task as a program in another language reads it."""
+    places = zip(context.locations(), bench.outputs, strict=True)
     return {
         "arc": task.arc,
         "namespace": task.namespace,
@@ -64,19 +73,24 @@ def _described(task: Task, context: Context, manifest: str) -> dict[str, Any]:
         "part": task.part,
         "attempt": task.attempt,
         "runId": task.run_id,
-        "inputs": [_described_lot(lot, context) for lot in task.inputs],
+        "inputs": [_described_lot(lot, bench, task.workload.fetch) for lot in task.inputs],
         "outputs": [
-            {"namespace": ref.namespace, "name": ref.name, "location": location}
-            for ref, location in context.locations()
+            {
+                "namespace": ref.namespace,
+                "name": ref.name,
+                "location": location,
+                "folder": str(folder),
+            }
+            for (ref, location), folder in places
         ],
-        "manifest": manifest,
+        "manifest": str(manifest),
     }
 
 
-def _described_lot(lot: InputLot, context: Context) -> dict[str, Any]:
+def _described_lot(lot: InputLot, bench: Workbench, fetch: bool) -> dict[str, Any]:
     described: dict[str, Any] = msgspec.to_builtins(lot)
     for item in described["uris"]:
-        path = context.path(item["uri"])
+        path = bench.input(item["uri"], fetch=fetch)
         if path is not None:
             item["path"] = str(path)
     return described

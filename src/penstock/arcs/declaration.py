@@ -13,6 +13,7 @@ from penstock.errors import Invalid
 from penstock.locks.commands.claims import LEASE_SECONDS_MAX
 from penstock.locks.rows import Stale
 from penstock.lots.ids import Interval
+from penstock.lots.manifests import ArcRef
 
 # What is kept in a database, or added to a time, has to fit there.
 Count = Annotated[int, Meta(ge=1, le=1_000_000)]
@@ -60,12 +61,16 @@ class Output(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
 
 
 class Workload(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
-    """What is run: a Python function as `module:function`, or a command; one of the two."""
+    """What is run: a Python function as `module:function`, or a command; one of the two.
+
+    `fetch`: a command finds its inputs as files, also those that are in a bucket.
+    """
 
     function: str | None = None
     command: tuple[str, ...] = ()
     environment: dict[str, str] = {}
     timeout_seconds: TimeoutSeconds | None = None
+    fetch: bool = True
 
 
 class Parts(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
@@ -107,6 +112,11 @@ class Arc(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
     stale: Stale = Stale.RERUN
     checks: tuple[str, ...] = ()
     newest_first: bool = False
+
+    @property
+    def ref(self) -> ArcRef:
+        """What its state keys are named by."""
+        return ArcRef(self.namespace, self.name, self.project, self.version)
 
     @property
     def input_names(self) -> tuple[DatasetName, ...]:

@@ -1,6 +1,8 @@
 """The datasets of an arc by name: by the bare one, or by NAMESPACE/NAME where two share it."""
 
-from collections.abc import Iterable, Iterator, Mapping
+import re
+from collections import Counter
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import Generic, TypeVar
 
 from penstock.errors import Invalid
@@ -33,3 +35,20 @@ class ByName(Mapping[str, T], Generic[T]):
 
     def __len__(self) -> int:
         return len(self._all)
+
+
+def variable_names(prefix: str, datasets: Sequence[tuple[str, str]]) -> list[str]:
+    """What the environment of a command calls datasets, each a namespace and a name.
+
+    Names alone where they differ; where two would be the same, the namespace goes first.
+    """
+    short = [f"{prefix}_{_word(name)}" for _, name in datasets]
+    taken = Counter(short)
+    return [
+        name if taken[name] == 1 else f"{prefix}_{_word(each[0])}_{_word(each[1])}"
+        for name, each in zip(short, datasets, strict=True)
+    ]
+
+
+def _word(text: str) -> str:
+    return re.sub("[^A-Z0-9]+", "_", text.upper()).strip("_")

@@ -121,17 +121,17 @@ def count_lots(tx: Transaction, arcs: Sequence[ArcRow]) -> dict[str, ArcCounts]:
     )
     gated = _count_gated(tx, [row.job_id for row in arcs])
     counts = {}
-    for job_id, ready, waiting, later, held, failed, missing, done, known in rows:
+    for job_id, ready, waiting, later, held, tried, kept, failed, unmade, done, known in rows:
         bounded = {"ready": ready, "waiting": waiting, "later": later, "held": held}
         cut = [name for name, number in bounded.items() if number >= COUNTED_MAX]
-        cut += ["partial", "missing"] if failed >= COUNTED_MAX else []
-        cut += ["partial"] if gated.total() >= COUNTED_MAX > failed else []
+        cut += ["partial"] if max(tried, gated.total()) >= COUNTED_MAX else []
+        cut += ["missing"] if max(tried, unmade) >= COUNTED_MAX else []
         cut += ["complete"] if known >= DONE_COUNTED_MAX else []
         counts[job_id] = ArcCounts(
             running=running[job_id],
-            complete=max(done - gated[job_id], 0),
-            partial=failed - missing + gated[job_id],
-            missing=missing,
+            complete=max(done + kept - gated[job_id], 0),
+            partial=tried - kept - failed + gated[job_id],
+            missing=failed + unmade,
             **bounded,
             at_least=cut,
         )

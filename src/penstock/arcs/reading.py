@@ -13,7 +13,7 @@ from penstock.locks.rows import LotJobRow, WorkRow
 from penstock.lots.manifests import DatasetRef, Item, Manifest, decode
 from penstock.lots.rows import ManifestRow
 from penstock.objects import Objects
-from penstock.states import ArcState, ManifestState, WorkState
+from penstock.states import ArcState, ManifestState, RunState, WorkState
 
 
 def all_arcs(tx: Transaction) -> list[ArcRow]:
@@ -94,14 +94,29 @@ def arc_states(
     for each in tx.rows(AttemptRow, "attempts_on_lots", **which):
         attempts.setdefault(each.lot, []).append(each)
     found = tx.fetch("gated_lots", **which, outputs=list(job.output_ids))
-    gated = {lot for (lot,) in found}
-    return {row.lot: _state(row, attempts.get(row.lot, ()), row.lot in gated) for row in rows}
+    gated, made = {lot for (lot,) in found}, _made(tx, rows)
+    return {
+        row.lot: _state(row, attempts.get(row.lot, ()), row.lot in made, row.lot in gated)
+        for row in rows
+    }
 
 
-def _state(work: WorkRow, attempts: Sequence[AttemptRow], is_gated: bool) -> ArcState | None:
+def _made(tx: Transaction, rows: Sequence[WorkRow]) -> set[str]:
+    """The lots that stand as they were made last; who holds one by now changes nothing of that."""
+    done = {row.lot for row in rows if row.state == WorkState.DONE}
+    tried = {row.run_id: row.lot for row in rows if row.tries and row.lot not in done}
+    states = tx.fetch("run_states", ids=[run for run in tried if run]) if tried else ()
+    return done | {tried[run] for run, state in states if state == RunState.COMPLETED}
+
+
+def _state(
+    work: WorkRow, attempts: Sequence[AttemptRow], is_made: bool, is_gated: bool
+) -> ArcState | None:
     if work.state == WorkState.RUNNING:
         return ArcState.RUNNING
-    if work.state == WorkState.DONE:
+    if work.state == WorkState.DONE and work.unmade:
+        return ArcState.MISSING
+    if is_made:
         return ArcState.PARTIAL if is_gated else ArcState.COMPLETE
     if not attempts:
         return ArcState.PARTIAL if work.tries else None

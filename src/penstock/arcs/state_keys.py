@@ -22,25 +22,21 @@ class StateKeys:
 
     def __init__(self, objects: Objects, arc: Arc) -> None:
         self._objects = objects
-        self._arc = arc
+        self._arc = arc.ref
 
     def begin(self, lot: str, *, is_first: bool) -> None:
         """Tell that a lot is running; what is worked on for the first time has no other key."""
-        arc = self._arc
         if is_first:
-            key = arc_key(arc.project, arc.version, arc.name, lot, ArcState.RUNNING)
-            self._objects.put(key, b"{}")
+            self._objects.put(arc_key(self._arc, lot, ArcState.RUNNING), b"{}")
         else:
             self.show(lot, ArcState.RUNNING)
 
     def show(self, lot: str, state: ArcState | None) -> None:
         """Let the one key of a lot tell this state."""
-        arc = self._arc
-        wanted = arc_key(arc.project, arc.version, arc.name, lot, state) if state else ""
-        folder = arc_folder(arc.project, arc.version, arc.name, lot)
+        wanted = arc_key(self._arc, lot, state) if state else ""
         if wanted:
             self._objects.put(wanted, b"{}")
-        for entry in list(self._objects.list(folder)):
+        for entry in list(self._objects.list(arc_folder(self._arc, lot))):
             if entry.key != wanted:
                 self._objects.delete(entry.key)
 

@@ -15,7 +15,16 @@ from penstock.errors import NotFound
 from penstock.locks.reading import find_dataset, get_lot_job
 from penstock.locks.rows import StatusRow, WorkRow
 from penstock.lots.files import show_manifest
-from penstock.lots.manifests import DatasetRef, ManifestNote, arc_folder, arc_key, manifest_key
+from penstock.lots.manifests import (
+    ARCS,
+    DatasetRef,
+    ManifestNote,
+    arc_folder,
+    arc_key,
+    arc_segment,
+    arcs_folder,
+    manifest_key,
+)
 from penstock.lots.rows import ManifestRow
 from penstock.objects import Objects
 from penstock.states import ArcState, ManifestState
@@ -66,7 +75,8 @@ class Sync:
         changed, lost = self.follow(lots) if lots else (0, 0)
         if len(lots) == most:
             return Synced(len(lots), changed, 0, lost, lots[-1])
-        return Synced(len(lots), changed, self._remove_strays(), lost, None)
+        removed = self._remove_strays() + self._remove_former()
+        return Synced(len(lots), changed, removed, lost, None)
 
     def follow(self, lots: Sequence[str]) -> tuple[int, int]:
         """Change keys until they tell what the database does: meanwhile engines go on."""
@@ -111,10 +121,9 @@ class Sync:
 
     def _show(self, lot: str, state: ArcState | None) -> bool:
         """Let the one key of a lot tell its state; whether it did not."""
-        arc = self._arc
-        wanted = {arc_key(arc.project, arc.version, arc.name, lot, state)} if state else set()
-        folder = arc_folder(arc.project, arc.version, arc.name, lot)
-        there = {entry.key for entry in self._objects.list(folder)}
+        arc = self._arc.ref
+        wanted = {arc_key(arc, lot, state)} if state else set()
+        there = {entry.key for entry in self._objects.list(arc_folder(arc, lot))}
         for key in wanted - there:
             self._objects.put(key, b"{}")
         for key in there - wanted:
@@ -144,8 +153,7 @@ class Sync:
 
     def _remove_strays(self) -> int:
         """Remove the keys of lots that the arc does not know, as the listing comes to them."""
-        arc = self._arc
-        folder = arc_folder(arc.project, arc.version, arc.name)
+        folder = arc_folder(self._arc.ref)
         keys = (entry.key for entry in self._objects.list(folder))
         removed = 0
         while some := {key: _lot_of(key, folder) for key in islice(keys, LOTS_AT_ONCE)}:
@@ -157,6 +165,21 @@ class Sync:
                 if lot not in known:
                     self._objects.delete(key)
                     removed += 1
+        return removed
+
+    def _remove_former(self) -> int:
+        """Remove the keys that name a former project or version of the arc, or no namespace."""
+        arc, removed = self._arc.ref, 0
+        for top in (ARCS, arcs_folder(arc.namespace)):
+            projects = (name for name in self._objects.folders(top) if name.startswith("project="))
+            for project in (f"{top}/{name}" for name in projects):
+                for version in self._objects.folders(project):
+                    folder = f"{project}/{version}/{arc_segment(arc.name)}"
+                    if folder == arc_folder(arc):
+                        continue
+                    for entry in list(self._objects.list(folder)):
+                        self._objects.delete(entry.key)
+                        removed += 1
         return removed
 
 

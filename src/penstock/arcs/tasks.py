@@ -176,6 +176,10 @@ class Context:
         """The URIs of what was made so far."""
         return [item.uri for item in self._made(self._output(output))]
 
+    def told(self, ref: DatasetRef) -> Sequence[str] | None:
+        """The URIs of which an output is said to consist; None if it is all that is there."""
+        return list(self._items[ref]) if ref in self._told else None
+
     def manifests(self) -> list[Manifest]:
         """What was made, one manifest for each output."""
         return [self._manifest(ref) for ref in self._task.outputs]
@@ -199,10 +203,7 @@ class Context:
     def _made(self, ref: DatasetRef) -> list[Item]:
         items = list(self._items[ref].values())
         if not items and ref not in self._told:
-            folder = self._folder(ref).rstrip("/")
-            for odd in self._store.nameless(folder):
-                raise Invalid(f"the workload left a file that cannot be listed; {odd.words}")
-            found = sorted(entry.key for entry in self._store.list(folder))
+            found = listed_keys(self._store, self._folder(ref).rstrip("/"))
             items = [Item(f"{self._store.url}/{key}") for key in found]
         return items
 
@@ -228,6 +229,13 @@ def plain(text: str) -> str:
     """What went wrong, in a text that every database and object store takes."""
     writable = text.encode(errors="backslashreplace").decode().replace("\x00", "")
     return writable[:ERROR_CHARS_MAX]
+
+
+def listed_keys(store: Objects, folder: str = "") -> list[str]:
+    """The keys of all that a workload has left in a folder; a name that cannot be one is told."""
+    for odd in store.nameless(folder):
+        raise Invalid(f"the workload left a file that cannot be listed; {odd.words}")
+    return sorted(entry.key for entry in store.list(folder))
 
 
 def key_of(store: Objects, uri: str) -> str:

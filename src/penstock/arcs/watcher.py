@@ -17,7 +17,7 @@ from penstock.arcs.arrival_commands import NoteLanding
 from penstock.arcs.arrival_places import arriving_at, open_place
 from penstock.arcs.arrival_round import ArrivalRound
 from penstock.arcs.arrival_rows import ArrivalRow, all_arrivals, landings_of
-from penstock.arcs.arrival_seen import Landing, Seen, Untaken
+from penstock.arcs.arrival_seen import Landing, Marks, Seen, Untaken
 from penstock.arcs.arrivals import Late, closing_until
 from penstock.arcs.key_patterns import KeyPattern
 from penstock.catalog.catalog import Catalog
@@ -53,6 +53,7 @@ class Watcher:
         self._whole_seconds = whole_seconds
         self._open_at = open_at
         self._whole_at: dict[tuple[str, Micros], Micros] = {}  # by arrival, as it was declared
+        self._marks: dict[tuple[str, Micros], Marks] = {}
         self._named_at: dict[tuple[str, Micros], tuple[Micros, Untaken]] = {}
         self._stopped = threading.Event()
         self._thread = threading.Thread(target=self._run, name="penstock-watcher", daemon=True)
@@ -126,7 +127,7 @@ class Watcher:
                 return Seen(), None
             if arrival.late is Late.NEXT:
                 after = ""  # what is late waits for a lot that closes, and one does
-        landing = Landing(store, place, after)
+        landing = Landing(store, place, after, self._marks.setdefault(declared, Marks()))
         looking = ArrivalRound(self._catalog, self._objects, row, landing, now)
         seen = looking.run()
         if after or seen.has_more:

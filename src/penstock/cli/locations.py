@@ -1,9 +1,8 @@
 """Where the datasets of a job are, and what a command's environment calls them."""
 
-import re
-from collections import Counter
 from collections.abc import Mapping, Sequence
 
+from penstock.arcs.naming import variable_names
 from penstock.client import Client
 from penstock.client.documents import EntityId
 from penstock.client.lot_documents import Wiring
@@ -80,17 +79,8 @@ def location_variables(
 
 
 def _variables(prefix: str, datasets: Sequence[EntityId], places: Locations) -> dict[str, str]:
-    """Names alone where they differ; where two would be the same, the namespace goes first."""
-    names = {each: f"{prefix}_{_word(each.name)}" for each in datasets}
-    taken = Counter(names.values())
-    for each, name in names.items():
-        if taken[name] > 1:
-            names[each] = f"{prefix}_{_word(each.namespace)}_{_word(each.name)}"
-    if len(set(names.values())) < len(names):
+    names = variable_names(prefix, [(each.namespace, each.name) for each in datasets])
+    if len(set(names)) < len(names):
         shown = ", ".join(f"{each.namespace}/{each.name}" for each in datasets)
         raise Invalid(f"no two variables can be made for {shown}; their names are too much alike")
-    return {name: places[each] for each, name in names.items()}
-
-
-def _word(text: str) -> str:
-    return re.sub("[^A-Z0-9]+", "_", text.upper()).strip("_")
+    return {name: places[each] for name, each in zip(names, datasets, strict=True)}

@@ -49,6 +49,7 @@ class ArcWorkload(Document, frozen=True):
     command: tuple[str, ...]
     environment: dict[str, str]
     timeout_seconds: int | None
+    fetch: bool
 
 
 class ArcParts(Document, frozen=True):

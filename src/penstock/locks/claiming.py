@@ -109,6 +109,7 @@ def begun(row: WorkRow, run_id: str, owner: str, lease_seconds: int, now: Micros
         since=now,
         error="",
         stale_since=0,
+        unmade=0,
     )
 
 
@@ -262,6 +263,7 @@ def publish(
     for row, versions in zip(rows, made, strict=True):
         done = replace(row, state=WorkState.DONE, lease_until=0, since=now)
         unlock(room, job, done, Status.DONE, Status.READY, versions, now)
+        done = replace(done, unmade=rules.is_unmade(room, job, row.lot))
         rules.moved(room, done, row, "complete", row.owner, now)
         _check(room, row, versions, checks, now)
         is_stale = rules.follow_inputs(room, job, done, now) is not done

@@ -114,7 +114,7 @@ def list_stale(
     which = {"namespace": namespace or "", "job": job or "", "limit": limit, "offset": offset}
     rows = tx.fetch("read_stale_work", **which)
     return WorkPage(
-        [_work(WorkRow(*row[2:17]), LotJobRow(*row[17:]), row[0], row[1]) for row in rows]
+        [_work(WorkRow(*row[2:18]), LotJobRow(*row[18:]), row[0], row[1]) for row in rows]
     )
 
 

@@ -107,6 +107,7 @@ class WorkRow(Row, frozen=True):
     since: Micros
     error: str
     stale_since: Micros = 0  # since when an input has a newer version than the one it read
+    unmade: int = 0  # 1: it is done, and an output that its job writes by now lacks it
 
     @property
     def renewed_at(self) -> Micros:

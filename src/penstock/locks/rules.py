@@ -82,7 +82,17 @@ def refresh(
         if row.state != state:
             if row.state == WorkState.DONE:  # by what the job was wired to before
                 row = replace(row, tries=0, error="")
-            room.put_work(standing_at(row, state, now))
+            row = standing_at(row, state, now)
+            room.put_work(row)
+        unmade = is_unmade(room, job, lot) if state == WorkState.DONE else row.unmade
+        if row.unmade != unmade:
+            room.put_work(replace(row, unmade=unmade))
+
+
+def is_unmade(room: LockRoom, job: LotJobRow, lot: str) -> int:
+    """1 if an output of the job lacks a lot that is done: it was wired to more since; else 0."""
+    made = (room.outputs.get((dataset, lot)) for dataset in job.output_ids)
+    return int(any(row is None or row.version_id is None for row in made))
 
 
 def prefetch(room: LockRoom, job: LotJobRow, lots: Sequence[str]) -> None:

@@ -16,6 +16,7 @@ from penstock.states import ArcState, ManifestState
 
 SCHEMA = 1
 MANIFEST = "manifest.json"
+ARCS = "arcs"  # where all state keys are
 RETRY_MARK = "~"  # behind an attempt: it was given to another worker, for the n-th time
 
 
@@ -69,6 +70,15 @@ class DatasetRef(Struct, frozen=True):
     namespace: str
     name: str
     version: str = "1"
+
+
+class ArcRef(Struct, frozen=True):
+    """An arc by name, and the project and version that it is declared with."""
+
+    namespace: str
+    name: str
+    project: str
+    version: str
 
 
 class Manifest(Struct, frozen=True, kw_only=True, omit_defaults=True, rename="camel"):
@@ -169,15 +179,26 @@ def lot_data_folder(dataset: DatasetRef, lot: str) -> str:
     return f"data/{_dataset(dataset)}/lot={_safe(lot)}"
 
 
-def arc_folder(project: str, version: str, arc: str, lot: str = "") -> str:
+def arcs_folder(namespace: str) -> str:
+    """Where the state keys of all arcs of a namespace are."""
+    return f"{ARCS}/namespace={_safe(namespace)}"
+
+
+def arc_segment(name: str) -> str:
+    """The segment by which keys name an arc."""
+    return f"arc={_safe(name)}"
+
+
+def arc_folder(arc: ArcRef, lot: str = "") -> str:
     """Where the state keys of an arc are, of one lot or of all."""
     of_lot = f"/lot={_safe(lot)}" if lot else ""
-    return f"arcs/project={_safe(project)}/version={_safe(version)}/arc={_safe(arc)}{of_lot}"
+    cut = f"project={_safe(arc.project)}/version={_safe(arc.version)}"
+    return f"{arcs_folder(arc.namespace)}/{cut}/{arc_segment(arc.name)}{of_lot}"
 
 
-def arc_key(project: str, version: str, arc: str, lot: str, state: ArcState) -> str:
+def arc_key(arc: ArcRef, lot: str, state: ArcState) -> str:
     """The key whose name tells where an arc stands with a lot."""
-    return f"{arc_folder(project, version, arc, lot)}/{state}.arc"
+    return f"{arc_folder(arc, lot)}/{state}.arc"
 
 
 def _dataset(dataset: DatasetRef) -> str:

@@ -80,6 +80,14 @@ def _flush(folder: Path) -> None:
         os.close(descriptor)
 
 
+def folders(root: Path, prefix: str) -> list[str]:
+    """The names of the folders in a folder of the root."""
+    try:
+        return [path.name for path in (root / prefix).iterdir() if path.is_dir()]
+    except (FileNotFoundError, NotADirectoryError):
+        return []
+
+
 _NOTHING = (errno.ENOENT, errno.ENOTDIR, errno.ELOOP)
 _Identity = tuple[int, int]  # of a folder, by whatever name it is reached
 

@@ -7,7 +7,7 @@ Not guaranteed: that `list` is in any order, or that two keys change together.
 
 import errno
 import os
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from datetime import timedelta
 from pathlib import Path
@@ -163,6 +163,15 @@ class Objects:
                     modified = from_datetime(meta["last_modified"])
                     yield Entry(meta["path"], meta["size"], modified, meta["e_tag"] or "")
 
+    def folders(self, prefix: str) -> Sequence[str]:
+        """The segments that follow the prefix in keys which go on below them."""
+        check_key(prefix)
+        with self._refusals("list", prefix):
+            if self._folder is not None:
+                return local.folders(self._folder, prefix)
+            found = obstore.list_with_delimiter(self._store, prefix)["common_prefixes"]
+            return [path.rstrip("/").rpartition("/")[2] for path in found]
+
     def nameless(self, prefix: str = "") -> Iterator[Nameless]:
         """The files below the prefix that no listing gives; only a local folder can have some."""
         if self._folder is None:
@@ -225,7 +234,11 @@ class Objects:
             raise Conflict(
                 f"cannot {verb} {where}: a part of the key is an object, or the key is a folder"
             ) from error
-        except (InvalidPathError, ValueError) as error:
+        except InvalidPathError as error:
+            raise Invalid(
+                f"cannot {verb} {where}: {_whole_words(error)}; rename or delete that object"
+            ) from error
+        except ValueError as error:
             raise Invalid(f"cannot {verb} {where}: {_words(error)}") from error
         except (BaseError, OSError) as error:
             # obstore has no class for a key below a key that is a file.
@@ -302,6 +315,11 @@ def _whole(key: str, chunks: Iterable[bytes]) -> bytes:
                 "is absent; store it under a key of its own and name that in a small object"
             )
     return bytes(whole)
+
+
+def _whole_words(error: Exception) -> str:
+    """All that is said of a key that has line breaks in it."""
+    return repr(str(error).partition("\n\nDebug source")[0])[1:-1]
 
 
 def _words(error: Exception) -> str:

@@ -90,7 +90,8 @@ class WireJob(Write, frozen=True):
     ) -> Iterator[list[str]]:
         """The lots with which the job may stand otherwise now, some at a time."""
         yield known
-        if not _sides(before) <= _sides(wired):  # what it has done, it may not have done by these
+        # What it has done, it may not have done by these; what it writes now may lack it.
+        if not _sides(before) <= _sides(wired) or before.outputs != wired.outputs:
             yield from _met_lots(world, wired.job_id)
         for dataset_id in wired.input_ids:
             yield from _ready_lots(world, dataset_id)

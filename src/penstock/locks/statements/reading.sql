@@ -113,7 +113,7 @@ JOIN lot_status s ON s.dataset_id = CAST(substr(k.value, 1, 36) AS UUID)
 
 -- name: read_work_of_lot
 -- What jobs have to do with one lot.
-SELECT w.job_id, w.lot, w.lot_key, w.rank, w.state, w.tries, w.token, w.run_id, w.owner, w.lease_seconds, w.lease_until, w.not_before, w.since, w.error, w.stale_since
+SELECT w.job_id, w.lot, w.lot_key, w.rank, w.state, w.tries, w.token, w.run_id, w.owner, w.lease_seconds, w.lease_until, w.not_before, w.since, w.error, w.stale_since, w.unmade
 FROM {each ids uuid AS k} JOIN lot_work w ON w.job_id = k.value AND w.lot = :lot
 
 -- name: read_turns_of_lot
@@ -126,31 +126,31 @@ ORDER BY p.id
 
 -- name: read_work
 -- A page of what a job has to do or has done, by lot.
-SELECT w.job_id, w.lot, w.lot_key, w.rank, w.state, w.tries, w.token, w.run_id, w.owner, w.lease_seconds, w.lease_until, w.not_before, w.since, w.error, w.stale_since
+SELECT w.job_id, w.lot, w.lot_key, w.rank, w.state, w.tries, w.token, w.run_id, w.owner, w.lease_seconds, w.lease_until, w.not_before, w.since, w.error, w.stale_since, w.unmade
 FROM lot_work w WHERE w.job_id = :job_id
 ORDER BY w.lot LIMIT :limit OFFSET :offset
 
 -- name: read_done_work
 -- A page of what a job has done, by lot.
-SELECT w.job_id, w.lot, w.lot_key, w.rank, w.state, w.tries, w.token, w.run_id, w.owner, w.lease_seconds, w.lease_until, w.not_before, w.since, w.error, w.stale_since
+SELECT w.job_id, w.lot, w.lot_key, w.rank, w.state, w.tries, w.token, w.run_id, w.owner, w.lease_seconds, w.lease_until, w.not_before, w.since, w.error, w.stale_since, w.unmade
 FROM lot_work w WHERE w.job_id = :job_id AND w.state = 'DONE'
 ORDER BY w.lot LIMIT :limit OFFSET :offset
 
 -- name: read_ready_work
 -- A page of what a job can work on, in the order it is worked on.
-SELECT w.job_id, w.lot, w.lot_key, w.rank, w.state, w.tries, w.token, w.run_id, w.owner, w.lease_seconds, w.lease_until, w.not_before, w.since, w.error, w.stale_since
+SELECT w.job_id, w.lot, w.lot_key, w.rank, w.state, w.tries, w.token, w.run_id, w.owner, w.lease_seconds, w.lease_until, w.not_before, w.since, w.error, w.stale_since, w.unmade
 FROM lot_work w WHERE w.job_id = :job_id AND w.state = 'READY'
 ORDER BY w.rank, w.lot_key LIMIT :limit OFFSET :offset
 
 -- name: read_running_work
 -- A page of what a job is working on, in the order it is worked on.
-SELECT c.job_id, c.lot, c.lot_key, c.rank, c.state, c.tries, c.token, c.run_id, c.owner, c.lease_seconds, c.lease_until, c.not_before, c.since, c.error, c.stale_since
+SELECT c.job_id, c.lot, c.lot_key, c.rank, c.state, c.tries, c.token, c.run_id, c.owner, c.lease_seconds, c.lease_until, c.not_before, c.since, c.error, c.stale_since, c.unmade
 FROM running_work c WHERE c.job_id = :job_id
 ORDER BY c.rank, c.lot_key LIMIT :limit OFFSET :offset
 
 -- name: read_stuck_work
 -- A page of what waits or is stuck in one state, in the order it is worked on.
-SELECT w.job_id, w.lot, w.lot_key, w.rank, w.state, w.tries, w.token, w.run_id, w.owner, w.lease_seconds, w.lease_until, w.not_before, w.since, w.error, w.stale_since
+SELECT w.job_id, w.lot, w.lot_key, w.rank, w.state, w.tries, w.token, w.run_id, w.owner, w.lease_seconds, w.lease_until, w.not_before, w.since, w.error, w.stale_since, w.unmade
 FROM stuck_work w WHERE w.job_id = :job_id AND w.state = :state
 ORDER BY w.rank, w.lot_key LIMIT :limit OFFSET :offset
 
@@ -335,7 +335,7 @@ ORDER BY t.id
 -- name: read_stale_work
 -- Lots that jobs have done with inputs of which there are newer versions, by job.
 SELECT j.namespace, j.name,
-       w.job_id, w.lot, w.lot_key, w.rank, w.state, w.tries, w.token, w.run_id, w.owner, w.lease_seconds, w.lease_until, w.not_before, w.since, w.error, w.stale_since,
+       w.job_id, w.lot, w.lot_key, w.rank, w.state, w.tries, w.token, w.run_id, w.owner, w.lease_seconds, w.lease_until, w.not_before, w.since, w.error, w.stale_since, w.unmade,
        l.job_id, l.inputs, l.outputs, l.lease_seconds, l.tries_max, l.back_off_seconds, l.enforced, l.stated, l.stale, l.created_at, l.updated_at
 FROM lot_work w JOIN jobs j ON j.id = w.job_id JOIN lot_jobs l ON l.job_id = w.job_id
 WHERE w.stale_since > 0 AND :namespace IN ('', j.namespace) AND :job IN ('', j.name)

@@ -27,13 +27,13 @@ WHERE s.dataset_id = :dataset_id AND s.lot {in lots text} AND s.role = 'INPUT' A
 
 -- name: lot_work_by_lots
 -- What a job has to do with these lots.
-SELECT w.job_id, w.lot, w.lot_key, w.rank, w.state, w.tries, w.token, w.run_id, w.owner, w.lease_seconds, w.lease_until, w.not_before, w.since, w.error, w.stale_since
+SELECT w.job_id, w.lot, w.lot_key, w.rank, w.state, w.tries, w.token, w.run_id, w.owner, w.lease_seconds, w.lease_until, w.not_before, w.since, w.error, w.stale_since, w.unmade
 FROM lot_work w
 WHERE w.job_id = :job_id AND w.lot {in lots text};
 
 -- name: ready_work
 -- What a job can work on, first what comes first.
-SELECT w.job_id, w.lot, w.lot_key, w.rank, w.state, w.tries, w.token, w.run_id, w.owner, w.lease_seconds, w.lease_until, w.not_before, w.since, w.error, w.stale_since
+SELECT w.job_id, w.lot, w.lot_key, w.rank, w.state, w.tries, w.token, w.run_id, w.owner, w.lease_seconds, w.lease_until, w.not_before, w.since, w.error, w.stale_since, w.unmade
 FROM lot_work w
 WHERE w.job_id = :job_id AND w.state = 'READY'
 ORDER BY w.rank, w.lot_key
@@ -41,7 +41,7 @@ LIMIT :most;
 
 -- name: newest_ready_work
 -- What a job can work on at one rank, last what comes first.
-SELECT w.job_id, w.lot, w.lot_key, w.rank, w.state, w.tries, w.token, w.run_id, w.owner, w.lease_seconds, w.lease_until, w.not_before, w.since, w.error, w.stale_since
+SELECT w.job_id, w.lot, w.lot_key, w.rank, w.state, w.tries, w.token, w.run_id, w.owner, w.lease_seconds, w.lease_until, w.not_before, w.since, w.error, w.stale_since, w.unmade
 FROM lot_work w
 WHERE w.job_id = :job_id AND w.state = 'READY' AND w.rank = :rank
 ORDER BY w.lot_key DESC
@@ -57,13 +57,13 @@ LIMIT 1;
 
 -- name: open_work_of_job
 -- All that a job has met and not done.
-SELECT w.job_id, w.lot, w.lot_key, w.rank, w.state, w.tries, w.token, w.run_id, w.owner, w.lease_seconds, w.lease_until, w.not_before, w.since, w.error, w.stale_since
+SELECT w.job_id, w.lot, w.lot_key, w.rank, w.state, w.tries, w.token, w.run_id, w.owner, w.lease_seconds, w.lease_until, w.not_before, w.since, w.error, w.stale_since, w.unmade
 FROM lot_work w WHERE w.job_id = :job_id AND w.state = 'READY'
 UNION ALL
-SELECT c.job_id, c.lot, c.lot_key, c.rank, c.state, c.tries, c.token, c.run_id, c.owner, c.lease_seconds, c.lease_until, c.not_before, c.since, c.error, c.stale_since
+SELECT c.job_id, c.lot, c.lot_key, c.rank, c.state, c.tries, c.token, c.run_id, c.owner, c.lease_seconds, c.lease_until, c.not_before, c.since, c.error, c.stale_since, c.unmade
 FROM running_work c WHERE c.job_id = :job_id
 UNION ALL
-SELECT w.job_id, w.lot, w.lot_key, w.rank, w.state, w.tries, w.token, w.run_id, w.owner, w.lease_seconds, w.lease_until, w.not_before, w.since, w.error, w.stale_since
+SELECT w.job_id, w.lot, w.lot_key, w.rank, w.state, w.tries, w.token, w.run_id, w.owner, w.lease_seconds, w.lease_until, w.not_before, w.since, w.error, w.stale_since, w.unmade
 FROM stuck_work w WHERE w.job_id = :job_id;
 
 -- name: lots_met_by_job
@@ -72,7 +72,7 @@ SELECT w.lot FROM lot_work w WHERE w.job_id = :job_id AND w.lot > :after ORDER B
 
 -- name: expired_work
 -- Claims whose lease has run out, longest ago first.
-SELECT w.job_id, w.lot, w.lot_key, w.rank, w.state, w.tries, w.token, w.run_id, w.owner, w.lease_seconds, w.lease_until, w.not_before, w.since, w.error, w.stale_since
+SELECT w.job_id, w.lot, w.lot_key, w.rank, w.state, w.tries, w.token, w.run_id, w.owner, w.lease_seconds, w.lease_until, w.not_before, w.since, w.error, w.stale_since, w.unmade
 FROM lot_work w
 WHERE w.state = 'RUNNING' AND w.lease_until <= :now
 ORDER BY w.lease_until
@@ -80,7 +80,7 @@ LIMIT :most;
 
 -- name: due_work
 -- What has waited long enough to be tried again.
-SELECT w.job_id, w.lot, w.lot_key, w.rank, w.state, w.tries, w.token, w.run_id, w.owner, w.lease_seconds, w.lease_until, w.not_before, w.since, w.error, w.stale_since
+SELECT w.job_id, w.lot, w.lot_key, w.rank, w.state, w.tries, w.token, w.run_id, w.owner, w.lease_seconds, w.lease_until, w.not_before, w.since, w.error, w.stale_since, w.unmade
 FROM lot_work w
 WHERE w.state = 'LATER' AND w.not_before <= :now
 ORDER BY w.not_before
@@ -88,14 +88,14 @@ LIMIT :most;
 
 -- name: early_work
 -- Claims that were given or renewed later than this.
-SELECT w.job_id, w.lot, w.lot_key, w.rank, w.state, w.tries, w.token, w.run_id, w.owner, w.lease_seconds, w.lease_until, w.not_before, w.since, w.error, w.stale_since
+SELECT w.job_id, w.lot, w.lot_key, w.rank, w.state, w.tries, w.token, w.run_id, w.owner, w.lease_seconds, w.lease_until, w.not_before, w.since, w.error, w.stale_since, w.unmade
 FROM lot_work w
 WHERE w.state = 'RUNNING' AND w.lease_until - w.lease_seconds * 1000000 > :now
 LIMIT :most;
 
 -- name: endless_work
 -- What is to be tried again, and that later than this.
-SELECT w.job_id, w.lot, w.lot_key, w.rank, w.state, w.tries, w.token, w.run_id, w.owner, w.lease_seconds, w.lease_until, w.not_before, w.since, w.error, w.stale_since
+SELECT w.job_id, w.lot, w.lot_key, w.rank, w.state, w.tries, w.token, w.run_id, w.owner, w.lease_seconds, w.lease_until, w.not_before, w.since, w.error, w.stale_since, w.unmade
 FROM lot_work w
 WHERE w.state = 'LATER' AND w.not_before > :now
 LIMIT :most;
@@ -189,8 +189,8 @@ ON CONFLICT (dataset_id, lot, role, job_id) DO UPDATE SET
 
 -- name: put_lot_work
 -- Write what jobs have to do.
-INSERT INTO lot_work (job_id, lot, lot_key, rank, state, tries, token, run_id, owner, lease_seconds, lease_until, not_before, since, error, stale_since)
-{rows job_id uuid, lot text, lot_key text, rank bigint, state text, tries bigint, token bigint, run_id uuid, owner text, lease_seconds bigint, lease_until bigint, not_before bigint, since bigint, error text, stale_since bigint}
+INSERT INTO lot_work (job_id, lot, lot_key, rank, state, tries, token, run_id, owner, lease_seconds, lease_until, not_before, since, error, stale_since, unmade)
+{rows job_id uuid, lot text, lot_key text, rank bigint, state text, tries bigint, token bigint, run_id uuid, owner text, lease_seconds bigint, lease_until bigint, not_before bigint, since bigint, error text, stale_since bigint, unmade bigint}
 ON CONFLICT (job_id, lot) DO UPDATE SET
     rank = excluded.rank,
     state = excluded.state,
@@ -203,7 +203,8 @@ ON CONFLICT (job_id, lot) DO UPDATE SET
     not_before = excluded.not_before,
     since = excluded.since,
     error = excluded.error,
-    stale_since = excluded.stale_since;
+    stale_since = excluded.stale_since,
+    unmade = excluded.unmade;
 
 -- name: put_lot_clocks
 -- Write how far clocks are.

@@ -23,7 +23,7 @@ WHERE r.state = 'COMPLETED';
 
 -- name: replay_work
 -- How far jobs are with lots; a key is a job's id and a lot.
-SELECT w.job_id, w.lot, w.lot_key, w.rank, w.state, w.tries, w.token, w.run_id, w.owner, w.lease_seconds, w.lease_until, w.not_before, w.since, w.error, w.stale_since
+SELECT w.job_id, w.lot, w.lot_key, w.rank, w.state, w.tries, w.token, w.run_id, w.owner, w.lease_seconds, w.lease_until, w.not_before, w.since, w.error, w.stale_since, w.unmade
 FROM {each keys text AS k}
 JOIN lot_work w ON w.job_id = CAST(substr(k.value, 1, 36) AS UUID) AND w.lot = substr(k.value, 37);
 

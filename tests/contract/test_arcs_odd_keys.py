@@ -1,0 +1,90 @@
+"""Buckets that hold more than objects: marks of folders, and keys that nobody can read."""
+
+import http.client
+from collections.abc import Callable, Iterator
+from pathlib import Path
+
+import pytest
+
+from penstock.arcs.arrival_rows import landings_of
+from penstock.arcs.arrival_seen import Seen
+from penstock.clock import DAY, format_time, system_clock
+from penstock.ids import dataset_id
+from penstock.lots.rows import LandingRow
+from tests.contract.arrival_site import Site
+
+Put = Callable[..., None]
+
+
+@pytest.fixture
+def site(database_url: str, bucket_url: str, tmp_path: Path) -> Iterator[Site]:
+    """Objects arrive in a bucket; they count from yesterday, by whatever clock its server has."""
+    site = Site(database_url, tmp_path)
+    site.declare(location=bucket_url, interval="", pattern="lot={lot}/", grace_seconds=0,
+                 start=format_time(system_clock() - DAY))  # fmt: skip
+    site.now = system_clock() + DAY
+    yield site
+    site.close()
+
+
+@pytest.fixture
+def put(object_server: str, bucket_url: str) -> Put:
+    """Write under a key that no client of a store would send."""
+
+    def put(key: str, content: bytes = b"x") -> None:
+        connection = http.client.HTTPConnection(object_server)
+        connection.request("PUT", f"/{bucket_url.removeprefix('s3://')}/{key}", content)
+        assert connection.getresponse().status == 200
+        connection.close()
+
+    return put
+
+
+def look(site: Site) -> Seen:
+    return site.watcher().go_round(site.now)
+
+
+def met(site: Site) -> LandingRow:
+    found = dataset_id("ns", "raw")
+    with site.catalog.read() as tx:
+        return landings_of(tx, [found])[found]
+
+
+def test_marks_of_folders_are_passed_over(site: Site, put: Put) -> None:
+    """They are in no lot, and nobody is told of them; an empty object is an object."""
+    put("lot=1/", b"")
+    put("lot=1/folder/", b"")
+    put("lot=1/empty", b"")
+    put("lot=1/north.csv")
+    put("lot=2/", b"")
+    assert look(site) == Seen(assigned=2, closed=1)
+    assert site.names() == {"1": ["empty", "north.csv"]}
+    assert met(site).untaken == 0
+    assert look(site) == Seen()
+
+
+def test_a_key_that_no_reader_may_name_is_told_and_stops_no_other(site: Site, put: Put) -> None:
+    put("lot=1/report%237")
+    put("lot=1/" + "x" * 300)
+    put("lot=1/north.csv")
+    assert look(site) == Seen(assigned=1, closed=1, skipped=2)
+    assert site.names() == {"1": ["north.csv"]}
+    told = met(site)
+    assert (told.untaken, told.example) == (2, "lot=1/report#7")
+    assert told.reason == "it ends in '#' and digits"
+
+
+@pytest.mark.parametrize(
+    ("key", "shown"),
+    [("lot=1//a.csv", "lot=1//a.csv"), ("lot=1/%2E%2E/a", "lot=1/../a"), ("lot=1/a%0Ab", "a\\nb")],
+)
+def test_a_key_that_hides_its_neighbours_is_named(
+    site: Site, put: Put, key: str, shown: str
+) -> None:
+    """A lot could lack what a listing does not show, so that none is made until it is renamed."""
+    put(key)
+    put("lot=1/north.csv")
+    assert look(site) == Seen(failed=1)
+    assert shown in met(site).error
+    assert "rename or delete that object" in met(site).error
+    assert site.lots() == {}
