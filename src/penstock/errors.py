@@ -9,7 +9,7 @@
     ├── Forbidden        the asker may not do this
     ├── TooLarge         it is over a limit
     ├── Busy             the queue is full; the same call later will do
-    └── Unavailable      the database cannot be reached just now
+    └── Unavailable      the database, or another thing below us, cannot be used just now
 
 A message says what happened, to what, and what to do next. Doors map each class to a
 status or an exit code in one table of their own.
@@ -57,4 +57,4 @@ class Busy(PenstockError):
 
 
 class Unavailable(PenstockError):
-    """The database did not answer; nothing is known to be written."""
+    """What is needed did not answer; nothing is known to be written."""
