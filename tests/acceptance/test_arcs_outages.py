@@ -15,20 +15,10 @@ from penstock.objects import Objects
 from penstock.states import ArcState, WorkState
 from tests.acceptance.arc_site import NS, ONCE, ArcSite, open_site
 from tests.databases import sqlite_database
-from tests.object_server import environment, new_bucket
-from tests.wire import Wire, wired
+from tests.object_server import new_bucket
+from tests.wire import Wire
 
 LOT = "20230227PT5M287"
-
-
-@pytest.fixture
-def wire(object_server: str, monkeypatch: pytest.MonkeyPatch) -> Iterator[Wire]:
-    """The way to the S3 server, of this process and of those it starts."""
-    monkeypatch.setattr("penstock.objects.store._RETRIES", 0)
-    with wired(object_server) as wire:
-        for name, value in environment(wire.address).items():
-            monkeypatch.setenv(name, value)
-        yield wire
 
 
 @pytest.fixture
