@@ -103,7 +103,7 @@ def test_no_lots_are_claimed_while_the_store_is_away(site: ArcSite, wire: Wire) 
 
 def test_an_outage_is_over_when_the_store_answers(wire: Wire, object_server: str) -> None:
     objects = Objects.open(new_bucket(object_server))
-    outage = Outage(objects)
+    outage = Outage(objects.ask)
     assert outage.is_over()
     wire.cut()
     with pytest.raises(Away):

@@ -9,6 +9,7 @@ from typing import Self
 from penstock import logs
 from penstock.arcs.commands import ClaimArcLots
 from penstock.arcs.execution import Execution
+from penstock.arcs.executors import DaskCluster
 from penstock.arcs.outages import Outage
 from penstock.arcs.reading import all_arcs
 from penstock.arcs.rows import ArcRow
@@ -48,7 +49,8 @@ class Engine:
         self._concurrency = concurrency
         self._sweep_seconds = sweep_seconds
         self._wanted = arcs
-        self._outage = Outage(objects)
+        others = [executor.ask] if isinstance(executor, DaskCluster) else []
+        self._outage = Outage(objects.ask, *others)
         self._threads = ThreadPoolExecutor(concurrency, "arc")
         self._running: dict[str, Execution] = {}
         self._changed = threading.Condition()

@@ -4,7 +4,7 @@ import logging
 import threading
 from collections import deque
 from collections.abc import Callable, Mapping, Sequence
-from concurrent.futures import Executor, Future, wait
+from concurrent.futures import CancelledError, Executor, Future, wait
 from dataclasses import dataclass, field
 from typing import NamedTuple, TypeVar
 
@@ -273,6 +273,8 @@ class Execution:
                 if task.part:
                     self._end_part(task.part, results[task.part])
             self._check(running)
+            if isinstance(self.executor, DaskCluster):
+                self.executor.check()
             if self.stop():
                 left += self._not_begun(running)
                 if left and not running:
@@ -367,6 +369,9 @@ def _result(future: "Future[TaskResult]") -> TaskResult | _Loss:
     """What a task came to, if whoever ran it was not lost."""
     try:
         return future.result()
+    except CancelledError:
+        # Nobody here cancels what he still waits for: a cluster has lost its scheduler.
+        raise Away("the scheduler of the cluster was lost, and what it had to do") from None
     except Exception as error:
         log.warning("a worker was lost: %s: %s", type(error).__name__, error)
         return _Loss(f"{type(error).__name__}: {error}")

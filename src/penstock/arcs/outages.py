@@ -1,15 +1,15 @@
-"""While the object store does not answer: who has met that, and when lots are claimed again.
+"""While an object store or cluster does not answer: when lots are claimed again.
 
 A lot that met it is given back unharmed. To claim more would only make more runs that end the same
-way, so the engine asks the store first, and less and less often while it is away.
+way, so the engine asks what it works with first, and less and less often while that is away.
 """
 
 import logging
 import threading
 import time
+from collections.abc import Callable
 
 from penstock.errors import PenstockError
-from penstock.objects import Objects
 
 log = logging.getLogger(__name__)
 
@@ -20,34 +20,38 @@ _ASK_SECONDS_MAX = 60.0
 
 
 class Outage:
-    """What one engine knows of its store; every method may be called from any thread."""
+    """What one engine knows of all that it works with; safe to share between threads.
 
-    def __init__(self, objects: Objects) -> None:
-        self._objects = objects
+    Each of `asks` raises an error while what it asks does not answer.
+    """
+
+    def __init__(self, *asks: Callable[[], None]) -> None:
+        self._asks = asks
         self._met = threading.Event()
         self._pause = _ASK_SECONDS
         self._ask_at = 0.0
 
     def meet(self) -> int:
-        """Somebody has found the store, or another that he needs, away; his lot rests so long."""
+        """Somebody has found something that he needs away; his lot rests so long."""
         self._met.set()
         return REST_SECONDS
 
     def is_over(self) -> bool:
-        """Whether lots may be claimed; asks the store, but not all the time."""
+        """Whether lots may be claimed; asks, but not all the time."""
         if not self._met.is_set():
             return True
         if time.monotonic() < self._ask_at:
             return False
         self._met.clear()  # whoever meets it from now on is not covered by this answer
         try:
-            self._objects.ask()
+            for ask in self._asks:
+                ask()
         except PenstockError as error:
             self._met.set()
             self._ask_at = time.monotonic() + self._pause
             self._pause = min(2 * self._pause, _ASK_SECONDS_MAX)
-            log.warning("no lots are claimed until the object store answers: %s", error)
+            log.warning("no lots are claimed until this is over: %s", error)
             return False
         self._pause = _ASK_SECONDS
-        log.info("the object store answers: lots are claimed")
+        log.info("what was away answers: lots are claimed")
         return True

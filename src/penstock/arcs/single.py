@@ -49,7 +49,7 @@ def run_lot(
         executor,
         clock,
         lambda: False,
-        Outage(objects),
+        Outage(),
         lease_url,
     )
     with _kept(execution):
