@@ -21,6 +21,7 @@ from tests.object_server import ObjectServer, environment, new_bucket
 from tests.one_database import keep_one
 from tests.running import server
 from tests.servers import PostgresServer, ServerError, ZookeeperServer
+from tests.wire import Wire, wired
 
 __all__ = ["server"]
 
@@ -230,6 +231,16 @@ def bucket_url(object_server: str, monkeypatch: pytest.MonkeyPatch) -> str:
     for name, value in environment(object_server).items():
         monkeypatch.setenv(name, value)
     return new_bucket(object_server)
+
+
+@pytest.fixture
+def wire(object_server: str, monkeypatch: pytest.MonkeyPatch) -> Iterator[Wire]:
+    """The way to the S3 server for this process and those it starts; a call there is one try."""
+    monkeypatch.setattr("penstock.objects.store._RETRIES", 0)
+    with wired(object_server) as wire:
+        for name, value in environment(wire.address).items():
+            monkeypatch.setenv(name, value)
+        yield wire
 
 
 @pytest.fixture

@@ -9,7 +9,8 @@
     ├── Forbidden        the asker may not do this
     ├── TooLarge         it is over a limit
     ├── Busy             the queue is full; the same call later will do
-    └── Unavailable      the database cannot be reached just now
+    └── Unavailable      the database, or another thing below us, cannot be used just now
+        └── Away         it does not answer: whoever waits needs to do nothing else
 
 A message says what happened, to what, and what to do next. Doors map each class to a
 status or an exit code in one table of their own.
@@ -57,4 +58,11 @@ class Busy(PenstockError):
 
 
 class Unavailable(PenstockError):
-    """The database did not answer; nothing is known to be written."""
+    """What is needed did not answer; nothing is known to be written."""
+
+
+class Away(Unavailable):
+    """What is needed cannot be reached, as after a cut of the network; it comes back by itself.
+
+    Work that meets it is not at fault: it waits, and is not said to have failed.
+    """

@@ -80,7 +80,7 @@ WORK: Moves[WorkState] = Moves(
     meanings={
         WorkState.WAITING: "an input is not there, or an output must not be written",
         WorkState.READY: "can be claimed",
-        WorkState.LATER: "failed, and is tried again after a while",
+        WorkState.LATER: "failed, or what it needs is away, and is tried again after a while",
         WorkState.RUNNING: "claimed: a worker has a lease on it",
         WorkState.DONE: "completed; an administrator can resubmit it",
         WorkState.HELD: "out of tries, or stopped by an administrator: waits for a person",

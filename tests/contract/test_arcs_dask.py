@@ -1,6 +1,6 @@
 """Arcs on a real Dask cluster: a scheduler and two workers, in processes of their own."""
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 
 import pytest
 
@@ -9,11 +9,12 @@ from penstock.arcs.executors import DaskCluster, open_executor
 from penstock.catalog.catalog import Catalog
 from penstock.errors import Unavailable
 from penstock.locks.reading import get_lot_job
-from penstock.locks.rows import WorkRow
+from penstock.locks.rows import GIVEN_BACK, WorkRow
 from penstock.states import ArcState
-from tests.acceptance.arc_site import NS, ArcSite, arcs
+from tests.acceptance.arc_site import NS, ONCE, ArcSite, arcs
 from tests.acceptance.arc_workloads import ran
 from tests.dask_cluster import Cluster
+from tests.wire import Wire, wired
 
 __all__ = ["arcs"]
 
@@ -101,6 +102,53 @@ def lease_until(catalog: Catalog, lot: str) -> int:
         job = get_lot_job(tx, NS, "shout")
         [row] = tx.rows(WorkRow, "lot_work_by_lots", job_id=job.job_id, lots=[lot])
     return row.lease_until
+
+
+@pytest.fixture
+def way(cluster: Cluster, monkeypatch: pytest.MonkeyPatch) -> Iterator[Wire]:
+    """The way to the scheduler, whose loss is noticed soon."""
+    monkeypatch.setattr("penstock.arcs.outages.REST_SECONDS", 1)
+    for name, seconds in {"_CONNECT": 1, "_AGAIN": 3, "_ASK": 0, "_ANSWER": 1}.items():
+        monkeypatch.setattr(f"penstock.arcs.executors.{name}_SECONDS", seconds)
+    with wired(cluster.address) as wire:
+        yield wire
+
+
+@pytest.mark.parametrize("lose", [Wire.cut, Wire.be_silent])
+def test_a_scheduler_that_is_lost_costs_no_try_and_is_found_again(
+    arcs: ArcSite, way: Wire, lose: Callable[[Wire], None]
+) -> None:
+    arcs.arc("shout", "raw", "loud", retry=ONCE)
+    arcs.order(LOT, "wait")
+    arcs.feed("raw", LOT, {"a.txt": b"hello"})
+    with open_executor(f"dask://{way.address}", 1) as executor, arcs.engine(executor):
+        arcs.until(arcs.ran)
+        lose(way)
+        arcs.until(lambda: str(arcs.lot("shout", LOT).error).startswith(GIVEN_BACK))
+        assert arcs.lot("shout", LOT).attempts == 0
+        assert isinstance(executor, DaskCluster)
+        if lose is Wire.cut:  # a client that has given up never comes back by itself
+            arcs.until(lambda: executor._client.status == "closed")
+        arcs.go()
+        way.mend()
+        arcs.until_state("shout", LOT, ArcState.COMPLETE)
+    assert arcs.content("shout", LOT) == {"a.txt": b"HELLO"}
+    assert arcs.lot("shout", LOT).attempts == 1
+
+
+@pytest.mark.parametrize("lose", [Wire.cut, Wire.be_silent])
+def test_an_engine_whose_scheduler_is_lost_stops_and_gives_back_what_it_has(
+    arcs: ArcSite, way: Wire, lose: Callable[[Wire], None]
+) -> None:
+    arcs.arc("shout", "raw", "loud", retry=ONCE)
+    arcs.order(LOT, "wait")
+    arcs.feed("raw", LOT, {"a.txt": b"hello"})
+    with open_executor(f"dask://{way.address}", 1) as executor, arcs.engine(executor) as engine:
+        arcs.until(arcs.ran)
+        lose(way)
+        engine.stop()
+        assert engine.running == 0
+    assert arcs.lot("shout", LOT).attempts == 0
 
 
 def test_a_scheduler_that_is_not_there_is_told(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -6,7 +6,7 @@ import tempfile
 import threading
 from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
-from contextlib import ExitStack
+from contextlib import ExitStack, closing
 from pathlib import Path
 
 import msgspec
@@ -323,6 +323,17 @@ def test_readings_that_hold_every_connection_make_others_wait_and_then_refuse(
         assert notes(database) == []
     finally:
         database.close()
+
+
+def test_a_server_that_only_lets_read_is_unavailable(url: str) -> None:
+    """So do hosts of PostgreSQL when its disk is nearly full."""
+    with psycopg.connect(url, autocommit=True) as connection:
+        connection.execute(
+            "DO $$ BEGIN EXECUTE format('ALTER DATABASE %I SET default_transaction_read_only = on',"
+            " current_database()); END $$"
+        )
+    with closing(open_database(url)) as database, pytest.raises(Unavailable, match="read-only"):
+        database.migrate()
 
 
 def test_a_bigint_may_meet_a_small_number(db: Database) -> None:

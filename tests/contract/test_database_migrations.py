@@ -6,13 +6,15 @@ import subprocess
 import sys
 from collections.abc import Callable, Iterator
 from concurrent.futures import ThreadPoolExecutor
+from contextlib import closing
 from pathlib import Path
+from typing import LiteralString
 
 import psycopg
 import pytest
 
 from penstock.db import Database, open_database
-from penstock.errors import Conflict
+from penstock.errors import Conflict, Invalid
 from tests.databases import capability_folder
 
 ROWS = """
@@ -118,6 +120,35 @@ def test_a_database_newer_than_the_program_is_refused(opener: Opener, blank_url:
             older.migrate()
     finally:
         older.close()
+
+
+def test_a_database_of_another_program_is_refused_as_it_is(blank_url: str) -> None:
+    """Also one whose program keeps a ledger of migrations by the same name."""
+    run(blank_url, "CREATE TABLE users (id INTEGER)")
+    with pytest.raises(Invalid, match=r"another program's: .*\(users\)"):
+        open_database(blank_url)
+    run(blank_url, "CREATE TABLE schema_migrations (version INTEGER)")
+    with pytest.raises(Invalid, match=r"another program's: .*\(schema_migrations, users\)"):
+        open_database(blank_url)
+    run(blank_url, "DROP TABLE users")
+    run(blank_url, "DROP TABLE schema_migrations")
+    open_database(blank_url).close()
+
+
+def test_tables_of_others_beside_ours_do_no_harm(opener: Opener, blank_url: str) -> None:
+    opener().migrate()
+    run(blank_url, "CREATE TABLE users (id INTEGER)")
+    assert opener().migrate() == []
+
+
+def run(url: str, sql: LiteralString) -> None:
+    """What another program does to the database."""
+    if url.startswith("sqlite:"):
+        with closing(sqlite3.connect(url.removeprefix("sqlite:///"))) as file:
+            file.execute(sql)
+    else:
+        with psycopg.connect(url) as connection:
+            connection.execute(sql)
 
 
 STARTING = """

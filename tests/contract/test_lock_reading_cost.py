@@ -228,7 +228,6 @@ def _of_work() -> dict[str, dict[str, Any]]:
         "read_lot_job": {"id": LOAD.id},
         "read_lot_jobs": of_jobs,
         "open_work_of_job": of_job,
-        "done_lots_of_job": {**of_job, **most, "after": "lot 5"},
         "lot_work_by_lots": {**of_job, **lots},
         "ready_work": {**of_job, **most},
         "newest_ready_work": {**of_job, **most, "rank": 0},

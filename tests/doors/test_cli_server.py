@@ -5,11 +5,12 @@ import json
 import os
 import re
 import signal
+import sqlite3
 import subprocess
 import sys
 import time
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import closing, contextmanager
 from pathlib import Path
 
 import httpx
@@ -137,6 +138,19 @@ def test_a_server_that_cannot_be_started_ends_with_2_and_one_line(
     assert done.code == 2
     assert told in done.complaint
     assert done.out == ""
+
+
+def test_a_database_that_is_damaged_or_anothers_is_told_in_one_line(tmp_path: Path) -> None:
+    file = tmp_path / "some.db"
+    with closing(sqlite3.connect(file)) as other:
+        other.execute("CREATE TABLE users (id INTEGER)")
+    done = program(tmp_path, "serve", "--database", f"sqlite:///{file}")
+    assert done.code == 2
+    assert "it has tables (users) and no ledger" in done.complaint
+    file.write_bytes(file.read_bytes()[:100].ljust(8192, b"\xff"))
+    done = program(tmp_path, "serve", "--database", f"sqlite:///{file}")
+    assert done.code == 1
+    assert "is damaged; stop every penstock process" in done.complaint
 
 
 def test_a_server_that_is_not_there(penstock: Terminal, monkeypatch: pytest.MonkeyPatch) -> None:

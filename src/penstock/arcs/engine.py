@@ -9,6 +9,8 @@ from typing import Self
 from penstock import logs
 from penstock.arcs.commands import ClaimArcLots
 from penstock.arcs.execution import Execution
+from penstock.arcs.executors import DaskCluster
+from penstock.arcs.outages import Outage
 from penstock.arcs.reading import all_arcs
 from penstock.arcs.rows import ArcRow
 from penstock.catalog.catalog import Catalog
@@ -47,6 +49,8 @@ class Engine:
         self._concurrency = concurrency
         self._sweep_seconds = sweep_seconds
         self._wanted = arcs
+        others = [executor.ask] if isinstance(executor, DaskCluster) else []
+        self._outage = Outage(objects.ask, *others)
         self._threads = ThreadPoolExecutor(concurrency, "arc")
         self._running: dict[str, Execution] = {}
         self._changed = threading.Condition()
@@ -93,6 +97,8 @@ class Engine:
     def look(self) -> int:
         """Claim what can be claimed, and set it going: how many lots that were."""
         begun = 0
+        if not self._outage.is_over():
+            return 0
         with self._catalog.read() as tx:
             arcs = [row for row in all_arcs(tx) if self._wanted(row)]
         for row in arcs:
@@ -111,6 +117,7 @@ class Engine:
                     self._executor,
                     self._clock,
                     self._stopping.is_set,
+                    self._outage,
                     self._database,
                 )
                 self._running[claimed.id] = execution

@@ -4,7 +4,7 @@ import logging
 import threading
 from collections import deque
 from collections.abc import Callable, Mapping, Sequence
-from concurrent.futures import Executor, Future, wait
+from concurrent.futures import CancelledError, Executor, Future, wait
 from dataclasses import dataclass, field
 from typing import NamedTuple, TypeVar
 
@@ -19,6 +19,7 @@ from penstock.arcs.declaration import Arc, OnEmpty
 from penstock.arcs.executors import DaskCluster
 from penstock.arcs.leases import Lease
 from penstock.arcs.leftovers import clean, note_the_dead, write_partial
+from penstock.arcs.outages import Outage
 from penstock.arcs.reading import input_lots, output_refs, parts_of, read_manifest
 from penstock.arcs.rows import NamedChecks, NamedNotes, PartRow, PartState
 from penstock.arcs.running import run_apart, run_task
@@ -29,7 +30,7 @@ from penstock.catalog.catalog import Catalog
 from penstock.catalog.known_facets import DatasetName
 from penstock.catalog.writer import Command
 from penstock.clock import Clock, format_time
-from penstock.errors import Conflict, NotFound, PenstockError
+from penstock.errors import Away, Conflict, NotFound, PenstockError
 from penstock.locks.claiming import Ref
 from penstock.locks.commands.claims import Claimed, HeartbeatClaim, ReleaseClaim
 from penstock.lots.files import put_manifest
@@ -62,6 +63,7 @@ class Execution:
     executor: Executor
     clock: Clock
     stop: Callable[[], bool]
+    outage: Outage
     database: str | None = None  # where tasks on other machines can keep the lease
     lost: threading.Event = field(default_factory=threading.Event)
 
@@ -95,7 +97,9 @@ class Execution:
             tracing.fail(str(lost))
             return False
         except _Given as reason:
-            return self._give_back(reason)
+            return self._give_back(str(reason))
+        except Away as outage:
+            return self._give_back(plain(str(outage)), self.outage.meet())
         except (_Failed, PenstockError) as failure:
             return self._fail(plain(str(failure)), keys)
         except Exception as error:
@@ -167,7 +171,7 @@ class Execution:
     def _run_whole(self, inputs: tuple[InputLot, ...]) -> "_Made":
         [result] = self._results({"": self._task("", self.claim.id, inputs)}).values()
         if result.error:
-            raise _Failed(result.error)
+            raise Away(result.error) if result.is_away else _Failed(result.error)
         return _Made(result.notes, result.checks)
 
     def _run_parts(self, inputs: tuple[InputLot, ...]) -> "_Made":
@@ -187,7 +191,9 @@ class Execution:
         results = self._results(tasks, self.arc.parts.running_max)
         failed = {name: result for name, result in results.items() if result.error}
         if failed:
-            name, first = next(iter(failed.items()))
+            if all(result.is_away for result in failed.values()):
+                raise Away(next(iter(failed.values())).error)
+            name, first = next((n, r) for n, r in failed.items() if not r.is_away)
             total = f"{len(failed)} of {len(planned)} parts failed"
             raise _Failed(f"{total}; part {name}: {first.error}")
         return _Made(self._root_manifests(done, results), self._said(done, results))
@@ -267,6 +273,8 @@ class Execution:
                 if task.part:
                     self._end_part(task.part, results[task.part])
             self._check(running)
+            if isinstance(self.executor, DaskCluster):
+                self.executor.check()
             if self.stop():
                 left += self._not_begun(running)
                 if left and not running:
@@ -309,10 +317,13 @@ class Execution:
             log.warning("lot %s of %s left what is not listed: %s", self.claim.lot, name, refusal)
             return ()
 
-    def _give_back(self, why: Exception) -> bool:
-        log.info("lot %s of %s is given back: %s", self.claim.lot, self.arc.name, why)
+    def _give_back(self, why: str, rest_seconds: int = 0) -> bool:
+        """Let it be claimed again; with a rest, because something is away."""
+        level = logging.WARNING if rest_seconds else logging.INFO
+        log.log(level, "lot %s of %s is given back: %s", self.claim.lot, self.arc.name, why)
+        away = why if rest_seconds else ""
         try:
-            self.catalog.submit(ReleaseClaim(self.ref)).result()
+            self.catalog.submit(ReleaseClaim(self.ref, away, rest_seconds)).result()
         except PenstockError as refusal:
             log.info("lot %s of %s: %s", self.claim.lot, self.arc.name, refusal)
         return False
@@ -358,6 +369,9 @@ def _result(future: "Future[TaskResult]") -> TaskResult | _Loss:
     """What a task came to, if whoever ran it was not lost."""
     try:
         return future.result()
+    except CancelledError:
+        # Nobody here cancels what he still waits for: a cluster has lost its scheduler.
+        raise Away("the scheduler of the cluster was lost, and what it had to do") from None
     except Exception as error:
         log.warning("a worker was lost: %s: %s", type(error).__name__, error)
         return _Loss(f"{type(error).__name__}: {error}")

@@ -4,15 +4,16 @@ import importlib
 import os
 import signal
 import threading
+import time
 from collections.abc import Callable, Iterator
 from concurrent.futures import Executor, Future, ProcessPoolExecutor, ThreadPoolExecutor
 from concurrent.futures.process import BrokenProcessPool
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from multiprocessing import get_context, parent_process
 from typing import Any, ParamSpec, TypeVar
 
 from penstock.arcs.commanding import kill_running
-from penstock.errors import Invalid, Unavailable
+from penstock.errors import Away, Invalid, Unavailable
 from penstock.logs import Form, current_form, write_as
 
 P = ParamSpec("P")
@@ -21,6 +22,11 @@ T = TypeVar("T")
 LOCAL = "local"
 _DASK = "dask://"
 _CONNECT_SECONDS = 10
+_AGAIN_SECONDS = 3  # for a scheduler that was there before; others wait meanwhile
+_ASK_SECONDS = 10
+_ANSWER_SECONDS = 10
+_CLOSED = "ClosedClientError"
+_CLOSED_STATUS = "closed"
 
 
 class LocalProcesses(Executor):
@@ -92,19 +98,67 @@ class DaskCluster(Executor):
     """The workers of a Dask cluster.
 
     Dask itself runs a task again whose worker it has lost: each run must write in its own place.
+    A client that has lost its scheduler drops all its futures, and after a while closes for good;
+    of a scheduler that hangs it knows nothing. So whoever waits for a task calls `check`.
     """
 
-    def __init__(self, client: Any) -> None:
+    def __init__(self, connect: Callable[[float], Any], address: str) -> None:
+        self._connect = connect
+        self._address = address
+        self._turn = threading.Lock()
+        self._asked_at = time.monotonic()
+        self._begin(_CONNECT_SECONDS)
+
+    def _begin(self, seconds: float) -> None:
+        self._client = self._connect(seconds)
         # Retries, leases and priorities are ours: what failed is not run again by Dask.
-        self._executor: Executor = client.get_executor(pure=False, retries=0)
+        self._executor: Executor = self._client.get_executor(pure=False, retries=0)
 
     def submit(self, fn: Callable[P, T], /, *args: P.args, **kwargs: P.kwargs) -> "Future[T]":
         """Have a function run on one of the workers."""
-        return self._executor.submit(fn, *args, **kwargs)
+        self._check_connected()
+        try:
+            return self._executor.submit(fn, *args, **kwargs)
+        except Exception as error:
+            if type(error).__name__ != _CLOSED:  # a class that is loaded with Dask only
+                raise
+            raise self._away(str(error)) from None
+
+    def check(self) -> None:
+        """Raise Away if the scheduler is; it is asked itself only once in a while."""
+        self._check_connected()
+        with self._turn:
+            if time.monotonic() < self._asked_at + _ASK_SECONDS:
+                return
+            self._asked_at = time.monotonic()
+            client = self._client
+        try:
+            client.sync(client.scheduler.echo, callback_timeout=_ANSWER_SECONDS)
+        except (OSError, TimeoutError, AttributeError) as error:  # it closes itself meanwhile
+            raise self._away(str(error) or type(error).__name__) from None
+
+    def ask(self) -> None:
+        """Connect anew if the connection is lost for good; raises Away if that cannot be done."""
+        with self._turn:
+            if self._client.status == _CLOSED_STATUS:
+                try:
+                    self._begin(_AGAIN_SECONDS)
+                except Unavailable as error:
+                    raise Away(str(error)) from None
+            self._asked_at = 0.0
+        self.check()
 
     def shutdown(self, wait: bool = True, *, cancel_futures: bool = False) -> None:
-        """Let what is running end."""
-        self._executor.shutdown(wait)
+        """Let go of the scheduler, which drops what is still wanted: nobody waits for it now."""
+        with suppress(OSError, TimeoutError):
+            self._client.close(timeout=_CONNECT_SECONDS)
+
+    def _check_connected(self) -> None:
+        if self._client.status != "running":
+            raise self._away("the connection was lost")
+
+    def _away(self, reason: str) -> Away:
+        return Away(f"the Dask scheduler at {self._address} does not answer: {reason}; start it")
 
 
 @contextmanager
@@ -128,16 +182,15 @@ def _dask(address: str) -> Iterator[Executor]:
         raise Invalid(
             "Dask is not installed here; install it with: pip install 'penstock[dask]'"
         ) from None
-    try:
-        client = distributed.Client(
-            f"tcp://{address}", timeout=_CONNECT_SECONDS, set_as_default=False
-        )
-    except (OSError, TimeoutError) as error:
-        raise Unavailable(
-            f"the Dask scheduler at {address} cannot be reached: {error}; start it, or name another"
-        ) from None
-    try:
-        with DaskCluster(client) as executor:
-            yield executor
-    finally:
-        client.close()
+
+    def connect(seconds: float) -> Any:
+        try:
+            return distributed.Client(f"tcp://{address}", timeout=seconds, set_as_default=False)
+        except (OSError, TimeoutError) as error:
+            raise Unavailable(
+                f"the Dask scheduler at {address} cannot be reached: {error}; start it, or name "
+                "another"
+            ) from None
+
+    with DaskCluster(connect, address) as executor:
+        yield executor

@@ -13,7 +13,7 @@ from penstock.arcs.calling import call
 from penstock.arcs.command_tasks import run_command_task
 from penstock.arcs.leases import kept
 from penstock.arcs.tasks import Context, Task, TaskResult, plain
-from penstock.errors import PenstockError
+from penstock.errors import Away, PenstockError
 from penstock.lots.files import put_manifest
 from penstock.lots.manifests import RETRY_MARK
 from penstock.objects.uris import open_store
@@ -57,7 +57,7 @@ def _run(task: Task) -> TaskResult:
         notes = tuple(put_manifest(store, manifest) for manifest in context.manifests())
         return TaskResult(notes, checks=context.checks())
     except PenstockError as error:
-        return TaskResult(error=plain(str(error)))
+        return TaskResult(error=plain(str(error)), is_away=isinstance(error, Away))
     except (Exception, SystemExit) as error:
         return TaskResult(error=plain(f"{type(error).__name__}: {error}"))
 

@@ -8,6 +8,7 @@ from contextlib import contextmanager
 
 from penstock.arcs.commands import ClaimArcLots
 from penstock.arcs.execution import Execution
+from penstock.arcs.outages import Outage
 from penstock.catalog.catalog import Catalog
 from penstock.clock import Clock
 from penstock.errors import Conflict, PenstockError
@@ -48,6 +49,7 @@ def run_lot(
         executor,
         clock,
         lambda: False,
+        Outage(),
         lease_url,
     )
     with _kept(execution):

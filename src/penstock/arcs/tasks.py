@@ -77,6 +77,7 @@ class TaskResult(Struct, frozen=True):
     notes: tuple[tuple[DatasetName, ManifestNote], ...] = ()
     error: str = ""
     checks: tuple[tuple[DatasetName, tuple[Check, ...]], ...] = ()
+    is_away: bool = False  # it is not the workload's fault: something that it needs did not answer
 
 
 class Context:

@@ -22,7 +22,7 @@ def open_database(
 
     `extra` adds capability folders outside the package; `wait_seconds` is how long to wait for a
     lock of another program, or for a connection that is free. A file that is not there is made,
-    unless it `must_exist`.
+    unless it `must_exist`. A database of another program is refused.
     """
     folders = [*capability_folders(), *extra]
     scheme, separator, rest = url.partition("://")

@@ -114,8 +114,9 @@ class Database(Protocol):
     what the disk, or PostgreSQL's `synchronous_commit`, gives. `write()` inside `write()` in one
     thread is a RuntimeError.
 
-    A database that cannot be reached, stays locked or has no room raises
-    `penstock.errors.Unavailable`; any other error of the driver is passed on as it is.
+    A database that cannot be reached, stays locked, has no room, was taken away or is damaged
+    raises `penstock.errors.Unavailable`; any other error of the driver is passed on as it is. What
+    was written into a file that is then found to be taken away is `Unavailable` too.
     """
 
     @property

@@ -20,7 +20,7 @@ from penstock.clock import Clock
 from penstock.db.database import T
 from penstock.db.folders import SqlFile, sql_files
 from penstock.db.statements import SQLITE_WORDS, TOKEN
-from penstock.errors import Conflict
+from penstock.errors import Conflict, Invalid
 
 _FILE = re.compile(r"(?P<name>(?P<number>\d{4,})_[a-z0-9_]+)(?:\.(?:sqlite|postgresql))?\.sql")
 
@@ -54,6 +54,12 @@ class Applied(msgspec.Struct, frozen=True):
     checksum: str
 
 
+class Table(msgspec.Struct, frozen=True):
+    """A table in a database that has no ledger of ours."""
+
+    name: str
+
+
 class Session(Protocol):
     """A transaction that no other program can migrate beside."""
 
@@ -83,6 +89,16 @@ def load_migrations(dialect: str, folders: Iterable[Traversable]) -> list[Migrat
         for number, (name, files) in sorted(found.items())
         if (texts := tuple(file.text for file in files if file.dialect in ("", dialect)))
     ]
+
+
+def refuse_others(tables: Sequence[Table], where: str) -> None:
+    """Refuse the database of another program, before anything in it is changed."""
+    if tables:
+        names = ", ".join(table.name for table in tables)
+        raise Invalid(
+            f"the database {where} is another program's: it has tables ({names}) and no ledger of "
+            "Penstock's migrations; nothing in it was changed. Name another, or a new one"
+        )
 
 
 def apply_migrations(

@@ -16,9 +16,10 @@ from psycopg.types.array import ListBinaryDumper
 from psycopg.types.string import TextLoader
 
 from penstock.clock import system_clock
+from penstock.config import mask_url
 from penstock.db.database import Ask, Overtaken, Row, Sent, T, Write
 from penstock.db.listening import PostgresListener
-from penstock.db.migrate import apply_migrations, load_migrations
+from penstock.db.migrate import Table, apply_migrations, load_migrations, refuse_others
 from penstock.db.pipeline import Order, Pipeline
 from penstock.db.pool import Pool
 from penstock.db.statements import (
@@ -47,6 +48,13 @@ _BEGIN_WRITE = expand(
 )
 _COMMIT = expand("commit", "COMMIT", "postgresql")
 _ROLLBACK = expand("rollback", "ROLLBACK", "postgresql")
+# What is the matter with the server or its disk, though psycopg takes it for a fault of ours.
+_TROUBLES: tuple[type[psycopg.Error], ...] = (
+    psycopg.OperationalError,
+    psycopg.errors.DataCorrupted,
+    psycopg.errors.IndexCorrupted,
+)
+_TROUBLES_OF_WRITERS = (*_TROUBLES, psycopg.errors.ReadOnlySqlTransaction)
 # Texts as they are, each with its length before it.
 _TEXTS = ListBinaryDumper(list, Transformer()).upgrade([""], PyFormat.BINARY)
 
@@ -238,6 +246,12 @@ class PostgresDatabase:
         )
         with _passing():
             self._writer = self._connect_writer()
+            tx = PostgresTransaction(self._writer, self._statements, None, apart=True)
+            try:
+                refuse_others(tx.rows(Table, "tables_of_others"), mask_url(url))
+            except BaseException:
+                self._writer.close()
+                raise
 
     def _connect_reader(self) -> Pipeline:
         return self._connect("configure_reader")
@@ -274,7 +288,7 @@ class PostgresDatabase:
 
     @contextmanager
     def write(self) -> Iterator[PostgresTransaction]:
-        with _passing(), self._turn:
+        with _passing(_TROUBLES_OF_WRITERS), self._turn:
             pipeline = self._live_writer()
             try:
                 tx = PostgresTransaction(pipeline, self._statements, _BEGIN_WRITE)
@@ -325,7 +339,7 @@ class PostgresDatabase:
             listener.close()
 
     def migrate(self) -> list[str]:
-        with _passing(), psycopg.connect(self._url, **_OPTIONS) as connection:
+        with _passing(_TROUBLES_OF_WRITERS), psycopg.connect(self._url, **_OPTIONS) as connection:
             migrating = _Migrating(connection, self._statements)
             return apply_migrations(self._migrations, migrating.session, system_clock)
 
@@ -364,12 +378,12 @@ class _Migrating:
 
 
 @contextmanager
-def _passing() -> Iterator[None]:
+def _passing(troubles: tuple[type[psycopg.Error], ...] = _TROUBLES) -> Iterator[None]:
     """Turn what may be over in a while into Unavailable."""
     try:
         yield
-    except psycopg.OperationalError as error:
+    except troubles as error:
         reason = next(iter(str(error).strip().splitlines()), "it gave no reason")
         raise Unavailable(
-            f"PostgreSQL did not do it: {reason}; check that the server is up, then try again"
+            f"PostgreSQL did not do it: {reason}; check that the server is well, then try again"
         ) from error

@@ -16,8 +16,15 @@ import msgspec
 from penstock.clock import system_clock
 from penstock.db.at_once import AtOnce, Packed, pack
 from penstock.db.database import Ask, Overtaken, Row, Sent, T, Write
-from penstock.db.migrate import apply_migrations, load_migrations, split_script
+from penstock.db.migrate import (
+    Table,
+    apply_migrations,
+    load_migrations,
+    refuse_others,
+    split_script,
+)
 from penstock.db.pool import Pool
+from penstock.db.sqlite_files import SqliteFiles
 from penstock.db.statements import (
     Statement,
     Statements,
@@ -40,12 +47,6 @@ _SETTINGS = (
 _WRITER_SETTINGS = ("PRAGMA cache_size = -16384", "PRAGMA wal_autocheckpoint = 16384")
 _LISTEN_SECONDS = 0.05
 _PARAMETERS_MAX = 32_766 // 2  # of one statement, as SQLite is built everywhere
-_PASSING = {
-    sqlite3.SQLITE_BUSY: "is locked by another program; try again",
-    sqlite3.SQLITE_LOCKED: "is locked by another program; try again",
-    sqlite3.SQLITE_FULL: "has no room left on its disk; free some, then try again",
-    sqlite3.SQLITE_CANTOPEN: "cannot be opened; check that its folder exists and may be written",
-}
 
 
 class SqliteTransaction:
@@ -141,6 +142,7 @@ class SqliteDatabase:
 
     def __init__(self, path: Path, folders: Sequence[Traversable], wait_seconds: float) -> None:
         self._path = path
+        self._files = SqliteFiles(path)
         self._wait_seconds = wait_seconds
         self._statements = load_statements(self.dialect, folders)
         self._migrations = load_migrations(self.dialect, folders)
@@ -150,7 +152,7 @@ class SqliteDatabase:
             path.parent.mkdir(parents=True, exist_ok=True)
         except OSError as error:
             raise Unavailable(f"the database {path} cannot be opened: {error}") from error
-        with self._passing():
+        with self._files.troubles(writing=True):
             self._writer = self._open_writer()
         writing = SqliteTransaction(self._writer, self._statements)
         self._at_once = AtOnce(self._statements, self._writer.execute, writing.write)
@@ -163,8 +165,14 @@ class SqliteDatabase:
 
     def _open_writer(self) -> sqlite3.Connection:
         try:
-            connection = self._connect(*_WRITER_SETTINGS)
+            connection = self._connect(str(self._path.absolute()), *_WRITER_SETTINGS)
+            tx = SqliteTransaction(connection, self._statements)
+            # Also switching to write-ahead logging changes the file.
+            refuse_others(tx.rows(Table, "tables_of_others"), str(self._path))
             _use_wal(connection, self._wait_seconds)
+            # From its first reading on a connection keeps the log, and whoever closes leaves it.
+            tx.fetch("tables_of_others")
+            self._files.remember()
         except sqlite3.DatabaseError as error:
             if getattr(error, "sqlite_errorcode", 0) != sqlite3.SQLITE_NOTADB:
                 raise
@@ -174,9 +182,10 @@ class SqliteDatabase:
             ) from error
         return connection
 
-    def _connect(self, *settings: str) -> sqlite3.Connection:
+    def _connect(self, name: str, *settings: str) -> sqlite3.Connection:
         connection = sqlite3.connect(
-            self._path,
+            name,
+            uri=name.startswith("file:"),
             timeout=self._wait_seconds,
             isolation_level=None,
             check_same_thread=False,
@@ -187,24 +196,21 @@ class SqliteDatabase:
         return connection
 
     def _connect_reader(self) -> sqlite3.Connection:
+        self._files.check()
         # Readers share the file's pages through the system's cache, so their own is small.
-        return self._connect("PRAGMA cache_size = -16384", "PRAGMA query_only = ON")
-
-    @contextmanager
-    def _passing(self) -> Iterator[None]:
-        """Turn what may be over in a while into Unavailable."""
+        settings = ("PRAGMA cache_size = -16384", "PRAGMA query_only = ON")
+        connection = self._connect(f"{self._path.absolute().as_uri()}?mode=rw", *settings)
         try:
-            yield
-        except sqlite3.OperationalError as error:
-            # An extended code has the plain one in its lowest byte; sqlite3's own errors have none.
-            reason = _PASSING.get(getattr(error, "sqlite_errorcode", 0) & 0xFF)
-            if reason is None:
-                raise
-            raise Unavailable(f"the database {self._path} {reason}") from error
+            self._files.check()  # it may have been taken away meanwhile
+        except Unavailable:
+            connection.close()
+            raise
+        return connection
 
     @contextmanager
     def read(self, *, by_key: bool = False) -> Iterator[SqliteTransaction]:
-        with self._passing(), self._readers.connection() as connection:
+        with self._files.troubles(), self._readers.connection() as connection:
+            self._files.check()
             connection.execute("BEGIN")
             try:
                 yield SqliteTransaction(connection, self._statements)
@@ -226,11 +232,13 @@ class SqliteDatabase:
 
     @contextmanager
     def _alone(self) -> Iterator[None]:
-        """Have the connection that writes."""
-        with self._passing(), self._turn:
+        """Have the connection that writes; what was written into lost files was not written."""
+        with self._files.troubles(writing=True), self._turn:
             if self._closed:
                 raise Unavailable(f"the database {self._path} was closed; open it again")
+            self._files.check()
             yield
+            self._files.check()
 
     @contextmanager
     def _writing(self) -> Iterator[SqliteTransaction]:
@@ -245,10 +253,10 @@ class SqliteDatabase:
 
     @contextmanager
     def listen(self, channel: str) -> Iterator["SqliteListener"]:
-        with self._passing():
+        with self._files.troubles():
             connection = self._connect_reader()
         try:
-            yield SqliteListener(connection, self._passing)
+            yield SqliteListener(connection, self._files.troubles)
         finally:
             connection.close()
 

@@ -16,11 +16,11 @@ from typing import NamedTuple
 from msgspec.structs import replace
 
 from penstock import tracing
-from penstock.errors import Conflict, NotFound, PenstockError, Unavailable
+from penstock.errors import Away, Conflict, NotFound, PenstockError, Unavailable
 from penstock.ingest.following import job_moved, work_on_batch, work_on_job
 from penstock.ingest.moves import move_job
 from penstock.ingest.values import Batch, IngestJob, JobChange
-from penstock.ingest.workshop import ForGood, Later, Workshop
+from penstock.ingest.workshop import TROUBLE_SECONDS, ForGood, Later, Workshop
 from penstock.states import INGEST_JOB, BatchState, IngestState
 
 log = logging.getLogger(__name__)
@@ -31,7 +31,6 @@ Round = Callable[[Workshop], bool]  # True: there is no hurry to look again
 
 _AT_HAND_SECONDS = 1.0  # as much work as a daemon takes at once
 _AT_HAND_MAX = 16  # for each thread
-_TROUBLE_SECONDS = 1.0
 _FULL = (errno.ENOSPC, errno.EDQUOT)
 _STORED = (IngestState.RECORDING, IngestState.NOTIFY, IngestState.COMPLETED)  # without its files
 
@@ -66,10 +65,10 @@ class Daemon(ABC):
         except (Unavailable, Conflict) as error:
             # The store cannot be reached, or took this session for dead: it will be back.
             log.warning("%s: %s", self.name, error)
-            self._shop.pause(_TROUBLE_SECONDS)
+            self._shop.pause(TROUBLE_SECONDS)
         except Exception:
             log.exception("%s stumbled, and goes on", self.name)
-            self._shop.pause(_TROUBLE_SECONDS)
+            self._shop.pause(TROUBLE_SECONDS)
         else:
             if not busy:
                 self._shop.store.wait(self._poll_seconds)
@@ -148,10 +147,8 @@ class JobDaemon(Daemon):
         self._shop.waits.pop(job.id, None)
         try:
             return self._work(self._shop, job)
-        except Later as reason:
-            log.info("%s stays %s: %s", job.id, job.status, reason)
-            self._shop.waits[job.id] = str(reason)
-            self._shop.pause(_TROUBLE_SECONDS)
+        except (Later, Away) as reason:
+            self._shop.has_to_wait(job, reason)
             return None
         except Exception as error:
             if self._is_overtaken(job):
@@ -180,7 +177,7 @@ class JobDaemon(Daemon):
 
     def _failed(self, job: IngestJob, message: str, *, for_good: bool) -> IngestJob | None:
         if not INGEST_JOB.allows(job.status, IngestState.FAILED):
-            self._shop.pause(_TROUBLE_SECONDS)
+            self._shop.pause(TROUBLE_SECONDS)
             return None
         log.warning("%s failed while %s: %s", job.id, job.status, message)
         tracing.fail(message)
@@ -286,11 +283,9 @@ class BatchDaemon(Daemon):
         except (Conflict, NotFound) as error:
             log.info("%s: %s", batch.id, error)
             store.let_go([batch])
-        except Later as reason:
-            log.info("%s stays %s: %s", batch.id, batch.status, reason)
-            self._shop.waits[batch.id] = str(reason)
+        except (Later, Away) as reason:
             store.let_go([batch])
-            self._shop.pause(_TROUBLE_SECONDS)
+            self._shop.has_to_wait(batch, reason)
         except Exception:
             store.let_go([batch])
             raise

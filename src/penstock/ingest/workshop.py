@@ -1,5 +1,6 @@
 """What the stages work with: the store, the register, the outside world and the time."""
 
+import logging
 import os
 import shutil
 import threading
@@ -14,13 +15,13 @@ from penstock.catalog.catalog import Catalog
 from penstock.catalog.writer import Command
 from penstock.clock import SECOND, Clock, Micros
 from penstock.config import Settings
-from penstock.errors import Busy, Invalid, PenstockError, Unavailable
+from penstock.errors import Away, Busy, Invalid, PenstockError, Unavailable
 from penstock.ingest.collections import Collection, find_collection
 from penstock.ingest.receiving.places import Places
 from penstock.ingest.store import IngestStore
 from penstock.ingest.storing.ocfl import Depository
 from penstock.ingest.telling.mail import Mailer
-from penstock.ingest.values import IngestJob
+from penstock.ingest.values import Batch, IngestJob
 from penstock.objects import Objects
 
 if TYPE_CHECKING:
@@ -32,7 +33,11 @@ OCFL = "ocfl"  # where objects are kept, in the object store
 PAYLOADS = "payloads"  # where uploaded payloads wait, in the object store
 PAYLOAD_SCHEME = "payload"
 PRODUCER = "producer"  # what the depositor made, in a working folder and in a stored object
+TROUBLE_SECONDS = 1.0
+_AWAY_SECONDS = 5.0  # something that does not answer is asked less often
 _PROFILE_SECONDS = 1
+
+log = logging.getLogger(__name__)
 
 
 T = TypeVar("T")
@@ -157,6 +162,14 @@ class Workshop:
     def stop(self) -> bool:
         """Whether long work should be given up."""
         return self.stopping.is_set()
+
+    def has_to_wait(self, what: IngestJob | Batch, reason: Exception) -> None:
+        """Say why something stays where it is, and pause, before it is looked at again."""
+        is_away = isinstance(reason, Away)
+        level = logging.WARNING if is_away else logging.INFO
+        log.log(level, "%s stays %s: %s", what.id, what.status, reason)
+        self.waits[what.id] = str(reason)
+        self.pause(_AWAY_SECONDS if is_away else TROUBLE_SECONDS)
 
     def pause(self, seconds: float) -> None:
         """Wait, but not for long once the worker is to stop."""

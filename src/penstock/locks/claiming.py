@@ -305,11 +305,20 @@ def fail(world: World, row: WorkRow, error: str, now: Micros, *, expired: bool =
     return _stop(world, job, row, status, RunState.FAILED, action, who, error, now, not_before)
 
 
-def give_back(world: World, row: WorkRow, action: str, who: str, why: str, now: Micros) -> WorkRow:
-    """End a claim without a result; it does not count as a try."""
+def give_back(
+    world: World,
+    row: WorkRow,
+    action: str,
+    who: str,
+    why: str,
+    now: Micros,
+    pause_seconds: int = 0,
+) -> WorkRow:
+    """End a claim without a result; it does not count as a try, and may have to wait."""
     job = _lot_job(world.room(LockRoom), row.job_id)
     row = replace(row, tries=row.tries - 1)
-    return _stop(world, job, row, Status.ERROR, RunState.ABORTED, action, who, why, now, 0)
+    not_before = now + pause_seconds * SECOND if pause_seconds else 0
+    return _stop(world, job, row, Status.ERROR, RunState.ABORTED, action, who, why, now, not_before)
 
 
 def _stop(

@@ -8,7 +8,7 @@ from penstock.errors import Invalid
 from penstock.locks import awaited, staleness
 from penstock.locks.awaited import because
 from penstock.locks.facts import Facts, Maker, Stop
-from penstock.locks.rows import LINEAGE, LotJobRow, WorkRow
+from penstock.locks.rows import GIVEN_BACK, LINEAGE, LotJobRow, WorkRow
 from penstock.locks.shapes import Reason
 from penstock.locks.table import Status
 from penstock.lots.ids import CLOCK, clock_interval, parse_interval
@@ -214,10 +214,13 @@ def _later(facts: Facts, work: WorkRow) -> Reason:
     if work.state == WorkState.WAITING:
         first = "its inputs are there" if facts.unreadable else "its outputs are free"
         again = f"when {first}, not before {say_time(work.not_before)}"
+    what = f"failed with lot {facts.lot} ({_tries(work, facts.row)})"
+    if work.error.startswith(GIVEN_BACK):
+        what = f"could not go on with lot {facts.lot}, which cost no try"
     return Reason(
         "later",
-        f"Job {_job(facts)} failed with lot {facts.lot} ({_tries(work, facts.row)})"
-        f"{because(work.error)}. It is tried again {again}.",
+        f"Job {_job(facts)} {what}{because(work.error.removeprefix(GIVEN_BACK))}. It is tried "
+        f"again {again}.",
         *_entity(facts.job),
         lot=facts.lot,
         who=work.owner or None,

@@ -13,6 +13,7 @@ from penstock.states import WorkState
 LINEAGE = "LINEAGE"  # the hold of a job that works on what is made of a dataset that is held
 OUTSIDE = "00000000-0000-0000-0000-000000000000"  # the job of lots that no job made
 NOWHERE = OUTSIDE  # the dataset of the INPUT row by which a person keeps a job from a lot
+GIVEN_BACK = "given back: "  # before what was away, where a claim was given back for that
 
 _encode_ids = msgspec.json.Encoder().encode
 _decode_ids = msgspec.json.Decoder(tuple[str, ...]).decode

@@ -16,11 +16,17 @@ from uuid import uuid4
 
 import obstore
 from msgspec import Struct
-from obstore.exceptions import AlreadyExistsError, BaseError, InvalidPathError, PreconditionError
+from obstore.exceptions import (
+    AlreadyExistsError,
+    BaseError,
+    GenericError,
+    InvalidPathError,
+    PreconditionError,
+)
 from obstore.store import LocalStore, MemoryStore, from_url
 
 from penstock.clock import Micros, from_datetime
-from penstock.errors import Conflict, Invalid, NotFound, PenstockError, TooLarge, Unavailable
+from penstock.errors import Away, Conflict, Invalid, NotFound, PenstockError, TooLarge, Unavailable
 from penstock.objects import folder as local
 from penstock.objects.keys import check_key, local_folder, refusal
 
@@ -34,7 +40,10 @@ _PART_BYTES_MIN = 16 * 1024 * 1024
 _PARTS_MAX = 9_000  # S3 takes 10,000
 _PARTS_AT_ONCE = 4
 _IF_ABSENT_BYTES_MAX = 64 * 1024 * 1024
+_NOBODYS = "penstock-asks"  # a key that nobody writes
 _RETRIES = 5
+# What a folder says whose disk, or the way to it, is lost.
+_GONE = (errno.EIO, errno.ESTALE, errno.ENODEV, errno.ENXIO, errno.ENOTCONN, errno.ETIMEDOUT)
 _RETRY_SECONDS = 60
 
 
@@ -195,6 +204,10 @@ class Objects:
         except NotFound:
             return
 
+    def ask(self) -> None:
+        """Return if the store answers; raises what any other call would."""
+        self.size(_NOBODYS)
+
     def check(self) -> None:
         """Prove that the store can be written and lets only the first of two writers create a key.
 
@@ -244,7 +257,8 @@ class Objects:
             # obstore has no class for a key below a key that is a file.
             if f"(os error {errno.ENOTDIR})" in str(error):
                 raise NotFound(f"there is no object {where}") from error
-            raise Unavailable(
+            kind = Away if _is_away(error) else Unavailable
+            raise kind(
                 f"cannot {verb} {where}: {_words(error)}; try again when the store answers"
             ) from error
 
@@ -320,6 +334,14 @@ def _whole(key: str, chunks: Iterable[bytes]) -> bytes:
 def _whole_words(error: Exception) -> str:
     """All that is said of a key that has line breaks in it."""
     return repr(str(error).partition("\n\nDebug source")[0])[1:-1]
+
+
+def _is_away(error: Exception) -> bool:
+    """Whether the store did not answer, or said that it cannot; a full one needs a person."""
+    if isinstance(error, OSError):
+        return error.errno in _GONE or isinstance(error, TimeoutError)
+    # A server that cannot be reached, and one that says 5xx to the last try, have no other class.
+    return isinstance(error, GenericError)
 
 
 def _words(error: Exception) -> str:

@@ -36,3 +36,19 @@ UPDATE writer SET epoch = CASE
 END
 WHERE id = 1
 RETURNING set_config('penstock.sent', :name, false)
+
+-- name: tables_of_others
+-- Differs by necessity: each lists its tables in its own way. Some tables of a schema that has any,
+-- but not our ledger; those of extensions are nobody's.
+SELECT c.relname FROM pg_class c JOIN pg_namespace n ON n.oid = c.relnamespace
+WHERE n.nspname = current_schema() AND c.relkind IN ('r', 'p', 'f')
+    AND NOT EXISTS (
+        SELECT 1 FROM pg_depend d
+        WHERE d.classid = 'pg_class'::regclass AND d.objid = c.oid AND d.deptype = 'e'
+    )
+    AND (
+        SELECT COUNT(*) FROM pg_attribute a
+        WHERE a.attrelid = to_regclass('schema_migrations') AND NOT a.attisdropped
+            AND a.attname IN ('number', 'name', 'checksum', 'applied_at')
+    ) < 4
+ORDER BY c.relname LIMIT 3

@@ -20,3 +20,13 @@ END
 -- name: write_at_once
 -- Differs by necessity: see make_at_once. Write all that a transaction has, in this order.
 INSERT INTO at_once (kind, text) {rows kind bigint, text long}
+
+-- name: tables_of_others
+-- Differs by necessity: each lists its tables in its own way. Some tables of a database that has any,
+-- but not our ledger.
+SELECT name FROM sqlite_schema
+WHERE type = 'table' AND name NOT LIKE 'sqlite\_%' ESCAPE '\' AND (
+    SELECT COUNT(*) FROM pragma_table_info('schema_migrations')
+    WHERE name IN ('number', 'name', 'checksum', 'applied_at')
+) < 4
+ORDER BY name LIMIT 3

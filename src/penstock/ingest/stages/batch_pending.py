@@ -3,15 +3,15 @@
 Needs: the payload's URL. Does: holds the batch if its collection is held; reads a batch manifest
 and makes a job for each row; tells the depositor, if the collection wants that. An expansion that
 was cut off goes on after the last job that was made. ARKs that were given are kept from being
-minted. Waits while our own disk is full or our folder is lost. Fails, with a message for the
-depositor, when the manifest cannot be read; a resume lets it be read again.
+minted. Waits while our own disk is full, our folder is lost, or our object store is away. Fails,
+with a message for the depositor, when the manifest cannot be read; a resume lets it be read again.
 """
 
 from collections.abc import Iterator
 from itertools import islice
 from typing import NamedTuple
 
-from penstock.errors import NotFound, PenstockError
+from penstock.errors import Away, NotFound, PenstockError
 from penstock.ingest.collections import Collection
 from penstock.ingest.following import batch_moved
 from penstock.ingest.moves import first_priority, move_batch
@@ -64,6 +64,8 @@ def work(shop: Workshop, batch: Batch) -> None:
             return
     try:
         objects = _objects(shop, batch, collection)
+    except Away:
+        raise
     except (Stopped, NoSpace) as reason:
         raise Later(str(reason)) from None
     except PenstockError as error:

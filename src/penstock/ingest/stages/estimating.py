@@ -6,7 +6,7 @@ not give. Never fails: a size that cannot be had makes `space_needed` 0, and the
 
 from concurrent.futures import ThreadPoolExecutor
 
-from penstock.errors import PenstockError
+from penstock.errors import Away, PenstockError
 from penstock.ingest.moves import move_job, size_penalty
 from penstock.ingest.receiving.fetching import Stopped, Wanted, size_of
 from penstock.ingest.receiving.places import Places
@@ -25,6 +25,8 @@ def work(shop: Workshop, job: IngestJob) -> IngestJob:
         size = _size(shop, job)
     except Stopped as stopped:
         raise Later(str(stopped)) from None
+    except Away:
+        raise
     except PenstockError:
         size = 0
     return move_job(

@@ -16,7 +16,7 @@ from penstock.locks.awaited import ask_why
 from penstock.locks.claiming import Ref, keyed_run
 from penstock.locks.commands.wiring import WireJob
 from penstock.locks.room import LockRoom
-from penstock.locks.rows import LotJobRow, WorkRow
+from penstock.locks.rows import GIVEN_BACK, LotJobRow, WorkRow
 from penstock.lots.ids import check_lot
 from penstock.states import WorkState
 
@@ -242,12 +242,18 @@ class FailClaims(Write, frozen=True):
 
 
 class ReleaseClaim(Write, frozen=True):
-    """Give a claim back untouched; it does not count as a try."""
+    """Give a claim back untouched; it does not count as a try.
+
+    Where it was given back for what is `away`, it is not claimed again before a pause.
+    """
 
     claim: Ref
+    away: str = ""
+    pause_seconds: int = 0
 
     def apply(self, world: World, now: Micros) -> Ended:
         """Release it."""
         row = claiming.live(world, self.claim)
-        after = claiming.give_back(world, row, "release", row.owner, "", now)
+        why = f"{GIVEN_BACK}{self.away}" if self.away else ""
+        after = claiming.give_back(world, row, "release", row.owner, why, now, self.pause_seconds)
         return Ended(self.claim.id, state=after.state, not_before=after.not_before, lot=after.lot)

@@ -1,0 +1,116 @@
+"""An object store that is away costs no lot a try: it is given back, and done when it is back."""
+
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+from penstock.arcs import outages
+from penstock.arcs.declaration import Parts
+from penstock.arcs.outages import Outage
+from penstock.errors import Away
+from penstock.locks.rows import GIVEN_BACK
+from penstock.locks.why import why
+from penstock.objects import Objects
+from penstock.states import ArcState, WorkState
+from tests.acceptance.arc_site import NS, ONCE, ArcSite, open_site
+from tests.databases import sqlite_database
+from tests.object_server import new_bucket
+from tests.wire import Wire
+
+LOT = "20230227PT5M287"
+
+
+@pytest.fixture
+def site(
+    wire: Wire, object_server: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> Iterator[ArcSite]:
+    monkeypatch.setattr(outages, "REST_SECONDS", 1)
+    url = sqlite_database(tmp_path / "penstock.db")
+    with open_site(url, f"{new_bucket(object_server)}/site", tmp_path, monkeypatch) as site:
+        yield site
+
+
+def was_given_back(site: ArcSite) -> bool:
+    return str(site.lot("shout", LOT).error).startswith(GIVEN_BACK)
+
+
+def test_a_store_that_is_away_costs_no_try_and_the_lot_is_made_when_it_is_back(
+    site: ArcSite, wire: Wire
+) -> None:
+    site.arc("shout", "raw", "loud", retry=ONCE)
+    site.feed("raw", LOT, {"a.txt": b"hello"})
+    wire.cut()
+    with site.engine():
+        site.until(lambda: was_given_back(site))
+        lot = site.lot("shout", LOT)
+        assert (lot.work, lot.attempts) == (WorkState.LATER, 0)
+        with site.catalog.read() as tx:
+            told = why(tx, NS, "shout", LOT, site.plane.clock())
+        assert "could not go on with lot" in told.sentence
+        assert "which cost no try" in told.sentence
+        wire.mend()
+        site.until_state("shout", LOT, ArcState.COMPLETE)
+    assert site.content("shout", LOT) == {"a.txt": b"HELLO"}
+    assert site.lot("shout", LOT).attempts == 1
+
+
+@pytest.mark.parametrize("by_parts", [False, True])
+def test_a_store_that_goes_while_a_workload_runs_costs_no_try(
+    site: ArcSite, wire: Wire, *, by_parts: bool
+) -> None:
+    """Nothing of the attempt is visible, and it is listed for cleaning when it is made anew."""
+    parts = Parts(bytes_max=10) if by_parts else None
+    site.arc("shout", "raw", "loud", retry=ONCE, parts=parts)
+    site.order(LOT, "wait")
+    site.order(LOT, "wait", part="00000")
+    site.feed("raw", LOT, {"a.txt": b"hello"})
+    with site.engine():
+        site.until(site.ran)
+        wire.cut()
+        site.go()
+        site.until(lambda: was_given_back(site))
+        assert site.events()[1:] == []
+        wire.mend()
+        site.until_state("shout", LOT, ArcState.COMPLETE)
+    assert site.content("shout", LOT) == {"a.txt": b"HELLO"}
+    assert site.lot("shout", LOT).attempts == 1
+
+
+def test_a_workload_that_fails_by_itself_still_costs_a_try(site: ArcSite) -> None:
+    site.arc("shout", "raw", "loud", retry=ONCE)
+    site.order(LOT, "fail")
+    site.feed("raw", LOT, {"a.txt": b"hello"})
+    with site.engine():
+        site.until_state("shout", LOT, ArcState.PARTIAL)
+    assert site.lot("shout", LOT).work is WorkState.HELD
+
+
+def test_no_lots_are_claimed_while_the_store_is_away(site: ArcSite, wire: Wire) -> None:
+    """Each claim makes a run: an outage of an hour must not make thousands of them."""
+    site.arc("shout", "raw", "loud", retry=ONCE)
+    for number in range(10):
+        site.feed("raw", f"lot{number}", {"a.txt": b"hello"})
+    wire.cut()
+    with site.engine(concurrency=2) as engine:
+        site.until(lambda: engine._outage._ask_at)
+        site.until(lambda: engine.running == 0)
+        assert engine.look() == 0
+        wire.mend()
+        for number in range(10):
+            site.until_state("shout", f"lot{number}", ArcState.COMPLETE)
+
+
+def test_an_outage_is_over_when_the_store_answers(wire: Wire, object_server: str) -> None:
+    objects = Objects.open(new_bucket(object_server))
+    outage = Outage(objects.ask)
+    assert outage.is_over()
+    wire.cut()
+    with pytest.raises(Away):
+        objects.ask()
+    assert outage.is_over(), "nobody has met it"
+    outage.meet()
+    assert not outage.is_over()
+    wire.mend()
+    outage._ask_at = 0.0
+    assert outage.is_over()

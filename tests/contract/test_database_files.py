@@ -1,0 +1,169 @@
+"""What SQLite's files may meet while somebody works with them: taken away, replaced, damaged."""
+
+import os
+import resource
+import shutil
+import sqlite3
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+from penstock.db import Database, open_database
+from penstock.db.sqlite import SqliteDatabase
+from penstock.errors import Invalid, Unavailable
+from tests.contract.noting import STATEMENTS, Note, migrated, note, notes
+from tests.databases import capability_folder
+
+GONE = "was taken away .* put back the file"
+DAMAGED_ROWS = 2000
+
+
+@pytest.fixture
+def capability(tmp_path: Path) -> Path:
+    tables = "CREATE TABLE notes (text TEXT NOT NULL);"
+    return capability_folder(tmp_path / "capability", STATEMENTS, {"9001_notes": tables})
+
+
+@pytest.fixture
+def file(tmp_path: Path) -> Path:
+    folder = tmp_path / "disk"
+    folder.mkdir()
+    return folder / "a b#%.db"
+
+
+@pytest.fixture
+def db(file: Path, capability: Path) -> Iterator[Database]:
+    with migrated(f"sqlite:///{file}", capability) as database:
+        note(database, "before")
+        yield database
+
+
+def everything_is_refused(db: Database, reason: str) -> None:
+    with pytest.raises(Unavailable, match=reason):
+        note(db, "lost")
+    with pytest.raises(Unavailable, match=reason):
+        notes(db)
+    with pytest.raises(Unavailable, match=reason):
+        db.send([("add_notes", [Note("lost")])], after=1).land()
+
+
+def test_a_folder_that_is_not_mounted_refuses_until_it_is_back(db: Database, file: Path) -> None:
+    folder = file.parent
+    folder.rename(folder.with_name("elsewhere"))
+    folder.mkdir()
+    everything_is_refused(db, GONE)
+    assert list(folder.iterdir()) == []
+    folder.rmdir()
+    folder.with_name("elsewhere").rename(folder)
+    note(db, "later")
+    assert notes(db) == ["before", "later"]
+
+
+def test_a_file_that_is_removed_takes_nothing_more(db: Database, file: Path) -> None:
+    file.unlink()
+    everything_is_refused(db, GONE)
+    assert not file.exists()
+
+
+def test_another_file_in_its_place_is_neither_read_nor_written(db: Database, file: Path) -> None:
+    kept = file.with_name("kept")
+    file.rename(kept)
+    shutil.copy(kept, file)
+    before = file.read_bytes()
+    everything_is_refused(db, "another file is in its place")
+    assert file.read_bytes() == before
+    kept.rename(file)
+    assert notes(db) == ["before"]
+
+
+@pytest.mark.parametrize("ending", ["-wal", "-shm"])
+def test_what_lies_beside_it_must_stay_too(db: Database, file: Path, ending: str) -> None:
+    Path(f"{file}{ending}").unlink()
+    everything_is_refused(db, f"{ending} of the database was taken away")
+
+
+def test_a_file_that_goes_during_a_write_is_noticed_before_the_answer(
+    db: Database, file: Path
+) -> None:
+    def lose() -> None:
+        with db.write() as tx:
+            tx.execute("note", text="lost")
+            file.unlink()
+
+    with pytest.raises(Unavailable, match=GONE):
+        lose()
+
+
+def test_no_file_is_made_where_one_was(db: Database, file: Path) -> None:
+    """A connection that reads and is new must not make an empty file to read."""
+    file.rename(file.with_name("kept"))
+    everything_is_refused(db, GONE)
+    assert not file.exists()
+
+
+def test_others_that_come_and_go_take_nothing_away(file: Path, capability: Path) -> None:
+    """Whoever closes last removes the log: not while somebody else has the file open."""
+    url = f"sqlite:///{file}"
+    with migrated(url, capability) as database:
+        for text in ("one", "two"):
+            with migrated(url, capability) as other:
+                note(other, text)
+        note(database, "three")
+        assert notes(database) == ["one", "three", "two"]
+
+
+def test_a_damaged_file_is_told_while_it_is_used(file: Path, capability: Path) -> None:
+    url = f"sqlite:///{file}"
+    with migrated(url, capability) as database, database.write() as tx:
+        tx.write("add_notes", [Note("x" * 200)] * DAMAGED_ROWS)
+    with file.open("r+b") as stream:  # its end, where the rows are
+        stream.seek(-DAMAGED_ROWS * 100, os.SEEK_END)
+        stream.write(b"\xff" * DAMAGED_ROWS * 100)
+    with migrated(url, capability) as database:
+        with pytest.raises(Unavailable, match=r"is damaged; .* put back a backup"):
+            notes(database)
+        with pytest.raises(Unavailable, match="is damaged"), database.write() as tx:
+            tx.fetch("notes")
+
+
+def test_a_file_that_is_damaged_at_its_beginning_is_told_at_start(file: Path) -> None:
+    open_database(f"sqlite:///{file}").close()
+    content = file.read_bytes()
+    file.write_bytes(content[:100] + b"\xff" * (len(content) - 100))
+    with pytest.raises(Unavailable, match="is damaged"):
+        open_database(f"sqlite:///{file}").migrate()
+
+
+def test_a_disk_that_fails_is_told(db: Database) -> None:
+    """A limit for files stands for the disk: SQLite is told of both by the same call."""
+    before = resource.getrlimit(resource.RLIMIT_FSIZE)
+    resource.setrlimit(resource.RLIMIT_FSIZE, (100, before[1]))
+    try:
+        with pytest.raises(Unavailable, match=r"could not be read or written, says its disk"):
+            note(db, "x" * 100_000)
+    finally:
+        resource.setrlimit(resource.RLIMIT_FSIZE, before)
+    note(db, "later")
+    assert notes(db) == ["before", "later"]
+
+
+def test_a_file_that_may_not_be_written_is_told(db: Database) -> None:
+    """SQLite says of a connection that may only read what it says of such a disk."""
+    assert isinstance(db, SqliteDatabase)
+    db._writer.execute("PRAGMA query_only = ON")
+    with pytest.raises(Unavailable, match="cannot be written to"):
+        note(db, "lost")
+    assert notes(db) == ["before"]
+
+
+def test_a_database_of_another_program_is_refused_and_stays_as_it_is(file: Path) -> None:
+    other = sqlite3.connect(file)
+    other.execute("CREATE TABLE users (id INTEGER)")
+    other.execute("CREATE TABLE schema_migrations (version TEXT)")
+    other.close()
+    before = file.read_bytes()
+    with pytest.raises(Invalid, match=r"another program's: .*\(schema_migrations, users\)"):
+        open_database(f"sqlite:///{file}")
+    assert file.read_bytes() == before
+    assert [path.name for path in file.parent.iterdir()] == [file.name]
