@@ -112,6 +112,11 @@ WRONG: list[tuple[str, Any, set[int], str]] = [
     ("job.name", "a\x00b", {400, 422}, "NUL"),
     ("inputs.0.name", "\x00", {400, 422}, "NUL"),
     ("run.runId", "r\x00", {400, 422}, "NUL"),
+    ("job.namespace", "..", {422}, "folder"),
+    ("job.name", ".", {422}, "folder"),
+    ("inputs.0.name", "..", {422}, "folder"),
+    ("outputs.0.namespace", ".", {422}, "folder"),
+    ("run.runId", "..", {422}, "folder"),
     # times that cannot be
     ("eventTime", "", {422}, "time"),
     ("eventTime", "noon", {422}, "noon"),

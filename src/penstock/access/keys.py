@@ -203,5 +203,7 @@ def _check_name(name: str) -> None:
         raise Invalid(
             f"a key's name is 1 to {NAME_LENGTH_MAX} printable characters, for example etl-prod"
         )
+    if name in ids.DOTS:
+        raise Invalid(f"a key cannot be named {name!r}, which means a folder in a path")
     if name == audit.LOCAL:
         raise Invalid(f"{name!r} is what calls without a key are recorded as; choose another name")

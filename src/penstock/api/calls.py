@@ -15,7 +15,7 @@ from penstock.api.gate import NO_HEADING, Gate, Heading
 from penstock.api.metrics import Metrics
 from penstock.api.relay import Relay
 from penstock.api.uploads import Stream
-from penstock.catalog.openlineage import Limits, check_name
+from penstock.catalog.openlineage import Limits, check_name, check_text
 from penstock.catalog.reading import get_dataset, get_run
 from penstock.catalog.writer import Command
 from penstock.db import Transaction
@@ -132,7 +132,13 @@ class Call:
             self.key.require_namespace(found.namespace)
 
     def check_names(self, **names: str | None) -> None:
-        """Refuse names in a body that are empty, too long or hold a NUL."""
+        """Refuse names in a body that nothing can have."""
         for what, name in names.items():
             if name is not None:
                 check_name(name, what, self.door.limits.name_length_max)
+
+    def check_texts(self, **texts: str | None) -> None:
+        """Refuse texts in a body that are empty, too long or hold a NUL."""
+        for what, text in texts.items():
+            if text is not None:
+                check_text(text, what, self.door.limits.name_length_max)

@@ -69,9 +69,10 @@ async def put_dataset(call: Call, namespace: str, dataset: str, body: DatasetBod
     With `runId` it describes the version which that run writes, and the version becomes current
     when the run completes. Without, a changed schema makes a new version at once.
     """
-    call.check_names(physicalName=body.physical_name, sourceName=body.source_name)
+    call.check_texts(physicalName=body.physical_name)
+    call.check_names(sourceName=body.source_name)
     for field in body.fields or ():
-        call.check_names(**{"fields.name": field.name})
+        call.check_texts(**{"fields.name": field.name})
         _check_tags(call, field.tags)
     _check_names_differ(body.fields or ())
     _check_tags(call, body.tags)

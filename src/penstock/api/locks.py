@@ -157,7 +157,7 @@ async def claim_lots(call: Call, namespace: str, job: str, body: ClaimBody) -> C
     With `complete`, what other claims have made is published in the same transaction: a worker
     that goes on needs one call for each lot.
     """
-    call.check_names(owner=body.owner)
+    call.check_texts(owner=body.owner)
     refs = await _refs(call, body.complete)
     wiring = None
     if body.inputs is not None or body.outputs is not None:

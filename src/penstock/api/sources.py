@@ -31,7 +31,7 @@ class Sources(Struct, frozen=True):
 
 async def put_source(call: Call, source: str, body: SourceBody) -> Source:
     """Make a source, or change it. Sources are shared by all namespaces."""
-    call.check_names(type=body.type)
+    call.check_texts(type=body.type)
     await call.submit(PutSource(source, body.type, body.connection_url, body.description))
     return await call.read(reading.get_source, source)
 

@@ -117,12 +117,19 @@ def why_not_json(error: Exception, body: bytes) -> str:
 
 
 def check_name(name: str, what: str, length_max: int) -> None:
-    """Refuse names that are empty, too long or hold a NUL."""
-    if not name or name.isspace():
+    """Refuse what cannot name a thing that has a path."""
+    check_text(name, what, length_max)
+    if name in ids.DOTS:
+        raise Invalid(f"{what} is {name!r}, which means a folder in a path; use another name")
+
+
+def check_text(text: str, what: str, length_max: int) -> None:
+    """Refuse short texts that are empty, too long or hold a NUL."""
+    if not text or text.isspace():
         raise Invalid(f"{what} is empty; give it a name")
-    if len(name) > length_max or (not name.isascii() and len(name.encode()) > length_max):
-        raise TooLarge(f"{what} has {len(name.encode())} bytes; at most {length_max} are allowed")
-    if "\x00" in name:
+    if len(text) > length_max or (not text.isascii() and len(text.encode()) > length_max):
+        raise TooLarge(f"{what} has {len(text.encode())} bytes; at most {length_max} are allowed")
+    if "\x00" in text:
         raise Invalid(f"{what} holds a NUL character; remove it")
 
 
