@@ -63,6 +63,14 @@ class Key(Struct, frozen=True):
                 f"not for {namespace!r}: use another key"
             )
 
+    def require_own(self, namespace: str) -> None:
+        """Refuse what was found outside the namespace that this key is for, not telling where."""
+        if self.namespace is not None and self.namespace != namespace:
+            raise Forbidden(
+                f"key {self.name!r} is only for namespace {self.namespace!r}, and this belongs to "
+                "another: use another key"
+            )
+
     def require_every_namespace(self) -> None:
         """Refuse a call that spans namespaces to a key that is for one of them."""
         if self.namespace is not None:

@@ -121,7 +121,7 @@ class Call:
         """Refuse a key that is for one namespace when the run belongs to another."""
         if run_id is not None and self.key.namespace is not None:
             run = await self.read(get_run, run_id)
-            self.key.require_namespace(run.job.namespace)
+            self.key.require_own(run.job.namespace)
 
     async def require_dataset(self, namespace: str, dataset: str) -> None:
         """Refuse a key that is for one namespace a second name of a dataset of another."""
@@ -129,7 +129,7 @@ class Call:
             return
         with suppress(NotFound):
             found = await self.read(get_dataset, namespace, dataset, include_deleted=True)
-            self.key.require_namespace(found.namespace)
+            self.key.require_own(found.namespace)
 
     def check_names(self, **names: str | None) -> None:
         """Refuse names in a body that nothing can have."""

@@ -115,7 +115,7 @@ def _check_tags(call: Call, tags: Sequence[str] | None) -> None:
 def get_dataset(tx: Transaction, key: Key, namespace: str, dataset: str) -> Dataset:
     """Show a dataset, by its own name or by a second one."""
     found = reading.get_dataset(tx, namespace, dataset)
-    key.require_namespace(found.namespace)
+    key.require_own(found.namespace)
     return found
 
 
@@ -154,7 +154,7 @@ def get_dataset_version(
 ) -> DatasetVersion:
     """Show a version of a dataset, by its UUID or its number (`V2`)."""
     found = reading.get_dataset_version(tx, namespace, dataset, version)
-    key.require_namespace(found.namespace)
+    key.require_own(found.namespace)
     return _seen_by(key, found)
 
 

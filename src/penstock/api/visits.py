@@ -66,7 +66,7 @@ class Visit:
         """A collection that the key may touch, as it is now."""
         with self.plane.catalog.read() as tx:
             found = find_collection(tx, name)
-        self.key.require_namespace(found.namespace)
+        self.key.require_own(found.namespace)
         return found
 
     def collections(self) -> list[Collection]:
