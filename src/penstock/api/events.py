@@ -6,22 +6,23 @@ from collections.abc import Iterable, Sequence
 from itertools import islice
 from typing import Any, Literal
 
+import msgspec
 from msgspec import Raw, Struct, field
 
 from penstock.access.keys import Role
 from penstock.api.answers import NOTHING, Empty
 from penstock.api.calls import Call
-from penstock.api.content import body_reader
 from penstock.api.parameters import Paging, Time, moment
 from penstock.api.routing import BASE, Reach, Route
 from penstock.arcs.commands import is_arc
 from penstock.catalog import reading
 from penstock.catalog.bound_events import BoundEvent
 from penstock.catalog.commands import ReceiveEvent
+from penstock.catalog.json_text import items_of_list
 from penstock.catalog.openlineage import RUN, Event, read_event
 from penstock.catalog.shapes import Shape
 from penstock.db import Transaction
-from penstock.errors import Busy, PenstockError, Unavailable
+from penstock.errors import Busy, Invalid, PenstockError, Unavailable
 from penstock.locks.commands import GuardedEvent
 from penstock.lots import messages
 
@@ -31,8 +32,7 @@ _RETRIABLE = (Busy, Unavailable)
 
 _log = logging.getLogger(__name__)
 
-# A NUL is the matter of the one event that holds it.
-_read_batch = body_reader(list[Raw], nul_allowed=True)
+_decode_batch = msgspec.json.Decoder(list[Raw]).decode
 
 
 class AnyEvent(Struct, frozen=True, rename="camel"):
@@ -110,8 +110,7 @@ async def receive_batch(call: Call, content: bytes) -> BatchResult:
 
     Those that were refused are listed with the reason and whether sending them again may help.
     """
-    depth_max = call.door.limits.json_depth_max
-    events = enumerate(_read_batch(content, depth_max) if content else ())
+    events = enumerate(_read_batch(content) if content else ())
     failed: list[FailedEvent] = []
     received = 0
     # In windows, so that one long batch does not fill the queue for everybody.
@@ -121,15 +120,25 @@ async def receive_batch(call: Call, content: bytes) -> BatchResult:
     return _result(received, failed)
 
 
-async def _receive_window(call: Call, window: Iterable[tuple[int, Raw]]) -> list[FailedEvent]:
-    async def attempt(index: int, raw: Raw) -> FailedEvent | None:
+def _read_batch(content: bytes) -> Sequence[bytes]:
+    """The events as they were written; what is wrong with one is its own matter."""
+    try:
+        return [bytes(event) for event in _decode_batch(content)]
+    except msgspec.ValidationError as error:
+        raise Invalid(f"the body does not fit: {error}") from None
+    except (msgspec.DecodeError, UnicodeDecodeError, RecursionError):
+        return items_of_list(content)
+
+
+async def _receive_window(call: Call, window: Iterable[tuple[int, bytes]]) -> list[FailedEvent]:
+    async def attempt(index: int, event: bytes) -> FailedEvent | None:
         try:
-            await _receive(call, await _read(call, bytes(raw)))
+            await _receive(call, await _read(call, event))
         except PenstockError as error:
             return FailedEvent(index, str(error), isinstance(error, _RETRIABLE))
         return None
 
-    outcomes = await asyncio.gather(*(attempt(index, raw) for index, raw in window))
+    outcomes = await asyncio.gather(*(attempt(index, event) for index, event in window))
     return [failure for failure in outcomes if failure is not None]
 
 

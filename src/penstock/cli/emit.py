@@ -12,7 +12,7 @@ from cyclopts import App, Parameter
 from msgspec import Raw, Struct
 from rich.progress import MofNCompleteColumn, Progress, SpinnerColumn, TextColumn
 
-from penstock.catalog.openlineage import why_not_json
+from penstock.catalog.json_text import why_not_json
 from penstock.cli.flags import REMOTE, Json, RemoteFlags
 from penstock.cli.printing import complain, err, write_json, write_line
 from penstock.client import ApiError, Client
