@@ -3,6 +3,7 @@
 import asyncio
 import logging
 from collections.abc import Iterable, Sequence
+from functools import partial
 from itertools import islice
 from typing import Any, Literal
 
@@ -159,14 +160,14 @@ async def _read(call: Call, content: bytes) -> Event:
 async def _receive(call: Call, event: Event) -> None:
     dataset, key = event.dataset, call.key
     key.require_namespace(dataset.namespace if dataset else event.job_namespace)
-    receiving = _receive_run if event.kind == RUN else ReceiveEvent
+    receiving = partial(_receive_run, key.namespace) if event.kind == RUN else ReceiveEvent
     bound = key.namespace is not None
     await call.submit(BoundEvent(key, event, receiving) if bound else receiving(event))
     call.door.metrics.event_received(event.event_type)
 
 
-def _receive_run(event: Event) -> GuardedEvent:
-    return GuardedEvent(event, is_arc)
+def _receive_run(within: str | None, event: Event) -> GuardedEvent:
+    return GuardedEvent(event, is_arc, within)
 
 
 def _result(received: int, failed: Sequence[FailedEvent]) -> BatchResult:

@@ -162,7 +162,7 @@ async def claim_lots(call: Call, namespace: str, job: str, body: ClaimBody) -> C
     wiring = None
     if body.inputs is not None or body.outputs is not None:
         inputs, outputs = dataset_names(call, body.inputs), dataset_names(call, body.outputs)
-        wiring = WireJob(namespace, job, inputs, outputs)
+        wiring = WireJob(namespace, job, inputs, outputs, within=call.key.namespace)
     began = call.door.plane.clock()
     claim = ClaimLots(
         namespace,
