@@ -19,6 +19,11 @@ FILE_NAME = "penstock.toml"
 # What else the file may hold: what is declared, for the commands that apply it.
 TABLES = ("arcs", "arrivals", "collections", "namespace", "project")
 MASK = "********"
+# Parameters of URLs, as drivers of databases and object stores write them, that are secrets.
+_SECRET_PARAMETER = re.compile(
+    r"(?i)([?&;][\w.-]*(?:pass|pwd|secret|token|credential|signature|key)[\w.-]*=)[^&;#]*"
+)
+_ORACLE = re.compile(r"(?i)(jdbc:oracle:\w+:[^/@]*)/.*@")
 # PostgreSQL takes some 2,700 bytes into a row of an index, and a name stands there beside another.
 NAME_BYTES_MAX = 1024
 
@@ -289,7 +294,8 @@ def masked(name: str, value: Value) -> Value:
 def mask_url(url: str) -> str:
     """The URL with its passwords covered; it would rather cover too much than too little."""
     url = re.sub(r"(?<=://)([^/?#@:]*):.*@", rf"\1:{MASK}@", url)
-    return re.sub(r"(?i)([?&][a-z]*password=)[^&#]*", rf"\1{MASK}", url)
+    url = _ORACLE.sub(rf"\1/{MASK}@", url)
+    return _SECRET_PARAMETER.sub(rf"\1{MASK}", url)
 
 
 def _from_flags(flags: Mapping[str, object | None]) -> Found:

@@ -10,6 +10,11 @@ import re
 import time
 import uuid
 from functools import lru_cache
+from typing import Final
+
+# As a segment of a path they mean a folder, also encoded: whoever sends or passes on such a path
+# makes it the path of something else. No name is one of them (docs/adr/0010-plain-asgi.md).
+DOTS: Final = frozenset({".", ".."})
 
 _RUN_NAMESPACE = uuid.UUID("8f0f2c9c-6c53-5a0b-9d0c-3f5f0b7a1c11")
 _TIMED = re.compile(

@@ -112,6 +112,11 @@ WRONG: list[tuple[str, Any, set[int], str]] = [
     ("job.name", "a\x00b", {400, 422}, "NUL"),
     ("inputs.0.name", "\x00", {400, 422}, "NUL"),
     ("run.runId", "r\x00", {400, 422}, "NUL"),
+    ("job.namespace", "..", {422}, "folder"),
+    ("job.name", ".", {422}, "folder"),
+    ("inputs.0.name", "..", {422}, "folder"),
+    ("outputs.0.namespace", ".", {422}, "folder"),
+    ("run.runId", "..", {422}, "folder"),
     # times that cannot be
     ("eventTime", "", {422}, "time"),
     ("eventTime", "noon", {422}, "noon"),
@@ -166,6 +171,8 @@ BYTES: list[tuple[bytes, set[int]]] = [
     (b"[" * DEEP + b"]" * DEEP, {413, 422}),
     (b'{"a":' * DEEP + b"1" + b"}" * DEEP, {413, 422}),
     (b"[" * 100_000, {400, 413, 422}),
+    (b"9" * 4001, {422}),
+    (b"-1." + b"0" * 5000, {422}),
 ]
 
 
@@ -294,6 +301,24 @@ def test_a_bad_event_in_a_batch_fails_alone(calls: Calls) -> None:
     assert calls.run(fine["run"]["runId"])["state"] == "COMPLETED"
     assert calls.get("namespaces", calls.namespace, "jobs")["totalCount"] == 1
     assert calls.get("namespaces", calls.namespace, "datasets")["totalCount"] == 2
+
+
+def test_an_event_of_a_batch_that_is_not_json_fails_alone(calls: Calls) -> None:
+    bad = [text for text, _ in BYTES if text.count(b"[") < 100 and b"unterminated" not in text]
+    bad.remove(b"{")
+    events = [body_with(calls, text) for text in bad if text != b"{} {}"]
+    deepest = body_with(calls, b"[" * (DEEP - 5) + b"]" * (DEEP - 5))
+    batch = b"[" + b",\n".join([*events, deepest]) + b"]"
+    answer = calls.client.post(path("lineage", "batch"), content=batch)
+    assert answer.status_code == 200, answer.text
+    summary = answer.json()["summary"]
+    assert (summary["failed"], summary["successful"]) == (len(events), 1), answer.text
+
+
+@pytest.mark.parametrize("body", [b"[", b"[{}", b"[{}]]", b"{}", b"[1] 2", b"[[1}", b"no", b"]"])
+def test_a_batch_that_is_no_list_is_refused(calls: Calls, body: bytes) -> None:
+    answer = calls.client.post(path("lineage", "batch"), content=body)
+    assert answer.status_code in (400, 422), answer.text
 
 
 def test_a_field_of_an_event_is_left_out_if_its_name_is_longer_than_any_may_be(

@@ -308,3 +308,26 @@ def test_a_facet_of_the_wrong_shape_is_kept_and_means_nothing(
     assert found["facets"] == {name: value for name, value in facet.items() if value is not None}
     assert found["fields"] in ([], [{"name": "id", "type": None, "tags": [], "description": None}])
     assert (found["description"], found["tags"], found["deleted"]) == (None, [], False)
+
+
+def test_facets_name_nothing_by_dots_which_mean_folders_in_paths(calls: Calls) -> None:
+    parent = {"run": {"runId": "p"}, "job": {"namespace": calls.namespace, "name": ".."}}
+    second = [
+        {"namespace": calls.namespace, "name": name, "type": "TABLE"} for name in ("..", "out2")
+    ]
+    facets = {
+        "symlinks": {"identifiers": second},
+        "tags": {"tags": [{"key": "."}, {"key": "kept"}]},
+        "dataSource": {"name": "..", "uri": "file:///data"},
+        **schema("x", "."),
+    }
+    run = new_run_id()
+    outputs = [{"namespace": calls.namespace, "name": "out", "facets": facets}]
+    calls.report("COMPLETE", run, "job", run_facets={"parent": parent}, outputs=outputs)
+    assert calls.run(run)["parent"] is None
+    found = calls.dataset("out")
+    assert [alias["name"] for alias in found["aliases"]] == ["out2"]
+    assert found["tags"] == ["kept"]
+    assert found["sourceName"] == calls.namespace
+    # A column may be called so: R calls one "." that has no name.
+    assert [field["name"] for field in found["fields"]] == ["x", "."]

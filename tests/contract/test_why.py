@@ -220,6 +220,7 @@ def test_causes_stop_where_a_key_may_not_look(site: Site) -> None:
     assert [cause.job for cause in site.why("mine").causes] == ["x"]
     narrowed = site.why("mine", only="ns")
     assert (narrowed.causes, kinds(narrowed)) == ([], ["unknown_lot", "input_missing"])
+    assert "ns/shared has no lot 9: a job in a namespace that is not shown has" in narrowed.sentence
 
 
 def test_what_is_not_there_is_refused(site: Site) -> None:

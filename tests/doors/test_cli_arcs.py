@@ -363,7 +363,7 @@ def test_the_data_of_a_lot_is_removed_for_a_reason(applied: Here) -> None:
 @pytest.mark.parametrize(
     ("arguments", "code", "told"),
     [
-        (["apply", "none.toml"], 1, "none.toml cannot be read"),
+        (["apply", "none.toml"], 2, "none.toml cannot be read"),
         (["apply", "no_such_module"], 1, "there is no module no_such_module here"),
         (["apply", "json"], 2, "put @penstock.arc"),
         (["work", "--executor", "yarn"], 2, "local or dask://"),

@@ -87,7 +87,7 @@ def test_emit_refuses_what_is_not_json(penstock: Terminal, tmp_path: Path) -> No
         "line 2 is not JSON: it holds half of a surrogate pair" in penstock("emit", str(file)).err
     )
     done = penstock("emit", str(tmp_path / "missing"))
-    assert (done.code, "missing cannot be read" in done.complaint) == (1, True)
+    assert (done.code, "missing cannot be read" in done.complaint) == (2, True)
 
 
 def test_delete_and_restore_a_dataset(penstock: Terminal, tmp_path: Path) -> None:

@@ -90,7 +90,7 @@ def test_a_secret_comes_from_a_file_or_stdin_and_is_not_shown(
     assert again["callbackSecret"] == "********"
     (tmp_path / "secret").write_text("\n")
     assert penstock("ingest", "collections", "set", "maps", *where, "secret").code == 2
-    assert penstock("ingest", "collections", "set", "maps", *where, "none").code == 1
+    assert penstock("ingest", "collections", "set", "maps", *where, "none").code == 2
 
 
 def test_a_file_is_applied_after_showing_what_would_change(
@@ -138,7 +138,7 @@ def test_a_file_with_a_fault_changes_nothing(penstock: Terminal, tmp_path: Path)
     assert "did you mean keep_days?" in refused.complaint
     assert call(penstock, "list") == {"collections": []}
     gone = penstock("ingest", "collections", "apply", "none.toml")
-    assert (gone.code, "none.toml cannot be read" in gone.complaint) == (1, True)
+    assert (gone.code, "none.toml cannot be read" in gone.complaint) == (2, True)
 
 
 def test_what_a_lot_is_can_be_said(penstock: Terminal) -> None:

@@ -136,6 +136,29 @@ def test_a_key_for_one_namespace_sees_what_is_there(guarded: Running) -> None:
     assert client.put(f"{API}/sources/s", json={}).status_code == 403
 
 
+def test_a_key_for_one_namespace_sees_the_sources_of_its_datasets(guarded: Running) -> None:
+    client = guarded.client
+    client.headers.update(guarded.key("boss", Role.ADMIN))
+    for name in ("ours", "theirs"):
+        body = {"type": "POSTGRESQL", "connectionUrl": f"postgresql://ann:pw@{name}/x"}
+        shown = client.put(f"{API}/sources/{name}", json=body).json()
+        assert shown["connectionUrl"] == f"postgresql://ann:********@{name}/x"
+    for namespace, source in (("food", "ours"), ("drink", "theirs")):
+        client.put(path("namespaces", namespace), json=SUPER)
+        table = {"type": "DB_TABLE", "physicalName": "t", "sourceName": source}
+        answer = client.put(path("namespaces", namespace, "datasets", "t"), json=table)
+        assert answer.status_code == 200, answer.text
+    assert "pw" not in client.get(f"{API}/sources").text
+    client.headers.update(guarded.key("food", Role.READER, "food"))
+    listed = client.get(f"{API}/sources").json()["sources"]
+    assert [source["name"] for source in listed] == ["ours"]
+    assert client.get(f"{API}/sources/ours").json() == listed[0]
+    assert client.get(f"{API}/sources?offset=1").json() == {"sources": []}
+    hidden, gone = client.get(f"{API}/sources/theirs"), client.get(f"{API}/sources/nothing")
+    assert (hidden.status_code, gone.status_code) == (404, 404)
+    assert hidden.json()["message"].replace("theirs", "nothing") == gone.json()["message"]
+
+
 def test_a_key_for_one_namespace_writes_only_there(guarded: Running) -> None:
     client = guarded.client
     client.headers.update(guarded.key("boss", Role.ADMIN))

@@ -49,6 +49,16 @@ def test_a_batch_of_nothing_but_bad_events_is_a_failure(food: Running) -> None:
     assert (result["status"], result["summary"]["non_retriable"]) == ("failure", 1)
 
 
+def test_an_event_of_a_batch_that_is_not_json_fails_alone_with_the_reason(food: Running) -> None:
+    batch = json.dumps([run_event("good"), "HERE", run_event("fine")]).encode()
+    content = batch.replace(b'"HERE"', b'{"eventTime": "\\udBff"}')
+    result = food.client.post(f"{API}/lineage/batch", content=content).json()
+    [failed] = result["failed_events"]
+    assert (failed["index"], failed["retriable"]) == (1, False)
+    assert "half of a surrogate pair" in failed["reason"]
+    assert result["summary"]["successful"] == 2
+
+
 def test_an_empty_batch_is_a_success(food: Running) -> None:
     for content in (b"[]", b""):
         result = food.client.post(f"{API}/lineage/batch", content=content).json()

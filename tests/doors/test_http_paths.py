@@ -4,10 +4,11 @@ from collections.abc import Iterator
 
 import pytest
 
+from penstock.access.keys import Role
 from penstock.api.refusals import MethodNotAllowed
 from penstock.api.routes import ROUTES
 from penstock.api.routing import Reach, Route, Router
-from penstock.errors import NotFound
+from penstock.errors import Invalid, NotFound
 from tests.doors.serving import API, Running, path, post, run_event, running
 
 NAMES = [
@@ -110,3 +111,47 @@ def test_a_handler_must_fit_its_path() -> None:
     route = Route("GET", "/a/{name}", handler, Reach.SHARED)
     with pytest.raises(TypeError, match="twice"):
         Router([route, route])
+
+
+@pytest.mark.parametrize("dots", [".", ".."])
+def test_no_name_is_made_of_dots(food: Running, dots: str) -> None:
+    """Clients, browsers and proxies take %2E for a dot, and the segment and more out of a path."""
+    post(food.client, run_event("r"))
+    encoded = dots.replace(".", "%2E")
+    seen = []
+    for route in ROUTES:
+        for name in route.variables:
+            values = dict.fromkeys(route.variables, "x") | {name: encoded}
+            answer = food.client.request(route.method, route.path.format(**values))
+            assert answer.status_code == 422, (route.name, name, answer.text)
+            assert "folder" in answer.text
+            seen.append(name)
+    assert {"namespace", "dataset", "job", "run", "source", "tag", "lot", "collection"} < set(seen)
+    table = {"type": "DB_TABLE", "physicalName": "d"}
+    for target, body in (
+        ("datasets/d", {**table, "sourceName": dots}),
+        ("datasets/d", {**table, "sourceName": "s", "tags": [dots]}),
+        ("jobs/j", {"type": "BATCH", "inputs": [{"namespace": "food", "name": dots}]}),
+        ("jobs/j/wiring", {"outputs": [{"namespace": dots, "name": "d"}]}),
+    ):
+        answer = food.client.put(f"{API}/namespaces/food/{target}", json=body)
+        assert answer.status_code == 422, answer.text
+        assert "folder" in answer.text
+    with pytest.raises(Invalid, match="folder"):
+        food.key(dots, Role.READER)
+
+
+def test_what_dots_leave_of_a_path_changes_nothing_else(food: Running) -> None:
+    """A browser or curl sends DELETE …/food/datasets/.. as DELETE …/food/."""
+    post(food.client, run_event("r"))
+    for method, rest in (
+        ("DELETE", "/"),
+        ("PUT", "/"),
+        ("DELETE", "/datasets/raw/"),
+        ("POST", "/jobs/etl/hold/"),
+    ):
+        answer = food.client.request(method, f"{path('namespaces', 'food')}{rest}", json={})
+        assert answer.status_code == 400, answer.text
+        assert "slash" in answer.text
+    assert not food.client.get(path("namespaces", "food")).json()["isHidden"]
+    assert food.client.get(f"{path('namespaces', 'food')}/").status_code == 200

@@ -8,9 +8,11 @@ from rich.console import Console
 
 from penstock import errors
 from penstock.catalog import graph, run_lineage, shapes
-from penstock.cli import main as main_module
+from penstock.cli import commands
+from penstock.cli.commands import COMMANDS, make_app
 from penstock.cli.exits import EXIT_CODES, EXPLANATION, exit_code
-from penstock.cli.main import COMMANDS, make_app
+from penstock.cli.hearing import Unheard
+from penstock.cli.main import main
 from penstock.cli.times import read_moment, read_span, show_duration, show_time
 from penstock.client import ApiError, Unreachable, documents, graphs
 from penstock.clock import DAY, HOUR, SECOND, parse_time
@@ -68,7 +70,7 @@ def test_every_error_has_an_exit_code() -> None:
         for _, kind in inspect.getmembers(errors, inspect.isclass)
         if issubclass(kind, PenstockError) and kind is not PenstockError
     }
-    assert kinds | {ApiError} == EXIT_CODES.keys()
+    assert kinds | {ApiError, Unheard} == EXIT_CODES.keys()
     assert exit_code(Unreachable("gone")) == EXIT_CODES[errors.Unavailable]
     for code in {0, *EXIT_CODES.values(), 130}:
         assert f"{code} " in EXPLANATION
@@ -92,29 +94,29 @@ def _failing(monkeypatch: pytest.MonkeyPatch, error: BaseException) -> None:
     def app(arguments: list[str]) -> None:
         raise error
 
-    monkeypatch.setattr(main_module, "make_app", lambda: app)
+    monkeypatch.setattr(commands, "make_app", lambda: app)
 
 
 def test_an_unexpected_error_is_told_in_one_line(
     capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.delenv(main_module.TRACEBACK_VARIABLE, raising=False)
+    monkeypatch.delenv(commands.TRACEBACK_VARIABLE, raising=False)
     _failing(monkeypatch, RuntimeError("no\nluck"))
-    assert main_module.main([]) == 1
+    assert main([]) == 1
     told = capsys.readouterr().err
     assert told.startswith("penstock: unexpected RuntimeError: no luck; this is a bug")
     assert told.count("\n") == 1
-    monkeypatch.setenv(main_module.TRACEBACK_VARIABLE, "1")
+    monkeypatch.setenv(commands.TRACEBACK_VARIABLE, "1")
     with pytest.raises(RuntimeError, match="luck"):
-        main_module.main([])
+        main([])
 
 
 def test_an_interrupted_command_ends_with_130(
-    capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+    capfd: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     _failing(monkeypatch, KeyboardInterrupt())
-    assert main_module.main([]) == 130
-    assert capsys.readouterr().err == "penstock: interrupted\n"
+    assert main([]) == 130
+    assert capfd.readouterr().err == "penstock: interrupted\n"
 
 
 SERVED = {

@@ -14,7 +14,14 @@ from penstock.api import work as work_api
 from penstock.api.bodies import Body
 from penstock.api.parameters import Paging
 from penstock.arcs import backfill, backfill_plan, overview, syncing
-from penstock.client import ClaimLost, Client, arc_documents, arrival_documents, lot_documents
+from penstock.client import (
+    ClaimLost,
+    Client,
+    arc_documents,
+    arrival_documents,
+    lot_documents,
+    request,
+)
 from penstock.client.documents import EntityId
 from penstock.client.names import Name, read_name
 from penstock.errors import Invalid
@@ -108,3 +115,10 @@ ARC_DOCUMENTS = {
 def test_the_client_keeps_everything_that_is_shown_of_arcs(served: type[msgspec.Struct]) -> None:
     mine = ARC_DOCUMENTS[served]
     assert set(mine.__struct_encode_fields__) == set(served.__struct_encode_fields__)
+
+
+@pytest.mark.parametrize("name", [".", "..", "", "\ud800"])
+def test_a_path_holds_each_name_or_is_not_made(name: str) -> None:
+    """httpx would make `/namespaces/food/datasets/..` the path of the namespace."""
+    with pytest.raises(Invalid, match="name"):
+        request.delete(request.Empty, "namespaces", "food", "datasets", name)

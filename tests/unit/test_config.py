@@ -201,6 +201,16 @@ def test_a_named_file_must_be_there(home: dict[str, str], tmp_path: Path) -> Non
         ),
         ("postgresql://db/x?sslpassword=pw", "postgresql://db/x?sslpassword=********"),
         ("postgresql://ann@db:5432/x", "postgresql://ann@db:5432/x"),
+        (
+            "jdbc:sqlserver://db;user=ann;password=pw;a=b",
+            "jdbc:sqlserver://db;user=ann;password=********;a=b",
+        ),
+        ("jdbc:oracle:thin:ann/pw@db:1521:x", "jdbc:oracle:thin:ann/********@db:1521:x"),
+        ("snowflake://x/?warehouse=w&Token=pw", "snowflake://x/?warehouse=w&Token=********"),
+        (
+            "s3://b/?aws_secret_access_key=pw&region=r",
+            "s3://b/?aws_secret_access_key=********&region=r",
+        ),
         ("sqlite:////srv/penstock.db", "sqlite:////srv/penstock.db"),
     ],
 )

@@ -2,7 +2,7 @@
 
 import pytest
 
-from penstock.catalog.openlineage import check_depth
+from penstock.catalog.json_text import check_depth
 from penstock.errors import TooLarge
 
 

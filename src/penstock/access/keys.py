@@ -63,6 +63,14 @@ class Key(Struct, frozen=True):
                 f"not for {namespace!r}: use another key"
             )
 
+    def require_own(self, namespace: str) -> None:
+        """Refuse what was found outside the namespace that this key is for, not telling where."""
+        if self.namespace is not None and self.namespace != namespace:
+            raise Forbidden(
+                f"key {self.name!r} is only for namespace {self.namespace!r}, and this belongs to "
+                "another: use another key"
+            )
+
     def require_every_namespace(self) -> None:
         """Refuse a call that spans namespaces to a key that is for one of them."""
         if self.namespace is not None:
@@ -203,5 +211,7 @@ def _check_name(name: str) -> None:
         raise Invalid(
             f"a key's name is 1 to {NAME_LENGTH_MAX} printable characters, for example etl-prod"
         )
+    if name in ids.DOTS:
+        raise Invalid(f"a key cannot be named {name!r}, which means a folder in a path")
     if name == audit.LOCAL:
         raise Invalid(f"{name!r} is what calls without a key are recorded as; choose another name")

@@ -113,7 +113,7 @@ async def _own(call: Call, backfill: str) -> Progress:
 
 
 def _require(key: Key, found: Progress) -> None:
-    key.require_namespace(found.namespace)
+    key.require_own(found.namespace)
 
 
 def _moving(summary: str, move: Callable[[Backfills], Callable[..., Progress]]) -> Any:

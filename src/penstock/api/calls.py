@@ -15,7 +15,7 @@ from penstock.api.gate import NO_HEADING, Gate, Heading
 from penstock.api.metrics import Metrics
 from penstock.api.relay import Relay
 from penstock.api.uploads import Stream
-from penstock.catalog.openlineage import Limits, check_name
+from penstock.catalog.openlineage import Limits, check_name, check_text
 from penstock.catalog.reading import get_dataset, get_run
 from penstock.catalog.writer import Command
 from penstock.db import Transaction
@@ -121,7 +121,7 @@ class Call:
         """Refuse a key that is for one namespace when the run belongs to another."""
         if run_id is not None and self.key.namespace is not None:
             run = await self.read(get_run, run_id)
-            self.key.require_namespace(run.job.namespace)
+            self.key.require_own(run.job.namespace)
 
     async def require_dataset(self, namespace: str, dataset: str) -> None:
         """Refuse a key that is for one namespace a second name of a dataset of another."""
@@ -129,10 +129,16 @@ class Call:
             return
         with suppress(NotFound):
             found = await self.read(get_dataset, namespace, dataset, include_deleted=True)
-            self.key.require_namespace(found.namespace)
+            self.key.require_own(found.namespace)
 
     def check_names(self, **names: str | None) -> None:
-        """Refuse names in a body that are empty, too long or hold a NUL."""
+        """Refuse names in a body that nothing can have."""
         for what, name in names.items():
             if name is not None:
                 check_name(name, what, self.door.limits.name_length_max)
+
+    def check_texts(self, **texts: str | None) -> None:
+        """Refuse texts in a body that are empty, too long or hold a NUL."""
+        for what, text in texts.items():
+            if text is not None:
+                check_text(text, what, self.door.limits.name_length_max)

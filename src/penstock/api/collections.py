@@ -84,12 +84,8 @@ def _shown(visit: Visit, collection: Collection) -> ShownCollection:
 
 
 def _check_texts(visit: Visit, wanted: Collection) -> None:
-    visit.check_names(
-        namespace=wanted.namespace,
-        dataset=wanted.dataset,
-        owner=wanted.owner or None,
-        storage=wanted.storage,
-    )
+    visit.check_names(namespace=wanted.namespace, dataset=wanted.dataset)
+    visit.check_texts(owner=wanted.owner or None, storage=wanted.storage)
     if len(msgspec.json.encode(wanted)) > _TEXT_LENGTH_MAX:
         raise Invalid(
             f"the profile of collection {wanted.name} has more than {_TEXT_LENGTH_MAX} bytes; "

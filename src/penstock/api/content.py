@@ -11,7 +11,7 @@ import msgspec
 from msgspec import inspect
 
 from penstock.api.asgi import Receive
-from penstock.catalog.openlineage import check_depth, why_not_json
+from penstock.catalog.json_text import check_depth, check_numbers, why_not_json
 from penstock.errors import Invalid, Malformed, TooLarge
 
 T = TypeVar("T")
@@ -79,7 +79,7 @@ def _gunzip(content: bytes, bytes_max: int) -> bytes:
     return GzipFile(fileobj=BytesIO(content)).read(bytes_max)
 
 
-def body_reader(shape: type[T], *, nul_allowed: bool = False) -> Callable[[bytes, int], T]:
+def body_reader(shape: type[T]) -> Callable[[bytes, int], T]:
     """A function that reads JSON of this type, nested no deeper than its second argument."""
     decode = msgspec.json.Decoder(shape).decode
 
@@ -92,7 +92,8 @@ def body_reader(shape: type[T], *, nul_allowed: bool = False) -> Callable[[bytes
             raise Invalid(f"the body does not fit: {explained(error, shape)}") from None
         except (msgspec.DecodeError, UnicodeDecodeError, RecursionError) as error:
             raise Malformed(f"the body is not JSON: {why_not_json(error, content)}") from None
-        if not nul_allowed and _NUL.search(content):
+        check_numbers(content)
+        if _NUL.search(content):
             raise Invalid("the body holds a NUL character (\\u0000), which cannot be kept")
         return value
 

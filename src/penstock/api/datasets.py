@@ -69,9 +69,10 @@ async def put_dataset(call: Call, namespace: str, dataset: str, body: DatasetBod
     With `runId` it describes the version which that run writes, and the version becomes current
     when the run completes. Without, a changed schema makes a new version at once.
     """
-    call.check_names(physicalName=body.physical_name, sourceName=body.source_name)
+    call.check_texts(physicalName=body.physical_name)
+    call.check_names(sourceName=body.source_name)
     for field in body.fields or ():
-        call.check_names(**{"fields.name": field.name})
+        call.check_texts(**{"fields.name": field.name})
         _check_tags(call, field.tags)
     _check_names_differ(body.fields or ())
     _check_tags(call, body.tags)
@@ -114,7 +115,7 @@ def _check_tags(call: Call, tags: Sequence[str] | None) -> None:
 def get_dataset(tx: Transaction, key: Key, namespace: str, dataset: str) -> Dataset:
     """Show a dataset, by its own name or by a second one."""
     found = reading.get_dataset(tx, namespace, dataset)
-    key.require_namespace(found.namespace)
+    key.require_own(found.namespace)
     return found
 
 
@@ -153,7 +154,7 @@ def get_dataset_version(
 ) -> DatasetVersion:
     """Show a version of a dataset, by its UUID or its number (`V2`)."""
     found = reading.get_dataset_version(tx, namespace, dataset, version)
-    key.require_namespace(found.namespace)
+    key.require_own(found.namespace)
     return _seen_by(key, found)
 
 

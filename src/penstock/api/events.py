@@ -3,25 +3,27 @@
 import asyncio
 import logging
 from collections.abc import Iterable, Sequence
+from functools import partial
 from itertools import islice
 from typing import Any, Literal
 
+import msgspec
 from msgspec import Raw, Struct, field
 
 from penstock.access.keys import Role
 from penstock.api.answers import NOTHING, Empty
 from penstock.api.calls import Call
-from penstock.api.content import body_reader
 from penstock.api.parameters import Paging, Time, moment
 from penstock.api.routing import BASE, Reach, Route
 from penstock.arcs.commands import is_arc
 from penstock.catalog import reading
 from penstock.catalog.bound_events import BoundEvent
 from penstock.catalog.commands import ReceiveEvent
+from penstock.catalog.json_text import items_of_list
 from penstock.catalog.openlineage import RUN, Event, read_event
 from penstock.catalog.shapes import Shape
 from penstock.db import Transaction
-from penstock.errors import Busy, PenstockError, Unavailable
+from penstock.errors import Busy, Invalid, PenstockError, Unavailable
 from penstock.locks.commands import GuardedEvent
 from penstock.lots import messages
 
@@ -31,8 +33,7 @@ _RETRIABLE = (Busy, Unavailable)
 
 _log = logging.getLogger(__name__)
 
-# A NUL is the matter of the one event that holds it.
-_read_batch = body_reader(list[Raw], nul_allowed=True)
+_decode_batch = msgspec.json.Decoder(list[Raw]).decode
 
 
 class AnyEvent(Struct, frozen=True, rename="camel"):
@@ -110,8 +111,7 @@ async def receive_batch(call: Call, content: bytes) -> BatchResult:
 
     Those that were refused are listed with the reason and whether sending them again may help.
     """
-    depth_max = call.door.limits.json_depth_max
-    events = enumerate(_read_batch(content, depth_max) if content else ())
+    events = enumerate(_read_batch(content) if content else ())
     failed: list[FailedEvent] = []
     received = 0
     # In windows, so that one long batch does not fill the queue for everybody.
@@ -121,15 +121,25 @@ async def receive_batch(call: Call, content: bytes) -> BatchResult:
     return _result(received, failed)
 
 
-async def _receive_window(call: Call, window: Iterable[tuple[int, Raw]]) -> list[FailedEvent]:
-    async def attempt(index: int, raw: Raw) -> FailedEvent | None:
+def _read_batch(content: bytes) -> Sequence[bytes]:
+    """The events as they were written; what is wrong with one is its own matter."""
+    try:
+        return [bytes(event) for event in _decode_batch(content)]
+    except msgspec.ValidationError as error:
+        raise Invalid(f"the body does not fit: {error}") from None
+    except (msgspec.DecodeError, UnicodeDecodeError, RecursionError):
+        return items_of_list(content)
+
+
+async def _receive_window(call: Call, window: Iterable[tuple[int, bytes]]) -> list[FailedEvent]:
+    async def attempt(index: int, event: bytes) -> FailedEvent | None:
         try:
-            await _receive(call, await _read(call, bytes(raw)))
+            await _receive(call, await _read(call, event))
         except PenstockError as error:
             return FailedEvent(index, str(error), isinstance(error, _RETRIABLE))
         return None
 
-    outcomes = await asyncio.gather(*(attempt(index, raw) for index, raw in window))
+    outcomes = await asyncio.gather(*(attempt(index, event) for index, event in window))
     return [failure for failure in outcomes if failure is not None]
 
 
@@ -150,14 +160,14 @@ async def _read(call: Call, content: bytes) -> Event:
 async def _receive(call: Call, event: Event) -> None:
     dataset, key = event.dataset, call.key
     key.require_namespace(dataset.namespace if dataset else event.job_namespace)
-    receiving = _receive_run if event.kind == RUN else ReceiveEvent
+    receiving = partial(_receive_run, key.namespace) if event.kind == RUN else ReceiveEvent
     bound = key.namespace is not None
     await call.submit(BoundEvent(key, event, receiving) if bound else receiving(event))
     call.door.metrics.event_received(event.event_type)
 
 
-def _receive_run(event: Event) -> GuardedEvent:
-    return GuardedEvent(event, is_arc)
+def _receive_run(within: str | None, event: Event) -> GuardedEvent:
+    return GuardedEvent(event, is_arc, within)
 
 
 def _result(received: int, failed: Sequence[FailedEvent]) -> BatchResult:

@@ -4,7 +4,7 @@ from penstock.access.keys import Key
 from penstock.api.parameters import Paging
 from penstock.api.routing import BASE, Reach, Route
 from penstock.db import Transaction
-from penstock.locks import reading_held
+from penstock.locks import reading_held, sight
 from penstock.locks.reading_held import HeldLots
 
 
@@ -24,7 +24,7 @@ def list_held_lots(tx: Transaction, key: Key, query: HeldQuery) -> HeldLots:
         limit=query.limit,
         offset=query.offset,
     )
-    return HeldLots(page.items, page.total_count)
+    return HeldLots([sight.held(found, key.namespace) for found in page.items], page.total_count)
 
 
 ROUTES = (Route("GET", f"{BASE}/held-lots", list_held_lots, Reach.OWN),)

@@ -157,12 +157,12 @@ async def claim_lots(call: Call, namespace: str, job: str, body: ClaimBody) -> C
     With `complete`, what other claims have made is published in the same transaction: a worker
     that goes on needs one call for each lot.
     """
-    call.check_names(owner=body.owner)
+    call.check_texts(owner=body.owner)
     refs = await _refs(call, body.complete)
     wiring = None
     if body.inputs is not None or body.outputs is not None:
         inputs, outputs = dataset_names(call, body.inputs), dataset_names(call, body.outputs)
-        wiring = WireJob(namespace, job, inputs, outputs)
+        wiring = WireJob(namespace, job, inputs, outputs, within=call.key.namespace)
     began = call.door.plane.clock()
     claim = ClaimLots(
         namespace,
@@ -261,7 +261,7 @@ async def fail_claims(call: Call, body: FailManyBody) -> EndedClaims:
 def get_claim(tx: Transaction, key: Key, claim: str) -> ShownClaim:
     """Show a claim, live or over."""
     found = reading.get_claim(tx, ids.run_id(claim))
-    key.require_namespace(found.namespace)
+    key.require_own(found.namespace)
     return found
 
 
@@ -295,7 +295,7 @@ async def _refs(call: Call, given: Sequence[ClaimRefBody]) -> tuple[Ref, ...]:
     refs = tuple(Ref(ids.run_id(claim.id), claim.token) for claim in given)
     if refs and call.key.namespace is not None:
         for namespace in await call.read(reading.namespaces_of_claims, [ref.id for ref in refs]):
-            call.key.require_namespace(namespace)
+            call.key.require_own(namespace)
     return refs
 
 

@@ -15,7 +15,7 @@ from penstock.catalog import reading as catalog_reading
 from penstock.catalog.shapes import Shape
 from penstock.clock import format_time
 from penstock.db import Transaction
-from penstock.locks import reading, reading_lots
+from penstock.locks import reading, reading_lots, sight
 from penstock.locks.commands import HoldDataset, HoldLot, RegisterLots
 from penstock.locks.facts import Stop
 from penstock.locks.shapes import Held, HeldDataset, Lot, LotOnHold, Transition
@@ -90,13 +90,13 @@ def list_lots(tx: Transaction, key: Key, namespace: str, dataset: str, query: Lo
     _require(tx, key, namespace, dataset)
     read = reading_lots.list_named_lots if query.named else reading_lots.list_lots
     page = read(tx, namespace, dataset, query.limit, query.offset)
-    return Lots(page.items, page.total_count)
+    return Lots([sight.lot(found, key.namespace) for found in page.items], page.total_count)
 
 
 def get_lot(tx: Transaction, key: Key, namespace: str, dataset: str, lot: str) -> Lot:
     """Show a lot of a dataset: who made it, what is locked, who reads it."""
     _require(tx, key, namespace, dataset)
-    return reading_lots.get_lot(tx, namespace, dataset, lot)
+    return sight.lot(reading_lots.get_lot(tx, namespace, dataset, lot), key.namespace)
 
 
 def list_lot_log(
@@ -105,14 +105,15 @@ def list_lot_log(
     """List what happened to a lot of a dataset, and in the jobs around it, newest first."""
     _require(tx, key, namespace, dataset)
     page = query.limit, query.offset
-    return Log(reading_lots.list_log_of_lot(tx, namespace, dataset, lot, *page))
+    found = reading_lots.list_log_of_lot(tx, namespace, dataset, lot, *page)
+    return Log(sight.log(found, key.namespace))
 
 
 def _require(tx: Transaction, key: Key, namespace: str, dataset: str) -> None:
     """Refuse a key that is for one namespace a second name of a dataset of another."""
     if key.namespace is not None:
         found = catalog_reading.get_dataset(tx, namespace, dataset, include_deleted=True)
-        key.require_namespace(found.namespace)
+        key.require_own(found.namespace)
 
 
 async def hold_dataset(call: Call, namespace: str, dataset: str, body: WhyBody) -> HeldDataset:
@@ -138,7 +139,8 @@ async def _hold_dataset(
 async def hold_lot(call: Call, namespace: str, dataset: str, lot: str, body: WhyBody) -> LotOnHold:
     """Lock one lot of a dataset for everybody; what is held already has one more reason then."""
     before = await _hold_lot(call, namespace, dataset, lot, body, hold=True)
-    found = await call.read(reading_lots.show_lot, namespace, dataset, lot)
+    shown = await call.read(reading_lots.show_lot, namespace, dataset, lot)
+    found = sight.lot(shown, call.key.namespace)
     held = Held(before.who, before.why, format_time(before.at)) if before is not None else None
     return LotOnHold(*structs.astuple(found), held_before=held)
 
@@ -146,7 +148,8 @@ async def hold_lot(call: Call, namespace: str, dataset: str, lot: str, body: Why
 async def unhold_lot(call: Call, namespace: str, dataset: str, lot: str, body: WhyBody) -> Lot:
     """Put a lot of a dataset back as it was before it was held."""
     await _hold_lot(call, namespace, dataset, lot, body, hold=False)
-    return await call.read(reading_lots.show_lot, namespace, dataset, lot)
+    found = await call.read(reading_lots.show_lot, namespace, dataset, lot)
+    return sight.lot(found, call.key.namespace)
 
 
 async def _hold_lot(

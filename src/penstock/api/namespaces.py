@@ -31,7 +31,7 @@ class Namespaces(Struct, frozen=True):
 
 async def put_namespace(call: Call, namespace: str, body: NamespaceBody) -> Namespace:
     """Make a namespace, or change its owner and description."""
-    call.check_names(ownerName=body.owner_name)
+    call.check_texts(ownerName=body.owner_name)
     await call.submit(PutNamespace(namespace, body.owner_name, body.description))
     return await call.read(reading.get_namespace, namespace)
 

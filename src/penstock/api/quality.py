@@ -7,7 +7,7 @@ from penstock.api.parameters import Paging
 from penstock.api.routing import BASE, Reach, Route
 from penstock.arcs.syncing import follow_maker
 from penstock.db import Transaction
-from penstock.locks import reading_lots
+from penstock.locks import reading_lots, sight
 from penstock.locks.accepting import accept
 from penstock.locks.shapes import DatasetChecks, Lot, LotChecks, WorkPage
 
@@ -46,7 +46,8 @@ async def accept_lot(call: Call, namespace: str, dataset: str, lot: str, body: W
         follow_maker(plane.catalog, plane.objects, namespace, dataset, lot)
 
     await call.door.in_thread(work)
-    return await call.read(reading_lots.show_lot, namespace, dataset, lot)
+    found = await call.read(reading_lots.show_lot, namespace, dataset, lot)
+    return sight.lot(found, call.key.namespace)
 
 
 async def list_stale(call: Call, query: StaleQuery) -> WorkPage:

@@ -14,6 +14,7 @@ import msgspec
 from penstock.db import Database
 from penstock.db.database import Listener
 from penstock.errors import Busy, PenstockError
+from penstock.locks import sight
 from penstock.lots.outbox import CHANNEL, LotEvent, events_after
 
 PAGE = 500
@@ -28,19 +29,27 @@ _log = logging.getLogger(__name__)
 
 
 class Frame(NamedTuple):
-    """An event as server-sent events are written."""
+    """An event as server-sent events are written; `own_text` is for keys for its namespace."""
 
     id: int
     namespace: str
     dataset: str
     text: bytes
+    own_text: bytes
 
 
 def frame(event: LotEvent) -> Frame:
     """Write an event once, for everybody."""
+    dataset, text = event.dataset, _text(event)
+    own = sight.event(event, dataset.namespace)
+    return Frame(
+        event.id, dataset.namespace, dataset.name, text, text if own is event else _text(own)
+    )
+
+
+def _text(event: LotEvent) -> bytes:
     data = msgspec.json.encode(event).decode()
-    text = f"id: {event.id}\nevent: {event.kind}\ndata: {data}\n\n"
-    return Frame(event.id, event.dataset.namespace, event.dataset.name, text.encode())
+    return f"id: {event.id}\nevent: {event.kind}\ndata: {data}\n\n".encode()
 
 
 def read_frames(database: Database, after: int, most: int = PAGE) -> list[Frame]:

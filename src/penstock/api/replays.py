@@ -4,6 +4,7 @@ from collections.abc import Callable, Sequence
 from typing import Annotated, Any
 
 from msgspec import Meta, Struct, field
+from msgspec.structs import replace
 
 from penstock.access.keys import Role
 from penstock.api.bodies import Body
@@ -93,7 +94,7 @@ async def plan_replay(call: Call, query: PlanQuery) -> Plan:
     In it is each lot of a job whose last good run read what is bad, or anything made from it.
     """
     replays = _replays(call)
-    asked: dict[str, Any] = {"at_once": query.at_once, "may": call.key.require_namespace}
+    asked: dict[str, Any] = {"at_once": query.at_once, "may": call.key.require_own}
     return await call.door.in_thread(lambda: replays.plan(_target(query), **asked))
 
 
@@ -104,10 +105,11 @@ async def start_replay(call: Call, replay: str, body: ReplayBody) -> Progress:
     before it are done. What does not stand on the bad lot is not touched.
     """
     replays, who = _replays(call), call.key.name
-    how: dict[str, Any] = {"max_running": body.max_running, "may": call.key.require_namespace}
-    return await call.door.in_thread(
+    how: dict[str, Any] = {"max_running": body.max_running, "may": call.key.require_own}
+    found = await call.door.in_thread(
         lambda: replays.start(replay, who, body.why, _target(body), **how)
     )
+    return _seen(found, call.key.namespace)
 
 
 def _target(asked: BadLots) -> Target:
@@ -130,22 +132,38 @@ async def list_replays(call: Call, query: ReplaysQuery) -> ReplayList:
     """List the last replays, newest first, with how far they are."""
     found = await call.door.in_thread(_replays(call).last, query.limit)
     own = call.key.namespace
-    return ReplayList([each for each in found if own in (None, each.namespace)])
+    return ReplayList([_seen(each, own) for each in found if own in (None, each.namespace)])
 
 
 async def get_replay(call: Call, replay: str) -> Progress:
     """Show how far a replay is."""
     found = await call.door.in_thread(_replays(call).status, replay)
-    call.key.require_namespace(found.namespace)
-    return found
+    call.key.require_own(found.namespace)
+    return _seen(found, call.key.namespace)
 
 
 async def list_replay_steps(call: Call, replay: str, query: StepsQuery) -> StepList:
-    """List the steps of a replay, in order."""
+    """List the steps of a replay, in order; a key for one namespace is told no jobs elsewhere."""
     await get_replay(call, replay)
     replays = _replays(call)
     which: dict[str, Any] = {"state": query.state, "first": query.first, "most": query.limit}
-    return StepList(await call.door.in_thread(lambda: replays.steps(replay, **which)))
+    found = await call.door.in_thread(lambda: replays.steps(replay, **which))
+    return StepList(_seen_steps(found, call.key.namespace))
+
+
+def _seen(found: Progress, only: str | None) -> Progress:
+    """A replay, of whose steps a key for one namespace is told the jobs there."""
+    going, failed = _seen_steps(found.under_way, only), _seen_steps(found.failures, only)
+    return replace(found, under_way=going, failures=failed)
+
+
+def _seen_steps(steps: Sequence[StepShown], only: str | None) -> list[StepShown]:
+    return [
+        step
+        if only in (None, step.namespace)
+        else replace(step, namespace="", job="", run_before=None, run=None, note="")
+        for step in steps
+    ]
 
 
 def _moving(summary: str, move: Callable[[Replays], Callable[..., Progress]]) -> Any:
@@ -154,7 +172,8 @@ def _moving(summary: str, move: Callable[[Replays], Callable[..., Progress]]) ->
     async def act(call: Call, replay: str, body: WhyBody) -> Progress:
         await get_replay(call, replay)
         moved = move(_replays(call))
-        return await call.door.in_thread(moved, replay, call.key.name, body.why)
+        found = await call.door.in_thread(moved, replay, call.key.name, body.why)
+        return _seen(found, call.key.namespace)
 
     act.__doc__ = summary
     return act

@@ -1,6 +1,7 @@
 """Routes, and the tree that finds the one a request is for.
 
 A path is cut into segments before it is decoded: a dataset named `a/b` is one segment, `a%2Fb`.
+No name is `.` or `..`: on their way here such a path may have become the path of something else.
 """
 
 import inspect
@@ -171,6 +172,11 @@ class Router:
             allowed = sorted(node.methods)
             raise MethodNotAllowed(
                 f"{method[:16]} is not served here; use {' or '.join(allowed)}", allowed
+            )
+        if values and route.method != "GET" and raw_path.endswith(b"/"):
+            raise Malformed(
+                f"a path to {route.method} must not end in a slash: that is what is left of a path "
+                "with a name that is . or .., and it is of another thing; leave the slash out"
             )
         return route, dict(zip(route.variables, values, strict=True))
 

@@ -78,13 +78,13 @@ def list_runs(tx: Transaction, namespace: str, job: str, query: Paging) -> Runs:
 def get_run(tx: Transaction, key: Key, run: str) -> Run:
     """Show a run."""
     found = reading.get_run(tx, run)
-    key.require_namespace(found.job.namespace)
+    key.require_own(found.job.namespace)
     return found
 
 
-def get_job_run(tx: Transaction, namespace: str, job: str, run: str) -> Run:
+def get_job_run(tx: Transaction, key: Key, namespace: str, job: str, run: str) -> Run:
     """Show a run of a job."""
-    found = reading.get_run(tx, run)
+    found = get_run(tx, key, run)
     if (found.job.namespace, found.job.name) != (namespace, job):
         raise NotFound(
             f"run {run} belongs to job {found.job.name!r} in namespace "

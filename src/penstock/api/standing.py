@@ -40,10 +40,13 @@ def get_job_standing(tx: Transaction, namespace: str, job: str) -> LotwiseJob:
 
 
 def get_run_family(tx: Transaction, key: Key, run: str) -> Family:
-    """Show a run and the runs that it began, and so on, with when each went."""
+    """Show a run and the runs that it began, and so on, with when each went.
+
+    A key that is for one namespace sees those of that one.
+    """
     found = reading.get_run(tx, run)
-    key.require_namespace(found.job.namespace)
-    return family(tx, found.id)
+    key.require_own(found.job.namespace)
+    return family(tx, found.id, only=key.namespace)
 
 
 ROUTES = (

@@ -115,7 +115,8 @@ class _Stream:
     async def _send(self, frames: Sequence[Frame], write: Write) -> None:
         fresh = [each for each in frames if each.id > self.position]
         if fresh:
-            await write(b"".join(each.text for each in fresh))
+            bound = self.call.key.namespace is not None
+            await write(b"".join(each.own_text if bound else each.text for each in fresh))
             self.position = fresh[-1].id
 
 

@@ -4,7 +4,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 
 from penstock.access.keys import Key
-from penstock.catalog.openlineage import Limits, check_name
+from penstock.catalog.openlineage import Limits, check_name, check_text
 from penstock.catalog.writer import Command
 from penstock.ingest.collections import Collection, all_collections, find_collection
 from penstock.ingest.desk import Act, Desk
@@ -66,7 +66,7 @@ class Visit:
         """A collection that the key may touch, as it is now."""
         with self.plane.catalog.read() as tx:
             found = find_collection(tx, name)
-        self.key.require_namespace(found.namespace)
+        self.key.require_own(found.namespace)
         return found
 
     def collections(self) -> list[Collection]:
@@ -95,7 +95,13 @@ class Visit:
         return {h.name: h for h in self.store.holds() if h.kind is HoldKind.COLLECTION}
 
     def check_names(self, **names: str | None) -> None:
-        """Refuse names in a body that are empty, too long or hold a NUL."""
+        """Refuse names in a body that nothing can have."""
         for what, name in names.items():
             if name is not None:
                 check_name(name, what, self.limits.name_length_max)
+
+    def check_texts(self, **texts: str | None) -> None:
+        """Refuse texts in a body that are empty, too long or hold a NUL."""
+        for what, text in texts.items():
+            if text is not None:
+                check_text(text, what, self.limits.name_length_max)

@@ -46,6 +46,7 @@ async def put_wiring(call: Call, namespace: str, job: str, body: WiringBody) -> 
             body.back_off_seconds,
             body.enforced,
             body.stale,
+            call.key.namespace,
         )
     )
     return await call.read(reading.get_wiring, namespace, job)

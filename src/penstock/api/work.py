@@ -82,7 +82,7 @@ def list_job_log(tx: Transaction, namespace: str, job: str, query: LogQuery) -> 
 def list_run_log(tx: Transaction, key: Key, run: str, query: Paging) -> Log:
     """List what happened to the claim that a run is, newest first."""
     found = catalog_reading.get_run(tx, run)
-    key.require_namespace(found.job.namespace)
+    key.require_own(found.job.namespace)
     return Log(reading_lots.list_log_of_run(tx, found.id, query.limit, query.offset))
 
 

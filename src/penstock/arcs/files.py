@@ -21,7 +21,7 @@ from penstock.arcs import arrivals, declaration
 from penstock.arcs.arrivals import Arrival
 from penstock.arcs.declaration import Arc
 from penstock.config import SETTINGS, TABLES
-from penstock.errors import Conflict, Invalid, Malformed, NotFound
+from penstock.errors import Conflict, Invalid, Malformed
 
 T = TypeVar("T", Arc, Arrival)
 Table = Mapping[str, Any]
@@ -165,7 +165,7 @@ def _read(path: Path) -> Table:
         text = path.read_text(encoding="utf-8")
         found = yaml.load(text, _Yaml) if path.suffix in _YAML else tomllib.loads(text)
     except OSError as error:
-        raise NotFound(f"{path} cannot be read: {error.strerror}; name another file") from None
+        raise Invalid(f"{path} cannot be read: {error.strerror}; name another file") from None
     except yaml.YAMLError as error:
         raise Malformed(f"{path} is not YAML: {' '.join(str(error).split())}") from None
     except (tomllib.TOMLDecodeError, UnicodeDecodeError) as error:

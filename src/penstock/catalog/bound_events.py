@@ -13,6 +13,7 @@ from msgspec import Raw, Struct
 
 from penstock.access.keys import Key
 from penstock.catalog import known_facets
+from penstock.catalog.dataset_names import home
 from penstock.catalog.facets import Facets
 from penstock.catalog.openlineage import DATASET, JOB, Event, Mention
 from penstock.catalog.rows import replace
@@ -46,7 +47,7 @@ class BoundEvent(Struct, frozen=True):
         assert own is not None, "other keys are not bound"
         if event.kind == DATASET:
             assert event.dataset is not None, "a dataset event was checked to have one"
-            self.key.require_namespace(_home(world, event.dataset))
+            self.key.require_own(home(world, event.dataset))
         elif event.kind == JOB:
             self._check_described(world)
         else:
@@ -56,11 +57,11 @@ class BoundEvent(Struct, frozen=True):
     def _check_described(self, world: World) -> None:
         """A job event says of datasets what their own events would: of others it may name them."""
         for mention in (*self.event.inputs, *self.event.outputs):
-            if mention.facets and (home := _home(world, mention)) != self.key.namespace:
+            if mention.facets and home(world, mention) != self.key.namespace:
                 raise Forbidden(
                     f"key {self.key.name!r} is only for namespace {self.key.namespace!r}: a job "
                     f"event may name dataset {mention.namespace}/{mention.name}, which is in "
-                    f"{home!r}, but not describe it; leave out its facets, or use another key"
+                    "another, but not describe it; leave out its facets, or use another key"
                 )
 
     def _check_run(self, world: World) -> None:
@@ -73,15 +74,9 @@ class BoundEvent(Struct, frozen=True):
         if job.namespace != self.key.namespace:
             raise Forbidden(
                 f"key {self.key.name!r} is only for namespace {self.key.namespace!r}, and run "
-                f"{run.id} belongs to a job in {job.namespace!r}: give each run an id of its own, "
+                f"{run.id} belongs to a job in another: give each run an id of its own, "
                 "see that its children name its job right, or use another key"
             )
-
-
-def _home(world: World, mention: Mention) -> str:
-    """The namespace of the dataset that goes by a name."""
-    dataset = world.datasets.get(world.dataset_id(mention.id))
-    return dataset.namespace if dataset is not None else mention.namespace
 
 
 def _without_foreign_names(world: World, event: Event, own: str) -> Event:
@@ -90,7 +85,7 @@ def _without_foreign_names(world: World, event: Event, own: str) -> Event:
     def narrowed(mention: Mention) -> Mention:
         if "symlinks" not in mention.facets:
             return mention
-        kept = own if _home(world, mention) == own else None
+        kept = own if home(world, mention) == own else None
         return replace(mention, facets=_with_names_in(mention.facets, kept))
 
     return replace(

@@ -5,6 +5,7 @@ import msgspec
 from penstock import ids
 from penstock.catalog import known_facets
 from penstock.catalog.known_facets import DataSource
+from penstock.catalog.openlineage import Mention
 from penstock.catalog.rows import (
     AliasRow,
     DatasetRow,
@@ -15,6 +16,12 @@ from penstock.catalog.rows import (
 )
 from penstock.catalog.world import World
 from penstock.clock import Micros
+
+
+def home(world: World, mention: Mention) -> str:
+    """The namespace of the dataset that goes by a name."""
+    dataset = world.datasets.get(world.dataset_id(mention.id))
+    return dataset.namespace if dataset is not None else mention.namespace
 
 
 def ensure_namespace(world: World, name: str, at: Micros) -> None:

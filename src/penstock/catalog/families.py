@@ -30,8 +30,8 @@ class Family(Shape, frozen=True):
     is_cut: bool
 
 
-def family(tx: Transaction, run_id: str) -> Family:
-    """A run, the runs that it began, and so on."""
+def family(tx: Transaction, run_id: str, *, only: str | None = None) -> Family:
+    """A run, the runs that it began, and so on; with `only`, those of jobs in that namespace."""
     rows = tx.fetch("run_family", id=find_run(tx, run_id).id, depth=DEPTH_MAX, most=MEMBERS_MAX + 1)
     runs = [
         Member(
@@ -44,5 +44,6 @@ def family(tx: Transaction, run_id: str) -> Family:
             depth=depth,
         )
         for id, parent, namespace, name, state, started, ended, depth in rows[:MEMBERS_MAX]
+        if only in (None, namespace)
     ]
     return Family(runs, len(rows) > MEMBERS_MAX)

@@ -172,6 +172,11 @@ _read_tags = _Reader(_Tags)
 _read_column_lineage = _Reader(_ColumnLineage)
 
 
+def _names(*names: str | None) -> bool:
+    """Whether what a facet brings along could name things that have a path."""
+    return _fits(*names) and ids.DOTS.isdisjoint(names)
+
+
 def _fits(*names: str | None) -> bool:
     """Whether names that a facet brings along could stand where checked names stand.
 
@@ -186,7 +191,7 @@ def parent(facets: Facets) -> ParentRun | None:
     if "parent" not in facets and "parentRun" not in facets:
         return None
     found = _read_parent(facets, "parent") or _read_parent(facets, "parentRun")
-    if found is None or not _fits(found.run.runId, found.job.namespace, found.job.name):
+    if found is None or not _names(found.run.runId, found.job.namespace, found.job.name):
         return None
     run_id = ids.run_id(found.run.runId)
     external = found.run.runId if run_id != found.run.runId else None
@@ -234,7 +239,7 @@ def lifecycle(facets: Facets) -> str | None:
 def data_source(facets: Facets) -> DataSource | None:
     """Where the dataset physically lives."""
     found = _read_data_source(facets, "dataSource")
-    if found is None or not _fits(found.name):
+    if found is None or not _names(found.name):
         return None
     return DataSource(found.name, _clean(found.uri or "") or None)
 
@@ -242,7 +247,8 @@ def data_source(facets: Facets) -> DataSource | None:
 def aliases(facets: Facets) -> list[Alias]:
     """Other names of the dataset."""
     found = _read_symlinks(facets, "symlinks")
-    return [a for a in found.identifiers if _fits(a.namespace, a.name, a.type)] if found else []
+    named = found.identifiers if found else []
+    return [each for each in named if _names(each.namespace, each.name) and _fits(each.type)]
 
 
 def tags(facets: Facets) -> list[TagMark]:
@@ -254,7 +260,7 @@ def tags(facets: Facets) -> list[TagMark]:
     for tag in found.tags:
         plain = tag.value in (None, "", True, "true")
         name = tag.key if plain else f"{tag.key}:{tag.value}"
-        if _fits(name) and (tag.field is None or _fits(tag.field)):
+        if _names(name) and (tag.field is None or _fits(tag.field)):
             marks.append(TagMark(name, tag.field))
     return marks
 
@@ -274,7 +280,7 @@ def column_inputs(facets: Facets) -> list[ColumnInput] | None:
         )
         for name, column in found.fields.items()
         for source in column.inputFields
-        if _fits(name, source.namespace, source.name, source.field)
+        if _names(source.namespace, source.name) and _fits(name, source.field)
     ]
 
 

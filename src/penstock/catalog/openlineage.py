@@ -1,12 +1,11 @@
 """OpenLineage events as they come over the wire, read once into types."""
 
-import re
-
 import msgspec
 from msgspec import Raw, Struct
 
 from penstock import ids
 from penstock.catalog.facets import NO_FACETS, Facets
+from penstock.catalog.json_text import check_depth, check_numbers, why_not_json
 from penstock.clock import Micros, parse_time
 from penstock.errors import Invalid, Malformed, TooLarge
 
@@ -81,48 +80,22 @@ class _Event(Struct, gc=False):
 
 
 _decode_event = msgspec.json.Decoder(_Event).decode
-# What it has read it never gives back, and a text without an end goes to the end: on hostile bytes
-# it would else begin anew at every quote.
-_QUOTED = re.compile(rb'"(?:[^"\\]++|\\.)*+"?', re.DOTALL)
-# The first half of a surrogate pair that the second does not follow, written as an escape.
-_LONE_HALF = re.compile(
-    rb"(?<!\\)(?:\\\\)*\\u(d[89ab][0-9a-f]{2})(?!\\ud[c-f][0-9a-f]{2})", re.IGNORECASE
-)
-_NOT_BRACKETS = bytes(sorted(set(range(256)) - set(b"[]{}")))
-
-
-def check_depth(body: bytes, depth_max: int) -> None:
-    """Refuse JSON that nests deeper than the limit, before anything recurses into it."""
-    if body.count(b"{") + body.count(b"[") <= depth_max:
-        return
-    depth = 0
-    for bracket in _QUOTED.sub(b"", body).translate(None, _NOT_BRACKETS):
-        if bracket in b"{[":
-            depth += 1
-            if depth > depth_max:
-                raise TooLarge(f"the JSON nests deeper than {depth_max} levels; flatten it")
-        else:
-            depth -= 1
-
-
-def why_not_json(error: Exception, body: bytes) -> str:
-    """What is wrong with a text that is not JSON.
-
-    Where half a surrogate pair stands alone, msgspec says that the text is truncated.
-    """
-    half = _LONE_HALF.search(body) if "truncated" in str(error) else None
-    if half is None:
-        return str(error)
-    return f"it holds half of a surrogate pair, \\u{half[1].decode()}; write both or neither"
 
 
 def check_name(name: str, what: str, length_max: int) -> None:
-    """Refuse names that are empty, too long or hold a NUL."""
-    if not name or name.isspace():
+    """Refuse what cannot name a thing that has a path."""
+    check_text(name, what, length_max)
+    if name in ids.DOTS:
+        raise Invalid(f"{what} is {name!r}, which means a folder in a path; use another name")
+
+
+def check_text(text: str, what: str, length_max: int) -> None:
+    """Refuse short texts that are empty, too long or hold a NUL."""
+    if not text or text.isspace():
         raise Invalid(f"{what} is empty; give it a name")
-    if len(name) > length_max or (not name.isascii() and len(name.encode()) > length_max):
-        raise TooLarge(f"{what} has {len(name.encode())} bytes; at most {length_max} are allowed")
-    if "\x00" in name:
+    if len(text) > length_max or (not text.isascii() and len(text.encode()) > length_max):
+        raise TooLarge(f"{what} has {len(text.encode())} bytes; at most {length_max} are allowed")
+    if "\x00" in text:
         raise Invalid(f"{what} holds a NUL character; remove it")
 
 
@@ -136,6 +109,7 @@ def read_event(body: bytes, limits: Limits) -> Event:
         raise Invalid(f"not an OpenLineage event: {error}") from None
     except (msgspec.DecodeError, UnicodeDecodeError, RecursionError) as error:
         raise Malformed(f"the body is not JSON: {why_not_json(error, body)}") from None
+    check_numbers(body)
     if "\x00" in payload:
         raise Malformed("the body holds a NUL character; write it as \\u0000 or leave it out")
     kind = _kind(raw)

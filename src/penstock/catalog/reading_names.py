@@ -5,6 +5,7 @@ import re
 from penstock.catalog.rows import NamespaceRow, SourceRow
 from penstock.catalog.shapes import Namespace, Source, Tag
 from penstock.clock import format_time
+from penstock.config import mask_url
 from penstock.db import Transaction
 from penstock.errors import NotFound
 
@@ -25,17 +26,26 @@ def list_namespaces(tx: Transaction, limit: int, offset: int) -> list[Namespace]
     return [_namespace(row) for row in rows]
 
 
-def get_source(tx: Transaction, name: str) -> Source:
-    """One source."""
-    found = tx.rows(SourceRow, "read_source", name=name)
+def get_source(tx: Transaction, name: str, *, only: str | None = None) -> Source:
+    """One source; with `only`, one that a dataset of this namespace is in."""
+    if only is None:
+        found = tx.rows(SourceRow, "read_source", name=name)
+    else:
+        found = tx.rows(SourceRow, "read_source_of_namespace", name=name, namespace=only)
     if not found:
         raise NotFound(f"there is no source {name!r}; list the sources, or create it first")
     return _source(found[0])
 
 
-def list_sources(tx: Transaction, limit: int, offset: int) -> list[Source]:
-    """A page of sources, by name."""
-    rows = tx.rows(SourceRow, "read_sources", limit=limit, offset=offset)
+def list_sources(
+    tx: Transaction, limit: int, offset: int, *, only: str | None = None
+) -> list[Source]:
+    """A page of sources, by name; with `only`, of those that datasets of this namespace are in."""
+    page = {"limit": limit, "offset": offset}
+    if only is None:
+        rows = tx.rows(SourceRow, "read_sources", **page)
+    else:
+        rows = tx.rows(SourceRow, "read_sources_of_namespace", namespace=only, **page)
     return [_source(row) for row in rows]
 
 
@@ -79,6 +89,6 @@ def _source(row: SourceRow) -> Source:
         name=row.name,
         created_at=format_time(row.created_at),
         updated_at=format_time(row.updated_at),
-        connection_url=row.connection_url,
+        connection_url=mask_url(row.connection_url),
         description=row.description,
     )

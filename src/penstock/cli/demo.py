@@ -126,7 +126,7 @@ def _watch(client: Client, story: Story, batch_id: str) -> None:
 
 def _show(url: str, *command: str) -> None:
     """Run a command of the command line, as anybody would."""
-    from penstock.cli.main import make_app
+    from penstock.cli.commands import make_app
 
     write_line(Text(f"$ penstock {' '.join(command)}", "bold cyan"))
     make_app()([*command, "--url", url])

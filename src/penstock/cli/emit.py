@@ -12,11 +12,11 @@ from cyclopts import App, Parameter
 from msgspec import Raw, Struct
 from rich.progress import MofNCompleteColumn, Progress, SpinnerColumn, TextColumn
 
-from penstock.catalog.openlineage import why_not_json
+from penstock.catalog.json_text import why_not_json
 from penstock.cli.flags import REMOTE, Json, RemoteFlags
 from penstock.cli.printing import complain, err, write_json, write_line
 from penstock.client import ApiError, Client
-from penstock.errors import Malformed, NotFound
+from penstock.errors import Invalid, Malformed
 
 app = App(
     name="emit",
@@ -100,7 +100,7 @@ def _opened(file: str) -> Iterator[IO[bytes]]:
         try:
             stream = open_files.enter_context(Path(file).open("rb"))
         except OSError as error:
-            raise NotFound(f"{file} cannot be read: {error.strerror}; name another file") from None
+            raise Invalid(f"{file} cannot be read: {error.strerror}; name another file") from None
         yield stream
 
 

@@ -1,14 +1,17 @@
 """Errors as exit codes: the one table where they meet."""
 
 from penstock import errors
+from penstock.cli.hearing import Unheard
+from penstock.cli.main import INTERRUPTED
 from penstock.client import ApiError
 from penstock.errors import PenstockError
+
+__all__ = ["DONE", "FAILED", "GAPS", "INTERRUPTED", "USAGE", "exit_code"]
 
 DONE = 0
 FAILED = 1
 USAGE = 2
 GAPS = 3
-INTERRUPTED = 130
 
 EXIT_CODES: dict[type[PenstockError], int] = {
     errors.Malformed: USAGE,
@@ -21,6 +24,7 @@ EXIT_CODES: dict[type[PenstockError], int] = {
     errors.Busy: FAILED,
     errors.Unavailable: FAILED,
     ApiError: FAILED,
+    Unheard: FAILED,
 }
 
 EXPLANATION = (

@@ -14,7 +14,7 @@ from msgspec import Struct
 from penstock.cli.flags import REMOTE, Json, RemoteFlags, switch
 from penstock.cli.printing import Column, write_json, write_line, write_table
 from penstock.client.ingest_documents import Collection
-from penstock.errors import Invalid, Malformed, NotFound
+from penstock.errors import Invalid, Malformed
 from penstock.ingest import collections as profiles
 
 app = App(
@@ -89,7 +89,7 @@ def read_profiles(file: Path) -> dict[str, Profile]:
     except (tomllib.TOMLDecodeError, UnicodeDecodeError) as error:
         raise Malformed(f"{file} is not TOML: {error}; begin a table with: [NAME]") from None
     except OSError as error:
-        raise NotFound(f"{file} cannot be read: {error.strerror}; name another file") from None
+        raise Invalid(f"{file} cannot be read: {error.strerror}; name another file") from None
     if not tables:
         raise Invalid(f"there is no collection in {file}; begin a table with: [NAME]")
     return {name: _read_profile(file, name, table) for name, table in tables.items()}

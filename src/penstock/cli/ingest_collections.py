@@ -13,7 +13,7 @@ from penstock.cli.printing import note, write_fields, write_json, write_line, wr
 from penstock.cli.times import show_time
 from penstock.client import ApiError, Client
 from penstock.client.ingest_documents import Collection
-from penstock.errors import Invalid, NotFound
+from penstock.errors import Invalid
 
 app = App(
     name="collections",
@@ -208,7 +208,7 @@ def _secret(file: str | None) -> str | None:
     try:
         text = sys.stdin.read() if file == "-" else Path(file).read_text()
     except (OSError, UnicodeDecodeError) as error:
-        raise NotFound(f"--callback-secret-file {file} cannot be read: {error}") from None
+        raise Invalid(f"--callback-secret-file {file} cannot be read: {error}") from None
     if not text.strip():
         raise Invalid(f"--callback-secret-file {file} is empty; put the secret into it")
     return text.strip()

@@ -25,7 +25,7 @@ from penstock.cli.packing import Folder
 from penstock.cli.printing import err, note, write_json, write_line
 from penstock.client import Client
 from penstock.client.ingest_documents import Algorithm, Batch, Mode, PayloadType
-from penstock.errors import Conflict, Invalid, NotFound, Unavailable
+from penstock.errors import Conflict, Invalid, Unavailable
 from penstock.ingest.receiving.checkm import ManifestKind, parse
 
 app = App(
@@ -133,12 +133,12 @@ class Local(NamedTuple):
             name = deposit.name or f"{path.resolve().name or 'folder'}.tar"
             return cls(name, deposit.type or "container", folder.size, folder.chunks)
         if not path.is_file():
-            raise NotFound(f"there is no file or folder {str(path)!r}, and it is no URL")
+            raise Invalid(f"there is no file or folder {str(path)!r}, and it is no URL")
         name = deposit.name or path.name
         if deposit.type is None and path.suffix.lower() != _MANIFEST:
             return cls(name, None, path.stat().st_size, lambda: _read(path))
         if deposit.type in (None, "manifest", *ManifestKind):
-            content = path.read_bytes()
+            content = b"".join(_read(path))
             _check_manifest(path, content, deposit.type)
             return cls(name, deposit.type or "manifest", len(content), lambda: iter((content,)))
         return cls(name, deposit.type, path.stat().st_size, lambda: _read(path))
@@ -153,9 +153,12 @@ def _check_manifest(path: Path, content: bytes, type: PayloadType | None) -> Non
 
 
 def _read(path: Path) -> Iterator[bytes]:
-    with path.open("rb") as stream:
-        while chunk := stream.read(_CHUNK_BYTES):
-            yield chunk
+    try:
+        with path.open("rb") as stream:
+            while chunk := stream.read(_CHUNK_BYTES):
+                yield chunk
+    except OSError as error:
+        raise Invalid(f"{path} cannot be read: {error.strerror}; name another file") from None
 
 
 def read_digest(text: str) -> Digest:

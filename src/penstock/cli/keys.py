@@ -36,11 +36,17 @@ def create(
     with opened(flags, must_exist=False) as database:
         keys = Keys(database, clock=system_clock)
         made = keys.create(name, Role(role), namespace=namespace, who=operator())
-    if as_json:
-        write_json({"key": _document(made.key), "token": made.token})
-        return
-    write_line(made.token)
-    note(f"key {name!r} is made; its token is not kept, so keep it now")
+        try:
+            if as_json:
+                write_json({"key": _document(made.key), "token": made.token})
+            else:
+                write_line(made.token)
+        except BaseException:
+            keys.revoke(name, who=operator())
+            note(f"key {name!r} is revoked again, as nobody was told its token")
+            raise
+    if not as_json:
+        note(f"key {name!r} is made; its token is not kept, so keep it now")
 
 
 @app.command(name="list")

@@ -1,115 +1,20 @@
-"""The command `penstock`: finds the command asked for, runs it, and turns errors to exit codes."""
+"""The command `penstock`. Nothing is imported before Ctrl-C is heard, which is told in one line."""
 
 import os
-import sys
 from collections.abc import Sequence
+from contextlib import suppress
 
-from cyclopts import App, CycloptsError, Group
-
-from penstock import __version__
-from penstock.cli import exits
-from penstock.cli.printing import complain
-from penstock.errors import PenstockError
-
-# Set to see where an unexpected error comes from.
-TRACEBACK_VARIABLE = "PENSTOCK_TRACEBACK"
-
-_SERVER = Group("Server", sort_key=1)
-_LOOK = Group("Look", sort_key=2)
-_CHANGE = Group("Change", sort_key=3)
-_OPTIONS = Group("Options", sort_key=9)
-
-# Modules are imported when their command is run, so that every command starts fast.
-COMMANDS: tuple[tuple[Group, str, str], ...] = (
-    (_SERVER, "up", "Run everything in one process: server, ingest daemons, engine of arcs."),
-    (_SERVER, "serve", "Run the server until it is told to stop."),
-    (_SERVER, "config", "Show the settings and where each value came from."),
-    (_SERVER, "keys", "Make, list and revoke API keys."),
-    (_SERVER, "check", "Ask of everything that always holds whether it does."),
-    (_SERVER, "prune", "Delete old events, runs and versions that nothing needs."),
-    (_SERVER, "demo", "Start a server with a small data platform in it and look around."),
-    (_LOOK, "lineage", "Draw what a dataset or job is made from, and what is made from it."),
-    (_LOOK, "datasets", "List and show datasets and their versions; tag, delete, restore."),
-    (_LOOK, "jobs", "List and show jobs, their versions and runs; delete, restore."),
-    (_LOOK, "lots", "List, show, register and hold the lots of a dataset; find gaps."),
-    (_LOOK, "provenance", "Say what a lot was made from, down to deposits, files and digests."),
-    (_LOOK, "verify", "Read the bytes of lots again, and compare them with their manifests."),
-    (_LOOK, "locks", "List what is being worked on, by whom, and what that locks."),
-    (_LOOK, "why", "Say what stops a job from working on a lot."),
-    (_LOOK, "runs", "List and show runs, and the runs behind a run."),
-    (_LOOK, "namespaces", "List namespaces."),
-    (_LOOK, "events", "List events as they were received; follow what happens to lots."),
-    (_LOOK, "search", "Find datasets and jobs by words."),
-    (_LOOK, "stats", "Count events, jobs, datasets and sources over time."),
-    (_LOOK, "audit", "List what administrators did."),
-    (_CHANGE, "run", "Claim a lot of a job and run a command on it."),
-    (_CHANGE, "work", "List what a job has to do; resubmit, hold, release, prioritize lots."),
-    (_CHANGE, "arcs", "Declare arcs, run them, see where they stand; clean, sync, backfill."),
-    (_CHANGE, "arrivals", "List and show where objects arrive that become lots; delete one."),
-    (_CHANGE, "replay", "Make again what was made from a bad lot, in order; show, watch, pause."),
-    (_CHANGE, "quality", "Show what checks said about lots; accept a lot that failed them."),
-    (_CHANGE, "hold", "Stop a job, or all jobs of a dataset."),
-    (_CHANGE, "unhold", "Let a held job, or the jobs of a held dataset, go on."),
-    (_CHANGE, "subscribers", "Say who is told of what happens to lots: webhooks, backends."),
-    (_CHANGE, "ingest", "Submit batches, follow them, work on them; hold, resume, delete."),
-    (_CHANGE, "emit", "Send OpenLineage events from a file."),
-)
-
-
-def make_app() -> App:
-    """The command with all its subcommands."""
-    app = App(
-        name="penstock",
-        help="The control plane of a data platform: who made what from what, and what is next.",
-        help_format="plaintext",
-        help_epilogue=exits.EXPLANATION,
-        version=__version__,
-        result_action="return_value",
-        exit_on_error=False,
-        print_error=False,
-        suppress_keyboard_interrupt=False,
-    )
-    for flag in ("--help", "--version"):
-        app[flag].group = _OPTIONS
-    for order, (group, name, text) in enumerate(COMMANDS):
-        path = f"penstock.cli.{name}:app"
-        app.command(path, name=name, help=text, group=group, sort_key=order)
-    return app
+INTERRUPTED = 130
+_STDERR = 2
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
     """Run one command and give its exit code."""
-    given = list(sys.argv[1:] if arguments is None else arguments)
     try:
-        outcome = make_app()(given)
-    except CycloptsError as error:
-        more = " ".join(("penstock", *_chain(error), "--help"))
-        complain(f"{_in_one_line(error)} `{more}` says more.")
-        return exits.USAGE
-    except PenstockError as error:
-        complain(str(error))
-        return exits.exit_code(error)
+        from penstock.cli.commands import run
+
+        return run(arguments)
     except KeyboardInterrupt:
-        complain("interrupted")
-        return exits.INTERRUPTED
-    except BrokenPipeError:
-        # Whoever read our output has gone; let nothing write to the pipe again at exit.
-        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
-        return exits.FAILED
-    except Exception as error:
-        if os.environ.get(TRACEBACK_VARIABLE):
-            raise
-        complain(
-            f"unexpected {type(error).__name__}: {_in_one_line(error)}; this is a bug, "
-            f"{TRACEBACK_VARIABLE}=1 shows where"
-        )
-        return exits.FAILED
-    return outcome if isinstance(outcome, int) else exits.DONE
-
-
-def _in_one_line(error: Exception) -> str:
-    return " ".join(str(error).split())
-
-
-def _chain(error: CycloptsError) -> Sequence[str]:
-    return getattr(error, "command_chain", None) or ()
+        with suppress(OSError):  # it may be closed
+            os.write(_STDERR, b"penstock: interrupted\n")
+        return INTERRUPTED

@@ -3,6 +3,7 @@
 import os
 import sys
 from collections.abc import Iterable, Sequence
+from contextlib import suppress
 from typing import NamedTuple
 
 import msgspec
@@ -53,9 +54,12 @@ def _set_in(lines: Iterable[str]) -> str:
 
 
 def _write_err(lines: str) -> None:
-    # In one piece, so that lines of several processes do not run into each other.
-    sys.stderr.write(f"{lines}\n")
-    sys.stderr.flush()
+    # In one piece, so that lines of several processes do not run into each other. Where stderr is
+    # full or closed the exit code has to tell it alone.
+    with suppress(OSError):
+        if sys.stderr is not None:
+            sys.stderr.write(f"{lines}\n")
+            sys.stderr.flush()
 
 
 def plain(text: str) -> str:

@@ -15,6 +15,7 @@ from msgspec import Struct
 from penstock.client.refusals import ApiError
 from penstock.client.uploads import Upload
 from penstock.errors import Invalid
+from penstock.ids import DOTS
 
 T = TypeVar("T")
 U = TypeVar("U")
@@ -136,14 +137,23 @@ def given(**fields: object) -> dict[str, object]:
 def path(segments: Sequence[str]) -> str:
     """The path below the API's base; each segment is encoded whole.
 
-    With an empty one it would be the path of something else, such as a list.
+    With an empty one it would be the path of something else, such as a list; httpx and proxies
+    make the path of something else of one that is only dots.
     """
     for before, segment in zip(("", *segments), segments, strict=False):
         if not isinstance(segment, str):
             raise Invalid(f"a name is a text, and {segment!r} is none")
         if not segment:
             raise Invalid(f"the name after {before!r} is empty; give one")
-    return "/".join([BASE, *(quote(segment, safe="") for segment in segments)])
+        if segment in DOTS:
+            raise Invalid(
+                f"the name after {before!r} is {segment!r}, which means a folder in a path and "
+                "names nothing; give another"
+            )
+    try:
+        return "/".join([BASE, *(quote(segment, safe="") for segment in segments)])
+    except UnicodeEncodeError:
+        raise Invalid("a name holds half of a surrogate pair; correct it") from None
 
 
 def params(query: Mapping[str, object]) -> dict[str, str | list[str]]:

@@ -1,9 +1,10 @@
 """How a lot stands that is waited for, and who can make it, in words."""
 
 import shlex
+from collections.abc import Sequence
 
 from penstock.clock import say_time
-from penstock.locks.facts import Around, Maker
+from penstock.locks.facts import Around, Maker, Writer
 from penstock.locks.table import Status
 from penstock.lots.rows import LandingRow
 
@@ -23,7 +24,8 @@ def stands(around: Around, dataset: str, maker: Maker) -> tuple[str, str]:
     since = say_time(maker.since)
     match Status(maker.status):
         case Status.RUNNING:
-            return "running", f"is being made by {maker.job}, held by {maker.owner!r} since {since}"
+            holder = f", held by {maker.owner!r}" if maker.owner is not None else ""
+            return "running", f"is being made by {maker.job}{holder} since {since}"
         case Status.ERROR if maker.is_removed:
             return "removed", f"was removed at {since}; {_made_anew(around, dataset, maker)}"
         case Status.ERROR:
@@ -50,9 +52,9 @@ def stands(around: Around, dataset: str, maker: Maker) -> tuple[str, str]:
 def who_makes(around: Around, dataset: str) -> str:
     """Who can make a lot of a dataset, or what else to do, in words."""
     if able := around.able(dataset):
-        return f"{' or '.join(writer.job for writer in able)} has to make it"
+        return f"{' or '.join(_jobs(able))} has to make it"
     if deleted := around.writers.get(dataset):
-        jobs = " and ".join(writer.job for writer in deleted)
+        jobs = " and ".join(_jobs(deleted))
         return (
             f"{jobs}, which made such lots, was deleted; wire it again, wire another job to make "
             "them, or register the lot when it is there"
@@ -85,8 +87,13 @@ def _who_else(around: Around, dataset: str, maker: Maker) -> str:
 
 
 def _others(around: Around, dataset: str, maker: Maker) -> str:
-    able = [writer.job for writer in around.able(dataset) if writer.job_id != maker.job_id]
-    return " or ".join(able)
+    able = [writer for writer in around.able(dataset) if writer.job_id != maker.job_id]
+    return " or ".join(_jobs(able))
+
+
+def _jobs(writers: Sequence[Writer]) -> list[str]:
+    """Which they are; those that are not to be told are one."""
+    return list(dict.fromkeys(writer.job for writer in writers))
 
 
 def _left_behind(around: Around, dataset: str, maker: Maker) -> str:

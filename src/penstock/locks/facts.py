@@ -4,6 +4,7 @@ from collections.abc import Mapping, Sequence
 
 from msgspec import Struct
 
+from penstock.catalog.rows import replace
 from penstock.catalog.shapes import EntityId
 from penstock.clock import Micros
 from penstock.locks.rows import OUTSIDE, KeeperRow, LotJobRow, WorkRow
@@ -21,7 +22,7 @@ class Maker(Struct, frozen=True):
     version_id: str | None
     since: Micros
     namespace: str | None
-    name: str | None
+    name: str | None  # empty where it is not to be told
     tries_max: int | None
     owner: str | None
     tries: int | None
@@ -58,21 +59,35 @@ class Maker(Struct, frozen=True):
     @property
     def job(self) -> str:
         """Who makes it, in words."""
-        return f"job {self.namespace}/{self.name}" if self.name is not None else "outside"
+        return _job(self.namespace, self.name) if self.name is not None else "outside"
+
+    def seen_from(self, only: str | None) -> "Maker":
+        """How far it is, without who makes it, if that is a job outside of this namespace."""
+        if only is None or self.namespace in (None, only):
+            return self
+        return replace(self, namespace=None, name="", owner=None, error=None, run_id=None)
 
 
 class Writer(Struct, frozen=True):
     """A job that is wired to make lots of a dataset."""
 
     job_id: str
-    namespace: str
-    name: str
+    namespace: str | None
+    name: str  # empty where it is not to be told
     is_deleted: bool
 
     @property
     def job(self) -> str:
         """Which it is, in words."""
-        return f"job {self.namespace}/{self.name}"
+        return _job(self.namespace, self.name)
+
+    def seen_from(self, only: str | None) -> "Writer":
+        """The same without its name, if it is outside of this namespace."""
+        return self if only in (None, self.namespace) else replace(self, namespace=None, name="")
+
+
+def _job(namespace: str | None, name: str) -> str:
+    return f"job {namespace}/{name}" if name else "a job in a namespace that is not shown"
 
 
 class Reader(Struct, frozen=True):

@@ -11,6 +11,7 @@ from penstock.locks.awaited import arrives
 from penstock.locks.gap_counts import GapKind
 from penstock.locks.reading import get_wiring
 from penstock.locks.shapes import Reason, Why
+from penstock.locks.sight import sees
 from penstock.locks.table import Status
 from penstock.locks.why import why
 from penstock.lots.ids import clock_interval
@@ -74,7 +75,7 @@ class Causes:
         by_hand = self._held_by_hand(lot, row) if row is not None else None
         if by_hand is not None or found is None:
             sentence = by_hand or _said(kind, lot, row) or self._unmade(lot)
-            job = asked if said_all else None
+            job = asked if said_all and sees(self._only, asked) else None
             root = Root(self._dataset.namespace, self._dataset.name, lot, job, sentence)
             return Cause(sentence, found, [root])
         there = row is not None and row[2] == Status.READY

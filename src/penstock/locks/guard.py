@@ -8,8 +8,9 @@ from collections.abc import Iterable, Iterator, Mapping
 
 from msgspec import Struct
 
+from penstock.catalog import dataset_names
 from penstock.catalog.claimed_runs import LotFacet
-from penstock.catalog.openlineage import Event
+from penstock.catalog.openlineage import Event, Mention
 from penstock.catalog.rows import Role
 from penstock.catalog.world import World
 from penstock.clock import format_time
@@ -65,17 +66,28 @@ class _Side(Struct, frozen=True):
 
 
 def aims(
-    world: World, event: Event, named: NamedLots, job: LotJobRow | None, said: LotFacet | None
+    world: World,
+    event: Event,
+    named: NamedLots,
+    job: LotJobRow | None,
+    said: LotFacet | None,
+    within: str | None = None,
 ) -> Aims:
     """What an event aims at; `said` is what the run has told before.
 
     Which datasets have lots is a matter of the job's wiring where somebody has stated it, and of
-    the event where not. The lots that are written are those worked on, if any are named.
+    the event where not. The lots that are written are those worked on, if any are named. `within`
+    is the namespace of the key that the event came with: outside, only what is wired is written.
     """
     of_run = named.of_run
     if not of_run and said is not None and (said.of_all or said.attempt is None):
         of_run = said.all_lots
-    written = (mention.id for mention in event.outputs if not is_clock(mention.name))
+    wired = job.output_ids if job is not None else ()
+    written = (
+        mention.id
+        for mention in event.outputs
+        if not is_clock(mention.name) and may_write(world, mention, wired, within)
+    )
     outputs = _side(world, named.outputs, written, of_run, job, Role.OUTPUT)
     inputs = _side(world, named.inputs, (m.id for m in event.inputs), of_run, job, Role.INPUT)
     lots = sorted(outputs.lots or inputs.lots, key=sort_key)
@@ -89,6 +101,13 @@ def aims(
         (dataset, lot) for dataset, own in inputs.named.items() for lot in own if lot not in lots
     ]
     return Aims(tuple(found), tuple(reads))
+
+
+def may_write(world: World, output: Mention, wired: Iterable[str], within: str | None) -> bool:
+    """Whether lots may be made of a dataset with a key for one namespace: there, or if wired."""
+    if within is None or dataset_names.home(world, output) == within:
+        return True
+    return world.dataset_id(output.id) in wired
 
 
 def _side(

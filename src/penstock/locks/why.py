@@ -30,7 +30,8 @@ def why(
 ) -> Why:
     """What stops a job from working on a lot.
 
-    With `only`, causes are shown as far as they are in that namespace.
+    With `only`, causes are shown as far as they are in that namespace, and of jobs elsewhere only
+    that they have the lot, or make it.
     """
     check_lot(lot)
     get_lot_job(tx, namespace, job)
@@ -41,7 +42,7 @@ def why(
         if not level:
             break
         following: list[str] = []
-        for facts in _load(tx, level, lot):
+        for facts in _load(tx, level, lot, only):
             if only is not None and facts.job.namespace != only:
                 continue
             causes = list(dict.fromkeys(_waits_for(facts)))
@@ -66,7 +67,7 @@ def _waits_for(facts: Facts) -> Iterable[str]:
             yield from around.awaited(dataset)
 
 
-def _load(tx: Transaction, job_ids: Sequence[str], lot: str) -> list[Facts]:
+def _load(tx: Transaction, job_ids: Sequence[str], lot: str, only: str | None) -> list[Facts]:
     """All that is known of a lot around these jobs."""
     jobs, work, turns = tx.fetch_many(
         [
@@ -89,8 +90,8 @@ def _load(tx: Transaction, job_ids: Sequence[str], lot: str) -> list[Facts]:
     )
     called = {found: EntityId(space, name) for found, space, name in names}
     working = {row[0]: WorkRow(*row) for row in work}
-    made = {row[0]: Maker(*row[1:]) for row in makers}
-    by_dataset = _writers(writers)
+    made = {row[0]: Maker(*row[1:]).seen_from(only) for row in makers}
+    by_dataset = _writers(writers, only)
     around = Around(
         lot=lot,
         names=called,
@@ -121,10 +122,11 @@ def _load(tx: Transaction, job_ids: Sequence[str], lot: str) -> list[Facts]:
     return [known[job_id] for job_id in job_ids if job_id in known]
 
 
-def _writers(rows: Iterable[Row]) -> dict[str, list[Writer]]:
+def _writers(rows: Iterable[Row], only: str | None) -> dict[str, list[Writer]]:
     found: dict[str, list[Writer]] = defaultdict(list)
     for dataset, job_id, namespace, name, hidden in rows:
-        found[dataset].append(Writer(job_id, namespace, name, bool(hidden)))
+        writer = Writer(job_id, namespace, name, bool(hidden))
+        found[dataset].append(writer.seen_from(only))
     return found
 
 

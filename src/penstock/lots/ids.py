@@ -14,6 +14,7 @@ import msgspec
 
 from penstock.clock import DAY, HOUR, SECOND, Micros, from_datetime, to_datetime
 from penstock.errors import Invalid
+from penstock.ids import DOTS
 
 LOT_CHARS_MAX = 200
 CLOCK = "clock:"
@@ -124,7 +125,7 @@ def check_lot(text: str) -> str:
             f"lot id {_shown(text)} has {unsafe[0]!r} in it; use no slash, backslash "
             "or control character"
         )
-    if text in {".", ".."}:
+    if text in DOTS:
         raise Invalid(f"lot id {text!r} means a folder in a path; use another name")
     if text != text.strip():
         raise Invalid(f"lot id {_shown(text)} begins or ends with a blank; leave the blank out")

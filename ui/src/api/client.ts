@@ -92,12 +92,16 @@ export async function call<M extends Method, P extends PathOf<M>>(
   return send(method, urlOf(path, loose), loose.body, signal);
 }
 
+/** A path with a segment of dots only, which a browser makes the path of something else. */
+const DOTS = /^[^?]*\/\.{1,2}(?:[/?]|$)/;
+
 export async function send<T>(
   method: string,
   url: string,
   body?: unknown,
   signal?: AbortSignal,
 ): Promise<Answer<T>> {
+  if (DOTS.test(url)) return failed(422, "No name is . or .., which mean a folder in an address. Give another name.");
   const sent = key();
   const init: RequestInit = { method: method.toUpperCase(), headers: headers() };
   if (signal) init.signal = signal;

@@ -16,6 +16,21 @@ FROM namespaces WHERE name = :name
 SELECT name, type, connection_url, description, created_at, updated_at
 FROM sources ORDER BY name LIMIT :limit OFFSET :offset
 
+-- name: read_sources_of_namespace
+-- A page of the sources of a namespace's datasets, by name.
+SELECT s.name, s.type, s.connection_url, s.description, s.created_at, s.updated_at
+FROM sources s
+WHERE EXISTS (SELECT 1 FROM datasets d WHERE d.namespace = :namespace AND d.source_name = s.name)
+ORDER BY s.name LIMIT :limit OFFSET :offset
+
+-- name: read_source_of_namespace
+-- One source, if a dataset of a namespace is in it.
+SELECT s.name, s.type, s.connection_url, s.description, s.created_at, s.updated_at
+FROM sources s
+WHERE s.name = :name AND EXISTS (
+    SELECT 1 FROM datasets d WHERE d.namespace = :namespace AND d.source_name = s.name
+)
+
 -- name: read_source
 -- One source.
 SELECT name, type, connection_url, description, created_at, updated_at

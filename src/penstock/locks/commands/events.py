@@ -27,6 +27,7 @@ class GuardedEvent(Struct, frozen=True, gc=False):
 
     event: Event
     has_engine: Callable[[World, str], bool]  # whether an engine makes the lots of this job
+    within: str | None = None  # the namespace of a key that is for one
 
     def want(self, keys: Keys) -> None:
         """Everything the event names."""
@@ -43,4 +44,5 @@ class GuardedEvent(Struct, frozen=True, gc=False):
             receive(world, event, now)
         else:
             has_engine = self.has_engine(world, event.job_id)
-            Reported(world, event, event.run_id, run, said, named, has_engine, now).receive()
+            known = (event.run_id, run, said, named, has_engine, self.within, now)
+            Reported(world, event, *known).receive()

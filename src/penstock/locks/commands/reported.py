@@ -44,7 +44,8 @@ _TAKEN: Final = Obstacle(None, "the lot was taken from this run before, and is n
 class Reported:
     """One event of a run that has lots.
 
-    `run` is the run as it was before, and `said` what it has told of its lots so far.
+    `run` is the run as it was before, and `said` what it has told of its lots so far. `within` is
+    the namespace that the key is for which it came with.
     """
 
     def __init__(
@@ -56,6 +57,7 @@ class Reported:
         said: LotFacet | None,
         named: NamedLots,
         has_engine: bool,
+        within: str | None,
         now: Micros,
     ) -> None:
         self._world = world
@@ -68,6 +70,7 @@ class Reported:
         self._ours = said if said is not None and said.attempt is not None else None
         self._named = named
         self._has_engine = has_engine
+        self._within = within
         self._now = now
         self._job = self._room.jobs.get(event.job_id)
         self._owner = producer(event) or "events"
@@ -146,7 +149,8 @@ class Reported:
         if self._state is None or (claims and (self._state in _STOPS or not self._may_grow)):
             return [], []
         world, job_id, run_id = self._world, self._event.job_id, self._run_id
-        found = guard.aims(world, self._event, self._named, self._job, self._said)
+        said = self._named, self._job, self._said
+        found = guard.aims(world, self._event, *said, self._within)
         for dataset, lot in found.reads:
             for obstacle in guard.unreadable(world, dataset, lot):
                 self._refuse(lot, obstacle)
@@ -366,7 +370,7 @@ class Reported:
         for role, mention, of_dataset in sides:
             told = quality.told_of({**mention.facets, **mention.io_facets})
             dataset = self._world.datasets.get(self._world.dataset_id(mention.id))
-            if told and dataset is not None:
+            if told and dataset is not None and self._within in (None, dataset.namespace):
                 for lot in dict.fromkeys(of_dataset.get(mention.id) or lots):
                     self._judge_lot(role, dataset, lot, told)
 

@@ -1,6 +1,6 @@
 """Saying which datasets a job reads and writes lot by lot."""
 
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 
 import msgspec
 
@@ -15,7 +15,7 @@ from penstock.catalog.rows import Role, replace
 from penstock.catalog.world import World
 from penstock.clock import END_OF_TIME, Micros
 from penstock.db import Transaction
-from penstock.errors import Conflict, Invalid, NotFound
+from penstock.errors import Conflict, Forbidden, Invalid, NotFound
 from penstock.locks import holding, rules
 from penstock.locks.claiming import shape_of
 from penstock.locks.room import LockRoom
@@ -33,7 +33,8 @@ LOTS_AT_ONCE = 1000
 class WireJob(Write, frozen=True):
     """State which datasets a job reads and writes lot by lot, and how its lots are worked on.
 
-    What is None stays as it is. Saying the same again changes nothing.
+    What is None stays as it is. Saying the same again changes nothing. With `within`, the namespace
+    of a key that is for one, it gets no output elsewhere that it has not already.
     """
 
     namespace: str
@@ -45,6 +46,7 @@ class WireJob(Write, frozen=True):
     back_off_seconds: int | None = None
     enforced: bool | None = None
     stale: Stale | None = None
+    within: str | None = None
 
     def apply(self, world: World, now: Micros) -> LotJobRow:
         """Write it, and look for work that is there already."""
@@ -127,7 +129,18 @@ class WireJob(Write, frozen=True):
         for made in filter(None, map(world.datasets.get, wired.output_ids)):
             if is_clock(made.name):
                 raise Invalid(f"{made.name} is a clock, and no job makes it: name another output")
+        self._check_within(world, [d for d in wired.output_ids if d not in fresh.output_ids])
         return wired
+
+    def _check_within(self, world: World, added: Iterable[str]) -> None:
+        """Lots of a dataset set going whoever reads it: that is not for others to decide."""
+        for dataset in filter(None, map(world.datasets.get, added)):
+            if self.within not in (None, dataset.namespace):
+                raise Forbidden(
+                    f"a key for namespace {self.within!r} wires no job to make lots of "
+                    f"{dataset.namespace}/{dataset.name}; have it wired once with a key for every "
+                    "namespace, then this one will do"
+                )
 
     def _declare(self, world: World, wired: LotJobRow, now: Micros) -> None:
         """State the job in the catalog, with the same edges."""
