@@ -46,6 +46,7 @@ ADMIN = Act("ann", "asked for")
 DEPOSITOR = "jo@example.org"
 SECRET = "between us"
 PAUSE_SECONDS_MAX = 0.05
+WAIT_SECONDS_MAX = 120.0
 ENDED = (BatchState.COMPLETED, BatchState.FAILED, BatchState.HELD)
 AT_REST = {IngestState.COMPLETED, IngestState.FAILED, IngestState.HELD}
 
@@ -147,7 +148,11 @@ class Site:
     def working(self, *stages: str, concurrency: int = 4) -> Iterator[None]:
         """Daemons of some stages, or of all, while the block lasts."""
         workers = Workers(
-            self.shop, stages or STAGE_NAMES, concurrency=concurrency, poll_seconds=0.05
+            self.shop,
+            stages or STAGE_NAMES,
+            concurrency=concurrency,
+            poll_seconds=0.05,
+            stop_seconds_max=WAIT_SECONDS_MAX,
         )
         workers.start()
         try:

@@ -181,3 +181,18 @@ def test_the_next_deposit_of_an_object_clears_up_what_nobody_could(
     assert not before & set(stored(site))
     site.desk.delete_batch(ADMIN, again.id, confirmed=True)
     check_nothing_is_left(site)
+
+
+def test_the_folder_of_a_batch_that_is_no_more_is_found_by_a_check(site: Site) -> None:
+    [batch] = site.run(site.deposit(site.web.on("/a.csv", content(b"a"))))
+    other = site.deposit(site.web.on("/b.csv", content(b"b")))
+    folders = [site.folder / name for name in (batch.id, other.id, "bid0000000999", "mine")]
+    for folder in folders:
+        (folder / "jid0000000001").mkdir(parents=True, exist_ok=True)
+    for repaired in (False, True):
+        [finding] = findings(site, repair=repaired)
+        assert finding.target == str(site.folder / "bid0000000999")
+        assert finding.what == "is the working folder of a batch that is not there"
+        assert (finding.repairable, finding.repaired) == (True, repaired)
+    assert findings(site, repair=False) == []
+    assert [folder.exists() for folder in folders] == [True, True, False, True]

@@ -3,11 +3,16 @@
 from pathlib import Path
 from typing import Any
 
+from msgspec.structs import replace
+
 from penstock.ingest.receiving.checkm import ManifestKind, write
+from penstock.ingest.stages.recording import forgotten
 from penstock.ingest.storing.minting import ark_of
 from penstock.ingest.storing.ocfl_files import NewFile
 from penstock.ingest.storing.ocfl_inventory import sha512
+from penstock.ingest.storing.register import versions_of
 from penstock.ingest.values import IngestJob
+from penstock.ingest.workers import STAGE_NAMES
 from penstock.states import BatchState, IngestState
 from tests.acceptance.ingest_site import Site, row
 from tests.web import content
@@ -34,14 +39,16 @@ def completed(site: Site, name: str, **rest: Any) -> str:
     return job.identifiers.primary
 
 
-def store_unknown(site: Site, collection: str, ark: str, key: str = "another/0") -> None:
+def store_unknown(
+    site: Site, collection: str, ark: str, key: str = "another/0", message: str = ""
+) -> None:
     """Store an object of which the database, put back from a backup, knows nothing."""
     file = site.folder / "lost.csv"
     site.folder.mkdir(exist_ok=True)
     file.write_bytes(b"lost")
     told = NewFile("producer/lost.csv", file, sha512(b"lost"), 4)
     depository = site.shop.depository(site.shop.collection(collection))
-    depository.store(ark, key, [told], update=False, who="jo", message="", now=site.clock())
+    depository.store(ark, key, [told], update=False, who="jo", message=message, now=site.clock())
 
 
 def test_an_ark_that_was_given_by_hand_is_not_minted(site: Site) -> None:
@@ -108,6 +115,36 @@ def test_a_deposit_that_was_stored_before_the_database_was_put_back_has_its_ark_
     site.run(batch)
     assert site.only_job(batch).identifiers.primary == ark
     assert site.versions(ark) == [1]
+
+
+def test_a_version_that_the_database_has_forgotten_is_recorded_with_the_next(site: Site) -> None:
+    ark = completed(site, "first.csv")
+    store_unknown(site, "maps", ark, message="bid0000000777 jid0000000778")
+    assert completed(site, "third.csv", primary_id=ark) == ark
+    with site.plane.catalog.read() as tx:
+        third, second, first = versions_of(tx, ark)
+        assert tx.fetch("broken_deposits", most=10) == []
+    assert (first.version, second.version, third.version) == (1, 2, 3)
+    assert (second.key, second.batch_id, second.job_id) == (
+        "another/0",
+        "bid0000000777",
+        "jid0000000778",
+    )
+    assert (second.files, second.bytes) == (1, 4)
+
+
+def test_a_version_that_its_own_job_has_still_to_record_is_left_to_it(site: Site) -> None:
+    ark = completed(site, "first.csv")
+    late = site.deposit(site.web.on("/late.csv", content(b"late")), primary_id=ark)
+    before = [name for name in STAGE_NAMES if name != "recording"]
+    with site.working(*before):
+        job = site.reach(late, IngestState.RECORDING)
+    stored = site.shop.depository(site.shop.collection("maps")).find(ark, job.configuration.key)
+    assert stored is not None
+    found = forgotten(site.shop, site.shop.collection("maps"), replace(stored, version=3))
+    assert list(found) == []
+    site.run(late)
+    site.check_recorded(site.only_job(late))
 
 
 def test_a_storage_that_is_away_does_not_stop_other_collections(site: Site, tmp_path: Path) -> None:

@@ -109,7 +109,7 @@ def working(server: Running, *stages: str) -> Iterator[None]:
     """Workers of some stages, or of all, in this process."""
     plane = server.plane
     shop = open_workshop(plane.settings, plane.catalog, plane.clock)
-    workers = Workers(shop, stages or STAGE_NAMES, poll_seconds=0.02)
+    workers = Workers(shop, stages or STAGE_NAMES, poll_seconds=0.02, stop_seconds_max=120)
     workers.start()
     try:
         yield

@@ -92,6 +92,26 @@ def test_it_gives_back_what_is_at_hand_and_another_goes_on(here: Site, penstock:
     assert status(penstock, batch) == ("completed", [("completed", False)])
 
 
+def test_what_hangs_when_it_is_told_to_stop_is_left_to_others(
+    here: Site, penstock: Terminal
+) -> None:
+    go_on = threading.Event()
+    url = here.web.on("/stuck", stalled(go_on, drips=False), content(b"x" * SIZE))
+    batch = submitted(penstock, "maps", url)
+    try:
+        with here.start() as worker:
+            until(lambda: bool(here.web.asked("/stuck", "GET")))
+            worker.send(signal.SIGTERM)
+            assert worker.ended() == 0
+            assert "downloading: what is at hand hangs, and is left to others" in worker.log()
+            assert "Traceback" not in worker.log()
+        assert status(penstock, batch) == ("processing", [("downloading", False)])
+    finally:
+        go_on.set()
+    here.work()
+    assert status(penstock, batch) == ("completed", [("completed", False)])
+
+
 def test_a_second_signal_ends_it_at_once(here: Site, penstock: Terminal) -> None:
     go_on = threading.Event()
     url = here.web.on("/stuck", stalled(go_on, drips=False), content(b"x" * SIZE))

@@ -12,7 +12,7 @@ from cyclopts import App, Parameter
 
 from penstock import __version__, tracing
 from penstock.cli.flags import Config, Database, switch
-from penstock.cli.stopping import StopSignals
+from penstock.cli.stopping import StopSignals, leave
 from penstock.config import Loaded, Settings, load, mask_url
 from penstock.errors import Invalid, Unavailable
 from penstock.ingest.moves import STAGES
@@ -110,6 +110,8 @@ def work(
                 _log.info("stopping: taking up nothing more")
                 workers.stop()
     _log.info("stopped: what was at hand is finished or given back")
+    if workers.left:
+        leave()
 
 
 def read_stages(text: str | None) -> tuple[str, ...]:

@@ -14,6 +14,7 @@ from penstock.arcs.executors import open_executor
 from penstock.arcs.station import Station
 from penstock.cli.arcs_work import begin, lease_url, owner
 from penstock.cli.flags import ServerFlags
+from penstock.cli.stopping import leave
 from penstock.config import Loaded, load
 from penstock.ingest.workers import Workers
 from penstock.lots.own_backend import follow_settings
@@ -72,17 +73,19 @@ def up(*, flags: UpFlags = UP) -> None:
     with (
         HttpServer.open(settings) as server,
         tracing.on(settings.traces, server.plane.identity),
-        at_work(server.plane),
+        at_work(server.plane) as workers,
     ):
         follow_settings(server.plane.catalog, settings, own_url=server.url)
         tune_interpreter()
         server.run()
         _log.info("stopping: taking up nothing more")
     _log.info("stopped: everything received is committed, what was begun is finished or given back")
+    if workers.left:
+        leave()
 
 
 @contextmanager
-def at_work(plane: Plane) -> Iterator[None]:
+def at_work(plane: Plane) -> Iterator[Workers]:
     """Have deposits and arcs worked on meanwhile."""
     settings = plane.settings
     # A store in which two could create one key is refused before anything is run.
@@ -105,4 +108,4 @@ def at_work(plane: Plane) -> Iterator[None]:
         )
         workers.start()
         stack.callback(workers.stop)
-        yield
+        yield workers

@@ -48,9 +48,10 @@ class Daemon(ABC):
         """Begin to work."""
         self._thread.start()
 
-    def join(self) -> None:
-        """Wait until what is at hand is done or given up."""
-        self._thread.join()
+    def join(self, seconds: float) -> bool:
+        """Wait until what is at hand is done or given up, in vain not for long; whether it is."""
+        self._thread.join(seconds)
+        return not self._thread.is_alive()
 
     def _run(self) -> None:
         try:

@@ -15,7 +15,7 @@ from penstock.catalog.commands.lookup import Write
 from penstock.catalog.world import World
 from penstock.clock import Micros
 from penstock.errors import Conflict, Invalid, PenstockError
-from penstock.ingest import giving_up
+from penstock.ingest import giving_up, left_folders
 from penstock.ingest.collections import DeleteCollection
 from penstock.ingest.moves import BatchSide, capped, move_batch, move_job, resume_job, side_of
 from penstock.ingest.receiving.depositing import Deposit, submit
@@ -286,6 +286,7 @@ class Desk:
         with self._audited(act, "repair", QUEUE) if repair else nullcontext():
             yield from self._store.checking(repair=repair)
             yield from giving_up.check(self._shop, repair=repair)
+            yield from left_folders.check(self._shop, repair=repair)
 
     def _require_open(self, collection: str) -> None:
         if self._is_held(collection):

@@ -2,6 +2,7 @@
 
 import logging
 import threading
+import time
 from collections.abc import Collection, Sequence
 
 from penstock.errors import Invalid, PenstockError
@@ -42,6 +43,7 @@ _LOTS_SECONDS = 5.0
 _CLEAN_UP = "clean-up"
 _CLEAN_UP_SECONDS = 60.0
 POLL_SECONDS = 1.0
+STOP_SECONDS_MAX = 5.0  # container platforms kill what has not stopped after 10 s
 
 STAGE_NAMES = (
     *_BATCH_WORK,
@@ -62,6 +64,7 @@ class Workers:
         *,
         concurrency: int = 4,
         poll_seconds: float = POLL_SECONDS,
+        stop_seconds_max: float = STOP_SECONDS_MAX,
     ) -> None:
         unknown = sorted(set(stages) - set(STAGE_NAMES))
         if unknown:
@@ -73,6 +76,8 @@ class Workers:
         self._heart = threading.Thread(target=self._beat, name="ingest-heart", daemon=True)
         self._beat_seconds = shop.settings.ingest_session_seconds / 3
         self._over = threading.Event()
+        self._stop_seconds_max = stop_seconds_max
+        self.left: tuple[str, ...] = ()  # daemons whose work hung when they were to stop
 
     def start(self) -> None:
         """Begin to work, if there is a folder to work in."""
@@ -83,14 +88,24 @@ class Workers:
             daemon.start()
 
     def stop(self) -> None:
-        """Take nothing more, finish or give up what is at hand, and free every lock."""
+        """Take nothing more, and finish or give up what is at hand.
+
+        What hangs, because a server does not answer, is left: its locks go with the session. Then
+        the process has to end without waiting for its threads.
+        """
         self._shop.stopping.set()
         self._shop.store.wake()
-        for daemon in self._daemons:
-            daemon.join()
+        deadline = time.monotonic() + self._stop_seconds_max
+        self.left = tuple(
+            daemon.name
+            for daemon in self._daemons
+            if not daemon.join(max(0.0, deadline - time.monotonic()))
+        )
         self._over.set()
         if self._heart.is_alive():
-            self._heart.join()
+            self._heart.join(max(0.0, deadline - time.monotonic()))
+        if self.left:
+            log.warning("%s: what is at hand hangs, and is left to others", ", ".join(self.left))
 
     def _beat(self) -> None:
         while not self._over.wait(self._beat_seconds):

@@ -80,6 +80,7 @@ class Workshop:
     _depositories: dict[str, Depository] = field(default_factory=dict)
     _clients: "dict[Places, httpx.Client]" = field(default_factory=dict)
     _opening: threading.Lock = field(default_factory=threading.Lock)
+    _connecting: threading.Lock = field(default_factory=threading.Lock)
 
     def collection(self, name: str) -> Collection:
         """The profile of a collection, at most a second old."""
@@ -119,7 +120,7 @@ class Workshop:
         # Late, because it loads httpx: a server that fetches nothing starts faster without.
         from penstock.ingest.receiving.door import open_client
 
-        with self._opening:
+        with self._connecting:
             if places not in self._clients:
                 self._clients[places] = open_client(places)
             return self._clients[places]
@@ -206,7 +207,7 @@ class Workshop:
     def close(self) -> None:
         """Give up every lock, and close every connection to the outside."""
         self.store.close()
-        with self._opening:
+        with self._connecting:
             for client in self._clients.values():
                 client.close()
             self._clients.clear()

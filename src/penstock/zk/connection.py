@@ -8,6 +8,7 @@ import contextlib
 import dataclasses
 import functools
 import logging
+import threading
 from collections import deque
 from collections.abc import Callable, Iterable, Sequence
 from typing import Any, Final, Self, TypeVar
@@ -49,6 +50,7 @@ from penstock.zk.operations import (
 from penstock.zk.reads import Node, ReadMany
 
 WAIT_SECONDS_MAX: Final = 10.0  # for a connection, or for an answer to a question
+CLOSE_SECONDS_MAX: Final = 2.0  # for the end of a session to be heard; kazoo waits 10 s and more
 TRIES_MAX: Final = 5  # of a question whose connection breaks
 WINDOW: Final = 64  # requests of one caller on their way at once
 READ_AT_ONCE: Final = 100  # nodes in one request
@@ -126,7 +128,12 @@ class Connection:
     def close(self) -> None:
         """End the session at once; whoever waits for an answer is told that it is unknown."""
         self._is_closed = True
+        closing = threading.Thread(target=self._close, name="zookeeper-closing", daemon=True)
+        closing.start()
         # A server that hangs cannot be told; it ends the session by itself, later.
+        closing.join(CLOSE_SECONDS_MAX)
+
+    def _close(self) -> None:
         with contextlib.suppress(KazooException):
             self._client.stop()
             self._client.close()

@@ -2,9 +2,11 @@
 
 Needs: the stored object. Does: makes, in one transaction, a run of the collection's ingest job that
 read the payload and made a version of the collection's dataset. Skips what is recorded already.
-Makes an ARK from EZID public. Fails when the object is not in the store, or EZID refuses.
+Makes an ARK from EZID public. Records earlier versions of the object with it that a database, put
+back from a backup, has forgotten. Fails when the object is not in the store, or EZID refuses.
 """
 
+from collections.abc import Iterator
 from urllib.parse import urlsplit
 
 import msgspec
@@ -16,9 +18,9 @@ from penstock.errors import NotFound
 from penstock.ingest.collections import Collection, Minting
 from penstock.ingest.moves import move_job
 from penstock.ingest.storing.ocfl import Stored
-from penstock.ingest.storing.register import RecordDeposit, StoredRow
+from penstock.ingest.storing.register import RecordDeposit, StoredRow, stored_by
 from penstock.ingest.values import IngestJob
-from penstock.ingest.workshop import Workshop
+from penstock.ingest.workshop import Workshop, patiently
 from penstock.states import IngestState
 
 _PRODUCER = "penstock"
@@ -35,6 +37,8 @@ def work(shop: Workshop, job: IngestJob) -> IngestJob:
             f"nothing of ingest job {job.id} is in the object store under {ark}; "
             "look at the store, or submit the object again"
         )
+    for lost in forgotten(shop, collection, stored):
+        shop.write(RecordDeposit(lost, collection.kept_in, ()))
     row = _row(job, collection, stored)
     events = _events(shop, job, collection, row)
     shop.write(RecordDeposit(row, collection.kept_in, events))
@@ -64,22 +68,57 @@ def source_of(url: str) -> tuple[str, str]:
     return parts.scheme or "file", parts.path
 
 
+def forgotten(shop: Workshop, collection: Collection, stored: Stored) -> Iterator[StoredRow]:
+    """Earlier versions of the object that are stored and were forgotten, oldest first.
+
+    A database that was put back from a backup does not know what was stored since. Who deposited
+    such a version, and its run, are lost; what another job has stored just now, it records itself.
+    """
+    if stored.version == 1:
+        return
+    depository = shop.depository(collection)
+    earlier = list(depository.read(stored.ark).versions.values())[: stored.version - 1]
+    with shop.catalog.read() as tx:
+        known = {row.key for row in stored_by(tx, [each.key for each in earlier if each.key])}
+    for version in earlier:
+        key, [batch_id, job_id, *_] = version.key, [*version.message.split(), "", ""]
+        if key is None or key in known or _will_record(shop, job_id, key):
+            continue
+        if (found := depository.find(stored.ark, key)) is not None:
+            yield _row_of(found, key, collection, batch_id, job_id, title="")
+
+
+def _will_record(shop: Workshop, job_id: str, key: str) -> bool:
+    try:
+        job = patiently(lambda: shop.store.job(job_id))
+    except NotFound:
+        return False
+    return job.configuration.key == key and job.status is not IngestState.COMPLETED
+
+
 def _row(job: IngestJob, collection: Collection, stored: Stored) -> StoredRow:
     told = job.configuration
+    title = told.erc_what or told.payload_name
+    return _row_of(stored, told.key, collection, told.batch_id, job.id, title)
+
+
+def _row_of(
+    stored: Stored, key: str, collection: Collection, batch_id: str, job_id: str, title: str
+) -> StoredRow:
     return StoredRow(
         ark=stored.ark,
         version=stored.version,
-        key=told.key,
+        key=key,
         namespace=collection.namespace,
-        collection=told.profile_name,
-        batch_id=told.batch_id,
-        job_id=job.id,
+        collection=collection.name,
+        batch_id=batch_id,
+        job_id=job_id,
         location=stored.location,
         digest=stored.digest,
         files=stored.files,
         bytes=stored.size,
-        title=told.erc_what or told.payload_name,
-        run_id=run_of(told.key),
+        title=title,
+        run_id=run_of(key),
         at=0,
     )
 

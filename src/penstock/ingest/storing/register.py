@@ -326,7 +326,7 @@ class ForgetWriter(Write, frozen=True):
 
 
 class RecordDeposit(Write, frozen=True):
-    """Write a stored version into the catalog, with its run, once."""
+    """Write a stored version into the catalog once, with its run if that is known."""
 
     stored: StoredRow
     storage: str
@@ -345,7 +345,8 @@ class RecordDeposit(Write, frozen=True):
         for event in self.events:
             receive(world, event, now)
         room.stored.put(self.stored.key, replace(self.stored, at=now))
-        world.room(LotRoom).tell_end(self.stored.run_id, now)
+        if self.events:
+            world.room(LotRoom).tell_end(self.stored.run_id, now)
         return True
 
 
