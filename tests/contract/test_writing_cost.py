@@ -108,6 +108,8 @@ def _of_single_rows() -> dict[str, dict[str, Any]]:
         "read_namespace": {"name": NAMESPACE},
         "read_sources": page,
         "read_source": {"name": "warehouse"},
+        "read_sources_of_namespace": {**page, "namespace": NAMESPACE},
+        "read_source_of_namespace": {"name": "warehouse", "namespace": NAMESPACE},
         "read_tags": page,
         "read_tag": {"name": "PII"},
         "read_tallies": {"kind": "JOB"},

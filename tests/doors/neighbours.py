@@ -158,6 +158,10 @@ def _lots(food: _Team, hidden: _Team) -> tuple[dict[str, str], dict[str, str]]:
         food.end("complete", cooked)
     hidden.end("complete", hidden.claim("hidden eater", "1"))
     eating = hidden.claim("hidden eater", "2")
+    told = run_event("told", inputs=[], outputs=[_named("food/wine")])
+    told["job"] = _named("food/teller")
+    told["run"]["facets"] = {"penstock_lot": {"lot": "5"}}
+    post_as(food, told)
     warden = _Team(food.server, food.server.key("warden", Role.ADMIN), "lake")
     warden.hold_lot("lake/grapes", "4")
     ours = {"run": cooked["id"], "claim": cooked["id"]}

@@ -24,7 +24,7 @@ STREAMS = {f"{API}/events/stream", f"{API}/pulse"}
 NAMES: Mapping[str, Sequence[str]] = {
     "namespace": ["food"],
     "dataset": ["soup", "wine", "raw", "stew", "eggs"],
-    "job": ["cook", "season", "stew", "etl"],
+    "job": ["cook", "season", "stew", "etl", "teller"],
     "arc": ["stew"],
     "lot": [*map(str, range(1, 8)), "checked", *(DAY.format(hour) for hour in (0, 1, 3, 5))],
     "version": ["V1"],

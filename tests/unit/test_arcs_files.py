@@ -12,7 +12,7 @@ from penstock.arcs.declaration import Arc, Input, OnEmpty, Output, Parts, Retry,
 from penstock.arcs.files import MARK, declared_in, read_declarations
 from penstock.client import arc_decorator
 from penstock.config import load
-from penstock.errors import Conflict, Invalid, Malformed, NotFound, PenstockError
+from penstock.errors import Conflict, Invalid, Malformed, PenstockError
 
 TOML = """
 namespace = "shop"
@@ -197,7 +197,7 @@ def test_what_is_wrong_is_told_with_its_place(
 
 
 def test_a_file_that_is_not_there(tmp_path: Path) -> None:
-    with pytest.raises(NotFound, match="name another file"):
+    with pytest.raises(Invalid, match="name another file"):
         read_declarations(tmp_path / "none.toml")
 
 

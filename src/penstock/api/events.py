@@ -111,7 +111,11 @@ async def receive_batch(call: Call, content: bytes) -> BatchResult:
 
     Those that were refused are listed with the reason and whether sending them again may help.
     """
-    events = enumerate(_read_batch(content) if content else ())
+    if len(content) > INLINE_BYTES_MAX:
+        batch = await call.door.in_thread(_read_batch, content)
+    else:
+        batch = _read_batch(content) if content else ()
+    events = enumerate(batch)
     failed: list[FailedEvent] = []
     received = 0
     # In windows, so that one long batch does not fill the queue for everybody.

@@ -19,7 +19,7 @@ from penstock.catalog.world import World
 from penstock.clock import Micros
 from penstock.db import Transaction
 from penstock.errors import Conflict, NotFound
-from penstock.locks import rules
+from penstock.locks import guard, rules
 from penstock.locks.commands.admin import Admin
 from penstock.locks.reading import find_dataset
 from penstock.locks.room import LockRoom
@@ -98,10 +98,9 @@ class RemoveLot(Admin, frozen=True):
         for job_id in self._readers(room, dataset):
             reader = room.inputs.get((dataset.id, job_id, self.lot))
             if reader is not None and reader.status == Status.RUNNING:
-                job = world.jobs.get(job_id)
-                name = f"{job.namespace}/{job.name}" if job is not None else job_id
+                name = guard.job_told(world, job_id, dataset.namespace)
                 raise Conflict(
-                    f"{where} is being read by job {name}; remove it when that has ended, or "
+                    f"{where} is being read by {name}; remove it when that has ended, or "
                     "release its lock first"
                 )
         return held

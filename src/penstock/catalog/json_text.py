@@ -18,6 +18,7 @@ _LONE_HALF = re.compile(
     rb"(?<!\\)(?:\\\\)*\\u(d[89ab][0-9a-f]{2})(?!\\ud[c-f][0-9a-f]{2})", re.IGNORECASE
 )
 _NOT_BRACKETS = bytes(sorted(set(range(256)) - set(b"[]{}")))
+_BRACKETS_OPEN_MAX = 100_000  # of an event that is refused anyway, though alone
 _LONG_NUMBER = re.compile(rb"[0-9]{%d}" % (INTEGER_DIGITS_MAX + 1))
 
 
@@ -66,6 +67,8 @@ def items_of_list(body: bytes) -> Sequence[bytes]:
         match mark[0]:
             case b"[" | b"{":
                 depth += 1
+                if depth > _BRACKETS_OPEN_MAX:
+                    break
             case b"]" | b"}":
                 depth -= 1
             case b"," if depth == 1:

@@ -153,18 +153,21 @@ def unmade(world: World, named: NamedLots, lot: str, outputs: Iterable[str]) -> 
     return None
 
 
-def obstacle(world: World, job_id: str, run_id: str, aim: Aim) -> Obstacle | None:
-    """The first thing that keeps a run of a job from a lot, by the truth table."""
-    return next(_obstacles(world, job_id, run_id, aim), None)
+def obstacle(world: World, job_id: str, run_id: str, aim: Aim, *, beside: str) -> Obstacle | None:
+    """The first thing that keeps a run of a job from a lot, by the truth table.
+
+    `beside` is the namespace of the job: those of others are not named to it.
+    """
+    return next(_obstacles(world, job_id, run_id, aim, beside), None)
 
 
-def _obstacles(world: World, job_id: str, run_id: str, aim: Aim) -> Iterator[Obstacle]:
+def _obstacles(world: World, job_id: str, run_id: str, aim: Aim, beside: str) -> Iterator[Obstacle]:
     room = world.room(LockRoom)
     gates = (job_id, *aim.inputs, *aim.outputs)
     room.holds.prefetch(gates)
     for gate in gates:
         if (hold := room.holds.get(gate)) is not None:
-            what = job_name(world, gate) if gate == job_id else _dataset_name(world, gate)
+            what = _job_name(world, gate) if gate == job_id else _dataset_name(world, gate)
             since = format_time(hold.since)
             kind = "dataset" if hold.kind == "DATASET" else "job"
             why = f"{kind} {what} is held by {hold.who!r} since {since}: {hold.why}"
@@ -179,15 +182,15 @@ def _obstacles(world: World, job_id: str, run_id: str, aim: Aim) -> Iterator[Obs
     for dataset in aim.outputs:
         made = room.outputs.get((dataset, aim.lot))
         if made is not None and not writable(Status(made.status)):
-            yield Obstacle(dataset, _said(world, made, "cannot be written"))
+            yield Obstacle(dataset, _said(world, made, "cannot be written", beside))
     for dataset in aim.inputs:
-        yield from unreadable(world, dataset, aim.lot)
+        yield from unreadable(world, dataset, aim.lot, beside=beside)
         own = room.inputs.get((dataset, job_id, aim.lot))
         if own is not None and not usable(Status(own.status)):
-            yield Obstacle(dataset, _said(world, own, "was taken by this job before"))
+            yield Obstacle(dataset, _said(world, own, "was taken by this job before", beside))
 
 
-def unreadable(world: World, dataset: str, lot: str) -> Iterator[Obstacle]:
+def unreadable(world: World, dataset: str, lot: str, *, beside: str) -> Iterator[Obstacle]:
     """Why a lot may not be read.
 
     Where no row speaks of it, nothing is locked: it came by a way that is not ours. But if a job
@@ -198,29 +201,43 @@ def unreadable(world: World, dataset: str, lot: str) -> Iterator[Obstacle]:
     made = room.outputs.get((dataset, lot))
     if made is not None:
         if locks_of(Role.OUTPUT, Status(made.status)).read:
-            yield Obstacle(dataset, _said(world, made, "cannot be read"))
+            yield Obstacle(dataset, _said(world, made, "cannot be read", beside))
         return
     wired = [job for role, job in room.wires.get(dataset) or () if role == Role.OUTPUT]
     world.jobs.prefetch(wired)
     makers = [row for job in wired if (row := world.jobs.get(job)) is not None and not row.hidden]
     if makers or room.clocks.get(dataset) is not None:
-        by = f"; it is made by job {makers[0].namespace}/{makers[0].name}" if makers else ""
+        by = f"; it is made by {job_told(world, makers[0].id, beside)}" if makers else ""
         yield Obstacle(
             dataset, f"lot {lot} of {_dataset_name(world, dataset)} is not there yet{by}"
         )
 
 
-def _said(world: World, row: StatusRow, what: str) -> str:
-    by = f" by job {job_name(world, row.job_id)}" if row.job_id != OUTSIDE else ""
-    run = f" in run {row.run_id}" if row.run_id is not None else ""
+def _said(world: World, row: StatusRow, what: str, beside: str) -> str:
+    by = run = ""
+    if row.job_id != OUTSIDE:
+        by = f" by {job_told(world, row.job_id, beside)}"
+    if row.run_id is not None and _is_beside(world, row.job_id, beside):
+        run = f" in run {row.run_id}"
     return (
         f"lot {row.lot} of {_dataset_name(world, row.dataset_id)} {what}: it is {row.status}"
         f"{by}{run} since {format_time(row.since)}"
     )
 
 
-def job_name(world: World, job_id: str) -> str:
-    """A job as messages name it."""
+def job_told(world: World, job_id: str, beside: str) -> str:
+    """A job as messages in a namespace name it: of those elsewhere nothing is told."""
+    if not _is_beside(world, job_id, beside):
+        return "a job in another namespace"
+    return f"job {_job_name(world, job_id)}"
+
+
+def _is_beside(world: World, job_id: str, beside: str) -> bool:
+    job = world.jobs.get(job_id)
+    return job is None or job.namespace == beside
+
+
+def _job_name(world: World, job_id: str) -> str:
     job = world.jobs.get(job_id)
     return f"{job.namespace}/{job.name}" if job is not None else job_id
 

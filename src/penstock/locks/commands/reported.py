@@ -149,10 +149,11 @@ class Reported:
         if self._state is None or (claims and (self._state in _STOPS or not self._may_grow)):
             return [], []
         world, job_id, run_id = self._world, self._event.job_id, self._run_id
+        beside = self._event.job_namespace
         said = self._named, self._job, self._said
         found = guard.aims(world, self._event, *said, self._within)
         for dataset, lot in found.reads:
-            for obstacle in guard.unreadable(world, dataset, lot):
+            for obstacle in guard.unreadable(world, dataset, lot, beside=beside):
                 self._refuse(lot, obstacle)
         free, barred = [], []
         for aim in found.aims:
@@ -163,7 +164,8 @@ class Reported:
             needed = guard.missing(self._room, job_id, run_id, aim)
             if needed is None:
                 continue
-            stop = _ENGINE if self._has_engine else guard.obstacle(world, job_id, run_id, needed)
+            at = (world, job_id, run_id, needed)
+            stop = _ENGINE if self._has_engine else guard.obstacle(*at, beside=beside)
             if stop is None:
                 free.append(needed)
             else:
