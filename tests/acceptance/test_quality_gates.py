@@ -159,6 +159,7 @@ def test_what_the_workload_itself_says_counts_as_well(arcs: ArcSite) -> None:
     make_chain(arcs, "doubt")
     run_to_the_gate(arcs, {"a.txt": b"good", "b.txt": b"bad"})
     assert "failed: no bad words of b.txt: bad" in why_not(arcs, "mart_it")
+    assert "; accept it as it is, or have it made again." in why_not(arcs, "mart_it")
     shown = {(c.field, c.success, c.detail) for c in checks_of(arcs)}
     assert shown == {("a.txt", True, None), ("b.txt", False, "bad")}
     assert Sync(arcs.catalog, arcs.objects, NS, "clean_it").run().changed == 0

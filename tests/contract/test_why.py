@@ -89,7 +89,7 @@ def test_a_lot_that_is_done_says_so_and_names_what_came_since(site: Site) -> Non
     site.complete("a")
     found = site.why("a")
     assert (found.state, found.runnable, kinds(found)) == ("DONE", False, ["done"])
-    assert "made anew" not in found.sentence
+    assert found.sentence == f"Job ns/a has done lot 9: DONE since {say_time(NOON)}."
     site.now += SECOND
     site.register("raw")
     assert "ns/raw was made anew" in site.why("a").sentence
@@ -244,6 +244,7 @@ def test_a_worker_that_finds_nothing_learns_why(site: Site) -> None:
     assert "1 lot is being worked on" in found.summary
     assert site.nothing("b").waiting == 2
     site.do(HoldDataset("eve", "leaking", "ns", "clean"))
+    assert f"held by 'eve' since {say_time(NOON)}: leaking" in site.nothing("a").summary
     held = site.nothing("a").held
     assert held is not None
     assert (held.kind, held.namespace, held.name, held.who, held.why) == (

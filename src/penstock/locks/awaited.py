@@ -4,6 +4,7 @@ import shlex
 from collections.abc import Sequence
 
 from penstock.clock import say_time
+from penstock.locks import quality
 from penstock.locks.facts import Around, Maker, Writer
 from penstock.locks.table import Status
 from penstock.lots.rows import LandingRow
@@ -44,7 +45,10 @@ def stands(around: Around, dataset: str, maker: Maker) -> tuple[str, str]:
         case Status.HOLD:
             stop = around.stops.get(dataset)
             who = f" by {stop.who!r}" if stop is not None else ""
-            return "held", f"is held{who} since {since}{because(stop.why if stop else None)}"
+            said = f"is held{who} since {since}{because(stop.why if stop else None)}"
+            if stop is not None and stop.who == quality.WHO:
+                said += "; accept it as it is, or have it made again"
+            return "held", said
         case _:
             return "missing", f"is {maker.status} since {since}: announced, and not there yet"
 

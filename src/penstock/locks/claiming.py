@@ -21,7 +21,7 @@ from penstock.catalog.claimed_runs import (
 from penstock.catalog.known_facets import DatasetName
 from penstock.catalog.rows import JobRow, Role, replace
 from penstock.catalog.world import World
-from penstock.clock import SECOND, Micros, format_time
+from penstock.clock import SECOND, Micros, say_time
 from penstock.errors import Conflict, NotFound
 from penstock.locks import quality, rules
 from penstock.locks.held import drop_reasons
@@ -193,11 +193,11 @@ def live(world: World, ref: Ref) -> WorkRow:
     if now.state == WorkState.RUNNING:
         raise Conflict(
             f"claim {ref.id} with token {ref.token} is over: {where} is held by {now.owner!r} "
-            f"since {format_time(now.since)}, with token {now.token}; nothing was changed"
+            f"since {say_time(now.since)}, with token {now.token}; nothing was changed"
         )
     raise Conflict(
         f"claim {ref.id} with token {ref.token} is over: {where} is {now.state} since "
-        f"{format_time(now.since)}; nothing was changed"
+        f"{say_time(now.since)}; nothing was changed"
     )
 
 

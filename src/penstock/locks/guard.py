@@ -13,7 +13,7 @@ from penstock.catalog.claimed_runs import LotFacet
 from penstock.catalog.openlineage import Event, Mention
 from penstock.catalog.rows import Role
 from penstock.catalog.world import World
-from penstock.clock import format_time
+from penstock.clock import say_time
 from penstock.locks.facet import Lots, NamedLots
 from penstock.locks.room import LockRoom
 from penstock.locks.rows import NOWHERE, OUTSIDE, LotJobRow, StatusRow
@@ -168,17 +168,17 @@ def _obstacles(world: World, job_id: str, run_id: str, aim: Aim, beside: str) ->
     for gate in gates:
         if (hold := room.holds.get(gate)) is not None:
             what = _job_name(world, gate) if gate == job_id else _dataset_name(world, gate)
-            since = format_time(hold.since)
+            since = say_time(hold.since)
             kind = "dataset" if hold.kind == "DATASET" else "job"
             why = f"{kind} {what} is held by {hold.who!r} since {since}: {hold.why}"
             yield Obstacle(None if gate == job_id else gate, why)
     work = room.work.get((job_id, aim.lot))
     if work is not None and work.state == WorkState.RUNNING and work.run_id != run_id:
-        since = format_time(work.since)
+        since = say_time(work.since)
         why = f"{work.owner!r} works on lot {aim.lot} since {since}, in run {work.run_id}"
         yield Obstacle(None, why)
     if (kept := room.inputs.get((NOWHERE, job_id, aim.lot))) is not None:
-        yield Obstacle(None, f"this job is kept from lot {aim.lot} since {format_time(kept.since)}")
+        yield Obstacle(None, f"this job is kept from lot {aim.lot} since {say_time(kept.since)}")
     for dataset in aim.outputs:
         made = room.outputs.get((dataset, aim.lot))
         if made is not None and not writable(Status(made.status)):
@@ -221,7 +221,7 @@ def _said(world: World, row: StatusRow, what: str, beside: str) -> str:
         run = f" in run {row.run_id}"
     return (
         f"lot {row.lot} of {_dataset_name(world, row.dataset_id)} {what}: it is {row.status}"
-        f"{by}{run} since {format_time(row.since)}"
+        f"{by}{run} since {say_time(row.since)}"
     )
 
 

@@ -1,8 +1,9 @@
 """Why a job finds nothing to claim."""
 
 from penstock.catalog.shapes import time_or_none
-from penstock.clock import Micros, format_time
+from penstock.clock import Micros, format_time, say_time
 from penstock.db import Transaction
+from penstock.locks.facts import Gate
 from penstock.locks.reading import get_lot_job
 from penstock.locks.shapes import HeldWhole, Nothing
 from penstock.states import WorkState
@@ -20,18 +21,12 @@ def why_nothing(tx: Transaction, namespace: str, job: str) -> Nothing:
             ("read_open_counts", {"job_id": row.job_id, "most": COUNTED_MAX}),
         ]
     )
-    gate = next(
-        (
-            HeldWhole(kind, space, name, who, why, format_time(at))
-            for _, kind, space, name, who, why, at in held
-        ),
-        None,
-    )
+    gate = next((Gate(*row[1:]) for row in held), None)
     count = {state: number for state, number, _ in counts}
     next_at: Micros | None = max(at for _, _, at in counts) or None
     return Nothing(
         summary=_summary(f"{namespace}/{job}", gate, count, next_at),
-        held=gate,
+        held=_held_whole(gate) if gate is not None else None,
         waiting=count[WorkState.WAITING],
         running=count[WorkState.RUNNING],
         later=count[WorkState.LATER],
@@ -40,12 +35,15 @@ def why_nothing(tx: Transaction, namespace: str, job: str) -> Nothing:
     )
 
 
-def _summary(
-    job: str, gate: HeldWhole | None, count: dict[str, int], next_at: Micros | None
-) -> str:
+def _held_whole(gate: Gate) -> HeldWhole:
+    since = format_time(gate.since)
+    return HeldWhole(gate.kind, gate.namespace, gate.name, gate.who, gate.why, since)
+
+
+def _summary(job: str, gate: Gate | None, count: dict[str, int], next_at: Micros | None) -> str:
     if gate is not None:
         what = f"{gate.kind.lower()} {gate.namespace}/{gate.name}"
-        return f"{what} is held by {gate.who!r} since {gate.since}: {gate.why}"
+        return f"{what} is held by {gate.who!r} since {say_time(gate.since)}: {gate.why}"
     if count[WorkState.READY]:
         return f"a lot of job {job} has turned ready just now; claim again"
     said = [
@@ -60,7 +58,7 @@ def _summary(
     ]
     if not said:
         return f"job {job} has nothing to do: every lot it knows is done, or none has come yet"
-    soon = f"; the next is due at {format_time(next_at)}" if next_at else ""
+    soon = f"; the next is due at {say_time(next_at)}" if next_at else ""
     return f"job {job} has no lot that is ready: {', '.join(said)}{soon}"
 
 

@@ -83,7 +83,7 @@ def _running(facts: Facts, work: WorkRow, now: Micros) -> Reason:
 
 
 def _done(facts: Facts, work: WorkRow) -> Reason:
-    sentence = f"Job {_job(facts)} has done lot {facts.lot}, at {say_time(work.since)}."
+    sentence = f"Job {_job(facts)} has done lot {facts.lot}: DONE since {say_time(work.since)}."
     turn = _turn(facts)
     if newer := _newer(facts):
         then = "." if turn else "; resubmit it to take that in."

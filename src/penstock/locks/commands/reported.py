@@ -15,7 +15,7 @@ from penstock.catalog.openlineage import Event, Mention
 from penstock.catalog.receive import fold, keep, receive
 from penstock.catalog.rows import DatasetRow, Role, RunDatasetRow, RunRow, replace
 from penstock.catalog.world import World
-from penstock.clock import SECOND, Micros, format_time
+from penstock.clock import SECOND, Micros, say_time
 from penstock.errors import Conflict
 from penstock.locks import claiming, guard, holding, quality, rules
 from penstock.locks.awaited import ask_why
@@ -139,7 +139,7 @@ class Reported:
             return
         why = (
             f"{self._event.event_type} came after run {run.id} had ended as {run.state} at "
-            f"{format_time(run.ended_at)}: it holds no lots any more, and nothing was changed"
+            f"{say_time(run.ended_at)}: it holds no lots any more, and nothing was changed"
         )
         for lot in ours.all_lots if self._state is not None else ():
             self._record("conflict", lot, Obstacle(None, why))

@@ -7,7 +7,7 @@ from msgspec import Struct
 from penstock.catalog.commands.lookup import Write
 from penstock.catalog.rows import replace
 from penstock.catalog.world import World
-from penstock.clock import SECOND, Micros, format_time
+from penstock.clock import SECOND, Micros, say_time
 from penstock.locks import claiming, rules
 from penstock.locks.commands.lots import register
 from penstock.locks.room import LockRoom
@@ -61,7 +61,7 @@ class Sweep(Write, frozen=True):
         room, limits = world.room(LockRoom), Limits.at(now)
         expired = room.expired(now, AT_ONCE_MAX)
         for row in expired:
-            error = f"the lease of {row.owner!r} ran out at {format_time(row.lease_until)}"
+            error = f"the lease of {row.owner!r} ran out at {say_time(row.lease_until)}"
             claiming.fail(world, row, error, now, expired=True)
         early = room.early(limits.renewed_at_most, AT_ONCE_MAX)
         for row in early:  # not ended: whoever works on it may be alive, and says so in time
