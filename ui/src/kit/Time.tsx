@@ -1,4 +1,5 @@
 import { useSyncExternalStore } from "react";
+import { Moment } from "./Moment";
 import { absolute, ago, span } from "./words";
 
 const TICK_MS = 5_000;
@@ -25,10 +26,10 @@ export function Time({ at, full = false }: { at: string | null | undefined; full
   if (!at) return <span className="faint">–</span>;
   const moment = Date.parse(at);
   return (
-    <time dateTime={at} title={absolute(moment)}>
+    <Moment at={at}>
       {full && `${absolute(moment)} `}
       <span className="nowrap">{full && "· "}{ago(moment, shown)}</span>
-    </time>
+    </Moment>
   );
 }
 

@@ -1,5 +1,5 @@
 import { describe, expect, it } from "vitest";
-import { ago, brief, plural, shorten, size, span } from "./words";
+import { ago, brief, here, plural, shorten, size, span } from "./words";
 
 describe("words", () => {
   it("say sizes and spans as people do", () => {
@@ -12,6 +12,12 @@ describe("words", () => {
     expect(ago(now - 2_000, now)).toBe("now");
     expect(ago(now - 3_700_000, now)).toBe("1 h ago");
     expect(ago(now + 600_000, now)).toBe("in 10 min");
+  });
+  it("say a moment as clocks of a zone have it", () => {
+    const noon = Date.parse("2026-11-15T12:00:00Z");
+    expect(here(noon, "Asia/Kolkata")).toBe("2026-11-15 17:30:00 Asia/Kolkata");
+    expect(here(noon, "America/New_York")).toBe("2026-11-15 07:00:00 America/New York");
+    expect(here(noon, "UTC")).toBeNull();
   });
   it("count, and cut in the middle", () => {
     expect(plural(1, "lot")).toBe("1 lot");

@@ -54,6 +54,13 @@ export function absolute(at: number): string {
   return new Date(at).toISOString().replace("T", " ").replace(/\.\d+Z$/, " UTC").replace("Z", " UTC");
 }
 
+/** A moment as clocks in a zone have it; nothing where that is UTC. */
+export function here(at: number, zone = Intl.DateTimeFormat().resolvedOptions().timeZone): string | null {
+  if (zone === "UTC") return null;
+  // Swedes write dates as ISO 8601 does.
+  return `${new Intl.DateTimeFormat("sv", { dateStyle: "short", timeStyle: "medium", timeZone: zone }).format(at)} ${zone.replaceAll("_", " ")}`;
+}
+
 /** A long name cut in its middle, where names differ least. */
 export function shorten(text: string, most: number): string {
   if (text.length <= most) return text;

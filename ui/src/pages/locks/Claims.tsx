@@ -1,6 +1,7 @@
 /** The live claims, the one whose lease ends first in front. */
 import { EndClaim } from "../../actions/work";
 import type { Schemas } from "../../api/client";
+import { Moment } from "../../kit/Moment";
 import { DatasetName, JobName, RunName, WorkName } from "../../kit/Names";
 import { NamespaceFilter } from "../../kit/NamespaceFilter";
 import { usePages } from "../../kit/pages";
@@ -9,7 +10,7 @@ import { SearchField } from "../../kit/SearchField";
 import { Empty, Trouble } from "../../kit/Shown";
 import { type Column, Table } from "../../kit/Table";
 import { Time, useNow } from "../../kit/Time";
-import { absolute, plural, span } from "../../kit/words";
+import { plural, span } from "../../kit/words";
 import { workPlace } from "../../router/places";
 import { useQuery } from "../../router/router";
 
@@ -84,8 +85,8 @@ function Lease({ until }: { until: string }) {
   const left = (Date.parse(until) - useNow()) / 1000;
   const tone = left <= 0 ? "bad" : left < SOON_SECONDS ? "warn" : "none";
   return (
-    <span className={`toned tone-${tone} num`} title={absolute(Date.parse(until))}>
+    <Moment at={until} className={`toned tone-${tone} num`}>
       {left <= 0 ? "over" : span(left)}
-    </span>
+    </Moment>
   );
 }

@@ -1,0 +1,52 @@
+"""Times are said as how long ago; in full, and as clocks here have it, to whoever wants to know."""
+
+import re
+
+import pytest
+from playwright.sync_api import Browser, Locator, expect
+
+from tests.browser.addresses import address
+from tests.browser.browsing import PHONE, WIDE
+from tests.browser.browsing import tab as open_tab
+from tests.browser.scene import CLEAN, SHOP, Scene
+
+pytestmark = pytest.mark.xdist_group("browser")
+
+ZONE = "Asia/Tokyo"
+MOMENT = r"\d{4}-\d\d-\d\d \d\d:\d\d:\d\d"
+LAYOUT = "() => [...document.querySelectorAll('main *')].map(each => each.offsetTop).join()"
+
+
+def said(tooltip: Locator) -> tuple[str, str]:
+    """What is said in full: in UTC, and here."""
+    utc, here = tooltip.locator("span").all_inner_texts()
+    assert re.fullmatch(f"{MOMENT} UTC", utc)
+    assert re.fullmatch(f"{MOMENT} {ZONE}", here)
+    return utc, here
+
+
+@pytest.mark.parametrize("size", [WIDE, PHONE])
+def test_a_time_is_said_in_full_to_pointers_and_keyboards(
+    browser: Browser, scene: Scene, size: tuple[int, int]
+) -> None:
+    with open_tab(browser, scene.url, size, alone=True) as opened:
+        page = opened.page
+        session = page.context.new_cdp_session(page)
+        session.send("Emulation.setTimezoneOverride", {"timezoneId": ZONE})
+        opened.open(address("datasets", SHOP, CLEAN, tab="versions"))
+        opened.settle()
+        tooltip = page.get_by_role("tooltip")
+        before = page.evaluate(LAYOUT)
+        for time in (page.locator("main .page-head time"), page.locator(".table-room time").first):
+            time.hover()
+            expect(tooltip).to_be_in_viewport(ratio=1)
+            by_pointer = said(tooltip)
+            page.mouse.move(0, 0)
+            expect(tooltip).to_have_count(0)
+            page.keyboard.press("Tab")
+            time.focus()
+            assert said(tooltip) == by_pointer
+            expect(time).to_have_attribute("aria-describedby", tooltip.get_attribute("id") or "")
+            assert page.evaluate(LAYOUT) == before
+            page.keyboard.press("Escape")
+            expect(tooltip).to_have_count(0)
