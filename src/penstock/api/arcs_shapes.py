@@ -6,7 +6,7 @@ import msgspec
 from msgspec import Struct
 
 from penstock.arcs.arrival_rows import ArrivalRow
-from penstock.arcs.arrivals import Arrival, Late, TimeFrom
+from penstock.arcs.arrivals import DIGEST_BYTES_MAX, Arrival, DigestBytes, Late, TimeFrom
 from penstock.arcs.declaration import (
     Arc,
     BackOffSeconds,
@@ -164,6 +164,7 @@ class ArrivalBody(Said, frozen=True, kw_only=True):
     late: Late = Late.AMEND
     start: str = ""
     empty: bool = True
+    digest_bytes_max: DigestBytes = DIGEST_BYTES_MAX
 
     def declared(self, namespace: str, dataset: str) -> Arrival:
         """The declaration as it is kept."""

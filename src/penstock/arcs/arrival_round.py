@@ -9,12 +9,12 @@ A look costs one listing, and one lookup by key for each thousand objects that i
 
 import logging
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from concurrent.futures import ThreadPoolExecutor
 from itertools import islice
 from typing import TypeVar
 
 from penstock import ids, logs, tracing
 from penstock.arcs.arrival_commands import ArrivedLot, PlaceObjects
+from penstock.arcs.arrival_reading import Reader, at_once
 from penstock.arcs.arrival_rows import ArrivalRow
 from penstock.arcs.arrival_seen import Landing, Seen, Untaken
 from penstock.arcs.arrivals import (
@@ -49,10 +49,8 @@ from penstock.states import ManifestState
 log = logging.getLogger(__name__)
 
 T = TypeVar("T")
-U = TypeVar("U")
 
 PAGE_LENGTH = 1000
-_AT_ONCE_MAX = 8
 
 
 class ArrivalRound:
@@ -65,6 +63,7 @@ class ArrivalRound:
         row: ArrivalRow,
         landing: Landing,
         now: Micros,
+        is_stopped: Callable[[], bool] = lambda: False,
     ) -> None:
         self._catalog = catalog
         self._objects = objects
@@ -75,6 +74,7 @@ class ArrivalRound:
         self._pattern = KeyPattern(row.arrival.pattern) if row.arrival.pattern else None
         self._until = closing_until(row.arrival, row.open_from, now)
         self._ref = DatasetRef(row.namespace, row.name, row.arrival.version)
+        self._reader = Reader(landing, row.arrival.digest_bytes_max, is_stopped)
         self._skipped = 0
         self.untaken = Untaken()
         self._there: frozenset[str] = frozenset()
@@ -87,7 +87,8 @@ class ArrivalRound:
         decision = self._decide(self._due(candidates))
         seen, revision = Seen(skipped=self._skipped), row.revision
         opened = row.open_from
-        for step in steps(self._arrival, decision, row.open_from, self._until, self._there):
+        decided = steps(self._arrival, decision, row.open_from, self._until, self._there)
+        for step in map(self._reader.read, decided):
             try:
                 revision, empty = self._take(step, revision)
             except Conflict as refusal:
@@ -128,6 +129,9 @@ class ArrivalRound:
                 seen = Sighting(uri, entry.size, mark, entry.modified)
                 held = known.get(uri)
                 if home is None or (held is not None and is_unchanged(seen, held)):
+                    continue
+                if landing.marks.is_gone(uri, mark):
+                    self.untaken += Untaken(1, entry.key, "it is listed, and not there to be read")
                     continue
                 if held is not None and held.state == Placed.REFUSED:
                     held = None  # as it is now it was not refused
@@ -256,7 +260,7 @@ class ArrivalRound:
         attempt = ids.new_id()
         contents, gone = self._contents(step)
         manifests = [self._manifest(lot, rows, attempt) for lot, rows in contents.items()]
-        written = _at_once(lambda each: put_manifest(self._objects, each)[1], manifests)
+        written = at_once(lambda each: put_manifest(self._objects, each)[1], manifests)
         notes = dict(zip(contents, written, strict=True))
         command = PlaceObjects(
             self._row.namespace,
@@ -276,7 +280,7 @@ class ArrivalRound:
                 self._objects.delete(note.key)
             raise
         self._tell(notes)
-        _at_once(
+        at_once(
             lambda each: show_manifest(self._objects, each[0], self._ref, each[1]), [*notes.items()]
         )
         new = {change.lot for change in step.lots if change.is_new}
@@ -297,7 +301,7 @@ class ArrivalRound:
             held[row.lot][row.uri] = row
         fresh = {row.uri for change in step.lots for row in change.add}
         asked = [uri for rows in held.values() for uri in rows if uri not in fresh]
-        there = dict(zip(asked, _at_once(self._is_there, asked), strict=True))
+        there = dict(zip(asked, at_once(self._is_there, asked), strict=True))
         gone = tuple(uri for uri, is_there in there.items() if not is_there)
         for change in step.lots:
             for uri in (*change.drop, *gone):
@@ -326,10 +330,14 @@ class ArrivalRound:
             state=ManifestState.COMPLETE if rows else ManifestState.EMPTY,
             lot=lot,
             dataset=self._ref,
-            uris=tuple(Item(row.uri, row.size, created=format_time(row.modified)) for row in rows),
+            uris=tuple(_item(row) for row in rows),
             attempt=attempt,
             created=format_time(self._now),
         )
+
+
+def _item(row: ArrivedRow) -> Item:
+    return Item(row.uri, row.size, row.digest or None, created=format_time(row.modified))
 
 
 def _told(step: Step, empty: int, closed: int) -> Seen:
@@ -348,14 +356,6 @@ def _may_publish(row: StatusRow) -> bool:
     """Whether a lot can be registered, as a new one or again."""
     status = Status(row.status)
     return writable(status) or (status is Status.READY and row.job_id == OUTSIDE)
-
-
-def _at_once(work: Callable[[T], U], items: Sequence[T]) -> list[U]:
-    """Do the same with every item: a store takes its time over each, and can do several."""
-    if len(items) < 2:
-        return [work(item) for item in items]
-    with ThreadPoolExecutor(min(_AT_ONCE_MAX, len(items)), "arrivals") as threads:
-        return list(threads.map(work, items))
 
 
 def _pages(items: Iterable[T], length: int) -> Iterator[list[T]]:

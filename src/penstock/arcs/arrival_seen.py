@@ -61,13 +61,23 @@ class Readable(NamedTuple):
 
 
 class Marks:
-    """Which empty objects of a bucket are marks of folders, each asked for once.
+    """What listings show that is not there under its key: marks of folders, and keys with a `/`
+    in front. Each is asked for once.
 
-    A mark is a key that ends in `/`, and a listing gives it without: nothing is under that key.
+    A mark is an empty object whose key ends in `/`; a listing gives it without.
     """
 
     def __init__(self) -> None:
         self._known: dict[tuple[str, Micros], bool] = {}
+        self._gone: set[tuple[str, str]] = set()
+
+    def note_gone(self, uri: str, mark: str) -> None:
+        """Keep that an object was listed, and could not be read under its key."""
+        self._gone.add((uri, mark))
+
+    def is_gone(self, uri: str, mark: str) -> bool:
+        """Whether an object was not there to be read, as it is listed now."""
+        return (uri, mark) in self._gone
 
     def pass_over(self, store: Objects, entries: Iterable[Entry]) -> Readable:
         """Leave out marks without a word, and tell of keys that cannot be read."""

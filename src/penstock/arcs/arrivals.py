@@ -8,9 +8,10 @@ Nothing here knows a store or a database.
 from collections.abc import Container, Iterable, Iterator, Mapping
 from enum import StrEnum
 from pathlib import Path
+from typing import Annotated
 
 import msgspec
-from msgspec import Struct
+from msgspec import Meta, Struct
 
 from penstock.arcs.declaration import GraceSeconds
 from penstock.arcs.key_patterns import KeyPattern
@@ -19,6 +20,9 @@ from penstock.clock import SECOND, Micros, parse_time
 from penstock.errors import Invalid
 from penstock.lots.ids import Interval, IntervalLot, clock_interval, parse_interval
 from penstock.objects.keys import local_folder
+
+DIGEST_BYTES_MAX = 64 * 1024 * 1024
+DigestBytes = Annotated[int, Meta(ge=0, le=1 << 62)]
 
 STEP_LOTS_MAX = 100
 STEP_OBJECTS_MAX = 10_000
@@ -58,6 +62,7 @@ class Arrival(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
     late: Late = Late.AMEND
     start: str = ""  # from when on; without it, from when it is declared
     empty: bool = True  # whether an interval without data has a lot that says so
+    digest_bytes_max: DigestBytes = DIGEST_BYTES_MAX  # larger objects are not read; 0: none is
 
     @property
     def cut(self) -> Interval | None:
@@ -89,6 +94,7 @@ class ArrivedRow(Row, frozen=True):
     refused: str
     modified: Micros
     at: Micros
+    digest: str = ""  # of what the lot was made of; nothing if it was not read
 
 
 class Sighting(Struct, frozen=True, gc=False):

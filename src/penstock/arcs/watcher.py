@@ -15,6 +15,7 @@ from typing import Self
 from penstock import logs
 from penstock.arcs.arrival_commands import NoteLanding
 from penstock.arcs.arrival_places import arriving_at, open_place
+from penstock.arcs.arrival_reading import Stopped
 from penstock.arcs.arrival_round import ArrivalRound
 from penstock.arcs.arrival_rows import ArrivalRow, all_arrivals, landings_of
 from penstock.arcs.arrival_seen import Landing, Marks, Seen, Untaken
@@ -85,7 +86,10 @@ class Watcher:
             if self._stopped.is_set():
                 break
             with logs.about(dataset=f"{row.namespace}/{row.name}"):
-                seen += self._seen(row, landings.get(row.dataset_id), now)
+                try:
+                    seen += self._seen(row, landings.get(row.dataset_id), now)
+                except Stopped:
+                    break
         return seen
 
     def _seen(self, row: ArrivalRow, landing: LandingRow | None, now: Micros) -> Seen:
@@ -128,7 +132,8 @@ class Watcher:
             if arrival.late is Late.NEXT:
                 after = ""  # what is late waits for a lot that closes, and one does
         landing = Landing(store, place, after, self._marks.setdefault(declared, Marks()))
-        looking = ArrivalRound(self._catalog, self._objects, row, landing, now)
+        is_stopped = self._stopped.is_set
+        looking = ArrivalRound(self._catalog, self._objects, row, landing, now, is_stopped)
         seen = looking.run()
         if after or seen.has_more:
             return seen, None

@@ -38,6 +38,10 @@ A file has a table for each arc, and for each dataset whose objects arrive:
   location = "s3://landing/raw"
   interval = "PT1H"
 
+A command finds its inputs as files, whose paths {task} tells, and leaves its
+lot in the folder {output}; what is in a bucket is fetched and uploaded for it.
+With workload = { command = [...], fetch = false } it gets only URLs to read.
+
 In YAML the tables are mappings. A Python module has functions with
 @penstock.arc(inputs=["raw"], outputs=["clean"]) above them. It is imported
 from the current folder; engines must be able to import it, too. What is left

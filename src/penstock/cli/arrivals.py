@@ -117,7 +117,7 @@ def _untaken(found: Arrival) -> str | None:
 
 
 def _write(found: Arrival) -> None:
-    failed = found.failed
+    failed, most = found.failed, found.digest_bytes_max
     write_fields(
         (
             ("dataset", f"{_name(found)}, version {found.version}"),
@@ -129,6 +129,7 @@ def _write(found: Arrival) -> None:
             ("late", found.late),
             ("start", found.start or None),
             ("empty lots", "are published" if found.empty else "are passed over"),
+            ("digests", f"of objects up to {show_bytes(most)}" if most else "are not made"),
             ("open from", show_time(found.open_from)),
             ("cannot look", f"since {show_time(failed.since)}: {failed.error}" if failed else None),
             ("objects", _untaken(found)),

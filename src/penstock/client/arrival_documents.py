@@ -41,6 +41,7 @@ class Arrival(Document, frozen=True):
     late: str
     start: str
     empty: bool
+    digest_bytes_max: int
     open_from: str
     created_at: str
     updated_at: str

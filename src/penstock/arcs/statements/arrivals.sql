@@ -34,19 +34,19 @@ DELETE FROM arrivals WHERE dataset_id IN ({rows dataset_id uuid});
 
 -- name: arrived_objects_by_uris
 -- What is known of objects.
-SELECT o.dataset_id, o.uri, o.lot, o.state, o.size, o.mark, o.refused, o.modified, o.at
+SELECT o.dataset_id, o.uri, o.lot, o.state, o.size, o.mark, o.refused, o.modified, o.at, o.digest
 FROM arrived_objects o
 WHERE o.dataset_id = :dataset_id AND o.uri {in uris text};
 
 -- name: arrived_objects_of_lots
 -- The objects that lots consist of.
-SELECT o.dataset_id, o.uri, o.lot, o.state, o.size, o.mark, o.refused, o.modified, o.at
+SELECT o.dataset_id, o.uri, o.lot, o.state, o.size, o.mark, o.refused, o.modified, o.at, o.digest
 FROM arrived_objects o
 WHERE o.dataset_id = :dataset_id AND o.lot {in lots text} AND o.state <> 'refused';
 
 -- name: refused_objects
 -- Objects that were refused, or whose change was, by name after a name.
-SELECT o.dataset_id, o.uri, o.lot, o.state, o.size, o.mark, o.refused, o.modified, o.at
+SELECT o.dataset_id, o.uri, o.lot, o.state, o.size, o.mark, o.refused, o.modified, o.at, o.digest
 FROM arrived_objects o
 WHERE o.dataset_id = :dataset_id AND o.refused <> '' AND o.uri > :after
 ORDER BY o.uri
@@ -62,8 +62,8 @@ DELETE FROM arrived_objects WHERE (dataset_id, uri) IN ({rows dataset_id uuid, u
 
 -- name: put_arrived_objects
 -- Write which lots objects are in.
-INSERT INTO arrived_objects (dataset_id, uri, lot, state, size, mark, refused, modified, at)
-{rows dataset_id uuid, uri text, lot text, state text, size bigint, mark text, refused text, modified bigint, at bigint}
+INSERT INTO arrived_objects (dataset_id, uri, lot, state, size, mark, refused, modified, at, digest)
+{rows dataset_id uuid, uri text, lot text, state text, size bigint, mark text, refused text, modified bigint, at bigint, digest text}
 ON CONFLICT (dataset_id, uri) DO UPDATE SET
     lot = excluded.lot,
     state = excluded.state,
@@ -71,4 +71,5 @@ ON CONFLICT (dataset_id, uri) DO UPDATE SET
     mark = excluded.mark,
     refused = excluded.refused,
     modified = excluded.modified,
-    at = excluded.at;
+    at = excluded.at,
+    digest = excluded.digest;

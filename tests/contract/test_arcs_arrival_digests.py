@@ -1,0 +1,110 @@
+"""What arrives is read when it becomes part of a lot, and its manifest tells the digests."""
+
+import hashlib
+import http.client
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+from penstock.arcs.arrival_reading import Reader, Stopped
+from penstock.arcs.arrival_seen import Landing, Seen
+from penstock.arcs.arrivals import ArrivedRow, LotChange, Placed, Step
+from penstock.arcs.files import read_arrival
+from penstock.clock import DAY, format_time, system_clock
+from penstock.errors import Invalid
+from penstock.lots.manifests import Manifest
+from penstock.objects import Objects
+from penstock.objects.uris import find_place
+from penstock.provenance.contents import Listed, check_item
+from tests.contract.arrival_site import NOON, Site
+
+FIRST = "20261115PT5M144"
+
+
+@pytest.fixture
+def site(database_url: str, tmp_path: Path) -> Iterator[Site]:
+    site = Site(database_url, tmp_path)
+    yield site
+    site.close()
+
+
+def digests(manifest: Manifest) -> dict[str, str | None]:
+    return {item.uri.rpartition("/")[2]: item.digest for item in manifest.uris}
+
+
+def sha256(content: bytes) -> str:
+    return f"sha-256:{hashlib.sha256(content).hexdigest()}"
+
+
+def test_objects_are_digested_up_to_a_size(site: Site) -> None:
+    site.declare(digest_bytes_max=5)
+    site.put("empty", NOON, b"")
+    site.put("small", NOON, b"12345")
+    site.put("large", NOON, b"123456")
+    assert site.later(6) == Seen(assigned=3, closed=1)
+    expected = {"empty": sha256(b""), "small": sha256(b"12345"), "large": None}
+    assert digests(site.lots()[FIRST]) == expected
+    site.put("late", NOON, b"late")
+    site.put("small", NOON + 1_000_000, b"54321")
+    assert site.later(7) == Seen(late=2)
+    expected |= {"late": sha256(b"late"), "small": sha256(b"54321")}
+    assert digests(site.lots()[FIRST]) == expected
+    site.check()
+
+
+def test_to_verify_a_lot_finds_an_object_that_was_changed_without_a_trace(site: Site) -> None:
+    """It has the size that it had, and the time."""
+    site.declare()
+    site.put("a", NOON, b"good")
+    site.later(6)
+    manifest = site.lots()[FIRST]
+    [item] = manifest.uris
+    assert check_item(site.objects, Listed(item, manifest)).fault is None
+    site.put("a", NOON, b"evil")
+    assert "its digest is" in str(check_item(site.objects, Listed(item, manifest)).fault)
+
+
+def test_nothing_is_read_if_nothing_is_wanted(site: Site) -> None:
+    site.declare(digest_bytes_max=0)
+    site.put("a", NOON)
+    (site.landing / "a").chmod(0)
+    assert site.later(6) == Seen(assigned=1, closed=1)
+    assert digests(site.lots()[FIRST]) == {"a": None}
+
+
+def test_a_limit_below_nothing_is_refused() -> None:
+    table = {"dataset": "raw", "location": "/x", "interval": "PT5M", "digest_bytes_max": -1}
+    with pytest.raises(Invalid, match="digest_bytes_max"):
+        read_arrival(table, "here")
+
+
+def test_what_is_listed_and_not_there_is_in_no_lot_and_told_once(
+    site: Site, object_server: str, bucket_url: str
+) -> None:
+    """A listing gives a key that begins with `/` without it."""
+    start = format_time(system_clock() - DAY)
+    pattern = "lot={lot}/"
+    site.declare(location=bucket_url, start=start, interval="", pattern=pattern, grace_seconds=0)
+    site.now = system_clock() + DAY
+    for key in ("/lot=1/lost", "lot=1/north"):
+        connection = http.client.HTTPConnection(object_server)
+        connection.request("PUT", f"/{bucket_url.removeprefix('s3://')}/{key}", b"x")
+        assert connection.getresponse().status == 200
+        connection.close()
+    watcher = site.watcher()
+    assert watcher.go_round(site.now) == Seen(assigned=1, closed=1)
+    assert digests(site.lots()["1"]) == {"north": sha256(b"x")}
+    assert watcher.go_round(site.now) == Seen()
+
+
+def test_a_watcher_that_is_to_end_reads_no_further(tmp_path: Path) -> None:
+    store = Objects.open(str(tmp_path / "landing"))
+    store.put("a", b"x" * 10)
+    place = find_place(Objects.open(str(tmp_path / "own")), str(tmp_path / "landing"))
+    row = ArrivedRow("d", place.uri("a"), FIRST, Placed.ASSIGNED, 10, "m", "", NOON, NOON)
+    step = Step((LotChange(FIRST, (row,), is_new=True),), (), NOON)
+    with pytest.raises(Stopped):
+        Reader(Landing(store, place), 100, lambda: True).read(step)
+    [change] = Reader(Landing(store, place), 100, lambda: False).read(step).lots
+    assert change.add[0].digest == sha256(b"x" * 10)
