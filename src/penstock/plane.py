@@ -63,10 +63,10 @@ class Plane:
         keys = Keys(database, clock=clock)
         return cls(settings, clock, database, catalog, keys, sweeper, shop, Desk(shop))
 
-    @cached_property
+    @property
     def objects(self) -> Objects:
         """Where the data and the manifests of lots are; opened when it is first asked for."""
-        return Objects.open(self.settings.objects)
+        return self.shop.objects
 
     @cached_property
     def identity(self) -> str:

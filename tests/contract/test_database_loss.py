@@ -2,6 +2,7 @@
 
 import select
 import shutil
+import socket
 import tempfile
 import threading
 from collections.abc import Iterator
@@ -14,7 +15,7 @@ import psycopg
 import pytest
 from psycopg.pq import PipelineStatus
 
-from penstock.db import Database, open_database
+from penstock.db import Database, open_database, reaching
 from penstock.db.database import Overtaken, Sent
 from penstock.db.pipeline import Pipeline
 from penstock.db.postgres import PostgresDatabase
@@ -334,6 +335,30 @@ def test_a_server_that_only_lets_read_is_unavailable(url: str) -> None:
         )
     with closing(open_database(url)) as database, pytest.raises(Unavailable, match="read-only"):
         database.migrate()
+
+
+def test_a_server_that_takes_connections_and_says_nothing_is_unavailable(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setitem(reaching._PATIENCE, "connect_timeout", "2")  # the least that libpq takes
+    with socket.create_server(("127.0.0.1", 0)) as silent:
+        url = f"postgresql://nobody@127.0.0.1:{silent.getsockname()[1]}/none"
+        with pytest.raises(Unavailable, match="timeout"):
+            open_database(url)
+
+
+def test_a_server_whose_network_is_cut_is_noticed_soon(db: Database, url: str) -> None:
+    """Unless the URL says otherwise."""
+    assert isinstance(db, PostgresDatabase)
+    assert _settings(db) >= {("tcp_user_timeout", "30000"), ("connect_timeout", "10")}
+    with closing(open_database(f"{url}&tcp_user_timeout=7000")) as database:
+        assert isinstance(database, PostgresDatabase)
+        assert ("tcp_user_timeout", "7000") in _settings(database)
+
+
+def _settings(db: PostgresDatabase) -> set[tuple[str, str]]:
+    options = db._writer._pg.info
+    return {(o.keyword.decode(), o.val.decode()) for o in options if o.val is not None}
 
 
 def test_a_bigint_may_meet_a_small_number(db: Database) -> None:

@@ -54,14 +54,14 @@ async def upload_payload(call: Call, payload: str, stream: Stream) -> Payload:
         raise Invalid(f"the name {payload[:200]!r} {reason}; give another")
     url = f"{PAYLOAD_SCHEME}:{ids.new_id()}/{payload.translate(_ESCAPES)}"
     await call.submit(NoteUpload(url))
-    where = call.door.plane.settings.objects
-    return await call.door.carry(stream, lambda: _store(where, url, stream))
+    plane = call.door.plane
+    return await call.door.carry(stream, lambda: _store(plane.objects, url, stream))
 
 
-def _store(where: str, url: str, stream: Stream) -> Payload:
+def _store(objects: Objects, url: str, stream: Stream) -> Payload:
     taken = _Taken(stream)
     try:
-        Objects.open(where).put(upload_key(url), taken, size=stream.length)
+        objects.put(upload_key(url), taken, size=stream.length)
     except Exception:
         # A store may say in its own words that the bytes stopped coming.
         if stream.failure is not None:

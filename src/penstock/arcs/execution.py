@@ -239,6 +239,7 @@ class Execution:
             outputs=self._refs,
             checks=self.arc.checks,
             objects=self.objects.url,
+            is_marked=self.objects.is_marked,
             lease=self._lease,
             trace=tracing.header(),
         )

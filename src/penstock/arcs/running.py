@@ -45,7 +45,7 @@ def run_task(task: Task) -> TaskResult:
 
 def _run(task: Task) -> TaskResult:
     try:
-        store = open_store(task.objects)
+        store = open_store(task.objects, is_marked=task.is_marked)
         context = Context(task, store)
         with kept(task.lease, context.lost.set):
             if task.workload.function is not None:

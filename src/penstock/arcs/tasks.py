@@ -60,6 +60,7 @@ class Task(Struct, frozen=True, kw_only=True):
     checks: tuple[str, ...] = ()
     tries: int = 1
     objects: str  # the URL of the object store
+    is_marked: bool = False  # where that is a folder, it has the mark of a store of ours
     lease: Lease | None = None  # kept from where the task runs; None if the engine alone keeps it
     trace: str = ""  # the span that had it run, as a `traceparent`; nothing if traces are off
 

@@ -22,6 +22,7 @@ from penstock.db.listening import PostgresListener
 from penstock.db.migrate import Table, apply_migrations, load_migrations, refuse_others
 from penstock.db.pipeline import Order, Pipeline
 from penstock.db.pool import Pool
+from penstock.db.reaching import TROUBLES_OF_WRITERS, connect, passing
 from penstock.db.statements import (
     Statement,
     Statements,
@@ -36,11 +37,6 @@ from penstock.errors import Invalid, Unavailable
 _READERS_MAX = 8
 _BIGINT = 20
 _FEW_ROWS = 2
-_OPTIONS: dict[str, Any] = {
-    "autocommit": True,
-    "client_encoding": "utf8",
-    "fallback_application_name": "penstock",
-}
 _BEGIN_READ = expand("begin read", "BEGIN ISOLATION LEVEL REPEATABLE READ READ ONLY", "postgresql")
 # Each statement must see what was committed while the first one waited for its turn.
 _BEGIN_WRITE = expand(
@@ -48,13 +44,6 @@ _BEGIN_WRITE = expand(
 )
 _COMMIT = expand("commit", "COMMIT", "postgresql")
 _ROLLBACK = expand("rollback", "ROLLBACK", "postgresql")
-# What is the matter with the server or its disk, though psycopg takes it for a fault of ours.
-_TROUBLES: tuple[type[psycopg.Error], ...] = (
-    psycopg.OperationalError,
-    psycopg.errors.DataCorrupted,
-    psycopg.errors.IndexCorrupted,
-)
-_TROUBLES_OF_WRITERS = (*_TROUBLES, psycopg.errors.ReadOnlySqlTransaction)
 # Texts as they are, each with its length before it.
 _TEXTS = ListBinaryDumper(list, Transformer()).upgrade([""], PyFormat.BINARY)
 
@@ -134,7 +123,7 @@ class PostgresSent:
 
     def land(self) -> None:
         try:
-            with _passing():
+            with passing():
                 self._pipeline.land()
         except psycopg.errors.NotNullViolation as error:
             if error.diag.table_name == "writer":
@@ -244,7 +233,7 @@ class PostgresDatabase:
         self._finders = Pool(
             self._connect_writer, Pipeline.is_usable, size_max=1, wait_seconds=wait_seconds
         )
-        with _passing():
+        with passing():
             self._writer = self._connect_writer()
             tx = PostgresTransaction(self._writer, self._statements, None, apart=True)
             try:
@@ -261,7 +250,7 @@ class PostgresDatabase:
 
     def _connect(self, configure: str, *values: str) -> Pipeline:
         try:
-            connection = psycopg.connect(self._url, **_OPTIONS)
+            connection = connect(self._url)
         except psycopg.ProgrammingError as error:
             raise Invalid(
                 f"the database URL cannot be read: {str(error).strip()}; "
@@ -274,7 +263,7 @@ class PostgresDatabase:
     @contextmanager
     def read(self, *, by_key: bool = False) -> Iterator[PostgresTransaction]:
         readers = self._finders if by_key else self._readers
-        with _passing(), readers.connection() as pipeline:
+        with passing(), readers.connection() as pipeline:
             try:
                 # By key, each statement is a transaction of its own: that spares a round trip.
                 begin = None if by_key else _BEGIN_READ
@@ -288,7 +277,7 @@ class PostgresDatabase:
 
     @contextmanager
     def write(self) -> Iterator[PostgresTransaction]:
-        with _passing(_TROUBLES_OF_WRITERS), self._turn:
+        with passing(TROUBLES_OF_WRITERS), self._turn:
             pipeline = self._live_writer()
             try:
                 tx = PostgresTransaction(pipeline, self._statements, _BEGIN_WRITE)
@@ -313,7 +302,7 @@ class PostgresDatabase:
         orders += [_order_of_rows(found[statement], rows) for statement, rows in writes if rows]
         is_first = self._turn.board(name, behind)
         try:
-            with _passing():
+            with passing():
                 pipeline = self._live_writer() if is_first else self._writer
                 pipeline.send_whole(orders)
         except BaseException:
@@ -331,15 +320,15 @@ class PostgresDatabase:
 
     @contextmanager
     def listen(self, channel: str) -> Iterator[PostgresListener]:
-        with _passing():
-            listener = PostgresListener(lambda: psycopg.connect(self._url, **_OPTIONS), channel)
+        with passing():
+            listener = PostgresListener(lambda: connect(self._url), channel)
         try:
             yield listener
         finally:
             listener.close()
 
     def migrate(self) -> list[str]:
-        with _passing(_TROUBLES_OF_WRITERS), psycopg.connect(self._url, **_OPTIONS) as connection:
+        with passing(TROUBLES_OF_WRITERS), connect(self._url) as connection:
             migrating = _Migrating(connection, self._statements)
             return apply_migrations(self._migrations, migrating.session, system_clock)
 
@@ -375,15 +364,3 @@ class _Migrating:
 
     def script(self, text: str) -> None:
         self._cursor.execute(text.encode())
-
-
-@contextmanager
-def _passing(troubles: tuple[type[psycopg.Error], ...] = _TROUBLES) -> Iterator[None]:
-    """Turn what may be over in a while into Unavailable."""
-    try:
-        yield
-    except troubles as error:
-        reason = next(iter(str(error).strip().splitlines()), "it gave no reason")
-        raise Unavailable(
-            f"PostgreSQL did not do it: {reason}; check that the server is well, then try again"
-        ) from error

@@ -8,6 +8,7 @@ import time
 from collections.abc import Callable, Iterator
 from contextlib import AbstractContextManager, contextmanager
 from dataclasses import dataclass, field
+from functools import cached_property
 from pathlib import Path
 from typing import TYPE_CHECKING, TypeVar
 
@@ -22,6 +23,7 @@ from penstock.ingest.store import IngestStore
 from penstock.ingest.storing.ocfl import Depository
 from penstock.ingest.telling.mail import Mailer
 from penstock.ingest.values import Batch, IngestJob
+from penstock.lots.stores import open_own
 from penstock.objects import Objects
 
 if TYPE_CHECKING:
@@ -105,12 +107,17 @@ class Workshop:
         url = collection.storage or self.settings.objects
         with self._opening:
             if url not in self._depositories:
-                objects = Objects.open(f"{url.rstrip('/')}/{OCFL}")
+                objects = open_own(self.catalog, url, OCFL)
                 objects.check()
                 depository = Depository(objects)
                 depository.prepare()
                 self._depositories[url] = depository
             return self._depositories[url]
+
+    @cached_property
+    def objects(self) -> Objects:
+        """Where lots and uploads are; opened when it is first asked for."""
+        return open_own(self.catalog, self.settings.objects)
 
     def client(self, collection: Collection) -> "httpx.Client":
         """The way to the outside that a collection allows."""
@@ -148,12 +155,12 @@ class Workshop:
     def uploaded(self, url: str) -> Iterator[Iterator[bytes]]:
         """A payload that was uploaded to this server."""
         key = upload_key(url)
-        with Objects.open(self.settings.objects).get_stream(key) as chunks:
+        with self.objects.get_stream(key) as chunks:
             yield chunks
 
     def uploaded_size(self, url: str) -> int | None:
         """How many bytes a payload has that was uploaded to this server."""
-        return Objects.open(self.settings.objects).size(upload_key(url))
+        return self.objects.size(upload_key(url))
 
     @property
     def uploads(self) -> Callable[[str], AbstractContextManager[Iterator[bytes]]]:

@@ -22,6 +22,9 @@ _UNFINISHED_PREFIX = ".put-"
 _UNFINISHED_SUFFIX = "#1"
 _ABANDONED_SECONDS = 24 * 3600
 _TRIES = 20
+# Tells that the folder is the store that we began, and not the place where its disk is missing.
+MARK = "penstock-store#1"
+_WORDS = b"This folder is an object store of Penstock. Leave this file in it.\n"
 
 
 def write(root: Path, key: str, chunks: Iterable[bytes], *, if_absent: bool) -> None:
@@ -121,16 +124,25 @@ def _files(
                     continue  # deleted, or a link that leads nowhere
                 raise
             if stat.S_ISREG(met.st_mode):
-                if path or not _is_unfinished(entry.name):
+                if path or not _is_ours(entry.name):
                     yield f"{path}{entry.name}", met
             elif stat.S_ISDIR(met.st_mode) and (met.st_dev, met.st_ino) not in above:
                 inside = (*above, (met.st_dev, met.st_ino))
                 yield from _files(entry.path, f"{path}{entry.name}/", inside)
 
 
-def _is_unfinished(name: str) -> bool:
-    """Whether a file at the top of the folder is one that `write` has not finished."""
-    return name.startswith(_UNFINISHED_PREFIX) and name.endswith(_UNFINISHED_SUFFIX)
+def _is_ours(name: str) -> bool:
+    """Whether a file at the top of the folder is our mark, or one that `write` has not finished."""
+    return name == MARK or (
+        name.startswith(_UNFINISHED_PREFIX) and name.endswith(_UNFINISHED_SUFFIX)
+    )
+
+
+def mark(root: Path) -> None:
+    """Make the folder, and the mark in it, if they are not there."""
+    root.mkdir(parents=True, exist_ok=True)
+    if not (root / MARK).exists():
+        write(root, MARK, [_WORDS], if_absent=False)
 
 
 def sweep(root: Path) -> None:

@@ -71,31 +71,46 @@ class Nameless(Struct, frozen=True):
 class Objects:
     """Bytes under keys; safe to share between threads."""
 
-    def __init__(self, url: str, store: "ObjectStore", folder: Path | None) -> None:
+    def __init__(
+        self, url: str, store: "ObjectStore", folder: Path | None, mark: Path | None = None
+    ) -> None:
         self.url = url
         self._store = store
         self._folder = folder
+        self._mark = mark
 
     @classmethod
-    def open(cls, url: str) -> Self:
+    def open(cls, url: str, *, below: str = "", is_marked: bool = False) -> Self:
         """Open a folder (made if missing), a bucket by s3://, gs:// or az://, or memory://.
 
-        Keys and endpoints of clouds come from the environment, as their own tools read it.
+        Keys and endpoints of clouds come from the environment, as their own tools read it. Of a
+        folder that `is_marked` nothing is made, read or written while its mark is not there; what
+        is opened is a folder `below` it, if one is named.
         """
         folder = local_folder(url)
+        mark = folder.absolute() / local.MARK if is_marked and folder is not None else None
+        if mark is not None and not mark.exists():
+            raise _unmarked(mark)
         try:
             if folder is None:
-                return cls(url.rstrip("/"), _open_remote(url), None)
-            folder = folder.absolute()
+                whole = "/".join(filter(None, (url.rstrip("/"), below)))
+                return cls(whole, _open_remote(whole), None)
+            folder = folder.absolute() / below
             folder.mkdir(parents=True, exist_ok=True)
             local.sweep(folder)
             # OCFL forbids empty folders, so a deletion takes them along.
-            return cls(folder.as_uri(), LocalStore(folder, automatic_cleanup=True), folder)
+            return cls(folder.as_uri(), LocalStore(folder, automatic_cleanup=True), folder, mark)
         except (BaseError, OSError, ValueError) as error:
             raise Invalid(f"the object store {url} cannot be opened: {_words(error)}") from error
 
+    @property
+    def is_marked(self) -> bool:
+        """Whether it is a folder that is known by its mark."""
+        return self._mark is not None
+
     def path(self, key: str) -> Path | None:
         """Where a local folder has the object; None for the other kinds of store."""
+        self._check_mark()
         return self._folder / check_key(key) if self._folder is not None else None
 
     def get(self, key: str) -> bytes:
@@ -231,12 +246,21 @@ class Objects:
             for chunk in chunks:
                 yield memoryview(chunk).tobytes()
 
+    def _check_mark(self) -> None:
+        if self._mark is not None and not self._mark.exists():
+            raise _unmarked(self._mark)
+
     @contextmanager
     def _refusals(self, verb: str, key: str) -> Iterator[None]:
         """Say what a store refuses in the words and classes of Penstock."""
         where = f"{key} in {self.url}" if key else self.url
+        self._check_mark()
         try:
-            yield
+            try:
+                yield
+            finally:
+                # What was not found, or was written, may be so because the disk went meanwhile.
+                self._check_mark()
         except PenstockError:
             raise
         except (AlreadyExistsError, PreconditionError, FileExistsError) as error:
@@ -282,6 +306,24 @@ def _open_remote(url: str) -> "ObjectStore":
             "max_retries": _RETRIES,
             "retry_timeout": timedelta(seconds=_RETRY_SECONDS),
         },
+    )
+
+
+def mark_store(url: str) -> None:
+    """Let a local folder, made if missing, tell from now on that it is a store of ours."""
+    folder = local_folder(url)
+    if folder is None:
+        return
+    try:
+        local.mark(folder.absolute())
+    except OSError as error:
+        raise Unavailable(f"the object store {url} cannot be begun: {_words(error)}") from error
+
+
+def _unmarked(mark: Path) -> Away:
+    return Away(
+        f"the object store is not at {mark.parent}: the file {mark.name!r} is missing there; mount "
+        f"its disk, or put it back. To go on with the folder as it is: touch '{mark}'"
     )
 
 

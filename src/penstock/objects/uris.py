@@ -19,9 +19,9 @@ _PLAIN = "/=+,:@"  # they need no quotes, and patterns of parts such as `day={da
 
 
 @lru_cache(maxsize=16)
-def open_store(url: str) -> Objects:
-    """A store that is opened once, and kept."""
-    return Objects.open(url)
+def open_store(url: str, *, is_marked: bool = False) -> Objects:
+    """A store that is opened once, and kept; whether a folder has the mark of one of ours."""
+    return Objects.open(url, is_marked=is_marked)
 
 
 def find_object(own: Objects, uri: str) -> tuple[Objects, str]:

@@ -16,7 +16,6 @@ from penstock.ingest.receiving.uploads import BindUpload, FreeUpload, SpendUploa
 from penstock.ingest.store import Submitted
 from penstock.ingest.values import PayloadType, Submission, SubmissionMode
 from penstock.ingest.workshop import PAYLOAD_SCHEME, Workshop, upload_key
-from penstock.objects import Objects
 
 _CONTAINERS = (".zip", ".tar", ".tgz", ".tar.gz", ".tar.bz2", ".tar.xz")
 
@@ -89,7 +88,7 @@ def _submit_upload(shop: Workshop, submission: Submission) -> Submitted:
     batch was made can submit it again, and it is made once.
     """
     url, has_key = submission.payload_url, submission.key is not None
-    if not Objects.open(shop.settings.objects).exists(upload_key(url)):
+    if not shop.objects.exists(upload_key(url)):
         raise NotFound(f"there is no uploaded payload {url!r}; upload it first")
     keyed = submission if has_key else replace(submission, key=url)
     holder = f"{keyed.profile_name}/{keyed.key}"

@@ -21,7 +21,6 @@ from penstock.ingest.stages import lots
 from penstock.ingest.store import BatchFilter
 from penstock.ingest.values import Batch, BatchChange, JobChange
 from penstock.ingest.workshop import PAYLOAD_SCHEME, Workshop, upload_key
-from penstock.objects import Objects
 from penstock.states import BatchState
 
 _PAGE = 250
@@ -86,7 +85,7 @@ def _forget_stale_uploads(shop: Workshop) -> None:
 
 def _forget_upload(shop: Workshop, url: str) -> None:
     """The file goes first: what a crash leaves is found and deleted again."""
-    Objects.open(shop.settings.objects).delete(upload_key(url))
+    shop.objects.delete(upload_key(url))
     shop.catalog.submit(ForgetUpload(url)).result()
 
 

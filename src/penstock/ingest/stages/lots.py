@@ -61,7 +61,7 @@ def publish(shop: Workshop, batch: Batch, report: Report, keys: Iterable[str]) -
     reported_at = batch.last_modified
     lot, due_at = _lot(collection, batch, reported_at)
     ref = _ref(collection)
-    objects = Objects.open(shop.settings.objects)
+    objects = shop.objects
     items = tuple(_items(shop, objects, collection, keys))
     manifest = Manifest(
         state=_state(items, is_whole=is_whole),
@@ -100,7 +100,7 @@ def withdraw(shop: Workshop, batch: Batch, who: str) -> None:
             return
         which = {"dataset_id": lot.dataset_id, "lot": lot.lot}
         rows = tx.rows(ManifestRow, "lot_manifests_of_lot", **which)
-    objects = Objects.open(shop.settings.objects)
+    objects = shop.objects
     gone = [_put_removed(objects, row, f"batch {batch.id} was deleted") for row in rows]
     notes = zip((row.version_id for row in rows), (note for _, note in gone), strict=True)
     shop.catalog.submit(WithdrawBatch(batch.id, who, tuple(notes))).result()
@@ -131,7 +131,7 @@ def _close(shop: Workshop, due: DueLot) -> bool:
     with shop.catalog.read() as tx:
         rows = batches_of_lot(tx, due.dataset_id, due.lot)
     ref = DatasetRef(due.namespace, due.dataset, LABEL)
-    objects = Objects.open(shop.settings.objects)
+    objects = shop.objects
     note = _put_root(objects, ref, due.lot, rows)
     batches = tuple(row.batch_id for row in rows)
     close = CloseLot(due.namespace, due.dataset, due.lot, note, batches)

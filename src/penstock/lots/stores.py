@@ -1,0 +1,39 @@
+"""Object stores of our own: a folder that is one is known by a mark in it, and never by its path.
+
+A folder whose disk is not mounted looks like one that is empty. So the database remembers which
+folders were begun as stores; one of these without its mark is away (ADR 0014).
+"""
+
+from typing import ClassVar
+
+from penstock.catalog.catalog import Catalog
+from penstock.catalog.commands.lookup import Write
+from penstock.catalog.world import World
+from penstock.clock import Micros
+from penstock.objects import Objects, mark_store
+from penstock.objects.keys import local_folder
+
+
+class BeginStore(Write, frozen=True):
+    """Note that a folder has the mark of a store from now on."""
+
+    alone: ClassVar[bool] = True  # it writes by itself
+
+    url: str
+
+    def apply(self, world: World, now: Micros) -> None:
+        """One row."""
+        world.tx.execute("begin_store", url=self.url, now=now)
+
+
+def open_own(catalog: Catalog, url: str, below: str = "") -> Objects:
+    """A store of ours, or a folder below it; it is marked when it is first used."""
+    folder = local_folder(url)
+    if folder is not None:
+        name = folder.absolute().as_uri()
+        with catalog.read() as tx:
+            is_known = tx.fetch_one("store_begun_at", url=name) is not None
+        if not is_known:
+            mark_store(url)
+            catalog.submit(BeginStore(name)).result()
+    return Objects.open(url, below=below, is_marked=True)

@@ -1,0 +1,122 @@
+"""A folder that is a store of ours is known by its mark: without it the store is away."""
+
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+from penstock.config import Settings
+from penstock.errors import Away
+from penstock.lots.stores import open_own
+from penstock.objects import Objects
+from penstock.plane import Plane
+from tests.acceptance.arc_site import ONCE, ArcSite, open_local_site
+from tests.databases import sqlite_database
+
+LOT = "20230227PT5M287"
+AWAY = "the object store is not at .* mount its disk"
+
+
+@pytest.fixture
+def plane(tmp_path: Path) -> Iterator[Plane]:
+    settings = Settings(
+        database=sqlite_database(tmp_path / "penstock.db"),
+        objects=str(tmp_path / "disk" / "objects"),
+        ingest_folder=str(tmp_path / "ingest"),
+    )
+    with Plane.open(settings) as plane:
+        yield plane
+
+
+def unmount(disk: Path) -> None:
+    """Leave an empty folder, as the place where a disk was mounted."""
+    disk.rename(disk.with_name("unmounted"))
+    disk.mkdir()
+
+
+def mount(disk: Path) -> None:
+    disk.rmdir()
+    disk.with_name("unmounted").rename(disk)
+
+
+def test_a_store_that_is_not_mounted_is_away_and_nothing_is_written_below(
+    plane: Plane, tmp_path: Path
+) -> None:
+    store, disk = plane.objects, tmp_path / "disk"
+    store.put("a/b", b"kept")
+    unmount(disk)
+    for use in (
+        lambda: store.put("a/c", b"lost"),
+        lambda: store.get("a/b"),
+        lambda: store.size("a/b"),
+        lambda: list(store.list()),
+        lambda: list(store.nameless()),
+        lambda: store.delete("a/b"),
+        lambda: store.path("a/b"),
+        store.ask,
+    ):
+        with pytest.raises(Away, match=AWAY):
+            use()
+    assert list(disk.iterdir()) == []
+    mount(disk)
+    assert store.get("a/b") == b"kept"
+
+
+def test_a_store_that_was_there_once_is_not_begun_anew_at_the_next_start(
+    plane: Plane, tmp_path: Path
+) -> None:
+    url, disk = plane.settings.objects, tmp_path / "disk"
+    open_own(plane.catalog, url).put("a", b"kept")
+    unmount(disk)
+    for below in ("", "ocfl"):
+        with pytest.raises(Away, match=AWAY):
+            open_own(plane.catalog, url, below)
+    assert list(disk.iterdir()) == []
+    mount(disk)
+    assert open_own(plane.catalog, url).get("a") == b"kept"
+
+
+def test_a_store_of_an_earlier_version_gets_its_mark_when_it_is_first_used(
+    plane: Plane, tmp_path: Path
+) -> None:
+    Objects.open(plane.settings.objects).put("a", b"from before")
+    assert plane.objects.get("a") == b"from before"
+    unmount(tmp_path / "disk")
+    with pytest.raises(Away, match=AWAY):
+        plane.objects.get("a")
+    mount(tmp_path / "disk")
+
+
+def test_the_mark_is_no_object_and_a_person_can_put_it_back(plane: Plane, tmp_path: Path) -> None:
+    store = plane.objects
+    assert [*store.list(), *store.nameless()] == []
+    [mark] = (tmp_path / "disk" / "objects").iterdir()
+    mark.unlink()
+    with pytest.raises(Away, match=f"touch '{mark}'"):
+        store.ask()
+    mark.touch()
+    store.ask()
+
+
+@pytest.fixture
+def site(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[ArcSite]:
+    monkeypatch.setattr("penstock.arcs.outages.REST_SECONDS", 1)
+    monkeypatch.setattr("penstock.arcs.outages._ASK_SECONDS", 0.1)
+    with open_local_site(tmp_path, monkeypatch) as opened:
+        yield opened
+
+
+def test_a_lot_waits_for_its_store_to_be_mounted(site: ArcSite, tmp_path: Path) -> None:
+    site.arc("shout", "raw", "loud", retry=ONCE)
+    site.order(LOT, "wait")
+    site.feed("raw", LOT, {"a.txt": b"hello"})
+    disk = tmp_path / "objects"
+    with site.engine():
+        site.until(site.ran)
+        unmount(disk)
+        site.go()
+        site.until(lambda: "mount its disk" in str(site.lot("shout", LOT).error))
+        assert list(disk.iterdir()) == []
+        mount(disk)
+        site.until(lambda: site.content("shout", LOT) == {"a.txt": b"HELLO"})
+    assert site.lot("shout", LOT).attempts == 1
