@@ -221,7 +221,7 @@ def test_what_was_done_before_a_job_was_rewired_is_mended_when_a_database_is_upg
         with old.write() as tx:
             tx.execute("as_before")
             tx.execute("without_migration")
-        assert old.migrate() == ["0058_done_as_wired"]
+        assert old.migrate() == ["0057_done_as_wired"]
     assert work() == {**expected, ("b", "9"): ("DONE", 5), ("b", "10"): ("DONE", 5)}
 
 

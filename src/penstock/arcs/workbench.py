@@ -73,7 +73,7 @@ class Workbench:
 
     def __init__(self, task: Task, context: Context, folder: Path) -> None:
         self._context = context
-        self._objects = open_store(task.objects)
+        self._objects = open_store(task.objects, is_marked=task.is_marked)
         self._folder = folder
         self._inputs: dict[str, Path] = {}
         self._copied: list[tuple[DatasetRef, str, Path]] = []

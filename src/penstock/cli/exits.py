@@ -23,6 +23,7 @@ EXIT_CODES: dict[type[PenstockError], int] = {
     errors.TooLarge: FAILED,
     errors.Busy: FAILED,
     errors.Unavailable: FAILED,
+    errors.Away: FAILED,
     ApiError: FAILED,
     Unheard: FAILED,
 }
