@@ -1,13 +1,21 @@
 """An object store that is away costs no lot a try: it is given back, and done when it is back."""
 
+import logging
+import shutil
+import tempfile
 from collections.abc import Iterator
+from concurrent.futures import Future
 from pathlib import Path
+from typing import TypeVar
 
 import pytest
 
 from penstock.arcs import outages
+from penstock.arcs.commands import PublishLot
 from penstock.arcs.declaration import Parts
 from penstock.arcs.outages import Outage
+from penstock.catalog.catalog import Catalog
+from penstock.catalog.writer import Command
 from penstock.errors import Away
 from penstock.locks.rows import GIVEN_BACK
 from penstock.locks.why import why
@@ -16,8 +24,10 @@ from penstock.states import ArcState, WorkState
 from tests.acceptance.arc_site import NS, ONCE, ArcSite, open_site
 from tests.databases import sqlite_database
 from tests.object_server import new_bucket
+from tests.servers import PostgresServer
 from tests.wire import Wire
 
+T = TypeVar("T")
 LOT = "20230227PT5M287"
 
 
@@ -29,6 +39,16 @@ def site(
     url = sqlite_database(tmp_path / "penstock.db")
     with open_site(url, f"{new_bucket(object_server)}/site", tmp_path, monkeypatch) as site:
         yield site
+
+
+@pytest.fixture
+def own_postgres() -> Iterator[PostgresServer]:
+    """A PostgreSQL that the test may kill."""
+    folder = Path(tempfile.mkdtemp(prefix="penstock-pg-"))
+    server = PostgresServer.start(folder)
+    yield server
+    server.stop()
+    shutil.rmtree(folder)
 
 
 def was_given_back(site: ArcSite) -> bool:
@@ -114,3 +134,53 @@ def test_an_outage_is_over_when_the_store_answers(wire: Wire, object_server: str
     wire.mend()
     outage._ask_at = 0.0
     assert outage.is_over()
+
+
+def test_a_database_that_goes_while_a_workload_runs_costs_no_try(
+    own_postgres: PostgresServer,
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+    caplog: pytest.LogCaptureFixture,
+) -> None:
+    """What was made is published once the database is back, in the same try."""
+    url = own_postgres.create_database()
+    with open_site(url, str(tmp_path / "objects"), tmp_path, monkeypatch) as site:
+        site.arc("shout", "raw", "loud", retry=ONCE)
+        site.order(LOT, "wait")
+        site.feed("raw", LOT, {"a.txt": b"hello"})
+        with site.engine():
+            site.until(site.ran)
+            own_postgres.kill()
+            site.go()
+            site.until(lambda: f"lot {LOT} of shout waits: PostgreSQL" in caplog.text)
+            own_postgres.restart()
+            site.until_state("shout", LOT, ArcState.COMPLETE)
+        assert site.content("shout", LOT) == {"a.txt": b"HELLO"}
+        assert site.lot("shout", LOT).attempts == 1
+        assert len(site.ran()) == 1
+
+
+def test_what_was_published_as_the_database_went_is_known_as_published(
+    local_arcs: ArcSite, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
+) -> None:
+    """It committed, and nobody heard of it: the claim is over by then, and not lost."""
+    caplog.set_level(logging.INFO)
+    answered = Catalog.submit
+
+    def unheard(catalog: Catalog, command: Command[T]) -> "Future[T]":
+        future = answered(catalog, command)
+        if isinstance(command, PublishLot):
+            monkeypatch.setattr(Catalog, "submit", answered)
+            future.result()
+            future = Future()
+            future.set_exception(Away("it went"))
+        return future
+
+    local_arcs.arc("shout", "raw", "loud", retry=ONCE)
+    local_arcs.feed("raw", LOT, {"a.txt": b"hello"})
+    monkeypatch.setattr(Catalog, "submit", unheard)
+    with local_arcs.engine():
+        local_arcs.until_state("shout", LOT, ArcState.COMPLETE)
+    assert f"lot {LOT} of shout waits: it went" in caplog.text
+    assert f"lot {LOT} of shout is published: complete" in caplog.text
+    assert local_arcs.lot("shout", LOT).attempts == 1

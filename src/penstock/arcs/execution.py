@@ -4,9 +4,9 @@ import logging
 import threading
 from collections import deque
 from collections.abc import Callable, Mapping, Sequence
-from concurrent.futures import CancelledError, Executor, Future, wait
+from concurrent.futures import Executor, Future, wait
 from dataclasses import dataclass, field
-from typing import NamedTuple, TypeVar
+from typing import TypeVar
 
 from penstock import logs, tracing
 from penstock.arcs.commands import (
@@ -20,6 +20,17 @@ from penstock.arcs.executors import DaskCluster
 from penstock.arcs.leases import Lease
 from penstock.arcs.leftovers import clean, note_the_dead, write_partial
 from penstock.arcs.outages import Outage
+from penstock.arcs.outcomes import (
+    Failed,
+    Given,
+    Loss,
+    Lost,
+    Made,
+    line_of,
+    part_state,
+    result_of,
+    rolled_up,
+)
 from penstock.arcs.reading import input_lots, output_refs, parts_of, read_manifest
 from penstock.arcs.rows import NamedChecks, NamedNotes, PartRow, PartState
 from penstock.arcs.running import run_apart, run_task
@@ -30,13 +41,13 @@ from penstock.catalog.catalog import Catalog
 from penstock.catalog.known_facets import DatasetName
 from penstock.catalog.writer import Command
 from penstock.clock import Clock, format_time
-from penstock.errors import Away, Conflict, NotFound, PenstockError
+from penstock.errors import Away, Conflict, NotFound, PenstockError, Unavailable
 from penstock.locks.claiming import Ref
 from penstock.locks.commands.claims import Claimed, HeartbeatClaim, ReleaseClaim
 from penstock.lots.files import put_manifest
-from penstock.lots.manifests import Check, DatasetRef, Manifest, ManifestNote, PartLine
+from penstock.lots.manifests import Check, DatasetRef, Manifest, PartLine
 from penstock.objects import Objects
-from penstock.states import ArcState, ManifestState
+from penstock.states import ArcState, ManifestState, RunState
 
 log = logging.getLogger(__name__)
 
@@ -45,10 +56,7 @@ T = TypeVar("T")
 LOST_TRIES_MAX = 3  # how often a task is given to another worker when one was lost
 _LOST = f"{LOST_TRIES_MAX} workers were lost with it, one after the other"
 _LOOK_SECONDS = 0.2
-
-
-class Lost(Exception):
-    """The claim is, or may be, somebody else's by now."""
+_AGAIN_SECONDS = 1.0  # after which a database that was away is asked again
 
 
 @dataclass
@@ -85,22 +93,22 @@ class Execution:
             self._note_what_others_left()
             inputs = self._inputs()
             if self._may_skip(inputs):
-                made = _Made(self._emptied())
+                made = Made(self._emptied())
             elif self.arc.parts is not None:
                 made = self._run_parts(inputs)
             else:
                 made = self._run_whole(inputs)
             with tracing.span("arc.publish", lot=self.claim.lot):
-                self._write(PublishLot(self.ref, made.notes, made.checks))
+                self._publish(made)
         except Lost as lost:
             log.info("lot %s of %s: %s", self.claim.lot, self.arc.name, lost)
             tracing.fail(str(lost))
             return False
-        except _Given as reason:
+        except Given as reason:
             return self._give_back(str(reason))
         except Away as outage:
             return self._give_back(plain(str(outage)), self.outage.meet())
-        except (_Failed, PenstockError) as failure:
+        except (Failed, PenstockError) as failure:
             return self._fail(plain(str(failure)), keys)
         except Exception as error:
             log.exception("lot %s of %s", self.claim.lot, self.arc.name)
@@ -135,6 +143,31 @@ class Execution:
         except (Conflict, NotFound) as refusal:
             raise Lost(str(refusal)) from None
 
+    def _settle(self, command: Command[T]) -> T:
+        """Write how it ends; what was done is not given up because the database is away."""
+        while True:
+            try:
+                return self._write(command)
+            except Unavailable as error:
+                if self.stop():
+                    raise
+                log.warning("lot %s of %s waits: %s", self.claim.lot, self.arc.name, error)
+                if self.lost.wait(_AGAIN_SECONDS):
+                    raise Lost("its lease was lost while the database was away") from None
+
+    def _publish(self, made: Made) -> None:
+        try:
+            self._settle(PublishLot(self.ref, made.notes, made.checks))
+        except Lost:
+            # The database may have gone after it had published, and before it said so.
+            if not self._is_published():
+                raise
+
+    def _is_published(self) -> bool:
+        with self.catalog.read() as tx:
+            states = tx.fetch("run_states", ids=[self.claim.id])
+        return [state for _, state in states] == [RunState.COMPLETED]
+
     def _inputs(self) -> tuple[InputLot, ...]:
         with self.catalog.read() as tx:
             return input_lots(tx, self.claim, self.objects)
@@ -160,7 +193,7 @@ class Execution:
 
     def _manifest(self, ref: DatasetRef, parts: tuple[PartLine, ...] = ()) -> Manifest:
         return Manifest(
-            state=_rolled_up({part.state for part in parts}),
+            state=rolled_up({part.state for part in parts}),
             lot=self.claim.lot,
             dataset=ref,
             parts=parts,
@@ -168,13 +201,13 @@ class Execution:
             created=format_time(self.clock()),
         )
 
-    def _run_whole(self, inputs: tuple[InputLot, ...]) -> "_Made":
+    def _run_whole(self, inputs: tuple[InputLot, ...]) -> Made:
         [result] = self._results({"": self._task("", self.claim.id, inputs)}).values()
         if result.error:
-            raise Away(result.error) if result.is_away else _Failed(result.error)
-        return _Made(result.notes, result.checks)
+            raise Away(result.error) if result.is_away else Failed(result.error)
+        return Made(result.notes, result.checks)
 
-    def _run_parts(self, inputs: tuple[InputLot, ...]) -> "_Made":
+    def _run_parts(self, inputs: tuple[InputLot, ...]) -> Made:
         """Run the parts that no earlier attempt has done, then list all of them."""
         assert self.arc.parts is not None, "the lot is split"
         planned = split(self.arc.parts, inputs)
@@ -195,8 +228,8 @@ class Execution:
                 raise Away(next(iter(failed.values())).error)
             name, first = next((n, r) for n, r in failed.items() if not r.is_away)
             total = f"{len(failed)} of {len(planned)} parts failed"
-            raise _Failed(f"{total}; part {name}: {first.error}")
-        return _Made(self._root_manifests(done, results), self._said(done, results))
+            raise Failed(f"{total}; part {name}: {first.error}")
+        return Made(self._root_manifests(done, results), self._said(done, results))
 
     def _root_manifests(
         self, done: Mapping[str, PartRow], results: Mapping[str, TaskResult]
@@ -205,10 +238,10 @@ class Execution:
         lines: dict[DatasetName, dict[str, PartLine]] = {name: {} for name in self.arc.output_names}
         for part, row in done.items():
             for name, noted in row.named_notes:
-                lines[name][part] = _line(part, noted)
+                lines[name][part] = line_of(part, noted)
         for part, result in results.items():
             for name, noted in result.notes:
-                lines[name][part] = _line(part, noted)
+                lines[name][part] = line_of(part, noted)
         roots = (
             self._manifest(ref, tuple(parts[part] for part in sorted(parts)))
             for ref, parts in zip(self._refs, lines.values(), strict=True)
@@ -264,11 +297,11 @@ class Execution:
             ended, _ = wait(running, timeout=_LOOK_SECONDS, return_when="FIRST_COMPLETED")
             for future in ended:
                 task = running.pop(future)
-                result = _result(future)
-                if isinstance(result, _Loss) and task.tries < LOST_TRIES_MAX:
+                result = result_of(future)
+                if isinstance(result, Loss) and task.tries < LOST_TRIES_MAX:
                     left.append(again(task))
                     continue
-                if isinstance(result, _Loss):
+                if isinstance(result, Loss):
                     result = TaskResult(error=plain(f"{_LOST}; of the last is known: {result}"))
                 results[task.part] = result
                 if task.part:
@@ -279,7 +312,7 @@ class Execution:
             if self.stop():
                 left += self._not_begun(running)
                 if left and not running:
-                    raise _Given("the engine is stopping")
+                    raise Given("the engine is stopping")
         return results
 
     def _check(self, running: Mapping[Future[TaskResult], Task]) -> None:
@@ -295,17 +328,17 @@ class Execution:
         return [running.pop(future) for future in list(running) if future.cancel()]
 
     def _end_part(self, name: str, result: TaskResult) -> None:
-        state = PartState.FAILED if result.error else _part_state(result)
+        state = PartState.FAILED if result.error else part_state(result)
         self._write(EndPart(self.ref, name, state, result.notes, result.error))
 
     def _fail(self, error: str, keys: StateKeys) -> bool:
         log.warning("lot %s of %s failed: %s", self.claim.lot, self.arc.name, error)
         tracing.fail(error)
         try:
-            after = self.catalog.submit(FailLot(self.ref, error, self._listed(error))).result()
+            after = self._settle(FailLot(self.ref, error, self._listed(error)))
             keys.show(self.claim.lot, ArcState.PARTIAL)
             log.info("lot %s of %s is %s", self.claim.lot, self.arc.name, after.state)
-        except PenstockError as refusal:
+        except (Lost, PenstockError) as refusal:
             log.info("lot %s of %s: %s", self.claim.lot, self.arc.name, refusal)
         return False
 
@@ -324,8 +357,8 @@ class Execution:
         log.log(level, "lot %s of %s is given back: %s", self.claim.lot, self.arc.name, why)
         away = why if rest_seconds else ""
         try:
-            self.catalog.submit(ReleaseClaim(self.ref, away, rest_seconds)).result()
-        except PenstockError as refusal:
+            self._settle(ReleaseClaim(self.ref, away, rest_seconds))
+        except (Lost, PenstockError) as refusal:
             log.info("lot %s of %s: %s", self.claim.lot, self.arc.name, refusal)
         return False
 
@@ -345,53 +378,3 @@ class Execution:
             clean(self.catalog, self.objects, self._refs, self.job_id, self.claim.lot, mine)
         except PenstockError as error:
             log.warning("lot %s of %s is published, but %s", self.claim.lot, self.arc.name, error)
-
-
-class _Made(NamedTuple):
-    """What a lot consists of now, and what was said about it, by output."""
-
-    notes: NamedNotes
-    checks: NamedChecks = ()
-
-
-class _Failed(Exception):
-    """The workload ended badly."""
-
-
-class _Given(Exception):
-    """The claim is given back untouched."""
-
-
-class _Loss(str):
-    """What is known of the end of a process or machine that was lost with its task."""
-
-
-def _result(future: "Future[TaskResult]") -> TaskResult | _Loss:
-    """What a task came to, if whoever ran it was not lost."""
-    try:
-        return future.result()
-    except CancelledError:
-        # Nobody here cancels what he still waits for: a cluster has lost its scheduler.
-        raise Away("the scheduler of the cluster was lost, and what it had to do") from None
-    except Exception as error:
-        log.warning("a worker was lost: %s: %s", type(error).__name__, error)
-        return _Loss(f"{type(error).__name__}: {error}")
-    except BaseException as error:  # the workload's own, such as a KeyboardInterrupt
-        return TaskResult(error=plain(f"{type(error).__name__}: {error}"))
-
-
-def _part_state(result: TaskResult) -> PartState:
-    empty = all(noted.state is ManifestState.EMPTY for _, noted in result.notes)
-    return PartState.EMPTY if empty else PartState.COMPLETE
-
-
-def _rolled_up(states: set[ManifestState]) -> ManifestState:
-    """The state of a lot whose parts have these."""
-    for state in (ManifestState.PARTIAL, ManifestState.COMPLETE):
-        if state in states:
-            return state
-    return ManifestState.EMPTY
-
-
-def _line(part: str, noted: ManifestNote) -> PartLine:
-    return PartLine(part, noted.key, noted.state, noted.uris, noted.bytes)

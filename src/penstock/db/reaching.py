@@ -8,7 +8,7 @@ import psycopg
 from psycopg.conninfo import conninfo_to_dict
 
 from penstock.db.database import Row
-from penstock.errors import Unavailable
+from penstock.errors import Away, Unavailable
 
 _OPTIONS: Final[dict[str, Any]] = {
     "autocommit": True,
@@ -42,11 +42,19 @@ def connect(url: str) -> psycopg.Connection[Row]:
 
 @contextmanager
 def passing(troubles: tuple[type[psycopg.Error], ...] = _TROUBLES) -> Iterator[None]:
-    """Turn what may be over in a while into Unavailable."""
+    """Turn what may be over in a while into Unavailable, and a server that is gone into Away."""
     try:
         yield
     except troubles as error:
         reason = next(iter(str(error).strip().splitlines()), "it gave no reason")
-        raise Unavailable(
+        raise (Away if _is_gone(error) else Unavailable)(
             f"PostgreSQL did not do it: {reason}; check that the server is well, then try again"
         ) from error
+
+
+def _is_gone(error: psycopg.Error) -> bool:
+    """Whether the server cannot be reached, has gone, or is on its way down or up."""
+    # What libpq says by itself, of a connection, has no code; the server's own words have one.
+    return isinstance(error, psycopg.OperationalError) and (
+        error.sqlstate is None or error.sqlstate.startswith(("08", "57P"))
+    )

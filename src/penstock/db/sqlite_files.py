@@ -10,7 +10,7 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
 
-from penstock.errors import Unavailable
+from penstock.errors import Away, Unavailable
 
 _Identity = tuple[int, int]
 _ENDINGS = ("", "-wal", "-shm")
@@ -53,8 +53,8 @@ class SqliteFiles:
             if found != opened:
                 raise self._gone(name, "another file is in its place")
 
-    def _gone(self, name: str, reason: str) -> Unavailable:
-        return Unavailable(
+    def _gone(self, name: str, reason: str) -> Away:
+        return Away(
             f"the file {name} of the database was taken away ({reason}), and nothing is read or "
             "written: put back the file that was there, or mount its disk; to go on with what is "
             "there now, stop every penstock process and start again"
