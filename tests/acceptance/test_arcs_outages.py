@@ -169,12 +169,13 @@ def test_what_was_published_as_the_database_went_is_known_as_published(
 
     def unheard(catalog: Catalog, command: Command[T]) -> "Future[T]":
         future = answered(catalog, command)
-        if isinstance(command, PublishLot):
-            monkeypatch.setattr(Catalog, "submit", answered)
-            future.result()
-            future = Future()
-            future.set_exception(Away("it went"))
-        return future
+        if type(command).__name__ != PublishLot.__name__:
+            return future
+        monkeypatch.setattr(Catalog, "submit", answered)
+        future.result()
+        unanswered: Future[T] = Future()
+        unanswered.set_exception(Away("it went"))
+        return unanswered
 
     local_arcs.arc("shout", "raw", "loud", retry=ONCE)
     local_arcs.feed("raw", LOT, {"a.txt": b"hello"})

@@ -177,14 +177,13 @@ def test_a_resume_after_storage_was_broken(site: Site, tmp_path: Path) -> None:
         IngestState.DOWNLOADING,
     )
     assert str(vault) in job.message
-    minted = job.identifiers.primary
-    assert minted is not None
+    assert job.identifiers.primary is None  # only the storage knows which ARKs are free
     vault.unlink()
     assert site.desk.resume_job(ADMIN, job.id).status is IngestState.PROCESSING
     with site.working():
         job = site.reach(batch, IngestState.COMPLETED)
     assert len(site.web.asked("/map.csv")) == 1
-    assert job.identifiers.primary == minted
+    assert job.identifiers.primary is not None
     assert list(vault.rglob("map.csv"))
 
 

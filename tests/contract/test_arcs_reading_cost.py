@@ -64,6 +64,7 @@ def _of_arcs() -> dict[str, dict[str, Any]]:
     runs = [run_of(arc, number) for number in range(PAGE)]
     return {
         "all_arcs": {},
+        "store_begun_at": {"url": "file:///nowhere"},
         "arcs_by_ids": {"ids": [each.id for each in ARCS]},
         "arc_parts_of_lots": {"job_id": arc.id, "lots": lots},
         "arc_attempts_by_ids": {"ids": runs},
@@ -154,6 +155,12 @@ def _is_small(step: str) -> bool:
     does more than is let pass.
     """
     inner = ("SCAN a", "SCAN c")  # what was counted or claimed
-    few = ("lot_work_leases", "lot_work_later", "backfills_running", "backfills_by_age")
+    few = (
+        "lot_work_leases",
+        "lot_work_renewed",
+        "lot_work_later",
+        "backfills_running",
+        "backfills_by_age",
+    )
     declared = ("arcs_by_name", "arrivals_by_name", "sqlite_autoindex_subscribers_1")
     return is_given(step) or step in (*inner, "SCAN e") or step.endswith((*few, *declared))

@@ -192,7 +192,7 @@ UPDATE lot_work SET state = 'DONE', tries = 5 WHERE lot IN ('9', '10')
 
 -- name: without_migration
 -- It was not applied.
-DELETE FROM schema_migrations WHERE number = 58
+DELETE FROM schema_migrations WHERE number = 57
 """
 
 

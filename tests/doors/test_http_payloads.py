@@ -146,7 +146,7 @@ def test_a_large_upload_may_be_larger_than_other_bodies(database_url: str, tmp_p
 
 @pytest.mark.parametrize(
     ("name", "reason"),
-    [("..", "leaves its folder"), ("a/b", "slash"), ("a\nb", "control"), ("x" * 300, "300 bytes")],
+    [("..", "a folder in a path"), ("a/b", "slash"), ("a\nb", "control"), ("x" * 300, "300 bytes")],
 )
 def test_a_name_that_no_file_may_have_is_refused(site: Ingesting, name: str, reason: str) -> None:
     target = path("ingest", "payloads", "x").removesuffix("x") + quote(name, safe="").replace(

@@ -80,7 +80,8 @@ def refresh(
             row = replace(row, rank=rank)
             room.put_work(row)
         if row.state != state:
-            if row.state == WorkState.DONE:  # by what the job was wired to before
+            # What was done by what the job was wired to before begins anew; what is held does not.
+            if row.state == WorkState.DONE and state != WorkState.HELD:
                 row = replace(row, tries=0, error="")
             row = standing_at(row, state, now)
             room.put_work(row)

@@ -317,7 +317,7 @@ def mark_store(url: str) -> None:
     try:
         local.mark(folder.absolute())
     except OSError as error:
-        raise Unavailable(f"the object store {url} cannot be begun: {_words(error)}") from error
+        raise Invalid(f"the object store {url} cannot be begun: {_words(error)}") from error
 
 
 def _unmarked(mark: Path) -> Away:
