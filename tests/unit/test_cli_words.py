@@ -111,6 +111,12 @@ def test_an_unexpected_error_is_told_in_one_line(
         main([])
 
 
+def test_a_word_too_many_is_named(capsys: pytest.CaptureFixture[str]) -> None:
+    assert main(["ingest", "update-report", "bid0000000001", "again"]) == 2
+    told = "The command has no place for 'again'. `penstock ingest update-report --help` says more."
+    assert capsys.readouterr().err == f"penstock: {told}\n"
+
+
 def test_an_interrupted_command_ends_with_130(
     capfd: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -4,7 +4,7 @@ import os
 import sys
 from collections.abc import Sequence
 
-from cyclopts import App, CycloptsError, Group
+from cyclopts import App, CycloptsError, Group, UnusedCliTokensError
 
 from penstock import __version__
 from penstock.cli import exits
@@ -85,7 +85,7 @@ def run(arguments: Sequence[str] | None = None) -> int:
             outcome = make_app()(list(sys.argv[1:] if arguments is None else arguments))
     except CycloptsError as error:
         more = " ".join(("penstock", *_chain(error), "--help"))
-        complain(f"{_in_one_line(error)} `{more}` says more.")
+        complain(f"{_words(error)} `{more}` says more.")
         return exits.USAGE
     except PenstockError as error:
         complain(str(error))
@@ -101,6 +101,12 @@ def run(arguments: Sequence[str] | None = None) -> int:
         )
         return exits.FAILED
     return outcome if isinstance(outcome, int) else exits.DONE
+
+
+def _words(error: CycloptsError) -> str:
+    if isinstance(error, UnusedCliTokensError) and error.unused_tokens:
+        return f"The command has no place for {error.unused_tokens[0]!r}."
+    return _in_one_line(error)
 
 
 def _in_one_line(error: Exception) -> str:

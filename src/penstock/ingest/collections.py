@@ -122,7 +122,10 @@ def checked(collection: Collection) -> Collection:
     places = Places(collection.places)
     if collection.callback is not None:
         if not collection.callback.startswith(("http://", "https://")):
-            raise Invalid("a callback is called over http or https; give such a URL")
+            raise Invalid(
+                f"the callback {collection.callback!r} is not called over http or https; give such "
+                "a URL, or none"
+            )
         check_url(collection.callback, places)
     return collection
 
