@@ -18,7 +18,7 @@ from penstock.catalog.openlineage import Limits, read_event
 from penstock.clock import system_clock
 from penstock.db import Database, Transaction, open_database
 from penstock.db.database import Listener, Sent, Write
-from penstock.errors import Unavailable
+from penstock.errors import Away, Unavailable
 from tests.checked import broken_invariants
 from tests.servers import PostgresServer
 from tests.simulation.consistency import Tables, problems
@@ -172,7 +172,7 @@ def test_a_connection_that_is_cut_again_and_again_loses_nothing_acknowledged(
                 one.result()
         catalog.stop()
 
-        assert {type(error) for error in errors.values()} == {type(None), Unavailable}
+        assert {type(error) for error in errors.values()} == {type(None), Away}
         assert cuts > 10
         assert broken_invariants(database, system_clock) == []
         with database.read() as tx:

@@ -52,7 +52,7 @@ def heard() -> Iterator[None]:
         yield
         sys.stdout.flush()
     except (Unheard, BrokenPipeError):
-        _give_up(stream)
+        give_up(stream)
         raise
     finally:
         sys.stdout = before
@@ -71,7 +71,7 @@ def _told() -> Iterator[None]:
         ) from None
 
 
-def _give_up(stream: TextIO) -> None:
+def give_up(stream: TextIO) -> None:
     """Let nothing be written there again at exit, which would be told as another error."""
     with suppress(OSError, ValueError):
         number = stream.fileno()

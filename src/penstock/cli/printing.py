@@ -3,13 +3,14 @@
 import os
 import sys
 from collections.abc import Iterable, Sequence
-from contextlib import suppress
 from typing import NamedTuple
 
 import msgspec
 from rich.console import Console, JustifyMethod
 from rich.table import Table
 from rich.text import Text
+
+from penstock.cli.hearing import give_up
 
 STATE_STYLES = {
     "COMPLETED": "green",
@@ -56,10 +57,13 @@ def _set_in(lines: Iterable[str]) -> str:
 def _write_err(lines: str) -> None:
     # In one piece, so that lines of several processes do not run into each other. Where stderr is
     # full or closed the exit code has to tell it alone.
-    with suppress(OSError):
-        if sys.stderr is not None:
-            sys.stderr.write(f"{lines}\n")
-            sys.stderr.flush()
+    if sys.stderr is None:
+        return
+    try:
+        sys.stderr.write(f"{lines}\n")
+        sys.stderr.flush()
+    except OSError:
+        give_up(sys.stderr)
 
 
 def plain(text: str) -> str:

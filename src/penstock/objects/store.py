@@ -317,7 +317,11 @@ def mark_store(url: str) -> None:
     try:
         local.mark(folder.absolute())
     except OSError as error:
-        raise Invalid(f"the object store {url} cannot be begun: {_words(error)}") from error
+        # A file where the folder should be is no trouble of the disk.
+        is_wrong = isinstance(error, FileExistsError | NotADirectoryError)
+        raise (Invalid if is_wrong else Unavailable)(
+            f"the object store {url} cannot be begun: {_words(error)}"
+        ) from error
 
 
 def _unmarked(mark: Path) -> Away:
