@@ -116,7 +116,11 @@ class ArcSite:
             how = {"owner": "engine", "sweep_seconds": SWEEP_SECONDS, **how}
             clock = self.plane.clock
             with Engine(self.catalog, self.objects, executor or threads, clock, **how) as engine:
-                yield engine
+                try:
+                    yield engine
+                except BaseException:
+                    self.go()  # the engine ends when what it runs has ended
+                    raise
 
     def lot(self, arc: str, lot: str) -> ArcLotDetail:
         with self.catalog.read() as tx:
