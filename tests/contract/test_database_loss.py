@@ -82,11 +82,16 @@ def db(url: str, capability: Path) -> Iterator[Database]:
 def cut_off(url: str) -> int:
     """End every other session on this database, and wait until they are gone."""
     with psycopg.connect(url, autocommit=True) as connection:
+        # One that has ended by itself meanwhile is said not to have been ended: look again.
         ended = connection.execute(
-            "SELECT pg_terminate_backend(pid, 120000) FROM pg_stat_activity"
+            "SELECT pid, pg_terminate_backend(pid, 120000) FROM pg_stat_activity"
             " WHERE datname = current_database() AND pid <> pg_backend_pid()"
+            " AND backend_type = 'client backend'"
         ).fetchall()
-    assert all(gone for (gone,) in ended)
+        left = connection.execute(
+            "SELECT pid FROM pg_stat_activity WHERE pid = ANY(%s)", [[pid for pid, _ in ended]]
+        ).fetchall()
+    assert not left
     return len(ended)
 
 
