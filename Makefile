@@ -51,7 +51,7 @@ stress: setup ## search long for rare failures
 	@scripts/zookeeper
 	@scripts/installed curl curl
 	@scripts/installed sqlite3 sqlite3
-	@$(BIN)/pytest -m stress tests/simulation
+	@$(BIN)/pytest -m stress -o faulthandler_timeout=0 tests/simulation
 	@$(BIN)/pytest -n $(WORKERS) --both tests/doors tests/acceptance
 
 screenshots: setup ## draw every view of the web page into build/pictures; docs keep the best

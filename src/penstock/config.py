@@ -122,7 +122,7 @@ class Settings:
         default_database, "where everything is kept: sqlite:///FILE or postgresql://…", secret=True
     )
     objects: str = _home_setting(
-        default_objects, "where deposited objects are stored: file:///FOLDER, s3://BUCKET/PREFIX, …"
+        default_objects, "where objects and manifests are: file:///FOLDER, s3://BUCKET/PREFIX, …"
     )
     queue: str = _setting(
         "database",

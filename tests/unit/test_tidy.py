@@ -12,6 +12,7 @@ from pathlib import Path
 import pytest
 
 from penstock import states
+from penstock.cli import settings_page
 
 # One worker reads all files, once.
 pytestmark = pytest.mark.xdist_group("tidy")
@@ -128,6 +129,12 @@ def test_the_search_for_sql_finds_statements_and_not_prose(source: str, is_sql: 
 def test_the_page_of_states_equals_its_source() -> None:
     assert (TOP / "docs" / "states.md").read_text() == states.document(), (
         "run: .venv/bin/python -m penstock.states > docs/states.md"
+    )
+
+
+def test_the_page_of_settings_equals_its_source() -> None:
+    assert (TOP / "docs" / "settings.md").read_text() == settings_page.document(), (
+        "run: .venv/bin/python -m penstock.cli.settings_page > docs/settings.md"
     )
 
 
