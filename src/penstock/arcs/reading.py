@@ -17,7 +17,7 @@ from penstock.states import ArcState, ManifestState, RunState, WorkState
 
 
 def all_arcs(tx: Transaction) -> list[ArcRow]:
-    """Every arc, by name."""
+    """Every arc whose job was not deleted, by name."""
     return tx.rows(ArcRow, "all_arcs")
 
 
