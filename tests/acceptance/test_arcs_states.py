@@ -165,6 +165,19 @@ def test_a_lot_that_is_held_for_a_newer_input_is_what_it_was(arcs: ArcSite) -> N
     assert Sync(arcs.catalog, arcs.objects, NS, "shout").run().changed == 0
 
 
+def test_of_a_lot_that_failed_and_is_resubmitted_nothing_was_tried_yet(arcs: ArcSite) -> None:
+    """What is said of the lot, of all lots together and in lists is the same."""
+    arcs.arc("shout", "raw", "loud", retry=ONCE)
+    arcs.order(LOT, "fail")
+    arcs.feed("raw", LOT, {"a.txt": b"hello"})
+    with arcs.engine():
+        arcs.until_state("shout", LOT, ArcState.PARTIAL)
+    assert (counts(arcs, "shout").partial, listed(arcs, "shout", ArcState.PARTIAL)) == (1, [LOT])
+    arcs.do(ResubmitLots("ann", "the disk is mended", NS, "shout", (LOT,)))
+    assert (counts(arcs, "shout").partial, listed(arcs, "shout", ArcState.PARTIAL)) == (0, [])
+    assert (arcs.state("shout", LOT), arcs.lot("shout", LOT).work) == (None, WorkState.READY)
+
+
 def counts(arcs: ArcSite, arc: str) -> ArcCounts:
     """How many lots of an arc stand where."""
     with arcs.catalog.read() as tx:
