@@ -125,6 +125,8 @@ def test_to_clean_what_was_made_and_is_held_tells_of_no_failure(arcs: ArcSite) -
         arcs.do(HoldWork("ann", "it is good", NS, "shout", LOT, hold=False))
         arcs.until_state("shout", LOT, ArcState.COMPLETE)
     assert arcs.content("shout", LOT) == {"a.txt": b"HELLO"}
+    arcs.do(HoldWork("ann", "is it?", NS, "shout", LOT))
+    assert (arcs.state("shout", LOT), counts(arcs, "shout").complete) == (ArcState.COMPLETE, 1)
 
 
 def test_an_output_that_an_arc_is_given_later_lacks_what_was_made_before(arcs: ArcSite) -> None:
