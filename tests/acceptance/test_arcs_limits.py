@@ -3,12 +3,18 @@
 import threading
 from collections import Counter
 from collections.abc import Iterator
+from concurrent.futures import ThreadPoolExecutor
 from contextlib import ExitStack, contextmanager
 
+import pytest
+
 from penstock.arcs.declaration import Input, Output
+from penstock.arcs.engine import Engine
 from penstock.arcs.rows import ArcRow
+from penstock.arcs.station import Station
+from penstock.catalog.commands import DeleteJob, RestoreJob
 from penstock.states import ArcState
-from tests.acceptance.arc_site import ArcSite
+from tests.acceptance.arc_site import NS, ArcSite
 
 LOTS = tuple(str(number) for number in range(12))
 
@@ -108,3 +114,48 @@ def test_a_lot_is_run_as_its_arc_was_declared_when_it_was_claimed(arcs: ArcSite)
         arcs.until_state("shout", LOTS[0], ArcState.COMPLETE)
     assert arcs.data("louder", LOTS[0]) == ["1.txt"]
     assert arcs.data("loud", LOTS[0]) == []
+
+
+def test_an_arc_whose_job_was_deleted_stops_no_other(arcs: ArcSite) -> None:
+    for name in ("loud", "other"):
+        arcs.arc(name, "raw", f"{name}_out")
+    arcs.do(DeleteJob(NS, "loud", "ann"))
+    arcs.feed("raw", "1", {"x.txt": b"x"})
+    with arcs.engine() as engine:
+        arcs.until_state("other", "1", ArcState.COMPLETE)
+        station = station_of(arcs)
+        assert station.is_idle()
+        arcs.do(RestoreJob(NS, "loud", "ann"))
+        assert not station.is_idle()
+        engine.wake()
+        arcs.until_state("loud", "1", ArcState.COMPLETE)
+
+
+def test_an_arc_that_is_refused_stops_no_other(
+    arcs: ArcSite, caplog: pytest.LogCaptureFixture
+) -> None:
+    arcs.arc("loud", "raw", "loud_out")
+    arcs.arc("other", "raw", "other_out")
+    arcs.feed("raw", "1", {"x.txt": b"x"})
+
+    def delete(row: ArcRow) -> bool:
+        """Somebody deletes the job after the arcs were read."""
+        arcs.do(DeleteJob(NS, "loud", "ann"))
+        return True
+
+    with ThreadPoolExecutor(1) as threads:
+        clock = arcs.plane.clock
+        engine = Engine(arcs.catalog, arcs.objects, threads, clock, owner="engine", arcs=delete)
+        try:
+            assert engine.look() == 1
+            arcs.until_state("other", "1", ArcState.COMPLETE)
+        finally:
+            engine.stop()
+    assert "no lot of ns/loud is claimed: there is no job" in caplog.text
+
+
+def station_of(arcs: ArcSite) -> Station:
+    """Somebody who only asks whether there is anything to do."""
+    plane = arcs.plane
+    told = (arcs.catalog, plane.database, arcs.objects, ThreadPoolExecutor(1), plane.clock)
+    return Station(*told, owner="nobody", concurrency=1)

@@ -22,6 +22,7 @@ from penstock.lots.manifests import Manifest
 from penstock.objects import Objects
 from penstock.states import ArcState, ManifestState
 from tests.acceptance.arc_site import NS, ArcSite
+from tests.checked import broken_invariants
 
 LOT, OTHER = "20230227PT5M287", "20230227PT5M286"
 
@@ -130,6 +131,18 @@ def test_removed_a_lot_waits_for_its_producer_and_is_made_anew_by_resubmitting(
     remove(arcs)
     assert arcs.data("loud", LOT) == []
     assert {line.state for line in arcs.lot("shout", LOT).manifests} == {"removed"}
+
+
+def test_removed_a_lot_can_be_made_by_another_who_writes_there(arcs: ArcSite) -> None:
+    arcs.arc("shout", "raw", "loud")
+    arcs.feed("raw", LOT, {"a.txt": b"hello"})
+    with arcs.engine():
+        arcs.until_state("shout", LOT, ArcState.COMPLETE)
+    arcs.arc("join", "other", "loud", "join")
+    arcs.feed("other", LOT, {"b.txt": b"there"})
+    remove(arcs)
+    assert broken_invariants(arcs.plane.database, arcs.plane.clock) == []
+    assert (arcs.lot("join", LOT).work, arcs.lot("shout", LOT).work) == ("READY", "DONE")
 
 
 def test_removed_a_lot_by_parts_goes_with_the_manifests_of_its_parts(arcs: ArcSite) -> None:

@@ -125,6 +125,8 @@ def test_to_clean_what_was_made_and_is_held_tells_of_no_failure(arcs: ArcSite) -
         arcs.do(HoldWork("ann", "it is good", NS, "shout", LOT, hold=False))
         arcs.until_state("shout", LOT, ArcState.COMPLETE)
     assert arcs.content("shout", LOT) == {"a.txt": b"HELLO"}
+    arcs.do(HoldWork("ann", "is it?", NS, "shout", LOT))
+    assert (arcs.state("shout", LOT), counts(arcs, "shout").complete) == (ArcState.COMPLETE, 1)
 
 
 def test_an_output_that_an_arc_is_given_later_lacks_what_was_made_before(arcs: ArcSite) -> None:
@@ -163,6 +165,19 @@ def test_a_lot_that_is_held_for_a_newer_input_is_what_it_was(arcs: ArcSite) -> N
     assert listed(arcs, "shout", ArcState.COMPLETE) == [LOT]
     assert listed(arcs, "shout", ArcState.PARTIAL) == []
     assert Sync(arcs.catalog, arcs.objects, NS, "shout").run().changed == 0
+
+
+def test_of_a_lot_that_failed_and_is_resubmitted_nothing_was_tried_yet(arcs: ArcSite) -> None:
+    """What is said of the lot, of all lots together and in lists is the same."""
+    arcs.arc("shout", "raw", "loud", retry=ONCE)
+    arcs.order(LOT, "fail")
+    arcs.feed("raw", LOT, {"a.txt": b"hello"})
+    with arcs.engine():
+        arcs.until_state("shout", LOT, ArcState.PARTIAL)
+    assert (counts(arcs, "shout").partial, listed(arcs, "shout", ArcState.PARTIAL)) == (1, [LOT])
+    arcs.do(ResubmitLots("ann", "the disk is mended", NS, "shout", (LOT,)))
+    assert (counts(arcs, "shout").partial, listed(arcs, "shout", ArcState.PARTIAL)) == (0, [])
+    assert (arcs.state("shout", LOT), arcs.lot("shout", LOT).work) == (None, WorkState.READY)
 
 
 def counts(arcs: ArcSite, arc: str) -> ArcCounts:

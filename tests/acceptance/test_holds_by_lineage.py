@@ -37,6 +37,27 @@ def test_a_lot_that_is_held_holds_all_that_was_made_of_it(flow: Flow) -> None:
     assert flow.log("mart")[-1].who == "ann"
 
 
+def test_what_was_made_of_a_lot_is_held_whatever_its_job_reads_and_makes_by_now(flow: Flow) -> None:
+    make_diamond(flow)
+    flow.wire("clean_it", ["better"], ["clean"])
+    flow.wire("report_it", ["raw", "mart"], ["other"])
+    flow.hold("raw", "wrong currency")
+    assert flow.statuses(*ALL) == ["HOLD"] * 4
+    flow.unhold("raw")
+    assert flow.statuses(*ALL) == ["READY"] * 4
+
+
+def test_what_was_made_anew_of_something_else_is_not_held(flow: Flow) -> None:
+    make_diamond(flow)
+    flow.wire("clean_it", ["better"], ["clean"])
+    flow.resubmit("clean_it")
+    flow.register("better")
+    flow.run("clean_it")
+    flow.wire("clean_it", ["better", "raw"], ["clean"])
+    flow.hold("raw", "wrong currency")
+    assert flow.statuses("raw", "clean") == ["HOLD", "READY"]
+
+
 def test_a_second_hold_is_kept_with_its_reason_and_one_release_ends_both(flow: Flow) -> None:
     make_diamond(flow)
     flow.wire("read_it", ["raw"], [])

@@ -29,6 +29,7 @@ from penstock.locks.commands import (
 from penstock.locks.commands.admin import HoldWork
 from penstock.locks.forgetting import prune_log
 from penstock.locks.rows import LogRow
+from tests.checked import broken_invariants
 from tests.simulation.tables import STATEMENTS, visible
 
 NOW: Micros = parse_time("2026-11-15T09:30:00Z")
@@ -129,6 +130,22 @@ def test_a_run_with_several_lots_is_kept_for_any_of_them(past: Past) -> None:
     runs, versions = past.seen()
     assert {ids.run_id(name) for name in ("many", "again", "last")} <= runs
     assert _lot_versions(past) <= versions
+
+
+def test_what_a_job_made_and_read_before_it_was_wired_otherwise_is_kept(past: Past) -> None:
+    """Its lots are still there, though its last run on them made and read something else."""
+    past.do(WireJob("ns", "use", (CLEAN,), ()))
+    made = {past.work(lot, days=90) for lot in ("1", "2")}
+    past.now = NOW - 80 * DAY
+    past.do(RegisterLots("ns", "raw", ("1", "2"), "ann", renew=True))
+    past.do(WireJob("ns", "job", (DatasetName("ns", "better"),), (DatasetName("ns", "other"),)))
+    past.do(RegisterLots("ns", "better", ("1", "2"), "ann"))
+    for lot in ("1", "2"):
+        past.work(lot, days=70)
+    past.prune()
+    assert broken_invariants(past.database, lambda: NOW) == []
+    assert made <= past.seen()[0]
+    assert len(past.do(ClaimLots("ns", "use", "worker", count=2))) == 2
 
 
 def test_no_facet_that_somebody_sends_stops_pruning(past: Past) -> None:

@@ -109,6 +109,10 @@ def test_a_failure_says_which_try_it_was_and_when_the_next_is(site: Site) -> Non
     assert "could not be made by job ns/a" in waits.sentence
     assert "disk full" in waits.sentence
     assert [kinds(cause) for cause in waits.causes] == [["later"]]
+    site.now += 10 * SECOND
+    found = site.why("a")
+    assert (found.state, found.runnable, kinds(found)) == ("LATER", False, ["later"])
+    assert "It is tried again any moment: it had to wait until" in found.sentence
 
 
 def test_a_lot_that_is_out_of_tries_waits_for_a_person(site: Site) -> None:

@@ -366,7 +366,7 @@ def _(command: HoldWork, model: Model, outcome: Any) -> None:
         _let_try(model, job, lot)
     model.meet([job, *model.around(model.jobs[job].outputs)], lot)
     model.work[job, lot].not_before = 0
-    if not command.hold:
+    if not command.hold and model.states(job, lot) != {"DONE"}:
         model.work[job, lot].tries = 0
 
 

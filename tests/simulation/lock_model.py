@@ -37,13 +37,14 @@ class Wiring:
 
 @dataclass
 class Row:
-    """A status row; `edition` tells versions apart before they are looked at."""
+    """A status row; `edition` tells versions apart before they are looked at, `token` claims."""
 
     status: str
     by: str
     version: str | None = None
     held_from: str = ""
     edition: int = field(default=0, compare=False)
+    token: int = field(default=0, compare=False)
 
 
 @dataclass
@@ -158,9 +159,12 @@ class Model:
             assert pinned.version is not None
             assert version in (UNKNOWN, pinned.version)
             edition = self.made[pinned.name, lot].edition
-            self.used[pinned.name, job, lot] = Row("RUNNING", job, pinned.version, "", edition)
+            self.used[pinned.name, job, lot] = Row(
+                "RUNNING", job, pinned.version, "", edition, work.token
+            )
         for dataset in wiring.outputs:
             self._write(dataset, lot, "RUNNING", job)
+            self.made[dataset, lot].token = work.token
         self.claims[claimed.id] = Claim(
             job,
             lot,
@@ -186,7 +190,7 @@ class Model:
         for dataset in claim.inputs:
             self.used[dataset, job, lot].status = "DONE"
         for dataset in claim.outputs:
-            row = Row("READY", job, versions[dataset])
+            row = Row("READY", job, versions[dataset], token=claim.token)
             if self.made[dataset, lot].held_from:  # what it was made from is held by now
                 row.status, row.held_from = "HOLD", "READY"
             self.publish(dataset, lot, row)
@@ -244,12 +248,10 @@ class Model:
 
     def _made_of(self, datasets: list[str], lot: str) -> Iterable[str]:
         for (source, job, of), row in self.used.items():
-            wiring = self.jobs[job]
-            if of != lot or source not in datasets or source not in wiring.inputs:
-                continue
-            if row.status in ("DONE", "RUNNING", "HOLD"):
-                made = [(d, self.made.get((d, lot))) for d in wiring.outputs]
-                yield from (d for d, output in made if output is not None and output.by == job)
+            if of == lot and source in datasets and row.status in ("DONE", "RUNNING", "HOLD"):
+                made = [(d, output) for (d, of), output in self.made.items() if of == lot]
+                by = job, row.token  # whatever the job was wired to since
+                yield from (d for d, output in made if (output.by, output.token) == by)
 
     def let_go(self, root: str, lot: str) -> None:
         """What was held for a lot is not any more, unless for something else."""

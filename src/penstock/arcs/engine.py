@@ -15,7 +15,7 @@ from penstock.arcs.reading import all_arcs
 from penstock.arcs.rows import ArcRow
 from penstock.catalog.catalog import Catalog
 from penstock.clock import Clock
-from penstock.errors import PenstockError
+from penstock.errors import Busy, PenstockError, Unavailable
 from penstock.objects import Objects
 
 log = logging.getLogger(__name__)
@@ -105,25 +105,34 @@ class Engine:
             free = self._concurrency - len(self._running)
             if free < 1 or self._stopping.is_set():
                 break
-            claim = ClaimArcLots(row.namespace, row.name, self._owner, free)
-            taken = self._catalog.submit(claim).result()
-            for claimed in taken.claims:
-                execution = Execution(
-                    taken.arc,
-                    taken.job_id,
-                    claimed,
-                    self._catalog,
-                    self._objects,
-                    self._executor,
-                    self._clock,
-                    self._stopping.is_set,
-                    self._outage,
-                    self._database,
-                )
-                self._running[claimed.id] = execution
-                self._threads.submit(self._execute, execution)
-                begun += 1
+            try:
+                begun += self._begin(row, free)
+            except (Busy, Unavailable):
+                raise
+            except PenstockError as refusal:  # the arcs after it have nothing to do with that
+                log.warning("no lot of %s/%s is claimed: %s", row.namespace, row.name, refusal)
         return begun
+
+    def _begin(self, row: ArcRow, most: int) -> int:
+        """Claim lots of one arc, and set them going: how many those are."""
+        claim = ClaimArcLots(row.namespace, row.name, self._owner, most)
+        taken = self._catalog.submit(claim).result()
+        for claimed in taken.claims:
+            execution = Execution(
+                taken.arc,
+                taken.job_id,
+                claimed,
+                self._catalog,
+                self._objects,
+                self._executor,
+                self._clock,
+                self._stopping.is_set,
+                self._outage,
+                self._database,
+            )
+            self._running[claimed.id] = execution
+            self._threads.submit(self._execute, execution)
+        return len(taken.claims)
 
     def _run(self) -> None:
         while not self._stopping.is_set():

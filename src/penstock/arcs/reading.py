@@ -17,7 +17,7 @@ from penstock.states import ArcState, ManifestState, RunState, WorkState
 
 
 def all_arcs(tx: Transaction) -> list[ArcRow]:
-    """Every arc, by name."""
+    """Every arc whose job was not deleted, by name."""
     return tx.rows(ArcRow, "all_arcs")
 
 
@@ -118,7 +118,7 @@ def _state(
         return ArcState.MISSING
     if is_made:
         return ArcState.PARTIAL if is_gated else ArcState.COMPLETE
-    if not attempts:
-        return ArcState.PARTIAL if work.tries else None
+    if not work.tries:  # whatever failed before it was to be made anew
+        return None
     gone = all(attempt.state == ManifestState.REMOVED for attempt in attempts)
-    return ArcState.MISSING if gone else ArcState.PARTIAL
+    return ArcState.MISSING if attempts and gone else ArcState.PARTIAL

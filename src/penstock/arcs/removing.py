@@ -74,10 +74,7 @@ class RemoveLot(Admin, frozen=True):
         lots.tell(
             LotEventKind.REMOVED, dataset.id, self.lot, now, version_id=self.current, state=state
         )
-        for job_id in self._readers(room, dataset):
-            job = room.jobs.get(job_id)
-            if job is not None:
-                rules.refresh(room, job, [self.lot], now)
+        rules.refresh_around(room, [dataset.id], [self.lot], now)
         self._forget_arrived(world, dataset)
         self.record(
             world, now, "lot remove", f"dataset:{dataset.namespace}:{dataset.name} lot {self.lot}"

@@ -32,7 +32,7 @@ def spread(world: World, root: DatasetRow, lot: str, who: str, why: str, now: Mi
     room = world.room(LockRoom)
     held = []
     said = f"lot {lot} of {root.namespace}/{root.name}, which it was made from, is held"
-    for made in _made_of(room, root.id, lot):
+    for made in _made_of(world, root.id, lot):
         row = made.row
         because = f"{said}: {why}"
         if row.status == Status.RUNNING:  # it is held as soon as it is there
@@ -86,11 +86,11 @@ def _sources(room: LockRoom, dataset_id: str, lot: str) -> set[str]:
     return {*job.input_ids} if job is not None else set()
 
 
-def _made_of(room: LockRoom, root_id: str, lot: str) -> Iterator[Made]:
+def _made_of(world: World, root_id: str, lot: str) -> Iterator[Made]:
     """What jobs made, or are making, of a lot, and of what was made of it: each once."""
     level, seen = [root_id], {root_id}
     while level:
-        found = [made for dataset in level for made in _made_directly(room, dataset, lot)]
+        found = [made for dataset in level for made in _made_directly(world, dataset, lot)]
         level = []
         for made in found:
             if made.dataset_id not in seen:
@@ -99,15 +99,17 @@ def _made_of(room: LockRoom, root_id: str, lot: str) -> Iterator[Made]:
                 yield made
 
 
-def _made_directly(room: LockRoom, dataset_id: str, lot: str) -> Iterator[Made]:
-    for role, job_id in room.wires.get(dataset_id) or ():
-        own = room.inputs.get((dataset_id, job_id, lot)) if role == Role.INPUT else None
-        job = room.jobs.get(job_id)
-        if own is None or own.status not in _CONSUMED or job is None:
+def _made_directly(world: World, dataset_id: str, lot: str) -> Iterator[Made]:
+    """What the runs made, or are making, that consumed a lot, whatever their jobs do by now."""
+    room = world.room(LockRoom)
+    for own in room.readers_of(dataset_id, lot):
+        job = room.jobs.get(own.job_id)
+        if own.status not in _CONSUMED or own.run_id is None or job is None:
             continue
-        for output in job.output_ids:
+        written = (dataset for role, dataset in world.io_of(own.run_id) if role == Role.OUTPUT)
+        for output in dict.fromkeys((*job.output_ids, *written)):
             row = room.outputs.get((output, lot))
-            if row is not None and row.job_id == job_id:
+            if row is not None and row.run_id == own.run_id:
                 yield Made(output, row)
 
 

@@ -34,8 +34,8 @@ def of(facts: Facts, now: Micros) -> list[Reason]:
     elif work is not None and work.state == WorkState.HELD:
         found.append(_held(facts, work))
     found += _gates(facts)
-    if work is not None and work.state != WorkState.HELD and work.not_before > now:
-        found.append(_later(facts, work))
+    if work is not None and _is_later(work, now):
+        found.append(_later(facts, work, now))
     for dataset in facts.unreadable:
         maker = facts.around.makers.get(dataset)
         if maker is None:
@@ -209,9 +209,16 @@ def _gates(facts: Facts) -> Iterable[Reason]:
         )
 
 
-def _later(facts: Facts, work: WorkRow) -> Reason:
+def _is_later(work: WorkRow, now: Micros) -> bool:
+    """Whether it is not to be tried yet: once its time has come, the next sweep lets it go on."""
+    return work.state == WorkState.LATER or (work.state != WorkState.HELD and work.not_before > now)
+
+
+def _later(facts: Facts, work: WorkRow, now: Micros) -> Reason:
     again = f"at {say_time(work.not_before)}"
-    if work.state == WorkState.WAITING:
+    if work.not_before <= now:
+        again = f"any moment: it had to wait until {say_time(work.not_before)}"
+    elif work.state == WorkState.WAITING:
         first = "its inputs are there" if facts.unreadable else "its outputs are free"
         again = f"when {first}, not before {say_time(work.not_before)}"
     what = f"failed with lot {facts.lot} ({_tries(work, facts.row)})"

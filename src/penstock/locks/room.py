@@ -172,6 +172,17 @@ class LockRoom:
         rows = [self.reasons.get(key) for key in sorted(keys) if key[1] == lot]
         return [row for row in rows if row is not None]
 
+    def readers_of(self, dataset_id: str, lot: str) -> list[StatusRow]:
+        """What each job does, or did, with a lot of a dataset as one that reads it."""
+        stored = self._world.tx.rows(StatusRow, "lot_readers", dataset_id=dataset_id, lot=lot)
+        keys = {
+            (dataset_id, row.job_id, lot)
+            for row in (*stored, *self.inputs.unstored())
+            if (row.dataset_id, row.lot) == (dataset_id, lot)
+        }
+        rows = [self.inputs.get(key) for key in sorted(keys)]
+        return [row for row in rows if row is not None]
+
     def all_holds(self) -> list[HoldRow]:
         """Every dataset and job that is held whole."""
         stored = self._world.tx.rows(HoldRow, "all_lot_holds")

@@ -6,9 +6,10 @@ SELECT a.job_id, a.namespace, a.name, a.project, a.declaration, a.created_at, a.
 FROM {each ids uuid AS k} JOIN arcs a ON a.job_id = k.value;
 
 -- name: all_arcs
--- Every arc, by name.
+-- Every arc whose job was not deleted, by name.
 SELECT a.job_id, a.namespace, a.name, a.project, a.declaration, a.created_at, a.updated_at
 FROM arcs a
+JOIN jobs j ON j.id = a.job_id AND j.hidden = 0
 ORDER BY a.namespace, a.name;
 
 -- name: put_arcs

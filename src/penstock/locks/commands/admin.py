@@ -314,9 +314,10 @@ class HoldWork(Admin, frozen=True):
         else:
             room.keep_no_more(job.job_id, self.lot)
             self._let_try(room, job, now)
-        fresh = replace(row, not_before=0) if self.hold else replace(row, tries=0, not_before=0)
         action = "hold" if self.hold else "unhold"
         state = rules.standing(room, job, self.lot, later=False)
+        is_over = self.hold or state == WorkState.DONE  # what is done took the tries that it took
+        fresh = replace(row, tries=row.tries if is_over else 0, not_before=0)
         after = rules.standing_at(fresh, state, now) if state != row.state else fresh
         rules.moved(room, after, row, action, self.who, now, self.why)
         rules.refresh(room, job, [self.lot], now)  # only now: what went stale is held again

@@ -217,6 +217,11 @@ ON CONFLICT (dataset_id) DO UPDATE SET due_at = excluded.due_at;
 INSERT INTO lot_log (at, action, lot, job_id, dataset_id, run_id, was, became, who, why)
 {rows at bigint, action text, lot text, job_id uuid, dataset_id uuid, run_id uuid, was text, became text, who text, why text};
 
+-- name: lot_readers
+-- What every job does, or did, with a lot of a dataset as one that reads it.
+SELECT s.dataset_id, s.lot, s.role, s.job_id, s.status, s.held_from, s.run_id, s.version_id, s.since
+FROM lot_status s WHERE s.dataset_id = :dataset_id AND s.lot = :lot AND s.role = 'INPUT';
+
 -- name: lot_reasons
 -- Why these lots of a dataset are held.
 SELECT r.dataset_id, r.lot, r.why
