@@ -175,6 +175,36 @@ def test_facets_of_a_job_event_stand_beside_those_of_the_newest_run(calls: Calls
     assert listed["facets"] == OWNED_BY_BOB | ODD
 
 
+GONE: Document = {"_deleted": True}
+
+
+def test_a_facet_that_says_it_is_deleted_takes_away_what_was_said_before(calls: Calls) -> None:
+    columns = made_from(calls, "a")
+    words = {"documentation": {"description": "old words"}, **schema("id")}
+    none = {"documentation": GONE, "columnLineage": GONE}
+
+    def say(facets: Document) -> None:
+        made = [calls.named("d", **facets)]
+        told = {name: facet for name, facet in facets.items() if name == "documentation"}
+        calls.report("COMPLETE", new_run_id(), "j", job_facets=told, inputs=["raw"], outputs=made)
+
+    say({**words, **columns})
+    assert calls.dataset("d")["columnLineage"] is not None
+    calls.send(dataset_event(calls, "d", **none))
+    declared = calls.dataset("d")
+    assert declared["facets"] == schema("id")
+    assert (declared["description"], declared["columnLineage"]) == (None, None)
+
+    say({**words, **columns})
+    assert calls.dataset("d")["facets"] == {**words, **columns}
+    assert (calls.dataset("d")["description"], calls.job("j")["description"]) == ("old words",) * 2
+    late = dataset_event(calls, "d", **none)
+    say(none)
+    calls.send(late)
+    for found in (calls.dataset("d"), calls.versions("d")[-1], calls.job("j")):
+        assert (found["facets"], found["description"]) == ({}, None)
+
+
 def test_a_packed_event_is_received_like_any_other(calls: Calls) -> None:
     run = new_run_id()
     body = gzip.compress(json.dumps(calls.event("COMPLETE", run, "j", outputs=["d"])).encode())

@@ -44,7 +44,7 @@ def write(database: Database, state: BackfillState, created: int, since: int, lo
 def kept(database: Database) -> dict[str, int]:
     """The backfills that there are, and how many lots each has."""
     with database.read() as tx:
-        rows = tx.rows(BackfillRow, "last_backfills", most=100)
+        rows = tx.rows(BackfillRow, "last_backfills", most=100, namespace="")
         return {
             row.id: len(tx.fetch("some_backfill_lots", backfill_id=row.id, most=1000))
             for row in rows

@@ -117,7 +117,7 @@ def _of_backfills() -> dict[str, dict[str, Any]]:
     most = {"most": PAGE}
     return {
         "backfills_by_ids": {"ids": [BACKFILL, backfill_of(7)]},
-        "last_backfills": most,
+        "last_backfills": {**most, "namespace": ""},
         "running_backfills": {},
         "going_backfill_lots": goes,
         "failed_backfill_lots": {**goes, **most, "job_id": ARCS[0].id},

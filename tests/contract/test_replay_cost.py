@@ -204,7 +204,7 @@ def _examples() -> dict[str, dict[str, Any]]:
         "replay_job_version": {"id": job_version(JOBS[0]).id},
         "replay_runs_ended": {"job_id": JOBS[0].id, **span},
         "replays_by_ids": {"ids": [REPLAY]},
-        "last_replays": {"most": 10},
+        "last_replays": {"most": 10, "namespace": ""},
         "open_replays": {},
         "ended_replays": {"before": NOW, "created_at": NOW, "id": REPLAY, "most": 50},
         "some_replay_steps": {**replay, "most": 50},

@@ -90,6 +90,21 @@ def test_emit_refuses_what_is_not_json(penstock: Terminal, tmp_path: Path) -> No
     assert (done.code, "missing cannot be read" in done.complaint) == (2, True)
 
 
+def test_emit_that_ends_early_says_what_was_received_and_what_refused(
+    penstock: Terminal, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(emit, "BATCH_EVENTS_MAX", 1)
+    file = tmp_path / "e"
+    events = (run_event("a"), {"eventTime": "soon"}, run_event("b"))
+    file.write_text("\n".join([*map(json.dumps, events), "not json"]))
+    done = penstock("emit", str(file))
+    assert done.code == 2
+    refused, received, complaint = done.err.splitlines()
+    assert "event 2 was refused" in refused
+    assert received == "of the first 2 events: 1 received, 1 refused; it ended there"
+    assert "line 4 is not JSON" in complaint
+
+
 def test_delete_and_restore_a_dataset(penstock: Terminal, tmp_path: Path) -> None:
     penstock("emit", _write(tmp_path / "e", run_event()))
     assert "dataset food/clean is deleted" in penstock("datasets", "delete", "clean").text

@@ -6,6 +6,7 @@ from pathlib import Path
 
 import pytest
 
+from penstock.cli import datasets, runs
 from penstock.cli.demo_pipeline import DAYS, STEPS, Attempt, pipeline
 from penstock.cli.demo_tables import TABLES, WAREHOUSE
 from penstock.client import Client
@@ -188,6 +189,24 @@ def test_a_list_says_when_it_does_not_show_all(penstock: Terminal) -> None:
     assert penstock("datasets", "list").err == ""
 
 
+def test_lists_go_on_where_an_answer_of_the_server_ends(
+    penstock: Terminal, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(datasets, "_PAGE", 1)
+    assert penstock("datasets", "list", "--json").document["totalCount"] == len(TABLES)
+    monkeypatch.setattr(runs, "_PAGE", 1)
+    job = penstock("runs", "list", "--state", "FAILED", "--json").document["runs"][1]["job"]
+    asked = ("runs", "list", job["name"], "--namespace", job["namespace"])
+    failed = penstock(*asked, "--state", "FAILED", "--json").document
+    assert failed["totalCount"] == len(failed["runs"]) == 2
+    last = penstock(*asked, "--state", "FAILED", "--offset", "1", "--json").document["runs"]
+    assert last == failed["runs"][1:]
+    every = penstock(*asked, "--json").document
+    shown = penstock(*asked, "--limit", "1", "--json")
+    assert shown.document["totalCount"] == every["totalCount"] == len(every["runs"]) > 2
+    assert f"1 of {len(every['runs'])} shown" in penstock(*asked, "--limit", "1").err
+
+
 def test_versions_show_how_fields_changed(penstock: Terminal) -> None:
     shown = " ".join(penstock("datasets", "versions", "daily_revenue").text.split())
     assert "V7 current" in shown
@@ -268,6 +287,9 @@ def test_a_bad_choice_or_number_is_a_usage_error(penstock: Terminal) -> None:
         ["datasets", "dance"],
         ["datasets", "show"],
         ["lineage", REVENUE, "--as-of", "noon"],
+        ["events", "follow", "--count", "-1"],
+        ["events", "follow", "--count", "9" * 30],
+        ["search", "caf\udce9"],
     ):
         refused = penstock(*command)
         assert refused.code == 2, command

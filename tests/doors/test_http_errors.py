@@ -180,6 +180,11 @@ def test_a_wrong_method_is_refused_with_the_right_ones(food: Running) -> None:
     assert answer.headers["allow"] == "DELETE, GET, PUT"
 
 
+def test_what_is_not_http_is_refused_as_all_is(food: Running) -> None:
+    assert "not HTTP" in refused(food.client.request("FOO", "/"), 400)
+    assert food.client.get("/livez").status_code == 200
+
+
 def test_what_was_refused_left_nothing_behind(food: Running) -> None:
     before = food.client.get(f"{API}/events").json()["totalCount"]
     post_bad = {**run_event("half"), "outputs": [{"namespace": "food", "name": ""}]}

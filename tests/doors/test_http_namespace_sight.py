@@ -87,6 +87,13 @@ def test_no_route_tells_of_the_jobs_of_others(site: Neighbours) -> None:
         assert (200 in seen) is (route.reach is not Reach.EVERYTHING), (route.name, seen)
 
 
+def test_what_others_began_since_leaves_no_less_of_a_list(site: Neighbours) -> None:
+    """Hidden's replay and backfill are newer than food's."""
+    for what in ("replays", "backfills"):
+        answer = site.server.client.get(f"{API}/{what}?limit=1", headers=site.key)
+        assert [each["namespace"] for each in answer.json()[what]] == ["food"]
+
+
 def test_the_stream_tells_what_happened_to_own_lots_and_not_who_did_it(site: Neighbours) -> None:
     client, target = site.server.client, f"{API}/events/stream?after=0"
     with client.stream("GET", target, headers=site.key) as answer:

@@ -86,6 +86,15 @@ def test_what_cannot_be_is_refused(shop: Running, changes: dict[str, object]) ->
     assert shop.client.get(f"{API}/subscribers").json() == {"subscribers": []}
 
 
+@pytest.mark.parametrize("kind", ["webhook", "openlineage"])
+def test_nobody_is_told_from_an_event_on_that_never_was(shop: Running, kind: str) -> None:
+    """Else what happens up to there would pass by without a word."""
+    answer = shop.client.put(f"{API}/subscribers/x", json={**BODY, "kind": kind, "after": 5})
+    assert answer.status_code == 409
+    assert answer.json()["message"].startswith("there is no event 5: the last one is 0")
+    assert shop.client.get(f"{API}/subscribers").json() == {"subscribers": []}
+
+
 def test_a_server_delivers_and_shows_how_far_it_is(client: Client) -> None:
     with Web() as web:
         client.set_subscriber("pager", "webhook", web.on("/lots", status(500), status(200)))

@@ -2,6 +2,7 @@
 
 import asyncio
 import pickle
+from collections.abc import Callable
 from concurrent.futures import ProcessPoolExecutor
 from multiprocessing import get_context
 
@@ -11,6 +12,7 @@ from penstock import errors
 from penstock.client import ApiError, AsyncClient, ClaimLost, Client, Unreachable
 from penstock.client.wire import settings
 from penstock.errors import Invalid, PenstockError
+from tests.web import Web, status
 
 URL = "http://127.0.0.1:9"  # where nobody listens
 
@@ -82,6 +84,37 @@ def test_a_client_of_an_event_loop_that_is_closed_says_so() -> None:
             [step async for step in client.verify("shop", "orders")]
 
     asyncio.run(look())
+
+
+@pytest.mark.parametrize(
+    "ask",
+    [
+        lambda client: client.search("caf\udce9"),
+        lambda client: client.locks(namespace="\ud800"),
+        lambda client: client.events("shop", after="\udfff"),
+        lambda client: client.put_namespace("shop", owner="caf\udce9"),
+        lambda client: client.create_run("shop", "clean", args={"made of": {"bytes": object()}}),
+        lambda client: client.emit({"producer": "\ud800"}),
+        lambda client: client.put_arc("shop", "a", {"workload": ["echo", "\udcff"]}),
+        lambda client: client.set_subscriber("x", "webhook", "http://\udcff"),
+        lambda client: next(client.lot_events(dataset="\udcff")),
+    ],
+)
+def test_what_cannot_be_written_is_refused_before_it_is_sent(
+    ask: Callable[[Client], object],
+) -> None:
+    with Client(URL) as client, pytest.raises(Invalid, match=r"cannot be (sent|written)"):
+        ask(client)
+
+
+def test_who_is_no_penstock_is_not_listened_to() -> None:
+    """It would be asked again and again, and nothing be heard."""
+    page = status(200, {"content-type": "text/html"}, b"<h1>It works</h1>\n")
+    with Web() as web, Client(web.url) as client:
+        for path, listen in (("events/stream", client.lot_events), ("check", client.check)):
+            web.on(f"/api/v1/{path}", page)
+            with pytest.raises(ApiError, match="text/html instead of"):
+                next(iter(listen()))
 
 
 def test_a_name_that_is_no_text_is_told_as_that() -> None:

@@ -95,9 +95,8 @@ async def start(call: Call, namespace: str, arc: str, body: BackfillBody) -> Beg
 
 async def list_backfills(call: Call, query: BackfillsQuery) -> BackfillList:
     """List the last backfills, newest first, with how far they are."""
-    found = await call.door.in_thread(_backfills(call).last, query.limit)
-    own = call.key.namespace
-    return BackfillList([each for each in found if own in (None, each.namespace)])
+    own = call.key.namespace or ""
+    return BackfillList(await call.door.in_thread(_backfills(call).last, query.limit, own))
 
 
 async def get_backfill(call: Call, backfill: str) -> Progress:

@@ -9,6 +9,15 @@ from typing import Any, cast
 
 from uvicorn.protocols.http.httptools_impl import HttpToolsProtocol
 
+from penstock.api.answers import messages
+from penstock.api.refusals import refusal
+from penstock.errors import Malformed
+
+_NOT_HTTP = (
+    "the request is not HTTP as it is spoken here: its method, its headers or its chunks cannot be "
+    "read, or its URL is too long"
+)
+
 
 class JoiningTransport:
     """Keeps what is written until more comes, at the latest until the loop has done its round."""
@@ -54,3 +63,12 @@ class JoiningProtocol(HttpToolsProtocol):
     def connection_made(self, transport: Any) -> None:
         """A client has connected."""
         super().connection_made(cast(asyncio.Transport, JoiningTransport(transport)))
+
+    def send_400_response(self, msg: str) -> None:
+        """Refuse what cannot be read as a request, in the form that all refusals have."""
+        refused = refusal(Malformed(_NOT_HTTP))
+        start, body = messages(refused)
+        lines = [b": ".join(header) for header in (*start["headers"], (b"connection", b"close"))]
+        head = b"\r\n".join([b"HTTP/1.1 400 Bad Request", *lines, b"", b""])
+        self.transport.write(head + body["body"])
+        self.transport.close()

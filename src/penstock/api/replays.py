@@ -130,9 +130,9 @@ def _target(asked: BadLots) -> Target:
 
 async def list_replays(call: Call, query: ReplaysQuery) -> ReplayList:
     """List the last replays, newest first, with how far they are."""
-    found = await call.door.in_thread(_replays(call).last, query.limit)
     own = call.key.namespace
-    return ReplayList([_seen(each, own) for each in found if own in (None, each.namespace)])
+    found = await call.door.in_thread(_replays(call).last, query.limit, own or "")
+    return ReplayList([_seen(each, own) for each in found])
 
 
 async def get_replay(call: Call, replay: str) -> Progress:

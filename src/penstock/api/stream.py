@@ -53,7 +53,8 @@ def _filter(namespace: str | None, dataset: str | None) -> Callable[[Frame], boo
 def _asked(last_event_id: bytes | None, after: int | None) -> int | None:
     """After which event to go on: what a reader comes back with is newer than its URL."""
     if last_event_id:
-        if not last_event_id.isdigit() or int(last_event_id) > _ID_MAX:
+        # Python reads no number of very many digits.
+        if not last_event_id.isdigit() or len(last_event_id) > 20 or int(last_event_id) > _ID_MAX:
             raise Malformed("Last-Event-ID is not the id of an event; leave it out to begin now")
         return int(last_event_id)
     if after is not None and not 0 <= after <= _ID_MAX:

@@ -193,10 +193,10 @@ class Backfills:
         with self._catalog.read() as tx:
             return self._progress(tx, _row(tx, backfill_id))
 
-    def last(self, most: int = 100) -> list[Progress]:
-        """The last backfills, newest first."""
+    def last(self, most: int = 100, namespace: str = "") -> list[Progress]:
+        """The last backfills, of all or of one namespace, newest first."""
         with self._catalog.read() as tx:
-            rows = tx.rows(BackfillRow, "last_backfills", most=most)
+            rows = tx.rows(BackfillRow, "last_backfills", most=most, namespace=namespace)
             return [self._progress(tx, row) for row in rows]
 
     def _progress(self, tx: Transaction, row: BackfillRow) -> Progress:

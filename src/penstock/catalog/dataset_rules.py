@@ -221,7 +221,7 @@ def describe_version(
         created_at=min(at, version.created_at),
     )
     if "documentation" in won:
-        version = replace(version, description=known_facets.documentation(won))
+        version = replace(version, description=known_facets.documentation(won) or None)
     if known_facets.LIFECYCLE in won:
         version = replace(version, lifecycle=known_facets.lifecycle(won) or "")
     if known_facets.COLUMNS in won:
@@ -264,7 +264,7 @@ def describe_dataset(
         stated = known_facets.documentation(facets)
         held = (dataset.description_stamp, dataset.description or "")
         if stated is not None and (stamp, stated) > held:
-            dataset = replace(dataset, description=stated, description_stamp=stamp)
+            dataset = replace(dataset, description=stated or None, description_stamp=stamp)
     if "dataSource" in facets:
         source = dataset_names.ensure_source(
             world, known_facets.data_source(facets), dataset.namespace, at

@@ -24,11 +24,16 @@ _RANKS: Final = {"START": 1, "RUNNING": 2, "OTHER": 3, "COMPLETE": 4, "FAIL": 5,
 _TERMINAL: Final = frozenset({"COMPLETE", "FAIL", "ABORT"})
 
 
+class _Mark(msgspec.Struct, gc=False):
+    deleted: bool = msgspec.field(name="_deleted", default=False)
+
+
 class _RunStamps(msgspec.Struct, gc=False):
     run: Raw = Raw(b"{}")
     job: Raw = Raw(b"{}")
 
 
+_decode_mark = msgspec.json.Decoder(_Mark).decode
 _decode_facets = msgspec.json.Decoder(dict[str, Raw]).decode
 _decode_stamps = msgspec.json.Decoder(dict[str, int]).decode
 _decode_run_stamps = msgspec.json.Decoder(_RunStamps).decode
@@ -106,6 +111,24 @@ def together(facets: str, stamps: str, others: str, stamps_of_others: str) -> st
         if _is_later(said_by_others[name], said.get(name)):
             shown[name] = value
     return write_facets(shown)
+
+
+def is_deleted(facet: Raw) -> bool:
+    """Whether a facet says no more than that there is none any longer, as OpenLineage has it."""
+    if b"_deleted" not in bytes(facet):
+        return False
+    try:
+        return _decode_mark(facet).deleted
+    except msgspec.MsgspecError:
+        return False
+
+
+def shown(facets: str) -> str:
+    """A set without those that are deleted: they are kept, so that what is older stays away."""
+    if "_deleted" not in facets:
+        return facets
+    held = read_facets(facets)
+    return write_facets({name: facet for name, facet in held.items() if not is_deleted(facet)})
 
 
 def others_hold(name: str, stamps: str, stamps_of_others: str, until: Micros) -> bool:

@@ -86,7 +86,7 @@ def describe_job(world: World, job: JobRow, facets: Facets, stamp: Stamp) -> Job
     """Take from an event's job facets what belongs to the job as a whole; the newest wins."""
     text = known_facets.documentation(facets) if "documentation" in facets else None
     if text is not None and (stamp, text) > (job.description_stamp, job.description or ""):
-        job = replace(job, description=text, description_stamp=stamp)
+        job = replace(job, description=text or None, description_stamp=stamp)
     url = known_facets.code_location(facets) if "sourceCodeLocation" in facets else None
     if url is not None and (stamp, url) > (job.location_stamp, job.location or ""):
         job = replace(job, location=url, location_stamp=stamp)

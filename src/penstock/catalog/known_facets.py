@@ -10,7 +10,7 @@ import msgspec
 from msgspec import Struct, field
 
 from penstock import ids
-from penstock.catalog.facets import REMEMBERED_MAX, Facets
+from penstock.catalog.facets import REMEMBERED_MAX, Facets, is_deleted
 from penstock.clock import Micros, parse_time
 from penstock.config import NAME_BYTES_MAX
 from penstock.errors import Invalid
@@ -186,6 +186,11 @@ def _fits(*names: str | None) -> bool:
     return all(n and len(n.encode()) <= NAME_BYTES_MAX and "\x00" not in n for n in names)
 
 
+def _is_deleted(facets: Facets, name: str) -> bool:
+    facet = facets.get(name)
+    return facet is not None and is_deleted(facet)
+
+
 def parent(facets: Facets) -> ParentRun | None:
     """The `parent` facet, or `parentRun` as older clients call it."""
     if "parent" not in facets and "parentRun" not in facets:
@@ -211,7 +216,9 @@ def nominal_times(facets: Facets) -> tuple[Micros | None, Micros | None] | None:
 
 
 def documentation(facets: Facets) -> str | None:
-    """What a job or dataset says of itself."""
+    """What a job or dataset says of itself; nothing ("") where that is deleted."""
+    if _is_deleted(facets, "documentation"):
+        return ""
     found = _read_documentation(facets, "documentation")
     return _clean(found.description) if found else None
 
@@ -267,6 +274,8 @@ def tags(facets: Facets) -> list[TagMark]:
 
 def column_inputs(facets: Facets) -> list[ColumnInput] | None:
     """Which fields are made from which; None where the event says nothing of it."""
+    if _is_deleted(facets, COLUMNS):
+        return []
     found = _read_column_lineage(facets, COLUMNS)
     if found is None:
         return None

@@ -9,7 +9,7 @@ from operator import attrgetter, itemgetter
 from msgspec import UNSET, Struct, UnsetType
 
 from penstock.catalog.column_names import names_told
-from penstock.catalog.facets import others_hold, read_facets, together, write_facets
+from penstock.catalog.facets import others_hold, read_facets, shown, together, write_facets
 from penstock.catalog.known_facets import COLUMNS, DatasetName
 from penstock.catalog.lineage_edges import NOW
 from penstock.catalog.reading_names import is_uuid, no_namespace
@@ -229,7 +229,7 @@ def _dataset(
         current_version=row.current_version_id,
         current_version_number=row.number if row.current_version_id else None,
         column_lineage=lineage.get(_column_set(row) or ""),
-        facets=raw(facets),
+        facets=raw(shown(facets)),
         deleted=bool(row.hidden),
         aliases=aliases,
     )
@@ -294,7 +294,7 @@ def _version(row: _VersionRow, runs: dict[str, Run]) -> DatasetVersion:
         description=row.description,
         current_schema_version=schema,
         created_by_run=runs.get(row.run_id) if row.run_id else None,
-        facets=raw(facets),
+        facets=raw(shown(facets)),
     )
 
 

@@ -5,7 +5,7 @@ from collections.abc import Sequence
 
 from msgspec import Struct
 
-from penstock.catalog.facets import read_run_stamps, together
+from penstock.catalog.facets import read_run_stamps, shown, together
 from penstock.catalog.reading_names import is_uuid, no_namespace
 from penstock.catalog.reading_runs import load_runs
 from penstock.catalog.rows import LATEST_RUN_STATES, Role
@@ -186,7 +186,7 @@ def _job(row: _JobRow, edges: Edges, runs: Sequence[Run]) -> Job:
         description=row.description,
         latest_run=runs[0] if runs else None,
         latest_runs=runs,
-        facets=raw(facets),
+        facets=raw(shown(facets)),
         current_version=row.current_version_id,
         labels=raw(row.labels),
         tags=raw(row.tags),

@@ -1,5 +1,6 @@
 """`penstock datasets`."""
 
+from collections.abc import Iterator
 from typing import Annotated
 
 from cyclopts import App, Parameter
@@ -63,14 +64,21 @@ def list_datasets(
     write_rest(len(found.datasets), found.total_count, offset)
 
 
+def _namespaces(client: Client) -> Iterator[str]:
+    offset = 0
+    while page := client.namespaces(limit=_PAGE, offset=offset).namespaces:
+        yield from (each.name for each in page)
+        offset += len(page)
+
+
 def _of_all_namespaces(client: Client, limit: int, offset: int) -> Datasets:
     """The lists of all namespaces, one after the other, as if they were one."""
     shown: list[Dataset] = []
     total = 0
-    for namespace in client.namespaces(limit=_PAGE).namespaces:
+    for namespace in _namespaces(client):
         skip = max(0, offset - total)
         wanted = limit - len(shown)
-        page = client.datasets(namespace.name, limit=wanted, offset=skip)
+        page = client.datasets(namespace, limit=wanted, offset=skip)
         shown += page.datasets
         total += page.total_count
     return Datasets(tuple(shown), total)

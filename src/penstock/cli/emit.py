@@ -14,9 +14,9 @@ from rich.progress import MofNCompleteColumn, Progress, SpinnerColumn, TextColum
 
 from penstock.catalog.json_text import why_not_json
 from penstock.cli.flags import REMOTE, Json, RemoteFlags
-from penstock.cli.printing import complain, err, write_json, write_line
+from penstock.cli.printing import complain, counted, err, note, write_json, write_line
 from penstock.client import ApiError, Client
-from penstock.errors import Invalid, Malformed
+from penstock.errors import Invalid, Malformed, PenstockError
 
 app = App(
     name="emit",
@@ -73,22 +73,36 @@ def emit(
         transient=True,
         disable=not console.is_terminal,
     )
-    with remote.connect() as client, _opened(file) as stream, progress:
-        task = progress.add_task("", total=None)
-        sent, refused = 0, []
-        for batch in batches(read_events(stream, file)):
-            refused += send(client, batch)
-            sent += len(batch)
-            progress.update(task, completed=sent)
+    sent = 0
+    refused: list[Refused] = []
+    try:
+        with remote.connect() as client, _opened(file) as stream, progress:
+            task = progress.add_task("", total=None)
+            for batch in batches(read_events(stream, file)):
+                refused += send(client, batch)
+                sent += len(batch)
+                progress.update(task, completed=sent)
+    except (PenstockError, KeyboardInterrupt):
+        _tell(file, refused)
+        if sent:
+            note(
+                f"of the first {counted(sent, 'event')}: {sent - len(refused):,} received, "
+                f"{len(refused):,} refused; it ended there"
+            )
+        raise
     outcome = Outcome(sent - len(refused), tuple(refused))
-    for each in refused:
-        complain(f"{file}: event {each.place} was refused: {each.reason}")
+    _tell(file, refused)
     if as_json:
         write_json(outcome)
     else:
         events = "1 event" if outcome.sent == 1 else f"{outcome.sent:,} events"
         write_line(f"{events} received, {len(refused):,} refused")
     return 1 if refused else 0
+
+
+def _tell(file: str, refused: Iterable[Refused]) -> None:
+    for each in refused:
+        complain(f"{file}: event {each.place} was refused: {each.reason}")
 
 
 @contextmanager

@@ -80,6 +80,8 @@ def follow(
     as_json: Json = False,
 ) -> None:
     """Print what happens to lots, as it happens."""
+    if count is not None and not 0 < count <= sys.maxsize:
+        raise Invalid(f"--count {count} is no number of events; write 1 or more")
     with remote.connect() as client:
         events = client.lot_events(after=after, namespace=namespace, dataset=dataset)
         for event in islice(events, count):

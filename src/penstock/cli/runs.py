@@ -6,18 +6,21 @@ from typing import Annotated, Any, Literal
 from cyclopts import App, Parameter
 from rich.text import Text
 
-from penstock.cli.flags import REMOTE, Json, Limit, Namespace, RemoteFlags
+from penstock.cli.flags import REMOTE, Json, Limit, Namespace, Offset, RemoteFlags
 from penstock.cli.printing import (
     Column,
+    note,
     state_text,
     write_fields,
     write_json,
     write_line,
+    write_rest,
     write_table,
 )
 from penstock.cli.references import find_entity
 from penstock.cli.times import show_duration, show_time
-from penstock.client.documents import Facets, Run, RunDatasetVersion, Runs
+from penstock.client import Client
+from penstock.client.documents import EntityId, Facets, Run, RunDatasetVersion, Runs
 
 app = App(
     name="runs",
@@ -32,8 +35,9 @@ State = Literal["NEW", "RUNNING", "COMPLETED", "FAILED", "ABORTED"]
 STATE = Column("state", whole=True)
 TOOK = Column("took", numbers=True)
 _CAUSE_LENGTH_MAX = 200
+_LATEST_MAX = 10  # of each job in a list
 _JOBS_MAX = 200
-_RUNS_MAX = 1000
+_PAGE = 1000
 
 
 @app.command(name="list")
@@ -46,25 +50,58 @@ def list_runs(
     ] = (),
     namespace: Namespace = None,
     limit: Limit = 20,
+    offset: Offset = 0,
     remote: RemoteFlags = REMOTE,
     as_json: Json = False,
 ) -> None:
     """List runs, newest first: of one job, or the newest of the jobs last updated."""
     with remote.connect() as client:
-        if job is not None:
-            named = find_entity(client, job, "JOB", namespace)
-            runs = client.job_runs(
-                named.namespace, named.name, limit=_RUNS_MAX if state else limit
-            ).runs
+        if job is None:
+            found = _of_all_jobs(client, namespace, state, limit, offset)
         else:
-            jobs = client.jobs(namespace, limit=_JOBS_MAX).jobs
-            runs = tuple(run for job in jobs for run in job.latest_runs)
-    newest = sorted(runs, key=lambda run: (run.created_at, run.id), reverse=True)
-    shown = tuple(run for run in newest if not state or run.state in state)[:limit]
+            named = find_entity(client, job, "JOB", namespace)
+            if state:
+                found = _in_state(client, named, state, limit, offset)
+            else:
+                found = client.job_runs(named.namespace, named.name, limit=limit, offset=offset)
     if as_json:
-        write_json(Runs(shown, len(shown)))
+        write_json(found)
     else:
-        write_runs(shown, with_job=job is None)
+        write_runs(found.runs, with_job=job is None)
+        write_rest(len(found.runs), found.total_count, offset)
+
+
+def _of_all_jobs(
+    client: Client, namespace: str | None, state: Sequence[State], limit: int, offset: int
+) -> Runs:
+    """The newest of what jobs themselves show of their runs."""
+    jobs = client.jobs(namespace, limit=_JOBS_MAX)
+    runs = [run for job in jobs.jobs for run in job.latest_runs]
+    runs.sort(key=lambda run: (run.created_at, run.id), reverse=True)
+    found = [run for run in runs if not state or run.state in state]
+    is_all = jobs.total_count <= _JOBS_MAX and all(
+        len(job.latest_runs) < _LATEST_MAX for job in jobs.jobs
+    )
+    if len(found) < offset + limit and not is_all:
+        note(
+            f"these are among the last {_LATEST_MAX} runs of each of the {_JOBS_MAX} jobs last "
+            "updated; `penstock runs list JOB` looks at all of one"
+        )
+    return Runs(tuple(found[offset : offset + limit]), len(found))
+
+
+def _in_state(
+    client: Client, job: EntityId, state: Sequence[State], limit: int, offset: int
+) -> Runs:
+    """The runs of a job in these states; however many others are newer."""
+    found: list[Run] = []
+    at = 0
+    while True:
+        page = client.job_runs(job.namespace, job.name, limit=_PAGE, offset=at)
+        found += [run for run in page.runs if run.state in state]
+        at += len(page.runs)
+        if not page.runs or at >= page.total_count:
+            return Runs(tuple(found[offset : offset + limit]), len(found))
 
 
 def write_runs(runs: Sequence[Run], *, with_job: bool = False) -> None:

@@ -4,12 +4,21 @@ import re
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Any, Literal
 
-import msgspec
-
 from penstock.client import arc_documents as docs
 from penstock.client.arrival_documents import Arrival, Arrivals
 from penstock.client.operation import call
-from penstock.client.request import Empty, Request, delete, get, gone, nothing, post, put, said
+from penstock.client.request import (
+    Empty,
+    Request,
+    delete,
+    get,
+    gone,
+    nothing,
+    post,
+    put,
+    said,
+    written,
+)
 
 ArcState = Literal["running", "complete", "partial", "missing"]
 _PATH_NAMES = frozenset({"name", "namespace", "dataset"})
@@ -232,7 +241,7 @@ def _move(backfill_id: str, move: str, why: str) -> Request[docs.Backfill]:
 def _declared(declaration: Mapping[str, Any], left_out: Iterable[str]) -> bytes:
     """A declaration as it is on the wire; the path has the names."""
     said = {key: value for key, value in declaration.items() if key not in left_out}
-    return msgspec.json.encode(_camel(said))
+    return written(_camel(said))
 
 
 def _camel(value: Any) -> Any:

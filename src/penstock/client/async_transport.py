@@ -11,7 +11,15 @@ from penstock.client.reading import Reading
 from penstock.client.refusals import ApiError, Failure, Unreachable
 from penstock.client.request import Flow, Pause, Request
 from penstock.client.uploads import Upload
-from penstock.client.wire import closed, refused, sendable, settings, taken, unreachable
+from penstock.client.wire import (
+    check_media,
+    closed,
+    refused,
+    sendable,
+    settings,
+    taken,
+    unreachable,
+)
 
 T = TypeVar("T")
 
@@ -93,6 +101,7 @@ class AsyncTransport:
                 if not answer.is_success:
                     await answer.aread()
                     raise refused(answer, self.url)
+                check_media(reading, answer, self.url)
                 yield answer.aiter_bytes()
         except httpx.TransportError as error:
             raise unreachable(self.url, error) from None

@@ -3,13 +3,11 @@
 from collections.abc import Mapping, Sequence
 from typing import Any, Literal
 
-import msgspec
-
 from penstock import ids
 from penstock.client import documents as docs
 from penstock.client import graphs
 from penstock.client.operation import call
-from penstock.client.request import Empty, Request, get, nothing, post, said
+from penstock.client.request import Empty, Request, get, nothing, post, said, written
 
 Direction = Literal["both", "upstream", "downstream"]
 History = Literal["current", "all"]
@@ -199,7 +197,7 @@ class HistoryCalls:
 
 
 def _body(event: Event) -> bytes:
-    return event if isinstance(event, bytes) else msgspec.json.encode(event)
+    return event if isinstance(event, bytes) else written(event)
 
 
 def _run(run_id: str) -> tuple[str, ...]:

@@ -2,12 +2,11 @@
 
 from typing import Literal
 
-import msgspec
 from msgspec import UNSET, Struct, UnsetType
 
 from penstock.client.documents import Document
 from penstock.client.operation import call
-from penstock.client.request import Request, delete, get, put
+from penstock.client.request import Request, delete, get, put, written
 
 SubscriberKind = Literal["webhook", "openlineage"]
 
@@ -75,8 +74,7 @@ class OutboxCalls:
     ) -> Request[Subscriber]:
         """Make or change a subscriber; a secret that is left out stays, None takes it away."""
         settings = _Settings(kind, url, secret, namespace, dataset, after)
-        body = msgspec.json.encode(settings)
-        return put(Subscriber, "subscribers", name, body=body)
+        return put(Subscriber, "subscribers", name, body=written(settings))
 
     @call
     def delete_subscriber(self, name: str) -> Request[Subscriber]:

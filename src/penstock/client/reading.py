@@ -3,7 +3,7 @@
 from abc import ABC, abstractmethod
 from collections.abc import Iterator
 from dataclasses import replace
-from typing import Generic, TypeVar
+from typing import ClassVar, Generic, TypeVar
 
 from penstock.client.refusals import Failure
 from penstock.client.request import Empty, Request, reader
@@ -14,7 +14,9 @@ SILENCE_SECONDS_MAX = 45.0  # four empty lines of the server
 
 
 class Reading(ABC, Generic[T]):
-    """One answer, over as many connections as it takes."""
+    """One answer, over as many connections as it takes; `media` is the type that it must have."""
+
+    media: ClassVar[str]
 
     def __init__(self, request: Request[Empty]) -> None:
         self.request = request
@@ -37,6 +39,8 @@ class Lines(Reading[T]):
 
     However long it takes, it is broken off only when nothing at all has come for a while.
     """
+
+    media = "application/x-ndjson"
 
     def __init__(self, request: Request[Empty], shape: type[T]) -> None:
         super().__init__(replace(request, timeout_seconds=SILENCE_SECONDS_MAX))

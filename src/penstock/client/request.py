@@ -126,7 +126,24 @@ def _request(
 
 def said(**fields: object) -> bytes:
     """A body of what is not None."""
-    return msgspec.json.encode(given(**fields))
+    return written(given(**fields))
+
+
+def written(value: object) -> bytes:
+    """A value as JSON, or what of it JSON cannot hold."""
+    try:
+        return msgspec.json.encode(value)
+    except UnicodeEncodeError as error:
+        raise _no_text(error.object) from None
+    except TypeError as error:
+        raise Invalid(f"that cannot be written as JSON: {error}; send something else") from None
+
+
+def _no_text(text: str) -> Invalid:
+    return Invalid(
+        f"{text[:64]!r} cannot be sent as a name or text: it holds half of a surrogate pair, "
+        "or is made of bytes that are not UTF-8; correct it"
+    )
 
 
 def given(**fields: object) -> dict[str, object]:
@@ -150,10 +167,7 @@ def path(segments: Sequence[str]) -> str:
                 f"the name after {before!r} is {segment!r}, which means a folder in a path and "
                 "names nothing; give another"
             )
-    try:
-        return "/".join([BASE, *(quote(segment, safe="") for segment in segments)])
-    except UnicodeEncodeError:
-        raise Invalid("a name holds half of a surrogate pair; correct it") from None
+    return "/".join([BASE, *(quote(_sendable(segment), safe="") for segment in segments)])
 
 
 def params(query: Mapping[str, object]) -> dict[str, str | list[str]]:
@@ -167,8 +181,16 @@ def _text(value: object) -> str | list[str]:
     if isinstance(value, bool):
         return str(value).lower()
     if isinstance(value, Sequence) and not isinstance(value, str):
-        return [str(each) for each in value]
-    return str(value)
+        return [_sendable(str(each)) for each in value]
+    return _sendable(str(value))
+
+
+def _sendable(text: str) -> str:
+    try:
+        text.encode()
+    except UnicodeEncodeError:
+        raise _no_text(text) from None
+    return text
 
 
 def reader(shape: type[T]) -> Callable[[bytes], T]:

@@ -44,6 +44,8 @@ class _Block(Struct):
 class Following(Reading[LotEvent]):
     """How far a stream was read, and how it is asked for again when its connection is lost."""
 
+    media = "text/event-stream"
+
     def __init__(self, request: Request[Empty], after: int | None) -> None:
         super().__init__(request)
         self._position = after
@@ -55,7 +57,7 @@ class Following(Reading[LotEvent]):
     def begin(self) -> dict[str, str]:
         """The headers that go on where the last connection ended."""
         self._rest, self._block = b"", _Block()
-        headers = {"accept": "text/event-stream"}
+        headers = {"accept": self.media}
         if self._was_there and self._position is not None:
             headers["last-event-id"] = str(self._position)
         return headers

@@ -10,7 +10,15 @@ import httpx
 from penstock.client.reading import Reading
 from penstock.client.refusals import ApiError, Failure, Unreachable
 from penstock.client.request import Flow, Pause, Request
-from penstock.client.wire import closed, refused, sendable, settings, taken, unreachable
+from penstock.client.wire import (
+    check_media,
+    closed,
+    refused,
+    sendable,
+    settings,
+    taken,
+    unreachable,
+)
 
 T = TypeVar("T")
 
@@ -89,6 +97,7 @@ class Transport:
                 if not answer.is_success:
                     answer.read()
                     raise refused(answer, self.url)
+                check_media(reading, answer, self.url)
                 yield answer.iter_bytes()
         except httpx.TransportError as error:
             raise unreachable(self.url, error) from None

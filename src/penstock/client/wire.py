@@ -6,6 +6,7 @@ from urllib.parse import urlsplit
 import httpx
 import msgspec
 
+from penstock.client.reading import Reading
 from penstock.client.refusals import ApiError, Unreachable
 from penstock.client.request import Request
 from penstock.errors import Invalid
@@ -63,11 +64,22 @@ def taken(request: Request[T], answer: httpx.Response, url: str) -> T:
     try:
         return request.read(answer.content)
     except (msgspec.DecodeError, UnicodeDecodeError) as error:
-        raise ApiError(
-            answer.status_code,
-            f"{url} does not answer as a Penstock server does ({error}); "
-            "check PENSTOCK_URL and the server's version",
-        ) from None
+        raise _not_ours(answer, url, str(error)) from None
+
+
+def check_media(reading: Reading[Any], answer: httpx.Response, url: str) -> None:
+    """Refuse to listen to what answers another thing than what was asked for."""
+    media = answer.headers.get("content-type", "").partition(";")[0].strip().lower()
+    if media != reading.media:
+        raise _not_ours(answer, url, f"{media or 'nothing'} instead of {reading.media}")
+
+
+def _not_ours(answer: httpx.Response, url: str, why: str) -> ApiError:
+    return ApiError(
+        answer.status_code,
+        f"{url} does not answer as a Penstock server does ({why}); "
+        "check PENSTOCK_URL and the server's version",
+    )
 
 
 class _Refusal(msgspec.Struct):

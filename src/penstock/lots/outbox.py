@@ -60,19 +60,19 @@ def pruned_upto(tx: Transaction, outbox: Outbox = "lots") -> int:
     return int(row[0]) if row is not None else 0
 
 
-def check_kept(tx: Transaction, after: int) -> None:
+def check_kept(tx: Transaction, after: int, outbox: Outbox = "lots") -> None:
     """Refuse to go on after an event when some that followed it are gone, or that never was.
 
     To begin at 0 is to ask for all that is kept.
     """
-    upto = pruned_upto(tx)
-    if after > (last := last_id(tx)):
+    upto = pruned_upto(tx, outbox)
+    if after > (last := last_id(tx, outbox)):
         raise Conflict(
-            f"there is no event {after}: the last one is {last}, so an older database was put in "
-            f"place since; look at the lots themselves, then go on after {last}"
+            f"there is no event {after}: the last one is {last}. If there was, an older database "
+            f"was put in place since; look at the {outbox} themselves, then go on after {last}"
         )
     if 0 < after < upto:
         raise Conflict(
-            f"the events after {after} were pruned up to {upto}; look at the lots themselves, "
+            f"the events after {after} were pruned up to {upto}; look at the {outbox} themselves, "
             f"then go on after {upto}"
         )

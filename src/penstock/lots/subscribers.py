@@ -15,7 +15,7 @@ from penstock.catalog.world import Changes, World
 from penstock.clock import SECOND, Micros, lasts
 from penstock.db import Transaction
 from penstock.errors import Conflict, Invalid, NotFound
-from penstock.lots.outbox import Outbox, last_id
+from penstock.lots.outbox import Outbox, check_kept, last_id
 from penstock.lots.rows import SubscriberKind, SubscriberRow
 
 SUBSCRIBERS_MAX = 100  # each may need a thread
@@ -85,9 +85,13 @@ class SetSubscriber(Write, frozen=True):
                 f"{self.name!r} is a subscriber of kind {held.kind}, whose events are others; "
                 "delete it, or give it another name"
             )
-        after = self.after
-        if after is None:
-            after = held.cursor if held is not None else last_id(world.tx, outbox_of(self.kind))
+        outbox, after = outbox_of(self.kind), self.after
+        if after is not None:
+            check_kept(world.tx, after, outbox)
+        elif held is not None:
+            after = held.cursor
+        else:
+            after = last_id(world.tx, outbox)
         secret = self.secret
         if isinstance(secret, UnsetType):
             secret = held.secret if held is not None else None

@@ -225,10 +225,10 @@ class Replays:
         with self._catalog.read() as tx:
             return self._progress(tx, _row(tx, replay_id))
 
-    def last(self, most: int = 100) -> list[Progress]:
-        """The last replays, newest first."""
+    def last(self, most: int = 100, namespace: str = "") -> list[Progress]:
+        """The last replays, of all or of one namespace, newest first."""
         with self._catalog.read() as tx:
-            rows = tx.rows(ReplayRow, "last_replays", most=most)
+            rows = tx.rows(ReplayRow, "last_replays", most=most, namespace=namespace)
             return [self._progress(tx, row) for row in rows]
 
     def steps(

@@ -6,9 +6,11 @@ SELECT b.id, b.job_id, b.state, b.spec, b.looked_to, b.counts, b.who, b.why, b.r
 FROM {each ids uuid AS k} JOIN backfills b ON b.id = k.value;
 
 -- name: last_backfills
--- The last backfills, newest first.
+-- The last backfills of the arcs of a namespace, or of all where none is named, newest first.
 SELECT b.id, b.job_id, b.state, b.spec, b.looked_to, b.counts, b.who, b.why, b.ran, b.since, b.created_at
 FROM backfills b
+WHERE CAST(:namespace AS text) = ''
+   OR EXISTS (SELECT 1 FROM jobs j WHERE j.id = b.job_id AND j.namespace = :namespace)
 ORDER BY b.created_at DESC
 LIMIT :most;
 

@@ -6,9 +6,10 @@ SELECT r.id, r.namespace, r.target, r.state, r.is_open, r.counts, r.max_running,
 FROM {each ids uuid AS k} JOIN replays r ON r.id = k.value;
 
 -- name: last_replays
--- The last replays, newest first.
+-- The last replays of a namespace, or of all where none is named, newest first.
 SELECT r.id, r.namespace, r.target, r.state, r.is_open, r.counts, r.max_running, r.who, r.why, r.ran, r.since, r.created_at
 FROM replays r
+WHERE CAST(:namespace AS text) = '' OR r.namespace = :namespace
 ORDER BY r.created_at DESC
 LIMIT :most;
 
