@@ -4,6 +4,8 @@
 
 BIN := .venv/bin
 WORKERS ?= 4
+# pytest and its plugins would be compiled anew by each of its workers.
+unexport PYTHONDONTWRITEBYTECODE
 AT_ONCE := $(MAKE) --no-print-directory --jobs=2 --output-sync
 # Playwright brings its own node, which needs libatomic1.
 CHROMIUM := chromium chromium fonts-dejavu-core libatomic1
