@@ -1,9 +1,12 @@
 # Everything is run from here; each target first makes sure of .venv.
 .DEFAULT_GOAL := help
-.PHONY: help setup demo test lint fmt bench stress screenshots lock clean
+.PHONY: help setup demo test lint types style page fmt bench stress screenshots lock clean
 
 BIN := .venv/bin
 WORKERS ?= 4
+# pytest and its plugins would be compiled anew by each of its workers.
+unexport PYTHONDONTWRITEBYTECODE
+AT_ONCE := $(MAKE) --no-print-directory --jobs=2 --output-sync
 # Playwright brings its own node, which needs libatomic1.
 CHROMIUM := chromium chromium fonts-dejavu-core libatomic1
 PAGE := $(shell find ui src/penstock -name node_modules -prune -o -name static -prune -o \
@@ -24,19 +27,27 @@ setup: .venv/.ui ## make .venv from requirements.lock, and build the web page
 demo: setup ## load a small data platform and look at it (KEEP=1 leaves the server running)
 	@$(BIN)/penstock demo $(if $(filter 1,$(KEEP)),--keep)
 
-test: lint ## lint, then every test (WORKERS=4 at a time)
+test: setup ## lint, then every test (WORKERS=4 at a time)
+	@$(AT_ONCE) types style page
 	@scripts/zookeeper
 	@scripts/installed $(CHROMIUM)
 	@scripts/installed curl curl
 	@scripts/installed sqlite3 sqlite3
-	@cd ui && PATH="$(CURDIR)/$(BIN):$$PATH" npm test --silent
 	@$(BIN)/pytest -n $(WORKERS) --dist loadgroup
 
 lint: setup ## style, types and the direction of imports
+	@$(AT_ONCE) types style
+
+types:
+	@$(BIN)/mypy
+
+style:
 	@$(BIN)/ruff check
 	@$(BIN)/ruff format --check
-	@$(BIN)/mypy
 	@$(BIN)/lint-imports --no-logo
+
+page:
+	@cd ui && PATH="$(CURDIR)/$(BIN):$$PATH" npm test --silent
 
 fmt: setup ## put the code in order
 	@$(BIN)/ruff check --fix

@@ -213,6 +213,19 @@ def blank_url(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[str]:
     postgres.drop_database(url)
 
 
+@pytest.fixture(params=["sqlite", "postgresql"])
+def own_url(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[str]:
+    """The URL of a migrated database of each kind, to which a test may add what it wants."""
+    if request.param == "sqlite":
+        yield sqlite_database(tmp_path / "penstock.db")
+        return
+    pool: Pool = request.getfixturevalue("postgres_pool")
+    server: PostgresServer = request.getfixturevalue("postgres")
+    url = pool.copy()
+    yield url
+    server.drop_database(url)
+
+
 @pytest.fixture(scope="session")
 def zookeeper(pytestconfig: pytest.Config) -> str:
     """Host and port of this run's ZooKeeper, shared by all tests: do not stop it."""

@@ -6,37 +6,39 @@ from pathlib import Path
 from tempfile import TemporaryDirectory
 
 import psycopg
+from psycopg.conninfo import conninfo_to_dict
 
 from penstock.db import open_database
 from tests.servers import PostgresServer
 
 _USES_MAX = 100  # rows that are deleted leave their place behind
 
-# Triggers and references rest meanwhile; what migrations had written comes back.
+# Triggers and references rest meanwhile; what migrations had written comes back. Every table is
+# named in the function, so that how to empty it is planned once for a connection.
 _PREPARE = """
 CREATE SCHEMA kept;
 DO $$
-DECLARE name text; is_filled boolean;
+DECLARE name text; is_filled boolean; steps text := '';
 BEGIN
     FOR name IN SELECT tablename FROM pg_tables WHERE schemaname = 'public' LOOP
+        steps := steps || format('DELETE FROM public.%I;', name);
         EXECUTE format('SELECT EXISTS (SELECT 1 FROM public.%I)', name) INTO is_filled;
         IF is_filled THEN
             EXECUTE format('CREATE TABLE kept.%I AS TABLE public.%I', name, name);
+            steps := steps || format(
+                'INSERT INTO public.%I OVERRIDING SYSTEM VALUE TABLE kept.%I;', name, name
+            );
         END IF;
     END LOOP;
-END $$;
-CREATE FUNCTION kept.empty() RETURNS void LANGUAGE plpgsql AS $$
-DECLARE name text;
-BEGIN
-    SET LOCAL session_replication_role = replica;
-    FOR name IN SELECT tablename FROM pg_tables WHERE schemaname = 'public' LOOP
-        EXECUTE format('DELETE FROM public.%I', name);
-    END LOOP;
-    FOR name IN SELECT tablename FROM pg_tables WHERE schemaname = 'kept' LOOP
-        EXECUTE format('INSERT INTO public.%I OVERRIDING SYSTEM VALUE TABLE kept.%I', name, name);
-    END LOOP;
-    PERFORM setval(format('public.%I', sequencename)::regclass, start_value, false)
-        FROM pg_sequences WHERE schemaname = 'public';
+    EXECUTE format($function$
+        CREATE FUNCTION kept.empty() RETURNS void LANGUAGE plpgsql AS $body$
+        BEGIN
+            SET LOCAL session_replication_role = replica;
+            %s
+            PERFORM setval(format('public.%%I', sequencename)::regclass, start_value, false)
+                FROM pg_sequences WHERE schemaname = 'public';
+        END $body$
+    $function$, steps);
 END $$;
 """
 _CUT_OFF = """
@@ -48,9 +50,8 @@ WHERE datname = current_database() AND pid <> pg_backend_pid()
 class _Pooled:
     """A database, and the connection that empties it."""
 
-    def __init__(self, server: PostgresServer) -> None:
-        self.url = server.create_database()
-        migrate(self.url)
+    def __init__(self, url: str) -> None:
+        self.url = url
         self.uses = 0
         self._connection = psycopg.connect(self.url, autocommit=True)
         self._connection.execute(_PREPARE)
@@ -69,12 +70,13 @@ class Pool:
 
     def __init__(self, server: PostgresServer) -> None:
         self._server = server
+        self._migrated = ""
         self._idle: list[_Pooled] = []
         self._lent: dict[str, _Pooled] = {}
 
     def take(self) -> str:
         """The URL of a database that is like new."""
-        pooled = self._idle.pop() if self._idle else _Pooled(self._server)
+        pooled = self._idle.pop() if self._idle else _Pooled(self.copy())
         self._lent[pooled.url] = pooled
         return pooled.url
 
@@ -88,8 +90,17 @@ class Pool:
         else:
             self._drop(pooled)
 
+    def copy(self) -> str:
+        """The URL of a new database for whoever adds tables of his own, and drops it himself."""
+        if not self._migrated:
+            self._migrated = self._server.create_database()
+            migrate(self._migrated)
+        return self._server.create_database(str(conninfo_to_dict(self._migrated)["dbname"]))
+
     def close(self) -> None:
         """Drop them all."""
+        if self._migrated:
+            self._server.drop_database(self._migrated)
         for pooled in [*self._idle, *self._lent.values()]:
             self._drop(pooled)
 

@@ -29,6 +29,7 @@ from penstock.plane import Plane
 from penstock.states import ArcState, ManifestState
 from tests.acceptance import arc_workloads
 from tests.databases import sqlite_database
+from tests.moments import Moment
 
 T = TypeVar("T")
 NS = "ns"
@@ -48,6 +49,7 @@ class ArcSite:
     plane: Plane
     objects: Objects
     folder: Path  # for orders
+    clock: Moment
     numbers: Iterator[int] = field(default_factory=itertools.count)
 
     @property
@@ -114,7 +116,7 @@ class ArcSite:
         """An engine, on threads of this process unless an executor is given."""
         with ThreadPoolExecutor(8) as threads:
             how = {"owner": "engine", "sweep_seconds": SWEEP_SECONDS, **how}
-            clock = self.plane.clock
+            clock = self.clock
             with Engine(self.catalog, self.objects, executor or threads, clock, **how) as engine:
                 try:
                     yield engine
@@ -196,8 +198,9 @@ def open_site(
         ingest_folder=str(folder / "ingest"),
         sweep_seconds=1,
     )
-    with Plane.open(settings) as plane:
-        yield ArcSite(plane, plane.objects, orders)
+    clock = Moment()
+    with Plane.open(settings, clock) as plane:
+        yield ArcSite(plane, plane.objects, orders, clock)
 
 
 @contextmanager

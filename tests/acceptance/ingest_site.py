@@ -20,7 +20,6 @@ from penstock.access import audit
 from penstock.catalog import reading_datasets, reading_runs
 from penstock.catalog.lineage import lineage
 from penstock.catalog.nodes import dataset_node, job_node
-from penstock.clock import Micros, system_clock
 from penstock.config import Settings
 from penstock.ingest.collections import Collection, PutCollection
 from penstock.ingest.desk import Act, Desk
@@ -40,6 +39,7 @@ from penstock.states import BatchState, IngestState, RunState
 from tests.databases import Pool, sqlite_database
 from tests.doors.waiting import until
 from tests.mail import MailServer
+from tests.moments import Moment
 from tests.web import Request, Web, head
 
 ADMIN = Act("ann", "asked for")
@@ -49,16 +49,6 @@ PAUSE_SECONDS_MAX = 0.05
 WAIT_SECONDS_MAX = 120.0
 ENDED = (BatchState.COMPLETED, BatchState.FAILED, BatchState.HELD)
 AT_REST = {IngestState.COMPLETED, IngestState.FAILED, IngestState.HELD}
-
-
-class Moment:
-    """The machine's time, which a test may put forward."""
-
-    def __init__(self) -> None:
-        self.ahead: Micros = 0
-
-    def __call__(self) -> Micros:
-        return system_clock() + self.ahead
 
 
 class Call(NamedTuple):

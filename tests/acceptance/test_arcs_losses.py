@@ -7,6 +7,7 @@ import psutil
 import pytest
 
 from penstock.arcs.declaration import Retry, Workload
+from penstock.arcs.engine import Engine
 from penstock.db import open_database
 from penstock.errors import Unavailable
 from penstock.states import ArcState
@@ -15,7 +16,8 @@ from tests.acceptance.arc_workloads import ran
 from tests.simulation.arc_workforce import EngineProcess
 
 LOT = "20230227PT5M287"
-SHORT_LEASE = Retry(tries=3, back_off_seconds=0, lease_seconds=2)
+LEASE_SECONDS = 60  # no machine is so slow that one who works loses it
+RETRY = Retry(tries=3, back_off_seconds=0, lease_seconds=LEASE_SECONDS)
 
 
 def start(arcs: ArcSite, owner: str) -> EngineProcess:
@@ -39,9 +41,14 @@ def fall_asleep(arcs: ArcSite, engine: EngineProcess) -> None:
             engine.go_on()
 
 
+def let_leases_run_out(arcs: ArcSite) -> None:
+    """By the clock of all who still go on."""
+    arcs.clock.pass_seconds(LEASE_SECONDS + 1)
+
+
 def test_a_lost_lease_an_engine_that_slept_publishes_nothing(arcs: ArcSite) -> None:
     """It wakes up when its lease is over, and goes on as if nothing had happened."""
-    arcs.arc("shout", "raw", "loud", retry=SHORT_LEASE)
+    arcs.arc("shout", "raw", "loud", retry=RETRY)
     arcs.order(LOT, "wait")
     arcs.feed("raw", LOT, {"a.txt": b"hello"})
     sleeper = start(arcs, "sleeper")
@@ -49,6 +56,7 @@ def test_a_lost_lease_an_engine_that_slept_publishes_nothing(arcs: ArcSite) -> N
         arcs.until(lambda: arcs.ran() and arcs.state("shout", LOT) == ArcState.RUNNING)
         first = arcs.lot("shout", LOT)
         fall_asleep(arcs, sleeper)
+        let_leases_run_out(arcs)
         with arcs.engine(owner="other"):
             arcs.until_state("shout", LOT, ArcState.COMPLETE)
         published = arcs.lot("shout", LOT)
@@ -66,17 +74,18 @@ def test_a_lost_lease_an_engine_that_slept_publishes_nothing(arcs: ArcSite) -> N
 
 
 def test_a_lost_lease_the_publication_is_refused_and_the_result_of_the_other_stands(
-    arcs: ArcSite, caplog: pytest.LogCaptureFixture
+    arcs: ArcSite, caplog: pytest.LogCaptureFixture, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """The first engine does not hear that its lease is over until it publishes."""
     caplog.set_level(logging.INFO)
-    arcs.arc("shout", "raw", "loud", retry=SHORT_LEASE)
+    monkeypatch.setattr(Engine, "_beat_seconds", lambda engine: 3600.0)
+    arcs.arc("shout", "raw", "loud", retry=RETRY)
     arcs.order(LOT, "wait")
-    with arcs.engine(owner="deaf") as deaf:
-        deaf._beat_seconds = lambda: 3600.0  # type: ignore[method-assign]
+    with arcs.engine(owner="deaf"):
         arcs.feed("raw", LOT, {"a.txt": b"hello"})
         arcs.until(arcs.ran)
         first = arcs.lot("shout", LOT)
+        let_leases_run_out(arcs)
         with arcs.engine(owner="other"):
             arcs.until_state("shout", LOT, ArcState.COMPLETE)
         published = arcs.lot("shout", LOT)
@@ -88,7 +97,7 @@ def test_a_lost_lease_the_publication_is_refused_and_the_result_of_the_other_sta
 
 
 def test_a_killed_engine_its_lots_go_to_another_and_its_workers_end(arcs: ArcSite) -> None:
-    arcs.arc("shout", "raw", "loud", retry=SHORT_LEASE)
+    arcs.arc("shout", "raw", "loud", retry=RETRY)
     arcs.order(LOT, "wait")
     arcs.feed("raw", LOT, {"a.txt": b"hello"})
     engine = start(arcs, "killed")
@@ -97,6 +106,7 @@ def test_a_killed_engine_its_lots_go_to_another_and_its_workers_end(arcs: ArcSit
     finally:
         workers = engine.kill()
     assert workers
+    let_leases_run_out(arcs)
     with arcs.engine(owner="other"):
         arcs.until_state("shout", LOT, ArcState.COMPLETE)
     assert arcs.content("shout", LOT) == {"a.txt": b"HELLO"}
@@ -107,7 +117,7 @@ def test_a_killed_engine_its_lots_go_to_another_and_its_workers_end(arcs: ArcSit
 def test_a_killed_engine_takes_the_commands_that_it_runs_along(arcs: ArcSite) -> None:
     note = arcs.folder / "pid"
     command = ("sh", "-c", f'echo $$ > "{note}.new"; mv "{note}.new" "{note}"; sleep 600; true')
-    arcs.arc("slow", "raw", "slow", Workload(command=command), retry=SHORT_LEASE)
+    arcs.arc("slow", "raw", "slow", Workload(command=command), retry=RETRY)
     arcs.feed("raw", LOT, {"a.txt": b"hello"})
     engine = start(arcs, "killed")
     try:

@@ -10,10 +10,11 @@ from penstock.ingest.receiving.checkm import ManifestKind, write
 from penstock.ingest.values import Batch, PayloadType
 from penstock.plane import Plane
 from penstock.states import BatchState, IngestState
-from tests.acceptance.ingest_site import PAUSE_SECONDS_MAX, Moment, Site, row
+from tests.acceptance.ingest_site import PAUSE_SECONDS_MAX, Site, row
 from tests.databases import sqlite_database
 from tests.doors.waiting import until
 from tests.mail import MailServer
+from tests.moments import Moment
 from tests.object_server import new_bucket
 from tests.web import Web, content
 from tests.wire import Wire

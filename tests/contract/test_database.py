@@ -102,12 +102,12 @@ def extra(tmp_path: Path) -> Path:
 
 
 @pytest.fixture
-def opener(blank_url: str, extra: Path) -> Iterator[Opener]:
+def opener(own_url: str, extra: Path) -> Iterator[Opener]:
     """Opens the test's database as often as wanted."""
     opened: list[Database] = []
 
     def open_it(wait_seconds: float = 30) -> Database:
-        opened.append(open_database(blank_url, extra=[extra], wait_seconds=wait_seconds))
+        opened.append(open_database(own_url, extra=[extra], wait_seconds=wait_seconds))
         return opened[-1]
 
     yield open_it
@@ -371,9 +371,9 @@ with db.write() as tx:
 
 
 def test_a_killed_process_keeps_what_it_committed_and_nothing_else(
-    db: Database, blank_url: str, extra: Path
+    db: Database, own_url: str, extra: Path
 ) -> None:
-    killed = subprocess.run([sys.executable, "-c", KILLED, blank_url, extra], check=False)
+    killed = subprocess.run([sys.executable, "-c", KILLED, own_url, extra], check=False)
     assert killed.returncode == -signal.SIGKILL
     assert value(db) == 1
     with db.write() as tx:

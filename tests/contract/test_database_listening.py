@@ -44,8 +44,8 @@ def capability(tmp_path: Path) -> Path:
 
 
 @pytest.fixture
-def db(blank_url: str, capability: Path) -> Iterator[Database]:
-    with migrated(blank_url, capability) as database:
+def db(own_url: str, capability: Path) -> Iterator[Database]:
+    with migrated(own_url, capability) as database:
         yield database
 
 
@@ -75,9 +75,9 @@ def test_a_commit_during_the_wait_ends_it(db: Database) -> None:
 
 
 def test_what_another_process_would_commit_is_told_too(
-    db: Database, blank_url: str, capability: Path
+    db: Database, own_url: str, capability: Path
 ) -> None:
-    other = open_database(blank_url, extra=[capability])
+    other = open_database(own_url, extra=[capability])
     try:
         with db.listen(CHANNEL) as listener:
             note(other)

@@ -21,7 +21,7 @@ from penstock.db.pipeline import Pipeline
 from penstock.db.postgres import PostgresDatabase
 from penstock.errors import Unavailable
 from tests.contract.noting import STATEMENTS, Note, migrated, note, notes
-from tests.databases import capability_folder
+from tests.databases import Pool, capability_folder
 from tests.servers import PostgresServer
 
 MORE_STATEMENTS = """
@@ -61,8 +61,8 @@ class Referring(msgspec.Struct):
 
 
 @pytest.fixture
-def url(postgres: PostgresServer) -> Iterator[str]:
-    fresh = postgres.create_database()
+def url(postgres: PostgresServer, postgres_pool: Pool) -> Iterator[str]:
+    fresh = postgres_pool.copy()
     yield fresh
     postgres.drop_database(fresh)
 

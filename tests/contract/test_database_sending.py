@@ -26,8 +26,8 @@ def extra(tmp_path: Path) -> Path:
 
 
 @pytest.fixture
-def db(blank_url: str, extra: Path) -> Iterator[Database]:
-    with migrated(blank_url, extra) as database:
+def db(own_url: str, extra: Path) -> Iterator[Database]:
+    with migrated(own_url, extra) as database:
         yield database
 
 
@@ -80,11 +80,11 @@ def test_nothing_of_it_is_there_when_somebody_else_wrote(db: Database) -> None:
 
 @pytest.mark.parametrize("by", ["the same program", "another program"])
 def test_what_was_sent_behind_a_late_one_fails_though_its_number_fits(
-    db: Database, blank_url: str, extra: Path, by: str
+    db: Database, own_url: str, extra: Path, by: str
 ) -> None:
     """The other's write has the number that the late one would have had."""
     last = epoch(db)
-    other = open_database(blank_url, extra=[extra]) if by == "another program" else db
+    other = open_database(own_url, extra=[extra]) if by == "another program" else db
     assert epoch(other) == last + 1
     if other is not db:
         other.close()

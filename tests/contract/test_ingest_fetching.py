@@ -157,7 +157,7 @@ def test_a_server_that_stalls_is_left_and_asked_again(tmp_path: Path) -> None:
         connection.sendall(start)
         ended.wait(30)
 
-    with open_desk(tmp_path, timeout_seconds=0.2) as desk:
+    with open_desk(tmp_path, timeout_seconds=2) as desk:  # within which the rest has to come
         url = desk.web.on("/a", stall, content(b"complete"))
         assert desk.fetch(url).size == 8
         assert desk.ranges("/a") == [None, "bytes=3-"]

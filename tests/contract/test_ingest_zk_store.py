@@ -54,16 +54,26 @@ def wire(zookeeper: str) -> Iterator[Wire]:
         yield wire
 
 
+def behind(wire: Wire, url: str, session_seconds: int) -> Iterator[ZkIngestStore]:
+    """A store behind a wire that can be cut; without it the session is lost after some seconds."""
+    through = f"zookeeper://{wire.address}{Address.parse(url).chroot}"
+    session = Session.open(through, session_seconds=session_seconds)
+    store = ZkIngestStore(session, "shaky", clock=system_clock, reserve=all_numbers)
+    yield store
+    wire.mend()
+    store.close()
+
+
 @pytest.fixture
 def shaky(wire: Wire, zookeeper_url: str, store: ZkIngestStore) -> Iterator[ZkIngestStore]:
-    """A store behind a wire that can be cut; its session is lost after a second."""
-    url = f"zookeeper://{wire.address}{Address.parse(zookeeper_url).chroot}"
-    shaky = ZkIngestStore(
-        Session.open(url, session_seconds=1), "shaky", clock=system_clock, reserve=all_numbers
-    )
-    yield shaky
-    wire.mend()
-    shaky.close()
+    """A store whose session is soon lost without its wire."""
+    yield from behind(wire, zookeeper_url, session_seconds=1)
+
+
+@pytest.fixture
+def steady(wire: Wire, zookeeper_url: str, store: ZkIngestStore) -> Iterator[ZkIngestStore]:
+    """A store whose session outlasts a cut, also on a slow machine."""
+    yield from behind(wire, zookeeper_url, session_seconds=30)
 
 
 def lost_answer(
@@ -80,14 +90,14 @@ def lost_answer(
 
 
 def test_a_move_whose_answer_is_lost_is_made_once(
-    store: ZkIngestStore, shaky: ZkIngestStore, wire: Wire
+    store: ZkIngestStore, steady: ZkIngestStore, wire: Wire
 ) -> None:
     processing_batch(store, 1)
-    job = claimed_job(shaky, IngestState.PENDING)
+    job = claimed_job(steady, IngestState.PENDING)
     after = move_job(job, IngestState.ESTIMATING, system_clock())
     answer = lost_answer(
         wire,
-        lambda: shaky.change_jobs([JobChange(job, after)]),
+        lambda: steady.change_jobs([JobChange(job, after)]),
         lambda: store.job(job.id).version == 1,
     )
     assert answer.result() == [replace(after, version=1, locked_by="")]
@@ -96,14 +106,14 @@ def test_a_move_whose_answer_is_lost_is_made_once(
 
 
 def test_a_move_that_never_arrives_is_made_once_the_connection_is_back(
-    store: ZkIngestStore, shaky: ZkIngestStore, wire: Wire
+    store: ZkIngestStore, steady: ZkIngestStore, wire: Wire
 ) -> None:
     processing_batch(store, 20)
-    jobs = shaky.claim_jobs(IngestState.PENDING, 20)
+    jobs = steady.claim_jobs(IngestState.PENDING, 20)
     with ThreadPoolExecutor(1) as pool:
         wire.lose("requests")
         seen = wire.lost_bytes
-        answer = pool.submit(advance, shaky, jobs)
+        answer = pool.submit(advance, steady, jobs)
         until(lambda: wire.lost_bytes > seen)
         wire.cut()
         wire.mend()

@@ -31,19 +31,19 @@ pytestmark = pytest.mark.xdist_group("lots_gaps_cost")
 
 RAW, CLEAN, OTHER = dataset("raw"), dataset("clean"), dataset("other")
 LOAD, READ = job("load"), job("read")
-DAYS = 70
+DAYS = 35
 START = parse_time("2026-01-01T00:00:00Z")
 SPAN = Span(Interval.MINUTES_5, START, START + DAYS * DAY)
 LOTS = list(SPAN.lots())
-HOLES = (LOTS[1000], LOTS[9000], LOTS[15000])
-EMPTY = LOTS[12000]
+HOLES = (LOTS[1000], LOTS[5000], LOTS[8000])
+EMPTY = LOTS[7000]
 LARGE_ALIASES = ("s", "w", "m")  # what status, work and manifests are called in these statements
 BY_LOT = re.compile(r"lot(=|>\?|<\?)")
 
 
 @pytest.fixture(scope="module", params=["sqlite", "postgresql"])
 def url(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory) -> Iterator[str]:
-    """Twenty thousand lots of each of two datasets, of which few are not there."""
+    """Ten thousand lots of each of two datasets, of which few are not there."""
     with filled(request, tmp_path_factory, _fill) as found:
         yield found
 
@@ -133,7 +133,7 @@ def test_no_statement_walks_beside_what_it_counts(database: Database, url: str) 
 
 def gap_examples() -> dict[str, dict[str, Any]]:
     """Every statement of a report with what it asks for one day."""
-    a_day = SPAN.stretches()[41]
+    a_day = SPAN.stretches()[20]
     of_dataset = {
         "dataset_id": CLEAN.id,
         "width": SPAN.width,

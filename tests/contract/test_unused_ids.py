@@ -19,8 +19,8 @@ from penstock.db.database import Ask
 
 
 @pytest.fixture
-def database(blank_url: str) -> Iterator[Database]:
-    with closing(open_database(blank_url)) as opened:
+def database(own_url: str) -> Iterator[Database]:
+    with closing(open_database(own_url)) as opened:
         opened.migrate()
         yield opened
 

@@ -9,6 +9,7 @@ from pathlib import Path
 
 import pytest
 
+from tests.databases import sqlite_database
 from tests.doors.commands import Terminal, go_home
 from tests.doors.ingest_site import Site, collection, ended, site, submitted
 
@@ -20,7 +21,7 @@ pytestmark = pytest.mark.xdist_group("cli_ingest")
 def here(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Site]:
     """A site on SQLite with a worker; every test has a collection of its own in it."""
     folder = tmp_path_factory.mktemp("ingest")
-    with site(folder, f"sqlite:///{folder / 'penstock.db'}") as made, made.start():
+    with site(folder, sqlite_database(folder / "penstock.db")) as made, made.start():
         yield made
 
 
@@ -29,7 +30,7 @@ def elsewhere(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[Site]:
     """A site on another database, or with its queue in ZooKeeper."""
     if request.param == "zookeeper":
         queue: str = request.getfixturevalue("zookeeper_url")
-        with site(tmp_path, f"sqlite:///{tmp_path / 'penstock.db'}", queue=queue) as made:
+        with site(tmp_path, sqlite_database(tmp_path / "penstock.db"), queue=queue) as made:
             yield made
         return
     with site(tmp_path, request.getfixturevalue("postgres_url")) as made:

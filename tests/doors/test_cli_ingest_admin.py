@@ -17,6 +17,7 @@ from penstock.client import Client
 from penstock.client.ingest_documents import CheckStep
 from penstock.ingest.desk import Act
 from penstock.ingest.values import HoldKind
+from tests.databases import sqlite_database
 from tests.doors.commands import Terminal, go_home
 from tests.doors.ingest_site import Site, collection, site, submitted
 from tests.doors.waiting import until
@@ -26,7 +27,7 @@ from tests.doors.waiting import until
 def still(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Site]:
     """A site on which nobody works unless a test wants it."""
     folder = tmp_path_factory.mktemp("still")
-    with site(folder, f"sqlite:///{folder / 'penstock.db'}") as made:
+    with site(folder, sqlite_database(folder / "penstock.db")) as made:
         yield made
 
 

@@ -10,6 +10,7 @@ import pytest
 
 from penstock.ingest.workers import STAGE_NAMES
 from penstock.zk import Create, Session
+from tests.databases import sqlite_database
 from tests.doors.commands import Terminal, go_home, program
 from tests.doors.ingest_site import SESSION_SECONDS, Site, collection, site, submitted
 from tests.doors.waiting import until
@@ -20,7 +21,7 @@ SIZE = 100_000
 
 @pytest.fixture
 def here(tmp_path: Path) -> Iterator[Site]:
-    with site(tmp_path, f"sqlite:///{tmp_path / 'penstock.db'}") as made:
+    with site(tmp_path, sqlite_database(tmp_path / "penstock.db")) as made:
         yield made
 
 
@@ -140,7 +141,7 @@ def test_what_no_worker_can_take_does_not_keep_it(
 ) -> None:
     go_home(monkeypatch, tmp_path)
     penstock = Terminal(capsys)
-    with site(tmp_path, f"sqlite:///{tmp_path / 'penstock.db'}", zookeeper_url) as here:
+    with site(tmp_path, sqlite_database(tmp_path / "penstock.db"), zookeeper_url) as here:
         monkeypatch.setenv("PENSTOCK_URL", here.url)
         collection(here, penstock, "maps")
         done, stuck = (submitted(penstock, "maps", here.serve(name, b"a")) for name in "ab")

@@ -118,7 +118,7 @@ def test_who_looks_ahead_and_leaves_gives_the_next_lot_back(server: Running) -> 
 
 def test_heartbeats_go_on_and_a_lost_lease_is_noticed(server: Running) -> None:
     async def story(client: AsyncClient) -> None:
-        claims = client.claims(*JOB, count=3, lease_seconds=1)
+        claims = client.claims(*JOB, count=3, lease_seconds=3)
         async for claim in claims:
             claim.keep()
             began = (await client.claim(claim.id)).lease_until or ""

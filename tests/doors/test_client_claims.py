@@ -128,9 +128,9 @@ def test_a_completion_whose_answer_was_lost_is_no_loss(client: Client) -> None:
 
 
 def test_heartbeats_go_on_in_the_background(client: Client) -> None:
-    claims = iter(client.claims(*JOB, count=3, lease_seconds=1))
+    claims = iter(client.claims(*JOB, count=3, lease_seconds=3))
     with next(claims) as first:
-        for _ in range(3):
+        for _ in range(2):
             until(partial(_all_later, client, _leases(client)))
         assert not first.lost
     assert [claim.lot for claim in claims] == ["9", "10"]
@@ -219,7 +219,7 @@ def test_who_looks_ahead_completes_also_where_nothing_can_be_claimed_any_more(
 
 
 def test_a_lost_lease_is_noticed_and_publishes_nothing(client: Client) -> None:
-    claim = only(client.claims(*JOB, lease_seconds=1))
+    claim = only(client.claims(*JOB, lease_seconds=3))
     claim.keep()
     claim.check()
     client.release_lock(*JOB, "2", "the worker hangs")

@@ -218,14 +218,14 @@ def test_a_check_may_take_longer_than_any_answer_and_says_how_far_it_is(
 
     def slowly(desk: Desk, act: Act, *, repair: bool) -> Iterator[Finding | Looked]:
         yield Looked(1, 2)
-        threading.Event().wait(4 * PATIENCE_SECONDS)
+        threading.Event().wait(7 * PATIENCE_SECONDS)
         yield wrong
         yield Looked(2, 2)
         raise Unavailable("the queue is away")
 
     monkeypatch.setattr(Desk, "check", slowly)
-    monkeypatch.setattr(lines, "HEARTBEAT_SECONDS", 1.5 * PATIENCE_SECONDS)
-    monkeypatch.setattr(reading, "SILENCE_SECONDS_MAX", 3 * PATIENCE_SECONDS)
+    monkeypatch.setattr(lines, "HEARTBEAT_SECONDS", 1.2 * PATIENCE_SECONDS)
+    monkeypatch.setattr(reading, "SILENCE_SECONDS_MAX", 6 * PATIENCE_SECONDS)
     with Client(site.server.server.url, timeout_seconds=PATIENCE_SECONDS) as client:
         steps = list(client.check_ingest())
     assert [(step.kind, step.jobs, step.total) for step in steps] == [

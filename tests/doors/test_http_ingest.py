@@ -13,6 +13,7 @@ from hypothesis import strategies as st
 from penstock.access.keys import Role
 from penstock.api.routes import CAPABILITIES
 from penstock.errors import Unavailable
+from tests.databases import sqlite_database
 from tests.doors.ingesting import WHY, Ingesting, good, ingesting
 from tests.doors.serving import API, path
 
@@ -336,7 +337,7 @@ HOSTILE_IDS = ["%2E%2E", "a%2Fb", "%2F", "x%0Ay", "%E2%80%AE", "x" * 1000, "bid"
 
 
 def test_the_queue_may_be_in_zookeeper(zookeeper_url: str, tmp_path: Path) -> None:
-    database = f"sqlite:///{tmp_path / 'penstock.db'}"
+    database = sqlite_database(tmp_path / "penstock.db")
     with ingesting(database, tmp_path / "in", queue=zookeeper_url) as site:
         failed, job = site.failed("late.csv")
         body = {"collection": "maps", "url": site.file("a.csv"), "key": "once"}

@@ -20,6 +20,7 @@ from penstock.lots.forgetting import prune_outbox
 from tests.doors.serving import API, Running, running
 from tests.doors.test_http_stop import server_process
 from tests.doors.waiting import until
+from tests.servers import free_port
 
 STREAM = f"{API}/events/stream"
 
@@ -292,7 +293,7 @@ def test_readers_do_not_keep_a_server_that_is_told_to_stop(database_url: str) ->
 
 def test_the_client_follows_and_loses_nothing_while_servers_come_and_go(database_url: str) -> None:
     """Lots are published all the while; the server stops and starts again on the same port."""
-    port = _free_port()
+    port = free_port()
     seen: list[str] = []
     enough = threading.Event()
 
@@ -322,14 +323,8 @@ def test_the_client_follows_and_loses_nothing_while_servers_come_and_go(database
     assert seen == [*expected, "end"]
 
 
-def _free_port() -> int:
-    with socket.socket() as found:
-        found.bind(("127.0.0.1", 0))
-        return int(found.getsockname()[1])
-
-
 def test_the_client_says_at_once_when_there_is_no_server() -> None:
-    with Client(f"http://127.0.0.1:{_free_port()}") as client, pytest.raises(Unreachable):
+    with Client(f"http://127.0.0.1:{free_port()}") as client, pytest.raises(Unreachable):
         next(client.lot_events())
 
 

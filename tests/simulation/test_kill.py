@@ -29,9 +29,9 @@ def made_up_seed() -> int:
     return seed
 
 
-def check(blank_url: str, load: Load, *, all_answered: bool = False) -> None:
+def check(own_url: str, load: Load, *, all_answered: bool = False) -> None:
     """Everything acknowledged is in the log, whatever is in the log is wholly there."""
-    database = open_database(blank_url, extra=[STATEMENTS])
+    database = open_database(own_url, extra=[STATEMENTS])
     try:
         with database.read() as tx:
             assert problems(tx) == []
@@ -51,37 +51,37 @@ def check(blank_url: str, load: Load, *, all_answered: bool = False) -> None:
             if row.run_id == run and row.role == "INPUT"
         }
         assert found.items() >= read.items(), f"what run {run} read has changed"
-    assert_database_holds(blank_url)
+    assert_database_holds(own_url)
 
 
-def kill_again_and_again(blank_url: str, *, kills: int, most: int, seed: int) -> None:
+def kill_again_and_again(own_url: str, *, kills: int, most: int, seed: int) -> None:
     chance = random.Random(seed)
-    server = ServerProcess.start(blank_url)
+    server = ServerProcess.start(own_url)
     try:
         with Load(lambda: [server.url], clients=CLIENTS, seed=seed) as load:
             for _ in range(kills):
                 load.wait_for(chance.randrange(1, most))
                 server.kill()
-                server = ServerProcess.start(blank_url)
+                server = ServerProcess.start(own_url)
             load.wait_for(most)
         server.stop()
     finally:
         server.kill()
-    check(blank_url, load)
+    check(own_url, load)
     assert 500 not in load.statuses
 
 
 def test_a_server_killed_under_load_loses_nothing_that_it_acknowledged(
-    blank_url: str,
+    own_url: str,
 ) -> None:
-    kill_again_and_again(blank_url, kills=2, most=150, seed=1)
+    kill_again_and_again(own_url, kills=2, most=150, seed=1)
 
 
 @pytest.mark.stress
 def test_a_server_killed_many_times_loses_nothing_that_it_acknowledged(
-    blank_url: str,
+    own_url: str,
 ) -> None:
-    kill_again_and_again(blank_url, kills=40, most=400, seed=made_up_seed())
+    kill_again_and_again(own_url, kills=40, most=400, seed=made_up_seed())
 
 
 @pytest.fixture
@@ -146,9 +146,9 @@ def test_a_database_and_a_server_killed_in_turn_lose_nothing_that_was_acknowledg
 
 
 def test_a_server_told_to_stop_under_load_answers_everything_that_it_committed(
-    blank_url: str,
+    own_url: str,
 ) -> None:
-    server = ServerProcess.start(blank_url)
+    server = ServerProcess.start(own_url)
     try:
         with Load(lambda: [server.url], clients=CLIENTS, seed=3) as load:
             load.wait_for(150)
@@ -157,36 +157,36 @@ def test_a_server_told_to_stop_under_load_answers_everything_that_it_committed(
             load.stop()
     finally:
         server.kill()
-    check(blank_url, load, all_answered=True)
+    check(own_url, load, all_answered=True)
     assert load.statuses.keys() <= {200, 201, 404, 503}
 
 
-def two_servers(blank_url: str, *, clients: int, most: int, seed: int) -> None:
-    with serving(blank_url) as first, serving(blank_url) as second:
+def two_servers(own_url: str, *, clients: int, most: int, seed: int) -> None:
+    with serving(own_url) as first, serving(own_url) as second:
         urls = [first.url, second.url]
         with Load(lambda: urls, clients=clients, seed=seed) as load:
             load.wait_for(most)
-    check(blank_url, load, all_answered=True)
+    check(own_url, load, all_answered=True)
     assert load.statuses.keys() <= {200, 201, 404}
 
 
-def test_two_servers_on_one_database_agree_under_load(blank_url: str) -> None:
-    two_servers(blank_url, clients=16, most=500, seed=4)
+def test_two_servers_on_one_database_agree_under_load(own_url: str) -> None:
+    two_servers(own_url, clients=16, most=500, seed=4)
 
 
 @pytest.mark.stress
-def test_two_servers_on_one_database_agree_under_a_long_load(blank_url: str) -> None:
-    two_servers(blank_url, clients=32, most=20_000, seed=made_up_seed())
+def test_two_servers_on_one_database_agree_under_a_long_load(own_url: str) -> None:
+    two_servers(own_url, clients=32, most=20_000, seed=made_up_seed())
 
 
-def test_one_of_two_servers_is_killed_and_the_other_goes_on(blank_url: str) -> None:
-    with serving(blank_url) as survivor:
-        victim = ServerProcess.start(blank_url)
+def test_one_of_two_servers_is_killed_and_the_other_goes_on(own_url: str) -> None:
+    with serving(own_url) as survivor:
+        victim = ServerProcess.start(own_url)
         urls = [survivor.url, victim.url]
         with Load(lambda: urls, clients=CLIENTS, seed=5) as load:
             load.wait_for(100)
             victim.kill()
             urls[:] = [survivor.url]
             load.wait_for(100)
-    check(blank_url, load)
+    check(own_url, load)
     assert load.statuses.keys() <= {200, 201, 404}

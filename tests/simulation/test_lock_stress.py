@@ -36,9 +36,9 @@ SHORT = Plan(workers=4, lots=60, crashes=8, resubmissions=6, at_once=3, work_sec
 LONG = Plan(workers=4, lots=5000, crashes=100, resubmissions=200, at_once=10, work_seconds=0.01)
 
 
-def open_tables(blank_url: str) -> LockTables:
+def open_tables(own_url: str) -> LockTables:
     """Everything that is in the database, once it is seen to agree with itself."""
-    opened = closing(open_database(blank_url, extra=[STATEMENTS]))
+    opened = closing(open_database(own_url, extra=[STATEMENTS]))
     with opened as database, database.read() as tx:
         assert [text for text in problems(tx) if "has no event" not in text] == []
         tables = LockTables(tx)
@@ -64,17 +64,17 @@ def prepare(workforce: Workforce, plan: Plan) -> None:
         }
 
 
-def stress(urls: Sequence[str], blank_url: str, folder: Path, plan: Plan, seed: int) -> None:
+def stress(urls: Sequence[str], own_url: str, folder: Path, plan: Plan, seed: int) -> None:
     workforce = Workforce(urls, folder, plan, seed)
     prepare(workforce, plan)
     with workforce:
         workforce.run()
-    tables = open_tables(blank_url)
+    tables = open_tables(own_url)
     check_everything_done_once(tables, workforce, plan)
     check_the_log(tables)
     check_the_journals(tables, workforce)
     check_what_was_read(tables)
-    assert_database_holds(blank_url)
+    assert_database_holds(own_url)
     assert len(workforce.killed) + len(workforce.delayed) == plan.crashes
 
 
@@ -156,9 +156,9 @@ def check_what_was_read(tables: LockTables) -> None:
         assert made == lot_of(tables.runs[run_id])
 
 
-def test_workers_killed_at_random_finish_every_lot_once(blank_url: str, tmp_path: Path) -> None:
-    with serving(blank_url) as server:
-        stress([server.url], blank_url, tmp_path, SHORT, seed=1)
+def test_workers_killed_at_random_finish_every_lot_once(own_url: str, tmp_path: Path) -> None:
+    with serving(own_url) as server:
+        stress([server.url], own_url, tmp_path, SHORT, seed=1)
 
 
 @pytest.fixture
@@ -206,9 +206,9 @@ class _Crash(Exception):
 
 
 @contextmanager
-def shop(blank_url: str, wait_seconds: float) -> Iterator[Catalog]:
+def shop(own_url: str, wait_seconds: float) -> Iterator[Catalog]:
     """A catalog with four lots for one job to work on."""
-    with closing(open_database(blank_url, wait_seconds=wait_seconds)) as database:
+    with closing(open_database(own_url, wait_seconds=wait_seconds)) as database:
         database.migrate()
         catalog = Catalog(database, clock=system_clock, batch_events_max=8, queue_length_max=100)
         catalog.start()
@@ -231,11 +231,11 @@ def claim_in(tx: Transaction, count: int) -> list[str]:
 
 
 def test_a_claim_under_way_is_waited_for_and_nothing_of_it_is_given_again(
-    blank_url: str,
+    own_url: str,
 ) -> None:
     with (
-        shop(blank_url, wait_seconds=ANSWER_SECONDS_MAX) as catalog,
-        closing(open_database(blank_url)) as database,
+        shop(own_url, wait_seconds=ANSWER_SECONDS_MAX) as catalog,
+        closing(open_database(own_url)) as database,
     ):
         with database.write() as tx:
             first = claim_in(tx, 2)
@@ -246,10 +246,10 @@ def test_a_claim_under_way_is_waited_for_and_nothing_of_it_is_given_again(
     assert [claim.lot for claim in claims] == ["3", "4"]
 
 
-def test_a_claim_that_never_ends_is_not_waited_for_for_ever(blank_url: str) -> None:
+def test_a_claim_that_never_ends_is_not_waited_for_for_ever(own_url: str) -> None:
     with (
-        shop(blank_url, wait_seconds=0.2) as catalog,
-        closing(open_database(blank_url)) as database,
+        shop(own_url, wait_seconds=0.2) as catalog,
+        closing(open_database(own_url)) as database,
     ):
         with suppress(_Crash), database.write() as tx:
             claim_in(tx, 2)

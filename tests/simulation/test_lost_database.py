@@ -20,6 +20,7 @@ from penstock.db import Database, Transaction, open_database
 from penstock.db.database import Listener, Sent, Write
 from penstock.errors import Away, Unavailable
 from tests.checked import broken_invariants
+from tests.databases import sqlite_database
 from tests.servers import PostgresServer
 from tests.simulation.consistency import Tables, problems
 from tests.simulation.tables import STATEMENTS
@@ -108,7 +109,7 @@ def event(number: int) -> str:
 def test_a_lost_connection_fails_the_writes_it_holds_and_no_others(
     tmp_path: Path, lost_at: int, at_the_end: bool
 ) -> None:
-    url = f"sqlite:///{tmp_path / 'penstock.db'}"
+    url = sqlite_database(tmp_path / "penstock.db")
     with closing(open_database(url, extra=[STATEMENTS])) as database:
         database.migrate()
         failing = Failing(database, lost_at, at_the_end=at_the_end)
