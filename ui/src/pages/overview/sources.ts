@@ -2,6 +2,7 @@
 import type { Schemas } from "../../api/client";
 import { useGet } from "../../api/hooks";
 import type { Loaded } from "../../api/store";
+import { isCounted } from "./counted";
 
 /** How many problems are shown. */
 export const SHOWN = 30;
@@ -60,9 +61,9 @@ export function useSources(now: Now): Sources {
     heldBatches: heldBatches.value?.batches ?? [],
     failedBatches: failedBatches.value?.batches ?? [],
     awaited: parts.filter(([, of]) => of.value === undefined && !of.problem).map(([what]) => what),
-    unread: parts.flatMap(([what, { problem }]) => (problem ? [{ what, why: problem.status === 403 ? "your key may not see it" : problem.message }] : [])),
+    unread: parts.flatMap(([what, { problem, value }]) => (problem && (problem.status !== 0 || value === undefined) ? [{ what, why: problem.status === 403 ? "your key may not see it" : problem.message }] : [])),
     isWhole:
-      !now.atLeast &&
+      isCounted(now) &&
       stuck <= now.stuck.length &&
       Math.max(now.holds.length, now.late.length) < TOLD &&
       (heldLots.value?.totalCount ?? 0) <= LOTS &&
