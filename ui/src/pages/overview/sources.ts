@@ -1,5 +1,5 @@
 /** Everything that the overview reads, and how much of it is known. */
-import type { Schemas } from "../../api/client";
+import type { Problem as Refused, Schemas } from "../../api/client";
 import { useGet } from "../../api/hooks";
 import type { Loaded } from "../../api/store";
 import { isCounted } from "./counted";
@@ -31,6 +31,9 @@ export interface Sources {
   readonly isWhole: boolean;
 }
 
+/** Whether something is not shown for it: what was read stays, and a namespace that nobody told of has nothing. */
+const isLack = ({ status }: Refused, value: unknown): boolean => status !== 404 && (status !== 0 || value === undefined);
+
 export function useSources(now: Now): Sources {
   const queue = useGet("/api/v1/ingest/queue", {});
   const heldLots = useGet("/api/v1/held-lots", { query: { limit: LOTS } });
@@ -61,7 +64,7 @@ export function useSources(now: Now): Sources {
     heldBatches: heldBatches.value?.batches ?? [],
     failedBatches: failedBatches.value?.batches ?? [],
     awaited: parts.filter(([, of]) => of.value === undefined && !of.problem).map(([what]) => what),
-    unread: parts.flatMap(([what, { problem, value }]) => (problem && (problem.status !== 0 || value === undefined) ? [{ what, why: problem.status === 403 ? "your key may not see it" : problem.message }] : [])),
+    unread: parts.flatMap(([what, { problem, value }]) => (problem && isLack(problem, value) ? [{ what, why: problem.status === 403 ? "your key may not see it" : problem.message }] : [])),
     isWhole:
       isCounted(now) &&
       stuck <= now.stuck.length &&
