@@ -1,5 +1,6 @@
 """What ties the page to its server: a key where one is asked for, and news of what changes."""
 
+import re
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -11,7 +12,7 @@ from penstock.clock import system_clock
 from penstock.db import open_database
 from tests.browser.addresses import address
 from tests.browser.browsing import tab as open_tab
-from tests.browser.scene import RAW, SHOP, Scene
+from tests.browser.scene import CLEANING, RAW, SHOP, Scene
 from tests.databases import sqlite_database
 from tests.running import serving
 
@@ -94,6 +95,51 @@ def test_a_late_answer_to_another_key_does_not_ask_for_one_again(
         expect(page.locator("main .trouble")).to_have_count(0)
         expect(dialog).to_have_count(0)
         opened.forgive("401")
+
+
+def test_what_was_read_stays_while_nobody_answers(browser: Browser, scene: Scene) -> None:
+    with open_tab(browser, scene.url, alone=True) as opened:
+        page, liveness = opened.page, opened.page.locator(".liveness")
+        page.clock.install()
+        opened.open("/jobs")
+        rows = page.get_by_role("table", name="jobs")
+        expect(rows).to_contain_text(CLEANING)
+        page.route("**/api/v1/**", lambda route: route.abort())
+        page.clock.fast_forward(LONG_MS)
+        expect(liveness).to_have_text("No answer")
+        expect(page.locator(".toasts")).to_contain_text("The server does not answer")
+        expect(rows).to_contain_text(CLEANING)
+        expect(page.locator("main .trouble")).to_have_count(0)
+        page.unroute("**/api/v1/**")
+        page.clock.fast_forward(LONG_MS)
+        expect(page.locator(".toast")).to_have_count(0)
+        opened.forgive("ERR_FAILED")
+
+
+def test_nothing_is_counted_or_called_missing_before_it_is_read(
+    browser: Browser, scene: Scene
+) -> None:
+    late: list[Route] = []
+
+    def hold_up(route: Route) -> None:
+        late.append(route)
+
+    with open_tab(browser, scene.url, alone=True) as opened:
+        page = opened.page
+        page.route(re.compile(r"/api/v1/(jobs|search)\?"), hold_up)
+        page.goto(opened.url + "/jobs")
+        listed = page.locator(".panel", has=page.get_by_role("table", name="jobs"))
+        expect(listed).to_contain_text("reading…")
+        expect(listed).not_to_contain_text("0 jobs")
+        with page.expect_request(re.compile("/api/v1/search")):
+            page.keyboard.press("/")
+            page.keyboard.type("nothing like this")
+        found = page.get_by_role("dialog")
+        expect(found).to_contain_text("Searching…")
+        late[-1].fulfill(status=503, json={"message": "the disk is slow"})
+        expect(found).to_contain_text("Names could not be searched. the disk is slow")
+        expect(found).not_to_contain_text("Nothing is named like that")
+        opened.forgive("503")
 
 
 def test_the_server_is_asked_now_and_then_while_the_stream_cannot_be_had(

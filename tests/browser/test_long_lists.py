@@ -2,6 +2,7 @@
 
 import re
 from collections.abc import Iterator
+from datetime import date, timedelta
 
 import pytest
 from playwright.sync_api import Browser, Locator, Page, expect
@@ -13,7 +14,8 @@ from tests.browser.scene import Scene, empty_scene
 
 pytestmark = pytest.mark.xdist_group("browser")
 
-BARN, BALES = "barn", "bales"
+BARN, BALES, HOURS = "barn", "bales", "hours"
+WET = "20260120PT1H07"
 LOTS = 6_000
 PAGE = 100
 # A hand that drags the bar: so many places on its way, each drawn, and none that it stays at.
@@ -46,6 +48,12 @@ def barn(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Scene]:
         scene.call("PUT", *at, json=table)
         lots = [f"bale{number:05}" for number in range(LOTS)]
         scene.call("POST", *at, "lots", json={"lots": lots})
+        hours = ("namespaces", BARN, "datasets", HOURS)
+        scene.call("PUT", *hours, json={**table, "physicalName": HOURS})
+        days = [date(2026, 1, 1) + timedelta(days=day) for day in range(100)]
+        lots = [f"{day:%Y%m%d}PT1H{hour:02}" for day in days for hour in range(24)]
+        scene.call("POST", *hours, "lots", json={"lots": lots})
+        scene.call("POST", *hours, "lots", WET, "hold", json={"why": "it is wet"})
         yield scene
 
 
@@ -117,3 +125,30 @@ def test_a_view_is_found_as_it_was_left(browser: Browser, barn: Scene) -> None:
         assert page.evaluate(top) == 0
         page.go_back()
         page.wait_for_function(f"({top})() === 120")
+
+
+def test_the_one_odd_lot_of_many_is_a_step_away(browser: Browser, barn: Scene) -> None:
+    asked: list[str] = []
+    with open_tab(browser, barn.url) as opened:
+        page = opened.page
+        grid, view = page.locator(".heat canvas"), page.locator(".heat-view")
+        seen = "view => [view.scrollTop, view.scrollHeight - view.clientHeight]"
+        opened.open(address("datasets", BARN, HOURS))
+        page.get_by_role("button", name="held", exact=True).click()
+        expect(grid).to_have_attribute("aria-label", re.compile(f"Chosen: {WET}, held"))
+        expect(page.locator("main")).to_contain_text("it is wet")
+        top, end = view.evaluate(seen)
+        assert 0 < top < end / 2
+        page.reload()
+        expect(grid).to_have_attribute("aria-label", re.compile(f"Chosen: {WET}, held"))
+        assert view.evaluate(seen) == [top, end]
+        opened.settle()
+        page.on("request", lambda request: asked.append(request.url))
+        grid.focus()
+        for _ in range(48):
+            page.keyboard.down("ArrowRight")
+        page.keyboard.up("ArrowRight")
+        expect(page).to_have_url(re.compile("lot=20260122PT1H07"))
+        opened.settle()
+    passed = {found[1] for url in asked if (found := re.search("from=([^&]*)", url))}
+    assert len(passed) < 10

@@ -132,6 +132,20 @@ def test_where_nothing_was_done_it_is_said_what_to_do_first(
         expect(opened.page.locator(".bars-top").first).to_have_text("0")
 
 
+def test_a_key_for_a_namespace_that_nobody_told_of_is_told_what_to_do_first(
+    browser: Browser, untouched: Scene
+) -> None:
+    missing = {"status": 404, "json": {"message": "there is no namespace 'new'"}}
+    with open_tab(browser, untouched.url, alone=True) as opened:
+        opened.page.route("**/api/v1/jobs?*", lambda route: route.fulfill(**missing))
+        opened.open("/")
+        opened.settle()
+        problems = opened.page.locator(".problems")
+        expect(problems).to_contain_text("Nothing has come yet")
+        expect(problems).not_to_contain_text("Not everything is shown")
+        opened.forgive("404")
+
+
 def test_lots_with_free_names_stand_below_the_grid_and_say_who_holds_them(
     mill_tab: Tab, mill: Mill
 ) -> None:

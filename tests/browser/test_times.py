@@ -5,10 +5,12 @@ import re
 import pytest
 from playwright.sync_api import Browser, Locator, expect
 
+from penstock import ids
 from tests.browser.addresses import address
-from tests.browser.browsing import PHONE, WIDE
+from tests.browser.browsing import PHONE, WIDE, Tab
 from tests.browser.browsing import tab as open_tab
 from tests.browser.scene import CLEAN, SHOP, Scene
+from tests.doors.serving import run_event
 
 pytestmark = pytest.mark.xdist_group("browser")
 
@@ -50,3 +52,13 @@ def test_a_time_is_said_in_full_to_pointers_and_keyboards(
             assert page.evaluate(LAYOUT) == before
             page.keyboard.press("Escape")
             expect(tooltip).to_have_count(0)
+
+
+def test_a_time_that_no_browser_reads_is_shown_as_it_came(tab: Tab, scene: Scene) -> None:
+    run, at = ids.new_id(), "20261115T100000Z"
+    job = {"namespace": SHOP, "name": "odd_times"}
+    event = run_event(run, job=job, inputs=[], outputs=[], eventTime=at, eventType="COMPLETE")
+    scene.call("POST", "lineage", json=event)
+    tab.open(address("runs", run, tab="events"))
+    expect(tab.page.locator("main .panel")).to_contain_text(at)
+    expect(tab.page.locator("main h1")).to_have_text(run)

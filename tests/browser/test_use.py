@@ -6,12 +6,15 @@ import pytest
 from playwright.sync_api import expect
 
 from penstock import ids
+from tests.browser.acting import agree, ask, hear
 from tests.browser.addresses import REVENUE, WAREHOUSE, address
 from tests.browser.browsing import Tab
 from tests.browser.scene import CLEAN, CLEANING, FAILED_HOURS_AGO, HELD_HOURS_AGO, SHOP, Scene
 from tests.doors.serving import run_event
 
 pytestmark = pytest.mark.xdist_group("browser")
+
+INK = "rgb(23, 33, 43)"
 
 
 def test_what_happens_is_seen_without_loading_the_page_again(tab: Tab, scene: Scene) -> None:
@@ -82,13 +85,14 @@ def test_a_backfill_is_seen_before_it_is_begun(tab: Tab, scene: Scene) -> None:
     tab.page.get_by_role("button", name="Preview").click()
     expect(tab.page.locator("main")).to_contain_text("What would happen")
     assert len(scene.call("GET", "backfills")["backfills"]) == before
-    tab.page.get_by_role("button", name="Begin this backfill").click()
-    expect(tab.page.locator(".toast")).to_contain_text("begun")
-    begun = scene.call("GET", "backfills")["backfills"][0]
-    tab.page.get_by_role("button", name="Cancel", exact=True).first.click()
-    tab.page.get_by_label("Reason").fill("enough seen")
-    tab.page.get_by_role("button", name="Cancel the backfill").click()
-    expect(tab.page.get_by_role("table", name="backfills")).to_contain_text("cancelled")
+    tab.page.get_by_role("button", name="Begin this backfill").dblclick()
+    agree(tab.page.get_by_role("dialog"), "Begin the backfill", "a new rule")
+    hear(tab.page, "begun")
+    begun, *others = scene.call("GET", "backfills")["backfills"]
+    assert (begun["why"], len(others)) == ("a new rule", before)
+    expect(tab.page).to_have_url(re.compile(begun["id"]))
+    agree(ask(tab.page, "Cancel"), "Cancel the backfill", "enough seen")
+    hear(tab.page, "is cancelled")
     assert scene.call("GET", "backfills", begun["id"])["state"] == "cancelled"
 
 
@@ -136,6 +140,61 @@ def test_of_a_held_lot_is_told_which_run_began_it_if_any_did(tab: Tab, scene: Sc
         if lot in runs:
             expect(facts.locator(f'a[href$="/runs/{runs[lot]}"]')).to_be_visible()
             expect(facts).to_contain_text("audit_clicks")
+    tab.open(address("jobs", SHOP, "audit_clicks"))
+    expect(tab.page.locator(".timeline a").first).to_have_attribute("tabindex", "-1")
+    tab.page.get_by_role("link", name=re.compile("lots held$")).click()
+    held = tab.page.get_by_role("table", name="work")
+    for lot in (spent, untried, made):
+        expect(held).to_contain_text(lot)
+    expect(held).to_have_attribute("aria-rowcount", "4")
+
+
+def test_a_dialog_gives_the_focus_back_and_keeps_what_is_typed(tab: Tab) -> None:
+    page = tab.page
+    tab.open(address("datasets", SHOP, CLEAN))
+    hold = page.get_by_role("button", name="Hold", exact=True)
+    for opening in (hold, page.get_by_role("button", name="search or go to")):
+        opening.focus()
+        page.keyboard.press("Enter")
+        expect(page.get_by_role("dialog")).to_be_visible()
+        page.keyboard.press("Escape")
+        expect(opening).to_be_focused()
+    hold.dblclick()
+    reason = page.get_by_label("Reason")
+    reason.fill("looked at")
+    field, dialog = reason.bounding_box(), page.get_by_role("dialog").bounding_box()
+    assert field is not None
+    assert dialog is not None
+    page.mouse.move(field["x"] + 40, field["y"] + 10)
+    page.mouse.down()
+    page.mouse.move(dialog["x"] - 40, field["y"] + 10)
+    page.mouse.up()
+    expect(reason).to_have_value("looked at")
+    page.mouse.click(dialog["x"] - 40, field["y"] + 10)
+    expect(reason).to_have_count(0)
+
+
+def test_an_id_is_copied_whole(tab: Tab, scene: Scene) -> None:
+    lot = scene.hour(6)
+    tab.open(address("datasets", SHOP, CLEAN, "lots", lot))
+    tab.page.get_by_role("button", name=f"copy {lot}").click()
+    hear(tab.page, "Copied")
+    tab.page.keyboard.press("/")
+    tab.page.keyboard.press("Control+v")
+    expect(tab.page.get_by_role("combobox", name="search datasets")).to_have_value(lot)
+
+
+def test_the_whole_view_is_printed_on_white(tab: Tab) -> None:
+    tab.open("/")
+    tab.settle()
+    tab.wear("dark")
+    tab.page.emulate_media(media="print")
+    cut = "main => main.scrollHeight - main.clientHeight"
+    assert tab.page.locator("main").evaluate(cut) == 0
+    colour = "heading => getComputedStyle(heading).color"
+    assert tab.page.locator("main h1").evaluate(colour) == INK
+    expect(tab.page.locator(".nav")).to_be_hidden()
+    tab.page.emulate_media(media="null")
 
 
 def test_everything_is_reached_without_a_mouse(tab: Tab) -> None:

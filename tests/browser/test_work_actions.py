@@ -129,7 +129,7 @@ def test_a_backfill_is_paused_and_resumed_where_its_job_is_shown(tab: Tab, scene
     agree(ask(tab.page, "Pause"), "Pause the backfill", "lunch")
     hear(tab.page, "is paused")
     assert scene.call("GET", *at)["state"] == "paused"
-    agree(ask(tab.page, "Resume"), "Resume the backfill", "coffee")
+    agree(ask(tab.page, "Resume"), "Let it go on", "coffee")
     hear(tab.page, "goes on")
     assert scene.call("GET", *at)["state"] == "running"
     agree(ask(tab.page, "Cancel"), "Cancel the backfill", "home")
@@ -166,6 +166,8 @@ def test_what_the_server_refuses_is_said_in_its_words(tab: Tab, scene: Scene) ->
     dialog = ask(tab.page, "Pause")
     scene.call("POST", *at, "cancel", json={"why": "somebody was faster"})
     agree(dialog, "Pause the backfill", "too late")
-    expect(tab.page.locator(".toast.tone-bad")).to_contain_text("cancelled")
+    expect(dialog.get_by_role("alert")).to_contain_text("cancelled")
+    expect(dialog.get_by_label("Reason")).to_have_value("too late")
+    dialog.get_by_role("button", name="Close", exact=True).click()
     assert scene.call("GET", *at)["state"] == "cancelled"
     tab.forgive("409")

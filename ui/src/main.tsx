@@ -7,6 +7,7 @@ import "./styles/tokens.css";
 import "./styles/base.css";
 import "./styles/layout.css";
 import "./styles/kit.css";
+import "./styles/print.css";
 
 begin(window.location);
 follow();

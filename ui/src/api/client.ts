@@ -1,4 +1,5 @@
 /** Calls of the API, typed by its own OpenAPI document. An error is a value that says what happened. */
+import { noteAway } from "./away";
 import type { components, paths } from "./schema";
 
 export type Schemas = components["schemas"];
@@ -114,8 +115,10 @@ export async function send<T>(
     response = await fetch(url, init);
   } catch (error) {
     if (signal?.aborted) throw error;
+    noteAway(true);
     return failed(0, SILENT);
   }
+  noteAway(false);
   const text = await response.text();
   if (response.ok) return { ok: true, value: (text ? JSON.parse(text) : {}) as T };
   // Another key may have been entered since; what is said of this one no longer matters.

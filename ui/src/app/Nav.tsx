@@ -1,4 +1,5 @@
 import { useEffect, useRef, useState } from "react";
+import { useAway } from "../api/away";
 import { key, setKey } from "../api/client";
 import { again, useLiveness } from "../api/live";
 import { read } from "../api/store";
@@ -10,16 +11,18 @@ import { openPalette } from "./Palette";
 import { isAt, navFor } from "./pages";
 import { isDark, onTheme, toggleTheme } from "./theme";
 
-const LIVE = { live: "Live", connecting: "Connecting", polling: "Every 5 s" } as const;
+const LIVE = { live: "Live", connecting: "Connecting", polling: "Every 5 s", away: "No answer" } as const;
 const LIVE_SAYS = {
   live: "What is shown follows the server.",
   connecting: "The connection is being made.",
   polling: "The stream cannot be had: the server is asked every 5 seconds.",
+  away: "The server does not answer. It is asked again and again.",
 } as const;
 
 /** The way to every page, and what holds for all of them. */
 export function Nav({ path }: { path: string }) {
-  const liveness = useLiveness();
+  const followed = useLiveness();
+  const liveness = useAway() ? "away" : followed;
   const rights = useRights();
   const [dark, setDark] = useState(isDark);
   useEffect(() => onTheme(() => setDark(isDark())), []);

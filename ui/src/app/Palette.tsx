@@ -1,10 +1,13 @@
 /** Search and commands in one place: Ctrl-K, or `/`. */
-import { type KeyboardEvent, useEffect, useId, useRef, useState } from "react";
+import { type KeyboardEvent, useEffect, useId, useState } from "react";
 import { useGet } from "../api/hooks";
+import type { Loaded } from "../api/store";
+import { useModal } from "../kit/Dialog";
 import { Icon, type IconName } from "../kit/Icon";
 import { type Rights, useRights } from "../kit/rights";
 import { datasetNode, datasetPlace, jobNode, jobPlace, lineagePlace } from "../router/places";
 import { navigate, usePlace } from "../router/router";
+import { count } from "../kit/words";
 import { navFor } from "./pages";
 import { thingsNamed, VIEWS } from "./ways";
 import { toggleTheme } from "./theme";
@@ -53,13 +56,8 @@ function Asking({ onClose }: { onClose: () => void }) {
   const found = useGet("/api/v1/search", asked ? { query: { q: asked, limit: 20 } } : null, { live: false, keep: true });
   const { path } = usePlace();
   const rights = useRights();
-  const box = useRef<HTMLDialogElement>(null);
+  const modal = useModal(onClose);
   const list = useId();
-  useEffect(() => {
-    const dialog = box.current;
-    dialog?.showModal();
-    return () => dialog?.close();
-  }, []);
 
   const choices = [...commands(text.trim(), path, rights), ...(asked ? results(found.value?.results ?? []) : [])];
   const chosen = Math.min(at, choices.length - 1);
@@ -76,7 +74,7 @@ function Asking({ onClose }: { onClose: () => void }) {
     event.preventDefault();
   }
   return (
-    <dialog ref={box} className="palette" aria-label="search or go to" onCancel={onClose} onClick={(event) => event.target === box.current && onClose()}>
+    <dialog {...modal} className="palette" aria-label="search or go to">
       <div className="palette-field">
         <Icon name="search" />
         <input
@@ -105,9 +103,18 @@ function Asking({ onClose }: { onClose: () => void }) {
           </li>
         ))}
       </ul>
-      {asked && choices.length === 0 && <p className="faint none">Nothing is named like that. Words of names, descriptions, fields and tags are searched; a batch, an ingest job or a run is found by its whole id, a lot on the page of its dataset or job.</p>}
+      {text.trim() && <p className="faint none" role="status">{saidOf(text.trim() === asked, found, choices.length)}</p>}
     </dialog>
   );
+}
+
+/** What is said below what was found: where it is not all there is, or there is none. */
+function saidOf(isAsked: boolean, { value, problem, at, isReading }: Loaded<{ readonly totalCount: number; readonly results: readonly unknown[] }>, choices: number): string {
+  if (!isAsked || isReading || at === 0) return "Searching…";
+  if (problem) return `Names could not be searched. ${problem.message}`;
+  if (choices === 0) return "Nothing is named like that. Words of names, descriptions, fields and tags are searched; a batch, an ingest job or a run is found by its whole id, a lot on the page of its dataset or job.";
+  const more = (value?.totalCount ?? 0) - (value?.results.length ?? 0);
+  return more > 0 ? `And ${count(more)} more that are named like that; another word finds fewer.` : "";
 }
 
 function intoSight(item: HTMLLIElement | null): void {

@@ -1,9 +1,13 @@
-/** Asks before something is done: says what will happen, and takes a reason where the API does. */
-import { type FormEvent, type ReactNode, useId, useState, useSyncExternalStore } from "react";
+/** Asks before something is done: says what will happen, takes a reason, and stays until it is done. */
+import { type FormEvent, type ReactNode, useEffect, useId, useRef, useState, useSyncExternalStore } from "react";
+import type { Answer } from "../api/client";
+import { useAttempt } from "./attempt";
 import { Button } from "./Button";
 import { Dialog } from "./Dialog";
+import { Refused, saidOf } from "./Refused";
+import { toast } from "./Toasts";
 
-export interface Question {
+export interface Question<T> {
   readonly title: string;
   /** What will happen, in a sentence or two. */
   readonly says: ReactNode;
@@ -14,17 +18,20 @@ export interface Question {
   readonly reason?: "needed" | "welcome";
   /** A text that must be typed, for what cannot be undone. */
   readonly typed?: string;
+  /** The call; it is given the reason that was entered. */
+  readonly run: (why: string) => Promise<Answer<T>>;
+  /** What is said when it is done. */
+  readonly done: string | ((value: T) => string);
 }
 
-export interface Agreed {
-  readonly why: string;
-}
-
-interface Open extends Question {
-  readonly settle: (answer: Agreed | null) => void;
+interface Open {
+  readonly number: number;
+  readonly question: Question<unknown>;
+  readonly settle: (value: unknown) => void;
 }
 
 let open: Open | null = null;
+let asked = 0;
 const watchers = new Set<() => void>();
 
 function show(next: Open | null): void {
@@ -32,15 +39,17 @@ function show(next: Open | null): void {
   for (const watcher of watchers) watcher();
 }
 
-/** Asks, and gives the reason, or null if the answer is no. */
-export function confirm(question: Question): Promise<Agreed | null> {
+/** Asks, and gives what the call answered, or null if it was not made. */
+export function confirm<T>(question: Question<T>): Promise<T | null> {
   open?.settle(null);
+  asked += 1;
   return new Promise((resolve) => {
     show({
-      ...question,
-      settle: (answer) => {
+      number: asked,
+      question: question as Question<unknown>,
+      settle: (value) => {
         show(null);
-        resolve(answer);
+        resolve(value as T | null);
       },
     });
   });
@@ -48,28 +57,42 @@ export function confirm(question: Question): Promise<Agreed | null> {
 
 /** The place where questions are asked; there is one, in the layout. */
 export function Confirm() {
-  const asked = useSyncExternalStore(
+  const shown = useSyncExternalStore(
     (watcher) => {
       watchers.add(watcher);
       return () => watchers.delete(watcher);
     },
     () => open,
   );
-  return asked && <Asking key={asked.title + asked.verb} question={asked} />;
+  return shown && <Asking key={shown.number} question={shown.question} settle={shown.settle} />;
 }
 
-function Asking({ question }: { question: Open }) {
+function Asking({ question, settle }: { question: Question<unknown>; settle: (value: unknown) => void }) {
   const [why, setWhy] = useState("");
   const [typed, setTyped] = useState("");
   const field = useId();
-  const isReady = (question.reason !== "needed" || why.trim()) && (!question.typed || typed === question.typed);
-  function agree(event: FormEvent): void {
+  const { isBusy, problem, attempt } = useAttempt();
+  const isGone = useGone();
+  const isReady = !isBusy && (question.reason !== "needed" || why.trim()) && (!question.typed || typed === question.typed);
+  async function agree(): Promise<void> {
+    const value = await attempt({
+      run: async () => {
+        const answer = await question.run(why.trim());
+        // A call that was made cannot be taken back; who has closed the window still hears of it.
+        if (!answer.ok && isGone.current) toast(saidOf(answer.problem), "bad");
+        return answer;
+      },
+      done: question.done,
+    });
+    if (value !== null && !isGone.current) settle(value);
+  }
+  function send(event: FormEvent): void {
     event.preventDefault();
-    if (isReady) question.settle({ why: why.trim() });
+    if (isReady) void agree();
   }
   return (
-    <Dialog title={question.title} onClose={() => question.settle(null)}>
-      <form onSubmit={agree} className="stack">
+    <Dialog title={question.title} onClose={() => settle(null)}>
+      <form onSubmit={send} className="stack">
         <div className="says">{question.says}</div>
         {question.reason && (
           <label htmlFor={field}>
@@ -83,13 +106,26 @@ function Asking({ question }: { question: Open }) {
             <input id={`${field}t`} className="field mono" value={typed} onChange={(event) => setTyped(event.target.value)} autoComplete="off" />
           </label>
         )}
+        <Refused problem={problem} />
         <footer>
-          <Button onClick={() => question.settle(null)}>Cancel</Button>
-          <Button type="submit" kind={question.danger ? "danger" : "primary"} disabled={!isReady} autoFocus={!question.reason && !question.typed}>
+          <Button onClick={() => settle(null)}>{problem ? "Close" : "Cancel"}</Button>
+          <Button type="submit" kind={question.danger ? "danger" : "primary"} disabled={!isReady} aria-busy={isBusy} autoFocus={!question.reason && !question.typed}>
             {question.verb}
           </Button>
         </footer>
       </form>
     </Dialog>
   );
+}
+
+/** Whether it is drawn no more, for what comes later. */
+function useGone() {
+  const isGone = useRef(false);
+  useEffect(() => {
+    isGone.current = false;
+    return () => {
+      isGone.current = true;
+    };
+  }, []);
+  return isGone;
 }

@@ -1,4 +1,4 @@
-import { type ReactNode, useEffect, useId, useRef } from "react";
+import { type ReactNode, useId, useLayoutEffect, useRef } from "react";
 import { Button } from "./Button";
 
 interface Props {
@@ -8,28 +8,41 @@ interface Props {
   className?: string;
 }
 
-/** A window over the page: it keeps the focus, and Esc closes it. */
-export function Dialog({ title, onClose, children, className = "" }: Props) {
+/**
+ * A window over the page, open as long as it is drawn: it keeps the focus, and gives it back to
+ * where it was. Esc closes it, and so does a press beside it.
+ */
+export function useModal(onClose: () => void) {
   const box = useRef<HTMLDialogElement>(null);
-  const heading = useId();
-  useEffect(() => {
+  const pressed = useRef<EventTarget | null>(null);
+  // Once it has left the page, a dialog that is closed gives the focus back to nobody.
+  useLayoutEffect(() => {
     const dialog = box.current;
     if (dialog && !dialog.open) dialog.showModal();
     return () => dialog?.close();
   }, []);
+  return {
+    ref: box,
+    onCancel: (event: React.SyntheticEvent) => {
+      event.preventDefault();
+      onClose();
+    },
+    onPointerDown: (event: React.PointerEvent) => {
+      pressed.current = event.target;
+    },
+    // Who marks text and lets go beside the window has pressed within it; who clicks twice meant
+    // the button that opened it.
+    onClick: (event: React.MouseEvent) => {
+      if (event.target === box.current && pressed.current === box.current && event.detail < 2) onClose();
+    },
+  };
+}
+
+export function Dialog({ title, onClose, children, className = "" }: Props) {
+  const modal = useModal(onClose);
+  const heading = useId();
   return (
-    <dialog
-      ref={box}
-      className={`dialog ${className}`}
-      aria-labelledby={heading}
-      onCancel={(event) => {
-        event.preventDefault();
-        onClose();
-      }}
-      onClick={(event) => {
-        if (event.target === box.current) onClose();
-      }}
-    >
+    <dialog {...modal} className={`dialog ${className}`} aria-labelledby={heading}>
       <div className="dialog-body">
         <header>
           <h2 id={heading}>{title}</h2>

@@ -1,5 +1,6 @@
 import type { ReactNode } from "react";
 import { Link } from "../router/Link";
+import { Copy } from "./Copy";
 import { usePlace, withQuery } from "../router/router";
 
 /** A part of a page, with a heading of its own. */
@@ -15,13 +16,16 @@ export function Panel({ title, aside, children, className = "" }: { title: React
   );
 }
 
-/** The head of a page: what it is about, and what can be done. */
-export function PageHead({ kind, title, children, actions }: { kind?: ReactNode; title: ReactNode; children?: ReactNode; actions?: ReactNode }) {
+/** The head of a page: what it is about, which id can be copied, and what can be done. */
+export function PageHead({ kind, title, copies, children, actions }: { kind?: ReactNode; title: ReactNode; copies?: string; children?: ReactNode; actions?: ReactNode }) {
   return (
     <header className="page-head">
       <div>
         {kind && <div className="kind">{kind}</div>}
-        <h1>{title}</h1>
+        <div className="page-title">
+          <h1>{title}</h1>
+          {copies && <Copy text={copies} />}
+        </div>
         {children && <div className="under">{children}</div>}
       </div>
       {actions && <div className="actions">{actions}</div>}

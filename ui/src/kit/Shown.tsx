@@ -4,12 +4,12 @@ import type { Problem } from "../api/client";
 import type { Loaded } from "../api/store";
 import { Icon, type IconName } from "./Icon";
 
-/** Something read from the server: itself, or what happened instead. */
+/** Something read from the server: itself, or what happened instead. That there is no answer at all is said once for the whole page. */
 export function Shown<T>({ of: loaded, children }: { of: Loaded<T>; children: (value: T) => ReactNode }) {
   if (loaded.value !== undefined) {
     return (
       <>
-        {loaded.problem && <Trouble problem={loaded.problem} />}
+        {loaded.problem && loaded.problem.status !== 0 && <Trouble problem={loaded.problem} />}
         {children(loaded.value)}
       </>
     );

@@ -25,6 +25,8 @@ export function Time({ at, full = false }: { at: string | null | undefined; full
   const shown = useNow();
   if (!at) return <span className="faint">–</span>;
   const moment = Date.parse(at);
+  // Events are shown as they came, and some write times as no browser reads them.
+  if (Number.isNaN(moment)) return <span>{at}</span>;
   return (
     <Moment at={at}>
       {full && `${absolute(moment)} `}

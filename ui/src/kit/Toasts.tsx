@@ -1,5 +1,7 @@
 /** Short messages about what was just done; errors stay until they are closed. */
 import { useSyncExternalStore } from "react";
+import { useAway } from "../api/away";
+import { SILENT } from "../api/client";
 import { Button } from "./Button";
 import { Icon } from "./Icon";
 
@@ -38,8 +40,15 @@ export function Toasts() {
     },
     () => toasts,
   );
+  const isAway = useAway();
   return (
     <div className="toasts" role="status" aria-live="polite">
+      {isAway && (
+        <div className="toast tone-bad">
+          <Icon name="alert" />
+          <span>{SILENT} What is shown may be old.</span>
+        </div>
+      )}
       {shown.map((each) => (
         <div key={each.id} className={`toast tone-${each.tone}`}>
           <Icon name={each.tone === "good" ? "check" : "cross"} />

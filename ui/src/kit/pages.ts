@@ -2,6 +2,7 @@
 import { useCallback, useEffect, useMemo, useRef, useState, useSyncExternalStore } from "react";
 import { type Ask, type AnswerOf, type PathOf, type Problem, urlOf } from "../api/client";
 import { peek, watch } from "../api/store";
+import { plural } from "./words";
 
 const PAGE = 100;
 /** Pages that are only passed are not read: who drags the bar to the end does not wait for them. */
@@ -13,6 +14,8 @@ export interface Paged<T> {
   readonly onRange: (first: number, last: number) => void;
   readonly problem: Problem | undefined;
   readonly isReady: boolean;
+  /** How many there are, in words. */
+  readonly said: (one: string, many?: string) => string;
 }
 
 /** A list whose call takes `limit` and `offset`; `pick` finds its items and their number. */
@@ -71,5 +74,9 @@ export function usePages<P extends PathOf<"get">, T>(
       go();
     } else passed.current = { from, to, at, timer: setTimeout(go, REST_MS) };
   }, []);
-  return { count: known.current.count, row, onRange, problem: pages.problem, isReady: pages.isReady };
+  const { count } = known.current;
+  const isKnown = pages.isReady || count > 0;
+  // What was read stays while nobody answers, which is said for the whole page.
+  const problem = isKnown && pages.problem?.status === 0 ? undefined : pages.problem;
+  return { count, row, onRange, problem, isReady: pages.isReady, said: (one, many) => (isKnown ? plural(count, one, many) : "reading…") };
 }

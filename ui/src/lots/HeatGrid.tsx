@@ -4,7 +4,7 @@ import { onTheme } from "../app/theme";
 import { StatusIcon } from "../kit/Status";
 import { lookOf } from "../kit/status";
 import { count } from "../kit/words";
-import { cellOf, type Grid, gridOf, hoursAbove, kindsOf, lotOfPlace, placeOf, type Range, stepFrom, UNTOLD } from "./grid";
+import { cellOf, type Grid, gridOf, hoursAbove, kindsOf, lotOfKind, lotOfPlace, placeOf, type Range, stepFrom, UNTOLD } from "./grid";
 import { type Interval, lengthOf, spanOf, startOf } from "./intervals";
 import "./grid.css";
 
@@ -15,6 +15,8 @@ const LABEL = 78;
 const HOUR_ROOM = 44;
 const ODD = 2;
 const VIEW = 420;
+/** A key that is held down passes many lots; only the one where it rests is asked for. */
+const REST_MS = 120;
 
 interface Props {
   interval: Interval;
@@ -29,7 +31,7 @@ interface Props {
   onChoose: (lot: string) => void;
 }
 
-export function HeatGrid({ interval, first, count: lots, ranges, totals, there, isCut, chosen, onChoose }: Props) {
+export function HeatGrid({ interval, first, count: lots, ranges, totals, there, isCut, chosen: kept, onChoose }: Props) {
   const grid = useMemo(() => gridOf(interval, first, lots), [interval, first, lots]);
   const kinds = useMemo(() => kindsOf(grid, ranges, KINDS, isCut), [grid, ranges, isCut]);
   const box = useRef<HTMLDivElement>(null);
@@ -38,6 +40,16 @@ export function HeatGrid({ interval, first, count: lots, ranges, totals, there, 
   const [top, setTop] = useState(0);
   const [hover, setHover] = useState<{ lot: string; x: number; y: number } | null>(null);
   const [theme, setTheme] = useState(0);
+  const [passed, setPassed] = useState<string | null>(null);
+  const chosen = passed ?? kept;
+  useEffect(() => {
+    if (passed === null) return;
+    const timer = setTimeout(() => {
+      onChoose(passed);
+      setPassed(null);
+    }, REST_MS);
+    return () => clearTimeout(timer);
+  }, [passed, onChoose]);
   useEffect(() => onTheme(() => setTheme((before) => before + 1)), []);
   useLayoutEffect(() => {
     const view = box.current;
@@ -51,10 +63,22 @@ export function HeatGrid({ interval, first, count: lots, ranges, totals, there, 
   const height = grid.rows * rowHeight;
   const seen = Math.min(VIEW, height);
 
-  // The newest lots are the ones that are looked for.
+  // The newest lots are the ones that are looked for; who has gone back to older ones stays there.
+  const isAtEnd = useRef(true);
+  const isDrawn = width > 0;
   useLayoutEffect(() => {
-    if (box.current && width) box.current.scrollTop = height;
-  }, [height, width]);
+    if (box.current && isDrawn && isAtEnd.current) box.current.scrollTop = height;
+  }, [height, isDrawn]);
+  useLayoutEffect(() => {
+    const view = box.current;
+    const at = chosen === null ? null : startOf(chosen);
+    if (!view || !isDrawn || at === null) return;
+    const y = placeOf(grid, at)[0] * rowHeight;
+    const beyond = y < view.scrollTop ? view.scrollTop - y : y + rowHeight - view.scrollTop - seen;
+    // A step scrolls as far as it must; what is far away comes into the middle.
+    if (beyond > seen / 2) view.scrollTop = y - seen / 2;
+    else if (beyond > 0) view.scrollTop += y < view.scrollTop ? -beyond : beyond;
+  }, [chosen, isDrawn, rowHeight]);
 
   useEffect(() => {
     if (canvas.current && width) draw(canvas.current, { grid, kinds, cell, rowHeight, top, width: LABEL + cell * grid.columns, height: seen, chosen });
@@ -75,25 +99,31 @@ export function HeatGrid({ interval, first, count: lots, ranges, totals, there, 
     const lot = stepFrom(grid, chosen, event.key);
     if (lot === null) return;
     event.preventDefault();
-    onChoose(lot);
-    const [row] = placeOf(grid, startOf(lot) ?? 0);
-    const view = box.current;
-    if (!view) return;
-    if (row * rowHeight < view.scrollTop) view.scrollTop = row * rowHeight;
-    if ((row + 1) * rowHeight > view.scrollTop + seen) view.scrollTop = (row + 1) * rowHeight - seen;
+    if (event.repeat) setPassed(lot);
+    else onChoose(lot);
   }
   const kindOf = (lot: string) => KINDS[(kinds[Math.round(((startOf(lot) ?? 0) - grid.start) / lengthOf(interval))] ?? 0) - 1] ?? "there";
   const said = [`${count(there)} there`, ...KINDS.filter((kind) => totals[kind]).map((kind) => `${count(totals[kind] ?? 0)} ${kind}`)].join(", ");
   return (
     <div className="heat">
-      <Legend totals={totals} there={there} />
+      <Legend
+        totals={totals}
+        there={there}
+        onKind={(kind) => {
+          const lot = lotOfKind(grid, kinds, KINDS.indexOf(kind) + 1, chosen);
+          if (lot) onChoose(lot);
+        }}
+      />
       {isCut && (
         <p className="heat-cut toned tone-warn" role="note">
           Only the first {count(ranges.length)} ranges that are not simply there were told: what comes after {ranges.at(-1)?.last} is drawn as {UNTOLD}. Numbers are of all lots.
         </p>
       )}
       <Axis grid={grid} cell={cell} />
-      <div className="heat-view" ref={box} style={{ height: seen }} onScroll={(event) => setTop(event.currentTarget.scrollTop)}>
+      <div className="heat-view" ref={box} style={{ height: seen }} onScroll={({ currentTarget: view }) => {
+          setTop(view.scrollTop);
+          isAtEnd.current = view.scrollTop + view.clientHeight >= view.scrollHeight - 1;
+        }}>
         <div style={{ height }}>
           <canvas
             ref={canvas}
@@ -123,14 +153,23 @@ export function HeatGrid({ interval, first, count: lots, ranges, totals, there, 
   );
 }
 
-function Legend({ totals, there }: { totals: Readonly<Record<string, number>>; there: number }) {
+/** What each colour means and how many there are; what is odd is a step away, however many lots lie between. */
+function Legend({ totals, there, onKind }: { totals: Readonly<Record<string, number>>; there: number; onKind: (kind: string) => void }) {
   const shown = [["there", there] as const, ...KINDS.map((kind) => [kind, totals[kind] ?? 0] as const)].filter(([, number]) => number);
   return (
     <ul className="legend">
       {shown.map(([kind, number]) => (
         <li key={kind} className={`tone-${lookOf(kind).tone}`}>
           <i />
-          <StatusIcon of={kind} /> {kind} <span className="num faint">{count(number)}</span>
+          <StatusIcon of={kind} />{" "}
+          {kind === "there" || kind === UNTOLD ? (
+            kind
+          ) : (
+            <button type="button" className="link" title={`Show the newest ${kind} lots; again, those before them`} onClick={() => onKind(kind)}>
+              {kind}
+            </button>
+          )}{" "}
+          <span className="num faint">{count(number)}</span>
         </li>
       ))}
     </ul>

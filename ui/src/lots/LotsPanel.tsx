@@ -66,7 +66,7 @@ function Listed({ dataset, title, lots }: { dataset: Named; title: string; lots:
     { title: "since", cell: (lot) => <Time at={lot.since} />, width: "110px" },
   ];
   return (
-    <Panel title={title} aside={plural(lots.count, "lot")}>
+    <Panel title={title} aside={lots.said("lot")}>
       <Table columns={columns} label="lots" count={lots.count} row={lots.row} onRange={lots.onRange} to={(lot) => lotPlace(dataset, lot.lot)} />
     </Panel>
   );

@@ -1,5 +1,5 @@
 import { describe, expect, it } from "vitest";
-import { cellOf, gridOf, hoursAbove, kindsOf, lotOfPlace, placeOf, stepFrom, UNTOLD } from "./grid";
+import { cellOf, gridOf, hoursAbove, kindsOf, lotOfKind, lotOfPlace, placeOf, stepFrom, UNTOLD } from "./grid";
 import { lotAt, spanOf, startOf } from "./intervals";
 
 describe("lot ids", () => {
@@ -57,5 +57,23 @@ describe("a grid", () => {
     expect(stepFrom(grid, "20230206PT1H23", "ArrowRight")).toBe("20230207PT1H00");
     expect(stepFrom(grid, "20230206PT1H22", "ArrowLeft")).toBe("20230206PT1H22");
     expect(stepFrom(grid, null, "ArrowLeft")).toBe("20230208PT1H02");
+  });
+});
+
+describe("what is odd in a grid", () => {
+  const grid = gridOf("PT1H", "20230206PT1H00", 48);
+  const ranges = [
+    { first: "20230206PT1H03", count: 2, kind: "held" },
+    { first: "20230207PT1H01", count: 3, kind: "held" },
+    { first: "20230207PT1H10", count: 1, kind: "missing" },
+  ];
+  const kinds = kindsOf(grid, ranges, ["held", "missing", "empty"]);
+  it("is found from the newest back, a range at a time, and then from the newest again", () => {
+    const way: (string | null)[] = [null];
+    for (let step = 0; step < 3; step += 1) way.push(lotOfKind(grid, kinds, 1, way.at(-1) ?? null));
+    expect(way.slice(1)).toEqual(["20230207PT1H03", "20230206PT1H04", "20230207PT1H03"]);
+    expect(lotOfKind(grid, kinds, 2, "20230206PT1H03")).toBe("20230207PT1H10");
+    expect(lotOfKind(grid, kinds, 1, "north")).toBe("20230207PT1H03");
+    expect(lotOfKind(grid, kinds, 3, null)).toBeNull();
   });
 });

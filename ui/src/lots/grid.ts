@@ -99,6 +99,17 @@ export function kindsOf(grid: Grid, ranges: readonly Range[], kinds: readonly st
   return found;
 }
 
+/** The newest lot of a kind, or of the last range of it before a lot; after the first comes the newest again. */
+export function lotOfKind(grid: Grid, kinds: Uint8Array, kind: number, before: string | null): string | null {
+  const length = lengthOf(grid.interval);
+  const from = before === null ? NaN : Math.round(((startOf(before) ?? NaN) - grid.start) / length);
+  let at = Number.isNaN(from) ? kinds.length - 1 : from;
+  while (!Number.isNaN(from) && kinds[at] === kind) at -= 1;
+  const found = at < 0 ? -1 : kinds.lastIndexOf(kind, at);
+  const place = found < 0 ? kinds.lastIndexOf(kind) : found;
+  return place < 0 ? null : lotAt(grid.interval, grid.start + place * length);
+}
+
 /** The lot that a key leads to from another. */
 export function stepFrom(grid: Grid, lot: string | null, key: string): string | null {
   const length = lengthOf(grid.interval);

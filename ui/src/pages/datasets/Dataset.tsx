@@ -38,6 +38,7 @@ function Whole({ dataset }: { dataset: Schemas["Dataset"] }) {
           </>
         }
         title={id.name}
+        copies={id.name}
         actions={
           <>
             <ButtonLink to={lineagePlace(datasetNode(id))} icon="graph">

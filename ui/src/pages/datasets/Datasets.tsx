@@ -54,7 +54,7 @@ function Listed({ namespace }: { namespace: string }) {
   if (list.problem) return <Trouble problem={list.problem} />;
   if (list.isReady && list.count === 0) return <Nothing />;
   return (
-    <Panel title={namespace} aside={plural(list.count, "dataset")}>
+    <Panel title={namespace} aside={list.said("dataset")}>
       <Table columns={COLUMNS} label={`datasets of ${namespace}`} count={list.count} row={list.row} onRange={list.onRange} to={(each) => datasetPlace(each.id)} />
     </Panel>
   );

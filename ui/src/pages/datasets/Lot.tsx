@@ -39,6 +39,7 @@ export default function Lot({ namespace = "", name = "", lot = "" }: Props) {
           </>
         }
         title={<span className="mono">{lot}</span>}
+        copies={lot}
         actions={
           found.value && (
             <>
@@ -140,7 +141,7 @@ function Manifest({ path }: { path: Path }) {
               />
             </Panel>
           )}
-          <Panel title="What it consists of" aside={plural(items.count, "object")}>
+          <Panel title="What it consists of" aside={items.said("object")}>
             {manifest.totalCount ? <Table columns={ITEMS} label="objects" count={items.count} row={items.row} onRange={items.onRange} /> : <Empty icon="empty" title="Rightly empty: there was nothing to write" />}
           </Panel>
         </>

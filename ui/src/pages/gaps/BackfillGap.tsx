@@ -2,7 +2,6 @@
 import { type FormEvent, useState } from "react";
 import { call, type Problem, type Schemas } from "../../api/client";
 import { useGet } from "../../api/hooks";
-import { perform } from "../../kit/Act";
 import { Button } from "../../kit/Button";
 import { confirm } from "../../kit/Confirm";
 import { JobName, WorkName } from "../../kit/Names";
@@ -66,9 +65,14 @@ function Asked({ arc, first, last }: { arc: Named; first: string; last: string }
     setPlan(answer.ok ? answer.value.plan : null);
   }
   async function begin(acting: number): Promise<void> {
-    const agreed = await confirm({ title: `Backfill ${arc.name}?`, says: `${plural(acting, "lot")} from ${bounds.from} to ${bounds.to} are worked on, ${bounds.maxRunning} at a time, after fresh ones. Good lots are left as they are.`, verb: "Begin the backfill", reason: "needed" });
-    if (!agreed) return;
-    const begun = await perform(() => call("post", PATH, { path, body: { ...bounds, dryRun: false, why: agreed.why } }), "The backfill has begun.");
+    const begun = await confirm({
+      title: `Backfill ${arc.name}?`,
+      says: `${plural(acting, "lot")} from ${bounds.from} to ${bounds.to} are worked on, ${bounds.maxRunning} at a time, after fresh ones. Good lots are left as they are.`,
+      verb: "Begin the backfill",
+      reason: "needed",
+      run: (why) => call("post", PATH, { path, body: { ...bounds, dryRun: false, why } }),
+      done: "The backfill has begun.",
+    });
     if (begun?.backfill) navigate(backfillPlace(begun.backfill.id));
   }
   const acting = plan ? Object.entries(plan.actions).reduce((sum, [action, number]) => (action === "leave" ? sum : sum + number), 0) : 0;

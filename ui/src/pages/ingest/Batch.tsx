@@ -44,6 +44,7 @@ function Whole({ batch }: { batch: Batch }) {
           </>
         }
         title={<span className="mono">{batch.id}</span>}
+        copies={batch.id}
         actions={
           <>
             {collection?.lots === "batch" && batch.status !== "pending" && (

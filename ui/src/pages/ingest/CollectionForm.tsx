@@ -1,9 +1,10 @@
 /** The profile of a collection, to be made or changed. */
 import { type FormEvent, type ReactNode, useState } from "react";
 import { call, type Schemas } from "../../api/client";
-import { perform } from "../../kit/Act";
+import { useAttempt } from "../../kit/attempt";
 import { Button } from "../../kit/Button";
 import { Offered } from "../../kit/Offered";
+import { Refused } from "../../kit/Refused";
 import { useRights } from "../../kit/rights";
 
 type Profile = Schemas["Collection"];
@@ -31,11 +32,12 @@ export function CollectionForm({ of: shown, onDone, onCancel }: Props) {
   const [places, setPlaces] = useState((shown?.places ?? []).join("\n"));
   const [mail, setMail] = useState((shown?.mail ?? []).join("\n"));
   const mayChange = useRights().allows("admin");
+  const { isBusy, problem, attempt } = useAttempt();
   const change = (next: Partial<Profile>) => setProfile({ ...profile, ...next });
   async function send(event: FormEvent): Promise<void> {
     event.preventDefault();
     const body: Profile = { ...profile, name, places: lines(places), mail: lines(mail) };
-    const kept = await perform(() => call("put", "/api/v1/ingest/collections/{collection}", { path: { collection: name }, body }), shown ? `${name} is changed.` : `${name} is made.`);
+    const kept = await attempt({ run: () => call("put", "/api/v1/ingest/collections/{collection}", { path: { collection: name }, body }), done: shown ? `${name} is changed.` : `${name} is made.` });
     if (kept) onDone(name);
   }
   const text = (label: string, field: "namespace" | "dataset" | "owner" | "description" | "shoulder", more: { needed?: boolean; hint?: string; className?: string } = {}) => (
@@ -83,9 +85,10 @@ export function CollectionForm({ of: shown, onDone, onCancel }: Props) {
           <textarea className="field mono" value={mail} onChange={(event) => setMail(event.target.value)} />
         </Field>
       </fieldset>
+      <Refused problem={problem} />
       <Offered says>
         <footer className="row">
-          <Button type="submit" kind="primary" icon="check">
+          <Button type="submit" kind="primary" icon="check" disabled={isBusy}>
             {shown ? "Change the profile" : "Make the collection"}
           </Button>
           {onCancel && <Button onClick={onCancel}>Cancel</Button>}

@@ -1,10 +1,11 @@
 /** Changes when the turn of a job, or of all open jobs of a batch, comes. */
 import { type FormEvent, useState } from "react";
 import type { Answer } from "../../api/client";
-import { perform } from "../../kit/Act";
+import { useAttempt } from "../../kit/attempt";
 import { Button } from "../../kit/Button";
 import { Dialog } from "../../kit/Dialog";
 import { Offered } from "../../kit/Offered";
+import { Refused } from "../../kit/Refused";
 
 interface Props<T> {
   what: string;
@@ -17,10 +18,12 @@ export function Priority<T>({ what, now, run, done }: Props<T>) {
   const [isOpen, setOpen] = useState(false);
   const [priority, setPriority] = useState(now ?? 30);
   const [why, setWhy] = useState("");
+  const { isBusy, problem, attempt } = useAttempt();
   async function set(event: FormEvent): Promise<void> {
     event.preventDefault();
+    const kept = await attempt({ run: () => run(priority, why.trim()), done: (value) => done(value, priority) });
+    if (kept === null) return;
     setOpen(false);
-    await perform(() => run(priority, why.trim()), (value) => done(value, priority));
     setWhy("");
   }
   return (
@@ -40,9 +43,10 @@ export function Priority<T>({ what, now, run, done }: Props<T>) {
               Reason
               <input className="field" required maxLength={500} value={why} onChange={(event) => setWhy(event.target.value)} />
             </label>
+            <Refused problem={problem} />
             <footer>
               <Button onClick={() => setOpen(false)}>Cancel</Button>
-              <Button type="submit" kind="primary" disabled={!why.trim()}>
+              <Button type="submit" kind="primary" disabled={isBusy || !why.trim()}>
                 Set the priority
               </Button>
             </footer>

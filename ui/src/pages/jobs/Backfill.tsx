@@ -2,9 +2,8 @@
 import { type FormEvent, useState } from "react";
 import { type AnswerOf, type Ask, call, type Problem, type Schemas } from "../../api/client";
 import { useGet } from "../../api/hooks";
-import { Act, perform } from "../../kit/Act";
-import { Share } from "../../kit/Bars";
 import { Button } from "../../kit/Button";
+import { confirm } from "../../kit/Confirm";
 import { WorkName } from "../../kit/Names";
 import { Offered } from "../../kit/Offered";
 import { Panel } from "../../kit/Panel";
@@ -13,11 +12,13 @@ import { Status } from "../../kit/Status";
 import { Rows } from "../../kit/Table";
 import { Time } from "../../kit/Time";
 import { count, plural } from "../../kit/words";
+import { Link } from "../../router/Link";
+import { navigate } from "../../router/router";
+import { BackfillShare, backfillPlace, SteerBackfill } from "../replay/progress";
 
 const PATH = "/api/v1/namespaces/{namespace}/arcs/{arc}/backfills";
 type Body = Ask<"post", typeof PATH>["body"];
 type Plan = NonNullable<AnswerOf<"post", typeof PATH>["plan"]>;
-type Running = AnswerOf<"get", "/api/v1/backfills">["backfills"][number];
 
 export function Backfill({ job }: { job: Schemas["Job"] }) {
   const [body, setBody] = useState<Body>({ all: false, newestFirst: false, maxRunning: 4 });
@@ -34,12 +35,16 @@ export function Backfill({ job }: { job: Schemas["Job"] }) {
     setProblem(answer.ok ? null : answer.problem);
     setPlan(answer.ok ? answer.value.plan : null);
   }
-  async function begin(): Promise<void> {
-    const begun = await perform(
-      () => call("post", PATH, { path, body: { ...body, dryRun: false } }),
-      "The backfill has begun.",
-    );
-    if (begun) setPlan(null);
+  async function begin(seen: Plan): Promise<void> {
+    const begun = await confirm({
+      title: `Backfill ${job.name}?`,
+      says: `${plural(actingIn(seen), "lot")} from ${seen.first} to ${seen.last} are worked on, ${body.maxRunning ?? 4} at a time, after fresh ones. ${body.all ? "What was published stays readable until its new version replaces it." : "Good lots are left as they are."}`,
+      verb: "Begin the backfill",
+      reason: "needed",
+      run: (why) => call("post", PATH, { path, body: { ...body, dryRun: false, why } }),
+      done: "The backfill has begun.",
+    });
+    if (begun?.backfill) navigate(backfillPlace(begun.backfill.id));
   }
   return (
     <>
@@ -74,19 +79,21 @@ export function Backfill({ job }: { job: Schemas["Job"] }) {
           {problem && <Trouble problem={problem} />}
         </Offered>
       </Panel>
-      {plan && <Preview plan={plan} job={job} onBegin={() => void begin()} />}
+      {plan && <Preview plan={plan} job={job} onBegin={() => void begin(plan)} />}
       <Backfills job={job} />
     </>
   );
 }
 
+/** How many lots would be worked on. */
+const actingIn = (plan: Plan): number => Object.entries(plan.actions).reduce((sum, [action, lots]) => (action === "leave" ? sum : sum + lots), 0);
+
 function Preview({ plan, job, onBegin }: { plan: Plan; job: Schemas["Job"]; onBegin: () => void }) {
-  const acting = Object.entries(plan.actions).filter(([action]) => action !== "leave");
   return (
     <Panel
       title="What would happen"
       aside={
-        <Button kind="primary" icon="play" disabled={acting.length === 0} onClick={onBegin}>
+        <Button kind="primary" icon="play" disabled={actingIn(plan) === 0} onClick={onBegin}>
           Begin this backfill
         </Button>
       }
@@ -134,53 +141,17 @@ function Backfills({ job }: { job: Schemas["Job"] }) {
               rows={8}
               columns={[
                 { title: "state", cell: (each) => <Status of={each.state} />, width: "110px" },
-                { title: "lots", cell: (each) => <span className="mono">{each.first} … {each.last}</span>, width: "minmax(10rem, 1.4fr)", wide: true },
-                { title: "how far", cell: (each) => <Progress of={each} />, width: "minmax(7rem, 1fr)" },
+                { title: "lots", cell: (each) => <Link className="name mono" to={backfillPlace(each.id)}>{each.first} … {each.last}</Link>, width: "minmax(10rem, 1.4fr)" },
+                { title: "how far", cell: (each) => <BackfillShare of={each} />, width: "minmax(7rem, 1fr)", wide: true },
                 { title: "done", cell: (each) => `${count(each.done + each.good)} of ${count(each.count)}`, width: "100px", end: true },
                 { title: "by", cell: (each) => each.who, width: "90px", wide: true },
                 { title: "began", cell: (each) => <Time at={each.createdAt} />, width: "90px", wide: true },
-                { title: "", acts: true, cell: (each) => <Steer backfill={each} />, width: "190px", end: true },
+                { title: "", acts: true, cell: (each) => <SteerBackfill backfill={each} />, width: "190px", end: true, wide: true },
               ]}
             />
           </Panel>
         );
       }}
     </Shown>
-  );
-}
-
-function Progress({ of: each }: { of: Running }) {
-  return (
-    <Share
-      of={each.count}
-      parts={[
-        { tone: "good", word: "done or good", value: each.done + each.good },
-        { tone: "active", word: "going", value: each.going },
-        { tone: "bad", word: "failed", value: each.failed },
-        { tone: "held", word: "held", value: each.held },
-        { tone: "idle", word: "waiting", value: each.waiting },
-      ]}
-    />
-  );
-}
-
-function Steer({ backfill }: { backfill: Running }) {
-  const path = { backfill: backfill.id };
-  if (backfill.state !== "running" && backfill.state !== "paused") return null;
-  return (
-    <span className="row">
-      {backfill.state === "running" ? (
-        <Act icon="pause" ask={{ title: "Pause this backfill?", says: "No more lots are set going until it is resumed. What was set going goes on.", verb: "Pause the backfill", reason: "needed" }} run={(why) => call("post", "/api/v1/backfills/{backfill}/pause", { path, body: { why } })} done="The backfill is paused.">
-          Pause
-        </Act>
-      ) : (
-        <Act icon="play" ask={{ title: "Resume this backfill?", says: "Lots are set going again where it stopped.", verb: "Resume the backfill", reason: "needed" }} run={(why) => call("post", "/api/v1/backfills/{backfill}/resume", { path, body: { why } })} done="The backfill goes on.">
-          Resume
-        </Act>
-      )}
-      <Act kind="danger" ask={{ title: "Cancel this backfill?", says: "No more lots are set going, for good. What was set going ends by itself.", verb: "Cancel the backfill", danger: true, reason: "needed" }} run={(why) => call("post", "/api/v1/backfills/{backfill}/cancel", { path, body: { why } })} done="The backfill is cancelled.">
-        Cancel
-      </Act>
-    </span>
   );
 }

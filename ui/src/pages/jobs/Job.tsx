@@ -10,8 +10,9 @@ import { Empty, Shown } from "../../kit/Shown";
 import { Status, Tag } from "../../kit/Status";
 import { Rows } from "../../kit/Table";
 import { Time } from "../../kit/Time";
-import { span } from "../../kit/words";
-import { jobNode, lineagePlace } from "../../router/places";
+import { plural, span } from "../../kit/words";
+import { Link } from "../../router/Link";
+import { jobNode, jobPlace, lineagePlace } from "../../router/places";
 import { useQuery } from "../../router/router";
 import { LogTable } from "../datasets/Lot";
 import { sqlOf, tagsOf } from "../runs/facets";
@@ -41,6 +42,7 @@ function Whole({ job }: { job: Schemas["Job"] }) {
           </>
         }
         title={job.name}
+        copies={job.name}
         actions={
           <>
             <ButtonLink to={lineagePlace(jobNode(job.id))} icon="graph">
@@ -51,6 +53,7 @@ function Whole({ job }: { job: Schemas["Job"] }) {
         }
       >
         {job.latestRun && <Status of={job.latestRun.state} />}
+        {wiring && <Stuck job={job} />}
         <Wired job={job} />
         {tagsOf(job.tags).map((tag) => (
           <Tag key={tag}>{tag}</Tag>
@@ -80,6 +83,24 @@ function Whole({ job }: { job: Schemas["Job"] }) {
         {tab === "log" && <Log path={path} />}
         {tab === "about" && <About job={job} wiring={wiring ?? null} isArc={standing?.isArc ?? false} />}
       </div>
+    </>
+  );
+}
+
+/** What of its lots does not go on by itself: a run that went well says nothing of those. */
+function Stuck({ job }: { job: Schemas["Job"] }) {
+  const work = useGet("/api/v1/standing", {}).value?.work.find((each) => each.namespace === job.namespace && each.job === job.name);
+  const parts = [
+    { state: "HELD", lots: work?.held ?? 0, word: "held" },
+    { state: "LATER", lots: work?.later ?? 0, word: "to be tried again later" },
+  ];
+  return (
+    <>
+      {parts.filter(({ lots }) => lots > 0).map(({ state, lots, word }) => (
+        <Link key={state} to={jobPlace(job.id, { tab: "lots", work: state })}>
+          <Status of={state} label={`${plural(lots, "lot")} ${word}`} />
+        </Link>
+      ))}
     </>
   );
 }

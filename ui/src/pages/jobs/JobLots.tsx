@@ -8,7 +8,6 @@ import { Empty, Trouble } from "../../kit/Shown";
 import { Status } from "../../kit/Status";
 import { type Column, Table } from "../../kit/Table";
 import { Time } from "../../kit/Time";
-import { plural } from "../../kit/words";
 import { LotsPanel } from "../../lots/LotsPanel";
 import { workPlace } from "../../router/places";
 import { useQuery } from "../../router/router";
@@ -38,7 +37,7 @@ export function JobLots({ job, wiring }: { job: Schemas["Job"]; wiring: Schemas[
         title="Work"
         aside={
           <>
-            {plural(list.count, "lot")}
+            {list.said("lot")}
             <select className="field" aria-label="state of the work" value={state ?? ""} onChange={(event) => setQuery({ work: event.target.value })}>
               <option value="">every state</option>
               {STATES.map((each) => (

@@ -85,7 +85,7 @@ function List({ list }: { list: Paged<Schemas["Job"]> }) {
     );
   }
   return (
-    <Panel title="Jobs" aside={`${plural(list.count, "job")}, the last updated first`}>
+    <Panel title="Jobs" aside={`${list.said("job")}, the last updated first`}>
       <Table columns={columns} label="jobs" count={list.count} row={list.row} onRange={list.onRange} to={(job) => jobPlace(job.id)} />
     </Panel>
   );
@@ -136,7 +136,7 @@ function Found({ words, namespace }: { words: string; namespace: string | null }
   const list = usePages("/api/v1/search", { query: { q: words, filter: "JOB", ...(namespace ? { namespace } : {}) } }, (answer) => ({ items: answer.results, total: answer.totalCount }));
   if (list.problem) return <Trouble problem={list.problem} />;
   return (
-    <Panel title={`Named like “${words}”${namespace ? ` in ${namespace}` : ""}`} aside={plural(list.count, "job")}>
+    <Panel title={`Named like “${words}”${namespace ? ` in ${namespace}` : ""}`} aside={list.said("job")}>
       <Table columns={FOUND} label="jobs found" count={list.count} row={list.row} onRange={list.onRange} to={(each) => jobPlace(each)} />
       {list.isReady && list.count === 0 && <Empty icon="search" title="Nothing is named like that" />}
     </Panel>

@@ -54,14 +54,14 @@ export function Runs({ job }: { job: Schemas["Job"] }) {
   return (
     <>
       <Shown of={newest}>{(value) => <Timeline runs={value.runs} />}</Shown>
-      <Panel title="Runs" aside={`${plural(list.count, "run")}, newest first`}>
+      <Panel title="Runs" aside={`${list.said("run")}, newest first`}>
         <Table columns={shown} label="runs" count={list.count} row={list.row} onRange={list.onRange} to={(run) => runPlace(run.id)} rows={14} />
       </Panel>
     </>
   );
 }
 
-/** Each run a bar: where it began, how long it took, how it ended. */
+/** Each run a bar: where it began, how long it took, how it ended. The keyboard finds them in the table. */
 function Timeline({ runs }: { runs: readonly Run[] }) {
   const now = useNow();
   const drawn = runs.filter((run) => run.startedAt).map((run) => ({ run, from: Date.parse(run.startedAt ?? ""), to: run.endedAt ? Date.parse(run.endedAt) : now }));
@@ -78,7 +78,7 @@ function Timeline({ runs }: { runs: readonly Run[] }) {
             const height = Math.max(4, ((to - from) / longest) * (HEIGHT - 8));
             const look = lookOf(run.state);
             return (
-              <Link key={run.id} to={runPlace(run.id)} className={`tone-${look.tone}`} aria-label={`run ${run.id.slice(-12)}, ${look.word}, ${span((to - from) / 1000)}`}>
+              <Link key={run.id} to={runPlace(run.id)} className={`tone-${look.tone}`} tabIndex={-1} aria-label={`run ${run.id.slice(-12)}, ${look.word}, ${span((to - from) / 1000)}`}>
                 <title>{`${look.word}, ${span((to - from) / 1000)}, began ${run.startedAt}`}</title>
                 <rect x={WIDTH - (ordered.length - at) * step + step * 0.12} y={HEIGHT - 1 - height} width={step * 0.76} height={height} rx="2" />
               </Link>

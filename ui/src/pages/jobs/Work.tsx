@@ -32,6 +32,7 @@ export default function Work({ namespace = "", name = "", lot = "" }: { namespac
               </>
             }
             title={<span className="mono">{lot}</span>}
+            copies={lot}
             actions={<WorkAction work={work} />}
           >
             <Status of={work.state} />

@@ -10,7 +10,7 @@ import { SearchField } from "../../kit/SearchField";
 import { Empty, Trouble } from "../../kit/Shown";
 import { type Column, Table } from "../../kit/Table";
 import { Time, useNow } from "../../kit/Time";
-import { plural, span } from "../../kit/words";
+import { span } from "../../kit/words";
 import { workPlace } from "../../router/places";
 import { useQuery } from "../../router/router";
 
@@ -58,7 +58,7 @@ export function Claims() {
           <pre>penstock arcs work</pre>
         </Empty>
       ) : (
-        <Panel title="Who holds what" aside={`${plural(list.count, "claim")}, the lease that ends first in front`}>
+        <Panel title="Who holds what" aside={`${list.said("claim")}, the lease that ends first in front`}>
           <Table columns={COLUMNS} label="claims" count={list.count} row={list.row} onRange={list.onRange} to={(lock) => workPlace(jobOf(lock), lock.lot)} below={below} />
         </Panel>
       )}

@@ -49,7 +49,7 @@ export function Held() {
       <Shown of={standing}>{() => (holds.length ? <Wholes holds={holds} /> : null)}</Shown>
       {lots.problem && <Trouble problem={lots.problem} />}
       {lots.count > 0 && (
-        <Panel title="Lots of datasets" aside={`${plural(lots.count, "lot")} that nobody may read or write`}>
+        <Panel title="Lots of datasets" aside={`${lots.said("lot")} that nobody may read or write`}>
           <Table columns={LOTS} label="held lots" count={lots.count} row={lots.row} onRange={lots.onRange} to={(lot) => lotPlace({ namespace: lot.namespace, name: lot.dataset }, lot.lot)} rows={12} below={(lot) => <Reason who={lot.who} why={lot.why} at={lot.since} />} />
         </Panel>
       )}

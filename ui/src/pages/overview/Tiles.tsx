@@ -41,12 +41,9 @@ function tilesOf(now: Now, { queue, heldLots, heldBatches }: Sources): readonly 
   const ingest = (to: string, ...states: string[]): Part => ({ value: tally && states.reduce((all, state) => all + (tally[state]?.jobs ?? 0), 0), one: "ingest job", many: "ingest jobs", to });
   const stage = (status: string) => address(["ingest"], { tab: "jobs", status });
   const held = address(["locks"], { tab: "held" });
+  // What somebody has to do something about comes first.
   return [
-    { state: "RUNNING", label: "Running", hint: "lots being worked on, jobs whose latest run goes on, ingest jobs under way", parts: [lots(sum("running"), "/locks"), jobs("RUNNING"), ingest("/ingest", ...UNDER_WAY)] },
-    { state: "READY", label: "Ready", hint: "lots that the next free worker takes", parts: [lots(sum("ready"), "/jobs?open=1")] },
-    { state: "WAITING", label: "Waiting", hint: "lots whose inputs are not there yet, and pending ingest jobs", parts: [lots(sum("waiting"), "/jobs?open=1"), ingest(stage("pending"), "pending")] },
-    { state: "late", label: "Late", hint: "lots that were to be there by now, after the newest that is", parts: [{ ...lots(now.late.reduce((all, dataset) => all + dataset.count, 0), latePlace(now)), isMore: false }] },
-    { state: "LATER", label: "Retry later", hint: "lots that failed and are tried again by themselves", parts: [lots(sum("later"), "/jobs?open=1")] },
+    { state: "FAILED", label: "Failed", hint: "jobs whose latest run failed, and failed ingest jobs", parts: [jobs("FAILED"), ingest(stage("failed"), "failed")] },
     {
       state: "HELD",
       label: "Held",
@@ -60,7 +57,11 @@ function tilesOf(now: Now, { queue, heldLots, heldBatches }: Sources): readonly 
         ingest(stage("held"), "held"),
       ],
     },
-    { state: "FAILED", label: "Failed", hint: "jobs whose latest run failed, and failed ingest jobs", parts: [jobs("FAILED"), ingest(stage("failed"), "failed")] },
+    { state: "late", label: "Late", hint: "lots that were to be there by now, after the newest that is", parts: [{ ...lots(now.late.reduce((all, dataset) => all + dataset.count, 0), latePlace(now)), isMore: false }] },
+    { state: "LATER", label: "Retry later", hint: "lots that failed and are tried again by themselves", parts: [lots(sum("later"), "/jobs?open=1")] },
+    { state: "RUNNING", label: "Running", hint: "lots being worked on, jobs whose latest run goes on, ingest jobs under way", parts: [lots(sum("running"), "/locks"), jobs("RUNNING"), ingest("/ingest", ...UNDER_WAY)] },
+    { state: "READY", label: "Ready", hint: "lots that the next free worker takes", parts: [lots(sum("ready"), "/jobs?open=1")] },
+    { state: "WAITING", label: "Waiting", hint: "lots whose inputs are not there yet, and pending ingest jobs", parts: [lots(sum("waiting"), "/jobs?open=1"), ingest(stage("pending"), "pending")] },
   ];
 }
 

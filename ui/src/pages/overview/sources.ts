@@ -1,7 +1,8 @@
 /** Everything that the overview reads, and how much of it is known. */
-import type { Schemas } from "../../api/client";
+import type { Problem as Refused, Schemas } from "../../api/client";
 import { useGet } from "../../api/hooks";
 import type { Loaded } from "../../api/store";
+import { isCounted } from "./counted";
 
 /** How many problems are shown. */
 export const SHOWN = 30;
@@ -29,6 +30,9 @@ export interface Sources {
   /** Whether all there is was given: otherwise nobody knows how much there is. */
   readonly isWhole: boolean;
 }
+
+/** Whether something is not shown for it: what was read stays, and a namespace that nobody told of has nothing. */
+const isLack = ({ status }: Refused, value: unknown): boolean => status !== 404 && (status !== 0 || value === undefined);
 
 export function useSources(now: Now): Sources {
   const queue = useGet("/api/v1/ingest/queue", {});
@@ -60,9 +64,9 @@ export function useSources(now: Now): Sources {
     heldBatches: heldBatches.value?.batches ?? [],
     failedBatches: failedBatches.value?.batches ?? [],
     awaited: parts.filter(([, of]) => of.value === undefined && !of.problem).map(([what]) => what),
-    unread: parts.flatMap(([what, { problem }]) => (problem ? [{ what, why: problem.status === 403 ? "your key may not see it" : problem.message }] : [])),
+    unread: parts.flatMap(([what, { problem, value }]) => (problem && isLack(problem, value) ? [{ what, why: problem.status === 403 ? "your key may not see it" : problem.message }] : [])),
     isWhole:
-      !now.atLeast &&
+      isCounted(now) &&
       stuck <= now.stuck.length &&
       Math.max(now.holds.length, now.late.length) < TOLD &&
       (heldLots.value?.totalCount ?? 0) <= LOTS &&

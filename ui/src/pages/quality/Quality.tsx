@@ -66,7 +66,7 @@ function HeldByChecks() {
           <pre>{'checks = ["my_checks:has_every_hour"]'}</pre>
         </Empty>
       ) : (
-        <Panel title="Lots whose checks failed" aside={`${plural(list.count, "lot")}; accept them, or make them again`}>
+        <Panel title="Lots whose checks failed" aside={`${list.said("lot")}; accept them, or make them again`}>
           <Table columns={columns} label="lots held by checks" count={list.count} row={list.row} onRange={list.onRange} isChosen={(lot) => key(lot) === chosen} to={(lot) => lotPlace(datasetOf(lot), lot.lot)} rows={12} below={(lot) => <Failed lot={lot} to={withQuery(query, { lot: key(lot) })} />} />
         </Panel>
       )}

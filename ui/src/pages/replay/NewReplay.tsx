@@ -1,7 +1,6 @@
 /** Says what was bad, shows what would be made again, and begins it. */
 import { call, type Schemas } from "../../api/client";
 import { useGet } from "../../api/hooks";
-import { perform } from "../../kit/Act";
 import { Button } from "../../kit/Button";
 import { confirm } from "../../kit/Confirm";
 import { JobName, RunName, WorkName } from "../../kit/Names";
@@ -78,15 +77,16 @@ function Planned({ plan, target }: { plan: Plan; target: Target }) {
   const { totals } = plan;
   const acting = (totals.actions["rerun"] ?? 0) + (totals.actions["follow"] ?? 0);
   async function begin(): Promise<void> {
-    const agreed = await confirm({
+    // It has its id before: said twice, it is begun once.
+    const id = newId();
+    const begun = await confirm({
       title: `Replay ${plan.target}?`,
       says: `${plural(acting, "step")} of ${plural(totals.jobs.length, "job")} are done again, ${totals.atOnce} at a time, each when those before it are done. It takes about ${span(totals.wallSeconds)}, by past runs. What was published stays readable until its new version replaces it.`,
       verb: "Begin the replay",
       reason: "needed",
+      run: (why) => call("put", "/api/v1/replays/{replay}", { path: { replay: id }, body: { ...target, why } }),
+      done: "The replay has begun.",
     });
-    if (!agreed) return;
-    const id = newId();
-    const begun = await perform(() => call("put", "/api/v1/replays/{replay}", { path: { replay: id }, body: { ...target, why: agreed.why } }), "The replay has begun.");
     if (begun) navigate(replayPlace(begun.id));
   }
   if (plan.steps.length === 0) {

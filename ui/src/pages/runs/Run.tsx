@@ -34,6 +34,7 @@ function Whole({ run }: { run: Schemas["Run"] }) {
           </>
         }
         title={<span className="mono">{run.id}</span>}
+        copies={run.id}
         actions={
           <>
             {lot && (
