@@ -1,16 +1,19 @@
 """Our object store goes away while daemons work: what needs it waits, then goes on."""
 
 from collections.abc import Iterator
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
 import pytest
 
 from penstock.config import Settings
+from penstock.errors import Away
 from penstock.ingest.receiving.checkm import ManifestKind, write
 from penstock.ingest.values import Batch, PayloadType
+from penstock.ingest.workers import STAGE_NAMES
 from penstock.plane import Plane
 from penstock.states import BatchState, IngestState
-from tests.acceptance.ingest_site import PAUSE_SECONDS_MAX, Moment, Site, row
+from tests.acceptance.ingest_site import ENDED, PAUSE_SECONDS_MAX, Moment, Site, row
 from tests.databases import sqlite_database
 from tests.doors.waiting import until
 from tests.mail import MailServer
@@ -22,8 +25,13 @@ BODY = b"x,y\n1,2\n"
 
 
 @pytest.fixture
+def objects(object_server: str) -> str:
+    return new_bucket(object_server)
+
+
+@pytest.fixture
 def site(
-    wire: Wire, object_server: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    wire: Wire, objects: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> Iterator[Site]:
     monkeypatch.setattr("penstock.ingest.workshop._AWAY_SECONDS", PAUSE_SECONDS_MAX)
     monkeypatch.setattr("penstock.ingest.workshop.TROUBLE_SECONDS", PAUSE_SECONDS_MAX)
@@ -31,7 +39,7 @@ def site(
         clock = Moment()
         settings = Settings(
             database=sqlite_database(tmp_path / "penstock.db"),
-            objects=new_bucket(object_server),
+            objects=objects,
             ingest_folder=str(tmp_path / "work"),
             smtp=mail.url,
             mail_from="penstock@example.org",
@@ -79,3 +87,53 @@ def test_a_job_waits_in_its_stage(site: Site, wire: Wire, stage: str) -> None:
     assert site.job(job).status == stage
     wire.mend()
     completes(site, batch)
+
+
+class TestOneStorageOfSeveral:
+    """A collection keeps its objects in a bucket of its own, which goes away."""
+
+    @pytest.fixture
+    def objects(self, tmp_path: Path) -> str:
+        return f"file://{tmp_path / 'objects'}"
+
+    @pytest.mark.parametrize("stage", ["processing", "batch-reporting"])
+    def test_it_holds_up_no_other_collection(
+        self, site: Site, wire: Wire, object_server: str, stage: str
+    ) -> None:
+        site.make_collection("far", storage=new_bucket(object_server), priority=0)
+        # More than a daemon has at hand.
+        rows = [row(site.web.on(f"/{n}.csv", content(BODY)), BODY) for n in range(20)]
+        url = site.web.on("/far.checkm", content(write(ManifestKind.FILES, rows)))
+        far = site.deposit(url, "far")
+        near = site.deposit(rows[0].url, type=PayloadType.FILE)
+        later = {"batch-reporting"}
+        reached = {IngestState.COMPLETED}
+        if stage == "processing":
+            later |= {"processing", "recording", "notify"}
+            reached = {IngestState.PROCESSING}
+        with site.working(*(name for name in STAGE_NAMES if name not in later)):
+            until(lambda: {job.status for job in site.jobs(far)} == reached)
+            until(lambda: {job.status for job in site.jobs(near)} == reached)
+        site.shop._depositories.clear()  # another worker takes it up
+        wire.cut()
+        with site.working(concurrency=1):
+            assert site.ended(near).status is BatchState.COMPLETED
+        assert site.batch(far).status not in ENDED
+        wire.mend()
+        with site.working():
+            assert site.ended(far).status is BatchState.COMPLETED
+
+    def test_while_it_says_nothing_others_are_opened(
+        self, site: Site, wire: Wire, object_server: str
+    ) -> None:
+        far = site.make_collection("far", storage=new_bucket(object_server))
+        near = site.shop.collection("maps")
+        wire.be_silent()
+        with ThreadPoolExecutor(2) as threads:
+            opening = threads.submit(site.shop.depository, far)
+            until(wire.met.is_set)
+            assert threads.submit(site.shop.depository, near).result().url.startswith("file:")
+            assert not opening.done()
+            wire.cut()
+            with pytest.raises(Away):
+                opening.result()

@@ -19,6 +19,7 @@ from penstock.config import Settings
 from penstock.errors import Away, Busy, Invalid, PenstockError, Unavailable
 from penstock.ingest.collections import Collection, find_collection
 from penstock.ingest.receiving.places import Places
+from penstock.ingest.resting import Rest
 from penstock.ingest.store import IngestStore
 from penstock.ingest.storing.ocfl import Depository
 from penstock.ingest.telling.mail import Mailer
@@ -82,6 +83,7 @@ class Workshop:
     _depositories: dict[str, Depository] = field(default_factory=dict)
     _clients: "dict[Places, httpx.Client]" = field(default_factory=dict)
     _opening: threading.Lock = field(default_factory=threading.Lock)
+    _opening_of: dict[str, threading.Lock] = field(default_factory=dict)
     _connecting: threading.Lock = field(default_factory=threading.Lock)
 
     def collection(self, name: str) -> Collection:
@@ -106,6 +108,9 @@ class Workshop:
         """Where the objects of a collection are kept; made when it is first used."""
         url = collection.storage or self.settings.objects
         with self._opening:
+            opening = self._opening_of.setdefault(url, threading.Lock())
+        # One that does not answer holds up only those that need it.
+        with opening:
             if url not in self._depositories:
                 objects = open_own(self.catalog, url, OCFL)
                 objects.check()
@@ -171,13 +176,20 @@ class Workshop:
         """Whether long work should be given up."""
         return self.stopping.is_set()
 
-    def has_to_wait(self, what: IngestJob | Batch, reason: Exception) -> None:
-        """Say why something stays where it is, and pause, before it is looked at again."""
+    def has_to_wait(self, what: IngestJob | Batch, reason: Exception) -> Rest:
+        """Say why something stays where it is, and what is passed over until it is looked at."""
         is_away = isinstance(reason, Away)
         level = logging.WARNING if is_away else logging.INFO
         log.log(level, "%s stays %s: %s", what.id, what.status, reason)
         self.waits[what.id] = str(reason)
-        self.pause(_AWAY_SECONDS if is_away else TROUBLE_SECONDS)
+        if is_away:
+            return Rest(_AWAY_SECONDS, is_of_all=True)
+        return self.rest()
+
+    def rest(self) -> Rest:
+        """Pause, as what is in trouble may be so for all; then it rests alone for as long."""
+        self.pause(TROUBLE_SECONDS)
+        return Rest(TROUBLE_SECONDS)
 
     def pause(self, seconds: float) -> None:
         """Wait, but not for long once the worker is to stop."""

@@ -72,9 +72,9 @@ class SqlIngestStore:
         """Give a batch its next jobs, all or none."""
         return self._write(AddIngestJobs(self._session, batch, tuple(jobs)))
 
-    def claim_batches(self, status: BatchState, most: int) -> list[Batch]:
+    def claim_batches(self, status: BatchState, most: int, after: str | None = None) -> list[Batch]:
         """Lock batches in a state, oldest first."""
-        return self._locks.take(ClaimBatches(self.session, status, most))
+        return self._locks.take(ClaimBatches(self.session, status, most, after or ""))
 
     def claim_jobs(
         self, stage: IngestState, most: int, after: Place | None = None
