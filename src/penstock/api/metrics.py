@@ -1,6 +1,6 @@
 """What the server counts and times, for Prometheus. No label ever names a dataset or a job."""
 
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Mapping
 
 from prometheus_client import (
     CollectorRegistry,
@@ -14,6 +14,8 @@ from prometheus_client.exposition import CONTENT_TYPE_PLAIN_0_0_4, generate_late
 
 from penstock.catalog.openlineage import EVENT_TYPES
 from penstock.ingest.values import Tally
+from penstock.locks.backlog import Backlog
+from penstock.lots.subscribers import Told
 from penstock.states import IngestState
 
 CONTENT_TYPE = CONTENT_TYPE_PLAIN_0_0_4
@@ -59,6 +61,24 @@ class Metrics:
             ["stage"],
             registry=self.registry,
         )
+        self._lots = Gauge(
+            "penstock_open_lots",
+            "Lots that jobs have to work on, by state; of a job up to a thousand in each",
+            ["state"],
+            registry=self.registry,
+        )
+        self._oldest = Gauge(
+            "penstock_oldest_lot_seconds",
+            "How long the lot that a job works on next has been ready, or a claim has gone on",
+            ["state"],
+            registry=self.registry,
+        )
+        self._subscribers = Gauge(
+            "penstock_subscribers",
+            "Subscribers: told of everything, behind, or not taking what they are sent",
+            ["state"],
+            registry=self.registry,
+        )
         self._requests = Counter(
             "penstock_http_requests",
             "Requests answered",
@@ -86,6 +106,19 @@ class Metrics:
         jobs = {tally.status: tally.jobs for tally in tallies}
         for state in _SHOWN_STATES:
             self._ingest_jobs.labels(str(state)).set(jobs.get(state, 0))
+
+    def backlog_counted(self, backlog: Backlog | None, told: Mapping[Told, int]) -> None:
+        """Note what jobs have to do and who was told of lots, or that nobody knows just now."""
+        for gauge in (self._lots, self._oldest, self._subscribers):
+            gauge.clear()
+        if backlog is None:
+            return
+        for state, count in backlog.lots.items():
+            self._lots.labels(state.lower()).set(count)
+        self._oldest.labels("ready").set(backlog.ready_seconds)
+        self._oldest.labels("running").set(backlog.running_seconds)
+        for each in Told:
+            self._subscribers.labels(each).set(told.get(each, 0))
 
     def event_received(self, event_type: str) -> None:
         """Count an event that was committed."""
