@@ -1,6 +1,6 @@
 """Our object store goes away while daemons work: what needs it waits, then goes on."""
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
@@ -9,11 +9,12 @@ import pytest
 from penstock.config import Settings
 from penstock.errors import Away
 from penstock.ingest.receiving.checkm import ManifestKind, write
+from penstock.ingest.telling.mail import Letter, Mailer
 from penstock.ingest.values import Batch, PayloadType
 from penstock.ingest.workers import STAGE_NAMES
 from penstock.plane import Plane
 from penstock.states import BatchState, IngestState
-from tests.acceptance.ingest_site import ENDED, PAUSE_SECONDS_MAX, Moment, Site, row
+from tests.acceptance.ingest_site import DEPOSITOR, ENDED, PAUSE_SECONDS_MAX, Moment, Site, row
 from tests.databases import sqlite_database
 from tests.doors.waiting import until
 from tests.mail import MailServer
@@ -87,6 +88,33 @@ def test_a_job_waits_in_its_stage(site: Site, wire: Wire, stage: str) -> None:
     assert site.job(job).status == stage
     wire.mend()
     completes(site, batch)
+
+
+def test_a_mail_server_that_hangs_is_left_alone_for_a_while(
+    site: Site, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("penstock.ingest.stages.letters._PATIENCE_SECONDS", 0.0)
+    impatient = Mailer.open(site.mail.url, "penstock@example.org", timeout_seconds=0.2)
+    tried: list[Letter] = []
+    monkeypatch.setattr(site.shop, "mailer", impatient)
+    monkeypatch.setattr(Mailer, "send", _noting(tried, Mailer.send))
+    site.mail.hang()
+    url = site.web.on("/a.csv", content(BODY))
+    batches = [site.deposit(url, type=PayloadType.FILE) for _ in range(3)]
+    for ended in site.run(*batches):
+        assert ended.status is BatchState.COMPLETED
+        assert f"the mail to {DEPOSITOR} was not sent: the mail server" in ended.message
+    assert len(tried) <= 2  # one of each daemon that mails, at the same time
+
+
+def _noting(
+    tried: list[Letter], send: Callable[[Mailer, Letter], bool]
+) -> Callable[[Mailer, Letter], bool]:
+    def noting(mailer: Mailer, letter: Letter) -> bool:
+        tried.append(letter)
+        return send(mailer, letter)
+
+    return noting
 
 
 class TestOneStorageOfSeveral:

@@ -67,7 +67,8 @@ class Workshop:
     """One process's tools; every method may be called from any thread.
 
     `waits` is what could not go on when this process last tried, by id, and why. `away` is until
-    when storages of other collections are not asked again, because they did not answer.
+    when storages of other collections are not asked again, because they did not answer;
+    `mail_hangs_until` is the same of the mail server, by the monotonic clock.
     """
 
     settings: Settings
@@ -79,6 +80,7 @@ class Workshop:
     stopping: threading.Event = field(default_factory=threading.Event)
     waits: dict[str, str] = field(default_factory=dict)
     away: dict[str, Micros] = field(default_factory=dict)
+    mail_hangs_until: float = 0.0
     _profiles: dict[str, tuple[Micros, Collection]] = field(default_factory=dict)
     _depositories: dict[str, Depository] = field(default_factory=dict)
     _clients: "dict[Places, httpx.Client]" = field(default_factory=dict)
