@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from penstock.config import Settings
-from penstock.errors import Away
+from penstock.errors import Away, Unavailable
 from penstock.ingest.receiving.checkm import ManifestKind, write
 from penstock.ingest.telling.mail import Letter, Mailer
 from penstock.ingest.values import Batch, PayloadType
@@ -115,6 +115,24 @@ def _noting(
         return send(mailer, letter)
 
     return noting
+
+
+def test_a_queue_that_is_away_is_told_once(
+    site: Site, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
+) -> None:
+    asked: list[BatchState] = []
+
+    def away(status: BatchState, *_: object) -> list[Batch]:
+        asked.append(status)
+        raise Unavailable("there is no room left; free some, then try again")
+
+    monkeypatch.setattr("penstock.ingest.daemons.TROUBLE_SECONDS", 0.01)
+    monkeypatch.setattr(site.shop.store, "claim_batches", away)
+    with site.working("batch-pending"):
+        until(lambda: len(asked) > 3)
+    assert [line for line in caplog.messages if "no room left" in line] == [
+        "batch-pending: there is no room left; free some, then try again"
+    ]
 
 
 class TestOneStorageOfSeveral:

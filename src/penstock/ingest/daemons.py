@@ -44,6 +44,7 @@ class Daemon(ABC):
         self.name = name
         self._shop = shop
         self._poll_seconds = poll_seconds
+        self._complained = ""
         self._thread = threading.Thread(target=self._run, name=f"ingest-{name}", daemon=True)
 
     def start(self) -> None:
@@ -67,14 +68,21 @@ class Daemon(ABC):
             busy = self.go_round()
         except (Unavailable, Busy, Conflict) as error:
             # The store cannot be reached, is busy, or took this session for dead: it will be back.
-            log.warning("%s: %s", self.name, error)
+            self._complain(str(error))
             self._shop.pause(TROUBLE_SECONDS)
         except Exception:
             log.exception("%s stumbled, and goes on", self.name)
             self._shop.pause(TROUBLE_SECONDS)
         else:
+            self._complained = ""
             if not busy:
                 self._shop.store.wait(self._poll_seconds)
+
+    def _complain(self, trouble: str) -> None:
+        """Say once what the trouble is: it may be met again each second, for hours."""
+        level = logging.DEBUG if trouble == self._complained else logging.WARNING
+        log.log(level, "%s: %s", self.name, trouble)
+        self._complained = trouble
 
     @abstractmethod
     def go_round(self) -> bool:

@@ -4,6 +4,7 @@ Writes go through the catalog's writer and share its transactions. A lock is the
 in the row that it locks; a session is alive for as long as it says so.
 """
 
+import logging
 import threading
 from collections.abc import Iterator, Mapping, Sequence
 from typing import TypeVar
@@ -12,7 +13,7 @@ from penstock import ids
 from penstock.catalog.catalog import Catalog
 from penstock.catalog.writer import Command
 from penstock.clock import SECOND
-from penstock.errors import NotFound, PenstockError
+from penstock.errors import Busy, NotFound, PenstockError, Unavailable
 from penstock.ingest.sql.commands.queue import (
     AddIngestJobs,
     ChangeBatch,
@@ -44,6 +45,8 @@ from penstock.ingest.values import (
 from penstock.states import BatchState, IngestState
 
 T = TypeVar("T")
+
+log = logging.getLogger(__name__)
 
 SESSION_SECONDS = 30
 _LAST = "~"  # after every id
@@ -246,7 +249,10 @@ class SqlIngestStore:
     def close(self) -> None:
         """Give up every lock of this session."""
         if self._session:
-            self._catalog.submit(EndSession(self._session)).result()
+            try:
+                self._catalog.submit(EndSession(self._session)).result()
+            except (Busy, Unavailable) as error:
+                log.warning("the locks of this worker end by themselves, soon: %s", error)
             self._session = ""
         self.wake()
 
