@@ -19,7 +19,7 @@ from tests.databases import sqlite_database
 from tests.doors.waiting import until
 from tests.mail import MailServer
 from tests.object_server import new_bucket
-from tests.web import Web, content
+from tests.web import Web, content, status
 from tests.wire import Wire
 
 BODY = b"x,y\n1,2\n"
@@ -115,6 +115,23 @@ def _noting(
         return send(mailer, letter)
 
     return noting
+
+
+def test_a_callback_that_is_not_taken_holds_up_no_other_collection(
+    site: Site, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(site.shop, "pause", lambda seconds: None)
+    site.make_collection("far", callback=site.web.on("/deaf", status(503)), priority=0)
+    rows = [row(site.web.on(f"/{n}.csv", content(BODY)), BODY) for n in range(20)]
+    far = site.deposit(site.upload("far.checkm", write(ManifestKind.FILES, rows)), "far")
+    near = site.deposit(rows[0].url, type=PayloadType.FILE)
+    with site.working(*(name for name in STAGE_NAMES if name != "notify")):
+        until(lambda: {job.status for job in site.jobs(far)} == {IngestState.NOTIFY})
+        site.reach(near, IngestState.NOTIFY)
+    with site.working("notify", concurrency=1):
+        site.reach(near, IngestState.COMPLETED)
+        failed = [job for job in site.jobs(far) if job.status is IngestState.FAILED]
+        assert 0 < len(failed) < len(rows) / 2
 
 
 def test_a_queue_that_is_away_is_told_once(

@@ -83,3 +83,18 @@ def test_what_others_have_done_is_forgotten_once_nothing_waits() -> None:
     assert resting.behind() is None
     assert resting.going([], 1) == []
     assert resting.going([one, two], 2) == [one, two]
+
+
+def test_what_is_at_hand_is_left_when_its_collection_rests_but_for_the_one_that_tries() -> None:
+    clock = Seconds()
+    resting: Resting[Batch] = Resting(clock)
+    one, two, other = batch(1, "far"), batch(2, "far"), batch(3, "near")
+    assert resting.going([one, two, other], 3) == [one, two, other]
+    resting.note(one, Rest(0, is_of_all=True))
+    assert resting.is_too_early(two)
+    assert not resting.is_too_early(other)
+    assert resting.behind() is None
+    assert resting.going([two], 3) == [two]
+    assert not resting.is_too_early(two)
+    resting.note(two, None)
+    assert not resting.is_too_early(one)

@@ -52,32 +52,24 @@ class Metrics:
             buckets=_SIZES,
             registry=self.registry,
         )
-        self._queue = Gauge(
-            "penstock_queue_length", "Writes that wait for the next batch", registry=self.registry
+        self._queue = self._gauge("penstock_queue_length", "Writes that wait for the next batch")
+        self._ingest_jobs = self._gauge(
+            "penstock_ingest_jobs", "Ingest jobs, by the stage or state that they are in", "stage"
         )
-        self._ingest_jobs = Gauge(
-            "penstock_ingest_jobs",
-            "Ingest jobs, by the stage or state that they are in",
-            ["stage"],
-            registry=self.registry,
-        )
-        self._lots = Gauge(
+        self._lots = self._gauge(
             "penstock_open_lots",
             "Lots that jobs have to work on, by state; of a job up to a thousand in each",
-            ["state"],
-            registry=self.registry,
+            "state",
         )
-        self._oldest = Gauge(
+        self._oldest = self._gauge(
             "penstock_oldest_lot_seconds",
             "How long the lot that a job works on next has been ready, or a claim has gone on",
-            ["state"],
-            registry=self.registry,
+            "state",
         )
-        self._subscribers = Gauge(
+        self._subscribers = self._gauge(
             "penstock_subscribers",
             "Subscribers: told of everything, behind, or not taking what they are sent",
-            ["state"],
-            registry=self.registry,
+            "state",
         )
         self._requests = Counter(
             "penstock_http_requests",
@@ -93,6 +85,9 @@ class Metrics:
             registry=self.registry,
         )
         self._request_children: dict[tuple[str, str, int], tuple[Counter, Histogram]] = {}
+
+    def _gauge(self, name: str, told: str, *labels: str) -> Gauge:
+        return Gauge(name, told, labels, registry=self.registry)
 
     def watch_queue(self, length: Callable[[], int]) -> None:
         """Ask this for the length of the queue whenever somebody looks."""

@@ -33,6 +33,7 @@ Round = Callable[[Workshop], bool]  # True: there is no hurry to look again
 _AT_HAND_SECONDS = 1.0  # as much work as a daemon takes at once
 _AT_HAND_MAX = 16  # for each thread
 _PASSED_AT_ONCE = 250
+_ONE_AT_A_TIME = Rest(0.0, is_of_all=True)
 _FULL = (errno.ENOSPC, errno.EDQUOT)
 _STORED = (IngestState.RECORDING, IngestState.NOTIFY, IngestState.COMPLETED)  # without its files
 
@@ -100,6 +101,7 @@ class _Done(NamedTuple):
     after: IngestJob | None
     rest: Rest | None = None
     seconds: float = 0.0
+    was_tried: bool = True
 
 
 class JobDaemon(Daemon):
@@ -166,9 +168,9 @@ class JobDaemon(Daemon):
 
     def _do(self, job: IngestJob) -> None:
         started = time.perf_counter()
-        done = _Done(job, None)
+        done = _Done(job, None, was_tried=False)
         try:
-            if not self._shop.stop():
+            if not self._shop.stop() and not self._resting.is_too_early(job):
                 with work_on_job(self._shop, job):
                     done = self._worked_on(job)
         finally:
@@ -187,7 +189,8 @@ class JobDaemon(Daemon):
             message = self._reason(job, error)
             if not INGEST_JOB.allows(job.status, IngestState.FAILED):
                 return _Done(job, None, self._shop.rest())
-            return _Done(job, self._failed(job, message, for_good=isinstance(error, ForGood)))
+            rest = _ONE_AT_A_TIME if isinstance(error, Unavailable) else None
+            return _Done(job, self._failed(job, message, for_good=isinstance(error, ForGood)), rest)
 
     def _is_overtaken(self, job: IngestJob) -> bool:
         """Whether it is no longer this stage's, and its files may be gone: this worker slept."""
@@ -226,10 +229,12 @@ class JobDaemon(Daemon):
             return
         while not self._done.empty():
             done.append(self._done.get())
-        for each in done:
+        tried = [each for each in done if each.was_tried]
+        for each in tried:
             self._resting.note(each.job, each.rest)
-        seconds = sum(each.seconds for each in done) / len(done)
-        self._usual_seconds += (seconds - self._usual_seconds) / 4
+        if tried:
+            seconds = sum(each.seconds for each in tried) / len(tried)
+            self._usual_seconds += (seconds - self._usual_seconds) / 4
         self._unwritten += done
         self._write()
 

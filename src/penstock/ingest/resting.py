@@ -1,7 +1,8 @@
 """What a daemon passes over for a while, so that what is behind it gets its turn.
 
 A collection whose storage does not answer, or a job that waits for another, would else be claimed
-again and again, for it is the oldest, and nothing behind it ever.
+again and again, for it is the oldest, and nothing behind it ever. Of a collection whose jobs fail
+because somebody outside does not answer, one is tried at a time: it takes not all threads.
 """
 
 import time
@@ -19,7 +20,10 @@ _SHARE = 20
 
 
 class Rest(NamedTuple):
-    """What was worked on cannot go on for so long, or nothing of its collection can."""
+    """What was worked on cannot go on for so long, or nothing of its collection can.
+
+    After no time at all it can, and is tried with one alone.
+    """
 
     seconds: float
     is_of_all: bool = False
@@ -32,6 +36,7 @@ class Resting(Generic[T]):
         self._monotonic = monotonic
         self._until: dict[str, float] = {}
         self._doubtful: set[str] = set()  # their rest is over, and nobody has tried since
+        self._trying: set[str] = set()
         self._passed: T | None = None
         self._front_at = 0.0
 
@@ -65,6 +70,10 @@ class Resting(Generic[T]):
                 going.append(item)
         return going
 
+    def is_too_early(self, item: T) -> bool:
+        """Whether one that is at hand is to be left, as it rests by now; from any thread."""
+        return item.id not in self._trying and any(name in self._until for name in _names(item))
+
     def took(self, seconds: float) -> None:
         """So long it took to find what is to be worked on."""
         self._front_at = max(self._front_at, self._monotonic() + _SHARE * seconds)
@@ -72,6 +81,7 @@ class Resting(Generic[T]):
     def note(self, item: T, rest: Rest | None) -> None:
         """What became of one that was worked on: whether it has to rest, or could go on."""
         names = _names(item)
+        self._trying.discard(item.id)
         if rest is not None:
             self._until[names[rest.is_of_all]] = self._monotonic() + rest.seconds
             return
@@ -87,6 +97,7 @@ class Resting(Generic[T]):
         for name in self._doubtful.intersection(names):
             self._doubtful.discard(name)
             self._until[name] = self._monotonic() + _TRY_SECONDS
+            self._trying.add(item.id)
         return False
 
 
