@@ -150,15 +150,15 @@ class JobDaemon(Daemon):
             last = resting.behind()
             claimed = store.claim_jobs(self._stage, most, last.place if last else None)
             going = resting.going(claimed, room)
+            self._at_hand += len(going)
+            for job in going:
+                self._pool.submit(self._do, job)
             if not claimed:
                 break
             if len(going) < len(claimed):
                 ids = {job.id for job in going}
                 store.let_go([job for job in claimed if job.id not in ids])
         resting.took(time.monotonic() - began)
-        self._at_hand += len(going)
-        for job in going:
-            self._pool.submit(self._do, job)
 
     @property
     def _room(self) -> int:
