@@ -95,6 +95,8 @@ def write_as(form: Form) -> None:
     logging.basicConfig(level=form.level.upper(), handlers=[handler], force=True)
     for name in _QUIET:
         logging.getLogger(name).setLevel(logging.WARNING)
+    # Of each try to reach ZooKeeper it writes several lines; our session says what matters, once.
+    logging.getLogger("kazoo").setLevel(logging.ERROR)
 
 
 def current_form() -> Form | None:

@@ -177,9 +177,9 @@ def test_a_held_queue_gives_nothing_out(site: Site, monkeypatch: pytest.MonkeyPa
     asked: list[BatchState] = []
     claim = site.shop.store.claim_batches
 
-    def counted(status: BatchState, most: int) -> list[Batch]:
+    def counted(status: BatchState, most: int, after: str | None) -> list[Batch]:
         asked.append(status)
-        return claim(status, most)
+        return claim(status, most, after)
 
     monkeypatch.setattr(site.shop.store, "claim_batches", counted)
     batch = submit(site)

@@ -1,30 +1,39 @@
 """Our object store goes away while daemons work: what needs it waits, then goes on."""
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
 import pytest
 
 from penstock.config import Settings
+from penstock.errors import Away, Unavailable
 from penstock.ingest.receiving.checkm import ManifestKind, write
+from penstock.ingest.telling.mail import Letter, Mailer
 from penstock.ingest.values import Batch, PayloadType
+from penstock.ingest.workers import STAGE_NAMES
 from penstock.plane import Plane
 from penstock.states import BatchState, IngestState
-from tests.acceptance.ingest_site import PAUSE_SECONDS_MAX, Site, row
+from tests.acceptance.ingest_site import DEPOSITOR, ENDED, PAUSE_SECONDS_MAX, Site, row
 from tests.databases import sqlite_database
 from tests.doors.waiting import until
 from tests.mail import MailServer
 from tests.moments import Moment
 from tests.object_server import new_bucket
-from tests.web import Web, content
+from tests.web import Web, content, status
 from tests.wire import Wire
 
 BODY = b"x,y\n1,2\n"
 
 
 @pytest.fixture
+def objects(object_server: str) -> str:
+    return new_bucket(object_server)
+
+
+@pytest.fixture
 def site(
-    wire: Wire, object_server: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    wire: Wire, objects: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> Iterator[Site]:
     monkeypatch.setattr("penstock.ingest.workshop._AWAY_SECONDS", PAUSE_SECONDS_MAX)
     monkeypatch.setattr("penstock.ingest.workshop.TROUBLE_SECONDS", PAUSE_SECONDS_MAX)
@@ -32,7 +41,7 @@ def site(
         clock = Moment()
         settings = Settings(
             database=sqlite_database(tmp_path / "penstock.db"),
-            objects=new_bucket(object_server),
+            objects=objects,
             ingest_folder=str(tmp_path / "work"),
             smtp=mail.url,
             mail_from="penstock@example.org",
@@ -80,3 +89,115 @@ def test_a_job_waits_in_its_stage(site: Site, wire: Wire, stage: str) -> None:
     assert site.job(job).status == stage
     wire.mend()
     completes(site, batch)
+
+
+def test_a_mail_server_that_hangs_is_left_alone_for_a_while(
+    site: Site, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("penstock.ingest.stages.letters._PATIENCE_SECONDS", 0.0)
+    impatient = Mailer.open(site.mail.url, "penstock@example.org", timeout_seconds=0.2)
+    tried: list[Letter] = []
+    monkeypatch.setattr(site.shop, "mailer", impatient)
+    monkeypatch.setattr(Mailer, "send", _noting(tried, Mailer.send))
+    site.mail.hang()
+    url = site.web.on("/a.csv", content(BODY))
+    batches = [site.deposit(url, type=PayloadType.FILE) for _ in range(3)]
+    for ended in site.run(*batches):
+        assert ended.status is BatchState.COMPLETED
+        assert f"the mail to {DEPOSITOR} was not sent: the mail server" in ended.message
+    assert len(tried) <= 2  # one of each daemon that mails, at the same time
+
+
+def _noting(
+    tried: list[Letter], send: Callable[[Mailer, Letter], bool]
+) -> Callable[[Mailer, Letter], bool]:
+    def noting(mailer: Mailer, letter: Letter) -> bool:
+        tried.append(letter)
+        return send(mailer, letter)
+
+    return noting
+
+
+def test_a_callback_that_is_not_taken_holds_up_no_other_collection(
+    site: Site, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(site.shop, "pause", lambda seconds: None)
+    site.make_collection("far", callback=site.web.on("/deaf", status(503)), priority=0)
+    rows = [row(site.web.on(f"/{n}.csv", content(BODY)), BODY) for n in range(20)]
+    far = site.deposit(site.upload("far.checkm", write(ManifestKind.FILES, rows)), "far")
+    near = site.deposit(rows[0].url, type=PayloadType.FILE)
+    with site.working(*(name for name in STAGE_NAMES if name != "notify")):
+        until(lambda: {job.status for job in site.jobs(far)} == {IngestState.NOTIFY})
+        site.reach(near, IngestState.NOTIFY)
+    with site.working("notify", concurrency=1):
+        site.reach(near, IngestState.COMPLETED)
+        failed = [job for job in site.jobs(far) if job.status is IngestState.FAILED]
+        assert 0 < len(failed) < len(rows) / 2
+
+
+def test_a_queue_that_is_away_is_told_once(
+    site: Site, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
+) -> None:
+    asked: list[BatchState] = []
+
+    def away(status: BatchState, *_: object) -> list[Batch]:
+        asked.append(status)
+        raise Unavailable("there is no room left; free some, then try again")
+
+    monkeypatch.setattr("penstock.ingest.daemons.TROUBLE_SECONDS", 0.01)
+    monkeypatch.setattr(site.shop.store, "claim_batches", away)
+    with site.working("batch-pending"):
+        until(lambda: len(asked) > 3)
+    assert [line for line in caplog.messages if "no room left" in line] == [
+        "batch-pending: there is no room left; free some, then try again"
+    ]
+
+
+class TestOneStorageOfSeveral:
+    """A collection keeps its objects in a bucket of its own, which goes away."""
+
+    @pytest.fixture
+    def objects(self, tmp_path: Path) -> str:
+        return f"file://{tmp_path / 'objects'}"
+
+    @pytest.mark.parametrize("stage", ["processing", "batch-reporting"])
+    def test_it_holds_up_no_other_collection(
+        self, site: Site, wire: Wire, object_server: str, stage: str
+    ) -> None:
+        site.make_collection("far", storage=new_bucket(object_server), priority=0)
+        # More than a daemon has at hand.
+        rows = [row(site.web.on(f"/{n}.csv", content(BODY)), BODY) for n in range(20)]
+        url = site.web.on("/far.checkm", content(write(ManifestKind.FILES, rows)))
+        far = site.deposit(url, "far")
+        near = site.deposit(rows[0].url, type=PayloadType.FILE)
+        later = {"batch-reporting"}
+        reached = {IngestState.COMPLETED}
+        if stage == "processing":
+            later |= {"processing", "recording", "notify"}
+            reached = {IngestState.PROCESSING}
+        with site.working(*(name for name in STAGE_NAMES if name not in later)):
+            until(lambda: {job.status for job in site.jobs(far)} == reached)
+            until(lambda: {job.status for job in site.jobs(near)} == reached)
+        site.shop._depositories.clear()  # another worker takes it up
+        wire.cut()
+        with site.working(concurrency=1):
+            assert site.ended(near).status is BatchState.COMPLETED
+        assert site.batch(far).status not in ENDED
+        wire.mend()
+        with site.working():
+            assert site.ended(far).status is BatchState.COMPLETED
+
+    def test_while_it_says_nothing_others_are_opened(
+        self, site: Site, wire: Wire, object_server: str
+    ) -> None:
+        far = site.make_collection("far", storage=new_bucket(object_server))
+        near = site.shop.collection("maps")
+        wire.be_silent()
+        with ThreadPoolExecutor(2) as threads:
+            opening = threads.submit(site.shop.depository, far)
+            until(wire.met.is_set)
+            assert threads.submit(site.shop.depository, near).result().url.startswith("file:")
+            assert not opening.done()
+            wire.cut()
+            with pytest.raises(Away):
+                opening.result()

@@ -246,7 +246,11 @@ def _examples_of_batches() -> dict[str, list[dict[str, Any]]]:
         ],
         "ingest_batches_by_ids": [{"ids": [LARGE, *some]}],
         "ingest_batches_by_keys": [{"ids": [f"key {number}" for number in range(PAGE)]}],
-        "free_ingest_batches": [{"status": state, "most": PAGE} for state in states],
+        "free_ingest_batches": [
+            {"status": state, "after": after, "most": PAGE}
+            for state in states
+            for after in ("", "bid0000000002")
+        ],
         "ingest_batches_locked": [{"session": SESSION}],
         "ingest_tally": [{"batch_id": LARGE}, {"batch_id": ALL_BATCHES}],
         "ingest_tallies_by_batches": [{"ids": [ALL_BATCHES, LARGE, *some]}],

@@ -1,12 +1,16 @@
 """Sessions in the database, when the clock is put back, or one was years ahead."""
 
 from collections.abc import Iterator
+from concurrent.futures import Future
 from contextlib import contextmanager
 
 import pytest
 
+from penstock.catalog.writer import Command
 from penstock.clock import DAY, SECOND, Micros, system_clock
 from penstock.config import Settings
+from penstock.errors import Unavailable
+from penstock.ingest.sql.commands.sessions import EndSession
 from penstock.ingest.sql.store import SqlIngestStore
 from penstock.plane import Plane
 from penstock.states import IngestState
@@ -22,7 +26,8 @@ class Machine:
     def __init__(self, url: str) -> None:
         self.ahead: Micros = 0
         self._plane = Plane.open(Settings(database=url), lambda: system_clock() + self.ahead)
-        self.store = SqlIngestStore(self._plane.catalog, "worker", session_seconds=LASTS_SECONDS)
+        self.catalog = self._plane.catalog
+        self.store = SqlIngestStore(self.catalog, "worker", session_seconds=LASTS_SECONDS)
 
     def close(self) -> None:
         self._plane.close()
@@ -81,3 +86,22 @@ def test_whoever_starts_again_under_the_same_name_does_not_keep_what_it_held_bef
         again.ahead = LASTS_SECONDS * SECOND
         again.store.keep_alive()
         assert [each.id for each in again.store.claim_jobs(IngestState.PENDING, 1)] == [job.id]
+
+
+def test_a_worker_stops_well_although_its_session_cannot_be_ended(
+    database_url: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    with machine(database_url) as one:
+        processing_batch(one.store, 1)
+        claimed_job(one.store, IngestState.PENDING)
+        submit = one.catalog.submit
+
+        def full(command: Command[object]) -> "Future[object]":
+            if not isinstance(command, EndSession):
+                return submit(command)
+            future: Future[object] = Future()
+            future.set_exception(Unavailable("there is no room left"))
+            return future
+
+        monkeypatch.setattr(one.catalog, "submit", full)
+        one.store.close()

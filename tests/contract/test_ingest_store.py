@@ -101,6 +101,15 @@ def test_an_expansion_goes_on_where_a_lost_daemon_left_it(backend: Backend) -> N
     assert heir.check() == []
 
 
+def test_batches_are_claimed_behind_one_of_them(store: IngestStore) -> None:
+    first, second, third = (store.submit(submission(f"u{n}")).batch.id for n in range(3))
+    younger = store.claim_batches(BatchState.PENDING, 5, first)
+    assert [batch.id for batch in younger] == [second, third]
+    store.let_go(younger)
+    assert [batch.id for batch in store.claim_batches(BatchState.PENDING, 1, second)] == [third]
+    assert [batch.id for batch in store.claim_batches(BatchState.PENDING, 5)] == [first, second]
+
+
 def test_a_new_job_is_pending_and_has_a_folder_of_its_own(store: IngestStore) -> None:
     batch = processing_batch(store, 1)
     [job] = store.jobs(batch.id, 10)

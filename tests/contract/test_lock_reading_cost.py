@@ -190,6 +190,7 @@ def _of_lists() -> dict[str, dict[str, Any]]:
     held = {"state": "HELD"}
     return {
         "standing_of_jobs": {**of_all, **most, "jobs": PAGE},
+        "oldest_work": {"looked_at": MOST},
         "stuck_lots": {**of_all, **most, "limit": PAGE},
         "whole_holds": {"namespace": NAMESPACE, "limit": PAGE},
         "newest_lots": {"namespace": None, "most": PAGE, "datasets": PAGE},

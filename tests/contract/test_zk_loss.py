@@ -141,9 +141,11 @@ def test_whether_a_lock_was_taken_is_looked_up_when_the_answer_is_lost(
 
 @pytest.mark.parametrize("how", ["stop", "kill"])
 def test_a_restart_of_the_server_is_survived_with_everything(
-    own_server: ZookeeperServer, how: str
+    own_server: ZookeeperServer, how: str, caplog: pytest.LogCaptureFixture
 ) -> None:
-    with Session.open(f"zookeeper://{own_server.address}/x", session_seconds=30) as session:
+    caplog.set_level("INFO", "penstock.zk")
+    url = f"zookeeper://{own_server.address}/x"
+    with Session.open(url, session_seconds=30) as session:
         assert session.create_ephemeral("/lock", b"me")
         made = session.create_sequences("/n", 100)
         own_server.stop() if how == "stop" else own_server.kill()
@@ -158,6 +160,10 @@ def test_a_restart_of_the_server_is_survived_with_everything(
         assert sorted(session.children("/")) == sorted(
             ["lock", "later", *(path[1:] for path in made)]
         )
+    assert [line for line in caplog.messages if line.startswith(url)] == [
+        f"{url} does not answer, and is tried again and again",
+        f"{url} answers again",
+    ]
 
 
 def test_work_goes_on_while_the_server_is_killed_again_and_again(

@@ -71,7 +71,11 @@ class Here:
     @property
     def variables(self) -> dict[str, str]:
         settings = self.server.plane.settings
-        return {"PENSTOCK_DATABASE": settings.database, "PENSTOCK_OBJECTS": settings.objects}
+        return {
+            "PENSTOCK_DATABASE": settings.database,
+            "PENSTOCK_OBJECTS": settings.objects,
+            "PENSTOCK_QUEUE": "zookeeper://127.0.0.1:1/away",  # an engine needs none
+        }
 
     def engine(self, *arguments: str) -> Outcome:
         """Run a command of the engine as a program."""

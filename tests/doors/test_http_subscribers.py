@@ -2,6 +2,7 @@
 
 import io
 import json
+import re
 import sys
 from collections.abc import Iterator
 from pathlib import Path
@@ -14,6 +15,7 @@ from penstock.api import subscribers
 from penstock.client import ApiError, Client
 from penstock.client.outbox import Subscriber
 from penstock.client.stream import LotEvent
+from penstock.errors import Unavailable
 from penstock.lots import outbox
 from tests.doors.commands import Terminal
 from tests.doors.serving import API, Running, running
@@ -187,3 +189,34 @@ def test_the_client_keeps_everything_that_the_server_shows(
     mine: type[msgspec.Struct], served: type[msgspec.Struct]
 ) -> None:
     assert mine.__struct_encode_fields__ == served.__struct_encode_fields__
+
+
+def test_metrics_tell_what_waits_and_name_nothing(shop: Running, client: Client) -> None:
+    with Web() as web:
+        secret = f"{web.on('/', status(500))}secretpath"
+        client.set_subscriber("secretname", "webhook", secret)
+        client.register_lots("shop", "raw", ["1", "2", "3"])
+        [claim] = client.claim_lots("shop", "tidy", owner="me").claims
+        until(lambda: client.subscriber("secretname").failures > 0)
+        told = client.metrics()
+    assert claim.lot == "1"
+    assert 'penstock_open_lots{state="ready"} 2.0' in told
+    assert 'penstock_open_lots{state="running"} 1.0' in told
+    assert 'penstock_open_lots{state="held"} 0.0' in told
+    assert 'penstock_subscribers{state="failing"} 1.0' in told
+    assert "secret" not in told
+    for state in ("ready", "running"):
+        [age] = re.findall(rf'penstock_oldest_lot_seconds{{state="{state}"}} (.*)', told)
+        assert 0 < float(age) < 3600
+
+
+def test_a_database_that_does_not_answer_leaves_the_other_metrics_alone(
+    shop: Running, client: Client, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def gone(*args: object) -> None:
+        raise Unavailable("it does not answer; try again")
+
+    monkeypatch.setattr(shop.plane.database, "read", gone)
+    text = client.metrics()
+    assert "penstock_open_lots{" not in text
+    assert "penstock_queue_length" in text

@@ -1,6 +1,6 @@
 """What the server counts and times, for Prometheus. No label ever names a dataset or a job."""
 
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Mapping
 
 from prometheus_client import (
     CollectorRegistry,
@@ -14,6 +14,8 @@ from prometheus_client.exposition import CONTENT_TYPE_PLAIN_0_0_4, generate_late
 
 from penstock.catalog.openlineage import EVENT_TYPES
 from penstock.ingest.values import Tally
+from penstock.locks.backlog import Backlog
+from penstock.lots.subscribers import Told
 from penstock.states import IngestState
 
 CONTENT_TYPE = CONTENT_TYPE_PLAIN_0_0_4
@@ -50,14 +52,24 @@ class Metrics:
             buckets=_SIZES,
             registry=self.registry,
         )
-        self._queue = Gauge(
-            "penstock_queue_length", "Writes that wait for the next batch", registry=self.registry
+        self._queue = self._gauge("penstock_queue_length", "Writes that wait for the next batch")
+        self._ingest_jobs = self._gauge(
+            "penstock_ingest_jobs", "Ingest jobs, by the stage or state that they are in", "stage"
         )
-        self._ingest_jobs = Gauge(
-            "penstock_ingest_jobs",
-            "Ingest jobs, by the stage or state that they are in",
-            ["stage"],
-            registry=self.registry,
+        self._lots = self._gauge(
+            "penstock_open_lots",
+            "Lots that jobs have to work on, by state; of a job up to a thousand in each",
+            "state",
+        )
+        self._oldest = self._gauge(
+            "penstock_oldest_lot_seconds",
+            "How long the lot that a job works on next has been ready, or a claim has gone on",
+            "state",
+        )
+        self._subscribers = self._gauge(
+            "penstock_subscribers",
+            "Subscribers: told of everything, behind, or not taking what they are sent",
+            "state",
         )
         self._requests = Counter(
             "penstock_http_requests",
@@ -74,6 +86,9 @@ class Metrics:
         )
         self._request_children: dict[tuple[str, str, int], tuple[Counter, Histogram]] = {}
 
+    def _gauge(self, name: str, told: str, *labels: str) -> Gauge:
+        return Gauge(name, told, labels, registry=self.registry)
+
     def watch_queue(self, length: Callable[[], int]) -> None:
         """Ask this for the length of the queue whenever somebody looks."""
         self._queue.set_function(length)
@@ -86,6 +101,19 @@ class Metrics:
         jobs = {tally.status: tally.jobs for tally in tallies}
         for state in _SHOWN_STATES:
             self._ingest_jobs.labels(str(state)).set(jobs.get(state, 0))
+
+    def backlog_counted(self, backlog: Backlog | None, told: Mapping[Told, int]) -> None:
+        """Note what jobs have to do and who was told of lots, or that nobody knows just now."""
+        for gauge in (self._lots, self._oldest, self._subscribers):
+            gauge.clear()
+        if backlog is None:
+            return
+        for state, count in backlog.lots.items():
+            self._lots.labels(state.lower()).set(count)
+        self._oldest.labels("ready").set(backlog.ready_seconds)
+        self._oldest.labels("running").set(backlog.running_seconds)
+        for each in Told:
+            self._subscribers.labels(each).set(told.get(each, 0))
 
     def event_received(self, event_type: str) -> None:
         """Count an event that was committed."""

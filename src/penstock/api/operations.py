@@ -1,6 +1,7 @@
 """What operators and tools ask: is it alive, is it ready, what does it count, what can it do."""
 
 import asyncio
+from collections.abc import Mapping
 from typing import Literal
 
 from msgspec import Struct
@@ -11,8 +12,10 @@ from penstock.api.metrics import CONTENT_TYPE
 from penstock.api.routing import Reach, Route
 from penstock.errors import PenstockError, Unavailable
 from penstock.ingest.values import Tally
+from penstock.locks.backlog import Backlog, backlog
+from penstock.lots.subscribers import Told, told
 
-TALLY_SECONDS_MAX = 2  # whoever collects metrics must not wait for a queue that is gone
+TALLY_SECONDS_MAX = 2  # whoever collects metrics must not wait for what is gone
 
 
 class Health(Struct, frozen=True):
@@ -39,7 +42,9 @@ async def get_readyz(call: Call) -> Health:
 async def get_metrics(call: Call) -> Page:
     """Show counters and timings in Prometheus' text format."""
     door = call.door
-    door.metrics.queue_counted(await _tally(door))
+    tally, (backlog, told) = await asyncio.gather(_tally(door), _backlog(door))
+    door.metrics.queue_counted(tally)
+    door.metrics.backlog_counted(backlog, told)
     return Page(CONTENT_TYPE, door.metrics.text())
 
 
@@ -50,6 +55,20 @@ async def _tally(door: Door) -> list[Tally] | None:
             return await door.by_clerk(door.plane.shop.store.tally)
     except (PenstockError, TimeoutError):
         return None
+
+
+async def _backlog(door: Door) -> tuple[Backlog | None, Mapping[Told, int]]:
+    """What jobs have to do, and who was told; None if the database does not answer soon."""
+    try:
+        async with asyncio.timeout(TALLY_SECONDS_MAX):
+            return await door.in_thread(_look, door)
+    except (PenstockError, TimeoutError):
+        return None, {}
+
+
+def _look(door: Door) -> tuple[Backlog, Mapping[Told, int]]:
+    with door.plane.catalog.read() as tx:
+        return backlog(tx, door.plane.clock()), told(tx)
 
 
 async def get_openapi(call: Call) -> Page:

@@ -39,7 +39,7 @@ class LocalProcesses(Executor):
         self._threads = ThreadPoolExecutor(processes, "process")
         self._own = threading.local()
         self._pools: list[ProcessPoolExecutor] = []
-        self._adding = threading.Lock()
+        self._changing = threading.Lock()
 
     def submit(self, fn: Callable[P, T], /, *args: P.args, **kwargs: P.kwargs) -> "Future[T]":
         """Have a function run in one of the processes."""
@@ -56,6 +56,7 @@ class LocalProcesses(Executor):
         try:
             return pool.submit(fn, *args, **kwargs).result()
         except BrokenProcessPool:
+            self._forget(pool)
             self._begin()
             raise
 
@@ -64,9 +65,15 @@ class LocalProcesses(Executor):
             1, mp_context=get_context("spawn"), initializer=_begin_child, initargs=(current_form(),)
         )
         self._own.pool = pool
-        with self._adding:
+        with self._changing:
             self._pools.append(pool)
         return pool
+
+    def _forget(self, pool: ProcessPoolExecutor) -> None:
+        """Let go of the pipes of a pool whose process was killed."""
+        with self._changing:
+            self._pools.remove(pool)
+        pool.shutdown()
 
 
 def _begin_child(form: Form | None) -> None:

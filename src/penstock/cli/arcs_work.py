@@ -24,6 +24,7 @@ from penstock.client.documents import EntityId
 from penstock.clock import format_time
 from penstock.config import Loaded, Settings, load, mask_url
 from penstock.errors import Invalid, Unavailable
+from penstock.ingest.opening import IN_DATABASE
 from penstock.logs import set_up_logs
 from penstock.lots.own_backend import follow_settings
 from penstock.plane import Plane
@@ -74,8 +75,11 @@ class EngineFlags:
     log_format: Annotated[str | None, Parameter(help="how to write log lines: text, json")] = None
 
     def load(self, **more: object) -> Loaded:
-        """The settings with these flags."""
-        return load({**asdict(self), **more})
+        """The settings with these flags; no queue of ingest is opened, as nothing is taken from it.
+
+        A ZooKeeper that is away stops no engine.
+        """
+        return load({**asdict(self), "queue": IN_DATABASE, **more})
 
 
 ENGINE = EngineFlags()

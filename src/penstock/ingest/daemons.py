@@ -16,9 +16,10 @@ from typing import NamedTuple
 from msgspec.structs import replace
 
 from penstock import tracing
-from penstock.errors import Away, Conflict, NotFound, PenstockError, Unavailable
+from penstock.errors import Away, Busy, Conflict, NotFound, PenstockError, Unavailable
 from penstock.ingest.following import job_moved, work_on_batch, work_on_job
 from penstock.ingest.moves import move_job
+from penstock.ingest.resting import Rest, Resting
 from penstock.ingest.values import Batch, IngestJob, JobChange
 from penstock.ingest.workshop import TROUBLE_SECONDS, ForGood, Later, Workshop
 from penstock.states import INGEST_JOB, BatchState, IngestState
@@ -31,6 +32,8 @@ Round = Callable[[Workshop], bool]  # True: there is no hurry to look again
 
 _AT_HAND_SECONDS = 1.0  # as much work as a daemon takes at once
 _AT_HAND_MAX = 16  # for each thread
+_PASSED_AT_ONCE = 250
+_ONE_AT_A_TIME = Rest(0.0, is_of_all=True)
 _FULL = (errno.ENOSPC, errno.EDQUOT)
 _STORED = (IngestState.RECORDING, IngestState.NOTIFY, IngestState.COMPLETED)  # without its files
 
@@ -42,6 +45,7 @@ class Daemon(ABC):
         self.name = name
         self._shop = shop
         self._poll_seconds = poll_seconds
+        self._complained = ""
         self._thread = threading.Thread(target=self._run, name=f"ingest-{name}", daemon=True)
 
     def start(self) -> None:
@@ -63,16 +67,23 @@ class Daemon(ABC):
     def _go_round(self) -> None:
         try:
             busy = self.go_round()
-        except (Unavailable, Conflict) as error:
-            # The store cannot be reached, or took this session for dead: it will be back.
-            log.warning("%s: %s", self.name, error)
+        except (Unavailable, Busy, Conflict) as error:
+            # The store cannot be reached, is busy, or took this session for dead: it will be back.
+            self._complain(str(error))
             self._shop.pause(TROUBLE_SECONDS)
         except Exception:
             log.exception("%s stumbled, and goes on", self.name)
             self._shop.pause(TROUBLE_SECONDS)
         else:
+            self._complained = ""
             if not busy:
                 self._shop.store.wait(self._poll_seconds)
+
+    def _complain(self, trouble: str) -> None:
+        """Say once what the trouble is: it may be met again each second, for hours."""
+        level = logging.DEBUG if trouble == self._complained else logging.WARNING
+        log.log(level, "%s: %s", self.name, trouble)
+        self._complained = trouble
 
     @abstractmethod
     def go_round(self) -> bool:
@@ -84,11 +95,13 @@ class Daemon(ABC):
 
 
 class _Done(NamedTuple):
-    """A job that was worked on, and what it became; None: it stays as it is."""
+    """A job that was worked on, and what it became; None: it stays, and may have to rest."""
 
     job: IngestJob
     after: IngestJob | None
-    seconds: float
+    rest: Rest | None = None
+    seconds: float = 0.0
+    was_tried: bool = True
 
 
 class JobDaemon(Daemon):
@@ -109,6 +122,7 @@ class JobDaemon(Daemon):
         self._concurrency = concurrency
         self._pool = ThreadPoolExecutor(concurrency, f"ingest-{stage}")
         self._done: queue.SimpleQueue[_Done] = queue.SimpleQueue()
+        self._resting: Resting[IngestJob] = Resting()
         self._unwritten: list[_Done] = []  # because the store could not be reached
         self._at_hand = 0
         self._usual_seconds = _AT_HAND_SECONDS
@@ -120,13 +134,31 @@ class JobDaemon(Daemon):
         room = self._room - self._at_hand
         # Few at a time cost more than they gain, but an idle thread is never kept waiting.
         if room > 0 and (self._at_hand < self._concurrency or room >= self._room // 2):
-            for job in self._shop.store.claim_jobs(self._stage, room):
-                self._at_hand += 1
-                self._pool.submit(self._do, job)
+            self._claim(room)
         if not self._at_hand:
             return False
         self._write_down()
         return True
+
+    def _claim(self, room: int) -> None:
+        """Have as many jobs worked on as there is room for, behind those that are passed over."""
+        store, resting = self._shop.store, self._resting
+        began = time.monotonic()
+        going: list[IngestJob] = []
+        while not going and not self._shop.stop():
+            most = max(room, _PASSED_AT_ONCE) if resting.is_any else room
+            last = resting.behind()
+            claimed = store.claim_jobs(self._stage, most, last.place if last else None)
+            going = resting.going(claimed, room)
+            self._at_hand += len(going)
+            for job in going:
+                self._pool.submit(self._do, job)
+            if not claimed:
+                break
+            if len(going) < len(claimed):
+                ids = {job.id for job in going}
+                store.let_go([job for job in claimed if job.id not in ids])
+        resting.took(time.monotonic() - began)
 
     @property
     def _room(self) -> int:
@@ -136,27 +168,29 @@ class JobDaemon(Daemon):
 
     def _do(self, job: IngestJob) -> None:
         started = time.perf_counter()
-        after: IngestJob | None = None
+        done = _Done(job, None, was_tried=False)
         try:
-            if not self._shop.stop():
+            if not self._shop.stop() and not self._resting.is_too_early(job):
                 with work_on_job(self._shop, job):
-                    after = self._worked_on(job)
+                    done = self._worked_on(job)
         finally:
-            self._done.put(_Done(job, after, time.perf_counter() - started))
+            self._done.put(done._replace(seconds=time.perf_counter() - started))
 
-    def _worked_on(self, job: IngestJob) -> IngestJob | None:
+    def _worked_on(self, job: IngestJob) -> _Done:
         self._shop.waits.pop(job.id, None)
         try:
-            return self._work(self._shop, job)
+            return _Done(job, self._work(self._shop, job))
         except (Later, Away) as reason:
-            self._shop.has_to_wait(job, reason)
-            return None
+            return _Done(job, None, self._shop.has_to_wait(job, reason))
         except Exception as error:
             if self._is_overtaken(job):
                 log.info("%s: another has gone on with it meanwhile (%s)", job.id, error)
-                return None
-            for_good = isinstance(error, ForGood)
-            return self._failed(job, self._reason(job, error), for_good=for_good)
+                return _Done(job, None)
+            message = self._reason(job, error)
+            if not INGEST_JOB.allows(job.status, IngestState.FAILED):
+                return _Done(job, None, self._shop.rest())
+            rest = _ONE_AT_A_TIME if isinstance(error, Unavailable) else None
+            return _Done(job, self._failed(job, message, for_good=isinstance(error, ForGood)), rest)
 
     def _is_overtaken(self, job: IngestJob) -> bool:
         """Whether it is no longer this stage's, and its files may be gone: this worker slept."""
@@ -176,10 +210,7 @@ class JobDaemon(Daemon):
         log.error("%s: ingest job %s", self.name, job.id, exc_info=error)
         return f"{type(error).__name__} while {job.status}: {error}"
 
-    def _failed(self, job: IngestJob, message: str, *, for_good: bool) -> IngestJob | None:
-        if not INGEST_JOB.allows(job.status, IngestState.FAILED):
-            self._shop.pause(TROUBLE_SECONDS)
-            return None
+    def _failed(self, job: IngestJob, message: str, *, for_good: bool) -> IngestJob:
         log.warning("%s failed while %s: %s", job.id, job.status, message)
         tracing.fail(message)
         return move_job(
@@ -198,8 +229,12 @@ class JobDaemon(Daemon):
             return
         while not self._done.empty():
             done.append(self._done.get())
-        seconds = sum(each.seconds for each in done) / len(done)
-        self._usual_seconds += (seconds - self._usual_seconds) / 4
+        tried = [each for each in done if each.was_tried]
+        for each in tried:
+            self._resting.note(each.job, each.rest)
+        if tried:
+            seconds = sum(each.seconds for each in tried) / len(tried)
+            self._usual_seconds += (seconds - self._usual_seconds) / 4
         self._unwritten += done
         self._write()
 
@@ -267,16 +302,25 @@ class BatchDaemon(Daemon):
         super().__init__(name, shop, poll_seconds)
         self._status = status
         self._work = work
+        self._resting: Resting[Batch] = Resting()
 
     def go_round(self) -> bool:
-        """Take the oldest that waits."""
-        batches = self._shop.store.claim_batches(self._status, 1)
-        for batch in batches:
+        """Take the oldest that waits, and is not passed over."""
+        store, resting = self._shop.store, self._resting
+        began = time.monotonic()
+        last = resting.behind()
+        most = _PASSED_AT_ONCE if resting.is_any else 1
+        claimed = store.claim_batches(self._status, most, last.id if last else None)
+        going = resting.going(claimed, 1)
+        if len(going) < len(claimed):
+            store.let_go([batch for batch in claimed if batch not in going])
+        resting.took(time.monotonic() - began)
+        for batch in going:
             with work_on_batch(self._shop, batch, self.name):
-                self._do(batch)
-        return bool(batches)
+                resting.note(batch, self._do(batch))
+        return bool(claimed)
 
-    def _do(self, batch: Batch) -> None:
+    def _do(self, batch: Batch) -> Rest | None:
         store = self._shop.store
         self._shop.waits.pop(batch.id, None)
         try:
@@ -284,12 +328,17 @@ class BatchDaemon(Daemon):
         except (Conflict, NotFound) as error:
             log.info("%s: %s", batch.id, error)
             store.let_go([batch])
-        except (Later, Away) as reason:
+        except (Later, Away, Busy) as reason:
             store.let_go([batch])
-            self._shop.has_to_wait(batch, reason)
-        except Exception:
+            return self._shop.has_to_wait(batch, reason)
+        except Unavailable:
             store.let_go([batch])
             raise
+        except Exception:
+            store.let_go([batch])
+            log.exception("%s stumbled over %s, and goes on", self.name, batch.id)
+            return self._shop.rest()
+        return None
 
 
 class RoundDaemon(Daemon):

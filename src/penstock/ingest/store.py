@@ -65,8 +65,8 @@ class IngestStore(Protocol):
         The batch keeps its lock. `batch.jobs` grows by as many; the caller goes on from there.
         """
 
-    def claim_batches(self, status: BatchState, most: int) -> list[Batch]:
-        """Lock batches in a state, oldest first."""
+    def claim_batches(self, status: BatchState, most: int, after: str | None = None) -> list[Batch]:
+        """Lock batches in a state, oldest first; with `after`, only those younger than that one."""
 
     def claim_jobs(
         self, stage: IngestState, most: int, after: Place | None = None

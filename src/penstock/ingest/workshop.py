@@ -19,6 +19,7 @@ from penstock.config import Settings
 from penstock.errors import Away, Busy, Invalid, PenstockError, Unavailable
 from penstock.ingest.collections import Collection, find_collection
 from penstock.ingest.receiving.places import Places
+from penstock.ingest.resting import Rest
 from penstock.ingest.store import IngestStore
 from penstock.ingest.storing.ocfl import Depository
 from penstock.ingest.telling.mail import Mailer
@@ -66,7 +67,8 @@ class Workshop:
     """One process's tools; every method may be called from any thread.
 
     `waits` is what could not go on when this process last tried, by id, and why. `away` is until
-    when storages of other collections are not asked again, because they did not answer.
+    when storages of other collections are not asked again, because they did not answer;
+    `mail_hangs_until` is the same of the mail server, by the monotonic clock.
     """
 
     settings: Settings
@@ -78,10 +80,12 @@ class Workshop:
     stopping: threading.Event = field(default_factory=threading.Event)
     waits: dict[str, str] = field(default_factory=dict)
     away: dict[str, Micros] = field(default_factory=dict)
+    mail_hangs_until: float = 0.0
     _profiles: dict[str, tuple[Micros, Collection]] = field(default_factory=dict)
     _depositories: dict[str, Depository] = field(default_factory=dict)
     _clients: "dict[Places, httpx.Client]" = field(default_factory=dict)
     _opening: threading.Lock = field(default_factory=threading.Lock)
+    _opening_of: dict[str, threading.Lock] = field(default_factory=dict)
     _connecting: threading.Lock = field(default_factory=threading.Lock)
 
     def collection(self, name: str) -> Collection:
@@ -106,6 +110,9 @@ class Workshop:
         """Where the objects of a collection are kept; made when it is first used."""
         url = collection.storage or self.settings.objects
         with self._opening:
+            opening = self._opening_of.setdefault(url, threading.Lock())
+        # One that does not answer holds up only those that need it.
+        with opening:
             if url not in self._depositories:
                 objects = open_own(self.catalog, url, OCFL)
                 objects.check()
@@ -171,13 +178,20 @@ class Workshop:
         """Whether long work should be given up."""
         return self.stopping.is_set()
 
-    def has_to_wait(self, what: IngestJob | Batch, reason: Exception) -> None:
-        """Say why something stays where it is, and pause, before it is looked at again."""
+    def has_to_wait(self, what: IngestJob | Batch, reason: Exception) -> Rest:
+        """Say why something stays where it is, and what is passed over until it is looked at."""
         is_away = isinstance(reason, Away)
         level = logging.WARNING if is_away else logging.INFO
         log.log(level, "%s stays %s: %s", what.id, what.status, reason)
         self.waits[what.id] = str(reason)
-        self.pause(_AWAY_SECONDS if is_away else TROUBLE_SECONDS)
+        if is_away:
+            return Rest(_AWAY_SECONDS, is_of_all=True)
+        return self.rest()
+
+    def rest(self) -> Rest:
+        """Pause, as what is in trouble may be so for all; then it rests alone for as long."""
+        self.pause(TROUBLE_SECONDS)
+        return Rest(TROUBLE_SECONDS)
 
     def pause(self, seconds: float) -> None:
         """Wait, but not for long once the worker is to stop."""

@@ -1,7 +1,9 @@
 """Subscribers: who is told of what happens to lots; set, taken by a deliverer, moved on."""
 
 import re
-from collections.abc import Iterable
+from collections import Counter
+from collections.abc import Iterable, Mapping
+from enum import StrEnum
 from typing import Any, ClassVar
 from urllib.parse import urlsplit
 
@@ -49,6 +51,14 @@ class SubscriberRoom:
     def _fetch(self, names: list[str]) -> dict[str, SubscriberRow]:
         rows = self._world.tx.rows(SubscriberRow, "subscribers_by_names", names=names)
         return {row.name: row for row in rows}
+
+
+class Told(StrEnum):
+    """How far a subscriber is."""
+
+    ALL = "told"
+    BEHIND = "behind"
+    FAILING = "failing"
 
 
 def outbox_of(kind: SubscriberKind) -> Outbox:
@@ -272,6 +282,18 @@ def waits(row: SubscriberRow, now: Micros) -> bool:
 def back_off(failures: int) -> float:
     """How many seconds to wait after so many failures in a row."""
     return min(2.0 ** min(failures - 1, 30), WAIT_SECONDS_MAX)
+
+
+def told(tx: Transaction) -> Mapping[Told, int]:
+    """How many subscribers are how far."""
+    rows = listed(tx)
+    last = {outbox: last_id(tx, outbox) for outbox in {outbox_of(row.kind) for row in rows}}
+    return Counter(
+        Told.FAILING
+        if row.failures
+        else (Told.ALL if row.cursor >= last[outbox_of(row.kind)] else Told.BEHIND)
+        for row in rows
+    )
 
 
 def listed(tx: Transaction) -> list[SubscriberRow]:

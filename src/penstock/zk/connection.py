@@ -111,6 +111,7 @@ class Connection:
         )
         self.epoch = 1
         self._is_closed = False
+        self._is_broken = False
         self._client.add_listener(self._state_changed)
         self._connected: Any = self._client.start_async()
 
@@ -235,6 +236,16 @@ class Connection:
         """Take note and do nothing else: a request made in kazoo's thread waits for itself."""
         if state == KazooState.LOST:
             self.epoch += 1
+        if self._is_closed:
+            return
+        if state == KazooState.CONNECTED:
+            if self._is_broken:
+                _log.info("%s answers again", self._address)
+        elif state == KazooState.LOST:
+            _log.warning("the session with %s is lost, and its locks with it", self._address)
+        elif not self._is_broken:
+            _log.warning("%s does not answer, and is tried again and again", self._address)
+        self._is_broken = state != KazooState.CONNECTED
 
     def _send(self, ops: Sequence[Op]) -> Any:
         transaction = self._client.transaction()

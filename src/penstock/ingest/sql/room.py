@@ -144,14 +144,18 @@ class IngestRoom:
         free.sort(key=lambda row: row.place)
         return free[:most]
 
-    def free_batches(self, status: BatchState, most: int) -> list[BatchRow]:
-        """Batches in a state that nobody has locked, oldest first."""
+    def free_batches(self, status: BatchState, most: int, after: str) -> list[BatchRow]:
+        """Batches in a state that nobody has locked, younger than one of them, oldest first."""
         on_their_way = self.batches.unstored()
         stored = self._world.tx.rows(
-            BatchRow, "free_ingest_batches", status=status, most=most + len(on_their_way)
+            BatchRow,
+            "free_ingest_batches",
+            status=status,
+            after=after,
+            most=most + len(on_their_way),
         )
         rows = _current(self.batches, stored, on_their_way)
-        free = [row for row in rows if row.status == status and not row.locked_by]
+        free = [r for r in rows if r.status == status and r.id > after and not r.locked_by]
         free.sort(key=lambda row: row.id)
         return free[:most]
 

@@ -4,6 +4,7 @@ Writes go through the catalog's writer and share its transactions. A lock is the
 in the row that it locks; a session is alive for as long as it says so.
 """
 
+import logging
 import threading
 from collections.abc import Iterator, Mapping, Sequence
 from typing import TypeVar
@@ -12,7 +13,7 @@ from penstock import ids
 from penstock.catalog.catalog import Catalog
 from penstock.catalog.writer import Command
 from penstock.clock import SECOND
-from penstock.errors import NotFound, PenstockError
+from penstock.errors import Busy, NotFound, PenstockError, Unavailable
 from penstock.ingest.sql.commands.queue import (
     AddIngestJobs,
     ChangeBatch,
@@ -45,6 +46,8 @@ from penstock.states import BatchState, IngestState
 
 T = TypeVar("T")
 
+log = logging.getLogger(__name__)
+
 SESSION_SECONDS = 30
 _LAST = "~"  # after every id
 _FIRST = Place(-1, "")
@@ -72,9 +75,9 @@ class SqlIngestStore:
         """Give a batch its next jobs, all or none."""
         return self._write(AddIngestJobs(self._session, batch, tuple(jobs)))
 
-    def claim_batches(self, status: BatchState, most: int) -> list[Batch]:
+    def claim_batches(self, status: BatchState, most: int, after: str | None = None) -> list[Batch]:
         """Lock batches in a state, oldest first."""
-        return self._locks.take(ClaimBatches(self.session, status, most))
+        return self._locks.take(ClaimBatches(self.session, status, most, after or ""))
 
     def claim_jobs(
         self, stage: IngestState, most: int, after: Place | None = None
@@ -246,7 +249,10 @@ class SqlIngestStore:
     def close(self) -> None:
         """Give up every lock of this session."""
         if self._session:
-            self._catalog.submit(EndSession(self._session)).result()
+            try:
+                self._catalog.submit(EndSession(self._session)).result()
+            except (Busy, Unavailable) as error:
+                log.warning("the locks of this worker end by themselves, soon: %s", error)
             self._session = ""
         self.wake()
 

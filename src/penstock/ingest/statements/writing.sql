@@ -55,11 +55,11 @@ SELECT b.key_hash, b.id
 FROM {each ids text AS k} JOIN ingest_batches b ON b.key_hash = k.value;
 
 -- name: free_ingest_batches
--- Batches in a state that nobody has locked, oldest first. Were they said to be in one state and in the order of their
+-- Batches in a state that nobody has locked, younger than one of them, oldest first. Were they said to be in one state and in the order of their
 -- ids, PostgreSQL could walk along the ids of all that are completed.
 SELECT b.id, b.collection, b.submission, b.key_hash, b.status, b.last_modified, b.message, b.jobs, b.report, b.version, b.locked_by
 FROM ingest_batches b
-WHERE b.status >= :status AND b.status <= :status AND b.locked_by = ''
+WHERE (b.status, b.id) > (:status, :after) AND b.status <= :status AND b.locked_by = ''
 ORDER BY b.status, b.id
 LIMIT :most;
 

@@ -71,15 +71,15 @@ class Claims:
                 break
         return claimed
 
-    def claim_batches(self, status: BatchState, most: int) -> list[Batch]:
-        """Lock the oldest batches in a state."""
+    def claim_batches(self, status: BatchState, most: int, after: str) -> list[Batch]:
+        """Lock the oldest batches in a state, of those that are younger than one."""
         if self._seems_held():
             return []
         self._locks.free_doubtful()
         if status is BatchState.REPORTING:
             for batch_id in self.endings.ended(self.batches.ids(BatchState.PROCESSING)):
                 self._report(batch_id)
-        waiting = self.batches.ids(status)
+        waiting = [batch_id for batch_id in self.batches.ids(status) if batch_id > after]
         locks = self._session.get_many([batch_path(batch_id, "lock") for batch_id in waiting])
         free = [batch_id for batch_id, lock in zip(waiting, locks, strict=True) if lock is None]
         claimed: list[Batch] = []

@@ -86,9 +86,9 @@ class ZkIngestStore:
         self.wake()
         return batch
 
-    def claim_batches(self, status: BatchState, most: int) -> list[Batch]:
+    def claim_batches(self, status: BatchState, most: int, after: str | None = None) -> list[Batch]:
         """Lock batches in a state, oldest first."""
-        return self._claims.claim_batches(status, most)
+        return self._claims.claim_batches(status, most, after or "")
 
     def claim_jobs(
         self, stage: IngestState, most: int, after: Place | None = None

@@ -27,6 +27,15 @@ LEFT JOIN (
 ) page ON true
 LEFT JOIN running n ON n.job_id = page.id
 
+-- name: oldest_work
+-- Since when the lots have waited that jobs work on next, at the longest, and the oldest claim goes on.
+SELECT
+    (SELECT MIN(n.since) FROM (
+        SELECT (SELECT w.since FROM lot_work w WHERE w.job_id = k.job_id AND w.state = 'READY' ORDER BY w.rank, w.lot_key LIMIT 1) AS since
+        FROM (SELECT job_id FROM ready_jobs LIMIT :looked_at) k
+    ) n),
+    (SELECT MIN(w.since) FROM lot_work w WHERE w.state = 'RUNNING');
+
 -- name: stuck_lots
 -- Lots that failed or were held and wait for another try or for a person, the newest first among
 -- so many that were looked at; with who held them last, and why.

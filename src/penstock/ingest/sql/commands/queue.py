@@ -104,6 +104,7 @@ class ClaimBatches(Write, frozen=True):
     session: str
     status: BatchState
     most: int
+    after: str
 
     def apply(self, world: World, now: Micros) -> list[Batch]:
         """Those that nobody has locked."""
@@ -112,7 +113,7 @@ class ClaimBatches(Write, frozen=True):
         if room.is_held(HoldKind.QUEUE, QUEUE):
             return []
         claimed = []
-        for free in room.free_batches(self.status, self.most):
+        for free in room.free_batches(self.status, self.most, self.after):
             row = replace(free, locked_by=self.session)
             room.batches.put(row.id, row)
             claimed.append(row.value)

@@ -1,0 +1,100 @@
+"""What a daemon passes over, and when it comes back to it."""
+
+from penstock.ingest.resting import Rest, Resting
+from penstock.ingest.values import Batch
+from penstock.states import BatchState
+from tests.ingest_stores import submission
+
+
+class Seconds:
+    """A clock that a test puts forward."""
+
+    def __init__(self) -> None:
+        self.now = 0.0
+
+    def __call__(self) -> float:
+        return self.now
+
+
+def batch(number: int, collection: str) -> Batch:
+    return Batch(
+        id=f"bid{number:010}",
+        submission=submission(f"u{number}", collection=collection),
+        status=BatchState.PENDING,
+        last_modified=0,
+    )
+
+
+def test_what_rests_is_passed_over_and_the_rest_goes_on() -> None:
+    clock = Seconds()
+    resting: Resting[Batch] = Resting(clock)
+    one, two, other = batch(1, "far"), batch(2, "far"), batch(3, "near")
+    assert resting.going([one, two, other], 1) == [one]
+    resting.note(one, Rest(5, is_of_all=True))
+    assert resting.behind() is None
+    assert resting.going([one, two, other], 2) == [other]
+    assert resting.behind() == two
+    assert resting.is_any
+
+
+def test_after_its_rest_a_collection_is_tried_with_one_alone() -> None:
+    clock = Seconds()
+    resting: Resting[Batch] = Resting(clock)
+    one, two = batch(1, "far"), batch(2, "far")
+    resting.note(one, Rest(5, is_of_all=True))
+    assert resting.going([one, two], 2) == []
+    clock.now = 5
+    assert resting.behind() is None
+    assert resting.going([one, two], 2) == [one]
+    assert resting.behind() == two
+    resting.note(one, None)
+    assert resting.behind() is None
+    assert resting.going([two], 2) == [two]
+    assert not resting.is_any
+
+
+def test_one_that_waits_for_itself_keeps_no_other_of_its_collection() -> None:
+    clock = Seconds()
+    resting: Resting[Batch] = Resting(clock)
+    one, two = batch(1, "maps"), batch(2, "maps")
+    resting.note(one, Rest(1))
+    assert resting.going([one, two], 2) == [two]
+
+
+def test_what_took_long_to_pass_over_is_not_passed_over_all_the_time() -> None:
+    clock = Seconds()
+    resting: Resting[Batch] = Resting(clock)
+    one = batch(1, "far")
+    resting.note(one, Rest(5, is_of_all=True))
+    assert resting.going([one], 1) == []
+    resting.took(1.0)
+    clock.now = 10
+    assert resting.behind() == one
+    clock.now = 20
+    assert resting.behind() is None
+
+
+def test_what_others_have_done_is_forgotten_once_nothing_waits() -> None:
+    clock = Seconds()
+    resting: Resting[Batch] = Resting(clock)
+    one, two = batch(1, "far"), batch(2, "far")
+    resting.note(one, Rest(5, is_of_all=True))
+    clock.now = 5
+    assert resting.behind() is None
+    assert resting.going([], 1) == []
+    assert resting.going([one, two], 2) == [one, two]
+
+
+def test_what_is_at_hand_is_left_when_its_collection_rests_but_for_the_one_that_tries() -> None:
+    clock = Seconds()
+    resting: Resting[Batch] = Resting(clock)
+    one, two, other = batch(1, "far"), batch(2, "far"), batch(3, "near")
+    assert resting.going([one, two, other], 3) == [one, two, other]
+    resting.note(one, Rest(0, is_of_all=True))
+    assert resting.is_too_early(two)
+    assert not resting.is_too_early(other)
+    assert resting.behind() is None
+    assert resting.going([two], 3) == [two]
+    assert not resting.is_too_early(two)
+    resting.note(two, None)
+    assert not resting.is_too_early(one)
