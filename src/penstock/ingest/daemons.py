@@ -152,20 +152,28 @@ class JobDaemon(Daemon):
             self._shop.has_to_wait(job, reason)
             return None
         except Exception as error:
-            if self._is_overtaken(job):
+            noted = self._noted(job)
+            if noted is None:
                 log.info("%s: another has gone on with it meanwhile (%s)", job.id, error)
                 return None
             for_good = isinstance(error, ForGood)
-            return self._failed(job, self._reason(job, error), for_good=for_good)
+            return self._failed(noted, self._reason(job, error), for_good=for_good)
 
-    def _is_overtaken(self, job: IngestJob) -> bool:
-        """Whether it is no longer this stage's, and its files may be gone: this worker slept."""
+    def _noted(self, job: IngestJob) -> IngestJob | None:
+        """The job with the identifier that its stage may have written down before it failed.
+
+        None if it is no longer this stage's, and its files may be gone: this worker slept.
+        """
         try:
-            return self._shop.store.job(job.id).status != job.status
+            found = self._shop.store.job(job.id)
         except NotFound:
-            return True
+            return None
         except PenstockError:
-            return False
+            return job
+        if found.status != job.status:
+            return None
+        is_same = replace(found, version=job.version, identifiers=job.identifiers) == job
+        return found if is_same else job
 
     def _reason(self, job: IngestJob, error: Exception) -> str:
         """What to say of an error to whoever resumes the job."""

@@ -16,7 +16,7 @@ import tempfile
 import zipfile
 import zlib
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import IO
 
@@ -77,6 +77,15 @@ def unpack(archive: Path, target: Path, limits: ArchiveLimits) -> list[Path]:
             os.sync()
             _rename(draft, target)
     return _files(target)
+
+
+def discard(target: Path) -> None:
+    """Remove what was unpacked, at once: what a killed process leaves of it is not taken for it."""
+    target.parent.mkdir(parents=True, exist_ok=True)
+    place = Path(tempfile.mkdtemp(dir=target.parent, prefix=f".{target.name}.", suffix=".new"))
+    with suppress(FileNotFoundError):
+        os.rename(target, place / "files")
+    shutil.rmtree(place, ignore_errors=True)
 
 
 def verify_bag(folder: Path) -> bool:
