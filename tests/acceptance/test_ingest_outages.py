@@ -79,3 +79,60 @@ def test_a_job_waits_in_its_stage(site: Site, wire: Wire, stage: str) -> None:
     assert site.job(job).status == stage
     wire.mend()
     completes(site, batch)
+
+
+BEFORE_STORING = ("batch-pending", "pending", "estimating", "provisioning", "downloading")
+MANY = 20  # more than one worker has at hand at once
+
+
+@pytest.fixture
+def apart(site: Site, tmp_path: Path) -> Path:
+    """The storage of another collection, whose jobs come first."""
+    folder = tmp_path / "apart"
+    site.make_collection("apart", dataset="apart", storage=f"file://{folder}", priority=0)
+    site.run(site.deposit(site.web.on("/a.csv", content(BODY)), "apart"))
+    return folder
+
+
+def many(site: Site) -> Batch:
+    rows = [row(site.web.on(f"/{n}.csv", content(BODY)), BODY) for n in range(MANY)]
+    manifest = write(ManifestKind.FILES, rows)
+    return site.deposit(site.web.on("/many.checkm", content(manifest)), "apart")
+
+
+def lose(site: Site, folder: Path) -> Path:
+    """The disk is not mounted any more, and other workers take up what they find."""
+    site.shop._depositories.clear()
+    return folder.rename(folder.with_name("lost"))
+
+
+def test_a_storage_that_is_away_keeps_no_other_collection_from_storing(
+    site: Site, apart: Path
+) -> None:
+    with site.working(*BEFORE_STORING):
+        batch = many(site)
+        until(lambda: site.batch(batch).jobs == MANY)
+        until(lambda: {job.status for job in site.jobs(batch)} == {IngestState.PROCESSING})
+    lost = lose(site, apart)
+    other = site.deposit(site.web.on("/b.csv", content(BODY)))
+    with site.working(concurrency=1):
+        assert site.ended(other).status is BatchState.COMPLETED
+        assert {job.status for job in site.jobs(batch)} == {IngestState.PROCESSING}
+        lost.rename(apart)
+        assert site.ended(batch).status is BatchState.COMPLETED
+
+
+def test_a_storage_that_is_away_keeps_no_other_collection_from_its_report(
+    site: Site, apart: Path
+) -> None:
+    with site.working(*BEFORE_STORING, "processing", "recording", "notify"):
+        batch = site.deposit(site.web.on("/a.csv", content(BODY)), "apart")
+        other = site.deposit(site.web.on("/b.csv", content(BODY)))
+        for each in (batch, other):
+            until(lambda each=each: site.batch(each).status is BatchState.REPORTING)
+    lost = lose(site, apart)
+    with site.working("batch-reporting"):
+        assert site.ended(other).status is BatchState.COMPLETED
+        assert site.batch(batch).status is BatchState.REPORTING
+        lost.rename(apart)
+        assert site.ended(batch).status is BatchState.COMPLETED
