@@ -90,6 +90,12 @@ def wanted_files(shop: Workshop, job: IngestJob, collection: Collection) -> list
             f"{shown(configuration.payload_url)} names {len(wanted)} files; "
             f"collection {collection.name} takes {collection.files_max} in one object"
         )
+    declared = sum(file.size or 0 for file in wanted)
+    if declared > collection.bytes_max:
+        raise Invalid(
+            f"{shown(configuration.payload_url)} is said to have {declared:,} bytes; "
+            f"collection {collection.name} takes {collection.bytes_max:,} in one object"
+        )
     if collection.digests is DigestPolicy.REQUIRE:
         for file in wanted:
             if file.digest is None:
