@@ -89,15 +89,19 @@ def discard(target: Path) -> None:
 
 
 def verify_bag(folder: Path) -> bool:
-    """Whether the folder is a BagIt bag, or holds just one; a bag must be complete and right."""
-    bag = _bag_in(folder)
-    if bag is None:
-        return False
-    try:
-        bagit.Bag(str(bag)).validate()
-    except (bagit.BagError, OSError, LookupError, ValueError) as error:
-        raise Invalid(f"the bag is not valid: {error}; correct it, and submit it again") from None
-    return True
+    """Whether the folder is a BagIt bag, or holds some; a bag must be complete and right.
+
+    What lies beside a bag changes nothing: some programs put a folder of their own into archives.
+    """
+    bags = _bags_in(folder)
+    for bag in bags:
+        try:
+            bagit.Bag(str(bag)).validate()
+        except (bagit.BagError, OSError, LookupError, ValueError) as error:
+            raise Invalid(
+                f"the bag is not valid: {error}; correct it, and submit it again"
+            ) from None
+    return bool(bags)
 
 
 class _Unpacking:
@@ -289,10 +293,9 @@ def _files(folder: Path) -> list[Path]:
     return sorted(found)
 
 
-def _bag_in(folder: Path) -> Path | None:
-    if (folder / "bagit.txt").is_file():
-        return folder
-    entries = list(folder.iterdir())
-    if len(entries) == 1 and stat.S_ISDIR(entries[0].lstat().st_mode):
-        return entries[0] if (entries[0] / "bagit.txt").is_file() else None
-    return None
+def _bags_in(folder: Path) -> list[Path]:
+    """The folder, or those right below it, that say that they are bags."""
+    places = [folder]
+    if not (folder / "bagit.txt").is_file():
+        places = sorted(entry for entry in folder.iterdir() if stat.S_ISDIR(entry.lstat().st_mode))
+    return [place for place in places if (place / "bagit.txt").is_file()]
