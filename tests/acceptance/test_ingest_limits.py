@@ -6,9 +6,9 @@ import pytest
 
 from penstock.errors import Invalid
 from penstock.ingest.receiving.checkm import SIZE_MAX, ManifestKind, write
-from penstock.ingest.values import Batch, NewJob
+from penstock.ingest.values import Batch, NewJob, PayloadType
 from penstock.states import BatchState, IngestState
-from tests.acceptance.ingest_site import Site, row
+from tests.acceptance.ingest_site import Gate, Site, row
 from tests.web import content, status
 
 
@@ -65,6 +65,19 @@ def test_once_a_size_cannot_be_had_the_other_files_are_not_asked_about(site: Sit
         job = site.reach(batch, IngestState.PROVISIONING)
     assert (job.space_needed, job.priority) == (0, 15)
     assert sum(len(site.web.asked(f"/{n}", "HEAD")) for n in range(60)) < 30
+
+
+def test_a_server_that_keeps_a_manifest_back_holds_up_no_other_batch(site: Site) -> None:
+    rows = [row(site.web.on("/a.csv", content(b"a")))]
+    gate = Gate(site, write(ManifestKind.FILES, rows))
+    slow = site.deposit(gate.url, type=PayloadType.MANIFEST_OF_FILES)
+    with site.working():
+        assert gate.asked.wait(60)
+        quick = site.deposit(site.web.on("/b.csv", content(b"b")))
+        assert site.ended(quick).status is BatchState.COMPLETED
+        assert site.batch(slow).status is BatchState.PENDING
+        gate.open()
+        assert site.ended(slow).status is BatchState.COMPLETED
 
 
 def test_a_batch_that_the_queue_cannot_keep_fails_and_holds_up_nobody(
