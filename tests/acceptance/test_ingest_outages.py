@@ -128,8 +128,8 @@ def test_a_storage_that_is_away_keeps_no_other_collection_from_its_report(
     with site.working(*BEFORE_STORING, "processing", "recording", "notify"):
         batch = site.deposit(site.web.on("/a.csv", content(BODY)), "apart")
         other = site.deposit(site.web.on("/b.csv", content(BODY)))
-        for each in (batch, other):
-            until(lambda each=each: site.batch(each).status is BatchState.REPORTING)
+        until(lambda: site.batch(batch).status is BatchState.REPORTING)
+        until(lambda: site.batch(other).status is BatchState.REPORTING)
     lost = lose(site, apart)
     with site.working("batch-reporting"):
         assert site.ended(other).status is BatchState.COMPLETED
