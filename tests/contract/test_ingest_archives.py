@@ -250,6 +250,15 @@ def test_an_encrypted_zip(tmp_path: Path) -> None:
     assert "'secret' is encrypted" in refused(tmp_path / "a.zip")
 
 
+def test_a_zip_that_is_packed_as_only_windows_does(tmp_path: Path) -> None:
+    make_zip(tmp_path / "a.zip", {"a.txt": b"alpha"})
+    packed = bytearray((tmp_path / "a.zip").read_bytes())
+    for at in (8, packed.index(b"PK\x01\x02") + 10):
+        packed[at] = 9
+    (tmp_path / "a.zip").write_bytes(packed)
+    assert "is not supported; pack it in another way" in refused(tmp_path / "a.zip")
+
+
 @pytest.mark.parametrize("make", [make_zip, make_tar])
 def test_too_many_members(tmp_path: Path, make: Make) -> None:
     files = {str(number): b"" for number in range(101)}

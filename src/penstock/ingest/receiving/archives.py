@@ -40,7 +40,6 @@ _CORRUPT = (
     zlib.error,
     lzma.LZMAError,
     EOFError,
-    NotImplementedError,
     RuntimeError,
     ValueError,
     OverflowError,
@@ -203,6 +202,11 @@ def _corruption(archive: Path) -> Iterator[None]:
         if error.errno not in (None, errno.EINVAL):
             raise
         raise _corrupt(archive, error) from None
+    except NotImplementedError as error:
+        raise Invalid(
+            f"the archive {archive.name} cannot be unpacked: {error}; pack it in another way "
+            "(Windows packs large files by Deflate64, which others do not read), or as a tar"
+        ) from None
     except _CORRUPT as error:
         raise _corrupt(archive, error) from None
 
