@@ -322,8 +322,6 @@ def site(
             space_free_mb=0,
         )
         with Plane.open(settings, clock) as plane:
-            for wait in ("_AWAY_SECONDS", "TROUBLE_SECONDS"):
-                monkeypatch.setattr(f"penstock.ingest.workshop.{wait}", PAUSE_SECONDS_MAX)
             pause = _short(plane.shop.stopping.wait)
             monkeypatch.setattr(plane.shop, "pause", pause)
             found = Site(plane, clock, web, mail)

@@ -20,7 +20,6 @@ from penstock.errors import Away, Conflict, NotFound, PenstockError, Unavailable
 from penstock.ingest.following import job_moved, work_on_batch, work_on_job
 from penstock.ingest.moves import move_job
 from penstock.ingest.values import Batch, IngestJob, JobChange
-from penstock.ingest.waiting import Waiting, Walk
 from penstock.ingest.workshop import TROUBLE_SECONDS, ForGood, Later, Workshop
 from penstock.states import INGEST_JOB, BatchState, IngestState
 
@@ -32,7 +31,6 @@ Round = Callable[[Workshop], bool]  # True: there is no hurry to look again
 
 _AT_HAND_SECONDS = 1.0  # as much work as a daemon takes at once
 _AT_HAND_MAX = 16  # for each thread
-_PASSED_MAX = 1_000  # batches that have to wait, and are looked behind
 _FULL = (errno.ENOSPC, errno.EDQUOT)
 _STORED = (IngestState.RECORDING, IngestState.NOTIFY, IngestState.COMPLETED)  # without its files
 
@@ -114,36 +112,21 @@ class JobDaemon(Daemon):
         self._unwritten: list[_Done] = []  # because the store could not be reached
         self._at_hand = 0
         self._usual_seconds = _AT_HAND_SECONDS
-        self._waiting: Waiting[IngestJob] = Waiting()
-        self._walk = Walk(self._waiting)
 
     def go_round(self) -> bool:
         """Claim, have it done, write down what is done."""
         if self._unwritten:
             self._write()
         room = self._room - self._at_hand
-        has_passed = False
         # Few at a time cost more than they gain, but an idle thread is never kept waiting.
         if room > 0 and (self._at_hand < self._concurrency or room >= self._room // 2):
-            has_passed = self._take_up(room)
-        if self._at_hand:
-            self._write_down()
-            return True
-        if has_passed and self._walk.behind is None:
-            self._shop.pause(self._poll_seconds)
-        return has_passed
-
-    def _take_up(self, most: int) -> bool:
-        """Have the next jobs worked on; whether some were passed, which only have to wait."""
-        claimed = self._shop.store.claim_jobs(self._stage, most, self._walk.behind)
-        chosen = {job.id: job for job in self._walk.choose(claimed, most)}
-        for job in chosen.values():
-            self._at_hand += 1
-            self._pool.submit(self._do, job)
-        passed = [job for job in claimed if job.id not in chosen]
-        if passed:
-            self._shop.store.let_go(passed)
-        return bool(passed)
+            for job in self._shop.store.claim_jobs(self._stage, room):
+                self._at_hand += 1
+                self._pool.submit(self._do, job)
+        if not self._at_hand:
+            return False
+        self._write_down()
+        return True
 
     @property
     def _room(self) -> int:
@@ -166,7 +149,7 @@ class JobDaemon(Daemon):
         try:
             return self._work(self._shop, job)
         except (Later, Away) as reason:
-            self._waiting.note(job, self._shop.has_to_wait(job, reason))
+            self._shop.has_to_wait(job, reason)
             return None
         except Exception as error:
             noted = self._noted(job)
@@ -243,7 +226,6 @@ class JobDaemon(Daemon):
                 log.info("%s: %s", each.job.id, outcome)
                 left.append(each.job)
             elif outcome is not None:
-                self._waiting.forget(each.job)
                 job_moved(self._shop, each.job, outcome)
         if left:
             store.let_go(left)
@@ -293,37 +275,27 @@ class BatchDaemon(Daemon):
         super().__init__(name, shop, poll_seconds)
         self._status = status
         self._work = work
-        self._waiting: Waiting[Batch] = Waiting()
 
     def go_round(self) -> bool:
-        """Take the oldest, but those that had to wait come behind all others."""
-        most = 1 + min(len(self._waiting), _PASSED_MAX)
-        claimed = self._shop.store.claim_batches(self._status, most)
-        chosen = (self._waiting.untried(claimed) or self._waiting.due(claimed))[:1]
-        passed = [batch for batch in claimed if batch not in chosen]
-        if passed:
-            self._shop.store.let_go(passed)
-        for batch in chosen:
+        """Take the oldest that waits."""
+        batches = self._shop.store.claim_batches(self._status, 1)
+        for batch in batches:
             with work_on_batch(self._shop, batch, self.name):
                 self._do(batch)
-        if passed and not chosen:
-            self._shop.pause(self._poll_seconds)
-        return bool(claimed)
+        return bool(batches)
 
     def _do(self, batch: Batch) -> None:
         store = self._shop.store
         self._shop.waits.pop(batch.id, None)
         try:
             self._work(self._shop, batch)
-            self._waiting.forget(batch)
         except (Conflict, NotFound) as error:
             log.info("%s: %s", batch.id, error)
             store.let_go([batch])
         except (Later, Away) as reason:
-            self._waiting.note(batch, self._shop.has_to_wait(batch, reason))
             store.let_go([batch])
+            self._shop.has_to_wait(batch, reason)
         except Exception:
-            self._waiting.note(batch, TROUBLE_SECONDS)
             store.let_go([batch])
             raise
 

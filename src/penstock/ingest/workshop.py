@@ -171,13 +171,13 @@ class Workshop:
         """Whether long work should be given up."""
         return self.stopping.is_set()
 
-    def has_to_wait(self, what: IngestJob | Batch, reason: Exception) -> float:
-        """Say why something stays where it is; gives for how many seconds it need not be tried."""
+    def has_to_wait(self, what: IngestJob | Batch, reason: Exception) -> None:
+        """Say why something stays where it is, and pause, before it is looked at again."""
         is_away = isinstance(reason, Away)
         level = logging.WARNING if is_away else logging.INFO
         log.log(level, "%s stays %s: %s", what.id, what.status, reason)
         self.waits[what.id] = str(reason)
-        return _AWAY_SECONDS if is_away else TROUBLE_SECONDS
+        self.pause(_AWAY_SECONDS if is_away else TROUBLE_SECONDS)
 
     def pause(self, seconds: float) -> None:
         """Wait, but not for long once the worker is to stop."""
