@@ -324,9 +324,9 @@ def test_every_action_is_in_the_audit_log(site: Site) -> None:
     desk.hold_batch(who, batch.id)
     desk.release_batch(who, batch.id)
     desk.release_all(who)
-    desk.prioritize_batch(who, batch.id, 9)
     with site.working("batch-pending"):
         job = site.reach(batch, IngestState.PENDING)
+    desk.prioritize_batch(who, batch.id, 9)
     desk.hold_job(who, job.id)
     desk.release_job(who, job.id)
     desk.prioritize_job(who, job.id, 8)

@@ -1,5 +1,8 @@
 """Priorities that people set, and what becomes of them on the way."""
 
+import pytest
+
+from penstock.errors import Conflict
 from penstock.states import BatchState, IngestState
 from tests.acceptance.ingest_site import ADMIN, Gate, Site
 from tests.web import raw
@@ -35,3 +38,17 @@ def test_a_job_keeps_its_worker_when_its_priority_is_changed(site: Site) -> None
         assert site.ended(batch).status is BatchState.COMPLETED
     assert site.job(job).priority == 1
     assert len(site.web.asked("/gated.csv")) == 1
+
+
+def test_what_has_no_turn_any_more_or_none_yet_gets_no_other(site: Site) -> None:
+    batch = site.deposit(site.web.on("/1.csv", WITHOUT_LENGTH))
+    with pytest.raises(Conflict, match=f"batch {batch.id} is pending, and has no jobs yet"):
+        site.desk.prioritize_batch(ADMIN, batch.id, 1)
+    site.run(batch)
+    job = site.only_job(batch)
+    with pytest.raises(Conflict, match=f"batch {batch.id} is completed, and none of its jobs is"):
+        site.desk.prioritize_batch(ADMIN, batch.id, 1)
+    with pytest.raises(Conflict, match=f"ingest job {job.id} is completed, and has no turn"):
+        site.desk.prioritize_job(ADMIN, job.id, 1)
+    assert site.only_job(batch) == job
+    assert site.audited()[-1][1] == "priority 1: refused"

@@ -4,6 +4,7 @@ import errno
 import gzip
 import io
 import os
+import shutil
 import stat
 import tarfile
 import zipfile
@@ -15,7 +16,7 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from penstock.errors import Invalid, Unavailable
-from penstock.ingest.receiving.archives import ArchiveLimits, unpack
+from penstock.ingest.receiving.archives import ArchiveLimits, discard, unpack
 
 LIMITS = ArchiveLimits(files_max=100, bytes_max=64 << 20, ratio_max=1000)
 FILES = {"a.txt": b"alpha", "deep/er/b.bin": bytes(range(256)) * 5000, "deep/empty": b""}
@@ -110,6 +111,22 @@ def test_what_a_killed_process_left_is_removed(tmp_path: Path) -> None:
     unpack(tmp_path / "a.zip", tmp_path / "out", LIMITS)
     assert contents(tmp_path / "out") == FILES
     assert sorted(path.name for path in tmp_path.iterdir()) == ["a.zip", "out"]
+
+
+def test_what_is_discarded_is_gone_at_once_and_leaves_nothing(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    make_zip(tmp_path / "a.zip", FILES)
+    unpack(tmp_path / "a.zip", tmp_path / "out", LIMITS)
+    with monkeypatch.context() as killed:
+        killed.setattr(shutil, "rmtree", lambda *_, **__: None)
+        discard(tmp_path / "out")
+    assert not (tmp_path / "out").exists()
+    unpack(tmp_path / "a.zip", tmp_path / "out", LIMITS)
+    assert contents(tmp_path / "out") == FILES
+    discard(tmp_path / "out")
+    discard(tmp_path / "out")
+    assert [path.name for path in tmp_path.iterdir()] == ["a.zip"]
 
 
 def test_the_slower_of_two_processes_leaves_the_files_alone(
@@ -231,6 +248,15 @@ def test_an_encrypted_zip(tmp_path: Path) -> None:
     data[data.index(b"PK\x01\x02") + 8] |= 1
     (tmp_path / "a.zip").write_bytes(data)
     assert "'secret' is encrypted" in refused(tmp_path / "a.zip")
+
+
+def test_a_zip_that_is_packed_as_only_windows_does(tmp_path: Path) -> None:
+    make_zip(tmp_path / "a.zip", {"a.txt": b"alpha"})
+    packed = bytearray((tmp_path / "a.zip").read_bytes())
+    for at in (8, packed.index(b"PK\x01\x02") + 10):
+        packed[at] = 9
+    (tmp_path / "a.zip").write_bytes(packed)
+    assert "is not supported; pack it in another way" in refused(tmp_path / "a.zip")
 
 
 @pytest.mark.parametrize("make", [make_zip, make_tar])

@@ -1,5 +1,6 @@
 """A BagIt bag that comes in is verified, file by file."""
 
+import shutil
 import tarfile
 from pathlib import Path
 
@@ -19,11 +20,26 @@ def bag(tmp_path: Path) -> Path:
     return folder
 
 
-def test_a_bag_is_verified_at_the_top_or_in_the_only_folder(bag: Path) -> None:
+def test_a_bag_is_verified_at_the_top_or_in_a_folder(bag: Path) -> None:
     assert verify_bag(bag)
     assert verify_bag(bag.parent)
+
+
+def test_a_bag_is_verified_whatever_lies_beside_it(bag: Path) -> None:
     (bag.parent / "beside").write_bytes(b"")
-    assert not verify_bag(bag.parent)
+    (bag.parent / "__MACOSX").mkdir()
+    assert verify_bag(bag.parent)
+    (bag / "data" / "a.txt").write_bytes(b"alphA")
+    with pytest.raises(Invalid, match="the bag is not valid"):
+        verify_bag(bag.parent)
+
+
+def test_every_bag_is_verified(bag: Path) -> None:
+    shutil.copytree(bag, bag.parent / "two")
+    assert verify_bag(bag.parent)
+    (bag.parent / "two" / "data" / "a.txt").unlink()
+    with pytest.raises(Invalid, match="the bag is not valid"):
+        verify_bag(bag.parent)
 
 
 def test_a_folder_that_is_no_bag(tmp_path: Path) -> None:

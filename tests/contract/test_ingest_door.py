@@ -270,8 +270,9 @@ def test_a_link_cannot_leave_a_listed_place(tmp_path: Path) -> None:
             open_file(f"file://{tmp_path}/in/{name}", Places((f"file://{tmp_path}/in",)))
 
 
+@pytest.mark.parametrize("is_resolved", [False, True])
 def test_a_link_put_there_after_the_check_is_not_followed(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, is_resolved: bool
 ) -> None:
     (tmp_path / "in").mkdir()
     (tmp_path / "out").mkdir()
@@ -281,13 +282,14 @@ def test_a_link_put_there_after_the_check_is_not_followed(
 
     def check_then_swap(url: str, places: Places) -> None:
         check_url(url, places)
-        real = (tmp_path / "in" / "folder").resolve()
-        monkeypatch.setattr("penstock.ingest.receiving.door.file_path", lambda url: real / "a")
+        if is_resolved:
+            real = (tmp_path / "in" / "folder").resolve()
+            monkeypatch.setattr("penstock.ingest.receiving.door.file_path", lambda url: real / "a")
         (tmp_path / "in" / "folder").rename(tmp_path / "gone")
         (tmp_path / "in" / "folder").symlink_to(tmp_path / "out")
 
     monkeypatch.setattr("penstock.ingest.receiving.door.check_url", check_then_swap)
-    with pytest.raises(NotFound):
+    with pytest.raises(NotFound if is_resolved else Invalid):
         open_file(f"file://{tmp_path}/in/folder/a", Places((f"file://{tmp_path}/in",)))
 
 

@@ -52,12 +52,21 @@ def test_the_version_says_who_when_and_why(desk: Desk) -> None:
     }
 
 
-@pytest.mark.parametrize("who", ["ada", "Ada Lovelace, Ünï"])
-def test_a_depositor_without_address(desk: Desk, who: str) -> None:
+@pytest.mark.parametrize(
+    ("who", "address"),
+    [
+        ("ada", "urn:penstock:user:ada"),
+        ("Ada Lovelace, Ünï", "urn:penstock:user:Ada%20Lovelace%2C%20%C3%9Cn%C3%AF"),
+        ("Ada <ada@example.org>", "urn:penstock:user:Ada%20%3Cada%40example.org%3E"),
+        ("ünï+x@example.org", "mailto:%C3%BCn%C3%AF+x@example.org"),
+    ],
+)
+def test_the_address_of_a_depositor_is_a_uri(desk: Desk, who: str, address: str) -> None:
     file = desk.new_file("a", b"1")
     desk.depository.store(ARK, "k", [file], update=False, who=who, message="", now=NOW)
     version = desk.depository.read(ARK).versions["v1"]
     assert (version.message, version.key) == ("[k]", "k")
+    assert msgspec.to_builtins(version.user) == {"name": who, "address": address}
     desk.check(ARK)
 
 

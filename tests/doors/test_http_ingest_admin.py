@@ -83,7 +83,6 @@ ON_A_FAILED_JOB = (
     Step("POST /queue/release", QUEUE, WHY),
     Step("POST /queue/release-held", {"released"}, WHY),
     Step("POST /check", {"kind", "jobs", "total", "finding", "error"}, {}),
-    Step("POST /batches/{batch}/priority", {"changed"}, PRIORITY),
     Step("POST /jobs/{ingest_job}/priority", JOB, PRIORITY),
     Step("POST /jobs/{ingest_job}/resume", JOB, WHY),
     Step("POST /jobs/{ingest_job}/fail", JOB, WHY),
@@ -98,6 +97,7 @@ ON_A_STORED_OBJECT = (
 ON_A_JOB_THAT_WAITS = (
     Step("POST /payloads/{payload}", {"url", "size", "digests"}, [1], status=201),
     Step("POST /batches", BATCH, {"collection": "maps", "url": "https://x.org/a"}, status=201),
+    Step("POST /batches/{batch}/priority", {"changed"}, PRIORITY),
     Step("POST /jobs/{ingest_job}/hold", JOB, WHY),
     Step("POST /jobs/{ingest_job}/release", JOB, WHY),
     Step("POST /batches/{batch}/hold", BATCH, WHY),

@@ -27,7 +27,15 @@ from penstock.ingest.receiving.depositing import Deposit
 from penstock.ingest.stages.reporting import report_of
 from penstock.ingest.store import BatchFilter
 from penstock.ingest.telling.reports import report_letter
-from penstock.ingest.values import Batch, IngestJob, PayloadType, Place, SubmissionMode
+from penstock.ingest.values import (
+    TEXT_CHARS_MAX,
+    URL_CHARS_MAX,
+    Batch,
+    IngestJob,
+    PayloadType,
+    Place,
+    SubmissionMode,
+)
 from penstock.states import BatchState, IngestState
 
 SIZE_MAX = 2**63 - 1
@@ -35,7 +43,7 @@ _PAGE = 500
 _LOOKED_AT_MAX = 10_000
 _PLACE = re.compile(r"([0-9]{1,2})-(\S{1,100})")
 
-Text = Annotated[str, Meta(min_length=1, max_length=10_000)]
+Text = Annotated[str, Meta(min_length=1, max_length=TEXT_CHARS_MAX)]
 ShortText = Annotated[str, Meta(min_length=1, max_length=1_000)]
 Ark = Annotated[str, Meta(pattern=PATTERN)]
 
@@ -64,7 +72,7 @@ class SubmissionBody(OwnBody, frozen=True):
     """
 
     collection: ShortText
-    url: Annotated[str, Meta(min_length=1, max_length=8_000)]
+    url: Annotated[str, Meta(min_length=1, max_length=URL_CHARS_MAX)]
     type: PayloadType | None = None
     mode: SubmissionMode = SubmissionMode.ADD
     name: Annotated[str, Meta(min_length=1, max_length=4_096)] | None = None

@@ -26,6 +26,7 @@ _decode = msgspec.json.Decoder
 TEST_SHOULDER = "ark:/99999/fk4"
 MASK = "********"
 BY_BATCH = "batch"  # each batch is a lot of its own
+OWNER_BYTES_MAX = 500
 _GIB = 1024**3
 
 Count = Annotated[int, Meta(ge=1)]
@@ -110,6 +111,11 @@ def checked(collection: Collection) -> Collection:
         )
     if not collection.dataset.strip() or not collection.namespace.strip():
         raise Invalid(f"collection {collection.name} needs a namespace and a dataset")
+    if len(collection.owner.encode()) > OWNER_BYTES_MAX:
+        raise Invalid(
+            f"the owner of collection {collection.name} has more than {OWNER_BYTES_MAX} bytes; "
+            "give a shorter one"
+        )
     if collection.lots not in (BY_BATCH, *Interval):
         raise Invalid(
             f"{collection.lots[:100]!r} does not say what a lot of collection {collection.name} "

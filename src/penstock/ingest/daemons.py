@@ -183,23 +183,31 @@ class JobDaemon(Daemon):
         except (Later, Away) as reason:
             return _Done(job, None, self._shop.has_to_wait(job, reason))
         except Exception as error:
-            if self._is_overtaken(job):
+            noted = self._noted(job)
+            if noted is None:
                 log.info("%s: another has gone on with it meanwhile (%s)", job.id, error)
                 return _Done(job, None)
             message = self._reason(job, error)
             if not INGEST_JOB.allows(job.status, IngestState.FAILED):
                 return _Done(job, None, self._shop.rest())
-            rest = _ONE_AT_A_TIME if isinstance(error, Unavailable) else None
-            return _Done(job, self._failed(job, message, for_good=isinstance(error, ForGood)), rest)
+            failed = self._failed(noted, message, for_good=isinstance(error, ForGood))
+            return _Done(job, failed, _ONE_AT_A_TIME if isinstance(error, Unavailable) else None)
 
-    def _is_overtaken(self, job: IngestJob) -> bool:
-        """Whether it is no longer this stage's, and its files may be gone: this worker slept."""
+    def _noted(self, job: IngestJob) -> IngestJob | None:
+        """The job with the identifier that its stage may have written down before it failed.
+
+        None if it is no longer this stage's, and its files may be gone: this worker slept.
+        """
         try:
-            return self._shop.store.job(job.id).status != job.status
+            found = self._shop.store.job(job.id)
         except NotFound:
-            return True
+            return None
         except PenstockError:
-            return False
+            return job
+        if found.status != job.status:
+            return None
+        is_same = replace(found, version=job.version, identifiers=job.identifiers) == job
+        return found if is_same else job
 
     def _reason(self, job: IngestJob, error: Exception) -> str:
         """What to say of an error to whoever resumes the job."""

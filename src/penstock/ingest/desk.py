@@ -203,17 +203,23 @@ class Desk:
     def prioritize_job(self, act: Act, job_id: str, priority: int) -> IngestJob:
         """Change when a job's turn is; low comes first."""
         with self._audited(act, f"priority {priority}", job_id):
-            return self._prioritized(self._store.job(job_id), _priority(priority))
+            job = self._store.job(job_id)
+            if job.status is IngestState.COMPLETED:
+                raise Conflict(f"ingest job {job_id} is completed, and has no turn any more")
+            return self._prioritized(job, _priority(priority))
 
     def prioritize_batch(self, act: Act, batch_id: str, priority: int) -> int:
         """Change when the turn of a batch's open jobs is; gives how many there are."""
         changed = 0
         with self._audited(act, f"priority {priority}", batch_id):
-            self._store.batch(batch_id)
+            batch = self._store.batch(batch_id)
             for job in self._each(batch_id, None):
                 if job.status not in (IngestState.COMPLETED, IngestState.FAILED):
                     self._prioritized(job, _priority(priority))
                     changed += 1
+            if not changed:
+                why = "has no jobs yet" if not batch.jobs else "none of its jobs is open"
+                raise Conflict(f"batch {batch_id} is {batch.status}, and {why}")
         return changed
 
     def _prioritized(self, job: IngestJob, priority: int) -> IngestJob:

@@ -10,6 +10,9 @@ from penstock.states import BatchState, IngestState
 
 PRIORITY_MAX = 99
 HISTORY_MAX = 50
+# A job's nodes in ZooKeeper, which takes a megabyte at once, have some of each.
+TEXT_CHARS_MAX = 10_000
+URL_CHARS_MAX = 8_000
 
 
 class PayloadType(StrEnum):

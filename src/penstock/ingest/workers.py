@@ -96,11 +96,12 @@ class Workers:
         self._shop.stopping.set()
         self._shop.store.wake()
         deadline = time.monotonic() + self._stop_seconds_max
-        self.left = tuple(
+        hanging = (
             daemon.name
             for daemon in self._daemons
             if not daemon.join(max(0.0, deadline - time.monotonic()))
         )
+        self.left = tuple(dict.fromkeys(hanging))
         self._over.set()
         if self._heart.is_alive():
             self._heart.join(max(0.0, deadline - time.monotonic()))
@@ -121,6 +122,9 @@ def _daemons(
     daemons: list[Daemon] = [
         BatchDaemon(name, status, work, shop, poll_seconds=poll_seconds)
         for name, (status, work) in _BATCH_WORK.items()
+        # Pending batches are read from their depositors' servers: one that hangs is not to hold up
+        # everybody who submits something.
+        for _ in range(concurrency if status is BatchState.PENDING else 1)
         if name in stages
     ]
     daemons += [

@@ -16,7 +16,7 @@ import tempfile
 import zipfile
 import zlib
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import IO
 
@@ -40,7 +40,6 @@ _CORRUPT = (
     zlib.error,
     lzma.LZMAError,
     EOFError,
-    NotImplementedError,
     RuntimeError,
     ValueError,
     OverflowError,
@@ -79,16 +78,29 @@ def unpack(archive: Path, target: Path, limits: ArchiveLimits) -> list[Path]:
     return _files(target)
 
 
+def discard(target: Path) -> None:
+    """Remove what was unpacked, at once: what a killed process leaves of it is not taken for it."""
+    target.parent.mkdir(parents=True, exist_ok=True)
+    place = Path(tempfile.mkdtemp(dir=target.parent, prefix=f".{target.name}.", suffix=".new"))
+    with suppress(FileNotFoundError):
+        os.rename(target, place / "files")
+    shutil.rmtree(place, ignore_errors=True)
+
+
 def verify_bag(folder: Path) -> bool:
-    """Whether the folder is a BagIt bag, or holds just one; a bag must be complete and right."""
-    bag = _bag_in(folder)
-    if bag is None:
-        return False
-    try:
-        bagit.Bag(str(bag)).validate()
-    except (bagit.BagError, OSError, LookupError, ValueError) as error:
-        raise Invalid(f"the bag is not valid: {error}; correct it, and submit it again") from None
-    return True
+    """Whether the folder is a BagIt bag, or holds some; a bag must be complete and right.
+
+    What lies beside a bag changes nothing: some programs put a folder of their own into archives.
+    """
+    bags = _bags_in(folder)
+    for bag in bags:
+        try:
+            bagit.Bag(str(bag)).validate()
+        except (bagit.BagError, OSError, LookupError, ValueError) as error:
+            raise Invalid(
+                f"the bag is not valid: {error}; correct it, and submit it again"
+            ) from None
+    return bool(bags)
 
 
 class _Unpacking:
@@ -190,6 +202,11 @@ def _corruption(archive: Path) -> Iterator[None]:
         if error.errno not in (None, errno.EINVAL):
             raise
         raise _corrupt(archive, error) from None
+    except NotImplementedError as error:
+        raise Invalid(
+            f"the archive {archive.name} cannot be unpacked: {error}; pack it in another way "
+            "(Windows packs large files by Deflate64, which others do not read), or as a tar"
+        ) from None
     except _CORRUPT as error:
         raise _corrupt(archive, error) from None
 
@@ -280,10 +297,9 @@ def _files(folder: Path) -> list[Path]:
     return sorted(found)
 
 
-def _bag_in(folder: Path) -> Path | None:
-    if (folder / "bagit.txt").is_file():
-        return folder
-    entries = list(folder.iterdir())
-    if len(entries) == 1 and stat.S_ISDIR(entries[0].lstat().st_mode):
-        return entries[0] if (entries[0] / "bagit.txt").is_file() else None
-    return None
+def _bags_in(folder: Path) -> list[Path]:
+    """The folder, or those right below it, that say that they are bags."""
+    places = [folder]
+    if not (folder / "bagit.txt").is_file():
+        places = sorted(entry for entry in folder.iterdir() if stat.S_ISDIR(entry.lstat().st_mode))
+    return [place for place in places if (place / "bagit.txt").is_file()]

@@ -17,15 +17,17 @@ from msgspec import Struct
 
 from penstock.errors import Invalid
 from penstock.ingest.arks import read_ark
-from penstock.ingest.receiving.faults import Faults
+from penstock.ingest.local_ids import read_local_ids
+from penstock.ingest.receiving.digests import read_digest
+from penstock.ingest.receiving.faults import Faults, one_of, quoted
 from penstock.ingest.receiving.names import safe_name
+from penstock.ingest.values import TEXT_CHARS_MAX, URL_CHARS_MAX
 
 HEADER = "#%checkm_0.7"
 EOF = "#%eof"
 PROFILES = "http://uc3.cdlib.org/registry/ingest/manifest/"
 SIZE_MAX = 2**63 - 1
 
-_SHOWN_CHARS_MAX = 64
 _PREFIXES = {
     "mrt": "http://merritt.cdlib.org/terms#",
     "nfo": "http://www.semanticdesktop.org/ontologies/2007/03/22/nfo#",
@@ -48,11 +50,6 @@ _COLUMNS = {
 _FIELDS = {column.partition(":")[2].casefold(): field for field, column in _COLUMNS.items()}
 _OBJECT_FIELDS = tuple(_COLUMNS)[:7]
 _BATCH_FIELDS = tuple(field for field in _COLUMNS if field != "mime")
-_DIGEST_CHARS = {"md5": 32, "sha-1": 40, "sha-256": 64, "sha-384": 96, "sha-512": 128}
-_ALGORITHMS = {
-    spelling: name for name in _DIGEST_CHARS for spelling in (name, name.replace("-", ""))
-}
-_HEX = re.compile("[0-9a-f]+")
 _NUMBER = re.compile("[0-9]{1,19}")
 _SCHEME = re.compile("[A-Za-z][A-Za-z0-9+.-]*:.")
 _SECRETS = re.compile("(?<=//)[^/]*@|[?#].*", re.DOTALL)
@@ -161,7 +158,7 @@ def _lines(content: bytes) -> _Lines:
         raise Invalid(f"the manifest is cut off: it has no line {EOF}; send it again, whole")
     if end + 1 < len(lines):
         line, text = lines[end + 1]
-        raise Invalid(f"line {line}: {_shown(text)} comes after {EOF}; remove one of the two")
+        raise Invalid(f"line {line}: {quoted(text)} comes after {EOF}; remove one of the two")
     return lines[1:end]
 
 
@@ -207,7 +204,7 @@ def _directive(text: str) -> tuple[str, list[str]]:
 def _parse_profile(profile: str) -> ManifestKind:
     kind = _KINDS.get(profile.rpartition("/")[2])
     if kind is None:
-        raise Invalid(f"profile {_shown(profile)} is unknown; use {PROFILES} and {_one_of(_KINDS)}")
+        raise Invalid(f"profile {quoted(profile)} is unknown; use {PROFILES} and {one_of(_KINDS)}")
     return kind
 
 
@@ -218,9 +215,9 @@ def _parse_fields(values: list[str]) -> list[str]:
     for value in values:
         field = _FIELDS.get(value.rpartition(":")[2].strip().casefold())
         if field is None:
-            raise Invalid(f"column {_shown(value)} is unknown; use {_one_of(_COLUMNS.values())}")
+            raise Invalid(f"column {quoted(value)} is unknown; use {one_of(_COLUMNS.values())}")
         if field in fields:
-            raise Invalid(f"column {_shown(value)} is there twice; keep one")
+            raise Invalid(f"column {quoted(value)} is there twice; keep one")
         fields.append(field)
     if "url" not in fields:
         raise Invalid(f"#%fields has no column {_COLUMNS['url']}; add it")
@@ -238,12 +235,12 @@ def _rows(lines: _Lines, fields: Sequence[str], faults: Faults) -> Iterator[Row]
             except Invalid:
                 _find_faults(line, text, fields, faults)
         elif _directive(text)[0] in {"#%profile", "#%fields"}:
-            faults.add(line, f"{_shown(text)} stands below a row; move it above them all")
+            faults.add(line, f"{quoted(text)} stands below a row; move it above them all")
 
 
 def _parse_row(line: int, text: str, fields: Sequence[str]) -> Row:
     column = _columns(text, fields)
-    algorithm, digest = _parse_digest(column.get("algorithm"), column.get("digest"))
+    algorithm, digest = read_digest(column.get("algorithm"), column.get("digest"))
     return Row(
         line=line,
         url=column.get("url", ""),
@@ -254,7 +251,7 @@ def _parse_row(line: int, text: str, fields: Sequence[str]) -> Row:
         name=_parse_name(column.get("name"), _split_url(column.get("url", ""))),
         mime=column.get("mime"),
         primary_id=_parse_ark(column.get("primary_id")),
-        local_id=column.get("local_id"),
+        local_id=_parse_local_ids(column.get("local_id")),
         creator=column.get("creator"),
         title=column.get("title"),
         date=column.get("date"),
@@ -268,11 +265,13 @@ def _find_faults(line: int, text: str, fields: Sequence[str], faults: Faults) ->
         with faults.of(line):
             _parse_name(column.get("name"), _split_url(column.get("url", "")))
         with faults.of(line):
-            _parse_digest(column.get("algorithm"), column.get("digest"))
+            read_digest(column.get("algorithm"), column.get("digest"))
         with faults.of(line):
             _parse_size(column.get("size"))
         with faults.of(line):
             _parse_ark(column.get("primary_id"))
+        with faults.of(line):
+            _parse_local_ids(column.get("local_id"))
 
 
 def _columns(text: str, fields: Sequence[str]) -> dict[str, str]:
@@ -285,6 +284,12 @@ def _columns(text: str, fields: Sequence[str]) -> dict[str, str]:
             f"there are {len(values)} columns where {len(fields)} are declared; "
             "write a | inside a value as %7C"
         )
+    for field, value in zip(fields, values, strict=False):
+        chars_max = URL_CHARS_MAX if field == "url" else TEXT_CHARS_MAX
+        if len(value) > chars_max:
+            raise Invalid(
+                f"{_COLUMNS[field]} has {len(value):,} characters; at most {chars_max:,} are taken"
+            )
     return {
         field: value if field == "url" else _PIPE.sub(_decoded, value)
         for field, value in zip(fields, values, strict=False)
@@ -295,7 +300,7 @@ def _columns(text: str, fields: Sequence[str]) -> dict[str, str]:
 def _split_url(url: str) -> SplitResult:
     if not url:
         raise Invalid("the URL is missing; fill in the column nfo:fileUrl")
-    shown = _shown(_SECRETS.sub("", url))
+    shown = quoted(_SECRETS.sub("", url))
     if not _SCHEME.match(url):
         raise Invalid(f"the URL {shown} is not absolute; begin it with https:// or the like")
     if re.search(r"\s", url):
@@ -309,37 +314,21 @@ def _split_url(url: str) -> SplitResult:
     return parts
 
 
-def _parse_digest(algorithm: str | None, digest: str | None) -> tuple[str | None, str | None]:
-    if algorithm is None and digest is None:
-        return None, None
-    if algorithm is None:
-        raise Invalid("there is a digest but no algorithm; fill in nfo:hashAlgorithm")
-    known = _ALGORITHMS.get(algorithm.casefold())
-    if known is None:
-        raise Invalid(f"algorithm {_shown(algorithm)} is unknown; use {_one_of(_DIGEST_CHARS)}")
-    if digest is None:
-        raise Invalid(f"there is the algorithm {known} but no digest; fill in nfo:hashValue")
-    digest = digest.lower()
-    if not _HEX.fullmatch(digest):
-        raise Invalid(f"the {known} digest {_shown(digest)} is not hexadecimal; correct it")
-    if len(digest) != _DIGEST_CHARS[known]:
-        raise Invalid(
-            f"the {known} digest {_shown(digest)} has {len(digest)} characters; "
-            f"it must have {_DIGEST_CHARS[known]}"
-        )
-    return known, digest
-
-
 def _parse_size(size: str | None) -> int | None:
     if size is None:
         return None
     if not _NUMBER.fullmatch(size) or int(size) > SIZE_MAX:
-        raise Invalid(f"the size {_shown(size)} is not a number of bytes; write digits only")
+        raise Invalid(f"the size {quoted(size)} is not a number of bytes; write digits only")
     return int(size)
 
 
 def _parse_ark(ark: str | None) -> str | None:
     return None if ark is None else read_ark(ark)
+
+
+def _parse_local_ids(text: str | None) -> str | None:
+    read_local_ids(text)
+    return text
 
 
 def _parse_name(name: str | None, url: SplitResult) -> str:
@@ -349,7 +338,7 @@ def _parse_name(name: str | None, url: SplitResult) -> str:
         if not name:
             raise Invalid("there is no name, and the URL ends in none; fill in nfo:fileName")
     if reason := safe_name(name):
-        raise Invalid(f"the name {_shown(name)} {reason}; give the file another name")
+        raise Invalid(f"the name {quoted(name)} {reason}; give the file another name")
     return name
 
 
@@ -360,10 +349,10 @@ def _check_places(rows: Iterable[Row], faults: Faults) -> None:
     way_out = "give one of the two files another name"
     for (place, line, name), (next_place, next_line, next_name) in pairwise(places):
         if place == next_place:
-            clash = f"the name {_shown(name)} is in line {line} too"
+            clash = f"the name {quoted(name)} is in line {line} too"
             faults.add(next_line, f"{clash}; {way_out}")
         elif next_place.startswith(place + "\0"):
-            what = f"{_shown(name)} (line {line}) is a folder of {_shown(next_name)}"
+            what = f"{quoted(name)} (line {line}) is a folder of {quoted(next_name)}"
             faults.add(max(line, next_line), f"{what} (line {next_line}); {way_out}")
 
 
@@ -388,13 +377,3 @@ def _check_same(wanted: Sequence[Row], found: Sequence[Row]) -> None:
                 f"row {number} of the manifest would be read back otherwise; encode the URL, and "
                 "leave out line breaks, blanks at the ends and empty texts"
             )
-
-
-def _one_of(names: Iterable[str]) -> str:
-    *most, last = names
-    return f"{', '.join(most)} or {last}"
-
-
-def _shown(text: str) -> str:
-    """The text as a message quotes it, cut if it is long."""
-    return repr(text if len(text) <= _SHOWN_CHARS_MAX else text[:_SHOWN_CHARS_MAX] + "…")

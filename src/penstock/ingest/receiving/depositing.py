@@ -10,6 +10,7 @@ from penstock.errors import Invalid, NotFound, PenstockError, Unavailable
 from penstock.ingest.arks import read_ark
 from penstock.ingest.collections import Collection, find_collection
 from penstock.ingest.following import batch_submitted
+from penstock.ingest.local_ids import read_local_ids
 from penstock.ingest.receiving.names import safe_name
 from penstock.ingest.receiving.places import Places, check_url
 from penstock.ingest.receiving.uploads import BindUpload, FreeUpload, SpendUpload
@@ -60,6 +61,7 @@ def _submission(deposit: Deposit, collection: Collection) -> Submission:
     name = deposit.name or _last_segment(deposit.url)
     if reason := safe_name(name):
         raise Invalid(f"the name {name[:200]!r} {reason}; give another")
+    read_local_ids(deposit.local_id)
     return Submission(
         profile_name=collection.name,
         submitter=deposit.submitter,

@@ -87,9 +87,12 @@ def open_client(
 def open_file(url: str, places: Places) -> BinaryIO:
     """Open the regular file that a file URL names, if it lies in a listed place."""
     check_url(url, places)
-    # The resolved path has no links. Each step is opened without following any, so one that
-    # is put there between the check and the opening leads nowhere.
+    # The resolved path has no links, and is looked at once more: one may have changed since the
+    # check. Each step is opened without following any, so one that is put there before the opening
+    # leads nowhere.
     path = file_path(url)
+    if not places.holds(path):
+        raise refusal(url, "it leads out of the listed places")
     folder = os.open("/", os.O_RDONLY | os.O_DIRECTORY)
     try:
         for name in path.parts[1:-1]:

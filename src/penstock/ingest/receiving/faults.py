@@ -1,11 +1,12 @@
 """What is wrong with a text, line by line, so that its writer can correct it all at once."""
 
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
 
 from penstock.errors import Invalid
 
 FAULTS_MAX = 20
+_QUOTED_CHARS_MAX = 64
 
 
 class Faults:
@@ -38,3 +39,14 @@ class Faults:
             told[FAULTS_MAX:] = ["and more: these are only the first"]
         if told:
             raise Invalid("\n".join(told))
+
+
+def one_of(names: Iterable[str]) -> str:
+    """The names that may be used, as a sentence has them."""
+    *most, last = names
+    return f"{', '.join(most)} or {last}"
+
+
+def quoted(text: str) -> str:
+    """The text as a message quotes it, cut if it is long."""
+    return repr(text if len(text) <= _QUOTED_CHARS_MAX else text[:_QUOTED_CHARS_MAX] + "…")

@@ -45,6 +45,13 @@ class Places(Struct, frozen=True):
         """Whether a prefix allows this URL: scheme, host, port and whole path segments."""
         return any(_covers(prefix, url) for prefix in self.prefixes)
 
+    def holds(self, path: Path) -> bool:
+        """Whether a file of this machine, by its path without links, lies in a listed folder."""
+        return any(
+            urlsplit(prefix).scheme == "file" and path.is_relative_to(file_path(prefix))
+            for prefix in self.prefixes
+        )
+
 
 def check_url(url: str, places: Places) -> None:
     """Refuse a URL that may not be fetched, as far as can be known without the network."""

@@ -11,9 +11,10 @@ from collections.abc import Iterator
 from itertools import islice
 from typing import NamedTuple
 
-from penstock.errors import Away, NotFound, PenstockError
+from penstock.errors import Away, Invalid, NotFound, PenstockError
 from penstock.ingest.collections import Collection
 from penstock.ingest.following import batch_moved
+from penstock.ingest.local_ids import read_local_ids
 from penstock.ingest.moves import first_priority, move_batch
 from penstock.ingest.receiving.checkm import ManifestKind, Row
 from penstock.ingest.receiving.fetching import NoSpace, Stopped, Wanted
@@ -69,9 +70,7 @@ def work(shop: Workshop, batch: Batch) -> None:
     except (Stopped, NoSpace) as reason:
         raise Later(str(reason)) from None
     except PenstockError as error:
-        failed = _change(shop, batch, BatchState.FAILED, str(error))
-        if failed is not None:
-            send(shop, failure_letter(failed, collection.mail))
+        _fail(shop, batch, collection, error)
         return
     _expand(shop, batch, collection, objects)
 
@@ -84,11 +83,21 @@ def _expand(shop: Workshop, batch: Batch, collection: Collection, objects: _Obje
     while arks := tuple(islice(given, _AT_ONCE)):
         shop.write(ReserveArks(collection.namespace, arks))
     jobs = islice(_jobs(shop, batch, objects, priority), batch.jobs, None)
-    while part := list(islice(jobs, _AT_ONCE)):
-        batch = shop.store.add_jobs(batch, part)
+    try:
+        while part := list(islice(jobs, _AT_ONCE)):
+            batch = shop.store.add_jobs(batch, part)
+    except Invalid as refusal:  # the queue cannot keep such a job, today or tomorrow
+        _fail(shop, batch, collection, refusal)
+        return
     queued = _change(shop, batch, BatchState.PROCESSING)
     if queued is not None and collection.confirm:
         send(shop, confirmation_letter(queued, queued.jobs, collection.mail))
+
+
+def _fail(shop: Workshop, batch: Batch, collection: Collection, error: PenstockError) -> None:
+    failed = _change(shop, batch, BatchState.FAILED, str(error))
+    if failed is not None:
+        send(shop, failure_letter(failed, collection.mail))
 
 
 def _objects(shop: Workshop, batch: Batch, collection: Collection) -> _Objects:
@@ -143,8 +152,8 @@ def _jobs(shop: Workshop, batch: Batch, objects: _Objects, priority: int) -> Ite
             erc_when=row.date or told.erc_when,
             erc_where=told.erc_where,
         )
-        local_ids = tuple(part.strip() for part in (row.local_id or "").split(";") if part.strip())
-        yield NewJob(configuration, Identifiers(row.primary_id or None, local_ids), priority)
+        identifiers = Identifiers(row.primary_id or None, read_local_ids(row.local_id))
+        yield NewJob(configuration, identifiers, priority)
 
 
 def _change(shop: Workshop, batch: Batch, to: BatchState, message: str = "") -> Batch | None:

@@ -4,9 +4,12 @@ Needs: the manifest, if there is one. Does: asks each source for the size of wha
 not give. Never fails: a size that cannot be had makes `space_needed` 0, and the job waits longer.
 """
 
+import threading
+from collections.abc import Sequence
 from concurrent.futures import ThreadPoolExecutor
 
 from penstock.errors import Away, PenstockError
+from penstock.ingest.collections import Collection
 from penstock.ingest.moves import move_job, size_penalty
 from penstock.ingest.receiving.fetching import Stopped, Wanted, size_of
 from penstock.ingest.receiving.places import Places
@@ -16,6 +19,7 @@ from penstock.ingest.workshop import PAYLOAD_SCHEME, Later, Workshop
 from penstock.states import IngestState
 
 _ASKED_AT_ONCE = 8
+_BYTES_MAX = 1 << 50
 _UNPACKED = 2  # a container is here twice: packed and unpacked
 
 
@@ -41,23 +45,39 @@ def work(shop: Workshop, job: IngestJob) -> IngestJob:
 def _size(shop: Workshop, job: IngestJob) -> int:
     collection = shop.profile(job)
     wanted = wanted_files(shop, job, collection)
-    places = Places(collection.places)
-
+    is_container = job.configuration.payload_type is PayloadType.CONTAINER
     known = [file.size for file in wanted if file.size is not None]
-    unknown = [file for file in wanted if file.size is None]
-    client = shop.client(collection)
+    asked = _asked(shop, collection, [file for file in wanted if file.size is None])
+    if asked is None:
+        return 0
+    total = (sum(known) + sum(asked)) * (_UNPACKED if is_container else 1)
+    # A server can say what it likes, and all that jobs need is added up.
+    return min(total, collection.bytes_max * _UNPACKED, _BYTES_MAX)
+
+
+def _asked(shop: Workshop, collection: Collection, files: Sequence[Wanted]) -> list[int] | None:
+    """The sizes that sources say; None as soon as one cannot be had, for the rest is no use then.
+
+    A server that hangs would else hold up this stage for as long as it has files.
+    """
+    client, places = shop.client(collection), Places(collection.places)
+    is_in_vain = threading.Event()
 
     def ask(file: Wanted) -> int | None:
-        if file.url.startswith(f"{PAYLOAD_SCHEME}:"):
-            return shop.uploaded_size(file.url)
-        return size_of(client, file, places)
+        if is_in_vain.is_set() or shop.stop():
+            return None
+        is_upload = file.url.startswith(f"{PAYLOAD_SCHEME}:")
+        size = shop.uploaded_size(file.url) if is_upload else size_of(client, file, places)
+        if size is None:
+            is_in_vain.set()
+        return size
 
-    if len(unknown) > 1:
+    if len(files) > 1:
         with ThreadPoolExecutor(_ASKED_AT_ONCE, "estimate") as pool:
-            asked = list(pool.map(ask, unknown))
+            sizes = list(pool.map(ask, files))
     else:
-        asked = [ask(file) for file in unknown]
-    if None in asked:
-        return 0
-    total = sum(known) + sum(size for size in asked if size is not None)
-    return total * (_UNPACKED if job.configuration.payload_type is PayloadType.CONTAINER else 1)
+        sizes = [ask(file) for file in files]
+    if shop.stop():
+        raise Later("this worker is stopping")
+    found = [size for size in sizes if size is not None]
+    return found if len(found) == len(files) else None

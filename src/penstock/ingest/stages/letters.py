@@ -3,6 +3,8 @@
 import logging
 import time
 
+from msgspec.structs import replace
+
 from penstock.errors import PenstockError
 from penstock.ingest.telling.mail import Letter, Undelivered
 from penstock.ingest.workshop import Workshop
@@ -17,13 +19,15 @@ _HUNG_SECONDS = 60.0
 
 
 def send(shop: Workshop, letter: Letter) -> str:
-    """Send a letter; gives why it could not be sent, or nothing.
+    """Send a letter; gives why it could not be sent and to whom, or nothing.
 
-    It may be sent twice, with one Message-ID, when the worker dies right after it. A server that
-    takes long to fail is not tried again for a minute, with no letter.
+    Whoever has got it is not sent it again, when it is tried again for others. It may be sent
+    twice, with one Message-ID, when the worker dies right after it. A server that takes long to
+    fail is not tried again for a minute, with no letter.
     """
     if not letter.to or not shop.mailer.is_on:
         return ""
+    lost: dict[str, str] = {}
     trouble = ""
     for number in range(_TRIES):
         if time.monotonic() < shop.mail_hangs_until:
@@ -36,6 +40,9 @@ def send(shop: Workshop, letter: Letter) -> str:
             shop.mailer.send(letter)
         except Undelivered as error:
             trouble = str(error)
+            if error.refused:
+                lost |= {to: said for to, said in error.refused.items() if to not in error.again}
+                letter = replace(letter, to=error.again)
             if error.is_final:
                 break
             if time.monotonic() - began > _PATIENCE_SECONDS:
@@ -44,6 +51,12 @@ def send(shop: Workshop, letter: Letter) -> str:
             trouble = str(error)
             break
         else:
-            return ""
-    log.warning("a mail was not sent: %s", trouble)
-    return f"the mail to {', '.join(letter.to)} was not sent: {trouble}"
+            letter, trouble = replace(letter, to=()), ""
+            break
+    left = ", ".join([*lost, *letter.to])
+    if not left:
+        return ""
+    others = (f"{to}: {said}" for to, said in lost.items() if to not in trouble)
+    reason = "; ".join(filter(None, [trouble, *others]))
+    log.warning("a mail was not sent: %s", reason)
+    return f"the mail to {left} was not sent: {reason}"

@@ -1,6 +1,6 @@
 """The files that an ingest job is about, before and after they are fetched."""
 
-import shutil
+from collections.abc import Iterable
 from pathlib import Path
 
 import msgspec
@@ -90,6 +90,12 @@ def wanted_files(shop: Workshop, job: IngestJob, collection: Collection) -> list
             f"{shown(configuration.payload_url)} names {len(wanted)} files; "
             f"collection {collection.name} takes {collection.files_max} in one object"
         )
+    declared = sum(file.size or 0 for file in wanted)
+    if declared > collection.bytes_max:
+        raise Invalid(
+            f"{shown(configuration.payload_url)} is said to have {declared:,} bytes; "
+            f"collection {collection.name} takes {collection.bytes_max:,} in one object"
+        )
     if collection.digests is DigestPolicy.REQUIRE:
         for file in wanted:
             if file.digest is None:
@@ -139,8 +145,9 @@ def read_manifest(
 
 
 def fetch_files(shop: Workshop, job: IngestJob, collection: Collection) -> tuple[File, ...]:
-    """Make every file of the object be here, unpacked and checked; what is here stays."""
+    """Make every file of the object be here, unpacked and checked; what is here and good stays."""
     wanted = wanted_files(shop, job, collection)
+    _drop_spoiled(job)
     is_container = job.configuration.payload_type is PayloadType.CONTAINER
     is_manifest = job.configuration.payload_type is PayloadType.OBJECT_MANIFEST
     folder = folder_of(job, PACKED if is_container else PRODUCER)
@@ -177,13 +184,35 @@ def write_whole(path: Path, content: bytes) -> None:
 
 def files_at_hand(job: IngestJob) -> tuple[File, ...] | None:
     """The files that were fetched, if all of them are still here."""
+    files = _bill(job)
+    return None if _spoiled(job, files) else files or None
+
+
+def _bill(job: IngestJob) -> tuple[File, ...]:
+    """The files that were fetched."""
     try:
-        files = _decode_bill((folder_of(job, SYSTEM) / _BILL).read_bytes())
+        return _decode_bill((folder_of(job, SYSTEM) / _BILL).read_bytes())
     except (OSError, msgspec.MsgspecError):
-        return None
+        return ()
+
+
+def _spoiled(job: IngestJob, files: Iterable[File]) -> list[Path]:
+    """Where files of a bill were that are gone, or have another size."""
     folder = folder_of(job, PRODUCER)
-    sizes = (_size(folder / file.name) == file.size for file in files)
-    return files if all(sizes) else None
+    return [folder / file.name for file in files if _size(folder / file.name) != file.size]
+
+
+def _drop_spoiled(job: IngestJob) -> None:
+    """Remove files that are not what they were when they came: nothing else says what they were.
+
+    What was unpacked goes as a whole, because only as a whole does it come again.
+    """
+    spoiled = _spoiled(job, _bill(job))
+    if spoiled and job.configuration.payload_type is PayloadType.CONTAINER:
+        archives.discard(folder_of(job, PRODUCER))
+        return
+    for path in spoiled:
+        path.unlink(missing_ok=True)
 
 
 def _unpacked(
@@ -197,7 +226,7 @@ def _unpacked(
     except Invalid:
         # A resume must not find them good because they are here.
         archive.unlink(missing_ok=True)
-        shutil.rmtree(target, ignore_errors=True)
+        archives.discard(target)
         raise
     return tuple(_file(shop, target, name) for name in names)
 

@@ -3,7 +3,8 @@
 Needs: the files in the working folder (they are fetched again if they are gone). Does: looks up the
 local id, mints an ARK if there is none and writes it down at once, writes the ERC and Dublin Core
 files and the storage manifest, stores a new version of the object. Fails when a local id belongs to
-another ARK, when no ARK can be minted, or when the store refuses.
+another ARK, when no ARK can be minted, when a file is not what it was when it came (a resume
+fetches it again), or when the store refuses.
 """
 
 from collections.abc import Sequence
@@ -30,7 +31,7 @@ from penstock.ingest.stages.payload import (
 )
 from penstock.ingest.storing.metadata import Description, dublin_core, erc
 from penstock.ingest.storing.minting import ark_of
-from penstock.ingest.storing.ocfl_files import NewFile
+from penstock.ingest.storing.ocfl_files import NewFile, Spoiled
 from penstock.ingest.storing.ocfl_inventory import sha512
 from penstock.ingest.storing.register import Identified, Identify, Offer, TakeOver, WriterRow
 from penstock.ingest.values import Identifiers, IngestJob, JobChange, SubmissionMode
@@ -63,7 +64,9 @@ def work(shop: Workshop, job: IngestJob) -> IngestJob:
             message=f"{configuration.batch_id} {job.id}",
             now=shop.clock(),
         )
-    except (PenstockError, OSError):
+    except (PenstockError, OSError) as error:
+        if isinstance(error, Spoiled):
+            error.path.unlink(missing_ok=True)  # or a resume would take it for good again
         give_up_if_gone(shop, job, ark)
         raise
     return move_job(job, IngestState.RECORDING, shop.clock())

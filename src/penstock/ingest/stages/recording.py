@@ -6,6 +6,7 @@ Makes an ARK from EZID public. Records earlier versions of the object with it th
 back from a backup, has forgotten. Fails when the object is not in the store, or EZID refuses.
 """
 
+import hashlib
 from collections.abc import Iterator
 from urllib.parse import urlsplit
 
@@ -25,6 +26,7 @@ from penstock.states import IngestState
 
 _PRODUCER = "penstock"
 _LIMITS = Limits(name_length_max=4096, json_depth_max=64)
+_NAME_BYTES_MAX = 1024  # PostgreSQL has names in indexes, which take no more than 2,704 bytes
 
 
 def work(shop: Workshop, job: IngestJob) -> IngestJob:
@@ -66,6 +68,15 @@ def source_of(url: str) -> tuple[str, str]:
         path = parts.path.lstrip("/") if parts.scheme == "s3" else parts.path or "/"
         return f"{parts.scheme}://{host}{port}", path
     return parts.scheme or "file", parts.path
+
+
+def _shortened(name: str) -> str:
+    """A name that the catalog takes: of a very long one its beginning, and what tells it apart."""
+    encoded = name.encode()
+    if len(encoded) <= _NAME_BYTES_MAX:
+        return name
+    digest = hashlib.sha256(encoded).hexdigest()
+    return f"{encoded[: _NAME_BYTES_MAX - len(digest) - 1].decode(errors='ignore')}~{digest}"
 
 
 def forgotten(shop: Workshop, collection: Collection, stored: Stored) -> Iterator[StoredRow]:
@@ -136,7 +147,7 @@ def _events(
         "producer": _PRODUCER,
         "run": run,
         "job": {"namespace": collection.namespace, "name": ingest_job_name(collection)},
-        "inputs": [{"namespace": source[0], "name": source[1]}],
+        "inputs": [{"namespace": _shortened(source[0]), "name": _shortened(source[1])}],
     }
     statistics = {"_producer": _PRODUCER, "fileCount": row.files, "size": row.bytes}
     output = {

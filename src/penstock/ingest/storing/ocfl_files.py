@@ -21,6 +21,14 @@ class NewFile(Struct, frozen=True):
     size: int
 
 
+class Spoiled(Invalid):
+    """A file is not what it was when its digest was taken."""
+
+    def __init__(self, message: str, path: Path) -> None:
+        super().__init__(message)
+        self.path = path
+
+
 def check_files(files: Sequence[NewFile]) -> None:
     """Refuse what cannot be a version."""
     if not files:
@@ -49,14 +57,16 @@ def state_after(before: Inventory | None, files: Sequence[NewFile]) -> Mapping[s
 
 
 def checked_bytes(file: NewFile) -> Iterator[bytes]:
-    """The file's bytes; raises Invalid at their end if they are not those of its digest."""
+    """The file's bytes; raises Spoiled at their end if they are not those of its digest."""
     digest, size = hashlib.sha512(), 0
     for chunk in read_chunks(file.path):
         digest.update(chunk)
         size += len(chunk)
         yield chunk
     if digest.hexdigest() != file.sha512 or size != file.size:
-        raise Invalid(
+        raise Spoiled(
             f"{file.path} has changed since its digest was taken: expected {file.size} bytes with "
-            f"sha512 {file.sha512}, found {size} with {digest.hexdigest()}; fetch it again"
+            f"sha512 {file.sha512}, found {size} with {digest.hexdigest()}; resume the job, and "
+            "it is fetched again",
+            file.path,
         )

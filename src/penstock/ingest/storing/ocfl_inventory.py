@@ -26,6 +26,7 @@ _PATH_BYTES_MAX = 600
 _TAG_CHARACTERS = 16
 _PLAIN = re.compile(r"[\w .,=@+()~'!&-]")
 _KEY = re.compile(r"[A-Za-z0-9._:/@+-]{1,200}")
+_MAIL = re.compile(r"[^\s<>@]+@[^\s<>@]+")
 _SHA512 = re.compile(r"[0-9a-f]{128}")
 
 Digests = dict[str, tuple[str, ...]]
@@ -238,4 +239,6 @@ def _by_digest(names: Iterable[tuple[str, str]]) -> Digests:
 
 
 def _address(who: str) -> str:
-    return f"mailto:{who}" if "@" in who else f"urn:penstock:user:{quote(who, safe='')}"
+    if _MAIL.fullmatch(who):
+        return f"mailto:{quote(who, safe='@+')}"
+    return f"urn:penstock:user:{quote(who, safe='')}"

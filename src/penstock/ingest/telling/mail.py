@@ -8,7 +8,7 @@ import re
 import smtplib
 import ssl
 import unicodedata
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from contextlib import suppress
 from email.charset import QP, Charset
 from email.header import Header
@@ -44,14 +44,21 @@ _WIRE = compat32.clone(linesep="\r\n", max_line_length=998)
 class Undelivered(Unavailable):
     """The letter was not taken, or not for everybody; `refused` has the server's words by address.
 
-    `is_final` says that the server refused for good: the same letter later will not do.
+    `again` are those of them who may take it later. `is_final` says that the server refused for
+    good: the same letter later will not do.
     """
 
     def __init__(
-        self, message: str, *, refused: Mapping[str, str] | None = None, is_final: bool = False
+        self,
+        message: str,
+        *,
+        refused: Mapping[str, str] | None = None,
+        again: Sequence[str] = (),
+        is_final: bool = False,
     ) -> None:
         super().__init__(message)
         self.refused = dict(refused or {})
+        self.again = tuple(again)
         self.is_final = is_final
 
 
@@ -262,11 +269,13 @@ def _undelivered(place: MailPlace, error: Exception) -> Undelivered:
 def _refused(place: MailPlace, refused: Mapping[str, tuple[int, bytes]]) -> Undelivered:
     words = {address: _words(*answer) for address, answer in refused.items()}
     listed = "; ".join(f"{address}: {answer}" for address, answer in words.items())
+    again = [address for address, (code, _) in refused.items() if not _is_final(code)]
     return Undelivered(
         f"the mail server {place} refused the letter for {listed}; correct the addresses, or try "
         "again later",
         refused=words,
-        is_final=all(_is_final(code) for code, _ in refused.values()),
+        again=again,
+        is_final=not again,
     )
 
 

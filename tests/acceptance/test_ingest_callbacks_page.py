@@ -1,0 +1,38 @@
+"""What docs/callbacks.md says to those who are called back is so."""
+
+import json
+import re
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+from penstock.clock import SECOND, system_clock
+from penstock.signing import sign
+from tests.acceptance.ingest_site import Site
+from tests.web import content
+
+PAGE = (Path(__file__).parents[2] / "docs" / "callbacks.md").read_text()
+BODY = b'{"status":"completed"}'
+
+
+def block(kind: str) -> str:
+    found = re.search(rf"```{kind}\n(.*?)```", PAGE, re.DOTALL)
+    assert found is not None
+    return found[1]
+
+
+def test_a_receiver_that_checks_as_the_page_says_believes_us_and_nobody_else() -> None:
+    names: dict[str, Any] = {}
+    exec(compile(block("python"), "callbacks.md", "exec"), names)
+    is_ours: Callable[[str, str, bytes], bool] = names["is_ours"]
+    now = system_clock()
+    assert is_ours("hush", sign("hush", BODY, now), BODY)
+    assert not is_ours("hush", sign("other", BODY, now), BODY)
+    assert not is_ours("hush", sign("hush", BODY, now), BODY + b" ")
+    assert not is_ours("hush", sign("hush", BODY, now - 301 * SECOND), BODY)
+
+
+def test_a_callback_says_what_the_page_shows(site: Site) -> None:
+    site.run(site.deposit(site.web.on("/map.tif", content(b"map")), local_id="loc1"))
+    [call] = site.receiver.calls
+    assert call.said.keys() == json.loads(block("json")).keys()
