@@ -292,5 +292,6 @@ def _of_lots() -> dict[str, dict[str, Any]]:
         "read_holds_of_lot": {**lot, "jobs": [LOAD.id], "datasets": [RAW.id]},
         "lot_reasons": {**of_dataset, **lots},
         "lot_reasons_of_lot": {"lot": LOTS[-1][0]},
+        "lot_readers": {"dataset_id": RAW.id, **lot},
         "lot_clocks_by_ids": of_datasets,
     }

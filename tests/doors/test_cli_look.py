@@ -237,7 +237,7 @@ def test_names_of_jobs_stay_whole_where_ids_have_no_room(
     assert max(map(len, listed.text.splitlines())) <= 80
     assert "run left out" in listed.err
     monkeypatch.setenv("COLUMNS", "160")
-    listed = penstock("runs", "list", "--limit", "100")
+    listed = penstock("runs", "list", "--limit", "1000")
     assert re.search(rf"{re.escape(job)} +{run} +COMPLETED", listed.text)
     assert listed.err == ""
 

@@ -45,7 +45,6 @@ class Daemon(ABC):
         self.name = name
         self._shop = shop
         self._poll_seconds = poll_seconds
-        self._complained = ""
         self._thread = threading.Thread(target=self._run, name=f"ingest-{name}", daemon=True)
 
     def start(self) -> None:
@@ -75,15 +74,14 @@ class Daemon(ABC):
             log.exception("%s stumbled, and goes on", self.name)
             self._shop.pause(TROUBLE_SECONDS)
         else:
-            self._complained = ""
+            self._shop.is_well(self.name)
             if not busy:
                 self._shop.store.wait(self._poll_seconds)
 
     def _complain(self, trouble: str) -> None:
         """Say once what the trouble is: it may be met again each second, for hours."""
-        level = logging.DEBUG if trouble == self._complained else logging.WARNING
+        level = logging.WARNING if self._shop.is_news(self.name, trouble) else logging.DEBUG
         log.log(level, "%s: %s", self.name, trouble)
-        self._complained = trouble
 
     @abstractmethod
     def go_round(self) -> bool:
