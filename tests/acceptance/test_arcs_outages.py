@@ -136,17 +136,22 @@ def test_an_outage_is_over_when_the_store_answers(wire: Wire, object_server: str
     assert outage.is_over()
 
 
+@pytest.mark.parametrize("by_parts", [False, True])
 def test_a_database_that_goes_while_a_workload_runs_costs_no_try(
     own_postgres: PostgresServer,
     tmp_path: Path,
     monkeypatch: pytest.MonkeyPatch,
     caplog: pytest.LogCaptureFixture,
+    *,
+    by_parts: bool,
 ) -> None:
     """What was made is published once the database is back, in the same try."""
     url = own_postgres.create_database()
     with open_site(url, str(tmp_path / "objects"), tmp_path, monkeypatch) as site:
-        site.arc("shout", "raw", "loud", retry=ONCE)
+        parts = Parts(bytes_max=10) if by_parts else None
+        site.arc("shout", "raw", "loud", retry=ONCE, parts=parts)
         site.order(LOT, "wait")
+        site.order(LOT, "wait", part="00000")
         site.feed("raw", LOT, {"a.txt": b"hello"})
         with site.engine():
             site.until(site.ran)

@@ -144,7 +144,7 @@ class Execution:
             raise Lost(str(refusal)) from None
 
     def _settle(self, command: Command[T]) -> T:
-        """Write how it ends; what was done is not given up because the database is away."""
+        """Write how it, or a part, ends; what was done is kept while the database is away."""
         while True:
             try:
                 return self._write(command)
@@ -329,7 +329,7 @@ class Execution:
 
     def _end_part(self, name: str, result: TaskResult) -> None:
         state = PartState.FAILED if result.error else part_state(result)
-        self._write(EndPart(self.ref, name, state, result.notes, result.error))
+        self._settle(EndPart(self.ref, name, state, result.notes, result.error))
 
     def _fail(self, error: str, keys: StateKeys) -> bool:
         log.warning("lot %s of %s failed: %s", self.claim.lot, self.arc.name, error)
