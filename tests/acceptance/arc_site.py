@@ -30,10 +30,10 @@ from penstock.states import ArcState, ManifestState
 from tests.acceptance import arc_workloads
 from tests.databases import sqlite_database
 from tests.moments import Moment
+from tests.patience import HANG_SECONDS
 
 T = TypeVar("T")
 NS = "ns"
-WAIT_SECONDS_MAX = 60
 LOOK_SECONDS = 0.02
 SWEEP_SECONDS = 0.05
 AT_ONCE = Retry(tries=3, back_off_seconds=0, lease_seconds=60)
@@ -172,7 +172,7 @@ class ArcSite:
 
     def until(self, condition: Callable[[], object]) -> None:
         """Wait for something that an engine does."""
-        deadline = time.monotonic() + WAIT_SECONDS_MAX
+        deadline = time.monotonic() + HANG_SECONDS
         while not condition():
             assert time.monotonic() < deadline, "what was waited for did not happen"
             time.sleep(LOOK_SECONDS)

@@ -40,13 +40,13 @@ from tests.databases import Pool, sqlite_database
 from tests.doors.waiting import until
 from tests.mail import MailServer
 from tests.moments import Moment
+from tests.patience import HANG_SECONDS
 from tests.web import Request, Web, head
 
 ADMIN = Act("ann", "asked for")
 DEPOSITOR = "jo@example.org"
 SECRET = "between us"
 PAUSE_SECONDS_MAX = 0.05
-WAIT_SECONDS_MAX = 120.0
 ENDED = (BatchState.COMPLETED, BatchState.FAILED, BatchState.HELD)
 AT_REST = {IngestState.COMPLETED, IngestState.FAILED, IngestState.HELD}
 
@@ -142,7 +142,7 @@ class Site:
             stages or STAGE_NAMES,
             concurrency=concurrency,
             poll_seconds=0.05,
-            stop_seconds_max=WAIT_SECONDS_MAX,
+            stop_seconds_max=HANG_SECONDS,
         )
         workers.start()
         try:
@@ -280,7 +280,7 @@ class Gate:
         connection.sendall(head(200, {"Content-Length": len(self._body)}))
         if request.method == "GET":
             self.asked.set()
-            self._open.wait(60)
+            self._open.wait(HANG_SECONDS)
             connection.sendall(self._body)
 
     def open(self) -> None:

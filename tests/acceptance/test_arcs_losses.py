@@ -13,6 +13,7 @@ from penstock.errors import Unavailable
 from penstock.states import ArcState
 from tests.acceptance.arc_site import ArcSite
 from tests.acceptance.arc_workloads import ran
+from tests.patience import HANG_SECONDS
 from tests.simulation.arc_workforce import EngineProcess
 
 LOT = "20230227PT5M287"
@@ -111,7 +112,7 @@ def test_a_killed_engine_its_lots_go_to_another_and_its_workers_end(arcs: ArcSit
         arcs.until_state("shout", LOT, ArcState.COMPLETE)
     assert arcs.content("shout", LOT) == {"a.txt": b"HELLO"}
     assert len({line["pid"] for line in ran(arcs.folder)}) == 2
-    assert psutil.wait_procs(workers, timeout=60)[1] == []
+    assert psutil.wait_procs(workers, timeout=HANG_SECONDS)[1] == []
 
 
 def test_a_killed_engine_takes_the_commands_that_it_runs_along(arcs: ArcSite) -> None:
@@ -127,7 +128,7 @@ def test_a_killed_engine_takes_the_commands_that_it_runs_along(arcs: ArcSite) ->
         commands = [shell, *shell.children()]
     finally:
         engine.kill()
-    assert psutil.wait_procs(commands, timeout=60)[1] == []
+    assert psutil.wait_procs(commands, timeout=HANG_SECONDS)[1] == []
 
 
 def test_an_engine_that_is_told_to_stop_ends_what_has_begun_and_gives_back_the_rest(

@@ -15,6 +15,7 @@ from penstock.ingest.values import Batch, HoldKind
 from penstock.states import BatchState, IngestState
 from tests.acceptance.ingest_site import ADMIN, Gate, Site, row
 from tests.doors.waiting import until
+from tests.patience import HANG_SECONDS
 from tests.web import Answer, Request, content, head, raw
 
 BODY = b"x,y\n1,2\n" * 1000
@@ -237,7 +238,7 @@ def test_a_download_is_forced_to_fail(site: Site) -> None:
     gate = Gate(site, BODY)
     batch = site.deposit(gate.url)
     with site.working():
-        assert gate.asked.wait(60)
+        assert gate.asked.wait(HANG_SECONDS)
         job = site.only_job(batch)
         failed = site.desk.fail_job(ADMIN, job.id)
         assert (failed.status, failed.message) == (IngestState.FAILED, "stopped by ann: asked for")

@@ -13,11 +13,11 @@ from penstock.ingest.values import Batch, Finding, IngestJob
 from penstock.objects import Objects
 from penstock.states import BatchState, IngestState
 from tests.acceptance.ingest_site import ADMIN, Site
+from tests.patience import HANG_SECONDS
 from tests.web import content
 
 BODY = b"x,y\n1,2\n" * 1000
 STUCK_AT = "system/mrt-dc.xml"  # when the deposited file is stored
-WAIT_SECONDS_MAX = 60
 
 
 class Storage:
@@ -40,7 +40,7 @@ class Storage:
         self.asked.set()
         if self.is_full:
             raise Unavailable("the disk is full")
-        assert self.goes_on.wait(WAIT_SECONDS_MAX)
+        assert self.goes_on.wait(HANG_SECONDS)
 
 
 @pytest.fixture
@@ -143,7 +143,7 @@ def test_a_worker_that_still_stores_what_is_deleted_leaves_nothing(
     storage.is_full = False
     batch = submit(site)
     with site.working():
-        assert storage.asked.wait(WAIT_SECONDS_MAX)
+        assert storage.asked.wait(HANG_SECONDS)
         job = site.only_job(batch)
         site.desk.fail_job(ADMIN, job.id)
         site.desk.delete_job(ADMIN, job.id, confirmed=True)

@@ -9,6 +9,7 @@ from penstock.ingest.receiving.checkm import SIZE_MAX, ManifestKind, write
 from penstock.ingest.values import Batch, NewJob, PayloadType
 from penstock.states import BatchState, IngestState
 from tests.acceptance.ingest_site import Gate, Site, row
+from tests.patience import HANG_SECONDS
 from tests.web import content, status
 
 
@@ -72,7 +73,7 @@ def test_a_server_that_keeps_a_manifest_back_holds_up_no_other_batch(site: Site)
     gate = Gate(site, write(ManifestKind.FILES, rows))
     slow = site.deposit(gate.url, type=PayloadType.MANIFEST_OF_FILES)
     with site.working():
-        assert gate.asked.wait(60)
+        assert gate.asked.wait(HANG_SECONDS)
         quick = site.deposit(site.web.on("/b.csv", content(b"b")))
         assert site.ended(quick).status is BatchState.COMPLETED
         assert site.batch(slow).status is BatchState.PENDING

@@ -5,6 +5,7 @@ import pytest
 from penstock.errors import Conflict
 from penstock.states import BatchState, IngestState
 from tests.acceptance.ingest_site import ADMIN, Gate, Site
+from tests.patience import HANG_SECONDS
 from tests.web import raw
 
 BODY = b"x,y\n1,2\n" * 1000
@@ -29,7 +30,7 @@ def test_a_job_keeps_its_worker_when_its_priority_is_changed(site: Site) -> None
     gate = Gate(site, BODY)
     batch = site.deposit(gate.url)
     with site.working():
-        assert gate.asked.wait(60)
+        assert gate.asked.wait(HANG_SECONDS)
         job = site.only_job(batch)
         assert site.desk.prioritize_batch(ADMIN, batch.id, 1) == 1
         changed = site.job(job)

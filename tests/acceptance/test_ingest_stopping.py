@@ -12,6 +12,7 @@ from penstock.ingest.values import PayloadType
 from penstock.states import BatchState, IngestState
 from tests.acceptance.ingest_site import Site, row
 from tests.doors.waiting import until
+from tests.patience import HANG_SECONDS
 from tests.web import Answer, Request, content, head, status
 
 pytestmark = pytest.mark.parametrize("site", ["sqlite", "zookeeper"], indirect=True)
@@ -30,7 +31,7 @@ class Interrupted:
     def __call__(self, request: Request, connection: socket.socket) -> None:
         if request.method != "HEAD":
             self.asked.set()
-            self._site.stopped.wait(60)
+            self._site.stopped.wait(HANG_SECONDS)
         self._answer(request, connection)
 
 
@@ -57,7 +58,7 @@ def test_stopping_while_something_is_fetched(
     first = Interrupted(site, content(body, cut_after=len(body) // 2))
     batch = site.deposit(site.web.on(path, first, content(body)), **asked)
     with site.working():
-        assert first.asked.wait(60)
+        assert first.asked.wait(HANG_SECONDS)
     assert site.batch(batch).status in (BatchState.PENDING, BatchState.PROCESSING)
     assert {job.status for job in site.jobs(batch)} <= {
         IngestState.PENDING,
@@ -74,7 +75,7 @@ def test_stopping_while_a_callback_is_not_taken(site: Site) -> None:
     site.web.on("/callback", first, site.receiver)
     batch = site.deposit(site.web.on("/map.csv", content(BODY)))
     with site.working():
-        assert first.asked.wait(60)
+        assert first.asked.wait(HANG_SECONDS)
     job = site.only_job(batch)
     assert (job.status, job.locked_by) == (IngestState.NOTIFY, "")
     assert site.run(batch)[0].status is BatchState.COMPLETED
@@ -93,12 +94,12 @@ def test_stopping_while_a_file_drips(site: Site) -> None:
             parts = site.folder.rglob
             until(lambda: any(part.stat().st_size for part in parts(".producer.parts/*")))
             dripping.set()
-            site.stopped.wait(60)
+            site.stopped.wait(HANG_SECONDS)
             connection.sendall(BODY[len(BODY) // 2 : -1])
 
     batch = site.deposit(site.web.on("/map.csv", drip, content(BODY)))
     with site.working():
-        assert dripping.wait(60)
+        assert dripping.wait(HANG_SECONDS)
     assert site.only_job(batch).status is IngestState.DOWNLOADING
     assert site.run(batch)[0].status is BatchState.COMPLETED
     [_, again] = site.web.asked("/map.csv")

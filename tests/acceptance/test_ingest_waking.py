@@ -13,6 +13,7 @@ from penstock.objects import Objects
 from penstock.states import BatchState, IngestState
 from tests.acceptance.ingest_site import ADMIN, Site
 from tests.doors.waiting import until
+from tests.patience import HANG_SECONDS
 from tests.web import content
 
 LATE, TIMELY = b"late,1\n", b"timely,2\n"
@@ -30,7 +31,7 @@ class Nap:
         def nap(objects: Objects, key: str, *args: Any, **options: Any) -> None:
             if key.endswith(name) and not self.asleep.is_set():
                 self.asleep.set()
-                assert self.wake.wait(60)
+                assert self.wake.wait(HANG_SECONDS)
                 put(objects, key, *args, **options)
                 self.is_over.set()
             else:
@@ -45,14 +46,14 @@ def test_a_worker_that_wakes_after_its_job_was_failed_takes_nothing_from_the_nex
     nap = Nap(monkeypatch, "/producer/map.csv")
     first = site.deposit(site.web.on("/1/map.csv", content(LATE)), local_id="loc")
     with site.working():
-        assert nap.asleep.wait(60)
+        assert nap.asleep.wait(HANG_SECONDS)
         failed = site.desk.fail_job(ADMIN, site.only_job(first).id)
         second = site.deposit(site.web.on("/2/map.csv", content(TIMELY)), local_id="loc")
         assert site.ended(second).status is BatchState.COMPLETED
         ark = site.only_job(second).identifiers.primary
         assert site.content(ark) == {"map.csv": TIMELY}
         nap.wake.set()
-        assert nap.is_over.wait(60)
+        assert nap.is_over.wait(HANG_SECONDS)
     assert site.only_job(first) == failed
     assert site.content(ark) == {"map.csv": TIMELY}
     site.check()

@@ -20,10 +20,10 @@ from penstock.arcs.tasks import Context
 from penstock.locks.rows import Stale, StatusRow, WorkRow
 from penstock.objects import Objects
 from tests.contract.lot_site import Site, open_site
+from tests.patience import HANG_SECONDS
 
 BROKEN = "PENSTOCK_TEST_BROKEN"  # the folder with a file for every lot that fails
 LEASE_SECONDS = 2
-WAIT_SECONDS_MAX = 120
 
 _counting = threading.Lock()
 _working: set[str] = set()
@@ -133,7 +133,7 @@ def open_arcs(url: str, folder: Path, patch: pytest.MonkeyPatch) -> Iterator[Arc
 
 def wait_for(condition: Callable[[], bool]) -> None:
     """Return when it holds; a limit keeps a broken test from hanging."""
-    until = time.monotonic() + WAIT_SECONDS_MAX
+    until = time.monotonic() + HANG_SECONDS
     pause = threading.Event()
     while not condition():
         assert time.monotonic() < until, "it did not come about"

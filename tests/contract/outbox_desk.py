@@ -25,6 +25,7 @@ from penstock.lots.deliveries import Deliverer
 from penstock.lots.rows import SubscriberKind, SubscriberRow
 from penstock.lots.subscribers import SetSubscriber, get_subscriber
 from tests.doors.waiting import until
+from tests.patience import HANG_SECONDS
 from tests.web import Request
 
 NOW: Micros = parse_time("2026-11-15T09:30:00Z")
@@ -141,4 +142,4 @@ class Gate:
         self._opened.set()
 
     def wait(self) -> None:
-        assert self._opened.wait(120)
+        assert self._opened.wait(HANG_SECONDS)

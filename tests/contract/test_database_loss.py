@@ -22,6 +22,7 @@ from penstock.db.postgres import PostgresDatabase
 from penstock.errors import Unavailable
 from tests.contract.noting import STATEMENTS, Note, migrated, note, notes
 from tests.databases import Pool, capability_folder
+from tests.patience import HANG_SECONDS
 from tests.servers import PostgresServer
 
 MORE_STATEMENTS = """
@@ -52,7 +53,6 @@ CREATE TABLE referring (
 """
 
 LONG = "x" * 1000
-HANG_SECONDS = 120
 
 
 class Referring(msgspec.Struct):

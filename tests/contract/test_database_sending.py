@@ -12,12 +12,12 @@ from penstock.db import Database, open_database
 from penstock.db.database import Overtaken, Sent
 from tests.contract.noting import STATEMENTS, Note, migrated, notes
 from tests.databases import capability_folder
+from tests.patience import HANG_SECONDS
 
 TABLE = "CREATE TABLE notes (text TEXT NOT NULL CHECK (text <> 'bad'));"
 LONG = "x" * 200_000  # more than a socket takes at once
 BAD = (sqlite3.IntegrityError, psycopg.errors.CheckViolation)
 PAIRS = 40
-HANG_SECONDS = 120
 
 
 @pytest.fixture

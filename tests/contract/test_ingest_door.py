@@ -15,6 +15,7 @@ import pytest
 
 from penstock.errors import Invalid, NotFound
 from penstock.ingest.receiving.door import Places, check_url, open_client, open_file
+from tests.patience import HANG_SECONDS
 from tests.web import Request, Web, content, drip, head, redirect
 
 NOWHERE = Places()
@@ -148,7 +149,7 @@ def test_the_body_of_a_redirect_is_not_read(web: Web) -> None:
 
     web.on("/there", content(b"there"))
     assert get(web.on("/a", endless), Places((web.url,))).content == b"there"
-    assert hung_up.wait(30)
+    assert hung_up.wait(HANG_SECONDS)
 
 
 def test_a_redirect_to_what_is_no_url(web: Web) -> None:

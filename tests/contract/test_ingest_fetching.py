@@ -15,6 +15,7 @@ from penstock.errors import Invalid, NotFound, PenstockError, TooLarge, Unavaila
 from penstock.ingest.receiving.door import Places, open_client
 from penstock.ingest.receiving.fetching import Fetched, Stopped, Wanted, fetch_all
 from tests.contract.fetching_desk import BODY, OTHER, Desk, digest, open_desk
+from tests.patience import HANG_SECONDS
 from tests.web import Request, Web, content, drip, hang_up, head, raw, redirect, reset, status
 
 
@@ -155,7 +156,7 @@ def test_a_server_that_stalls_is_left_and_asked_again(tmp_path: Path) -> None:
 
     def stall(request: Request, connection: socket.socket) -> None:
         connection.sendall(start)
-        ended.wait(30)
+        ended.wait(HANG_SECONDS)
 
     with open_desk(tmp_path, timeout_seconds=2) as desk:  # within which the rest has to come
         url = desk.web.on("/a", stall, content(b"complete"))
@@ -167,7 +168,7 @@ def test_a_server_that_stalls_is_left_and_asked_again(tmp_path: Path) -> None:
 def test_a_slow_server_is_waited_for(desk: Desk) -> None:
     turn = threading.Semaphore(0)
     pieces = [head(200, {"Content-Length": 5}), *(bytes([letter]) for letter in b"drips")]
-    url = desk.web.on("/a", drip(pieces, lambda: turn.acquire(timeout=30)))
+    url = desk.web.on("/a", drip(pieces, lambda: turn.acquire(timeout=HANG_SECONDS)))
     turn.release()
     turn.release()
     found = desk.fetch(url, progress=lambda change: turn.release() if change else None)
@@ -269,7 +270,7 @@ def test_the_first_failure_ends_the_rest_and_names_its_url(desk: Desk) -> None:
             connection.sendall(b"x" * 1000)
 
     def missing(request: Request, connection: socket.socket) -> None:
-        asked.wait(30)
+        asked.wait(HANG_SECONDS)
         status(404)(request, connection)
 
     urls = [desk.web.on("/0", endless), desk.web.on("/1", missing)]

@@ -13,8 +13,8 @@ from penstock.ingest.storing.ocfl import Depository
 from penstock.ingest.storing.ocfl_files import NewFile
 from penstock.objects import Objects
 from tests.contract.ocfl_desk import ARK, NOW, Desk, Files, open_desk
+from tests.patience import HANG_SECONDS
 
-WAIT_SECONDS_MAX = 60
 BEFORE: Files = {"producer/a": b"before", "producer/c": b"c"}
 FIRST: Files = {"producer/a": b"first", "producer/b": b"b"}
 SECOND: Files = {"producer/a": b"second"}
@@ -52,7 +52,7 @@ class Sleepy(Objects):
         self.left -= 1
         if self.left == 0:
             self.asleep.set()
-            assert self.wake.wait(WAIT_SECONDS_MAX)
+            assert self.wake.wait(HANG_SECONDS)
 
 
 class Sleeper:
@@ -67,7 +67,7 @@ class Sleeper:
         self.refusal: Exception | None = None
         self.is_over = False
         self._thread.start()
-        self._objects.asleep.wait(WAIT_SECONDS_MAX)
+        self._objects.asleep.wait(HANG_SECONDS)
         assert self._objects.asleep.is_set()
 
     def _run(self) -> None:

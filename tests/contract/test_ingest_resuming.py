@@ -9,6 +9,7 @@ import pytest
 from penstock.errors import Unavailable
 from penstock.ingest.receiving.fetching import Fetched, Stopped
 from tests.contract.fetching_desk import BODY, OTHER, Desk, digest, open_desk
+from tests.patience import HANG_SECONDS
 from tests.web import content, drip, head
 
 
@@ -122,14 +123,14 @@ def test_two_processes_do_not_write_one_file(desk: Desk) -> None:
 
     def wait() -> None:
         if began.is_set():
-            go_on.wait(30)
+            go_on.wait(HANG_SECONDS)
         began.set()
 
     url = desk.web.on("/a", drip([head(200, {"Content-Length": 8}), b"complete"], wait))
     found: list[Fetched] = []
     first = threading.Thread(target=lambda: found.append(desk.fetch(url)))
     first.start()
-    assert began.wait(30)
+    assert began.wait(HANG_SECONDS)
     with pytest.raises(Unavailable, match="another process is fetching it"):
         desk.fetch(url)
     go_on.set()

@@ -25,6 +25,7 @@ from penstock.lots.subscribers import (
 from penstock.signing import verify
 from tests.contract.outbox_desk import NEVER, Desk, Gate, deliveries, desk, firsts, lots
 from tests.doors.waiting import until
+from tests.patience import HANG_SECONDS
 from tests.web import Answer, Request, Web, drip, hang_up, head, redirect, reset, status
 
 __all__ = ["desk"]
@@ -217,7 +218,7 @@ def test_stopping_does_not_wait_for_a_receiver(desk: Desk) -> None:
         desk.subscribe(web.on("/lots", slow))
         desk.publish("1")
         with desk.deliverer():
-            assert asked.wait(120)
+            assert asked.wait(HANG_SECONDS)
         gate.open()
     assert desk.subscriber().cursor == 0
 

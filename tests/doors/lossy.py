@@ -10,6 +10,8 @@ from typing import Literal
 import httpx
 from msgspec import Struct
 
+from tests.patience import HANG_SECONDS
+
 # before: the request never gets there; after: it does, and its answer is lost.
 Loss = Literal["before", "after"] | int
 
@@ -39,7 +41,7 @@ class Line(Struct):
 @contextmanager
 def lossy(server_url: str) -> Iterator[Line]:
     """A gateway for the length of a block; `url` is where it listens."""
-    with httpx.Client(base_url=server_url, timeout=60, verify=False) as onward:
+    with httpx.Client(base_url=server_url, timeout=HANG_SECONDS, verify=False) as onward:
         line = Line("", deque(), seen=[])
         gateway = ThreadingHTTPServer(("127.0.0.1", 0), _handler(line, onward))
         gateway.daemon_threads = True

@@ -14,9 +14,9 @@ from penstock.access.keys import Role
 from penstock.api.server import HttpServer
 from penstock.config import Settings
 from penstock.plane import Plane
+from tests.patience import HANG_SECONDS
 
 API = "/api/v1"
-TIMEOUT_SECONDS = 60
 
 
 @dataclass(frozen=True)
@@ -52,7 +52,7 @@ def _running(settings: Settings) -> Iterator[Running]:
         thread = threading.Thread(target=server.run)
         thread.start()
         try:
-            with httpx.Client(base_url=server.url, timeout=TIMEOUT_SECONDS, verify=False) as client:
+            with httpx.Client(base_url=server.url, timeout=HANG_SECONDS, verify=False) as client:
                 yield Running(server, client)
         finally:
             server.stop()

@@ -21,6 +21,7 @@ from penstock.config import Settings
 from penstock.ids import run_id
 from penstock.plane import Plane
 from tests.doors.serving import API, run_event
+from tests.patience import HANG_SECONDS
 
 CALLERS = 8
 ENOUGH = 200
@@ -45,7 +46,7 @@ class ServerProcess:
 
     def ends_well(self) -> str:
         """Wait for the end, which must be a good one; gives what was logged."""
-        _, log = self.process.communicate(timeout=120)
+        _, log = self.process.communicate(timeout=HANG_SECONDS)
         assert self.process.returncode == 0, log
         assert "Traceback" not in log
         return log
@@ -87,7 +88,7 @@ class Load:
             thread.join()
 
     def _send(self, number: int) -> None:
-        with httpx.Client(base_url=self._url, timeout=60, verify=False) as client:
+        with httpx.Client(base_url=self._url, timeout=HANG_SECONDS, verify=False) as client:
             for count in range(1_000_000):
                 run = f"{number}-{count}"
                 try:
@@ -107,7 +108,7 @@ def test_a_signal_stops_the_server_and_loses_nothing(
     database_url: str, number: signal.Signals
 ) -> None:
     with server_process(database_url) as server, Load(server.url) as load:
-        assert load.enough.wait(120)
+        assert load.enough.wait(HANG_SECONDS)
         server.process.send_signal(number)
         assert "stopped" in server.ends_well()
     assert load.refused == []
@@ -127,14 +128,14 @@ def test_a_request_that_was_begun_is_answered(database_url: str) -> None:
             httpx.get(f"{server.url}/livez", verify=False)
             begun.set()
             server.process.send_signal(signal.SIGTERM)
-            stopping.wait(60)
+            stopping.wait(HANG_SECONDS)
             yield body[10:]
 
         stopping = threading.Event()
 
         def watch() -> None:
             """Let the body go on once nobody new is let in."""
-            begun.wait(60)
+            begun.wait(HANG_SECONDS)
             while True:
                 try:
                     httpx.get(f"{server.url}/livez", verify=False)
@@ -145,7 +146,7 @@ def test_a_request_that_was_begun_is_answered(database_url: str) -> None:
         watcher = threading.Thread(target=watch)
         watcher.start()
         answer = httpx.post(
-            f"{server.url}{API}/lineage", content=slowly(), timeout=60, verify=False
+            f"{server.url}{API}/lineage", content=slowly(), timeout=HANG_SECONDS, verify=False
         )
         watcher.join()
         assert answer.status_code == 201

@@ -20,6 +20,7 @@ from penstock.lots.forgetting import prune_outbox
 from tests.doors.serving import API, Running, running
 from tests.doors.test_http_stop import server_process
 from tests.doors.waiting import until
+from tests.patience import HANG_SECONDS
 from tests.servers import free_port
 
 STREAM = f"{API}/events/stream"
@@ -228,7 +229,10 @@ def test_many_who_follow_share_one_reader(shop: Running, monkeypatch: pytest.Mon
     monkeypatch.setattr(relay, "read_frames", counted)
     readers = 20
     with httpx.Client(
-        base_url=shop.server.url, limits=httpx.Limits(max_connections=100), timeout=60, verify=False
+        base_url=shop.server.url,
+        limits=httpx.Limits(max_connections=100),
+        timeout=HANG_SECONDS,
+        verify=False,
     ) as client:
         answers = [
             client.send(client.build_request("GET", STREAM), stream=True) for _ in range(readers)
@@ -283,7 +287,7 @@ def test_there_is_an_end_to_how_many_can_follow(
 
 def test_readers_do_not_keep_a_server_that_is_told_to_stop(database_url: str) -> None:
     with server_process(database_url) as server:
-        with httpx.stream("GET", f"{server.url}{STREAM}", timeout=60) as answer:
+        with httpx.stream("GET", f"{server.url}{STREAM}", timeout=HANG_SECONDS) as answer:
             reader = Reader(answer)
             assert reader.block() == {"": "following", "id": "0"}
             server.process.send_signal(signal.SIGTERM)
@@ -318,7 +322,7 @@ def test_the_client_follows_and_loses_nothing_while_servers_come_and_go(database
             until(lambda: len(seen) >= 5)
             if life == 2:
                 publish(server, "end")
-                assert enough.wait(120)
+                assert enough.wait(HANG_SECONDS)
     thread.join()
     assert seen == [*expected, "end"]
 

@@ -3,12 +3,12 @@
 import time
 from collections.abc import Callable
 
-GIVE_UP_SECONDS = 120
+from tests.patience import HANG_SECONDS
 
 
 def until(condition: Callable[[], bool]) -> None:
     """Return as soon as the condition holds."""
-    deadline = time.monotonic() + GIVE_UP_SECONDS
+    deadline = time.monotonic() + HANG_SECONDS
     while not condition():
         assert time.monotonic() < deadline, "what was waited for did not come"
         time.sleep(0.02)

@@ -11,8 +11,8 @@ from typing import Any
 
 import psutil
 
-END_SECONDS_MAX = 60
-START_SECONDS_MAX = 120
+from tests.patience import HANG_SECONDS
+
 LOOK_SECONDS = 0.02
 
 
@@ -41,7 +41,7 @@ class EngineProcess:
 
     def wait_until_ready(self) -> None:
         """Return when it works."""
-        deadline = time.monotonic() + START_SECONDS_MAX
+        deadline = time.monotonic() + HANG_SECONDS
         while not self.is_ready:
             assert time.monotonic() < deadline, self.log()
             time.sleep(LOOK_SECONDS)
@@ -86,4 +86,4 @@ class EngineProcess:
     def stop(self) -> None:
         """Have it stop cleanly; anything else is a failed test."""
         self.stop_soon()
-        assert self._process.wait(END_SECONDS_MAX) == 0, self.log()
+        assert self._process.wait(HANG_SECONDS) == 0, self.log()

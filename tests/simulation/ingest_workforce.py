@@ -17,13 +17,13 @@ import msgspec
 
 from penstock.errors import PenstockError
 from penstock.ingest.workers import STAGE_NAMES
+from tests.patience import HANG_SECONDS
 from tests.simulation.ingest_site import Site
 from tests.simulation.ingest_worker import Order
 
 PROGRAM = "tests.simulation.ingest_worker"
 TOP = Path(__file__).resolve().parents[2]
 LOOK_SECONDS = 0.02
-STUCK_SECONDS_MAX = 120
 POLL_SECONDS = 0.1
 
 
@@ -79,7 +79,7 @@ class Worker:
 
     def wait(self) -> None:
         """Return when it has ended."""
-        ended, _, _ = select.select([self._handle], [], [], STUCK_SECONDS_MAX)
+        ended, _, _ = select.select([self._handle], [], [], HANG_SECONDS)
         assert ended, self.log()
 
     def close(self) -> None:
@@ -257,7 +257,7 @@ class Watch:
             return None
         if (progress, left) != self._last:
             self._last, self._since = (progress, left), time.monotonic()
-        elif time.monotonic() > self._since + STUCK_SECONDS_MAX:
+        elif time.monotonic() > self._since + HANG_SECONDS:
             raise AssertionError(self._stuck(working))
         return progress
 

@@ -11,9 +11,10 @@ from typing import Any, Self
 
 import httpx
 
+from tests.patience import HANG_SECONDS
+
 JOBS, DATASETS = 5, 8
 NAMESPACE = "s3://lake:9000"
-CALL_SECONDS_MAX = 120
 Document = dict[str, Any]
 
 
@@ -64,11 +65,11 @@ class Load:
         with self._changed:
             wanted = self.acknowledged.total() + more
             while self.acknowledged.total() < wanted and not self._failures:
-                assert self._changed.wait(CALL_SECONDS_MAX), "no event is acknowledged any more"
+                assert self._changed.wait(HANG_SECONDS), "no event is acknowledged any more"
 
     def _work(self, number: int, chance: random.Random) -> None:
         try:
-            with httpx.Client(timeout=CALL_SECONDS_MAX, verify=False) as client:
+            with httpx.Client(timeout=HANG_SECONDS, verify=False) as client:
                 while not self._stopping.is_set():
                     self._tell_a_run(client, number, chance)
         except BaseException as error:

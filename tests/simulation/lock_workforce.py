@@ -16,8 +16,9 @@ from urllib.parse import urlsplit
 import httpx
 import psutil
 
+from tests.patience import HANG_SECONDS
+
 SCRIPT = Path(__file__).with_name("lock_worker.py")
-CALL_SECONDS_MAX = 120
 LOOK_SECONDS = 0.02
 AGAIN_AT_ONCE = 100
 
@@ -113,7 +114,7 @@ class Workforce:
         self._seed = seed
         self._chance = random.Random(seed)
         self._client = httpx.Client(
-            base_url=f"{urls[0]}/api/v1", timeout=CALL_SECONDS_MAX, verify=False
+            base_url=f"{urls[0]}/api/v1", timeout=HANG_SECONDS, verify=False
         )
         self._everybody: list[Worker] = []
         self._working: list[Worker] = []

@@ -18,6 +18,7 @@ from penstock.plane import Plane
 from penstock.states import RunState
 from tests.checked import assert_all_holds
 from tests.dask_cluster import Cluster
+from tests.patience import HANG_SECONDS
 from tests.servers import PostgresServer
 from tests.simulation import arc_chain
 from tests.simulation.arc_chain import Arrivals
@@ -26,7 +27,6 @@ from tests.simulation.lock_tables import LockTables, broken_promises
 from tests.simulation.tables import STATEMENTS
 from tests.simulation.test_kill import made_up_seed
 
-STEP_SECONDS_MAX = 300
 LOOK_SECONDS = 0.1
 CLOCK = "clock"
 
@@ -92,7 +92,7 @@ class Fire:
             self._arrivals.go_on(done, self._chance)
             if done > last:
                 last, since = done, time.monotonic()
-            assert time.monotonic() - since < STEP_SECONDS_MAX, self._engines[0].log()[-5000:]
+            assert time.monotonic() - since < HANG_SECONDS, self._engines[0].log()[-5000:]
             if self.killed < self._plan.kills and done >= self._next_kill(total):
                 self._kill_one()
             if self._cluster is not None:

@@ -7,6 +7,7 @@ from contextlib import closing
 import httpx
 
 from penstock.db import open_database
+from tests.patience import HANG_SECONDS
 from tests.running import serving
 from tests.simulation.consistency import Tables, problems
 from tests.simulation.tables import STATEMENTS
@@ -34,7 +35,9 @@ def test_a_full_queue_answers_429_and_writes_nothing(database_url: str) -> None:
     ):
 
         def send(number: int) -> httpx.Response:
-            return httpx.post(f"{server.url}/api/v1/lineage", content=event(number), timeout=120)
+            return httpx.post(
+                f"{server.url}/api/v1/lineage", content=event(number), timeout=HANG_SECONDS
+            )
 
         with database.write():
             calls = [pool.submit(send, number) for number in range(CALLS)]

@@ -23,6 +23,7 @@ from penstock.locks.commands import ClaimLots, RegisterLots, WireJob
 from penstock.locks.rows import LogRow
 from penstock.states import RunState, WorkState
 from tests.checked import assert_database_holds
+from tests.patience import HANG_SECONDS
 from tests.running import serving
 from tests.servers import PostgresServer
 from tests.simulation.consistency import problems
@@ -31,7 +32,6 @@ from tests.simulation.lock_workforce import Plan, Workforce
 from tests.simulation.tables import STATEMENTS
 from tests.simulation.test_kill import made_up_seed
 
-ANSWER_SECONDS_MAX = 120
 SHORT = Plan(workers=4, lots=60, crashes=8, resubmissions=6, at_once=3, work_seconds=0.05)
 LONG = Plan(workers=4, lots=5000, crashes=100, resubmissions=200, at_once=10, work_seconds=0.01)
 
@@ -234,14 +234,14 @@ def test_a_claim_under_way_is_waited_for_and_nothing_of_it_is_given_again(
     own_url: str,
 ) -> None:
     with (
-        shop(own_url, wait_seconds=ANSWER_SECONDS_MAX) as catalog,
+        shop(own_url, wait_seconds=HANG_SECONDS) as catalog,
         closing(open_database(own_url)) as database,
     ):
         with database.write() as tx:
             first = claim_in(tx, 2)
             second = catalog.submit(ClaimLots("ns", "a", "second", count=4))
             assert not second.done()
-        claims = second.result(ANSWER_SECONDS_MAX)
+        claims = second.result(HANG_SECONDS)
     assert first == ["1", "2"]
     assert [claim.lot for claim in claims] == ["3", "4"]
 
@@ -254,8 +254,8 @@ def test_a_claim_that_never_ends_is_not_waited_for_for_ever(own_url: str) -> Non
         with suppress(_Crash), database.write() as tx:
             claim_in(tx, 2)
             second = catalog.submit(ClaimLots("ns", "a", "second", count=4))
-            assert isinstance(second.exception(ANSWER_SECONDS_MAX), Unavailable)
+            assert isinstance(second.exception(HANG_SECONDS), Unavailable)
             raise _Crash
         again = catalog.submit(ClaimLots("ns", "a", "second", count=4))
-        claims = again.result(ANSWER_SECONDS_MAX)
+        claims = again.result(HANG_SECONDS)
     assert [claim.lot for claim in claims] == ["1", "2", "3", "4"]

@@ -10,9 +10,9 @@ from penstock.catalog.commands import ReceiveEvent
 from penstock.catalog.openlineage import Limits, read_event
 from penstock.clock import system_clock
 from penstock.db import open_database
+from tests.patience import HANG_SECONDS
 
 ROUNDS = 1500
-ANSWER_SECONDS_MAX = 60
 
 
 def write(number: int) -> ReceiveEvent:
@@ -33,7 +33,7 @@ async def two_at_a_time(catalog: Catalog) -> None:
         for _ in range(number % 100):
             await asyncio.sleep(0)
         second = catalog.submit_async(write(2 * number + 1))
-        _, waiting = await asyncio.wait([first, second], timeout=ANSWER_SECONDS_MAX)
+        _, waiting = await asyncio.wait([first, second], timeout=HANG_SECONDS)
         assert not waiting, f"{len(waiting)} of two writes were not answered in round {number}"
 
 

@@ -21,6 +21,7 @@ from penstock.db.database import Listener, Sent, Write
 from penstock.errors import Away, Unavailable
 from tests.checked import broken_invariants
 from tests.databases import sqlite_database
+from tests.patience import HANG_SECONDS
 from tests.servers import PostgresServer
 from tests.simulation.consistency import Tables, problems
 from tests.simulation.tables import STATEMENTS
@@ -28,7 +29,6 @@ from tests.simulation.tables import STATEMENTS
 EVENTS = 40
 CUT_EVENTS = 3000
 CALLERS = 32
-ANSWER_SECONDS_MAX = 120
 LOOK_SECONDS = 0.1
 
 
@@ -119,7 +119,7 @@ def test_a_lost_connection_fails_the_writes_it_holds_and_no_others(
             for number in range(EVENTS)
         ]
         catalog.start()
-        errors = [write.exception(ANSWER_SECONDS_MAX) for write in writes]
+        errors = [write.exception(HANG_SECONDS) for write in writes]
         catalog.stop()
 
         assert {type(error) for error in errors} <= {type(None), Unavailable}
@@ -158,7 +158,7 @@ def test_a_connection_that_is_cut_again_and_again_loses_nothing_acknowledged(
         def send() -> None:
             while (number := next(numbers)) < CUT_EVENTS:
                 command = ReceiveEvent(read_event(event(number).encode(), Limits()))
-                error = errors[number] = catalog.submit(command).exception(ANSWER_SECONDS_MAX)
+                error = errors[number] = catalog.submit(command).exception(HANG_SECONDS)
                 if error is None:
                     acknowledging.set()
 

@@ -6,8 +6,7 @@ from concurrent.futures import ThreadPoolExecutor
 import pytest
 
 from penstock.db.turn import Turn
-
-HANG_SECONDS = 120
+from tests.patience import HANG_SECONDS
 
 
 def waiting_for(turn: Turn, count: int) -> None:
