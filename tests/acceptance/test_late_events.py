@@ -4,7 +4,7 @@ from datetime import UTC, datetime, timedelta
 
 import pytest
 
-from tests.acceptance.calls import Calls, new_run_id, schema
+from tests.acceptance.calls import Calls, new_run_id, pinned, schema
 
 
 @pytest.mark.parametrize("order", [(0, 1), (1, 0)], ids=["in order", "late"])
@@ -165,3 +165,24 @@ def test_events_and_calls_may_tell_of_the_same_run(calls: Calls) -> None:
     assert found["nominalStartTime"] == "2026-11-14T00:00:00.000Z"
     assert [v["number"] for v in found["outputDatasetVersions"]] == [1]
     assert calls.dataset("b")["currentVersionNumber"] == 1
+
+
+@pytest.mark.parametrize(
+    ("began", "version"), [(1, 1), (3, 2)], ids=["before it was published", "after"]
+)
+def test_what_is_told_late_was_read_if_it_was_published_before_the_run_began(
+    calls: Calls, began: int, version: int
+) -> None:
+    moments = [calls.now() for _ in range(5)]
+    reader, second = new_run_id(), new_run_id()
+    calls.report("COMPLETE", new_run_id(), "maker", outputs=["d"], at=moments[0])
+    calls.report("START", reader, "reader", inputs=["d"], at=moments[began])
+    calls.report("COMPLETE", second, "maker", outputs=["d"], at=moments[2])
+    assert pinned(calls.run(reader)["inputDatasetVersions"]) == {"d": 1}
+
+    calls.report("COMPLETE", reader, "reader", inputs=["d"], at=moments[4])
+    assert pinned(calls.run(reader)["inputDatasetVersions"]) == {"d": version}
+
+    calls.report("COMPLETE", new_run_id(), "maker", outputs=["d"], at=moments[0])
+    calls.report("COMPLETE", reader, "reader", inputs=["d"], at=moments[4])
+    assert pinned(calls.run(reader)["inputDatasetVersions"]) == {"d": version}

@@ -194,6 +194,11 @@ def test_a_run_reads_the_version_that_its_lot_has(framework: LotCalls, reporter:
     assert framework.calls.dataset(RAW)["currentVersion"] != read["version"]
     assert [(c["job"], c["version"]) for c in read["consumers"]] == [(JOB, read["version"])]
 
+    reporter.send(RunState.RUNNING, run, reads={RAW: ["1"]}, writes={CLEAN: ["1"]})
+    assert framework.calls.run(run)["inputDatasetVersions"] == [version]
+    reporter.send(RunState.COMPLETE, run, reads={RAW: ["1"]}, writes={CLEAN: ["1"]})
+    assert framework.calls.run(run)["inputDatasetVersions"] == [version]
+
 
 def test_a_run_works_on_several_lots(framework: LotCalls, reporter: Reporter) -> None:
     blocking = reporter.start("2")

@@ -19,6 +19,8 @@ T = TypeVar("T")
 
 LIFECYCLE: Final = "lifecycleStateChange"
 COLUMNS: Final = "columnLineage"
+ASSERTIONS: Final = "dataQualityAssertions"
+_CHECKS: Final = (ASSERTIONS, "dataQualityMetrics")
 
 
 class ParentRun(Struct, frozen=True):
@@ -258,6 +260,15 @@ def aliases(facets: Facets) -> list[Alias]:
     return [each for each in named if _names(each.namespace, each.name) and _fits(each.type)]
 
 
+def of_reading(facets: Facets, input_facets: Facets) -> Facets:
+    """What a run says of a dataset as it has read it.
+
+    Some who check it say so in the dataset's own facets, which are otherwise its maker's.
+    """
+    checks = {name: facets[name] for name in _CHECKS if name in facets}
+    return {**checks, **input_facets} if checks else input_facets
+
+
 def tags(facets: Facets) -> list[TagMark]:
     """Tags; `key` where the value says no more than that it is set, else `key:value`."""
     found = _read_tags(facets, "tags")
@@ -265,7 +276,7 @@ def tags(facets: Facets) -> list[TagMark]:
         return []
     marks = []
     for tag in found.tags:
-        plain = tag.value in (None, "", True, "true")
+        plain = tag.value in (None, "", True, "true", tag.key)  # Airflow's have their key for value
         name = tag.key if plain else f"{tag.key}:{tag.value}"
         if _names(name) and (tag.field is None or _fits(tag.field)):
             marks.append(TagMark(name, tag.field))

@@ -53,10 +53,10 @@ _STATES: Final = {
 _NO_STAMPS: Final = "{}"
 
 
-def receive(world: World, event: Event, now: Micros) -> None:
-    """Keep an event and fold it in."""
+def receive(world: World, event: Event, now: Micros, *, by_lot: bool = False) -> None:
+    """Keep an event and fold it in; what a run reads lot by lot was pinned with its lots."""
     keep(world, event, now)
-    fold(world, event)
+    fold(world, event, by_lot=by_lot)
 
 
 def keep(world: World, event: Event, now: Micros) -> None:
@@ -73,7 +73,7 @@ def keep(world: World, event: Event, now: Micros) -> None:
     world.events.put(object(), row)
 
 
-def fold(world: World, event: Event) -> None:
+def fold(world: World, event: Event, *, by_lot: bool = False) -> None:
     """Let an event change what is known."""
     if event.kind == DATASET:
         assert event.dataset is not None, "a dataset event was checked to have one"
@@ -81,10 +81,10 @@ def fold(world: World, event: Event) -> None:
     elif event.kind == JOB:
         _receive_job(world, event)
     else:
-        _receive_run(world, event)
+        _receive_run(world, event, by_lot)
 
 
-def _receive_run(world: World, event: Event) -> None:
+def _receive_run(world: World, event: Event, by_lot: bool) -> None:
     assert event.run_id is not None, "a run event was checked to have one"
     parent = _parent_of(world, event)
     job = _job_of(world, event)
@@ -92,6 +92,7 @@ def _receive_run(world: World, event: Event) -> None:
     if parent is not None:
         job = _follow_parent(job, parent, stamp)
     before = world.runs.get(event.run_id)
+    goes_on = before is not None and before.ended_at is None and not by_lot
     run = before
     if run is None:
         run = job_rules.new_run(event.run_id, job.id, event.external_id, event.at)
@@ -115,6 +116,8 @@ def _receive_run(world: World, event: Event) -> None:
     world.jobs.put(job.id, job_rules.follow_run(world, job, run, before))
     run_order = run_stamp(event.at, event.event_type)
     for mention in event.inputs:
+        if goes_on:
+            run_rules.pin_again(world, run, world.dataset_id(mention.id))
         _receive_input(world, run, mention, stamp, run_order, event.at)
     for mention in event.outputs:
         _receive_output(world, run, mention, stamp, run_order, event.at)

@@ -59,9 +59,30 @@ def read_dataset(
             version_id = dataset.implied_version_id or ""
         row = RunDatasetRow(run.id, Role.INPUT, dataset_id, version_id, "{}", "{}")
         world.put_io(row)
-    if stated is not None and stated.io_facets:
-        _report(world, row, stated.io_facets, stamp)
+    told = known_facets.of_reading(stated.facets, stated.io_facets) if stated is not None else None
+    if told:
+        _report(world, row, told, stamp)
     return row.version_id
+
+
+def pin_again(world: World, run: RunRow, dataset_id: str) -> None:
+    """What was published before a run began is what it reads, though it is told of only later.
+
+    Some clients tell of many runs at once, of all first that they began: dbt's does.
+    """
+    row = world.io_of(run.id).get((Role.INPUT, dataset_id))
+    dataset = world.datasets.get(dataset_id)
+    if row is None or dataset is None or row.version_id == dataset.current_version_id:
+        return
+    if dataset.published_at is None or dataset.published_at > run.created_at:
+        return
+    current = world.versions.get(dataset.current_version_id)
+    if current is None or current.run_id == run.id:
+        return
+    pinned = world.versions.get(row.version_id)
+    was_published = pinned.published_at if pinned is not None else None
+    if was_published is None or was_published < dataset.published_at:
+        world.put_io(replace(row, version_id=current.id))
 
 
 def write_dataset(

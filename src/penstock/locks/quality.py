@@ -7,6 +7,7 @@ import msgspec
 from msgspec import Struct
 
 from penstock.catalog.facets import Facets
+from penstock.catalog.known_facets import ASSERTIONS
 from penstock.catalog.rows import replace
 from penstock.clock import Micros
 from penstock.locks.held import QUALITY, add_reason
@@ -15,7 +16,6 @@ from penstock.locks.rows import CheckRow, LogRow, StatusRow
 from penstock.locks.table import Status
 from penstock.lots.manifests import Check
 
-FACET = "dataQualityAssertions"
 WHO = "quality checks"  # who holds a lot whose checks fail
 _NAME_CHARS_MAX = 200
 _DETAIL_CHARS_MAX = 2000
@@ -44,7 +44,7 @@ _decode_assertion = msgspec.json.Decoder(_Assertion).decode
 
 def told_of(facets: Facets) -> list[Check]:
     """What the facets of a dataset say that checks of it said; what cannot be read says nothing."""
-    raw = facets.get(FACET)
+    raw = facets.get(ASSERTIONS)
     if raw is None:
         return []
     try:

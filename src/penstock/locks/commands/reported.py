@@ -105,7 +105,7 @@ class Reported:
         """The engine that made the claims ends them, and its run: an event only tells of it."""
         keep(self._world, self._event, self._now)
         told = replace(self._event, event_type="RUNNING") if self._is_end else self._event
-        fold(self._world, self._without_facet(told))
+        fold(self._world, self._without_facet(told), by_lot=True)
         for claim in claims:
             self._renewed(claim)
             if self._is_end:
@@ -227,7 +227,7 @@ class Reported:
             for claim in claims:
                 written += self._locked_outputs(claim)
             event = replace(event, outputs=(*event.outputs, *self._unsaid(written)))
-        receive(self._world, event, self._now)
+        receive(self._world, event, self._now, by_lot=True)
 
     def _without_facet(self, event: Event) -> Event:
         """The facet leads from a run to its claims: it is ours once there are any."""

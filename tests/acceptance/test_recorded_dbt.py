@@ -1,0 +1,79 @@
+"""What `dbt-ol` of openlineage-dbt 1.54 sent of a small project on DuckDB."""
+
+import pytest
+
+from tests.acceptance.calls import Calls
+from tests.acceptance.recordings import Recording, read
+
+DUCK = "duckdb://shop.duckdb"
+STAGED, VIEW, BREAKS = "shop.main.stg_orders", "shop.main.orders_view", "shop.main.breaks"
+
+
+@pytest.fixture
+def runs(calls: Calls) -> Recording:
+    """Three times `dbt-ol run`; in the second, the model `breaks` breaks."""
+    return Recording(calls, "dbt_runs")
+
+
+def test_models_read_what_the_same_invocation_made(runs: Recording) -> None:
+    """dbt-ol tells at its end of all models: first that each began, and then how each ended."""
+    runs.send()
+
+    makers = runs.makers(STAGED, DUCK)
+    staged = {run["parent"]["runId"]: run["id"] for run in runs.runs("shop.main.shop.stg_orders")}
+    for job in ("shop.main.shop.orders_view", "shop.main.shop.breaks"):
+        for run in runs.runs(job):
+            assert makers[read(run)[STAGED]] == staged[run["parent"]["runId"]], job
+    assert len(staged) == 3
+
+
+def test_of_events_that_come_again_nothing_changes(runs: Recording) -> None:
+    runs.send()
+    before = [read(run) for run in runs.runs("shop.main.shop.orders_view")]
+
+    runs.send(runs.events[::-1])
+
+    assert [read(run) for run in runs.runs("shop.main.shop.orders_view")] == before
+
+
+def test_a_model_that_broke_moves_no_version(runs: Recording) -> None:
+    runs.send()
+
+    again, broke, first = runs.runs("shop.main.shop.breaks")
+    assert [run["state"] for run in (first, broke, again)] == ["COMPLETED", "FAILED", "COMPLETED"]
+    makers = runs.makers(BREAKS, DUCK)
+    assert makers[runs.dataset(BREAKS, DUCK)["currentVersion"]] == again["id"]
+    assert [read(run)[BREAKS] for run in runs.runs("shop.main.shop.after_break")] == [
+        version for version, run in makers.items() if run in (first["id"], again["id"])
+    ]
+    states = [run["state"] for run in runs.runs("dbt-run-shop")]
+    assert states == ["COMPLETED", "FAILED", "COMPLETED"]
+
+
+@pytest.mark.parametrize(
+    ("recorded", "job", "failed"),
+    [
+        ("dbt_tests", "shop.main.shop.stg_orders.test", ["accepted_values", "relationships"]),
+        (
+            "dbt_structured",
+            "test.shop.relationships_stg_orders_customer_id__id__ref_stg_customers_.c4293d696a",
+            ["relationships"],
+        ),
+    ],
+    ids=["at the end", "as it goes"],
+)
+def test_a_test_that_failed_is_told_with_what_it_read(
+    calls: Calls, recorded: str, job: str, failed: list[str]
+) -> None:
+    tests = Recording(calls, recorded)
+    tests.send()
+
+    [run] = tests.runs(job)
+    assert run["state"] == "FAILED"
+    [facets] = [
+        each["facets"]
+        for each in run["inputDatasetVersions"]
+        if each["datasetVersionId"]["name"] == STAGED
+    ]
+    told = facets["dataQualityAssertions"]["assertions"]
+    assert [each["assertion"] for each in told if not each["success"]] == failed

@@ -1,0 +1,65 @@
+"""What openlineage-spark 1.53 sent of a small application on Spark 3.5."""
+
+import pytest
+
+from tests.acceptance.calls import Calls, Document, path
+from tests.acceptance.recordings import Recording, read
+
+LAKE = "/data/lake"
+INSERT = "shop_spark.execute_insert_into_hadoop_fs_relation_command"
+JOIN = "shop_spark.adaptive_spark_plan.lake_by_country"
+
+
+@pytest.fixture
+def spark(calls: Calls) -> Recording:
+    """Files are read, joined, written over and added to, one of them in vain; a table is made."""
+    recording = Recording(calls, "spark")
+    recording.send()
+    return recording
+
+
+def of(spark: Recording, job: str) -> list[Document]:
+    return spark.runs(job, "spark")
+
+
+def test_what_is_overwritten_and_appended_has_a_version_each(spark: Recording) -> None:
+    appended, overwritten = of(spark, JOIN)
+    makers = spark.makers(f"{LAKE}/by_country", "file")
+    assert {appended["id"], overwritten["id"]} < set(makers.values())
+    current = spark.dataset(f"{LAKE}/by_country", "file")["currentVersion"]
+    assert makers[current] == appended["id"]
+
+
+def test_a_job_that_failed_moves_no_version_though_it_says_complete_too(spark: Recording) -> None:
+    """Of a query that failed, Spark reports the job's FAIL, and then a COMPLETE of the query."""
+    [failed] = of(spark, f"{INSERT}.lake_by_country")
+    assert failed["state"] == "FAILED"
+    appended, _ = of(spark, JOIN)
+    by_country = spark.dataset(f"{LAKE}/by_country", "file")
+    assert spark.makers(by_country["name"], "file")[by_country["currentVersion"]] == appended["id"]
+    assert [field["name"] for field in by_country["fields"]] == ["country", "total"]
+
+
+def test_files_join_the_jobs_down_to_columns(spark: Recording) -> None:
+    [orders] = of(spark, f"{INSERT}.lake_orders")
+    makers = spark.makers(f"{LAKE}/orders", "file")
+    for run in of(spark, JOIN):
+        assert makers[read(run)[f"{LAKE}/orders"]] == orders["id"]
+    columns = spark.dataset(f"{LAKE}/by_country", "file")["columnLineage"]
+    [total] = [column for column in columns if column["name"] == "total"]
+    assert (f"{LAKE}/orders", "amount") in [
+        (field["dataset"], field["field"]) for field in total["inputFields"]
+    ]
+
+
+def test_a_table_is_found_by_its_name_in_the_warehouse(calls: Calls, spark: Recording) -> None:
+    table = calls.get("namespaces", spark.space("file:/data/warehouse"), "datasets", "shop.big")
+    assert table["name"] == "/data/warehouse/shop.db/big"
+
+
+def test_an_application_has_its_queries_for_children(calls: Calls, spark: Recording) -> None:
+    [application] = of(spark, "shop_spark")
+    assert application["state"] == "COMPLETED"
+    family = calls.ask("GET", path("jobs", "runs", application["id"], "family"))["runs"]
+    recorded = {event["run"]["runId"] for event in spark.events}
+    assert {member["id"] for member in family} == recorded
