@@ -194,13 +194,14 @@ def rewire(room: LockRoom, before: LotJobRow, wired: LotJobRow) -> None:
     """Let datasets know which jobs read and write their lots now."""
     had, has = _sides(before), _sides(wired)
     for role, dataset in had ^ has:
-        row = LotJobDatasetRow(dataset, role, wired.job_id)
+        row, key = LotJobDatasetRow(dataset, role, wired.job_id), (role, dataset, wired.job_id)
         wires = [wire for wire in room.wires.get(dataset) or () if wire != (role, wired.job_id)]
-        if (role, dataset) in has:
+        is_wired = (role, dataset) in has
+        if is_wired:
             wires.append((role, wired.job_id))
-            room.wired.put((role, dataset, wired.job_id), row)
-        else:
-            room.unwired.put((role, dataset, wired.job_id), row)
+        # It may have been wired otherwise in the same batch: of the two, this is written.
+        room.wired.put(key, row if is_wired else None)
+        room.unwired.put(key, None if is_wired else row)
         room.wires.put(dataset, tuple(wires))
 
 
