@@ -1,5 +1,6 @@
 """Who follows lots is told of those that a reported run has made, and of no others."""
 
+from collections.abc import Sequence
 from typing import Any
 
 import msgspec
@@ -11,24 +12,34 @@ from penstock.ids import new_id
 from penstock.locks.commands.events import GuardedEvent
 from tests.acceptance.flow_site import LOT, NS, Flow
 
+Named = dict[str, Any]
 OTHER = "another lot"
 
 
-def made(dataset: str, *lots: str, namespace: str = NS) -> dict[str, Any]:
-    """An output, with the lots of it that the run names."""
+def made(dataset: str, *lots: str, namespace: str = NS) -> Named:
+    """A dataset, with the lots of it that the run names."""
     facets = {"penstock_lot": {"lots": lots}} if lots else {}
     return {"namespace": namespace, "name": dataset, "facets": facets}
 
 
-def report(flow: Flow, *outputs: dict[str, Any], lot: str | None = None, **how: Any) -> None:
+def report(
+    flow: Flow,
+    *outputs: Named,
+    reads: Sequence[Named] = (),
+    lot: str | None = None,
+    end: str = "COMPLETE",
+    **how: Any,
+) -> None:
+    """A run of a job, from its start to its end."""
     run = {"runId": new_id(), "facets": {} if lot is None else {"penstock_lot": {"lot": lot}}}
-    for kind in ("START", "COMPLETE"):
+    for kind in ("START", end):
         body = {
             "eventType": kind,
             "eventTime": format_time(flow.now),
             "producer": "test",
             "run": run,
             "job": {"namespace": NS, "name": "load"},
+            "inputs": reads,
             "outputs": outputs,
         }
         flow.do(GuardedEvent(read_event(msgspec.json.encode(body), Limits()), is_arc, **how))

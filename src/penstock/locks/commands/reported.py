@@ -266,6 +266,7 @@ class Reported:
             claim = held.get(aim.lot) or self._claimed(job, aim.lot)
             pinned = {dataset: self._pinned(dataset, aim.lot) for dataset in aim.inputs}
             claiming.lock(self._room, claim, pinned, aim.outputs, self._now)
+            claiming.forget_failed(self._room, job, claim)
             taken.append(claim)
         if taken:
             lots = [claim.lot for claim in taken]
@@ -348,6 +349,8 @@ class Reported:
         if made:
             checks = {d: told for d, row in written.items() if (told := self._told_of_output(row))}
             claiming.publish(self._world, self._wiring, made, versions, self._now, checks=checks)
+            # Runs of one job need not all write the same: what another left may still be held.
+            rules.refresh(self._room, self._wiring, [claim.lot for claim in made], self._now)
 
     def _told_of_output(self, written: RunDatasetRow) -> list[Check]:
         """What any event of the run has told so far that checks said of what it wrote."""

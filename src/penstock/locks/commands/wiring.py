@@ -92,8 +92,10 @@ class WireJob(Write, frozen=True):
     ) -> Iterator[list[str]]:
         """The lots with which the job may stand otherwise now, some at a time."""
         yield known
-        # What it has done, it may not have done by these; what it writes now may lack it.
-        if not _sides(before) <= _sides(wired) or before.outputs != wired.outputs:
+        # What it has done, it may not have done by these; what it writes now, also as its events
+        # have told, may lack it.
+        is_told = before.stated != wired.stated
+        if is_told or not _sides(before) <= _sides(wired) or before.outputs != wired.outputs:
             yield from _met_lots(world, wired.job_id)
         for dataset_id in wired.input_ids:
             yield from _ready_lots(world, dataset_id)
