@@ -29,3 +29,13 @@ def test_outputs_that_events_told_count_from_when_somebody_states_them(flow: Flo
     flow.check()
     flow.wire("load", [], ["clean", "rejects"])
     flow.check()
+
+
+def test_a_claim_holds_what_its_job_read_when_it_was_given(flow: Flow) -> None:
+    flow.wire("load", ["raw"], ["clean"])
+    flow.register("raw")
+    claim = flow.claim("load")
+    flow.wire("load", ["raw", "dim"], ["clean"])
+    report(flow, made("clean"), reads=[made("raw"), made("dim")], run=claim.id, end="RUNNING")
+    flow.check()
+    flow.complete(claim)

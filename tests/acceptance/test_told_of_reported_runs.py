@@ -27,17 +27,19 @@ def report(
     *outputs: Named,
     reads: Sequence[Named] = (),
     lot: str | None = None,
+    run: str | None = None,
     end: str = "COMPLETE",
     **how: Any,
 ) -> None:
     """A run of a job, from its start to its end."""
-    run = {"runId": new_id(), "facets": {} if lot is None else {"penstock_lot": {"lot": lot}}}
+    facets = {} if lot is None else {"penstock_lot": {"lot": lot}}
+    named = {"runId": run or new_id(), "facets": facets}
     for kind in ("START", end):
         body = {
             "eventType": kind,
             "eventTime": format_time(flow.now),
             "producer": "test",
-            "run": run,
+            "run": named,
             "job": {"namespace": NS, "name": "load"},
             "inputs": reads,
             "outputs": outputs,
