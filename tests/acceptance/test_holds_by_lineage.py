@@ -259,3 +259,16 @@ def test_a_job_that_is_wired_under_a_held_dataset_is_held_and_one_that_leaves_is
     flow.wire("sum_it", ["other"], ["sums"])
     flow.register("other")
     flow.run("sum_it")
+
+
+def test_what_was_made_of_a_lot_is_held_also_while_one_between_is_made_again(flow: Flow) -> None:
+    make_diamond(flow)
+    flow.resubmit("clean_it")
+    flow.hold("raw", "wrong currency")
+    assert flow.statuses(*ALL) == ["HOLD", "RESUBMIT", "HOLD", "HOLD"]
+    flow.unhold("raw")
+    assert flow.statuses(*ALL) == ["READY", "RESUBMIT", "READY", "READY"]
+    claim = flow.claim("clean_it")
+    flow.do(FailClaims((Ref(claim.id, claim.token),), "disk full"))
+    flow.hold("raw", "wrong currency")
+    assert flow.statuses(*ALL) == ["HOLD", "ERROR", "HOLD", "HOLD"]

@@ -19,6 +19,7 @@ from penstock.locks.accepting import accept
 from penstock.locks.commands import HoldLot, ResubmitLots
 from penstock.locks.commands.accepting import AcceptLot
 from penstock.locks.reading_lots import get_work, lot_checks, show_lot
+from penstock.locks.rows import Stale
 from penstock.locks.shapes import CheckResult, Lot
 from penstock.locks.why import why
 from penstock.lots.manifests import Check
@@ -296,3 +297,18 @@ def test_checks_with_one_name_or_none_of_the_last_version_do_no_harm(flow: Flow)
     flow.publish(flow.claim("clean_it"), PASS)
     assert flow.status("clean") == "READY"
     flow.run("mart_it")
+
+
+def test_a_lot_that_is_to_be_made_anew_is_so_when_its_checks_are_accepted(flow: Flow) -> None:
+    flow.wire("clean_it", ["raw", "dim"], ["clean"], stale=Stale.RERUN)
+    flow.register("raw")
+    flow.register("dim")
+    flow.publish(flow.claim("clean_it"), FAIL)
+    flow.hold("raw")
+    flow.register("dim")  # a newer one, for which it is to be made again
+    flow.unhold("raw")
+    assert flow.status("clean") == "HOLD"
+    accept_in(flow, "clean")
+    assert (flow.status("clean"), flow.state("clean_it")) == ("RESUBMIT", WorkState.READY)
+    flow.run("clean_it")
+    assert flow.status("clean") == "READY"

@@ -202,3 +202,33 @@ def test_what_somebody_holds_and_fails_a_check_waits_for_both(reported: Flow) ->
     assert reported.status("clean") == "HOLD"
     reported.unhold("clean")
     assert reported.status("clean") == "READY"
+
+
+def make_bad(flow: Flow) -> None:
+    """raw fails its checks after clean was made of it."""
+    flow.wire("load", [], ["raw"])
+    flow.wire("clean_it", ["raw"], ["clean"])
+    flow.run("load", "clean_it")
+    run_reported(flow, "inspect", [asserted("raw", False, INPUT)], [])
+    assert flow.statuses("raw", "clean") == ["HOLD", "HOLD"]
+
+
+def test_what_was_made_of_a_lot_that_failed_stays_held_while_that_is_not_there(flow: Flow) -> None:
+    make_bad(flow)
+    flow.wire("clean_it", ["better"], ["clean"])
+    flow.resubmit("load")
+    flow.register("better")
+    assert flow.statuses("raw", "clean") == ["RESUBMIT", "HOLD"]
+
+
+def test_what_was_made_of_a_lot_that_failed_waits_for_a_person_if_its_job_reads_others_now(
+    flow: Flow,
+) -> None:
+    make_bad(flow)
+    flow.wire("clean_it", ["better"], ["clean"])
+    flow.resubmit("load")
+    flow.run("load")
+    flow.register("better")
+    assert flow.statuses("raw", "clean") == ["READY", "HOLD"]
+    flow.unhold("clean")
+    assert flow.statuses("raw", "clean") == ["READY", "READY"]

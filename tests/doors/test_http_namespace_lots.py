@@ -138,3 +138,34 @@ def test_checks_of_what_is_elsewhere_hold_nothing_there(
     assert shared.client.get(grapes).json()["status"] == "READY"
     report(shared, "r2", None, lot="1", inputs=[read], outputs=[dataset("drink", "cellar")])
     assert shared.client.get(grapes).json()["status"] == "HOLD"
+
+
+@pytest.mark.parametrize("side", ["inputs", "outputs"])
+@pytest.mark.parametrize("how", ["PUT", "POST"])
+def test_an_arc_reads_and_writes_at_home_by_whatever_names(
+    shared: Running, side: str, how: str
+) -> None:
+    chief = shared.key("chief", Role.ADMIN, "food")
+    sides = {"inputs": [{"dataset": "leeks"}], "outputs": [{"dataset": "soup"}]}
+    arc = {**sides, side: [{"dataset": "window", "runningMax": 1}]}
+    arc["workload"] = {"function": "kitchen:cook"}
+    if how == "PUT":
+        target, body = path("namespaces", "food", "arcs", "cook"), arc
+    else:
+        target, body = (
+            path("declarations"),
+            {"arcs": [{"namespace": "food", "name": "cook", **arc}]},
+        )
+    refused = call(shared, how, target, body, key=chief, status=403)
+    assert "belongs to another" in refused["message"]
+    assert shared.client.get(path("namespaces", "food", "arcs", "cook")).status_code == 404
+
+
+def test_a_collection_makes_lots_at_home_by_whatever_name(shared: Running) -> None:
+    chief = shared.key("chief", Role.ADMIN, "food")
+    profile = {"namespace": "food", "dataset": "window"}
+    refused = call(
+        shared, "PUT", path("ingest", "collections", "peas"), profile, key=chief, status=403
+    )
+    assert "belongs to another" in refused["message"]
+    assert shared.client.get(path("ingest", "collections", "peas")).status_code == 404

@@ -89,16 +89,17 @@ async def put_arc(call: Call, namespace: str, arc: str, body: ArcBody) -> ShownA
     What is left out has its default. Saying the same again changes nothing.
     """
     declared = body.declared(namespace, arc)
-    check_arc(call, declared)
+    await check_arc(call, declared)
     await call.submit(ApplyArc(call.key.name, declared))
     return await call.read(get_arc, namespace, arc)
 
 
-def check_arc(call: Call, arc: Arc) -> None:
-    """Refuse an arc that reads or writes what is not the key's."""
+async def check_arc(call: Call, arc: Arc) -> None:
+    """Refuse an arc that reads or writes what is not the key's, by whatever name."""
     for name in (*arc.input_names, *arc.output_names):
         call.check_names(namespace=name.namespace, dataset=name.name)
         call.key.require_namespace(name.namespace)
+        await call.require_dataset(name.namespace, name.name)
 
 
 async def delete_arc(call: Call, namespace: str, arc: str) -> Empty:

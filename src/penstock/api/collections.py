@@ -51,6 +51,7 @@ def put_collection(visit: Visit, collection: str, body: Collection) -> ShownColl
     except NotFound:
         before = None
     _check_texts(visit, wanted)
+    visit.require_dataset(wanted.namespace, wanted.dataset)
     _check_reach(visit.key, before, wanted)
     if before is None and wanted.callback_secret == MASK:
         raise Invalid("the callback's secret is covered, and there is none yet; give a real one")

@@ -36,7 +36,7 @@ async def declare(call: Call, body: DeclarationsBody) -> Changed:
     for arc in arcs:
         call.key.require_namespace(arc.namespace)
         call.check_names(namespace=arc.namespace, job=arc.name)
-        check_arc(call, arc)
+        await check_arc(call, arc)
     arrivals = tuple(each.whole() for each in body.arrivals)
     for arrival in arrivals:
         call.check_names(namespace=arrival.namespace, dataset=arrival.dataset)

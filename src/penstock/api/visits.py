@@ -1,11 +1,14 @@
 """One call at the ingest desk: who makes it, and what they may touch."""
 
 from collections.abc import Mapping
+from contextlib import suppress
 from dataclasses import dataclass
 
 from penstock.access.keys import Key
 from penstock.catalog.openlineage import Limits, check_name, check_text
+from penstock.catalog.reading import get_dataset
 from penstock.catalog.writer import Command
+from penstock.errors import NotFound
 from penstock.ingest.collections import Collection, all_collections, find_collection
 from penstock.ingest.desk import Act, Desk
 from penstock.ingest.store import IngestStore
@@ -68,6 +71,14 @@ class Visit:
             found = find_collection(tx, name)
         self.key.require_own(found.namespace)
         return found
+
+    def require_dataset(self, namespace: str, dataset: str) -> None:
+        """Refuse a key that is for one namespace a second name of a dataset of another."""
+        if self.key.namespace is None:
+            return
+        with suppress(NotFound), self.plane.catalog.read() as tx:
+            found = get_dataset(tx, namespace, dataset, include_deleted=True)
+            self.key.require_own(found.namespace)
 
     def collections(self) -> list[Collection]:
         """Every collection that the key may touch, by name."""

@@ -41,7 +41,7 @@ class ApplyArrival(Write, frozen=True):
         return row
 
     def tell(self, world: World, now: Micros) -> None:
-        """Write it to the audit log, which a refusal afterwards would not undo."""
+        """Write it to the audit log, as a trial does not."""
         target = f"{self.arrival.namespace}/{self.arrival.dataset}"
         audit.append(world.tx, now, self.who, "apply arrival", target)
 

@@ -60,7 +60,7 @@ class ApplyArc(Write, frozen=True):
         return row
 
     def tell(self, world: World, now: Micros) -> None:
-        """Write it to the audit log, which a refusal afterwards would not undo."""
+        """Write it to the audit log, as a trial does not."""
         target = f"{self.arc.namespace}/{self.arc.name}"
         audit.append(world.tx, now, self.who, "apply arc", target)
 

@@ -37,7 +37,7 @@ class Command(Protocol[T_co]):
 
     @property
     def alone(self) -> bool:
-        """Whether it must have a transaction of its own."""
+        """Whether it must have a transaction of its own, as what writes by itself must."""
 
     def want(self, keys: Keys) -> None:
         """Name the rows to load beforehand; leaving one out costs a round trip, no more."""
@@ -319,6 +319,8 @@ class Writer:
             except Unavailable:
                 raise
             except PenstockError as refusal:
+                if entry.command.alone:  # what it wrote by itself goes with its transaction
+                    raise
                 world.undo.undo()
                 entry.error = refusal
 

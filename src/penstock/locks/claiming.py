@@ -28,7 +28,7 @@ from penstock.locks.held import drop_reasons
 from penstock.locks.quality import NO_CHECKS, Checks
 from penstock.locks.room import LockRoom
 from penstock.locks.rows import LotJobRow, StatusRow, WorkRow
-from penstock.locks.table import Status
+from penstock.locks.table import Status, usable
 from penstock.lots.room import NO_NOTES, LotRoom, Notes
 from penstock.states import RunState, WorkState
 
@@ -130,6 +130,15 @@ def lock(
         kept = held.version_id if held is not None else None
         row = StatusRow(dataset, lot, Role.OUTPUT, job_id, running, "", run_id, kept, now)
         room.put_status(row)
+
+
+def forget_failed(room: LockRoom, job: LotJobRow, claim: WorkRow) -> None:
+    """What a run before a new claim failed to read, and this one does not read, is not open now."""
+    for dataset in job.input_ids:
+        key = (dataset, job.job_id, claim.lot)
+        own = room.inputs.get(key)
+        if own is not None and own.run_id != claim.run_id and usable(Status(own.status)):
+            room.inputs.put(key, None)
 
 
 def unlock(

@@ -139,10 +139,10 @@ def _is_held(row: StatusRow | None, run_id: str) -> bool:
     return row is not None and row.run_id == run_id and row.status == Status.RUNNING
 
 
-def unmade(world: World, named: NamedLots, lot: str, outputs: Iterable[str]) -> str | None:
+def unmade(world: World, named: NamedLots, lot: str, outputs: Iterable[str]) -> str:
     """Why a run that completes has not made a lot: it tells which it wrote, and leaves this out.
 
-    Where it names no lots of a dataset, it has made what it set out to make.
+    Where it names no lots of a dataset, it has made what it set out to make. Empty if it has.
     """
     lots = {world.dataset_id(name): own for name, own in named.outputs.items()}
     for dataset in outputs:
@@ -150,7 +150,7 @@ def unmade(world: World, named: NamedLots, lot: str, outputs: Iterable[str]) -> 
         if written and lot not in written:
             name = _dataset_name(world, dataset)
             return f"the run completed, but did not name lot {lot} among those it wrote of {name}"
-    return None
+    return ""
 
 
 def obstacle(world: World, job_id: str, run_id: str, aim: Aim, *, beside: str) -> Obstacle | None:

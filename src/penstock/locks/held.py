@@ -53,7 +53,8 @@ def is_held(room: LockRoom, dataset_id: str, lot: str) -> bool:
 def free_outlived(room: LockRoom, job: LotJobRow, lot: str, now: Micros) -> bool:
     """Let go what a job made of lots that failed their checks and were made anew since.
 
-    Whether anything was. It waits until everything that the job reads is there.
+    Whether anything was. It waits until everything that the job reads, and what it was held for, is
+    there; what was made of something else than the job reads now waits for a person.
     """
     freed = False
     for dataset in job.output_ids:
@@ -77,9 +78,16 @@ def _is_outlived(room: LockRoom, job: LotJobRow, made: StatusRow) -> bool:
     reasons = row.reasons if row is not None else ()
     if not reasons or {QUALITY, made.dataset_id} & {*reasons}:
         return False
-    sources = [room.outputs.get((dataset, made.lot)) for dataset in job.input_ids]
+    sources = [room.outputs.get((dataset, made.lot)) for dataset in (*job.input_ids, *reasons)]
     is_there = all(source is not None and readable(Status(source.status)) for source in sources)
-    return is_there and not any(is_held(room, reason, made.lot) for reason in reasons)
+    return is_there and not _was_made_otherwise(room, job, made)
+
+
+def _was_made_otherwise(room: LockRoom, job: LotJobRow, made: StatusRow) -> bool:
+    """Whether its job reads something else by now: that it is out of date would show nowhere."""
+    read = room.read_by(made.run_id) if made.run_id is not None else ()
+    keys = [(dataset, job.job_id, made.lot) for dataset in read if dataset not in job.input_ids]
+    return any(own and own.run_id == made.run_id for own in map(room.inputs.get, keys))
 
 
 def tell_readable(room: LockRoom, row: StatusRow, now: Micros) -> None:

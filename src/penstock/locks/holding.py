@@ -17,8 +17,6 @@ from penstock.locks.room import LockRoom
 from penstock.locks.rows import LINEAGE, HoldRow, LogRow, StatusRow
 from penstock.locks.table import Status
 
-_CONSUMED = (Status.DONE, Status.RUNNING, Status.HOLD)
-
 
 class Made(Struct, frozen=True):
     """A lot of a dataset that a job made of others."""
@@ -100,11 +98,14 @@ def _made_of(world: World, root_id: str, lot: str) -> Iterator[Made]:
 
 
 def _made_directly(world: World, dataset_id: str, lot: str) -> Iterator[Made]:
-    """What the runs made, or are making, that consumed a lot, whatever their jobs do by now."""
+    """What the runs made, or are making, that consumed a lot, whatever their jobs do by now.
+
+    What failed, or is to be made again, is among it: others may read what it was before.
+    """
     room = world.room(LockRoom)
     for own in room.readers_of(dataset_id, lot):
         job = room.jobs.get(own.job_id)
-        if own.status not in _CONSUMED or own.run_id is None or job is None:
+        if own.run_id is None or job is None:
             continue
         written = (dataset for role, dataset in world.io_of(own.run_id) if role == Role.OUTPUT)
         for output in dict.fromkeys((*job.output_ids, *written)):

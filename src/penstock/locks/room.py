@@ -183,6 +183,10 @@ class LockRoom:
         rows = [self.inputs.get(key) for key in sorted(keys)]
         return [row for row in rows if row is not None]
 
+    def read_by(self, run_id: str) -> list[str]:
+        """The datasets that a run reads."""
+        return [dataset for role, dataset in self._world.io_of(run_id) if role == Role.INPUT]
+
     def all_holds(self) -> list[HoldRow]:
         """Every dataset and job that is held whole."""
         stored = self._world.tx.rows(HoldRow, "all_lot_holds")

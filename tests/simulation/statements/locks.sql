@@ -14,7 +14,7 @@ SELECT dataset_id, lot, role, job_id, status, held_from, run_id, version_id, sin
 
 -- name: every_lot_work
 -- All that jobs have to do, did or do.
-SELECT job_id, lot, lot_key, rank, state, tries, token, run_id, owner, lease_seconds, lease_until, not_before, since, error, stale_since FROM lot_work;
+SELECT job_id, lot, lot_key, rank, state, tries, token, run_id, owner, lease_seconds, lease_until, not_before, since, error, stale_since, unmade FROM lot_work;
 
 -- name: every_lot_reason
 -- Why lots are held.

@@ -29,7 +29,7 @@ class AcceptLot(Admin, frozen=True):
     manifest: ManifestNote | None = None
 
     def apply(self, world: World, now: Micros) -> None:
-        """It is READY, unless it is held for another reason too."""
+        """It is as it was, mostly READY, unless it is held for another reason too."""
         room = world.room(LockRoom)
         dataset = dataset_row(world, self.namespace, self.dataset)
         row = room.outputs.get((dataset.id, check_lot(self.lot)))
@@ -44,7 +44,8 @@ class AcceptLot(Admin, frozen=True):
             world.room(LotRoom).put_manifest(self.version, dataset.id, self.lot, self.manifest, now)
         after = row
         if room.reasons.get((dataset.id, self.lot)) is None:
-            after = replace(row, status=Status.READY, held_from="", since=now)
+            # Since it was held, a newer input may have had it made again.
+            after = replace(row, status=Status(row.held_from), held_from="", since=now)
             room.put_status(after)
             tell_readable(room, after, now)
         room.append(

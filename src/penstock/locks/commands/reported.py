@@ -266,6 +266,7 @@ class Reported:
             claim = held.get(aim.lot) or self._claimed(job, aim.lot)
             pinned = {dataset: self._pinned(dataset, aim.lot) for dataset in aim.inputs}
             claiming.lock(self._room, claim, pinned, aim.outputs, self._now)
+            claiming.forget_failed(self._room, job, claim)
             taken.append(claim)
         if taken:
             lots = [claim.lot for claim in taken]
@@ -333,26 +334,23 @@ class Reported:
         if not claims or run.ended_at is None:
             return
         failed = error_message(self._event) or f"{self._event.event_type} was reported"
-        made = []
+        io = self._world.io_of(run.id)
+        written = {dataset: row for (role, dataset), row in io.items() if role == Role.OUTPUT}
+        made, versions = [], []
         for claim in claims:
-            error: str | None = failed
+            outputs, error = self._locked_outputs(claim), failed
             if run.state == RunState.COMPLETED:
-                outputs = self._locked_outputs(claim)
                 error = guard.unmade(self._world, self._named, claim.lot, outputs)
-            if error is None:
+            if not error:
                 made.append(claim)
+                versions.append({d: written[d].version_id for d in outputs if d in written})
             else:
                 claiming.fail(self._world, claim, error, self._now)
         if made:
-            io = self._world.io_of(run.id)
-            versions = {d: row.version_id for (role, d), row in io.items() if role == Role.OUTPUT}
-            checks = {
-                dataset: told
-                for (role, dataset), row in io.items()
-                if role == Role.OUTPUT and (told := self._told_of_output(row))
-            }
-            every = [versions] * len(made)
-            claiming.publish(self._world, self._wiring, made, every, self._now, checks=checks)
+            checks = {d: told for d, row in written.items() if (told := self._told_of_output(row))}
+            claiming.publish(self._world, self._wiring, made, versions, self._now, checks=checks)
+            # Runs of one job need not all write the same: what another left may still be held.
+            rules.refresh(self._room, self._wiring, [claim.lot for claim in made], self._now)
 
     def _told_of_output(self, written: RunDatasetRow) -> list[Check]:
         """What any event of the run has told so far that checks said of what it wrote."""

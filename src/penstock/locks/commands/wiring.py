@@ -92,8 +92,10 @@ class WireJob(Write, frozen=True):
     ) -> Iterator[list[str]]:
         """The lots with which the job may stand otherwise now, some at a time."""
         yield known
-        # What it has done, it may not have done by these; what it writes now may lack it.
-        if not _sides(before) <= _sides(wired) or before.outputs != wired.outputs:
+        # What it has done, it may not have done by these; what it writes now, also as its events
+        # have told, may lack it.
+        is_told = before.stated != wired.stated
+        if is_told or not _sides(before) <= _sides(wired) or before.outputs != wired.outputs:
             yield from _met_lots(world, wired.job_id)
         for dataset_id in wired.input_ids:
             yield from _ready_lots(world, dataset_id)
@@ -194,13 +196,14 @@ def rewire(room: LockRoom, before: LotJobRow, wired: LotJobRow) -> None:
     """Let datasets know which jobs read and write their lots now."""
     had, has = _sides(before), _sides(wired)
     for role, dataset in had ^ has:
-        row = LotJobDatasetRow(dataset, role, wired.job_id)
+        row, key = LotJobDatasetRow(dataset, role, wired.job_id), (role, dataset, wired.job_id)
         wires = [wire for wire in room.wires.get(dataset) or () if wire != (role, wired.job_id)]
-        if (role, dataset) in has:
+        is_wired = (role, dataset) in has
+        if is_wired:
             wires.append((role, wired.job_id))
-            room.wired.put((role, dataset, wired.job_id), row)
-        else:
-            room.unwired.put((role, dataset, wired.job_id), row)
+        # It may have been wired otherwise in the same batch: of the two, this is written.
+        room.wired.put(key, row if is_wired else None)
+        room.unwired.put(key, None if is_wired else row)
         room.wires.put(dataset, tuple(wires))
 
 

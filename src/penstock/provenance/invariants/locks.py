@@ -75,16 +75,19 @@ def _work_of(tx: Transaction, named: _LotJob, now: Micros) -> Iterator[str]:
     while page := tx.fetch("work_of_job_from", job_id=job.job_id, after=after, most=PAGE):
         lots = [lot for (lot,) in page]
         after = lots[-1]
-        for row, state in _derived(tx, job, lots, now):
+        for row, state, unmade in _derived(tx, job, lots, now):
             if not _agrees(row, state, now):
                 yield f"lot {row.lot} of {shown} is {row.state}, and should be {state}"
+            if row.state == WorkState.DONE and job.stated and row.unmade != unmade:
+                said, found = _whole(row.unmade), _whole(unmade)
+                yield f"lot {row.lot} of {shown} counts as {said}, and is {found}"
             if row.lot_key != sort_key(row.lot):
                 yield f"lot {row.lot} of {shown} is in the wrong place of the order of work"
 
 
 def _derived(
     tx: Transaction, job: LotJobRow, lots: Sequence[str], now: Micros
-) -> Iterator[tuple[WorkRow, WorkState]]:
+) -> Iterator[tuple[WorkRow, WorkState, int]]:
     world = World()
     world.open(tx)
     room = world.room(LockRoom)
@@ -92,7 +95,12 @@ def _derived(
     for lot in lots:
         row = room.work.get((job.job_id, lot))
         if row is not None and row.state != WorkState.RUNNING:
-            yield row, rules.standing(room, job, lot, later=row.not_before > now)
+            state = rules.standing(room, job, lot, later=row.not_before > now)
+            yield row, state, rules.is_unmade(room, job, lot)
+
+
+def _whole(unmade: int) -> str:
+    return "lacking in an output" if unmade else "in all outputs"
 
 
 def _agrees(row: WorkRow, state: WorkState, now: Micros) -> bool:

@@ -174,9 +174,11 @@ WHERE s.status = 'RUNNING' AND w.job_id IS NULL
 LIMIT :most
 
 -- name: broken_claimed_inputs
--- Live claims that do not hold what their run reads; runs that only report events may read more.
+-- Live claims that do not hold what their run reads. Runs that only report events may read more, and
+-- so may those whose job was wired to more since.
 SELECT j.namespace, j.name, w.lot, d.namespace, d.name
 FROM lot_work w
+JOIN lot_jobs l ON l.job_id = w.job_id AND l.updated_at <= w.since
 JOIN runs r ON r.id = w.run_id AND r.facets NOT LIKE '%"reported":true%'
 JOIN run_datasets u ON u.run_id = w.run_id AND u.role = 'INPUT'
 JOIN lot_job_datasets x ON x.dataset_id = u.dataset_id AND x.role = 'INPUT' AND x.job_id = w.job_id
