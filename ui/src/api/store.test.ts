@@ -1,0 +1,31 @@
+import { beforeEach, describe, expect, it, vi } from "vitest";
+
+const fetched = vi.fn<(url: string) => Promise<Response>>();
+let held: string | null = null;
+
+beforeEach(() => {
+  vi.resetModules();
+  fetched.mockReset();
+  held = null;
+  vi.stubGlobal("sessionStorage", {
+    getItem: () => held,
+    setItem: (_: string, value: string) => {
+      held = value;
+    },
+    removeItem: () => {
+      held = null;
+    },
+  });
+  vi.stubGlobal("fetch", fetched);
+});
+
+describe("what was read", () => {
+  it("is read again after an answer that was cut off", async () => {
+    const { peek, read } = await import("./store");
+    const cut = new ReadableStream({ start: (controller) => controller.error(new TypeError("network error")) });
+    fetched.mockResolvedValueOnce(new Response(cut)).mockResolvedValueOnce(new Response('{"lots":3}'));
+    await read("/api/v1/lots").catch(() => undefined);
+    await read("/api/v1/lots");
+    expect(peek("/api/v1/lots")).toMatchObject({ value: { lots: 3 }, isReading: false });
+  });
+});
