@@ -41,7 +41,7 @@ from penstock.catalog.catalog import Catalog
 from penstock.catalog.known_facets import DatasetName
 from penstock.catalog.writer import Command
 from penstock.clock import Clock, format_time
-from penstock.errors import Away, Conflict, NotFound, PenstockError, Unavailable
+from penstock.errors import Away, Busy, Conflict, NotFound, PenstockError, Unavailable
 from penstock.locks.claiming import Ref
 from penstock.locks.commands.claims import Claimed, HeartbeatClaim, ReleaseClaim
 from penstock.lots.files import put_manifest
@@ -137,18 +137,20 @@ class Execution:
             self.lost.set()
 
     def _write(self, command: Command[T]) -> T:
-        """Write in the name of the claim, if it still holds."""
+        """Write in the name of the claim, if it still holds; Away while it cannot be written."""
         try:
             return self.catalog.submit(command).result()
         except (Conflict, NotFound) as refusal:
             raise Lost(str(refusal)) from None
+        except (Busy, Unavailable) as trouble:
+            raise Away(str(trouble)) from None
 
     def _settle(self, command: Command[T]) -> T:
         """Write how it, or a part, ends; what was done is kept while the database is away."""
         while True:
             try:
                 return self._write(command)
-            except Unavailable as error:
+            except Away as error:
                 if self.stop():
                     raise
                 log.warning("lot %s of %s waits: %s", self.claim.lot, self.arc.name, error)
@@ -169,8 +171,7 @@ class Execution:
         return [state for _, state in states] == [RunState.COMPLETED]
 
     def _inputs(self) -> tuple[InputLot, ...]:
-        with self.catalog.read() as tx:
-            return input_lots(tx, self.claim, self.objects)
+        return input_lots(self.catalog, self.claim, self.objects)
 
     def _may_skip(self, inputs: Sequence[InputLot]) -> bool:
         """Whether every input that the arc subscribes to is empty, and it does not care."""
