@@ -87,7 +87,7 @@ def test_what_is_listed_and_not_there_is_in_no_lot_and_told_once(
     pattern = "lot={lot}/"
     site.declare(location=bucket_url, start=start, interval="", pattern=pattern, grace_seconds=0)
     site.now = system_clock() + DAY
-    for key in ("/lot=1/lost", "lot=1/north"):
+    for key in ("/lot=1/lost", "lot=1/north", "/lot=2/lost"):
         connection = http.client.HTTPConnection(object_server)
         connection.request("PUT", f"/{bucket_url.removeprefix('s3://')}/{key}", b"x")
         assert connection.getresponse().status == 200
@@ -95,6 +95,7 @@ def test_what_is_listed_and_not_there_is_in_no_lot_and_told_once(
     watcher = site.watcher()
     assert watcher.go_round(site.now) == Seen(assigned=1, closed=1)
     assert digests(site.lots()["1"]) == {"north": sha256(b"x")}
+    assert "2" not in site.lots()
     assert watcher.go_round(site.now) == Seen()
 
 
