@@ -65,7 +65,7 @@ class Reader:
                     size += len(chunk)
                     digest.update(chunk)
         except NotFound:
-            self._landing.marks.note_gone(row.uri, row.mark)
+            self._landing.marks.note_gone(row.uri, row.modified)
             return None
         if size != row.size:
             return row  # it was changed since it was listed: it is late then, and read again

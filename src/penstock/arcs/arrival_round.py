@@ -135,7 +135,7 @@ class ArrivalRound:
                 held = known.get(uri)
                 if home is None or (held is not None and is_unchanged(seen, held)):
                     continue
-                if landing.marks.is_gone(uri, mark):
+                if landing.marks.is_gone(uri, entry.modified):
                     self.untaken += Untaken(1, entry.key, "it is listed, and not there to be read")
                     continue
                 if held is not None and held.state == Placed.REFUSED:
