@@ -3,7 +3,7 @@
 import logging
 import threading
 from collections import deque
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from concurrent.futures import Executor, Future, wait
 from dataclasses import dataclass, field
 from typing import TypeVar
@@ -16,7 +16,7 @@ from penstock.arcs.commands import (
     PublishLot,
 )
 from penstock.arcs.declaration import Arc, OnEmpty
-from penstock.arcs.executors import DaskCluster
+from penstock.arcs.executors import DaskCluster, LocalProcesses
 from penstock.arcs.leases import Lease
 from penstock.arcs.leftovers import clean, note_the_dead, write_partial
 from penstock.arcs.outages import Outage
@@ -286,8 +286,16 @@ class Execution:
 
     def _results(self, tasks: Mapping[str, Task], at_once: int = 1) -> dict[str, TaskResult]:
         """Have tasks run, so many at a time, and note what becomes of each part."""
-        left = deque(tasks.values())
         running: dict[Future[TaskResult], Task] = {}
+        try:
+            return self._run_all(deque(tasks.values()), running, at_once)
+        except Lost:
+            self._abandon(running)
+            raise
+
+    def _run_all(
+        self, left: deque[Task], running: dict[Future[TaskResult], Task], at_once: int
+    ) -> dict[str, TaskResult]:
         results: dict[str, TaskResult] = {}
         # A cluster may run a task again by itself.
         run = run_apart if isinstance(self.executor, DaskCluster) else run_task
@@ -307,7 +315,8 @@ class Execution:
                 results[task.part] = result
                 if task.part:
                     self._end_part(task.part, results[task.part])
-            self._check(running)
+            if self.lost.is_set():
+                raise Lost("its lease was lost")
             if isinstance(self.executor, DaskCluster):
                 self.executor.check()
             if self.stop():
@@ -316,11 +325,11 @@ class Execution:
                     raise Given("the engine is stopping")
         return results
 
-    def _check(self, running: Mapping[Future[TaskResult], Task]) -> None:
-        if self.lost.is_set():
-            for future in running:
-                future.cancel()
-            raise Lost("its lease was lost")
+    def _abandon(self, running: Iterable[Future[TaskResult]]) -> None:
+        """Have what is running end: another may work on the lot by now."""
+        for future in running:
+            if not future.cancel() and isinstance(self.executor, LocalProcesses):
+                self.executor.end(future)
 
     def _not_begun(self, running: dict[Future[TaskResult], Task]) -> list[Task]:
         """Take back the tasks that wait for a worker; a cluster does not tell which those are."""
