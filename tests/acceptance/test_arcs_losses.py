@@ -8,10 +8,12 @@ import pytest
 
 from penstock.arcs.declaration import Retry, Workload
 from penstock.arcs.engine import Engine
+from penstock.arcs.executors import LocalProcesses
 from penstock.db import open_database
 from penstock.errors import Unavailable
+from penstock.locks.commands.admin import ReleaseLock
 from penstock.states import ArcState
-from tests.acceptance.arc_site import ArcSite
+from tests.acceptance.arc_site import NS, ArcSite
 from tests.acceptance.arc_workloads import ran
 from tests.patience import HANG_SECONDS
 from tests.simulation.arc_workforce import EngineProcess
@@ -156,3 +158,37 @@ def test_an_engine_that_is_told_to_stop_ends_what_has_begun_and_gives_back_the_r
         assert found.attempts == (1 if lot in done else 0)
     with arcs.catalog.read() as tx:
         assert tx.fetch("running_lots") == []
+
+
+HANGS_ONCE = """
+echo $$ >> "$ARC_TEST_FOLDER/pids"
+if mkdir "$ARC_TEST_FOLDER/once"; then sleep 100000; fi
+echo made > "$PENSTOCK_OUTPUT/made.txt"
+"""
+
+
+@pytest.mark.parametrize(
+    "workload", ["write_some", Workload(command=("sh", "-c", HANGS_ONCE))], ids=["function", "sh"]
+)
+def test_work_that_hangs_ends_with_its_claim_and_leaves_its_process_to_others(
+    local_arcs: ArcSite, workload: str | Workload
+) -> None:
+    """Somebody ends the claim; there is one process, in which the lot is made then."""
+    arcs = local_arcs
+    retry = Retry(tries=2, back_off_seconds=0, lease_seconds=3)
+    arcs.arc("shout", "raw", "loud", workload, retry=retry)
+    arcs.order(LOT, "hang")
+    arcs.feed("raw", LOT, {"a.txt": b"hello"})
+    pids = arcs.folder / "pids"
+    with LocalProcesses(1) as processes, arcs.engine(processes, concurrency=1):
+        try:
+            arcs.until(lambda: arcs.ran() or (pids.exists() and pids.read_text()))
+            arcs.do(ReleaseLock("ann", "it hangs", NS, "shout", LOT))
+            arcs.until_state("shout", LOT, ArcState.COMPLETE)
+        finally:
+            (arcs.folder / "never").touch()
+            commands = [int(pid) for pid in pids.read_text().split()] if pids.exists() else []
+            alive = [pid for pid in commands if psutil.pid_exists(pid)]
+            for pid in alive:
+                psutil.Process(pid).kill()
+    assert alive == []

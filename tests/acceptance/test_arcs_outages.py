@@ -3,6 +3,7 @@
 import logging
 import shutil
 import tempfile
+import threading
 from collections.abc import Iterator
 from concurrent.futures import Future
 from pathlib import Path
@@ -11,12 +12,13 @@ from typing import TypeVar
 import pytest
 
 from penstock.arcs import outages
-from penstock.arcs.commands import PublishLot
-from penstock.arcs.declaration import Parts
+from penstock.arcs.commands import BeginParts, EndPart, PublishLot
+from penstock.arcs.declaration import Parts, Retry
 from penstock.arcs.outages import Outage
 from penstock.catalog.catalog import Catalog
 from penstock.catalog.writer import Command
-from penstock.errors import Away
+from penstock.errors import Away, Busy
+from penstock.locks.commands.claims import HeartbeatClaim
 from penstock.locks.rows import GIVEN_BACK
 from penstock.locks.why import why
 from penstock.objects import Objects
@@ -29,6 +31,7 @@ from tests.wire import Wire
 
 T = TypeVar("T")
 LOT = "20230227PT5M287"
+DONE, HELD = WorkState.DONE, WorkState.HELD
 
 
 @pytest.fixture
@@ -190,3 +193,78 @@ def test_what_was_published_as_the_database_went_is_known_as_published(
     assert f"lot {LOT} of shout waits: it went" in caplog.text
     assert f"lot {LOT} of shout is published: complete" in caplog.text
     assert local_arcs.lot("shout", LOT).attempts == 1
+
+
+@pytest.mark.parametrize("command", [BeginParts, EndPart, PublishLot])
+def test_a_full_queue_of_writes_costs_no_try(
+    local_arcs: ArcSite, monkeypatch: pytest.MonkeyPatch, command: type
+) -> None:
+    monkeypatch.setattr(outages, "REST_SECONDS", 1)
+    answered = Catalog.submit
+    refused: list[object] = []
+
+    def full(catalog: Catalog, asked: Command[T]) -> "Future[T]":
+        if isinstance(asked, command) and not refused:
+            refused.append(asked)
+            raise Busy("64 writes are waiting already; send this again in a second")
+        return answered(catalog, asked)
+
+    local_arcs.arc("shout", "raw", "loud", retry=ONCE, parts=Parts(bytes_max=10))
+    local_arcs.feed("raw", LOT, {"a.txt": b"hello"})
+    monkeypatch.setattr(Catalog, "submit", full)
+    with local_arcs.engine():
+        local_arcs.until(lambda: local_arcs.lot("shout", LOT).work in (DONE, HELD))
+    assert refused != []
+    assert local_arcs.state("shout", LOT) == ArcState.COMPLETE
+    assert len(local_arcs.ran()) == 1
+
+
+def test_a_lease_is_kept_on_after_a_fault_that_nobody_knows(
+    local_arcs: ArcSite, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    answered = Catalog.submit
+    beats: list[object] = []
+
+    def odd(catalog: Catalog, asked: Command[T]) -> "Future[T]":
+        if type(asked).__name__ == HeartbeatClaim.__name__:
+            beats.append(asked)
+            if len(beats) == 1:
+                raise RuntimeError("can't start new thread")
+        return answered(catalog, asked)
+
+    local_arcs.arc("shout", "raw", "loud", retry=Retry(tries=1, lease_seconds=3))
+    local_arcs.order(LOT, "wait")
+    local_arcs.feed("raw", LOT, {"a.txt": b"hello"})
+    monkeypatch.setattr(Catalog, "submit", odd)
+    with local_arcs.engine():
+        local_arcs.until(lambda: len(beats) > 2)
+        local_arcs.go()
+        local_arcs.until_state("shout", LOT, ArcState.COMPLETE)
+
+
+def test_a_slow_store_keeps_nobody_from_the_database(
+    local_arcs: ArcSite, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """As many lots wait for their manifests as the database has connections to read."""
+    get = Objects.get
+    waiting: list[str] = []
+    answers = threading.Event()
+
+    def slow(objects: Objects, key: str) -> bytes:
+        waiting.append(key)
+        answers.wait()
+        return get(objects, key)
+
+    lots = [f"20230227PT5M{number}" for number in range(100, 108)]
+    local_arcs.arc("shout", "raw", "loud", running_max=len(lots))
+    for lot in lots:
+        local_arcs.feed("raw", lot, {"a.txt": b"hello"})
+    monkeypatch.setattr(Objects, "get", slow)
+    with local_arcs.engine(concurrency=len(lots)):
+        try:
+            local_arcs.until(lambda: len(waiting) == len(lots))
+            assert local_arcs.state("shout", lots[0]) == ArcState.RUNNING
+        finally:
+            answers.set()
+        for lot in lots:
+            local_arcs.until_state("shout", lot, ArcState.COMPLETE)

@@ -1,5 +1,6 @@
 """Lots by parts: each a child run; if one fails the others' results stay, and are used again."""
 
+from pathlib import Path
 from typing import Any
 
 import msgspec
@@ -12,6 +13,7 @@ from penstock.arcs.reading import find_arc, manifest_rows, output_refs, read_man
 from penstock.catalog.reading_jobs import list_runs
 from penstock.locks.commands.admin import HoldWork, ResubmitLots
 from penstock.lots.manifests import PartLine, encode
+from penstock.objects import Objects
 from penstock.states import ArcState, ManifestState, RunState
 from tests.acceptance.arc_site import NS, ONCE, ArcSite
 from tests.acceptance.arc_workloads import ran
@@ -245,3 +247,22 @@ def test_the_runs_of_parts_end_as_the_parts_do(arcs: ArcSite) -> None:
         runs = list_runs(tx, NS, "shout.part", 100, 0).items
     states = sorted(run.state for run in runs)
     assert states == [RunState.COMPLETED] * 3 + [RunState.FAILED]
+
+
+def test_what_was_published_stays_when_the_store_is_known_by_another_name(
+    local_arcs: ArcSite, tmp_path: Path
+) -> None:
+    """The folder was moved, and a link leads there: manifests of before name its old place."""
+    arcs = local_arcs
+    arcs.arc("shout", "raw", "loud", parts=BY_DAY, retry=ONCE)
+    arcs.order(LOT, "fail", part="day=2")
+    feed_days(arcs)
+    with arcs.engine():
+        arcs.until_state("shout", LOT, ArcState.PARTIAL)
+    (tmp_path / "moved").symlink_to(tmp_path / "objects", target_is_directory=True)
+    arcs.objects = Objects.open(str(tmp_path / "moved"))
+    arcs.do(ResubmitLots("ann", "again", NS, "shout", (LOT,)))
+    with arcs.engine():
+        arcs.until_state("shout", LOT, ArcState.COMPLETE)
+        arcs.until(lambda: {a.state for a in _attempts(arcs)} == {"removed"})
+    assert arcs.data("loud", LOT) == ["1.txt", "2.txt", "3.txt"]

@@ -5,6 +5,7 @@ from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
 from pathlib import Path
+from typing import Any
 from urllib.parse import urlsplit
 from urllib.request import url2pathname
 
@@ -15,11 +16,13 @@ from penstock.arcs.declaration import Arc, Input, Output, Workload
 from penstock.arcs.engine import Engine
 from penstock.arcs.overview import ManifestLine, get_arc_lot, manifest_lines
 from penstock.arcs.reading import manifest_rows, read_items
+from penstock.catalog.catalog import Catalog
 from penstock.catalog.commands import DatasetName
 from penstock.catalog.shapes import EntityId
 from penstock.clock import SECOND
-from penstock.errors import NotFound, Unavailable
+from penstock.errors import Busy, NotFound, Unavailable
 from penstock.ids import dataset_id
+from penstock.ingest.batch_lots import CloseLot
 from penstock.ingest.collections import DeleteCollection
 from penstock.ingest.receiving.checkm import ManifestKind, Row, write
 from penstock.ingest.stages import lots, reporting
@@ -311,6 +314,28 @@ def test_batches_that_complete_in_one_interval_are_one_lot_when_it_is_over(hourl
     assert len(items(hourly, lot)) == 3
     assert lots.go_round(hourly.shop) == 0
     assert_all_holds(hourly.plane.settings)
+
+
+def test_a_lot_that_cannot_be_closed_just_now_is_no_stumble(
+    hourly: Site, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
+) -> None:
+    hourly.run(deposit(hourly, BODIES))
+    pass_interval(hourly)
+    submit = Catalog.submit
+    refused: list[str] = []
+
+    def full(catalog: Catalog, command: Any) -> Any:
+        if type(command).__name__ == CloseLot.__name__ and not refused:
+            refused.append(command.lot)
+            raise Busy("64 writes are waiting already; send this again in a second")
+        return submit(catalog, command)
+
+    monkeypatch.setattr(Catalog, "submit", full)
+    with hourly.working("lots"):
+        until(lambda: told(hourly) != [])
+    assert refused != []
+    assert "stumbled" not in caplog.text
+    assert "lots: 64 writes are waiting already" in caplog.text
 
 
 def test_a_batch_that_comes_late_amends_the_lot(hourly: Site) -> None:

@@ -11,7 +11,7 @@ from penstock.errors import Away, Unavailable
 from penstock.ingest.receiving.checkm import ManifestKind, write
 from penstock.ingest.telling.mail import Letter, Mailer
 from penstock.ingest.values import Batch, PayloadType
-from penstock.ingest.workers import STAGE_NAMES
+from penstock.ingest.workers import STAGE_NAMES, Workers
 from penstock.plane import Plane
 from penstock.states import BatchState, IngestState
 from tests.acceptance.ingest_site import DEPOSITOR, ENDED, PAUSE_SECONDS_MAX, Site, row
@@ -151,6 +151,27 @@ def test_a_queue_that_is_away_is_told_once(
     assert [line for line in caplog.messages if "no room left" in line] == [
         "batch-pending: there is no room left; free some, then try again"
     ]
+
+
+def test_a_worker_lives_on_after_a_fault_that_nobody_knows(
+    site: Site, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    beats: list[str] = []
+
+    def odd() -> None:
+        beats.append("beat")
+        if len(beats) == 2:
+            raise RuntimeError("can't start new thread")
+
+    monkeypatch.setattr(site.shop.store, "keep_alive", odd)
+    workers = Workers(site.shop, ["clean-up"])
+    monkeypatch.setattr(workers, "_beat_seconds", 0.01)
+    workers.start()
+    try:
+        until(lambda: len(beats) > 3)
+    finally:
+        workers.stop()
+        site.shop.stopping.clear()
 
 
 class TestOneStorageOfSeveral:

@@ -66,6 +66,8 @@ def test_a_key_is_asked_for_kept_in_the_tab_and_forgotten(
         expect(dialog).to_have_count(0)
         page.get_by_role("button", name="forget the key").click()
         expect(dialog).to_contain_text("A key is needed")
+        expect(page.locator("main .trouble")).to_have_count(1)
+        expect(page.locator("main")).not_to_contain_text("miller")
         assert page.evaluate("() => sessionStorage.length + localStorage.length") == 0
         opened.forgive("401")
 

@@ -5,7 +5,7 @@ from collections.abc import Iterator
 from typing import Any
 
 import pytest
-from playwright.sync_api import Browser, expect
+from playwright.sync_api import Browser, Route, expect
 
 from tests.browser.acting import agree, ask, hear
 from tests.browser.addresses import address, ingest_views
@@ -141,6 +141,25 @@ def test_a_collection_is_made_changed_and_deleted(tab: Tab, mill: Mill) -> None:
     assert SACKS in names
 
 
+def hear_of_a_priority_that_was_refused_after_the_dialog(tab: Tab) -> None:
+    late: list[Route] = []
+
+    def hold_up(route: Route) -> None:
+        late.append(route)
+
+    tab.page.route("**/priority", hold_up)
+    dialog = ask(tab.page, "Priority")
+    dialog.get_by_label("Reason").fill("it is late")
+    with tab.page.expect_request("**/priority"):
+        dialog.get_by_role("button", name="Set the priority").click()
+    tab.page.keyboard.press("Escape")
+    expect(dialog).to_have_count(0)
+    late[0].fulfill(status=409, json={"message": "it is too late for that"})
+    expect(tab.page.locator(".toast.tone-bad")).to_contain_text("too late for that")
+    tab.page.unroute("**/priority")
+    tab.forgive("409")
+
+
 def test_jobs_that_have_not_begun_are_held_and_released(tab: Tab, mill: Mill) -> None:
     mill.work("ingest", "--stages", "batch-pending")
     batch = mill.pending[4]
@@ -154,8 +173,10 @@ def test_jobs_that_have_not_begun_are_held_and_released(tab: Tab, mill: Mill) ->
     hear(tab.page, "goes on")
     assert mill.call("GET", *at)["status"] == "pending"
     tab.open(address("ingest", "batches", batch))
+    hear_of_a_priority_that_was_refused_after_the_dialog(tab)
     tab.page.get_by_role("button", name="Priority").click()
     dialog = tab.page.get_by_role("dialog")
+    expect(dialog).not_to_contain_text("This was not done")
     dialog.get_by_label("Priority").fill("2")
     dialog.get_by_label("Reason").fill("it is for today")
     dialog.get_by_role("button", name="Set the priority").click()

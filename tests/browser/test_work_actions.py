@@ -3,7 +3,7 @@
 from typing import Any
 
 import pytest
-from playwright.sync_api import Locator, expect
+from playwright.sync_api import Locator, Route, expect
 
 from tests.browser.acting import agree, ask, hear
 from tests.browser.addresses import address
@@ -171,3 +171,33 @@ def test_what_the_server_refuses_is_said_in_its_words(tab: Tab, scene: Scene) ->
     dialog.get_by_role("button", name="Close", exact=True).click()
     assert scene.call("GET", *at)["state"] == "cancelled"
     tab.forgive("409")
+
+
+def test_what_a_backfill_would_do_is_shown_only_of_what_is_asked_for_now(
+    tab: Tab, scene: Scene
+) -> None:
+    """An answer comes late, and what would be begun is another range by then."""
+    late: list[Route] = []
+
+    def hold_up(route: Route) -> None:
+        late.append(route)
+
+    begin = tab.page.get_by_role("button", name="Begin this backfill")
+    tab.open(address("jobs", SHOP, SUMMING, tab="backfill"))
+    tab.page.get_by_label("From").fill(scene.hour(20))
+    tab.page.get_by_label("To", exact=True).fill(scene.hour(18))
+    tab.page.get_by_label("also what is good").check()
+    asked = "**/arcs/*/backfills"
+    tab.page.route(asked, hold_up)
+    with tab.page.expect_request(asked):
+        tab.page.get_by_role("button", name="Preview").click()
+    tab.page.get_by_label("To", exact=True).fill(scene.hour(10))
+    with tab.page.expect_response(asked) as answered:
+        late[0].continue_()
+    answered.value.finished()
+    tab.settle()
+    expect(begin).to_have_count(0)
+    tab.page.unroute(asked)
+    tab.page.get_by_role("button", name="Preview").click()
+    expect(tab.page.get_by_role("table", name="what would happen")).to_contain_text(scene.hour(10))
+    expect(ask(tab.page, "Begin this backfill")).to_contain_text(f"to {scene.hour(10)}")

@@ -11,7 +11,7 @@ from penstock.arcs.arrival_reading import Reader, Stopped
 from penstock.arcs.arrival_seen import Landing, Seen
 from penstock.arcs.arrivals import ArrivedRow, LotChange, Placed, Step
 from penstock.arcs.files import read_arrival
-from penstock.clock import DAY, format_time, system_clock
+from penstock.clock import DAY, Micros, format_time, system_clock
 from penstock.errors import Invalid
 from penstock.lots.manifests import Manifest
 from penstock.objects import Objects
@@ -87,15 +87,32 @@ def test_what_is_listed_and_not_there_is_in_no_lot_and_told_once(
     pattern = "lot={lot}/"
     site.declare(location=bucket_url, start=start, interval="", pattern=pattern, grace_seconds=0)
     site.now = system_clock() + DAY
-    for key in ("/lot=1/lost", "lot=1/north"):
+
+    def send(method: str, key: str, content: bytes = b"") -> None:
         connection = http.client.HTTPConnection(object_server)
-        connection.request("PUT", f"/{bucket_url.removeprefix('s3://')}/{key}", b"x")
-        assert connection.getresponse().status == 200
+        connection.request(method, f"/{bucket_url.removeprefix('s3://')}/{key}", content)
+        assert connection.getresponse().status in (200, 204)
         connection.close()
+
+    def seen_at(key: str) -> Micros:
+        [at] = [each.modified for each in Objects.open(bucket_url).list() if each.key == key]
+        return at
+
+    for key in ("/lot=1/lost", "lot=1/north", "/lot=2/lost"):
+        send("PUT", key, b"x")
     watcher = site.watcher()
     assert watcher.go_round(site.now) == Seen(assigned=1, closed=1)
     assert digests(site.lots()["1"]) == {"north": sha256(b"x")}
+    assert "2" not in site.lots()
     assert watcher.go_round(site.now) == Seen()
+    # It comes again, with the same content.
+    before = seen_at("lot=2/lost")
+    send("DELETE", "/lot=2/lost")
+    send("PUT", "lot=2/lost", b"x")
+    while seen_at("lot=2/lost") == before:
+        send("PUT", "lot=2/lost", b"x")
+    assert watcher.go_round(site.now) == Seen(assigned=1, closed=1)
+    assert digests(site.lots()["2"]) == {"lost": sha256(b"x")}
 
 
 def test_a_watcher_that_is_to_end_reads_no_further(tmp_path: Path) -> None:

@@ -1,5 +1,7 @@
 """What a daemon passes over, and when it comes back to it."""
 
+import pytest
+
 from penstock.ingest.resting import Rest, Resting
 from penstock.ingest.values import Batch
 from penstock.states import BatchState
@@ -98,3 +100,27 @@ def test_what_is_at_hand_is_left_when_its_collection_rests_but_for_the_one_that_
     assert not resting.is_too_early(two)
     resting.note(two, None)
     assert not resting.is_too_early(one)
+
+
+@pytest.mark.parametrize("rest", [Rest(1), Rest(5, is_of_all=True)])
+@pytest.mark.parametrize("took", [1.0, 60.0])
+@pytest.mark.parametrize("stuck", [1, 2, 10])
+def test_what_cannot_go_on_leaves_time_for_what_is_behind_it(
+    rest: Rest, took: float, stuck: int
+) -> None:
+    clock = Seconds()
+    resting: Resting[Batch] = Resting(clock)
+    queue = [batch(number, f"far{number}") for number in range(stuck)]
+    queue += [batch(number, "near") for number in range(stuck, 200)]
+    in_vain = 0
+    while queue[stuck:]:
+        last = resting.behind()
+        [one] = resting.going([each for each in queue if last is None or each.id > last.id], 1)
+        clock.now += took
+        if one in queue[:stuck]:
+            in_vain += 1
+            resting.note(one, rest, took)
+        else:
+            queue.remove(one)
+            resting.note(one, None, took)
+        assert in_vain < 400

@@ -23,20 +23,31 @@ class Stopped(Exception):
 class Reader:
     """Reads what arrives, as streams, up to a size; what is larger keeps no digest."""
 
-    def __init__(self, landing: Landing, bytes_max: int, is_stopped: Callable[[], bool]) -> None:
+    def __init__(
+        self,
+        landing: Landing,
+        bytes_max: int,
+        is_stopped: Callable[[], bool],
+        *,
+        tells_empty: bool = False,  # whether there are lots of nothing
+    ) -> None:
         self._landing = landing
         self._bytes_max = bytes_max
         self._is_stopped = is_stopped
+        self._tells_empty = tells_empty
 
     def read(self, step: Step) -> Step:
-        """The step with the digests of what its lots gain, but for what is not there to be read."""
+        """The step with the digests of what its lots gain, but for what is not there to be read.
+
+        A lot that is left with nothing by that is none, unless it is one of nothing.
+        """
         fresh = [row for change in step.lots for row in change.add]
         found = iter(at_once(self._digested, fresh))
         lots = []
         for change in step.lots:
             rows = [next(found) for _ in change.add]
             there = tuple(row for row in rows if row is not None)
-            if there or change.drop or change.is_new:
+            if there or change.drop or (change.is_new and self._tells_empty):
                 lots.append(replace(change, add=there))
         return replace(step, lots=tuple(lots))
 
@@ -54,7 +65,7 @@ class Reader:
                     size += len(chunk)
                     digest.update(chunk)
         except NotFound:
-            self._landing.marks.note_gone(row.uri, row.mark)
+            self._landing.marks.note_gone(row.uri, row.modified)
             return None
         if size != row.size:
             return row  # it was changed since it was listed: it is late then, and read again

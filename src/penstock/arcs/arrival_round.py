@@ -74,7 +74,12 @@ class ArrivalRound:
         self._pattern = KeyPattern(row.arrival.pattern) if row.arrival.pattern else None
         self._until = closing_until(row.arrival, row.open_from, now)
         self._ref = DatasetRef(row.namespace, row.name, row.arrival.version)
-        self._reader = Reader(landing, row.arrival.digest_bytes_max, is_stopped)
+        self._reader = Reader(
+            landing,
+            row.arrival.digest_bytes_max,
+            is_stopped,
+            tells_empty=row.arrival.cut is not None and row.arrival.empty,
+        )
         self._skipped = 0
         self.untaken = Untaken()
         self._there: frozenset[str] = frozenset()
@@ -130,7 +135,7 @@ class ArrivalRound:
                 held = known.get(uri)
                 if home is None or (held is not None and is_unchanged(seen, held)):
                     continue
-                if landing.marks.is_gone(uri, mark):
+                if landing.marks.is_gone(uri, entry.modified):
                     self.untaken += Untaken(1, entry.key, "it is listed, and not there to be read")
                     continue
                 if held is not None and held.state == Placed.REFUSED:

@@ -69,15 +69,15 @@ class Marks:
 
     def __init__(self) -> None:
         self._known: dict[tuple[str, Micros], bool] = {}
-        self._gone: set[tuple[str, str]] = set()
+        self._gone: set[tuple[str, Micros]] = set()
 
-    def note_gone(self, uri: str, mark: str) -> None:
+    def note_gone(self, uri: str, modified: Micros) -> None:
         """Keep that an object was listed, and could not be read under its key."""
-        self._gone.add((uri, mark))
+        self._gone.add((uri, modified))
 
-    def is_gone(self, uri: str, mark: str) -> bool:
+    def is_gone(self, uri: str, modified: Micros) -> bool:
         """Whether an object was not there to be read, as it is listed now."""
-        return (uri, mark) in self._gone
+        return (uri, modified) in self._gone
 
     def pass_over(self, store: Objects, entries: Iterable[Entry]) -> Readable:
         """Leave out marks without a word, and tell of keys that cannot be read."""

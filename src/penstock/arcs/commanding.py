@@ -60,6 +60,14 @@ def kill_running() -> None:
         _signal(child, signal.SIGKILL)
 
 
+def end_running() -> bool:
+    """End all commands that run here, with everything they started; False if there are none."""
+    children = list(_running)
+    for child in children:
+        _end(child)
+    return bool(children)
+
+
 class _Tail:
     """Reads what a command writes to stderr, and keeps the end of it."""
 

@@ -10,6 +10,7 @@ from penstock import logs
 from penstock.arcs.commands import ClaimArcLots
 from penstock.arcs.execution import Execution
 from penstock.arcs.executors import DaskCluster
+from penstock.arcs.leases import BEATS, extend
 from penstock.arcs.outages import Outage
 from penstock.arcs.reading import all_arcs
 from penstock.arcs.rows import ArcRow
@@ -21,7 +22,6 @@ from penstock.objects import Objects
 log = logging.getLogger(__name__)
 
 SWEEP_SECONDS = 1.0
-_BEATS = 3  # heartbeats in the time of a lease
 
 
 class Engine:
@@ -163,11 +163,8 @@ class Engine:
         """Keep the leases of what is running, to the end of the last one."""
         while not self._over.wait(self._beat_seconds()):
             for execution in list(self._running.values()):
-                try:
-                    execution.keep()
-                except PenstockError as error:
-                    log.warning("a lease could not be extended: %s", error)
+                extend(execution.keep)
 
     def _beat_seconds(self) -> float:
         leases = [each.claim.lease_seconds for each in list(self._running.values())]
-        return min(leases, default=1) / _BEATS  # a lot that is claimed now may have the shortest
+        return min(leases, default=1) / BEATS  # a lot that is claimed now may have the shortest

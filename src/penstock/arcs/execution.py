@@ -3,7 +3,7 @@
 import logging
 import threading
 from collections import deque
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from concurrent.futures import Executor, Future, wait
 from dataclasses import dataclass, field
 from typing import TypeVar
@@ -16,7 +16,7 @@ from penstock.arcs.commands import (
     PublishLot,
 )
 from penstock.arcs.declaration import Arc, OnEmpty
-from penstock.arcs.executors import DaskCluster
+from penstock.arcs.executors import DaskCluster, LocalProcesses
 from penstock.arcs.leases import Lease
 from penstock.arcs.leftovers import clean, note_the_dead, write_partial
 from penstock.arcs.outages import Outage
@@ -41,7 +41,7 @@ from penstock.catalog.catalog import Catalog
 from penstock.catalog.known_facets import DatasetName
 from penstock.catalog.writer import Command
 from penstock.clock import Clock, format_time
-from penstock.errors import Away, Conflict, NotFound, PenstockError, Unavailable
+from penstock.errors import Away, Busy, Conflict, NotFound, PenstockError, Unavailable
 from penstock.locks.claiming import Ref
 from penstock.locks.commands.claims import Claimed, HeartbeatClaim, ReleaseClaim
 from penstock.lots.files import put_manifest
@@ -137,18 +137,20 @@ class Execution:
             self.lost.set()
 
     def _write(self, command: Command[T]) -> T:
-        """Write in the name of the claim, if it still holds."""
+        """Write in the name of the claim, if it still holds; Away while it cannot be written."""
         try:
             return self.catalog.submit(command).result()
         except (Conflict, NotFound) as refusal:
             raise Lost(str(refusal)) from None
+        except (Busy, Unavailable) as trouble:
+            raise Away(str(trouble)) from None
 
     def _settle(self, command: Command[T]) -> T:
         """Write how it, or a part, ends; what was done is kept while the database is away."""
         while True:
             try:
                 return self._write(command)
-            except Unavailable as error:
+            except Away as error:
                 if self.stop():
                     raise
                 log.warning("lot %s of %s waits: %s", self.claim.lot, self.arc.name, error)
@@ -169,8 +171,7 @@ class Execution:
         return [state for _, state in states] == [RunState.COMPLETED]
 
     def _inputs(self) -> tuple[InputLot, ...]:
-        with self.catalog.read() as tx:
-            return input_lots(tx, self.claim, self.objects)
+        return input_lots(self.catalog, self.claim, self.objects)
 
     def _may_skip(self, inputs: Sequence[InputLot]) -> bool:
         """Whether every input that the arc subscribes to is empty, and it does not care."""
@@ -285,8 +286,16 @@ class Execution:
 
     def _results(self, tasks: Mapping[str, Task], at_once: int = 1) -> dict[str, TaskResult]:
         """Have tasks run, so many at a time, and note what becomes of each part."""
-        left = deque(tasks.values())
         running: dict[Future[TaskResult], Task] = {}
+        try:
+            return self._run_all(deque(tasks.values()), running, at_once)
+        except Lost:
+            self._abandon(running)
+            raise
+
+    def _run_all(
+        self, left: deque[Task], running: dict[Future[TaskResult], Task], at_once: int
+    ) -> dict[str, TaskResult]:
         results: dict[str, TaskResult] = {}
         # A cluster may run a task again by itself.
         run = run_apart if isinstance(self.executor, DaskCluster) else run_task
@@ -306,7 +315,8 @@ class Execution:
                 results[task.part] = result
                 if task.part:
                     self._end_part(task.part, results[task.part])
-            self._check(running)
+            if self.lost.is_set():
+                raise Lost("its lease was lost")
             if isinstance(self.executor, DaskCluster):
                 self.executor.check()
             if self.stop():
@@ -315,11 +325,11 @@ class Execution:
                     raise Given("the engine is stopping")
         return results
 
-    def _check(self, running: Mapping[Future[TaskResult], Task]) -> None:
-        if self.lost.is_set():
-            for future in running:
-                future.cancel()
-            raise Lost("its lease was lost")
+    def _abandon(self, running: Iterable[Future[TaskResult]]) -> None:
+        """Have what is running end: another may work on the lot by now."""
+        for future in running:
+            if not future.cancel() and isinstance(self.executor, LocalProcesses):
+                self.executor.end(future)
 
     def _not_begun(self, running: dict[Future[TaskResult], Task]) -> list[Task]:
         """Take back the tasks that wait for a worker; a cluster does not tell which those are."""

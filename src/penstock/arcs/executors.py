@@ -6,15 +6,25 @@ import signal
 import threading
 import time
 from collections.abc import Callable, Iterator
-from concurrent.futures import Executor, Future, ProcessPoolExecutor, ThreadPoolExecutor
+from concurrent.futures import (
+    CancelledError,
+    Executor,
+    Future,
+    ProcessPoolExecutor,
+    ThreadPoolExecutor,
+)
 from concurrent.futures.process import BrokenProcessPool
 from contextlib import contextmanager, suppress
+from itertools import count
 from multiprocessing import get_context, parent_process
-from typing import Any, ParamSpec, TypeVar
+from typing import TYPE_CHECKING, Any, ParamSpec, TypeVar
 
-from penstock.arcs.commanding import kill_running
+from penstock.arcs.commanding import end_running, kill_running
 from penstock.errors import Away, Invalid, Unavailable
 from penstock.logs import Form, current_form, write_as
+
+if TYPE_CHECKING:
+    from multiprocessing.connection import Connection
 
 P = ParamSpec("P")
 T = TypeVar("T")
@@ -29,6 +39,29 @@ _CLOSED = "ClosedClientError"
 _CLOSED_STATUS = "closed"
 
 
+class _Process:
+    """A process of this machine, and the way to tell it that what it does is of no use any more."""
+
+    def __init__(self) -> None:
+        context = get_context("spawn")
+        taken, self._orders = context.Pipe(duplex=False)
+        self._ends = (taken, self._orders)
+        self.pool = ProcessPoolExecutor(
+            1, mp_context=context, initializer=_begin_child, initargs=(current_form(), taken)
+        )
+
+    def end(self, number: int) -> None:
+        """Have it end this task, if it is still at it."""
+        with suppress(OSError):  # it has died
+            self._orders.send(number)
+
+    def close(self, wait: bool = True, *, cancel_futures: bool = False) -> None:
+        """Let what is running end, and the process with it."""
+        self.pool.shutdown(wait, cancel_futures=cancel_futures)
+        for end in self._ends:
+            end.close()
+
+
 class LocalProcesses(Executor):
     """Processes of this machine, one for each task at a time.
 
@@ -38,48 +71,99 @@ class LocalProcesses(Executor):
     def __init__(self, processes: int) -> None:
         self._threads = ThreadPoolExecutor(processes, "process")
         self._own = threading.local()
-        self._pools: list[ProcessPoolExecutor] = []
+        self._processes: list[_Process] = []
+        self._numbers = count(1)
+        self._tasks: dict[Future[Any], int] = {}
+        self._at: dict[int, _Process] = {}  # by the number of its task
         self._changing = threading.Lock()
 
     def submit(self, fn: Callable[P, T], /, *args: P.args, **kwargs: P.kwargs) -> "Future[T]":
         """Have a function run in one of the processes."""
-        return self._threads.submit(self._run, fn, *args, **kwargs)
+        number = next(self._numbers)
+        future = self._threads.submit(self._run, number, fn, *args, **kwargs)
+        self._tasks[future] = number
+        future.add_done_callback(self._tasks.pop)
+        return future
+
+    def end(self, future: "Future[Any]") -> None:
+        """Have what was begun end, as nobody waits for it: it may hang, and would keep others out.
+
+        A command is ended, and so is the process of a function.
+        """
+        number = self._tasks.get(future, 0)
+        with self._changing:
+            if number in self._at:
+                self._at[number].end(number)
 
     def shutdown(self, wait: bool = True, *, cancel_futures: bool = False) -> None:
         """Let what is running end, and the processes with it."""
         self._threads.shutdown(wait, cancel_futures=cancel_futures)
-        for pool in self._pools:
-            pool.shutdown(wait, cancel_futures=cancel_futures)
+        for process in self._processes:
+            process.close(wait, cancel_futures=cancel_futures)
 
-    def _run(self, fn: Callable[..., T], /, *args: Any, **kwargs: Any) -> T:
-        pool = getattr(self._own, "pool", None) or self._begin()
+    def _run(self, number: int, fn: Callable[..., T], /, *args: Any, **kwargs: Any) -> T:
+        process = getattr(self._own, "process", None) or self._begin()
+        with self._changing:
+            self._at[number] = process
         try:
-            return pool.submit(fn, *args, **kwargs).result()
+            return process.pool.submit(_do, number, fn, *args, **kwargs).result()
         except BrokenProcessPool:
-            self._forget(pool)
+            self._forget(process)
             self._begin()
             raise
+        finally:
+            with self._changing:
+                del self._at[number]
 
-    def _begin(self) -> ProcessPoolExecutor:
-        pool = ProcessPoolExecutor(
-            1, mp_context=get_context("spawn"), initializer=_begin_child, initargs=(current_form(),)
-        )
-        self._own.pool = pool
+    def _begin(self) -> _Process:
+        process = self._own.process = _Process()
         with self._changing:
-            self._pools.append(pool)
-        return pool
+            self._processes.append(process)
+        return process
 
-    def _forget(self, pool: ProcessPoolExecutor) -> None:
-        """Let go of the pipes of a pool whose process was killed."""
+    def _forget(self, process: _Process) -> None:
+        """Let go of the pipes of a process that was killed."""
         with self._changing:
-            self._pools.remove(pool)
-        pool.shutdown()
+            self._processes.remove(process)
+        process.close()
 
 
-def _begin_child(form: Form | None) -> None:
-    """Write log lines as the engine does, and end when it does."""
+class _Here:
+    """What this process, which is one of an engine's, does."""
+
+    def __init__(self) -> None:
+        self.number = 0
+        self.ended: set[int] = set()
+
+
+_here = _Here()
+
+
+def _do(number: int, fn: Callable[..., T], /, *args: Any, **kwargs: Any) -> T:
+    """Do a task, unless it is of no use any more."""
+    _here.number = number
+    try:
+        if number in _here.ended:
+            raise CancelledError
+        return fn(*args, **kwargs)
+    finally:
+        _here.number = 0
+
+
+def _take_orders(orders: "Connection") -> None:
+    """End tasks that are of no use any more, those also that have not come yet."""
+    with suppress(EOFError, OSError):  # the engine has died
+        while number := orders.recv():
+            _here.ended.add(number)
+            if number == _here.number and not end_running():
+                os._exit(1)
+
+
+def _begin_child(form: Form | None, orders: "Connection") -> None:
+    """Write log lines as the engine does, do what it says, and end when it does."""
     if form is not None:
         write_as(form)
+    threading.Thread(target=_take_orders, args=(orders,), name="orders", daemon=True).start()
     _end_with_parent()
 
 

@@ -20,7 +20,7 @@ from penstock.locks.commands.claims import HeartbeatClaim
 
 log = logging.getLogger(__name__)
 
-_BEATS = 3  # heartbeats in the time of a lease
+BEATS = 3  # heartbeats in the time of a lease
 
 
 class Lease(Struct, frozen=True):
@@ -47,14 +47,25 @@ def kept(lease: Lease | None, lost: Callable[[], None]) -> Iterator[None]:
 
 
 def _beat(lease: Lease, over: threading.Event, lost: Callable[[], None]) -> None:
-    while not over.wait(lease.seconds / _BEATS):
+    def keep() -> None:
         try:
             _catalog(lease.database).submit(HeartbeatClaim(lease.claim)).result()
         except (Conflict, NotFound):
             lost()
-            return
-        except PenstockError as error:
-            log.warning("a lease could not be extended: %s", error)
+            over.set()
+
+    while not over.wait(lease.seconds / BEATS):
+        extend(keep)
+
+
+def extend(keep: Callable[[], None]) -> None:
+    """Have a lease kept; whatever goes wrong, the next beat may do better, and has to come."""
+    try:
+        keep()
+    except PenstockError as error:
+        log.warning("a lease could not be extended: %s", error)
+    except Exception:
+        log.exception("a lease could not be extended")
 
 
 @lru_cache(maxsize=4)

@@ -37,14 +37,15 @@ def write_partial(
 
 
 def failed_attempts(
-    tx: Transaction, objects: Objects, refs: Sequence[DatasetRef], lot: str
+    catalog: Catalog, objects: Objects, refs: Sequence[DatasetRef], lot: str
 ) -> list[str]:
     """Attempts that left data, have ended badly, and were never listed."""
     found = _attempts_seen(objects, refs, lot)
     if not found:
         return []
-    states: dict[str, str] = dict(tx.fetch("run_states", ids=sorted(found)))
-    listed = {run_id for (run_id,) in tx.fetch("listed_attempts", ids=sorted(found))}
+    with catalog.read() as tx:
+        states: dict[str, str] = dict(tx.fetch("run_states", ids=sorted(found)))
+        listed = {run_id for (run_id,) in tx.fetch("listed_attempts", ids=sorted(found))}
     bad = (RunState.FAILED, RunState.ABORTED)
     return [run for run in sorted(found - listed) if states.get(run, "") in bad]
 
@@ -53,8 +54,7 @@ def note_the_dead(
     catalog: Catalog, objects: Objects, refs: Sequence[DatasetRef], job_id: str, lot: str
 ) -> None:
     """List what attempts left behind whose engine died before it could."""
-    with catalog.read() as tx:
-        found = failed_attempts(tx, objects, refs, lot)
+    found = failed_attempts(catalog, objects, refs, lot)
     noted = tuple(
         (run_id, write_partial(objects, refs, lot, run_id, "it died")) for run_id in found
     )
@@ -70,8 +70,7 @@ def tidy(
     Somebody who was thought dead may have written after his attempt was cleaned. Nothing is written
     to the store before something has gone from it: it may be full.
     """
-    with catalog.read() as tx:
-        dead = failed_attempts(tx, objects, refs, lot)
+    dead = failed_attempts(catalog, objects, refs, lot)
     if dead:
         noted = tuple((run_id, ()) for run_id in dead)
         catalog.submit(NoteAttempts(job_id, lot, noted)).result()
@@ -97,7 +96,8 @@ def clean(
     """
     with catalog.read() as tx:
         attempts = [a for a in attempts_of(tx, job_id, lot) if a.state == ManifestState.PARTIAL]
-        kept = _kept(tx, objects, refs, job_id, lot)
+        needed = _needed(tx, refs, job_id, lot)
+    kept = _kept(objects, refs, lot, needed)
     over = {*ended, *(attempt.run_id for attempt in attempts)}
     keys: dict[str, list[str]] = {attempt.run_id: [] for attempt in attempts}
     gone = {ref: _remove(objects, ref, lot, over, kept) for ref in (refs if over else ())}
@@ -112,19 +112,23 @@ def clean(
     return len(keys)
 
 
-def _kept(
-    tx: Transaction, objects: Objects, refs: Sequence[DatasetRef], job_id: str, lot: str
-) -> set[str]:
-    """The keys that something still needs: published versions, and parts that are done.
+def _needed(tx: Transaction, refs: Sequence[DatasetRef], job_id: str, lot: str) -> list[str]:
+    """The manifests of published versions, and of parts that are done.
 
     Whoever published them: the job may have been wired otherwise since, or others write there.
     """
     datasets = sorted({find_dataset(tx, ref.namespace, ref.name) for ref in refs})
     keys = [key for (key,) in tx.fetch("published_manifests", ids=datasets, lot=lot)]
-    keys += [
-        noted.key for row in parts_of(tx, job_id, lot).values() for _, noted in row.named_notes
-    ]
-    kept: set[str] = set()
+    parts = parts_of(tx, job_id, lot).values()
+    return keys + [noted.key for row in parts for _, noted in row.named_notes]
+
+
+def _kept(
+    objects: Objects, refs: Sequence[DatasetRef], lot: str, manifests: Sequence[str]
+) -> set[str]:
+    """The keys of manifests, and of all data of the lot that they list."""
+    folders = [lot_data_folder(ref, lot) for ref in refs]
+    keys, kept = [*manifests], set[str]()
     while keys:
         key = keys.pop()
         if key in kept:
@@ -132,8 +136,19 @@ def _kept(
         # One that is lost stops everything here: nobody knows any more what it lists.
         manifest = read_manifest(objects, key)
         keys += [line.key for line in manifest.parts]
-        kept |= {key, *(item.uri.removeprefix(f"{objects.url}/") for item in manifest.uris)}
+        kept |= {key, *(found for item in manifest.uris for found in _keys_in(folders, item.uri))}
     return kept
+
+
+def _keys_in(folders: Iterable[str], uri: str) -> Iterator[str]:
+    """The key that a URI has in one of the folders.
+
+    What it begins with does not tell: the store may have been moved since, and have another URL.
+    """
+    for folder in folders:
+        _, found, rest = uri.partition(f"/{folder}/")
+        if found:
+            yield f"{folder}/{rest}"
 
 
 def _list_leftovers(

@@ -6,6 +6,7 @@ from penstock import ids
 from penstock.arcs.declaration import Arc
 from penstock.arcs.rows import ArcRow, AttemptRow, PartRow
 from penstock.arcs.tasks import InputLot
+from penstock.catalog.catalog import Catalog
 from penstock.db import Transaction
 from penstock.errors import NotFound
 from penstock.locks.commands.claims import Claimed
@@ -52,10 +53,12 @@ def manifest_rows(tx: Transaction, versions: Sequence[str]) -> dict[str, Manifes
     return {row.version_id: row for row in rows}
 
 
-def input_lots(tx: Transaction, claim: Claimed, objects: Objects) -> tuple[InputLot, ...]:
+def input_lots(catalog: Catalog, claim: Claimed, objects: Objects) -> tuple[InputLot, ...]:
     """What a claim reads: for each input the version it pinned, and what that consists of."""
     versions = [pinned.version for pinned in claim.inputs if pinned.version is not None]
-    rows = manifest_rows(tx, versions)
+    with catalog.read() as tx:
+        rows = manifest_rows(tx, versions)
+    # No connection to the database is kept meanwhile: the store may take its time.
     lots = []
     for pinned in claim.inputs:
         row = rows.get(pinned.version or "")

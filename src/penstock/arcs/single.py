@@ -1,6 +1,5 @@
 """Running one lot of an arc here and now, without an engine."""
 
-import logging
 import threading
 from collections.abc import Iterator
 from concurrent.futures import Executor
@@ -8,16 +7,13 @@ from contextlib import contextmanager
 
 from penstock.arcs.commands import ClaimArcLots
 from penstock.arcs.execution import Execution
+from penstock.arcs.leases import BEATS, extend
 from penstock.arcs.outages import Outage
 from penstock.catalog.catalog import Catalog
 from penstock.clock import Clock
-from penstock.errors import Conflict, PenstockError
+from penstock.errors import Conflict
 from penstock.locks.idle import why_nothing
 from penstock.objects import Objects
-
-log = logging.getLogger(__name__)
-
-_BEATS = 3  # heartbeats in the time of a lease
 
 
 def run_lot(
@@ -62,11 +58,8 @@ def _kept(execution: Execution) -> Iterator[None]:
     over = threading.Event()
 
     def beat() -> None:
-        while not over.wait(execution.claim.lease_seconds / _BEATS):
-            try:
-                execution.keep()
-            except PenstockError as error:
-                log.warning("a lease could not be extended: %s", error)
+        while not over.wait(execution.claim.lease_seconds / BEATS):
+            extend(execution.keep)
 
     heart = threading.Thread(target=beat, name="arc-heart", daemon=True)
     heart.start()

@@ -237,7 +237,7 @@ class JobDaemon(Daemon):
             done.append(self._done.get())
         tried = [each for each in done if each.was_tried]
         for each in tried:
-            self._resting.note(each.job, each.rest)
+            self._resting.note(each.job, each.rest, each.seconds)
         if tried:
             seconds = sum(each.seconds for each in tried) / len(tried)
             self._usual_seconds += (seconds - self._usual_seconds) / 4
@@ -322,8 +322,10 @@ class BatchDaemon(Daemon):
             store.let_go([batch for batch in claimed if batch not in going])
         resting.took(time.monotonic() - began)
         for batch in going:
+            began = time.monotonic()
             with work_on_batch(self._shop, batch, self.name):
-                resting.note(batch, self._do(batch))
+                rest = self._do(batch)
+            resting.note(batch, rest, time.monotonic() - began)
         return bool(claimed)
 
     def _do(self, batch: Batch) -> Rest | None:

@@ -17,6 +17,8 @@ T = TypeVar("T", IngestJob, Batch)
 _TRY_SECONDS = 60.0
 # At most a 20th of the time is spent on passing over.
 _SHARE = 20
+# What took longer than this in vain did not take so long because something does not answer.
+_VAIN_SECONDS_MAX = 60.0
 
 
 class Rest(NamedTuple):
@@ -38,6 +40,7 @@ class Resting(Generic[T]):
         self._doubtful: set[str] = set()  # their rest is over, and nobody has tried since
         self._trying: set[str] = set()
         self._passed: T | None = None
+        self._owed = 0.0  # so long others were kept waiting by what was tried in vain
         self._front_at = 0.0
 
     @property
@@ -46,10 +49,13 @@ class Resting(Generic[T]):
         return bool(self._until)
 
     def behind(self) -> T | None:
-        """Behind what to claim; None is the front, where it is begun again after a rest."""
+        """Behind what to claim; None is the front, where it is begun again after a rest.
+
+        Before that, what is behind all that rest gets as much time as was spent on those in vain.
+        """
         now = self._monotonic()
         rested = {name for name, until in self._until.items() if until <= now}
-        if rested and now >= self._front_at:
+        if rested and now >= self._front_at and not self._owed:
             self._passed = None
             self._doubtful |= rested
             for name in rested:
@@ -58,8 +64,10 @@ class Resting(Generic[T]):
 
     def going(self, claimed: Sequence[T], most: int) -> list[T]:
         """Those of the next in the queue that are to be worked on, and no more than so many."""
-        if not claimed and self._passed is None:
-            self._doubtful.clear()  # nothing waits: they were others' to do
+        if not claimed:
+            self._owed = 0.0
+            if self._passed is None:
+                self._doubtful.clear()  # nothing waits: they were others' to do
         going: list[T] = []
         for item in claimed:
             if len(going) == most:
@@ -78,13 +86,15 @@ class Resting(Generic[T]):
         """So long it took to find what is to be worked on."""
         self._front_at = max(self._front_at, self._monotonic() + _SHARE * seconds)
 
-    def note(self, item: T, rest: Rest | None) -> None:
-        """What became of one that was worked on: whether it has to rest, or could go on."""
+    def note(self, item: T, rest: Rest | None, took: float = 0.0) -> None:
+        """What became of one that was worked on so long: whether it has to rest, or could go on."""
         names = _names(item)
         self._trying.discard(item.id)
         if rest is not None:
+            self._owed += min(took, _VAIN_SECONDS_MAX) if rest.seconds else 0.0
             self._until[names[rest.is_of_all]] = self._monotonic() + rest.seconds
             return
+        self._owed = max(0.0, self._owed - took)
         for name in names:
             self._doubtful.discard(name)
             if self._until.pop(name, None) is not None:

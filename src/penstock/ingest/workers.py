@@ -114,6 +114,8 @@ class Workers:
                 self._shop.store.keep_alive()
             except PenstockError as error:
                 log.warning("the heartbeat was not heard: %s", error)
+            except Exception:
+                log.exception("the heartbeat was not heard")
 
 
 def _daemons(

@@ -28,4 +28,13 @@ describe("a call", () => {
       { method: "DELETE", headers: {} },
     ]);
   });
+  it("never throws: an answer that was cut off is none, and one that is not of this API says so", async () => {
+    const cut = new ReadableStream({
+      start: (controller) => controller.error(new TypeError("network error")),
+    });
+    fetched.mockResolvedValueOnce(new Response(cut));
+    expect(await remove("food", "raw")).toMatchObject({ ok: false, problem: { status: 0 } });
+    fetched.mockResolvedValueOnce(new Response("<html>Sign in</html>"));
+    expect(await remove("food", "raw")).toMatchObject({ ok: false, problem: { status: 200 } });
+  });
 });

@@ -111,16 +111,21 @@ export async function send<T>(
     init.headers = { ...headers(), "content-type": "application/json" };
   }
   let response: Response;
+  let text: string;
   try {
     response = await fetch(url, init);
+    text = await response.text();
   } catch (error) {
     if (signal?.aborted) throw error;
     noteAway(true);
     return failed(0, SILENT);
   }
   noteAway(false);
-  const text = await response.text();
-  if (response.ok) return { ok: true, value: (text ? JSON.parse(text) : {}) as T };
+  if (response.ok) {
+    const value = text ? parsed<T>(text) : ({} as T);
+    if (value === undefined) return failed(response.status, `What answers at ${url} is not this server. Is a gateway before it that wants you to sign in?`);
+    return { ok: true, value };
+  }
   // Another key may have been entered since; what is said of this one no longer matters.
   if (response.status === 401 && sent === key()) for (const listener of wanted) listener();
   return failed(response.status, wordsOf(text) ?? `The server answered ${response.status} to ${method} ${url}.`);
@@ -131,10 +136,14 @@ function failed(status: number, message: string): Answer<never> {
 }
 
 function wordsOf(text: string): string | null {
+  const found = parsed<Partial<Schemas["Refusal"]> | null>(text)?.message;
+  return typeof found === "string" && found ? found : null;
+}
+
+function parsed<T>(text: string): T | undefined {
   try {
-    const found = (JSON.parse(text) as Partial<Schemas["Refusal"]>).message;
-    return typeof found === "string" && found ? found : null;
+    return JSON.parse(text) as T;
   } catch {
-    return null;
+    return undefined;
   }
 }

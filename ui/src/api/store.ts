@@ -24,6 +24,8 @@ interface Entry {
 }
 
 const entries = new Map<string, Entry>();
+/** Grows when all is forgotten: what was asked for before is of no use then. */
+let age = 0;
 
 function entryOf(url: string): Entry {
   let entry = entries.get(url);
@@ -73,7 +75,9 @@ export async function read(url: string): Promise<void> {
   clearTimeout(entry.timer);
   entry.timer = undefined;
   set(entry, { ...entry.loaded, isReading: true });
+  const asked = age;
   const answer: Answer<unknown> = await send("get", url);
+  if (asked !== age) return;
   const at = Date.now();
   set(
     entry,
@@ -106,6 +110,16 @@ export function refresh(): void {
   for (const [url, entry] of entries) {
     if (entry.listeners.size > 0) void read(url);
     else entry.loaded = { ...entry.loaded, at: 0 };
+  }
+}
+
+/** Forgets everything, as what another key may see, and reads what is shown. */
+export function renew(): void {
+  age += 1;
+  for (const [url, entry] of entries) {
+    entry.isStale = false;
+    set(entry, NOTHING);
+    if (entry.listeners.size > 0) void read(url);
   }
 }
 

@@ -1,7 +1,7 @@
 import { type FormEvent, useEffect, useState } from "react";
 import { key, onKeyWanted, setKey } from "../api/client";
 import { again } from "../api/live";
-import { refresh } from "../api/store";
+import { renew } from "../api/store";
 import { Button } from "../kit/Button";
 import { Dialog } from "../kit/Dialog";
 
@@ -16,7 +16,7 @@ export function KeyEntry() {
     setKey(value.trim());
     setValue("");
     setWanted(false);
-    refresh();
+    renew();
     again();
   }
   return (

@@ -2,7 +2,7 @@ import { useEffect, useRef, useState } from "react";
 import { useAway } from "../api/away";
 import { key, setKey } from "../api/client";
 import { again, useLiveness } from "../api/live";
-import { read } from "../api/store";
+import { renew } from "../api/store";
 import { Button } from "../kit/Button";
 import { Icon } from "../kit/Icon";
 import { useRights } from "../kit/rights";
@@ -65,8 +65,8 @@ export function Nav({ path }: { path: string }) {
             aria-label="forget the key"
             onClick={() => {
               setKey(null);
+              renew();
               again();
-              void read("/api/v1/key");
             }}
           />
         )}

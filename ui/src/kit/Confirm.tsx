@@ -1,11 +1,10 @@
 /** Asks before something is done: says what will happen, takes a reason, and stays until it is done. */
-import { type FormEvent, type ReactNode, useEffect, useId, useRef, useState, useSyncExternalStore } from "react";
+import { type FormEvent, type ReactNode, useId, useState, useSyncExternalStore } from "react";
 import type { Answer } from "../api/client";
 import { useAttempt } from "./attempt";
 import { Button } from "./Button";
 import { Dialog } from "./Dialog";
-import { Refused, saidOf } from "./Refused";
-import { toast } from "./Toasts";
+import { Refused } from "./Refused";
 
 export interface Question<T> {
   readonly title: string;
@@ -72,19 +71,10 @@ function Asking({ question, settle }: { question: Question<unknown>; settle: (va
   const [typed, setTyped] = useState("");
   const field = useId();
   const { isBusy, problem, attempt } = useAttempt();
-  const isGone = useGone();
   const isReady = !isBusy && (question.reason !== "needed" || why.trim()) && (!question.typed || typed === question.typed);
   async function agree(): Promise<void> {
-    const value = await attempt({
-      run: async () => {
-        const answer = await question.run(why.trim());
-        // A call that was made cannot be taken back; who has closed the window still hears of it.
-        if (!answer.ok && isGone.current) toast(saidOf(answer.problem), "bad");
-        return answer;
-      },
-      done: question.done,
-    });
-    if (value !== null && !isGone.current) settle(value);
+    const value = await attempt({ run: () => question.run(why.trim()), done: question.done });
+    if (value !== null) settle(value);
   }
   function send(event: FormEvent): void {
     event.preventDefault();
@@ -116,16 +106,4 @@ function Asking({ question, settle }: { question: Question<unknown>; settle: (va
       </form>
     </Dialog>
   );
-}
-
-/** Whether it is drawn no more, for what comes later. */
-function useGone() {
-  const isGone = useRef(false);
-  useEffect(() => {
-    isGone.current = false;
-    return () => {
-      isGone.current = true;
-    };
-  }, []);
-  return isGone;
 }

@@ -34,7 +34,7 @@ from penstock.ingest.storing.ocfl import Depository
 from penstock.ingest.storing.register import StoredRow, stored_by
 from penstock.ingest.telling.reports import Report
 from penstock.ingest.values import Batch, to_json
-from penstock.ingest.workshop import PRODUCER, Workshop, patiently
+from penstock.ingest.workshop import PRODUCER, Workshop
 from penstock.lots.files import put_manifest, show_manifest
 from penstock.lots.ids import parse_interval
 from penstock.lots.manifests import DatasetRef, Item, Manifest, ManifestNote, PartLine, decode
@@ -137,7 +137,7 @@ def _close(shop: Workshop, due: DueLot) -> bool:
     close = CloseLot(due.namespace, due.dataset, due.lot, note, batches)
     try:
         with tracing.span("lot.publish", lot=due.lot, dataset=f"{ref.namespace}/{ref.name}"):
-            is_closed = patiently(lambda: shop.catalog.submit(close).result())
+            is_closed = shop.catalog.submit(close).result()
             for batch_id in batches:  # their traces go on in the lot's own, which this names
                 tracing.note("lot.publish", lot=batch_id, began=shop.clock())
     except Conflict as error:

@@ -14,45 +14,47 @@ interface Props<T> {
   done: (value: T, priority: number) => string;
 }
 
-export function Priority<T>({ what, now, run, done }: Props<T>) {
+export function Priority<T>(props: Props<T>) {
   const [isOpen, setOpen] = useState(false);
+  return (
+    <Offered>
+      <Button icon="up" onClick={() => setOpen(true)}>
+        Priority
+      </Button>
+      {isOpen && <Asking {...props} onClose={() => setOpen(false)} />}
+    </Offered>
+  );
+}
+
+function Asking<T>({ what, now, run, done, onClose }: Props<T> & { onClose: () => void }) {
   const [priority, setPriority] = useState(now ?? 30);
   const [why, setWhy] = useState("");
   const { isBusy, problem, attempt } = useAttempt();
   async function set(event: FormEvent): Promise<void> {
     event.preventDefault();
     const kept = await attempt({ run: () => run(priority, why.trim()), done: (value) => done(value, priority) });
-    if (kept === null) return;
-    setOpen(false);
-    setWhy("");
+    if (kept !== null) onClose();
   }
   return (
-    <Offered>
-      <Button icon="up" onClick={() => setOpen(true)}>
-        Priority
-      </Button>
-      {isOpen && (
-        <Dialog title={`Priority of ${what}`} onClose={() => setOpen(false)}>
-          <form className="stack" onSubmit={(event) => void set(event)}>
-            <p>The low number comes first: 0 is next, 99 is last. Work that is under way goes on.</p>
-            <label>
-              Priority{now === undefined ? "" : ` (now ${now})`}
-              <input className="field" type="number" min={0} max={99} required value={priority} onChange={(event) => setPriority(Number(event.target.value))} autoFocus />
-            </label>
-            <label>
-              Reason
-              <input className="field" required maxLength={500} value={why} onChange={(event) => setWhy(event.target.value)} />
-            </label>
-            <Refused problem={problem} />
-            <footer>
-              <Button onClick={() => setOpen(false)}>Cancel</Button>
-              <Button type="submit" kind="primary" disabled={isBusy || !why.trim()}>
-                Set the priority
-              </Button>
-            </footer>
-          </form>
-        </Dialog>
-      )}
-    </Offered>
+    <Dialog title={`Priority of ${what}`} onClose={onClose}>
+      <form className="stack" onSubmit={(event) => void set(event)}>
+        <p>The low number comes first: 0 is next, 99 is last. Work that is under way goes on.</p>
+        <label>
+          Priority{now === undefined ? "" : ` (now ${now})`}
+          <input className="field" type="number" min={0} max={99} required value={priority} onChange={(event) => setPriority(Number(event.target.value))} autoFocus />
+        </label>
+        <label>
+          Reason
+          <input className="field" required maxLength={500} value={why} onChange={(event) => setWhy(event.target.value)} />
+        </label>
+        <Refused problem={problem} />
+        <footer>
+          <Button onClick={onClose}>Cancel</Button>
+          <Button type="submit" kind="primary" disabled={isBusy || !why.trim()}>
+            Set the priority
+          </Button>
+        </footer>
+      </form>
+    </Dialog>
   );
 }
