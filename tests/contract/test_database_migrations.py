@@ -14,8 +14,9 @@ import psycopg
 import pytest
 
 from penstock.db import Database, open_database
-from penstock.errors import Conflict, Invalid
-from tests.databases import capability_folder
+from penstock.db.database import Overtaken
+from penstock.errors import Conflict, Invalid, Unavailable
+from tests.databases import capability_folder, migrate
 
 ROWS = """
 -- name: note
@@ -120,6 +121,37 @@ def test_a_database_newer_than_the_program_is_refused(opener: Opener, blank_url:
             older.migrate()
     finally:
         older.close()
+
+
+def test_who_runs_on_while_a_newer_program_migrates_writes_nothing_any_more(
+    opener: Opener, extra: Path
+) -> None:
+    """Also what it knew of the rows is void: a migration is a write like any other."""
+    older = opener()
+    older.migrate()
+    with older.write() as tx:
+        tx.execute("note", text="in time")
+        epoch = tx.epoch
+    (extra / "migrations" / "9002_more.sql").write_text("UPDATE notes SET text = 'migrated';")
+    newer = opener()
+    assert newer.migrate() == ["9002_more"]
+    with pytest.raises(Overtaken):
+        older.send([], after=epoch).land()
+    with pytest.raises(Unavailable, match="migrations that this version of Penstock does not know"):
+        note(older, "late")
+    assert notes(older) == ["migrated"]
+    note(newer, "new")
+    assert notes(newer) == ["migrated", "new"]
+
+
+def test_a_version_from_before_turns_were_asked_for_is_told_to_stop(postgres_url: str) -> None:
+    """On PostgreSQL, where it may run on another machine: it says so to whoever calls it."""
+    migrate(postgres_url)
+    with (
+        psycopg.connect(postgres_url) as old,
+        pytest.raises(psycopg.OperationalError, match="stop it, and start the version"),
+    ):
+        old.execute("UPDATE writer SET epoch = epoch + 1 WHERE id = 1 RETURNING epoch")
 
 
 def test_a_database_of_another_program_is_refused_as_it_is(blank_url: str) -> None:

@@ -225,6 +225,37 @@ def test_what_was_done_before_a_job_was_rewired_is_mended_when_a_database_is_upg
     assert work() == {**expected, ("b", "9"): ("DONE", 5), ("b", "10"): ("DONE", 5)}
 
 
+UNTRIED = """
+-- name: as_before
+-- It was held and let go.
+UPDATE lot_work SET tries = 0
+
+-- name: without_migration
+-- It was not applied.
+DELETE FROM schema_migrations WHERE number = 63
+"""
+
+
+def test_what_was_held_and_let_go_before_an_upgrade_was_tried_all_the_same(
+    site: Site, database_url: str, tmp_path: Path
+) -> None:
+    """Or its arc shows it as not made once it is held again."""
+    site.wire("b", ["raw"], ["brown"])
+    for lot in ("9", "10"):
+        site.register("raw", lot)
+    site.complete("b", "9")
+    with closing(
+        open_database(database_url, extra=[capability_folder(tmp_path / "old", UNTRIED, {})])
+    ) as old:
+        with old.write() as tx:
+            tx.execute("as_before")
+            tx.execute("without_migration")
+        assert old.migrate() == ["0063_tries_of_what_is_done"]
+    with site.catalog.read() as tx:
+        rows = list_work(tx, "ns", "b", None, 10, 0).items
+    assert {row.lot: row.attempts for row in rows} == {"9": 1, "10": 0}
+
+
 def test_the_log_of_a_lot_tells_nothing_of_what_its_jobs_did_with_other_datasets(
     site: Site,
 ) -> None:

@@ -17,10 +17,10 @@ from typing import Protocol
 import msgspec
 
 from penstock.clock import Clock
-from penstock.db.database import T
+from penstock.db.database import T, Transaction
 from penstock.db.folders import SqlFile, sql_files
 from penstock.db.statements import SQLITE_WORDS, TOKEN
-from penstock.errors import Conflict, Invalid
+from penstock.errors import Conflict, Invalid, Unavailable
 
 _FILE = re.compile(r"(?P<name>(?P<number>\d{4,})_[a-z0-9_]+)(?:\.(?:sqlite|postgresql))?\.sql")
 
@@ -126,6 +126,9 @@ def _apply_next(
         had = {line.number for line in applied}
         missing = next((each for each in migrations if each.number not in had), None)
         if missing is not None:
+            if had:  # or there is no turn to be taken yet
+                # It comes after the writes that are on their way, and all have to look again.
+                tx.execute("next_epoch")
             for script in missing.scripts:
                 tx.script(script)
             tx.execute(
@@ -154,6 +157,18 @@ def check_ledger(migrations: Sequence[Migration], applied: Sequence[Applied]) ->
                 f"now has {migration.checksum}; restore the file and put the change into a new "
                 "migration"
             )
+
+
+def take_turn(tx: Transaction, migrations: Sequence[Migration]) -> int:
+    """Take the writer's turn, unless the database has outgrown this program since it was opened."""
+    [[epoch]], [[newest]] = tx.fetch_many([("next_epoch", {}), ("newest_migration", {})])
+    if newest > migrations[-1].number:
+        raise Unavailable(
+            "the database has had migrations that this version of Penstock does not know, and "
+            "nothing was written; stop this process, and start the version that applied them, or "
+            "a later one"
+        )
+    return int(epoch)
 
 
 def split_script(script: str) -> Iterator[str]:

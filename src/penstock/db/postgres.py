@@ -19,7 +19,13 @@ from penstock.clock import system_clock
 from penstock.config import mask_url
 from penstock.db.database import Ask, Overtaken, Row, Sent, T, Write
 from penstock.db.listening import PostgresListener
-from penstock.db.migrate import Table, apply_migrations, load_migrations, refuse_others
+from penstock.db.migrate import (
+    Table,
+    apply_migrations,
+    load_migrations,
+    refuse_others,
+    take_turn,
+)
 from penstock.db.pipeline import Order, Pipeline
 from penstock.db.pool import Pool
 from penstock.db.reaching import TROUBLES_OF_WRITERS, connect, passing
@@ -281,7 +287,7 @@ class PostgresDatabase:
             pipeline = self._live_writer()
             try:
                 tx = PostgresTransaction(pipeline, self._statements, _BEGIN_WRITE)
-                tx.epoch = tx.fetch("next_epoch")[0][0]
+                tx.epoch = take_turn(tx, self._migrations)
                 yield tx
                 pipeline.finish(_COMMIT)
             except BaseException:

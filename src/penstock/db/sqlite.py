@@ -22,6 +22,7 @@ from penstock.db.migrate import (
     load_migrations,
     refuse_others,
     split_script,
+    take_turn,
 )
 from penstock.db.pool import Pool
 from penstock.db.sqlite_files import SqliteFiles
@@ -220,7 +221,7 @@ class SqliteDatabase:
     @contextmanager
     def write(self) -> Iterator[SqliteTransaction]:
         with self._writing() as tx:
-            tx.epoch = tx.fetch("next_epoch")[0][0]
+            tx.epoch = take_turn(tx, self._migrations)
             yield tx
 
     def send(self, writes: Sequence[Write], *, after: int | Sent) -> "SqliteSent":

@@ -4,6 +4,10 @@
 -- Take the writer's turn; PostgreSQL's lock on this row lasts until the transaction ends.
 UPDATE writer SET epoch = epoch + 1 WHERE id = 1 RETURNING epoch
 
+-- name: newest_migration
+-- The newest step of the schema; asked for after next_epoch, which one that goes on may have held up.
+SELECT MAX(number) FROM schema_migrations
+
 -- name: last_epoch
 -- The number of the last write.
 SELECT epoch FROM writer WHERE id = 1

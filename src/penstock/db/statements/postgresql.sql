@@ -1,7 +1,7 @@
 -- name: lock_migrations
 -- Differs by necessity: SQLite's BEGIN IMMEDIATE locks the whole file, here programs agree on a
--- number.
-SELECT pg_advisory_xact_lock(7302160415)
+-- number. Migrations write, too: see configure_writer.
+SELECT pg_advisory_xact_lock(7302160415), set_config('penstock.asks', 'newest', true)
 
 -- name: configure_reader
 -- Differs by necessity: only here does a session have settings. A plan that is kept was made for
@@ -14,8 +14,10 @@ SELECT set_config('jit', 'off', false),
 -- one plan of nested loops over indexes, in the order the statement joins, is right at every size
 -- and never made again; left alone, the plan of an empty table is kept and reads whole tables for
 -- minutes. A writer that hangs loses its turn. Each statement must see what was committed while the
--- first one waited for its turn.
-SELECT set_config('jit', 'off', false),
+-- first one waited for its turn. Who does not say that it asks for the newest step is refused its turn
+-- by a trigger: it is of a version from before 0062.
+SELECT set_config('penstock.asks', 'newest', false),
+       set_config('jit', 'off', false),
        set_config('default_transaction_isolation', 'read committed', false),
        set_config('default_transaction_read_only', 'off', false),
        set_config('plan_cache_mode', 'force_generic_plan', false),

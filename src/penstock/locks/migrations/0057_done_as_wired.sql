@@ -1,3 +1,6 @@
+-- For this step alone, or it would walk through the datasets of all jobs for every lot.
+CREATE INDEX lot_job_datasets_of_job ON lot_job_datasets (job_id, role, dataset_id);
+
 -- What a job has done by what it was wired to before, and not by what it is wired to now, was shown as
 -- done until an input of today arrived. It waits for that, or can be done.
 UPDATE lot_work AS w SET
@@ -21,3 +24,5 @@ WHERE w.state = 'DONE'
                   JOIN lot_status s ON s.dataset_id = d.dataset_id AND s.lot = w.lot AND s.role = d.role
                   WHERE d.job_id = w.job_id AND s.job_id = w.job_id
                     AND (d.role = 'INPUT' OR s.status IN ('READY', 'HOLD')));
+
+DROP INDEX lot_job_datasets_of_job;
