@@ -13,7 +13,8 @@ import pytest
 
 from penstock.arcs import outages
 from penstock.arcs.commands import BeginParts, EndPart, PublishLot
-from penstock.arcs.declaration import Parts, Retry
+from penstock.arcs.declaration import Parts
+from penstock.arcs.engine import Engine
 from penstock.arcs.outages import Outage
 from penstock.catalog.catalog import Catalog
 from penstock.catalog.writer import Command
@@ -232,9 +233,10 @@ def test_a_lease_is_kept_on_after_a_fault_that_nobody_knows(
                 raise RuntimeError("can't start new thread")
         return answered(catalog, asked)
 
-    local_arcs.arc("shout", "raw", "loud", retry=Retry(tries=1, lease_seconds=3))
+    local_arcs.arc("shout", "raw", "loud", retry=ONCE)
     local_arcs.order(LOT, "wait")
     local_arcs.feed("raw", LOT, {"a.txt": b"hello"})
+    monkeypatch.setattr(Engine, "_beat_seconds", lambda engine: 0.01)
     monkeypatch.setattr(Catalog, "submit", odd)
     with local_arcs.engine():
         local_arcs.until(lambda: len(beats) > 2)
