@@ -7,8 +7,7 @@ import pytest
 from penstock.errors import Invalid
 from penstock.ingest.collections import Collection
 from penstock.ingest.receiving.checkm import SIZE_MAX, ManifestKind, write
-from penstock.ingest.stages import downloading
-from penstock.ingest.stages.payload import File
+from penstock.ingest.stages.payload import File, fetch_files
 from penstock.ingest.values import TEXT_CHARS_MAX, Batch, IngestJob, NewJob, PayloadType
 from penstock.ingest.workshop import Workshop
 from penstock.states import BatchState, IngestState
@@ -88,14 +87,12 @@ def test_a_server_that_keeps_a_manifest_back_holds_up_no_other_batch(site: Site)
 def test_a_job_that_fails_for_more_reasons_than_a_queue_can_keep_fails_and_holds_up_nobody(
     site: Site, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    fetch_files = downloading.fetch_files
-
     def fetch(shop: Workshop, job: IngestJob, collection: Collection) -> tuple[File, ...]:
         if job.batch_id == large.id:
             raise Invalid("no such file; " * 200_000)
         return fetch_files(shop, job, collection)
 
-    monkeypatch.setattr(downloading, "fetch_files", fetch)
+    monkeypatch.setattr("penstock.ingest.stages.downloading.fetch_files", fetch)
     url = site.web.on("/a.csv", content(b"a"))
     large, small = site.deposit(url), site.deposit(url)
     failed, completed = site.run(large, small)

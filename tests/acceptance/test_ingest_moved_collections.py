@@ -1,5 +1,6 @@
-"""What becomes of a reported batch when its collection gets another dataset, or is cut otherwise."""
+"""What becomes of a batch when its collection gets another dataset, other lots, another storage."""
 
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -7,8 +8,9 @@ import pytest
 from penstock.errors import NotFound
 from penstock.ingest.receiving.checkm import ManifestKind, write
 from penstock.ingest.values import Batch
+from penstock.ingest.workers import STAGE_NAMES
 from penstock.locks.reading_lots import get_lot, list_log_of_lot
-from penstock.states import BatchState
+from penstock.states import BatchState, IngestState
 from tests.acceptance.ingest_site import ADMIN, Site, row
 from tests.checked import assert_all_holds
 from tests.contract.provenance_site import name_of, provenance
@@ -31,10 +33,14 @@ def failed(site: Site) -> Batch:
     return batch
 
 
-def completed(site: Site, batch: Batch, **profile: Any) -> None:
-    """Change the collection, have what failed done, and have it reported anew."""
+def change(site: Site, **profile: Any) -> None:
     collection = site.make_collection(**profile)
     until(lambda: site.shop.collection("maps") == collection)  # it is kept for a second
+
+
+def completed(site: Site, batch: Batch, **profile: Any) -> None:
+    """Change the collection, have what failed done, and have it reported anew."""
+    change(site, **profile)
     site.web.on("/b.csv", content(BODY))
     site.desk.resume_batch(ADMIN, batch.id)
     with site.working():
@@ -81,3 +87,19 @@ def test_a_batch_that_was_announced_is_removed_when_it_becomes_part_of_an_interv
     completed(site, failed, lots="PT1H")
     assert status_of(site, "maps", failed.id) == "ERROR"
     assert f"batch {failed.id} is now in {NS}/maps 2" in (last_said_of(site, failed) or "")
+
+
+def test_a_storage_that_is_changed_between_storing_and_recording_is_to_be_put_back(
+    site: Site, tmp_path: Path
+) -> None:
+    batch = site.deposit(site.web.on("/a.csv", content(BODY)))
+    with site.working(*STAGE_NAMES[: STAGE_NAMES.index("recording")], "provisioning"):
+        site.reach(batch, IngestState.RECORDING)
+    change(site, storage=f"file://{tmp_path}/other")
+    with site.working("recording"):
+        job = site.reach(batch, IngestState.FAILED)
+    assert "had another storage when it was stored, put that back and resume" in job.message
+    change(site)
+    site.desk.resume_job(ADMIN, job.id)
+    with site.working("recording"):
+        site.reach(batch, IngestState.NOTIFY)
