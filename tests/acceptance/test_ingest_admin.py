@@ -120,6 +120,27 @@ def test_a_job_that_does_not_fit_lets_smaller_ones_pass(site: Site, disk: Disk) 
     assert provisioning.go_round(site.shop) == (0, 1)
 
 
+def test_a_job_that_waits_for_space_which_nobody_makes_is_told_of_once(
+    site: Site, disk: Disk, caplog: pytest.LogCaptureFixture
+) -> None:
+    disk.free = 10 * MB
+    batch = submit_files(site, 3 * MB, 50 * MB)
+    with site.working("batch-pending", "pending", "estimating"):
+        until(lambda: len(site.shop.store.waiting(IngestState.PROVISIONING, 3)) == 2)
+    assert provisioning.go_round(site.shop) == (1, 1)
+    assert provisioning.go_round(site.shop) == (0, 1)  # the other may make room yet
+    assert "wait for space" not in caplog.text
+    small = site.jobs(batch)[0]
+    site.desk.fail_job(ADMIN, small.id)
+    for _ in range(3):
+        provisioning.go_round(site.shop)
+    [told] = [record.getMessage() for record in caplog.records if "space" in record.getMessage()]
+    assert told == (
+        f"1 ingest jobs wait for space in {site.folder}: 10 MB are free there, and 0 MB of it are "
+        "kept (space_free_mb); free some"
+    )
+
+
 def test_a_job_goes_on_when_space_comes(site: Site, disk: Disk) -> None:
     disk.free = len(BODY) - 1
     batch = submit(site)

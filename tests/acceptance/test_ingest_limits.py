@@ -5,8 +5,11 @@ import random
 import pytest
 
 from penstock.errors import Invalid
+from penstock.ingest.collections import Collection
 from penstock.ingest.receiving.checkm import SIZE_MAX, ManifestKind, write
-from penstock.ingest.values import Batch, NewJob, PayloadType
+from penstock.ingest.stages.payload import File, fetch_files
+from penstock.ingest.values import TEXT_CHARS_MAX, Batch, IngestJob, NewJob, PayloadType
+from penstock.ingest.workshop import Workshop
 from penstock.states import BatchState, IngestState
 from tests.acceptance.ingest_site import Gate, Site, row
 from tests.patience import HANG_SECONDS
@@ -79,6 +82,25 @@ def test_a_server_that_keeps_a_manifest_back_holds_up_no_other_batch(site: Site)
         assert site.batch(slow).status is BatchState.PENDING
         gate.open()
         assert site.ended(slow).status is BatchState.COMPLETED
+
+
+@pytest.mark.parametrize("site", ["sqlite", "zookeeper"], indirect=True)
+def test_a_job_that_fails_for_more_reasons_than_a_queue_can_keep_fails_and_holds_up_nobody(
+    site: Site, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def fetch(shop: Workshop, job: IngestJob, collection: Collection) -> tuple[File, ...]:
+        if job.batch_id == large.id:
+            raise Invalid("no such file; " * 200_000)
+        return fetch_files(shop, job, collection)
+
+    monkeypatch.setattr("penstock.ingest.stages.downloading.fetch_files", fetch)
+    url = site.web.on("/a.csv", content(b"a"))
+    large, small = site.deposit(url), site.deposit(url)
+    failed, completed = site.run(large, small)
+    assert (failed.status, completed.status) == (BatchState.FAILED, BatchState.COMPLETED)
+    message = site.only_job(failed).message
+    assert len(message) == TEXT_CHARS_MAX
+    assert (message[:12], message[-1]) == ("no such file", "…")
 
 
 def test_a_batch_that_the_queue_cannot_keep_fails_and_holds_up_nobody(

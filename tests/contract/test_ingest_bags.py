@@ -64,6 +64,20 @@ def test_a_bag_that_is_incomplete(bag: Path) -> None:
         verify_bag(bag)
 
 
+def test_of_very_many_faults_the_first_are_told_and_how_many_there_are(bag: Path) -> None:
+    lines = (f"{'0' * 128}  data/{number:05}.tif\n" for number in range(20_000))
+    with (bag / "manifest-sha512.txt").open("a") as manifest:
+        manifest.writelines(lines)
+    for name in ("bag-info.txt", "tagmanifest-sha512.txt"):
+        (bag / name).unlink()
+    with pytest.raises(Invalid) as refused:
+        verify_bag(bag)
+    told = str(refused.value)
+    assert told.startswith("the bag is not valid: Bag is incomplete: data/00000.tif exists in")
+    assert told.endswith("; and 19,980 faults more; correct it, and submit it again")
+    assert told.count(".tif") == 20
+
+
 @pytest.mark.parametrize(
     "text",
     [

@@ -12,6 +12,8 @@ from tests.contract.fetching_desk import BODY, OTHER, Desk, digest, open_desk
 from tests.patience import HANG_SECONDS
 from tests.web import content, drip, head
 
+WHEN = "Sun, 15 Nov 2026 12:00:00 GMT"
+
 
 @pytest.fixture
 def desk(tmp_path: Path) -> Iterator[Desk]:
@@ -31,13 +33,24 @@ def test_a_file_that_is_cut_off_is_resumed(desk: Desk) -> None:
 
 
 def test_a_file_is_resumed_by_its_date_when_it_has_no_strong_etag(desk: Desk) -> None:
-    when = "Sun, 15 Nov 2026 12:00:00 GMT"
-    cut = content(BODY, etag=None, modified=when, cut_after=300_000)
-    whole = content(BODY, etag=None, modified=when, headers={"ETag": 'W/"weak"'})
+    now = {"Date": "Sun, 15 Nov 2026 12:00:01 GMT"}
+    cut = content(BODY, etag=None, modified=WHEN, cut_after=300_000, headers=now)
+    whole = content(BODY, etag=None, modified=WHEN, headers={"ETag": 'W/"weak"'})
     url = desk.web.on("/a", cut, whole)
     desk.fetch(url)
     assert desk.content() == BODY
-    assert desk.web.asked("/a")[1].headers["if-range"] == when
+    assert desk.web.asked("/a")[1].headers["if-range"] == WHEN
+
+
+@pytest.mark.parametrize("now", [{"Date": WHEN}, {}])
+def test_a_file_that_was_written_just_now_is_not_resumed_by_its_date(
+    desk: Desk, now: dict[str, str]
+) -> None:
+    cut = content(BODY, etag=None, modified=WHEN, cut_after=300_000, headers=now)
+    url = desk.web.on("/a", cut, content(OTHER, etag=None, modified=WHEN, headers=now))
+    desk.fetch(url)
+    assert desk.content() == OTHER
+    assert desk.ranges("/a") == [None, None]
 
 
 def test_another_process_goes_on_where_one_was_stopped(desk: Desk) -> None:
@@ -74,6 +87,13 @@ def test_a_file_that_changed_between_tries_is_begun_again(desk: Desk) -> None:
 
 def test_a_server_that_joins_two_states_of_a_file_is_found_out(desk: Desk) -> None:
     joins = content(OTHER, etag='"two"', heeds_if_range=False)
+    url = desk.web.on("/a", content(BODY, cut_after=300_000), joins)
+    assert desk.fetch(url).digests["sha-512"] == digest(OTHER, "sha512")
+    assert desk.ranges("/a") == [None, "bytes=300000-", None]
+
+
+def test_a_part_of_which_the_server_does_not_say_what_it_is_of_is_not_joined(desk: Desk) -> None:
+    joins = content(OTHER, etag=None, heeds_if_range=False)
     url = desk.web.on("/a", content(BODY, cut_after=300_000), joins)
     assert desk.fetch(url).digests["sha-512"] == digest(OTHER, "sha512")
     assert desk.ranges("/a") == [None, "bytes=300000-", None]

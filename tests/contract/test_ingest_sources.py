@@ -1,5 +1,6 @@
 """Files of this machine, objects of a bucket, uploaded payloads; and how large things are."""
 
+import os
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
@@ -53,6 +54,23 @@ def test_a_file_that_was_replaced_meanwhile_is_copied_anew(desk: Desk, tmp_path:
     (tmp_path / "in" / "b").write_bytes(OTHER * 3)
     (tmp_path / "in" / "b").replace(tmp_path / "in" / "a")
     assert desk.fetch(url).digests["sha-512"] == digest(OTHER * 3, "sha512")
+
+
+def test_a_file_that_is_written_to_while_it_is_copied_is_copied_anew(
+    desk: Desk, tmp_path: Path
+) -> None:
+    (tmp_path / "in").mkdir()
+    file = tmp_path / "in" / "a"
+    file.write_bytes(BODY * 3)
+    os.utime(file, (0, 0))
+
+    def overwrite(change: int) -> None:
+        if change == len(BODY) and file.stat().st_mtime == 0:
+            with file.open("r+b") as there:
+                there.write(OTHER * 3)
+
+    assert desk.fetch(f"file://{file}", progress=overwrite).size == 3 * len(BODY)
+    assert desk.content() == OTHER * 3
 
 
 @pytest.fixture

@@ -211,6 +211,15 @@ def test_one_key_is_one_batch(penstock: Terminal, maps: str, tmp_path: Path) -> 
     assert document["id"] != first
 
 
+def test_a_key_that_another_url_has_is_told_of(here: Site, penstock: Terminal, maps: str) -> None:
+    urls = [here.serve(name, b"a") for name in ("tuesday", "wednesday")]
+    batch = submitted(penstock, maps, urls[0], "--key", "tuesday")
+    same, other = (penstock("ingest", "submit", maps, url, "--key", "tuesday") for url in urls)
+    assert same.text.strip() == other.text.strip() == batch
+    assert "under this key before" not in same.err
+    assert f"was submitted under this key before, with {urls[0]}; it stays as it is" in other.err
+
+
 def test_watch_tells_of_failures_and_ends_by_how_the_batch_ended(
     here: Site, penstock: Terminal, maps: str
 ) -> None:

@@ -119,10 +119,24 @@ def test_the_pace_is_that_of_the_last_half_minute() -> None:
     assert course.add(look(0, pending=(10, 0))) == Pace(0, 0, None)
     half = course.add(look(10, downloading=(5, 500), completed=(5, 500)))
     assert (half.jobs, half.bytes) == (0.5, 50)
-    assert half.seconds_left == pytest.approx(20 / 5)
+    assert half.seconds_left == 10
     for at in range(20, 61, 10):
         still = course.add(look(at, downloading=(5, 500), completed=(5, 500)))
     assert still == Pace(0, 0, None)
+
+
+def test_the_time_left_is_that_of_the_slowest_stage() -> None:
+    course = Course()
+    course.add(look(0, pending=(20_000, 0)))
+    pace = course.add(look(10, downloading=(15_000, 0), processing=(4_800, 0), completed=(200, 0)))
+    assert pace.seconds_left == 19_800 * 10 / 200
+
+
+def test_the_time_left_is_not_known_while_nothing_has_come_through_a_stage() -> None:
+    course = Course()
+    course.add(look(0, estimating=(2, 0)))
+    assert course.add(look(10, downloading=(2, 9))).seconds_left is None
+    assert course.add(look(20, processing=(1, 9), failed=(1, 0))).seconds_left == 20
 
 
 def test_progress_in_words() -> None:

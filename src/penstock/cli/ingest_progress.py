@@ -69,16 +69,13 @@ class Look(NamedTuple):
         """The bytes that there are, as far as they are known; what failed does not count."""
         return self.of(*self.counts).bytes - self.of("failed").bytes
 
-    @property
-    def steps(self) -> int:
-        """How many stages all jobs together have behind them."""
-        behind = sum(self.of(stage).jobs * number for number, stage in enumerate(STAGES))
-        return behind + self.of(*ENDS).jobs * len(STAGES)
+    def before(self, stage: str) -> int:
+        """The jobs that are under way and have a stage before them."""
+        return self.of(*STAGES[: STAGES.index(stage) + 1]).jobs
 
-    @property
-    def steps_left(self) -> int:
-        """How many stages the jobs that are under way have before them."""
-        return (self.of(*STAGES, *ENDS).jobs * len(STAGES)) - self.steps
+    def behind(self, stage: str) -> int:
+        """The jobs that have a stage behind them."""
+        return self.of(*STAGES[STAGES.index(stage) + 1 :], *ENDS).jobs
 
 
 def look_at(batch: Batch, at: float) -> Look:
@@ -111,9 +108,20 @@ class Course:
         if seconds <= 0:
             return Pace(0, 0, None)
         jobs = max(0, look.of(*ENDS).jobs - first.of(*ENDS).jobs)
-        steps = (look.steps - first.steps) / seconds
-        left = look.steps_left / steps if steps > 0 else None
+        left = _seconds_left(first, look, seconds)
         return Pace(jobs / seconds, max(0, look.fetched - first.fetched) / seconds, left)
+
+
+def _seconds_left(first: Look, last: Look, seconds: float) -> float | None:
+    """How long the slowest stage has to do; None as long as nothing has come out of it."""
+    left = 0.0
+    for stage in STAGES:
+        if before := last.before(stage):
+            done = last.behind(stage) - first.behind(stage)
+            if done <= 0:
+                return None
+            left = max(left, before * seconds / done)
+    return left
 
 
 def show_bytes(size: float) -> str:

@@ -138,13 +138,14 @@ class PublishBatch(Write, frozen=True):
 
 
 class WithdrawBatch(Write, frozen=True):
-    """The lot of a batch that is deleted, and of which not all has come, is removed.
+    """The lot of a batch of which not all has come, and will not come there, is removed.
 
     `manifests` say so of its versions, by version; what the batch has stored stays.
     """
 
     batch_id: str
     who: str
+    why: str
     manifests: tuple[tuple[str, ManifestNote], ...]
 
     def apply(self, world: World, now: Micros) -> None:
@@ -152,8 +153,7 @@ class WithdrawBatch(Write, frozen=True):
         row = world.room(BatchLotRoom).lots.get(self.batch_id)
         dataset = world.datasets.get(row.dataset_id) if row is not None else None
         if row is not None and dataset is not None:
-            why = f"batch {self.batch_id} was deleted"
-            withdraw(world, dataset, row.lot, self.who, why, now, dict(self.manifests))
+            withdraw(world, dataset, row.lot, self.who, self.why, now, dict(self.manifests))
 
 
 class CloseLot(Write, frozen=True):

@@ -10,6 +10,7 @@ from penstock.errors import Conflict
 from penstock.ingest.values import (
     HISTORY_MAX,
     PRIORITY_MAX,
+    TEXT_CHARS_MAX,
     Batch,
     IngestJob,
     NewJob,
@@ -84,7 +85,7 @@ def move_job(
         status=to,
         last_successful_status=last,
         last_modified=now,
-        message=message,
+        message=_cut(message),
         priority=capped(priority),
         space_needed=job.space_needed if space_needed is None else space_needed,
         history=(*job.history, Step(to, now))[-HISTORY_MAX:],
@@ -124,7 +125,12 @@ def move_batch(
     """The batch in another state, if the table has that move."""
     BATCH.check(batch.status, to, batch.id, by_hand=by_hand)
     report = batch.report if report is None else report
-    return replace(batch, status=to, last_modified=now, message=message, report=report)
+    return replace(batch, status=to, last_modified=now, message=_cut(message), report=report)
+
+
+def _cut(message: str) -> str:
+    """A message that every queue can keep: one that it could not would hold up the whole stage."""
+    return message if len(message) <= TEXT_CHARS_MAX else f"{message[: TEXT_CHARS_MAX - 1]}…"
 
 
 def capped(priority: int) -> int:

@@ -24,6 +24,7 @@ import bagit
 from msgspec import Struct
 
 from penstock.errors import Invalid, Unavailable
+from penstock.ingest.receiving.faults import FAULTS_MAX
 from penstock.ingest.receiving.members import COPY_BYTES, Kind, Member, members_of
 from penstock.ingest.receiving.names import safe_name
 from penstock.ingest.receiving.parts import sync_folder
@@ -98,9 +99,20 @@ def verify_bag(folder: Path) -> bool:
             bagit.Bag(str(bag)).validate()
         except (bagit.BagError, OSError, LookupError, ValueError) as error:
             raise Invalid(
-                f"the bag is not valid: {error}; correct it, and submit it again"
+                f"the bag is not valid: {_faults(error)}; correct it, and submit it again"
             ) from None
     return bool(bags)
+
+
+def _faults(error: Exception) -> str:
+    """What is wrong with a bag; of very many faults the first, and how many more there are."""
+    if not isinstance(error, bagit.BagValidationError) or not error.details:
+        return str(error)
+    told = sorted(map(str, error.details))
+    more = len(told) - FAULTS_MAX
+    if more > 0:
+        told[FAULTS_MAX:] = [f"and {more:,} faults more"]
+    return f"{error.message}: {'; '.join(told)}"
 
 
 class _Unpacking:

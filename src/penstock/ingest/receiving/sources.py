@@ -10,7 +10,7 @@ from collections.abc import Callable, Iterator
 from contextlib import AbstractContextManager, contextmanager
 from datetime import timedelta
 from email.utils import parsedate_to_datetime
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, BinaryIO
 
 import httpx
 import obstore
@@ -118,19 +118,19 @@ def _web(client: httpx.Client, url: str, offset: int, mark: str | None) -> Itera
 def _incoming(answer: httpx.Response, offset: int, mark: str | None) -> Incoming:
     headers = answer.headers
     length = _number(headers.get("content-length"))
-    found = _mark(headers)
     if answer.status_code == 200:
         encoding = headers.get("content-encoding", "identity").lower()
         return Incoming(
             offset=0,
             total=length,
-            mark=found,
+            mark=_mark(headers),
             chunks=answer.iter_raw(),
             encoding=None if encoding == "identity" else encoding[:40],
         )
     first, total = _content_range(headers.get("content-range", ""))
     # A server that ignores If-Range would join the beginning of one file to the end of another.
-    if first != offset or (found is not None and found != mark):
+    is_same = mark in (headers.get("etag"), headers.get("last-modified"))
+    if first != offset or not is_same:
         raise Changed("the server sent another part than the one asked for")
     return Incoming(offset=offset, total=total, mark=mark, chunks=answer.iter_raw())
 
@@ -205,8 +205,15 @@ def _local(url: str, places: Places, offset: int, mark: str | None) -> Iterator[
         found = _file_mark(file.fileno())
         start = offset if found == mark and offset <= size else 0
         file.seek(start)
-        chunks = iter(lambda: file.read(CHUNK_BYTES), b"")
-        yield Incoming(offset=start, total=size, mark=found, chunks=chunks)
+        yield Incoming(offset=start, total=size, mark=found, chunks=_unchanged(file, found))
+
+
+def _unchanged(file: BinaryIO, mark: str) -> Iterator[bytes]:
+    """What is left of a file; who writes into it meanwhile would have us read a mix of two."""
+    while data := file.read(CHUNK_BYTES):
+        yield data
+    if _file_mark(file.fileno()) != mark:
+        raise Changed("the file was written to while it was read")
 
 
 @contextmanager
@@ -216,10 +223,16 @@ def _uploaded(uploads: Uploads, url: str) -> Iterator[Incoming]:
 
 
 def _mark(headers: httpx.Headers) -> str | None:
-    """What tells one state of a file from the next: a strong ETag, or when it was modified."""
+    """What tells one state of a file from the next: a strong ETag, or when it was modified.
+
+    That is told in seconds: of a file that is a second old or less, two states have one time.
+    """
     etag: str = headers.get("etag", "")
+    if etag.startswith('"'):
+        return etag
     modified: str | None = headers.get("last-modified")
-    return etag if etag.startswith('"') else modified
+    age = _seconds_between(modified, headers.get("date"))
+    return modified if age is not None and age >= 1 else None
 
 
 def _file_mark(file: int) -> str:
@@ -241,12 +254,19 @@ def _retry_after(headers: httpx.Headers) -> float | None:
     seconds: float | None = _number(text)
     if seconds is None:
         # A moment counts from the server's own clock.
-        try:
-            moment, now = (parsedate_to_datetime(value) for value in (text, headers["date"]))
-            seconds = (moment - now).total_seconds()
-        except (KeyError, TypeError, ValueError):
-            return None
+        seconds = _seconds_between(headers.get("date"), text)
+    if seconds is None:
+        return None
     return min(max(seconds, 0.0), RETRY_AFTER_SECONDS_MAX)
+
+
+def _seconds_between(first: str | None, last: str | None) -> float | None:
+    """The time from one moment to another, as HTTP writes them; None if one of them is none."""
+    try:
+        began, ended = (parsedate_to_datetime(text or "") for text in (first, last))
+        return (ended - began).total_seconds()
+    except (TypeError, ValueError):
+        return None
 
 
 def _number(text: str | None) -> int | None:

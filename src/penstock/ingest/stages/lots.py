@@ -4,7 +4,8 @@ Needs: a batch that is being reported, or intervals that are over. Does: writes 
 batch, with the size, digest and ARK of every file, and makes it a lot of the collection's dataset:
 partial while jobs are open, complete when all have completed. Where a collection's lots are
 intervals, completed batches wait for the end of theirs. Fails when a job of ours makes that lot.
-A batch that is deleted takes a lot with it that is partial.
+A lot that is partial goes with a batch that is deleted, or that comes elsewhere because its
+collection was changed.
 """
 
 import hashlib
@@ -17,6 +18,7 @@ from penstock import tracing
 from penstock.clock import SECOND, Micros, format_time
 from penstock.errors import Conflict
 from penstock.ingest.batch_lots import (
+    DEPOSITS,
     LABEL,
     BatchLotRow,
     CloseLot,
@@ -61,6 +63,7 @@ def publish(shop: Workshop, batch: Batch, report: Report, keys: Iterable[str]) -
     reported_at = batch.last_modified
     lot, due_at = _lot(collection, batch, reported_at)
     ref = _ref(collection)
+    _leave(shop, batch, ref, lot)
     objects = shop.objects
     items = tuple(_items(shop, objects, collection, keys))
     manifest = Manifest(
@@ -96,14 +99,31 @@ def withdraw(shop: Workshop, batch: Batch, who: str) -> None:
     """Remove the lot of a batch that is being deleted, if it was only announced."""
     with shop.catalog.read() as tx:
         lot = announced_lot(tx, batch.id)
-        if lot is None:
-            return
+    if lot is not None:
+        _withdraw(shop, lot, who, f"batch {batch.id} was deleted")
+
+
+def _leave(shop: Workshop, batch: Batch, ref: DatasetRef, lot: str) -> None:
+    """Remove the lot as which a batch was announced, if it is not the one that it comes to."""
+    with shop.catalog.read() as tx:
+        before = announced_lot(tx, batch.id)
+    if before is None:
+        return
+    announced = decode(shop.objects.get(before.key), before.key)
+    if (announced.dataset, before.lot) != (ref, lot):
+        why = f"batch {batch.id} is now in {ref.namespace}/{ref.name} {lot}"
+        _withdraw(shop, before, DEPOSITS, why)
+
+
+def _withdraw(shop: Workshop, lot: BatchLotRow, who: str, why: str) -> None:
+    """Remove a lot that was only announced."""
+    with shop.catalog.read() as tx:
         which = {"dataset_id": lot.dataset_id, "lot": lot.lot}
         rows = tx.rows(ManifestRow, "lot_manifests_of_lot", **which)
     objects = shop.objects
-    gone = [_put_removed(objects, row, f"batch {batch.id} was deleted") for row in rows]
+    gone = [_put_removed(objects, row, why) for row in rows]
     notes = zip((row.version_id for row in rows), (note for _, note in gone), strict=True)
-    shop.catalog.submit(WithdrawBatch(batch.id, who, tuple(notes))).result()
+    shop.catalog.submit(WithdrawBatch(lot.batch_id, who, why, tuple(notes))).result()
     for manifest, note in gone[:1]:
         show_manifest(objects, lot.lot, manifest.dataset, note)
 

@@ -3,8 +3,10 @@
 Needs: `space_needed`. Does: lets a job go on when the working folder has room for it, for what is
 being downloaded already, and for a reserve. A job that does not fit stays, and every waiting job is
 looked at in each round, so that a large one does not hold up the small ones behind it. Never fails.
+When only a person can make room, the log says so.
 """
 
+import logging
 import shutil
 
 from penstock.errors import PenstockError
@@ -14,8 +16,17 @@ from penstock.ingest.values import IngestJob, JobChange, Place
 from penstock.ingest.workshop import Workshop
 from penstock.states import IngestState
 
+log = logging.getLogger(__name__)
+
 _AT_ONCE = 500
 _MB = 1024 * 1024
+# Jobs that have files in the working folder, or will soon: they make room when they are done.
+_AT_WORK = (
+    IngestState.DOWNLOADING,
+    IngestState.PROCESSING,
+    IngestState.RECORDING,
+    IngestState.NOTIFY,
+)
 
 
 def go_round(shop: Workshop) -> tuple[int, int]:
@@ -35,7 +46,20 @@ def go_round(shop: Workshop) -> tuple[int, int]:
         shop.store.let_go([*waiting, *refused])
         went, stayed = went + len(fitting) - len(refused), stayed + len(waiting)
         after = jobs[-1].place
+    _tell(shop, 0 if went else stayed)
     return went, stayed
+
+
+def _tell(shop: Workshop, stayed: int) -> None:
+    """Say once that jobs wait for space which no other job will make."""
+    tally = {line.status: line.jobs for line in shop.store.tally()} if stayed else {}
+    if not stayed or any(tally.get(status) for status in _AT_WORK):
+        shop.is_well(__name__)
+    elif shop.is_news(__name__, "full"):
+        folder, keeps = shop.working_folder(), shop.settings.space_free_mb
+        free = shutil.disk_usage(folder).free // _MB
+        text = "%d ingest jobs wait for space in %s: %d MB are free there, and %d MB of it are kept"
+        log.warning(f"{text} (space_free_mb); free some", stayed, folder, free, keeps)
 
 
 def _let_pass(shop: Workshop, fitting: list[IngestJob]) -> list[IngestJob]:

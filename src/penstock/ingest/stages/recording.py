@@ -33,11 +33,13 @@ def work(shop: Workshop, job: IngestJob) -> IngestJob:
     """Record the version that this job has stored."""
     collection = shop.profile(job)
     ark = job.identifiers.primary
-    stored = shop.depository(collection).find(ark, job.configuration.key) if ark else None
+    depository = shop.depository(collection)
+    stored = depository.find(ark, job.configuration.key) if ark else None
     if stored is None:
         raise NotFound(
-            f"nothing of ingest job {job.id} is in the object store under {ark}; "
-            "look at the store, or submit the object again"
+            f"nothing of ingest job {job.id} is in {depository.url} under {ark}; if the collection "
+            "had another storage when it was stored, put that back and resume the job; else look "
+            "at the store, or submit the object again"
         )
     for lost in forgotten(shop, collection, stored):
         shop.write(RecordDeposit(lost, collection.kept_in, ()))

@@ -10,6 +10,7 @@ FROM {each ids text AS k} JOIN batch_lots b ON b.batch_id = k.value;
 INSERT INTO batch_lots (batch_id, collection, submitter, dataset_id, lot, report, state, key, uris, bytes, digest, attempt, due_at, at)
 {rows batch_id text, collection text, submitter text, dataset_id uuid, lot text, report bigint, state text, key text, uris bigint, bytes bigint, digest text, attempt text, due_at bigint, at bigint}
 ON CONFLICT (batch_id) DO UPDATE SET
+    dataset_id = excluded.dataset_id,
     lot = excluded.lot,
     report = excluded.report,
     state = excluded.state,

@@ -133,24 +133,26 @@ def report_letter(
 
 
 def _status_lists(report: Report, known: Mapping[str, JobLine]) -> list[str]:
-    see = report.batch_id
+    see = f"penstock ingest jobs {report.batch_id}"
+    done = f"{see} --status completed"
     failed = frozenset(report.failed_jobs)
     under_way = [job for job in report.still_open if job not in failed]
     return [
-        *_listed("Failed", report.failed_jobs, known, _open_line, see),
+        *_listed("Failed", report.failed_jobs, known, _open_line, f"{see} --status failed"),
         *_listed("Still under way", under_way, known, _open_line, see),
-        *_listed("Completed", report.successful_jobs, known, _completed_line, see),
+        *_listed("Completed", report.successful_jobs, known, _completed_line, done),
     ]
 
 
 def _update_lists(report: Report, known: Mapping[str, JobLine]) -> list[str]:
-    see = report.batch_id
+    see = f"penstock ingest jobs {report.batch_id}"
+    done = f"{see} --status completed"
     since = "since the report before"
     return [
         f"Since the report before: {_update_summary(report)}.",
-        *_listed(f"Completed {since}", report.newly_successful, known, _completed_line, see),
+        *_listed(f"Completed {since}", report.newly_successful, known, _completed_line, done),
         *_listed("Still open", report.still_open, known, _open_line, see),
-        *_listed(f"Deleted {since}", report.gone, {}, _open_line, see),
+        *_listed(f"Deleted {since}", report.gone, {}, _open_line, ""),
     ]
 
 
@@ -170,9 +172,12 @@ def _listed(
     jobs: Sequence[str],
     known: Mapping[str, JobLine],
     describe: Callable[[JobLine], list[str]],
-    batch_id: str,
+    see: str,
 ) -> list[str]:
-    """A list under its title, cut where a letter would become a book; no jobs, no list."""
+    """A list under its title, cut where a letter would become a book; no jobs, no list.
+
+    `see` has the rest: the report itself is cut in the same place.
+    """
     if not jobs:
         return []
     text = ["", f"{title} ({len(jobs):,})"]
@@ -180,7 +185,7 @@ def _listed(
         text += describe(known[job]) if job in known else [f"  {job}"]
     if len(jobs) > LISTED_MAX:
         rest = len(jobs) - LISTED_MAX
-        text.append(f"  and {rest:,} more; see: penstock ingest report {batch_id}")
+        text.append(f"  and {rest:,} more" + (f"; see: {see}" if see else ""))
     return text
 
 
