@@ -15,8 +15,10 @@ T = TypeVar("T", IngestJob, Batch)
 
 # What has rested is tried with one alone, for so long; then with another.
 _TRY_SECONDS = 60.0
-# At most a 20th of the time is spent on passing over.
+# At most a 20th of the time is spent on passing over. What took longer than this has waited for
+# the store, and says nothing of how much there is to pass over.
 _SHARE = 20
+_PASSING_SECONDS_MAX = 1.0
 
 
 class Rest(NamedTuple):
@@ -76,7 +78,9 @@ class Resting(Generic[T]):
 
     def took(self, seconds: float) -> None:
         """So long it took to find what is to be worked on."""
-        self._front_at = max(self._front_at, self._monotonic() + _SHARE * seconds)
+        self._front_at = max(
+            self._front_at, self._monotonic() + _SHARE * min(seconds, _PASSING_SECONDS_MAX)
+        )
 
     def note(self, item: T, rest: Rest | None) -> None:
         """What became of one that was worked on: whether it has to rest, or could go on."""
