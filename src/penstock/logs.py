@@ -49,6 +49,29 @@ def about(**ids: str) -> Iterator[None]:
         _ids.reset(token)
 
 
+class Trouble:
+    """What keeps something from being done that is tried again and again, perhaps for hours.
+
+    It is told once, and again when it is another one or has been over. Belongs to one thread.
+    """
+
+    def __init__(self, log: logging.Logger, words: str) -> None:
+        self._log = log
+        self._words = words
+        self._told = ""
+
+    def met(self, error: Exception) -> None:
+        """It could not be done."""
+        text = str(error)
+        level = logging.DEBUG if text == self._told else logging.WARNING
+        self._told = text
+        self._log.log(level, "%s: %s", self._words, text)
+
+    def over(self) -> None:
+        """It was done: what comes next is news."""
+        self._told = ""
+
+
 class TextLines(logging.Formatter):
     """One line for people, with the ids at its end."""
 

@@ -135,6 +135,7 @@ class Engine:
         return len(taken.claims)
 
     def _run(self) -> None:
+        trouble = logs.Trouble(log, "the engine could not look for work")
         while not self._stopping.is_set():
             with self._changed:
                 if not self._news:
@@ -143,8 +144,9 @@ class Engine:
             try:
                 if len(self._running) < self._concurrency:
                     self.look()
+                    trouble.over()
             except PenstockError as error:
-                log.warning("the engine could not look for work: %s", error)
+                trouble.met(error)
             except Exception:
                 log.exception("the engine stumbled, and goes on")
 
@@ -161,12 +163,14 @@ class Engine:
 
     def _beat(self) -> None:
         """Keep the leases of what is running, to the end of the last one."""
+        trouble = logs.Trouble(log, "a lease could not be extended")
         while not self._over.wait(self._beat_seconds()):
             for execution in list(self._running.values()):
                 try:
                     execution.keep()
+                    trouble.over()
                 except PenstockError as error:
-                    log.warning("a lease could not be extended: %s", error)
+                    trouble.met(error)
 
     def _beat_seconds(self) -> float:
         leases = [each.claim.lease_seconds for each in list(self._running.values())]
