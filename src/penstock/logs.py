@@ -52,24 +52,25 @@ def about(**ids: str) -> Iterator[None]:
 class Trouble:
     """What keeps something from being done that is tried again and again, perhaps for hours.
 
-    It is told once, and again when it is another one or has been over. Belongs to one thread.
+    Each is told once until all is over: what is away may refuse in two ways by turns. Belongs to
+    one thread.
     """
 
     def __init__(self, log: logging.Logger, words: str) -> None:
         self._log = log
         self._words = words
-        self._told = ""
+        self._told: set[str] = set()
 
     def met(self, error: Exception) -> None:
         """It could not be done."""
         text = str(error)
-        level = logging.DEBUG if text == self._told else logging.WARNING
-        self._told = text
+        level = logging.DEBUG if text in self._told else logging.WARNING
+        self._told.add(text)
         self._log.log(level, "%s: %s", self._words, text)
 
     def over(self) -> None:
         """It was done: what comes next is news."""
-        self._told = ""
+        self._told.clear()
 
 
 class TextLines(logging.Formatter):

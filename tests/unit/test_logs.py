@@ -112,14 +112,12 @@ def test_a_child_process_is_told_the_form(monkeypatch: pytest.MonkeyPatch) -> No
     assert [json.loads(line)["message"] for line in text.getvalue().splitlines()] == ["loud"]
 
 
-def test_a_trouble_is_told_once_until_it_is_another_or_was_over(
+def test_each_trouble_is_told_once_until_all_is_over(
     caplog: pytest.LogCaptureFixture,
 ) -> None:
     trouble = logs.Trouble(logging.getLogger("test of troubles"), "lot 100% waits")
-    for text in ("down", "down", "starting", "starting"):
+    for text in ("down", "reset", "down", "reset"):
         trouble.met(Unavailable(text))
     trouble.over()
-    trouble.met(Unavailable("starting"))
-    assert caplog.messages == [
-        f"lot 100% waits: {text}" for text in ("down", "starting", "starting")
-    ]
+    trouble.met(Unavailable("reset"))
+    assert caplog.messages == [f"lot 100% waits: {text}" for text in ("down", "reset", "reset")]
