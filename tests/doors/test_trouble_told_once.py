@@ -18,11 +18,11 @@ DUTIES = (
 )
 
 
-def told(caplog: pytest.LogCaptureFixture, *levels: int) -> Counter[tuple[str, int | None]]:
-    """How often each thread has told of its trouble with a duty."""
+def told(caplog: pytest.LogCaptureFixture, *levels: int) -> Counter[tuple[str, int | None, str]]:
+    """How often each thread has told of each trouble with a duty."""
     lines = [record for record in caplog.records if record.levelno in levels]
     return Counter(
-        (duty, line.thread)
+        (duty, line.thread, line.getMessage())
         for duty in DUTIES
         for line in lines
         if line.getMessage().startswith(duty)
@@ -36,7 +36,7 @@ def test_a_database_that_is_away_is_told_once_by_each_who_looks(
 
     def has_been_met_again() -> bool:
         met = told(caplog, logging.DEBUG, logging.WARNING)
-        return {duty for (duty, _), times in met.items() if times > 1} == set(DUTIES)
+        return {duty for (duty, *_), times in met.items() if times > 1} == set(DUTIES)
 
     with penstock.testing.server(tmp_path) as server, server.working(ingest=False):
         file = (tmp_path / "penstock.db").rename(tmp_path / "away")
