@@ -8,6 +8,7 @@ import json
 import logging
 import re
 import sys
+import threading
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from contextvars import ContextVar
@@ -47,6 +48,31 @@ def about(**ids: str) -> Iterator[None]:
         yield
     finally:
         _ids.reset(token)
+
+
+class Trouble:
+    """What keeps something from being done that is tried again and again, perhaps for hours.
+
+    Each is told once until all is over: what is away may refuse in two ways by turns.
+    """
+
+    def __init__(self, log: logging.Logger, words: str) -> None:
+        self._log = log
+        self._words = words
+        self._told: set[str] = set()
+        self._telling = threading.Lock()
+
+    def met(self, error: object) -> None:
+        """It could not be done."""
+        text = str(error)
+        with self._telling:
+            level = logging.DEBUG if text in self._told else logging.WARNING
+            self._told.add(text)
+        self._log.log(level, "%s: %s", self._words, text)
+
+    def over(self) -> None:
+        """It was done: what comes next is news."""
+        self._told.clear()
 
 
 class TextLines(logging.Formatter):

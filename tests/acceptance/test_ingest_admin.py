@@ -136,8 +136,8 @@ def test_a_job_that_waits_for_space_which_nobody_makes_is_told_of_once(
         provisioning.go_round(site.shop)
     [told] = [record.getMessage() for record in caplog.records if "space" in record.getMessage()]
     assert told == (
-        f"1 ingest jobs wait for space in {site.folder}: 10 MB are free there, and 0 MB of it are "
-        "kept (space_free_mb); free some"
+        f"ingest jobs wait for space: free some in {site.folder}, of which 0 MB are kept "
+        "(space_free_mb)"
     )
 
 

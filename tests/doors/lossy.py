@@ -12,8 +12,9 @@ from msgspec import Struct
 
 from tests.patience import HANG_SECONDS
 
-# before: the request never gets there; after: it does, and its answer is lost.
-Loss = Literal["before", "after"] | int
+# before: the request never gets there; after: it does, and its answer is lost; half: its answer
+# breaks off. Nothing is lost of one that is kept.
+Loss = Literal["before", "after", "half", "kept"] | int
 
 
 class Line(Struct):
@@ -67,14 +68,14 @@ def _handler(line: Line, onward: httpx.Client) -> type[BaseHTTPRequestHandler]:
                 self.close_connection = True
                 return
             if isinstance(loss, int):
-                self._answer(loss, b"{}", "text/plain")
+                self._answer(httpx.Response(loss, text="{}"))
                 return
             kind = {"content-type": self.headers.get("content-type", "")}
             answer = onward.request(self.command, self.path, content=content, headers=kind)
             if loss == "after":
                 self.close_connection = True
                 return
-            self._answer(answer.status_code, answer.content, answer.headers["content-type"])
+            self._answer(answer, is_half=loss == "half")
 
         do_GET = do_PUT = do_POST = do_DELETE = pass_on  # noqa: N815
 
@@ -88,12 +89,16 @@ def _handler(line: Line, onward: httpx.Client) -> type[BaseHTTPRequestHandler]:
             self.rfile.readline()
             return b"".join(pieces)
 
-        def _answer(self, status: int, content: bytes, kind: str) -> None:
-            self.send_response(status)
-            self.send_header("content-type", kind)
+        def _answer(self, answer: httpx.Response, *, is_half: bool = False) -> None:
+            content = answer.content
+            self.send_response(answer.status_code)
+            for name in ("content-type", "etag"):
+                if name in answer.headers:
+                    self.send_header(name, answer.headers[name])
             self.send_header("content-length", str(len(content)))
             self.end_headers()
-            self.wfile.write(content)
+            self.close_connection = is_half
+            self.wfile.write(content[: len(content) // 2] if is_half else content)
 
         def log_message(self, format: str, *args: object) -> None:
             """Say nothing."""

@@ -1,5 +1,6 @@
 """What happens to lots as server-sent events: without a gap, whoever comes and goes."""
 
+import asyncio
 import json
 import signal
 import socket
@@ -14,6 +15,7 @@ import pytest
 
 from penstock.access.keys import Role
 from penstock.api import relay, stream
+from penstock.api.calls import Call
 from penstock.client import ApiError, Client, Unreachable
 from penstock.clock import HOUR
 from penstock.lots.forgetting import prune_outbox
@@ -167,6 +169,29 @@ def test_a_comment_comes_while_nothing_happens(
         assert reader.block() == {"": "still here", "id": "0"}
         publish(shop, "1")
         until(lambda: reader.block() == {"": "still here", "id": "1"})
+
+
+def test_what_comes_while_a_key_is_asked_for_is_sent(
+    shop: Running, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Nothing had happened for a while; now it does, before the comment that says so is sent."""
+    monkeypatch.setattr(stream, "HEARTBEAT_SECONDS", 0.05)
+    lots = iter(["1", "2", "3"])
+
+    async def may_stay(call: Call) -> bool:
+        lot = next(lots, None)
+        if lot is not None:
+            await asyncio.to_thread(publish, shop, lot)
+            [follower] = call.door.relay._followers
+            await follower.news.wait()
+        return True
+
+    monkeypatch.setattr(stream, "may_stay", may_stay)
+    told: list[dict[str, str]] = []
+    with reading(shop) as reader:
+        while not told or told[-1]["id"] != "3":
+            told.append(reader.block())
+    assert [block["id"] for block in told if "data" in block] == ["1", "2", "3"]
 
 
 def test_a_revoked_key_is_sent_away(shop: Running, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -76,6 +76,19 @@ def test_what_took_long_to_pass_over_is_not_passed_over_all_the_time() -> None:
     assert resting.behind() is None
 
 
+def test_a_store_that_kept_a_daemon_waiting_does_not_keep_it_from_what_has_rested() -> None:
+    """A claim that waits for a store that was away takes as long as that was."""
+    clock = Seconds()
+    resting: Resting[Batch] = Resting(clock)
+    one = batch(1, "far")
+    resting.took(3600.0)
+    resting.note(one, Rest(5, is_of_all=True))
+    assert resting.going([one], 1) == []
+    clock.now = 20
+    assert resting.behind() is None
+    assert resting.going([one], 1) == [one]
+
+
 def test_what_others_have_done_is_forgotten_once_nothing_waits() -> None:
     clock = Seconds()
     resting: Resting[Batch] = Resting(clock)

@@ -10,6 +10,7 @@ from collections.abc import Callable, Iterator
 import pytest
 
 from penstock import logs
+from penstock.errors import Unavailable
 
 Lines = Callable[[logging.Formatter], tuple[logging.Logger, io.StringIO]]
 
@@ -109,3 +110,14 @@ def test_a_child_process_is_told_the_form(monkeypatch: pytest.MonkeyPatch) -> No
         root.handlers[:] = before
         root.setLevel(level)
     assert [json.loads(line)["message"] for line in text.getvalue().splitlines()] == ["loud"]
+
+
+def test_each_trouble_is_told_once_until_all_is_over(
+    caplog: pytest.LogCaptureFixture,
+) -> None:
+    trouble = logs.Trouble(logging.getLogger("test of troubles"), "lot 100% waits")
+    for text in ("down", "reset", "down", "reset"):
+        trouble.met(Unavailable(text))
+    trouble.over()
+    trouble.met(Unavailable("reset"))
+    assert caplog.messages == [f"lot 100% waits: {text}" for text in ("down", "reset", "reset")]

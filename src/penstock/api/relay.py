@@ -11,6 +11,7 @@ from typing import Any, NamedTuple
 
 import msgspec
 
+from penstock import logs
 from penstock.db import Database
 from penstock.db.database import Listener
 from penstock.errors import Busy, PenstockError
@@ -103,6 +104,7 @@ class Relay:
         self._wanted = threading.Event()
         self._closed = threading.Event()
         self._is_stopping = False
+        self._trouble = logs.Trouble(_log, "events were not read, and will be again")
         self._thread = threading.Thread(target=self._run, name="event-relay", daemon=True)
 
     @property
@@ -171,7 +173,7 @@ class Relay:
             try:
                 self._follow()
             except PenstockError as error:
-                _log.warning("events were not read, and will be again: %s", error)
+                self._trouble.met(error)
                 self._closed.wait(SWEEP_SECONDS)
             except Exception:
                 _log.exception("events were not read, and will be again")
@@ -190,6 +192,7 @@ class Relay:
     def _read(self) -> bool:
         """Hand out a page of events; whether there may be another."""
         frames = read_frames(self._database, self._cursor)
+        self._trouble.over()
         if not frames:
             return False
         handed = threading.Event()

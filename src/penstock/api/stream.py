@@ -107,9 +107,11 @@ class _Stream:
         except TimeoutError:
             if not await may_stay(self.call):
                 return False
-            self.position = max(self.position, follower.seen)
-            await write(_mark("still here", self.position))
-            return True
+            # Something may have come since: to pass over what was seen would lose it.
+            if not follower.waiting:
+                self.position = max(self.position, follower.seen)
+                await write(_mark("still here", self.position))
+                return True
         await self._send(follower.taken(), write)
         return True
 

@@ -10,7 +10,7 @@ from penstock import logs
 from penstock.arcs.commands import ClaimArcLots
 from penstock.arcs.execution import Execution
 from penstock.arcs.executors import DaskCluster
-from penstock.arcs.leases import BEATS, extend
+from penstock.arcs.leases import BEATS, extend, lease_trouble
 from penstock.arcs.outages import Outage
 from penstock.arcs.reading import all_arcs
 from penstock.arcs.rows import ArcRow
@@ -135,6 +135,7 @@ class Engine:
         return len(taken.claims)
 
     def _run(self) -> None:
+        trouble = logs.Trouble(log, "the engine could not look for work")
         while not self._stopping.is_set():
             with self._changed:
                 if not self._news:
@@ -143,8 +144,9 @@ class Engine:
             try:
                 if len(self._running) < self._concurrency:
                     self.look()
+                    trouble.over()
             except PenstockError as error:
-                log.warning("the engine could not look for work: %s", error)
+                trouble.met(error)
             except Exception:
                 log.exception("the engine stumbled, and goes on")
 
@@ -161,9 +163,10 @@ class Engine:
 
     def _beat(self) -> None:
         """Keep the leases of what is running, to the end of the last one."""
+        trouble = lease_trouble()
         while not self._over.wait(self._beat_seconds()):
             for execution in list(self._running.values()):
-                extend(execution.keep)
+                extend(execution.keep, trouble)
 
     def _beat_seconds(self) -> float:
         leases = [each.claim.lease_seconds for each in list(self._running.values())]

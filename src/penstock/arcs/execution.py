@@ -147,13 +147,14 @@ class Execution:
 
     def _settle(self, command: Command[T]) -> T:
         """Write how it, or a part, ends; what was done is kept while the database is away."""
+        trouble = logs.Trouble(log, f"lot {self.claim.lot} of {self.arc.name} waits")
         while True:
             try:
                 return self._write(command)
             except Away as error:
                 if self.stop():
                     raise
-                log.warning("lot %s of %s waits: %s", self.claim.lot, self.arc.name, error)
+                trouble.met(error)
                 if self.lost.wait(_AGAIN_SECONDS):
                     raise Lost("its lease was lost while the database was away") from None
 

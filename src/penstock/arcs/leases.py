@@ -11,6 +11,7 @@ from functools import lru_cache
 
 from msgspec import Struct
 
+from penstock import logs
 from penstock.catalog.catalog import Catalog
 from penstock.clock import system_clock
 from penstock.db import open_database
@@ -21,6 +22,7 @@ from penstock.locks.commands.claims import HeartbeatClaim
 log = logging.getLogger(__name__)
 
 BEATS = 3  # heartbeats in the time of a lease
+_FAILED = "a lease could not be extended"
 
 
 class Lease(Struct, frozen=True):
@@ -54,18 +56,25 @@ def _beat(lease: Lease, over: threading.Event, lost: Callable[[], None]) -> None
             lost()
             over.set()
 
+    trouble = lease_trouble()
     while not over.wait(lease.seconds / BEATS):
-        extend(keep)
+        extend(keep, trouble)
 
 
-def extend(keep: Callable[[], None]) -> None:
+def lease_trouble() -> logs.Trouble:
+    """What keeps leases from being extended, as it is told."""
+    return logs.Trouble(log, _FAILED)
+
+
+def extend(keep: Callable[[], None], trouble: logs.Trouble) -> None:
     """Have a lease kept; whatever goes wrong, the next beat may do better, and has to come."""
     try:
         keep()
+        trouble.over()
     except PenstockError as error:
-        log.warning("a lease could not be extended: %s", error)
+        trouble.met(error)
     except Exception:
-        log.exception("a lease could not be extended")
+        log.exception(_FAILED)
 
 
 @lru_cache(maxsize=4)

@@ -7,7 +7,7 @@ from contextlib import contextmanager
 
 from penstock.arcs.commands import ClaimArcLots
 from penstock.arcs.execution import Execution
-from penstock.arcs.leases import BEATS, extend
+from penstock.arcs.leases import BEATS, extend, lease_trouble
 from penstock.arcs.outages import Outage
 from penstock.catalog.catalog import Catalog
 from penstock.clock import Clock
@@ -58,8 +58,9 @@ def _kept(execution: Execution) -> Iterator[None]:
     over = threading.Event()
 
     def beat() -> None:
+        trouble = lease_trouble()
         while not over.wait(execution.claim.lease_seconds / BEATS):
-            extend(execution.keep)
+            extend(execution.keep, trouble)
 
     heart = threading.Thread(target=beat, name="arc-heart", daemon=True)
     heart.start()

@@ -6,6 +6,7 @@ from collections.abc import Callable, Sequence
 from concurrent.futures import Executor
 from typing import Self
 
+from penstock import logs
 from penstock.arcs.backfill import Backfills
 from penstock.arcs.engine import Engine
 from penstock.arcs.reading import all_arcs
@@ -126,13 +127,15 @@ class Station:
 
     def _listen(self) -> None:
         """Wake the engine as soon as something was published, here or elsewhere."""
+        trouble = logs.Trouble(log, "lots are looked for once in a while only")
         while not self._stopping.is_set():
             try:
                 with self._database.listen(CHANNEL) as listener:
                     self._listener = listener
+                    trouble.over()
                     self._hear(listener)
             except PenstockError as error:
-                log.warning("lots are looked for once in a while only: %s", error)
+                trouble.met(error)
                 self._stopping.wait(_AGAIN_SECONDS)
             finally:
                 self._listener = None
@@ -151,12 +154,14 @@ class Station:
 
     def _step(self) -> None:
         """Move backfills on, and what else is kept going."""
+        trouble = logs.Trouble(log, "backfills were not moved on, and will be")
         while not self._stopping.wait(_STEP_SECONDS):
             try:
                 if self._move_on():
                     self._engine.wake()
+                trouble.over()
             except PenstockError as error:
-                log.warning("backfills were not moved on, and will be: %s", error)
+                trouble.met(error)
             except Exception:
                 log.exception("backfills were not moved on, and will be")
 

@@ -154,12 +154,14 @@ class Watcher:
 
     def _run(self) -> None:
         has_more = False
+        trouble = logs.Trouble(log, "nothing was watched, and will be again")
         while not self._stopped.wait(0 if has_more else self._every_seconds):
             has_more = False
             try:
                 has_more = self.go_round(self._clock()).has_more
+                trouble.over()
             except PenstockError as error:
-                log.warning("nothing was watched, and will be again: %s", error)
+                trouble.met(error)
             except Exception:
                 log.exception("nothing was watched, and will be again")
 

@@ -45,6 +45,7 @@ class Daemon(ABC):
         self.name = name
         self._shop = shop
         self._poll_seconds = poll_seconds
+        self._trouble = shop.trouble(name)
         self._thread = threading.Thread(target=self._run, name=f"ingest-{name}", daemon=True)
 
     def start(self) -> None:
@@ -68,20 +69,15 @@ class Daemon(ABC):
             busy = self.go_round()
         except (Unavailable, Busy, Conflict) as error:
             # The store cannot be reached, is busy, or took this session for dead: it will be back.
-            self._complain(str(error))
+            self._trouble.met(error)
             self._shop.pause(TROUBLE_SECONDS)
         except Exception:
             log.exception("%s stumbled, and goes on", self.name)
             self._shop.pause(TROUBLE_SECONDS)
         else:
-            self._shop.is_well(self.name)
+            self._trouble.over()
             if not busy:
                 self._shop.store.wait(self._poll_seconds)
-
-    def _complain(self, trouble: str) -> None:
-        """Say once what the trouble is: it may be met again each second, for hours."""
-        level = logging.WARNING if self._shop.is_news(self.name, trouble) else logging.DEBUG
-        log.log(level, "%s: %s", self.name, trouble)
 
     @abstractmethod
     def go_round(self) -> bool:

@@ -15,8 +15,10 @@ T = TypeVar("T", IngestJob, Batch)
 
 # What has rested is tried with one alone, for so long; then with another.
 _TRY_SECONDS = 60.0
-# At most a 20th of the time is spent on passing over.
+# At most a 20th of the time is spent on passing over. What took longer than this has waited for
+# the store, and says nothing of how much there is to pass over.
 _SHARE = 20
+_PASSING_SECONDS_MAX = 1.0
 # What took longer than this in vain did not take so long because something does not answer.
 _VAIN_SECONDS_MAX = 60.0
 
@@ -84,7 +86,9 @@ class Resting(Generic[T]):
 
     def took(self, seconds: float) -> None:
         """So long it took to find what is to be worked on."""
-        self._front_at = max(self._front_at, self._monotonic() + _SHARE * seconds)
+        self._front_at = max(
+            self._front_at, self._monotonic() + _SHARE * min(seconds, _PASSING_SECONDS_MAX)
+        )
 
     def note(self, item: T, rest: Rest | None, took: float = 0.0) -> None:
         """What became of one that was worked on so long: whether it has to rest, or could go on."""

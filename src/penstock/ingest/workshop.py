@@ -12,6 +12,7 @@ from functools import cached_property
 from pathlib import Path
 from typing import TYPE_CHECKING, TypeVar
 
+from penstock import logs
 from penstock.catalog.catalog import Catalog
 from penstock.catalog.writer import Command
 from penstock.clock import SECOND, Clock, Micros
@@ -87,8 +88,7 @@ class Workshop:
     _opening: threading.Lock = field(default_factory=threading.Lock)
     _opening_of: dict[str, threading.Lock] = field(default_factory=dict)
     _connecting: threading.Lock = field(default_factory=threading.Lock)
-    _troubles: dict[str, str] = field(default_factory=dict)
-    _telling: threading.Lock = field(default_factory=threading.Lock)
+    _troubles: dict[str, logs.Trouble] = field(default_factory=dict)
 
     def collection(self, name: str) -> Collection:
         """The profile of a collection, at most a second old."""
@@ -190,15 +190,9 @@ class Workshop:
             return Rest(_AWAY_SECONDS, is_of_all=True)
         return self.rest()
 
-    def is_news(self, who: str, trouble: str) -> bool:
-        """Whether another trouble was told of a daemon last; several may have one name."""
-        with self._telling:
-            before, self._troubles[who] = self._troubles.get(who), trouble
-        return before != trouble
-
-    def is_well(self, who: str) -> None:
-        """A daemon has no trouble now: what comes next is news."""
-        self._troubles.pop(who, None)
+    def trouble(self, words: str) -> logs.Trouble:
+        """A trouble that is told once for all who meet it: several daemons have one name."""
+        return self._troubles.setdefault(words, logs.Trouble(log, words))
 
     def rest(self) -> Rest:
         """Pause, as what is in trouble may be so for all; then it rests alone for as long."""

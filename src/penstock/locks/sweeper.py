@@ -38,12 +38,14 @@ class Sweeper:
             self._thread.join()
 
     def _run(self) -> None:
+        trouble = logs.Trouble(log, "leases were not looked at, and will be again")
         while not self._stopped.wait(self._every_seconds):
             try:
                 while self._is_due() and self._sweep().has_more:
                     pass
+                trouble.over()
             except PenstockError as error:
-                log.warning("leases were not looked at, and will be again: %s", error)
+                trouble.met(error)
             except Exception:
                 log.exception("leases were not looked at, and will be again")
 

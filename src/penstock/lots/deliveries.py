@@ -15,6 +15,7 @@ from typing import TYPE_CHECKING
 
 from msgspec import Struct
 
+from penstock import logs
 from penstock.catalog.catalog import Catalog
 from penstock.clock import Clock, Micros
 from penstock.db import Database
@@ -79,6 +80,7 @@ class Deliverer:
         self._listener: Listener | None = None
         self._news = threading.Event()
         self._stopping = threading.Event()
+        self._trouble = logs.Trouble(log, "nothing was delivered, and will be tried again")
         self._thread = threading.Thread(target=self._run, name="penstock-deliverer", daemon=True)
 
     def start(self) -> None:
@@ -108,7 +110,7 @@ class Deliverer:
                 if self._look():
                     self._listen()
             except PenstockError as error:
-                log.warning("nothing was delivered, and will be tried again: %s", error)
+                self._trouble.met(error)
             except Exception:
                 log.exception("nothing was delivered, and will be tried again")
             self._news.wait(self._sweep_seconds)
@@ -132,6 +134,7 @@ class Deliverer:
             last: dict[Outbox, int] = {
                 outbox: last_id(tx, outbox) for outbox in {outbox_of(row.kind) for row in rows}
             }
+        self._trouble.over()
         now = self._clock()
         for row in rows:
             if is_taken(row, self._owner, self._lease_seconds, now) or waits(row, now):

@@ -44,7 +44,8 @@ class Delivery:
             self.token = row.token
             well = self._deliver(row)
         except (Conflict, NotFound) as refusal:
-            log.info("subscriber %s: %s", self.name, refusal)
+            # Of several that look at once, one gets it: this is not worth a line for each event.
+            log.debug("subscriber %s: %s", self.name, refusal)
         except PenstockError as error:
             log.warning("subscriber %s is told again what was not noted: %s", self.name, error)
         except Exception:

@@ -266,6 +266,9 @@ class Objects:
         except (AlreadyExistsError, PreconditionError, FileExistsError) as error:
             raise Conflict(f"{where} exists already, and is not overwritten") from error
         except FileNotFoundError as error:
+            if "NoSuchUpload" in str(error):
+                # Its end was answered, and the answer was lost: it is done, or has to be anew.
+                raise Away(f"cannot {verb} {where}: the upload is over; try again") from error
             raise NotFound(f"there is no object {where}") from error
         except (NotADirectoryError, IsADirectoryError) as error:
             raise Conflict(

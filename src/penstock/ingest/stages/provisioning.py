@@ -6,7 +6,6 @@ looked at in each round, so that a large one does not hold up the small ones beh
 When only a person can make room, the log says so.
 """
 
-import logging
 import shutil
 
 from penstock.errors import PenstockError
@@ -15,8 +14,6 @@ from penstock.ingest.moves import move_job
 from penstock.ingest.values import IngestJob, JobChange, Place
 from penstock.ingest.workshop import Workshop
 from penstock.states import IngestState
-
-log = logging.getLogger(__name__)
 
 _AT_ONCE = 500
 _MB = 1024 * 1024
@@ -52,14 +49,13 @@ def go_round(shop: Workshop) -> tuple[int, int]:
 
 def _tell(shop: Workshop, stayed: int) -> None:
     """Say once that jobs wait for space which no other job will make."""
+    trouble = shop.trouble("ingest jobs wait for space")
     tally = {line.status: line.jobs for line in shop.store.tally()} if stayed else {}
     if not stayed or any(tally.get(status) for status in _AT_WORK):
-        shop.is_well(__name__)
-    elif shop.is_news(__name__, "full"):
+        trouble.over()
+    else:
         folder, keeps = shop.working_folder(), shop.settings.space_free_mb
-        free = shutil.disk_usage(folder).free // _MB
-        text = "%d ingest jobs wait for space in %s: %d MB are free there, and %d MB of it are kept"
-        log.warning(f"{text} (space_free_mb); free some", stayed, folder, free, keeps)
+        trouble.met(f"free some in {folder}, of which {keeps} MB are kept (space_free_mb)")
 
 
 def _let_pass(shop: Workshop, fitting: list[IngestJob]) -> list[IngestJob]:
