@@ -15,7 +15,7 @@ from penstock.cli import emit
 from penstock.client import ApiError, Client, Unreachable
 from penstock.client.documents import BatchResult, BatchSummary, FailedEvent
 from tests.doors.commands import Terminal
-from tests.doors.serving import Running, run_event, running
+from tests.doors.serving import Running, post, run_event, running
 
 
 @pytest.fixture
@@ -255,3 +255,20 @@ def test_emit_sends_again_what_there_was_no_room_for(monkeypatch: pytest.MonkeyP
     assert refused == [emit.Refused(7, "bad")]
     assert flaky.calls == [3, 3, 1]
     assert len(waits) == 2
+
+
+def test_a_run_whose_end_nobody_reports_is_aborted(penstock: Terminal, server: Running) -> None:
+    post(server.client, run_event("left"))
+    [run] = penstock("runs", "list", "--state", "RUNNING", "--json").document["runs"]
+    done = penstock("runs", "abort", run["id"])
+    assert done.text.startswith(f"run {run['id']} of ")
+    assert done.text.endswith(" is ABORTED\n")
+    again = penstock("runs", "abort", run["id"], "--json")
+    assert (again.code, again.document["state"]) == (0, "ABORTED")
+    assert penstock("runs", "list", "--state", "RUNNING", "--json").document["runs"] == []
+    post(server.client, run_event("whole", eventType="COMPLETE"))
+    [ended] = penstock("runs", "list", "--state", "COMPLETED", "--json").document["runs"]
+    refused = penstock("runs", "abort", ended["id"])
+    assert refused.code == 1
+    assert "COMPLETED" in refused.complaint
+    assert "ABORTED" in refused.complaint

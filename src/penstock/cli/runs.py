@@ -27,7 +27,8 @@ app = App(
     help_epilogue="""Examples:
   penstock runs list --state FAILED
   penstock runs show 019a7f6c-8a00-7000-8000-000000000001
-  penstock runs upstream 019a7f6c-8a00-7000-8000-000000000001 --depth 3""",
+  penstock runs upstream 019a7f6c-8a00-7000-8000-000000000001 --depth 3
+  penstock runs abort 019a7f6c-8a00-7000-8000-000000000001""",
 )
 
 RunId = Annotated[str, Parameter(help="the run's id")]
@@ -151,6 +152,21 @@ def cause(facets: Facets) -> str | None:
     if not isinstance(message, str):
         return None
     return " ".join(message.split())[:_CAUSE_LENGTH_MAX]
+
+
+@app.command
+def abort(run_id: RunId, /, *, remote: RemoteFlags = REMOTE, as_json: Json = False) -> None:
+    """End a run as ABORTED of which nobody will report the end any more.
+
+    What is current stays as it is, and so does the run: an end that is reported later changes
+    nothing.
+    """
+    with remote.connect() as client:
+        run = client.abort_run(run_id)
+    if as_json:
+        write_json(run)
+        return
+    write_line(f"run {run.id} of {run.job.namespace}/{run.job.name} is {run.state}")
 
 
 @app.command
