@@ -14,9 +14,8 @@ from collections.abc import Sequence
 from typing import Any
 from urllib.parse import quote
 
-from tests.patience import HANG_SECONDS
-
 IDLE_SECONDS = 0.05
+CALL_SECONDS_MAX = 300
 BASE = "/api/v1"
 
 Document = dict[str, Any]
@@ -44,7 +43,9 @@ class Server:
         self._connection = self._connect()
 
     def _connect(self) -> http.client.HTTPConnection:
-        return http.client.HTTPConnection(self._chance.choice(self._hosts), timeout=HANG_SECONDS)
+        return http.client.HTTPConnection(
+            self._chance.choice(self._hosts), timeout=CALL_SECONDS_MAX
+        )
 
     def post(self, path: str, body: Document) -> tuple[int | None, Any]:
         """The status and the document; no status if there was no answer."""
