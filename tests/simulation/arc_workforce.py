@@ -31,6 +31,8 @@ class EngineProcess:
                 stdout=log,
                 stderr=log,
                 cwd=Path(__file__).parents[2],
+                # Who stands still in a group whose shell ends is sent SIGCONT by the kernel.
+                start_new_session=True,
             )
 
     @property

@@ -59,6 +59,8 @@ class Worker:
                 [sys.executable, "-S", str(SCRIPT), json.dumps(settings)],
                 stdin=subprocess.DEVNULL,
                 stderr=errors,
+                # Who stands still in a group whose shell ends is sent SIGCONT by the kernel.
+                start_new_session=True,
             )
 
     def notes(self) -> list[Note]:
