@@ -248,7 +248,7 @@ class Model:
 
     def _made_of(self, datasets: list[str], lot: str) -> Iterable[str]:
         for (source, job, of), row in self.used.items():
-            if of == lot and source in datasets and row.status in ("DONE", "RUNNING", "HOLD"):
+            if of == lot and source in datasets:
                 made = [(d, output) for (d, of), output in self.made.items() if of == lot]
                 by = job, row.token  # whatever the job was wired to since
                 yield from (d for d, output in made if (output.by, output.token) == by)

@@ -30,6 +30,7 @@ from penstock.locks.commands import (
     HoldWork,
     Ref,
     RegisterLots,
+    ResubmitLots,
     Sweep,
     WireJob,
 )
@@ -318,6 +319,20 @@ def test_what_a_job_has_done_stays_done_when_it_reads_something_else_or_nothing(
         assert machine.model.states("c", "2") == {"DONE"}  # by what it wrote alone, held or not
     machine.send(HoldLot("ann", "good", "ns", "raw", "2", hold=False))
     assert machine.model.states("c", "2") == {"DONE"}
+
+
+def test_what_was_made_of_a_lot_is_held_while_one_between_is_to_be_made_again(
+    machine: LockMachine,
+) -> None:
+    machine.begin(made_up.wire("c", ("mart",), ()), ("2",))
+    machine.send(RegisterLots("ns", "dim", ("2",), "ann"))
+    for job in "ab":
+        machine.send(ClaimLots("ns", job, "w1", lots=("2",)))
+        machine.send(CompleteClaims((machine.given[-1],)))
+    machine.send(ResubmitLots(*made_up.ANN, "ns", "a", ("2",)))
+    machine.send(HoldLot("ann", "bad", "ns", "raw", "2", hold=True))
+    found = [machine.model.made[dataset, "2"].status for dataset in ("clean", "mart")]
+    assert found == ["RESUBMIT", "HOLD"]
 
 
 def test_a_lot_that_is_let_go_though_nobody_held_it_is_met_by_nobody(machine: LockMachine) -> None:
