@@ -42,9 +42,10 @@ def test_a_job_waits_while_there_is_no_space_for_its_manifest(
     batch = submit_object(site)
     with site.working("batch-pending"):
         site.reach(batch, IngestState.PENDING)
-    with monkeypatch.context() as patch, site.working("pending"):
+    with monkeypatch.context() as patch:
         patch.setattr(os, "fsync", full)
-        until(lambda: len(looked) > 1 or site.only_job(batch).status is not IngestState.PENDING)
+        with site.working("pending"):
+            until(lambda: len(looked) > 1 or site.only_job(batch).status is not IngestState.PENDING)
     job = site.only_job(batch)
     assert job.status is IngestState.PENDING
     assert "no space left" in site.shop.waits[job.id]

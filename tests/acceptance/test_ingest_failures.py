@@ -280,9 +280,10 @@ def test_a_batch_waits_while_the_disk_is_full(site: Site, monkeypatch: pytest.Mo
         raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
 
     rows = [row(site.web.on("/map.csv", content(BODY)), BODY)]
-    batch = site.deposit(site.web.on("/b.checkm", content(write(ManifestKind.FILES, rows))))
+    url = site.web.on("/b.checkm", content(write(ManifestKind.FILES, rows)))
     with monkeypatch.context() as patch, site.working("batch-pending"):
         patch.setattr(os, "fsync", full)
+        batch = site.deposit(url)
         until(lambda: len(looked) > 1 or site.batch(batch).status is not BatchState.PENDING)
     assert (site.batch(batch).status, site.letters()) == (BatchState.PENDING, [])
     [batch] = site.run(batch)
