@@ -84,6 +84,9 @@ def ingest_views(mill: Mill) -> Mapping[str, str]:
         "ingest-jobs": address("ingest", tab="jobs", status="failed"),
         "ingest-collections": address("ingest", tab="collections"),
         "ingest-stored": address("ingest", tab="stored"),
+        "object": address(
+            "ingest", tab="stored", ark=mill.jobs(mill.failed)["rye.csv"]["primaryId"]
+        ),
         "batch": address(*batch),
         "batch-failed": address(*batch, status="failed"),
         "batch-report": address(*batch, tab="report"),

@@ -142,7 +142,7 @@ def test_nothing_is_counted_or_called_missing_before_it_is_read(
         [last] = [route for route in late if route.request == asked.value]
         last.fulfill(status=503, json={"message": "the disk is slow"})
         expect(found).to_contain_text("Names could not be searched. the disk is slow")
-        expect(found).not_to_contain_text("Nothing is named like that")
+        expect(found).not_to_contain_text("Nothing matches")
         opened.forgive("503")
 
 

@@ -30,6 +30,19 @@ def test_every_view_of_ingest_opens_and_can_be_used_by_everybody(
     look_at(browser, mill.scene.url, ingest_views(mill))
 
 
+def test_an_object_is_found_by_a_file_name_and_opened(tab: Tab, mill: Mill) -> None:
+    ark = mill.jobs(mill.failed)["rye.csv"]["primaryId"]
+    tab.open("/")
+
+    tab.page.keyboard.press("/")
+    tab.page.keyboard.type("rye.csv")
+    tab.page.get_by_role("option", name=re.compile("rye.csv.*file")).click()
+
+    expect(tab.page.locator("main")).to_contain_text(f"Versions of {ark}")
+    files = tab.page.get_by_role("table", name="files of the object")
+    expect(files).to_contain_text("producer/rye.csv")
+
+
 def last_audited(mill: Mill, action: str) -> Any:
     """The newest entry of the audit log about an action."""
     entries = mill.call("GET", "audit")["entries"]

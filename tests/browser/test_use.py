@@ -181,7 +181,7 @@ def test_an_id_is_copied_whole(tab: Tab, scene: Scene) -> None:
     hear(tab.page, "Copied")
     tab.page.keyboard.press("/")
     tab.page.keyboard.press("Control+v")
-    expect(tab.page.get_by_role("combobox", name="search datasets")).to_have_value(lot)
+    expect(tab.page.get_by_role("combobox", name="search, or go to")).to_have_value(lot)
 
 
 def test_the_whole_view_is_printed_on_white(tab: Tab) -> None:

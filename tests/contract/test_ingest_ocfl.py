@@ -35,6 +35,7 @@ def test_a_new_object(desk: Desk) -> None:
         size=13,
         files=2,
         is_new=True,
+        changed={name: hashlib.sha512(content).hexdigest() for name, content in ONE.items()},
     )
     assert desk.content() == ONE
     desk.check(ARK)

@@ -13,6 +13,7 @@ from penstock.db.folders import capability_folders
 from penstock.db.statements import load_statements
 from penstock.ingest.batch_lots import BatchLotRow
 from penstock.ingest.moves import side_of
+from penstock.ingest.search_keys import SearchKeyKind, SearchKeyRow
 from penstock.ingest.sql.room import ALL_BATCHES
 from penstock.ingest.sql.rows import BatchRow, CounterRow, HoldRow, JobRow, SessionRow, TallyRow
 from penstock.ingest.storing.register import ArkRow, LocalIdRow, MintedRow, StoredRow, WriterRow
@@ -167,6 +168,11 @@ def _fill_register(tx: Transaction) -> None:
     tx.write("put_arks", [ArkRow(_ark(n), NAMESPACE, "") for n in numbers])
     tx.write("put_local_ids", [LocalIdRow(NAMESPACE, "ann", f"map {n}", _ark(n)) for n in numbers])
     tx.write("put_stored_objects", [_stored(n) for n in numbers])
+    keys = [("ark", _ark(n)) for n in numbers] + [("file", f"page {n}.tif") for n in numbers]
+    tx.write(
+        "add_search_keys",
+        [SearchKeyRow(NAMESPACE, key, SearchKeyKind(kind), key, MAPS, "", 1) for kind, key in keys],
+    )
     # Far more than work at one time.
     writers = [WriterRow(_ark(n), f"deposit {n}", f"jid{n:010}") for n in numbers]
     tx.write("put_ark_writers", writers)
@@ -294,6 +300,11 @@ def _examples_of_register() -> dict[str, list[dict[str, Any]]]:
     late = NOW + DONE + 1
     names = [f"map {number}" for number in range(PAGE)]
     return {
+        "search_keys": [
+            {"namespace": NAMESPACE, "first": first, "last": f"{first}~", "limit": PAGE}
+            for first in ("page", "ark:/99999/fk4000007", "nothing")
+        ],
+        "namespaces_of_search_keys": [{}],
         "collection": [{"name": MAPS}],
         "all_collections": [{}],
         "minted_arks_by_keys": [keys],
@@ -316,4 +327,6 @@ def _examples_of_register() -> dict[str, list[dict[str, Any]]]:
 def _is_small(step: str) -> bool:
     """A list that was given, a page of batches, or what there are few of."""
     collections = "SCAN c USING INDEX sqlite_autoindex_collections"
-    return is_given(step) or step.startswith(("SCAN page", collections, "SCAN s", "SCAN h"))
+    return is_given(step) or step.startswith(
+        ("SCAN page", collections, "SCAN s", "SCAN h", "SCAN e")
+    )

@@ -85,7 +85,7 @@ def record(plane: Plane, key: str, ark: str, namespace: str = "ours", storage: s
         run_id="00000000-0000-0000-0000-000000000001",
         at=0,
     )
-    assert plane.catalog.submit(RecordDeposit(row, storage, ())).result()
+    assert plane.catalog.submit(RecordDeposit(row, storage, (), ())).result()
 
 
 def store_as_before(plane: Plane, ark: str) -> None:

@@ -294,4 +294,11 @@ def _of_lots() -> dict[str, dict[str, Any]]:
         "lot_reasons_of_lot": {"lot": LOTS[-1][0]},
         "lot_readers": {"dataset_id": RAW.id, **lot},
         "lot_clocks_by_ids": of_datasets,
+        "find_lots": {
+            "first": "lot 7",
+            "last": "lot 7~",
+            "namespace": NAMESPACE,
+            **most,
+            "limit": PAGE,
+        },
     }

@@ -265,6 +265,17 @@ def test_search_finds_by_field_and_kind(penstock: Terminal) -> None:
     assert penstock("search", "email", "--kind", "job", "--json").document["totalCount"] == 0
 
 
+def test_search_finds_a_run_by_its_id(penstock: Terminal) -> None:
+    run = penstock("runs", "list", "--limit", "1", "--json").document["runs"][0]
+
+    shown = penstock("search", run["id"])
+    document = penstock("search", run["id"], "--json").document
+
+    assert shown.text.split()[:7] == ["kind", "name", "of", "matched", "by", "run", run["id"]]
+    assert [(each["kind"], each["name"]) for each in document["records"]] == [("run", run["id"])]
+    assert document["results"] == []
+
+
 def test_stats_of_a_week(penstock: Terminal) -> None:
     found = penstock("stats", "--period", "week", "--json").document
     assert len(found["events"]) == DAYS

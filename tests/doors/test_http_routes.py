@@ -114,6 +114,7 @@ STEPS = (
     Step("GET /events", {"events", "totalCount"}, query="after=2020-01-01T00:00:00Z"),
     Step("GET /events/{namespace}", {"events", "totalCount"}),
     Step("GET /search", {"totalCount", "results"}, query="q=raw&filter=DATASET&sort=UPDATE_AT"),
+    Step("GET /search/records", {"records", "isCut"}, query="q=raw"),
     Step("GET /standing", {"atLeast", "holds", "hours", "jobs", "late", "stuck", "work"}),
     Step("GET /namespaces/{namespace}/datasets/{dataset}/standing", {"held", "interval"}),
     Step("GET /namespaces/{namespace}/jobs/{job}/standing", {"isArc", "wiring"}),

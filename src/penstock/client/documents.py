@@ -290,6 +290,31 @@ class SearchResults(Document, frozen=True):
     results: tuple[SearchResult, ...]
 
 
+class SearchRecord(Document, frozen=True):
+    """A record, and the property that has the text: `matched` names it, `value` is the whole of it.
+
+    A lot has its dataset, a run its job, an object or file its ARK, version and collection.
+    """
+
+    kind: str
+    name: str
+    matched: str
+    value: str
+    namespace: str | None
+    dataset: str | None
+    job: str | None
+    collection: str | None
+    ark: str | None
+    version: int | None
+
+
+class SearchRecords(Document, frozen=True):
+    """The records that have the text. With `is_cut` there are more."""
+
+    records: tuple[SearchRecord, ...]
+    is_cut: bool
+
+
 class IntervalCount(Document, frozen=True):
     """How many there were when an interval ended."""
 

@@ -195,6 +195,15 @@ class HistoryCalls:
             offset=offset,
         )
 
+    @call
+    def search_records(
+        self, text: str, *, namespace: str | None = None, limit: int = 20
+    ) -> Request[docs.SearchRecords]:
+        """Runs, lots, batches, ingest jobs, stored objects and files, by an id, name or digest."""
+        return get(
+            docs.SearchRecords, "search", "records", q=text, namespace=namespace, limit=limit
+        )
+
 
 def _body(event: Event) -> bytes:
     return event if isinstance(event, bytes) else written(event)

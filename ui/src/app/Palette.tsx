@@ -5,8 +5,8 @@ import type { Loaded } from "../api/store";
 import { useModal } from "../kit/Dialog";
 import { Icon, type IconName } from "../kit/Icon";
 import { type Rights, useRights } from "../kit/rights";
-import { datasetNode, datasetPlace, jobNode, jobPlace, lineagePlace } from "../router/places";
-import { navigate, usePlace } from "../router/router";
+import { datasetNode, datasetPlace, jobNode, jobPlace, lineagePlace, lotPlace, objectPlace } from "../router/places";
+import { address, navigate, usePlace } from "../router/router";
 import { count } from "../kit/words";
 import { navFor } from "./pages";
 import { thingsNamed, VIEWS } from "./ways";
@@ -54,12 +54,13 @@ function Asking({ onClose }: { onClose: () => void }) {
   const [at, setAt] = useState(0);
   const asked = useLater(text.trim());
   const found = useGet("/api/v1/search", asked ? { query: { q: asked, limit: 20 } } : null, { live: false, keep: true });
+  const records = useGet("/api/v1/search/records", asked ? { query: { q: asked, limit: 20 } } : null, { live: false, keep: true });
   const { path } = usePlace();
   const rights = useRights();
   const modal = useModal(onClose);
   const list = useId();
 
-  const choices = [...commands(text.trim(), path, rights), ...(asked ? results(found.value?.results ?? []) : [])];
+  const choices = [...commands(text.trim(), path, rights), ...(asked ? [...results(found.value?.results ?? []), ...recordChoices(records.value?.records ?? [])] : [])];
   const chosen = Math.min(at, choices.length - 1);
   function pick(choice: Choice | undefined): void {
     if (!choice) return;
@@ -79,11 +80,11 @@ function Asking({ onClose }: { onClose: () => void }) {
         <Icon name="search" />
         <input
           role="combobox"
-          aria-label="search datasets and jobs, or go to a page"
+          aria-label="search, or go to a page"
           aria-expanded="true"
           aria-controls={list}
           aria-activedescendant={choices[chosen] ? `${list}-${chosen}` : undefined}
-          placeholder="Search datasets and jobs, or go to a page or an id…"
+          placeholder="Search names, ids, ARKs, files, digests; or go to a page…"
           value={text}
           onChange={(event) => {
             setText(event.target.value);
@@ -103,7 +104,7 @@ function Asking({ onClose }: { onClose: () => void }) {
           </li>
         ))}
       </ul>
-      {text.trim() && <p className="faint none" role="status">{saidOf(text.trim() === asked, found, choices.length)}</p>}
+      {text.trim() && <p className="faint none" role="status">{saidOf(text.trim() === asked && !(records.isReading || (asked && records.at === 0)), found.problem ? found : { ...found, problem: records.problem }, choices.length)}</p>}
     </dialog>
   );
 }
@@ -112,7 +113,7 @@ function Asking({ onClose }: { onClose: () => void }) {
 function saidOf(isAsked: boolean, { value, problem, at, isReading }: Loaded<{ readonly totalCount: number; readonly results: readonly unknown[] }>, choices: number): string {
   if (!isAsked || isReading || at === 0) return "Searching…";
   if (problem) return `Names could not be searched. ${problem.message}`;
-  if (choices === 0) return "Nothing is named like that. Words of names, descriptions, fields and tags are searched; a batch, an ingest job or a run is found by its whole id, a lot on the page of its dataset or job.";
+  if (choices === 0) return "Nothing matches. Datasets and jobs are found by words of their names, descriptions, fields and tags; all else by an id, an ARK, a local id, a file name, a SHA-512 digest or a depositor.";
   const more = (value?.totalCount ?? 0) - (value?.results.length ?? 0);
   return more > 0 ? `And ${count(more)} more that are named like that; another word finds fewer.` : "";
 }
@@ -160,6 +161,31 @@ function results(found: readonly Result[]): Choice[] {
         : []),
     ];
   });
+}
+
+type SearchRecord = NonNullable<ReturnType<typeof useGet<"/api/v1/search/records">>["value"]>["records"][number];
+
+/** A choice for each record; a run, batch or ingest job found by its id is a choice already. */
+function recordChoices(records: readonly SearchRecord[]): Choice[] {
+  return records.flatMap((record) => {
+    const place = recordPlace(record);
+    if (place === null) return [];
+    const owner = record.kind === "lot" ? record.dataset : record.kind === "file" ? record.ark : record.collection;
+    return {
+      id: `${record.kind} ${record.name} ${record.ark ?? record.dataset ?? ""}`,
+      label: record.name,
+      hint: [record.kind, owner ?? "", record.matched === "id" || record.value === record.name ? "" : `${record.matched} ${record.value}`].filter(Boolean).join(" · "),
+      icon: record.kind === "batch" ? ("inbox" as const) : ("file" as const),
+      act: () => navigate(place),
+    };
+  });
+}
+
+function recordPlace({ kind, name, matched, namespace, dataset, ark, version }: SearchRecord): string | null {
+  if (kind === "lot") return lotPlace({ namespace: namespace ?? "", name: dataset ?? "" }, name);
+  if (kind === "batch") return matched === "id" ? null : address(["ingest", "batches", name]);
+  if (kind === "object" || kind === "file") return objectPlace(ark ?? name, version);
+  return null;
 }
 
 /** A text once somebody has stopped typing it. */

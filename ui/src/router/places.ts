@@ -28,6 +28,10 @@ export const runPlace = (run: string, query: Changes = {}): string => address(["
 export const lineagePlace = (node: string, query: Changes = {}): string =>
   address(["lineage"], { node, ...query });
 
+/** A stored object: its versions, and the files of one of them. */
+export const objectPlace = (ark: string, version?: number | null): string =>
+  address(["ingest"], { tab: "stored", ark, ...(version ? { version: String(version) } : {}) });
+
 export const datasetNode = ({ namespace, name }: Named): string => `dataset:${namespace}:${name}`;
 
 export const jobNode = ({ namespace, name }: Named): string => `job:${namespace}:${name}`;

@@ -18,10 +18,11 @@ from penstock.clock import format_time
 from penstock.errors import NotFound
 from penstock.ingest.collections import Collection, Minting
 from penstock.ingest.moves import move_job
+from penstock.ingest.search_keys import SearchKeyRow, keys_of_deposit, keys_of_version
 from penstock.ingest.storing.ocfl import Stored
 from penstock.ingest.storing.register import RecordDeposit, StoredRow, stored_by
 from penstock.ingest.values import IngestJob
-from penstock.ingest.workshop import Workshop, patiently
+from penstock.ingest.workshop import PRODUCER, Workshop, patiently
 from penstock.states import IngestState
 
 _PRODUCER = "penstock"
@@ -42,10 +43,10 @@ def work(shop: Workshop, job: IngestJob) -> IngestJob:
             "at the store, or submit the object again"
         )
     for lost in forgotten(shop, collection, stored):
-        shop.write(RecordDeposit(lost, collection.kept_in, ()))
+        shop.write(lost)
     row = _row(job, collection, stored)
     events = _events(shop, job, collection, row)
-    shop.write(RecordDeposit(row, collection.kept_in, events))
+    shop.write(RecordDeposit(row, collection.kept_in, events, _keys(collection, stored, job)))
     if collection.minting is Minting.EZID and row.ark.startswith(collection.shoulder):
         shop.ezid(collection).publish(row.ark)
     return move_job(job, IngestState.NOTIFY, shop.clock())
@@ -81,8 +82,8 @@ def _shortened(name: str) -> str:
     return f"{encoded[: _NAME_BYTES_MAX - len(digest) - 1].decode(errors='ignore')}~{digest}"
 
 
-def forgotten(shop: Workshop, collection: Collection, stored: Stored) -> Iterator[StoredRow]:
-    """Earlier versions of the object that are stored and were forgotten, oldest first.
+def forgotten(shop: Workshop, collection: Collection, stored: Stored) -> Iterator[RecordDeposit]:
+    """Record earlier versions of the object that the database does not know, oldest first.
 
     A database that was put back from a backup does not know what was stored since. Who deposited
     such a version, and its run, are lost; what another job has stored just now, it records itself.
@@ -98,7 +99,19 @@ def forgotten(shop: Workshop, collection: Collection, stored: Stored) -> Iterato
         if key is None or key in known or _will_record(shop, job_id, key):
             continue
         if (found := depository.find(stored.ark, key)) is not None:
-            yield _row_of(found, key, collection, batch_id, job_id, title="")
+            row = _row_of(found, key, collection, batch_id, job_id, title="")
+            yield RecordDeposit(row, collection.kept_in, (), _keys(collection, found))
+
+
+def _keys(
+    collection: Collection, stored: Stored, job: IngestJob | None = None
+) -> tuple[SearchKeyRow, ...]:
+    """The texts by which a version is found, and those of the deposit if it is known."""
+    owner = {"namespace": collection.namespace, "collection": collection.name}
+    keys = keys_of_version(stored, folder=f"{PRODUCER}/", **owner)
+    if job is None:
+        return tuple(keys)
+    return *keys, *keys_of_deposit(job, stored.ark, stored.version, **owner)
 
 
 def _will_record(shop: Workshop, job_id: str, key: str) -> bool:

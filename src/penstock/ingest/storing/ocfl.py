@@ -24,7 +24,7 @@ content; `give_up` puts the mark, and only then looks for an inventory and remov
 of the two always sees the other.
 """
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager, suppress
 
 from msgspec import Struct
@@ -43,7 +43,8 @@ from penstock.objects import Objects
 class Stored(Struct, frozen=True):
     """A version that is stored. `location` is the key of the object's root, `digest` the sha512 of
     the version's inventory, `size` and `files` are what its state holds; `is_new` is False if the
-    deposit had made it before.
+    deposit had made it before. `changed` has the digests of the files that the version before
+    does not have, by their names.
     """
 
     ark: str
@@ -53,6 +54,7 @@ class Stored(Struct, frozen=True):
     size: int
     files: int
     is_new: bool
+    changed: Mapping[str, str]
 
 
 class StoredFile(Struct, frozen=True):
@@ -371,10 +373,16 @@ class Depository:
             size=sum(sizes[digest] for digest in names.values()),
             files=len(names),
             is_new=is_new,
+            changed=dict(names.items() - _names_before(inventory, number).items()),
         )
 
     def _sizes(self, root: str) -> dict[str, int]:
         return {entry.key: entry.size for entry in self._objects.list(root)}
+
+
+def _names_before(inventory: Inventory, number: int) -> dict[str, str]:
+    version = inventory.version(number - 1)
+    return {} if version is None else version.names()
 
 
 def _version(inventory: Inventory, number: int | None) -> Version:

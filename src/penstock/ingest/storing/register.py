@@ -10,12 +10,13 @@ from penstock.catalog.commands.lookup import Write
 from penstock.catalog.openlineage import Event
 from penstock.catalog.receive import receive
 from penstock.catalog.rows import Row, replace
-from penstock.catalog.shelf import Shelf
+from penstock.catalog.shelf import Shelf, write_only
 from penstock.catalog.world import Changes, World
 from penstock.clock import Micros
 from penstock.db import Transaction
 from penstock.errors import Conflict
 from penstock.ingest.arks import object_named, plain
+from penstock.ingest.search_keys import SearchKeyRow
 from penstock.ingest.sql.room import IngestRoom
 from penstock.lots.room import LotRoom
 
@@ -98,10 +99,11 @@ class RegisterRoom:
         self.local_ids: Shelf[LocalIdRow] = Shelf(self._fetch_local_ids, undo)
         self.writers: Shelf[WriterRow] = Shelf(self._fetch_writers, undo)
         self.stored: Shelf[StoredRow] = Shelf(self._fetch_stored, undo)
+        self.search_keys: Shelf[SearchKeyRow] = Shelf(write_only, undo)
         self.lasting: tuple[Shelf[Any], ...] = (
             self.minted, self.arks, self.old_names, self.local_ids, self.writers, self.stored,
         )  # fmt: skip
-        self.passing: tuple[Shelf[Any], ...] = ()
+        self.passing: tuple[Shelf[Any], ...] = (self.search_keys,)
 
     def changes(self) -> Changes:
         """Every change of the batch of writes."""
@@ -112,6 +114,7 @@ class RegisterRoom:
             ("forget_ark_writers", [_GoneWriter(ark) for ark in self.writers.gone()]),
             ("put_ark_writers", self.writers.changed()),
             ("put_stored_objects", self.stored.changed()),
+            ("add_search_keys", self.search_keys.changed()),
         ]
 
     def name_of(self, ark: str) -> str:
@@ -331,6 +334,7 @@ class RecordDeposit(Write, frozen=True):
     stored: StoredRow
     storage: str
     events: tuple[Event, ...]
+    search_keys: tuple[SearchKeyRow, ...]
 
     def apply(self, world: World, now: Micros) -> bool:
         """False if it was recorded before."""
@@ -345,6 +349,8 @@ class RecordDeposit(Write, frozen=True):
         for event in self.events:
             receive(world, event, now)
         room.stored.put(self.stored.key, replace(self.stored, at=now))
+        for key in self.search_keys:
+            room.search_keys.put(object(), key)
         if self.events:
             world.room(LotRoom).tell_end(self.stored.run_id, now)
         return True

@@ -1,4 +1,4 @@
-/** What ingest has stored, newest first, and how fast. */
+/** Stored objects, newest first, and how many in each minute; or one object with its files. */
 import type { Schemas } from "../../api/client";
 import { useGet } from "../../api/hooks";
 import { Bars } from "../../kit/Bars";
@@ -9,7 +9,9 @@ import { Empty, Shown } from "../../kit/Shown";
 import { type Column, Rows } from "../../kit/Table";
 import { Time, useNow } from "../../kit/Time";
 import { count, plural, size } from "../../kit/words";
-import { useQuery } from "../../router/router";
+import { Link } from "../../router/Link";
+import { objectPlace } from "../../router/places";
+import { address, useQuery } from "../../router/router";
 import { BatchName, IngestJobName } from "./names";
 
 type Stored = Schemas["StoredObject"];
@@ -18,7 +20,7 @@ const MINUTE_MS = 60_000;
 const MINUTES = 60;
 
 const COLUMNS: Column<Stored>[] = [
-  { title: "object", cell: (each) => <span className="mono" title={each.ark}>{each.ark}</span>, width: "minmax(10rem, 1.2fr)" },
+  { title: "object", cell: (each) => <Link to={objectPlace(each.ark, each.version)} className="mono" title={each.ark}>{each.ark}</Link>, width: "minmax(10rem, 1.2fr)" },
   { title: "version", cell: (each) => each.version, width: "64px", end: true, wide: true },
   { title: "title", cell: (each) => <span title={each.title}>{each.title}</span>, width: "minmax(6rem, 1fr)", wide: true },
   { title: "files", cell: (each) => count(each.files), width: "60px", end: true, wide: true },
@@ -30,6 +32,49 @@ const COLUMNS: Column<Stored>[] = [
 ];
 
 export function Stored({ collection }: { collection?: string }) {
+  const [query] = useQuery();
+  const ark = query.get("ark");
+  return ark ? <StoredObject ark={ark} /> : <StoredObjects {...(collection ? { collection } : {})} />;
+}
+
+type ObjectFile = Schemas["ObjectFile"];
+
+const FILE_COLUMNS: Column<ObjectFile>[] = [
+  { title: "file", cell: (each) => <span className="mono" title={each.name}>{each.name}</span>, width: "minmax(10rem, 1fr)" },
+  { title: "bytes", cell: (each) => (each.size === null ? <span className="bad">missing</span> : size(each.size)), width: "90px", end: true },
+  { title: "SHA-512", cell: (each) => <span className="mono" title={each.sha512}>{each.sha512}</span>, width: "minmax(8rem, 1fr)", wide: true },
+];
+
+/** The versions of one object, and the files of the version in the address, or of the newest. */
+function StoredObject({ ark }: { ark: string }) {
+  const [query] = useQuery();
+  const versions = useGet("/api/v1/ingest/objects/versions", { query: { ark } });
+  const version = Number(query.get("version")) || undefined;
+  const files = useGet("/api/v1/ingest/objects/files", { query: { ark, ...(version ? { version } : {}) } });
+  return (
+    <>
+      <p>
+        <Link to={address(["ingest"], { tab: "stored" })}>All stored objects</Link>
+      </p>
+      <Shown of={versions}>
+        {(value) => (
+          <Panel title={`Versions of ${ark}`} aside="newest first">
+            <Rows of={value.versions} label="versions of the object" columns={COLUMNS} />
+          </Panel>
+        )}
+      </Shown>
+      <Shown of={files}>
+        {(value) => (
+          <Panel title={version ? `Files of version ${version}` : "Files of the newest version"} aside={plural(value.files.length, "file")}>
+            <Rows of={value.files} label="files of the object" columns={FILE_COLUMNS} />
+          </Panel>
+        )}
+      </Shown>
+    </>
+  );
+}
+
+function StoredObjects({ collection }: { collection?: string }) {
   const [query, setQuery] = useQuery();
   const before = query.get("stored");
   const ask = { limit: PART, ...(collection ? { collection } : {}) };
