@@ -15,7 +15,7 @@ from tests.doors.waiting import until
 COLLECTION = {
     *("name", "namespace", "dataset", "owner", "description", "priority", "digests", "filesMax"),
     *("bytesMax", "rowsMax", "callback", "callbackSecret", "mail", "confirm", "storage"),
-    *("shoulder", "minting", "places", "lots", "keepDays", "held"),
+    *("shoulder", "minting", "places", "lots", "inherited", "keepDays", "held"),
 }
 BATCH = {
     *("id", "collection", "status", "message", "submitter", "payloadUrl", "payloadName"),

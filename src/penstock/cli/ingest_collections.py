@@ -82,6 +82,7 @@ def _write(found: Collection) -> None:
             ("owner of local ids", found.owner or found.name),
             ("priority", "by batch size" if found.priority is None else str(found.priority)),
             ("digests", found.digests),
+            ("an update checks", f"the {found.inherited} of the files that it takes over"),
             ("files at most", found.files_max),
             ("bytes at most", show_bytes(found.bytes_max)),
             ("rows at most", found.rows_max),
@@ -117,6 +118,10 @@ class ProfileFlags:
     priority: Annotated[int | None, Parameter(help="of its jobs: 0 to 99, low first")] = None
     digests: Annotated[
         Literal["check", "require"] | None, Parameter(help="whether every file must have one")
+    ] = None
+    inherited: Annotated[
+        Literal["size", "digest"] | None,
+        Parameter(help="how an update checks the stored files that it takes over"),
     ] = None
     files_max: Annotated[int | None, Parameter(help="the most files of an object")] = None
     bytes_max: Annotated[int | None, Parameter(help="the most bytes of an object")] = None

@@ -30,6 +30,7 @@ class Collection(Document, frozen=True, kw_only=True):
     description: str
     priority: int | None
     digests: str
+    inherited: str
     files_max: int
     bytes_max: int
     rows_max: int

@@ -41,6 +41,13 @@ class DigestPolicy(StrEnum):
     REQUIRE = "require"  # every file must have one
 
 
+class InheritedPolicy(StrEnum):
+    """How an update checks the stored files that it takes over; existence is always checked."""
+
+    SIZE = "size"  # each file has the size that was stored
+    DIGEST = "digest"  # each file is read again and has the digest that was stored
+
+
 class Minting(StrEnum):
     """Who mints ARKs."""
 
@@ -52,6 +59,7 @@ class Collection(Struct, frozen=True, kw_only=True, rename="camel", forbid_unkno
     """The profile of a collection. All but its dataset can be left out.
 
     owner: whose local ids its objects have. priority: of its jobs, instead of one by batch size.
+    inherited: how an update checks the stored files that it takes over, by size or by digest.
     places: URL prefixes that may be read although they are not public. storage: another object
     store than the server's, which stays once something is stored there. mail: who gets the
     reports; confirm: also when a batch is queued. lots: what one lot of its dataset is, a batch
@@ -66,6 +74,7 @@ class Collection(Struct, frozen=True, kw_only=True, rename="camel", forbid_unkno
     description: str = ""
     priority: Priority | None = None
     digests: DigestPolicy = DigestPolicy.CHECK
+    inherited: InheritedPolicy = InheritedPolicy.SIZE
     files_max: Count = 100_000
     bytes_max: Count = 1024 * _GIB
     rows_max: Count = 1_000_000

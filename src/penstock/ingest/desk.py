@@ -15,7 +15,7 @@ from penstock.catalog.commands.lookup import Write
 from penstock.catalog.world import World
 from penstock.clock import Micros
 from penstock.errors import Conflict, Invalid, PenstockError
-from penstock.ingest import giving_up, left_folders
+from penstock.ingest import giving_up, left_folders, lost_files
 from penstock.ingest.collections import DeleteCollection
 from penstock.ingest.moves import BatchSide, capped, move_batch, move_job, resume_job, side_of
 from penstock.ingest.receiving.depositing import Deposit, submit
@@ -293,6 +293,7 @@ class Desk:
             yield from self._store.checking(repair=repair)
             yield from giving_up.check(self._shop, repair=repair)
             yield from left_folders.check(self._shop, repair=repair)
+            yield from lost_files.check(self._shop, self._shop.catalog, self._shop.stop)
 
     def _require_open(self, collection: str) -> None:
         if self._is_held(collection):

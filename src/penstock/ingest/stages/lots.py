@@ -16,7 +16,7 @@ import msgspec
 
 from penstock import tracing
 from penstock.clock import SECOND, Micros, format_time
-from penstock.errors import Conflict
+from penstock.errors import Conflict, Invalid
 from penstock.ingest.batch_lots import (
     DEPOSITS,
     LABEL,
@@ -32,7 +32,7 @@ from penstock.ingest.batch_lots import (
 )
 from penstock.ingest.collections import Collection
 from penstock.ingest.following import lot_published
-from penstock.ingest.storing.ocfl import Depository
+from penstock.ingest.storing.ocfl import Depository, StoredFile
 from penstock.ingest.storing.register import StoredRow, stored_by
 from penstock.ingest.telling.reports import Report
 from penstock.ingest.values import Batch, to_json
@@ -228,6 +228,21 @@ def _items(
 
 def _files(depository: Depository, row: StoredRow, place: Place) -> Iterator[Item]:
     """What the depositor gave; the metadata that was written beside it is not data."""
-    given = [f for f in depository.files(row.ark, row.version) if f.name.startswith(_GIVEN)]
+    files = depository.files(row.ark, row.version)
+    _check_sizes(depository, row, files)
+    given = [f for f in files if f.name.startswith(_GIVEN)]
     for file in {file.key: file for file in given}.values():
         yield Item(place.uri(file.key), file.size, f"sha-512:{file.sha512}", ark=row.ark)
+
+
+def _check_sizes(depository: Depository, row: StoredRow, files: Sequence[StoredFile]) -> None:
+    """Refuse to list files that were lost or cut off since they were stored."""
+    lost = next((file.key for file in files if file.size is None), None)
+    size = sum(file.size or 0 for file in files)
+    if lost is None and size == row.bytes:
+        return
+    fault = f"{lost} is missing" if lost else f"it has {size:,} bytes instead of {row.bytes:,}"
+    raise Invalid(
+        f"version {row.version} of {row.ark} is damaged in {depository.url}: {fault}; restore it, "
+        "or submit the object again"
+    )

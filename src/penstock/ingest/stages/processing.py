@@ -4,7 +4,8 @@ Needs: the files in the working folder (they are fetched again if they are gone)
 local id, mints an ARK if there is none and writes it down at once, writes the ERC and Dublin Core
 files and the storage manifest, stores a new version of the object. Fails when a local id belongs to
 another ARK, when no ARK can be minted, when a file is not what it was when it came (a resume
-fetches it again), or when the store refuses.
+fetches it again), when a file that an update takes over is missing or damaged in the store, or when
+the store refuses.
 """
 
 from collections.abc import Sequence
@@ -13,8 +14,8 @@ from urllib.parse import quote
 
 from msgspec.structs import replace
 
-from penstock.errors import PenstockError
-from penstock.ingest.collections import Collection, Minting
+from penstock.errors import NotFound, PenstockError
+from penstock.ingest.collections import Collection, InheritedPolicy, Minting
 from penstock.ingest.free_arks import is_free
 from penstock.ingest.giving_up import give_up_if_gone, job_of
 from penstock.ingest.moves import move_job
@@ -31,6 +32,7 @@ from penstock.ingest.stages.payload import (
 )
 from penstock.ingest.storing.metadata import Description, dublin_core, erc
 from penstock.ingest.storing.minting import ark_of
+from penstock.ingest.storing.ocfl import Depository
 from penstock.ingest.storing.ocfl_files import NewFile, Spoiled
 from penstock.ingest.storing.ocfl_inventory import sha512
 from penstock.ingest.storing.register import Identified, Identify, Offer, TakeOver, WriterRow
@@ -47,7 +49,10 @@ def work(shop: Workshop, job: IngestJob) -> IngestJob:
     except Stopped as stopped:
         raise Later(str(stopped)) from None
     job, ark = _identified(shop, job, collection)
-    described = _described(job, ark, files)
+    depository = shop.depository(collection)
+    is_update = job.configuration.submission_mode is SubmissionMode.UPDATE
+    earlier = _earlier_files(depository, ark) if is_update else []
+    described = _described(job, ark, files, earlier)
     folder = folder_of(job, PRODUCER)
     deposited = [
         NewFile(f"{PRODUCER}/{file.name}", folder / file.name, file.sha512, file.size)
@@ -55,14 +60,15 @@ def work(shop: Workshop, job: IngestJob) -> IngestJob:
     ]
     configuration = job.configuration
     try:
-        shop.depository(collection).store(
+        depository.store(
             ark,
             configuration.key,
             [*deposited, *described],
-            update=configuration.submission_mode is SubmissionMode.UPDATE,
+            update=is_update,
             who=configuration.submitter,
             message=f"{configuration.batch_id} {job.id}",
             now=shop.clock(),
+            by_digest=collection.inherited is InheritedPolicy.DIGEST,
         )
     except (PenstockError, OSError) as error:
         if isinstance(error, Spoiled):
@@ -144,9 +150,27 @@ def _job_of(shop: Workshop, writer: WriterRow) -> IngestJob | None:
     return patiently(lambda: job_of(shop, writer))
 
 
-def _described(job: IngestJob, ark: str, files: Sequence[File]) -> list[NewFile]:
-    """The files that we add: who made what, and the bill of what was deposited."""
+def _earlier_files(depository: Depository, ark: str) -> list[File]:
+    """List the deposited files of the object's newest version, which an update takes over."""
+    depository.settle(ark)
+    try:
+        stored = depository.described_files(ark)
+    except NotFound:
+        return []
+    folder = f"{PRODUCER}/"
+    return [
+        File(file.name.removeprefix(folder), file.size or 0, file.sha512)
+        for file in stored
+        if file.name.startswith(folder)
+    ]
+
+
+def _described(
+    job: IngestJob, ark: str, files: Sequence[File], earlier: Sequence[File]
+) -> list[NewFile]:
+    """Write the files that we add: the description, and the manifest of all deposited files."""
     description, local_ids = description_of(job), job.identifiers.local_id
+    listed = {file.name: file for file in (*earlier, *files)}
     rows = [
         checkm.Row(
             line=0,
@@ -156,7 +180,7 @@ def _described(job: IngestJob, ark: str, files: Sequence[File]) -> list[NewFile]
             size=file.size,
             name=file.name,
         )
-        for file in files
+        for file in listed.values()
     ]
     folder = folder_of(job, SYSTEM)
     folder.mkdir(parents=True, exist_ok=True)

@@ -95,6 +95,21 @@ FROM stored_objects o
 WHERE o.ark = :ark
 ORDER BY o.version DESC;
 
+-- name: objects_stored_from
+-- A page of the objects that are stored, each with its newest version's collection.
+SELECT o.ark, o.collection
+FROM stored_objects o
+WHERE o.ark > :after
+  AND NOT EXISTS (SELECT 1 FROM stored_objects n WHERE n.ark = o.ark AND n.version > o.version)
+ORDER BY o.ark
+LIMIT :most;
+
+-- name: object_sizes_by_arks
+-- How many bytes each version of these objects has, by object and version.
+SELECT o.ark, o.version, o.collection, o.bytes
+FROM {each ids text AS k} JOIN stored_objects o ON o.ark = k.value
+ORDER BY o.ark, o.version;
+
 -- name: objects_of_collection
 -- What a collection has stored, newest first.
 SELECT o.ark, o.version, o.key, o.namespace, o.collection, o.batch_id, o.job_id, o.location, o.digest, o.files, o.bytes, o.title, o.run_id, o.at

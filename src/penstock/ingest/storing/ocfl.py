@@ -24,20 +24,28 @@ content; `give_up` puts the mark, and only then looks for an inventory and remov
 of the two always sees the other.
 """
 
+import logging
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager, suppress
 
 from msgspec import Struct
+from msgspec.structs import replace
 
 from penstock.clock import Micros
 from penstock.errors import Conflict, Invalid, NotFound, PenstockError
+from penstock.ingest.receiving import checkm
 from penstock.ingest.storing import ocfl_inventory
 from penstock.ingest.storing.ocfl_begun import begun, is_whole, mark_of, remove_begun
 from penstock.ingest.storing.ocfl_files import NewFile, check_files, checked_bytes, state_after
+from penstock.ingest.storing.ocfl_inherited import check_inherited, listed_rows, lost_files
 from penstock.ingest.storing.ocfl_inventory import INVENTORY, SIDECAR, Inventory, Version
 from penstock.ingest.storing.ocfl_root import make_root
 from penstock.ingest.storing.ocfl_verify import digest_of, verify_object
 from penstock.objects import Objects
+
+log = logging.getLogger(__name__)
+
+_PRODUCER = "producer/"
 
 
 class Stored(Struct, frozen=True):
@@ -58,12 +66,17 @@ class Stored(Struct, frozen=True):
 
 
 class StoredFile(Struct, frozen=True):
-    """A file of a version; `size` is None if its content is missing from the store."""
+    """A file of a version; `size` is None if its content is missing from the store.
+
+    `modified` and `mime` are what the depositor's manifest gave.
+    """
 
     name: str
     sha512: str
     size: int | None
     key: str
+    modified: str | None = None
+    mime: str | None = None
 
 
 class _Found(Struct, frozen=True):
@@ -92,12 +105,15 @@ class Depository:
         who: str,
         message: str,
         now: Micros,
+        by_digest: bool = False,
     ) -> Stored:
         """Make the object's next version, once for each deposit `key`, however often it is called.
 
         With `update` the files are added to those of the version before; without it they are all
-        that the version holds. Callers see to it that one process at a time stores to an ARK: a
-        second one is refused with Conflict where the two meet, at the version's inventory.
+        that the version holds. Files that are taken over must be in the store with their size, and
+        with their digest if `by_digest`; else the deposit is Invalid. Callers see to it that one
+        process at a time stores to an ARK: a second one is refused with Conflict where the two
+        meet, at the version's inventory.
         """
         ocfl_inventory.check_key(key)
         check_files(files)
@@ -112,6 +128,8 @@ class Depository:
                 before.inventory if before else None,
                 ark, names, folder=folder, key=key, who=who, message=message, now=now,
             )  # fmt: skip
+            if before is not None:
+                self._check_earlier(root, before.inventory, names, files, by_digest=by_digest)
             if self._put_content(root, before.inventory if before else None, inventory, files):
                 break
         made = _Found(inventory, inventory.encode())
@@ -164,6 +182,25 @@ class Depository:
         found = self._load(ark, f"{root}/{INVENTORY}") or self._load(ark, f"{root}/v1/{INVENTORY}")
         return found is not None and found.inventory.number_of(key) is not None
 
+    def settle(self, ark: str) -> None:
+        """Finish a version that a killed writer had decided, so that readers see it."""
+        self._settle(ark, ocfl_inventory.object_root(ark))
+
+    def described_files(self, ark: str, version: int | None = None) -> list[StoredFile]:
+        """List the files of a version with what their depositor's manifest gave about them.
+
+        Costs one request more than `files` for each storage manifest that it reads.
+        """
+        files = self.files(ark, version)
+        root, inventory = ocfl_inventory.object_root(ark), self.read(ark)
+        missing = {(file.name, file.sha512) for file in files if file.name.startswith(_PRODUCER)}
+        rows: dict[tuple[str, str], checkm.Row] = {}
+        for row in listed_rows(self._objects, root, inventory, version):
+            rows.setdefault((f"{_PRODUCER}{row.name}", row.digest or ""), row)
+            if missing <= rows.keys():
+                break
+        return [_described(file, rows.get((file.name, file.sha512))) for file in files]
+
     def files(self, ark: str, version: int | None = None) -> list[StoredFile]:
         """The files of a version, or of the newest, by name."""
         inventory = self.read(ark)
@@ -190,6 +227,13 @@ class Depository:
     def verify(self, ark: str) -> list[str]:
         """Read every byte of the object again, and say what is wrong with it."""
         return verify_object(self._objects, ark)
+
+    def lost_files(self, ark: str, expected: Mapping[int, int]) -> list[str]:
+        """List the files that are missing or have another size, without reading any.
+
+        `expected` has the bytes that each version was recorded with.
+        """
+        return lost_files(self._objects, self.read(ark), expected)
 
     def _load(self, ark: str, key: str) -> _Found | None:
         try:
@@ -239,6 +283,30 @@ class Depository:
         now = self._load(current.inventory.id, f"{root}/{INVENTORY}")
         if now is not None and now.content != current.content:
             self._mend_sidecar(root, now)
+
+    def _check_earlier(
+        self,
+        root: str,
+        before: Inventory,
+        names: Mapping[str, str],
+        files: Sequence[NewFile],
+        *,
+        by_digest: bool,
+    ) -> None:
+        """Check the content of earlier versions that the next one lists; costs one listing.
+
+        Content that the deposit brings again, and that is damaged, is stored again in its place.
+        """
+        sizes = self._sizes(root)
+        brought = {file.sha512: file for file in files if file.sha512 in before.manifest}
+        for digest, file in brought.items():
+            key = f"{root}/{before.content_of(digest)}"
+            is_good = sizes.get(key) == file.size
+            if not is_good or (by_digest and digest_of(self._objects, key) != digest):
+                log.warning("%s was damaged, and is stored again: ark=%s", key, before.id)
+                self._objects.put(key, checked_bytes(file), size=file.size)
+        old = {n: d for n, d in names.items() if d in before.manifest and d not in brought}
+        check_inherited(self._objects, root, before, old, sizes, by_digest=by_digest)
 
     def _put_content(
         self, root: str, before: Inventory | None, after: Inventory, files: Sequence[NewFile]
@@ -383,6 +451,12 @@ class Depository:
 def _names_before(inventory: Inventory, number: int) -> dict[str, str]:
     version = inventory.version(number - 1)
     return {} if version is None else version.names()
+
+
+def _described(file: StoredFile, row: checkm.Row | None) -> StoredFile:
+    if row is None:
+        return file
+    return replace(file, modified=row.modified, mime=row.mime)
 
 
 def _version(inventory: Inventory, number: int | None) -> Version:

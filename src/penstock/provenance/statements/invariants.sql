@@ -358,15 +358,6 @@ FROM ark_writers w
 JOIN stored_objects o ON o.key = w.key
 LIMIT :most
 
--- name: objects_stored_from
--- A page of the objects that are stored, each with its newest version's collection.
-SELECT o.ark, o.collection
-FROM stored_objects o
-WHERE o.ark > :after
-  AND NOT EXISTS (SELECT 1 FROM stored_objects n WHERE n.ark = o.ark AND n.version > o.version)
-ORDER BY o.ark
-LIMIT :most
-
 -- name: batches_are_lots_since
 -- When batches began to be lots: those that were reported before are none.
 SELECT COALESCE(MAX(m.applied_at), 0) FROM schema_migrations m WHERE m.name LIKE '%batch_lots'

@@ -73,6 +73,12 @@ export function CollectionForm({ of: shown, onDone, onCancel }: Props) {
             <option value="require">every file must have one</option>
           </select>
         </Field>
+        <Field label="An update checks of the stored files that it keeps">
+          <select className="field" value={profile.inherited ?? "size"} onChange={(event) => change({ inherited: event.target.value as Schemas["InheritedPolicy"] })}>
+            <option value="size">that they are there with their size</option>
+            <option value="digest">also their digests, by reading them</option>
+          </select>
+        </Field>
         <Field label="Days that completed batches stay in lists">
           <input className="field" type="number" min={0} max={36500} value={profile.keepDays ?? 30} onChange={(event) => change({ keepDays: Number(event.target.value) })} />
         </Field>
