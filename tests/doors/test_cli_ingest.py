@@ -118,6 +118,21 @@ def test_a_folder_is_packed_and_comes_back_file_by_file(
     assert "producer/a b.txt" in one
 
 
+def test_an_update_keeps_its_title_unless_cleared(
+    here: Site, penstock: Terminal, maps: str
+) -> None:
+    update = ("--local-id", "loc2", "--mode", "update")
+    ended(penstock, maps, here.serve("a.csv", b"a"), "--local-id", "loc2", "--what", "Old town")
+
+    batch = ended(penstock, maps, here.serve("b.csv", b"b"), *update)
+    ended(penstock, maps, here.serve("c.csv", b"c"), *update, "--clear", "what")
+
+    (job,) = penstock("ingest", "jobs", batch, "--json").document["jobs"]
+    shown = penstock("ingest", "objects", job["primaryId"], "--json").document
+    titles = [version["title"] for version in shown["versions"]]
+    assert titles == ["c.csv", "Old town", "Old town"]
+
+
 def test_files_and_archives_are_uploaded_and_checked(
     here: Site, penstock: Terminal, maps: str, tmp_path: Path
 ) -> None:

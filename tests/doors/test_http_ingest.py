@@ -133,6 +133,8 @@ BAD_BODIES: list[tuple[dict[str, Any], int, str]] = [
     ({"primaryId": "ark:/99999/../x"}, 422, "primaryId"),
     ({"primaryId": "ark:/99999/x\n"}, 422, "is not an ARK"),
     ({"erc": {"who": 7}}, 422, "erc.who"),
+    ({"clear": ["whom"]}, 422, "clear"),
+    ({"clear": ["what"], "erc": {"what": "Roads"}}, 422, "what is both given and cleared"),
     ({"key": ""}, 422, "key"),
     ({"submitter": "x\x00"}, 422, "NUL"),
     ({"url": None}, 422, "url"),
@@ -287,7 +289,7 @@ JSON_VALUES = st.recursive(
 FIELDS = st.sampled_from(
     [
         *("url", "type", "mode", "name", "digest", "size", "primaryId", "localId", "erc"),
-        *("submitter", "key", "why", "priority", "repair", "namespace", "owner", "places"),
+        *("clear", "submitter", "key", "why", "priority", "repair", "namespace", "owner", "places"),
         *("callback", "callbackSecret", "mail", "storage", "shoulder", "keepDays", "filesMax"),
     ]
 )

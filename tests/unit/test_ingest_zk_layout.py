@@ -83,6 +83,7 @@ def test_a_node_says_what_is_the_default_too() -> None:
         "payload_url": "u",
         "type": "file",
         "submission_mode": "add",
+        "clear": [],
         "uid": "1",
         "submitted_at": 0,
     }

@@ -31,6 +31,7 @@ from penstock.ingest.values import (
     TEXT_CHARS_MAX,
     URL_CHARS_MAX,
     Batch,
+    ErcPart,
     IngestJob,
     PayloadType,
     Place,
@@ -68,7 +69,8 @@ class SubmissionBody(OwnBody, frozen=True):
     """What to ingest into which collection; what is left out is found out.
 
     Two submissions to a collection with one `key` are one batch. Several local ids are divided
-    by semicolons.
+    by semicolons. An update keeps the description that the object has, except for the parts that
+    `erc` gives and those that `clear` names.
     """
 
     collection: ShortText
@@ -81,6 +83,7 @@ class SubmissionBody(OwnBody, frozen=True):
     primary_id: Ark | None = None
     local_id: ShortText | None = None
     erc: ErcBody = ErcBody()
+    clear: tuple[ErcPart, ...] = ()
     submitter: ShortText | None = None
     key: ShortText | None = None
 
@@ -168,6 +171,7 @@ def submit_batch(visit: Visit, body: SubmissionBody) -> ShownBatch:
         what=body.erc.what,
         when=body.erc.when,
         where=body.erc.where,
+        clear=body.clear,
         key=body.key,
     )
     submitted = visit.desk.submit(deposit)

@@ -24,7 +24,7 @@ from penstock.cli.ingest_watch import Unseen, follow, follow_on
 from penstock.cli.packing import Folder
 from penstock.cli.printing import err, note, write_json, write_line
 from penstock.client import Client
-from penstock.client.ingest_documents import Algorithm, Batch, Mode, PayloadType
+from penstock.client.ingest_documents import Algorithm, Batch, ErcPart, Mode, PayloadType
 from penstock.errors import Conflict, Invalid, Unavailable
 from penstock.ingest.receiving.checkm import ManifestKind, parse
 
@@ -35,10 +35,13 @@ app = App(
   penstock ingest submit maps batch.checkm --wait
   penstock ingest submit maps ./folder --local-id loc1
   penstock ingest submit maps scans.zip --key 2026-11-15
+  penstock ingest submit maps ./more --local-id loc1 --mode update --clear when
 
 The payload is a URL (http, https, s3 or file, as the server sees it), or
 something here, which is uploaded: a file, a zip or tar, a .checkm manifest, a
 folder. A folder is packed as a tar on its way. A manifest is checked first.
+An update keeps the description of the object; --clear erases a part of it.
+A mrt-erc.txt in a container or manifest gives what the flags do not.
 Two submissions to a collection with one --key are one batch.""",
 )
 
@@ -69,6 +72,13 @@ class DepositFlags:
     what: Annotated[str | None, Parameter(help="its title")] = None
     when: Annotated[str | None, Parameter(help="its date")] = None
     where: Annotated[str | None, Parameter(help="where else it is")] = None
+    clear: Annotated[
+        tuple[ErcPart, ...],
+        Parameter(
+            negative="",
+            help="leave this part of the description empty; repeatable. An update else keeps it",
+        ),
+    ] = ()
     submitter: Annotated[str | None, Parameter(help="who submits it; else the key's name")] = None
     key: Annotated[str | None, Parameter(help="what makes a second submission the same")] = None
 
@@ -248,6 +258,7 @@ def _submit(client: Client, collection: str, handed: Handed, deposit: DepositFla
         what=deposit.what,
         when=deposit.when,
         where=deposit.where,
+        clear=deposit.clear,
         submitter=deposit.submitter,
         key=deposit.key,
     )

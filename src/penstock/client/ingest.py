@@ -1,5 +1,6 @@
 """The calls of the client about ingest: batches, ingest jobs, collections, stored objects."""
 
+from collections.abc import Iterable
 from dataclasses import replace
 
 from penstock import ids
@@ -54,12 +55,14 @@ class IngestCalls:
         what: str | None = None,
         when: str | None = None,
         where: str | None = None,
+        clear: Iterable[docs.ErcPart] = (),
         submitter: str | None = None,
         key: str | None = None,
     ) -> Request[docs.Batch]:
         """Submit a payload; two submissions to a collection with one key are one batch.
 
         Without a key it has one of its own, so that a call is one batch however often it is sent.
+        An update keeps the description that the object has; `clear` names parts to leave empty.
         """
         described = given(who=who, what=what, when=when, where=where)
         body = said(
@@ -73,6 +76,7 @@ class IngestCalls:
             primaryId=primary_id,
             localId=local_id,
             erc=described or None,
+            clear=list(clear) or None,
             submitter=submitter,
             key=key or ids.new_id(),
         )

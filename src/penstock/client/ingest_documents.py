@@ -9,6 +9,7 @@ from penstock.client.lot_documents import Held
 
 Algorithm = Literal["md5", "sha-1", "sha-256", "sha-384", "sha-512"]
 Mode = Literal["add", "update"]
+ErcPart = Literal["who", "what", "when", "where"]
 PayloadType = Literal[
     "file",
     "container",

@@ -34,9 +34,19 @@ class SubmissionMode(StrEnum):
     UPDATE = "update"  # the new version holds the earlier files too
 
 
+class ErcPart(StrEnum):
+    """A part of the description of an object."""
+
+    WHO = "who"
+    WHAT = "what"
+    WHEN = "when"
+    WHERE = "where"
+
+
 class Submission(Struct, frozen=True, kw_only=True, omit_defaults=True):
     """What a depositor handed in; never changed afterwards.
 
+    `clear` names the parts of the description that are to be empty, whatever the object had.
     `uid` identifies the deposit for ever, wherever the queue is kept. `key` is the depositor's own:
     two submissions to a collection with one key are one batch.
     """
@@ -50,6 +60,7 @@ class Submission(Struct, frozen=True, kw_only=True, omit_defaults=True):
     erc_who: str | None = None
     erc_when: str | None = None
     erc_where: str | None = None
+    clear: tuple[ErcPart, ...] = ()
     payload_name: str | None = None
     digest_algorithm: str | None = None
     digest: str | None = None
@@ -114,6 +125,7 @@ class Configuration(Struct, frozen=True, kw_only=True, omit_defaults=True):
     erc_who: str | None = None
     erc_when: str | None = None
     erc_where: str | None = None
+    clear: tuple[ErcPart, ...] = ()
 
 
 class Identifiers(Struct, frozen=True):

@@ -15,7 +15,7 @@ from penstock.ingest.receiving.names import safe_name
 from penstock.ingest.receiving.places import Places, check_url
 from penstock.ingest.receiving.uploads import BindUpload, FreeUpload, SpendUpload
 from penstock.ingest.store import Submitted
-from penstock.ingest.values import PayloadType, Submission, SubmissionMode
+from penstock.ingest.values import ErcPart, PayloadType, Submission, SubmissionMode
 from penstock.ingest.workshop import PAYLOAD_SCHEME, Workshop, upload_key
 
 _CONTAINERS = (".zip", ".tar", ".tgz", ".tar.gz", ".tar.bz2", ".tar.xz")
@@ -39,6 +39,7 @@ class Deposit(Struct, frozen=True, kw_only=True):
     what: str | None = None
     when: str | None = None
     where: str | None = None
+    clear: tuple[ErcPart, ...] = ()
     key: str | None = None
 
 
@@ -72,6 +73,7 @@ def _submission(deposit: Deposit, collection: Collection) -> Submission:
         erc_what=deposit.what,
         erc_when=deposit.when,
         erc_where=deposit.where,
+        clear=_cleared(deposit),
         payload_name=name,
         digest_algorithm=deposit.algorithm,
         digest=deposit.digest,
@@ -81,6 +83,20 @@ def _submission(deposit: Deposit, collection: Collection) -> Submission:
         uid=ids.new_id(),
         key=deposit.key,
     )
+
+
+def _cleared(deposit: Deposit) -> tuple[ErcPart, ...]:
+    """The parts of the description that are to be empty, which must not have a value too."""
+    values = {
+        ErcPart.WHO: deposit.who,
+        ErcPart.WHAT: deposit.what,
+        ErcPart.WHEN: deposit.when,
+        ErcPart.WHERE: deposit.where,
+    }
+    for part in deposit.clear:
+        if values[part] is not None:
+            raise Invalid(f"{part} is both given and cleared; leave one of the two out")
+    return tuple(dict.fromkeys(deposit.clear))
 
 
 def _submit_upload(shop: Workshop, submission: Submission) -> Submitted:

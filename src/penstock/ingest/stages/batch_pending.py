@@ -151,6 +151,7 @@ def _jobs(shop: Workshop, batch: Batch, objects: _Objects, priority: int) -> Ite
             erc_what=row.title or told.erc_what,
             erc_when=row.date or told.erc_when,
             erc_where=told.erc_where,
+            clear=told.clear,
         )
         identifiers = Identifiers(row.primary_id or None, read_local_ids(row.local_id))
         yield NewJob(configuration, identifiers, priority)

@@ -1,6 +1,7 @@
 """Processing: identify the object, describe it, store it.
 
-Needs: the files in the working folder (they are fetched again if they are gone). Does: looks up the
+Needs: the files in the working folder (they are fetched again if they are gone). Does: reads the
+depositor's `mrt-erc.txt` and, for an update, the description of the version before; looks up the
 local id, mints an ARK if there is none and writes it down at once, writes the ERC and Dublin Core
 files and the storage manifest, stores a new version of the object. Fails when a local id belongs to
 another ARK, when no ARK can be minted, when a file is not what it was when it came (a resume
@@ -22,6 +23,7 @@ from penstock.ingest.moves import move_job
 from penstock.ingest.receiving import checkm
 from penstock.ingest.receiving.checkm import ManifestKind
 from penstock.ingest.receiving.fetching import ALWAYS, Stopped
+from penstock.ingest.stages.describing import deposited_erc, describe, identifiers_of
 from penstock.ingest.stages.payload import (
     SYSTEM,
     File,
@@ -30,6 +32,7 @@ from penstock.ingest.stages.payload import (
     folder_of,
     write_whole,
 )
+from penstock.ingest.storing.erc import ERC_FILE, Erc, stored_erc
 from penstock.ingest.storing.metadata import Description, dublin_core, erc
 from penstock.ingest.storing.minting import ark_of
 from penstock.ingest.storing.ocfl import Depository
@@ -48,11 +51,18 @@ def work(shop: Workshop, job: IngestJob) -> IngestJob:
         files = files_at_hand(job) or fetch_files(shop, job, collection)
     except Stopped as stopped:
         raise Later(str(stopped)) from None
-    job, ark = _identified(shop, job, collection)
+    erc_of_depositor = deposited_erc(job, files)
+    job, ark = _identified(shop, job, collection, erc_of_depositor)
     depository = shop.depository(collection)
     is_update = job.configuration.submission_mode is SubmissionMode.UPDATE
-    earlier = _earlier_files(depository, ark) if is_update else []
-    described = _described(job, ark, files, earlier)
+    if is_update:
+        depository.settle(ark)
+        description = describe(job, erc_of_depositor, stored_erc(depository, ark))
+        earlier = _earlier_files(depository, ark)
+    else:
+        description = describe(job, erc_of_depositor)
+        earlier = []
+    described = _described(job, ark, description, files, earlier)
     folder = folder_of(job, PRODUCER)
     deposited = [
         NewFile(f"{PRODUCER}/{file.name}", folder / file.name, file.sha512, file.size)
@@ -78,33 +88,32 @@ def work(shop: Workshop, job: IngestJob) -> IngestJob:
     return move_job(job, IngestState.RECORDING, shop.clock())
 
 
-def description_of(job: IngestJob) -> Description:
-    """Who, what, when and where, as the depositor gave them."""
-    told = job.configuration
-    return Description(
-        who=told.erc_who, what=told.erc_what, when=told.erc_when, where=told.erc_where
-    )
-
-
-def _identified(shop: Workshop, job: IngestJob, collection: Collection) -> tuple[IngestJob, str]:
+def _identified(
+    shop: Workshop, job: IngestJob, collection: Collection, deposited: Erc
+) -> tuple[IngestJob, str]:
     """The ARK, written into the job before anything is stored under it."""
-    identified = _identify(shop, job, collection)
+    wanted = identifiers_of(job, deposited)
+    identified = _identify(shop, job, collection, wanted)
     while identified.ark is None:
-        offer = identified.offer or Offer(shop.ezid(collection).mint(description_of(job)))
+        offer = identified.offer or Offer(shop.ezid(collection).mint(describe(job, deposited)))
         may_take = is_free(shop, job, collection, offer.ark)
         if not may_take and shop.stop():
             raise Later("this worker is stopping")
-        identified = _identify(shop, job, collection, offer if may_take else None)
+        identified = _identify(shop, job, collection, wanted, offer if may_take else None)
     ark, writer = identified.ark, identified.writer
     assert writer is not None, "an object has an ARK, and somebody who writes it"
-    if job.identifiers.primary != ark:
-        job = _noted(shop, job, ark)
+    if job.identifiers != (named := Identifiers(ark, wanted.local_id)):
+        job = _noted(shop, job, named)
     _wait_for_turn(shop, job, writer)
     return job, ark
 
 
 def _identify(
-    shop: Workshop, job: IngestJob, collection: Collection, taken_up: Offer | None = None
+    shop: Workshop,
+    job: IngestJob,
+    collection: Collection,
+    wanted: Identifiers,
+    taken_up: Offer | None = None,
 ) -> Identified:
     local = collection.minting is Minting.LOCAL
     return shop.write(
@@ -114,8 +123,8 @@ def _identify(
             collection.namespace,
             collection.kept_in,
             collection.owner_name,
-            job.identifiers.local_id,
-            job.identifiers.primary,
+            wanted.local_id,
+            wanted.primary,
             collection.shoulder,
             (lambda number: ark_of(collection.shoulder, number)) if local else None,
             taken_up,
@@ -123,10 +132,9 @@ def _identify(
     )
 
 
-def _noted(shop: Workshop, job: IngestJob, ark: str) -> IngestJob:
+def _noted(shop: Workshop, job: IngestJob, identifiers: Identifiers) -> IngestJob:
     """The job with its ARK, as the store has it from now on."""
-    named = replace(job, identifiers=Identifiers(ark, job.identifiers.local_id))
-    change = JobChange(job, named, keep_lock=True)
+    change = JobChange(job, replace(job, identifiers=identifiers), keep_lock=True)
     [outcome] = patiently(lambda: shop.store.change_jobs([change]))
     if isinstance(outcome, PenstockError):
         raise Later(str(outcome))
@@ -152,7 +160,6 @@ def _job_of(shop: Workshop, writer: WriterRow) -> IngestJob | None:
 
 def _earlier_files(depository: Depository, ark: str) -> list[File]:
     """List the deposited files of the object's newest version, which an update takes over."""
-    depository.settle(ark)
     try:
         stored = depository.described_files(ark)
     except NotFound:
@@ -166,10 +173,14 @@ def _earlier_files(depository: Depository, ark: str) -> list[File]:
 
 
 def _described(
-    job: IngestJob, ark: str, files: Sequence[File], earlier: Sequence[File]
+    job: IngestJob,
+    ark: str,
+    description: Description,
+    files: Sequence[File],
+    earlier: Sequence[File],
 ) -> list[NewFile]:
     """Write the files that we add: the description, and the manifest of all deposited files."""
-    description, local_ids = description_of(job), job.identifiers.local_id
+    local_ids = job.identifiers.local_id
     listed = {file.name: file for file in (*earlier, *files)}
     rows = [
         checkm.Row(
@@ -185,7 +196,7 @@ def _described(
     folder = folder_of(job, SYSTEM)
     folder.mkdir(parents=True, exist_ok=True)
     return [
-        _written(folder / "mrt-erc.txt", erc(description, ark, local_ids)),
+        _written(folder / ERC_FILE, erc(description, ark, local_ids)),
         _written(folder / "mrt-dc.xml", dublin_core(description, ark, local_ids)),
         _written(folder / "mrt-manifest.txt", checkm.write(ManifestKind.OBJECT, rows)),
     ]

@@ -19,9 +19,10 @@ from penstock.errors import NotFound
 from penstock.ingest.collections import Collection, Minting
 from penstock.ingest.moves import move_job
 from penstock.ingest.search_keys import SearchKeyRow, keys_of_deposit, keys_of_version
-from penstock.ingest.storing.ocfl import Stored
+from penstock.ingest.storing.erc import stored_erc
+from penstock.ingest.storing.ocfl import Depository, Stored
 from penstock.ingest.storing.register import RecordDeposit, StoredRow, stored_by
-from penstock.ingest.values import IngestJob
+from penstock.ingest.values import IngestJob, PayloadType, SubmissionMode
 from penstock.ingest.workshop import PRODUCER, Workshop, patiently
 from penstock.states import IngestState
 
@@ -44,7 +45,7 @@ def work(shop: Workshop, job: IngestJob) -> IngestJob:
         )
     for lost in forgotten(shop, collection, stored):
         shop.write(lost)
-    row = _row(job, collection, stored)
+    row = _row(job, collection, stored, _title(depository, job, stored))
     events = _events(shop, job, collection, row)
     shop.write(RecordDeposit(row, collection.kept_in, events, _keys(collection, stored, job)))
     if collection.minting is Minting.EZID and row.ark.startswith(collection.shoulder):
@@ -122,9 +123,21 @@ def _will_record(shop: Workshop, job_id: str, key: str) -> bool:
     return job.configuration.key == key and job.status is not IngestState.COMPLETED
 
 
-def _row(job: IngestJob, collection: Collection, stored: Stored) -> StoredRow:
+def _title(depository: Depository, job: IngestJob, stored: Stored) -> str:
+    """The title of the stored object; without one, the name of its payload.
+
+    It is read from the store only where the submission does not have it and others may.
+    """
     told = job.configuration
-    title = told.erc_what or told.payload_name
+    title = told.erc_what
+    is_update = told.submission_mode is SubmissionMode.UPDATE
+    if title is None and (is_update or told.payload_type is not PayloadType.FILE):
+        title = stored_erc(depository, stored.ark, stored.version).what
+    return title or told.payload_name
+
+
+def _row(job: IngestJob, collection: Collection, stored: Stored, title: str) -> StoredRow:
+    told = job.configuration
     return _row_of(stored, told.key, collection, told.batch_id, job.id, title)
 
 

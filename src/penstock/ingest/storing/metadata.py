@@ -23,12 +23,16 @@ for _prefix, _namespace in (("oai_dc", _OAI_DC), ("dc", _DC), ("xsi", _XSI)):
 
 
 class Description(Struct, frozen=True, kw_only=True):
-    """What a depositor says of an object: the four questions of the ERC kernel."""
+    """The description of an object: the four questions of the ERC kernel.
+
+    `places` are more answers to the question where.
+    """
 
     who: str | None = None
     what: str | None = None
     when: str | None = None
     where: str | None = None
+    places: tuple[str, ...] = ()
 
 
 def anvl(pairs: Iterable[tuple[str, str]]) -> bytes:
@@ -67,7 +71,7 @@ def dublin_core(description: Description, ark: str, local_ids: Sequence[str]) ->
 
 def _places(description: Description, ark: str, local_ids: Sequence[str]) -> Iterator[str]:
     """Where the object is to be found, each once: its ARK, then the depositor's own names."""
-    places = [ark, *local_ids, description.where]
+    places = [ark, *local_ids, *description.places, description.where]
     return iter(dict.fromkeys(place for place in map(_stripped, places) if place))
 
 

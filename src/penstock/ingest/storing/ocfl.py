@@ -224,6 +224,28 @@ class Depository:
         root = ocfl_inventory.object_root(ark)
         return self._objects.get_stream(f"{root}/{inventory.content_of(digest)}")
 
+    def read_file(self, ark: str, name: str, version: int | None = None) -> bytes | None:
+        """Read one small file of a version, or the newest; None if there is no object or file.
+
+        Raises Invalid, which names the file, if the store does not have its content any more.
+        """
+        root = ocfl_inventory.object_root(ark)
+        found = self._load(ark, f"{root}/{INVENTORY}")
+        digest = _version(found.inventory, version).names().get(name) if found else None
+        if found is None or digest is None:
+            return None
+        key = f"{root}/{found.inventory.content_of(digest)}"
+        try:
+            content = self._objects.get(key)
+        except NotFound:
+            content = b""
+        if ocfl_inventory.sha512(content) != digest:
+            raise Invalid(
+                f"{name} of {ark} is missing or damaged ({key} in {self._objects.url}); restore it "
+                "and resume the job"
+            )
+        return content
+
     def verify(self, ark: str) -> list[str]:
         """Read every byte of the object again, and say what is wrong with it."""
         return verify_object(self._objects, ark)
