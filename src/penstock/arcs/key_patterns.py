@@ -3,9 +3,15 @@
 `dt={year}-{month}-{day}/hour={hour}/` is fitted from the beginning of a key; `*` stands for
 anything, and what follows the pattern is free. Times are UTC. `{epoch}` is a count of seconds,
 milliseconds or microseconds since 1970, told apart by its digits; `{lot}` is the lot itself.
+
+Others name the objects, so no key may take long to match. The text between two `*` is a piece. The
+first place where a piece fits leaves the most room for the pieces after it, so it is final: no
+other place is tried, and the time grows with the length of the key. Only a piece whose fields come
+again in a later piece is tried at each of its places.
 """
 
 import re
+from collections.abc import Iterator, Mapping, Sequence
 from datetime import UTC, datetime
 from typing import Final
 
@@ -25,6 +31,7 @@ _EXPRESSIONS: Final = {
 }
 _EPOCH_UNITS: Final = {9: SECOND, 10: SECOND, 13: 1000, 16: 1}  # by digits
 _TOKEN = re.compile(r"\{([^{}]*)\}|(\*)")
+_FIELD = re.compile(r"\{([^{}]*)\}")
 _FINEST: Final = {Interval.HOUR: "hour", Interval.DAY: "day"}  # the others need the minute
 
 
@@ -51,20 +58,8 @@ class KeyPattern:
             raise Invalid(f"pattern {text!r} does not tell the day; add {{year}}{{month}}{{day}}")
         if "minute" in self.fields and "hour" not in self.fields:
             raise Invalid(f"pattern {text!r} has {{minute}} without {{hour}}; add {{hour}}")
-        self._fitting = re.compile(self._expression(), re.DOTALL)
-
-    def _expression(self) -> str:
-        parts, met = [re.escape(self._pieces[0])], set[str]()
-        for token, literal in zip(self._tokens, self._pieces[1:], strict=True):
-            if token == "*":
-                parts.append(".*?")
-            elif token in met:  # a field that comes again says the same again
-                parts.append(f"(?P={token})")
-            else:
-                met.add(token)
-                parts.append(f"(?P<{token}>{_EXPRESSIONS[token]})")
-            parts.append(re.escape(literal))
-        return "".join(parts)
+        pieces = [_FIELD.split(piece) for piece in text.split("*")]
+        self._keys = _LotKeys(text, pieces) if kinds[2] else _TimeKeys(text, pieces)
 
     def check_places(self, interval: Interval) -> None:
         """Refuse an interval that is finer than the time in the keys."""
@@ -74,13 +69,12 @@ class KeyPattern:
 
     def time_of(self, key: str) -> Micros | None:
         """The time that a key tells; None if it does not fit, or names a day that is not."""
-        found = self._fitting.match(key)
-        if found is None:
+        values = self._keys.match(key)
+        if values is None:
             return None
-        told = found.groupdict()
-        if epoch := told.get("epoch"):
+        if epoch := values.get("epoch"):
             return int(epoch) * _EPOCH_UNITS[len(epoch)]
-        year, month, day, hour, minute = (int(told.get(field) or 0) for field in CALENDAR)
+        year, month, day, hour, minute = (int(values.get(field, 0)) for field in CALENDAR)
         try:
             moment = datetime(year, month, day, hour, minute, tzinfo=UTC)
         except ValueError:
@@ -89,21 +83,21 @@ class KeyPattern:
 
     def lot_of(self, key: str) -> str | None:
         """The lot that a key names; None if it does not fit, or is no lot id."""
-        found = self._fitting.match(key)
+        values = self._keys.match(key)
         try:
-            return check_lot(found["lot"]) if found is not None else None
+            return check_lot(values["lot"]) if values is not None else None
         except Invalid:
             return None
 
     def refusal(self, key: str) -> str:
         """Why a key tells neither a time nor a lot; nothing if it does."""
-        found = self._fitting.match(key)
-        if found is None:
+        values = self._keys.match(key)
+        if values is None:
             return f"its key does not fit the pattern {self._text}"
         if "lot" not in self.fields:
             return "its key names a day that is not" if self.time_of(key) is None else ""
         try:
-            check_lot(found["lot"])
+            check_lot(values["lot"])
         except Invalid as refusal:
             return str(refusal)
         return ""
@@ -125,3 +119,123 @@ class KeyPattern:
         )
         # One character less: the key itself is to be listed, too.
         return text[:-1]
+
+
+Piece = Sequence[str]  # literals, and the names of fields between them
+
+
+class _TimeKeys:
+    """Keys with a time. At one place each of these fields has only one value that can fit."""
+
+    def __init__(self, text: str, pieces: Sequence[Piece]) -> None:
+        met = set[str]()
+        parts = list[str]()
+        loose = 0
+        for index, piece in enumerate(pieces):
+            later = {field for other in pieces[index + 1 :] for field in other[1::2]}
+            is_loose = bool(index and (set(piece[1::2]) - met) & later)
+            loose += is_loose
+            expression = _expression(piece, met)
+            if index:
+                expression = f".*?{expression}" if is_loose else f"(?>.*?{expression})"
+            parts.append(expression)
+        if loose > 1:
+            raise Invalid(
+                f"pattern {text!r} repeats fields from several places behind a *; write * where "
+                "they come again"
+            )
+        self._fitting = re.compile("".join(parts), re.DOTALL)
+
+    def match(self, key: str) -> Mapping[str, str] | None:
+        """The fields of a key; None if it does not fit."""
+        fit = self._fitting.match(key)
+        return fit.groupdict() if fit is not None else None
+
+
+def _expression(piece: Piece, met: set[str]) -> str:
+    """A piece as a regular expression; a field that was met before has the same value again."""
+    parts = [re.escape(piece[0])]
+    for field, literal in zip(piece[1::2], piece[2::2], strict=True):
+        parts.append(f"(?P={field})" if field in met else f"(?P<{field}>{_EXPRESSIONS[field]})")
+        parts.append(re.escape(literal))
+        met.add(field)
+    return "".join(parts)
+
+
+class _LotKeys:
+    """Keys with a lot, which is as long as it can be: it ends before a `/`, or where a piece does.
+
+    A regular expression would try every length of the lot at every place.
+    """
+
+    def __init__(self, text: str, pieces: Sequence[Piece]) -> None:
+        literals = [piece[::2] for piece in pieces]
+        first = next(index for index, piece in enumerate(literals) if len(piece) > 1)
+        self._before = [piece[0] for piece in literals[:first]]
+        self._head = literals[first][0]
+        self._tail = literals[first][1]
+        self._after = literals[first][1:]
+        self._rest = literals[first + 1 :]
+        self._is_repeated = len(self._after) > 1 or any(len(piece) > 1 for piece in self._rest)
+        is_bounded = self._head.endswith("/") or self._tail.startswith("/")
+        if self._is_repeated and first and not is_bounded:
+            raise Invalid(
+                f"pattern {text!r} has {{lot}} again, and a * before the first; put a / directly "
+                "before or behind the first {lot}, or write * where it comes again"
+            )
+
+    def match(self, key: str) -> Mapping[str, str] | None:
+        """The lot of a key; None if it does not fit."""
+        limit = len(key) if self._is_repeated else self._limit(key)
+        if limit < 0:
+            return None
+        for start, end in self._runs(key):
+            # Take the longest lot first: go back from the end of the run.
+            stop = min(end + len(self._tail), limit)
+            while (found := key.rfind(self._tail, start + 1, stop)) >= 0:
+                lot = key[start:found]
+                if not self._is_repeated or self._fits(key, lot, found):
+                    return {"lot": lot}
+                stop = found + len(self._tail) - 1
+        return None
+
+    def _limit(self, key: str) -> int:
+        """The last place where what follows the lot may end, so that the rest fits; or -1."""
+        limit = len(key)
+        for piece in reversed(self._rest):
+            if limit >= 0:
+                limit = key.rfind(piece[0], 0, limit)
+        return limit
+
+    def _runs(self, key: str) -> Iterator[tuple[int, int]]:
+        """The places where a lot may begin, and the `/` or end of the key that it cannot cross."""
+        place = 0
+        for index, literal in enumerate(self._before):
+            at = key.find(literal, place)
+            if at < 0 or (not index and at):
+                return
+            place = at + len(literal)
+        while (at := key.find(self._head, place)) >= 0:
+            start = at + len(self._head)
+            end = key.find("/", start)
+            end = len(key) if end < 0 else end
+            if self._before or not at:
+                yield start, end
+            if not self._before:
+                return
+            # Where it does not fit, no later start before the same `/` fits, unless it repeats.
+            place = at + 1 if self._is_repeated else max(at + 1, end + 1 - len(self._head))
+
+    def _fits(self, key: str, lot: str, end: int) -> bool:
+        """Whether what follows a lot fits; its value is known, so all of that is plain text."""
+        suffix = lot.join(self._after)
+        if not key.startswith(suffix, end):
+            return False
+        place = end + len(suffix)
+        for piece in self._rest:
+            text = lot.join(piece)
+            at = key.find(text, place)
+            if at < 0:
+                return False
+            place = at + len(text)
+        return True

@@ -57,19 +57,26 @@ Members = dict[int, list[Item]]  # by the place of their input
 
 def _by_pattern(pattern: str, inputs: Sequence[InputLot]) -> dict[str, Members]:
     """One part for each way in which the pattern fits."""
-    pieces = PART_FIELD.split(pattern)
-    fitting = re.compile(
-        "".join(
-            f"(?P<{text}>[^/]+)" if index % 2 else re.escape(text)
-            for index, text in enumerate(pieces)
-        )
-    )
+    fitting = re.compile(_expression(PART_FIELD.split(pattern)[::2]))
     parts: dict[str, Members] = {}
     for index, item in _items(inputs):
         found = fitting.search(item.uri)
         name = found[0].strip("/") if found else REST
         parts.setdefault(name, {}).setdefault(index, []).append(item)
     return parts
+
+
+def _expression(literals: Sequence[str]) -> str:
+    """What fits a pattern: fields within one segment each, between literals.
+
+    Each literal but the last is taken where it comes first, and nowhere else: that leaves the most
+    room for the others. To try all places would take too long for a name that another has chosen.
+    """
+    first, *others = map(re.escape, literals)
+    if not others:
+        return first
+    *others, last = others
+    return first + "".join(f"(?>[^/]+?{text})" for text in others) + f"[^/]+{last}"
 
 
 def _by_size(bytes_max: int, inputs: Sequence[InputLot]) -> dict[str, Members]:
