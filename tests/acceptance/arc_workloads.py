@@ -24,8 +24,10 @@ class OrderedFailure(Exception):
 
 
 def shout(context: Context) -> None:
-    """Copy everything in capitals."""
+    """Copy everything in capitals; of nothing there is nothing."""
     obey(context)
+    if not context.uris:
+        context.empty()
     for uri in context.uris:
         context.write(_name(uri), context.read(uri).upper())
 
@@ -53,6 +55,18 @@ def be_empty(context: Context) -> None:
     """Say that there is nothing, and that this is right."""
     obey(context)
     context.empty()
+
+
+def forget(context: Context) -> None:
+    """Write nothing, and do not declare that this is right."""
+    obey(context)
+
+
+def forget_b(context: Context) -> None:
+    """Copy what is in `a` files, and write nothing for a part without any."""
+    for uri in context.uris:
+        if _name(uri).startswith("a"):
+            context.write(_name(uri), context.read(uri))
 
 
 def write_some(context: Context) -> None:

@@ -3,7 +3,7 @@
 import msgspec
 
 from penstock.arcs.cleaning import clean_lot
-from penstock.arcs.declaration import Input, OnEmpty, Parts
+from penstock.arcs.declaration import EmptyOutput, Input, OnEmpty, Output, Parts
 from penstock.arcs.leftovers import tidy
 from penstock.arcs.reading import find_arc, output_refs
 from penstock.locks.commands import RegisterLots
@@ -35,6 +35,39 @@ def test_empty_subscribers_are_told_and_run_or_skip_as_they_say(arcs: ArcSite) -
     for dataset in ("few", "skipped"):
         assert "state=empty/manifest.json" in arcs.manifests(dataset, LOT)
         assert "state=complete/manifest.json" not in arcs.manifests(dataset, LOT)
+
+
+def test_workload_that_writes_nothing_fails(arcs: ArcSite) -> None:
+    arcs.arc("shout", "raw", "loud", "forget", retry=ONCE)
+    arcs.feed("raw", LOT, {"a.txt": b"hello"})
+
+    with arcs.engine():
+        arcs.until_state("shout", LOT, ArcState.PARTIAL)
+
+    assert "the workload wrote nothing for output" in (arcs.lot("shout", LOT).error or "")
+    assert [event.dataset.name for event in arcs.events()] == ["raw"]
+
+
+def test_workload_that_writes_nothing_in_one_part_fails(arcs: ArcSite) -> None:
+    arcs.arc("shout", "raw", "loud", "forget_b", parts=Parts(bytes_max=3), retry=ONCE)
+    arcs.feed("raw", LOT, {"a.txt": b"abc", "b.txt": b"def"})
+
+    with arcs.engine():
+        arcs.until_state("shout", LOT, ArcState.PARTIAL)
+
+    assert "part 00001: the workload wrote nothing" in (arcs.lot("shout", LOT).error or "")
+
+
+def test_output_that_allows_it_is_published_empty(arcs: ArcSite) -> None:
+    outputs = (Output(dataset="loud"), Output(dataset="rejected", empty=EmptyOutput.ALLOW))
+    arcs.arc("shout", "raw", "loud", outputs=outputs)
+    arcs.feed("raw", LOT, {"a.txt": b"hello"})
+
+    with arcs.engine():
+        arcs.until_state("shout", LOT, ArcState.COMPLETE)
+
+    assert "state=complete/manifest.json" in arcs.manifests("loud", LOT)
+    assert "state=empty/manifest.json" in arcs.manifests("rejected", LOT)
 
 
 def test_empty_inputs_that_only_join_do_not_count(arcs: ArcSite) -> None:

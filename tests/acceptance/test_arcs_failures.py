@@ -8,7 +8,7 @@ import pytest
 
 from penstock.arcs import execution
 from penstock.arcs.cleaning import clean_lot
-from penstock.arcs.declaration import Output, Parts
+from penstock.arcs.declaration import EmptyOutput, Output, Parts
 from penstock.arcs.executors import LocalProcesses
 from penstock.errors import Unavailable
 from penstock.objects import Objects
@@ -79,7 +79,7 @@ def test_a_full_store_keeps_no_failure_from_being_told_and_can_be_cleaned(
     arcs: ArcSite, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """What lists the leftovers does not fit beside them: they go before anything is written."""
-    outputs = (Output(dataset="nothing"), Output(dataset="loud"))
+    outputs = (Output(dataset="nothing", empty=EmptyOutput.ALLOW), Output(dataset="loud"))
     arcs.arc("shout", "raw", "", "spill", outputs=outputs, retry=ONCE)
     arcs.feed("raw", LOT, {"a.txt": b"hello"})
     put = Objects.put

@@ -6,7 +6,7 @@ from typing import Any
 import msgspec
 import pytest
 
-from penstock.arcs.declaration import Output, Parts, Retry
+from penstock.arcs.declaration import EmptyOutput, Output, Parts, Retry
 from penstock.arcs.executors import LocalProcesses
 from penstock.arcs.leftovers import tidy
 from penstock.arcs.reading import find_arc, manifest_rows, output_refs, read_manifest
@@ -202,7 +202,7 @@ def test_parts_that_were_made_for_other_outputs_are_run_again(
 
 
 def test_two_outputs_have_a_root_manifest_each(arcs: ArcSite) -> None:
-    outputs = (Output(dataset="loud"), Output(dataset="nothing"))
+    outputs = (Output(dataset="loud"), Output(dataset="nothing", empty=EmptyOutput.ALLOW))
     arcs.arc("shout", "raw", "", parts=BY_DAY, outputs=outputs)
     feed_days(arcs)
     with arcs.engine():

@@ -9,7 +9,7 @@ from typing import Any
 from penstock.arcs.arrival_commands import ApplyArrival
 from penstock.arcs.arrival_rows import all_arrivals, find_arrival, refused_objects
 from penstock.arcs.arrival_seen import Seen
-from penstock.arcs.arrivals import Arrival, ArrivedRow
+from penstock.arcs.arrivals import Arrival, ArrivedRow, OnMissing
 from penstock.arcs.reading import manifest_rows, read_manifest
 from penstock.arcs.watcher import Watcher
 from penstock.catalog.catalog import Catalog
@@ -46,7 +46,12 @@ class Site:
         return self.catalog.submit(command).result()
 
     def declare(self, dataset: str = "raw", **changes: Any) -> Arrival:
-        said: dict[str, Any] = {"interval": "PT5M", "location": str(self.landing), **changes}
+        said: dict[str, Any] = {
+            "interval": "PT5M",
+            "location": str(self.landing),
+            "missing": OnMissing.EMPTY,
+            **changes,
+        }
         arrival = Arrival(dataset=dataset, namespace="ns", **said)
         self.do(ApplyArrival("me", arrival))
         return arrival
@@ -111,7 +116,7 @@ class Site:
                 )
             assert sorted(items) == sorted((each.uri, each.lot, each.size) for each in kept)
             arrival = row.arrival
-            if arrival.cut is not None and arrival.empty:
+            if arrival.cut is not None and arrival.has_empty_lots:
                 assert set(arrival.cut.lots(row.start, row.open_from)) <= lots.keys()
 
     def check_keys(self, dataset: str = "raw") -> None:

@@ -9,7 +9,7 @@ from penstock.arcs import arrivals
 from penstock.arcs.arrival_commands import ForgetArrival
 from penstock.arcs.arrival_rows import find_arrival
 from penstock.arcs.arrival_seen import Seen
-from penstock.arcs.arrivals import Late, TimeFrom
+from penstock.arcs.arrivals import Late, OnMissing, TimeFrom
 from penstock.arcs.watcher import Watcher
 from penstock.catalog.commands import DatasetName
 from penstock.clock import DAY, SECOND, format_time, parse_time
@@ -50,7 +50,7 @@ def test_an_interval_closes_after_its_grace_time_with_all_of_its_objects(site: S
     site.check_keys()
 
 
-def test_an_interval_without_data_is_published_empty(site: Site) -> None:
+def test_interval_without_objects_is_empty_if_declared(site: Site) -> None:
     site.declare()
     site.put("a", NOON + 11 * MINUTE)
     assert site.later(16) == Seen(assigned=1, closed=3, empty=2)
@@ -62,8 +62,8 @@ def test_an_interval_without_data_is_published_empty(site: Site) -> None:
     site.check_keys()
 
 
-def test_an_interval_without_data_can_be_passed_over(site: Site) -> None:
-    site.declare(empty=False)
+def test_interval_without_objects_has_no_lot(site: Site) -> None:
+    site.declare(missing=OnMissing.MISSING)
     site.put("a", NOON + 11 * MINUTE)
     assert site.later(31) == Seen(assigned=1, closed=6)
     assert site.names() == {THIRD: ["a"]}

@@ -81,6 +81,8 @@ def expected(fed: Fed) -> dict[str, dict[str, bytes]]:
 
 def clean(context: Context) -> None:
     """Each object in capitals, under the name of its half."""
+    if not context.uris:
+        context.empty()
     for uri in context.uris:
         half = uri.partition("half=")[2][0]
         context.write(f"{half}.txt", context.read(uri).upper())

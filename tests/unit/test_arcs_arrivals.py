@@ -13,6 +13,7 @@ from penstock.arcs.arrivals import (
     ArrivedRow,
     Candidate,
     Late,
+    OnMissing,
     Placed,
     Sighting,
     TimeFrom,
@@ -37,7 +38,11 @@ DATASET = "00000000-0000-8000-a000-000000000001"
 
 
 def arrival(
-    interval: str = "PT5M", late: Late = Late.AMEND, *, grace_seconds: int = 60, empty: bool = True
+    interval: str = "PT5M",
+    late: Late = Late.AMEND,
+    *,
+    grace_seconds: int = 60,
+    missing: OnMissing = OnMissing.EMPTY,
 ) -> Arrival:
     return Arrival(
         dataset="raw",
@@ -45,7 +50,7 @@ def arrival(
         interval=interval,
         late=late,
         grace_seconds=grace_seconds,
-        empty=empty,
+        missing=missing,
     )
 
 
@@ -225,11 +230,11 @@ def candidates(draw: st.DrawFn) -> list[Candidate]:
     return found
 
 
-@given(candidates(), st.sampled_from(Late), st.booleans(), st.integers(0, 250))
+@given(candidates(), st.sampled_from(Late), st.sampled_from(OnMissing), st.integers(0, 250))
 def test_steps_place_every_object_once_and_close_in_order(
-    found: list[Candidate], late: Late, empty: bool, intervals: int
+    found: list[Candidate], late: Late, missing: OnMissing, intervals: int
 ) -> None:
-    said = arrival(late=late, empty=empty)
+    said = arrival(late=late, missing=missing)
     until = NOON + max(25, intervals) * 5 * MINUTE
     decision = decide(said, DATASET, found, LOTS[400], NOON)
     where = {each.seen.uri: each.known.lot for each in found if each.known is not None}
@@ -252,7 +257,7 @@ def test_steps_place_every_object_once_and_close_in_order(
                 assert lot_span(change.lot).end <= step.open_from
     assert open_from == until
     assert closed == sorted(set(closed))
-    if empty:
+    if missing is OnMissing.EMPTY:
         assert closed == list(Interval.MINUTES_5.lots(NOON, until))
     refused = {row.uri for row in decision.noted}
     assert where.keys() | refused == {each.seen.uri for each in found}

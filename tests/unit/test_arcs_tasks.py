@@ -83,7 +83,7 @@ def test_an_output_whose_name_another_has_is_named_with_its_namespace(context: C
 
 def test_a_command_is_told_where_each_output_goes(run: Run, tmp_path: Path) -> None:
     copy = tmp_path / "task.json"
-    assert run(f'cp "$PENSTOCK_TASK" "{copy}"').error == ""
+    assert run(f'cp "$PENSTOCK_TASK" "{copy}"', may_be_empty=OUTPUTS).error == ""
     outputs = json.loads(copy.read_text())["outputs"]
     for output in outputs:
         assert f"namespace={output['namespace']}/name={output['name']}/" in output["location"]
@@ -98,16 +98,34 @@ LEAVE = 'echo 1 > "$PENSTOCK_OUTPUT/a"; echo 2 > "$PENSTOCK_OUTPUT/b"; '
     [
         ("{}", ("complete", 2)),
         ('{"uris": ["b"]}', ("complete", 1)),
-        ('{"uris": []}', ("empty", 0)),
         ('{"empty": true}', ("empty", 0)),
-        ('[{"output": "c8/o", "uris": []}, {"output": "c9/o", "empty": true}]', ("empty", 0)),
-        ('[{"output": "alone", "uris": []}]', ("complete", 2)),
+        ('[{"output": "c8/o", "empty": true}, {"output": "c9/o", "uris": []}]', ("empty", 0)),
         ('[{"output": "alone", "empty": true}]', ("complete", 2)),
     ],
 )
 def test_what_a_command_lists_is_its_lot(run: Run, said: str, first: tuple[str, int]) -> None:
-    result = run(f"{LEAVE} echo '{said}' > \"$PENSTOCK_MANIFEST\"")
+    result = run(f"{LEAVE} echo '{said}' > \"$PENSTOCK_MANIFEST\"", may_be_empty=OUTPUTS[1:])
     assert made(result) == {"c8/o": first, "c9/o": ("empty", 0), "c9/alone": ("empty", 0)}
+
+
+@pytest.mark.parametrize(
+    "script",
+    [
+        "true",
+        'echo \'{"uris": []}\' > "$PENSTOCK_MANIFEST"',
+        'echo \'{"output": "c9/o", "empty": true}\' > "$PENSTOCK_MANIFEST"',
+    ],
+)
+def test_command_that_writes_nothing_fails(run: Run, script: str) -> None:
+    result = run(script)
+
+    assert "the workload wrote nothing for output c8/o" in result.error
+    assert 'let a command write {"empty": true} to $PENSTOCK_MANIFEST' in result.error
+
+
+def test_only_named_outputs_may_lack_data(run: Run) -> None:
+    assert "output c9/o" in run(LEAVE, may_be_empty=OUTPUTS[2:]).error
+    assert made(run(LEAVE, may_be_empty=OUTPUTS[1:]))["c9/o"] == ("empty", 0)
 
 
 @pytest.mark.parametrize("said", ['{"uri": ["a"]}', '{"uris": ["a"], "out": "alone"}', "3"])
@@ -121,7 +139,7 @@ def test_a_command_is_done_when_it_ends_and_takes_along_what_it_left(
 ) -> None:
     note = tmp_path / "pid"
     script = f'echo ok > "$PENSTOCK_OUTPUT/x"; sleep 600 & echo $! > "{note}"'
-    assert made(run(script))["c8/o"] == ("complete", 1)
+    assert made(run(script, may_be_empty=OUTPUTS))["c8/o"] == ("complete", 1)
     assert not _runs(int(note.read_text()))
 
 

@@ -6,12 +6,20 @@ import msgspec
 from msgspec import Struct
 
 from penstock.arcs.arrival_rows import ArrivalRow
-from penstock.arcs.arrivals import DIGEST_BYTES_MAX, Arrival, DigestBytes, Late, TimeFrom
+from penstock.arcs.arrivals import (
+    DIGEST_BYTES_MAX,
+    Arrival,
+    DigestBytes,
+    Late,
+    OnMissing,
+    TimeFrom,
+)
 from penstock.arcs.declaration import (
     Arc,
     BackOffSeconds,
     Bytes,
     Count,
+    EmptyOutput,
     GraceSeconds,
     LeaseSeconds,
     OnEmpty,
@@ -39,13 +47,18 @@ class ArcInput(Said, frozen=True, kw_only=True):
 
 
 class ArcOutput(Said, frozen=True, kw_only=True):
-    """A dataset that an arc writes; `version` labels the way its lots are cut, its interval."""
+    """A dataset that an arc writes.
+
+    `version` labels the way its lots are cut, its interval. `empty` says whether a workload may
+    write nothing without a word.
+    """
 
     dataset: str
     namespace: str = ""
     version: str = "1"
     interval: str = ""
     running_max: Count | None = None
+    empty: EmptyOutput = EmptyOutput.FAIL
 
 
 class ArcWorkload(Said, frozen=True, kw_only=True):
@@ -163,7 +176,7 @@ class ArrivalBody(Said, frozen=True, kw_only=True):
     grace_seconds: GraceSeconds = 60
     late: Late = Late.AMEND
     start: str = ""
-    empty: bool = True
+    missing: OnMissing = OnMissing.MISSING
     digest_bytes_max: DigestBytes = DIGEST_BYTES_MAX
 
     def declared(self, namespace: str, dataset: str) -> Arrival:

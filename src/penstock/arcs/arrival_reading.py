@@ -29,17 +29,17 @@ class Reader:
         bytes_max: int,
         is_stopped: Callable[[], bool],
         *,
-        tells_empty: bool = False,  # whether there are lots of nothing
+        has_empty_lots: bool = False,
     ) -> None:
         self._landing = landing
         self._bytes_max = bytes_max
         self._is_stopped = is_stopped
-        self._tells_empty = tells_empty
+        self._has_empty_lots = has_empty_lots
 
     def read(self, step: Step) -> Step:
         """The step with the digests of what its lots gain, but for what is not there to be read.
 
-        A lot that is left with nothing by that is none, unless it is one of nothing.
+        A change that is left with nothing is dropped, unless intervals without objects have lots.
         """
         fresh = [row for change in step.lots for row in change.add]
         found = iter(at_once(self._digested, fresh))
@@ -47,7 +47,7 @@ class Reader:
         for change in step.lots:
             rows = [next(found) for _ in change.add]
             there = tuple(row for row in rows if row is not None)
-            if there or change.drop or (change.is_new and self._tells_empty):
+            if there or change.drop or (change.is_new and self._has_empty_lots):
                 lots.append(replace(change, add=there))
         return replace(step, lots=tuple(lots))
 

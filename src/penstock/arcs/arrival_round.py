@@ -78,7 +78,7 @@ class ArrivalRound:
             landing,
             row.arrival.digest_bytes_max,
             is_stopped,
-            tells_empty=row.arrival.cut is not None and row.arrival.empty,
+            has_empty_lots=row.arrival.has_empty_lots,
         )
         self._skipped = 0
         self.untaken = Untaken()
@@ -180,7 +180,7 @@ class ArrivalRound:
         if cut is None:
             return frozenset()
         lots: Iterable[str] = {each.home for each in candidates}
-        if self._arrival.empty:
+        if self._arrival.has_empty_lots:
             lots = cut.lots(self._row.open_from, self._until)
         versions = {row.version_id: lot for lot, row in self._statuses(lots).items()}
         with self._catalog.read() as tx:

@@ -44,11 +44,18 @@ class Late(StrEnum):
     REFUSE = "refuse"  # it is noted, and is in no lot
 
 
+class OnMissing(StrEnum):
+    """What becomes of an interval that closes without any object."""
+
+    MISSING = "missing"  # it has no lot
+    EMPTY = "empty"  # its lot is published empty
+
+
 class Arrival(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
     """Where the objects of a dataset arrive, and how they become lots.
 
     With `{lot}` in the pattern there is no interval: a lot is closed when none of its objects was
-    modified for the grace time, and `empty` means nothing.
+    modified for the grace time, and `missing` has no effect.
     """
 
     dataset: str
@@ -61,13 +68,18 @@ class Arrival(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
     grace_seconds: GraceSeconds = 60
     late: Late = Late.AMEND
     start: str = ""  # from when on; without it, from when it is declared
-    empty: bool = True  # whether an interval without data has a lot that says so
+    missing: OnMissing = OnMissing.MISSING
     digest_bytes_max: DigestBytes = DIGEST_BYTES_MAX  # larger objects are not read; 0: none is
 
     @property
     def cut(self) -> Interval | None:
         """The interval of its lots; None if keys name them."""
         return Interval(self.interval) if self.interval else None
+
+    @property
+    def has_empty_lots(self) -> bool:
+        """Whether an interval without objects has a lot."""
+        return self.cut is not None and self.missing is OnMissing.EMPTY
 
 
 class Placed(StrEnum):
@@ -211,7 +223,7 @@ def closing_until(arrival: Arrival, open_from: Micros, now: Micros) -> Micros:
     length = arrival.cut.length
     over = now - arrival.grace_seconds * SECOND
     until = max(open_from, over - over % length)
-    return min(until, open_from + ROUND_LOTS_MAX * length) if arrival.empty else until
+    return min(until, open_from + ROUND_LOTS_MAX * length) if arrival.has_empty_lots else until
 
 
 def is_unchanged(seen: Sighting, known: ArrivedRow) -> bool:
@@ -276,12 +288,12 @@ def _refused(each: Candidate, dataset_id: str, now: Micros) -> ArrivedRow:
 def closing_lots(
     arrival: Arrival, decision: Decision, open_from: Micros, until: Micros, there: Container[str]
 ) -> list[LotChange]:
-    """The lots that are new, in order: of intervals without data, too, if those are told.
+    """The lots that are new, in order: also of intervals without objects, if those have lots.
 
     What is `there` was closed before: where it began was moved, or it was declared anew.
     """
     new = sorted(lot for lot, change in decision.lots.items() if change.is_new)
-    if arrival.cut is not None and arrival.empty:
+    if arrival.cut is not None and arrival.has_empty_lots:
         new = [lot for lot in arrival.cut.lots(open_from, until) if lot not in there]
     return [decision.lots.get(lot) or LotChange(lot, is_new=True) for lot in new]
 

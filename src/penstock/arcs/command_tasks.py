@@ -99,7 +99,7 @@ def _described_lot(lot: InputLot, bench: Workbench, fetch: bool) -> dict[str, An
 class _Listed(Struct, frozen=True, forbid_unknown_fields=True):
     """What a command may say it has made: URIs, or names below its output's location.
 
-    Without `uris` the output is what the command left there; with none, it is empty.
+    Without `uris` the output is what the command left there. It is empty only if `empty` says so.
     """
 
     uris: tuple[str, ...] | None = None

@@ -38,6 +38,13 @@ class OnEmpty(StrEnum):
     SKIP = "skip"  # its own lot is published empty, without a run of the workload
 
 
+class EmptyOutput(StrEnum):
+    """What becomes of a lot when its workload wrote nothing and did not declare it empty."""
+
+    FAIL = "fail"
+    ALLOW = "allow"  # the lot is published empty
+
+
 class Input(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
     """A dataset that an arc reads; one that only joins has to be there, but sets nothing going.
 
@@ -51,13 +58,18 @@ class Input(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
 
 
 class Output(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
-    """A dataset that an arc writes. `version` labels the way its lots are cut, its interval."""
+    """A dataset that an arc writes.
+
+    `version` labels the way its lots are cut, its interval. `empty` says whether a workload may
+    write nothing without a word.
+    """
 
     dataset: str
     namespace: str = ""
     version: str = "1"
     interval: str = ""
     running_max: Count | None = None
+    empty: EmptyOutput = EmptyOutput.FAIL
 
 
 class Workload(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):

@@ -15,7 +15,7 @@ from penstock.arcs.commands import (
     FailLot,
     PublishLot,
 )
-from penstock.arcs.declaration import Arc, OnEmpty
+from penstock.arcs.declaration import Arc, EmptyOutput, OnEmpty
 from penstock.arcs.executors import DaskCluster, LocalProcesses
 from penstock.arcs.leases import Lease
 from penstock.arcs.leftovers import clean, note_the_dead, write_partial
@@ -190,6 +190,11 @@ class Execution:
     def _refs(self) -> tuple[DatasetRef, ...]:
         return output_refs(self.arc)
 
+    @property
+    def _may_be_empty(self) -> tuple[DatasetRef, ...]:
+        pairs = zip(self._refs, self.arc.outputs, strict=True)
+        return tuple(ref for ref, output in pairs if output.empty is EmptyOutput.ALLOW)
+
     def _emptied(self) -> NamedNotes:
         return tuple(put_manifest(self.objects, self._manifest(ref)) for ref in self._refs)
 
@@ -272,6 +277,7 @@ class Execution:
             workload=self.arc.workload,
             inputs=inputs,
             outputs=self._refs,
+            may_be_empty=self._may_be_empty,
             checks=self.arc.checks,
             objects=self.objects.url,
             is_marked=self.objects.is_marked,

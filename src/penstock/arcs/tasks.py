@@ -57,6 +57,7 @@ class Task(Struct, frozen=True, kw_only=True):
     workload: Workload
     inputs: tuple[InputLot, ...]
     outputs: tuple[DatasetRef, ...]
+    may_be_empty: tuple[DatasetRef, ...] = ()  # the outputs that need no word for no data
     checks: tuple[str, ...] = ()
     tries: int = 1
     objects: str  # the URL of the object store
@@ -89,7 +90,8 @@ class Context:
         self._store = store
         self._items: dict[DatasetRef, dict[str, Item]] = {ref: {} for ref in task.outputs}
         self._checks: dict[DatasetRef, list[Check]] = {ref: [] for ref in task.outputs}
-        self._told: set[DatasetRef] = set()  # the outputs of which all is named, or nothing is
+        self._listed: set[DatasetRef] = set()  # outputs that consist of the named objects only
+        self._empty: set[DatasetRef] = set(task.may_be_empty)  # outputs that may have no data
         self._inputs = ByName((lot.namespace, lot.name, lot) for lot in task.inputs)
         self._outputs = ByName((ref.namespace, ref.name, ref) for ref in task.outputs)
         self.lost = threading.Event()
@@ -148,14 +150,22 @@ class Context:
         self._items[self._output(output)][uri] = Item(uri)
 
     def only(self, uris: Iterable[str], output: str | None = None) -> None:
-        """Say that an output consists of these objects, if any, and of nothing else."""
-        self._told.add(self._output(output))
+        """Declare that an output consists of these objects and of nothing else.
+
+        An empty list does not make an output empty: `empty` does.
+        """
+        self._listed.add(self._output(output))
         for uri in uris:
             self.add(uri, output)
 
     def empty(self, output: str | None = None) -> None:
-        """Say that there is no data for this lot, or for one output, and that this is right."""
-        self._told.update(self._task.outputs if output is None else (self._output(output),))
+        """Declare that this lot, or one output of it, rightly has no data.
+
+        A workload that writes nothing and does not call this fails.
+        """
+        refs = self._task.outputs if output is None else (self._output(output),)
+        self._listed.update(refs)
+        self._empty.update(refs)
 
     def check(
         self, name: str, success: bool, *, field: str = "", detail: str = "", output: str = ""
@@ -180,14 +190,20 @@ class Context:
 
     def told(self, ref: DatasetRef) -> Sequence[str] | None:
         """The URIs of which an output is said to consist; None if it is all that is there."""
-        return list(self._items[ref]) if ref in self._told else None
+        return list(self._items[ref]) if ref in self._listed else None
 
     def manifests(self) -> list[Manifest]:
-        """What was made, one manifest for each output."""
+        """What was made, one manifest for each output; raises Invalid if one has no data."""
         return [self._manifest(ref) for ref in self._task.outputs]
 
     def _manifest(self, ref: DatasetRef) -> Manifest:
         measured = tuple(_measured(self._store, item) for item in self._made(ref))
+        if not measured and ref not in self._empty:
+            raise Invalid(
+                f"the workload wrote nothing for output {ref.namespace}/{ref.name}; if there is "
+                'rightly no data, call context.empty(), let a command write {"empty": true} to '
+                '$PENSTOCK_MANIFEST, or declare the output with empty = "allow"'
+            )
         said = tuple(self._checks[ref])
         state = ManifestState.COMPLETE if measured else ManifestState.EMPTY
         return Manifest(
@@ -204,7 +220,7 @@ class Context:
 
     def _made(self, ref: DatasetRef) -> list[Item]:
         items = list(self._items[ref].values())
-        if not items and ref not in self._told:
+        if not items and ref not in self._listed:
             found = listed_keys(self._store, self._folder(ref).rstrip("/"))
             items = [Item(f"{self._store.url}/{key}") for key in found]
         return items

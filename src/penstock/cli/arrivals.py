@@ -128,7 +128,7 @@ def _write(found: Arrival) -> None:
             ("grace", f"{found.grace_seconds} s"),
             ("late", found.late),
             ("start", found.start or None),
-            ("empty lots", "are published" if found.empty else "are passed over"),
+            ("no objects", "the lot is " + found.missing if found.interval else None),
             ("digests", f"of objects up to {show_bytes(most)}" if most else "are not made"),
             ("open from", show_time(found.open_from)),
             ("cannot look", f"since {show_time(failed.since)}: {failed.error}" if failed else None),

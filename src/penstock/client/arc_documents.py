@@ -40,6 +40,7 @@ class ArcOutput(Document, frozen=True):
     version: str
     interval: str
     running_max: int | None
+    empty: str
 
 
 class ArcWorkload(Document, frozen=True):

@@ -40,7 +40,7 @@ class Arrival(Document, frozen=True):
     grace_seconds: int
     late: str
     start: str
-    empty: bool
+    missing: str
     digest_bytes_max: int
     open_from: str
     created_at: str
