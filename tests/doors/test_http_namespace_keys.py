@@ -123,14 +123,18 @@ def test_a_job_event_may_name_datasets_of_other_namespaces(shared: Running, food
     assert shown(shared, CELLAR)["currentVersion"] == before["currentVersion"]
 
 
-def test_a_run_may_read_and_write_datasets_of_other_namespaces(
-    shared: Running, food: Headers
-) -> None:
+def test_a_run_may_name_datasets_of_other_namespaces(shared: Running, food: Headers) -> None:
     written = dataset("drink", "cellar", **fields("vintage", "label"))
     read = dataset("drink", "grapes", **fields("weight"))
     event = run("r", "cook", "food", inputs=[read], outputs=[written], eventTime=AT)
     assert status(shared, food, event) == 201
-    assert [f["name"] for f in shown(shared, CELLAR)["fields"]] == ["vintage", "label"]
+    reported = shown(shared, f"{CELLAR}/versions/V2")
+    assert [field["name"] for field in reported["fields"]] == ["vintage", "label"]
+    assert (reported["isCurrent"], reported["isUnconfirmed"]) == (False, True)
+    assert reported["createdByRun"]["id"] == shown(shared, path("jobs", "runs", "r"))["id"]
+    job = shown(shared, path("namespaces", "food", "jobs", "cook"))
+    assert [each["name"] for each in job["inputs"]] == ["grapes"]
+    assert [each["name"] for each in job["outputs"]] == ["cellar"]
 
 
 @pytest.mark.parametrize("kind", ["run", "job", "dataset"])

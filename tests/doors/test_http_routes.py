@@ -20,7 +20,7 @@ DATASET = {
 DATASET_VERSION = {
     *("id", "type", "name", "physicalName", "createdAt", "version", "number", "isCurrent"),
     *("namespace", "sourceName", "fields", "tags", "lifecycleState", "description"),
-    *("currentSchemaVersion", "createdByRun", "facets"),
+    *("currentSchemaVersion", "createdByRun", "facets", "isUnconfirmed"),
 }
 JOB = {
     *("id", "type", "name", "simpleName", "parentJobName", "parentJobUuid", "createdAt"),
@@ -69,6 +69,9 @@ STEPS = (
     Step("PUT /namespaces/{namespace}", NAMESPACE, {"ownerName": "me"}),
     Step("GET /namespaces/{namespace}", NAMESPACE),
     Step("GET /namespaces", {"namespaces"}, query="limit=5&offset=0"),
+    Step("PUT /namespaces/{namespace}/grants/{grantee}", {"grants"}),
+    Step("GET /namespaces/{namespace}/grants", {"grants"}),
+    Step("DELETE /namespaces/{namespace}/grants/{grantee}", {"grants"}),
     Step("PUT /sources/{source}", SOURCE, {"type": "POSTGRESQL", "connectionUrl": "jdbc:x"}),
     Step("GET /sources/{source}", SOURCE),
     Step("GET /sources", {"sources"}),
@@ -137,6 +140,7 @@ STEPS = (
 )
 VARIABLES = {
     "namespace": "shop",
+    "grantee": "food",
     "source": "pg",
     "tag": "PII",
     "dataset": "raw",

@@ -162,9 +162,10 @@ async def _read(call: Call, content: bytes) -> Event:
 
 
 async def _receive(call: Call, event: Event) -> None:
-    dataset, key = event.dataset, call.key
-    key.require_namespace(dataset.namespace if dataset else event.job_namespace)
-    receiving = partial(_receive_run, key.namespace) if event.kind == RUN else ReceiveEvent
+    key = call.key
+    if event.dataset is None:
+        key.require_namespace(event.job_namespace)
+    receiving = partial(_receive_run if event.kind == RUN else _receive_static, key.namespace)
     bound = key.namespace is not None
     await call.submit(BoundEvent(key, event, receiving) if bound else receiving(event))
     call.door.metrics.event_received(event.event_type)
@@ -172,6 +173,10 @@ async def _receive(call: Call, event: Event) -> None:
 
 def _receive_run(within: str | None, event: Event) -> GuardedEvent:
     return GuardedEvent(event, is_arc, within)
+
+
+def _receive_static(within: str | None, event: Event) -> ReceiveEvent:
+    return ReceiveEvent(event, within)
 
 
 def _result(received: int, failed: Sequence[FailedEvent]) -> BatchResult:

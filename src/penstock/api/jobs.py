@@ -77,6 +77,7 @@ async def put_job(call: Call, namespace: str, job: str, body: JobBody) -> Job:
             body.description,
             run,
             body.tags or (),
+            call.key.namespace,
         )
     )
     return await call.read(reading.get_job, namespace, job)

@@ -10,8 +10,14 @@ from penstock.api.calls import Call
 from penstock.api.parameters import Paging
 from penstock.api.routing import BASE, Reach, Route
 from penstock.catalog import reading
-from penstock.catalog.commands import DeleteNamespace, PutNamespace, RestoreNamespace
-from penstock.catalog.shapes import Namespace
+from penstock.catalog.commands import (
+    DeleteNamespace,
+    GrantNamespace,
+    PutNamespace,
+    RestoreNamespace,
+    RevokeGrant,
+)
+from penstock.catalog.shapes import Grant, Namespace
 from penstock.db import Transaction
 from penstock.errors import NotFound
 
@@ -27,6 +33,12 @@ class Namespaces(Struct, frozen=True):
     """A part of the list of namespaces."""
 
     namespaces: Sequence[Namespace]
+
+
+class Grants(Struct, frozen=True):
+    """The grants of a namespace."""
+
+    grants: Sequence[Grant]
 
 
 async def put_namespace(call: Call, namespace: str, body: NamespaceBody) -> Namespace:
@@ -64,6 +76,28 @@ async def restore_namespace(call: Call, namespace: str) -> Namespace:
     return await call.read(reading.get_namespace, namespace)
 
 
+async def put_grant(call: Call, namespace: str, grantee: str) -> Grants:
+    """Let the runs of another namespace write the datasets of this one.
+
+    Until then a run with a key for `grantee` may name the datasets of this namespace as outputs,
+    but it only reports them: it cannot describe or drop them, and its versions stay unconfirmed.
+    """
+    call.check_names(grantee=grantee)
+    await call.submit(GrantNamespace(namespace, grantee, call.key.name))
+    return await call.read(list_grants, namespace)
+
+
+async def delete_grant(call: Call, namespace: str, grantee: str) -> Grants:
+    """Take a grant back; versions that were made under it stay."""
+    await call.submit(RevokeGrant(namespace, grantee, call.key.name))
+    return await call.read(list_grants, namespace)
+
+
+def list_grants(tx: Transaction, namespace: str) -> Grants:
+    """List the namespaces whose runs may write the datasets of this one."""
+    return Grants(reading.list_grants(tx, namespace))
+
+
 _ONE = f"{BASE}/namespaces/{{namespace}}"
 
 ROUTES = (
@@ -71,5 +105,8 @@ ROUTES = (
     Route("GET", _ONE, get_namespace),
     Route("PUT", _ONE, put_namespace, role=Role.WRITER),
     Route("DELETE", _ONE, delete_namespace, role=Role.ADMIN),
+    Route("GET", f"{_ONE}/grants", list_grants),
+    Route("PUT", f"{_ONE}/grants/{{grantee}}", put_grant, role=Role.ADMIN),
+    Route("DELETE", f"{_ONE}/grants/{{grantee}}", delete_grant, role=Role.ADMIN),
     Route("POST", f"{_ONE}/restore", restore_namespace, role=Role.ADMIN),
 )

@@ -22,6 +22,7 @@ _OF_WRITES = (404, 409, 413, 422, 429, 503)
 
 _VARIABLES = {
     "namespace": "the namespace's name",
+    "grantee": "the namespace whose runs may write",
     "dataset": "the dataset's name",
     "job": "the job's name",
     "run": "the run's id",

@@ -113,11 +113,13 @@ def _marks(state: RunState, summary: str) -> tuple[Callable[..., Any], Callable[
 
     async def mark(call: Call, run: str, query: MarkQuery) -> Run:
         await call.require_run(run)
-        await call.submit(MarkFreeRun(MarkRun(run, state, moment(query.at, "at"))))
+        at = moment(query.at, "at")
+        await call.submit(MarkFreeRun(MarkRun(run, state, at, within=call.key.namespace)))
         return await call.read(reading.get_run, run)
 
     async def mark_of_job(call: Call, namespace: str, job: str, run: str, query: MarkQuery) -> Run:
-        mark = MarkRun(run, state, moment(query.at, "at"), namespace, job)
+        at = moment(query.at, "at")
+        mark = MarkRun(run, state, at, namespace, job, call.key.namespace)
         await call.submit(MarkFreeRun(mark))
         return await call.read(reading.get_run, run)
 

@@ -1,11 +1,12 @@
 """Events that come with a key for one namespace, and what they may change outside of it.
 
-A run may read and write datasets anywhere, and name a parent anywhere. What else an event says of
-other namespaces is refused or, where clients say it with every run, left out. See
-docs/adr/0008-doors.md.
+A run may name datasets and a parent anywhere. It writes datasets of its own namespace and of those
+that are granted to it; elsewhere its versions are unconfirmed. Other statements about other
+namespaces are refused or, where clients send them with every run, left out. See
+docs/adr/0028-grants-between-namespaces.md.
 """
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from typing import ClassVar
 
 import msgspec
@@ -15,9 +16,11 @@ from penstock.access.keys import Key
 from penstock.catalog import known_facets
 from penstock.catalog.dataset_names import home
 from penstock.catalog.facets import Facets
+from penstock.catalog.known_facets import Alias
 from penstock.catalog.openlineage import DATASET, JOB, Event, Mention
 from penstock.catalog.rows import replace
 from penstock.catalog.world import Keys, World
+from penstock.catalog.write_scope import WriteScope
 from penstock.catalog.writer import Command
 from penstock.clock import Micros
 from penstock.errors import Forbidden
@@ -45,19 +48,30 @@ class BoundEvent(Struct, frozen=True):
         """Fold in what the key may say, or raise Forbidden."""
         event, own = self.event, self.key.namespace
         assert own is not None, "other keys are not bound"
+        scope = WriteScope(own)
         if event.kind == DATASET:
             assert event.dataset is not None, "a dataset event was checked to have one"
-            self.key.require_own(home(world, event.dataset))
+            self._check_declared(world, scope, event.dataset)
         elif event.kind == JOB:
-            self._check_described(world)
+            self._check_described(world, scope)
         else:
             self._check_run(world)
-        self.receiving(_without_foreign_names(world, event, own)).apply(world, now)
+        self.receiving(_without_foreign_names(world, event, scope)).apply(world, now)
 
-    def _check_described(self, world: World) -> None:
+    def _check_declared(self, world: World, scope: WriteScope, mention: Mention) -> None:
+        """Refuse a declaration of a dataset that the key may not write."""
+        if not scope.may_write(world, home(world, mention)):
+            raise Forbidden(
+                f"key {self.key.name!r} is only for namespace {self.key.namespace!r}, and dataset "
+                f"{mention.namespace}/{mention.name} belongs to another; use another key, or have "
+                f"an administrator of that namespace grant it: "
+                f"penstock namespaces grant NAMESPACE --to {self.key.namespace}"
+            )
+
+    def _check_described(self, world: World, scope: WriteScope) -> None:
         """A job event says of datasets what their own events would: of others it may name them."""
         for mention in (*self.event.inputs, *self.event.outputs):
-            if mention.facets and home(world, mention) != self.key.namespace:
+            if mention.facets and not scope.may_write(world, home(world, mention)):
                 raise Forbidden(
                     f"key {self.key.name!r} is only for namespace {self.key.namespace!r}: a job "
                     f"event may name dataset {mention.namespace}/{mention.name}, which is in "
@@ -79,14 +93,19 @@ class BoundEvent(Struct, frozen=True):
             )
 
 
-def _without_foreign_names(world: World, event: Event, own: str) -> Event:
-    """The event without second names from one namespace into another, and between others."""
+def _without_foreign_names(world: World, event: Event, scope: WriteScope) -> Event:
+    """The event without second names of datasets, or in namespaces, that the key may not write."""
 
     def narrowed(mention: Mention) -> Mention:
         if "symlinks" not in mention.facets:
             return mention
-        kept = own if home(world, mention) == own else None
-        return replace(mention, facets=_with_names_in(mention.facets, kept))
+        may_name = scope.may_write(world, home(world, mention))
+        names = [
+            name
+            for name in known_facets.aliases(mention.facets)
+            if may_name and scope.may_write(world, name.namespace)
+        ]
+        return replace(mention, facets=_with_names(mention.facets, names))
 
     return replace(
         event,
@@ -96,11 +115,9 @@ def _without_foreign_names(world: World, event: Event, own: str) -> Event:
     )
 
 
-def _with_names_in(facets: Facets, namespace: str | None) -> Facets:
-    """The facets, of second names only with those in a namespace."""
-    names = known_facets.aliases(facets)
-    kept = [name for name in names if name.namespace == namespace]
-    if len(kept) == len(names):
+def _with_names(facets: Facets, kept: Sequence[Alias]) -> Facets:
+    """The facets, of second names only with some."""
+    if len(kept) == len(known_facets.aliases(facets)):
         return facets
     others = {key: value for key, value in facets.items() if key != "symlinks"}
     if not kept:

@@ -240,7 +240,7 @@ def _publish(world: World, dataset: DatasetRow, run_ids: Sequence[str], now: Mic
     for number, run_id in enumerate(run_ids):
         reported = world.io_of(run_id).get((Role.OUTPUT, dataset.id))
         if reported is not None and (made := world.versions.get(reported.version_id)) is not None:
-            world.versions.put(made.id, replace(made, published_at=now + number))
+            world.versions.put(made.id, replace(made, published_at=now + number, unconfirmed=0))
             versions.append(made.id)
             continue
         added += 1

@@ -37,6 +37,54 @@ def ensure_namespace(world: World, name: str, at: Micros) -> None:
         world.namespaces.put(name, replace(row, created_at=at, updated_at=updated_at))
 
 
+def new_dataset(dataset_id: str, namespace: str, name: str, source: str, at: Micros) -> DatasetRow:
+    """A dataset without any version yet."""
+    return DatasetRow(
+        id=dataset_id,
+        namespace=namespace,
+        name=name,
+        type="DB_TABLE",
+        physical_name=name,
+        source_name=source,
+        description=None,
+        description_stamp=0,
+        current_version_id=None,
+        published_at=None,
+        latest_version_id=None,
+        latest_number=0,
+        version_count=0,
+        implied_version_id=None,
+        observed="{}",
+        tags="[]",
+        field_tags="{}",
+        lifecycle="",
+        hidden=0,
+        hidden_at=0,
+        created_at=at,
+        updated_at=at,
+    )
+
+
+def name_elsewhere(
+    world: World, dataset_id: str, namespace: str, name: str, at: Micros
+) -> DatasetRow:
+    """Create a dataset in a namespace that the caller may not write.
+
+    A namespace and a source that exist stay as they are. A dataset in a deleted namespace is
+    deleted with it.
+    """
+    row = world.namespaces.get(namespace)
+    if row is None:
+        ensure_namespace(world, namespace, at)
+    if world.sources.get(namespace) is None:
+        ensure_source(world, None, namespace, at)
+    dataset = new_dataset(dataset_id, namespace, name, namespace, at)
+    if row is not None and row.hidden:
+        dataset = replace(dataset, hidden=1, hidden_at=row.hidden_at)
+    world.datasets.put(dataset_id, dataset)
+    return dataset
+
+
 def show_namespace(world: World, name: str) -> None:
     """Something in a namespace was stated or restored by hand: it is shown, and so is that."""
     row = world.namespaces.get(name)

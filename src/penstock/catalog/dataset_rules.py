@@ -36,35 +36,7 @@ def named_dataset(
     """
     dataset_names.ensure_namespace(world, namespace, at)
     source = dataset_names.ensure_source(world, None, namespace, at)
-    return new_dataset(dataset_id, namespace, name, source, at)
-
-
-def new_dataset(dataset_id: str, namespace: str, name: str, source: str, at: Micros) -> DatasetRow:
-    """A dataset without any version yet."""
-    return DatasetRow(
-        id=dataset_id,
-        namespace=namespace,
-        name=name,
-        type="DB_TABLE",
-        physical_name=name,
-        source_name=source,
-        description=None,
-        description_stamp=0,
-        current_version_id=None,
-        published_at=None,
-        latest_version_id=None,
-        latest_number=0,
-        version_count=0,
-        implied_version_id=None,
-        observed="{}",
-        tags="[]",
-        field_tags="{}",
-        lifecycle="",
-        hidden=0,
-        hidden_at=0,
-        created_at=at,
-        updated_at=at,
-    )
+    return dataset_names.new_dataset(dataset_id, namespace, name, source, at)
 
 
 def new_version(
@@ -107,19 +79,40 @@ def add_version(
     run_id: str | None,
     schema: tuple[str, str],
     at: Micros,
+    *,
+    unconfirmed: bool = False,
 ) -> tuple[DatasetRow, VersionRow]:
     """The next version of a dataset; not current until it is published."""
     version = new_version(
         dataset, version_id, dataset.latest_number + 1, origin, run_id, schema, at
     )
+    latest_id = version_id
+    if unconfirmed:
+        version = replace(version, unconfirmed=1)
+        latest = world.versions.get(dataset.latest_version_id or "")
+        if latest is not None and not latest.unconfirmed:
+            latest_id = latest.id
     dataset = replace(
         dataset,
-        latest_version_id=version_id,
+        latest_version_id=latest_id,
         latest_number=version.number,
         version_count=dataset.version_count + 1,
     )
     world.versions.put(version_id, version)
     world.datasets.put(dataset.id, dataset)
+    return dataset, version
+
+
+def confirm_version(
+    world: World, dataset: DatasetRow, version: VersionRow
+) -> tuple[DatasetRow, VersionRow]:
+    """Let a version count that was only reported: a writer with the right to it names it too."""
+    latest = world.versions.get(dataset.latest_version_id or "")
+    version = replace(version, unconfirmed=0)
+    world.versions.put(version.id, version)
+    if latest is None or latest.unconfirmed or latest.number < version.number:
+        dataset = replace(dataset, latest_version_id=version.id)
+        world.datasets.put(dataset.id, dataset)
     return dataset, version
 
 
@@ -135,7 +128,9 @@ def imply_version(world: World, dataset: DatasetRow, at: Micros) -> DatasetRow:
         number = own.number
         world.versions.put(own.id, replace(own, number=number + 1))
     version_id = ids.derived_id("implied", dataset.id)
-    source = dataset_names.ensure_source(world, None, dataset.namespace, at)
+    source = dataset.namespace
+    if world.sources.get(source) is None:
+        dataset_names.ensure_source(world, None, source, at)
     version = replace(
         new_version(dataset, version_id, number, Origin.IMPLIED, None, (NO_FIELDS, NO_SCHEMA), at),
         source_name=source,
@@ -294,6 +289,8 @@ def publish(world: World, version: VersionRow, at: Micros, updated_at: Micros) -
 
     Whether it is or not, a dataset that was deleted before its writer last spoke is back.
     """
+    if version.unconfirmed:
+        return
     lowered = version.published_at is not None and at < version.published_at
     if version.published_at != at:
         version = replace(version, published_at=at)

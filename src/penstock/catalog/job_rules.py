@@ -113,23 +113,28 @@ def untag_job(job: JobRow, name: str) -> JobRow:
     return replace(job, tags=msgspec.json.encode(tags).decode())
 
 
-def ensure_parent(world: World, parent: ParentRun, at: Micros) -> tuple[RunRow, RunRow] | None:
+def ensure_parent(
+    world: World, parent: ParentRun, at: Micros, *, is_elsewhere: bool = False
+) -> tuple[RunRow, RunRow] | None:
     """A child's word is enough for its parent to exist; its state is the parent's own matter.
 
     So is when it last changed, once it has spoken itself; it may have begun earlier than it said.
-    If so it is returned: as it is now, and as it was.
+    If so it is returned: as it is now, and as it was. A child whose key may not write the parent's
+    namespace changes neither a job that exists nor a run that has spoken.
     """
     job_id = ids.job_id(parent.namespace, parent.name)
     job = world.jobs.get(job_id)
     if job is None:
         world.jobs.put(job_id, new_job(job_id, parent.namespace, parent.name, at))
-    elif job.hidden or not job.created_at <= at <= job.updated_at:
+    elif not is_elsewhere and (job.hidden or not job.created_at <= at <= job.updated_at):
         world.jobs.put(job_id, named_again(job, at))
     run = world.runs.get(parent.run_id)
     if run is None:
         run = new_run(parent.run_id, job_id, parent.external_id, at)
         world.runs.put(run.id, run)
         count_run(world, run)
+    elif is_elsewhere and not is_hearsay(world, run):
+        return None
     elif at < run.created_at or (at > run.updated_at and is_hearsay(world, run)):
         first, last = min(run.created_at, at), max(run.updated_at, at)
         mentioned = replace(run, created_at=first, updated_at=last)

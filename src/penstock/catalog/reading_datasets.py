@@ -86,6 +86,7 @@ class _VersionRow(Struct, frozen=True, gc=False):
     observed: str
     tags: str
     field_tags: str
+    unconfirmed: int
 
 
 def get_dataset(
@@ -286,6 +287,7 @@ def _version(row: _VersionRow, runs: dict[str, Run]) -> DatasetVersion:
         version=row.id,
         number=row.number,
         is_current=row.id == row.current_version_id,
+        is_unconfirmed=bool(row.unconfirmed),
         namespace=row.namespace,
         source_name=row.source_name,
         fields=raw(with_tags(fields, row.field_tags)),

@@ -2,8 +2,8 @@
 
 import re
 
-from penstock.catalog.rows import NamespaceRow, SourceRow
-from penstock.catalog.shapes import Namespace, Source, Tag
+from penstock.catalog.rows import GrantRow, NamespaceRow, SourceRow
+from penstock.catalog.shapes import Grant, Namespace, Source, Tag
 from penstock.clock import format_time
 from penstock.config import mask_url
 from penstock.db import Transaction
@@ -24,6 +24,16 @@ def list_namespaces(tx: Transaction, limit: int, offset: int) -> list[Namespace]
     """A page of namespaces, by name, with those that are hidden."""
     rows = tx.rows(NamespaceRow, "read_namespaces", limit=limit, offset=offset)
     return [_namespace(row) for row in rows]
+
+
+def list_grants(tx: Transaction, namespace: str) -> list[Grant]:
+    """The grants of a namespace, by grantee."""
+    get_namespace(tx, namespace)
+    rows = tx.rows(GrantRow, "grants_of_namespace", namespace=namespace)
+    return [
+        Grant(row.namespace, row.grantee, row.granted_by, format_time(row.granted_at))
+        for row in rows
+    ]
 
 
 def get_source(tx: Transaction, name: str, *, only: str | None = None) -> Source:

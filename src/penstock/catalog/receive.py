@@ -39,6 +39,7 @@ from penstock.catalog.rows import (
 )
 from penstock.catalog.schema import read_schema
 from penstock.catalog.world import World
+from penstock.catalog.write_scope import Right, WriteScope, may_write
 from penstock.clock import Micros
 from penstock.errors import Conflict
 from penstock.states import RunState
@@ -51,12 +52,26 @@ _STATES: Final = {
     "ABORT": RunState.ABORTED,
 }
 _NO_STAMPS: Final = "{}"
+# Facets that say something of a dataset as a whole, or of its place: only its owner's count.
+_OF_THE_OWNER: Final = frozenset(
+    {known_facets.LIFECYCLE, "dataSource", "documentation", "ownership", "symlinks", "tags"}
+)
 
 
-def receive(world: World, event: Event, now: Micros, *, by_lot: bool = False) -> None:
-    """Keep an event and fold it in; what a run reads lot by lot was pinned with its lots."""
+def receive(
+    world: World,
+    event: Event,
+    now: Micros,
+    *,
+    by_lot: bool = False,
+    scope: WriteScope | None = None,
+) -> None:
+    """Keep an event and fold it in; what a run reads lot by lot was pinned with its lots.
+
+    `scope` is what a key for one namespace may write; other keys have none.
+    """
     keep(world, event, now)
-    fold(world, event, by_lot=by_lot)
+    fold(world, event, by_lot=by_lot, scope=scope)
 
 
 def keep(world: World, event: Event, now: Micros) -> None:
@@ -73,20 +88,22 @@ def keep(world: World, event: Event, now: Micros) -> None:
     world.events.put(object(), row)
 
 
-def fold(world: World, event: Event, *, by_lot: bool = False) -> None:
+def fold(
+    world: World, event: Event, *, by_lot: bool = False, scope: WriteScope | None = None
+) -> None:
     """Let an event change what is known."""
     if event.kind == DATASET:
         assert event.dataset is not None, "a dataset event was checked to have one"
         declare_dataset(world, event.dataset, event.at)
     elif event.kind == JOB:
-        _receive_job(world, event)
+        _receive_job(world, event, scope)
     else:
-        _receive_run(world, event, by_lot)
+        _receive_run(world, event, by_lot, scope)
 
 
-def _receive_run(world: World, event: Event, by_lot: bool) -> None:
+def _receive_run(world: World, event: Event, by_lot: bool, scope: WriteScope | None) -> None:
     assert event.run_id is not None, "a run event was checked to have one"
-    parent = _parent_of(world, event)
+    parent = _parent_of(world, event, scope)
     job = _job_of(world, event)
     stamp = event_stamp(event.at, event.event_type)
     if parent is not None:
@@ -118,9 +135,9 @@ def _receive_run(world: World, event: Event, by_lot: bool) -> None:
     for mention in event.inputs:
         if goes_on:
             run_rules.pin_again(world, run, world.dataset_id(mention.id))
-        _receive_input(world, run, mention, stamp, run_order, event.at)
+        _receive_input(world, run, mention, stamp, run_order, event.at, scope)
     for mention in event.outputs:
-        _receive_output(world, run, mention, stamp, run_order, event.at)
+        _receive_output(world, run, mention, stamp, run_order, event.at, scope)
     run_rules.settle(world, run, before)
 
 
@@ -167,13 +184,18 @@ def _fold_facets(run: RunRow, event: Event) -> RunRow:
     return run
 
 
-def _parent_of(world: World, event: Event) -> ParentRun | None:
-    """The parent that an event names; it exists from then on."""
+def _parent_of(world: World, event: Event, scope: WriteScope | None) -> ParentRun | None:
+    """The parent that an event names; it exists from then on.
+
+    Of a job elsewhere that exists, a key for one namespace changes nothing else.
+    """
     parent = known_facets.parent(event.run_facets) if event.run_facets else None
     if parent is None or parent.run_id == event.run_id:
         return None
-    dataset_names.ensure_namespace(world, parent.namespace, event.at)
-    earlier = job_rules.ensure_parent(world, parent, event.at)
+    is_elsewhere = scope is not None and parent.namespace != scope.namespace
+    if not is_elsewhere or world.namespaces.get(parent.namespace) is None:
+        dataset_names.ensure_namespace(world, parent.namespace, event.at)
+    earlier = job_rules.ensure_parent(world, parent, event.at, is_elsewhere=is_elsewhere)
     if earlier is not None:
         run_rules.settle(world, *earlier)
     return parent
@@ -187,9 +209,19 @@ def _follow_parent(job: JobRow, parent: ParentRun, stamp: int) -> JobRow:
 
 
 def _receive_input(
-    world: World, run: RunRow, mention: Mention, stamp: int, run_order: int, at: Micros
+    world: World,
+    run: RunRow,
+    mention: Mention,
+    stamp: int,
+    run_order: int,
+    at: Micros,
+    scope: WriteScope | None,
 ) -> None:
     dataset_id = world.dataset_id(mention.id)
+    if scope is not None and not scope.may_write(world, dataset_names.home(world, mention)):
+        _ensure_elsewhere(world, dataset_id, mention, at)
+        run_rules.read_dataset(world, run, dataset_id, mention, run_order, at)
+        return
     read = run_rules.read_dataset(world, run, dataset_id, mention, run_order, at)
     dataset = world.datasets.get(dataset_id)
     assert dataset is not None, "a dataset that is read exists"
@@ -200,6 +232,13 @@ def _receive_input(
         changed = _seen_from(world, changed, at)
     if changed is not dataset:
         world.datasets.put(dataset_id, changed)
+
+
+def _ensure_elsewhere(world: World, dataset_id: str, mention: Mention, at: Micros) -> DatasetRow:
+    """The dataset of another namespace that an event names; one that exists is not changed."""
+    return world.datasets.get(dataset_id) or dataset_names.name_elsewhere(
+        world, dataset_id, mention.namespace, mention.name, at
+    )
 
 
 def _seen_from(world: World, dataset: DatasetRow, at: Micros) -> DatasetRow:
@@ -256,9 +295,20 @@ def _observe(
 
 
 def _receive_output(
-    world: World, run: RunRow, mention: Mention, stamp: int, run_order: int, at: Micros
+    world: World,
+    run: RunRow,
+    mention: Mention,
+    stamp: int,
+    run_order: int,
+    at: Micros,
+    scope: WriteScope | None,
 ) -> None:
     dataset_id = world.dataset_id(mention.id)
+    if scope is not None:
+        right = scope.right(world, dataset_id, dataset_names.home(world, mention))
+        if right != Right.OWN:
+            _report_elsewhere(world, run, mention, run_order, at, right)
+            return
     dataset = world.datasets.get(dataset_id)
     if dataset is None:
         dataset = dataset_rules.named_dataset(
@@ -275,6 +325,26 @@ def _receive_output(
         changed = dataset_rules.describe_dataset(world, changed, mention.facets, won, stamp, at)
     changed = replace(_seen_from(world, changed, at), updated_at=max(changed.updated_at, at))
     world.datasets.put(dataset_id, changed)
+
+
+def _report_elsewhere(
+    world: World, run: RunRow, mention: Mention, run_order: int, at: Micros, right: Right
+) -> None:
+    """Record the version that a run reports of a dataset which its key may not describe.
+
+    Only a job that is wired to make lots of the dataset makes versions that can become current.
+    """
+    dataset_id = world.dataset_id(mention.id)
+    dataset = _ensure_elsewhere(world, dataset_id, mention, at)
+    reported = right == Right.NONE
+    _, version = run_rules.write_dataset(world, run, dataset, None, at, unconfirmed=reported)
+    if version.unconfirmed or not reported:
+        facets = {
+            name: facet for name, facet in mention.facets.items() if name not in _OF_THE_OWNER
+        }
+        dataset_rules.describe_version(world, version, facets, run_order, at)
+    if mention.io_facets:
+        run_rules.report_output(world, run.id, dataset_id, mention.io_facets, run_order)
 
 
 def declare_dataset(world: World, mention: Mention, at: Micros) -> str:
@@ -354,7 +424,7 @@ def _is_news(mention: Mention, before: VersionRow, at: Micros) -> bool:
     return before.origin == Origin.IMPLIED and "schema" in mention.facets
 
 
-def _receive_job(world: World, event: Event) -> None:
+def _receive_job(world: World, event: Event, scope: WriteScope | None) -> None:
     """A job stated without a run: its shape is current from the moment it is stated for."""
     job = _job_of(world, event)
     stamp = event_stamp(event.at, "")
@@ -363,18 +433,31 @@ def _receive_job(world: World, event: Event) -> None:
         job = replace(job, facets=merged.facets, stamps=merged.stamps)
         job = job_rules.describe_job(world, job, event.job_facets, stamp)
     world.jobs.put(job.id, job)
-    inputs = _declared_names(world, event.inputs, event.at)
-    outputs = _declared_names(world, event.outputs, event.at)
+    inputs = _declared_names(world, event.inputs, event.at, scope)
+    outputs = _declared_names(world, event.outputs, event.at, scope)
     location = known_facets.code_location(event.job_facets)
     job_versions.declare_version(world, job, inputs, outputs, location, event.at)
 
 
 def _declared_names(
-    world: World, mentions: tuple[Mention, ...], at: Micros
+    world: World, mentions: tuple[Mention, ...], at: Micros, scope: WriteScope | None
 ) -> tuple[DatasetName, ...]:
     names = []
     for mention in mentions:
-        dataset = world.datasets.get(declare_dataset(world, mention, at))
+        if may_write(world, scope, dataset_names.home(world, mention)):
+            dataset_id = declare_dataset(world, mention, at)
+        else:
+            dataset_id = _name_in_job(world, mention, at)
+        dataset = world.datasets.get(dataset_id)
         assert dataset is not None, "it was declared just now"
         names.append(DatasetName(dataset.namespace, dataset.name))
     return tuple(sorted(set(names)))
+
+
+def _name_in_job(world: World, mention: Mention, at: Micros) -> str:
+    """A dataset of another namespace that a job is stated to read or write."""
+    dataset_id = world.dataset_id(mention.id)
+    dataset = _ensure_elsewhere(world, dataset_id, mention, at)
+    if not dataset.version_count:
+        dataset_rules.imply_version(world, dataset, at)
+    return dataset_id

@@ -20,6 +20,7 @@ __all__ = [
     "DatasetRow",
     "EdgeRow",
     "EventRow",
+    "GrantRow",
     "JobAdvance",
     "JobRow",
     "JobVersionAdvance",
@@ -71,6 +72,15 @@ class NamespaceRow(Row, frozen=True):
     created_at: Micros
     updated_at: Micros
     hidden_at: Micros = 0  # when it was last deleted, and what it then showed with it
+
+
+class GrantRow(Row, frozen=True):
+    """That the runs of one namespace may write the datasets of another."""
+
+    namespace: str
+    grantee: str
+    granted_by: str
+    granted_at: Micros
 
 
 class SourceRow(Row, frozen=True):
@@ -170,6 +180,7 @@ class VersionRow(Row, frozen=True):
     column_set_id: str | None
     created_at: Micros
     published_at: Micros | None
+    unconfirmed: int = 0  # its run's key may not write the dataset: it is never published
 
 
 class VersionAdvance(Row, frozen=True):

@@ -91,12 +91,20 @@ def write_dataset(
     dataset: DatasetRow,
     schema: tuple[str, str] | None,
     at: Micros,
+    *,
+    unconfirmed: bool = False,
 ) -> tuple[DatasetRow, VersionRow]:
-    """The version that a run makes of a dataset: one for a run, made when it is first named."""
+    """The version that a run makes of a dataset: one for a run, made when it is first named.
+
+    An unconfirmed version is only reported: the caller may not write the dataset. The first caller
+    who may confirms it.
+    """
     row = world.io_of(run.id).get((Role.OUTPUT, dataset.id))
     if row is not None:
         version = world.versions.get(row.version_id)
         assert version is not None, "what a run wrote is never deleted before the run"
+        if version.unconfirmed and not unconfirmed:
+            return dataset_rules.confirm_version(world, dataset, version)
         return dataset, version
     version_id = ids.run_version_id(dataset.id, run.id)
     dataset, version = dataset_rules.add_version(
@@ -107,6 +115,7 @@ def write_dataset(
         run.id,
         schema or dataset_rules.shown_schema(world, dataset),
         at,
+        unconfirmed=unconfirmed,
     )
     world.put_io(RunDatasetRow(run.id, Role.OUTPUT, dataset.id, version_id, "{}", "{}"))
     return dataset, version

@@ -37,6 +37,15 @@ class Namespace(Shape, frozen=True):
     is_hidden: bool
 
 
+class Grant(Shape, frozen=True):
+    """That the runs of `grantee` may write the datasets of `namespace`."""
+
+    namespace: str
+    grantee: str
+    granted_by: str
+    granted_at: str
+
+
 class Source(Shape, frozen=True):
     """Where datasets physically live."""
 
@@ -176,6 +185,7 @@ class DatasetVersion(Shape, frozen=True):
     version: str
     number: int
     is_current: bool
+    is_unconfirmed: bool
     namespace: str
     source_name: str
     fields: Raw

@@ -90,6 +90,7 @@ class World:
         self._unused = UnusedIds()
         self.namespaces = self._shelf(NamespaceRow, "namespaces_by_names", "name")
         self.sources = self._shelf(SourceRow, "sources_by_names", "name")
+        self.grants: Shelf[frozenset[str]] = Shelf(self._fetch_grants, self.undo)
         self.tags = self._shelf(TagRow, "tags_by_names", "name")
         self.datasets = self._shelf(DatasetRow, "datasets_by_ids")
         self.sightings = self._shelf(SightingRow, "sightings_by_ids", "dataset_id")
@@ -107,6 +108,7 @@ class World:
         self._lasting: list[Shelf[Any]] = [
             self.namespaces, self.sources, self.tags, self.datasets, self.sightings, self.aliases,
             self.versions, self.jobs, self.job_versions, self.runs, self.io, self.edges,
+            self.grants,
         ]  # fmt: skip
         self._passing: list[Shelf[Any]] = [
             self.run_datasets, self.edge_rows, self.column_edges, self.events,
@@ -256,6 +258,12 @@ class World:
 
     def _fetch_edges(self, jobs: list[str]) -> dict[str, Edges]:
         return _edges(jobs, self.tx.fetch("current_edges_of_jobs", ids=jobs))
+
+    def _fetch_grants(self, namespaces: list[str]) -> dict[str, frozenset[str]]:
+        grantees: dict[str, set[str]] = {}
+        for namespace, grantee in self.tx.fetch("grants_by_namespaces", ids=namespaces):
+            grantees.setdefault(namespace, set()).add(grantee)
+        return {namespace: frozenset(names) for namespace, names in grantees.items()}
 
     def rewrite(self, *statements: Ask) -> None:
         """Change many rows at once, unseen; what the shelves hold is forgotten at the commit."""

@@ -38,7 +38,7 @@ COMMANDS: tuple[tuple[Group, str, str], ...] = (
     (_LOOK, "locks", "List what is being worked on, by whom, and what that locks."),
     (_LOOK, "why", "Say what stops a job from working on a lot."),
     (_LOOK, "runs", "List and show runs, and the runs behind a run."),
-    (_LOOK, "namespaces", "List namespaces."),
+    (_LOOK, "namespaces", "List namespaces; let the runs of one write another's datasets."),
     (_LOOK, "events", "List events as they were received; follow what happens to lots."),
     (_LOOK, "search", "Find datasets and jobs by words."),
     (_LOOK, "stats", "Count events, jobs, datasets and sources over time."),

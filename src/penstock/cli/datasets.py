@@ -166,7 +166,7 @@ def write_versions(versions: tuple[DatasetVersion, ...]) -> None:
         ),
         (
             (
-                f"V{version.number}{' current' if version.is_current else ''}",
+                _version_label(version),
                 show_time(version.created_at)[:16],
                 maker,
                 changes(version, before),
@@ -259,3 +259,9 @@ def _tell(dataset: Dataset, what: str, as_json: bool) -> None:
         write_json(dataset)
     else:
         write_line(f"dataset {dataset.namespace}/{dataset.name} {what}")
+
+
+def _version_label(version: DatasetVersion) -> str:
+    if version.is_unconfirmed:
+        return f"V{version.number} unconfirmed"
+    return f"V{version.number}{' current' if version.is_current else ''}"

@@ -1,12 +1,27 @@
 """`penstock namespaces`."""
 
-from cyclopts import App
+from typing import Annotated
+
+from cyclopts import App, Parameter
 
 from penstock.cli.flags import REMOTE, Json, Limit, Offset, RemoteFlags
-from penstock.cli.printing import Column, write_json, write_table
+from penstock.cli.printing import Column, note, write_json, write_line, write_table
 from penstock.cli.times import show_time
+from penstock.client.documents import Grants
 
-app = App(name="namespaces", help_epilogue="Example:\n  penstock namespaces list --json")
+app = App(
+    name="namespaces",
+    help_epilogue="""Examples:
+  penstock namespaces list --json
+  penstock namespaces grant warehouse --to shop
+  penstock namespaces grants warehouse
+  penstock namespaces revoke warehouse --from shop
+
+A run with a key for one namespace may name datasets of another as outputs, but
+it cannot describe, drop or publish them until that namespace grants it.""",
+)
+
+Namespace = Annotated[str, Parameter(help="the namespace whose datasets are written")]
 
 
 @app.command(name="list")
@@ -34,4 +49,68 @@ def list_namespaces(
             )
             for each in found.namespaces
         ),
+    )
+
+
+@app.command
+def grant(
+    namespace: Namespace,
+    /,
+    *,
+    to: Annotated[str, Parameter(help="the namespace whose runs may write them")],
+    remote: RemoteFlags = REMOTE,
+    as_json: Json = False,
+) -> None:
+    """Let the runs of another namespace write the datasets of a namespace."""
+    with remote.connect() as client:
+        grants = client.grant_namespace(namespace, to)
+    if as_json:
+        write_json(grants)
+    else:
+        write_line(f"runs of {to} may write the datasets of {namespace}")
+
+
+@app.command
+def revoke(
+    namespace: Namespace,
+    /,
+    *,
+    grantee: Annotated[
+        str, Parameter(name="--from", help="the namespace whose runs may no longer write them")
+    ],
+    remote: RemoteFlags = REMOTE,
+    as_json: Json = False,
+) -> None:
+    """Take a grant back; versions that were made under it stay."""
+    with remote.connect() as client:
+        grants = client.revoke_grant(namespace, grantee)
+    if as_json:
+        write_json(grants)
+    else:
+        write_line(f"runs of {grantee} may no longer write the datasets of {namespace}")
+
+
+@app.command(name="grants")
+def list_grants(
+    namespace: Namespace,
+    /,
+    *,
+    remote: RemoteFlags = REMOTE,
+    as_json: Json = False,
+) -> None:
+    """List the namespaces whose runs may write the datasets of a namespace."""
+    with remote.connect() as client:
+        grants = client.grants(namespace)
+    if as_json:
+        write_json(grants)
+        return
+    _write_grants(grants)
+    if not grants.grants:
+        note(f"no grants: only keys for {namespace} and for all namespaces write its datasets")
+
+
+def _write_grants(grants: Grants) -> None:
+    write_table(
+        ("granted to", "by", Column("at", whole=True)),
+        ((each.grantee, each.granted_by, show_time(each.granted_at)) for each in grants.grants),
     )

@@ -45,6 +45,21 @@ class CatalogCalls:
         return post(docs.Namespace, "namespaces", namespace, "restore", repeatable=True)
 
     @call
+    def grants(self, namespace: str) -> Request[docs.Grants]:
+        """The namespaces whose runs may write the datasets of a namespace."""
+        return get(docs.Grants, "namespaces", namespace, "grants")
+
+    @call
+    def grant_namespace(self, namespace: str, grantee: str) -> Request[docs.Grants]:
+        """Let the runs of another namespace write the datasets of a namespace."""
+        return put(docs.Grants, "namespaces", namespace, "grants", grantee, body=b"")
+
+    @call
+    def revoke_grant(self, namespace: str, grantee: str) -> Request[docs.Grants]:
+        """Take a grant back."""
+        return delete(docs.Grants, "namespaces", namespace, "grants", grantee)
+
+    @call
     def sources(self, *, limit: int = 100, offset: int = 0) -> Request[docs.Sources]:
         """Sources by name."""
         return get(docs.Sources, "sources", limit=limit, offset=offset)

@@ -28,6 +28,21 @@ class Namespaces(Document, frozen=True):
     namespaces: tuple[Namespace, ...]
 
 
+class Grant(Document, frozen=True):
+    """That the runs of `grantee` may write the datasets of `namespace`."""
+
+    namespace: str
+    grantee: str
+    granted_by: str
+    granted_at: str
+
+
+class Grants(Document, frozen=True):
+    """The grants of a namespace."""
+
+    grants: tuple[Grant, ...]
+
+
 class Source(Document, frozen=True):
     """Where datasets physically live."""
 
@@ -196,6 +211,7 @@ class DatasetVersion(Document, frozen=True):
     version: str
     number: int
     is_current: bool
+    is_unconfirmed: bool
     namespace: str
     source_name: str
     fields: tuple[Field, ...]

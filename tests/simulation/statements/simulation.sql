@@ -23,7 +23,7 @@ SELECT id, namespace, name, dataset_id, type FROM dataset_aliases;
 
 -- name: every_version
 -- All dataset versions.
-SELECT id, dataset_id, number, origin, run_id, schema_id, fields, facets, stamps, type, physical_name, source_name, description, lifecycle, column_set_id, created_at, published_at
+SELECT id, dataset_id, number, origin, run_id, schema_id, fields, facets, stamps, type, physical_name, source_name, description, lifecycle, column_set_id, created_at, published_at, unconfirmed
 FROM dataset_versions;
 
 -- name: every_job

@@ -19,10 +19,12 @@ from penstock.catalog.commands.jobs import (
 )
 from penstock.catalog.commands.namespaces import (
     DeleteNamespace,
+    GrantNamespace,
     PutNamespace,
     PutSource,
     PutTag,
     RestoreNamespace,
+    RevokeGrant,
 )
 from penstock.catalog.commands.runs import (
     CreateRun,
@@ -38,6 +40,7 @@ __all__ = [
     "DeleteJob",
     "DeleteNamespace",
     "Field",
+    "GrantNamespace",
     "MarkRun",
     "PutDataset",
     "PutJob",
@@ -48,6 +51,7 @@ __all__ = [
     "RestoreDataset",
     "RestoreJob",
     "RestoreNamespace",
+    "RevokeGrant",
     "TagDataset",
     "TagJob",
     "UntagDataset",

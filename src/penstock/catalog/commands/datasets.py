@@ -54,7 +54,7 @@ class PutDataset(Write, frozen=True):
     def _stated(self, world: World, now: Micros) -> DatasetRow:
         dataset_id = world.dataset_id(ids.dataset_id(self.namespace, self.name))
         held = world.datasets.get(dataset_id)
-        dataset = held or dataset_rules.new_dataset(
+        dataset = held or dataset_names.new_dataset(
             dataset_id, self.namespace, self.name, self.source_name, now
         )
         dataset = replace(

@@ -7,6 +7,7 @@ from msgspec import Struct
 from penstock.catalog.openlineage import Event
 from penstock.catalog.receive import receive
 from penstock.catalog.world import Keys, World
+from penstock.catalog.write_scope import WriteScope
 from penstock.clock import Micros
 
 
@@ -16,6 +17,7 @@ class ReceiveEvent(Struct, frozen=True, gc=False):
     alone: ClassVar[bool] = False
 
     event: Event
+    within: str | None = None  # the namespace of a key that is for one
 
     def want(self, keys: Keys) -> None:
         """Everything the event names."""
@@ -34,4 +36,5 @@ class ReceiveEvent(Struct, frozen=True, gc=False):
 
     def apply(self, world: World, now: Micros) -> None:
         """Fold it in."""
-        receive(world, self.event, now)
+        scope = WriteScope(self.within) if self.within is not None else None
+        receive(world, self.event, now, scope=scope)

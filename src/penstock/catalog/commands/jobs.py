@@ -34,6 +34,7 @@ class PutJob(Write, frozen=True):
     description: str | None
     run_id: str | None
     tags: tuple[str, ...]
+    within: str | None = None  # the namespace of a key that is for one
 
     def apply(self, world: World, now: Micros) -> None:
         """Write the job and its version."""
@@ -64,7 +65,7 @@ class PutJob(Write, frozen=True):
             read_declared(world, run.id, now)
         if run.ended_at is not None:
             if run.state == RunState.COMPLETED:
-                write_declared(world, run.id, run.ended_at)
+                write_declared(world, run.id, run.ended_at, self.within)
             run_rules.settle(world, run, run)
 
     def _stated(self, world: World, job: JobRow, now: Micros) -> JobRow:

@@ -63,6 +63,6 @@ def check_field(world: World, dataset: DatasetRow, field: str) -> None:
         raise NotFound(f"dataset {dataset.name!r} has no field {field!r}")
 
 
-def record(world: World, now: Micros, who: str, action: str, target: str) -> None:
+def record(world: World, now: Micros, who: str, action: str, target: str, detail: str = "") -> None:
     """Put an administrator's action into the audit log."""
-    audit.append(world.tx, at=now, who=who, action=action, target=target)
+    audit.append(world.tx, at=now, who=who, action=action, target=target, detail=detail)

@@ -6,6 +6,7 @@ from penstock.catalog.commands.lookup import Write, namespace_row, record
 from penstock.catalog.rows import NamespaceRow, SourceRow, TagRow, replace
 from penstock.catalog.world import World
 from penstock.clock import Micros
+from penstock.errors import Invalid, NotFound
 
 
 class PutNamespace(Write, frozen=True):
@@ -56,6 +57,60 @@ class RestoreNamespace(Write, frozen=True):
         world.namespaces.put(self.name, replace(row, hidden=0, updated_at=now))
         _rewrite_contents(world, row, "show", now)
         record(world, now, self.who, "namespace restore", self.name)
+
+
+class GrantNamespace(Write, frozen=True):
+    """Let the runs of another namespace write the datasets of a namespace."""
+
+    alone: ClassVar[bool] = True  # it writes to the audit log
+
+    namespace: str
+    grantee: str
+    who: str
+
+    def apply(self, world: World, now: Micros) -> None:
+        """Write the grant; one that exists stays as it is."""
+        namespace_row(world, self.namespace)
+        if self.grantee == self.namespace:
+            raise Invalid(
+                f"namespace {self.namespace!r} needs no grant to write its own datasets; "
+                "name another namespace"
+            )
+        if self.grantee in (world.grants.get(self.namespace) or ()):
+            return
+        world.rewrite(
+            (
+                "add_grant",
+                {
+                    "namespace": self.namespace,
+                    "grantee": self.grantee,
+                    "granted_by": self.who,
+                    "granted_at": now,
+                },
+            )
+        )
+        record(world, now, self.who, "namespace grant", self.namespace, f"to {self.grantee}")
+
+
+class RevokeGrant(Write, frozen=True):
+    """Take back what GrantNamespace gave."""
+
+    alone: ClassVar[bool] = True  # it writes to the audit log
+
+    namespace: str
+    grantee: str
+    who: str
+
+    def apply(self, world: World, now: Micros) -> None:
+        """Delete the grant; versions that were made under it stay."""
+        namespace_row(world, self.namespace)
+        if self.grantee not in (world.grants.get(self.namespace) or ()):
+            raise NotFound(
+                f"namespace {self.namespace!r} has no grant for {self.grantee!r}; list them with "
+                f"penstock namespaces grants {self.namespace}"
+            )
+        world.rewrite(("remove_grant", {"namespace": self.namespace, "grantee": self.grantee}))
+        record(world, now, self.who, "namespace revoke", self.namespace, f"from {self.grantee}")
 
 
 class PutSource(Write, frozen=True):

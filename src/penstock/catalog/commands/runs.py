@@ -6,6 +6,7 @@ from penstock.catalog.commands.lookup import Write, job_row, run_row
 from penstock.catalog.facets import event_stamp
 from penstock.catalog.rows import replace
 from penstock.catalog.world import World
+from penstock.catalog.write_scope import WriteScope, may_write
 from penstock.clock import Micros
 from penstock.errors import Conflict, Invalid, NotFound
 from penstock.states import RUN, RunState
@@ -53,6 +54,7 @@ class MarkRun(Write, frozen=True):
     at: Micros | None
     namespace: str | None = None
     job: str | None = None
+    within: str | None = None  # the namespace of a key that is for one
 
     def apply(self, world: World, now: Micros) -> None:
         """Move the run, and with it what it reads and writes."""
@@ -75,7 +77,7 @@ class MarkRun(Write, frozen=True):
         if before.started_at is None:
             read_declared(world, run.id, at)
         if run.state == RunState.COMPLETED and before.ended_at is None:
-            write_declared(world, run.id, at)
+            write_declared(world, run.id, at, self.within)
         settled = world.runs.get(run.id)
         assert settled is not None, "it was put just now"
         run_rules.settle(world, settled, before)
@@ -90,11 +92,16 @@ def read_declared(world: World, run_id: str, at: Micros) -> None:
         run_rules.read_dataset(world, run, dataset_id, None, event_stamp(at, ""), at)
 
 
-def write_declared(world: World, run_id: str, at: Micros) -> None:
-    """A completed run wrote all its job says it writes; of a failed one only what it reported."""
+def write_declared(world: World, run_id: str, at: Micros, within: str | None) -> None:
+    """A completed run wrote all its job says it writes; of a failed one only what it reported.
+
+    `within` is the namespace of a key that is for one: elsewhere the versions are unconfirmed.
+    """
+    scope = WriteScope(within) if within is not None else None
     run = run_row(world, run_id)
     version = world.job_versions.get(run.job_version_id) if run.job_version_id else None
     for name in job_versions.version_names(version.outputs) if version else ():
         dataset = world.datasets.get(ids.dataset_id(name.namespace, name.name))
         if dataset is not None:
-            run_rules.write_dataset(world, run, dataset, None, at)
+            unconfirmed = not may_write(world, scope, dataset.namespace)
+            run_rules.write_dataset(world, run, dataset, None, at, unconfirmed=unconfirmed)

@@ -102,7 +102,7 @@ SELECT id FROM dataset_versions WHERE dataset_id = :dataset_id AND number = :num
 -- Dataset versions, each with what its dataset says of all of them.
 SELECT v.id, v.dataset_id, d.namespace, d.name, v.number, v.origin, v.run_id, v.schema_id,
        v.fields, v.facets, v.type, v.physical_name, v.source_name, v.description, v.lifecycle,
-       v.created_at, d.current_version_id, d.observed, d.tags, d.field_tags
+       v.created_at, d.current_version_id, d.observed, d.tags, d.field_tags, v.unconfirmed
 FROM {each ids uuid AS k}
 JOIN dataset_versions v ON v.id = k.value
 JOIN datasets d ON d.id = v.dataset_id

@@ -24,7 +24,7 @@ FROM {each ids uuid AS k} JOIN dataset_sightings s ON s.dataset_id = k.value;
 
 -- name: versions_by_ids
 -- The dataset versions with these ids.
-SELECT v.id, v.dataset_id, v.number, v.origin, v.run_id, v.schema_id, v.fields, v.facets, v.stamps, v.type, v.physical_name, v.source_name, v.description, v.lifecycle, v.column_set_id, v.created_at, v.published_at
+SELECT v.id, v.dataset_id, v.number, v.origin, v.run_id, v.schema_id, v.fields, v.facets, v.stamps, v.type, v.physical_name, v.source_name, v.description, v.lifecycle, v.column_set_id, v.created_at, v.published_at, v.unconfirmed
 FROM {each ids uuid AS k} JOIN dataset_versions v ON v.id = k.value;
 
 -- name: job_versions_by_ids
@@ -47,6 +47,25 @@ FROM {each ids uuid AS k} JOIN dataset_aliases a ON a.dataset_id = k.value;
 SELECT n.name, n.owner_name, n.description, n.hidden, n.created_at, n.updated_at, n.hidden_at
 FROM {each ids text AS k} JOIN namespaces n ON n.name = k.value;
 
+-- name: grants_by_namespaces
+-- The namespaces whose runs may write the datasets of these namespaces.
+SELECT g.namespace, g.grantee
+FROM {each ids text AS k} JOIN namespace_grants g ON g.namespace = k.value;
+
+-- name: grants_of_namespace
+-- The grants of a namespace, by grantee.
+SELECT g.namespace, g.grantee, g.granted_by, g.granted_at
+FROM namespace_grants g WHERE g.namespace = :namespace ORDER BY g.grantee;
+
+-- name: add_grant
+-- Let the runs of a namespace write the datasets of another.
+INSERT INTO namespace_grants (namespace, grantee, granted_by, granted_at)
+VALUES (:namespace, :grantee, :granted_by, :granted_at);
+
+-- name: remove_grant
+-- Take a grant back.
+DELETE FROM namespace_grants WHERE namespace = :namespace AND grantee = :grantee;
+
 -- name: sources_by_names
 -- The sources with these names.
 SELECT s.name, s.type, s.connection_url, s.description, s.created_at, s.updated_at
@@ -64,7 +83,7 @@ FROM {each ids uuid AS k} JOIN run_datasets d ON d.run_id = k.value;
 
 -- name: current_versions_of_datasets
 -- The current version of each of these datasets.
-SELECT v.id, v.dataset_id, v.number, v.origin, v.run_id, v.schema_id, v.fields, v.facets, v.stamps, v.type, v.physical_name, v.source_name, v.description, v.lifecycle, v.column_set_id, v.created_at, v.published_at
+SELECT v.id, v.dataset_id, v.number, v.origin, v.run_id, v.schema_id, v.fields, v.facets, v.stamps, v.type, v.physical_name, v.source_name, v.description, v.lifecycle, v.column_set_id, v.created_at, v.published_at, v.unconfirmed
 FROM {each ids uuid AS k} JOIN datasets d ON d.id = k.value
 JOIN dataset_versions v ON v.id = d.current_version_id;
 
@@ -87,7 +106,7 @@ WHERE r.job_id = :job_id AND r.ended_at IS NULL;
 
 -- name: newest_published_versions
 -- The versions of a dataset last published, newest first.
-SELECT v.id, v.dataset_id, v.number, v.origin, v.run_id, v.schema_id, v.fields, v.facets, v.stamps, v.type, v.physical_name, v.source_name, v.description, v.lifecycle, v.column_set_id, v.created_at, v.published_at
+SELECT v.id, v.dataset_id, v.number, v.origin, v.run_id, v.schema_id, v.fields, v.facets, v.stamps, v.type, v.physical_name, v.source_name, v.description, v.lifecycle, v.column_set_id, v.created_at, v.published_at, v.unconfirmed
 FROM dataset_versions v
 WHERE v.dataset_id = :dataset_id AND v.published_at IS NOT NULL
 ORDER BY v.published_at DESC, v.id DESC
@@ -95,7 +114,7 @@ LIMIT :most;
 
 -- name: versions_published_by
 -- The versions of a dataset that were published by a time, newest first.
-SELECT v.id, v.dataset_id, v.number, v.origin, v.run_id, v.schema_id, v.fields, v.facets, v.stamps, v.type, v.physical_name, v.source_name, v.description, v.lifecycle, v.column_set_id, v.created_at, v.published_at
+SELECT v.id, v.dataset_id, v.number, v.origin, v.run_id, v.schema_id, v.fields, v.facets, v.stamps, v.type, v.physical_name, v.source_name, v.description, v.lifecycle, v.column_set_id, v.created_at, v.published_at, v.unconfirmed
 FROM dataset_versions v
 WHERE v.dataset_id = :dataset_id AND v.published_at <= :at
 ORDER BY v.published_at DESC, v.id DESC
@@ -103,7 +122,7 @@ LIMIT :most;
 
 -- name: newest_versions
 -- The versions of a dataset with the highest numbers.
-SELECT v.id, v.dataset_id, v.number, v.origin, v.run_id, v.schema_id, v.fields, v.facets, v.stamps, v.type, v.physical_name, v.source_name, v.description, v.lifecycle, v.column_set_id, v.created_at, v.published_at
+SELECT v.id, v.dataset_id, v.number, v.origin, v.run_id, v.schema_id, v.fields, v.facets, v.stamps, v.type, v.physical_name, v.source_name, v.description, v.lifecycle, v.column_set_id, v.created_at, v.published_at, v.unconfirmed
 FROM dataset_versions v
 WHERE v.dataset_id = :dataset_id
 ORDER BY v.number DESC
@@ -214,8 +233,8 @@ ON CONFLICT (id) DO UPDATE SET hidden = excluded.hidden, created_at = excluded.c
 
 -- name: move_versions
 -- Give versions other numbers.
-INSERT INTO dataset_versions (id, dataset_id, number, origin, run_id, schema_id, fields, facets, stamps, type, physical_name, source_name, description, lifecycle, column_set_id, created_at, published_at)
-{rows id uuid, dataset_id uuid, number bigint, origin text, run_id uuid, schema_id uuid, fields text, facets text, stamps text, type text, physical_name text, source_name text, description text, lifecycle text, column_set_id uuid, created_at bigint, published_at bigint}
+INSERT INTO dataset_versions (id, dataset_id, number, origin, run_id, schema_id, fields, facets, stamps, type, physical_name, source_name, description, lifecycle, column_set_id, created_at, published_at, unconfirmed)
+{rows id uuid, dataset_id uuid, number bigint, origin text, run_id uuid, schema_id uuid, fields text, facets text, stamps text, type text, physical_name text, source_name text, description text, lifecycle text, column_set_id uuid, created_at bigint, published_at bigint, unconfirmed bigint}
 ON CONFLICT (id) DO UPDATE SET number = excluded.number;
 
 -- name: move_jobs
@@ -365,8 +384,8 @@ ON CONFLICT (id) DO UPDATE SET
 
 -- name: put_versions
 -- Write dataset versions.
-INSERT INTO dataset_versions (id, dataset_id, number, origin, run_id, schema_id, fields, facets, stamps, type, physical_name, source_name, description, lifecycle, column_set_id, created_at, published_at)
-{rows id uuid, dataset_id uuid, number bigint, origin text, run_id uuid, schema_id uuid, fields text, facets text, stamps text, type text, physical_name text, source_name text, description text, lifecycle text, column_set_id uuid, created_at bigint, published_at bigint}
+INSERT INTO dataset_versions (id, dataset_id, number, origin, run_id, schema_id, fields, facets, stamps, type, physical_name, source_name, description, lifecycle, column_set_id, created_at, published_at, unconfirmed)
+{rows id uuid, dataset_id uuid, number bigint, origin text, run_id uuid, schema_id uuid, fields text, facets text, stamps text, type text, physical_name text, source_name text, description text, lifecycle text, column_set_id uuid, created_at bigint, published_at bigint, unconfirmed bigint}
 ON CONFLICT (id) DO UPDATE SET
     schema_id = excluded.schema_id,
     fields = excluded.fields,
@@ -379,7 +398,8 @@ ON CONFLICT (id) DO UPDATE SET
     lifecycle = excluded.lifecycle,
     column_set_id = excluded.column_set_id,
     created_at = excluded.created_at,
-    published_at = excluded.published_at;
+    published_at = excluded.published_at,
+    unconfirmed = excluded.unconfirmed;
 
 -- name: put_jobs
 -- Write jobs.

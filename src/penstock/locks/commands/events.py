@@ -10,6 +10,7 @@ from penstock.catalog.commands import ReceiveEvent
 from penstock.catalog.openlineage import Event
 from penstock.catalog.receive import receive
 from penstock.catalog.world import Keys, World
+from penstock.catalog.write_scope import WriteScope
 from penstock.clock import Micros
 from penstock.locks.commands.reported import Reported
 from penstock.locks.facet import named_lots
@@ -41,7 +42,8 @@ class GuardedEvent(Struct, frozen=True, gc=False):
         said = lot_facet(run.facets) if run is not None and run.job_id == event.job_id else None
         named = named_lots(event)
         if said is None and not named and not named.refused:
-            receive(world, event, now)
+            scope = WriteScope(self.within) if self.within is not None else None
+            receive(world, event, now, scope=scope)
         else:
             has_engine = self.has_engine(world, event.job_id)
             known = (event.run_id, run, said, named, has_engine, self.within, now)

@@ -15,6 +15,7 @@ from penstock.catalog.openlineage import Event, Mention
 from penstock.catalog.receive import fold, keep, receive
 from penstock.catalog.rows import DatasetRow, Role, RunDatasetRow, RunRow, replace
 from penstock.catalog.world import World
+from penstock.catalog.write_scope import WriteScope
 from penstock.clock import SECOND, Micros, say_time
 from penstock.errors import Conflict
 from penstock.locks import claiming, guard, holding, quality, rules
@@ -105,13 +106,21 @@ class Reported:
         """The engine that made the claims ends them, and its run: an event only tells of it."""
         keep(self._world, self._event, self._now)
         told = replace(self._event, event_type="RUNNING") if self._is_end else self._event
-        fold(self._world, self._without_facet(told), by_lot=True)
+        fold(self._world, self._without_facet(told), by_lot=True, scope=self._scope)
         for claim in claims:
             self._renewed(claim)
             if self._is_end:
                 why = f"{self._event.event_type} was reported; the engine tells when a lot is made"
                 self._record("ignore", claim.lot, Obstacle(None, why))
         self._judge([claim.lot for claim in claims])
+
+    @property
+    def _scope(self) -> WriteScope | None:
+        """What the key may write: a job that is wired elsewhere makes versions with its lots."""
+        if self._within is None:
+            return None
+        wired = self._job.output_ids if self._job is not None else ()
+        return WriteScope(self._within, frozenset(wired))
 
     @property
     def _is_end(self) -> bool:
@@ -227,7 +236,7 @@ class Reported:
             for claim in claims:
                 written += self._locked_outputs(claim)
             event = replace(event, outputs=(*event.outputs, *self._unsaid(written)))
-        receive(self._world, event, self._now, by_lot=True)
+        receive(self._world, event, self._now, by_lot=True, scope=self._scope)
 
     def _without_facet(self, event: Event) -> Event:
         """The facet leads from a run to its claims: it is ours once there are any."""

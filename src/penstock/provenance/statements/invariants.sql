@@ -54,8 +54,11 @@ SELECT d.namespace, d.name, d.version_count, d.latest_number
 FROM datasets d
 LEFT JOIN dataset_versions v ON v.id = d.latest_version_id AND v.dataset_id = d.id
 WHERE d.version_count <> (SELECT COUNT(*) FROM dataset_versions n WHERE n.dataset_id = d.id)
-   OR COALESCE(v.number, 0) <> d.latest_number
-   OR EXISTS (SELECT 1 FROM dataset_versions n WHERE n.dataset_id = d.id AND n.number > d.latest_number)
+   OR d.latest_number <> (SELECT COALESCE(MAX(n.number), 0) FROM dataset_versions n WHERE n.dataset_id = d.id)
+   OR EXISTS (SELECT 1 FROM dataset_versions n
+              WHERE n.dataset_id = d.id
+                AND (v.id IS NULL OR (n.unconfirmed = 0 AND v.unconfirmed = 1)
+                     OR (n.unconfirmed = v.unconfirmed AND n.number > v.number)))
 LIMIT :most
 
 -- name: broken_latest_runs
