@@ -27,6 +27,11 @@ def system_clock() -> Micros:
     return time.time_ns() // 1000
 
 
+def after(now: Micros, *times: Micros | None) -> Micros:
+    """The time of a write that counts after those before it, although a clock was ahead then."""
+    return max((now, *(time + 1 for time in times if time is not None)))
+
+
 def lasts(until: Micros, length: Micros, now: Micros) -> bool:
     """Whether something of this length that was to end then is not over yet.
 

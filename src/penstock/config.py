@@ -207,6 +207,12 @@ class Settings:
     queue_length_max: int = _setting(
         4096, int, "how many writes may wait before callers are told to come back", least=1
     )
+    event_ahead_seconds: int = _setting(
+        600,
+        int,
+        "how far an event's time may be ahead of the server's clock; one further ahead counts as "
+        "received now",
+    )
     batch_events_max: int = _setting(256, int, "how many events share one transaction", least=1)
     sweep_seconds: int = _setting(
         1, int, "how often to look for leases that ran out and clocks that went on", least=1

@@ -247,7 +247,8 @@ def test_versions_are_listed_newest_first_with_the_runs_that_made_them(
     assert [(v["number"], v["isCurrent"]) for v in page["items"]] == [(2, False), (1, True)]
     newest = page["items"][0]
     assert set(newest) == keys(
-        "id type name physicalName createdAt version number isCurrent isUnconfirmed namespace sourceName fields "
+        "id type name physicalName createdAt version number isCurrent isUnconfirmed namespace "
+        "sourceName fields "
         "tags lifecycleState description currentSchemaVersion createdByRun facets"
     )
     assert newest["createdByRun"]["id"] == RUNS[11].id

@@ -12,6 +12,7 @@ from contextlib import contextmanager
 from dataclasses import dataclass
 from hashlib import sha256
 from pathlib import Path
+from typing import Any
 
 from penstock.ingest.receiving.checkm import ManifestKind, Row, write
 from tests.doors.commands import Terminal, environment, program
@@ -135,7 +136,7 @@ class Worker:
 @contextmanager
 def site(folder: Path, database_url: str, queue: str = "database") -> Iterator[Site]:
     """A server on a database, with folders of its own."""
-    settings = {
+    settings: dict[str, Any] = {
         "queue": queue,
         "objects": f"file://{folder / 'objects'}",
         "ingest_folder": str(folder / "working"),

@@ -12,6 +12,7 @@ import httpx
 
 from penstock.access.keys import Role
 from penstock.api.server import HttpServer
+from penstock.clock import Clock, system_clock
 from penstock.config import Settings
 from penstock.plane import Plane
 from tests.patience import HANG_SECONDS
@@ -37,18 +38,20 @@ class Running:
 
 
 @contextmanager
-def running(database_url: str, **settings: Any) -> Iterator[Running]:
+def running(
+    database_url: str, *, clock: Clock = system_clock, **settings: Any
+) -> Iterator[Running]:
     """Start a server on this database, and stop it at the end; its folders go with it."""
     with tempfile.TemporaryDirectory(prefix="penstock-served-") as folder:
         kept = {"objects": f"file://{folder}/objects", "ingest_folder": f"{folder}/ingest"}
         listens = {"host": "127.0.0.1", "port": 0, "database": database_url}
-        with _running(Settings(**{**listens, **kept, **settings})) as server:
+        with _running(Settings(**{**listens, **kept, **settings}), clock) as server:
             yield server
 
 
 @contextmanager
-def _running(settings: Settings) -> Iterator[Running]:
-    with HttpServer.open(settings) as server:
+def _running(settings: Settings, clock: Clock) -> Iterator[Running]:
+    with HttpServer.open(settings, clock) as server:
         thread = threading.Thread(target=server.run)
         thread.start()
         try:

@@ -75,7 +75,7 @@ def orders(**facets: Any) -> Document:
 
 
 def run(run_id: str, job: str, namespace: str, *outputs: Document, **changes: Any) -> Document:
-    event = {"eventType": "COMPLETE", "eventTime": "2026-11-15T10:00:00Z"}
+    event: Document = {"eventType": "COMPLETE", "eventTime": "2026-11-15T10:00:00Z"}
     event |= {"inputs": [], "outputs": list(outputs), **changes}
     return run_event(run_id, job={"namespace": namespace, "name": job, "facets": {}}, **event)
 

@@ -18,6 +18,7 @@ from penstock.api.uploads import Stream
 from penstock.catalog.openlineage import Limits, check_name, check_text
 from penstock.catalog.reading import get_dataset, get_run
 from penstock.catalog.writer import Command
+from penstock.clock import SECOND, Micros
 from penstock.db import Transaction
 from penstock.errors import Busy, NotFound
 from penstock.lots.deliveries import Deliverer
@@ -116,6 +117,11 @@ class Call:
                 return look(tx, *args, **kwargs)
 
         return await self.door.in_thread(work)
+
+    def not_ahead(self, at: Micros) -> Micros:
+        """The time that a caller states, or now where it is too far ahead of our clock."""
+        now = self.door.plane.clock()
+        return at if at <= now + self.door.plane.settings.event_ahead_seconds * SECOND else now
 
     async def require_run(self, run_id: str | None) -> None:
         """Refuse a key that is for one namespace when the run belongs to another."""

@@ -9,6 +9,7 @@ from typing import Any, Literal
 
 import msgspec
 from msgspec import Raw, Struct, field
+from msgspec.structs import replace
 
 from penstock.access.keys import Role
 from penstock.api.answers import NOTHING, Empty
@@ -22,6 +23,7 @@ from penstock.catalog.commands import ReceiveEvent
 from penstock.catalog.json_text import items_of_list
 from penstock.catalog.openlineage import RUN, Event, read_event
 from penstock.catalog.shapes import Shape
+from penstock.clock import say_time
 from penstock.db import Transaction
 from penstock.errors import Busy, Invalid, PenstockError, Unavailable
 from penstock.locks.commands import GuardedEvent
@@ -97,6 +99,9 @@ class BatchResult(Struct, frozen=True):
 async def receive_event(call: Call, content: bytes) -> Empty:
     """Receive one OpenLineage event: a run, job or dataset event.
 
+    An `eventTime` that is further ahead of the server's clock than the setting
+    `event_ahead_seconds` counts as received now. The event is kept as it was sent.
+
     It is answered once it is committed. The body may be packed with gzip. Sending an event twice
     does no harm.
     """
@@ -163,6 +168,9 @@ async def _read(call: Call, content: bytes) -> Event:
 
 async def _receive(call: Call, event: Event) -> None:
     key = call.key
+    if (at := call.not_ahead(event.at)) != event.at:
+        _log.info("event time was ahead of the clock sent=%s", say_time(event.at))
+        event = replace(event, at=at)
     if event.dataset is None:
         key.require_namespace(event.job_namespace)
     receiving = partial(_receive_run if event.kind == RUN else _receive_static, key.namespace)

@@ -16,7 +16,7 @@ from penstock.api.routing import BASE, Reach, Route
 from penstock.catalog import reading
 from penstock.catalog.commands import CreateRun, MarkRun
 from penstock.catalog.shapes import Run, RunFacets, Shape
-from penstock.clock import parse_time
+from penstock.clock import Micros, parse_time
 from penstock.db import Transaction
 from penstock.errors import NotFound
 from penstock.locks.commands import MarkFreeRun
@@ -108,17 +108,22 @@ def list_run_events(tx: Transaction, key: Key, run: str, query: Paging) -> Event
     return Events(page.items, page.total_count)
 
 
+def _stated(call: Call, query: MarkQuery) -> Micros | None:
+    at = moment(query.at, "at")
+    return call.not_ahead(at) if at is not None else None
+
+
 def _marks(state: RunState, summary: str) -> tuple[Callable[..., Any], Callable[..., Any]]:
     """The two handlers of one action: by the run alone, and by its job's path."""
 
     async def mark(call: Call, run: str, query: MarkQuery) -> Run:
         await call.require_run(run)
-        at = moment(query.at, "at")
+        at = _stated(call, query)
         await call.submit(MarkFreeRun(MarkRun(run, state, at, within=call.key.namespace)))
         return await call.read(reading.get_run, run)
 
     async def mark_of_job(call: Call, namespace: str, job: str, run: str, query: MarkQuery) -> Run:
-        at = moment(query.at, "at")
+        at = _stated(call, query)
         mark = MarkRun(run, state, at, namespace, job, call.key.namespace)
         await call.submit(MarkFreeRun(mark))
         return await call.read(reading.get_run, run)

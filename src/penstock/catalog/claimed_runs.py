@@ -25,7 +25,7 @@ from penstock.catalog.rows import (
     replace,
 )
 from penstock.catalog.world import IoKey, World
-from penstock.clock import Micros
+from penstock.clock import Micros, after
 from penstock.states import RunState
 
 LOT_FACET = "penstock_lot"
@@ -154,7 +154,7 @@ def complete_runs(
     """End runs well; what each wrote, a version of every output, is returned by dataset."""
     written: list[dict[str, str]] = [{} for _ in run_ids]
     datasets = [row for row in map(world.datasets.get, outputs) if row is not None]
-    now = max((dataset_rules.next_publication(row, now) for row in datasets), default=now)
+    now = after(now, job.version_at, *(row.published_at for row in datasets))
     for dataset in datasets:
         dataset_id = dataset.id
         versions = _publish(world, dataset, run_ids, now)

@@ -21,7 +21,7 @@ from penstock.catalog.rows import (
 )
 from penstock.catalog.schema import NO_FIELDS, read_schema, schema_id
 from penstock.catalog.world import World
-from penstock.clock import SECOND, Micros
+from penstock.clock import Micros, after
 
 NO_SCHEMA = schema_id(NO_FIELDS)
 DROPPED = "DROP"
@@ -370,9 +370,14 @@ def _dropped_at(version: VersionRow) -> Micros:
 
 
 def next_publication(dataset: DatasetRow, now: Micros) -> Micros:
-    """When what is published now is published: after all that was just before it."""
-    last = dataset.published_at
-    return last + 1 if last is not None and now <= last < now + SECOND else now
+    """When what is published now is published: after all that was published before it."""
+    return after(now, dataset.published_at)
+
+
+def next_change(dataset: DatasetRow, now: Micros) -> Micros:
+    """When a change that is made by hand counts: after all that was said of the dataset before."""
+    described_at = stamped_at(dataset.description_stamp)
+    return after(now, dataset.published_at, dataset.hidden_at, dataset.updated_at, described_at)
 
 
 def follow_versions(

@@ -6,11 +6,11 @@ import msgspec
 
 from penstock import ids
 from penstock.catalog import known_facets
-from penstock.catalog.facets import Facets, Stamp
+from penstock.catalog.facets import Facets, Stamp, stamped_at
 from penstock.catalog.known_facets import ParentRun
 from penstock.catalog.rows import JobRow, RunRow, TagRow, replace
 from penstock.catalog.world import World
-from penstock.clock import Micros
+from penstock.clock import Micros, after
 from penstock.states import RunState
 
 STREAM = "STREAM"
@@ -58,6 +58,12 @@ def named_again(job: JobRow, at: Micros) -> JobRow:
         created_at=min(job.created_at, at),
         updated_at=max(job.updated_at, at),
     )
+
+
+def next_change(job: JobRow, now: Micros) -> Micros:
+    """When a change that is made by hand counts: after all that was said of the job before."""
+    stamps = (job.type_stamp, job.description_stamp, job.location_stamp)
+    return after(now, job.version_at, job.hidden_at, job.updated_at, *map(stamped_at, stamps))
 
 
 def new_run(run_id: str, job_id: str, external_id: str | None, at: Micros) -> RunRow:

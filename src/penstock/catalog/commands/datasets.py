@@ -43,7 +43,11 @@ class PutDataset(Write, frozen=True):
         if world.sources.get(self.source_name) is None:
             raise NotFound(f"there is no source {self.source_name!r}; create it first")
         run = run_row(world, self.run_id) if self.run_id is not None else None
-        dataset = self._stated(world, now)
+        dataset_id = world.dataset_id(ids.dataset_id(self.namespace, self.name))
+        held = world.datasets.get(dataset_id)
+        if held is not None:
+            now = dataset_rules.next_change(held, now)
+        dataset = self._stated(world, dataset_id, held, now)
         dataset_names.show_namespace(world, dataset.namespace)
         world.datasets.put(dataset.id, dataset)
         if run is not None:
@@ -51,9 +55,9 @@ class PutDataset(Write, frozen=True):
         else:
             self._declare(world, dataset, now)
 
-    def _stated(self, world: World, now: Micros) -> DatasetRow:
-        dataset_id = world.dataset_id(ids.dataset_id(self.namespace, self.name))
-        held = world.datasets.get(dataset_id)
+    def _stated(
+        self, world: World, dataset_id: str, held: DatasetRow | None, now: Micros
+    ) -> DatasetRow:
         dataset = held or dataset_names.new_dataset(
             dataset_id, self.namespace, self.name, self.source_name, now
         )
@@ -125,7 +129,8 @@ class DeleteDataset(Write, frozen=True):
     def apply(self, world: World, now: Micros) -> None:
         """Hide it."""
         dataset = dataset_row(world, self.namespace, self.name)
-        world.datasets.put(dataset.id, replace(dataset, hidden=1, hidden_at=now, updated_at=now))
+        at = dataset_rules.next_change(dataset, now)
+        world.datasets.put(dataset.id, replace(dataset, hidden=1, hidden_at=at, updated_at=at))
         record(world, now, self.who, "dataset delete", f"dataset:{self.namespace}:{self.name}")
 
 
@@ -141,7 +146,8 @@ class RestoreDataset(Write, frozen=True):
     def apply(self, world: World, now: Micros) -> None:
         """Show it."""
         dataset = dataset_row(world, self.namespace, self.name)
-        world.datasets.put(dataset.id, replace(dataset, hidden=0, hidden_at=now, updated_at=now))
+        at = dataset_rules.next_change(dataset, now)
+        world.datasets.put(dataset.id, replace(dataset, hidden=0, hidden_at=at, updated_at=at))
         dataset_names.show_namespace(world, dataset.namespace)
         record(world, now, self.who, "dataset restore", f"dataset:{self.namespace}:{self.name}")
 

@@ -47,7 +47,11 @@ class PutJob(Write, frozen=True):
         job_id = ids.job_id(self.namespace, self.name)
         if run is not None and run.job_id != job_id:
             raise Conflict(f"run {run.id} belongs to another job than {self.namespace}/{self.name}")
-        held = world.jobs.get(job_id) or job_rules.new_job(job_id, self.namespace, self.name, now)
+        held = world.jobs.get(job_id)
+        if held is not None:
+            now = job_rules.next_change(held, now)
+        else:
+            held = job_rules.new_job(job_id, self.namespace, self.name, now)
         job = self._stated(world, held, now)
         dataset_names.show_namespace(world, job.namespace)
         world.jobs.put(job.id, job)
@@ -96,7 +100,8 @@ class DeleteJob(Write, frozen=True):
     def apply(self, world: World, now: Micros) -> None:
         """Hide it."""
         job = job_row(world, self.namespace, self.name)
-        world.jobs.put(job.id, replace(job, hidden=1, hidden_at=now, updated_at=now))
+        at = job_rules.next_change(job, now)
+        world.jobs.put(job.id, replace(job, hidden=1, hidden_at=at, updated_at=at))
         record(world, now, self.who, "job delete", f"job:{self.namespace}:{self.name}")
 
 
@@ -112,7 +117,8 @@ class RestoreJob(Write, frozen=True):
     def apply(self, world: World, now: Micros) -> None:
         """Show it."""
         job = job_row(world, self.namespace, self.name)
-        world.jobs.put(job.id, replace(job, hidden=0, hidden_at=now, updated_at=now))
+        at = job_rules.next_change(job, now)
+        world.jobs.put(job.id, replace(job, hidden=0, hidden_at=at, updated_at=at))
         dataset_names.show_namespace(world, job.namespace)
         record(world, now, self.who, "job restore", f"job:{self.namespace}:{self.name}")
 

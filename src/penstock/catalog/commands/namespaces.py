@@ -5,7 +5,7 @@ from typing import ClassVar, Literal
 from penstock.catalog.commands.lookup import Write, namespace_row, record
 from penstock.catalog.rows import NamespaceRow, SourceRow, TagRow, replace
 from penstock.catalog.world import World
-from penstock.clock import Micros
+from penstock.clock import Micros, after
 from penstock.errors import Invalid, NotFound
 
 
@@ -20,8 +20,9 @@ class PutNamespace(Write, frozen=True):
         """Write it; a deleted one comes back."""
         row = world.namespaces.get(self.name)
         created, hidden_at = (row.created_at, row.hidden_at) if row else (now, 0)
+        at = after(now, row.updated_at, row.hidden_at) if row else now
         fresh = NamespaceRow(
-            self.name, self.owner_name, self.description, 0, created, now, hidden_at
+            self.name, self.owner_name, self.description, 0, created, at, hidden_at
         )
         world.namespaces.put(self.name, fresh)
 
@@ -37,9 +38,10 @@ class DeleteNamespace(Write, frozen=True):
     def apply(self, world: World, now: Micros) -> None:
         """Hide all that it shows."""
         row = namespace_row(world, self.name)
-        fresh = replace(row, hidden=1, hidden_at=now, updated_at=now)
+        at = after(now, row.updated_at, row.hidden_at)
+        fresh = replace(row, hidden=1, hidden_at=at, updated_at=at)
         world.namespaces.put(self.name, fresh)
-        _rewrite_contents(world, row, "hide", now)
+        _rewrite_contents(world, row, "hide", at)
         record(world, now, self.who, "namespace delete", self.name)
 
 
@@ -54,8 +56,9 @@ class RestoreNamespace(Write, frozen=True):
     def apply(self, world: World, now: Micros) -> None:
         """Show what was not gone before it was."""
         row = namespace_row(world, self.name)
-        world.namespaces.put(self.name, replace(row, hidden=0, updated_at=now))
-        _rewrite_contents(world, row, "show", now)
+        at = after(now, row.updated_at, row.hidden_at)
+        world.namespaces.put(self.name, replace(row, hidden=0, updated_at=at))
+        _rewrite_contents(world, row, "show", at)
         record(world, now, self.who, "namespace restore", self.name)
 
 

@@ -4,10 +4,10 @@ from penstock import ids
 from penstock.catalog import job_rules, job_versions, run_rules
 from penstock.catalog.commands.lookup import Write, job_row, run_row
 from penstock.catalog.facets import event_stamp
-from penstock.catalog.rows import replace
+from penstock.catalog.rows import JobRow, Role, RunRow, replace
 from penstock.catalog.world import World
 from penstock.catalog.write_scope import WriteScope, may_write
-from penstock.clock import Micros
+from penstock.clock import Micros, after
 from penstock.errors import Conflict, Invalid, NotFound
 from penstock.states import RUN, RunState
 
@@ -66,7 +66,7 @@ class MarkRun(Write, frozen=True):
         if self.job is not None and (job.namespace, job.name) != (self.namespace, self.job):
             raise NotFound(f"job {self.namespace}/{self.job} has no run {self.run_id!r}")
         RUN.check(RunState(before.state), self.state, before.id)
-        at = self.at if self.at is not None else now
+        at = self.at if self.at is not None else self._counts_at(world, before, job, now)
         run = replace(
             job_rules.has_spoken(run_rules.mark(before, self.state, at)),
             updated_at=max(now, before.updated_at),
@@ -81,6 +81,21 @@ class MarkRun(Write, frozen=True):
         settled = world.runs.get(run.id)
         assert settled is not None, "it was put just now"
         run_rules.settle(world, settled, before)
+
+    def _counts_at(self, world: World, run: RunRow, job: JobRow, now: Micros) -> Micros:
+        """When a report without a time counts: after what was known when the run was made.
+
+        An end comes after all that was published of the run's outputs before.
+        """
+        at = max(now, run.created_at, run.started_at or 0)
+        if self.state == RunState.RUNNING:
+            return at
+        version = world.job_versions.get(run.job_version_id) if run.job_version_id else None
+        outputs = {dataset for role, dataset in world.io_of(run.id) if role == Role.OUTPUT}
+        for name in job_versions.version_names(version.outputs) if version else ():
+            outputs.add(ids.dataset_id(name.namespace, name.name))
+        datasets = [row for row in map(world.datasets.get, outputs) if row is not None]
+        return after(at, job.version_at, *(row.published_at for row in datasets))
 
 
 def read_declared(world: World, run_id: str, at: Micros) -> None:
