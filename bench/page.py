@@ -30,7 +30,7 @@ from tests.browser.browsing import PATIENCE_MS, chromium
 VIEW_MS_MAX = 1000
 ANSWER_MS_MAX = 100
 DOMAINS = 1  # of the graph: 1,000 jobs and as many datasets
-DEPTH = 50
+HOPS = 50
 WATCH = Path(__file__).with_name("page_watch.js").read_text()
 EMPTY = "/livez"
 SIZE: ViewportSize = {"width": 1280, "height": 800}
@@ -171,7 +171,7 @@ def _seen(what: str, times: Sequence[float], say: Say) -> Seen:
 
 def _count_nodes(browser: Browser, address: str) -> int:
     with browser.new_context(viewport=SIZE) as context:
-        answer = context.request.get(f"{address}/api/v1/lineage?nodeId={_ROOT}&depth={DEPTH}")
+        answer = context.request.get(f"{address}/api/v1/lineage?nodeId={_ROOT}&hops={HOPS}")
         return len(answer.json()["graph"])
 
 
@@ -192,7 +192,7 @@ _LOTS = _View(
 )
 _LINEAGE = _View(
     "lineage of the graph",
-    f"/lineage?node={_ROOT}&depth={DEPTH}",
+    f"/lineage?node={_ROOT}&hops={HOPS}",
     f"document.querySelector('{_NODE}')?.style.visibility === 'visible'",
 )
 _VIEWS = (_EMPTY_VIEW, _OVERVIEW, _LOTS, _LINEAGE)

@@ -91,9 +91,9 @@ def measure_lineage(database: str, port: int, domains: int, calls_max: int) -> l
     return timings
 
 
-def _lineage_path(place: Place, is_job: bool, depth: int) -> str:
+def _lineage_path(place: Place, is_job: bool, hops: int) -> str:
     node = job_node(*job_name(place)) if is_job else dataset_node(*dataset_name(place))
-    return f"{API}/lineage?nodeId={quote(node, safe='')}&depth={depth}"
+    return f"{API}/lineage?nodeId={quote(node, safe='')}&hops={hops}"
 
 
 def list_paths() -> dict[str, str]:

@@ -367,7 +367,7 @@ def test_what_an_event_without_a_run_brought_back_was_there_from_then_on(
 
     def deleted(at: str) -> bool:
         node = f"dataset:{calls.namespace}:d"
-        found = calls.get("lineage", nodeId=node, depth=0, asOf=at)
+        found = calls.get("lineage", nodeId=node, hops=0, asOf=at)
         return bool(found["graph"][0]["data"]["deleted"])
 
     assert deleted(dropped["eventTime"])

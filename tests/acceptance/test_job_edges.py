@@ -89,7 +89,7 @@ def test_the_graph_goes_both_ways_or_one(calls: Calls) -> None:
         "dataset d",
     }
     assert set(graph(calls, "second")) == whole
-    assert set(graph(calls, "second", depth=1)) == {"job second", "dataset b", "dataset c"}
+    assert set(graph(calls, "second", hops=1)) == {"job second", "dataset b", "dataset c"}
     up = graph(calls, "second", direction="upstream")
     assert set(up) == {"job second", "dataset b", "job first", "dataset a"}
     down = graph(calls, "second", direction="downstream")

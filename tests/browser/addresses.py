@@ -45,7 +45,7 @@ def views(scene: Scene) -> Mapping[str, str]:
     return {
         "overview": "/",
         "lineage-first": "/lineage",
-        "lineage": address("lineage", node=node, depth="4"),
+        "lineage": address("lineage", node=node, hops="4"),
         "lineage-columns": address("lineage", node=node, columns="1", direction="upstream"),
         "lineage-as-of": address("lineage", node=node, asOf=f"{scene.began:%Y-%m-%dT00:00:00Z}"),
         "datasets": "/datasets",

@@ -44,7 +44,7 @@ def test_an_address_with_a_time_that_is_none_says_so_and_leads_out(
     browser: Browser, scene: Scene
 ) -> None:
     with open_tab(browser, scene.url) as opened:
-        asked = address("lineage", node=NODE, asOf="garbage", days="x", depth="-3", direction="up")
+        asked = address("lineage", node=NODE, asOf="garbage", days="x", hops="-3", direction="up")
         opened.page.goto(opened.url + asked)
         expect(opened.page.locator(".time-slider")).to_contain_text("“garbage” is no time")
         expect(opened.page.locator(".trouble")).to_be_visible()

@@ -70,7 +70,7 @@ def test_one_direction_never_turns_round(database: Database) -> None:
 
 
 @pytest.mark.parametrize(
-    ("depth", "expected"),
+    ("hops", "expected"),
     [
         (0, {"raw"}),
         (1, {"raw", "clean"}),
@@ -79,11 +79,98 @@ def test_one_direction_never_turns_round(database: Database) -> None:
         (4, {"raw", "clean", "orders", "report", "totals"}),
     ],
 )
-def test_depth_counts_edges(database: Database, depth: int, expected: set[str]) -> None:
+def test_hops_count_edges(database: Database, hops: int, expected: set[str]) -> None:
     chain().save(database)
-    found, edges = show(database, dataset_node("raw"), depth=depth)
+    found, edges = show(database, dataset_node("raw"), hops=hops)
     assert set(found) == expected
     assert edges == {edge for edge in CHAIN if set(edge) <= expected}
+
+
+@pytest.mark.parametrize(
+    ("node_id", "depth", "expected"),
+    [
+        (dataset_node("raw"), 0, {"raw", "clean", "orders"}),
+        (dataset_node("orders"), 0, {"raw", "clean", "orders"}),
+        (dataset_node("orders"), 1, {"raw", "clean", "orders", "report", "totals"}),
+        (job_node("report"), 0, {"orders", "report", "totals"}),
+        (job_node("report"), 1, {"raw", "clean", "orders", "report", "totals"}),
+    ],
+)
+def test_depth_counts_jobs_with_all_their_datasets(
+    database: Database, node_id: str, depth: int, expected: set[str]
+) -> None:
+    chain().save(database)
+
+    found, edges = show(database, node_id, depth=depth)
+
+    assert set(found) == expected
+    assert edges == {edge for edge in CHAIN if set(edge) <= expected}
+
+
+def test_depth_in_one_direction_never_turns_round(database: Database) -> None:
+    chain().save(database)
+
+    up = show(database, dataset_node("orders"), depth=0, direction="upstream")
+    down = show(database, dataset_node("orders"), depth=0, direction="downstream")
+    of_job = show(database, job_node("report"), depth=0, direction="upstream")
+
+    assert up == (["orders", "raw", "clean"], {("raw", "clean"), ("clean", "orders")})
+    assert down == (["orders", "totals", "report"], {("orders", "report"), ("report", "totals")})
+    assert of_job == (["orders", "report"], {("orders", "report")})
+
+
+def test_depth_starts_at_readers_where_every_writer_is_deleted(database: Database) -> None:
+    scene = chain()
+    scene.job("clean", hidden=1, hidden_at=at(1))
+    scene.save(database)
+
+    found, _ = show(database, dataset_node("orders"), depth=0)
+
+    assert found == ["orders", "totals", "report"]
+
+
+def test_a_dataset_without_jobs_is_its_own_graph(database: Database) -> None:
+    scene = Scene()
+    scene.dataset("alone")
+    scene.save(database)
+
+    assert show(database, dataset_node("alone"), depth=3) == (["alone"], set())
+
+
+def food_delivery() -> Scene:
+    """Jobs and tables of a delivery service, in the shape of Marquez's demo metadata."""
+    scene = Scene()
+    sources = ("categories", "menu_items", "menus", "orders", "customers", "drivers")
+    for name in (*sources, "order_status", "restaurants"):
+        scene.job(f"etl_{name}", [], [f"public.{name}"])
+    for name, reads, writes in (
+        ("etl_orders_7_days", ["categories", "menu_items", "menus", "orders"], "orders_7_days"),
+        (
+            "etl_delivery_7_days",
+            ["customers", "drivers", "order_status", "orders_7_days", "restaurants"],
+            "delivery_7_days",
+        ),
+        ("delivery_times_7_days", ["delivery_7_days"], "top_delivery_times"),
+        ("email_discounts", ["customers", "delivery_7_days"], "discounts"),
+        (
+            "orders_popular_day_of_week",
+            ["customers", "delivery_7_days"],
+            "popular_orders_day_of_week",
+        ),
+    ):
+        scene.job(name, [f"public.{read}" for read in reads], [f"public.{writes}"])
+    return scene
+
+
+@pytest.mark.parametrize(("depth", "count"), [(0, 2), (1, 7), (2, 16), (3, 26)])
+def test_a_depth_has_as_many_nodes_as_in_marquez(
+    database: Database, depth: int, count: int
+) -> None:
+    food_delivery().save(database)
+
+    found, _ = show(database, dataset_node("public.orders"), depth=depth)
+
+    assert len(found) == count
 
 
 def test_a_graph_too_large_for_an_answer_is_refused(
@@ -93,7 +180,7 @@ def test_a_graph_too_large_for_an_answer_is_refused(
     monkeypatch.setattr("penstock.catalog.graph.NODES_MAX", 3)
     with pytest.raises(TooLarge, match="more than 3 nodes; ask for a smaller depth"):
         show(database, dataset_node("raw"))
-    assert show(database, dataset_node("raw"), depth=2)[0] == ["orders", "raw", "clean"]
+    assert show(database, dataset_node("raw"), hops=2)[0] == ["orders", "raw", "clean"]
 
 
 def test_a_diamond_shows_each_node_once(database: Database) -> None:
@@ -125,7 +212,7 @@ def test_edges_among_the_farthest_nodes_are_shown_too(database: Database) -> Non
     scene.job("make", ["input"], ["result"])
     scene.job("feed", ["result"], ["input"])
     scene.save(database)
-    found, edges = show(database, dataset_node("result"), depth=3, direction="upstream")
+    found, edges = show(database, dataset_node("result"), hops=3, direction="upstream")
     assert found == ["input", "result", "feed", "make"]
     assert ("result", "feed") in edges
 
@@ -177,7 +264,7 @@ def test_a_job_lists_all_it_reads_and_writes_whatever_the_depth(database: Databa
     scene.run("dag.load", 5, 9, ["b", "a"], ["out"])
     scene.save(database)
     with database.read() as tx:
-        node = lineage(tx, job_node("dag.load"), depth=0).graph[0]
+        node = lineage(tx, job_node("dag.load"), hops=0).graph[0]
     assert isinstance(node, JobNode)
     assert [name.name for name in node.data.inputs] == ["a", "b"]
     assert [name.name for name in node.data.outputs] == ["out"]
@@ -224,7 +311,7 @@ def test_a_dataset_known_from_its_readers_has_the_fields_they_saw(database: Data
 def test_the_wire_has_the_shape_that_marquez_clients_know(database: Database) -> None:
     chain().save(database)
     with database.read() as tx:
-        wire = msgspec.json.decode(msgspec.json.encode(lineage(tx, job_node("clean"), depth=1)))
+        wire = msgspec.json.decode(msgspec.json.encode(lineage(tx, job_node("clean"), hops=1)))
     assert list(wire) == ["graph"]
     assert [node["type"] for node in wire["graph"]] == ["DATASET", "DATASET", "JOB"]
     orders, _, clean = wire["graph"]
@@ -322,6 +409,8 @@ def test_what_is_not_there_is_named(
     ("options", "message"),
     [
         ({"depth": -1}, "depth -1"),
+        ({"hops": -1}, "hops -1"),
+        ({"depth": 1, "hops": 1}, "depth and hops are both set"),
         ({"direction": "sideways"}, "'sideways' is none of both, upstream, downstream"),
         ({"history": "some"}, "'some' is neither current nor all"),
         ({"node_id": "dataset:" + ":a" * 80}, "more than 64 colons"),

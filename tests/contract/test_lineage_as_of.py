@@ -189,7 +189,7 @@ def test_what_was_dropped_and_made_again_was_not_there_between(
     # It is shown to whoever asks for it, and said to be deleted.
     for second in seconds:
         with database.read() as tx:
-            node = lineage(tx, dataset_node("table"), depth=0, as_of=at(second)).graph[0]
+            node = lineage(tx, dataset_node("table"), hops=0, as_of=at(second)).graph[0]
         assert isinstance(node, DatasetNode)
         assert node.data.deleted is not found[second]
 
@@ -325,7 +325,7 @@ def test_the_newest_run_is_shown_as_it_was(database: Database) -> None:
 
     def latest_run(second: int) -> GraphRun | None:
         with database.read() as tx:
-            (node,) = lineage(tx, job_node("load"), depth=0, as_of=at(second)).graph
+            (node,) = lineage(tx, job_node("load"), hops=0, as_of=at(second)).graph
         assert isinstance(node, JobNode)
         return node.data.latest_run
 

@@ -92,9 +92,17 @@ def test_a_graph_costs_a_trip_for_each_level_however_many_nodes_it_has(
 ) -> None:
     with database.read() as tx:
         counted = Counted(tx)
-        graph = lineage(counted, f"dataset:{NAMESPACE}:table_00001", depth=5)
+        graph = lineage(counted, f"dataset:{NAMESPACE}:table_00001", hops=5)
     assert len(graph.graph) > 50
     assert counted.trips <= 7
+
+
+def test_a_graph_by_depth_costs_two_trips_for_each_level(database: Database) -> None:
+    with database.read() as tx:
+        counted = Counted(tx)
+        graph = lineage(counted, f"dataset:{NAMESPACE}:table_00001", depth=3)
+    assert len(graph.graph) > 50
+    assert counted.trips <= 11
 
 
 def test_upstream_runs_cost_a_trip_for_each_level(database: Database) -> None:

@@ -75,7 +75,8 @@ class Question(msgspec.Struct, frozen=True):
     edges: dict[Arrow, Edge]
     deleted: set[str]
     root: str
-    depth: int
+    size: int
+    by_depth: bool
     direction: Direction
     history: History
 
@@ -100,10 +101,23 @@ class Question(msgspec.Struct, frozen=True):
         if self.direction != "downstream":
             steps |= {(destination, origin) for origin, destination in flow}
         found = {self.root}
-        for _ in range(self.depth):
+        hops = self.size
+        if self.by_depth:
+            found |= self._first_jobs(steps) - self.deleted
+            hops = 2 * self.size + 1 if found & set(JOBS) else 0
+        for _ in range(hops):
             found |= {there for here, there in steps if here in found} - self.deleted
         names = sorted(found & set(DATASETS)) + sorted(found & set(JOBS))
         return names, {edge for edge in flow if set(edge) <= found}
+
+    def _first_jobs(self, steps: set[Arrow]) -> set[str]:
+        """The jobs at depth 0: the root, or the first side of a dataset that has any."""
+        if self.root in JOBS:
+            return {self.root}
+        beside = {there for here, there in steps if here == self.root} - self.deleted
+        standing = [e for e in self.edges.values() if e.current or self.history == "all"]
+        writers = {e.job for e in standing if e.dataset == self.root and not e.reads}
+        return beside & writers or beside
 
 
 @st.composite
@@ -116,7 +130,8 @@ def questions(draw: st.DrawFn) -> Question:
         edges={edge.arrow: edge for edge in draw(st.lists(edge, max_size=16))},
         deleted=draw(st.sets(names, max_size=2)),
         root=draw(names),
-        depth=draw(st.integers(0, 6)),
+        size=draw(st.integers(0, 6)),
+        by_depth=draw(st.booleans()),
         direction=draw(st.sampled_from(["both", "upstream", "downstream"])),
         history=draw(st.sampled_from(["current", "all"])),
     )
@@ -134,7 +149,8 @@ def test_the_walk_finds_exactly_what_is_within_reach(
     with taken_back(database) as tx:
         question.scene().write(tx)
         root = node_id(question.root)
-        graph = lineage(tx, root, question.depth, question.direction, question.history)
+        depth, hops = (question.size, None) if question.by_depth else (None, question.size)
+        graph = lineage(tx, root, depth, question.direction, question.history, hops=hops)
         assert (nodes(graph), arrows(graph)) == question.within_reach()
 
 

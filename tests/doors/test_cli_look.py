@@ -94,7 +94,7 @@ def test_every_command_gives_the_full_document_as_json(
 
 
 def test_json_is_what_the_server_says(penstock: Terminal, shop: Running) -> None:
-    path = f"/api/v1/lineage?nodeId={REVENUE}&depth=3"
+    path = f"/api/v1/lineage?nodeId={REVENUE}&hops=3"
     assert penstock("lineage", REVENUE, "--json").document == shop.client.get(path).json()
     jobs = shop.client.get("/api/v1/jobs?limit=100").json()
     assert penstock("jobs", "list", "--json").document == jobs
@@ -106,7 +106,7 @@ def test_json_is_what_the_server_says(penstock: Terminal, shop: Running) -> None
 
 
 def test_lineage_is_drawn_upstream_and_downstream_within_80_columns(penstock: Terminal) -> None:
-    drawn = penstock("lineage", "daily_revenue", "--depth", "4").text
+    drawn = penstock("lineage", "daily_revenue", "--hops", "4").text
     above, below = drawn.split("used by")
     assert "■ marts.daily_revenue  V7" in above
     assert "└ ● daily_shop.build_daily_revenue  COMPLETED" in above
@@ -116,8 +116,8 @@ def test_lineage_is_drawn_upstream_and_downstream_within_80_columns(penstock: Te
     assert max(map(len, drawn.splitlines())) <= 80
 
 
-def test_lineage_marks_what_is_beyond_the_depth(penstock: Terminal) -> None:
-    drawn = penstock("lineage", REVENUE, "--depth", "1", "--direction", "upstream").text
+def test_lineage_marks_what_is_beyond_the_hops(penstock: Terminal) -> None:
+    drawn = penstock("lineage", REVENUE, "--hops", "1", "--direction", "upstream").text
     assert "build_daily_revenue  COMPLETED" in drawn
     assert "… 2 more" in drawn
     assert "used by" not in drawn
@@ -125,7 +125,7 @@ def test_lineage_marks_what_is_beyond_the_depth(penstock: Terminal) -> None:
 
 def test_lineage_marks_cycles_and_what_was_drawn_already(penstock: Terminal) -> None:
     assert "↻ cycle" in penstock("lineage", "update_inventory").text
-    drawn = penstock("lineage", "bi.dashboard", "--depth", "8", "--direction", "upstream").text
+    drawn = penstock("lineage", "bi.dashboard", "--hops", "8", "--direction", "upstream").text
     assert drawn.count("■ marts.order_lines") == 2
     assert drawn.count("↑ drawn above") == 1
 
@@ -292,7 +292,7 @@ def test_stats_of_a_week(penstock: Terminal) -> None:
 def test_a_bad_choice_or_number_is_a_usage_error(penstock: Terminal) -> None:
     for command in (
         ["lineage", REVENUE, "--direction", "sideways"],
-        ["lineage", REVENUE, "--depth", "deep"],
+        ["lineage", REVENUE, "--hops", "deep"],
         ["jobs", "list", "--state", "TIRED"],
         ["datasets", "list", "--bogus"],
         ["datasets", "dance"],
@@ -309,7 +309,7 @@ def test_a_bad_choice_or_number_is_a_usage_error(penstock: Terminal) -> None:
 
 
 def test_what_the_server_refuses_is_told_in_one_line(penstock: Terminal) -> None:
-    refused = penstock("lineage", REVENUE, "--depth", "1001")
+    refused = penstock("lineage", REVENUE, "--hops", "1001")
     assert refused.code == 1
-    assert "depth" in refused.complaint
+    assert "hops" in refused.complaint
     assert penstock("runs", "show", "00000000-0000-4000-8000-000000000000").code == 1

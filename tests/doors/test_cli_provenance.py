@@ -67,8 +67,8 @@ def test_what_cannot_be_a_number_of_runs_or_files_is_a_wrong_command(
     for flag in ("--depth", "--files"):
         refused = penstock("provenance", "shop/loud", LOT, flag, "-1")
         assert (refused.code, flag in refused.err) == (2, True)
-    refused = penstock("lineage", "shop/loud", "--depth", "-1")
-    assert (refused.code, "--depth" in refused.err) == (2, True)
+    refused = penstock("lineage", "shop/loud", "--hops", "-1")
+    assert (refused.code, "--hops" in refused.err) == (2, True)
 
 
 @pytest.mark.parametrize("columns", [None, "60"])

@@ -94,7 +94,7 @@ def test_it_documents_bodies_answers_and_parameters(document: dict[str, Any]) ->
     assert {"200", "400", "401", "403", "404", "409", "413", "422", "429"} <= set(put["responses"])
     lineage = document["paths"]["/api/v1/lineage"]["get"]["parameters"]
     assert {p["name"]: p["required"] for p in lineage} == {
-        **{"nodeId": True, "depth": False},
+        **{"nodeId": True, "depth": False, "hops": False},
         **{"direction": False, "history": False, "asOf": False},
     }
 

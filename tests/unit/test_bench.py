@@ -134,8 +134,8 @@ def test_the_graph_has_the_size_that_it_says(tmp_path: Path) -> None:
         assert sum(row[1] for row in tx.fetch("read_tallies", kind="DATASET")) == DOMAIN_JOBS
         assert sum(row[1] for row in tx.fetch("read_tallies", kind="JOB")) == DOMAIN_JOBS
         (place,) = random_places(1, domains=1)
-        near = lineage(tx, dataset_node(*dataset_name(place)), depth=2).graph
-        whole = lineage(tx, dataset_node(*dataset_name(place)), depth=200).graph
+        near = lineage(tx, dataset_node(*dataset_name(place)), hops=2).graph
+        whole = lineage(tx, dataset_node(*dataset_name(place)), hops=200).graph
     database.close()
     assert 2 < len(near) < len(whole) <= 2 * DOMAIN_JOBS
     edges = sum(len(node.in_edges) for node in whole)

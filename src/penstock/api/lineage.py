@@ -4,7 +4,7 @@ from typing import Annotated
 
 from msgspec import Meta
 
-from penstock.api.parameters import Depth, Query, Time, moment
+from penstock.api.parameters import DEPTH_MAX, Depth, Query, Time, moment
 from penstock.api.routing import BASE, Reach, Route
 from penstock.catalog import column_lineage, lineage, run_lineage
 from penstock.catalog.graph import ColumnGraph, LineageGraph
@@ -24,11 +24,32 @@ NodeId = Annotated[
 AsOf = Annotated[Time | None, Meta(description="show what was so at this time")]
 
 
+Levels = Annotated[
+    int,
+    Meta(
+        ge=0,
+        le=DEPTH_MAX,
+        description="how many jobs away to look, as Marquez counts: each job is shown with all its "
+        "datasets, and 0 shows the job itself, or the jobs that write the dataset, or else those "
+        "that read it; 20 if neither this nor `hops` is set",
+    ),
+]
+Hops = Annotated[
+    int,
+    Meta(
+        ge=0,
+        le=DEPTH_MAX,
+        description="how many edges away to look, instead of `depth`; 0 shows the node alone",
+    ),
+]
+
+
 class LineageQuery(Query, frozen=True):
     """Where to begin, how far to go, and when."""
 
     node_id: NodeId
-    depth: Depth = 20
+    depth: Levels | None = None
+    hops: Hops | None = None
     direction: Direction = "both"
     history: Annotated[
         History, Meta(description="`current` edges, or `all` that the jobs ever had")
@@ -55,7 +76,9 @@ class RunLineageQuery(Query, frozen=True):
 def get_lineage(tx: Transaction, query: LineageQuery) -> LineageGraph:
     """Show the graph of jobs and datasets around a node, now or as it was at a time."""
     as_of = moment(query.as_of, "asOf")
-    return lineage.lineage(tx, query.node_id, query.depth, query.direction, query.history, as_of)
+    return lineage.lineage(
+        tx, query.node_id, query.depth, query.direction, query.history, as_of, hops=query.hops
+    )
 
 
 def get_column_lineage(tx: Transaction, query: ColumnLineageQuery) -> ColumnGraph:

@@ -143,10 +143,10 @@ class EdgeIndex:
             self.out_of[origin].append(edge)
 
 
-def begin_walk(tx: Transaction, depth: int) -> None:
-    """Refuse a depth that cannot be, and have every statement of the transaction find by key."""
-    if depth < 0:
-        raise Invalid(f"depth {depth} is below 0; 0 shows the node alone")
+def begin_walk(tx: Transaction, size: int, parameter: str = "depth") -> None:
+    """Refuse a negative size, and make every statement of the transaction find rows by key."""
+    if size < 0:
+        raise Invalid(f"{parameter} {size} is below 0; the smallest graph has {parameter} 0")
     tx.execute("walk_by_key")
 
 

@@ -1,8 +1,12 @@
 """The lineage graph: what a dataset or job is made from and what is made from it.
 
-The walk goes breadth first from one node, a set-based statement for each level. A hop is one edge
-between a dataset and a job, and the node asked for is at depth 0. `both` walks edges either way
-from every node, as Marquez does; `upstream` and `downstream` never turn round.
+The walk goes breadth first, a set-based statement for each level. Its size is counted in one of
+two ways. `depth` counts as Marquez does: steps from job to job, and each job comes with all its
+datasets. Depth 0 of a dataset shows the jobs that write it, or else those that read it. `hops`
+counts edges between a dataset and a job, and 0 shows the node alone.
+
+`both` walks edges either way from every node, as Marquez does; `upstream` and `downstream` never
+turn round.
 """
 
 from collections import defaultdict
@@ -58,18 +62,35 @@ _INPUT, _OUTPUT = Role.INPUT.value, Role.OUTPUT.value
 _Sides = defaultdict[tuple[str, str], list[EntityId]]  # by job and role
 
 
+_READERS: Roles = (_INPUT, _INPUT)
+_WRITERS: Roles = (_OUTPUT, _OUTPUT)
+_ANY: Roles = (_INPUT, _OUTPUT)
+
+
 class _Steps(Struct, frozen=True):
-    """Which roles to follow from a job, and which from a dataset."""
+    """Which roles to follow from a job, and which from a dataset.
+
+    `first_jobs` are the jobs at depth 0 of a dataset: the first of these roles that has any.
+    """
 
     from_job: Roles
     from_dataset: Roles
+    first_jobs: tuple[Roles, ...]
 
 
 _STEPS: Mapping[str, _Steps] = {
-    "both": _Steps((_INPUT, _OUTPUT), (_INPUT, _OUTPUT)),
-    "upstream": _Steps((_INPUT, _INPUT), (_OUTPUT, _OUTPUT)),
-    "downstream": _Steps((_OUTPUT, _OUTPUT), (_INPUT, _INPUT)),
+    "both": _Steps(_ANY, _ANY, (_WRITERS, _READERS)),
+    "upstream": _Steps(_READERS, _WRITERS, (_WRITERS,)),
+    "downstream": _Steps(_WRITERS, _READERS, (_READERS,)),
 }
+
+
+class _Walk(Struct, frozen=True):
+    """The nodes of the first level, and the number of levels after it."""
+
+    first: set[str]
+    has_jobs_first: bool
+    levels: int
 
 
 class _Root(Struct, frozen=True):
@@ -100,22 +121,35 @@ class _Found(NamedTuple):
 def lineage(
     tx: Transaction,
     node_id: str,
-    depth: int = DEPTH_DEFAULT,
+    depth: int | None = None,
     direction: Direction = "both",
     history: History = "current",
     as_of: Micros | None = None,
+    *,
+    hops: int | None = None,
 ) -> LineageGraph:
     """The graph around a node, as it is now or as it was at a time.
 
     A dataset with `#version` asks for the time of that version, a run for the time it ended.
     Names, descriptions and tags are today's, whatever the time.
     """
-    begin_walk(tx, depth)
+    if depth is not None and hops is not None:
+        raise Invalid("depth and hops are both set; set depth to count jobs, hops to count edges")
+    if hops is not None:
+        begin_walk(tx, hops, "hops")
+    else:
+        depth = DEPTH_DEFAULT if depth is None else depth
+        begin_walk(tx, depth)
     if direction not in _STEPS:
         raise Invalid(f"direction {direction!r} is none of {', '.join(_STEPS)}")
+    steps = _STEPS[direction]
     root = _find_root(tx, node_id, as_of)
     source = edge_source(tx, root.id, history, root.as_of, root.job_version)
-    return _draw(root, _walk(tx, source, root, _STEPS[direction], depth))
+    if hops is None:
+        walk = _walk_by_jobs(tx, source, root, steps, depth or 0)
+    else:
+        walk = _Walk({root.id}, root.is_job, hops)
+    return _draw(root, _follow(tx, source, root, steps, walk))
 
 
 def _find_root(tx: Transaction, node_id: str, as_of: Micros | None) -> _Root:
@@ -131,21 +165,38 @@ def _find_root(tx: Transaction, node_id: str, as_of: Micros | None) -> _Root:
             return _Root(named.job_id, True, at)
 
 
-def _walk(tx: Transaction, source: EdgeSource, root: _Root, steps: _Steps, depth: int) -> _Found:
+def _walk_by_jobs(
+    tx: Transaction, source: EdgeSource, root: _Root, steps: _Steps, depth: int
+) -> _Walk:
+    """The walk from job to job: a level of jobs and one of their datasets for each depth."""
+    levels = 2 * depth + 1
+    if root.is_job:
+        return _Walk({root.id}, has_jobs_first=True, levels=levels)
+    for roles in steps.first_jobs:
+        jobs, _ = source.jobs_beside([root.id], roles)
+        rows = tx.fetch_many([root.ask("lineage_jobs", jobs)])[0] if jobs else []
+        if rows:
+            return _Walk({row[0] for row in rows}, has_jobs_first=True, levels=levels)
+    return _Walk({root.id}, has_jobs_first=False, levels=0)
+
+
+def _follow(tx: Transaction, source: EdgeSource, root: _Root, steps: _Steps, walk: _Walk) -> _Found:
     """All within reach, level by level; a level holds only jobs or only datasets."""
     found = _Found([], [], [])
-    frontier = {root.id}
+    frontier = set(walk.first)
     seen = set(frontier)
-    for level in range(depth + 1):
+    for level in range(walk.levels + 1):
         here = list(frontier)
-        if root.is_job == (level % 2 == 0):
+        if walk.has_jobs_first == (level % 2 == 0):
             edges, (rows,) = source.edges_of(here, root.ask("lineage_jobs", here))
             visible = {row[0] for row in rows}
             edges = [edge for edge in edges if edge.job_id in visible]
             found.jobs.extend(rows)
             found.edges.extend(edges)
             frontier = {edge.dataset_id for edge in edges if edge.role in steps.from_job}
-        elif level < depth:
+            if level == 0 and not root.is_job:
+                frontier.add(root.id)  # in one direction its own jobs do not lead to it
+        elif level < walk.levels:
             ask = root.ask("lineage_datasets", here)
             jobs, (rows,) = source.jobs_beside(here, steps.from_dataset, ask)
             found.datasets.extend(rows)

@@ -218,7 +218,7 @@ def _load(client: Client, events: Sequence[Event]) -> float:
 
 def _look_around(client: Client, events: int, seconds: float) -> None:
     _title(f"What is {SHOWN.name} made from, and who uses it?")
-    write_lineage(client, Asked(f"dataset:{SHOWN.namespace}:{SHOWN.name}", depth=4))
+    write_lineage(client, Asked(f"dataset:{SHOWN.namespace}:{SHOWN.name}", hops=4))
     _title("Which runs failed, and why?")
     _write_failures(client)
     _title(f"How did {CHANGED.name} change?")
@@ -254,7 +254,7 @@ def _say_how_to_go_on(url: str, lot: str, keep: bool) -> None:
         f"penstock provenance {NAMESPACE}/{LAST} {lot} --prov",
         f"penstock verify {NAMESPACE}/{LAST} {lot} --upstream",
         f"penstock arcs show {NAMESPACE}/clean",
-        "penstock lineage build_customer_value --depth 6",
+        "penstock lineage build_customer_value --hops 6",
         "penstock lineage daily_revenue --columns",
         "penstock lineage load_archive --history",
         "penstock lineage daily_revenue --as-of 3d",

@@ -27,7 +27,7 @@ class Asked:
     """Which graph to look at."""
 
     node_id: str
-    depth: int
+    hops: int
     direction: Direction = "both"
     history: History = "current"
     as_of: str | None = None
@@ -36,7 +36,7 @@ class Asked:
         """The graph in one direction, or in both."""
         return client.lineage(
             self.node_id,
-            depth=self.depth,
+            hops=self.hops,
             direction=direction,
             history=self.history,
             as_of=self.as_of,
@@ -52,7 +52,7 @@ def write_lineage(client: Client, asked: Asked) -> None:
     """Draw what a node is made from, and below that what is made from it."""
     console = out()
     symbols = symbols_for(console.encoding)
-    root = client.lineage(asked.node_id, depth=0, as_of=asked.as_of).graph[0]
+    root = client.lineage(asked.node_id, hops=0, as_of=asked.as_of).graph[0]
     write_line(fit(_label(root, symbols, frozenset()), "", "", symbols.more, line_width(console)))
     for line in _circumstances(root, asked):
         write_line(Text(f"  {plain(line)}", "dim"))
@@ -96,7 +96,7 @@ def _beside(nodes: Mapping[str, Node] | Mapping[str, FieldNode], way: Direction)
 
 
 def _missing(nodes: Mapping[str, Node], node: Node, way: Direction) -> frozenset[str]:
-    """What a job reads or writes beyond the depth that was asked for."""
+    """The datasets of a job that are further away than the graph goes."""
     if not isinstance(node, JobNode):
         return frozenset()
     side = node.data.inputs if way == "upstream" else node.data.outputs
@@ -133,7 +133,7 @@ def write_columns(client: Client, asked: Asked) -> None:
     ]
     graph = client.column_lineage(
         asked.node_id,
-        depth=asked.depth,
+        depth=asked.hops,
         with_downstream=asked.direction != "upstream",
         as_of=asked.as_of,
     )

@@ -16,7 +16,7 @@ app = App(
     name="lineage",
     help_epilogue="""Examples:
   penstock lineage daily_revenue
-  penstock lineage dataset:warehouse:marts.daily_revenue --direction upstream
+  penstock lineage dataset:warehouse:marts.daily_revenue --direction upstream --hops 6
   penstock lineage warehouse/marts.daily_revenue --columns
   penstock lineage job:shop:daily_shop.load_chunks --history
   penstock lineage daily_revenue --as-of 2026-11-14T09:00:00Z
@@ -35,7 +35,7 @@ def lineage(
     ],
     /,
     *,
-    depth: Annotated[
+    hops: Annotated[
         int, Parameter(help="how many edges away to look", validator=Number(gte=0))
     ] = 3,
     direction: Annotated[Direction, Parameter(help="which way to look")] = "both",
@@ -51,10 +51,10 @@ def lineage(
     at = read_moment(as_of)
     with remote.connect() as client:
         node_id = find_node(client, node)
-        asked = Asked(node_id, depth, direction, "all" if history else "current", at)
+        asked = Asked(node_id, hops, direction, "all" if history else "current", at)
         if as_json and columns:
             below = direction != "upstream"
-            write_json(client.column_lineage(node_id, depth=depth, with_downstream=below, as_of=at))
+            write_json(client.column_lineage(node_id, depth=hops, with_downstream=below, as_of=at))
         elif as_json:
             write_json(asked.graph(client, direction))
         elif columns:

@@ -51,7 +51,7 @@ def find_entity(client: Client, text: str, kind: Kind, namespace: str | None) ->
     if namespace is not None:
         return EntityId(namespace, text)
     if text.startswith(f"{kind.lower()}:"):
-        return client.lineage(text, depth=0).graph[0].data.id
+        return client.lineage(text, hops=0).graph[0].data.id
     found = _find(client, text, kind)
     return EntityId(found.namespace, found.name)
 
@@ -188,7 +188,7 @@ def _read(client: Client, kind: Kind, namespace: str, name: str) -> _Thing | Api
 def _read_deleted(client: Client, thing: _Thing) -> _Thing | None:
     """A thing if it is there after all; graphs can begin at what is deleted."""
     try:
-        found = client.lineage(thing.node_id, depth=0).graph[0].data.id
+        found = client.lineage(thing.node_id, hops=0).graph[0].data.id
     except ApiError as error:
         if error.code not in (_FORBIDDEN, _NOT_FOUND):
             raise

@@ -128,17 +128,23 @@ class HistoryCalls:
         self,
         node_id: str,
         *,
-        depth: int = 20,
+        depth: int | None = None,
+        hops: int | None = None,
         direction: Direction = "both",
         history: History = "current",
         as_of: str | None = None,
     ) -> Request[graphs.LineageGraph]:
-        """The graph of jobs and datasets around a node, now or as it was at a time."""
+        """The graph of jobs and datasets around a node, now or as it was at a time.
+
+        `depth` counts steps from job to job, as Marquez does; each job comes with all its datasets.
+        `hops` counts edges instead. Without either, `depth` is 20.
+        """
         return get(
             graphs.LineageGraph,
             "lineage",
             nodeId=node_id,
             depth=depth,
+            hops=hops,
             direction=direction,
             history=history,
             asOf=as_of,

@@ -20,7 +20,7 @@ const COLUMNS: Column<JobNode>[] = [
 
 export function Neighbours({ dataset }: { dataset: Schemas["Dataset"] }) {
   const id = datasetNode(dataset.id);
-  const graph = useGet("/api/v1/lineage", { query: { nodeId: id, depth: 1 } });
+  const graph = useGet("/api/v1/lineage", { query: { nodeId: id, hops: 1 } });
   return (
     <Shown of={graph}>
       {(value) => {

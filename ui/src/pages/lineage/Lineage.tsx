@@ -15,7 +15,7 @@ import { matching, visible } from "./graph";
 import "./lineage.css";
 import { TimeSlider } from "./TimeSlider";
 
-const DEPTHS = [1, 2, 3, 4, 6, 10, 20, 50];
+const HOPS = [1, 2, 3, 4, 6, 10, 20, 50];
 
 export default function Lineage() {
   const [query] = useQuery();
@@ -38,13 +38,13 @@ export default function Lineage() {
 function Around({ node }: { node: string }) {
   const [query, setQuery] = useQuery();
   const ask = graphAsked(node, query);
-  const { depth, direction, asOf } = ask;
+  const { hops, direction, asOf } = ask;
   const withColumns = query.get("columns") !== null;
   const chosen = query.get("chosen");
   const folded = query.get("collapsed") ?? "";
   const collapsed = useMemo(() => new Set(folded.split("\n").filter(Boolean)), [folded]);
   const graph = useGet(PATH, { query: ask }, { keep: true, live: !asOf });
-  const columnGraph = useGet("/api/v1/column-lineage", withColumns ? { query: { nodeId: node, depth, withDownstream: direction !== "upstream", ...(asOf ? { asOf } : {}) } } : null, { keep: true, live: !asOf });
+  const columnGraph = useGet("/api/v1/column-lineage", withColumns ? { query: { nodeId: node, depth: hops, withDownstream: direction !== "upstream", ...(asOf ? { asOf } : {}) } } : null, { keep: true, live: !asOf });
   const arcs = useGet("/api/v1/arcs", {}).value?.arcs;
   const arcNodes = useMemo(() => new Set((arcs ?? []).map((arc) => jobNode(arc))), [arcs]);
   const shown = useMemo(() => visible(graph.value?.graph ?? [], node, collapsed), [graph.value, node, collapsed]);
@@ -63,9 +63,9 @@ function Around({ node }: { node: string }) {
       <header className="lineage-bar">
         <h1>Lineage</h1>
         <label className="row">
-          Depth
-          <select className="field" value={depth} onChange={(event) => setQuery({ depth: event.target.value })}>
-            {(DEPTHS.includes(depth) ? DEPTHS : [...DEPTHS, depth]).map((each) => (
+          Hops
+          <select className="field" value={hops} onChange={(event) => setQuery({ hops: event.target.value })}>
+            {(HOPS.includes(hops) ? HOPS : [...HOPS, hops]).map((each) => (
               <option key={each} value={each}>
                 {each}
               </option>

@@ -3,7 +3,7 @@ import { type Ask, urlOf } from "../../api/client";
 
 export type Direction = "both" | "upstream" | "downstream";
 export const PATH = "/api/v1/lineage";
-const DEPTH = 4;
+const HOPS = 4;
 const DIRECTIONS: readonly Direction[] = ["both", "upstream", "downstream"];
 
 type Query = Ask<"get", typeof PATH>["query"];
@@ -11,10 +11,10 @@ type Query = Ask<"get", typeof PATH>["query"];
 /** The question for the graph around a node, as the filters in the address have it. */
 export function graphAsked(node: string, query: URLSearchParams) {
   const asOf = query.get("asOf");
-  const depth = Number(query.get("depth"));
+  const hops = Number(query.get("hops"));
   return {
     nodeId: node,
-    depth: Number.isInteger(depth) && depth > 0 ? depth : DEPTH,
+    hops: Number.isInteger(hops) && hops > 0 ? hops : HOPS,
     direction: DIRECTIONS.find((each) => each === query.get("direction")) ?? "both",
     ...(asOf ? { asOf } : {}),
   } satisfies Query;
