@@ -64,6 +64,14 @@ def parse_time(text: str) -> Micros:
     return at
 
 
+def has_zone(text: str) -> bool:
+    """Whether an ISO-8601 moment states its zone, or is no moment at all."""
+    try:
+        return datetime.fromisoformat(text).tzinfo is not None
+    except ValueError:
+        return True
+
+
 def to_datetime(at: Micros) -> datetime:
     """The moment as a datetime in UTC."""
     return _EPOCH + timedelta(microseconds=at)

@@ -170,6 +170,7 @@ def reading_examples() -> dict[str, dict[str, Any]]:
     shapes = {"ids": [job_version(row).id for row in JOBS[:10]]}
     span = {"after": NOW, "before": NOW + 60 * SECOND}
     by_run = {**span, "run_id": runs["ids"][0]}
+    kinds = {"kinds": ["RUN", "JOB"]}
     late = {"after": NOW + (COUNT - 100) * SECOND, "slot": HOUR // 4}
     words = {"fts5": '"table00042"*', "tsquery": "'table00042':*"}
     found = {**page, **words, "kind": None, "namespace": None}
@@ -193,11 +194,11 @@ def reading_examples() -> dict[str, dict[str, Any]]:
         "read_runs": runs,
         "read_run_datasets": runs,
         "read_run_facets": {"id": runs["ids"][0]},
-        "read_events_newest_first": {**page, **span},
-        "read_events_oldest_first": {**page, **span},
+        "read_events_newest_first": {**page, **span, **kinds},
+        "read_events_oldest_first": {**page, **span, **kinds},
         "read_events_of_run": {**page, **by_run, "sign": -1},
         "count_events_of_run": by_run,
-        "count_events": span,
+        "count_events": {**span, **kinds},
         "count_datasets_created": late,
         "count_jobs_created": late,
         "search_by_name": found,

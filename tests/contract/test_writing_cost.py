@@ -142,6 +142,7 @@ def _of_history() -> dict[str, dict[str, Any]]:
     last = MADE[-100].created_at
     span = {"after": last, "before": last + HOUR}
     page = {**span, "namespace": "food", "limit": MOST, "offset": 0}
+    kinds = {"kinds": ["RUN", "JOB"]}
     return {
         "newest_published_versions": of_dataset,
         "versions_published_by": {**of_dataset, "at": last},
@@ -154,10 +155,10 @@ def _of_history() -> dict[str, dict[str, Any]]:
         "going_edges_of_job": {"job_id": LOAD.id},
         "last_declared_job_versions": of_job,
         "run_family": {"id": MADE[7].id, "depth": 5, "most": MOST},
-        "read_events_of_namespace_newest_first": page,
-        "read_events_of_namespace_oldest_first": page,
-        "count_events_of_namespace": {**span, "namespace": "food"},
-        "count_events_by_hours": span,
+        "read_events_of_namespace_newest_first": {**page, **kinds},
+        "read_events_of_namespace_oldest_first": {**page, **kinds},
+        "count_events_of_namespace": {**span, **kinds, "namespace": "food"},
+        "count_events_by_hours": {**span, **kinds},
         "count_events_per_hour": span,
     }
 

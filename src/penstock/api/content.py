@@ -20,6 +20,8 @@ T = TypeVar("T")
 _NUL = re.compile(rb"(?<!\\)(?:\\\\)*\\u0000")
 NO_SUCH_CHOICE = "Invalid enum value "  # so begins what msgspec says of one
 _NAME, _PLACE = re.compile(r"\.(\w+)"), re.compile(r"\[[^]]*\]")
+_STEP = re.compile(r"\.(\w+)|\[(\d+)\]")
+_CHOICES_MAX = 100  # how many choices of one body may be spelled in another case
 _GZIP = zlib.MAX_WBITS | 16
 
 
@@ -89,7 +91,7 @@ def body_reader(shape: type[T]) -> Callable[[bytes, int], T]:
         try:
             value = decode(content)
         except msgspec.ValidationError as error:
-            raise Invalid(f"the body does not fit: {explained(error, shape)}") from None
+            value = _in_any_case(content, shape, decode, error)
         except (msgspec.DecodeError, UnicodeDecodeError, RecursionError) as error:
             raise Malformed(f"the body is not JSON: {why_not_json(error, content)}") from None
         check_numbers(content)
@@ -98,6 +100,52 @@ def body_reader(shape: type[T]) -> Callable[[bytes, int], T]:
         return value
 
     return read
+
+
+def _in_any_case(
+    content: bytes, shape: type[T], decode: Callable[[bytes], T], error: msgspec.ValidationError
+) -> T:
+    """The body with each choice spelled as its type has it, or a refusal.
+
+    Only a body that was refused comes here: one pass for each choice that it spells differently.
+    """
+    document = msgspec.json.decode(content)
+    for _ in range(_CHOICES_MAX):
+        what, _, where = str(error).partition(" - at `$")
+        where = where.rstrip("`")
+        steps = [int(at) if at else name for name, at in _STEP.findall(where)]
+        is_choice = what.startswith(NO_SUCH_CHOICE) and "..." not in where
+        if not is_choice or not _respell(document, steps, shape, where):
+            break
+        try:
+            return decode(msgspec.json.encode(document))
+        except msgspec.ValidationError as next_error:
+            error = next_error
+    raise Invalid(f"the body does not fit: {explained(error, shape)}") from None
+
+
+def _respell(document: Any, steps: list[str | int], shape: type[Any], where: str) -> bool:
+    """Change the choice at a place of a document to the case of its type; False if none fits."""
+    for step in steps[:-1]:
+        document = document[step]
+    held = document[steps[-1]] if steps else None
+    if not isinstance(held, str):
+        return False
+    fitting = _spellings(inspect.type_info(shape), where).get(held.casefold())
+    if fitting in (None, held):
+        return False
+    document[steps[-1]] = fitting
+    return True
+
+
+def spellings(shape: type[Any], name: str) -> dict[str, str]:
+    """The texts that may stand in a field or its list, each by its spelling in lower case."""
+    info = inspect.type_info(shape)
+    return {**_spellings(info, f".{name}"), **_spellings(info, f".{name}[0]")}
+
+
+def _spellings(info: inspect.Type, where: str) -> dict[str, str]:
+    return {text.casefold(): text for text in _choices(info, where)}
 
 
 def explained(error: msgspec.ValidationError, shape: type[Any]) -> str:

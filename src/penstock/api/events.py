@@ -3,12 +3,13 @@
 import asyncio
 import logging
 from collections.abc import Iterable, Sequence
+from enum import StrEnum
 from functools import partial
 from itertools import islice
-from typing import Any, Literal
+from typing import Annotated, Any, Literal
 
 import msgspec
-from msgspec import Raw, Struct, field
+from msgspec import Meta, Raw, Struct, field
 from msgspec.structs import replace
 
 from penstock.access.keys import Role
@@ -20,6 +21,7 @@ from penstock.arcs.commands import is_arc
 from penstock.catalog import reading
 from penstock.catalog.bound_events import BoundEvent
 from penstock.catalog.commands import ReceiveEvent
+from penstock.catalog.events import EventKind
 from penstock.catalog.json_text import items_of_list
 from penstock.catalog.openlineage import RUN, Event, read_event
 from penstock.catalog.shapes import Shape
@@ -55,12 +57,31 @@ class AnyEvent(Struct, frozen=True, rename="camel"):
     outputs: Sequence[dict[str, Any]] = ()
 
 
+class SortDirection(StrEnum):
+    """In which order of time to list events."""
+
+    DESC = "desc"
+    ASC = "asc"
+
+
+EventTypes = Annotated[
+    tuple[EventKind, ...], Meta(description="only events of runs, of jobs or of datasets")
+]
+
+
 class EventsQuery(Paging, frozen=True):
     """Which events: those whose time is in [after, before)."""
 
     before: Time | None = None
     after: Time | None = None
-    sort_direction: Literal["desc", "asc", "DESC", "ASC"] = "desc"
+    sort_direction: SortDirection = SortDirection.DESC
+    types: EventTypes = ()
+
+
+class RunEventsQuery(EventsQuery, frozen=True):
+    """Which events: those of runs, as Marquez lists them, unless others are asked for."""
+
+    types: EventTypes = (EventKind.RUN,)
 
 
 class Events(Shape, frozen=True):
@@ -209,6 +230,14 @@ def list_events(tx: Transaction, query: EventsQuery) -> Events:
     return _events(tx, query, None)
 
 
+def list_run_events(tx: Transaction, query: RunEventsQuery) -> Events:
+    """List events of runs as they were received, newest first unless asked otherwise.
+
+    `types` asks for those of jobs and datasets too.
+    """
+    return _events(tx, query, None)
+
+
 def list_events_of_namespace(tx: Transaction, namespace: str, query: EventsQuery) -> Events:
     """List events about the jobs and datasets of one namespace, newest first."""
     return _events(tx, query, namespace)
@@ -219,10 +248,11 @@ def _events(tx: Transaction, query: EventsQuery, namespace: str | None) -> Event
         tx,
         moment(query.before, "before"),
         moment(query.after, "after"),
-        descending=query.sort_direction.lower() == "desc",
+        descending=query.sort_direction is SortDirection.DESC,
         limit=query.limit,
         offset=query.offset,
         namespace=namespace,
+        kinds=query.types,
     )
     return Events(page.items, page.total_count)
 
@@ -233,6 +263,6 @@ ROUTES = (
     Route("POST", _ONE, receive_event, Reach.OWN, Role.WRITER, 201, accepts=AnyEvent),
     Route("POST", f"{_ONE}/batch", receive_batch, Reach.OWN, Role.WRITER, accepts=list[AnyEvent]),
     Route("GET", f"{BASE}/events", list_events, Reach.EVERYTHING),
-    Route("GET", f"{BASE}/events/lineage", list_events, Reach.EVERYTHING),
+    Route("GET", f"{BASE}/events/lineage", list_run_events, Reach.EVERYTHING),
     Route("GET", f"{BASE}/events/{{namespace}}", list_events_of_namespace, rest=True),
 )

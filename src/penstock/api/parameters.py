@@ -1,13 +1,13 @@
 """Query parameters as types: what a call may ask, its defaults and its limits."""
 
 from collections.abc import Callable
-from typing import Annotated, Any, TypeVar, get_origin, get_type_hints
+from typing import Annotated, Any, TypeVar, get_args, get_origin, get_type_hints
 from urllib.parse import parse_qsl
 
 import msgspec
 from msgspec import Meta, Struct
 
-from penstock.api.content import NO_SUCH_CHOICE, explained
+from penstock.api.content import NO_SUCH_CHOICE, explained, spellings
 from penstock.clock import Micros, parse_time
 from penstock.errors import Invalid, Malformed
 
@@ -39,14 +39,16 @@ def query_reader(shape: type[T]) -> Callable[[bytes], T]:
     """A function that reads a query string of this type."""
     hints = get_type_hints(shape)
     fields = msgspec.structs.fields(shape)
-    repeated = {f.encode_name for f in fields if get_origin(hints[f.name]) is tuple}
+    repeated = {f.encode_name for f in fields if _is_list(hints[f.name])}
+    choices = {f.encode_name: spellings(shape, f.encode_name) for f in fields}
 
     # Two threads that use a type first at once would crash msgspec: it is used here and now.
     msgspec.json.Decoder(shape)
 
     def read(text: bytes) -> T:
         values: dict[str, Any] = {}
-        for name, value in _pairs(text) if text else ():
+        for name, spelling in _pairs(text) if text else ():
+            value = choices.get(name, {}).get(spelling.casefold(), spelling)
             if name in repeated:
                 values.setdefault(name, []).append(value)
             else:
@@ -58,6 +60,12 @@ def query_reader(shape: type[T]) -> Callable[[bytes], T]:
             raise kind(f"a query parameter does not fit: {explained(error, shape)}") from None
 
     return read
+
+
+def _is_list(hint: Any) -> bool:
+    if get_origin(hint) is Annotated:
+        hint = get_args(hint)[0]
+    return get_origin(hint) is tuple
 
 
 def moment(text: str | None, name: str) -> Micros | None:

@@ -1,16 +1,45 @@
 """Events as they were received, by the time they state."""
 
-from msgspec import Raw
+from collections.abc import Sequence
+from enum import StrEnum
+
+import msgspec
+from msgspec import Raw, Struct
 
 from penstock.catalog.shapes import Page, raw
-from penstock.clock import HOUR, Micros
+from penstock.clock import HOUR, Micros, format_time, has_zone, parse_time
 from penstock.db import Transaction
 from penstock.db.database import Ask
+from penstock.errors import Invalid
 from penstock.ids import run_id as id_of_run
 
 # Beyond every event, and whole hours, so that an open end has no broken hour to count.
 EARLIEST: Micros = -(1 << 31) * HOUR
 LATEST: Micros = (1 << 31) * HOUR
+
+
+class EventKind(StrEnum):
+    """The kinds of OpenLineage event."""
+
+    RUN = "RUN"
+    JOB = "JOB"
+    DATASET = "DATASET"
+
+
+ALL_KINDS: Sequence[EventKind] = tuple(EventKind)
+
+
+class _Timed(Struct, rename="camel"):
+    event_time: str
+
+
+_read_time = msgspec.json.Decoder(_Timed).decode
+_read_members = msgspec.json.Decoder(dict[str, Raw]).decode
+
+
+def counted_type(kind: str, event_type: str) -> str:
+    """The type under which an event is counted: a run event's own, or else the kind of event."""
+    return event_type if kind == EventKind.RUN else kind
 
 
 def hour_of(at: Micros) -> Micros:
@@ -28,13 +57,20 @@ def list_events(
     offset: int,
     run_id: str | None = None,
     namespace: str | None = None,
+    kinds: Sequence[EventKind] = ALL_KINDS,
 ) -> Page[Raw]:
-    """A page of the events whose time is in [after, before), word for word."""
+    """A page of the events of these kinds whose time is in [after, before), word for word.
+
+    Only a time without a zone is written differently: in UTC, as it was understood.
+    """
     span = {
         "after": EARLIEST if after is None else after,
         "before": LATEST if before is None else before,
     }
     page = {**span, "limit": limit, "offset": offset}
+    chosen = list(kinds or ALL_KINDS)
+    of_kinds = {"kinds": chosen}
+    order = "newest" if descending else "oldest"
     if run_id is not None:
         run = {"run_id": id_of_run(run_id)}
         events, *counts = tx.fetch_many(
@@ -44,28 +80,42 @@ def list_events(
             ]
         )
     elif namespace is not None:
-        order = "newest" if descending else "oldest"
+        here = {"namespace": namespace}
         events, *counts = tx.fetch_many(
             [
-                (f"read_events_of_namespace_{order}_first", {**page, "namespace": namespace}),
-                ("count_events_of_namespace", {**span, "namespace": namespace}),
+                (f"read_events_of_namespace_{order}_first", {**page, **of_kinds, **here}),
+                ("count_events_of_namespace", {**span, **of_kinds, **here}),
             ]
         )
     else:
-        statement = "read_events_newest_first" if descending else "read_events_oldest_first"
-        events, *counts = tx.fetch_many([(statement, page), *_counting(**span)])
+        reading = (f"read_events_{order}_first", {**page, **of_kinds})
+        events, *counts = tx.fetch_many([reading, *_counting(**span, kinds=chosen)])
     total = sum(count for ((count,),) in counts)
-    return Page([raw(payload) for (payload,) in events], total)
+    return Page([_with_zone(payload) for (payload,) in events], total)
 
 
-def _counting(after: Micros, before: Micros) -> list[Ask]:
+def _with_zone(payload: str) -> Raw:
+    """An event whose time has a zone: Java's clients cannot read one without."""
+    try:
+        at = _read_time(payload).event_time
+        if has_zone(at):
+            return raw(payload)
+        members = _read_members(payload)
+        members["eventTime"] = Raw(msgspec.json.encode(format_time(parse_time(at))))
+    except (msgspec.MsgspecError, Invalid):
+        return raw(payload)
+    return Raw(msgspec.json.encode(members))
+
+
+def _counting(after: Micros, before: Micros, kinds: Sequence[EventKind]) -> list[Ask]:
     """Count whole hours by their totals, and only the broken hours at the ends one by one."""
     first, last = -hour_of(-after), hour_of(before)
     if first > last:
-        return [("count_events", {"after": after, "before": before})]
-    asks: list[Ask] = [("count_events_by_hours", {"after": first, "before": last})]
+        return [("count_events", {"after": after, "before": before, "kinds": kinds})]
+    hours = {"after": first, "before": last, "kinds": kinds}
+    asks: list[Ask] = [("count_events_by_hours", hours)]
     if after < first:
-        asks.append(("count_events", {"after": after, "before": first}))
+        asks.append(("count_events", {"after": after, "before": first, "kinds": kinds}))
     if last < before:
-        asks.append(("count_events", {"after": last, "before": before}))
+        asks.append(("count_events", {"after": last, "before": before, "kinds": kinds}))
     return asks

@@ -8,6 +8,7 @@ from typing import Any
 from msgspec import Struct
 
 from penstock.catalog.dataset_rules import observed_schema, shown_schema
+from penstock.catalog.events import counted_type
 from penstock.catalog.rows import (
     AliasRow,
     ColumnEdgeRow,
@@ -103,7 +104,10 @@ def _column_edges(world: World) -> Iterator[ColumnEdgeRow]:
 
 
 def _counts(world: World) -> list[_Count]:
-    totals = Counter((e.event_time // HOUR * HOUR, e.event_type) for e in world.events.changed())
+    totals = Counter(
+        (e.event_time // HOUR * HOUR, counted_type(e.kind, e.event_type))
+        for e in world.events.changed()
+    )
     return [_Count(hour, kind, total) for (hour, kind), total in sorted(totals.items())]
 
 

@@ -185,7 +185,7 @@ def _job(row: _JobRow, edges: Edges, runs: Sequence[Run]) -> Job:
         location=row.location,
         description=row.description,
         latest_run=runs[0] if runs else None,
-        latest_runs=runs,
+        latest_runs=runs or None,
         facets=raw(shown(facets)),
         current_version=row.current_version_id,
         labels=raw(row.labels),

@@ -12,7 +12,7 @@ from contextlib import AbstractContextManager
 from msgspec import Struct
 
 from penstock.access import audit
-from penstock.catalog.events import EARLIEST, hour_of, list_events
+from penstock.catalog.events import EARLIEST, EventKind, counted_type, hour_of, list_events
 from penstock.clock import HOUR, Clock, Micros, format_time
 from penstock.db import Database, Transaction
 from penstock.db.database import Row
@@ -114,16 +114,17 @@ class _Pruning:
                 before = list_events(tx, self._cutoff, EARLIEST, limit=0, offset=0)
             self._note(Pruned(events=before.total_count))
             return
-        deleted = BATCH_ROWS
-        while deleted == BATCH_ROWS:
-            with self._turn() as tx:
-                deleted = self._delete_events(tx)
-            self._note(Pruned(events=deleted))
+        for kind in EventKind:
+            deleted = BATCH_ROWS
+            while deleted == BATCH_ROWS:
+                with self._turn() as tx:
+                    deleted = self._delete_events(tx, kind)
+                self._note(Pruned(events=deleted))
 
-    def _delete_events(self, tx: Transaction) -> int:
-        rows = tx.fetch("prune_events", cutoff=self._cutoff, most=BATCH_ROWS)
-        hours = Counter((hour_of(at), kind) for at, kind in rows)
-        less = [_Count(hour, kind, -total) for (hour, kind), total in sorted(hours.items())]
+    def _delete_events(self, tx: Transaction, kind: EventKind) -> int:
+        rows = tx.fetch("prune_events", kind=kind, cutoff=self._cutoff, most=BATCH_ROWS)
+        hours = Counter((hour_of(at), counted_type(kind, name)) for at, name in rows)
+        less = [_Count(hour, name, -total) for (hour, name), total in sorted(hours.items())]
         tx.write("add_event_counts", less)
         tx.execute("drop_empty_event_counts", cutoff=hour_of(self._cutoff) + HOUR)
         return len(rows)

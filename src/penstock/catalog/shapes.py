@@ -214,7 +214,7 @@ class Job(Shape, frozen=True):
     location: str | None
     description: str | None
     latest_run: Run | None
-    latest_runs: Sequence[Run]
+    latest_runs: Sequence[Run] | None  # None without any: Marquez' page expects that
     facets: Raw
     current_version: str | None
     labels: Raw

@@ -236,7 +236,7 @@ def _look_around(client: Client, events: int, seconds: float) -> None:
 
 def _write_failures(client: Client) -> None:
     jobs = client.jobs(JOBS, limit=100).jobs
-    failed = [run for job in jobs for run in job.latest_runs if run.state == "FAILED"]
+    failed = [run for job in jobs for run in job.latest_runs or () if run.state == "FAILED"]
     failed.sort(key=lambda run: run.started_at or "", reverse=True)
     write_table(
         ("job", Column("started", whole=True), "cause"),

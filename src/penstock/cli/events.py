@@ -10,6 +10,7 @@ from cyclopts import App, Parameter
 from penstock.cli.flags import REMOTE, Json, Limit, Namespace, Offset, RemoteFlags, switch
 from penstock.cli.printing import Cell, Column, write_json, write_line, write_rest, write_table
 from penstock.cli.times import read_moment, show_time
+from penstock.client.history import EventKind
 from penstock.client.stream import LotEvent
 from penstock.errors import Invalid
 
@@ -18,6 +19,7 @@ app = App(
     help_epilogue="""Examples:
   penstock events list --after 2h
   penstock events list --after 2026-11-01 --before 2026-11-02 --json
+  penstock events list --type RUN --limit 100
   penstock events list --run 019a7f6c-8a00-7000-8000-000000000001
   penstock events follow --namespace shop""",
 )
@@ -36,6 +38,9 @@ def list_events(
     after: Annotated[str | None, Parameter(help="from this time on; 2h is two hours ago")] = None,
     before: Annotated[str | None, Parameter(help="before this time")] = None,
     run: Annotated[str | None, Parameter(help="only those about this run")] = None,
+    type: Annotated[
+        tuple[EventKind, ...], Parameter(help="only events of runs, jobs or datasets; repeatable")
+    ] = (),
     oldest_first: Annotated[bool, switch("turn the order round")] = False,
     limit: Limit = 20,
     offset: Offset = 0,
@@ -43,15 +48,20 @@ def list_events(
     as_json: Json = False,
 ) -> None:
     """List events as they were received, newest first."""
-    if run is not None and (after or before or oldest_first):
-        raise Invalid("--run lists all events of a run; leave the time range and order out")
+    if run is not None and (after or before or oldest_first or type):
+        raise Invalid("--run lists all events of a run; leave the time range, type and order out")
     since, until = read_moment(after), read_moment(before)
     with remote.connect() as client:
         if run is not None:
             found = client.run_events(run, limit=limit, offset=offset)
         else:
             found = client.events(
-                after=since, before=until, oldest_first=oldest_first, limit=limit, offset=offset
+                after=since,
+                before=until,
+                oldest_first=oldest_first,
+                types=type,
+                limit=limit,
+                offset=offset,
             )
     if as_json:
         write_json(found)

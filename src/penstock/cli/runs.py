@@ -77,11 +77,11 @@ def _of_all_jobs(
 ) -> Runs:
     """The newest of what jobs themselves show of their runs."""
     jobs = client.jobs(namespace, limit=_JOBS_MAX)
-    runs = [run for job in jobs.jobs for run in job.latest_runs]
+    runs = [run for job in jobs.jobs for run in job.latest_runs or ()]
     runs.sort(key=lambda run: (run.created_at, run.id), reverse=True)
     found = [run for run in runs if not state or run.state in state]
     is_all = jobs.total_count <= _JOBS_MAX and all(
-        len(job.latest_runs) < _LATEST_MAX for job in jobs.jobs
+        len(job.latest_runs or ()) < _LATEST_MAX for job in jobs.jobs
     )
     if len(found) < offset + limit and not is_all:
         note(

@@ -247,7 +247,7 @@ class Job(Document, frozen=True):
     location: str | None
     description: str | None
     latest_run: Run | None
-    latest_runs: tuple[Run, ...]
+    latest_runs: tuple[Run, ...] | None
     facets: Facets
     current_version: str | None
     labels: tuple[str, ...]

@@ -12,6 +12,7 @@ from penstock.client.request import Empty, Request, get, nothing, post, said, wr
 Direction = Literal["both", "upstream", "downstream"]
 History = Literal["current", "all"]
 Kind = Literal["DATASET", "JOB"]
+EventKind = Literal["RUN", "JOB", "DATASET"]
 Event = Mapping[str, Any] | bytes
 
 
@@ -37,14 +38,19 @@ class HistoryCalls:
         before: str | None = None,
         after: str | None = None,
         oldest_first: bool = False,
+        types: Sequence[EventKind] = (),
         limit: int = 100,
         offset: int = 0,
     ) -> Request[docs.Events]:
-        """The events, of one namespace or of all, whose time is in [after, before)."""
+        """The events, of one namespace or of all, whose time is in [after, before).
+
+        With `types`, only those of runs, of jobs or of datasets.
+        """
         return get(
             docs.Events,
             "events",
-            "lineage" if namespace is None else namespace,
+            *(() if namespace is None else (namespace,)),
+            types=types,
             before=before,
             after=after,
             sortDirection="asc" if oldest_first else "desc",

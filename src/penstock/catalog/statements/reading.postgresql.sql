@@ -34,3 +34,83 @@ CROSS JOIN LATERAL (
     ORDER BY l.updated_at DESC, l.id DESC LIMIT CAST(:limit AS BIGINT) + CAST(:offset AS BIGINT)
 ) j
 ORDER BY j.updated_at DESC, j.id DESC LIMIT :limit OFFSET :offset
+
+-- name: read_events_newest_first
+-- Differs by necessity: PostgreSQL would try the inner list of IN on every event; LATERAL asks
+-- the index once for each kind.
+-- A page of the events of these kinds, newest first.
+SELECT (SELECT e.payload FROM events e WHERE e.id = page.id)
+FROM (
+    SELECT l.id, l.event_time
+    FROM {each kinds text AS k}
+    CROSS JOIN LATERAL (
+        SELECT i.id, i.event_time FROM events i
+        WHERE i.kind = k.value
+          AND i.event_time >= :after AND i.event_time < :before
+        ORDER BY i.event_time DESC, i.id DESC
+        LIMIT CAST(:limit AS BIGINT) + CAST(:offset AS BIGINT)
+    ) l
+    ORDER BY l.event_time DESC, l.id DESC
+    LIMIT :limit OFFSET :offset
+) page
+ORDER BY page.event_time DESC, page.id DESC
+
+-- name: read_events_oldest_first
+-- Differs by necessity: PostgreSQL would try the inner list of IN on every event; LATERAL asks
+-- the index once for each kind.
+-- A page of the events of these kinds, oldest first.
+SELECT (SELECT e.payload FROM events e WHERE e.id = page.id)
+FROM (
+    SELECT l.id, l.event_time
+    FROM {each kinds text AS k}
+    CROSS JOIN LATERAL (
+        SELECT i.id, i.event_time FROM events i
+        WHERE i.kind = k.value
+          AND i.event_time >= :after AND i.event_time < :before
+        ORDER BY i.event_time, i.id
+        LIMIT CAST(:limit AS BIGINT) + CAST(:offset AS BIGINT)
+    ) l
+    ORDER BY l.event_time, l.id
+    LIMIT :limit OFFSET :offset
+) page
+ORDER BY page.event_time, page.id
+
+-- name: read_events_of_namespace_newest_first
+-- Differs by necessity: PostgreSQL would try the inner list of IN on every event; LATERAL asks
+-- the index once for each kind.
+-- A page of the events of these kinds about one namespace, newest first.
+SELECT (SELECT e.payload FROM events e WHERE e.id = page.id)
+FROM (
+    SELECT l.id, l.event_time
+    FROM {each kinds text AS k}
+    CROSS JOIN LATERAL (
+        SELECT i.id, i.event_time FROM events i
+        WHERE i.namespace = :namespace AND i.kind = k.value
+          AND i.event_time >= :after AND i.event_time < :before
+        ORDER BY i.event_time DESC, i.id DESC
+        LIMIT CAST(:limit AS BIGINT) + CAST(:offset AS BIGINT)
+    ) l
+    ORDER BY l.event_time DESC, l.id DESC
+    LIMIT :limit OFFSET :offset
+) page
+ORDER BY page.event_time DESC, page.id DESC
+
+-- name: read_events_of_namespace_oldest_first
+-- Differs by necessity: PostgreSQL would try the inner list of IN on every event; LATERAL asks
+-- the index once for each kind.
+-- A page of the events of these kinds about one namespace, oldest first.
+SELECT (SELECT e.payload FROM events e WHERE e.id = page.id)
+FROM (
+    SELECT l.id, l.event_time
+    FROM {each kinds text AS k}
+    CROSS JOIN LATERAL (
+        SELECT i.id, i.event_time FROM events i
+        WHERE i.namespace = :namespace AND i.kind = k.value
+          AND i.event_time >= :after AND i.event_time < :before
+        ORDER BY i.event_time, i.id
+        LIMIT CAST(:limit AS BIGINT) + CAST(:offset AS BIGINT)
+    ) l
+    ORDER BY l.event_time, l.id
+    LIMIT :limit OFFSET :offset
+) page
+ORDER BY page.event_time, page.id

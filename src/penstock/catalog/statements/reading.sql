@@ -171,40 +171,19 @@ ORDER BY d.namespace, d.name
 -- The facets of a run and of its job, as the run reported them.
 SELECT id, facets, job_facets FROM runs WHERE id = :id
 
--- name: read_events_newest_first
--- A page of what was received, by the time of the events, backwards.
-SELECT payload FROM events
-WHERE event_time >= :after AND event_time < :before
-ORDER BY event_time DESC, id DESC LIMIT :limit OFFSET :offset
-
--- name: read_events_oldest_first
--- A page of what was received, by the time of the events.
-SELECT payload FROM events
-WHERE event_time >= :after AND event_time < :before
-ORDER BY event_time, id LIMIT :limit OFFSET :offset
-
 -- name: read_events_of_run
 -- A page of what was received about one run; sign is 1 for the oldest first, -1 for the newest.
 SELECT payload FROM events
 WHERE run_id = :run_id AND event_time >= :after AND event_time < :before
 ORDER BY event_time * :sign, id * :sign LIMIT :limit OFFSET :offset
 
--- name: read_events_of_namespace_newest_first
--- A page of what was received about the jobs and datasets of one namespace, backwards.
-SELECT payload FROM events
-WHERE namespace = :namespace AND event_time >= :after AND event_time < :before
-ORDER BY event_time DESC, id DESC LIMIT :limit OFFSET :offset
-
--- name: read_events_of_namespace_oldest_first
--- A page of what was received about the jobs and datasets of one namespace.
-SELECT payload FROM events
-WHERE namespace = :namespace AND event_time >= :after AND event_time < :before
-ORDER BY event_time, id LIMIT :limit OFFSET :offset
-
 -- name: count_events_of_namespace
--- How many events about one namespace are in a time range.
-SELECT COUNT(*) FROM events
-WHERE namespace = :namespace AND event_time >= :after AND event_time < :before
+-- The number of events of these kinds about one namespace in a time range.
+SELECT COUNT(*)
+FROM {each kinds text AS k}
+CROSS JOIN events e
+WHERE e.namespace = :namespace AND e.kind = k.value
+  AND e.event_time >= :after AND e.event_time < :before
 
 -- name: count_events_of_run
 -- How many events about one run are in a time range.
@@ -212,10 +191,15 @@ SELECT COUNT(*) FROM events
 WHERE run_id = :run_id AND event_time >= :after AND event_time < :before
 
 -- name: count_events
--- How many events are in a time range; meant for a part of an hour.
-SELECT COUNT(*) FROM events WHERE event_time >= :after AND event_time < :before
+-- The number of events of these kinds in a time range; meant for a part of an hour.
+SELECT COUNT(*)
+FROM {each kinds text AS k}
+CROSS JOIN events e
+WHERE e.kind = k.value AND e.event_time >= :after AND e.event_time < :before
 
 -- name: count_events_by_hours
--- How many events are in a range of whole hours.
+-- The number of events of these kinds in a range of whole hours. Events without a run are counted
+-- under their kind, those of runs under their type.
 SELECT CAST(COALESCE(SUM(total), 0) AS BIGINT) FROM event_counts
 WHERE hour >= :after AND hour < :before
+  AND CASE WHEN event_type IN ('JOB', 'DATASET') THEN event_type ELSE 'RUN' END {in kinds text}

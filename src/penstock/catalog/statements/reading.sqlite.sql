@@ -31,3 +31,75 @@ JOIN jobs j ON j.id IN (
     ORDER BY l.updated_at DESC, l.id DESC LIMIT :limit + :offset
 )
 ORDER BY j.updated_at DESC, j.id DESC LIMIT :limit OFFSET :offset
+
+-- name: read_events_newest_first
+-- Differs by necessity: SQLite has no LATERAL, and takes the inner list once for each kind.
+-- A page of the events of these kinds, newest first.
+SELECT (SELECT e.payload FROM events e WHERE e.id = page.id)
+FROM (
+    SELECT l.id, l.event_time
+    FROM {each kinds text AS k}
+    JOIN events l ON l.id IN (
+        SELECT i.id FROM events i
+        WHERE i.kind = k.value
+          AND i.event_time >= :after AND i.event_time < :before
+        ORDER BY i.event_time DESC, i.id DESC LIMIT :limit + :offset
+    )
+    ORDER BY l.event_time DESC, l.id DESC
+    LIMIT :limit OFFSET :offset
+) page
+ORDER BY page.event_time DESC, page.id DESC
+
+-- name: read_events_oldest_first
+-- Differs by necessity: SQLite has no LATERAL, and takes the inner list once for each kind.
+-- A page of the events of these kinds, oldest first.
+SELECT (SELECT e.payload FROM events e WHERE e.id = page.id)
+FROM (
+    SELECT l.id, l.event_time
+    FROM {each kinds text AS k}
+    JOIN events l ON l.id IN (
+        SELECT i.id FROM events i
+        WHERE i.kind = k.value
+          AND i.event_time >= :after AND i.event_time < :before
+        ORDER BY i.event_time, i.id LIMIT :limit + :offset
+    )
+    ORDER BY l.event_time, l.id
+    LIMIT :limit OFFSET :offset
+) page
+ORDER BY page.event_time, page.id
+
+-- name: read_events_of_namespace_newest_first
+-- Differs by necessity: SQLite has no LATERAL, and takes the inner list once for each kind.
+-- A page of the events of these kinds about one namespace, newest first.
+SELECT (SELECT e.payload FROM events e WHERE e.id = page.id)
+FROM (
+    SELECT l.id, l.event_time
+    FROM {each kinds text AS k}
+    JOIN events l ON l.id IN (
+        SELECT i.id FROM events i
+        WHERE i.namespace = :namespace AND i.kind = k.value
+          AND i.event_time >= :after AND i.event_time < :before
+        ORDER BY i.event_time DESC, i.id DESC LIMIT :limit + :offset
+    )
+    ORDER BY l.event_time DESC, l.id DESC
+    LIMIT :limit OFFSET :offset
+) page
+ORDER BY page.event_time DESC, page.id DESC
+
+-- name: read_events_of_namespace_oldest_first
+-- Differs by necessity: SQLite has no LATERAL, and takes the inner list once for each kind.
+-- A page of the events of these kinds about one namespace, oldest first.
+SELECT (SELECT e.payload FROM events e WHERE e.id = page.id)
+FROM (
+    SELECT l.id, l.event_time
+    FROM {each kinds text AS k}
+    JOIN events l ON l.id IN (
+        SELECT i.id FROM events i
+        WHERE i.namespace = :namespace AND i.kind = k.value
+          AND i.event_time >= :after AND i.event_time < :before
+        ORDER BY i.event_time, i.id LIMIT :limit + :offset
+    )
+    ORDER BY l.event_time, l.id
+    LIMIT :limit OFFSET :offset
+) page
+ORDER BY page.event_time, page.id

@@ -2,9 +2,9 @@
 -- Pages are looked for while others write; what is found is checked again where it is deleted.
 
 -- name: prune_events
--- Delete the oldest events before a time, and say when they were and of which type.
+-- Delete the oldest events of a kind before a time, and return their times and types.
 DELETE FROM events
-WHERE id IN (SELECT e.id FROM events e WHERE e.event_time < :cutoff
+WHERE id IN (SELECT e.id FROM events e WHERE e.kind = :kind AND e.event_time < :cutoff
              ORDER BY e.event_time, e.id LIMIT :most)
 RETURNING event_time, event_type
 

@@ -110,7 +110,7 @@ LIMIT :most
 SELECT c.hour, c.event_type, COALESCE(k.total, 0), c.total
 FROM (SELECT t.hour, t.event_type, COUNT(*) AS total
       FROM (SELECT e.event_time - (e.event_time % 3600000000 + 3600000000) % 3600000000 AS hour,
-                   e.event_type
+                   CASE WHEN e.kind = 'RUN' THEN e.event_type ELSE e.kind END AS event_type
             FROM events e) t
       GROUP BY t.hour, t.event_type) c
 LEFT JOIN event_counts k ON k.hour = c.hour AND k.event_type = c.event_type
@@ -121,7 +121,8 @@ FROM event_counts k
 WHERE k.total <> 0
   AND NOT EXISTS (SELECT 1 FROM events e
                   WHERE e.event_time >= k.hour AND e.event_time < k.hour + 3600000000
-                    AND e.event_type = k.event_type)
+                    AND CASE WHEN e.kind = 'RUN' THEN e.event_type ELSE e.kind END = k.event_type
+                    AND e.kind IN ('RUN', 'JOB', 'DATASET'))
 LIMIT :most
 
 -- name: broken_search_docs

@@ -71,7 +71,7 @@ function List({ list }: { list: Paged<Schemas["Job"]> }) {
     { title: "job", cell: (job) => <><JobName of={job.id} /> {isArc.has(`${job.namespace}/${job.name}`) && <Tag tone="active">arc</Tag>}</>, width: "minmax(10rem, 2.2fr)" },
     { title: "namespace", cell: (job) => <span className="muted">{job.namespace}</span>, width: "minmax(5rem, 0.8fr)", wide: true },
     { title: "latest run", cell: (job) => (job.latestRun ? <Status of={job.latestRun.state} /> : <span className="faint">none</span>), width: "116px" },
-    { title: "last runs", cell: (job) => <Strip runs={job.latestRuns} />, width: "120px", wide: true },
+    { title: "last runs", cell: (job) => <Strip runs={job.latestRuns ?? []} />, width: "120px", wide: true },
     { title: "took", cell: (job) => job.latestRun && <Lasted from={job.latestRun.startedAt} to={job.latestRun.endedAt} />, width: "90px", end: true, wide: true },
     { title: "began", cell: (job) => <Time at={job.latestRun?.startedAt} />, width: "100px" },
   ];
