@@ -115,7 +115,7 @@ def test_a_field_of_a_dataset_that_only_column_lineage_names_is_shown_and_that_i
         graph = asked["graph"]
         found = {shown["id"]: shown["data"] for shown in graph}
         assert found.keys() == {node, seed}
-        assert (found[seed]["datasetVersion"], found[seed]["fieldType"]) == (None, None)
+        assert (found[seed]["datasetVersion"], found[seed]["fieldType"]) == (None, "")
     calls.get("namespaces", calls.namespace, "datasets", "seed", status=404)
     listed = calls.get("namespaces", calls.namespace, "datasets")["datasets"]
     assert [d["name"] for d in listed] == ["totals"]
@@ -144,10 +144,10 @@ def lifecycle(change: str) -> Document:
     return {"lifecycleStateChange": {"lifecycleStateChange": change}}
 
 
-def test_a_dropped_dataset_is_gone_until_somebody_writes_it_again(calls: Calls) -> None:
+def test_a_dropped_dataset_is_deleted_until_it_is_written_again(calls: Calls) -> None:
     calls.report("COMPLETE", new_run_id(), "make", outputs=[calls.named("d", **schema("id"))])
     calls.report("COMPLETE", new_run_id(), "drop", outputs=[calls.named("d", **lifecycle("DROP"))])
-    calls.get("namespaces", calls.namespace, "datasets", "d", status=404)
+    assert calls.dataset("d")["deleted"]
     listed = calls.get("namespaces", calls.namespace, "datasets")
     assert (listed["datasets"], listed["totalCount"]) == ([], 0)
 
@@ -167,7 +167,7 @@ def test_a_later_reader_brings_a_dropped_dataset_back_and_an_earlier_one_does_no
     before = calls.now()
     calls.report("COMPLETE", new_run_id(), "drop", outputs=[calls.named("d", **lifecycle("DROP"))])
     calls.report("START", new_run_id(), "read", inputs=["d"], at=before)
-    calls.get("namespaces", calls.namespace, "datasets", "d", status=404)
+    assert calls.dataset("d")["deleted"]
     calls.report("START", new_run_id(), "read", inputs=["d"])
     assert calls.dataset("d")["lastLifecycleState"] == "DROP"
 

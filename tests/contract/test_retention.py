@@ -151,7 +151,9 @@ def check_event_counts(shop: Shop) -> None:
     with shop.database.read() as tx:
         events = tx.fetch("every_event")
         counts = tx.rows(EventCount, "every_event_count")
-    counted = [(at - at % HOUR, name if kind == "RUN" else kind) for at, _, kind, _, name, *_ in events]
+    counted = [
+        (at - at % HOUR, name if kind == "RUN" else kind) for at, _, kind, _, name, *_ in events
+    ]
     real = Counter(counted)
     assert {(count.hour, count.event_type): count.total for count in counts} == real
 

@@ -207,11 +207,11 @@ def test_on_loopback_no_key_is_needed(local: Running) -> None:
 
 
 def test_a_key_that_is_sent_must_be_good_even_on_loopback(local: Running) -> None:
+    reader = local.key("r", Role.READER)
     for value in ("Bearer pk_nonsense", "Basic eDp5", "Bearer", "Bearer \xff\xfe", ""):
         headers = {b"authorization": value.encode("latin-1")}
         answer = local.client.get(f"{API}/namespaces", headers=headers)
         assert answer.status_code == 401, value
-    reader = local.key("r", Role.READER)
     put = local.client.put(path("namespaces", "food"), json=SUPER, headers=reader)
     assert put.status_code == 403
 

@@ -143,7 +143,6 @@ QUERIES = [
     ("stats/jobs?period=YEAR", 422, "YEAR"),
     ("stats/jobs?timezone=Mars/Olympus", 422, "Mars"),
     ("namespaces/ghost", 404, "ghost"),
-    ("namespaces/ghost/datasets", 404, "ghost"),
     ("namespaces/food/datasets/ghost", 404, "ghost"),
     ("namespaces/food/datasets/raw/versions/V9", 404, "V9"),
     ("namespaces/food/datasets/raw/versions/nonsense", 404, "nonsense"),

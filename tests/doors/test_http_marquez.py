@@ -5,6 +5,7 @@ from typing import Any
 
 import pytest
 
+from penstock.access.keys import Role
 from tests.doors.serving import Running, path, post, run_event, running
 
 DATASET_EVENT = "https://openlineage.io/spec/2-0-2/OpenLineage.json#/$defs/DatasetEvent"
@@ -132,3 +133,133 @@ def test_a_choice_in_a_body_may_be_in_any_case(food: Running) -> None:
 
     assert (job["type"], dataset["type"]) == ("STREAM", "DB_TABLE")
     assert (refused.status_code, "none of BATCH, SERVICE, STREAM" in refused.text) == (422, True)
+
+
+def test_a_new_catalog_has_a_default_namespace(food: Running) -> None:
+    found = show(food, "namespaces")["namespaces"]
+
+    assert [each["name"] for each in found] == ["default"]
+    assert not show(food, "namespaces", "default")["isHidden"]
+
+
+def test_lists_of_an_unknown_namespace_are_empty(food: Running) -> None:
+    assert show(food, "namespaces", "none", "jobs") == {"jobs": [], "totalCount": 0}
+    assert show(food, "namespaces", "none", "datasets") == {"datasets": [], "totalCount": 0}
+
+
+def test_a_namespace_keeps_the_description_that_a_put_leaves_out(food: Running) -> None:
+    put(food, "namespaces", "food", ownerName="ann", description="all meals")
+
+    kept = put(food, "namespaces", "food", ownerName="bob")
+    changed = put(food, "namespaces", "food", ownerName="bob", description="")
+
+    assert (kept["ownerName"], kept["description"]) == ("bob", "all meals")
+    assert changed["description"] == ""
+
+
+def test_a_stream_keeps_the_location_of_its_schema(food: Running) -> None:
+    put(food, "namespaces", "food", ownerName="ann")
+    put(food, "sources", "kafka", type="KAFKA", connectionUrl="kafka://broker:9092")
+    stream = {"type": "STREAM", "physicalName": "clicks", "sourceName": "kafka"}
+    where = "https://schemas.example.org/clicks"
+
+    clicks = ("namespaces", "food", "datasets", "clicks")
+    stated = put(food, *clicks, **stream, schemaLocation=where)
+    again = put(food, *clicks, **stream)
+    [version] = show(food, *clicks, "versions")["versions"]
+    table = put(food, "namespaces", "food", "datasets", "menu", **{**stream, "type": "DB_TABLE"})
+
+    assert (stated["schemaLocation"], again["schemaLocation"]) == (where, where)
+    assert version["schemaLocation"] == where
+    assert "schemaLocation" not in table
+
+
+def test_a_dropped_dataset_is_shown_as_deleted(food: Running) -> None:
+    post(food.client, run_event(eventType="COMPLETE"))
+    drop = {"lifecycleStateChange": {"_producer": "x", "lifecycleStateChange": "DROP"}}
+    outputs = [{"namespace": "food", "name": "clean", "facets": drop}]
+    later = {"eventTime": "2026-11-15T11:00:00Z", "outputs": outputs}
+    post(food.client, run_event("r2", eventType="COMPLETE", **later))
+
+    clean = ("namespaces", "food", "datasets", "clean")
+    dropped = show(food, *clean)
+    listed = show(food, "namespaces", "food", "datasets")["datasets"]
+    food.client.delete(path(*clean))
+
+    assert (dropped["deleted"], dropped["lastLifecycleState"]) == (True, "DROP")
+    assert [dataset["name"] for dataset in listed] == ["raw"]
+    assert food.client.get(path(*clean)).status_code == 404
+
+
+def test_the_job_type_facet_gives_a_job_its_labels(food: Running) -> None:
+    kind = {"processingType": "BATCH", "integration": "SPARK", "jobType": "SQL_JOB"}
+    job = {"namespace": "food", "name": "etl", "facets": {"jobType": kind}}
+    post(food.client, run_event(job=job))
+
+    assert show(food, "namespaces", "food", "jobs", "etl")["labels"] == ["SQL_JOB", "SPARK"]
+
+
+def test_nominal_time_and_parent_are_arguments_of_a_run(food: Running) -> None:
+    facets = {
+        "nominalTime": {
+            "nominalStartTime": "2026-11-14T00:00:00Z",
+            "nominalEndTime": "2026-11-15T00:00:00",
+        },
+        "parent": {"run": {"runId": "dag-1"}, "job": {"namespace": "food", "name": "dag"}},
+    }
+    post(food.client, {**run_event(), "run": {"runId": "r1", "facets": facets}})
+
+    assert show(food, "jobs", "runs", "r1")["args"] == {
+        "nominal_start_time": "2026-11-14T00:00:00.000Z",
+        "nominal_end_time": "2026-11-15T00:00:00.000Z",
+        "run_id": "dag-1",
+        "name": "dag",
+        "namespace": "food",
+    }
+
+
+def column_event() -> dict[str, Any]:
+    source = {"namespace": "food", "name": "raw", "field": "a"}
+    columns = {"columnLineage": {"fields": {"b": {"inputFields": [source]}}}}
+    outputs = [{"namespace": "food", "name": "clean", "facets": columns}]
+    inputs = [{"namespace": "food", "name": "raw"}]
+    return run_event(eventType="COMPLETE", inputs=inputs, outputs=outputs)
+
+
+def test_a_field_without_a_type_has_an_empty_one(food: Running) -> None:
+    post(food.client, column_event())
+
+    graph = show(food, "column-lineage", nodeId="dataset:food:clean")["graph"]
+
+    assert [node["data"]["fieldType"] for node in graph] == ["", ""]
+
+
+def test_column_lineage_of_a_version_has_versioned_ids(food: Running) -> None:
+    post(food.client, column_event())
+    clean = show(food, "namespaces", "food", "datasets", "clean")["currentVersion"]
+    raw = show(food, "namespaces", "food", "datasets", "raw")["currentVersion"]
+
+    graph = show(food, "column-lineage", nodeId=f"dataset:food:clean#{clean}")["graph"]
+
+    made, source = f"datasetField:food:clean:b#{clean}", f"datasetField:food:raw:a#{raw}"
+    assert [node["id"] for node in graph] == [made, source]
+    assert graph[0]["inEdges"] == [{"origin": source, "destination": made}]
+    assert show(food, "column-lineage", nodeId=made)["graph"] == graph
+
+
+def test_a_key_is_ignored_where_there_are_none(food: Running) -> None:
+    headers = {"Authorization": "Bearer from-another-server"}
+
+    read = food.client.get(path("namespaces"), headers=headers)
+    written = food.client.put(
+        path("namespaces", "food"), json={"ownerName": "ann"}, headers=headers
+    )
+    from_elsewhere = {**headers, "Origin": "https://elsewhere.example.org"}
+    refused = food.client.put(
+        path("namespaces", "food"), json={"ownerName": "bob"}, headers=from_elsewhere
+    )
+    food.plane.keys.create("first", Role.ADMIN, who="test")
+    later = food.client.get(path("namespaces"), headers=headers)
+
+    assert (read.status_code, written.status_code) == (200, 200)
+    assert (refused.status_code, later.status_code) == (403, 401)

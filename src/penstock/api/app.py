@@ -198,7 +198,7 @@ class Api:
         gate = self.door.gate
         key = gate.at_once(route.method, head)
         if key is None:
-            key = await self.door.in_thread(gate.ask, head)
+            key = await self.door.in_thread(gate.ask, head, route.method)
         key.require_role(route.role)
         if route.reach is Reach.NAMESPACE:
             key.require_namespace(names["namespace"])

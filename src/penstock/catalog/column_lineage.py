@@ -42,7 +42,8 @@ def column_lineage(
 ) -> ColumnGraph:
     """The graph around a field, all fields of a dataset, or all fields that a job writes.
 
-    A dataset with `#version` asks for the time of that version.
+    A dataset with `#version` asks for the time of that version, and every node id then says
+    which version it means.
     """
     begin_walk(tx, depth)
     named = find_node(tx, node_id)
@@ -52,7 +53,8 @@ def column_lineage(
     seen = _walk(columns.sources, start, depth)
     if with_downstream:
         seen |= _walk(columns.products, start, depth)
-    return _draw(columns, seen)
+    is_versioned = isinstance(named, NamedDataset) and named.version is not None
+    return _draw(columns, seen, is_versioned=is_versioned)
 
 
 def _start(tx: Transaction, columns: Columns, named: Named, at: Micros | None) -> set[Column]:
@@ -97,10 +99,10 @@ def _walk(
     return seen
 
 
-def _draw(columns: Columns, seen: set[Column]) -> ColumnGraph:
+def _draw(columns: Columns, seen: set[Column], *, is_versioned: bool) -> ColumnGraph:
     """A node for each column, and the edges between them."""
     inputs = columns.inputs_of(seen)
-    names = {column: _node_id(columns, column) for column in seen}
+    names = {column: _node_id(columns, column, is_versioned) for column in seen}
     index = EdgeIndex(
         (names[source.column], names[column])
         for column in seen
@@ -117,9 +119,10 @@ def _draw(columns: Columns, seen: set[Column]) -> ColumnGraph:
     return ColumnGraph(nodes)
 
 
-def _node_id(columns: Columns, column: Column) -> str:
+def _node_id(columns: Columns, column: Column, is_versioned: bool) -> str:
     shown = columns.shown(column.dataset_id)
-    return field_node(shown.namespace, shown.name, column.field)
+    node = field_node(shown.namespace, shown.name, column.field)
+    return f"{node}#{shown.version_id}" if is_versioned and shown.version_id else node
 
 
 def _data(columns: Columns, column: Column, sources: list[MadeFrom]) -> FieldData:
@@ -129,7 +132,7 @@ def _data(columns: Columns, column: Column, sources: list[MadeFrom]) -> FieldDat
         dataset=shown.name,
         dataset_version=shown.version_id,
         field=column.field,
-        field_type=shown.types.get(column.field),
+        field_type=shown.types.get(column.field) or "",
         transformation_description=_said_alike(source.description for source in sources),
         transformation_type=_said_alike(source.type for source in sources),
         input_fields=sorted(

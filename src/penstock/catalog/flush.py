@@ -71,6 +71,7 @@ def changes(world: World) -> Changes:
         ("move_runs", world.runs.moved("job_id", "created_at")),
         ("put_datasets", datasets),
         ("advance_datasets", advanced_datasets),
+        ("put_stream_schemas", world.stream_schemas.changed()),
         ("put_sightings", world.sightings.changed()),
         ("put_versions", versions),
         ("advance_versions", advanced_versions),

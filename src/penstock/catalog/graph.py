@@ -86,7 +86,7 @@ class FieldData(Shape, frozen=True):
     dataset: str
     dataset_version: str | None
     field: str
-    field_type: str | None
+    field_type: str  # "" where it is unknown: Marquez' Java client reads no null
     transformation_description: str | None
     transformation_type: str | None
     input_fields: Sequence[InputField]

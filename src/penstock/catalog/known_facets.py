@@ -98,6 +98,11 @@ class _JobType(Struct):
     processingType: str
 
 
+class _JobLabels(Struct):
+    jobType: str | None = None
+    integration: str | None = None
+
+
 class _Lifecycle(Struct):
     lifecycleStateChange: str
 
@@ -167,6 +172,7 @@ _read_nominal_time = _Reader(_NominalTime)
 _read_documentation = _Reader(_Documentation)
 _read_code_location = _Reader(_CodeLocation)
 _read_job_type = _Reader(_JobType)
+_read_job_labels = _Reader(_JobLabels)
 _read_lifecycle = _Reader(_Lifecycle)
 _read_data_source = _Reader(DataSource)
 _read_symlinks = _Reader(_Symlinks)
@@ -237,6 +243,13 @@ def job_type(facets: Facets) -> str | None:
     if found is None:
         return None
     return {"BATCH": "BATCH", "STREAMING": "STREAM"}.get(found.processingType.upper())
+
+
+def job_labels(facets: Facets) -> list[str]:
+    """The type of a job and its integration, as Marquez labels it."""
+    found = _read_job_labels(facets, "jobType")
+    labels = (found.jobType, found.integration) if found else ()
+    return [_clean(label) for label in labels if label]
 
 
 def lifecycle(facets: Facets) -> str | None:

@@ -12,7 +12,7 @@ from penstock.catalog.column_names import names_told
 from penstock.catalog.facets import others_hold, read_facets, shown, together, write_facets
 from penstock.catalog.known_facets import COLUMNS, DatasetName
 from penstock.catalog.lineage_edges import NOW
-from penstock.catalog.reading_names import is_uuid, no_namespace
+from penstock.catalog.reading_names import is_uuid
 from penstock.catalog.reading_runs import load_runs
 from penstock.catalog.rows import Origin
 from penstock.catalog.schema import NO_FIELDS, read_schema, schema_id, with_tags
@@ -63,6 +63,7 @@ class _DatasetRow(Struct, frozen=True, gc=False):
     facets: str | None
     stamps: str | None
     column_set_id: str | None
+    schema_location: str | None
 
 
 class _VersionRow(Struct, frozen=True, gc=False):
@@ -87,6 +88,7 @@ class _VersionRow(Struct, frozen=True, gc=False):
     tags: str
     field_tags: str
     unconfirmed: int
+    schema_location: str | None
 
 
 def get_dataset(
@@ -100,15 +102,12 @@ def get_dataset(
 
 def list_datasets(tx: Transaction, namespace: str, limit: int, offset: int) -> Page[Dataset]:
     """A page of a namespace's datasets, by name, without those that are deleted."""
-    known, tallies, ids = tx.fetch_many(
+    tallies, ids = tx.fetch_many(
         [
-            ("read_namespace", {"name": namespace}),
             ("read_tallies_of_namespace", {"kind": "DATASET", "namespace": namespace}),
             ("read_dataset_ids", {"namespace": namespace, "limit": limit, "offset": offset}),
         ]
     )
-    if not known:
-        raise no_namespace(namespace)
     total = sum(count for _, count in tallies)
     return Page(load_datasets(tx, [found for (found,) in ids]), total)
 
@@ -154,15 +153,19 @@ def load_datasets(
 def _find(
     tx: Transaction, namespace: str, name: str, *, include_deleted: bool = False
 ) -> tuple[str, int]:
-    """The id and the number of versions of the dataset that goes by a name."""
+    """The id and the number of versions of the dataset that goes by a name.
+
+    A dataset that a run dropped is shown as deleted, as Marquez shows it; one that an
+    administrator deleted is not shown.
+    """
     row = tx.fetch_one("read_dataset_by_name", id=dataset_id(namespace, name))
     if row is None:
         raise NotFound(
             f"there is no dataset {name!r} in namespace {namespace!r}; "
             "list the namespace's datasets, or search for a part of the name"
         )
-    found, hidden, version_count = row
-    if hidden and not include_deleted:
+    found, hidden, version_count, is_dropped = row
+    if hidden and not is_dropped and not include_deleted:
         raise NotFound(
             f"dataset {name!r} in namespace {namespace!r} is deleted; "
             "writing it or naming it in an event brings it back"
@@ -233,6 +236,7 @@ def _dataset(
         facets=raw(shown(facets)),
         deleted=bool(row.hidden),
         aliases=aliases,
+        schema_location=_schema_location(row),
     )
 
 
@@ -297,7 +301,12 @@ def _version(row: _VersionRow, runs: dict[str, Run]) -> DatasetVersion:
         current_schema_version=schema,
         created_by_run=runs.get(row.run_id) if row.run_id else None,
         facets=raw(shown(facets)),
+        schema_location=_schema_location(row),
     )
+
+
+def _schema_location(row: _DatasetRow | _VersionRow) -> str | UnsetType | None:
+    return row.schema_location if row.type == "STREAM" else UNSET
 
 
 def _observed_schema(observed: str) -> tuple[str, str]:

@@ -3,10 +3,12 @@
 from collections import defaultdict
 from collections.abc import Sequence
 
+import msgspec
 from msgspec import Struct
 
-from penstock.catalog.facets import read_run_stamps, shown, together
-from penstock.catalog.reading_names import is_uuid, no_namespace
+from penstock.catalog import known_facets
+from penstock.catalog.facets import read_facets, read_run_stamps, shown, together
+from penstock.catalog.reading_names import is_uuid
 from penstock.catalog.reading_runs import load_runs
 from penstock.catalog.rows import LATEST_RUN_STATES, Role
 from penstock.catalog.shapes import EntityId, Job, JobVersion, Page, Run, VersionId, raw
@@ -18,6 +20,7 @@ from penstock.ids import job_id
 from penstock.states import RunState
 
 LATEST_RUNS_MAX = 10
+_NO_LABELS = "[]"
 
 Edges = dict[tuple[str, str], list[EntityId]]  # by job and role
 
@@ -83,10 +86,7 @@ def list_jobs(
         asks.append(("read_tallies", {"kind": "JOB"}))
     else:
         asks.append(("read_tallies_of_namespace", {"kind": "JOB", "namespace": namespace}))
-        asks.append(("read_namespace", {"name": namespace}))
-    ids, tallies, *known = tx.fetch_many(asks)
-    if namespace is not None and not known[0]:
-        raise no_namespace(namespace)
+    ids, tallies = tx.fetch_many(asks)
     total = sum(count for state, count in tallies if not states or state in states)
     return Page(load_jobs(tx, [found for (found,) in ids]), total)
 
@@ -188,9 +188,15 @@ def _job(row: _JobRow, edges: Edges, runs: Sequence[Run]) -> Job:
         latest_runs=runs or None,
         facets=raw(shown(facets)),
         current_version=row.current_version_id,
-        labels=raw(row.labels),
+        labels=raw(_labels(row.labels, facets)),
         tags=raw(row.tags),
     )
+
+
+def _labels(stated: str, facets: str) -> str:
+    if stated != _NO_LABELS or '"jobType"' not in facets:
+        return stated
+    return msgspec.json.encode(known_facets.job_labels(read_facets(facets))).decode()
 
 
 def _simple_name(name: str, parent: str | None) -> str:

@@ -3,8 +3,11 @@
 from collections import defaultdict
 from collections.abc import Sequence
 
-from msgspec import Struct
+import msgspec
+from msgspec import Raw, Struct
 
+from penstock.catalog import known_facets
+from penstock.catalog.facets import read_facets
 from penstock.catalog.rows import Role
 from penstock.catalog.shapes import (
     EntityId,
@@ -86,7 +89,7 @@ def _run(row: _RunRow, touched: Touched) -> Run:
         started_at=time_or_none(row.started_at),
         ended_at=time_or_none(row.ended_at),
         duration_ms=_duration_ms(row),
-        args=raw(row.args),
+        args=raw(_args(row)),
         job=EntityId(row.namespace, row.name),
         job_version=VersionId(row.namespace, row.name, job_version) if job_version else None,
         parent=_parent(row),
@@ -100,6 +103,24 @@ def _duration_ms(row: _RunRow) -> int | None:
     if row.started_at is None or row.ended_at is None:
         return None
     return (row.ended_at - row.started_at) // 1000
+
+
+def _args(row: _RunRow) -> str:
+    """The arguments of a run: as stated, and those that Marquez reads from its facets."""
+    if '"nominalTime"' not in row.facets and '"parent' not in row.facets:
+        return row.args
+    facets = read_facets(row.facets)
+    args: dict[str, object] = {}
+    if "nominalTime" in facets and row.nominal_start is not None:
+        args["nominal_start_time"] = format_time(row.nominal_start)
+        if row.nominal_end is not None:
+            args["nominal_end_time"] = format_time(row.nominal_end)
+    parent = known_facets.parent(facets)
+    if parent is not None:
+        run_id = parent.external_id or parent.run_id
+        args |= {"run_id": run_id, "name": parent.name, "namespace": parent.namespace}
+    stated = msgspec.json.decode(row.args, type=dict[str, Raw])
+    return msgspec.json.encode({**args, **stated}).decode()
 
 
 def _parent(row: _RunRow) -> ParentRun | None:

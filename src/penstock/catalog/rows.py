@@ -34,6 +34,7 @@ __all__ = [
     "SearchRow",
     "SightingRow",
     "SourceRow",
+    "StreamSchemaRow",
     "TagRow",
     "VersionAdvance",
     "VersionRow",
@@ -129,6 +130,13 @@ class DatasetRow(Row, frozen=True):
     declared: str = "{}"  # facets that were stated without a run, whichever version was current
     declared_stamps: str = "{}"
     declared_column_set_id: str | None = None
+
+
+class StreamSchemaRow(Row, frozen=True):
+    """Where the schema of a stream is kept."""
+
+    dataset_id: str
+    location: str
 
 
 class DatasetAdvance(Row, frozen=True):

@@ -128,6 +128,7 @@ class Dataset(Shape, frozen=True):
     facets: Raw
     deleted: bool
     aliases: Sequence[Alias] | UnsetType = UNSET
+    schema_location: str | UnsetType | None = UNSET  # of streams
 
 
 class RunDatasetVersion(Shape, frozen=True):
@@ -195,6 +196,7 @@ class DatasetVersion(Shape, frozen=True):
     current_schema_version: str
     created_by_run: Run | None
     facets: Raw
+    schema_location: str | UnsetType | None = UNSET  # of streams
 
 
 class Job(Shape, frozen=True):

@@ -25,6 +25,7 @@ from penstock.catalog.rows import (
     RunRow,
     SightingRow,
     SourceRow,
+    StreamSchemaRow,
     TagRow,
     VersionRow,
 )
@@ -105,13 +106,14 @@ class World:
         self.edge_rows: Shelf[EdgeRow] = Shelf(write_only, self.undo)
         self.column_edges: Shelf[tuple[ColumnEdgeRow, ...]] = Shelf(write_only, self.undo)
         self.events: Shelf[EventRow] = Shelf(write_only, self.undo)
+        self.stream_schemas: Shelf[StreamSchemaRow] = Shelf(write_only, self.undo)
         self._lasting: list[Shelf[Any]] = [
             self.namespaces, self.sources, self.tags, self.datasets, self.sightings, self.aliases,
             self.versions, self.jobs, self.job_versions, self.runs, self.io, self.edges,
             self.grants,
         ]  # fmt: skip
         self._passing: list[Shelf[Any]] = [
-            self.run_datasets, self.edge_rows, self.column_edges, self.events,
+            self.run_datasets, self.edge_rows, self.column_edges, self.events, self.stream_schemas,
         ]  # fmt: skip
         self._rooms: dict[Any, Room] = {}
 

@@ -160,7 +160,7 @@ def _field_lines(
 def _field_label(node: FieldNode, symbols: Symbols) -> Label:
     data = node.data
     details = (
-        Text(plain(data.field_type or ""), "cyan"),
+        Text(plain(data.field_type), "cyan"),
         Text(plain(data.transformation_type or "").lower(), "yellow"),
         Text(plain(data.transformation_description or "")),
         Text(plain(data.namespace), "dim"),

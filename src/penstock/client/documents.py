@@ -147,6 +147,7 @@ class Dataset(Document, frozen=True):
     facets: Facets
     deleted: bool
     aliases: tuple[Alias, ...] | UnsetType = UNSET
+    schema_location: str | UnsetType | None = UNSET
 
 
 class Datasets(Document, frozen=True):

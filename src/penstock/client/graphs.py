@@ -72,7 +72,7 @@ class FieldData(Document, frozen=True):
     dataset: str
     dataset_version: str | None
     field: str
-    field_type: str | None
+    field_type: str
     transformation_description: str | None
     transformation_type: str | None
     input_fields: tuple[InputField, ...]

@@ -16,7 +16,7 @@ from penstock.catalog.commands.lookup import (
 )
 from penstock.catalog.facets import event_stamp
 from penstock.catalog.known_facets import TagMark
-from penstock.catalog.rows import DatasetRow, Origin, Role, RunRow, replace
+from penstock.catalog.rows import DatasetRow, Origin, Role, RunRow, StreamSchemaRow, replace
 from penstock.catalog.schema import Field, schema_id
 from penstock.catalog.world import World
 from penstock.clock import Micros
@@ -50,6 +50,8 @@ class PutDataset(Write, frozen=True):
         dataset = self._stated(world, dataset_id, held, now)
         dataset_names.show_namespace(world, dataset.namespace)
         world.datasets.put(dataset.id, dataset)
+        if self.schema_location is not None:
+            world.stream_schemas.put(dataset.id, StreamSchemaRow(dataset.id, self.schema_location))
         if run is not None:
             self._write_for_run(world, dataset, run, now)
         else:

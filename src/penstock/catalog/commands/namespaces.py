@@ -10,7 +10,7 @@ from penstock.errors import Invalid, NotFound
 
 
 class PutNamespace(Write, frozen=True):
-    """Create a namespace, or change its owner and description."""
+    """Create a namespace, or change its owner and description; without one it keeps its own."""
 
     name: str
     owner_name: str
@@ -21,9 +21,8 @@ class PutNamespace(Write, frozen=True):
         row = world.namespaces.get(self.name)
         created, hidden_at = (row.created_at, row.hidden_at) if row else (now, 0)
         at = after(now, row.updated_at, row.hidden_at) if row else now
-        fresh = NamespaceRow(
-            self.name, self.owner_name, self.description, 0, created, at, hidden_at
-        )
+        description = row.description if row and self.description is None else self.description
+        fresh = NamespaceRow(self.name, self.owner_name, description, 0, created, at, hidden_at)
         world.namespaces.put(self.name, fresh)
 
 

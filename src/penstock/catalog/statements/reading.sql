@@ -59,8 +59,10 @@ WHERE namespace = :namespace AND hidden = 0
 ORDER BY name LIMIT :limit OFFSET :offset
 
 -- name: read_dataset_by_name
--- The dataset that goes by a name, its own or a second one; id is the digest of that name.
-SELECT d.id, d.hidden, d.version_count
+-- The dataset that goes by a name, its own or a second one; id is the digest of that name. The
+-- last column is 1 where its own current version drops it, and no administrator has hidden it since.
+SELECT d.id, d.hidden, d.version_count,
+       CASE WHEN d.lifecycle = 'DROP' AND d.hidden_at = d.published_at THEN 1 ELSE 0 END
 FROM datasets d
 WHERE d.id = COALESCE((SELECT a.dataset_id FROM dataset_aliases a WHERE a.id = :id), :id)
 
@@ -70,9 +72,10 @@ SELECT d.id, d.namespace, d.name, d.type, d.physical_name, d.source_name, d.desc
        d.current_version_id, d.published_at, d.observed, d.tags, d.field_tags, d.lifecycle,
        d.hidden, d.created_at, d.updated_at, d.declared, d.declared_stamps,
        d.declared_column_set_id,
-       v.number, v.origin, v.schema_id, v.fields, v.facets, v.stamps, v.column_set_id
+       v.number, v.origin, v.schema_id, v.fields, v.facets, v.stamps, v.column_set_id, l.location
 FROM {each ids uuid AS k}
 JOIN datasets d ON d.id = k.value
+LEFT JOIN stream_schemas l ON l.dataset_id = d.id
 LEFT JOIN dataset_versions v ON v.id = COALESCE(d.current_version_id, d.latest_version_id)
 
 -- name: read_column_edges
@@ -102,10 +105,12 @@ SELECT id FROM dataset_versions WHERE dataset_id = :dataset_id AND number = :num
 -- Dataset versions, each with what its dataset says of all of them.
 SELECT v.id, v.dataset_id, d.namespace, d.name, v.number, v.origin, v.run_id, v.schema_id,
        v.fields, v.facets, v.type, v.physical_name, v.source_name, v.description, v.lifecycle,
-       v.created_at, d.current_version_id, d.observed, d.tags, d.field_tags, v.unconfirmed
+       v.created_at, d.current_version_id, d.observed, d.tags, d.field_tags, v.unconfirmed,
+       l.location
 FROM {each ids uuid AS k}
 JOIN dataset_versions v ON v.id = k.value
 JOIN datasets d ON d.id = v.dataset_id
+LEFT JOIN stream_schemas l ON l.dataset_id = d.id
 
 -- name: read_job_by_id
 -- Whether a job is there, and how long its lists are.

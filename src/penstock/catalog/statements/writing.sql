@@ -484,6 +484,12 @@ ON CONFLICT (job_id, role, dataset_id) DO UPDATE SET
 INSERT INTO events (event_time, received_at, kind, namespace, event_type, run_id, payload)
 {rows event_time bigint, received_at bigint, kind text, namespace text, event_type text, run_id uuid, payload long};
 
+-- name: put_stream_schemas
+-- Keep where the schemas of streams are.
+INSERT INTO stream_schemas (dataset_id, location)
+{rows dataset_id uuid, location text}
+ON CONFLICT (dataset_id) DO UPDATE SET location = excluded.location;
+
 -- name: add_event_counts
 -- Count events by hour and type.
 INSERT INTO event_counts (hour, event_type, total)
