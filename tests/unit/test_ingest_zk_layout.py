@@ -66,7 +66,7 @@ def test_a_hold_is_one_node_whatever_it_is_called(name: str) -> None:
     assert "/" not in child
     assert child not in ("", ".", "..")
     assert unquote(child) == name
-    assert read_hold(hold.kind, child, hold_data(hold)) == hold
+    assert read_hold(hold.kind, child, hold_data(hold), 0) == hold
 
 
 def test_the_queue_is_held_where_its_name_says() -> None:
@@ -106,7 +106,7 @@ def test_a_report_is_packed_only_if_it_is_large(size: int) -> None:
     report = '"' + "é" * ((size - 2) // 2) + '"'
     data = report_data(report)
     assert len(data) <= REPORT_BYTES_MAX
-    assert read_report(data) == report
+    assert read_report(data, "/batches/bid0000000001") == report
     assert (data == report.encode()) == (len(report.encode()) <= REPORT_BYTES_MAX)
 
 

@@ -23,6 +23,7 @@ from penstock.ingest.sql.room import QUEUE
 from penstock.ingest.stages import clean_up
 from penstock.ingest.store import BatchFilter, Outcome, Submitted
 from penstock.ingest.values import (
+    ANOTHER_PROGRAM,
     Batch,
     BatchChange,
     Finding,
@@ -291,9 +292,23 @@ class Desk:
         """Look for what no crash should have left, and put right what can be; it may take long."""
         with self._audited(act, "repair", QUEUE) if repair else nullcontext():
             yield from self._store.checking(repair=repair)
+            yield from self._foreign_holds()
             yield from giving_up.check(self._shop, repair=repair)
             yield from left_folders.check(self._shop, repair=repair)
             yield from lost_files.check(self._shop, self._shop.catalog, self._shop.stop)
+
+    def _foreign_holds(self) -> Iterator[Finding]:
+        """Holds that another program has placed, which stop work without naming anybody."""
+        for hold in self._store.holds():
+            if hold.who == ANOTHER_PROGRAM:
+                is_queue = hold.kind is HoldKind.QUEUE
+                target = "queue" if is_queue else f"collection {hold.name}"
+                yield Finding(
+                    f"is held by {hold.who} ({hold.why}), and nothing of it goes on; to let it: "
+                    f"penstock ingest release {target}",
+                    target,
+                    repairable=False,
+                )
 
     def _require_open(self, collection: str) -> None:
         if self._is_held(collection):

@@ -8,7 +8,7 @@ import logging
 from collections.abc import Iterator
 from contextlib import suppress
 
-from penstock.errors import NotFound, PenstockError
+from penstock.errors import Invalid, NotFound, PenstockError
 from penstock.ingest.collections import all_collections
 from penstock.ingest.storing.register import ForgetWriter, WriterRow, writers_from
 from penstock.ingest.values import Finding, IngestJob
@@ -61,11 +61,18 @@ def check(shop: Workshop, *, repair: bool) -> Iterator[Finding]:
     after = ""
     while rows := _writers(shop, after):
         for row in rows:
-            if job_of(shop, row) is None:
+            if _is_deleted(shop, row):
                 what = f"is deleted, but what it had begun to store of {row.ark} may be there"
                 repaired = repair and _is_given_up(shop, row)
                 yield Finding(what, f"ingest job {row.job_id}", repairable=True, repaired=repaired)
         after = rows[-1].ark
+
+
+def _is_deleted(shop: Workshop, row: WriterRow) -> bool:
+    try:
+        return job_of(shop, row) is None
+    except Invalid:  # it is there, and cannot be read
+        return False
 
 
 def _writers(shop: Workshop, after: str) -> list[WriterRow]:

@@ -9,7 +9,7 @@ import shutil
 from collections.abc import Iterator
 from pathlib import Path
 
-from penstock.errors import NotFound
+from penstock.errors import Invalid, NotFound
 from penstock.ingest.values import Finding
 from penstock.ingest.workshop import Workshop
 
@@ -38,4 +38,6 @@ def _is_gone(shop: Workshop, batch_id: str) -> bool:
         shop.store.batch(batch_id)
     except NotFound:
         return True
+    except Invalid:  # it is there, and cannot be read
+        return False
     return False

@@ -219,6 +219,9 @@ class HoldKind(StrEnum):
     COLLECTION = "collection"
 
 
+ANOTHER_PROGRAM = "another program"  # who holds something without saying so
+
+
 class Hold(Struct, frozen=True):
     """A collection, or the whole queue, that an administrator has stopped."""
 

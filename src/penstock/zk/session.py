@@ -7,6 +7,7 @@ nodes are gone, and with them every lock: the epoch grows.
 from collections.abc import Callable, Iterable, Sequence
 from typing import Final, Self
 
+from penstock.clock import Micros
 from penstock.errors import Conflict, Invalid, NotFound, PenstockError, Unavailable
 from penstock.zk.address import Address
 from penstock.zk.connection import Connection
@@ -156,6 +157,11 @@ class Session:
         if node is None:
             raise NotFound(f"{path} is not there any more: the queue was deleted; start anew")
         return "{:x}-{:x}".format(*node.born)
+
+    def made_at(self, paths: Sequence[str]) -> list[Micros | None]:
+        """When each node that is there was made, by the clock of ZooKeeper."""
+        nodes = self._connection.read(paths)
+        return [None if node is None else node.born[1] * 1000 for node in nodes]
 
     def created(self, path: str) -> int:
         """How many children a node ever had."""

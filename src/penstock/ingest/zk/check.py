@@ -18,6 +18,7 @@ from penstock.errors import Invalid, PenstockError
 from penstock.ingest.moves import BatchSide, side_of
 from penstock.ingest.values import Finding, IngestJob, Looked
 from penstock.ingest.zk.layout import (
+    BATCH_NODES,
     BATCHES,
     JOB_NODES,
     JOBS,
@@ -29,6 +30,7 @@ from penstock.ingest.zk.layout import (
     is_batch_id,
     is_job_id,
     job_path,
+    read_batch,
     read_batch_status,
     read_entry,
     read_job,
@@ -72,6 +74,7 @@ class Checking:
         places = self._places(batches)
         statuses = self._statuses(batches)
         self._alive = set(statuses)
+        yield from self._unreadable_batches(sorted(statuses))
         jobs = self._below(JOBS, is_job_id)
         unmade = yield from self._jobs(sorted({*jobs, *places}), places)
         unmade_jobs = sorted(unmade.intersection(jobs))
@@ -84,6 +87,20 @@ class Checking:
         yield from (self._unused_id(path) for path in empty if self._is_unused(path))
         yield from (self._stuck_batch(b) for b in self._stuck(self._statuses(stuck)))
         yield from (self._lost_key(key) for key in self._lost(keys))
+
+    def _unreadable_batches(self, batches: Sequence[str]) -> Iterator[Finding]:
+        """Batches of which a node is missing or cannot be read."""
+        for start in range(0, len(batches), CHUNK):
+            chunk = batches[start : start + CHUNK]
+            for batch_id, fault in zip(chunk, self._batch_faults(chunk), strict=True):
+                # One that was just deleted has lost its nodes, too: it is looked at again.
+                if fault and (again := self._batch_faults([batch_id])[0]):
+                    yield Finding(again, f"batch {batch_id}", repairable=False)
+
+    def _batch_faults(self, batches: Sequence[str]) -> list[str]:
+        """Why each batch cannot be read; empty if it can, or is not there."""
+        nodes = iter(self._read(batch_path(b, name) for b in batches for name in BATCH_NODES))
+        return [_batch_fault(b, {name: next(nodes) for name in BATCH_NODES}) for b in batches]
 
     def _statuses(self, batches: Sequence[str]) -> dict[str, bytes]:
         """What the status nodes of batches say, where there are any."""
@@ -201,22 +218,16 @@ class Checking:
         )
 
     def _stuck(self, statuses: Mapping[str, bytes]) -> list[str]:
-        """Batches that are processing without a job, or cannot be read."""
+        """Batches that are processing without a job."""
         states = {batch_id: _state(batch_id, data) for batch_id, data in statuses.items()}
         processing = [b for b, state in states.items() if state is BatchState.PROCESSING]
         left = self._session.children_counts(
             [side_path(batch_id, BatchSide.PROCESSING) for batch_id in processing]
         )
-        idle = {b for b, jobs in zip(processing, left, strict=True) if not jobs}
-        return [b for b, state in states.items() if state is None or b in idle]
+        return [b for b, jobs in zip(processing, left, strict=True) if not jobs]
 
     def _stuck_batch(self, batch_id: str) -> Finding:
         what = "is processing, but no job of it is"
-        status = self._session.get(batch_path(batch_id, "status"))
-        try:
-            read_batch_status(batch_id, b"" if status is None else status[0])
-        except Invalid as unreadable:
-            return Finding(str(unreadable), f"batch {batch_id}", repairable=False)
         repaired = self._repair and self._report(batch_id)
         return Finding(what, f"batch {batch_id}", repairable=True, repaired=repaired)
 
@@ -255,6 +266,17 @@ def _value(job_id: str, read: dict[str, Node]) -> IngestJob | str:
         return read_job(job_id, version, data, "")
     except Invalid as unreadable:
         return str(unreadable)
+
+
+def _batch_fault(batch_id: str, read: Mapping[str, Node]) -> str:
+    if read["status"] is None:
+        return ""
+    data = {name: None if node is None else node[0] for name, node in read.items()}
+    try:
+        read_batch(batch_id, 0, data, "")
+    except Invalid as unreadable:
+        return str(unreadable)
+    return ""
 
 
 def _right_places(job: IngestJob | str) -> set[str]:

@@ -107,7 +107,7 @@ class Entering:
     def _known(self, submission: Submission) -> Batch | None:
         hashed = key_hash(submission)
         named = None if hashed is None else self._session.get(submission_path(hashed))
-        if named is None or not is_batch_id(batch_id := named[0].decode()):
+        if named is None or not is_batch_id(batch_id := named[0].decode(errors="replace")):
             return None
         [batch] = self._reading.batches([batch_id])
         return batch if isinstance(batch, Batch) else None

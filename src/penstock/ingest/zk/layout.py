@@ -13,6 +13,7 @@ batch or a job sets its status node, so that node's version stands for all the o
 
 import gzip
 import re
+import zlib
 from typing import Final, TypeVar
 from urllib.parse import quote, unquote
 
@@ -20,10 +21,11 @@ import msgspec
 from msgspec import Struct
 from msgspec.json import Decoder
 
-from penstock.clock import format_time, parse_time
+from penstock.clock import Micros, format_time, parse_time
 from penstock.errors import Invalid
 from penstock.ingest.moves import BatchSide
 from penstock.ingest.values import (
+    ANOTHER_PROGRAM,
     Batch,
     Configuration,
     Hold,
@@ -43,7 +45,8 @@ JOBS: Final = "/jobs"
 JOB_IDS: Final = "/jobs/jid"
 STATES: Final = "states"
 HOLDS: Final = {HoldKind.QUEUE: "/locks/queue", HoldKind.COLLECTION: "/locks/collections"}
-QUEUE_HOLD: Final = "/locks/queue/ingest"
+QUEUE: Final = "ingest"
+QUEUE_HOLD: Final = f"/locks/queue/{QUEUE}"
 SUBMISSIONS: Final = "/submissions"
 QUEUED: Final = tuple(state for state in IngestState if state is not IngestState.DELETED)
 JOB_NODES: Final = ("status", "configuration", "identifiers", "priority", "space_needed")
@@ -51,6 +54,7 @@ BATCH_NODES: Final = ("status", "submission", "status-report")
 
 REPORT_BYTES_MAX: Final = 500_000  # ZooKeeper takes a megabyte
 
+_ADVICE = "`penstock ingest check` says what is wrong"
 _GZIP = b"\x1f\x8b"
 _BATCH_ID = re.compile(r"bid[0-9]{10}")
 _JOB_ID = re.compile(r"jid[0-9]{10}")
@@ -174,10 +178,19 @@ def hold_data(hold: Hold) -> bytes:
     return msgspec.json.encode(HoldNode(who=hold.who, why=hold.why, since=format_time(hold.since)))
 
 
-def read_hold(kind: HoldKind, child: str, data: bytes) -> Hold:
-    """The hold that a node stands for."""
-    node = _decoded(_hold, data, f"{HOLDS[kind]}/{child}")
-    return Hold(kind, unquote(child), node.who, node.why, parse_time(node.since))
+def read_hold(kind: HoldKind, child: str, data: bytes, made_at: Micros) -> Hold:
+    """The hold that a node stands for.
+
+    The node alone is the hold. Merritt's library leaves it empty, so what cannot be read is held
+    by another program, since the node was made.
+    """
+    path = f"{HOLDS[kind]}/{child}"
+    try:
+        node = _decoded(_hold, data, path)
+        return Hold(kind, unquote(child), node.who, node.why, parse_time(node.since))
+    except Invalid:
+        fault = "cannot be read" if data else "is empty"
+        return Hold(kind, unquote(child), ANOTHER_PROGRAM, f"{path} {fault}", made_at)
 
 
 def document(value: Struct) -> bytes:
@@ -237,7 +250,7 @@ def read_job(job_id: str, version: int, nodes: dict[str, Data], locked_by: str) 
         identifiers=read(_identifiers, "identifiers"),
         status=status.status,
         last_successful_status=status.last_successful_status,
-        last_modified=parse_time(status.last_modified),
+        last_modified=_time(status.last_modified, job_path(job_id, "status")),
         retry_count=status.retry_count,
         message=status.message,
         history=status.history,
@@ -258,10 +271,10 @@ def read_batch(batch_id: str, version: int, nodes: dict[str, Data], locked_by: s
         id=batch_id,
         submission=_decoded(_submission, nodes["submission"], batch_path(batch_id, "submission")),
         status=status.status,
-        last_modified=parse_time(status.last_modified),
+        last_modified=_time(status.last_modified, batch_path(batch_id, "status")),
         message=status.message,
         jobs=status.jobs,
-        report=None if report is None else read_report(report),
+        report=None if report is None else read_report(report, batch_path(batch_id)),
         version=version,
         locked_by=locked_by,
     )
@@ -273,9 +286,12 @@ def report_data(report: str) -> bytes:
     return data if len(data) <= REPORT_BYTES_MAX else gzip.compress(data, mtime=0)
 
 
-def read_report(data: bytes) -> str:
+def read_report(data: bytes, path: str) -> str:
     """The report in a status-report node."""
-    return (gzip.decompress(data) if data.startswith(_GZIP) else data).decode()
+    try:
+        return (gzip.decompress(data) if data.startswith(_GZIP) else data).decode()
+    except (OSError, EOFError, zlib.error, UnicodeDecodeError) as error:
+        raise Invalid(f"{path}/status-report cannot be read: {error}; {_ADVICE}") from None
 
 
 def read_number(data: Data, path: str) -> int:
@@ -283,11 +299,17 @@ def read_number(data: Data, path: str) -> int:
     return _decoded(_number, data, path)
 
 
+def _time(text: str, path: str) -> Micros:
+    try:
+        return parse_time(text)
+    except Invalid as error:
+        raise Invalid(f"{path} cannot be read: {error}; {_ADVICE}") from None
+
+
 def _decoded(decoder: Decoder[T], data: Data, path: str) -> T:
-    advice = "`penstock ingest check` says what is wrong"
     if data is None:
-        raise Invalid(f"{path} is not there, although its status is; {advice}")
+        raise Invalid(f"{path} is not there, although its status is; {_ADVICE}")
     try:
         return decoder.decode(data)
-    except msgspec.DecodeError as error:
-        raise Invalid(f"{path} cannot be read: {error}; {advice}") from None
+    except (msgspec.DecodeError, UnicodeDecodeError, RecursionError) as error:
+        raise Invalid(f"{path} cannot be read: {error}; {_ADVICE}") from None

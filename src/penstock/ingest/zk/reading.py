@@ -21,6 +21,7 @@ from penstock.ingest.zk.layout import (
     BATCHES,
     HOLDS,
     JOB_NODES,
+    QUEUE,
     Data,
     batch_path,
     is_batch_id,
@@ -187,9 +188,15 @@ class Reading:
         found: list[Hold] = []
         for kind in sorted(HoldKind):
             names = sorted(self._session.children(HOLDS[kind]))
-            nodes = self._session.get_many([f"{HOLDS[kind]}/{name}" for name in names])
-            pairs = zip(names, nodes, strict=True)
-            found += [read_hold(kind, name, node[0]) for name, node in pairs if node is not None]
+            if kind is HoldKind.QUEUE:  # other programs hold other queues beside ours
+                names = [name for name in names if name == QUEUE]
+            paths = [f"{HOLDS[kind]}/{name}" for name in names]
+            nodes, made_at = self._session.get_many(paths), self._session.made_at(paths)
+            found += [
+                read_hold(kind, name, node[0], at or 0)
+                for name, node, at in zip(names, nodes, made_at, strict=True)
+                if node is not None
+            ]
         return sorted(found, key=lambda hold: (hold.kind, hold.name))
 
     def _first(self, job_ids: list[str], limit: int, status: IngestState | None) -> list[IngestJob]:
@@ -253,7 +260,7 @@ def _data(node: Node) -> Data:
 
 
 def _text(node: Node) -> str:
-    return "" if node is None else node[0].decode()
+    return "" if node is None else node[0].decode(errors="replace")
 
 
 def _fits(batch: Batch, which: BatchFilter) -> bool:

@@ -10,7 +10,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from msgspec.structs import replace
 
 from penstock.clock import Clock
-from penstock.errors import Conflict, PenstockError
+from penstock.errors import Conflict, Invalid, PenstockError
 from penstock.ingest.moves import BatchSide, is_reported_since, move_batch, side_of
 from penstock.ingest.store import BatchFilter, Outcome, Submitted
 from penstock.ingest.values import (
@@ -32,8 +32,8 @@ from penstock.ingest.zk.check import Checking
 from penstock.ingest.zk.claims import Claims
 from penstock.ingest.zk.entering import Entering
 from penstock.ingest.zk.layout import (
-    BATCHES,
     STATES,
+    SUBMISSIONS,
     batch_path,
     first_ops,
     hold_data,
@@ -48,6 +48,9 @@ from penstock.ingest.zk.tallies import Tallies
 from penstock.ingest.zk.writing import Done, Writing
 from penstock.states import BatchState, IngestState
 from penstock.zk import Create, ErrorKind, Refused, Session, Set, Unknown
+
+ZOOKEEPER_OWN = "zookeeper"  # the node of ZooKeeper itself, where no other is named
+NAMES_CHARS_MAX = 300
 
 
 class ZkIngestStore:
@@ -248,8 +251,15 @@ class ZkIngestStore:
         self.wake()
 
     def _prepare(self) -> None:
-        """Make the empty queue, unless somebody has."""
-        while not self._session.exists(BATCHES):
+        """Make the empty queue, unless it is there; refuse the tree of another program."""
+        while not self._session.exists(SUBMISSIONS):
+            others = sorted(set(self._session.children("/")) - {ZOOKEEPER_OWN})
+            if others and not self._session.exists(SUBMISSIONS):
+                raise Invalid(
+                    f"{self._session.address} is another program's: it has nodes "
+                    f"({', '.join(others)[:NAMES_CHARS_MAX]}) and no {SUBMISSIONS} of Penstock; "
+                    "nothing in it was changed. Name another node in `queue`, or a new one"
+                )
             with contextlib.suppress(Refused, Unknown):
                 self._session.multi(first_ops())
 

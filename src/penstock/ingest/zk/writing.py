@@ -136,7 +136,8 @@ class Writing:
 
     def _lost_lock(self, change: Guarded) -> Conflict:
         lock = self._session.get(change.lock_path)
-        return lost_lock(change.kind, change.id, "" if lock is None else lock[0].decode())
+        owner = "" if lock is None else lock[0].decode(errors="replace")
+        return lost_lock(change.kind, change.id, owner)
 
     def _is_proved(self, change: Guarded) -> bool:
         return change.proof is None or self._session.exists(change.proof)
