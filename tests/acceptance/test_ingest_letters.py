@@ -1,10 +1,16 @@
-"""Letters that a mail server takes for some of their addresses only."""
+"""Letters that a mail server does not take at once, or for some of their addresses only."""
 
 import pytest
 
+from penstock.clock import DAY, SECOND
+from penstock.ingest.stages import letters
 from penstock.ingest.telling.mail import Letter
+from penstock.ingest.telling.waiting_letters import TakeLetter, due_letters
+from penstock.ingest.values import Batch
+from penstock.ingest.workers import STAGE_NAMES
 from penstock.states import BatchState
-from tests.acceptance.ingest_site import Site
+from tests.acceptance.ingest_site import DEPOSITOR, Site
+from tests.doors.waiting import until
 from tests.mail import NO_SUCH_MAILBOX
 from tests.web import content
 
@@ -38,3 +44,79 @@ def test_nobody_gets_a_letter_twice_because_others_were_refused_for_now(site: Si
     assert batch.message == (
         f"the mail to ben@example.org was not sent: ben@example.org: {NO_SUCH_MAILBOX}"
     )
+
+
+def _completed(site: Site) -> Batch:
+    site.make_collection(callback=None, callback_secret=None)
+    [batch] = site.run(site.deposit(site.web.on("/a.csv", content(b"a"))))
+    assert batch.status is BatchState.COMPLETED
+    return batch
+
+
+def test_a_report_is_delivered_after_the_mail_server_was_down(site: Site) -> None:
+    site.mail.tempfail()
+    batch = _completed(site)
+    assert f"the mail to {DEPOSITOR} is not sent yet: " in batch.message
+    assert "it is tried again until " in batch.message
+    assert site.letters() == []
+
+    site.mail.behave()
+    site.clock.ahead = 3600 * SECOND
+    with site.working("batch-reporting"):
+        until(lambda: site.batch(batch).message == "")
+
+    assert site.letters() == [f"[Penstock] batch {batch.id} of maps: 1 completed, 0 failed"]
+    site.clock.ahead = DAY
+    assert letters.go_round(site.shop) == 0
+
+
+def test_a_report_is_delivered_although_its_worker_was_killed(
+    site: Site, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    class Killed(BaseException):
+        """What kill -9 leaves undone."""
+
+    def killed(letter: Letter) -> bool:
+        raise Killed
+
+    site.make_collection(callback=None, callback_secret=None)
+    with site.working(*(name for name in STAGE_NAMES if not name.startswith("batch-rep"))):
+        batch = site.deposit(site.web.on("/a.csv", content(b"a")))
+        until(lambda: site.batch(batch).status is BatchState.REPORTING)
+    letter = Letter((DEPOSITOR,), "hello", "text", f"{batch.id}.x.y")
+    with monkeypatch.context() as patch:
+        patch.setattr(site.shop.mailer, "send", killed)
+        with pytest.raises(Killed):
+            letters.send(site.shop, batch.id, letter)
+
+    site.clock.ahead = 3600 * SECOND
+    assert letters.go_round(site.shop) == 1
+
+    assert site.letters() == ["hello"]
+    site.run(batch)
+
+
+def test_a_letter_is_given_up_after_days_and_says_so(site: Site) -> None:
+    site.mail.tempfail()
+    batch = _completed(site)
+
+    site.clock.ahead = 6 * DAY
+    assert letters.go_round(site.shop) == 1
+
+    assert f"the mail to {DEPOSITOR} was not sent: " in site.batch(batch).message
+    assert "tried again until" not in site.batch(batch).message
+    site.clock.ahead = 12 * DAY
+    assert letters.go_round(site.shop) == 0
+
+
+def test_two_workers_do_not_send_one_letter_twice(site: Site) -> None:
+    site.mail.tempfail()
+    _completed(site)
+    site.clock.ahead = 3600 * SECOND
+    site.mail.behave()
+    with site.plane.catalog.read() as tx:
+        [waiting] = due_letters(tx, site.clock(), 10)
+
+    taken = [site.plane.catalog.submit(TakeLetter(waiting)).result() for _ in range(2)]
+
+    assert taken == [True, False]

@@ -12,6 +12,7 @@ from penstock.ingest.stages import (
     clean_up,
     downloading,
     estimating,
+    letters,
     lots,
     notify,
     pending,
@@ -40,6 +41,8 @@ _BATCH_WORK = {
 }
 _LOTS = "lots"
 _LOTS_SECONDS = 5.0
+_LETTERS = "letters"  # with the stages that send some
+_LETTERS_SECONDS = 5.0
 _CLEAN_UP = "clean-up"
 _CLEAN_UP_SECONDS = 60.0
 POLL_SECONDS = 1.0
@@ -139,6 +142,8 @@ def _daemons(
         daemons.append(RoundDaemon(name, _provision, shop, every_seconds=poll_seconds))
     if _LOTS in stages:
         daemons.append(RoundDaemon(_LOTS, _close_lots, shop, every_seconds=_LOTS_SECONDS))
+    if any(name in stages for name in _BATCH_WORK):
+        daemons.append(RoundDaemon(_LETTERS, _try_letters, shop, every_seconds=_LETTERS_SECONDS))
     if _CLEAN_UP in stages:
         daemons.append(RoundDaemon(_CLEAN_UP, _clean_up, shop, every_seconds=_CLEAN_UP_SECONDS))
     return daemons
@@ -151,6 +156,11 @@ def _provision(shop: Workshop) -> bool:
 
 def _close_lots(shop: Workshop) -> bool:
     lots.go_round(shop)
+    return True
+
+
+def _try_letters(shop: Workshop) -> bool:
+    letters.go_round(shop)
     return True
 
 

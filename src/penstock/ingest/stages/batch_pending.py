@@ -91,13 +91,13 @@ def _expand(shop: Workshop, batch: Batch, collection: Collection, objects: _Obje
         return
     queued = _change(shop, batch, BatchState.PROCESSING)
     if queued is not None and collection.confirm:
-        send(shop, confirmation_letter(queued, queued.jobs, collection.mail))
+        send(shop, queued.id, confirmation_letter(queued, queued.jobs, collection.mail))
 
 
 def _fail(shop: Workshop, batch: Batch, collection: Collection, error: PenstockError) -> None:
     failed = _change(shop, batch, BatchState.FAILED, str(error))
     if failed is not None:
-        send(shop, failure_letter(failed, collection.mail))
+        send(shop, failed.id, failure_letter(failed, collection.mail))
 
 
 def _objects(shop: Workshop, batch: Batch, collection: Collection) -> _Objects:

@@ -1,12 +1,25 @@
-"""Letters to depositors: sent if they can be, never in the way of the work."""
+"""Letters to depositors: kept until they are delivered, never in the way of the work."""
 
 import logging
 import time
+from typing import NamedTuple
 
 from msgspec.structs import replace
 
-from penstock.errors import PenstockError
+from penstock.clock import format_time
+from penstock.errors import Conflict, NotFound, PenstockError
 from penstock.ingest.telling.mail import Letter, Undelivered
+from penstock.ingest.telling.waiting_letters import (
+    GIVEN_UP_AFTER,
+    ForgetLetter,
+    KeepLetter,
+    PostponeLetter,
+    TakeLetter,
+    WaitingLetter,
+    due_letters,
+    pause_after,
+)
+from penstock.ingest.values import BatchChange
 from penstock.ingest.workshop import Workshop
 
 log = logging.getLogger(__name__)
@@ -16,20 +29,69 @@ _PAUSE_SECONDS = 2.0
 _PATIENCE_SECONDS = 10.0
 # A server that hangs would hold up each batch, one after the other, for longer than its work takes.
 _HUNG_SECONDS = 60.0
+_AT_ONCE = 50
+_NOTING_TRIES = 3
 
 
-def send(shop: Workshop, letter: Letter) -> str:
-    """Send a letter; gives why it could not be sent and to whom, or nothing.
+class _Outcome(NamedTuple):
+    """Who may get a letter later and why, and the server's words about those who will not."""
 
-    Whoever has got it is not sent it again, when it is tried again for others. It may be sent
-    twice, with one Message-ID, when the worker dies right after it. A server that takes long to
-    fail is not tried again for a minute, with no letter.
+    later: tuple[str, ...]
+    lost: dict[str, str]
+    trouble: str
+
+    @property
+    def loss(self) -> str:
+        """Who will not get it, and why."""
+        if not self.lost:
+            return ""
+        reasons = dict.fromkeys(
+            reason if to in reason or reason == self.trouble else f"{to}: {reason}"
+            for to, reason in self.lost.items()
+        )
+        return f"the mail to {', '.join(self.lost)} was not sent: {'; '.join(reasons)}"
+
+
+def send(shop: Workshop, batch_id: str, letter: Letter) -> str:
+    """Send a letter; returns why somebody has not got it, or nothing.
+
+    A letter that cannot be delivered now is kept, and `go_round` tries it again. Whoever has got it
+    is not sent it again, when it is tried again for others. It may be sent twice, with one
+    Message-ID, when the worker dies right after it. A server that takes long to fail is not tried
+    again for a minute, with no letter.
     """
     if not letter.to or not shop.mailer.is_on:
         return ""
+    shop.write(KeepLetter(batch_id, letter))
+    outcome = _try(shop, letter, _TRIES)
+    return _settle(shop, letter.message_id, outcome, tries=0, since=shop.clock())
+
+
+def go_round(shop: Workshop) -> int:
+    """Try the letters that wait; returns how many were tried."""
+    if not shop.mailer.is_on:
+        return 0
+    with shop.catalog.read() as tx:
+        due = due_letters(tx, shop.clock(), _AT_ONCE)
+    tried = 0
+    for waiting in due:
+        if shop.stop() or time.monotonic() < shop.mail_hangs_until:
+            break
+        if shop.catalog.submit(TakeLetter(waiting)).result():
+            outcome = _try(shop, waiting.letter, 1)
+            words = _settle(
+                shop, waiting.message_id, outcome, tries=waiting.tries, since=waiting.since
+            )
+            _note_in_batch(shop, waiting, words)
+            tried += 1
+    return tried
+
+
+def _try(shop: Workshop, letter: Letter, tries: int) -> _Outcome:
+    """Hand a letter over, in a few tries."""
     lost: dict[str, str] = {}
-    trouble = ""
-    for number in range(_TRIES):
+    trouble, is_final = "", False
+    for number in range(tries):
         if time.monotonic() < shop.mail_hangs_until:
             trouble = trouble or "the mail server hung with a letter just before this one"
             break
@@ -43,20 +105,55 @@ def send(shop: Workshop, letter: Letter) -> str:
             if error.refused:
                 lost |= {to: said for to, said in error.refused.items() if to not in error.again}
                 letter = replace(letter, to=error.again)
-            if error.is_final:
+            is_final = error.is_final
+            if is_final:
                 break
             if time.monotonic() - began > _PATIENCE_SECONDS:
                 shop.mail_hangs_until = time.monotonic() + _HUNG_SECONDS
         except PenstockError as error:
-            trouble = str(error)
+            trouble, is_final = str(error), True
             break
         else:
-            letter, trouble = replace(letter, to=()), ""
-            break
-    left = ", ".join([*lost, *letter.to])
-    if not left:
-        return ""
-    others = (f"{to}: {said}" for to, said in lost.items() if to not in trouble)
-    reason = "; ".join(filter(None, [trouble, *others]))
-    log.warning("a mail was not sent: %s", reason)
-    return f"the mail to {left} was not sent: {reason}"
+            return _Outcome((), lost, "")
+    if is_final:
+        return _Outcome((), lost | dict.fromkeys(letter.to, trouble), trouble)
+    return _Outcome(letter.to, lost, trouble)
+
+
+def _settle(shop: Workshop, message_id: str, outcome: _Outcome, *, tries: int, since: int) -> str:
+    """Keep a letter that may be delivered later, forget any other; returns what is wrong."""
+    until = since + GIVEN_UP_AFTER
+    words = ""
+    if outcome.later and shop.clock() < until:
+        words = (
+            f"the mail to {', '.join(outcome.later)} is not sent yet: {outcome.trouble}; "
+            f"it is tried again until {format_time(until)}"
+        )
+        shop.write(PostponeLetter(message_id, outcome.later, words, pause_after(tries)))
+    else:
+        shop.write(ForgetLetter(message_id))
+        if outcome.later:
+            words = f"the mail to {', '.join(outcome.later)} was not sent: {outcome.trouble}"
+    words = "; ".join(filter(None, [outcome.loss, words]))
+    if words:
+        log.warning("%s", words)
+    return words
+
+
+def _note_in_batch(shop: Workshop, waiting: WaitingLetter, words: str) -> None:
+    """Put the present state of a letter into its batch's message, in place of the earlier one."""
+    for _ in range(_NOTING_TRIES):
+        try:
+            batch = shop.store.batch(waiting.batch_id)
+            if not waiting.trouble or waiting.trouble not in batch.message:
+                return
+            parts = batch.message.replace(waiting.trouble, words).split("; ")
+            message = "; ".join(filter(None, parts))
+            changed = replace(batch, message=message)
+            shop.store.change_batch(BatchChange(batch, changed, by_hand=True))
+        except NotFound:  # it was cleaned away
+            return
+        except Conflict:  # it was changed meanwhile: look again
+            continue
+        else:
+            return

@@ -3,8 +3,8 @@
 Needs: a batch of which no job is under way, or an administrator's wish. Does: lists what completed
 and what did not, keeps that as the batch's report, and mails it. An update says what has completed
 since the report before, and what is still open. The batch is completed when every job is, and
-failed otherwise. What has completed is published as a lot. A mail that cannot be sent, or a lot
-that cannot be published, is noted and stops nothing.
+failed otherwise. What has completed is published as a lot. A mail that cannot be sent is kept and
+tried again. Such a mail, or a lot that cannot be published, is noted and stops nothing.
 """
 
 from collections.abc import Iterator, Sequence
@@ -66,7 +66,7 @@ def _tell(shop: Workshop, batch: Batch, letter: Letter) -> str:
         mail = shop.collection(batch.collection).mail
     except NotFound as error:
         return f"it is not mailed: {error}"
-    return send(shop, msgspec.structs.replace(letter, to=mail))
+    return send(shop, batch.id, msgspec.structs.replace(letter, to=mail))
 
 
 def lines_of(shop: Workshop, batch: Batch) -> Iterator[tuple[str, JobLine]]:

@@ -146,3 +146,35 @@ DELETE FROM uploads WHERE url = :url;
 -- name: stale_uploads
 -- Uploads that are no batch's, as far as is known, and were touched last before a time.
 SELECT u.url, u.holder FROM uploads u WHERE u.batch_id = '' AND u.at < :before ORDER BY u.at LIMIT :most;
+
+-- name: add_ingest_letter
+-- Keep a letter until it is delivered; one that is kept already stays as it is.
+INSERT INTO ingest_letters (message_id, batch_id, recipients, subject, body, tries, since, next_at, trouble)
+VALUES (:message_id, :batch_id, :recipients, :subject, :body, 0, :now, :next_at, '')
+ON CONFLICT (message_id) DO NOTHING;
+
+-- name: due_ingest_letters
+-- Letters that are to be tried again, the longest waiting first.
+SELECT l.message_id, l.batch_id, l.recipients, l.subject, l.body, l.tries, l.since, l.next_at, l.trouble
+FROM ingest_letters l
+WHERE l.next_at <= :now
+ORDER BY l.next_at
+LIMIT :most;
+
+-- name: ingest_letter_turn
+-- When a letter is to be tried again.
+SELECT l.next_at FROM ingest_letters l WHERE l.message_id = :message_id;
+
+-- name: take_ingest_letter
+-- Keep others from trying a letter until then.
+UPDATE ingest_letters SET next_at = :next_at WHERE message_id = :message_id;
+
+-- name: postpone_ingest_letter
+-- Write who has not got a letter, why, and when it is tried again.
+UPDATE ingest_letters
+SET recipients = :recipients, tries = tries + 1, next_at = :next_at, trouble = :trouble
+WHERE message_id = :message_id;
+
+-- name: forget_ingest_letter
+-- Delete a letter that is delivered, or given up.
+DELETE FROM ingest_letters WHERE message_id = :message_id;
