@@ -78,6 +78,9 @@ def post(
 
 def _words(response: httpx.Response) -> str:
     """The first words of the answer; a short one is read to its end, so the connection is kept."""
+    if response.has_redirect_location:
+        target = response.headers["location"].partition("?")[0]
+        return f"a redirect to {_printable(target)}, which is not followed"
     read = bytearray()
     deadline = time.monotonic() + _ANSWER_SECONDS_MAX
     try:
@@ -88,7 +91,10 @@ def _words(response: httpx.Response) -> str:
     except httpx.TransportError:
         # The status has come, and it decides; the rest was only for people.
         pass
-    text = bytes(read[: 4 * _WORDS_LENGTH_MAX]).decode("utf-8", "replace")
+    return _printable(bytes(read[: 4 * _WORDS_LENGTH_MAX]).decode("utf-8", "replace"))
+
+
+def _printable(text: str) -> str:
     printable = "".join(each if each.isprintable() else " " for each in text)
     return " ".join(printable.split())[:_WORDS_LENGTH_MAX]
 

@@ -397,3 +397,20 @@ def test_a_bag_is_verified(site: Site, tmp_path: Path) -> None:
     stored = site.content(job.identifiers.primary)
     assert stored["bag/data/map.csv"] == BODY
     assert "bag/manifest-sha512.txt" in stored
+
+
+@pytest.mark.parametrize("code", [301, 302, 303, 307, 308])
+def test_a_callback_that_redirects_fails_with_the_reason(
+    site: Site, caplog: pytest.LogCaptureFixture, code: int
+) -> None:
+    elsewhere = f"{site.web.url}/elsewhere"
+    site.web.on("/callback", redirect(elsewhere, code))
+    [batch] = site.run(site.deposit(site.web.on("/map.csv", content(b"1"))))
+
+    failed = site.only_job(batch)
+    assert failed.status is IngestState.FAILED
+    assert (
+        f"was answered {code} (a redirect to {elsewhere}, which is not followed)" in failed.message
+    )
+    assert "correct the callback's URL" in failed.message
+    assert not [record for record in caplog.records if record.exc_info]

@@ -1,10 +1,13 @@
 """Which object a deposit is of: ARKs that are in use, whoever gave them, and local ids."""
 
+import dataclasses
 from pathlib import Path
 from typing import Any
 
+import pytest
 from msgspec.structs import replace
 
+from penstock.ingest.collections import Minting
 from penstock.ingest.receiving.checkm import ManifestKind, write
 from penstock.ingest.stages.recording import forgotten
 from penstock.ingest.storing.minting import ark_of
@@ -15,7 +18,7 @@ from penstock.ingest.values import IngestJob
 from penstock.ingest.workers import STAGE_NAMES
 from penstock.states import BatchState, IngestState
 from tests.acceptance.ingest_site import Site, row
-from tests.web import content
+from tests.web import content, status
 
 SHOULDER = "ark:/99999/fk4"
 
@@ -180,3 +183,23 @@ def test_a_local_id_is_a_namespaces_own(site: Site) -> None:
     assert first != other
     assert completed(site, "more.csv", collection="ours", local_id="k1") == first
     assert (site.versions(first), site.versions(other)) == ([2, 1], [1])
+
+
+def test_a_minter_that_repeats_a_taken_ark_fails_the_job(
+    site: Site, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    taken = "ark:/99999/fk4taken"
+    site.web.on(f"/ezid/shoulder/{SHOULDER}", status(201, body=f"success: {taken}".encode()))
+    account = {"ezid_url": f"{site.web.url}/ezid", "ezid_user": "u", "ezid_password": "p"}
+    settings = dataclasses.replace(site.shop.settings, **account)
+    monkeypatch.setattr(site.shop, "settings", settings)
+    site.make_collection("minted", minting=Minting.EZID)
+    store_unknown(site, "minted", taken)
+
+    job = deposited(site, "map.csv", collection="minted")
+
+    assert job.status is IngestState.FAILED
+    assert "EZID mints ARKs that are in use" in job.message
+    assert taken in job.message
+    assert "resume the job" in job.message
+    assert len(site.web.asked(f"/ezid/shoulder/{SHOULDER}", "POST")) == 2

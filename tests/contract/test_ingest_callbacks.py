@@ -192,7 +192,8 @@ def test_a_refusal_is_final(web: Web, caller: Caller, code: int) -> None:
 @pytest.mark.parametrize("code", [301, 302, 303, 307, 308])
 def test_a_redirect_is_final_and_not_followed(web: Web, caller: Caller, code: int) -> None:
     elsewhere = web.on("/elsewhere", OK)
-    with pytest.raises(Invalid, match=f"was answered {code}; correct the callback's URL"):
+    words = f"was answered {code} .a redirect to {elsewhere}, which is not followed.; correct the"
+    with pytest.raises(Invalid, match=words):
         caller.call(web.on("/hook", redirect(elsewhere, code)))
     assert web.asked("/elsewhere", "POST") == web.asked("/elsewhere") == []
 

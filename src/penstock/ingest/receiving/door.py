@@ -292,7 +292,9 @@ def _redirect(request: httpx.Request, response: httpx.Response) -> httpx.Respons
             f"{shown(str(request.url))} redirects from https to http ({shown(str(target))}); "
             "use the final URL, if plain http is meant"
         )
-    return httpx.Response(response.status_code, headers={"location": location})
+    # With a stream of its own it can be read like any answer, also where it is not followed.
+    empty = httpx.ByteStream(b"")
+    return httpx.Response(response.status_code, headers={"location": location}, stream=empty)
 
 
 @contextmanager

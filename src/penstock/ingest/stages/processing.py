@@ -15,7 +15,7 @@ from urllib.parse import quote
 
 from msgspec.structs import replace
 
-from penstock.errors import NotFound, PenstockError
+from penstock.errors import Conflict, NotFound, PenstockError
 from penstock.ingest.collections import Collection, InheritedPolicy, Minting
 from penstock.ingest.free_arks import is_free
 from penstock.ingest.giving_up import give_up_if_gone, job_of
@@ -42,6 +42,8 @@ from penstock.ingest.storing.register import Identified, Identify, Offer, TakeOv
 from penstock.ingest.values import Identifiers, IngestJob, JobChange, SubmissionMode
 from penstock.ingest.workshop import PRODUCER, Later, Workshop, patiently
 from penstock.states import IngestState
+
+_MINTS_MAX = 20  # at EZID for one object; our own minter passes over as many as are stored
 
 
 def work(shop: Workshop, job: IngestJob) -> IngestJob:
@@ -94,11 +96,20 @@ def _identified(
     """The ARK, written into the job before anything is stored under it."""
     wanted = identifiers_of(job, deposited)
     identified = _identify(shop, job, collection, wanted)
+    taken: set[str] = set()  # what EZID has minted although something is stored under it
     while identified.ark is None:
         offer = identified.offer or Offer(shop.ezid(collection).mint(describe(job, deposited)))
         may_take = is_free(shop, job, collection, offer.ark)
         if not may_take and shop.stop():
             raise Later("this worker is stopping")
+        if not may_take and identified.offer is None:
+            if offer.ark in taken or len(taken) == _MINTS_MAX:
+                raise Conflict(
+                    f"EZID mints ARKs that are in use, the last was {offer.ark} for shoulder "
+                    f"{collection.shoulder}; have its minter set behind them, or give the "
+                    "collection another shoulder, and resume the job"
+                )
+            taken.add(offer.ark)
         identified = _identify(shop, job, collection, wanted, offer if may_take else None)
     ark, writer = identified.ark, identified.writer
     assert writer is not None, "an object has an ARK, and somebody who writes it"
