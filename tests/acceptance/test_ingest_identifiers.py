@@ -190,7 +190,11 @@ def test_a_minter_that_repeats_a_taken_ark_fails_the_job(
 ) -> None:
     taken = "ark:/99999/fk4taken"
     site.web.on(f"/ezid/shoulder/{SHOULDER}", status(201, body=f"success: {taken}".encode()))
-    account = {"ezid_url": f"{site.web.url}/ezid", "ezid_user": "u", "ezid_password": "p"}
+    account: dict[str, Any] = {
+        "ezid_url": f"{site.web.url}/ezid",
+        "ezid_user": "u",
+        "ezid_password": "p",
+    }
     settings = dataclasses.replace(site.shop.settings, **account)
     monkeypatch.setattr(site.shop, "settings", settings)
     site.make_collection("minted", minting=Minting.EZID)

@@ -226,13 +226,37 @@ def test_one_key_is_one_batch(penstock: Terminal, maps: str, tmp_path: Path) -> 
     assert document["id"] != first
 
 
-def test_a_key_that_another_url_has_is_told_of(here: Site, penstock: Terminal, maps: str) -> None:
+def test_one_key_with_other_bytes_is_refused(penstock: Terminal, maps: str, tmp_path: Path) -> None:
+    file = tmp_path / "a.txt"
+    file.write_text("a")
+    first = ended(penstock, maps, str(file), "--key", "friday")
+    file.write_text("b")
+
+    refused = penstock("ingest", "submit", maps, str(file), "--key", "friday")
+
+    assert refused.code == 1
+    assert (
+        f"is that of batch {first}, which was submitted with another payload" in refused.complaint
+    )
+    assert "use another key" in refused.complaint
+
+
+def test_one_key_with_another_title_is_refused(here: Site, penstock: Terminal, maps: str) -> None:
+    url = here.serve("saturday", b"a")
+    submitted(penstock, maps, url, "--key", "saturday", "--what", "One")
+
+    refused = penstock("ingest", "submit", maps, url, "--key", "saturday", "--what", "Two")
+
+    assert "submitted with another what" in refused.complaint
+
+
+def test_one_key_with_another_url_is_refused(here: Site, penstock: Terminal, maps: str) -> None:
     urls = [here.serve(name, b"a") for name in ("tuesday", "wednesday")]
     batch = submitted(penstock, maps, urls[0], "--key", "tuesday")
     same, other = (penstock("ingest", "submit", maps, url, "--key", "tuesday") for url in urls)
-    assert same.text.strip() == other.text.strip() == batch
+    assert same.text.strip() == batch
     assert "under this key before" not in same.err
-    assert f"was submitted under this key before, with {urls[0]}; it stays as it is" in other.err
+    assert (other.code, f"is that of batch {batch}" in other.complaint) == (1, True)
 
 
 def test_watch_tells_of_failures_and_ends_by_how_the_batch_ended(

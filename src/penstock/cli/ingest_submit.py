@@ -267,9 +267,7 @@ def _submit(client: Client, collection: str, handed: Handed, deposit: DepositFla
 def _tell(batch: Batch, handed: Handed, *, wait: bool) -> None:
     write_line(batch.id)
     if batch.payload_url != handed.url:
-        is_upload = batch.payload_url.startswith("payload:")
-        what = "" if is_upload else f", with {batch.payload_url}"
-        note(f"batch {batch.id} was submitted under this key before{what}; it stays as it is")
+        note(f"batch {batch.id} was submitted under this key before; it stays as it is")
     if not wait:
         note(f"batch {batch.id} of {batch.collection} is {batch.status}; follow it with:")
         note(f"penstock ingest watch {batch.id}")

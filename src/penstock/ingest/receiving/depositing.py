@@ -6,7 +6,7 @@ from msgspec import Struct
 from msgspec.structs import replace
 
 from penstock import ids
-from penstock.errors import Invalid, NotFound, PenstockError, Unavailable
+from penstock.errors import Conflict, Invalid, NotFound, PenstockError, Unavailable
 from penstock.ingest.arks import read_ark
 from penstock.ingest.collections import Collection, find_collection
 from penstock.ingest.following import batch_submitted
@@ -15,9 +15,14 @@ from penstock.ingest.receiving.names import safe_name
 from penstock.ingest.receiving.places import Places, check_url
 from penstock.ingest.receiving.uploads import BindUpload, FreeUpload, SpendUpload
 from penstock.ingest.store import Submitted
-from penstock.ingest.values import ErcPart, PayloadType, Submission, SubmissionMode
+from penstock.ingest.values import Batch, ErcPart, PayloadType, Submission, SubmissionMode
 from penstock.ingest.workshop import PAYLOAD_SCHEME, Workshop, upload_key
 
+# What a second submission under one key must not give otherwise, beside the payload.
+_COMPARED = (
+    *("submission_mode", "primary_id", "local_id"),
+    *("erc_who", "erc_what", "erc_when", "erc_where", "clear"),
+)
 _CONTAINERS = (".zip", ".tar", ".tgz", ".tar.gz", ".tar.bz2", ".tar.xz")
 
 
@@ -55,7 +60,36 @@ def submit(shop: Workshop, deposit: Deposit) -> Submitted:
     submitted = _submit_upload(shop, submission) if is_upload else shop.store.submit(submission)
     if submitted.is_new:
         batch_submitted(shop, submitted.batch, began)
+    else:
+        _check_same(submission, submitted.batch)
     return submitted
+
+
+def _check_same(again: Submission, batch: Batch) -> None:
+    """Refuse a submission under the key of a batch that was submitted with something else."""
+    first = batch.submission
+    given = (name for name in _COMPARED if getattr(again, name))
+    different = [name for name in given if getattr(first, name) != getattr(again, name)]
+    if not _is_same_payload(first, again):
+        different.insert(0, "payload")
+    if different:
+        names = ", ".join(name.removeprefix("erc_") for name in different)
+        raise Conflict(
+            f"key {again.key!r} of collection {again.profile_name} is that of batch {batch.id}, "
+            f"which was submitted with another {names}; use another key, or submit the same again"
+        )
+
+
+def _is_same_payload(first: Submission, again: Submission) -> bool:
+    """Whether two payloads are one: by their digests, if both have one, or else by their URLs.
+
+    An upload that comes again has another URL.
+    """
+    digests = [(each.digest_algorithm, each.digest) for each in (first, again)]
+    are_uploads = all(each.payload_url.startswith(f"{PAYLOAD_SCHEME}:") for each in (first, again))
+    if all(digest for _, digest in digests) and first.digest_algorithm == again.digest_algorithm:
+        return digests[0] == digests[1] and (are_uploads or first.payload_url == again.payload_url)
+    return first.payload_url == again.payload_url
 
 
 def _submission(deposit: Deposit, collection: Collection) -> Submission:
