@@ -1,6 +1,8 @@
 """Planted damage: each store finds it, says what it is, and puts right what can be."""
 
 import sqlite3
+import subprocess
+import sys
 from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import closing
@@ -164,10 +166,6 @@ ZOOKEEPER_DAMAGE: dict[str, tuple[list[Op], set[tuple[str, str]]]] = {
         [Create(f"/batches/{BATCH}/states/batch-failed/{LOST}")],
         {(f"is not there, but stands under batch-failed of batch {BATCH}", LOST)},
     ),
-    "an unused id": (
-        [Create(f"/jobs/{LOST}")],
-        {("was numbered, but never made", LOST)},
-    ),
 }
 
 
@@ -279,3 +277,32 @@ def test_a_check_says_how_far_it_is(backend: Backend, monkeypatch: pytest.Monkey
     store = backend.open()
     processing_batch(store, 5)
     assert list(store.checking()) == [Looked(2, 5), Looked(4, 5), Looked(5, 5)]
+
+
+KILLED_AFTER_NUMBERING = """
+import sys
+from penstock.zk import Session
+session = Session.open(sys.argv[1])
+session.create_sequences("/jobs/jid", 3)
+session.create_sequences("/batches/bid", 1)
+print("numbered", flush=True)
+sys.stdin.read()
+"""
+
+
+def test_ids_of_a_killed_process_are_no_fault(backend: Backend, session: Session) -> None:
+    store = backend.open()
+    processing_batch(store, 1)
+    command = [sys.executable, "-c", KILLED_AFTER_NUMBERING, backend.url]
+    with subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE) as process:
+        assert process.stdout is not None
+        assert process.stdout.readline() == b"numbered\n"
+        process.kill()
+
+    assert store.check() == []
+
+    repaired = store.check(repair=True)
+    assert {finding.what for finding in repaired} == {"was numbered, but never made"}
+    assert [finding.repaired for finding in repaired] == [True] * 4
+    assert session.children("/batches") == [BATCH]
+    assert sorted(session.children("/jobs")) == [JOB, "states"]

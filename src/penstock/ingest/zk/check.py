@@ -3,7 +3,8 @@
 Everything is listed and read once, a part at a time, while others go on working, so what seems
 wrong may just have been moved. A job that looks wrong is looked at again by itself, and believed
 only if its status has the same version before and after. An id without a status, or a batch without
-a job under way, may be the middle of what somebody does: it is looked at again after a while.
+a job under way, may be the middle of what somebody does: it is looked at again after a while. An id
+with nothing below it is what a killed process has left. It is no fault, and a repair removes it.
 """
 
 import logging
@@ -84,7 +85,8 @@ class Checking:
         keys = self._lost(self._session.children(SUBMISSIONS))
         if empty or stuck or keys:
             threading.Event().wait(NEWBORN_SECONDS)
-        yield from (self._unused_id(path) for path in empty if self._is_unused(path))
+        for path in empty:
+            yield from self._unused_id(path)
         yield from (self._stuck_batch(b) for b in self._stuck(self._statuses(stuck)))
         yield from (self._lost_key(key) for key in self._lost(keys))
 
@@ -206,16 +208,16 @@ class Checking:
     def _is_unused(self, path: str) -> bool:
         return self._session.exists(path) and not self._session.exists(f"{path}/status")
 
-    def _unused_id(self, path: str) -> Finding:
+    def _unused_id(self, path: str) -> Iterator[Finding]:
+        """An id without a status; one that a killed process has not used is only removed."""
+        if not self._is_unused(path):
+            return
         name = path.rpartition("/")[2]
-        kind = "batch" if is_batch_id(name) else "ingest job"
-        is_empty = self._session.children_count(path) == 0
-        return Finding(
-            "was numbered, but never made" if is_empty else "has lost its status",
-            f"{kind} {name}",
-            repairable=is_empty,
-            repaired=self._repair and is_empty and self._do([Delete(path)]),
-        )
+        target = f"{'batch' if is_batch_id(name) else 'ingest job'} {name}"
+        if self._session.children_count(path):
+            yield Finding("has lost its status", target, repairable=False)
+        elif self._repair and self._do([Delete(path)]):
+            yield Finding("was numbered, but never made", target, repairable=True, repaired=True)
 
     def _stuck(self, statuses: Mapping[str, bytes]) -> list[str]:
         """Batches that are processing without a job."""
