@@ -215,6 +215,20 @@ def test_payloads_that_are_refused(
     assert told in refused.complaint
 
 
+def test_files_are_shown_with_type_and_time(here: Site, penstock: Terminal, maps: str) -> None:
+    manifest = (
+        "#%checkm_0.7\n#%profile | mrt-ingest-manifest\n"
+        f"{here.serve('t.csv', b't')} | | | | 2026-11-15 | t.csv | text/csv\n#%eof\n"
+    )
+    batch = ended(penstock, maps, here.serve("t.checkm", manifest.encode()))
+
+    (job,) = penstock("ingest", "jobs", batch, "--json").document["jobs"]
+    shown = penstock("ingest", "objects", job["primaryId"], "--json").document
+    [file] = [each for each in shown["files"] if each["name"] == "producer/t.csv"]
+    assert (file["mimeType"], file["lastModified"]) == ("text/csv", "2026-11-15")
+    assert "text/csv" in penstock("ingest", "objects", job["primaryId"]).text
+
+
 def test_one_key_is_one_batch(penstock: Terminal, maps: str, tmp_path: Path) -> None:
     file = tmp_path / "a.txt"
     file.write_text("a")

@@ -67,7 +67,8 @@ def test_a_file_is_submitted_ingested_reported_and_stored(site: Ingesting) -> No
         assert versions == {"versions": [stored]}
     files = good(site.client.get(f"{OBJECTS}/files", params={**of_ark, "version": 1}))["files"]
     sha512 = hashlib.sha512(CONTENT).hexdigest()
-    assert {"name": "producer/roads.csv", "size": 8, "sha512": sha512} in files
+    roads = {"name": "producer/roads.csv", "size": 8, "sha512": sha512}
+    assert roads | {"lastModified": None, "mimeType": None} in files
     assert files == good(site.client.get(f"{OBJECTS}/files", params=of_ark))["files"]
     run = good(site.client.get(path("jobs", "runs", stored["runId"])))
     assert run["state"] == "COMPLETED"
@@ -128,9 +129,10 @@ BAD_BODIES: list[tuple[dict[str, Any], int, str]] = [
     ({"digest": {"algorithm": "sha-256"}}, 422, "value"),
     ({"size": -1}, 422, "size"),
     ({"size": 2**63}, 422, "size"),
-    ({"primaryId": "doi:10.1/x"}, 422, "primaryId"),
-    ({"primaryId": "ark:/99999/../x y"}, 422, "primaryId"),
-    ({"primaryId": "ark:/99999/../x"}, 422, "primaryId"),
+    ({"primaryId": "doi:10.1/x"}, 422, "is not an ARK; write it like ark:/99999/"),
+    ({"primaryId": "ark:/99999/../x y"}, 422, "is not an ARK"),
+    ({"primaryId": "ark:/99999/../x"}, 422, "is not an ARK"),
+    ({"primaryId": "ark:/999/x"}, 422, "is not an ARK"),
     ({"primaryId": "ark:/99999/x\n"}, 422, "is not an ARK"),
     ({"erc": {"who": 7}}, 422, "erc.who"),
     ({"clear": ["whom"]}, 422, "clear"),

@@ -195,9 +195,11 @@ def test_jobs_that_were_deleted_are_told() -> None:
 
 
 def test_a_digest_is_read_as_people_write_it() -> None:
-    assert read_digest("SHA256:AB12") == ("sha-256", "ab12")
-    assert read_digest("md5: 00") == ("md5", "00")
-    for text in ("ab12", "sha-3:ab", "md5:xyz", "md5:"):
+    assert read_digest(f"SHA256:{'AB' * 32}") == ("sha-256", "ab" * 32)
+    assert read_digest(f"md5: {'0' * 32}") == ("md5", "0" * 32)
+    assert read_digest(f"sha512/256:{'a' * 64}") == ("sha-512/256", "a" * 64)
+    assert read_digest("Adler32:10001") == ("adler-32", "00010001")
+    for text in ("ab12", "sha-3:ab", "md5:xyz", "md5:", "md5:00"):
         with pytest.raises(Invalid, match="write it like sha-256:HEX"):
             read_digest(text)
 

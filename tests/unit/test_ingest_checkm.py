@@ -187,7 +187,8 @@ FAULTY_ROWS = [
     ("http://[a", "the URL 'http://[a' cannot be read (Invalid IPv6 URL); correct it"),
     (
         "http://h/a | sha-3 | 00",
-        "algorithm 'sha-3' is unknown; use md5, sha-1, sha-256, sha-384 or sha-512",
+        "algorithm 'sha-3' is unknown; "
+        "use adler-32, crc-32, md5, sha-1, sha-256, sha-384, sha-512 or sha-512/256",
     ),
     ("http://h/a | md5", "there is the algorithm md5 but no digest; fill in nfo:hashValue"),
     (

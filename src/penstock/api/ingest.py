@@ -1,6 +1,5 @@
 """Ingest: batches submitted, batches and jobs looked at, the reports of batches."""
 
-import hashlib
 import re
 from collections.abc import Sequence
 from typing import Annotated, Literal
@@ -24,6 +23,7 @@ from penstock.catalog.shapes import Shape
 from penstock.errors import Invalid, Malformed, NotFound
 from penstock.ingest.arks import PATTERN
 from penstock.ingest.receiving.depositing import Deposit
+from penstock.ingest.receiving.digests import DIGEST_CHARS
 from penstock.ingest.stages.reporting import report_of
 from penstock.ingest.store import BatchFilter
 from penstock.ingest.telling.reports import report_letter
@@ -46,13 +46,16 @@ _PLACE = re.compile(r"([0-9]{1,2})-(\S{1,100})")
 
 Text = Annotated[str, Meta(min_length=1, max_length=TEXT_CHARS_MAX)]
 ShortText = Annotated[str, Meta(min_length=1, max_length=1_000)]
-Ark = Annotated[str, Meta(pattern=PATTERN)]
+# The pattern is for readers of the schema: who breaks it is told by `read_ark` what an ARK is.
+Ark = Annotated[str, Meta(min_length=1, max_length=1_000, extra_json_schema={"pattern": PATTERN})]
 
 
 class DigestBody(OwnBody, frozen=True):
     """The digest that a payload must have."""
 
-    algorithm: Literal["md5", "sha-1", "sha-256", "sha-384", "sha-512"]
+    algorithm: Literal[
+        "adler-32", "crc-32", "md5", "sha-1", "sha-256", "sha-384", "sha-512", "sha-512/256"
+    ]
     value: Annotated[str, Meta(max_length=128)]
 
 
@@ -68,7 +71,8 @@ class ErcBody(OwnBody, frozen=True):
 class SubmissionBody(OwnBody, frozen=True):
     """What to ingest into which collection; what is left out is found out.
 
-    Two submissions to a collection with one `key` are one batch. Several local ids are divided
+    Two submissions to a collection with one `key` are one batch; a second one with another payload
+    or description is refused. Several local ids are divided
     by semicolons. An update keeps the description that the object has, except for the parts that
     `erc` gives and those that `clear` names.
     """
@@ -183,7 +187,7 @@ def submit_batch(visit: Visit, body: SubmissionBody) -> ShownBatch:
 def _check_digest(digest: DigestBody | None) -> None:
     if digest is None:
         return
-    length = 2 * hashlib.new(digest.algorithm.replace("-", "")).digest_size
+    length = DIGEST_CHARS[digest.algorithm]
     if not re.fullmatch(f"[0-9A-Fa-f]{{{length}}}", digest.value):
         raise Invalid(f"the value of a {digest.algorithm} digest is {length} hexadecimal digits")
 

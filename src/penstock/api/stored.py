@@ -58,11 +58,16 @@ class ObjectVersions(Shape, frozen=True):
 
 
 class ObjectFile(Shape, frozen=True):
-    """A file of a version; `size` is null if its content is missing from the store."""
+    """A file of a version; `size` is null if its content is missing from the store.
+
+    `lastModified` and `mimeType` are what the depositor's manifest says about it.
+    """
 
     name: str
     size: int | None
     sha512: str
+    last_modified: str | None
+    mime_type: str | None
 
 
 class ObjectFiles(Shape, frozen=True):
@@ -137,8 +142,10 @@ def list_object_files(visit: Visit, query: FilesQuery) -> ObjectFiles:
                 f"{query.ark} has no version {query.version}; its newest is {newest.version}"
             )
     depository = visit.shop.depository(visit.collection(found.collection))
-    files = depository.files(found.ark, found.version)
-    return ObjectFiles([ObjectFile(file.name, file.size, file.sha512) for file in files])
+    files = depository.described_files(found.ark, found.version)
+    return ObjectFiles(
+        [ObjectFile(file.name, file.size, file.sha512, file.modified, file.mime) for file in files]
+    )
 
 
 def _versions(visit: Visit, ark: str) -> list[StoredRow]:

@@ -59,8 +59,8 @@ def _show_object(ark: str, version: int | None, remote: RemoteFlags, as_json: bo
     _write_objects(versions)
     write_line()
     write_table(
-        ("file", Column("bytes", numbers=True), "sha-512"),
-        ((file.name, file.size, file.sha512) for file in files),
+        ("file", Column("bytes", numbers=True), "type", "modified", "sha-512"),
+        ((file.name, file.size, file.mime_type, file.last_modified, file.sha512) for file in files),
     )
 
 

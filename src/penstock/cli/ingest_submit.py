@@ -8,6 +8,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Annotated, NamedTuple, get_args
 
+import msgspec
 from cyclopts import App, Parameter
 from rich.progress import (
     BarColumn,
@@ -27,6 +28,8 @@ from penstock.client import Client
 from penstock.client.ingest_documents import Algorithm, Batch, ErcPart, Mode, PayloadType
 from penstock.errors import Conflict, Invalid, Unavailable
 from penstock.ingest.receiving.checkm import ManifestKind, parse
+from penstock.ingest.receiving.digests import new_hash
+from penstock.ingest.receiving.digests import read_digest as checked_digest
 
 app = App(
     name="submit",
@@ -47,9 +50,6 @@ Two submissions to a collection with one --key are one batch.""",
 
 _CHUNK_BYTES = 1 << 20
 _URL = re.compile(r"[A-Za-z][A-Za-z0-9+.-]*://|payload:")
-_ALGORITHMS: dict[str, Algorithm] = {
-    spelling: name for name in get_args(Algorithm) for spelling in (name, name.replace("-", ""))
-}
 _MANIFEST = ".checkm"
 Digest = tuple[Algorithm, str]
 
@@ -173,14 +173,16 @@ def _read(path: Path) -> Iterator[bytes]:
 
 def read_digest(text: str) -> Digest:
     """The algorithm and the value of a digest, as people write them."""
-    spelling, _, value = text.partition(":")
-    algorithm = _ALGORITHMS.get(spelling.strip().lower())
-    if algorithm is None or not re.fullmatch("[0-9a-fA-F]+", value.strip()):
+    algorithm, _, value = text.partition(":")
+    try:
+        name, digest = checked_digest(algorithm.strip(), value.strip())
+        known_digest: Digest = msgspec.convert((name, digest), Digest)
+    except (Invalid, msgspec.ValidationError) as error:
         known = ", ".join(get_args(Algorithm))
         raise Invalid(
-            f"{text[:200]!r} is no digest; write it like sha-256:HEX, with one of {known}"
-        )
-    return algorithm, value.strip().lower()
+            f"{text[:200]!r} is no digest ({error}); write it like sha-256:HEX, with one of {known}"
+        ) from None
+    return known_digest
 
 
 def _upload(client: Client, found: Local, expected: Digest | None) -> Handed:
@@ -199,7 +201,7 @@ def _upload(client: Client, found: Local, expected: Digest | None) -> Handed:
 
 def _check_digest(found: Local, expected: Digest) -> None:
     algorithm, wanted = expected
-    hashed = hashlib.new(algorithm.replace("-", ""))
+    hashed = new_hash(algorithm)
     for chunk in found.chunks():
         hashed.update(chunk)
     if hashed.hexdigest() != wanted:

@@ -7,7 +7,9 @@ import msgspec
 from penstock.client.documents import Document
 from penstock.client.lot_documents import Held
 
-Algorithm = Literal["md5", "sha-1", "sha-256", "sha-384", "sha-512"]
+Algorithm = Literal[
+    "adler-32", "crc-32", "md5", "sha-1", "sha-256", "sha-384", "sha-512", "sha-512/256"
+]
 Mode = Literal["add", "update"]
 ErcPart = Literal["who", "what", "when", "where"]
 PayloadType = Literal[
@@ -281,11 +283,16 @@ class ObjectVersions(Document, frozen=True):
 
 
 class ObjectFile(Document, frozen=True):
-    """A file of a version; `size` is None if its content is missing from the store."""
+    """A file of a version; `size` is None if its content is missing from the store.
+
+    `last_modified` and `mime_type` are what the depositor's manifest says about it.
+    """
 
     name: str
     size: int | None
     sha512: str
+    last_modified: str | None
+    mime_type: str | None
 
 
 class ObjectFiles(Document, frozen=True):

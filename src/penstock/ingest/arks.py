@@ -9,7 +9,8 @@ from collections.abc import Callable
 
 from penstock.errors import Invalid
 
-NAAN = "[0-9bcdfghjkmnpqrstvwxz]{5,9}"
+# Five digits as a rule. The specification sets no length, and some have four or nine.
+NAAN = "[0-9bcdfghjkmnpqrstvwxz]{4,9}"
 
 _SHOWN_CHARS_MAX = 64
 _LABEL = re.compile("^ark:/?")

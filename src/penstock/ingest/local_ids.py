@@ -7,8 +7,8 @@ LOCAL_ID_BYTES_MAX = 1_000
 
 
 def read_local_ids(text: str | None) -> tuple[str, ...]:
-    """The local ids in a text, divided by semicolons, or Invalid."""
-    names = tuple(name for part in (text or "").split(";") if (name := part.strip()))
+    """The local ids in a text, divided by semicolons, each once, or Invalid."""
+    names = tuple(dict.fromkeys(name for part in (text or "").split(";") if (name := part.strip())))
     for name in names:
         length = len(name.encode(errors="surrogatepass"))
         if length > LOCAL_ID_BYTES_MAX:

@@ -121,6 +121,8 @@ class Configuration(Struct, frozen=True, kw_only=True, omit_defaults=True):
     digest_algorithm: str | None = None
     digest: str | None = None
     size: int | None = None
+    modified: str | None = None
+    mime: str | None = None
     erc_what: str | None = None
     erc_who: str | None = None
     erc_when: str | None = None

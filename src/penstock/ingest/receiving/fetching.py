@@ -18,12 +18,12 @@ import httpx
 from msgspec import Struct
 
 from penstock.errors import Invalid, PenstockError, TooLarge, Unavailable
+from penstock.ingest.receiving.digests import ALGORITHMS
 from penstock.ingest.receiving.names import safe_name
 from penstock.ingest.receiving.parts import Digests, Part, digests_of
 from penstock.ingest.receiving.places import Places, shown
 from penstock.ingest.receiving.sources import Again, Changed, Incoming, Source, Taken, Uploads
 
-ALGORITHMS = frozenset({"md5", "sha-1", "sha-256", "sha-384", "sha-512"})
 ALWAYS = "sha-512"
 BACK_OFF_SECONDS_MAX = 30.0
 TRIES = 4
@@ -46,13 +46,18 @@ class WrongDigest(Invalid):
 
 
 class Wanted(Struct, frozen=True):
-    """A file to fetch, the relative path it gets, and what is known of it beforehand."""
+    """A file to fetch, the relative path it gets, and what is known of it beforehand.
+
+    `modified` and `mime` are not checked, and stored as they are.
+    """
 
     url: str
     name: str
     algorithm: str | None = None
     digest: str | None = None
     size: int | None = None
+    modified: str | None = None
+    mime: str | None = None
 
     @property
     def algorithms(self) -> frozenset[str]:

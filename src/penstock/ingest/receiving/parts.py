@@ -6,7 +6,6 @@ its length without its content.
 """
 
 import fcntl
-import hashlib
 import os
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager, suppress
@@ -15,6 +14,7 @@ from typing import BinaryIO
 
 import msgspec
 
+from penstock.ingest.receiving.digests import new_hash
 from penstock.ingest.receiving.sources import Taken
 
 READ_BYTES = 1 << 20
@@ -40,10 +40,7 @@ class Digests:
         self.clear()
 
     def clear(self) -> None:
-        self._hashes = {
-            name: hashlib.new(name.replace("-", ""), usedforsecurity=False)
-            for name in self._algorithms
-        }
+        self._hashes = {name: new_hash(name) for name in self._algorithms}
 
     def update(self, data: bytes) -> None:
         for computed in self._hashes.values():

@@ -147,6 +147,8 @@ def _jobs(shop: Workshop, batch: Batch, objects: _Objects, priority: int) -> Ite
             digest_algorithm=row.algorithm,
             digest=row.digest,
             size=row.size,
+            modified=row.modified,
+            mime=row.mime,
             erc_who=row.creator or told.erc_who,
             erc_what=row.title or told.erc_what,
             erc_when=row.date or told.erc_when,

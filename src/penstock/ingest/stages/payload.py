@@ -38,11 +38,13 @@ class Corrupt(Invalid):
 
 
 class File(Struct, frozen=True):
-    """A file of an object, fetched and checked."""
+    """A file of an object, fetched and checked; the rest is what its manifest says about it."""
 
     name: str
     size: int
     sha512: str
+    modified: str | None = None
+    mime: str | None = None
 
 
 _decode_bill = msgspec.json.Decoder(tuple[File, ...]).decode
@@ -61,6 +63,8 @@ def payload_of(configuration: Configuration) -> Wanted:
         configuration.digest_algorithm,
         configuration.digest,
         configuration.size,
+        configuration.modified,
+        configuration.mime,
     )
 
 
@@ -83,7 +87,8 @@ def wanted_files(shop: Workshop, job: IngestJob, collection: Collection) -> list
         uploads = own_upload(shop, configuration)
         manifest = read_manifest(shop, collection, payload, folder, uploads=uploads)
         wanted = [
-            Wanted(row.url, row.name, row.algorithm, row.digest, row.size) for row in manifest.rows
+            Wanted(row.url, row.name, row.algorithm, row.digest, row.size, row.modified, row.mime)
+            for row in manifest.rows
         ]
     if len(wanted) > collection.files_max:
         raise Invalid(
@@ -168,7 +173,10 @@ def fetch_files(shop: Workshop, job: IngestJob, collection: Collection) -> tuple
     if is_container:
         files = _unpacked(shop, job, collection, folder / fetched[0].name)
     else:
-        files = tuple(File(file.name, file.size, file.digests[ALWAYS]) for file in fetched)
+        files = tuple(
+            File(file.name, file.size, file.digests[ALWAYS], told.modified, told.mime)
+            for file, told in zip(fetched, wanted, strict=True)
+        )
     bill = folder_of(job, SYSTEM)
     bill.mkdir(parents=True, exist_ok=True)
     write_whole(bill / _BILL, msgspec.json.encode(files))

@@ -177,7 +177,7 @@ def _earlier_files(depository: Depository, ark: str) -> list[File]:
         return []
     folder = f"{PRODUCER}/"
     return [
-        File(file.name.removeprefix(folder), file.size or 0, file.sha512)
+        File(file.name.removeprefix(folder), file.size or 0, file.sha512, file.modified, file.mime)
         for file in stored
         if file.name.startswith(folder)
     ]
@@ -201,6 +201,8 @@ def _described(
             digest=file.sha512,
             size=file.size,
             name=file.name,
+            modified=file.modified,
+            mime=file.mime,
         )
         for file in listed.values()
     ]

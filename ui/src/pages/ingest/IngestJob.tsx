@@ -151,6 +151,8 @@ function Stored({ ark }: { ark: string }) {
               columns={[
                 { title: "file", cell: (file) => <span className="mono" title={file.name}>{file.name}</span>, width: "minmax(9rem, 2fr)" },
                 { title: "size", cell: (file) => (file.size === null ? "missing" : size(file.size)), width: "90px", end: true },
+                { title: "type", cell: (file) => <span className="faint" title={file.mimeType ?? undefined}>{file.mimeType}</span>, width: "120px", wide: true },
+                { title: "modified", cell: (file) => <span className="faint" title={file.lastModified ?? undefined}>{file.lastModified}</span>, width: "150px", wide: true },
                 { title: "SHA-512", cell: (file) => <span className="mono faint" title={file.sha512}>{brief(file.sha512)}</span>, width: "200px", wide: true },
               ]}
             />
