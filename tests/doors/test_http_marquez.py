@@ -263,3 +263,67 @@ def test_a_key_is_ignored_where_there_are_none(food: Running) -> None:
 
     assert (read.status_code, written.status_code) == (200, 200)
     assert (refused.status_code, later.status_code) == (403, 401)
+
+
+def child_event(run: str = "child-1", job: str = "shop.customers", **changes: Any) -> Any:
+    """A dbt model is a child of the job that ran it, with a name without its parent's."""
+    parent = {"run": {"runId": "dbt-1"}, "job": {"namespace": "food", "name": "dbt-run"}}
+    event = run_event(job={"namespace": "food", "name": job, "facets": {}}, **changes)
+    return {**event, "run": {"runId": run, "facets": {"parent": parent}}}
+
+
+CHILD = ("namespaces", "food", "jobs", "dbt-run.shop.customers")
+
+
+def test_a_child_job_goes_by_the_name_that_marquez_gives_it(food: Running) -> None:
+    post(food.client, child_event(eventType="COMPLETE"))
+    job = show(food, "namespaces", "food", "jobs", "shop.customers")
+
+    node = "job:food:dbt-run.shop.customers"
+    graph = show(food, "lineage", nodeId=node, hops=0)["graph"]
+    pinned = show(food, "lineage", nodeId=f"{node}#{job['currentVersion']}", hops=0)
+
+    assert show(food, *CHILD) == job
+    assert show(food, *CHILD, "runs")["totalCount"] == 1
+    assert show(food, *CHILD, "runs", "child-1")["job"]["name"] == "shop.customers"
+    assert [each["id"] for each in graph] == ["job:food:shop.customers"]
+    assert pinned["graph"] == graph
+    assert food.client.get(path("namespaces", "food", "jobs", "other.shop.customers")).is_error
+
+
+def test_writes_by_the_name_of_marquez_change_the_child_job(food: Running) -> None:
+    post(food.client, child_event())
+
+    stated = put(food, *CHILD, type="BATCH", description="who buys")
+    tagged = food.client.post(path(*CHILD, "tags", "gold"))
+    started = food.client.post(path(*CHILD, "runs"), json={"id": "child-2"})
+    marked = food.client.post(path(*CHILD, "runs", "child-2", "start"))
+
+    assert (stated["name"], stated["description"]) == ("shop.customers", "who buys")
+    assert (tagged.status_code, started.status_code, marked.status_code) == (200, 201, 200)
+    jobs = show(food, "namespaces", "food", "jobs")["jobs"]
+    assert sorted(job["name"] for job in jobs) == ["dbt-run", "shop.customers"]
+    assert next(job["tags"] for job in jobs if job["name"] == "shop.customers") == ["gold"]
+
+
+def test_events_by_the_name_of_marquez_are_about_the_child_job(food: Running) -> None:
+    post(food.client, child_event())
+
+    post(food.client, child_event(job="dbt-run.shop.customers", eventType="COMPLETE"))
+    below = {"run": {"runId": "child-1"}, "job": {"namespace": "food", "name": CHILD[-1]}}
+    spark = run_event(job={"namespace": "food", "name": "spark", "facets": {}})
+    post(food.client, {**spark, "run": {"runId": "spark-1", "facets": {"parent": below}}})
+
+    jobs = {job["name"]: job for job in show(food, "namespaces", "food", "jobs")["jobs"]}
+    assert sorted(jobs) == ["dbt-run", "shop.customers", "spark"]
+    assert jobs["shop.customers"]["latestRun"]["state"] == "COMPLETED"
+    assert jobs["spark"]["parentJobName"] == "shop.customers"
+    grandchild = show(food, "namespaces", "food", "jobs", "dbt-run.shop.customers.spark")
+    assert grandchild["name"] == "spark"
+
+
+def test_a_job_with_the_longer_name_goes_before_a_child(food: Running) -> None:
+    post(food.client, run_event("own", job={"namespace": "food", "name": CHILD[-1]}))
+    post(food.client, child_event())
+
+    assert show(food, *CHILD)["name"] == CHILD[-1]

@@ -23,7 +23,9 @@ from penstock.api.routes import CAPABILITIES, ROUTES
 from penstock.api.routing import Reach, Route, Router
 from penstock.api.uploads import Stream
 from penstock.api.visits import Visit
+from penstock.catalog.child_jobs import find_child
 from penstock.catalog.openlineage import Limits, check_name
+from penstock.errors import NotFound
 from penstock.plane import Plane
 
 # What is larger is unpacked in a thread, where it does not hold up other calls.
@@ -151,11 +153,11 @@ class Api:
         head: Heading,
         key: Key,
     ) -> Answer | Flow:
-        """Collect what the handler needs, run it where it belongs and turn its value to JSON."""
+        """Collect what the handler needs, and run it."""
         for what, name in names.items():
             check_name(name, what, self.door.limits.name_length_max)
         needs = route.needs
-        arguments: dict[str, Any] = names
+        arguments: dict[str, Any] = {**names}
         if "key" in needs:
             arguments["key"] = key
         if "now" in needs:
@@ -171,6 +173,30 @@ class Api:
             content = await self._content(head, receive)
             depth_max = self.door.limits.json_depth_max
             arguments["body"] = self._surface.bodies[route](content, depth_max)
+        try:
+            return await self._run(route, arguments, head, key)
+        except NotFound:
+            child = None if route.streams else await self._child_job(names)
+            if child is None:
+                raise
+        return await self._run(route, {**arguments, "job": child}, head, key)
+
+    async def _child_job(self, names: dict[str, str]) -> str | None:
+        """The job that a path means which calls a child job as Marquez does, PARENT.CHILD."""
+        if "job" not in names or "." not in names["job"]:
+            return None
+
+        def find(namespace: str, job: str) -> str | None:
+            with self.door.plane.catalog.read() as tx:
+                child = find_child(tx, namespace, job)
+            return child.name if child is not None else None
+
+        return await self.door.in_thread(find, names["namespace"], names["job"])
+
+    async def _run(
+        self, route: Route, arguments: dict[str, Any], head: Heading, key: Key
+    ) -> Answer | Flow:
+        """Run the handler where it belongs, and turn its value to JSON."""
         if route.reads:
             return await self.door.in_thread(self._look, route, arguments)
         if route.visits:

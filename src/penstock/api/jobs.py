@@ -10,6 +10,7 @@ from penstock.api.calls import Call
 from penstock.api.parameters import Paging
 from penstock.api.routing import BASE, Reach, Route
 from penstock.catalog import reading
+from penstock.catalog.child_jobs import find_child
 from penstock.catalog.commands import DeleteJob, PutJob, RestoreJob, TagJob, UntagJob
 from penstock.catalog.known_facets import DatasetName
 from penstock.catalog.shapes import Job, JobVersion, Shape
@@ -64,6 +65,8 @@ async def put_job(call: Call, namespace: str, job: str, body: JobBody) -> Job:
     """Declare a job with what it reads and writes."""
     for tag in body.tags or ():
         call.check_names(tags=tag)
+    child = await call.read(find_child, namespace, job) if "." in job else None
+    job = child.name if child is not None else job
     run = ids.run_id(body.run_id) if body.run_id else None
     await call.require_run(run)
     await call.submit(

@@ -13,6 +13,7 @@ from itertools import combinations
 
 from msgspec import Struct
 
+from penstock.catalog.child_jobs import child_of, find_children
 from penstock.clock import Micros, format_time
 from penstock.db import Transaction
 from penstock.errors import Invalid, NotFound
@@ -190,6 +191,8 @@ def _find_dataset(tx: Transaction, rest: str, readings: list[_Reading]) -> Named
 def _find_job(tx: Transaction, rest: str, readings: list[_Reading]) -> NamedJob:
     by_id = _by_id((job_id(reading.namespace, reading.name), reading) for reading in readings)
     rows = tx.fetch("lineage_jobs_named", ids=list(by_id))
+    if not rows and (child := _find_child_job(tx, readings)) is not None:
+        return child
     if not rows:
         raise NotFound(f"there is no job {_short(rest)}; search for a part of its name")
     found, namespace, name, _, created_at = min(rows, key=lambda r: (r[3], by_id[r[0]][0]))
@@ -197,6 +200,21 @@ def _find_job(tx: Transaction, rest: str, readings: list[_Reading]) -> NamedJob:
     if (version := by_id[found][1].version) is not None:
         pinned = _job_version(tx, found, version, f"{namespace}:{name}")
     return NamedJob(found, namespace, name, created_at, pinned)
+
+
+def _find_child_job(tx: Transaction, readings: list[_Reading]) -> NamedJob | None:
+    """The child job that Marquez calls by the name in a node id."""
+    names = [(reading.namespace, reading.name) for reading in readings]
+    children = find_children(tx, names)
+    for reading in readings:
+        child = child_of(children, reading.namespace, reading.name)
+        if child is not None:
+            pinned = None
+            if reading.version is not None:
+                text = f"{child.namespace}:{child.name}"
+                pinned = _job_version(tx, child.id, reading.version, text)
+            return NamedJob(child.id, child.namespace, child.name, child.created_at, pinned)
+    return None
 
 
 def _by_id(readings: Iterable[tuple[str, _Reading]]) -> dict[str, tuple[int, _Reading]]:

@@ -6,6 +6,8 @@ docs/adr/0003-events-converge.md for the rules that make it so.
 
 from typing import Final
 
+import msgspec
+
 from penstock import ids
 from penstock.catalog import (
     dataset_names,
@@ -15,6 +17,7 @@ from penstock.catalog import (
     known_facets,
     run_rules,
 )
+from penstock.catalog.child_jobs import known_child
 from penstock.catalog.facets import (
     NO_FACETS,
     Facets,
@@ -72,6 +75,16 @@ def receive(
     """
     keep(world, event, now)
     fold(world, event, by_lot=by_lot, scope=scope)
+
+
+def with_known_job(world: World, event: Event) -> Event:
+    """The event, about the child job where it calls one `PARENT.CHILD`, as Marquez does."""
+    if event.kind == DATASET:
+        return event
+    child = known_child(world, event.job_namespace, event.job_name)
+    if child is None:
+        return event
+    return msgspec.structs.replace(event, job_id=child.id, job_name=child.name)
 
 
 def keep(world: World, event: Event, now: Micros) -> None:
@@ -192,6 +205,9 @@ def _parent_of(world: World, event: Event, scope: WriteScope | None) -> ParentRu
     parent = known_facets.parent(event.run_facets) if event.run_facets else None
     if parent is None or parent.run_id == event.run_id:
         return None
+    child = known_child(world, parent.namespace, parent.name)
+    if child is not None:
+        parent = msgspec.structs.replace(parent, name=child.name)
     is_elsewhere = scope is not None and parent.namespace != scope.namespace
     if not is_elsewhere or world.namespaces.get(parent.namespace) is None:
         dataset_names.ensure_namespace(world, parent.namespace, event.at)

@@ -5,7 +5,7 @@ from typing import ClassVar
 from msgspec import Struct
 
 from penstock.catalog.openlineage import Event
-from penstock.catalog.receive import receive
+from penstock.catalog.receive import receive, with_known_job
 from penstock.catalog.world import Keys, World
 from penstock.catalog.write_scope import WriteScope
 from penstock.clock import Micros
@@ -37,4 +37,4 @@ class ReceiveEvent(Struct, frozen=True, gc=False):
     def apply(self, world: World, now: Micros) -> None:
         """Fold it in."""
         scope = WriteScope(self.within) if self.within is not None else None
-        receive(world, self.event, now, scope=scope)
+        receive(world, with_known_job(world, self.event), now, scope=scope)

@@ -116,6 +116,14 @@ LEFT JOIN stream_schemas l ON l.dataset_id = d.id
 -- Whether a job is there, and how long its lists are.
 SELECT id, hidden, run_count, version_count FROM jobs WHERE id = :id
 
+-- name: child_jobs_by_ids
+-- Those of these jobs that have a parent, with the names of their parents and grandparents.
+SELECT j.id, j.namespace, j.name, j.hidden, j.created_at, p.name, g.name
+FROM {each ids uuid AS k}
+JOIN jobs j ON j.id = k.value
+JOIN jobs p ON p.id = j.parent_job_id
+LEFT JOIN jobs g ON g.id = p.parent_job_id
+
 -- name: read_jobs
 -- Jobs, each with its parent's name and what its newest run says of it.
 SELECT j.id, j.namespace, j.name, j.type, j.description, j.location, j.parent_job_id,

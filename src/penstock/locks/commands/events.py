@@ -8,7 +8,7 @@ from msgspec import Struct
 from penstock.catalog.claimed_runs import lot_facet
 from penstock.catalog.commands import ReceiveEvent
 from penstock.catalog.openlineage import Event
-from penstock.catalog.receive import receive
+from penstock.catalog.receive import receive, with_known_job
 from penstock.catalog.world import Keys, World
 from penstock.catalog.write_scope import WriteScope
 from penstock.clock import Micros
@@ -36,7 +36,7 @@ class GuardedEvent(Struct, frozen=True, gc=False):
 
     def apply(self, world: World, now: Micros) -> None:
         """Fold it in."""
-        event = self.event
+        event = with_known_job(world, self.event)
         assert event.run_id is not None, "a run event was checked to have one"
         run = world.runs.get(event.run_id)
         said = lot_facet(run.facets) if run is not None and run.job_id == event.job_id else None
