@@ -130,6 +130,7 @@ def test_a_long_page_costs_as_many_statements_as_a_page_of_one(database: Databas
         lambda tx, limit: reading.list_jobs(tx, None, [], limit, 0),
         lambda tx, limit: reading.list_job_versions(tx, NAMESPACE, "job_00001", limit, 0),
         lambda tx, limit: reading.list_runs(tx, NAMESPACE, "job_00001", limit, 0),
+        lambda tx, limit: reading.list_all_runs(tx, None, [], limit),
         lambda tx, limit: reading.list_events(tx, None, None, limit=limit, offset=0),
         lambda tx, limit: reading.search(tx, "table", limit=limit),
         lambda tx, limit: reading.search(tx, "table", limit=limit, after=NOW),
@@ -170,6 +171,8 @@ def reading_examples() -> dict[str, dict[str, Any]]:
     shapes = {"ids": [job_version(row).id for row in JOBS[:10]]}
     span = {"after": NOW, "before": NOW + 60 * SECOND}
     by_run = {**span, "run_id": runs["ids"][0]}
+    place = {"before": NOW + 60 * SECOND, "before_id": JOBS[7].id}
+    by_state = {**place, "states": ["COMPLETED", "FAILED"], "limit": 100}
     kinds = {"kinds": ["RUN", "JOB"]}
     late = {"after": NOW + (COUNT - 100) * SECOND, "slot": HOUR // 4}
     words = {"fts5": '"table00042"*', "tsquery": "'table00042':*"}
@@ -178,6 +181,9 @@ def reading_examples() -> dict[str, dict[str, Any]]:
         "read_dataset_ids": {**page, **here},
         "read_dataset_by_name": {"id": DATASETS[7].id},
         "read_datasets": {"ids": datasets},
+        "child_jobs_by_ids": {"ids": jobs},
+        "read_run_ids_by_state": by_state,
+        "read_run_ids_of_namespace_by_state": {**by_state, **here},
         "read_column_edges": {"ids": datasets},
         "read_version_ids": {**page, **of_dataset},
         "read_version_by_number": {**of_dataset, "number": 1},

@@ -23,7 +23,7 @@ PAGES = {"GET /docs", "GET /api/v1/pulse"}
 _RUN = "/api/v1/namespaces/{namespace}/jobs/{job}/runs/{run}"
 _LOT = "/api/v1/namespaces/{namespace}/jobs/{job}/lots/{lot}"
 SECOND_NAMES = {
-    "GET /api/v1/events",
+    "GET /api/v1/events/lineage",
     f"GET {_RUN}",
     *(f"POST {_RUN}/{mark}" for mark in ("start", "complete", "fail", "abort")),
     f"POST {_LOT}/resubmit",

@@ -113,6 +113,7 @@ STEPS = (
     Step("GET /lineage", {"graph"}, query="nodeId=job:food:etl&depth=2&history=all"),
     Step("GET /column-lineage", {"graph"}, query="nodeId=dataset:shop:raw&withDownstream=False"),
     Step("GET /runlineage/upstream", {"runs"}, query="runId=streamed"),
+    Step("GET /runs", {"runs", "next"}, query="state=FAILED&limit=1"),
     Step("GET /events/lineage", {"events", "totalCount"}, query="sortDirection=asc"),
     Step("GET /events", {"events", "totalCount"}, query="after=2020-01-01T00:00:00Z"),
     Step("GET /events/{namespace}", {"events", "totalCount"}),

@@ -1,24 +1,27 @@
 """Runs: created, marked, shown. Each action is served under both of its paths."""
 
+import re
 from collections.abc import Callable, Sequence
-from typing import Any, Literal
+from typing import Annotated, Any, Literal
 from urllib.parse import quote
 
-from msgspec import Raw
+from msgspec import Meta, Raw
 
 from penstock.access.keys import Key, Role
 from penstock.api.bodies import Body
 from penstock.api.calls import Call
 from penstock.api.content import json_text
 from penstock.api.events import Events
-from penstock.api.parameters import Paging, Query, Time, moment
+from penstock.api.parameters import Limit, Paging, Query, Time, moment
 from penstock.api.routing import BASE, Reach, Route
 from penstock.catalog import reading
 from penstock.catalog.commands import CreateRun, MarkRun
+from penstock.catalog.reading import RunPlace
+from penstock.catalog.reading_names import is_uuid
 from penstock.catalog.shapes import Run, RunFacets, Shape
 from penstock.clock import Micros, parse_time
 from penstock.db import Transaction
-from penstock.errors import NotFound
+from penstock.errors import Malformed, NotFound
 from penstock.locks.commands import MarkFreeRun
 from penstock.states import RunState
 
@@ -37,6 +40,28 @@ class Runs(Shape, frozen=True):
 
     runs: Sequence[Run]
     total_count: int
+
+
+class RunsQuery(Query, frozen=True):
+    """Which runs."""
+
+    state: Annotated[
+        tuple[RunState, ...], Meta(description="only runs in these states; repeatable")
+    ] = ()
+    namespace: Annotated[
+        str | None, Meta(description="only runs of the jobs of this namespace")
+    ] = None
+    limit: Limit = 100
+    after: Annotated[
+        str | None, Meta(description="go on after a page: its `next`, as it was returned")
+    ] = None
+
+
+class AllRuns(Shape, frozen=True):
+    """A part of the list of all runs. `next` asks for the part after it; null ends the list."""
+
+    runs: Sequence[Run]
+    next: str | None
 
 
 class MarkQuery(Query, frozen=True):
@@ -73,6 +98,27 @@ def list_runs(tx: Transaction, namespace: str, job: str, query: Paging) -> Runs:
     """List the runs of a job, newest first."""
     page = reading.list_runs(tx, namespace, job, query.limit, query.offset)
     return Runs(page.items, page.total_count)
+
+
+def list_all_runs(tx: Transaction, key: Key, query: RunsQuery) -> AllRuns:
+    """List runs by state, newest first, page by page.
+
+    A key that is for one namespace sees the runs of that one.
+    """
+    if query.namespace is not None:
+        key.require_namespace(query.namespace)
+    namespace = query.namespace or key.namespace
+    after = _place(query.after) if query.after else None
+    page = reading.list_all_runs(tx, namespace, query.state, query.limit, after)
+    last = page.last
+    return AllRuns(page.runs, None if last is None else f"{last.created_at}.{last.run_id}")
+
+
+def _place(text: str) -> RunPlace:
+    created_at, _, run_id = text.partition(".")
+    if not _WHOLE.fullmatch(created_at) or not is_uuid(run_id):
+        raise Malformed(f"after: {text[:64]!r} is no place in the list; send `next` of a page")
+    return RunPlace(int(created_at), run_id.lower())
 
 
 def get_run(tx: Transaction, key: Key, run: str) -> Run:
@@ -140,10 +186,12 @@ _ACTIONS = {
     "fail": _marks(RunState.FAILED, "Mark a run as failed; what is current stays as it is."),
     "abort": _marks(RunState.ABORTED, "Mark a run as aborted; what is current stays as it is."),
 }
+_WHOLE = re.compile(r"-?[0-9]{1,18}")
 _OF_JOB = f"{BASE}/namespaces/{{namespace}}/jobs/{{job}}/runs"
 _ONE = f"{BASE}/jobs/runs/{{run}}"
 
 ROUTES = (
+    Route("GET", f"{BASE}/runs", list_all_runs, Reach.OWN),
     Route("GET", _OF_JOB, list_runs),
     Route("POST", _OF_JOB, create_run, role=Role.WRITER, status=201),
     Route("GET", f"{_OF_JOB}/{{run}}", get_job_run),

@@ -68,7 +68,6 @@ def changes(world: World) -> Changes:
         ("move_datasets", world.datasets.moved("hidden", "created_at")),
         ("move_versions", world.versions.moved("number")),
         ("move_jobs", world.jobs.moved("created_at")),
-        ("move_runs", world.runs.moved("job_id", "created_at")),
         ("put_datasets", datasets),
         ("advance_datasets", advanced_datasets),
         ("put_stream_schemas", world.stream_schemas.changed()),
@@ -77,6 +76,7 @@ def changes(world: World) -> Changes:
         ("advance_versions", advanced_versions),
         ("put_jobs", jobs),
         ("advance_jobs", advanced_jobs),
+        ("move_runs", world.runs.moved("job_id", "created_at")),  # after the jobs: it asks them
         ("put_job_versions", job_versions),
         ("advance_job_versions", advanced_job_versions),
         ("put_runs", runs),

@@ -12,8 +12,10 @@ from penstock.catalog.reading_datasets import (
     list_datasets,
 )
 from penstock.catalog.reading_jobs import (
+    RunPlace,
     get_job,
     get_job_version,
+    list_all_runs,
     list_job_versions,
     list_jobs,
     list_runs,
@@ -39,6 +41,7 @@ from penstock.catalog.stats import (
 
 __all__ = [
     "Period",
+    "RunPlace",
     "SearchKind",
     "SearchSort",
     "dataset_stats",
@@ -53,6 +56,7 @@ __all__ = [
     "get_tag",
     "job_stats",
     "lineage_event_stats",
+    "list_all_runs",
     "list_dataset_versions",
     "list_datasets",
     "list_events",

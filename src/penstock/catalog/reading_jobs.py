@@ -2,6 +2,7 @@
 
 from collections import defaultdict
 from collections.abc import Sequence
+from typing import NamedTuple
 
 import msgspec
 from msgspec import Struct
@@ -23,6 +24,23 @@ LATEST_RUNS_MAX = 10
 _NO_LABELS = "[]"
 
 Edges = dict[tuple[str, str], list[EntityId]]  # by job and role
+
+
+class RunPlace(NamedTuple):
+    """The place of a run in the list of all runs, newest first."""
+
+    created_at: Micros
+    run_id: str
+
+
+FIRST_PLACE = RunPlace(2**62, "ffffffff-ffff-ffff-ffff-ffffffffffff")
+
+
+class RunPage(NamedTuple):
+    """A part of the list of all runs; `last` is the place of its last run, if there are more."""
+
+    runs: Sequence[Run]
+    last: RunPlace | None
 
 
 class _JobRow(Struct, frozen=True, gc=False):
@@ -120,6 +138,32 @@ def list_runs(tx: Transaction, namespace: str, name: str, limit: int, offset: in
     ]
     runs = load_runs(tx, ids)
     return Page([runs[found] for found in ids], job.run_count)
+
+
+def list_all_runs(
+    tx: Transaction,
+    namespace: str | None,
+    states: Sequence[RunState],
+    limit: int,
+    after: RunPlace | None = None,
+) -> RunPage:
+    """A page of the runs of a namespace, or of all, in some states or any, newest first."""
+    place = after or FIRST_PLACE
+    page = {
+        "states": list(dict.fromkeys(states)) or list(RunState),
+        "before": place.created_at,
+        "before_id": place.run_id,
+        "limit": limit + 1,
+    }
+    if namespace is None:
+        rows = tx.fetch("read_run_ids_by_state", **page)
+    else:
+        rows = tx.fetch("read_run_ids_of_namespace_by_state", namespace=namespace, **page)
+    ids = [run_id for run_id, _ in rows[:limit]]
+    runs = load_runs(tx, ids)
+    is_last = len(rows) <= limit or not ids
+    last = None if is_last else RunPlace(rows[limit - 1][1], ids[-1])
+    return RunPage([runs[run_id] for run_id in ids], last)
 
 
 def load_jobs(tx: Transaction, ids: Sequence[str]) -> list[Job]:

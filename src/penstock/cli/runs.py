@@ -21,11 +21,13 @@ from penstock.cli.references import find_entity
 from penstock.cli.times import show_duration, show_time
 from penstock.client import Client
 from penstock.client.documents import EntityId, Facets, Run, RunDatasetVersion, Runs
+from penstock.errors import Invalid
 
 app = App(
     name="runs",
     help_epilogue="""Examples:
   penstock runs list --state FAILED
+  penstock runs list --state FAILED --state ABORTED --namespace shop --limit 100
   penstock runs show 019a7f6c-8a00-7000-8000-000000000001
   penstock runs upstream 019a7f6c-8a00-7000-8000-000000000001 --depth 3
   penstock runs abort 019a7f6c-8a00-7000-8000-000000000001""",
@@ -36,8 +38,6 @@ State = Literal["NEW", "RUNNING", "COMPLETED", "FAILED", "ABORTED"]
 STATE = Column("state", whole=True)
 TOOK = Column("took", numbers=True)
 _CAUSE_LENGTH_MAX = 200
-_LATEST_MAX = 10  # of each job in a list
-_JOBS_MAX = 200
 _PAGE = 1000
 
 
@@ -52,43 +52,49 @@ def list_runs(
     namespace: Namespace = None,
     limit: Limit = 20,
     offset: Offset = 0,
+    after: Annotated[
+        str | None, Parameter(help="go on after a page; what to write here stands below it")
+    ] = None,
     remote: RemoteFlags = REMOTE,
     as_json: Json = False,
 ) -> None:
-    """List runs, newest first: of one job, or the newest of the jobs last updated."""
+    """List runs, newest first: of one job, or of all jobs."""
+    if job is None and offset:
+        raise Invalid("--offset counts the runs of one JOB; of all runs, --after shows the next")
+    if job is not None and after is not None:
+        raise Invalid("--after continues the list of all runs; of one JOB, --offset shows the next")
     with remote.connect() as client:
         if job is None:
-            found = _of_all_jobs(client, namespace, state, limit, offset)
+            _list_all(client, namespace, state, limit, after, as_json=as_json)
+            return
+        owner = find_entity(client, job, "JOB", namespace)
+        if state:
+            found = _in_state(client, owner, state, limit, offset)
         else:
-            named = find_entity(client, job, "JOB", namespace)
-            if state:
-                found = _in_state(client, named, state, limit, offset)
-            else:
-                found = client.job_runs(named.namespace, named.name, limit=limit, offset=offset)
+            found = client.job_runs(owner.namespace, owner.name, limit=limit, offset=offset)
     if as_json:
         write_json(found)
     else:
-        write_runs(found.runs, with_job=job is None)
+        write_runs(found.runs)
         write_rest(len(found.runs), found.total_count, offset)
 
 
-def _of_all_jobs(
-    client: Client, namespace: str | None, state: Sequence[State], limit: int, offset: int
-) -> Runs:
-    """The newest of what jobs themselves show of their runs."""
-    jobs = client.jobs(namespace, limit=_JOBS_MAX)
-    runs = [run for job in jobs.jobs for run in job.latest_runs or ()]
-    runs.sort(key=lambda run: (run.created_at, run.id), reverse=True)
-    found = [run for run in runs if not state or run.state in state]
-    is_all = jobs.total_count <= _JOBS_MAX and all(
-        len(job.latest_runs or ()) < _LATEST_MAX for job in jobs.jobs
-    )
-    if len(found) < offset + limit and not is_all:
-        note(
-            f"these are among the last {_LATEST_MAX} runs of each of the {_JOBS_MAX} jobs last "
-            "updated; `penstock runs list JOB` looks at all of one"
-        )
-    return Runs(tuple(found[offset : offset + limit]), len(found))
+def _list_all(
+    client: Client,
+    namespace: str | None,
+    state: Sequence[State],
+    limit: int,
+    after: str | None,
+    *,
+    as_json: bool,
+) -> None:
+    page = client.runs(state=state, namespace=namespace, limit=limit, after=after)
+    if as_json:
+        write_json(page)
+        return
+    write_runs(page.runs, with_job=True)
+    if page.next is not None:
+        note(f"there are more; --after {page.next} shows the next")
 
 
 def _in_state(

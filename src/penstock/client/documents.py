@@ -194,6 +194,13 @@ class Run(Document, frozen=True):
     facets: Facets
 
 
+class AllRuns(Document, frozen=True):
+    """A part of the list of all runs; `next` asks for the part after it, None ends the list."""
+
+    runs: tuple[Run, ...]
+    next: str | None
+
+
 class Runs(Document, frozen=True):
     """A part of a job's runs, and how many there are in all."""
 
@@ -222,6 +229,7 @@ class DatasetVersion(Document, frozen=True):
     current_schema_version: str
     created_by_run: Run | None
     facets: Facets
+    schema_location: str | UnsetType | None = UNSET
 
 
 class DatasetVersions(Document, frozen=True):

@@ -12,6 +12,7 @@ from penstock.client.request import Empty, Request, get, nothing, post, said, wr
 Direction = Literal["both", "upstream", "downstream"]
 History = Literal["current", "all"]
 Kind = Literal["DATASET", "JOB"]
+RunState = Literal["NEW", "RUNNING", "COMPLETED", "FAILED", "ABORTED"]
 EventKind = Literal["RUN", "JOB", "DATASET"]
 Event = Mapping[str, Any] | bytes
 
@@ -103,6 +104,18 @@ class HistoryCalls:
     def run(self, run_id: str) -> Request[docs.Run]:
         """One run."""
         return get(docs.Run, *_run(run_id))
+
+    @call
+    def runs(
+        self,
+        *,
+        state: Sequence[RunState] = (),
+        namespace: str | None = None,
+        limit: int = 100,
+        after: str | None = None,
+    ) -> Request[docs.AllRuns]:
+        """The runs in these states or in any, newest first; `after` is the `next` of a page."""
+        return get(docs.AllRuns, "runs", state=state, namespace=namespace, limit=limit, after=after)
 
     @call
     def job_runs(

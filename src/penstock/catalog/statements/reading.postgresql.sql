@@ -114,3 +114,31 @@ FROM (
     LIMIT :limit OFFSET :offset
 ) page
 ORDER BY page.event_time, page.id
+
+-- name: read_run_ids_by_state
+-- Differs by necessity: PostgreSQL would try the inner list of IN on every run; LATERAL asks the
+-- index once for each state.
+-- Which runs are in one of these states, newest first, from after a run on.
+SELECT r.id, r.created_at
+FROM {each states text AS s}
+CROSS JOIN LATERAL (
+    SELECT l.id, l.created_at FROM runs l
+    WHERE l.state = s.value
+      AND (l.created_at, l.id) < (CAST(:before AS bigint), CAST(:before_id AS uuid))
+    ORDER BY l.created_at DESC, l.id DESC LIMIT :limit
+) r
+ORDER BY r.created_at DESC, r.id DESC LIMIT :limit
+
+-- name: read_run_ids_of_namespace_by_state
+-- Differs by necessity: PostgreSQL would try the inner list of IN on every run; LATERAL asks the
+-- index once for each state.
+-- Which runs of a namespace are in one of these states, newest first, from after a run on.
+SELECT r.id, r.created_at
+FROM {each states text AS s}
+CROSS JOIN LATERAL (
+    SELECT l.id, l.created_at FROM runs l
+    WHERE l.namespace = :namespace AND l.state = s.value
+      AND (l.created_at, l.id) < (CAST(:before AS bigint), CAST(:before_id AS uuid))
+    ORDER BY l.created_at DESC, l.id DESC LIMIT :limit
+) r
+ORDER BY r.created_at DESC, r.id DESC LIMIT :limit

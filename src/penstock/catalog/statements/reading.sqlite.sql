@@ -103,3 +103,29 @@ FROM (
     LIMIT :limit OFFSET :offset
 ) page
 ORDER BY page.event_time, page.id
+
+-- name: read_run_ids_by_state
+-- Differs by necessity: SQLite has no LATERAL, and takes the inner list once for each state.
+-- Which runs are in one of these states, newest first, from after a run on.
+SELECT r.id, r.created_at
+FROM {each states text AS s}
+JOIN runs r ON r.id IN (
+    SELECT l.id FROM runs l
+    WHERE l.state = s.value
+      AND (l.created_at, l.id) < (:before, :before_id)
+    ORDER BY l.created_at DESC, l.id DESC LIMIT :limit
+)
+ORDER BY r.created_at DESC, r.id DESC LIMIT :limit
+
+-- name: read_run_ids_of_namespace_by_state
+-- Differs by necessity: SQLite has no LATERAL, and takes the inner list once for each state.
+-- Which runs of a namespace are in one of these states, newest first, from after a run on.
+SELECT r.id, r.created_at
+FROM {each states text AS s}
+JOIN runs r ON r.id IN (
+    SELECT l.id FROM runs l
+    WHERE l.namespace = :namespace AND l.state = s.value
+      AND (l.created_at, l.id) < (:before, :before_id)
+    ORDER BY l.created_at DESC, l.id DESC LIMIT :limit
+)
+ORDER BY r.created_at DESC, r.id DESC LIMIT :limit

@@ -245,9 +245,11 @@ ON CONFLICT (id) DO UPDATE SET created_at = excluded.created_at;
 
 -- name: move_runs
 -- Give runs to other jobs, or date them back.
-INSERT INTO runs (id, external_id, job_id, job_version_id, parent_run_id, state, nominal_start, nominal_end, args, started_at, ended_at, facets, job_facets, stamps, created_at, updated_at)
-{rows id uuid, external_id text, job_id uuid, job_version_id uuid, parent_run_id uuid, state text, nominal_start bigint, nominal_end bigint, args text, started_at bigint, ended_at bigint, facets text, job_facets text, stamps text, created_at bigint, updated_at bigint}
-ON CONFLICT (id) DO UPDATE SET job_id = excluded.job_id, created_at = excluded.created_at;
+INSERT INTO runs (id, external_id, job_id, job_version_id, parent_run_id, state, nominal_start, nominal_end, args, started_at, ended_at, facets, job_facets, stamps, created_at, updated_at, namespace)
+SELECT r.id, r.external_id, r.job_id, r.job_version_id, r.parent_run_id, r.state, r.nominal_start, r.nominal_end, r.args, r.started_at, r.ended_at, r.facets, r.job_facets, r.stamps, r.created_at, r.updated_at,
+       COALESCE((SELECT j.namespace FROM jobs j WHERE j.id = r.job_id), '')
+FROM ({rows id uuid, external_id text, job_id uuid, job_version_id uuid, parent_run_id uuid, state text, nominal_start bigint, nominal_end bigint, args text, started_at bigint, ended_at bigint, facets text, job_facets text, stamps text, created_at bigint, updated_at bigint}) r WHERE true
+ON CONFLICT (id) DO UPDATE SET job_id = excluded.job_id, namespace = excluded.namespace, created_at = excluded.created_at;
 
 -- name: advance_datasets
 -- Move datasets on to other versions: what an ordinary run changes. The rows are there; a conflict
@@ -439,9 +441,11 @@ ON CONFLICT (id) DO UPDATE SET
     declared_at = excluded.declared_at;
 
 -- name: put_runs
--- Write runs.
-INSERT INTO runs (id, external_id, job_id, job_version_id, parent_run_id, state, nominal_start, nominal_end, args, started_at, ended_at, facets, job_facets, stamps, created_at, updated_at)
-{rows id uuid, external_id text, job_id uuid, job_version_id uuid, parent_run_id uuid, state text, nominal_start bigint, nominal_end bigint, args text, started_at bigint, ended_at bigint, facets text, job_facets text, stamps text, created_at bigint, updated_at bigint}
+-- Write runs, each with the namespace of its job, which is written before it.
+INSERT INTO runs (id, external_id, job_id, job_version_id, parent_run_id, state, nominal_start, nominal_end, args, started_at, ended_at, facets, job_facets, stamps, created_at, updated_at, namespace)
+SELECT r.id, r.external_id, r.job_id, r.job_version_id, r.parent_run_id, r.state, r.nominal_start, r.nominal_end, r.args, r.started_at, r.ended_at, r.facets, r.job_facets, r.stamps, r.created_at, r.updated_at,
+       COALESCE((SELECT j.namespace FROM jobs j WHERE j.id = r.job_id), '')
+FROM ({rows id uuid, external_id text, job_id uuid, job_version_id uuid, parent_run_id uuid, state text, nominal_start bigint, nominal_end bigint, args text, started_at bigint, ended_at bigint, facets text, job_facets text, stamps text, created_at bigint, updated_at bigint}) r WHERE true
 ON CONFLICT (id) DO UPDATE SET
     job_version_id = excluded.job_version_id,
     parent_run_id = excluded.parent_run_id,

@@ -18,3 +18,11 @@ FROM (SELECT e.event_time - (e.event_time % 3600000000 + 3600000000) % 360000000
       FROM events e
       WHERE e.kind IN ('JOB', 'DATASET')) t
 GROUP BY t.hour, t.kind;
+
+-- Runs are listed by state, newest first, in all namespaces and in one: of the runs of a namespace
+-- only the job knew it. The namespace is written where a run is given to a job.
+ALTER TABLE runs ADD COLUMN namespace TEXT NOT NULL DEFAULT '';
+UPDATE runs SET namespace = (SELECT j.namespace FROM jobs j WHERE j.id = runs.job_id)
+WHERE EXISTS (SELECT 1 FROM jobs j WHERE j.id = runs.job_id);
+CREATE INDEX runs_by_state ON runs (state, created_at, id);
+CREATE INDEX runs_of_namespace_by_state ON runs (namespace, state, created_at, id);
