@@ -8,6 +8,7 @@ import pytest
 from penstock.catalog.reading import SearchKind, SearchSort, search
 from penstock.catalog.rows import DatasetRow, JobRow, replace
 from penstock.catalog.schema import read_schema
+from penstock.catalog.search import search_body
 from penstock.catalog.shapes import SearchResult, SearchResults
 from penstock.clock import DAY, SECOND, format_time
 from penstock.db import Database, Transaction, open_database
@@ -115,12 +116,42 @@ def test_every_word_must_be_there_and_the_deleted_are_left_out(database: Databas
         "東": ["clients"],
         "8e43z4": ["8e43z4-dump"],
         "8e": ["8e43z4-dump"],
-        "z4": [],
-        "rders": [],
+        "z4": ["8e43z4-dump"],
+        "rders": ["load_orders", ORDERS.name],
         "orders nothing": [],
         "ordersNothing": [],
     }
     assert {q: found(database, q) for q in expected} == expected
+
+
+def test_a_name_is_found_by_what_stands_inside_its_words(database: Database) -> None:
+    expected = {
+        "rder": ["load_orders", ORDERS.name],
+        "DERS": ["load_orders", ORDERS.name],
+        "ublic": [ORDERS.name],
+        "ersDai": [ORDERS.name],
+        "aily_v": [ORDERS.name],
+        "load rder": ["load_orders"],
+        "oad rder": ["load_orders"],
+        "43z": ["8e43z4-dump"],
+        "ie": ["clients"],
+        "3z": ["8e43z4-dump"],
+        "4": ["8e43z4-dump"],
+        "x": [],
+        "qz": [],
+        "mail": [],
+        "customerE": [ORDERS.name],
+        "rdersx": [],
+    }
+    assert {q: found(database, q) for q in expected} == expected
+
+
+def test_a_second_name_is_found_from_inside_too(database: Database) -> None:
+    row = search_row(CLIENTS)
+    body = search_body(row.namespace, row.name, second_names=["hive.kunden"])
+    with database.write() as tx:
+        tx.write("put_search_docs", [replace(row, body=body)])
+    assert found(database, "unde") == ["clients"]
 
 
 def test_a_text_without_words_finds_nothing(database: Database) -> None:
@@ -208,7 +239,7 @@ def test_new_words_replace_the_old_ones(database: Database) -> None:
 
 @pytest.mark.parametrize("kind", [None, *SearchKind])
 @pytest.mark.parametrize("namespace", [None, "town_1"])
-@pytest.mark.parametrize("q", ["crowd", "crowd 7", "nobody"])
+@pytest.mark.parametrize("q", ["crowd", "crowd 27", "nobody"])
 def test_pages_are_of_the_same_things_whether_times_are_asked_for_or_not(
     crowd: Database, q: str, namespace: str | None, kind: SearchKind | None
 ) -> None:
@@ -249,7 +280,7 @@ class Told:
         ("crowd", 10, 0, ["search_latest_jobs"]),
         ("crowd", 3, 9, ["search_latest_jobs"]),
         ("crowd", 3, 60, ["search_by_time"]),
-        ("crowd 7", 3, 0, ["search_by_time"]),
+        ("crowd 27", 3, 0, ["search_by_time"]),
     ],
     ids=["met soon", "met later", "far down", "of few"],
 )

@@ -28,7 +28,9 @@ _UUID = re.compile(r"[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}", re.IGNORECASE)
 class SearchQuery(Query, frozen=True):
     """What to look for."""
 
-    q: Annotated[str, Meta(max_length=1000, description="words; each may be cut short")] = ""
+    q: Annotated[
+        str, Meta(max_length=1000, description="words; the last may be a part of a word of a name")
+    ] = ""
     filter: SearchKind | None = None
     sort: reading.SearchSort = reading.SearchSort.NAME
     limit: Limit = 10
@@ -39,7 +41,7 @@ class SearchQuery(Query, frozen=True):
 
 
 def search(tx: Transaction, key: Key, query: SearchQuery) -> SearchResults:
-    """Find datasets and jobs by words of their names, descriptions, fields and tags.
+    """Find datasets and jobs by parts of their names, or words of descriptions, fields and tags.
 
     A key that is for one namespace finds what is there.
     """

@@ -1,7 +1,10 @@
-"""Finding datasets and jobs by words of all their names, descriptions, fields and tags.
+"""Finding datasets and jobs by parts of their names and words of descriptions, fields and tags.
 
 Words are split here, in ASCII and in lower case, so that SQLite's and PostgreSQL's own text
-search index the same words and answer alike.
+search index the same words and answer alike. Parts of names are words of the same index, which
+begin with a digit as no other word does: `3` with the end of a word from each of its letters on,
+`2` with each pair of letters, `1` with each letter. A text that stands inside a word is the
+beginning of one of its ends. See docs/adr/0031-search-inside-words.md.
 """
 
 import re
@@ -26,6 +29,7 @@ from penstock.errors import Invalid
 BODY_CHARS_MAX = 100_000
 WORD_CHARS_MAX = 64
 QUERY_WORDS_MAX = 64
+PART_LETTERS = 3  # shorter parts are looked up whole: too many words begin with them
 WALK_TIMES = 3  # as far as it would go if those that are looked for lay evenly
 
 _SEGMENT = re.compile(r"[\w-]+")
@@ -72,21 +76,21 @@ def search(
     before: Micros | None = None,
     after: Micros | None = None,
 ) -> SearchResults:
-    """A page of the visible datasets and jobs that have every word of `q`; the last may be begun.
+    """A page of the visible datasets and jobs that have every word of `q`.
 
-    Only where nothing has them so is every word taken for the beginning of one: beginnings of
-    common words are dear to look up. A text without any word finds nothing. Times are of the
-    last update, in [after, before).
+    The last word may be the beginning of one, or stand inside a word of a name. Only where nothing
+    is found so may every word: parts of common words are dear to look up. A text without any word
+    finds nothing. Times are of the last update, in [after, before).
     """
     terms = _terms(q)
     at_any_time = before is None and after is None
     by_name = sort == SearchSort.NAME and at_any_time
     of_all_jobs = kind == SearchKind.JOB and namespace is None and at_any_time
     found = SearchResults(0, [])
-    for begun in dict.fromkeys((len(terms) - 1, 0) if terms else ()):
+    for loose in dict.fromkeys((len(terms) - 1, 0) if terms else ()):
         asked = {
-            "fts5": _expression(terms, begun, _FTS5) + (f' AND "0{kind}"' if kind else ""),
-            "tsquery": _expression(terms, begun, _TSQUERY),
+            "fts5": _expression(terms, loose, _FTS5) + (f' AND "0{kind}"' if kind else ""),
+            "tsquery": _expression(terms, loose, _TSQUERY),
             "kind": kind,
             "namespace": namespace,
             "limit": limit,
@@ -141,13 +145,16 @@ def search_body(
     second_names: Iterable[str] = (),
 ) -> str:
     """All words by which a dataset or job is found; fields and tags are JSON, as rows hold them."""
+    names = [name, *second_names]
     texts = [name, namespace, *second_names]
     texts += msgspec.json.decode(tags, type=list[str])
     for carried in msgspec.json.decode(field_tags, type=dict[str, list[str]]).values():
         texts += carried
     texts += _field_texts(load_fields(fields_json))
     texts.append(description or "")
-    body = " ".join(dict.fromkeys(word for text in texts for word in _words(text)))
+    parts = (part for text in names for part in _parts(text))
+    words = (word for text in texts for word in _words(text))
+    body = " ".join(dict.fromkeys((*_words(name), *parts, *words)))
     if len(body) <= BODY_CHARS_MAX:
         return body
     return body[:BODY_CHARS_MAX].rpartition(" ")[0]
@@ -158,29 +165,79 @@ def _result(kind: str, namespace: str, name: str, updated_at: Micros) -> SearchR
     return SearchResult(kind, name, format_time(updated_at), namespace, node(namespace, name))
 
 
-def _terms(q: str) -> list[list[str]]:
+class _Term(Struct, frozen=True):
+    """A word of a query, and the same as a part of a name; a short part is one whole."""
+
+    word: str
+    part: str
+    is_short: bool
+
+    def strictly(self, language: _Language) -> str:
+        """The word as it stands."""
+        return language.word.format(self.word)
+
+    def loosely(self, language: _Language) -> str:
+        """The word as the beginning of one, or inside a word of a name."""
+        inside = language.word if self.is_short else language.beginning
+        begun = language.beginning.format(self.word)
+        return f"({begun}{language.either}{inside.format(self.part)})"
+
+
+def _terms(q: str) -> list[list[_Term]]:
     """What must be found: for each word of the query the whole of it, then its pieces if several.
 
     `ordersDaily` is found by `ordersdaily`, or by `orders` and `daily`.
     """
     runs: list[str] = list(dict.fromkeys(_RUN.findall(_plain(q))))
-    pieces = {run: _pieces(run) for run in runs}
-    terms = [[_word(run), *(pieces[run] if len(pieces[run]) > 1 else ())] for run in runs]
+    pieces: dict[str, list[str]] = {run: _PIECE.findall(run) for run in runs}
+    terms = [
+        [_term(run), *(map(_term, pieces[run]) if len(pieces[run]) > 1 else ())] for run in runs
+    ]
     if sum(map(len, terms)) > QUERY_WORDS_MAX:
         raise Invalid(f"the search has more than {QUERY_WORDS_MAX} words; leave some out")
     return terms
 
 
-def _expression(terms: list[list[str]], begun: int, language: _Language) -> str:
-    """Every term by its whole or by all its pieces; from number `begun` on, by beginnings."""
+def _term(text: str) -> _Term:
+    letters = _letters(text)
+    size = min(len(letters), PART_LETTERS)
+    return _Term(_word(text), _part(size, letters), is_short=size < PART_LETTERS)
+
+
+def _expression(terms: list[list[_Term]], loose: int, language: _Language) -> str:
+    """Every term by its whole or by all its pieces; from number `loose` on, also by parts."""
     alternatives = []
     for number, (whole, *pieces) in enumerate(terms):
-        word = language.beginning if number >= begun else language.word
-        term = word.format(whole)
+        written = _Term.loosely if number >= loose else _Term.strictly
+        term = written(whole, language)
         if pieces:
-            term += f"{language.either}({language.both.join(map(word.format, pieces))})"
+            others = language.both.join(written(piece, language) for piece in pieces)
+            term += f"{language.either}({others})"
         alternatives.append(f"({term})")
     return language.both.join(alternatives)
+
+
+def _parts(text: str) -> Iterator[str]:
+    """The parts by which each word of a name is found from inside."""
+    for run in _RUN.findall(_plain(text)):
+        letters = _letters(run)
+        for start in range(len(letters)):
+            rest = letters[start:]
+            yield _part(1, rest[:1])
+            if len(rest) > 1:
+                yield _part(2, rest[:2])
+            if len(rest) >= PART_LETTERS:
+                yield _part(PART_LETTERS, rest)
+
+
+def _letters(run: str) -> list[str]:
+    """The letters and digits of a word in lower case, those of other scripts spelled out."""
+    letters = list(run.casefold())[:WORD_CHARS_MAX]
+    return [letter if letter.isascii() else f"u{ord(letter):x}" for letter in letters]
+
+
+def _part(size: int, letters: list[str]) -> str:
+    return f"{size}{''.join(letters)[:WORD_CHARS_MAX]}"
 
 
 def _words(text: str) -> Iterator[str]:
