@@ -327,3 +327,31 @@ def test_a_job_with_the_longer_name_goes_before_a_child(food: Running) -> None:
     post(food.client, child_event())
 
     assert show(food, *CHILD)["name"] == CHILD[-1]
+
+
+def test_a_parent_that_reports_nothing_runs_while_a_child_does(food: Running) -> None:
+    def parent() -> list[Any]:
+        run = show(food, "jobs", "runs", "dbt-1")
+        job = show(food, "namespaces", "food", "jobs", "dbt-run")
+        [node] = show(food, "lineage", nodeId="job:food:dbt-run", hops=0)["graph"]
+        family = show(food, "jobs", "runs", "dbt-1", "family")["runs"]
+        shown = [run, job["latestRun"], node["data"]["latestRun"]]
+        assert {each["startedAt"] for each in shown} == {run["startedAt"]}
+        states = {each["state"] for each in [*shown, family[0]]}
+        assert len(states) == 1
+        return [*states, run["startedAt"]]
+
+    post(food.client, child_event())
+    going = parent()
+    post(food.client, child_event("child-2", job="shop.orders"))
+    post(food.client, child_event(eventType="FAIL"))
+    beside = parent()
+    post(food.client, child_event("child-2", job="shop.orders", eventType="COMPLETE"))
+    over = parent()
+    post(food.client, child_event("child-3", job="shop.items"))
+    done = {**run_event(eventType="COMPLETE"), "run": {"runId": "dbt-1"}}
+    post(food.client, {**done, "job": {"namespace": "food", "name": "dbt-run"}})
+
+    assert going == beside == ["RUNNING", "2026-11-15T10:00:00.000Z"]
+    assert over == ["NEW", None]
+    assert parent()[0] == "COMPLETED"

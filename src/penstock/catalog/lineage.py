@@ -47,6 +47,7 @@ from penstock.catalog.nodes import (
     job_node,
     time_of,
 )
+from penstock.catalog.reading_runs import began
 from penstock.catalog.rows import Origin, Role
 from penstock.catalog.schema import NO_FIELDS, read_schema, with_tags
 from penstock.catalog.shapes import EntityId, raw, time_or_none
@@ -281,7 +282,7 @@ def _run_data(run: list[Any], at: Micros | None) -> GraphRun:
         nominal_start_time=time_or_none(nominal_start),
         nominal_end_time=time_or_none(nominal_end),
         state=RunState(state),
-        started_at=time_or_none(started_at),
+        started_at=time_or_none(began(state, started_at, created_at)),
         ended_at=time_or_none(ended_at),
         duration_ms=(ended_at - started_at) // 1000 if ended else None,
     )

@@ -86,7 +86,7 @@ def _run(row: _RunRow, touched: Touched) -> Run:
         nominal_start_time=time_or_none(row.nominal_start),
         nominal_end_time=time_or_none(row.nominal_end),
         state=row.state,
-        started_at=time_or_none(row.started_at),
+        started_at=time_or_none(began(row.state, row.started_at, row.created_at)),
         ended_at=time_or_none(row.ended_at),
         duration_ms=_duration_ms(row),
         args=raw(_args(row)),
@@ -97,6 +97,11 @@ def _run(row: _RunRow, touched: Touched) -> Run:
         output_dataset_versions=touched.get((row.id, Role.OUTPUT), ()),
         facets=raw(row.facets),
     )
+
+
+def began(state: str, started_at: Micros | None, created_at: Micros) -> Micros | None:
+    """The start of a run; one that runs by its children alone began when a child first named it."""
+    return created_at if state == RunState.RUNNING and started_at is None else started_at
 
 
 def _duration_ms(row: _RunRow) -> int | None:

@@ -26,3 +26,7 @@ UPDATE runs SET namespace = (SELECT j.namespace FROM jobs j WHERE j.id = runs.jo
 WHERE EXISTS (SELECT 1 FROM jobs j WHERE j.id = runs.job_id);
 CREATE INDEX runs_by_state ON runs (state, created_at, id);
 CREATE INDEX runs_of_namespace_by_state ON runs (namespace, state, created_at, id);
+
+-- Whether a child of a run goes on is asked of its index, however many children have ended.
+CREATE INDEX runs_of_parent ON runs (parent_run_id, state) WHERE parent_run_id IS NOT NULL;
+DROP INDEX runs_by_parent;

@@ -181,9 +181,14 @@ WHERE d.published_at > :at AND v.lifecycle = 'DROP'
   )
 
 -- name: lineage_jobs
--- What a graph shows of the visible ones of these jobs, each with its newest run.
+-- What a graph shows of the visible ones of these jobs, each with its newest run. A run that has
+-- reported nothing itself runs while a child of it does.
 SELECT j.id, j.namespace, j.name, j.type, p.name, j.created_at, j.updated_at, j.location,
-       j.description, r.id, r.state, r.created_at, r.updated_at, r.nominal_start, r.nominal_end,
+       j.description, r.id,
+       CASE WHEN r.state = 'NEW' AND r.stamps = '{}' AND EXISTS (
+           SELECT 1 FROM runs c WHERE c.parent_run_id = r.id AND c.state = 'RUNNING'
+       ) THEN 'RUNNING' ELSE r.state END,
+       r.created_at, r.updated_at, r.nominal_start, r.nominal_end,
        r.started_at, r.ended_at
 FROM {each ids uuid AS k}
 JOIN jobs j ON j.id = k.value

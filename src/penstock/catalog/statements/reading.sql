@@ -161,8 +161,13 @@ SELECT id FROM runs
 WHERE job_id = :job_id ORDER BY created_at DESC, id DESC LIMIT :limit OFFSET :offset
 
 -- name: read_runs
--- Runs, each with its job and its parent.
-SELECT r.id, j.namespace, j.name, r.job_version_id, r.state, r.nominal_start, r.nominal_end,
+-- Runs, each with its job and its parent. A run that has reported nothing itself runs while a child
+-- of it does.
+SELECT r.id, j.namespace, j.name, r.job_version_id,
+       CASE WHEN r.state = 'NEW' AND r.stamps = '{}' AND EXISTS (
+           SELECT 1 FROM runs c WHERE c.parent_run_id = r.id AND c.state = 'RUNNING'
+       ) THEN 'RUNNING' ELSE r.state END,
+       r.nominal_start, r.nominal_end,
        r.args, r.started_at, r.ended_at, r.facets, r.created_at, r.updated_at,
        pr.id, pj.namespace, pj.name
 FROM {each ids uuid AS k}
