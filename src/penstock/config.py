@@ -27,6 +27,9 @@ _ORACLE = re.compile(r"(?i)(jdbc:oracle:\w+:[^/@]*)/.*@")
 # PostgreSQL takes some 2,700 bytes into a row of an index, and a name stands there beside another.
 NAME_BYTES_MAX = 1024
 
+# What commands of arcs inherit: nothing that is secret, and what programs expect.
+COMMAND_ENVIRONMENT = "PATH,HOME,USER,LOGNAME,SHELL,LANG,LANGUAGE,LC_ALL,LC_CTYPE,TZ,TMPDIR"
+
 T = TypeVar("T")
 Value = str | int | bool | None
 Found = dict[str, tuple[object, str]]
@@ -226,6 +229,20 @@ class Settings:
     arc_concurrency: int = _setting(
         4, int, "how many lots an engine works on at a time", least=1, most=1000
     )
+    arc_namespaces: str | None = _setting(
+        None, str, "the namespaces whose arcs the engine runs, instead of all: NAME,NAME"
+    )
+    command_environment: str = _setting(
+        COMMAND_ENVIRONMENT, str, "the variables of the engine that every command of an arc gets"
+    )
+    command_environment_allowed: str | None = _setting(
+        None,
+        str,
+        "the further variables of the engine that an arc may pass to its command: NAME,NAME",
+    )
+    run_as: str | None = _setting(
+        None, str, "the user that commands of arcs run as; the engine must run as root"
+    )
     url: str = _setting(
         "http://127.0.0.1:5000",
         str,
@@ -267,6 +284,15 @@ def _about(setting: "Field[Any]") -> About:
 
 
 SETTINGS: Mapping[str, About] = {setting.name: _about(setting) for setting in fields(Settings)}
+
+# The variables that hold secrets, or name files that do.
+SECRET_VARIABLES: frozenset[str] = frozenset(
+    variable
+    for name, about in SETTINGS.items()
+    if about.secret
+    for variable in (f"PENSTOCK_{name.upper()}", f"PENSTOCK_{name.upper()}_FILE", about.variable)
+    if variable
+)
 
 
 def load(

@@ -65,11 +65,13 @@ class ArcWorkload(Said, frozen=True, kw_only=True):
     """What is run: a Python function as `module:function`, or a command; one of the two.
 
     `fetch`: a command finds its inputs as files, also those that are in a bucket.
+    `passEnvironment`: variables of the engine that a command gets, if the engine allows them.
     """
 
     function: str | None = None
     command: Sequence[str] = ()
     environment: Mapping[str, str] = {}
+    pass_environment: Sequence[str] = ()
     timeout_seconds: TimeoutSeconds | None = None
     fetch: bool = True
 

@@ -10,6 +10,7 @@ import msgspec
 from msgspec import Struct
 
 from penstock import tracing
+from penstock.arcs.command_rules import check_plain, hand_over, take_back
 from penstock.arcs.commanding import run_command
 from penstock.arcs.naming import variable_names
 from penstock.arcs.tasks import Context, InputLot, Task
@@ -20,6 +21,7 @@ from penstock.lots.manifests import Check
 
 def run_command_task(task: Task, context: Context) -> None:
     """Run a command; it learns of its task by the environment, a JSON file and its arguments."""
+    account = task.rules.account()
     with task_folder() as folder:
         bench = Workbench(task, context, folder)
         manifest = folder / "manifest.json"
@@ -49,8 +51,18 @@ def run_command_task(task: Task, context: Context) -> None:
             "{task}": str(described),
         }
         arguments = [_filled(text, placeholders) for text in task.workload.command]
-        environment = {**os.environ, **variables}
-        run_command(arguments, environment, task.workload.timeout_seconds, context.lost)
+        environment = {
+            **task.rules.environment(task.workload.pass_environment, os.environ),
+            **(account.variables if account is not None else {}),
+            **variables,
+        }
+        if account is not None:
+            hand_over(folder, account)
+        run_command(arguments, environment, task.workload.timeout_seconds, context.lost, account)
+        if account is not None:
+            take_back(folder)
+            for path in (manifest, *bench.outputs):
+                check_plain(path)
         if manifest.exists():
             _take_manifest(manifest.read_bytes(), context)
         bench.take_up()

@@ -7,6 +7,7 @@ import threading
 import time
 from collections.abc import Mapping, Sequence
 
+from penstock.arcs.command_rules import Account
 from penstock.errors import Invalid
 
 _TAIL_BYTES = 4096
@@ -28,6 +29,7 @@ def run_command(
     environment: Mapping[str, str],
     timeout_seconds: float | None,
     lost: threading.Event,
+    account: Account | None = None,
 ) -> None:
     """Run it to its end, or raise CommandFailed; it is ended when the lease is lost.
 
@@ -40,6 +42,9 @@ def run_command(
             stdin=subprocess.DEVNULL,
             stderr=subprocess.PIPE,
             process_group=0,
+            user=account.user_id if account is not None else None,
+            group=account.group_id if account is not None else None,
+            extra_groups=account.group_ids if account is not None else None,
         )
     except OSError as error:
         raise Invalid(f"{arguments[0]!r} cannot be started: {error.strerror}") from None

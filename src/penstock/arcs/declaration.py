@@ -76,11 +76,13 @@ class Workload(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
     """What is run: a Python function as `module:function`, or a command; one of the two.
 
     `fetch`: a command finds its inputs as files, also those that are in a bucket.
+    `pass_environment`: variables of the engine that a command gets, if the engine allows them.
     """
 
     function: str | None = None
     command: tuple[str, ...] = ()
     environment: dict[str, str] = {}
+    pass_environment: tuple[str, ...] = ()
     timeout_seconds: TimeoutSeconds | None = None
     fetch: bool = True
 
@@ -196,6 +198,9 @@ def _check_command(load: Workload, where: str) -> None:
     for name, value in load.environment.items():
         if not name or "=" in name or "\0" in name + value:
             raise Invalid(f"{where} cannot set {name!r} in the environment; use a name without =")
+    for name in load.pass_environment:
+        if not name or "=" in name or "\0" in name:
+            raise Invalid(f"{where} cannot pass {name!r}; name a variable of the engine")
     for text in load.command:
         if "\0" in text:
             raise Invalid(f"the command of {where} has a NUL character in {text[:100]!r}")

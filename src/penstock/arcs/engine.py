@@ -7,6 +7,7 @@ from concurrent.futures import Executor, ThreadPoolExecutor
 from typing import Self
 
 from penstock import logs
+from penstock.arcs.command_rules import DEFAULT_RULES, CommandRules
 from penstock.arcs.commands import ClaimArcLots
 from penstock.arcs.execution import Execution
 from penstock.arcs.executors import DaskCluster
@@ -39,6 +40,7 @@ class Engine:
         concurrency: int = 4,
         sweep_seconds: float = SWEEP_SECONDS,
         arcs: Callable[[ArcRow], bool] = lambda arc: True,
+        rules: CommandRules = DEFAULT_RULES,
     ) -> None:
         self._catalog = catalog
         self._objects = objects
@@ -49,6 +51,7 @@ class Engine:
         self._concurrency = concurrency
         self._sweep_seconds = sweep_seconds
         self._wanted = arcs
+        self._rules = rules
         others = [executor.ask] if isinstance(executor, DaskCluster) else []
         self._outage = Outage(objects.ask, *others)
         self._threads = ThreadPoolExecutor(concurrency, "arc")
@@ -129,6 +132,7 @@ class Engine:
                 self._stopping.is_set,
                 self._outage,
                 self._database,
+                self._rules,
             )
             self._running[claimed.id] = execution
             self._threads.submit(self._execute, execution)

@@ -9,6 +9,7 @@ from dataclasses import dataclass, field
 from typing import TypeVar
 
 from penstock import logs, tracing
+from penstock.arcs.command_rules import DEFAULT_RULES, CommandRules
 from penstock.arcs.commands import (
     BeginParts,
     EndPart,
@@ -73,6 +74,7 @@ class Execution:
     stop: Callable[[], bool]
     outage: Outage
     database: str | None = None  # where tasks on other machines can keep the lease
+    rules: CommandRules = DEFAULT_RULES
     lost: threading.Event = field(default_factory=threading.Event)
 
     @property
@@ -282,6 +284,7 @@ class Execution:
             objects=self.objects.url,
             is_marked=self.objects.is_marked,
             lease=self._lease,
+            rules=self.rules,
             trace=tracing.header(),
         )
 

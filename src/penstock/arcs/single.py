@@ -5,6 +5,7 @@ from collections.abc import Iterator
 from concurrent.futures import Executor
 from contextlib import contextmanager
 
+from penstock.arcs.command_rules import DEFAULT_RULES, CommandRules
 from penstock.arcs.commands import ClaimArcLots
 from penstock.arcs.execution import Execution
 from penstock.arcs.leases import BEATS, extend, lease_trouble
@@ -27,6 +28,7 @@ def run_lot(
     *,
     owner: str,
     lease_url: str | None = None,
+    rules: CommandRules = DEFAULT_RULES,
 ) -> bool:
     """Claim a lot that is ready and run it to its end; whether it was published.
 
@@ -47,6 +49,7 @@ def run_lot(
         lambda: False,
         Outage(),
         lease_url,
+        rules,
     )
     with _kept(execution):
         return execution.run()

@@ -8,6 +8,7 @@ from typing import Self
 
 from penstock import logs
 from penstock.arcs.backfill import Backfills
+from penstock.arcs.command_rules import DEFAULT_RULES, CommandRules
 from penstock.arcs.engine import Engine
 from penstock.arcs.reading import all_arcs
 from penstock.arcs.rows import ArcRow
@@ -48,6 +49,7 @@ class Station:
         lease_url: str | None = None,
         wanted: Callable[[ArcRow], bool] = lambda arc: True,
         movers: Sequence[Callable[[], int]] = (),
+        rules: CommandRules = DEFAULT_RULES,
     ) -> None:
         self._catalog = catalog
         self._database = database
@@ -62,6 +64,7 @@ class Station:
             database=lease_url,
             concurrency=concurrency,
             arcs=wanted,
+            rules=rules,
         )
         self._watcher = Watcher(catalog, objects, clock)
         self._deliverer = Deliverer(catalog, database, clock)

@@ -11,6 +11,7 @@ from pathlib import Path
 import msgspec
 from msgspec import Struct
 
+from penstock.arcs.command_rules import CommandRules
 from penstock.arcs.declaration import Workload
 from penstock.arcs.leases import Lease
 from penstock.arcs.naming import ByName
@@ -63,6 +64,7 @@ class Task(Struct, frozen=True, kw_only=True):
     objects: str  # the URL of the object store
     is_marked: bool = False  # where that is a folder, it has the mark of a store of ours
     lease: Lease | None = None  # kept from where the task runs; None if the engine alone keeps it
+    rules: CommandRules = CommandRules()
     trace: str = ""  # the span that had it run, as a `traceparent`; nothing if traces are off
 
 

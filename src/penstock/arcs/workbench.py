@@ -1,8 +1,9 @@
 """The files of a command on this machine: its inputs, fetched, and folders for its outputs.
 
 In a store that is a folder of this machine they are where they are. What is in a bucket is copied
-below one folder, which goes with the command; a process that was killed leaves it behind, and the
-next one that begins here removes it.
+below one folder, and so is everything for a command of another user, who has no rights in the
+store. The folder goes with the command; a process that was killed leaves it behind, and the next
+one that begins here removes it.
 """
 
 import fcntl
@@ -75,6 +76,7 @@ class Workbench:
         self._context = context
         self._objects = open_store(task.objects, is_marked=task.is_marked)
         self._folder = folder
+        self._is_apart = bool(task.rules.run_as)
         self._inputs: dict[str, Path] = {}
         self._copied: list[tuple[DatasetRef, str, Path]] = []
         self._outputs = [self._make(ref, location) for ref, location in context.locations()]
@@ -85,12 +87,12 @@ class Workbench:
         return self._outputs
 
     def input(self, uri: str, *, fetch: bool) -> Path | None:
-        """The file that a URI names; if it is in a bucket, it is fetched, or there is none.
+        """The file that a URI names; if it cannot be used where it is, it is fetched, or none.
 
         What ends in / is a folder, with everything below it.
         """
         store, key = find_object(self._objects, uri)
-        if (path := store.path(key.rstrip("/"))) is not None:
+        if (path := store.path(key.rstrip("/"))) is not None and not self._is_apart:
             return path
         if fetch and uri not in self._inputs:
             # Each is below a folder of its own: buckets have objects below objects.
@@ -122,7 +124,7 @@ class Workbench:
     def _make(self, ref: DatasetRef, location: str) -> Path:
         store, key = find_object(self._objects, location)
         folder = store.path(key.rstrip("/"))
-        if folder is None:
+        if folder is None or self._is_apart:
             folder = self._folder / "outputs" / str(len(self._copied))
             self._copied.append((ref, location, folder))
         folder.mkdir(parents=True, exist_ok=True)

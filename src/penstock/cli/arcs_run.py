@@ -4,6 +4,7 @@ import shlex
 
 from cyclopts import App
 
+from penstock.arcs.command_rules import command_rules
 from penstock.arcs.executors import open_executor
 from penstock.arcs.overview import get_arc_lot
 from penstock.arcs.reading import all_arcs
@@ -34,6 +35,7 @@ def run(arc: ArcName, lot: LotId, /, *, flags: EngineFlags = ENGINE, as_json: Js
     """Claim one lot of an arc and run it here and now."""
     settings = flags.load().settings
     begin(settings)
+    rules = command_rules(settings)
     with Plane.open(settings) as plane:
         plane.objects.check()
         with plane.catalog.read() as tx:
@@ -50,6 +52,7 @@ def run(arc: ArcName, lot: LotId, /, *, flags: EngineFlags = ENGINE, as_json: Js
                 lot,
                 owner=owner(),
                 lease_url=lease_url(settings),
+                rules=rules,
             )
         with plane.catalog.read() as tx:
             found = get_arc_lot(tx, *at, lot)

@@ -13,6 +13,7 @@ from typing import Annotated
 from cyclopts import App, Parameter
 
 from penstock import __version__, tracing
+from penstock.arcs.command_rules import command_rules, split_names
 from penstock.arcs.executors import LOCAL, open_executor
 from penstock.arcs.reading import all_arcs
 from penstock.arcs.rows import ArcRow
@@ -22,7 +23,7 @@ from penstock.cli.flags import Config, Database, switch
 from penstock.cli.stopping import StopSignals
 from penstock.client.documents import EntityId
 from penstock.clock import format_time
-from penstock.config import Loaded, Settings, load, mask_url
+from penstock.config import SECRET_VARIABLES, Loaded, Settings, load, mask_url
 from penstock.errors import Invalid, Unavailable
 from penstock.ingest.opening import IN_DATABASE
 from penstock.logs import set_up_logs
@@ -36,6 +37,7 @@ app = App(
   penstock arcs work
   penstock arcs work --concurrency 16 --arc shop/clean
   penstock arcs work --executor dask://scheduler:8786
+  penstock arcs work --namespace shop --run-as shop
   penstock arcs work --once        (for cron)
 
 It works straight on the database and the object store, as `penstock serve`
@@ -43,6 +45,9 @@ does; any number of engines on any number of machines share the work. It also
 watches the places where objects arrive, tells subscribers, and moves backfills
 and replays on. Functions are imported from the current folder and from
 PYTHONPATH; on Dask, from where its workers are.
+
+A key that may declare an arc may run code here. --namespace runs only the arcs
+of some namespaces, --run-as runs commands as a user with fewer rights.
 
 It stops on SIGTERM and Ctrl-C: what has begun is finished, and what has not
 is given back. A second signal stops it at once; others go on when the leases
@@ -68,6 +73,9 @@ class EngineFlags:
     objects: Annotated[
         str | None, Parameter(help="where lots are kept: file:///FOLDER, s3://BUCKET/PREFIX, …")
     ] = None
+    run_as: Annotated[str | None, Parameter(help="the user that commands run as; needs root")] = (
+        None
+    )
     config: Config = None
     log_level: Annotated[
         str | None, Parameter(help="the least serious thing to log: debug, info, warning, error")
@@ -95,18 +103,26 @@ def work(
         tuple[str, ...],
         Parameter(negative=(), show_default=False, help="only this arc; repeatable"),
     ] = (),
+    namespace: Annotated[
+        tuple[str, ...],
+        Parameter(
+            negative=(), show_default=False, help="only the arcs of this namespace; repeatable"
+        ),
+    ] = (),
     once: Annotated[bool, switch("end when nothing can be run and nothing runs")] = False,
     flags: EngineFlags = ENGINE,
 ) -> None:
     """Run arcs until told to stop: claim lots, run their workloads, publish what they make."""
     if concurrency is not None and concurrency < 1:
         raise Invalid(f"--concurrency {concurrency} lets nothing be done; write 1 or more")
-    settings = flags.load(arc_concurrency=concurrency).settings
+    namespaces = ",".join(namespace) or None
+    settings = flags.load(arc_concurrency=concurrency, arc_namespaces=namespaces).settings
     begin(settings)
+    rules = command_rules(settings)
     with Plane.open(settings) as plane, tracing.on(settings.traces, plane.identity):
         # A store in which two could create one key is refused before anything is run.
         plane.objects.check()
-        wanted = _wanted(plane, arc)
+        wanted = _wanted(plane, arc, bound_arcs(settings))
         follow_settings(plane.catalog, settings, may_forget=False)
         with (
             open_executor(settings.executor, settings.arc_concurrency) as executor,
@@ -123,6 +139,7 @@ def work(
                 lease_url=lease_url(settings),
                 wanted=wanted,
                 movers=(Replays(plane.catalog, plane.clock).step_all,),
+                rules=rules,
             )
             if once:
                 station.take_in()
@@ -136,8 +153,13 @@ def work(
 
 
 def begin(settings: Settings) -> None:
-    """Write log lines, and let functions of the current folder be found, by children too."""
+    """Write log lines, and let functions of the current folder be found, by children too.
+
+    Secrets leave the environment: the processes that workloads run in do not inherit them.
+    """
     set_up_logs(settings)
+    for name in SECRET_VARIABLES:
+        os.environ.pop(name, None)
     here = str(Path.cwd())
     if here not in sys.path:
         sys.path.insert(0, here)
@@ -158,22 +180,32 @@ def lease_url(settings: Settings) -> str | None:
     return settings.database
 
 
-def _wanted(plane: Plane, named: Sequence[str]) -> Callable[[ArcRow], bool]:
+def bound_arcs(settings: Settings) -> Callable[[ArcRow], bool]:
+    """Which arcs the engine runs: those of its namespaces, or all."""
+    namespaces = split_names(settings.arc_namespaces or "")
+    return lambda arc: not namespaces or arc.namespace in namespaces
+
+
+def _wanted(
+    plane: Plane, named: Sequence[str], is_bound: Callable[[ArcRow], bool]
+) -> Callable[[ArcRow], bool]:
     """Which arcs to run; those that were named have to be there."""
     if not named:
-        return lambda arc: True
+        return is_bound
     with plane.catalog.read() as tx:
         known = [EntityId(row.namespace, row.name) for row in all_arcs(tx)]
     chosen = {choose_arc(known, text) for text in named}
-    return lambda arc: EntityId(arc.namespace, arc.name) in chosen
+    return lambda arc: EntityId(arc.namespace, arc.name) in chosen and is_bound(arc)
 
 
 def _greeting(settings: Settings, named: Sequence[str]) -> str:
-    which = ", ".join(named) if named else "all arcs"
+    bound = f"all arcs of {settings.arc_namespaces}" if settings.arc_namespaces else "all arcs"
+    which = ", ".join(named) if named else bound
+    user = f", commands as {settings.run_as}" if settings.run_as else ""
     return (
         f"penstock {__version__} runs {which}, {settings.arc_concurrency} lots at a time; "
         f"executor {settings.executor}, database {mask_url(settings.database)}, "
-        f"objects {settings.objects}"
+        f"objects {settings.objects}{user}"
     )
 
 

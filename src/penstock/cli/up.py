@@ -10,9 +10,10 @@ from cyclopts import App, Parameter
 
 from penstock import tracing
 from penstock.api.server import HttpServer, tune_interpreter
+from penstock.arcs.command_rules import command_rules
 from penstock.arcs.executors import open_executor
 from penstock.arcs.station import Station
-from penstock.cli.arcs_work import begin, lease_url, owner
+from penstock.cli.arcs_work import begin, bound_arcs, lease_url, owner
 from penstock.cli.flags import ServerFlags
 from penstock.cli.stopping import leave
 from penstock.config import Loaded, load
@@ -55,6 +56,9 @@ class UpFlags(ServerFlags):
     ] = None
     executor: Annotated[
         str | None, Parameter(help="where workloads run: local, or dask://HOST:PORT")
+    ] = None
+    run_as: Annotated[
+        str | None, Parameter(help="the user that commands of arcs run as; needs root")
     ] = None
 
     def load(self) -> Loaded:
@@ -103,7 +107,9 @@ def at_work(plane: Plane) -> Iterator[Workers]:
                 owner=owner(),
                 concurrency=settings.arc_concurrency,
                 lease_url=lease_url(settings),
+                wanted=bound_arcs(settings),
                 movers=(Replays(plane.catalog, plane.clock).step_all,),
+                rules=command_rules(settings),
             )
         )
         workers.start()

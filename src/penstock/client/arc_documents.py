@@ -49,6 +49,7 @@ class ArcWorkload(Document, frozen=True):
     function: str | None
     command: tuple[str, ...]
     environment: dict[str, str]
+    pass_environment: tuple[str, ...]
     timeout_seconds: int | None
     fetch: bool
 
