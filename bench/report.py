@@ -13,6 +13,7 @@ from rich.console import Console
 from rich.table import Table
 
 from bench.arcs import Arcs
+from bench.arcs_backfill import Refilling
 from bench.arcs_engine import Passing
 from bench.arcs_gaps import GapTimes
 from bench.arcs_schedule import Scheduling
@@ -139,6 +140,7 @@ def print_report(report: Report, console: Console) -> None:
         if report.arcs.scheduling:
             console.print(_scheduling(report.arcs.scheduling))
         console.print(_gaps(report.arcs.gaps))
+        console.print(_refilling(report.arcs.refilling))
     size = report.graph_size
     if size is not None:
         console.print(
@@ -321,6 +323,17 @@ def _gaps(measured: list[GapTimes]) -> Table:
     for one in measured:
         times = (one.with_causes_ms, one.without_causes_ms, one.scan_ms)
         table.add_row(one.database, f"{one.ranges:,}", *(f"{value:,.0f}" for value in times))
+    return table
+
+
+def _refilling(measured: list[Refilling]) -> Table:
+    table = _table(
+        "Lots per second of a backfill, and of fresh lots beside it",
+        "database", "backfill", "fresh", "ratio",
+    )  # fmt: skip
+    for one in measured:
+        rates = (one.backfill_per_second, one.fresh_per_second)
+        table.add_row(one.database, *(f"{rate:,.0f}" for rate in rates), f"{one.ratio:.2f} ×")
     return table
 
 

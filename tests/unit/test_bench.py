@@ -10,6 +10,7 @@ import pytest
 from rich.console import Console
 
 from bench.arcs import Arcs, arc_targets
+from bench.arcs_backfill import Refilling, measure_refilling
 from bench.arcs_engine import Passing, passing_lots
 from bench.arcs_gaps import ODD_EVERY, GapTimes, find_gaps, scan, whole_days, write_lots
 from bench.arcs_schedule import ARC as SCHEDULED_ARC
@@ -242,6 +243,15 @@ def test_the_engine_passes_every_lot_that_waits(database: str) -> None:
         assert lots.work().claims == 3
 
 
+@pytest.mark.parametrize("database", ["sqlite", "postgresql"])
+def test_fresh_lots_and_a_backfill_are_measured_on_one_engine(database: str) -> None:
+    with Bench() as bench:
+        measured = measure_refilling(bench, database, 10, 1, lambda text: None)
+
+    assert measured.lots == 10
+    assert measured.ratio == measured.backfill_per_second / measured.fresh_per_second
+
+
 @pytest.mark.parametrize("kind", ["sqlite", "postgresql"])
 def test_the_gaps_among_many_lots_are_those_that_were_left(kind: str) -> None:
     with Bench() as bench:
@@ -266,11 +276,13 @@ def test_the_targets_of_arcs_are_those_that_were_set() -> None:
             passing=[],
             scheduling=[Scheduling(1, 1_000, 1_000_000, 800.0, 1000.0, 0.79)],
             gaps=[GapTimes("sqlite", 1_000_000, 4, 900.0, 800.0, 300.0)],
+            refilling=[Refilling("sqlite", 168, 100.0, 69.0, 0.69)],
         )
     )
     assert [(target.wanted, target.met) for target in found] == [
         ("≥ 0.8 ×", False),
         ("< 1000 ms", True),
+        ("≥ 0.7 ×", False),
     ]
 
 
@@ -306,6 +318,7 @@ def test_the_report_is_a_table_and_a_file(tmp_path: Path) -> None:
         [Passing("sqlite", 400, 250.0, 2000.0, 0.0, 800.0, 500.0, 0.3, [250.0])],
         [Scheduling(1, 1_000, 1_000_000, 900.0, 1000.0, 0.9)],
         [GapTimes("sqlite", 1_000_000, 4, 900.0, 800.0, 300.0)],
+        [Refilling("sqlite", 168, 100.0, 95.0, 0.95)],
     )
     report.targets = throughput_targets(report.events)
     report.targets += lineage_targets(report.lineage) + list_targets(report.lists)
@@ -318,5 +331,6 @@ def test_the_report_is_a_table_and_a_file(tmp_path: Path) -> None:
     for words in (
         "slowest first page (jobs)", "ours, in process", "1,000,000 finished lots",
         "through an arc that does nothing", "1,000,000 lots done", "Gaps among 1,000,000 lots",
+        "Lots per second of a backfill",
     ):  # fmt: skip
         assert words in shown.getvalue()

@@ -41,6 +41,7 @@ class Engine:
         sweep_seconds: float = SWEEP_SECONDS,
         arcs: Callable[[ArcRow], bool] = lambda arc: True,
         rules: CommandRules = DEFAULT_RULES,
+        ended: Callable[[], None] = lambda: None,
     ) -> None:
         self._catalog = catalog
         self._objects = objects
@@ -52,6 +53,7 @@ class Engine:
         self._sweep_seconds = sweep_seconds
         self._wanted = arcs
         self._rules = rules
+        self._ended = ended  # called after each lot, whatever became of it
         others = [executor.ask] if isinstance(executor, DaskCluster) else []
         self._outage = Outage(objects.ask, *others)
         self._threads = ThreadPoolExecutor(concurrency, "arc")
@@ -163,6 +165,7 @@ class Engine:
                 log.exception("lot %s of %s", claim.lot, execution.arc.name)
         finally:
             self._running.pop(execution.claim.id, None)
+            self._ended()
             self.wake()
 
     def _beat(self) -> None:

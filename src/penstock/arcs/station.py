@@ -50,10 +50,12 @@ class Station:
         wanted: Callable[[ArcRow], bool] = lambda arc: True,
         movers: Sequence[Callable[[], int]] = (),
         rules: CommandRules = DEFAULT_RULES,
+        step_seconds: float = _STEP_SECONDS,
     ) -> None:
         self._catalog = catalog
         self._database = database
         self._clock = clock
+        self._step_seconds = step_seconds  # after which movers are asked, whatever happened
         self._wanted = wanted
         self._engine = Engine(
             catalog,
@@ -65,10 +67,13 @@ class Station:
             concurrency=concurrency,
             arcs=wanted,
             rules=rules,
+            ended=self._move_soon,
         )
         self._watcher = Watcher(catalog, objects, clock)
         self._deliverer = Deliverer(catalog, database, clock)
         self._movers = (Backfills(catalog, clock).step_all, *movers)
+        self._moving = False  # whether a mover had anything to move when it was last asked
+        self._due = threading.Event()
         self._stopping = threading.Event()
         self._listener: Listener | None = None
         self._threads = [
@@ -94,6 +99,7 @@ class Station:
     def stop(self) -> None:
         """Take up nothing more; what has begun ends, what has not is given back."""
         self._stopping.set()
+        self._due.set()
         listener = self._listener
         if listener is not None:
             listener.wake()
@@ -153,12 +159,25 @@ class Station:
             # A listener may tell of any commit, our own included.
             if last != heard:
                 heard = last
+                self._move_soon()
                 self._engine.wake()
+
+    def _move_soon(self) -> None:
+        """Move on what is moved on, if anything is: a lot has ended, and leaves room for another.
+
+        To wait for the next tick would leave engines idle for most of it.
+        """
+        if self._moving:
+            self._due.set()
 
     def _step(self) -> None:
         """Move backfills on, and what else is kept going."""
         trouble = logs.Trouble(log, "backfills were not moved on, and will be")
-        while not self._stopping.wait(_STEP_SECONDS):
+        while True:
+            self._due.wait(self._step_seconds)
+            if self._stopping.is_set():
+                return
+            self._due.clear()
             try:
                 if self._move_on():
                     self._engine.wake()
@@ -169,4 +188,6 @@ class Station:
                 log.exception("backfills were not moved on, and will be")
 
     def _move_on(self) -> int:
-        return sum(move() for move in self._movers)
+        moved = sum(move() for move in self._movers)
+        self._moving = moved > 0
+        return moved
