@@ -105,23 +105,42 @@ def test_a_run_that_reads_and_writes_a_dataset_reads_what_was_there_before(calls
     assert [v["number"] for v in found["outputDatasetVersions"]] == [2]
 
 
-def test_a_run_belongs_to_one_job(calls: Calls) -> None:
+@pytest.mark.parametrize("order", [(0, 1, 2), (2, 1, 0), (1, 2, 0)])
+def test_a_run_belongs_to_the_job_that_it_names_last(
+    calls: Calls, order: tuple[int, int, int]
+) -> None:
     run = new_run_id()
-    calls.report("START", run, "j")
-    refusal = calls.send(calls.event("COMPLETE", run, "k", outputs=["d"]), status=409)
-    assert refusal["code"] == 409
-    assert "j" in refusal["message"]
-    assert calls.run(run)["state"] == "RUNNING"
-    calls.get("namespaces", calls.namespace, "jobs", "k", status=404)
-    calls.get("namespaces", calls.namespace, "datasets", "d", status=404)
+    events = [
+        calls.event("START", run, "unknown", inputs=["a"], at="2026-03-01T10:00:00Z"),
+        calls.event("RUNNING", run, "unknown", at="2026-03-01T10:01:00Z"),
+        calls.event("COMPLETE", run, "k", outputs=["d"], at="2026-03-01T10:02:00Z"),
+    ]
+
+    for number in order:
+        calls.send(events[number])
+
+    assert calls.run(run)["job"]["name"] == "k"
+    assert calls.run(run)["state"] == "COMPLETED"
+    job = calls.job("k")
+    assert [each["name"] for each in job["inputs"]] == ["a"]
+    assert [each["name"] for each in job["outputs"]] == ["d"]
+    assert job["latestRun"]["id"] == run
+    listed = calls.get("namespaces", calls.namespace, "jobs")
+    assert ([each["name"] for each in listed["jobs"]], listed["totalCount"]) == (["k"], 1)
+    calls.get("namespaces", calls.namespace, "jobs", "unknown", status=404)
 
 
-def test_a_run_that_a_call_made_belongs_to_its_job_before_it_starts(calls: Calls) -> None:
-    calls.report("START", new_run_id(), "j")
-    run = calls.create_run("j")
-    refusal = calls.send(calls.event("START", run, "k"), status=409)
-    assert f"belongs to job {calls.namespace}/j" in refusal["message"]
-    assert calls.job("j")["latestRun"]["id"] == run
+def test_a_job_keeps_its_other_runs_when_one_is_renamed(calls: Calls) -> None:
+    stays, goes = new_run_id(), new_run_id()
+    calls.report("COMPLETE", stays, "unknown", inputs=["a"], at="2026-03-01T10:00:00Z")
+    calls.report("COMPLETE", goes, "unknown", inputs=["b"], at="2026-03-01T10:01:00Z")
+
+    calls.report("OTHER", goes, "k", at="2026-03-01T10:02:00Z")
+
+    job = calls.job("unknown")
+    assert [each["name"] for each in job["inputs"]] == ["a"]
+    assert [run["id"] for run in job["latestRuns"]] == [stays]
+    assert [each["name"] for each in calls.job("k")["inputs"]] == ["b"]
 
 
 @pytest.mark.parametrize("order", [(0, 1, 2), (2, 1, 0), (1, 2, 0)])

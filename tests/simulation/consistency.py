@@ -90,7 +90,7 @@ def _run_event(tables: Tables, event: Event) -> Iterator[str]:
     if run is None:
         yield f"no run for event {event}"
         return
-    if run.job_id != event.job_id or not run.created_at <= event.at <= run.updated_at:
+    if event.job_id not in tables.jobs or not run.created_at <= event.at <= run.updated_at:
         yield f"run {run} does not agree with event {event}"
     wanted = _ENDED.get(event.event_type)
     if wanted is not None and (run.state != wanted or run.ended_at is None):

@@ -28,7 +28,9 @@ from penstock.clock import HOUR
 from penstock.db.database import Transaction
 
 
-class _Count(Struct, frozen=True):
+class EventCount(Struct, frozen=True):
+    """How many events of a type to add to an hour."""
+
     hour: int
     event_type: str
     total: int
@@ -39,6 +41,12 @@ class _Tally(Struct, frozen=True):
     namespace: str
     state: str
     total: int
+
+
+class _Edge(Struct, frozen=True):
+    job_id: str
+    role: str
+    dataset_id: str
 
 
 class _Gone(Struct, frozen=True):
@@ -82,6 +90,10 @@ def changes(world: World) -> Changes:
         ("put_runs", runs),
         ("advance_runs", advanced_runs),
         ("put_run_datasets", world.run_datasets.changed()),
+        (
+            "forget_edges",
+            [_Edge(e.job_id, e.role, e.dataset_id) for e in world.lost_edges.changed()],
+        ),
         ("put_edges", world.edge_rows.changed()),
         ("put_column_edges", list(_column_edges(world))),
         ("put_events", world.events.changed()),
@@ -104,12 +116,12 @@ def _column_edges(world: World) -> Iterator[ColumnEdgeRow]:
         yield from edges
 
 
-def _counts(world: World) -> list[_Count]:
+def _counts(world: World) -> list[EventCount]:
     totals = Counter(
         (e.event_time // HOUR * HOUR, counted_type(e.kind, e.event_type))
         for e in world.events.changed()
     )
-    return [_Count(hour, kind, total) for (hour, kind), total in sorted(totals.items())]
+    return [EventCount(hour, kind, total) for (hour, kind), total in sorted(totals.items())]
 
 
 def _tallies(world: World) -> list[_Tally]:

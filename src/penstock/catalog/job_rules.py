@@ -14,6 +14,8 @@ from penstock.clock import Micros, after
 from penstock.states import RunState
 
 STREAM = "STREAM"
+UNKNOWN = "unknown"  # the name under which Spark starts a run before it knows the true one
+NEVER_DELETED: Micros = -1
 _UNHEARD = "{}"  # the stamps of a run that has sent no event itself
 _SPOKEN = '{"run":{},"job":{}}'
 
@@ -55,6 +57,7 @@ def named_again(job: JobRow, at: Micros) -> JobRow:
     return replace(
         job,
         hidden=job.hidden if at <= job.hidden_at else 0,
+        hidden_at=max(job.hidden_at, 0),
         created_at=min(job.created_at, at),
         updated_at=max(job.updated_at, at),
     )
@@ -64,6 +67,16 @@ def next_change(job: JobRow, now: Micros) -> Micros:
     """When a change that is made by hand counts: after all that was said of the job before."""
     stamps = (job.type_stamp, job.description_stamp, job.location_stamp)
     return after(now, job.version_at, job.hidden_at, job.updated_at, *map(stamped_at, stamps))
+
+
+def hide_if_empty(job: JobRow) -> JobRow:
+    """Hide a job that events named whose runs all belong to other jobs, and nobody stated.
+
+    It was not deleted: the next event that names it shows it again, whatever its time.
+    """
+    if job.hidden or job.run_count or job.version_count or len(job.facets) > len("{}"):
+        return job
+    return replace(job, hidden=1, hidden_at=job.hidden_at or NEVER_DELETED)
 
 
 def new_run(run_id: str, job_id: str, external_id: str | None, at: Micros) -> RunRow:
@@ -129,12 +142,16 @@ def ensure_parent(
     namespace changes neither a job that exists nor a run that has spoken.
     """
     job_id = ids.job_id(parent.namespace, parent.name)
-    job = world.jobs.get(job_id)
-    if job is None:
-        world.jobs.put(job_id, new_job(job_id, parent.namespace, parent.name, at))
-    elif not is_elsewhere and (job.hidden or not job.created_at <= at <= job.updated_at):
-        world.jobs.put(job_id, named_again(job, at))
+    held = world.jobs.get(job_id)
+    job = held or new_job(job_id, parent.namespace, parent.name, at)
+    may_change = held is None or not is_elsewhere
+    if may_change and (job.hidden or not job.created_at <= at <= job.updated_at):
+        job = named_again(job, at)
     run = world.runs.get(parent.run_id)
+    if may_change and run is not None and run.job_id != job_id:
+        job = hide_if_empty(job)
+    if job != held:
+        world.jobs.put(job_id, job)
     if run is None:
         run = new_run(parent.run_id, job_id, parent.external_id, at)
         world.runs.put(run.id, run)
@@ -145,9 +162,9 @@ def ensure_parent(
         first, last = min(run.created_at, at), max(run.updated_at, at)
         mentioned = replace(run, created_at=first, updated_at=last)
         world.runs.put(run.id, mentioned)
-        job = world.jobs.get(run.job_id)
-        assert job is not None, "a run always has its job"
-        world.jobs.put(job.id, follow_run(world, job, mentioned, run))
+        owner = world.jobs.get(run.job_id)
+        assert owner is not None, "a run always has its job"
+        world.jobs.put(owner.id, follow_run(world, owner, mentioned, run))
         if first < run.created_at:
             return mentioned, run
     return None
@@ -196,8 +213,17 @@ def is_hearsay(world: World, run: RunRow) -> bool:
     return unheard and not world.io_of(run.id)
 
 
+def has_later_name(run: RunRow, job: JobRow, at: Micros, job_id: str, name: str) -> bool:
+    """Whether an event that names another job than the one a run belongs to names it later.
+
+    Within one moment any name is later than "unknown"; else the ids decide.
+    """
+    held = (run.updated_at, job.name != UNKNOWN, job.id)
+    return (at, name != UNKNOWN, job_id) > held
+
+
 def move_run(world: World, run: RunRow, job_id: str) -> RunRow:
-    """Give a run that was known by hearsay to the job that it says it belongs to."""
+    """Give a run to another job, and count it there no more."""
     wrong = world.jobs.get(run.job_id)
     assert wrong is not None, "a run always has its job"
     run = replace(run, job_id=job_id)
@@ -211,5 +237,5 @@ def move_run(world: World, run: RunRow, job_id: str) -> RunRow:
             latest_run_at=newest.created_at if newest else None,
             latest_run_state=newest.state if newest else "",
         )
-    world.jobs.put(wrong.id, wrong)
+    world.jobs.put(wrong.id, hide_if_empty(wrong))
     return run

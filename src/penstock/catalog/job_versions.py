@@ -6,7 +6,7 @@ from functools import lru_cache
 import msgspec
 
 from penstock import ids
-from penstock.catalog import known_facets
+from penstock.catalog import job_rules, known_facets
 from penstock.catalog.facets import REMEMBERED_MAX, read_facets
 from penstock.catalog.job_rules import STREAM
 from penstock.catalog.known_facets import DatasetName
@@ -111,15 +111,42 @@ def _settled_at(run: RunRow) -> Micros:
     return run.ended_at if run.ended_at is not None else run.created_at
 
 
-def _choose_version(world: World, job: JobRow, run: RunRow) -> JobRow:
+def _choose_version(world: World, job: JobRow, run: RunRow | None) -> JobRow:
     """Late events can show that a run ended before another, or had another shape."""
-    runs = [run, *world.settled_runs(job.id, streams=job.type == STREAM)]
+    runs = world.settled_runs(job.id, streams=job.type == STREAM)
+    if run is not None:
+        runs.append(run)
     shapes = [(_settled_at(r), r.job_version_id or "") for r in runs]
     declared = world.newest_declared(job.id)
     if declared is not None and declared.declared_at is not None:
         shapes.append((declared.declared_at, declared.id))
+    if not shapes:
+        return replace(job, current_version_id=None, version_at=0)
     at, version_id = max(shapes)
     return replace(job, current_version_id=version_id, version_at=at)
+
+
+def choose_newest(world: World, job_id: str) -> None:
+    """Find a job's newest run and its current version again, after times have changed."""
+    job = world.jobs.get(job_id)
+    if job is None:
+        return
+    newest = world.newest_run(job_id)
+    if newest is not None:
+        job = replace(
+            job,
+            latest_run_id=newest.id,
+            latest_run_at=newest.created_at,
+            latest_run_state=newest.state,
+        )
+    if job.current_version_id is not None:
+        job = _choose_version(world, job, None)
+    world.jobs.put(job_id, job)
+    for version in world.shapes_of(job_id):
+        latest = world.newest_run_of(version)
+        if latest is not None and version.latest_run_id != latest.id:
+            world.job_versions.put(version.id, replace(version, latest_run_id=latest.id))
+    settle_edges(world, job, (), job.version_at)
 
 
 def _names(world: World, io: Iterable[IoKey], role: Role) -> tuple[DatasetName, ...]:
@@ -175,6 +202,44 @@ def _leave(world: World, job: JobRow, version_id: str, run_id: str) -> JobRow:
     if changed != version:
         world.job_versions.put(version_id, changed)
     return job
+
+
+def rename_run(world: World, run: RunRow, job_id: str) -> RunRow:
+    """Give a run to the job that its last event names; the other job forgets what it told of it."""
+    other_id, version_id = run.job_id, run.job_version_id
+    run = replace(run, job_version_id=None)
+    world.runs.put(run.id, run)
+    run = job_rules.move_run(world, run, job_id)
+    other = world.jobs.get(other_id)
+    assert other is not None, "a run always has its job"
+    if version_id is not None:
+        other = _leave(world, other, version_id, run.id)
+        if other.current_version_id == version_id:
+            other = _choose_version(world, other, None)
+    world.jobs.put(other.id, other)
+    settle_edges(world, other, (), run.created_at)
+    for edge in world.io_of(run.id):
+        _forget_edge(world, other, run, edge)
+    world.jobs.put(other.id, job_rules.hide_if_empty(other))
+    return run
+
+
+def _forget_edge(world: World, job: JobRow, run: RunRow, edge: IoKey) -> None:
+    """Take back an edge that a run gave to a job, unless another run or a statement gave it too."""
+    role, dataset_id = Role(edge[0]), edge[1]
+    current = edge in world.edges_of(job.id)
+    first = world.first_run_with(job.id, role, dataset_id) if job.run_count else None
+    times = [first.created_at] if first is not None else []
+    times += [
+        version.created_at
+        for version in world.shapes_of(job.id)
+        if version.declared_at is not None and edge in _edges_of(version)
+    ]
+    if times and min(times) <= run.created_at:
+        return
+    world.forget_edge(job.id, role, dataset_id)
+    if times:
+        world.put_edge(EdgeRow(job.id, role, dataset_id, int(current), min(times)))
 
 
 def give_version(world: World, run: RunRow, version_id: str) -> RunRow:

@@ -18,6 +18,7 @@ from penstock.catalog import (
     run_rules,
 )
 from penstock.catalog.child_jobs import known_child
+from penstock.catalog.claimed_runs import lot_facet
 from penstock.catalog.facets import (
     NO_FACETS,
     Facets,
@@ -128,10 +129,12 @@ def _receive_run(world: World, event: Event, by_lot: bool, scope: WriteScope | N
         run = job_rules.new_run(event.run_id, job.id, event.external_id, event.at)
         job = replace(job, run_count=job.run_count + 1)
     elif run.job_id != job.id:
-        if not job_rules.is_hearsay(world, run):
-            raise _other_job(world, run, event)
-        run, before = job_rules.move_run(world, run, job.id), None
-        job = replace(job, run_count=job.run_count + 1)
+        if job_rules.is_hearsay(world, run):
+            run, before = job_rules.move_run(world, run, job.id), None
+        elif _names_its_job(world, run, event):
+            run, before = job_versions.rename_run(world, run, job.id), None
+        if run.job_id == job.id:
+            job = replace(job, run_count=job.run_count + 1)
     last = event.at if job_rules.is_hearsay(world, run) else max(run.updated_at, event.at)
     run = job_rules.has_spoken(
         replace(run, created_at=min(run.created_at, event.at), updated_at=last)
@@ -143,6 +146,11 @@ def _receive_run(world: World, event: Event, by_lot: bool, scope: WriteScope | N
     if event.job_facets:
         job = job_rules.describe_job(world, job, event.job_facets, stamp)
     world.runs.put(run.id, run)
+    if run.job_id != job.id:
+        world.jobs.put(job.id, job_rules.hide_if_empty(job))
+        owner = world.jobs.get(run.job_id)
+        assert owner is not None, "a run always has its job"
+        job = owner
     world.jobs.put(job.id, job_rules.follow_run(world, job, run, before))
     run_order = run_stamp(event.at, event.event_type)
     for mention in event.inputs:
@@ -160,6 +168,20 @@ def _job_of(world: World, event: Event) -> JobRow:
     if job is None:
         return job_rules.new_job(event.job_id, event.job_namespace, event.job_name, event.at)
     return job_rules.named_again(job, event.at)
+
+
+def _names_its_job(world: World, run: RunRow, event: Event) -> bool:
+    """Whether an event names the job that a run belongs to better than the events before it.
+
+    Spark starts a run under the name "unknown". The last name counts, whatever order events come
+    in. A run that holds lots was claimed for its job, and stays with it.
+    """
+    lots = lot_facet(run.facets)
+    if lots is not None and lots.attempt is not None:
+        raise _other_job(world, run, event)
+    owner = world.jobs.get(run.job_id)
+    assert owner is not None, "a run always has its job"
+    return job_rules.has_later_name(run, owner, event.at, event.job_id, event.job_name)
 
 
 def _other_job(world: World, run: RunRow, event: Event) -> Conflict:

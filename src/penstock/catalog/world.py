@@ -104,6 +104,7 @@ class World:
         self.edges: Shelf[Edges] = Shelf(self._fetch_edges, self.undo)
         self.run_datasets: Shelf[RunDatasetRow] = Shelf(write_only, self.undo)
         self.edge_rows: Shelf[EdgeRow] = Shelf(write_only, self.undo)
+        self.lost_edges: Shelf[EdgeRow] = Shelf(write_only, self.undo)
         self.column_edges: Shelf[tuple[ColumnEdgeRow, ...]] = Shelf(write_only, self.undo)
         self.events: Shelf[EventRow] = Shelf(write_only, self.undo)
         self.stream_schemas: Shelf[StreamSchemaRow] = Shelf(write_only, self.undo)
@@ -113,7 +114,8 @@ class World:
             self.grants,
         ]  # fmt: skip
         self._passing: list[Shelf[Any]] = [
-            self.run_datasets, self.edge_rows, self.column_edges, self.events, self.stream_schemas,
+            self.run_datasets, self.edge_rows, self.lost_edges, self.column_edges, self.events,
+            self.stream_schemas,
         ]  # fmt: skip
         self._rooms: dict[Any, Room] = {}
 
@@ -303,6 +305,14 @@ class World:
             edges[key] = min(since, row.first_at)
         self.edges.put(row.job_id, edges)
 
+    def forget_edge(self, job_id: str, role: Role, dataset_id: str) -> None:
+        """Take back that a job reads or writes a dataset."""
+        key = (job_id, role, dataset_id)
+        self.edge_rows.put(key, None)
+        self.lost_edges.put(key, EdgeRow(job_id, role, dataset_id, 0, 0))
+        edges = {k: at for k, at in self.edges_of(job_id).items() if k != (role, dataset_id)}
+        self.edges.put(job_id, edges)
+
     def newest_published(self, dataset_id: str, without_run: str | None) -> VersionRow | None:
         """The version last published, by its run's completion, leaving out one run's own."""
         versions = self._versions("newest_published_versions", dataset_id, without_run)
@@ -372,6 +382,14 @@ class World:
         seen = {r.id: r for r in stored} | changed
         return [r for r in seen.values() if r.job_id == job_id]
 
+    def shapes_of(self, job_id: str) -> list[JobVersionRow]:
+        """Every shape that a job has had."""
+        stored = [found for (found,) in self.tx.fetch("ids_of_job_versions", job_id=job_id)]
+        self.job_versions.prefetch(stored)
+        changed = [v.id for v in self.job_versions.unstored() if v.job_id == job_id]
+        rows = map(self.job_versions.get, dict.fromkeys([*stored, *changed]))
+        return [row for row in rows if row is not None]
+
     def newest_declared(self, job_id: str) -> JobVersionRow | None:
         """The shape of a job that was last stated without a run."""
         changed = {v.id: v for v in self.job_versions.unstored()}
@@ -381,14 +399,20 @@ class World:
         stated = [v for v in seen.values() if v.job_id == job_id and v.declared_at is not None]
         return max(stated, key=lambda v: (v.declared_at, v.id), default=None)
 
+    def first_run_with(self, job_id: str, role: Role, dataset_id: str) -> RunRow | None:
+        """The run of a job that began first of those that read or wrote a dataset."""
+        runs = self._runs("first_runs_with_edge", job_id, role=role, dataset_id=dataset_id)
+        having = [run for run in runs if (role, dataset_id) in self.io_of(run.id)]
+        return min(having, key=lambda r: (r.created_at, r.id), default=None)
+
     def going_edges(self, job_id: str) -> set[IoKey]:
         """What the unfinished runs of a job read and write."""
         edges: set[IoKey] = set()
-        runs = [run for run in self.runs.unstored() if run.job_id == job_id]
-        for run in runs:
-            if run.ended_at is None:
+        changed = self.runs.unstored()
+        for run in changed:
+            if run.job_id == job_id and run.ended_at is None:
                 edges.update(self.io_of(run.id))
-        known = {run.id for run in runs}
+        known = {run.id for run in changed}
         for run_id, role, dataset_id in self.tx.fetch("going_edges_of_job", job_id=job_id):
             if run_id not in known:
                 edges.add((role, dataset_id))

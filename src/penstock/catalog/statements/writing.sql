@@ -152,6 +152,15 @@ WHERE r.job_id = :job_id AND r.job_version_id = :version_id AND r.created_at >= 
 ORDER BY r.created_at, r.id
 LIMIT :most;
 
+-- name: first_runs_with_edge
+-- The runs of a job that read or wrote a dataset, oldest first.
+SELECT r.id, r.external_id, r.job_id, r.job_version_id, r.parent_run_id, r.state, r.nominal_start, r.nominal_end, r.args, r.started_at, r.ended_at, r.facets, r.job_facets, r.stamps, r.created_at, r.updated_at
+FROM runs r
+WHERE r.job_id = :job_id
+  AND EXISTS (SELECT 1 FROM run_datasets d WHERE d.run_id = r.id AND d.role = :role AND d.dataset_id = :dataset_id)
+ORDER BY r.created_at, r.id
+LIMIT :most;
+
 -- name: last_ended_runs_of_job
 -- The runs of a job that ended last.
 SELECT r.id, r.external_id, r.job_id, r.job_version_id, r.parent_run_id, r.state, r.nominal_start, r.nominal_end, r.args, r.started_at, r.ended_at, r.facets, r.job_facets, r.stamps, r.created_at, r.updated_at
@@ -168,6 +177,10 @@ FROM runs r
 WHERE r.job_id = :job_id AND r.ended_at IS NULL AND r.job_version_id IS NOT NULL
 ORDER BY +r.created_at DESC, r.job_version_id DESC
 LIMIT :most;
+
+-- name: ids_of_job_versions
+-- The shapes of a job.
+SELECT v.id FROM job_versions v WHERE v.job_id = :job_id;
 
 -- name: last_declared_job_versions
 -- The shapes of a job that were stated last.
@@ -474,6 +487,11 @@ ON CONFLICT (run_id, role, dataset_id) DO UPDATE SET
 INSERT INTO column_edges (set_id, dataset_id, field, input_dataset_id, input_field, description, type)
 {rows set_id uuid, dataset_id uuid, field text, input_dataset_id uuid, input_field text, description text, type text}
 ON CONFLICT (set_id, field, input_dataset_id, input_field) DO NOTHING;
+
+-- name: forget_edges
+-- Forget edges of jobs that only runs had which belong to other jobs.
+DELETE FROM job_edges
+WHERE (job_id, role, dataset_id) IN ({rows job_id uuid, role text, dataset_id uuid});
 
 -- name: put_edges
 -- Write what jobs read and write; the first sight of an edge is kept.

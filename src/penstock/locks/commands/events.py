@@ -7,13 +7,14 @@ from msgspec import Struct
 
 from penstock.catalog.claimed_runs import lot_facet
 from penstock.catalog.commands import ReceiveEvent
+from penstock.catalog.job_rules import is_hearsay
 from penstock.catalog.openlineage import Event
 from penstock.catalog.receive import receive, with_known_job
 from penstock.catalog.world import Keys, World
 from penstock.catalog.write_scope import WriteScope
 from penstock.clock import Micros
 from penstock.locks.commands.reported import Reported
-from penstock.locks.facet import named_lots
+from penstock.locks.facet import NO_LOTS, named_lots
 
 
 class GuardedEvent(Struct, frozen=True, gc=False):
@@ -39,8 +40,10 @@ class GuardedEvent(Struct, frozen=True, gc=False):
         event = with_known_job(world, self.event)
         assert event.run_id is not None, "a run event was checked to have one"
         run = world.runs.get(event.run_id)
+        is_other = run is not None and run.job_id != event.job_id and not is_hearsay(world, run)
         said = lot_facet(run.facets) if run is not None and run.job_id == event.job_id else None
-        named = named_lots(event)
+        # Lots are locked for the job that a run belongs to, once its events agree on it.
+        named = named_lots(event) if not is_other else NO_LOTS
         if said is None and not named and not named.refused:
             scope = WriteScope(self.within) if self.within is not None else None
             receive(world, event, now, scope=scope)
