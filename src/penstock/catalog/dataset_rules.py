@@ -364,6 +364,15 @@ def _with_current(dataset: DatasetRow, version: VersionRow, published_id: str) -
     )
 
 
+def choose_current(world: World, dataset_id: str) -> None:
+    """Find the current version again, after times of publications have changed."""
+    dataset = world.datasets.get(dataset_id)
+    newest = world.newest_published(dataset_id, None)
+    if dataset is not None and newest is not None and dataset.current_version_id is not None:
+        chosen = _with_current(dataset, newest, dataset.current_version_id)
+        world.datasets.put(dataset_id, chosen)
+
+
 def _dropped_at(version: VersionRow) -> Micros:
     """When the one who made a version said that the dataset is dropped with it."""
     return stamped_at(read_stamps(version.stamps).get(known_facets.LIFECYCLE, 0))

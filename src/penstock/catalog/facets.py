@@ -57,6 +57,11 @@ def stamped_at(stamp: Stamp) -> Micros:
     return _LAST - stamp if stamp > _LAST >> 1 else stamp // 8
 
 
+def restamped(stamp: Stamp, at: Micros) -> Stamp:
+    """A stamp as it would be for another time of its event."""
+    return _LAST - at if stamp > _LAST >> 1 else at * 8 + stamp % 8
+
+
 def read_facets(text: str) -> Facets:
     """A stored set, with each facet still as its own text."""
     return _remembered_facets(text) if len(text) <= REMEMBERED_MAX else _decode_facets(text)

@@ -28,6 +28,7 @@ COMMANDS: tuple[tuple[Group, str, str], ...] = (
     (_SERVER, "keys", "Make, list and revoke API keys."),
     (_SERVER, "check", "Ask of everything that always holds whether it does."),
     (_SERVER, "prune", "Delete old events, runs and versions that nothing needs."),
+    (_SERVER, "catalog", "Mend times in the catalog that are ahead of the clock."),
     (_SERVER, "demo", "Start a server with a small data platform in it and look around."),
     (_LOOK, "lineage", "Draw what a dataset or job is made from, and what is made from it."),
     (_LOOK, "datasets", "List and show datasets and their versions; tag, delete, restore."),
