@@ -20,6 +20,11 @@ from penstock.config import Settings
 _NO_IDS: Mapping[str, str] = {}
 _ids: ContextVar[Mapping[str, str]] = ContextVar("about", default=_NO_IDS)
 _PLAIN = re.compile(r"[^\s\"\[\]=\x00-\x1f\x7f]+")
+# Line ends and what moves the cursor of a terminal or turns the text around: callers send them to
+# forge lines. Half of a surrogate pair cannot be written at all.
+_CONTROL = re.compile(
+    "[\x00-\x1f\x7f-\x9f\u200e\u200f\u2028-\u202e\u2066-\u2069\ufeff\ud800-\udfff]"
+)
 
 
 # They would write a line for each request, or say less than ours do.
@@ -76,18 +81,20 @@ class Trouble:
 
 
 class TextLines(logging.Formatter):
-    """One line for people, with the ids at its end."""
+    """One line for people, with the ids at its end. Lines that belong to it are indented."""
 
-    def __init__(self) -> None:
-        super().__init__("%(asctime)s %(levelname)s %(message)s")
-
-    def formatMessage(self, record: logging.LogRecord) -> str:  # noqa: N802 (logging names it)
-        """The line; a traceback follows it."""
-        line = super().formatMessage(record)
+    def format(self, record: logging.LogRecord) -> str:
+        """The record as a line, with its traceback below it."""
+        line = f"{self.formatTime(record)} {record.levelname} {record.getMessage()}"
         ids = _ids.get()
-        if not ids:
-            return line
-        return f"{line} [{' '.join(f'{name}={_word(text)}' for name, text in ids.items())}]"
+        if ids:
+            line = f"{line} [{' '.join(f'{name}={_word(text)}' for name, text in ids.items())}]"
+        lines = [escape_controls(line)]
+        if record.exc_info:
+            lines.append(_indented(self.formatException(record.exc_info)))
+        if record.stack_info:
+            lines.append(_indented(self.formatStack(record.stack_info)))
+        return "\n".join(lines)
 
 
 class JsonLines(logging.Formatter):
@@ -104,7 +111,16 @@ class JsonLines(logging.Formatter):
         }
         if record.exc_info:
             line["traceback"] = self.formatException(record.exc_info)
-        return json.dumps(line, ensure_ascii=False)
+        return escape_controls(json.dumps(line, ensure_ascii=False))
+
+
+def escape_controls(text: str) -> str:
+    """Write control characters as JSON does: `\\u000a` for the end of a line."""
+    return _CONTROL.sub(lambda match: f"\\u{ord(match[0]):04x}", text)
+
+
+def _indented(text: str) -> str:
+    return "\n".join(f"  {escape_controls(line)}" for line in text.split("\n"))
 
 
 def set_up_logs(settings: Settings) -> None:

@@ -54,6 +54,42 @@ def test_a_value_ends_where_it_seems_to(written: Lines, value: str, shown: str) 
     assert text.getvalue().endswith(f" seen [dataset={shown}]\n")
 
 
+FORGED = "x\n2026-11-15 10:00:00,000 INFO key boss was revoked\r\x1b[2K\x9b1A\u2028\u202e\ud800"
+
+
+def test_text_lines_escape_control_characters(written: Lines) -> None:
+    logger, text = written(logs.TextLines())
+
+    logger.info("there is nothing at %s", FORGED)
+
+    [line] = text.getvalue().splitlines()
+    assert line.isprintable()
+    assert "\\u000a2026-11-15" in line
+    assert "\\u001b[2K\\u009b1A\\u2028\\u202e\\ud800" in line
+
+
+def test_json_lines_escape_what_moves_the_cursor(written: Lines) -> None:
+    logger, text = written(logs.JsonLines())
+
+    logger.info("there is nothing at %s", FORGED)
+
+    [line] = text.getvalue().splitlines()
+    assert line.isprintable()
+    assert json.loads(line)["message"].endswith(FORGED)
+
+
+def test_no_line_of_a_traceback_looks_like_one_of_the_log(written: Lines) -> None:
+    logger, text = written(logs.TextLines())
+    try:
+        raise ValueError(FORGED)
+    except ValueError:
+        logger.exception("it broke")
+
+    first, *others = text.getvalue().split("\n")[:-1]
+    assert first.endswith("it broke")
+    assert all(line.startswith("  ") and line.isprintable() for line in others)
+
+
 def test_a_traceback_follows_the_line(written: Lines) -> None:
     logger, text = written(logs.TextLines())
     with logs.about(lot="7"):
@@ -63,7 +99,7 @@ def test_a_traceback_follows_the_line(written: Lines) -> None:
             logger.exception("failed")
     lines = text.getvalue().splitlines()
     assert lines[0].endswith("failed [lot=7]")
-    assert lines[-1] == "ValueError: odd"
+    assert lines[-1] == "  ValueError: odd"
 
 
 def test_a_json_line_has_the_ids_as_fields(written: Lines) -> None:
