@@ -37,6 +37,7 @@ test: setup ## lint, then every test (WORKERS=4 at a time)
 	@scripts/installed $(CHROMIUM)
 	@scripts/installed curl curl
 	@scripts/installed sqlite3 sqlite3
+	@scripts/installed nginx nginx-light
 	@$(BIN)/pytest -n $(WORKERS) --dist loadgroup || $(ALONE)
 
 lint: setup ## style, types and the direction of imports
@@ -66,6 +67,7 @@ stress: setup ## search long for rare failures
 	@scripts/zookeeper
 	@scripts/installed curl curl
 	@scripts/installed sqlite3 sqlite3
+	@scripts/installed nginx nginx-light
 	@$(BIN)/pytest -m stress -o faulthandler_timeout=0 tests/simulation
 	@$(BIN)/pytest -n $(WORKERS) --both tests/doors tests/acceptance
 

@@ -69,7 +69,7 @@ def serve(system: System, settings: Settings) -> None:
     keys = Keys(database, clock=system_clock)
     shop = open_workshop(settings, catalog, system_clock)
     plane = Plane(settings, system_clock, database, catalog, keys, sweeper, shop, Desk(shop))
-    api = Api(plane, Metrics(), keys_needed=False)
+    api = Api(plane, Metrics())
     with server.HttpServer(plane, api, server.listen(settings.host, settings.port)) as http:
         server.tune_interpreter()
         http.run()

@@ -19,11 +19,11 @@ from hypothesis import settings
 from tests.databases import Pool, sqlite_database
 from tests.object_server import ObjectServer, environment, new_bucket
 from tests.one_database import keep_one
-from tests.running import server
+from tests.running import guarded_server, server
 from tests.servers import PostgresServer, ServerError, ZookeeperServer
 from tests.wire import Wire, wired
 
-__all__ = ["server"]
+__all__ = ["guarded_server", "server"]
 
 # Every server and worker that a test starts would compile all modules anew.
 os.environ.pop("PYTHONDONTWRITEBYTECODE", None)

@@ -34,6 +34,7 @@ class ServerProcess:
         self._log = log
         self.database_url = database_url
         self.url = ""
+        self._token = ""
 
     @classmethod
     def start(cls, database_url: str, command: str = "serve", **settings: object) -> Self:
@@ -92,18 +93,28 @@ class ServerProcess:
         assert self.ended() == 0
 
     def client(self) -> httpx.Client:
-        """A client of this server."""
-        return httpx.Client(base_url=self.url, timeout=HANG_SECONDS, verify=False)
+        """A client of this server, with an administrator's key if the server has any keys."""
+        headers = {"authorization": f"Bearer {self._token}"} if self._token else {}
+        return httpx.Client(base_url=self.url, timeout=HANG_SECONDS, verify=False, headers=headers)
 
     def key(self, role: Role, namespace: str | None = None) -> str:
         """A new key of this server's database, as an administrator makes one."""
         database = open_database(self.database_url)
         try:
             keys = Keys(database, clock=system_clock)
-            name = f"test {uuid.uuid4()}"
-            return keys.create(name, role, namespace=namespace, who="test").token
+            if not self._token:
+                self._token = _new_token(keys, Role.ADMIN, None)
+                self._wait_until_guarded()
+            return _new_token(keys, role, namespace)
         finally:
             database.close()
+
+    def _wait_until_guarded(self) -> None:
+        """Return once the server has noticed the first key, which takes it up to a second."""
+        deadline = time.monotonic() + HANG_SECONDS
+        while httpx.get(f"{self.url}/api/v1/key", verify=False).status_code != 401:
+            assert time.monotonic() < deadline, "the server did not notice its first key"
+            time.sleep(0.02)
 
     def _wait_until_ready(self) -> None:
         deadline = time.monotonic() + HANG_SECONDS
@@ -118,6 +129,10 @@ class ServerProcess:
             return bool(self.url) and httpx.get(f"{self.url}/readyz", verify=False).is_success
         except httpx.TransportError:
             return False
+
+
+def _new_token(keys: Keys, role: Role, namespace: str | None) -> str:
+    return keys.create(f"test {uuid.uuid4()}", role, namespace=namespace, who="test").token
 
 
 def _url_in(log: str) -> str:
@@ -155,5 +170,24 @@ def server(
     postgres: PostgresServer = request.getfixturevalue("postgres")
     url = postgres.create_database()
     with serving(url) as running:
+        yield running
+    postgres.drop_database(url)
+
+
+@pytest.fixture(scope="session", params=["sqlite", "postgresql"])
+def guarded_server(
+    request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory
+) -> Iterator[ServerProcess]:
+    """A server on each kind of database that has keys, so that every call needs one."""
+    if request.param == "sqlite":
+        path = tmp_path_factory.mktemp("guarded") / "penstock.db"
+        with serving(f"sqlite:///{path}") as running:
+            running.key(Role.ADMIN)
+            yield running
+        return
+    postgres: PostgresServer = request.getfixturevalue("postgres")
+    url = postgres.create_database()
+    with serving(url) as running:
+        running.key(Role.ADMIN)
         yield running
     postgres.drop_database(url)

@@ -79,20 +79,24 @@ class About(NamedTuple):
         return value.startswith(self.prefixes) if self.prefixes else bool(value.strip())
 
 
+def data_folder(environ: Mapping[str, str]) -> Path:
+    """The user's data folder for Penstock."""
+    return _xdg_folder(environ, "XDG_DATA_HOME", ".local/share")
+
+
 def default_database(environ: Mapping[str, str]) -> str:
     """A SQLite file in the user's data folder; whoever opens it makes the folder."""
-    path = _xdg_folder(environ, "XDG_DATA_HOME", ".local/share") / "penstock.db"
-    return f"sqlite:///{path}"
+    return f"sqlite:///{data_folder(environ) / 'penstock.db'}"
 
 
 def default_objects(environ: Mapping[str, str]) -> str:
     """A folder beside the default database."""
-    return f"file://{_xdg_folder(environ, 'XDG_DATA_HOME', '.local/share') / 'objects'}"
+    return f"file://{data_folder(environ) / 'objects'}"
 
 
 def default_ingest_folder(environ: Mapping[str, str]) -> str:
     """A folder beside the default database."""
-    return str(_xdg_folder(environ, "XDG_DATA_HOME", ".local/share") / "ingest")
+    return str(data_folder(environ) / "ingest")
 
 
 def _setting(default: T, kind: type, help: str, **rules: Any) -> T:
@@ -156,11 +160,23 @@ class Settings:
     )
     ezid_user: str | None = _setting(None, str, "the account at the EZID service")
     ezid_password: str | None = _setting(None, str, "the password of that account", secret=True)
-    insecure: bool = _setting(False, bool, "listen beyond this machine without keys")
+    auth: str = _setting(
+        "open-on-loopback",
+        str,
+        "whether a system without keys serves callers on this machine; "
+        "once a key was made, every call needs one",
+        choices=("required", "open-on-loopback"),
+    )
+    proxies: str | None = _setting(
+        None,
+        str,
+        "reverse proxies whose X-Forwarded-For names the caller: ADDRESS,NETWORK",
+    )
+    insecure: bool = _setting(False, bool, "listen beyond this machine while no key was ever made")
     hosts: str | None = _setting(
         None,
         str,
-        "what a server on loopback, without keys, may be called besides localhost: NAME,NAME",
+        "further names by which programs on this machine call it without a key: NAME,NAME",
     )
     log_level: str = _setting(
         "info", str, "the least serious thing to log", choices=("debug", "info", "warning", "error")

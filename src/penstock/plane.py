@@ -7,6 +7,7 @@ from types import TracebackType
 from typing import Self
 
 from penstock import ids
+from penstock.access import audit
 from penstock.access.keys import Keys
 from penstock.catalog.catalog import Catalog
 from penstock.clock import Clock, system_clock
@@ -46,6 +47,7 @@ class Plane:
         database = open_database(settings.database)
         try:
             database.migrate()
+            audit.begin_chain(database)
             catalog = Catalog(
                 database,
                 clock=clock,
@@ -74,6 +76,11 @@ class Plane:
         with self.database.read() as tx:
             [began_at] = tx.fetch_one("database_began_at") or [0]
         return ids.derived_id("installation", str(began_at))
+
+    def ping(self) -> None:
+        """Ask the database for a row; Unavailable if it does not answer."""
+        with self.database.read() as tx:
+            tx.fetch_one("database_began_at")
 
     def close(self) -> None:
         """Commit and answer what is queued, then close the database."""

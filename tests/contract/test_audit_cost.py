@@ -4,6 +4,7 @@ from collections.abc import Iterator
 from contextlib import closing
 from typing import Any
 
+import msgspec
 import pytest
 
 from penstock.access import audit
@@ -66,10 +67,15 @@ def test_each_filter_finds_its_entries_newest_first(
     url: str, asked: dict[str, Any], found: list[AuditEntry]
 ) -> None:
     with closing(open_database(url)) as database, database.read() as tx:
-        assert audit.entries(tx, 100, **asked) == found[:100]
-        assert audit.entries(tx, 7, 150, **asked) == found[150:157]
-        assert audit.entries(tx, 1, 1, **asked) == found[1:2]
+        assert _plain(audit.entries(tx, 100, **asked)) == found[:100]
+        assert _plain(audit.entries(tx, 7, 150, **asked)) == found[150:157]
+        assert _plain(audit.entries(tx, 1, 1, **asked)) == found[1:2]
         assert audit.entries(tx, 0, **asked) == []
+
+
+def _plain(entries: list[AuditEntry]) -> list[AuditEntry]:
+    """The entries without what the chain adds."""
+    return [msgspec.structs.replace(entry, id=0, hash="") for entry in entries]
 
 
 ASKED: list[tuple[str, dict[str, Any]]] = [
@@ -77,6 +83,8 @@ ASKED: list[tuple[str, dict[str, Any]]] = [
     ("audit_entries_of", {"who": "boss"}),
     ("audit_entries_of", {"who": "local"}),
     ("audit_actions", {}),
+    ("audit_export", {"at": 0, "id": 0}),
+    ("audit_chain_after", {"after": COUNT // 2, "most": 100}),
     ("audit_entries_by_action", {"actions": ["key create", "hold lot"]}),
     ("audit_entries_of_by_action", {"who": "local", "actions": ["key create", "hold lot"]}),
     ("audit_entries_of_by_action", {"who": "boss", "actions": ["key create", "hold lot"]}),

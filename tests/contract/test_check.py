@@ -15,6 +15,10 @@ from tests.servers import PostgresServer
 
 # The invariant, what breaks it, and words that have to be in what is said of it.
 BROKEN = (
+    ("audit-chain", ("break_audit_entry",), "was changed"),
+    ("audit-chain", ("break_audit_first",), "an entry before it was deleted"),
+    ("audit-chain", ("break_audit_newest",), "the newest entries were deleted"),
+    ("audit-chain", ("break_audit_head",), "the head of the chain is missing"),
     ("current-versions", ("break_current_versions",), f"dataset {NS}/raw"),
     ("newest-versions", ("break_newest_versions",), f"dataset {NS}/tick"),
     ("pinned-versions", ("break_pinned_versions",), "version 11111111-"),

@@ -4,7 +4,7 @@ import tempfile
 import threading
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any
 from urllib.parse import quote
 
@@ -26,14 +26,24 @@ class Running:
 
     server: HttpServer
     client: httpx.Client
+    _operator: list[str] = field(default_factory=list)
 
     @property
     def plane(self) -> Plane:
         return self.server.plane
 
+    @property
+    def token(self) -> str | None:
+        """The token of an administrator's key; None while no key is needed."""
+        return self._operator[0] if self._operator else None
+
     def key(self, name: str, role: Role, namespace: str | None = None) -> dict[str, str]:
-        """The header of a new key."""
+        """The header of a new key. With the first one, our client gets an administrator's key."""
         made = self.plane.keys.create(name, role, namespace=namespace, who="test")
+        if not self._operator:
+            operator = self.plane.keys.create("operator", Role.ADMIN, who="test")
+            self._operator.append(operator.token)
+            self.client.headers.setdefault("authorization", f"Bearer {operator.token}")
         return {"authorization": f"Bearer {made.token}"}
 
 

@@ -1,5 +1,6 @@
 """Commands about lots, locks and work: against a real server on each database."""
 
+import hashlib
 import io
 import json
 import sys
@@ -10,6 +11,7 @@ import pytest
 
 from penstock.access.keys import Role
 from penstock.client import Client
+from penstock.clock import parse_time
 from tests.doors.commands import Terminal
 from tests.doors.serving import Running, running
 
@@ -153,6 +155,27 @@ def test_lots_are_resubmitted_with_a_reason(
     done = penstock("work", action, "clean", "3", "--why", "x", "--json").document
     assert [work["state"] for work in done["lots"]] == ["READY"]
     assert penstock("work", action, "clean", "--why", "x").code == 2
+
+
+def test_the_audit_log_is_exported_with_its_hashes(penstock: Terminal, client: Client) -> None:
+    for claim in client.claims("shop/clean"):
+        claim.complete()
+    for lot in ("1", "2", "3"):
+        client.resubmit("shop", "clean", [lot], why="wrong rates")
+
+    lines = penstock("audit", "export", "--since", "2020-01-01").text.splitlines()
+
+    entries = [json.loads(line) for line in lines]
+    assert [entry["action"] for entry in entries] == ["lot resubmit"] * 3
+    assert {entry["address"] for entry in entries} == {"127.0.0.1"}
+    previous = ""
+    for entry in entries:
+        at = parse_time(entry["at"])
+        parts = [entry[name] for name in ("who", "action", "target", "detail", "address")]
+        text = json.dumps([previous, at, *parts], separators=(",", ":"), ensure_ascii=False)
+        previous = hashlib.sha256(text.encode()).hexdigest()
+        assert entry["hash"] == previous
+    assert penstock("audit", "export", "--since", "2999-01-01").text == ""
 
 
 def test_work_is_held_let_go_released_and_put_first(penstock: Terminal, client: Client) -> None:

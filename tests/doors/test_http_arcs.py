@@ -1,5 +1,6 @@
 """Arcs over HTTP: declared, shown with their lots, cleaned, synced; manifests, gaps, backfills."""
 
+import json
 import shutil
 from collections.abc import Iterator
 from pathlib import Path
@@ -69,6 +70,19 @@ def test_an_arc_that_is_forgotten_is_gone_and_its_job_is_not(site: ArcSite) -> N
     site.call("GET", "namespaces", "shop", "jobs", "shout")
     actions = [entry["action"] for entry in site.call("GET", "audit")["entries"]]
     assert actions == ["delete arc", "apply arc", "apply arc"]
+
+
+def test_the_audit_log_records_the_declared_command(site: ArcSite) -> None:
+    workload = {"command": ["touch", "/tmp/x"], "environment": {"TOKEN": "s3cret"}}
+    inputs, outputs = [{"dataset": "raw"}], [{"dataset": "copies"}]
+    site.declare("copy", inputs=inputs, outputs=outputs, workload=workload)
+
+    entry = site.call("GET", "audit")["entries"][0]
+
+    declared = json.loads(entry["detail"])
+    assert (entry["action"], entry["target"]) == ("apply arc", "shop/copy")
+    assert declared["workload"]["command"] == ["touch", "/tmp/x"]
+    assert declared["workload"]["environment"] == {"TOKEN": "********"}
 
 
 @pytest.mark.parametrize(

@@ -3,6 +3,7 @@
 import socket
 from collections.abc import Iterator
 
+import httpx
 import pytest
 
 from penstock.access.keys import Role
@@ -14,6 +15,7 @@ from penstock.config import Settings
 from penstock.errors import Conflict, Invalid
 from penstock.plane import Plane
 from tests.doors.serving import API, Running, path, post, run_event, running
+from tests.doors.waiting import until
 
 EVERYWHERE = "0.0.0.0"
 SUPER = {"ownerName": "me"}
@@ -200,20 +202,97 @@ def test_a_second_name_does_not_lead_out_of_the_namespace(guarded: Running) -> N
         assert client.request(method, window + leaf).status_code == 403
 
 
-def test_on_loopback_no_key_is_needed(local: Running) -> None:
+def test_on_loopback_no_key_is_needed_while_there_is_none(local: Running) -> None:
     assert local.client.put(path("namespaces", "food"), json=SUPER).status_code == 200
     assert local.client.delete(path("namespaces", "food")).status_code == 200
     assert local.client.get("/metrics").status_code == 200
 
 
-def test_a_key_that_is_sent_must_be_good_even_on_loopback(local: Running) -> None:
+def test_a_key_sent_to_a_server_without_keys_is_ignored(local: Running) -> None:
+    for value in ("Bearer pk_nonsense", "Basic eDp5", "Bearer", ""):
+        headers = {"authorization": value}
+
+        answer = local.client.get(f"{API}/key", headers=headers)
+
+        assert answer.json()["name"] is None, value
+
+
+def test_once_a_key_exists_every_call_on_loopback_needs_one(local: Running) -> None:
+    client, server = local.client, local.server.url
+    assert client.get(f"{API}/namespaces").status_code == 200
     reader = local.key("r", Role.READER)
+
+    without = httpx.get(f"{server}{API}/namespaces", verify=False)
+    good = client.get(f"{API}/namespaces", headers=reader)
+
+    assert (without.status_code, good.status_code) == (401, 200)
+    put = client.put(path("namespaces", "food"), json=SUPER, headers=reader)
+    assert put.status_code == 403
     for value in ("Bearer pk_nonsense", "Basic eDp5", "Bearer", "Bearer \xff\xfe", ""):
         headers = {b"authorization": value.encode("latin-1")}
-        answer = local.client.get(f"{API}/namespaces", headers=headers)
-        assert answer.status_code == 401, value
-    put = local.client.put(path("namespaces", "food"), json=SUPER, headers=reader)
-    assert put.status_code == 403
+        assert client.get(f"{API}/namespaces", headers=headers).status_code == 401, value
+
+
+def test_the_first_key_of_another_process_closes_the_server(local: Running) -> None:
+    assert local.client.get(f"{API}/namespaces").status_code == 200
+    with Plane.open(local.plane.settings) as elsewhere:
+        elsewhere.keys.create("first", Role.ADMIN, who="test")
+
+    until(lambda: local.client.get(f"{API}/namespaces").status_code == 401)
+
+
+def test_revoking_the_last_key_does_not_open_the_server(local: Running) -> None:
+    local.plane.keys.create("only", Role.ADMIN, who="test")
+    local.plane.keys.revoke("only", who="test")
+
+    assert local.client.get(f"{API}/namespaces").status_code == 401
+    with running(local.plane.settings.database) as again:
+        assert again.client.get(f"{API}/namespaces").status_code == 401
+
+
+def test_with_auth_required_loopback_needs_a_key_too(database_url: str) -> None:
+    with running(database_url, auth="required") as server:
+        assert server.client.get(f"{API}/namespaces").status_code == 401
+        assert server.client.get("/livez").status_code == 200
+
+
+@pytest.mark.parametrize(
+    "headers",
+    [
+        {"x-forwarded-for": "127.0.0.1"},
+        {"forwarded": "for=127.0.0.1"},
+        {"x-real-ip": "127.0.0.1"},
+        {"via": "1.1 proxy"},
+        {"x-forwarded-proto": "https"},
+    ],
+)
+def test_a_proxied_call_without_a_key_is_refused(local: Running, headers: dict[str, str]) -> None:
+    answer = local.client.get(f"{API}/namespaces", headers=headers)
+
+    assert answer.status_code == 401
+    assert "proxy" in answer.json()["message"]
+
+
+def test_a_listed_proxy_names_the_caller(database_url: str) -> None:
+    with running(database_url, proxies="127.0.0.0/8, ::1") as server:
+        for forwarded, status in (
+            ("127.0.0.1", 200),
+            ("203.0.113.7", 401),
+            ("127.0.0.1, 203.0.113.7", 401),
+            ("unknown", 401),
+            ("203.0.113.7, 127.0.0.1", 401),
+        ):
+            headers = {"x-forwarded-for": forwarded}
+            answer = server.client.get(f"{API}/namespaces", headers=headers)
+            assert answer.status_code == status, forwarded
+        assert server.client.get(f"{API}/namespaces").status_code == 401
+
+
+def test_proxies_that_are_no_addresses_are_refused(database_url: str) -> None:
+    settings = Settings(port=0, database=database_url, proxies="10.0.0.1, front")
+
+    with pytest.raises(Invalid, match="'front' is not an IP address"):
+        HttpServer.open(settings)
 
 
 def test_a_revoked_key_no_longer_works(guarded: Running) -> None:
@@ -240,7 +319,7 @@ def test_keys_are_not_made_without_one_not_even_on_loopback(local: Running) -> N
     body = {"name": "sneaky", "role": "admin"}
     assert local.client.post(f"{API}/keys", json=body).status_code == 401
     assert local.client.delete(f"{API}/keys/sneaky").status_code == 401
-    assert not local.plane.keys.exist()
+    assert not local.plane.keys.were_made()
 
 
 def test_a_page_of_another_site_cannot_write_without_a_key(local: Running) -> None:
@@ -260,17 +339,35 @@ def test_a_name_that_leads_here_from_elsewhere_is_not_served_without_a_key(local
     for method in ("PUT", "GET", "DELETE"):
         answer = client.request(method, target, headers=evil)
         assert answer.status_code == 403
-        assert "PENSTOCK_HOSTS" in answer.text
+        assert "penstock keys create" in answer.text
     assert client.get("/livez", headers=evil).status_code == 200
     signed = local.key("w", Role.WRITER) | evil
     assert client.put(target, json=SUPER, headers=signed).status_code == 200
 
 
-def test_a_call_that_names_no_host_is_served(local: Running) -> None:
-    address = local.server.url.removeprefix("http://").split(":")
+def raw_status(server: Running, request: str) -> bytes:
+    """Send bytes of our own, and return the first line of the answer."""
+    address = server.server.url.removeprefix("http://").split(":")
     with socket.create_connection((address[0], int(address[1]))) as line:
-        line.sendall(f"GET {API}/namespaces HTTP/1.0\r\n\r\n".encode())
-        assert b" 200 OK" in line.makefile("rb").readline()
+        line.sendall(request.encode())
+        return line.makefile("rb").readline()
+
+
+def test_a_call_over_http_1_0_needs_a_key(local: Running) -> None:
+    """nginx calls so by default, and adds no header that would show it."""
+    call = f"GET {API}/namespaces HTTP/1.0\r\nHost: 127.0.0.1\r\n"
+    assert b" 401 " in raw_status(local, f"{call}\r\n")
+    reader = local.key("r", Role.READER)["authorization"]
+
+    assert b" 200 OK" in raw_status(local, f"{call}Authorization: {reader}\r\n\r\n")
+
+
+@pytest.mark.parametrize("place", [f"{API}/namespaces", "/livez", "/nowhere", "/"])
+@pytest.mark.parametrize(
+    "hosts", ["", "Host: localhost\r\nHost: evil.example\r\n"], ids=["none", "two"]
+)
+def test_a_call_without_exactly_one_host_is_refused(local: Running, place: str, hosts: str) -> None:
+    assert b" 400 " in raw_status(local, f"GET {place} HTTP/1.1\r\n{hosts}\r\n")
 
 
 def test_further_names_are_a_setting(database_url: str) -> None:

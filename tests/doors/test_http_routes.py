@@ -138,6 +138,7 @@ STEPS = (
     Step("GET /keys", {"keys"}, query="revoked=true"),
     Step("DELETE /keys/{name}", KEY),
     Step("GET /audit", {"entries"}, query="who=x&action=delete&since=2020-01-01T00:00:00Z"),
+    Step("GET /audit/export", {"entries", "next"}, query="since=2020-01-01T00:00:00Z&limit=2"),
 )
 VARIABLES = {
     "namespace": "shop",
@@ -229,7 +230,7 @@ def test_deleting_and_restoring_is_in_the_audit_log(food: Running) -> None:
     food.client.delete(path("namespaces", "food", "jobs", "etl"))
     boss = food.key("boss", Role.ADMIN)
     food.client.post(path("namespaces", "food", "jobs", "etl", "restore"), headers=boss)
-    restored, created, deleted = food.client.get(f"{API}/audit").json()["entries"]
+    restored, _, created, deleted = food.client.get(f"{API}/audit").json()["entries"]
     assert (deleted["who"], deleted["target"]) == ("local", "job:food:etl")
     assert created["target"] == "boss"
     assert (restored["who"], restored["target"]) == ("boss", "job:food:etl")

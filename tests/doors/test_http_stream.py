@@ -43,7 +43,7 @@ def wire(server: Running) -> None:
 
 
 def publish(server: Running, *lots: str, namespace: str = "shop") -> None:
-    with Client(server.server.url) as client:
+    with Client(server.server.url, server.token) as client:
         client.register_lots(namespace, "raw", lots)
 
 
@@ -201,6 +201,30 @@ def test_a_revoked_key_is_sent_away(shop: Running, monkeypatch: pytest.MonkeyPat
         assert reader.block()
         shop.plane.keys.revoke("guest", who="test")
         until(lambda: reader.block() == {})
+
+
+def test_a_revoked_key_gets_no_event_more(shop: Running) -> None:
+    """A busy stream never comes to the comment of a quiet one."""
+    key = shop.key("guest", Role.READER)
+    with reading(shop, key) as reader:
+        assert reader.block()
+        publish(shop, "1")
+        assert reader.lots(1) == ["1"]
+        shop.plane.keys.revoke("guest", who="test")
+
+        publish(shop, "2", "3")
+
+        assert reader.block() == {}
+
+
+def test_a_stream_without_a_key_ends_with_the_first_key(shop: Running) -> None:
+    with reading(shop) as reader:
+        assert reader.block()
+        shop.key("first", Role.READER)
+
+        publish(shop, "1")
+
+        assert reader.block() == {}
 
 
 @pytest.mark.parametrize(

@@ -189,17 +189,20 @@ def test_a_refusal_is_the_clients_own_error(client: Recorder, name: Iterator[str
 
 
 def test_the_client_shows_its_key(
-    server: ServerProcess, headers: None, name: Iterator[str], monkeypatch: pytest.MonkeyPatch
+    guarded_server: ServerProcess,
+    headers: None,
+    name: Iterator[str],
+    monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    monkeypatch.setenv("MARQUEZ_URL", server.url)
-    monkeypatch.setenv("MARQUEZ_API_KEY", server.key(Role.READER))
+    monkeypatch.setenv("MARQUEZ_URL", guarded_server.url)
+    monkeypatch.setenv("MARQUEZ_API_KEY", guarded_server.key(Role.READER))
     with pytest.raises(APIError) as refusal:
         Clients.new_client().create_namespace(next(name), "ann")
     assert refusal.value.__cause__.response.status_code == 403
 
     namespace = next(name)
-    writer = MarquezClient(server.url, api_key=server.key(Role.WRITER))
+    writer = MarquezClient(guarded_server.url, api_key=guarded_server.key(Role.WRITER))
     assert writer.create_namespace(namespace, "ann")["name"] == namespace
     with pytest.raises(APIError) as refusal:
-        MarquezClient(server.url, api_key="pk_wrong").get_namespace(namespace)
+        MarquezClient(guarded_server.url, api_key="pk_wrong").get_namespace(namespace)
     assert refusal.value.__cause__.response.status_code == 401

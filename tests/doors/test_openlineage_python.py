@@ -70,6 +70,13 @@ def calls(server: ServerProcess) -> Iterator[Calls]:
         yield Calls(client, f"s3://bucket-{uuid.uuid4().hex[:12]}")
 
 
+@pytest.fixture
+def guarded_calls(guarded_server: ServerProcess) -> Iterator[Calls]:
+    """The same on a server that has keys."""
+    with guarded_server.client() as client:
+        yield Calls(client, f"s3://bucket-{uuid.uuid4().hex[:12]}")
+
+
 def now() -> str:
     return datetime.now(UTC).isoformat()
 
@@ -266,10 +273,10 @@ def test_a_run_over_plain_http(server: ServerProcess, calls: Calls) -> None:
     emit_run(OpenLineageClient(transport=HttpTransport(HttpConfig(server.url))), calls)
 
 
-def test_a_run_packed_and_with_a_key(server: ServerProcess, calls: Calls) -> None:
-    key = ApiKeyTokenProvider({"apiKey": server.key(Role.WRITER)})
-    config = HttpConfig(server.url, auth=key, compression=HttpCompression.GZIP)
-    emit_run(OpenLineageClient(transport=HttpTransport(config)), calls)
+def test_a_run_packed_and_with_a_key(guarded_server: ServerProcess, guarded_calls: Calls) -> None:
+    key = ApiKeyTokenProvider({"apiKey": guarded_server.key(Role.WRITER)})
+    config = HttpConfig(guarded_server.url, auth=key, compression=HttpCompression.GZIP)
+    emit_run(OpenLineageClient(transport=HttpTransport(config)), guarded_calls)
 
 
 def test_a_run_over_the_asynchronous_transport(server: ServerProcess, calls: Calls) -> None:
@@ -277,25 +284,27 @@ def test_a_run_over_the_asynchronous_transport(server: ServerProcess, calls: Cal
     emit_run(OpenLineageClient(transport=AsyncHttpTransport(config)), calls)
 
 
-def test_a_run_with_a_client_made_from_a_configuration(server: ServerProcess, calls: Calls) -> None:
-    auth = {"type": "api_key", "apiKey": server.key(Role.WRITER)}
-    http = {"type": "http", "url": server.url, "compression": "gzip", "auth": auth}
+def test_a_run_with_a_client_made_from_a_configuration(
+    guarded_server: ServerProcess, guarded_calls: Calls
+) -> None:
+    auth = {"type": "api_key", "apiKey": guarded_server.key(Role.WRITER)}
+    http = {"type": "http", "url": guarded_server.url, "compression": "gzip", "auth": auth}
     both = {"type": "composite", "transports": {"first": http}, "continue_on_failure": False}
-    emit_run(OpenLineageClient(config={"transport": both}), calls)
+    emit_run(OpenLineageClient(config={"transport": both}), guarded_calls)
 
 
 def test_a_run_with_a_client_made_from_the_environment(
-    server: ServerProcess, calls: Calls, monkeypatch: pytest.MonkeyPatch
+    guarded_server: ServerProcess, guarded_calls: Calls, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     name = "OPENLINEAGE__TRANSPORT__TRANSPORTS__DEFAULT_HTTP"
     for variable in (f"{name}__TYPE", f"{name}__URL", f"{name}__AUTH", f"{name}__ENDPOINT"):
         monkeypatch.delenv(variable, raising=False)
         monkeypatch.setenv(variable, "")  # so that what the client sets is taken back afterwards
         monkeypatch.delenv(variable)
-    monkeypatch.setenv("OPENLINEAGE_URL", server.url)
-    monkeypatch.setenv("OPENLINEAGE_API_KEY", server.key(Role.WRITER))
+    monkeypatch.setenv("OPENLINEAGE_URL", guarded_server.url)
+    monkeypatch.setenv("OPENLINEAGE_API_KEY", guarded_server.key(Role.WRITER))
     monkeypatch.setenv("OPENLINEAGE_ENDPOINT", "api/v1/lineage")
-    emit_run(OpenLineageClient(), calls)
+    emit_run(OpenLineageClient(), guarded_calls)
 
 
 @pytest.mark.parametrize("state", list(RunState))
@@ -343,53 +352,62 @@ def test_job_and_dataset_events(server: ServerProcess, calls: Calls) -> None:
 
 
 @pytest.mark.filterwarnings("ignore::DeprecationWarning")
-def test_the_older_classes_of_the_package(server: ServerProcess, calls: Calls) -> None:
+def test_the_older_classes_of_the_package(
+    guarded_server: ServerProcess, guarded_calls: Calls
+) -> None:
     from openlineage.client import facet
     from openlineage.client import run as older
     from openlineage.client.client import OpenLineageClientOptions
 
     run_id = str(uuid.uuid4())
     columns = [facet.SchemaField("id", "INT")]
-    options = OpenLineageClientOptions(api_key=server.key(Role.WRITER))
-    client = OpenLineageClient(server.url, options=options)
+    options = OpenLineageClientOptions(api_key=guarded_server.key(Role.WRITER))
+    client = OpenLineageClient(guarded_server.url, options=options)
     client.emit(
         older.RunEvent(
             older.RunState.COMPLETE,
             now(),
             older.Run(run_id, {"nominalTime": facet.NominalTimeRunFacet("2026-11-14T00:00:00Z")}),
-            older.Job(calls.namespace, "sum", {"sql": facet.SqlJobFacet("SELECT 1")}),
+            older.Job(guarded_calls.namespace, "sum", {"sql": facet.SqlJobFacet("SELECT 1")}),
             PRODUCER,
-            [older.Dataset(calls.namespace, "orders")],
+            [older.Dataset(guarded_calls.namespace, "orders")],
             [
                 older.Dataset(
-                    calls.namespace, "totals", {"schema": facet.SchemaDatasetFacet(columns)}
+                    guarded_calls.namespace, "totals", {"schema": facet.SchemaDatasetFacet(columns)}
                 )
             ],
         )
     )
     client.emit(
         older.DatasetEvent(
-            now(), PRODUCER, f"{SPEC}/DatasetEvent", older.Dataset(calls.namespace, "stated")
+            now(),
+            PRODUCER,
+            f"{SPEC}/DatasetEvent",
+            older.Dataset(guarded_calls.namespace, "stated"),
         )
     )
     client.emit(
-        older.JobEvent(now(), PRODUCER, f"{SPEC}/JobEvent", older.Job(calls.namespace, "stated"))
+        older.JobEvent(
+            now(), PRODUCER, f"{SPEC}/JobEvent", older.Job(guarded_calls.namespace, "stated")
+        )
     )
-    assert calls.run(run_id)["state"] == "COMPLETED"
-    assert calls.dataset("totals")["fields"][0]["name"] == "id"
-    assert calls.dataset("stated")["currentVersionNumber"] == 1
-    assert calls.job("stated")["latestRun"] is None
+    assert guarded_calls.run(run_id)["state"] == "COMPLETED"
+    assert guarded_calls.dataset("totals")["fields"][0]["name"] == "id"
+    assert guarded_calls.dataset("stated")["currentVersionNumber"] == 1
+    assert guarded_calls.job("stated")["latestRun"] is None
 
 
-def test_a_client_without_rights_is_told_so(server: ServerProcess, calls: Calls) -> None:
+def test_a_client_without_rights_is_told_so(
+    guarded_server: ServerProcess, guarded_calls: Calls
+) -> None:
     run = str(uuid.uuid4())
-    for key, status in ((server.key(Role.READER), 403), ("pk_wrong", 401)):
-        config = HttpConfig(server.url, auth=ApiKeyTokenProvider({"apiKey": key}))
+    for key, status in ((guarded_server.key(Role.READER), 403), ("pk_wrong", 401)):
+        config = HttpConfig(guarded_server.url, auth=ApiKeyTokenProvider({"apiKey": key}))
         with pytest.raises(requests.HTTPError) as refusal:
             OpenLineageClient(transport=HttpTransport(config)).emit(
-                run_event(calls, run, RunState.START)
+                run_event(guarded_calls, run, RunState.START)
             )
         assert refusal.value.response is not None
         assert refusal.value.response.status_code == status
-    answer: httpx.Response = calls.client.get(f"/api/v1/jobs/runs/{run}")
+    answer: httpx.Response = guarded_calls.client.get(f"/api/v1/jobs/runs/{run}")
     assert answer.status_code == 404

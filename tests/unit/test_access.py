@@ -95,7 +95,7 @@ def test_a_name_is_taken_until_its_key_is_revoked(keys: Keys) -> None:
 def test_names_that_cannot_be_told_apart_are_refused(keys: Keys, name: str) -> None:
     with pytest.raises(Invalid):
         keys.create(name, Role.READER, who="local")
-    assert not keys.exist()
+    assert not keys.were_made()
 
 
 def test_revoking_what_is_not_there_says_so(keys: Keys) -> None:

@@ -1,31 +1,95 @@
 """The record of actions that need an administrator.
 
-An entry is written in the transaction of the action itself: neither is ever there alone.
+An entry is written in the transaction of the action itself: neither is ever there alone. Each
+entry holds a hash over itself and the entry before it, so that one that is changed or deleted
+later breaks the chain. The writer's turn puts the entries of all servers into one order.
 """
 
+import hashlib
+from collections.abc import Iterator
+
+import msgspec
 from msgspec import Struct
 
+from penstock.access.caller import caller_address
 from penstock.clock import Micros
-from penstock.db import Transaction
+from penstock.db import Database, Transaction
 
 LOCAL = "local"  # who acts without a key, on a server that needs none
+GENESIS = ""  # the hash before the first entry
+_PAGE = 500
 
 
 class AuditEntry(Struct, frozen=True, gc=False):
-    """One action: who did what to what, and when."""
+    """One action: who did what to what, when and from where."""
 
     at: Micros
     who: str
     action: str
     target: str
     detail: str
+    address: str = ""
+    id: int = 0
+    hash: str = ""
+
+
+class ChainedEntry(Struct, frozen=True, gc=False):
+    """An entry as it stands in the chain."""
+
+    id: int
+    at: Micros
+    who: str
+    action: str
+    target: str
+    detail: str
+    address: str
+    hash: str
+
+    def hash_after(self, previous: str) -> str:
+        """The hash that this entry must have behind the one before it."""
+        return _hash(
+            previous, self.at, self.who, self.action, self.target, self.detail, self.address
+        )
 
 
 def append(
     tx: Transaction, at: Micros, who: str, action: str, target: str, detail: str = ""
 ) -> None:
-    """Record an action beside its effect, in the same transaction."""
-    tx.execute("add_audit_entry", at=at, who=who, action=action, target=target, detail=detail)
+    """Record an action beside its effect, in the same transaction, which has the writer's turn."""
+    address = caller_address()
+    hash = _hash(_head(tx), at, who, action, target, detail, address)
+    tx.execute(
+        "add_audit_entry",
+        at=at, who=who, action=action, target=target, detail=detail, address=address, hash=hash,
+    )  # fmt: skip
+    tx.execute("set_audit_head", hash=hash)
+
+
+def begin_chain(database: Database) -> None:
+    """Chain the entries that were recorded before there was a chain."""
+    with database.read() as tx:
+        if tx.fetch_one("audit_head") is not None:
+            return
+    with database.write() as tx:
+        _head(tx)
+
+
+def broken_links(tx: Transaction) -> Iterator[str]:
+    """Describe each place where the chain does not hold."""
+    head = tx.fetch_one("audit_head")
+    previous, after = GENESIS, 0
+    while page := tx.rows(ChainedEntry, "audit_chain_after", after=after, most=_PAGE):
+        for entry in page:
+            if entry.hash != entry.hash_after(previous):
+                yield (
+                    f"entry {entry.id} ({entry.action} {entry.target} by {entry.who}) was changed, "
+                    "or an entry before it was deleted or inserted"
+                )
+            previous, after = entry.hash, entry.id
+    if head is None:
+        yield "the head of the chain is missing"
+    elif head[0] != previous:
+        yield "the newest entries were deleted: the last one is not the head of the chain"
 
 
 def entries(
@@ -37,7 +101,7 @@ def entries(
     action: str | None = None,
     since: Micros | None = None,
 ) -> list[AuditEntry]:
-    """What was recorded, newest first: of somebody, with a word in the action, since a time."""
+    """List entries, newest first: of one key, with a word in the action, since a time."""
     page = {"limit": limit, "offset": offset, "since": since or 0}
     if not action:
         if who:
@@ -47,3 +111,27 @@ def entries(
     if who:
         return tx.rows(AuditEntry, "audit_entries_of_by_action", who=who, actions=kinds, **page)
     return tx.rows(AuditEntry, "audit_entries_by_action", actions=kinds, **page)
+
+
+def export(tx: Transaction, at: Micros, id: int, limit: int) -> list[ChainedEntry]:
+    """List entries by time, oldest first, after the one with this time and id."""
+    return tx.rows(ChainedEntry, "audit_export", at=at, id=id, limit=limit)
+
+
+def _head(tx: Transaction) -> str:
+    """The hash of the newest entry; entries from before the chain are chained now."""
+    row = tx.fetch_one("audit_head")
+    if row is not None:
+        return str(row[0])
+    head, after = GENESIS, 0
+    while page := tx.rows(ChainedEntry, "audit_chain_after", after=after, most=_PAGE):
+        for entry in page:
+            head, after = entry.hash_after(head), entry.id
+            tx.execute("chain_audit_entry", id=entry.id, hash=head)
+    tx.execute("set_audit_head", hash=head)
+    return head
+
+
+def _hash(previous: str, *parts: str | int) -> str:
+    """SHA-256 of the JSON array of the hash before and the parts of an entry."""
+    return hashlib.sha256(msgspec.json.encode([previous, *parts])).hexdigest()

@@ -21,6 +21,7 @@ TOKEN_PREFIX = "pk_"
 TOKEN_BYTES = 32
 NAME_LENGTH_MAX = 255
 CACHE_SECONDS = 5.0
+ABSENCE_SECONDS = 1.0
 CACHE_SIZE_MAX = 10_000
 
 
@@ -104,7 +105,8 @@ class NewKey(Struct, frozen=True):
 class Keys:
     """The keys of one database, with the ones seen lately in memory.
 
-    A key that is revoked, here or by another process, works for at most CACHE_SECONDS more.
+    A key that another process revokes works for at most CACHE_SECONDS more. The first key that
+    another process makes is noticed within ABSENCE_SECONDS.
     """
 
     def __init__(
@@ -114,6 +116,8 @@ class Keys:
         self._clock = clock
         self._seconds = seconds
         self._seen: dict[str, tuple[Key, float]] = {}
+        self._were_made = False
+        self._absent_until = float("-inf")
         self._lock = threading.Lock()
 
     def create(self, name: str, role: Role, *, namespace: str | None = None, who: str) -> NewKey:
@@ -138,6 +142,7 @@ class Keys:
             )
             detail = f"role {role}" + (f", namespace {namespace}" if namespace else "")
             audit.append(tx, at, who, "key create", name, detail)
+        self._were_made = True
         return NewKey(key, token)
 
     def revoke(self, name: str, *, who: str) -> ListedKey:
@@ -158,10 +163,20 @@ class Keys:
         with self._database.read() as tx:
             return _listed(tx.fetch("keys_all" if revoked else "keys_live"))
 
-    def exist(self) -> bool:
-        """Whether any key works."""
-        with self._database.read() as tx:
-            return tx.fetch_one("keys_exist") is not None
+    def were_made_lately(self) -> bool | None:
+        """Whether any key was ever made, without asking the database; None if it must be asked."""
+        if self._were_made:
+            return True
+        return False if self._seconds() < self._absent_until else None
+
+    def were_made(self) -> bool:
+        """Whether any key was ever made. A revoked key counts: losing it must not open the door."""
+        if not self._were_made:
+            absent_until = self._seconds() + ABSENCE_SECONDS
+            with self._database.read() as tx:
+                self._were_made = tx.fetch_one("keys_were_made") is not None
+            self._absent_until = absent_until
+        return self._were_made
 
     def remembered(self, token: str) -> Key | None:
         """The key of a token that was looked up a moment ago; asks no database."""

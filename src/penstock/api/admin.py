@@ -1,5 +1,6 @@
 """Keys and the audit log, for administrators."""
 
+import re
 from collections.abc import Sequence
 from typing import Annotated
 
@@ -9,12 +10,15 @@ from penstock.access import audit
 from penstock.access.keys import LOCAL, Key, ListedKey, Role
 from penstock.api.bodies import Body
 from penstock.api.calls import Call
-from penstock.api.parameters import Paging, Query, Time, moment
+from penstock.api.parameters import Limit, Paging, Query, Time, moment
 from penstock.api.routing import BASE, Reach, Route
 from penstock.catalog.shapes import Shape, time_or_none
-from penstock.clock import format_time
+from penstock.clock import Micros, format_time
 from penstock.db import Transaction
-from penstock.errors import Unauthorized
+from penstock.errors import Malformed, Unauthorized
+
+INT_MAX = 2**63 - 1
+_POSITION = re.compile(r"([0-9]{1,18})-([0-9]{1,18})")
 
 
 class KeyBody(Body, frozen=True):
@@ -64,19 +68,41 @@ class CreatedKey(Shape, frozen=True):
 
 
 class ShownEntry(Shape, frozen=True):
-    """Who did what to what, and when."""
+    """Who did what to what, when and from where.
 
+    The address is empty for a process that opened the database itself. The hash covers the entry
+    and the one before it.
+    """
+
+    id: int
     at: str
     who: str
+    address: str
     action: str
     target: str
     detail: str
+    hash: str
 
 
 class AuditLog(Shape, frozen=True):
     """A part of the audit log."""
 
     entries: Sequence[ShownEntry]
+
+
+class ExportQuery(Query, frozen=True):
+    """Since when, after which entry, and how many at a time."""
+
+    since: Time | None = None
+    after: Annotated[str | None, Meta(description="the `next` of the page before")] = None
+    limit: Limit = 1000
+
+
+class AuditExport(Shape, frozen=True):
+    """A page of the audit log, oldest first; `next` leads to the page after it, if there is one."""
+
+    entries: Sequence[ShownEntry]
+    next: str | None
 
 
 async def create_key(call: Call, body: KeyBody) -> CreatedKey:
@@ -108,8 +134,39 @@ def list_audit(tx: Transaction, query: AuditQuery) -> AuditLog:
     found = audit.entries(
         tx, query.limit, query.offset, who=query.who, action=query.action, since=since
     )
-    return AuditLog(
-        [ShownEntry(format_time(e.at), e.who, e.action, e.target, e.detail) for e in found]
+    return AuditLog([_shown_entry(entry) for entry in found])
+
+
+def export_audit(tx: Transaction, query: ExportQuery) -> AuditExport:
+    """Export the audit log page by page, oldest first, with the hashes of its chain."""
+    at, id = _position(query.after, moment(query.since, "since"))
+    page = audit.export(tx, at, id, query.limit)
+    is_full = bool(page) and len(page) == query.limit
+    return AuditExport(
+        [_shown_entry(entry) for entry in page],
+        f"{page[-1].at}-{page[-1].id}" if is_full else None,
+    )
+
+
+def _position(after: str | None, since: Micros | None) -> tuple[Micros, int]:
+    if after is None:
+        return (since or 0) - 1, INT_MAX
+    match = _POSITION.fullmatch(after)
+    if match is None:
+        raise Malformed("after is not the `next` of a page; leave it out to begin at the start")
+    return int(match[1]), int(match[2])
+
+
+def _shown_entry(entry: audit.AuditEntry | audit.ChainedEntry) -> ShownEntry:
+    return ShownEntry(
+        id=entry.id,
+        at=format_time(entry.at),
+        who=entry.who,
+        address=entry.address,
+        action=entry.action,
+        target=entry.target,
+        detail=entry.detail,
+        hash=entry.hash,
     )
 
 
@@ -138,4 +195,5 @@ ROUTES = (
     Route("POST", f"{BASE}/keys", create_key, Reach.EVERYTHING, Role.ADMIN, status=201),
     Route("DELETE", f"{BASE}/keys/{{name}}", revoke_key, Reach.EVERYTHING, Role.ADMIN),
     Route("GET", f"{BASE}/audit", list_audit, Reach.EVERYTHING, Role.ADMIN),
+    Route("GET", f"{BASE}/audit/export", export_audit, Reach.EVERYTHING, Role.ADMIN),
 )

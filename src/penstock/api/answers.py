@@ -9,6 +9,8 @@ from msgspec import Struct
 Header = tuple[bytes, bytes]
 
 JSON = b"application/json"
+NO_SNIFF: Header = (b"x-content-type-options", b"nosniff")
+NO_STORE: Header = (b"cache-control", b"no-store")
 _encode = msgspec.json.Encoder().encode
 
 
@@ -53,11 +55,17 @@ def answer(value: object, status: int = 200, headers: tuple[Header, ...] = ()) -
     return Answer(status, _encode(value), headers=headers)
 
 
-def messages(given: Answer) -> tuple[dict[str, Any], dict[str, Any]]:
-    """The answer in the two messages of ASGI."""
+def messages(
+    given: Answer, guards: tuple[Header, ...] = (NO_SNIFF, NO_STORE)
+) -> tuple[dict[str, Any], dict[str, Any]]:
+    """The answer in the two messages of ASGI.
+
+    Unless other `guards` say so, no browser takes it for another type, and no cache keeps it.
+    """
     headers = [
         (b"content-type", given.content_type),
         (b"content-length", str(len(given.body)).encode()),
+        *guards,
         *given.headers,
     ]
     start = {"type": "http.response.start", "status": given.status, "headers": headers}

@@ -8,6 +8,7 @@ from time import perf_counter
 from typing import Any, NamedTuple
 
 from penstock import logs, tracing
+from penstock.access.caller import Proxies, called_from
 from penstock.access.keys import LOCAL, Key
 from penstock.api import docs, openapi
 from penstock.api.answers import Answer, Flow, Page, answer, messages
@@ -15,7 +16,7 @@ from penstock.api.asgi import Receive, Scope, Send
 from penstock.api.calls import Call, Door
 from penstock.api.content import Disconnected, body_reader, read_content, unpack
 from penstock.api.flows import pour
-from penstock.api.gate import Gate, Heading, heading, is_loopback
+from penstock.api.gate import Gate, Heading, Sender, check_host, heading, is_loopback, sender_of
 from penstock.api.metrics import Metrics
 from penstock.api.parameters import query_reader
 from penstock.api.refusals import UNEXPECTED, refusal
@@ -70,23 +71,26 @@ class _Asked:
     """What a request that fails is known by, as far as it came."""
 
     key: str = ""
+    caller: str = ""
 
 
 class Api:
     """The whole HTTP API over one plane, as an ASGI application."""
 
-    def __init__(self, plane: Plane, metrics: Metrics, *, keys_needed: bool) -> None:
+    def __init__(self, plane: Plane, metrics: Metrics) -> None:
         self._surface = _surface()
+        settings = plane.settings
         self.door = Door(
             plane,
             Gate(
                 plane.keys,
-                keys_needed=keys_needed,
-                local_only=is_loopback(plane.settings.host),
-                hosts=plane.settings.hosts,
+                is_required=settings.auth == "required",
+                local_only=is_loopback(settings.host),
+                hosts=settings.hosts,
+                proxies=Proxies(settings.proxies),
             ),
             metrics,
-            Limits(plane.settings.name_length_max, plane.settings.json_depth_max),
+            Limits(settings.name_length_max, settings.json_depth_max),
             _openapi,
             _docs,
         )
@@ -102,13 +106,18 @@ class Api:
         asked = _Asked()
         given: Answer | Flow
         try:
+            head = heading(scope["headers"])
+            sender = sender_of(scope, head, self.door.gate.proxies)
+            asked.caller = sender.caller
+            check_host(scope)
             route, names = self._surface.router.find(method, scope["raw_path"])
             template, streams = route.path, route.streams
-            given = await self._serve(route, names, scope, receive, asked)
+            with called_from(sender.caller):
+                given = await self._serve(route, names, scope, receive, head, sender, asked)
         except Disconnected:
             return
         except Exception as error:
-            with logs.about(route=f"{method} {template}", key=asked.key):
+            with logs.about(route=f"{method} {template}", key=asked.key, client=asked.caller):
                 refused = given = refusal(error)
                 _tell(refused.status, error, is_known=template is not _UNMATCHED)
             if streams:
@@ -133,16 +142,22 @@ class Api:
         self.door.close()
 
     async def _serve(
-        self, route: Route, names: dict[str, str], scope: Scope, receive: Receive, asked: "_Asked"
+        self,
+        route: Route,
+        names: dict[str, str],
+        scope: Scope,
+        receive: Receive,
+        head: Heading,
+        sender: Sender,
+        asked: _Asked,
     ) -> Answer | Flow:
-        """Find out who is calling, and have it done if they may."""
-        head = heading(scope["headers"])
-        key = await self._admit(route, names, head)
+        """Authenticate the caller, check its rights and run the handler."""
+        key = await self._admit(route, names, head, sender)
         asked.key = key.name
         if head.traceparent is None or not tracing.is_on():
-            return await self._handle(route, names, scope, receive, head, key)
+            return await self._handle(route, names, scope, receive, head, sender, key)
         with tracing.called_by(head.traceparent.decode("latin-1")):
-            return await self._handle(route, names, scope, receive, head, key)
+            return await self._handle(route, names, scope, receive, head, sender, key)
 
     async def _handle(
         self,
@@ -151,6 +166,7 @@ class Api:
         scope: Scope,
         receive: Receive,
         head: Heading,
+        sender: Sender,
         key: Key,
     ) -> Answer | Flow:
         """Collect what the handler needs, and run it."""
@@ -201,7 +217,7 @@ class Api:
             return await self.door.in_thread(self._look, route, arguments)
         if route.visits:
             return await self.door.by_clerk(self._attend, route, key, arguments)
-        call = Call(self.door, key, head)
+        call = Call(self.door, key, head, sender)
         value = await route.handler(call, **arguments)
         if isinstance(value, Flow):
             return value
@@ -217,14 +233,16 @@ class Api:
         value = route.handler(visit, **arguments)
         return answer(value, visit.status or route.status)
 
-    async def _admit(self, route: Route, names: dict[str, str], head: Heading) -> Key:
-        """Who is calling, if they may make this call."""
+    async def _admit(
+        self, route: Route, names: dict[str, str], head: Heading, sender: Sender
+    ) -> Key:
+        """Return the caller's key if it may make this call."""
         if route.role is None:
             return LOCAL
         gate = self.door.gate
-        key = gate.at_once(route.method, head)
+        key = gate.at_once(route.method, head, sender)
         if key is None:
-            key = await self.door.in_thread(gate.ask, head, route.method)
+            key = await self.door.in_thread(gate.ask, route.method, head, sender)
         key.require_role(route.role)
         if route.reach is Reach.NAMESPACE:
             key.require_namespace(names["namespace"])

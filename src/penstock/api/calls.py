@@ -11,7 +11,7 @@ from typing import Concatenate, ParamSpec, TypeVar
 from penstock.access.keys import Key
 from penstock.api.answers import Header, Page
 from penstock.api.epochs import Epochs
-from penstock.api.gate import NO_HEADING, Gate, Heading
+from penstock.api.gate import NO_HEADING, NO_SENDER, Gate, Heading, Sender
 from penstock.api.metrics import Metrics
 from penstock.api.relay import Relay
 from penstock.api.uploads import Stream
@@ -65,9 +65,10 @@ class Door:
         self.deliverer = Deliverer(plane.catalog, plane.database, plane.clock)
 
     async def in_thread(self, work: Callable[P, T], *args: P.args, **kwargs: P.kwargs) -> T:
-        """Run something that blocks where it does not hold up other calls."""
+        """Run something that blocks where it does not hold up other calls; it knows the caller."""
         loop = asyncio.get_running_loop()
-        return await loop.run_in_executor(self.readers, lambda: work(*args, **kwargs))
+        context = copy_context()
+        return await loop.run_in_executor(self.readers, lambda: context.run(work, *args, **kwargs))
 
     async def by_clerk(self, work: Callable[P, T], *args: P.args, **kwargs: P.kwargs) -> T:
         """Run something that may have to wait for the ingest queue; it knows who called."""
@@ -101,6 +102,7 @@ class Call:
     door: Door
     key: Key
     head: Heading = NO_HEADING
+    sender: Sender = NO_SENDER
     headers: list[Header] = field(default_factory=list)
 
     async def submit(self, command: Command[T]) -> T:

@@ -12,7 +12,7 @@ Json = dict[str, Any]
 
 _REF = "#/components/schemas/"
 _POLICY = b"default-src 'none'; style-src 'unsafe-inline'; base-uri 'none'; form-action 'none'"
-_HEADERS = ((b"content-security-policy", _POLICY), (b"x-content-type-options", b"nosniff"))
+_HEADERS = ((b"content-security-policy", _POLICY),)
 
 
 def page(document: Json) -> Page:

@@ -3,7 +3,7 @@
 import asyncio
 import logging
 
-from penstock.api.answers import Flow
+from penstock.api.answers import NO_SNIFF, NO_STORE, Flow
 from penstock.api.asgi import Receive, Send
 from penstock.errors import PenstockError
 
@@ -14,7 +14,8 @@ async def pour(flow: Flow, method: str, receive: Receive, send: Send) -> None:
     """Send the answer piece by piece, until it ends or its reader is gone."""
     headers = [
         (b"content-type", flow.content_type.encode()),
-        (b"cache-control", b"no-store"),
+        NO_SNIFF,
+        NO_STORE,
         (b"x-accel-buffering", b"no"),  # a proxy must not collect the pieces
     ]
     await send({"type": "http.response.start", "status": 200, "headers": headers})

@@ -1,4 +1,4 @@
-"""Who is asking, and whether they may."""
+"""Authentication: which key, or which caller without a key, a request belongs to."""
 
 from collections.abc import Iterable
 from functools import lru_cache
@@ -6,12 +6,30 @@ from ipaddress import ip_address
 from typing import NamedTuple
 
 from penstock import signing
+from penstock.access.caller import Proxies, parse_address
 from penstock.access.keys import LOCAL, Key, Keys
 from penstock.api.answers import Header
-from penstock.errors import Forbidden, Unauthorized
+from penstock.api.asgi import Scope
+from penstock.errors import Forbidden, Malformed, Unauthorized
 
 SENDER = signing.SENDER.lower().encode()
 _SAFE = frozenset({"GET", "HEAD", "OPTIONS"})
+_FORWARDED_FOR = b"x-forwarded-for"
+# A proxy adds at least one of these, unless it is told not to.
+_FORWARDING = frozenset(
+    {
+        _FORWARDED_FOR,
+        b"forwarded",
+        b"via",
+        b"x-forwarded-host",
+        b"x-forwarded-port",
+        b"x-forwarded-proto",
+        b"x-forwarded-server",
+        b"x-original-host",
+        b"x-real-ip",
+    }
+)
+_MAKE_A_KEY = "an administrator makes one with `penstock keys create NAME --role ROLE`"
 
 
 class Heading(NamedTuple):
@@ -25,6 +43,8 @@ class Heading(NamedTuple):
     last_event_id: bytes | None = None
     traceparent: bytes | None = None
     sender: bytes | None = None
+    forwarded_for: bytes | None = None
+    is_forwarded: bool = False
 
 
 NO_HEADING = Heading()
@@ -33,7 +53,8 @@ NO_HEADING = Heading()
 def heading(headers: Iterable[Header]) -> Heading:
     """Pick the headers that matter; ASGI gives their names in lower case."""
     authorization = length = encoding = origin = host = last_event_id = None
-    traceparent = sender = None
+    traceparent = sender = forwarded_for = None
+    is_forwarded = False
     for name, value in headers:
         if name == b"authorization":
             authorization = value
@@ -51,9 +72,61 @@ def heading(headers: Iterable[Header]) -> Heading:
             traceparent = value
         elif name == SENDER:
             sender = value
+        elif name in _FORWARDING:
+            is_forwarded = True
+            if name == _FORWARDED_FOR:
+                forwarded_for = value if forwarded_for is None else forwarded_for + b"," + value
     return Heading(
-        authorization, length, encoding, origin, host, last_event_id, traceparent, sender
-    )
+        authorization, length, encoding, origin, host, last_event_id, traceparent, sender,
+        forwarded_for, is_forwarded,
+    )  # fmt: skip
+
+
+def count_hosts(scope: Scope) -> int:
+    """Count the Host headers of a request; HTTP/1.0 knew none, and may leave it out."""
+    count = sum(1 for name, _ in scope["headers"] if name == b"host")
+    return count or int(scope["http_version"] == "1.0")
+
+
+def check_host(scope: Scope) -> None:
+    """Refuse a request without exactly one Host, as HTTP/1.1 demands.
+
+    A proxy may have looked at one of two, and we at the other.
+    """
+    count = count_hosts(scope)
+    if count != 1:
+        raise Malformed(
+            f"the request has {count} Host headers; send one Host header with the name of this "
+            "server"
+        )
+
+
+class Sender(NamedTuple):
+    """The network side of a request: the program that connected, and the caller behind it."""
+
+    peer: str
+    caller: str
+    http_version: str = "1.1"
+
+
+NO_SENDER = Sender("", "")
+
+
+def sender_of(scope: Scope, head: Heading, proxies: Proxies) -> Sender:
+    """Return who connected, and the caller that configured proxies name."""
+    client = scope.get("client")
+    peer = str(client[0]) if client else ""
+    caller = peer
+    if head.forwarded_for is not None and proxies.include(peer):
+        caller = proxies.caller_behind(peer, head.forwarded_for.decode("latin-1"))
+    return Sender(peer, caller, scope["http_version"])
+
+
+def _token(head: Heading) -> str:
+    """The token of a call that needs one."""
+    if head.authorization is None:
+        raise Unauthorized(f"a key is needed: send `Authorization: Bearer KEY`; {_MAKE_A_KEY}")
+    return bearer_token(head.authorization)
 
 
 def bearer_token(authorization: bytes) -> str:
@@ -65,48 +138,76 @@ def bearer_token(authorization: bytes) -> str:
 
 
 class Gate:
-    """Finds out who is asking. Without `keys_needed` a call without a key is a local one.
+    """The rule of who needs a key.
 
-    Where only this machine is served, such a call must name this machine, or one of `hosts`.
+    Once a key was made, every call needs one, on every address. Before that a call without a key
+    is served if the setting `auth` opens a server on loopback, and only to callers on this
+    machine; or, beyond loopback, if the setting `insecure` opens the server to all.
     """
 
     def __init__(
-        self, keys: Keys, *, keys_needed: bool, local_only: bool, hosts: str | None = None
+        self,
+        keys: Keys,
+        *,
+        is_required: bool,
+        local_only: bool,
+        hosts: str | None = None,
+        proxies: Proxies | None = None,
     ) -> None:
         self._keys = keys
-        self.keys_needed = keys_needed
+        self._is_required = is_required
         self._local_only = local_only
         self._hosts = frozenset(name.strip().lower() for name in (hosts or "").split(","))
+        self.proxies = proxies or Proxies()
 
-    def at_once(self, method: str, head: Heading) -> Key | None:
-        """Who is asking, if no database must be asked for it."""
-        if head.authorization is not None:
-            return self._keys.remembered(bearer_token(head.authorization))
-        return self._without_key(method, head)
+    def at_once(self, method: str, head: Heading, sender: Sender) -> Key | None:
+        """Return the key of a call, or None if the database must be asked."""
+        needed = True if self._is_required else self._keys.were_made_lately()
+        if needed is None:
+            return None
+        if not needed:
+            return self._without_key(method, head, sender)
+        return self._keys.remembered(_token(head))
 
-    def _without_key(self, method: str, head: Heading) -> Key:
-        if self.keys_needed:
-            raise Unauthorized(
-                "a key is needed: send `Authorization: Bearer KEY`; an administrator makes one "
-                "with `penstock keys create`"
-            )
-        if self._local_only and head.host is not None:
-            self._check_host(head.host)
+    def ask(self, method: str, head: Heading, sender: Sender) -> Key:
+        """Return the key of a call, and ask the database for it."""
+        if not self._is_required and not self._keys.were_made():
+            return self._without_key(method, head, sender)
+        return self._keys.authenticate(_token(head))
+
+    def _without_key(self, method: str, head: Heading, sender: Sender) -> Key:
+        """Let a caller on this machine act as an administrator, or refuse.
+
+        There are no keys, so one that is sent is ignored: clients are set up before servers.
+        """
+        if self._local_only:
+            self._check_proxy(head, sender)
+            if head.host is not None:
+                self._check_host(head.host)
         if method not in _SAFE:
             _check_origin(head)
         return LOCAL
 
-    def ask(self, head: Heading, method: str = "GET") -> Key:
-        """Who is asking, from the database.
+    def _check_proxy(self, head: Heading, sender: Sender) -> None:
+        """Refuse a call that a proxy passed on for a caller who may be anywhere.
 
-        Where there are no keys, a client that sends one all the same is as good as without.
+        A proxy on this machine connects from loopback, whoever called it.
         """
-        try:
-            return self._keys.authenticate(bearer_token(head.authorization or b""))
-        except Unauthorized:
-            if self.keys_needed or self._keys.exist():
-                raise
-            return self._without_key(method, head)
+        if self.proxies.include(sender.peer):
+            caller = parse_address(sender.caller)
+            if head.forwarded_for is not None and caller is not None and caller.is_loopback:
+                return
+            reason = f"the caller {sender.caller} behind the proxy is not on this machine"
+            if head.forwarded_for is None:
+                reason = "the proxy named no caller in X-Forwarded-For"
+        elif head.is_forwarded:
+            reason = "a proxy that the setting `proxies` does not list passed this call on"
+        elif sender.http_version == "1.0":
+            # As nginx and others call by default, without a header that would tell.
+            reason = "this call came over HTTP/1.0, as proxies call"
+        else:
+            return
+        raise Unauthorized(f"a key is needed, because {reason}; {_MAKE_A_KEY}")
 
     def _check_host(self, host: bytes) -> None:
         """A page of another site may have its own name lead here: then its origin is ours."""
@@ -115,9 +216,8 @@ class Gate:
         name = _name_of(host)
         if name not in self._hosts:
             raise Forbidden(
-                f"without a key this server is called localhost, not {name[:255]!r}: call it by "
-                "that name or 127.0.0.1, send a key, or list the name in the setting `hosts` "
-                "(PENSTOCK_HOSTS)"
+                f"a call without a key must name localhost or 127.0.0.1, not {name[:255]!r}: send "
+                f"a key; {_MAKE_A_KEY}"
             )
 
 

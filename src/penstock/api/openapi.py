@@ -46,8 +46,8 @@ _BYTES = {"application/octet-stream": {"schema": {"type": "string", "format": "b
 _INTRODUCTION = (
     "The metadata API that Marquez and OpenLineage clients speak, and Penstock's own additions. "
     "Names in paths are percent-encoded, `/` included. Times are ISO-8601 in UTC. "
-    "An error is `{code, message}`. A key goes into `Authorization: Bearer KEY`; a server that "
-    "listens on loopback only needs none."
+    "An error is `{code, message}`. A key goes into `Authorization: Bearer KEY`; once a key "
+    "was made, every call needs one."
 )
 
 

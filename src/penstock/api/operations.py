@@ -33,7 +33,7 @@ async def get_readyz(call: Call) -> Health:
     """Say whether calls can be served: database and queue answer, the server is not stopping."""
     if call.door.stopping:
         raise Unavailable("the server is stopping; use another one")
-    await call.door.in_thread(call.door.plane.keys.exist)
+    await call.door.in_thread(call.door.plane.ping)
     if call.door.plane.shop.store.is_away:
         raise Unavailable("the queue cannot be reached; look at its ZooKeeper, or wait for it")
     return Health()

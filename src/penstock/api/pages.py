@@ -5,6 +5,7 @@ from importlib import resources
 
 from penstock.api.answers import Answer, Header, messages
 from penstock.api.asgi import App, Receive, Scope, Send
+from penstock.api.gate import count_hosts
 from penstock.web.files import File, Files
 
 _POLICY = (
@@ -39,7 +40,7 @@ class Site:
         if given is None:
             await self._api(scope, receive, send)
             return
-        start, body = messages(given)
+        start, body = messages(given, guards=())
         if scope["method"] == "HEAD":
             body["body"] = b""
         await send(start)
@@ -50,8 +51,8 @@ class Site:
         if scope["type"] != "http" or scope["method"] not in _READING:
             return None
         path: str = scope["path"].removeprefix("/")
-        if path.partition("/")[0] in self._taken:
-            return None
+        if path.partition("/")[0] in self._taken or count_hosts(scope) != 1:
+            return None  # the API answers, and refuses a request that names no host, or two
         headers: Mapping[bytes, bytes] = dict(scope["headers"])
         file = self._files.find(path)
         if file is None and (not path or _HTML in headers.get(b"accept", b"")):

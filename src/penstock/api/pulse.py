@@ -40,12 +40,13 @@ class _Following:
             await asyncio.sleep(FRESH_SECONDS)
             epoch = await door.epochs.last()
             quiet = monotonic() - self.spoke
-            if epoch != self.seen and quiet >= QUIET_SECONDS:
+            is_due = epoch != self.seen and quiet >= QUIET_SECONDS
+            if (is_due or quiet >= HEARTBEAT_SECONDS) and not await may_stay(self.call):
+                return
+            if is_due:
                 self.seen = epoch
                 await self._say(write, f"id: {epoch}\nevent: changed\ndata: {epoch}\n\n")
             elif quiet >= HEARTBEAT_SECONDS:
-                if not await may_stay(self.call):
-                    return
                 await self._say(write, ": still here\n\n")
 
     async def _say(self, write: Write, text: str) -> None:

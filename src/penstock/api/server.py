@@ -98,11 +98,9 @@ class HttpServer:
         metrics = Metrics()
         with contextlib.ExitStack() as opened:
             plane = opened.enter_context(Plane.open(settings, clock, metrics.committed))
-            keys_needed = needs_keys(plane)
+            check_reach(plane)
             listener = opened.enter_context(listen(settings.host, settings.port))
-            api = opened.enter_context(
-                contextlib.closing(Api(plane, metrics, keys_needed=keys_needed))
-            )
+            api = opened.enter_context(contextlib.closing(Api(plane, metrics)))
             server = cls(plane, api, listener)
             opened.pop_all()
             return server
@@ -117,8 +115,15 @@ class HttpServer:
         settings = self._plane.settings
         database = mask_url(settings.database)
         _log.info("penstock %s listens on %s, database %s", __version__, self.url, database)
+        self._log_auth()
         self._api.door.deliverer.start()
         self._server.run(sockets=[self._listener])
+
+    def _log_auth(self) -> None:
+        settings = self._plane.settings
+        is_open = not self._plane.keys.were_made() and settings.auth != "required"
+        level = logging.WARNING if is_open and not is_loopback(settings.host) else logging.INFO
+        _log.log(level, "authentication: %s", describe_auth(self._plane))
 
     def stop(self) -> None:
         """Take no new requests; `run` returns once those begun are answered."""
@@ -173,20 +178,32 @@ class _Uvicorn(uvicorn.Server):
 _SIGNALS = (signal.SIGINT, signal.SIGTERM)
 
 
-def needs_keys(plane: Plane) -> bool:
-    """Whether callers must show a key: not on loopback, nor where the operator said so."""
+def check_reach(plane: Plane) -> None:
+    """Refuse to listen beyond this machine while no key was ever made, unless `insecure` is set."""
     settings = plane.settings
-    if is_loopback(settings.host):
-        return False
-    if plane.keys.exist():
-        return True
-    if settings.insecure:
-        _log.warning("anybody who reaches %s may read and write: there are no keys", settings.host)
-        return False
+    if is_loopback(settings.host) or settings.insecure or plane.keys.were_made():
+        return
     raise Invalid(
         f"{settings.host} can be reached from other machines and there are no keys: make one "
         "with `penstock keys create NAME --role admin`, or listen on 127.0.0.1; --insecure "
         "serves everybody"
+    )
+
+
+def describe_auth(plane: Plane) -> str:
+    """Describe in one line which calls need a key."""
+    settings = plane.settings
+    if plane.keys.were_made():
+        return f"{settings.auth}; keys were made, so every call needs one"
+    if settings.auth == "required":
+        return (
+            "required; there is no key yet, so every call is refused: make one with "
+            "`penstock keys create NAME --role admin`"
+        )
+    if is_loopback(settings.host):
+        return "open-on-loopback; there is no key yet, so callers on this machine need none"
+    return (
+        f"insecure; there is no key yet, so anybody who reaches {settings.host} may read and write"
     )
 
 

@@ -79,39 +79,51 @@ class _Stream:
 
     async def pour(self, write: Write) -> None:
         await write(_mark("following", self.position))
-        await self._catch_up(write)
+        if not await self._catch_up(write):
+            return
         relay = self.call.door.relay
         follower = relay.join(self.wants, self.position)
         try:
-            await self._catch_up(write)
-            while not follower.is_over and await self._next(follower, write):
-                pass
+            if await self._catch_up(write):
+                while not follower.is_over and await self._next(follower, write):
+                    pass
         finally:
             relay.leave(follower)
 
-    async def _catch_up(self, write: Write) -> None:
-        """Send what is there; a reader does that alone, until it has come up with the others."""
+    async def _catch_up(self, write: Write) -> bool:
+        """Send the events that were committed before; False once the key is revoked.
+
+        A reader does that alone, until it has reached the others.
+        """
         door, more = self.call.door, True
         while more and not door.relay.is_stopping:
             frames = await door.in_thread(read_frames, door.plane.database, self.position)
+            if frames and not await may_stay(self.call):
+                return False
             await self._send([each for each in frames if self.wants(each)], write)
             if frames:
                 self.position = max(self.position, frames[-1].id)
             more = len(frames) == PAGE
+        return True
 
     async def _next(self, follower: Follower, write: Write) -> bool:
-        """Send what comes next, or say that nothing does; False when its key is good no more."""
+        """Send the next events, or a comment when there are none; False once the key is revoked.
+
+        The key is checked each time, however fast the events come.
+        """
+        is_quiet = False
         try:
             async with asyncio.timeout(HEARTBEAT_SECONDS):
                 await follower.news.wait()
         except TimeoutError:
-            if not await may_stay(self.call):
-                return False
-            # Something may have come since: to pass over what was seen would lose it.
-            if not follower.waiting:
-                self.position = max(self.position, follower.seen)
-                await write(_mark("still here", self.position))
-                return True
+            is_quiet = True
+        if not await may_stay(self.call):
+            return False
+        # Something may have come since: to pass over what was seen would lose it.
+        if is_quiet and not follower.waiting:
+            self.position = max(self.position, follower.seen)
+            await write(_mark("still here", self.position))
+            return True
         await self._send(follower.taken(), write)
         return True
 
@@ -124,11 +136,15 @@ class _Stream:
 
 
 async def may_stay(call: Call) -> bool:
-    """Whether the key that a stream was opened with is still good."""
-    if call.head.authorization is None:
-        return True
+    """Return whether the key that a stream was opened with still works.
+
+    It is looked up again once the answer that is kept of it is older than a few seconds. A stream
+    that was opened without a key ends when the first key is made.
+    """
+    gate = call.door.gate
     try:
-        await call.door.in_thread(call.door.gate.ask, call.head)
+        if gate.at_once("GET", call.head, call.sender) is None:
+            await call.door.in_thread(gate.ask, "GET", call.head, call.sender)
     except Unauthorized:
         return False
     return True

@@ -43,7 +43,7 @@ class ApplyArrival(Write, frozen=True):
     def tell(self, world: World, now: Micros) -> None:
         """Write it to the audit log, as a trial does not."""
         target = f"{self.arrival.namespace}/{self.arrival.dataset}"
-        audit.append(world.tx, now, self.who, "apply arrival", target)
+        audit.append(world.tx, now, self.who, "apply arrival", target, to_text(self.arrival))
 
     def fold(self, world: World, now: Micros) -> tuple[ArrivalRow, bool]:
         """The arrival, and whether it is another than before."""

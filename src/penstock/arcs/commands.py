@@ -8,7 +8,7 @@ import msgspec
 
 from penstock import ids
 from penstock.access import audit
-from penstock.arcs.declaration import Arc, checked, to_text
+from penstock.arcs.declaration import Arc, checked, to_text, without_values
 from penstock.arcs.rows import (
     ArcRoom,
     ArcRow,
@@ -62,7 +62,8 @@ class ApplyArc(Write, frozen=True):
     def tell(self, world: World, now: Micros) -> None:
         """Write it to the audit log, as a trial does not."""
         target = f"{self.arc.namespace}/{self.arc.name}"
-        audit.append(world.tx, now, self.who, "apply arc", target)
+        declared = to_text(without_values(self.arc))
+        audit.append(world.tx, now, self.who, "apply arc", target, declared)
 
     def fold(self, world: World, now: Micros) -> tuple[ArcRow, bool]:
         """The arc, and whether it is another than before."""

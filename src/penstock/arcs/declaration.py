@@ -9,6 +9,7 @@ import msgspec
 from msgspec import Meta, Struct
 
 from penstock.catalog.known_facets import DatasetName
+from penstock.config import MASK
 from penstock.errors import Invalid
 from penstock.locks.commands.claims import LEASE_SECONDS_MAX
 from penstock.locks.rows import Stale
@@ -149,6 +150,13 @@ _decode = msgspec.json.Decoder(Arc).decode
 def to_text(arc: Arc) -> str:
     """The declaration as it is kept."""
     return msgspec.json.encode(arc).decode()
+
+
+def without_values(arc: Arc) -> Arc:
+    """The declaration without the values of its environment, which may be secrets."""
+    environment = dict.fromkeys(arc.workload.environment, MASK)
+    workload = msgspec.structs.replace(arc.workload, environment=environment)
+    return msgspec.structs.replace(arc, workload=workload)
 
 
 def from_text(text: str) -> Arc:

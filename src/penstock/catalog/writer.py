@@ -14,6 +14,7 @@ from concurrent.futures import Future, ThreadPoolExecutor
 from contextlib import ExitStack, contextmanager
 from typing import Any, Generic, NamedTuple, Protocol, TypeVar
 
+from penstock.access.caller import called_from, caller_address
 from penstock.catalog.flush import changes, flush
 from penstock.catalog.inbox import Inbox
 from penstock.catalog.world import Keys, World
@@ -47,14 +48,15 @@ class Command(Protocol[T_co]):
 
 
 class _Entry(Generic[T]):
-    """A command and who waits for it."""
+    """A command, the address that it came from, and the caller that waits for it."""
 
-    __slots__ = ("command", "error", "loop", "result", "waiter")
+    __slots__ = ("address", "command", "error", "loop", "result", "waiter")
 
     def __init__(self, command: Command[T], waiter: Any, loop: asyncio.AbstractEventLoop | None):
         self.command = command
         self.waiter = waiter
         self.loop = loop
+        self.address = caller_address()
         self.result: Any = None
         self.error: BaseException | None = None
 
@@ -315,7 +317,12 @@ class Writer:
         for entry in batch:
             world.undo.begin()
             try:
-                entry.result = entry.command.apply(world, now)
+                # Only commands that run alone write to the audit log, which keeps the address.
+                if entry.command.alone and entry.address:
+                    with called_from(entry.address):
+                        entry.result = entry.command.apply(world, now)
+                else:
+                    entry.result = entry.command.apply(world, now)
             except Unavailable:
                 raise
             except PenstockError as refusal:

@@ -5,10 +5,15 @@ from typing import Annotated
 from cyclopts import App, Parameter
 
 from penstock.cli.flags import REMOTE, Json, Limit, Offset, RemoteFlags
-from penstock.cli.printing import Column, write_json, write_table
+from penstock.cli.printing import Column, write_json, write_json_line, write_table
 from penstock.cli.times import show_time
 
-app = App(name="audit", help_epilogue="Example:\n  penstock audit --action hold --since 2026-11-15")
+app = App(
+    name="audit",
+    help_epilogue="""Examples:
+  penstock audit --action hold --since 2026-11-15
+  penstock audit export --since 2026-11-01 > audit.jsonl""",
+)
 
 
 @app.default
@@ -29,6 +34,31 @@ def audit(
         write_json(found)
         return
     write_table(
-        (Column("at", whole=True), "who", "did", "to", "detail"),
-        ((show_time(e.at), e.who, e.action, e.target, e.detail) for e in found.entries),
+        (Column("at", whole=True), "who", "from", "did", "to", "detail"),
+        ((show_time(e.at), e.who, e.address, e.action, e.target, e.detail) for e in found.entries),
     )
+
+
+@app.command(
+    help_epilogue="""Examples:
+  penstock audit export > audit.jsonl
+  penstock audit export --since 2026-11-01T00:00:00Z >> audit.jsonl
+
+Each line has the hash of its entry, which covers the entry before it. Keep the
+lines elsewhere: whoever rewrites the log later cannot rewrite them.""",
+)
+def export(
+    *,
+    since: Annotated[str | None, Parameter(help="only what was done from this time on")] = None,
+    remote: RemoteFlags = REMOTE,
+) -> None:
+    """Print the audit log as JSON lines, oldest first."""
+    after: str | None = None
+    with remote.connect() as client:
+        while True:
+            page = client.export_audit(since=since, after=after)
+            for entry in page.entries:
+                write_json_line(entry)
+            if page.next is None:
+                return
+            after = page.next

@@ -51,6 +51,10 @@ class ServerFlags:
     insecure: Annotated[bool | None, Parameter(help="listen beyond this machine without keys")] = (
         None
     )
+    auth: Annotated[
+        str | None,
+        Parameter(help="without keys, serve callers on this machine: required, open-on-loopback"),
+    ] = None
     config: Config = None
     log_level: Annotated[
         str | None, Parameter(help="the least serious thing to log: debug, info, warning, error")

@@ -80,6 +80,11 @@ def write_json(value: object) -> None:
     sys.stdout.flush()
 
 
+def write_json_line(value: object) -> None:
+    """The value as one line of JSON on stdout."""
+    sys.stdout.write(msgspec.json.encode(value).decode() + "\n")
+
+
 class Column(NamedTuple):
     """A column of a table: of numbers, of what must not be folded, or of what may be left out."""
 

@@ -66,6 +66,16 @@ class AdminCalls:
         return get(docs.AuditLog, "audit", limit=limit, offset=offset, **asked)
 
     @call
+    def export_audit(
+        self, *, since: str | None = None, after: str | None = None, limit: int = 1000
+    ) -> Request[docs.AuditExport]:
+        """A page of what administrators did, oldest first; `after` is the page before's `next`.
+
+        Each entry has the hash by which `penstock check` verifies the log.
+        """
+        return get(docs.AuditExport, "audit", "export", limit=limit, since=since, after=after)
+
+    @call
     def my_key(self) -> Request[admin_docs.Caller]:
         """Whose key this client sends, and what it may do."""
         return get(admin_docs.Caller, "key")

@@ -362,19 +362,29 @@ class EventInterval(Document, frozen=True):
 
 
 class AuditEntry(Document, frozen=True):
-    """Who did what to what, and when."""
+    """Who did what to what, when and from where; the hash covers it and the entry before it."""
 
+    id: int
     at: str
     who: str
+    address: str
     action: str
     target: str
     detail: str
+    hash: str
 
 
 class AuditLog(Document, frozen=True):
     """A part of what administrators did."""
 
     entries: tuple[AuditEntry, ...]
+
+
+class AuditExport(Document, frozen=True):
+    """A page of what administrators did, oldest first; `next` leads to the page after it."""
+
+    entries: tuple[AuditEntry, ...]
+    next: str | None
 
 
 class BatchSummary(Struct, frozen=True):

@@ -22,6 +22,7 @@ from penstock.provenance.invariants import Grounds
 from penstock.replay.replays import Replays
 from penstock.replay.target import Target
 from tests.checked import inside
+from tests.contract.broken import FOLDER
 from tests.doors import arc_site
 
 NS = "shop"
@@ -72,7 +73,7 @@ def open_scene(url: str, folder: Path) -> Iterator[Scene]:
     with Plane.open(settings) as plane:
         _declare(plane)
         _work(plane)
-        with closing(open_database(url, extra=[Path(__file__).parent])) as database:
+        with closing(open_database(url, extra=[FOLDER])) as database:
             yield Scene(database, plane)
 
 

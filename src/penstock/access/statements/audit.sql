@@ -2,12 +2,41 @@
 
 -- name: add_audit_entry
 -- Remember one action.
-INSERT INTO audit_log (at, who, action, target, detail)
-VALUES (:at, :who, :action, :target, :detail)
+INSERT INTO audit_log (at, who, action, target, detail, address, hash)
+VALUES (:at, :who, :action, :target, :detail, :address, :hash)
+
+-- name: audit_head
+-- The hash of the newest entry.
+SELECT hash FROM audit_chain WHERE id = 1
+
+-- name: set_audit_head
+-- Remember the hash of the newest entry.
+INSERT INTO audit_chain (id, hash) VALUES (1, :hash)
+ON CONFLICT (id) DO UPDATE SET hash = excluded.hash
+
+-- name: chain_audit_entry
+-- Give an entry from before the chain its hash.
+UPDATE audit_log SET hash = :hash WHERE id = :id
+
+-- name: audit_chain_after
+-- Entries in the order in which they were chained.
+SELECT id, at, who, action, target, detail, address, hash
+FROM audit_log
+WHERE id > :after
+ORDER BY id
+LIMIT :most
+
+-- name: audit_export
+-- Entries in the order of their times, after one of them.
+SELECT id, at, who, action, target, detail, address, hash
+FROM audit_log
+WHERE (at, id) > (:at, :id)
+ORDER BY at, id
+LIMIT :limit
 
 -- name: audit_entries
 -- Actions since a time, newest first.
-SELECT at, who, action, target, detail
+SELECT at, who, action, target, detail, address, id, hash
 FROM audit_log
 WHERE at >= :since
 ORDER BY at DESC, id DESC
@@ -15,7 +44,7 @@ LIMIT :limit OFFSET :offset
 
 -- name: audit_entries_of
 -- Actions of somebody since a time, newest first.
-SELECT at, who, action, target, detail
+SELECT at, who, action, target, detail, address, id, hash
 FROM audit_log
 WHERE who = :who AND at >= :since
 ORDER BY at DESC, id DESC

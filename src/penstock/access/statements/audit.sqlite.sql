@@ -1,7 +1,7 @@
 -- name: audit_entries_by_action
 -- Differs by necessity: SQLite has no LATERAL, and takes the inner list once for each action.
 -- What was done of some kinds since a time, newest first.
-SELECT a.at, a.who, a.action, a.target, a.detail
+SELECT a.at, a.who, a.action, a.target, a.detail, a.address, a.id, a.hash
 FROM {each actions text AS k}
 JOIN audit_log a ON a.id IN (
     SELECT l.id FROM audit_log l WHERE l.action = k.value AND l.at >= :since
@@ -12,7 +12,7 @@ ORDER BY a.at DESC, a.id DESC LIMIT :limit OFFSET :offset
 -- name: audit_entries_of_by_action
 -- Differs by necessity: SQLite has no LATERAL, and takes the inner list once for each action.
 -- What somebody did of some kinds since a time, newest first.
-SELECT a.at, a.who, a.action, a.target, a.detail
+SELECT a.at, a.who, a.action, a.target, a.detail, a.address, a.id, a.hash
 FROM {each actions text AS k}
 JOIN audit_log a ON a.id IN (
     SELECT l.id FROM audit_log l WHERE l.who = :who AND l.action = k.value AND l.at >= :since

@@ -1,11 +1,12 @@
 """Every promise of Penstock as a question that a running system can be asked."""
 
-from penstock.provenance.invariants import arcs, catalog, ingest, locks, lots, operations
+from penstock.provenance.invariants import access, arcs, catalog, ingest, locks, lots, operations
 from penstock.provenance.invariants.invariant import Grounds, Invariant
 
 __all__ = ["ALL", "Grounds", "Invariant"]
 
 ALL: tuple[Invariant, ...] = (
+    *access.INVARIANTS,
     *catalog.INVARIANTS,
     *locks.INVARIANTS,
     *lots.INVARIANTS,

@@ -287,3 +287,23 @@ UPDATE replay_steps SET state = 'going'
 -- name: break_turns_of_nobody
 -- Work waits for its turn in no order.
 UPDATE lot_turns SET keepers = '[]'
+
+-- name: break_audit_entry
+-- Another key did it.
+UPDATE audit_log SET who = 'nobody' WHERE id = (SELECT MIN(id) FROM audit_log)
+
+-- name: break_audit_first
+-- The first entry is gone.
+DELETE FROM audit_log WHERE id = (SELECT MIN(id) FROM audit_log)
+
+-- name: break_audit_newest
+-- The newest entry is gone.
+DELETE FROM audit_log WHERE id = (SELECT MAX(id) FROM audit_log)
+
+-- name: break_audit_head
+-- Nothing says which entry is the newest.
+DELETE FROM audit_chain
+
+-- name: unchain_audit_entries
+-- As entries stood before there was a chain.
+UPDATE audit_log SET hash = ''

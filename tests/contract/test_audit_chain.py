@@ -1,0 +1,70 @@
+"""The chain of the audit log, on both databases."""
+
+from collections.abc import Iterator
+from concurrent.futures import ThreadPoolExecutor
+from contextlib import closing
+
+import pytest
+
+from penstock.access import audit
+from penstock.access.caller import called_from
+from penstock.access.keys import Keys, Role
+from penstock.clock import system_clock
+from penstock.db import Database, open_database
+from tests.contract.broken import FOLDER
+
+WRITERS, KEYS_EACH = 4, 10
+
+
+@pytest.fixture
+def database(database_url: str) -> Iterator[Database]:
+    with closing(open_database(database_url, extra=[FOLDER])) as opened:
+        opened.migrate()
+        yield opened
+
+
+def broken(database: Database) -> list[str]:
+    with database.read() as tx:
+        return list(audit.broken_links(tx))
+
+
+def test_writers_of_many_processes_make_one_chain(database_url: str) -> None:
+    """Each has a connection of its own, as servers on one PostgreSQL have."""
+
+    def write(writer: int) -> None:
+        with closing(open_database(database_url)) as own:
+            keys = Keys(own, clock=system_clock)
+            for number in range(KEYS_EACH):
+                keys.create(f"key {writer} {number}", Role.READER, who=f"writer {writer}")
+
+    with ThreadPoolExecutor(WRITERS) as threads:
+        list(threads.map(write, range(WRITERS)))
+
+    with closing(open_database(database_url)) as opened:
+        assert broken(opened) == []
+        with opened.read() as tx:
+            assert len(audit.entries(tx, 100)) == WRITERS * KEYS_EACH
+
+
+def test_entries_from_before_the_chain_are_chained_once(database: Database) -> None:
+    with database.write() as tx:
+        for number in range(3):
+            audit.append(tx, number, "boss", "hold lot", str(number))
+        tx.execute("unchain_audit_entries")
+        tx.execute("break_audit_head")
+
+    audit.begin_chain(database)
+
+    assert broken(database) == []
+    with database.write() as tx:
+        audit.append(tx, 3, "boss", "hold lot", "3")
+    assert broken(database) == []
+
+
+def test_an_entry_has_the_address_of_its_caller(database: Database) -> None:
+    with database.write() as tx, called_from("203.0.113.7"):
+        audit.append(tx, 1, "boss", "hold lot", "1")
+
+    with database.read() as tx:
+        [entry] = audit.entries(tx, 10)
+    assert entry.address == "203.0.113.7"
