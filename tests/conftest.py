@@ -43,6 +43,11 @@ os.environ.setdefault("PYTEST_DEBUG_TEMPROOT", QUICK)
 # the time of a run.
 _GC_THRESHOLD = (50_000, 20, 100)
 
+# Servers on PostgreSQL keep the key of their secrets in the data folder: not in that of whoever
+# runs the tests.
+_DATA = tempfile.TemporaryDirectory(prefix="penstock-data-", dir=QUICK)
+os.environ["XDG_DATA_HOME"] = _DATA.name
+
 # A slow machine is no failure, and every run tries the same examples.
 settings.register_profile("penstock", deadline=None, derandomize=True)
 settings.load_profile("penstock")

@@ -178,6 +178,13 @@ class Settings:
         str,
         "further names by which programs on this machine call it without a key: NAME,NAME",
     )
+    secrets_key: str | None = _setting(
+        None,
+        str,
+        "the key that encrypts secrets in the database, 32 bytes in base64, older ones after "
+        "commas; else a key file, DATABASE.key or secrets.key in the data folder",
+        secret=True,
+    )
     log_level: str = _setting(
         "info", str, "the least serious thing to log", choices=("debug", "info", "warning", "error")
     )

@@ -1,5 +1,6 @@
 """The composition root: opens everything from the settings, and closes it again."""
 
+import logging
 from collections.abc import Callable
 from dataclasses import dataclass
 from functools import cached_property
@@ -9,15 +10,21 @@ from typing import Self
 from penstock import ids
 from penstock.access import audit
 from penstock.access.keys import Keys
+from penstock.access.secrets import Secrets, is_sealed, open_secrets
 from penstock.catalog.catalog import Catalog
 from penstock.clock import Clock, system_clock
 from penstock.config import Settings
 from penstock.db import Database, open_database
+from penstock.errors import Conflict
+from penstock.ingest import collections
 from penstock.ingest.desk import Desk
 from penstock.ingest.opening import open_workshop
 from penstock.ingest.workshop import Workshop
 from penstock.locks.sweeper import Sweeper
+from penstock.lots import subscribers
 from penstock.objects import Objects
+
+_log = logging.getLogger(__name__)
 
 
 @dataclass(frozen=True)
@@ -48,6 +55,8 @@ class Plane:
         try:
             database.migrate()
             audit.begin_chain(database)
+            secrets = open_secrets(settings)
+            seal_secrets(database, secrets)
             catalog = Catalog(
                 database,
                 clock=clock,
@@ -56,7 +65,7 @@ class Plane:
                 observe=observe,
             )
             sweeper = Sweeper(catalog, clock=clock, every_seconds=settings.sweep_seconds)
-            shop = open_workshop(settings, catalog, clock)
+            shop = open_workshop(settings, catalog, clock, secrets)
             catalog.start()
             sweeper.start()
         except BaseException:
@@ -64,6 +73,11 @@ class Plane:
             raise
         keys = Keys(database, clock=clock)
         return cls(settings, clock, database, catalog, keys, sweeper, shop, Desk(shop))
+
+    @property
+    def secrets(self) -> Secrets:
+        """What encrypts the secrets in the database."""
+        return self.shop.secrets
 
     @property
     def objects(self) -> Objects:
@@ -99,3 +113,19 @@ class Plane:
         trace: TracebackType | None,
     ) -> None:
         self.close()
+
+
+def seal_secrets(database: Database, secrets: Secrets) -> None:
+    """Encrypt the secrets that were stored in plain text; warn of those that cannot be read."""
+    with database.read() as tx:
+        stored = {**subscribers.stored_secrets(tx), **collections.stored_secrets(tx)}
+    for owner, secret in stored.items():
+        try:
+            secrets.check(secret)
+        except Conflict as error:
+            _log.warning("%s: %s", owner, error)
+    if not all(map(is_sealed, stored.values())):
+        with database.write() as tx:
+            subscribers.seal_secrets(tx, secrets)
+            collections.seal_secrets(tx, secrets)
+        _log.info("secrets that were stored in plain text are encrypted now")

@@ -112,7 +112,12 @@ class Bench:
         self.store = SqlIngestStore(plane.catalog, "worker")
         self.losing: Any = Losing(self.store)
         self.shop = Workshop(
-            plane.settings, plane.catalog, self.losing, plane.clock, Mailer.open(None)
+            plane.settings,
+            plane.catalog,
+            self.losing,
+            plane.clock,
+            Mailer.open(None),
+            plane.secrets,
         )
         self.worked: list[str] = []
         self.daemon = JobDaemon(

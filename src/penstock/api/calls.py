@@ -62,7 +62,9 @@ class Door:
         plane = self.plane
         self.relay = Relay(plane.database)
         self.epochs = Epochs(plane.database, self.readers)
-        self.deliverer = Deliverer(plane.catalog, plane.database, plane.clock)
+        self.deliverer = Deliverer(
+            plane.catalog, plane.database, plane.clock, secrets=plane.secrets
+        )
 
     async def in_thread(self, work: Callable[P, T], *args: P.args, **kwargs: P.kwargs) -> T:
         """Run something that blocks where it does not hold up other calls; it knows the caller."""

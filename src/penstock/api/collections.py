@@ -55,6 +55,9 @@ def put_collection(visit: Visit, collection: str, body: Collection) -> ShownColl
     _check_reach(visit.key, before, wanted)
     if before is None and wanted.callback_secret == MASK:
         raise Invalid("the callback's secret is covered, and there is none yet; give a real one")
+    if wanted.callback_secret not in (None, MASK):
+        sealed = visit.shop.secrets.seal(wanted.callback_secret)
+        wanted = msgspec.structs.replace(wanted, callback_secret=sealed)
     visit.write(PutCollection(visit.key.name, wanted))
     return _shown(visit, visit.collection(collection))
 

@@ -49,7 +49,8 @@ def serve(settings: Settings) -> None:
         HttpServer.open(settings) as server,
         tracing.on(settings.traces, server.plane.identity),
     ):
-        follow_settings(server.plane.catalog, settings, own_url=server.url)
+        plane = server.plane
+        follow_settings(plane.catalog, settings, plane.secrets, own_url=server.url)
         tune_interpreter()
         server.run()
     _log.info("stopped: everything received is committed and answered")

@@ -18,6 +18,7 @@ from penstock.lots.rows import SubscriberKind, SubscriberRow
 from penstock.lots.subscribers import (
     DeleteSubscriber,
     SetSubscriber,
+    check_secret,
     get_subscriber,
     listed,
     outbox_of,
@@ -86,12 +87,16 @@ async def set_subscriber(call: Call, subscriber: str, body: SubscriberBody) -> S
     least once. A new one is told from now on, or after the event that `after` names.
     """
     refuse_by_hand(subscriber)
+    secret = body.secret
+    if isinstance(secret, str):
+        check_secret(secret)
+        secret = await call.door.in_thread(call.door.plane.secrets.seal, secret)
     command = SetSubscriber(
         who=call.key.name,
         name=subscriber,
         kind=body.kind,
         url=body.url,
-        secret=body.secret,
+        secret=secret,
         namespace=body.namespace or "",
         dataset=body.dataset or "",
         after=body.after,

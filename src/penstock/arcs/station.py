@@ -7,6 +7,7 @@ from concurrent.futures import Executor
 from typing import Self
 
 from penstock import logs
+from penstock.access.secrets import Secrets
 from penstock.arcs.backfill import Backfills
 from penstock.arcs.command_rules import DEFAULT_RULES, CommandRules
 from penstock.arcs.engine import Engine
@@ -51,6 +52,7 @@ class Station:
         movers: Sequence[Callable[[], int]] = (),
         rules: CommandRules = DEFAULT_RULES,
         step_seconds: float = _STEP_SECONDS,
+        secrets: Secrets | None = None,
     ) -> None:
         self._catalog = catalog
         self._database = database
@@ -70,7 +72,7 @@ class Station:
             ended=self._move_soon,
         )
         self._watcher = Watcher(catalog, objects, clock)
-        self._deliverer = Deliverer(catalog, database, clock)
+        self._deliverer = Deliverer(catalog, database, clock, secrets=secrets)
         self._movers = (Backfills(catalog, clock).step_all, *movers)
         self._moving = False  # whether a mover had anything to move when it was last asked
         self._due = threading.Event()

@@ -123,7 +123,7 @@ def work(
         # A store in which two could create one key is refused before anything is run.
         plane.objects.check()
         wanted = _wanted(plane, arc, bound_arcs(settings))
-        follow_settings(plane.catalog, settings, may_forget=False)
+        follow_settings(plane.catalog, settings, plane.secrets, may_forget=False)
         with (
             open_executor(settings.executor, settings.arc_concurrency) as executor,
             StopSignals(_LEASE_SECONDS) as signals,
@@ -140,6 +140,7 @@ def work(
                 wanted=wanted,
                 movers=(Replays(plane.catalog, plane.clock).step_all,),
                 rules=rules,
+                secrets=plane.secrets,
             )
             if once:
                 station.take_in()

@@ -79,7 +79,8 @@ def up(*, flags: UpFlags = UP) -> None:
         tracing.on(settings.traces, server.plane.identity),
         at_work(server.plane) as workers,
     ):
-        follow_settings(server.plane.catalog, settings, own_url=server.url)
+        plane = server.plane
+        follow_settings(plane.catalog, settings, plane.secrets, own_url=server.url)
         tune_interpreter()
         server.run()
         _log.info("stopping: taking up nothing more")
@@ -110,6 +111,7 @@ def at_work(plane: Plane) -> Iterator[Workers]:
                 wanted=bound_arcs(settings),
                 movers=(Replays(plane.catalog, plane.clock).step_all,),
                 rules=command_rules(settings),
+                secrets=plane.secrets,
             )
         )
         workers.start()

@@ -150,7 +150,7 @@ class SqliteDatabase:
         self._turn = Turn()
         self._closed = False
         try:
-            path.parent.mkdir(parents=True, exist_ok=True)
+            self._files.create()
         except OSError as error:
             raise Unavailable(f"the database {path} cannot be opened: {error}") from error
         with self._files.troubles(writing=True):
@@ -170,6 +170,7 @@ class SqliteDatabase:
             tx = SqliteTransaction(connection, self._statements)
             # Also switching to write-ahead logging changes the file.
             refuse_others(tx.rows(Table, "tables_of_others"), str(self._path))
+            self._files.make_private()
             _use_wal(connection, self._wait_seconds)
             # From its first reading on a connection keeps the log, and whoever closes leaves it.
             tx.fetch("tables_of_others")

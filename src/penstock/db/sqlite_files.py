@@ -11,6 +11,7 @@ from contextlib import contextmanager
 from pathlib import Path
 
 from penstock.errors import Away, Unavailable
+from penstock.private_files import create_private_file, make_private, make_private_folder
 
 _Identity = tuple[int, int]
 _ENDINGS = ("", "-wal", "-shm")
@@ -38,6 +39,17 @@ class SqliteFiles:
     def __init__(self, path: Path) -> None:
         self._names = [f"{path.absolute()}{ending}" for ending in _ENDINGS]
         self._opened: list[_Identity] = []
+
+    def create(self) -> None:
+        """Make the file, and its folder, if they are not there; only their owner may read them."""
+        path = Path(self._names[0])
+        make_private_folder(path.parent)
+        create_private_file(path)
+
+    def make_private(self) -> None:
+        """Let only the owner read the files; to be called once they are known to be ours."""
+        for name in self._names:
+            make_private(Path(name))
 
     def remember(self) -> None:
         """What is there now is what was opened; to be called while a connection keeps all three."""

@@ -9,6 +9,7 @@ import msgspec
 from msgspec import Meta, Struct
 
 from penstock.access import audit
+from penstock.access.secrets import Secrets, is_sealed
 from penstock.catalog.commands.lookup import Write
 from penstock.catalog.world import World
 from penstock.clock import Micros
@@ -146,7 +147,10 @@ def checked(collection: Collection) -> Collection:
 
 
 class PutCollection(Write, frozen=True):
-    """Make a collection, or change its profile; a masked secret stays as it was."""
+    """Make a collection, or change its profile; a masked secret stays as it was.
+
+    The secret is encrypted already.
+    """
 
     alone: ClassVar[bool] = True  # it writes to the audit log
 
@@ -161,7 +165,8 @@ class PutCollection(Write, frozen=True):
         if collection.callback_secret == MASK and before is not None:
             secret = before.callback_secret
             collection = msgspec.structs.replace(collection, callback_secret=secret)
-        audit.append(world.tx, now, self.who, "put collection", collection.name)
+        profile = msgspec.json.encode(collection.shown).decode()
+        audit.append(world.tx, now, self.who, "put collection", collection.name, profile)
         world.tx.execute(
             "put_collection",
             name=collection.name,
@@ -210,6 +215,26 @@ def find_collection(tx: Transaction, name: str) -> Collection:
 def all_collections(tx: Transaction) -> list[Collection]:
     """Every collection, by name."""
     return [_profile(profile) for (profile,) in tx.fetch("all_collections")]
+
+
+def stored_secrets(tx: Transaction) -> dict[str, str]:
+    """The secrets of collections as they are stored."""
+    return {
+        f"the callback secret of collection {each.name}": each.callback_secret
+        for each in all_collections(tx)
+        if each.callback_secret is not None
+    }
+
+
+def seal_secrets(tx: Transaction, secrets: Secrets) -> None:
+    """Encrypt the secrets of collections that are stored in plain text."""
+    for each in all_collections(tx):
+        if each.callback_secret is not None and not is_sealed(each.callback_secret):
+            sealed = msgspec.structs.replace(
+                each, callback_secret=secrets.seal(each.callback_secret)
+            )
+            profile = msgspec.json.encode(sealed).decode()
+            tx.execute("change_collection", name=each.name, profile=profile)
 
 
 def _find(tx: Transaction, name: str) -> Collection | None:

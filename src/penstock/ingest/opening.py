@@ -3,6 +3,7 @@
 import os
 import socket
 
+from penstock.access.secrets import Secrets, open_secrets
 from penstock.catalog.catalog import Catalog
 from penstock.clock import Clock
 from penstock.config import Settings
@@ -16,10 +17,14 @@ from penstock.ingest.workshop import Workshop
 IN_DATABASE = "database"
 
 
-def open_workshop(settings: Settings, catalog: Catalog, clock: Clock) -> Workshop:
+def open_workshop(
+    settings: Settings, catalog: Catalog, clock: Clock, secrets: Secrets | None = None
+) -> Workshop:
     """Everything that the desk and the daemons of this process work with."""
     mailer = Mailer.open(settings.smtp, settings.mail_from, clock=clock)
-    return Workshop(settings, catalog, open_store(settings, catalog, clock), clock, mailer)
+    store = open_store(settings, catalog, clock)
+    secrets = secrets or open_secrets(settings)
+    return Workshop(settings, catalog, store, clock, mailer, secrets)
 
 
 def open_store(settings: Settings, catalog: Catalog, clock: Clock) -> IngestStore:

@@ -13,6 +13,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, TypeVar
 
 from penstock import logs
+from penstock.access.secrets import Secrets
 from penstock.catalog.catalog import Catalog
 from penstock.catalog.writer import Command
 from penstock.clock import SECOND, Clock, Micros
@@ -27,6 +28,7 @@ from penstock.ingest.telling.mail import Mailer
 from penstock.ingest.values import Batch, IngestJob
 from penstock.lots.stores import open_own
 from penstock.objects import Objects
+from penstock.private_files import make_private_folder
 
 if TYPE_CHECKING:
     import httpx
@@ -77,6 +79,7 @@ class Workshop:
     store: IngestStore
     clock: Clock
     mailer: Mailer
+    secrets: Secrets
     sleep: Callable[[float], None] = time.sleep
     stopping: threading.Event = field(default_factory=threading.Event)
     waits: dict[str, str] = field(default_factory=dict)
@@ -207,7 +210,7 @@ class Workshop:
         """The folder in which batches have theirs; made if it is not there."""
         folder = Path(self.settings.ingest_folder).absolute()
         try:
-            folder.mkdir(parents=True, exist_ok=True)
+            make_private_folder(folder)
         except OSError as error:
             file = next((path for path in (folder, *folder.parents) if path.is_file()), None)
             reason = f"{file} is a file" if file is not None else error.strerror or str(error)

@@ -16,7 +16,9 @@ from typing import TYPE_CHECKING
 from msgspec import Struct
 
 from penstock import logs
+from penstock.access.secrets import Secrets
 from penstock.catalog.catalog import Catalog
+from penstock.catalog.rows import replace
 from penstock.clock import Clock, Micros
 from penstock.db import Database
 from penstock.db.database import Listener
@@ -64,6 +66,7 @@ class Deliverer:
         database: Database,
         clock: Clock,
         *,
+        secrets: Secrets | None = None,
         sweep_seconds: float = SWEEP_SECONDS,
         lease_seconds: float = LEASE_SECONDS,
         answer_seconds_max: float = ANSWER_SECONDS_MAX,
@@ -71,6 +74,7 @@ class Deliverer:
         self._catalog = catalog
         self._database = database
         self._clock = clock
+        self._secrets = secrets
         self._sweep_seconds = min(sweep_seconds, lease_seconds / 3)
         self._lease_seconds = lease_seconds
         self.answer_seconds_max = answer_seconds_max
@@ -171,6 +175,12 @@ class Deliverer:
     def take(self, name: str) -> SubscriberRow:
         """The subscriber, to deliver to."""
         return self._catalog.submit(TakeSubscriber(name, self._owner, self._lease_seconds)).result()
+
+    def revealed(self, row: SubscriberRow) -> SubscriberRow:
+        """The subscriber with its secret decrypted."""
+        if row.secret is None or self._secrets is None:
+            return row
+        return replace(row, secret=self._secrets.reveal(row.secret))
 
     def letters(self, row: SubscriberRow, after: int) -> list[Letter]:
         """What is next for a subscriber."""

@@ -56,6 +56,11 @@ class Delivery:
     def _deliver(self, row: SubscriberRow) -> bool:
         """Whether it took all there was."""
         cursor = row.cursor
+        try:
+            row = self._deliverer.revealed(row)
+        except PenstockError as error:
+            self._deliverer.fail(row, cursor, Failure(str(error)))
+            return False
         with self._client(row) as client:
             while not self._deliverer.is_stopping and not self._is_lost:
                 try:

@@ -7,11 +7,12 @@ from collections.abc import Iterator
 from contextlib import suppress
 from urllib.parse import urljoin, urlsplit
 
+from penstock.access.secrets import Secrets
 from penstock.catalog.catalog import Catalog
 from penstock.config import Settings
 from penstock.errors import Conflict, NotFound
-from penstock.lots.rows import SubscriberKind
-from penstock.lots.subscribers import DeleteSubscriber, SetSubscriber, listed
+from penstock.lots.rows import SubscriberKind, SubscriberRow
+from penstock.lots.subscribers import DeleteSubscriber, SetSubscriber, check_secret, listed
 
 log = logging.getLogger(__name__)
 
@@ -21,7 +22,12 @@ _PORTS = {"http": 80, "https": 443}
 
 
 def follow_settings(
-    catalog: Catalog, settings: Settings, *, own_url: str = "", may_forget: bool = True
+    catalog: Catalog,
+    settings: Settings,
+    secrets: Secrets,
+    *,
+    own_url: str = "",
+    may_forget: bool = True,
 ) -> None:
     """Have the backend that the settings name told of our runs, or none if they name none.
 
@@ -42,9 +48,20 @@ def follow_settings(
         return
     target, secret = urljoin(url, settings.openlineage_endpoint), settings.openlineage_api_key
     kind = SubscriberKind.OPENLINEAGE
-    if held is None or (held.kind, held.url, held.secret) != (kind, target, secret):
-        catalog.submit(SetSubscriber(_WHO, NAME, kind, target, secret)).result()
+    if held is None or (held.kind, held.url, _revealed(held, secrets)) != (kind, target, secret):
+        sealed = None if secret is None else secrets.seal(check_secret(secret))
+        catalog.submit(SetSubscriber(_WHO, NAME, kind, target, sealed)).result()
         log.info("%s is told of our runs", target)
+
+
+def _revealed(held: SubscriberRow, secrets: Secrets) -> str | None:
+    """The secret that is stored; an empty text if its key is not here."""
+    if held.secret is None:
+        return None
+    try:
+        return secrets.reveal(held.secret)
+    except Conflict:
+        return ""
 
 
 def refuse_by_hand(name: str) -> None:

@@ -7,14 +7,17 @@ from enum import StrEnum
 from typing import Any, ClassVar
 from urllib.parse import urlsplit
 
+import msgspec
 from msgspec import UNSET, Struct, UnsetType
 
 from penstock.access import audit
+from penstock.access.secrets import Secrets, is_sealed
 from penstock.catalog.commands.lookup import Write
 from penstock.catalog.rows import replace
 from penstock.catalog.shelf import Shelf
 from penstock.catalog.world import Changes, World
 from penstock.clock import SECOND, Micros, lasts
+from penstock.config import mask_url
 from penstock.db import Transaction
 from penstock.errors import Conflict, Invalid, NotFound
 from penstock.lots.outbox import Outbox, check_kept, last_id
@@ -69,7 +72,8 @@ def outbox_of(kind: SubscriberKind) -> Outbox:
 class SetSubscriber(Write, frozen=True):
     """Make a subscriber, or change it. A new one is told of what happens from now on.
 
-    Without a secret it keeps the one it has; None takes it away. `after` sets how far it was told.
+    The secret is encrypted already. Without one it keeps the one it has; None takes it away.
+    `after` sets how far it was told.
     """
 
     alone: ClassVar[bool] = True  # it writes to the audit log
@@ -125,8 +129,21 @@ class SetSubscriber(Write, frozen=True):
             updated_at=now,
         )
         shelf.put(self.name, row)
-        audit.append(world.tx, now, self.who, "set subscriber", self.name, self.kind)
+        audit.append(world.tx, now, self.who, "set subscriber", self.name, self._detail())
         return row
+
+    def _detail(self) -> str:
+        """The change without its secret."""
+        secret = "kept" if isinstance(self.secret, UnsetType) else "set" if self.secret else "none"
+        change = {
+            "kind": self.kind,
+            "url": mask_url(self.url),
+            "secret": secret,
+            "namespace": self.namespace,
+            "dataset": self.dataset,
+            "after": self.after,
+        }
+        return msgspec.json.encode(change).decode()
 
     def _check(self) -> None:
         if not _NAME.fullmatch(self.name):
@@ -135,8 +152,8 @@ class SetSubscriber(Write, frozen=True):
                 "dots, dashes and underscores"
             )
         _check_url(self.url)
-        if isinstance(self.secret, str) and not _SECRET.fullmatch(self.secret):
-            raise Invalid("a secret is 1 to 1000 printable ASCII characters without spaces")
+        if isinstance(self.secret, str) and not is_sealed(self.secret):
+            check_secret(self.secret)
         if self.after is not None and self.after < 0:
             raise Invalid("a subscriber goes on after an event; 0 is before the first")
 
@@ -299,6 +316,32 @@ def told(tx: Transaction) -> Mapping[Told, int]:
 def listed(tx: Transaction) -> list[SubscriberRow]:
     """Every subscriber, by name."""
     return tx.rows(SubscriberRow, "all_subscribers")
+
+
+def stored_secrets(tx: Transaction) -> dict[str, str]:
+    """The secrets of subscribers as they are stored."""
+    return {
+        f"the secret of subscriber {row.name}": row.secret
+        for row in listed(tx)
+        if row.secret is not None
+    }
+
+
+def seal_secrets(tx: Transaction, secrets: Secrets) -> None:
+    """Encrypt the secrets of subscribers that are stored in plain text."""
+    sealed = [
+        replace(row, secret=secrets.seal(row.secret))
+        for row in listed(tx)
+        if row.secret is not None and not is_sealed(row.secret)
+    ]
+    tx.write("put_subscribers", sealed)
+
+
+def check_secret(secret: str) -> str:
+    """Refuse a secret that cannot stand in a header."""
+    if not _SECRET.fullmatch(secret):
+        raise Invalid("a secret is 1 to 1000 printable ASCII characters without spaces")
+    return secret
 
 
 def get_subscriber(tx: Transaction, name: str) -> SubscriberRow:

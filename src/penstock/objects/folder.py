@@ -17,6 +17,8 @@ from collections.abc import Iterable, Iterator
 from pathlib import Path
 from uuid import uuid4
 
+from penstock.private_files import make_private_folder
+
 # No key ends in # and digits, so no listing shows it.
 _UNFINISHED_PREFIX = ".put-"
 _UNFINISHED_SUFFIX = "#1"
@@ -140,7 +142,7 @@ def _is_ours(name: str) -> bool:
 
 def mark(root: Path) -> None:
     """Make the folder, and the mark in it, if they are not there."""
-    root.mkdir(parents=True, exist_ok=True)
+    make_private_folder(root)
     if not (root / MARK).exists():
         write(root, MARK, [_WORDS], if_absent=False)
 

@@ -29,6 +29,7 @@ from penstock.clock import Micros, from_datetime
 from penstock.errors import Away, Conflict, Invalid, NotFound, PenstockError, TooLarge, Unavailable
 from penstock.objects import folder as local
 from penstock.objects.keys import check_key, local_folder, refusal
+from penstock.private_files import make_private_folder
 
 if TYPE_CHECKING:
     from obstore.store import ClientConfig, ObjectStore
@@ -96,7 +97,7 @@ class Objects:
                 whole = "/".join(filter(None, (url.rstrip("/"), below)))
                 return cls(whole, _open_remote(whole), None)
             folder = folder.absolute() / below
-            folder.mkdir(parents=True, exist_ok=True)
+            make_private_folder(folder)
             local.sweep(folder)
             # OCFL forbids empty folders, so a deletion takes them along.
             return cls(folder.as_uri(), LocalStore(folder, automatic_cleanup=True), folder, mark)

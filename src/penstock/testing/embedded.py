@@ -141,6 +141,7 @@ def _running_arcs(plane: Plane) -> Iterator[None]:
             owner="penstock.testing",
             concurrency=_ARCS_AT_ONCE,
             movers=(Replays(plane.catalog, plane.clock).step_all,),
+            secrets=plane.secrets,
         ),
     ):
         yield

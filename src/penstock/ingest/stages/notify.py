@@ -19,10 +19,11 @@ def work(shop: Workshop, job: IngestJob) -> IngestJob:
     """Call back, and clean up."""
     collection = shop.profile(job)
     if collection.callback is not None:
+        secret = collection.callback_secret
         call_back(
             shop.client(collection),
             collection.callback,
-            collection.callback_secret,
+            None if secret is None else shop.secrets.reveal(secret),
             _body(shop, job),
             key=job.configuration.key,
             now=shop.clock(),

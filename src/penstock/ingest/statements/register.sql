@@ -14,6 +14,10 @@ INSERT INTO collections (name, profile, created_at, updated_at)
 VALUES (:name, :profile, :now, :now)
 ON CONFLICT (name) DO UPDATE SET profile = excluded.profile, updated_at = excluded.updated_at;
 
+-- name: change_collection
+-- Write the profile of a collection that is there, which stays as new as it was.
+UPDATE collections SET profile = :profile WHERE name = :name;
+
 -- name: forget_collection
 -- Delete a collection.
 DELETE FROM collections WHERE name = :name;
