@@ -10,6 +10,7 @@ from typing import Any, NamedTuple
 from penstock import logs, tracing
 from penstock.access.caller import Proxies, called_from
 from penstock.access.keys import LOCAL, Key
+from penstock.access.wrong_keys import WrongKeys
 from penstock.api import docs, openapi
 from penstock.api.answers import Answer, Flow, Page, answer, messages
 from penstock.api.asgi import Receive, Scope, Send
@@ -80,10 +81,12 @@ class Api:
     def __init__(self, plane: Plane, metrics: Metrics) -> None:
         self._surface = _surface()
         settings = plane.settings
+        self._wrong_keys = WrongKeys(plane.database, clock=plane.clock)
         self.door = Door(
             plane,
             Gate(
                 plane.keys,
+                self._wrong_keys,
                 is_required=settings.auth == "required",
                 local_only=is_loopback(settings.host),
                 hosts=settings.hosts,
@@ -138,8 +141,9 @@ class Api:
         self.door.metrics.answered(shown, template, given.status, perf_counter() - started)
 
     def close(self) -> None:
-        """End the threads of the door."""
+        """End the threads of the door, and report the keys that were refused."""
         self.door.close()
+        self._wrong_keys.close()
 
     async def _serve(
         self,

@@ -8,6 +8,7 @@ from typing import NamedTuple
 from penstock import signing
 from penstock.access.caller import Proxies, parse_address
 from penstock.access.keys import LOCAL, Key, Keys
+from penstock.access.wrong_keys import WrongKeys
 from penstock.api.answers import Header
 from penstock.api.asgi import Scope
 from penstock.errors import Forbidden, Malformed, Unauthorized
@@ -148,6 +149,7 @@ class Gate:
     def __init__(
         self,
         keys: Keys,
+        wrong_keys: WrongKeys,
         *,
         is_required: bool,
         local_only: bool,
@@ -155,6 +157,7 @@ class Gate:
         proxies: Proxies | None = None,
     ) -> None:
         self._keys = keys
+        self._wrong_keys = wrong_keys
         self._is_required = is_required
         self._local_only = local_only
         self._hosts = frozenset(name.strip().lower() for name in (hosts or "").split(","))
@@ -173,7 +176,12 @@ class Gate:
         """Return the key of a call, and ask the database for it."""
         if not self._is_required and not self._keys.were_made():
             return self._without_key(method, head, sender)
-        return self._keys.authenticate(_token(head))
+        token = _token(head)
+        try:
+            return self._keys.authenticate(token)
+        except Unauthorized:
+            self._wrong_keys.note(sender.caller)
+            raise
 
     def _without_key(self, method: str, head: Heading, sender: Sender) -> Key:
         """Let a caller on this machine act as an administrator, or refuse.

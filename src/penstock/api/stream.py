@@ -10,7 +10,7 @@ from penstock.api.parameters import Query
 from penstock.api.relay import PAGE, Follower, Frame, read_frames
 from penstock.api.routing import BASE, Reach, Route
 from penstock.db import Transaction
-from penstock.errors import Invalid, Malformed, Unauthorized
+from penstock.errors import Busy, Invalid, Malformed, Unauthorized
 from penstock.lots.outbox import check_kept, last_id
 
 HEARTBEAT_SECONDS = 15.0
@@ -145,7 +145,7 @@ async def may_stay(call: Call) -> bool:
     try:
         if gate.at_once("GET", call.head, call.sender) is None:
             await call.door.in_thread(gate.ask, "GET", call.head, call.sender)
-    except Unauthorized:
+    except (Unauthorized, Busy):  # a key that was revoked is a wrong one
         return False
     return True
 

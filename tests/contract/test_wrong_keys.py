@@ -1,0 +1,85 @@
+"""How often wrong keys are answered and reported, over hours."""
+
+from collections.abc import Iterator
+from contextlib import closing, suppress
+
+import pytest
+
+from penstock.access import audit
+from penstock.access.wrong_keys import LIMIT, WrongKeys
+from penstock.db import Database, open_database
+from penstock.errors import Busy
+
+HOURS = 5
+
+
+@pytest.fixture
+def database(database_url: str) -> Iterator[Database]:
+    with closing(open_database(database_url)) as opened:
+        opened.migrate()
+        yield opened
+
+
+class Hours:
+    """A clock that is moved on."""
+
+    def __init__(self) -> None:
+        self.seconds = 0.0
+
+    def __call__(self) -> float:
+        return self.seconds
+
+
+def recorded(database: Database) -> list[audit.AuditEntry]:
+    with database.read() as tx:
+        return audit.entries(tx, 1000)
+
+
+def test_wrong_keys_for_hours_make_few_entries(database: Database) -> None:
+    hours = Hours()
+    wrong_keys = WrongKeys(database, clock=lambda: 1, seconds=hours)
+    for _ in range(HOURS * 3600):
+        hours.seconds += 1
+        with suppress(Busy):
+            wrong_keys.note("203.0.113.7")
+    wrong_keys.close()
+
+    entries = recorded(database)
+
+    assert len(entries) < 15
+    assert sum(int(entry.detail.split()[0]) for entry in entries) == HOURS * 3600
+    assert {entry.address for entry in entries} == {"203.0.113.7"}
+
+
+def test_each_address_has_a_limit_of_its_own(database: Database) -> None:
+    wrong_keys = WrongKeys(database, clock=lambda: 1, seconds=Hours())
+    for _ in range(LIMIT):
+        wrong_keys.note("203.0.113.7")
+    with pytest.raises(Busy):
+        wrong_keys.note("203.0.113.7")
+
+    wrong_keys.note("203.0.113.8")
+
+    wrong_keys.close()
+
+
+def test_an_ipv6_network_is_one_caller(database: Database) -> None:
+    wrong_keys = WrongKeys(database, clock=lambda: 1, seconds=Hours())
+    for number in range(LIMIT):
+        wrong_keys.note(f"2001:db8::{number:x}")
+    with pytest.raises(Busy):
+        wrong_keys.note("2001:db8::ffff")
+
+    wrong_keys.close()
+
+
+def test_an_address_may_try_again_after_a_minute(database: Database) -> None:
+    hours = Hours()
+    wrong_keys = WrongKeys(database, clock=lambda: 1, seconds=hours)
+    for _ in range(LIMIT):
+        wrong_keys.note("203.0.113.7")
+    hours.seconds = 61
+
+    wrong_keys.note("203.0.113.7")
+
+    wrong_keys.close()
