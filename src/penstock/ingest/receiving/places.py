@@ -148,9 +148,23 @@ def _covers(prefix: str, url: str) -> bool:
 
 def _is_below(above: str, asked: str) -> bool:
     prefix, segments = _segments(above.removesuffix("/")), _segments(asked)
-    # A server may undo %2e%2e and %2f, and climb out of the place with them.
-    climbs = any(segment in (".", "..") or set(segment) & set("/\\") for segment in segments)
-    return not climbs and segments[: len(prefix)] == prefix
+    return segments[: len(prefix)] == prefix and not any(map(_may_climb, segments))
+
+
+def _may_climb(segment: str) -> bool:
+    """Whether a server may take a segment for a way out of the place.
+
+    Servers and the proxies before them undo percent-encoding, sometimes twice, and some cut
+    parameters off a segment: `..;x` is `..` to them.
+    """
+    while True:
+        name = segment.partition(";")[0].strip()
+        if name in (".", "..") or "/" in segment or "\\" in segment:
+            return True
+        decoded = unquote(segment)
+        if decoded == segment:
+            return False
+        segment = decoded
 
 
 def _segments(path: str) -> Sequence[str]:
