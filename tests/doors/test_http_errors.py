@@ -23,6 +23,7 @@ from tests.doors.serving import API, Running, path, post, run_event, running
 from tests.doors.waiting import until
 
 NS = f"{API}/namespaces/food"
+RUNS = f"{NS}/jobs/etl/runs"
 NESTED = b"[" * 65 + b"]" * 65
 GZIP = {"content-encoding": "gzip"}
 
@@ -51,6 +52,8 @@ BODIES: list[tuple[str, str, Any, int, str]] = [
     ("PUT", NS, b'{"ownerName": "x"} y', 400, "not JSON"),
     ("PUT", NS, b'{"ownerName": "\xff"}', 400, "not JSON"),
     ("PUT", NS, b'{"ownerName": "\\ud800"}', 400, "half of a surrogate pair"),
+    ("POST", RUNS, b'{"args": {"x": "\xed\xa0\x80"}}', 400, "the body is not JSON"),
+    ("POST", RUNS, b'{"args": {"\xff": 1}}', 400, "the body is not JSON"),
     ("PUT", NS, b"", 422, "ownerName"),
     ("PUT", NS, b"[]", 422, "object"),
     ("PUT", NS, {"ownerName": 7}, 422, "ownerName"),

@@ -90,6 +90,8 @@ def body_reader(shape: type[T]) -> Callable[[bytes, int], T]:
         check_depth(content, depth_max)
         try:
             value = decode(content)
+            if not content.isascii():
+                content.decode()  # what is kept as it came was not looked at
         except msgspec.ValidationError as error:
             value = _in_any_case(content, shape, decode, error)
         except (msgspec.DecodeError, UnicodeDecodeError, RecursionError) as error:
