@@ -6,6 +6,7 @@ from collections.abc import Iterator
 import httpx
 import pytest
 
+from penstock.access import audit
 from penstock.access.keys import Role
 from penstock.api.gate import is_loopback, leads_here
 from penstock.api.routes import ROUTES
@@ -161,6 +162,30 @@ def test_a_key_for_one_namespace_sees_the_sources_of_its_datasets(guarded: Runni
     assert hidden.json()["message"].replace("theirs", "nothing") == gone.json()["message"]
 
 
+def test_a_key_for_one_namespace_sees_the_tags_it_uses(guarded: Running) -> None:
+    client = guarded.client
+    client.headers.update(guarded.key("boss", Role.ADMIN))
+    theirs = {"namespace": "drink", "name": "mix"}
+    post(client, run_event("theirs", job=theirs, outputs=[{"namespace": "drink", "name": "punch"}]))
+    post(client, run_event("ours"))
+    field = path("namespaces", "food", "datasets", "clean", "fields", "b", "tags", "OF_FIELD")
+    for place in (
+        path("namespaces", "drink", "datasets", "punch", "tags", "SECRET"),
+        path("namespaces", "drink", "jobs", "mix", "tags", "HIDDEN"),
+        path("namespaces", "food", "datasets", "clean", "tags", "PII"),
+        path("namespaces", "food", "jobs", "etl", "tags", "NIGHTLY"),
+        field,
+    ):
+        assert client.post(place).is_success, place
+    described = {"description": "of drinks"}
+    assert client.put(f"{API}/tags/SECRET", json=described).status_code == 200
+    client.headers.update(guarded.key("food", Role.READER, "food"))
+
+    listed = client.get(f"{API}/tags").json()["tags"]
+
+    assert [tag["name"] for tag in listed] == ["NIGHTLY", "OF_FIELD", "PII"]
+
+
 def test_a_key_for_one_namespace_writes_only_there(guarded: Running) -> None:
     client = guarded.client
     client.headers.update(guarded.key("boss", Role.ADMIN))
@@ -293,6 +318,40 @@ def test_proxies_that_are_no_addresses_are_refused(database_url: str) -> None:
 
     with pytest.raises(Invalid, match="'front' is not an IP address"):
         HttpServer.open(settings)
+
+
+def refusals(server: Running) -> list[str]:
+    """What the audit log tells of wrong keys, newest first."""
+    with server.plane.database.read() as tx:
+        return [entry.detail for entry in audit.entries(tx, 100, action="refuse keys")]
+
+
+def test_many_wrong_keys_are_limited_and_recorded_once(guarded: Running) -> None:
+    client = guarded.client
+    good = guarded.key("good", Role.READER)
+    statuses = []
+    for number in range(300):
+        wrong = {"authorization": f"Bearer pk_wrong{number}"}
+        answer = client.get(f"{API}/namespaces", headers=wrong)
+        statuses.append(answer.status_code)
+
+    assert statuses == [401] * 20 + [429] * 280
+    assert 1 <= int(answer.headers["retry-after"]) <= 60
+    assert client.get(f"{API}/namespaces", headers=good).status_code == 200
+    assert refusals(guarded) == ["20 wrong keys: 20 from 127.0.0.1"]
+
+
+def test_wrong_keys_are_recorded_when_the_server_stops(database_url: str) -> None:
+    with Plane.open(Settings(database=database_url)) as plane:
+        plane.keys.create("first", Role.ADMIN, who="test")
+    with running(database_url) as server:
+        for number in range(3):
+            headers = {"authorization": f"Bearer pk_wrong{number}"}
+            server.client.get(f"{API}/namespaces", headers=headers)
+        assert refusals(server) == []
+
+    with running(database_url) as server:
+        assert refusals(server) == ["3 wrong keys: 3 from 127.0.0.1"]
 
 
 def test_a_revoked_key_no_longer_works(guarded: Running) -> None:

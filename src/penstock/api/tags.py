@@ -4,7 +4,7 @@ from collections.abc import Sequence
 
 from msgspec import Struct
 
-from penstock.access.keys import Role
+from penstock.access.keys import Key, Role
 from penstock.api.bodies import Body
 from penstock.api.calls import Call
 from penstock.api.parameters import Paging
@@ -33,12 +33,12 @@ async def put_tag(call: Call, tag: str, body: TagBody) -> Tag:
     return await call.read(reading.get_tag, tag)
 
 
-def list_tags(tx: Transaction, query: Paging) -> Tags:
-    """List tags by name."""
-    return Tags(reading.list_tags(tx, query.limit, query.offset))
+def list_tags(tx: Transaction, key: Key, query: Paging) -> Tags:
+    """List tags by name; a key for one namespace sees those that it uses or has used."""
+    return Tags(reading.list_tags(tx, query.limit, query.offset, key.namespace))
 
 
 ROUTES = (
-    Route("GET", f"{BASE}/tags", list_tags, Reach.SHARED),
+    Route("GET", f"{BASE}/tags", list_tags, Reach.OWN),
     Route("PUT", f"{BASE}/tags/{{tag}}", put_tag, Reach.EVERYTHING, Role.WRITER),
 )

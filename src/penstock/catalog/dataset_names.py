@@ -1,5 +1,7 @@
 """Where datasets belong and what else they are called: namespaces, sources, tags, second names."""
 
+from itertools import chain
+
 import msgspec
 
 from penstock import ids
@@ -11,9 +13,9 @@ from penstock.catalog.rows import (
     DatasetRow,
     NamespaceRow,
     SourceRow,
-    TagRow,
     replace,
 )
+from penstock.catalog.tag_rules import use_tags
 from penstock.catalog.world import World
 from penstock.clock import Micros
 
@@ -108,12 +110,12 @@ def ensure_source(world: World, stated: DataSource | None, namespace: str, at: M
 
 
 def tag_dataset(world: World, dataset: DatasetRow, marks: list[known_facets.TagMark]) -> DatasetRow:
-    """Add tags to a dataset and its fields; tags nobody knew yet are made."""
+    """Add tags to a dataset and its fields; tags that are new are made."""
     tags: list[str] = msgspec.json.decode(dataset.tags)
     field_tags: dict[str, list[str]] = msgspec.json.decode(dataset.field_tags)
+    carried = {*tags, *chain.from_iterable(field_tags.values())}
+    use_tags(world, dataset.namespace, {mark.name for mark in marks} - carried)
     for mark in marks:
-        if world.tags.get(mark.name) is None:
-            world.tags.put(mark.name, TagRow(mark.name, None))
         (tags if mark.field is None else field_tags.setdefault(mark.field, [])).append(mark.name)
     return replace(
         dataset,

@@ -72,6 +72,7 @@ def changes(world: World) -> Changes:
         ("put_namespaces", world.namespaces.changed()),
         ("put_sources", world.sources.changed()),
         ("put_tags", world.tags.changed()),
+        ("put_tag_uses", world.tag_uses.changed()),
         ("put_aliases", world.aliases.changed()),
         ("move_datasets", world.datasets.moved("hidden", "created_at")),
         ("move_versions", world.versions.moved("number")),

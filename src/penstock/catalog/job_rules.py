@@ -8,7 +8,8 @@ from penstock import ids
 from penstock.catalog import known_facets
 from penstock.catalog.facets import Facets, Stamp, stamped_at
 from penstock.catalog.known_facets import ParentRun
-from penstock.catalog.rows import JobRow, RunRow, TagRow, replace
+from penstock.catalog.rows import JobRow, RunRow, replace
+from penstock.catalog.tag_rules import use_tags
 from penstock.catalog.world import World
 from penstock.clock import Micros, after
 from penstock.states import RunState
@@ -118,12 +119,10 @@ def describe_job(world: World, job: JobRow, facets: Facets, stamp: Stamp) -> Job
 
 
 def tag_job(world: World, job: JobRow, names: Iterable[str]) -> JobRow:
-    """Add tags to a job; tags nobody knew yet are made."""
-    for name in names:
-        if world.tags.get(name) is None:
-            world.tags.put(name, TagRow(name, None))
-    tags = set(msgspec.json.decode(job.tags)) | set(names)
-    return replace(job, tags=msgspec.json.encode(sorted(tags)).decode())
+    """Add tags to a job; tags that are new are made."""
+    carried, added = set(msgspec.json.decode(job.tags)), set(names)
+    use_tags(world, job.namespace, added - carried)
+    return replace(job, tags=msgspec.json.encode(sorted(carried | added)).decode())
 
 
 def untag_job(job: JobRow, name: str) -> JobRow:

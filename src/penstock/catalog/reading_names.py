@@ -67,9 +67,11 @@ def get_tag(tx: Transaction, name: str) -> Tag:
     return found[0]
 
 
-def list_tags(tx: Transaction, limit: int, offset: int) -> list[Tag]:
-    """A page of tags, by name."""
-    return tx.rows(Tag, "read_tags", limit=limit, offset=offset)
+def list_tags(tx: Transaction, limit: int, offset: int, only: str | None = None) -> list[Tag]:
+    """A page of tags, by name: of all, or of those that one namespace uses."""
+    if only is None:
+        return tx.rows(Tag, "read_tags", limit=limit, offset=offset)
+    return tx.rows(Tag, "read_tags_of_namespace", namespace=only, limit=limit, offset=offset)
 
 
 def no_namespace(name: str) -> NotFound:

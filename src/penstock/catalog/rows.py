@@ -102,6 +102,13 @@ class TagRow(Row, frozen=True):
     description: str | None
 
 
+class TagUseRow(Row, frozen=True):
+    """A tag that something in a namespace carries, or did once."""
+
+    namespace: str
+    tag: str
+
+
 class DatasetRow(Row, frozen=True):
     """A dataset: what is the same for all its versions, and which version is current."""
 

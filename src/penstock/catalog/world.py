@@ -27,6 +27,7 @@ from penstock.catalog.rows import (
     SourceRow,
     StreamSchemaRow,
     TagRow,
+    TagUseRow,
     VersionRow,
 )
 from penstock.catalog.shelf import Shelf, UndoLog, filling, learning, write_only
@@ -102,6 +103,7 @@ class World:
         self.runs = self._shelf(RunRow, "runs_by_ids")
         self.io: Shelf[Io] = Shelf(self._fetch_io, self.undo)
         self.edges: Shelf[Edges] = Shelf(self._fetch_edges, self.undo)
+        self.tag_uses: Shelf[TagUseRow] = Shelf(write_only, self.undo)
         self.run_datasets: Shelf[RunDatasetRow] = Shelf(write_only, self.undo)
         self.edge_rows: Shelf[EdgeRow] = Shelf(write_only, self.undo)
         self.lost_edges: Shelf[EdgeRow] = Shelf(write_only, self.undo)
@@ -114,8 +116,8 @@ class World:
             self.grants,
         ]  # fmt: skip
         self._passing: list[Shelf[Any]] = [
-            self.run_datasets, self.edge_rows, self.lost_edges, self.column_edges, self.events,
-            self.stream_schemas,
+            self.tag_uses, self.run_datasets, self.edge_rows, self.lost_edges, self.column_edges,
+            self.events, self.stream_schemas,
         ]  # fmt: skip
         self._rooms: dict[Any, Room] = {}
 

@@ -40,6 +40,13 @@ FROM sources WHERE name = :name
 -- A page of tags, by name.
 SELECT name, description FROM tags ORDER BY name LIMIT :limit OFFSET :offset
 
+-- name: read_tags_of_namespace
+-- A page of the tags that a namespace uses, by name.
+SELECT t.name, t.description
+FROM tag_uses u JOIN tags t ON t.name = u.tag
+WHERE u.namespace = :namespace
+ORDER BY u.tag LIMIT :limit OFFSET :offset
+
 -- name: read_tag
 -- One tag.
 SELECT name, description FROM tags WHERE name = :name

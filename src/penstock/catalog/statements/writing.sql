@@ -355,6 +355,12 @@ INSERT INTO tags (name, description)
 ON CONFLICT (name) DO UPDATE SET
     description = excluded.description;
 
+-- name: put_tag_uses
+-- Note which tags a namespace uses.
+INSERT INTO tag_uses (namespace, tag)
+{rows namespace text, tag text}
+ON CONFLICT (namespace, tag) DO NOTHING;
+
 -- name: put_datasets
 -- Write datasets.
 INSERT INTO datasets (id, namespace, name, type, physical_name, source_name, description, description_stamp, current_version_id, published_at, latest_version_id, latest_number, version_count, implied_version_id, observed, tags, field_tags, lifecycle, hidden, hidden_at, created_at, updated_at, declared, declared_stamps, declared_column_set_id)
