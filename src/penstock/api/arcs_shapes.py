@@ -1,9 +1,10 @@
 """Arcs and arrivals on the wire: as they are declared, and as they are shown."""
 
 from collections.abc import Mapping, Sequence
+from typing import Annotated
 
 import msgspec
-from msgspec import Struct
+from msgspec import Meta, Struct
 
 from penstock.arcs.arrival_rows import ArrivalRow
 from penstock.arcs.arrivals import (
@@ -28,9 +29,17 @@ from penstock.arcs.declaration import (
 from penstock.arcs.overview import ArcCounts
 from penstock.arcs.rows import ArcRow
 from penstock.catalog.shapes import Shape
+from penstock.catalog.text_schemas import ArcName, Name, NameOrNone
 from penstock.clock import format_time
 from penstock.locks.rows import Stale
+from penstock.lots.ids import Interval
 from penstock.lots.rows import LandingRow
+
+# Behind the schema these are refused in words that name the arc.
+_SOME = Meta(extra_json_schema={"minItems": 1})
+_ONE_OF_TWO = Meta(
+    extra_json_schema={"anyOf": [{"required": ["function"]}, {"required": ["command"]}]}
+)
 
 
 class Said(Struct, frozen=True, kw_only=True, rename="camel", forbid_unknown_fields=True):
@@ -40,8 +49,8 @@ class Said(Struct, frozen=True, kw_only=True, rename="camel", forbid_unknown_fie
 class ArcInput(Said, frozen=True, kw_only=True):
     """A dataset that an arc reads; one that only joins sets nothing going."""
 
-    dataset: str
-    namespace: str = ""
+    dataset: Name
+    namespace: NameOrNone = ""
     subscribe: bool = True
     running_max: Count | None = None
 
@@ -53,10 +62,10 @@ class ArcOutput(Said, frozen=True, kw_only=True):
     write nothing without a word.
     """
 
-    dataset: str
-    namespace: str = ""
+    dataset: Name
+    namespace: NameOrNone = ""
     version: str = "1"
-    interval: str = ""
+    interval: Annotated[str, Meta(extra_json_schema={"enum": ["", *Interval]})] = ""
     running_max: Count | None = None
     empty: EmptyOutput = EmptyOutput.FAIL
 
@@ -96,12 +105,12 @@ class ArcRetry(Said, frozen=True, kw_only=True):
 class ArcBody(Said, frozen=True, kw_only=True):
     """An arc as it is declared; its name and namespace are those of the path."""
 
-    project: str = "default"
-    version: str = "1"
+    project: ArcName = "default"
+    version: ArcName = "1"
     description: str = ""
-    inputs: Sequence[ArcInput]
-    outputs: Sequence[ArcOutput]
-    workload: ArcWorkload
+    inputs: Annotated[Sequence[ArcInput], _SOME]
+    outputs: Annotated[Sequence[ArcOutput], _SOME]
+    workload: Annotated[ArcWorkload, _ONE_OF_TWO]
     parts: ArcParts | None = None
     retry: ArcRetry = ArcRetry()
     running_max: Count = 4
@@ -119,8 +128,8 @@ class ArcBody(Said, frozen=True, kw_only=True):
 class NamedArc(ArcBody, frozen=True, kw_only=True):
     """An arc as it is declared, with its name."""
 
-    namespace: str
-    name: str
+    namespace: Name
+    name: ArcName
 
     def whole(self) -> Arc:
         """The declaration as it is kept."""
@@ -189,8 +198,8 @@ class ArrivalBody(Said, frozen=True, kw_only=True):
 class NamedArrival(ArrivalBody, frozen=True, kw_only=True):
     """Where the objects of a dataset arrive, with its name."""
 
-    namespace: str
-    dataset: str
+    namespace: Name
+    dataset: Name
 
     def whole(self) -> Arrival:
         """The declaration as it is kept."""

@@ -23,6 +23,7 @@ from penstock.catalog.commands import (
 )
 from penstock.catalog.schema import Field
 from penstock.catalog.shapes import Dataset, DatasetVersion, Shape
+from penstock.catalog.text_schemas import Name, Text
 from penstock.db import Transaction
 from penstock.errors import Invalid
 
@@ -30,9 +31,9 @@ from penstock.errors import Invalid
 class FieldBody(Body, frozen=True):
     """One field of a dataset."""
 
-    name: str
+    name: Text
     type: str | None = None
-    tags: tuple[str, ...] | None = None
+    tags: tuple[Name, ...] | None = None
     description: str | None = None
 
 
@@ -40,10 +41,10 @@ class DatasetBody(Body, frozen=True):
     """What to say of a dataset; with a run's id it describes the version that the run wrote."""
 
     type: Literal["DB_TABLE", "STREAM"]
-    physical_name: str
-    source_name: str
+    physical_name: Text
+    source_name: Name
     fields: tuple[FieldBody, ...] | None = None
-    tags: tuple[str, ...] | None = None
+    tags: tuple[Name, ...] | None = None
     description: str | None = None
     run_id: str | None = None
     schema_location: str | None = None

@@ -9,7 +9,7 @@ from itertools import islice
 from typing import Annotated, Any, Literal
 
 import msgspec
-from msgspec import Meta, Raw, Struct, field
+from msgspec import UNSET, Meta, Raw, Struct, UnsetType, field
 from msgspec.structs import replace
 
 from penstock.access.keys import Role
@@ -23,8 +23,9 @@ from penstock.catalog.bound_events import BoundEvent
 from penstock.catalog.commands import ReceiveEvent
 from penstock.catalog.events import EventKind
 from penstock.catalog.json_text import items_of_list
-from penstock.catalog.openlineage import RUN, Event, read_event
+from penstock.catalog.openlineage import EVENT_TYPES, RUN, Event, read_event
 from penstock.catalog.shapes import Shape
+from penstock.catalog.text_schemas import Name
 from penstock.clock import say_time
 from penstock.db import Transaction
 from penstock.errors import Busy, Invalid, PenstockError, Unavailable
@@ -40,6 +41,24 @@ _log = logging.getLogger(__name__)
 _decode_batch = msgspec.json.Decoder(list[Raw]).decode
 
 
+EventType = Annotated[str, Meta(extra_json_schema={"enum": sorted(EVENT_TYPES)})]
+
+
+class EventRun(Struct, frozen=True, rename="camel"):
+    """The run that an event is about."""
+
+    run_id: Name
+    facets: dict[str, Any] = {}
+
+
+class EventNames(Struct, frozen=True, rename="camel"):
+    """A job or a dataset of an event."""
+
+    namespace: Name
+    name: Name
+    facets: dict[str, Any] = {}
+
+
 class AnyEvent(Struct, frozen=True, rename="camel"):
     """An OpenLineage RunEvent, JobEvent or DatasetEvent; `schemaURL` or what it holds says which.
 
@@ -49,12 +68,12 @@ class AnyEvent(Struct, frozen=True, rename="camel"):
     event_time: Time
     producer: str = ""
     schema_url: str = field(name="schemaURL", default="")
-    event_type: str | None = None
-    run: dict[str, Any] | None = None
-    job: dict[str, Any] | None = None
-    dataset: dict[str, Any] | None = None
-    inputs: Sequence[dict[str, Any]] = ()
-    outputs: Sequence[dict[str, Any]] = ()
+    event_type: EventType | None = None
+    run: EventRun | UnsetType = UNSET
+    job: EventNames | UnsetType = UNSET
+    dataset: EventNames | UnsetType = UNSET
+    inputs: Sequence[EventNames] = ()
+    outputs: Sequence[EventNames] = ()
 
 
 class SortDirection(StrEnum):
@@ -89,6 +108,12 @@ class Events(Shape, frozen=True):
 
     events: Sequence[Raw]
     total_count: int
+
+
+# An event is about a job, with a run or without, or about a dataset.
+OneEvent = Annotated[
+    AnyEvent, Meta(extra_json_schema={"anyOf": [{"required": ["job"]}, {"required": ["dataset"]}]})
+]
 
 
 class BatchSummary(Struct, frozen=True):
@@ -260,8 +285,8 @@ def _events(tx: Transaction, query: EventsQuery, namespace: str | None) -> Event
 _ONE = f"{BASE}/lineage"
 
 ROUTES = (
-    Route("POST", _ONE, receive_event, Reach.OWN, Role.WRITER, 201, accepts=AnyEvent),
-    Route("POST", f"{_ONE}/batch", receive_batch, Reach.OWN, Role.WRITER, accepts=list[AnyEvent]),
+    Route("POST", _ONE, receive_event, Reach.OWN, Role.WRITER, 201, accepts=OneEvent),
+    Route("POST", f"{_ONE}/batch", receive_batch, Reach.OWN, Role.WRITER, accepts=list[OneEvent]),
     Route("GET", f"{BASE}/events", list_events, Reach.EVERYTHING),
     Route("GET", f"{BASE}/events/lineage", list_run_events, Reach.EVERYTHING),
     Route("GET", f"{BASE}/events/{{namespace}}", list_events_of_namespace, rest=True),

@@ -14,6 +14,7 @@ from penstock.catalog.child_jobs import find_child
 from penstock.catalog.commands import DeleteJob, PutJob, RestoreJob, TagJob, UntagJob
 from penstock.catalog.known_facets import DatasetName
 from penstock.catalog.shapes import Job, JobVersion, Shape
+from penstock.catalog.text_schemas import Name
 from penstock.db import Transaction
 from penstock.states import RunState
 
@@ -21,8 +22,8 @@ from penstock.states import RunState
 class DatasetNameBody(Body, frozen=True):
     """A dataset that a job reads or writes."""
 
-    namespace: str
-    name: str
+    namespace: Name
+    name: Name
 
 
 class JobBody(Body, frozen=True):
@@ -37,7 +38,7 @@ class JobBody(Body, frozen=True):
     location: str | None = None
     description: str | None = None
     run_id: str | None = None
-    tags: tuple[str, ...] | None = None
+    tags: tuple[Name, ...] | None = None
     context: Any = None
 
 

@@ -13,10 +13,12 @@ from penstock.catalog.lineage_edges import History
 from penstock.catalog.run_lineage import UpstreamRuns
 from penstock.db import Transaction
 
+NODE_PATTERN = r"^((dataset|job):.+:.+|datasetField:.+:.+:.+|run:.+)$"
 NodeId = Annotated[
     str,
     Meta(
         min_length=1,
+        extra_json_schema={"pattern": NODE_PATTERN},
         description="`dataset:NAMESPACE:NAME`, `job:NAMESPACE:NAME`, `run:UUID` or "
         "`datasetField:NAMESPACE:NAME:FIELD`, each also with `#VERSION`",
     ),

@@ -17,6 +17,7 @@ from penstock.api.routing import BASE, Reach, Route
 from penstock.api.wiring import LeaseSeconds, dataset_names
 from penstock.arcs.by_hand import ClaimByHand, CompleteByHand
 from penstock.catalog.shapes import EntityId, Shape, VersionId, time_or_none
+from penstock.catalog.text_schemas import LOT_SCHEMA, Text
 from penstock.clock import Micros, format_time
 from penstock.db import Transaction
 from penstock.errors import Invalid, PenstockError
@@ -37,7 +38,7 @@ from penstock.locks.shapes import Claim, Lock, Nothing, PinnedInput, ShownClaim,
 Token = Annotated[int, Meta(ge=0, le=1 << 62)]
 ErrorText = Annotated[str, Meta(max_length=10_000)]
 ShortText = Annotated[str, Meta(min_length=1, max_length=1_000)]
-LotId = Annotated[str, Meta(min_length=1, max_length=200)]
+LotId = Annotated[str, Meta(min_length=1, max_length=200, extra_json_schema=LOT_SCHEMA)]
 
 
 class ClaimRefBody(Body, frozen=True):
@@ -55,7 +56,7 @@ class ClaimBody(Body, frozen=True):
     claimed; where the call is refused nothing is completed.
     """
 
-    owner: str
+    owner: Text
     count: Annotated[int, Meta(ge=1, le=CLAIMS_AT_ONCE_MAX)] = 1
     order: Literal["oldest", "newest"] = "oldest"
     lease_seconds: LeaseSeconds | None = None

@@ -13,6 +13,7 @@ from penstock.api.parameters import Paging
 from penstock.api.routing import BASE, Route
 from penstock.catalog import reading as catalog_reading
 from penstock.catalog.shapes import Shape
+from penstock.catalog.text_schemas import LotName
 from penstock.clock import format_time
 from penstock.db import Transaction
 from penstock.locks import reading, reading_lots, sight
@@ -24,7 +25,7 @@ LOTS_AT_ONCE_MAX = 10_000
 PRIORITY_MAX = 1 << 31
 
 Priority = Annotated[int, Meta(ge=-PRIORITY_MAX, le=PRIORITY_MAX)]
-LotIds = Annotated[tuple[str, ...], Meta(min_length=1, max_length=LOTS_AT_ONCE_MAX)]
+LotIds = Annotated[tuple[LotName, ...], Meta(min_length=1, max_length=LOTS_AT_ONCE_MAX)]
 
 
 class LotsBody(Body, frozen=True):

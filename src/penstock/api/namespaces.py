@@ -18,6 +18,7 @@ from penstock.catalog.commands import (
     RevokeGrant,
 )
 from penstock.catalog.shapes import Grant, Namespace
+from penstock.catalog.text_schemas import Text
 from penstock.db import Transaction
 from penstock.errors import NotFound
 
@@ -25,7 +26,7 @@ from penstock.errors import NotFound
 class NamespaceBody(Body, frozen=True):
     """What to say of a namespace."""
 
-    owner_name: str
+    owner_name: Text
     description: str | None = None
 
 

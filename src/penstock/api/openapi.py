@@ -11,6 +11,7 @@ from penstock import __version__
 from penstock.api.answers import Flow, Page
 from penstock.api.refusals import STATUS, Refusal
 from penstock.api.routing import Route
+from penstock.catalog.text_schemas import ARC_NAME_SCHEMA, LOT_SCHEMA, NAME_SCHEMA, NO_NUL
 
 Json = dict[str, Any]
 Capabilities = Sequence[tuple[str, Sequence[Route]]]
@@ -42,6 +43,8 @@ _VARIABLES = {
     "ingest_job": "the ingest job's id",
     "payload": "the payload's name, without slashes",
 }
+# Lots and arcs are named more strictly than the rest: their names are in keys of objects.
+_NAMED = {"lot": LOT_SCHEMA, "arc": ARC_NAME_SCHEMA}
 _BYTES = {"application/octet-stream": {"schema": {"type": "string", "format": "binary"}}}
 _INTRODUCTION = (
     "The metadata API that Marquez and OpenLineage clients speak, and Penstock's own additions. "
@@ -82,21 +85,48 @@ class _Schemas:
     """The JSON schemas of all types that the routes use."""
 
     def __init__(self, routes: Iterable[Route]) -> None:
+        routes = list(routes)
         types: list[Any] = [Refusal]
         queries: list[Any] = []
         for route in routes:
             types += [kind for kind in (_answer_type(route), _body_type(route)) if kind is not None]
             queries += [route.hints["query"]] if "query" in route.needs else []
         schemas, components = msgspec.json.schema_components([*types, *queries], ref_template=_REF)
+        self.components = components
+        self._walked: set[int] = set()
         # Types such as Sequence[Run] are told apart by their text: not all of them can be hashed.
         self._by_type = {
             str(kind): schema for kind, schema in zip([*types, *queries], schemas, strict=True)
         }
+        for body in map(_body_type, routes):
+            self._refuse_nul(None if body is None else self.of(body))
+        for query in queries:
+            self._refuse_nul(self.of(query))
         self._queries = {query.__name__: components.pop(query.__name__) for query in set(queries)}
-        self.components = components
 
     def of(self, kind: Any) -> Json:
         return self._by_type[str(kind)]
+
+    def is_needed(self, body: Any) -> bool:
+        """Return whether an empty body is refused: it counts as an object without fields."""
+        schema = self.of(body)
+        name = schema.get("$ref", "").rpartition("/")[2]
+        return bool(self.components.get(name, schema).get("required"))
+
+    def _refuse_nul(self, schema: Any) -> None:
+        """Say of every text in a body that it holds no NUL, which databases cannot keep."""
+        if isinstance(schema, list):
+            for each in schema:
+                self._refuse_nul(each)
+        if not isinstance(schema, dict) or id(schema) in self._walked:
+            return
+        self._walked.add(id(schema))
+        if schema.get("type") == "string" and not schema.keys() & {"enum", "pattern", "format"}:
+            schema["pattern"] = NO_NUL
+        if "$ref" in schema:
+            self._refuse_nul(self.components[schema["$ref"].rpartition("/")[2]])
+        for each in list(schema.values()):
+            self._refuse_nul(each)
 
     def parameters(self, query: Any) -> list[Json]:
         schema = self._queries[query.__name__]
@@ -133,7 +163,7 @@ def _operation(route: Route, tag: str, schemas: _Schemas) -> Json:
     body = _body_type(route)
     if body is not None:
         content = {"application/json": {"schema": schemas.of(body)}}
-        operation["requestBody"] = {"required": True, "content": content}
+        operation["requestBody"] = {"required": schemas.is_needed(body), "content": content}
     if route.streams:
         operation["requestBody"] = {"required": True, "content": _BYTES}
     return operation
@@ -148,7 +178,7 @@ def _operation_id(route: Route) -> str:
 
 
 def _path_parameter(name: str) -> Json:
-    about = {"type": "string", "description": _VARIABLES[name]}
+    about = {"type": "string", "description": _VARIABLES[name], **_NAMED.get(name, NAME_SCHEMA)}
     return {**_parameter(name, about, required=True), "in": "path"}
 
 

@@ -19,6 +19,7 @@ from penstock.catalog.commands import CreateRun, MarkRun
 from penstock.catalog.reading import RunPlace
 from penstock.catalog.reading_names import is_uuid
 from penstock.catalog.shapes import Run, RunFacets, Shape
+from penstock.catalog.text_schemas import Name
 from penstock.clock import Micros, parse_time
 from penstock.db import Transaction
 from penstock.errors import Malformed, NotFound
@@ -29,7 +30,7 @@ from penstock.states import RunState
 class RunBody(Body, frozen=True):
     """What to say of a new run."""
 
-    id: str | None = None
+    id: Name | None = None
     nominal_start_time: Time | None = None
     nominal_end_time: Time | None = None
     args: dict[str, Raw] | None = None

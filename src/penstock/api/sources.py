@@ -12,13 +12,14 @@ from penstock.api.routing import BASE, Reach, Route
 from penstock.catalog import reading
 from penstock.catalog.commands import PutSource
 from penstock.catalog.shapes import Source
+from penstock.catalog.text_schemas import Text
 from penstock.db import Transaction
 
 
 class SourceBody(Body, frozen=True):
     """What to say of a source."""
 
-    type: str
+    type: Text
     connection_url: str
     description: str | None = None
 

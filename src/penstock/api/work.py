@@ -11,6 +11,7 @@ from penstock.api.parameters import Paging
 from penstock.api.routing import BASE, Reach, Route
 from penstock.catalog import reading as catalog_reading
 from penstock.catalog.shapes import Shape
+from penstock.catalog.text_schemas import LotName
 from penstock.catalog.writer import Command
 from penstock.clock import Micros
 from penstock.db import Transaction
@@ -47,7 +48,7 @@ class WorkQuery(Paging, frozen=True):
 class LogQuery(Paging, frozen=True):
     """Which part of a job's log; with a lot, of that lot alone."""
 
-    lot: str | None = None
+    lot: LotName | None = None
 
 
 class WorkList(Shape, frozen=True):
