@@ -8,7 +8,7 @@ from pathlib import Path
 import httpx
 import pytest
 
-from penstock.api.asgi import Receive, Scope, Send
+from penstock.api.asgi import Message, Receive, Scope, Send
 from penstock.api.pages import Site
 from penstock.web.files import Files
 from tests.doors.serving import API, Running, post, run_event, running
@@ -66,6 +66,25 @@ def test_a_file_with_its_digest_in_its_name_is_kept_for_ever(folder: Path) -> No
     plain = get(folder, "/assets/a-1234.js", **{"accept-encoding": "identity"})
     assert plain.content == SCRIPT
     assert "content-encoding" not in plain.headers
+
+
+def test_a_file_is_unpacked_once_for_all_clients(folder: Path) -> None:
+    site = Site(api, frozenset({"api"}), Files(folder))
+    scope = {"type": "http", "method": "GET", "path": "/assets/a-1234.js", "headers": []}
+    messages: list[Message] = []
+
+    async def receive() -> Message:
+        raise AssertionError("the page reads no body")
+
+    async def send(message: Message) -> None:
+        messages.append(message)
+
+    for _ in range(2):
+        asyncio.run(site(scope, receive, send))
+
+    first, second = (each["body"] for each in messages if each["type"] == "http.response.body")
+    assert first == SCRIPT
+    assert first is second
 
 
 def test_what_the_browser_has_is_not_sent_again(folder: Path) -> None:

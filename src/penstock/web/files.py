@@ -3,6 +3,7 @@
 import gzip
 import hashlib
 from dataclasses import dataclass
+from functools import cached_property
 from pathlib import Path
 from typing import Final
 
@@ -32,9 +33,9 @@ class File:
     etag: str
     caching: str
 
-    @property
+    @cached_property
     def plain(self) -> bytes:
-        """The file itself, for whoever cannot unpack it."""
+        """The file itself, for clients that cannot unpack it; unpacked once for all of them."""
         return gzip.decompress(self.kept) if self.is_packed else self.kept
 
 
