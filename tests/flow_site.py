@@ -3,6 +3,7 @@
 import hashlib
 from collections.abc import Mapping
 from pathlib import Path
+from typing import Any
 
 from penstock.cli.demo_story import OUTPUTS, RETRY, Outcome, Story, outcome, readings
 from penstock.cli.demo_workloads import FOLDER
@@ -28,7 +29,7 @@ class FlowSite:
     ) -> None:
         self.folder = folder
         self._database = database
-        self._settings = {
+        self._settings: dict[str, Any] = {
             "objects": (folder / "objects").as_uri(),
             "ingest_folder": folder / "ingest",
             "ingest_session_seconds": 2,

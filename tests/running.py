@@ -7,7 +7,7 @@ import sys
 import tempfile
 import time
 import uuid
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
 from typing import Self
@@ -37,13 +37,31 @@ class ServerProcess:
         self._token = ""
 
     @classmethod
-    def start(cls, database_url: str, command: str = "serve", **settings: object) -> Self:
-        """Start a server, or everything with `up`, and return when it is ready."""
+    def start(
+        cls,
+        database_url: str,
+        command: str = "serve",
+        *,
+        launcher: Sequence[str] = (),
+        **settings: object,
+    ) -> Self:
+        """Start a server, or everything with `up`, and return when it is ready.
+
+        The launcher is a program that changes its own limits and becomes the server.
+        """
         descriptor, name = tempfile.mkstemp(prefix="penstock-", suffix=".log")
         given = {"log_format": "json", "port": 0, **settings}
         variables = {f"PENSTOCK_{key.upper()}": str(value) for key, value in given.items()}
         others = {key: value for key, value in os.environ.items() if key[:9] != "PENSTOCK_"}
-        words = [sys.executable, "-m", "penstock.cli", command, "--database", database_url]
+        words = [
+            *launcher,
+            sys.executable,
+            "-m",
+            "penstock.cli",
+            command,
+            "--database",
+            database_url,
+        ]
         process = subprocess.Popen(
             words,
             stdin=subprocess.DEVNULL,
@@ -64,6 +82,11 @@ class ServerProcess:
     def is_alive(self) -> bool:
         """Whether the process is still there."""
         return self._process.poll() is None
+
+    @property
+    def pid(self) -> int:
+        """The number of the process."""
+        return self._process.pid
 
     def log(self) -> str:
         """What the server has said so far."""
@@ -147,9 +170,11 @@ def _url_in(log: str) -> str:
 
 
 @contextmanager
-def serving(database_url: str, **settings: object) -> Iterator[ServerProcess]:
+def serving(
+    database_url: str, *, launcher: Sequence[str] = (), **settings: object
+) -> Iterator[ServerProcess]:
     """A server for the length of a block, stopped cleanly at its end."""
-    server = ServerProcess.start(database_url, "serve", **settings)
+    server = ServerProcess.start(database_url, "serve", launcher=launcher, **settings)
     try:
         yield server
         server.stop()

@@ -219,6 +219,31 @@ class Settings:
     body_bytes_max: int = _setting(
         10 * 1024 * 1024, int, "the largest request body, unpacked", least=1
     )
+    header_bytes_max: int = _setting(
+        64 * 1024, int, "the largest request line with its headers, in bytes", least=1024
+    )
+    header_count_max: int = _setting(128, int, "how many headers a request may have", least=1)
+    first_request_seconds: int = _setting(
+        30, int, "how long a new connection may stay silent", least=1
+    )
+    header_seconds: int = _setting(
+        20, int, "how long the headers of a request may take to arrive", least=1
+    )
+    silence_seconds: int = _setting(
+        60,
+        int,
+        "how long a client may send no more of a body, or read no more of an answer",
+        least=1,
+    )
+    connections_max: int = _setting(
+        2048,
+        int,
+        "how many connections the server keeps open; fewer if the system allows fewer descriptors",
+        least=1,
+    )
+    connections_per_address_max: int = _setting(
+        512, int, "how many connections one client address may have; proxies are exempt", least=1
+    )
     payload_bytes_max: int = _setting(
         100 * 1024**3, int, "the largest payload that can be uploaded", least=1
     )

@@ -21,16 +21,26 @@ class MethodNotAllowed(PenstockError):
         self.allowed = allowed
 
 
+class HeadTooLarge(PenstockError):
+    """The request line and the headers are larger, or the headers more, than the server allows."""
+
+
+class TooSlow(PenstockError):
+    """The client did not send its request in time."""
+
+
 STATUS: dict[type[PenstockError], int] = {
     errors.Malformed: 400,
     errors.Unauthorized: 401,
     errors.Forbidden: 403,
     errors.NotFound: 404,
     MethodNotAllowed: 405,
+    TooSlow: 408,
     errors.Conflict: 409,
     errors.TooLarge: 413,
     errors.Invalid: 422,
     errors.Busy: 429,
+    HeadTooLarge: 431,
     errors.Unavailable: 503,
 }
 UNEXPECTED = 500

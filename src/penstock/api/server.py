@@ -1,5 +1,6 @@
 """The HTTP server: listens, serves until it is told to stop, and leaves nothing half done."""
 
+import asyncio
 import contextlib
 import gc
 import logging
@@ -8,15 +9,26 @@ import socket
 import sys
 import threading
 from collections.abc import Callable, Iterator
+from functools import partial
 from types import FrameType, TracebackType
-from typing import Self
+from typing import Self, cast
 
 import uvicorn
 
 from penstock import __version__, tracing
 from penstock.api.app import Api
+from penstock.api.connections import (
+    KEEP_ALIVE_SECONDS,
+    ConnectionLimits,
+    Connections,
+    LimitedProtocol,
+)
+from penstock.api.descriptors import (
+    DescriptorWatch,
+    connections_possible,
+    raise_descriptor_limit,
+)
 from penstock.api.gate import is_loopback
-from penstock.api.joining import JoiningProtocol
 from penstock.api.metrics import Metrics
 from penstock.api.pages import Site
 from penstock.api.routes import ROUTES
@@ -29,8 +41,6 @@ from penstock.plane import Plane
 from penstock.web.files import Files
 
 BACKLOG = 2048
-# Longer than the minute after which most proxies and clients drop a connection themselves.
-KEEP_ALIVE_SECONDS = 75
 # A caller that never finishes its request must not keep a stopping server for ever.
 STOP_SECONDS_MAX = 30
 # Few, long collections: with the default, collecting is most of the slowest answers.
@@ -45,6 +55,7 @@ _log = logging.getLogger(__name__)
 def serve(settings: Settings) -> None:
     """Run a server until SIGTERM or SIGINT; what is in flight is committed and answered."""
     set_up_logs(settings)
+    raise_descriptor_limit()
     with (
         HttpServer.open(settings) as server,
         tracing.on(settings.traces, server.plane.identity),
@@ -64,6 +75,19 @@ def tune_interpreter() -> None:
     sys.setswitchinterval(_SWITCH_SECONDS)
 
 
+def connection_limits(settings: Settings) -> ConnectionLimits:
+    """The limits of the settings, and no more connections than there are descriptors."""
+    return ConnectionLimits(
+        settings.header_bytes_max,
+        settings.header_count_max,
+        settings.first_request_seconds,
+        settings.header_seconds,
+        settings.silence_seconds,
+        connections_possible(settings.connections_max),
+        settings.connections_per_address_max,
+    )
+
+
 class HttpServer:
     """One server on one plane, already listening when it is made.
 
@@ -78,9 +102,10 @@ class HttpServer:
         host, port = listener.getsockname()[:2]
         self.url = f"http://[{host}]:{port}" if ":" in host else f"http://{host}:{port}"
         taken = frozenset(route.path.split("/")[1] for route in ROUTES)
+        self.connections = Connections(connection_limits(plane.settings))
         config = uvicorn.Config(
             Site(api, taken, Files()),
-            http=JoiningProtocol,
+            http=cast(type[asyncio.Protocol], partial(LimitedProtocol, self.connections)),
             loop="uvloop",
             ws="none",
             lifespan="off",
@@ -91,7 +116,7 @@ class HttpServer:
             timeout_keep_alive=KEEP_ALIVE_SECONDS,
             timeout_graceful_shutdown=STOP_SECONDS_MAX,
         )
-        self._server = _Uvicorn(config, self.stop)
+        self._server = _Uvicorn(config, self.stop, self.connections)
 
     @classmethod
     def open(cls, settings: Settings, clock: Clock = system_clock) -> Self:
@@ -153,9 +178,21 @@ class HttpServer:
 class _Uvicorn(uvicorn.Server):
     """Uvicorn, but a signal that stops it is the end of the matter: the exit status is 0."""
 
-    def __init__(self, config: uvicorn.Config, stop: Callable[[], None]) -> None:
+    def __init__(
+        self, config: uvicorn.Config, stop: Callable[[], None], connections: Connections
+    ) -> None:
         super().__init__(config)
         self._stop = stop
+        self._connections = connections
+        self._descriptors = DescriptorWatch()
+
+    async def on_tick(self, counter: int) -> bool:
+        """Check connections and descriptors once a second; uvicorn ticks ten times."""
+        if counter % 10 == 0:
+            now = asyncio.get_running_loop().time()
+            self._connections.check(now)
+            self._descriptors.check(now)
+        return await super().on_tick(counter)
 
     @contextlib.contextmanager
     def capture_signals(self) -> Iterator[None]:

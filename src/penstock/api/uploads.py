@@ -8,15 +8,12 @@ from penstock.api.content import Disconnected
 from penstock.api.gate import Heading
 from penstock.errors import Malformed, PenstockError, TooLarge
 
-# A caller that falls silent must not keep a thread for ever.
-SILENCE_SECONDS_MAX = 120
-
 
 class Stream:
     """A body on its way to a thread, which asks for each piece; only one is held at a time.
 
-    A body that is over the limit, breaks off or stays away raises in that thread; `failure` is
-    why, for callers whose own work hides it.
+    A body that is over the limit or breaks off raises in that thread; `failure` is why, for
+    callers whose own work hides it.
     """
 
     def __init__(self, receive: Receive, head: Heading, bytes_max: int) -> None:
@@ -57,13 +54,7 @@ class Stream:
             raise
 
     async def _next(self) -> bytes:
-        try:
-            async with asyncio.timeout(SILENCE_SECONDS_MAX):
-                message = await self._receive()
-        except TimeoutError:
-            raise Malformed(
-                f"nothing more of the body came for {SILENCE_SECONDS_MAX} seconds; send it again"
-            ) from None
+        message = await self._receive()
         if message["type"] == "http.disconnect":
             raise Disconnected
         self._is_whole = not message.get("more_body", False)

@@ -9,6 +9,7 @@ from typing import Annotated
 from cyclopts import App, Parameter
 
 from penstock import tracing
+from penstock.api.descriptors import raise_descriptor_limit
 from penstock.api.server import HttpServer, tune_interpreter
 from penstock.arcs.command_rules import command_rules
 from penstock.arcs.executors import open_executor
@@ -74,6 +75,7 @@ def up(*, flags: UpFlags = UP) -> None:
     """Run everything in one process until it is told to stop."""
     settings = flags.load().settings
     begin(settings)
+    raise_descriptor_limit()
     with (
         HttpServer.open(settings) as server,
         tracing.on(settings.traces, server.plane.identity),
