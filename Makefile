@@ -38,6 +38,7 @@ test: setup ## lint, then every test (WORKERS=4 at a time)
 	@scripts/installed curl curl
 	@scripts/installed sqlite3 sqlite3
 	@scripts/installed nginx nginx-light
+	@scripts/installed javac default-jdk-headless
 	@$(BIN)/pytest -n $(WORKERS) --dist loadgroup || $(ALONE)
 
 lint: setup ## style, types and the direction of imports
@@ -68,6 +69,7 @@ stress: setup ## search long for rare failures
 	@scripts/installed curl curl
 	@scripts/installed sqlite3 sqlite3
 	@scripts/installed nginx nginx-light
+	@scripts/installed javac default-jdk-headless
 	@$(BIN)/pytest -m stress -o faulthandler_timeout=0 tests/simulation
 	@$(BIN)/pytest -n $(WORKERS) --both tests/doors tests/acceptance
 

@@ -1,7 +1,7 @@
 """Connections of clients: how many there may be, and how much and how slowly each may send.
 
 Uvicorn limits none of this for its httptools protocol. `LimitedProtocol` adds the limits, answers
-a request that is refused before the application sees it.
+a request that is refused before the application sees it, and ignores offers of other protocols.
 """
 
 import asyncio
@@ -17,7 +17,7 @@ from uvicorn.protocols.http.httptools_impl import STATUS_LINE, HttpToolsProtocol
 from uvicorn.server import ServerState
 
 from penstock import logs
-from penstock.api.answers import messages
+from penstock.api.answers import Header, messages
 from penstock.api.joining import JoiningTransport
 from penstock.api.refusals import HeadTooLarge, TooSlow, refusal
 from penstock.errors import Busy, Malformed, PenstockError, Unavailable
@@ -192,6 +192,7 @@ class LimitedProtocol(HttpToolsProtocol):
         self._unread = 0  # bytes since the parser last finished a piece of a request
         self._in_head = False
         self._has_body_to_come = False
+        self._offers_upgrade = False
         self._refused: PenstockError | None = None
         self._unsent = 0
         self._unsent_since = 0.0
@@ -239,8 +240,8 @@ class LimitedProtocol(HttpToolsProtocol):
         self._unset_keepalive_if_required()
         self._unread += len(data)
         try:
-            self.parser.feed_data(data)
-        except (httptools.HttpParserError, httptools.HttpParserUpgrade):
+            self._parse(data)
+        except httptools.HttpParserError:
             self._refuse(self._refused or Malformed(_NOT_HTTP), self.loop.time())
             return
         if self._unread > self._limits.header_bytes_max or self._has_too_many_headers:
@@ -249,6 +250,7 @@ class LimitedProtocol(HttpToolsProtocol):
     def on_message_begin(self) -> None:
         """Note that a request has begun."""
         self._in_head = True
+        self._offers_upgrade = False
         self.due = self.loop.time() + self._limits.header_seconds
         super().on_message_begin()
 
@@ -258,6 +260,10 @@ class LimitedProtocol(HttpToolsProtocol):
             size = len(self.url) + sum(len(name) + len(value) for name, value in self.headers)
             if size > self._limits.header_bytes_max or self._has_too_many_headers:
                 self._stop_parsing(self._head_too_large())
+        if self.parser.should_upgrade():
+            # The parser takes what follows for another protocol, and skips the body.
+            self._offers_upgrade = True
+            return
         if len(self.pipeline) >= PIPELINE_MAX:
             self._stop_parsing(Busy("too many requests were sent ahead of their answers"))
         self._in_head = False
@@ -275,6 +281,8 @@ class LimitedProtocol(HttpToolsProtocol):
 
     def on_message_complete(self) -> None:
         """Note that the request was sent whole."""
+        if self._offers_upgrade:
+            return
         self._unread = 0
         self._has_body_to_come = False
         self.due = self._idle_until() if self.cycle.response_complete else _NEVER
@@ -340,6 +348,25 @@ class LimitedProtocol(HttpToolsProtocol):
         self._refused = error
         raise httptools.HttpParserError(str(error))
 
+    def _parse(self, data: bytes) -> None:
+        """Parse data. A request that offers another protocol is read as plain HTTP.
+
+        RFC 9110, section 7.8: a server may ignore the Upgrade header. The parser cannot, so a new
+        one gets the same head without the header, and then the body.
+        """
+        try:
+            self.parser.feed_data(data)
+        except httptools.HttpParserUpgrade as upgrade:
+            method, version = self.parser.get_method(), self.parser.get_http_version()
+            if method == b"CONNECT":  # it has no other meaning than to leave HTTP
+                self._stop_parsing(Malformed(_NOT_HTTP))
+            lines = [b"%b %b HTTP/%b" % (method, self.url, version.encode())]
+            lines += [b"%b: %b" % kept for kept in map(_without_upgrade, self.headers) if kept]
+            self.parser = httptools.HttpRequestParser(self)
+            self.parser.set_dangerous_leniencies(lenient_data_after_close=True)
+            self.parser.feed_data(b"\r\n".join([*lines, b"", b""]))
+            self._parse(data[upgrade.args[0] :])
+
     def _refuse(self, error: PenstockError, now: float) -> None:
         """Answer instead of the application, and close."""
         self._all.refusals.add(str(error), self.client_text, now)
@@ -356,3 +383,15 @@ class LimitedProtocol(HttpToolsProtocol):
             self.cycle.disconnected = True
             self.cycle.message_event.set()
         self.due = now + LINGER_SILENCE_SECONDS
+
+
+def _without_upgrade(header: Header) -> Header | None:
+    """The header without the offer of another protocol; None if nothing is left of it."""
+    name, value = header
+    if name in (b"upgrade", b"http2-settings"):
+        return None
+    if name != b"connection":
+        return header
+    tokens = [token.strip() for token in value.split(b",")]
+    kept = [token for token in tokens if token.lower() not in (b"upgrade", b"http2-settings")]
+    return (name, b", ".join(kept)) if kept else None
