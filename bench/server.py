@@ -48,7 +48,7 @@ class EdgeCatalog(Catalog):
     def stop(self) -> None:
         """Nothing runs."""
 
-    def submit_async(self, command: Any) -> "asyncio.Future[Any]":
+    def submit_async(self, command: Any, size: int = 0) -> "asyncio.Future[Any]":
         """Say at once that it was done."""
         future: asyncio.Future[Any] = asyncio.get_running_loop().create_future()
         future.set_result(None)

@@ -41,7 +41,7 @@ class RawCatalog(Catalog):
         self._bodies.put(None)
         self._keeper.join()
 
-    def submit_async(self, command: Any) -> "asyncio.Future[Any]":
+    def submit_async(self, command: Any, size: int = 0) -> "asyncio.Future[Any]":
         """Hand over an event from an event loop."""
         assert isinstance(command, GuardedEvent), "only events are measured"
         loop = asyncio.get_running_loop()

@@ -135,7 +135,7 @@ class SingleCatalog(Catalog):
         """Return when all that was taken is committed."""
         self._threads.shutdown()
 
-    def submit_async(self, command: Any) -> "asyncio.Future[Any]":
+    def submit_async(self, command: Any, size: int = 0) -> "asyncio.Future[Any]":
         """Hand over an event from an event loop."""
         assert isinstance(command, GuardedEvent), "only events are measured"
         return asyncio.wrap_future(self._threads.submit(self._write, command.event))

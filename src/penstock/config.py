@@ -26,6 +26,7 @@ _SECRET_PARAMETER = re.compile(
 _ORACLE = re.compile(r"(?i)(jdbc:oracle:\w+:[^/@]*)/.*@")
 # PostgreSQL takes some 2,700 bytes into a row of an index, and a name stands there beside another.
 NAME_BYTES_MAX = 1024
+MIB = 1024 * 1024
 
 # What commands of arcs inherit: nothing that is secret, and what programs expect.
 COMMAND_ENVIRONMENT = "PATH,HOME,USER,LOGNAME,SHELL,LANG,LANGUAGE,LC_ALL,LC_CTYPE,TZ,TMPDIR"
@@ -217,7 +218,14 @@ class Settings:
         variable="OPENLINEAGE_API_KEY",
     )
     body_bytes_max: int = _setting(
-        10 * 1024 * 1024, int, "the largest request body, unpacked", least=1
+        64 * MIB, int, "the largest request body, for example of an event, unpacked", least=1
+    )
+    bodies_bytes_max: int = _setting(
+        256 * MIB,
+        int,
+        "how many bytes of request bodies, unpacked, the server holds until they are answered; "
+        "further ones are told to come back (429)",
+        least=1,
     )
     header_bytes_max: int = _setting(
         64 * 1024, int, "the largest request line with its headers, in bytes", least=1024
@@ -243,6 +251,18 @@ class Settings:
     )
     connections_per_address_max: int = _setting(
         512, int, "how many connections one client address may have; proxies are exempt", least=1
+    )
+    key_requests_per_second: int = _setting(
+        0,
+        int,
+        "how many requests a key may make in a second, unless it has a rate of its own; "
+        "0 is without limit",
+    )
+    key_bytes_per_second: int = _setting(
+        0,
+        int,
+        "how many bytes of bodies, unpacked, a key may send in a second, unless it has a "
+        "rate of its own; 0 is without limit",
     )
     payload_bytes_max: int = _setting(
         100 * 1024**3, int, "the largest payload that can be uploaded", least=1

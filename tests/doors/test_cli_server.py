@@ -335,3 +335,22 @@ def test_prune_asks_before_it_deletes(
     assert (declined.code, "nothing was deleted" in declined.err) == (1, True)
     monkeypatch.setattr(sys, "stdin", Person("y\n"))
     assert "Deleted, older than" in penstock("prune", "--older-than", "1d").text
+
+
+def test_a_key_has_rates_that_can_be_changed(penstock: Terminal, tmp_path: Path) -> None:
+    database = ("--database", f"sqlite:///{tmp_path}/penstock.db", "--json")
+
+    created = penstock(
+        *("keys", "create", "etl", "--role", "writer", "--requests-per-second", "50"), *database
+    ).document
+    limited = penstock("keys", "limit", "etl", "--bytes-per-second", "1000", *database).document
+    reset = penstock("keys", "limit", "etl", *database).document
+
+    rates = [
+        (key["requestsPerSecond"], key["bytesPerSecond"])
+        for key in (created["key"], limited, reset)
+    ]
+    assert rates == [(50, None), (None, 1000), (None, None)]
+    refused = penstock("keys", "limit", "etl", "--requests-per-second", "-1", *database)
+    assert "a rate is a whole number from 0" in refused.complaint
+    assert "no live key named 'ghost'" in penstock("keys", "limit", "ghost", *database).complaint

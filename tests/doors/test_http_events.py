@@ -81,9 +81,9 @@ def test_what_the_queue_had_no_room_for_may_be_sent_again(
         catalog, tried = server.plane.catalog, threading.Semaphore(0)
         submit = catalog.submit_async
 
-        def watched(command: Any) -> Any:
+        def watched(command: Any, size: int) -> Any:
             tried.release()
-            return submit(command)
+            return submit(command, size)
 
         monkeypatch.setattr(catalog, "submit_async", watched)
         with ThreadPoolExecutor(1) as caller, server.plane.database.write():

@@ -42,7 +42,7 @@ def test_the_default_values_are_the_documented_ones(home: dict[str, str], tmp_pa
     settings = load({}, home, tmp_path).settings
     assert (settings.host, settings.port, settings.insecure) == ("127.0.0.1", 5000, False)
     assert settings.url == "http://127.0.0.1:5000"
-    assert settings.body_bytes_max == 10_485_760
+    assert settings.body_bytes_max == 67_108_864
     assert (settings.name_length_max, settings.json_depth_max) == (1024, 64)
     assert (settings.queue_length_max, settings.batch_events_max) == (4096, 256)
     assert (settings.log_level, settings.log_format, settings.api_key) == ("info", "text", None)

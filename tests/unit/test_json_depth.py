@@ -2,8 +2,8 @@
 
 import pytest
 
-from penstock.catalog.json_text import check_depth
-from penstock.errors import TooLarge
+from penstock.catalog.json_text import INTEGER_DIGITS_MAX, check_depth, check_numbers
+from penstock.errors import Invalid, TooLarge
 
 
 @pytest.mark.parametrize(
@@ -34,3 +34,22 @@ def test_brackets_side_by_side_or_inside_texts_do_not_nest(body: bytes) -> None:
 def test_a_text_without_an_end_is_read_once() -> None:
     """Who looked for its end from every quote again would be at it for hours."""
     check_depth(b"[{}," + b"{}," * 70 + b'"\\' * 3_000_000, 2)
+
+
+@pytest.mark.parametrize("filler", [b'"a",', b'{"a": "[[["},', b'"\\"[",'])
+def test_a_large_body_is_looked_at_to_its_end(filler: bytes) -> None:
+    many = b"[" + filler * 400_000
+
+    check_depth(many + b"[]]", 2)
+    with pytest.raises(TooLarge):
+        check_depth(many + b"[[]]]", 2)
+
+
+@pytest.mark.parametrize("start", [0, 1, INTEGER_DIGITS_MAX - 1, 3 * INTEGER_DIGITS_MAX + 7])
+def test_a_number_that_is_too_long_is_found_wherever_it_starts(start: int) -> None:
+    before = b" " * start
+
+    check_numbers(before + b"1" * INTEGER_DIGITS_MAX + b" " * 9000)
+    check_numbers(before + b'"' + b"1" * (INTEGER_DIGITS_MAX + 1) + b'"')
+    with pytest.raises(Invalid, match="digits"):
+        check_numbers(before + b"1" * (INTEGER_DIGITS_MAX + 1))

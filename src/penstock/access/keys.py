@@ -8,7 +8,7 @@ import time
 from collections.abc import Callable
 from enum import StrEnum
 
-from msgspec import Struct
+from msgspec import Struct, structs
 
 from penstock import ids
 from penstock.access import audit
@@ -20,6 +20,7 @@ from penstock.errors import Conflict, Forbidden, Invalid, NotFound, Unauthorized
 TOKEN_PREFIX = "pk_"
 TOKEN_BYTES = 32
 NAME_LENGTH_MAX = 255
+RATE_MAX = 2**53
 CACHE_SECONDS = 5.0
 ABSENCE_SECONDS = 1.0
 CACHE_SIZE_MAX = 10_000
@@ -47,6 +48,8 @@ class Key(Struct, frozen=True):
     name: str
     role: Role
     namespace: str | None
+    requests_per_second: int | None = None  # None is the server's default, 0 is without limit
+    bytes_per_second: int | None = None
 
     def require_role(self, needed: Role) -> None:
         """Refuse a call that needs more than this key's role."""
@@ -84,6 +87,33 @@ class Key(Struct, frozen=True):
 LOCAL = Key(id="", name=audit.LOCAL, role=Role.ADMIN, namespace=None)
 
 
+class Rate(Struct, frozen=True):
+    """How much a key may send in a second. None is the server's default, 0 is without limit."""
+
+    requests_per_second: int | None = None
+    bytes_per_second: int | None = None
+
+    def __str__(self) -> str:
+        both = ((self.requests_per_second, "requests"), (self.bytes_per_second, "bytes"))
+        return ", ".join(
+            f"{'no limit of' if rate == 0 else rate} {unit} per second"
+            for rate, unit in both
+            if rate is not None
+        )
+
+    def check(self) -> None:
+        """Refuse what is not a rate."""
+        for rate in (self.requests_per_second, self.bytes_per_second):
+            if rate is not None and not 0 <= rate <= RATE_MAX:
+                raise Invalid(
+                    f"a rate is a whole number from 0, which is without limit, to {RATE_MAX}, "
+                    f"not {rate}"
+                )
+
+
+DEFAULT_RATE = Rate()
+
+
 class ListedKey(Struct, frozen=True):
     """A key as it is listed: everything but its secret."""
 
@@ -93,6 +123,13 @@ class ListedKey(Struct, frozen=True):
     namespace: str | None
     created_at: Micros
     revoked_at: Micros | None
+    requests_per_second: int | None = None
+    bytes_per_second: int | None = None
+
+    @property
+    def rate(self) -> Rate:
+        """How much it may send in a second."""
+        return Rate(self.requests_per_second, self.bytes_per_second)
 
 
 class NewKey(Struct, frozen=True):
@@ -120,14 +157,32 @@ class Keys:
         self._absent_until = float("-inf")
         self._lock = threading.Lock()
 
-    def create(self, name: str, role: Role, *, namespace: str | None = None, who: str) -> NewKey:
+    def create(
+        self,
+        name: str,
+        role: Role,
+        *,
+        namespace: str | None = None,
+        rate: Rate = DEFAULT_RATE,
+        who: str,
+    ) -> NewKey:
         """Make a key and record who made it."""
         _check_name(name)
+        rate.check()
         if namespace is not None and not namespace.strip():
             raise Invalid("the key's namespace is empty; name one, or leave it out")
         token = TOKEN_PREFIX + secrets.token_urlsafe(TOKEN_BYTES)
         at = self._clock()
-        key = ListedKey(ids.new_id(), name, role, namespace, at, None)
+        key = ListedKey(
+            ids.new_id(),
+            name,
+            role,
+            namespace,
+            at,
+            None,
+            rate.requests_per_second,
+            rate.bytes_per_second,
+        )
         with self._database.write() as tx:
             if _live_key(tx, name) is not None:
                 raise Conflict(f"there is a key named {name!r} already; revoke it or choose a name")
@@ -139,24 +194,48 @@ class Keys:
                 namespace=namespace,
                 digest=digest_of(token),
                 created_at=at,
+                requests_per_second=rate.requests_per_second,
+                bytes_per_second=rate.bytes_per_second,
             )
             detail = f"role {role}" + (f", namespace {namespace}" if namespace else "")
+            detail += f", {rate}" if rate != DEFAULT_RATE else ""
             audit.append(tx, at, who, "key create", name, detail)
         self._were_made = True
         return NewKey(key, token)
+
+    def limit(self, name: str, rate: Rate, *, who: str) -> ListedKey:
+        """Set both rates of a key and record who did it."""
+        rate.check()
+        at = self._clock()
+        with self._database.write() as tx:
+            key = _require_live_key(tx, name)
+            tx.execute(
+                "limit_key",
+                id=key.id,
+                requests_per_second=rate.requests_per_second,
+                bytes_per_second=rate.bytes_per_second,
+            )
+            audit.append(tx, at, who, "key limit", name, str(rate) or "the server's default")
+        self._forget()
+        return structs.replace(
+            key,
+            requests_per_second=rate.requests_per_second,
+            bytes_per_second=rate.bytes_per_second,
+        )
 
     def revoke(self, name: str, *, who: str) -> ListedKey:
         """Let a key work no more and record who said so."""
         at = self._clock()
         with self._database.write() as tx:
-            key = _live_key(tx, name)
-            if key is None:
-                raise NotFound(f"there is no live key named {name!r}; list them to see which are")
+            key = _require_live_key(tx, name)
             tx.execute("revoke_key", id=key.id, at=at)
             audit.append(tx, at, who, "key revoke", name)
+        self._forget()
+        return structs.replace(key, revoked_at=at)
+
+    def _forget(self) -> None:
         with self._lock:
             self._seen.clear()
-        return ListedKey(key.id, key.name, key.role, key.namespace, key.created_at, at)
 
     def listed(self, *, revoked: bool = False) -> list[ListedKey]:
         """The keys that work, or every key there ever was."""
@@ -196,7 +275,7 @@ class Keys:
             row = tx.fetch_one("key_by_digest", digest=digest)
         if row is None or not hmac.compare_digest(row[4], digest):
             raise Unauthorized("the key is unknown or was revoked; ask an administrator for one")
-        key = Key(row[0], row[1], Role(row[2]), row[3])
+        key = Key(row[0], row[1], Role(row[2]), row[3], row[5], row[6])
         with self._lock:
             if len(self._seen) >= CACHE_SIZE_MAX:
                 self._seen.clear()
@@ -209,16 +288,20 @@ def digest_of(token: str) -> str:
     return hashlib.sha256(token.encode("utf-8", "surrogateescape")).hexdigest()
 
 
+def _require_live_key(tx: Transaction, name: str) -> ListedKey:
+    key = _live_key(tx, name)
+    if key is None:
+        raise NotFound(f"there is no live key named {name!r}; list them to see which are")
+    return key
+
+
 def _live_key(tx: Transaction, name: str) -> ListedKey | None:
     found = _listed(tx.fetch("key_by_name", name=name))
     return found[0] if found else None
 
 
 def _listed(rows: list[Row]) -> list[ListedKey]:
-    return [
-        ListedKey(id, name, Role(role), namespace, created_at, revoked_at)
-        for id, name, role, namespace, created_at, revoked_at in rows
-    ]
+    return [ListedKey(id, name, Role(role), *rest) for id, name, role, *rest in rows]
 
 
 def _check_name(name: str) -> None:

@@ -7,8 +7,8 @@ from typing import Annotated
 from msgspec import Meta
 
 from penstock.access import audit
-from penstock.access.keys import LOCAL, Key, ListedKey, Role
-from penstock.api.bodies import Body
+from penstock.access.keys import LOCAL, Key, ListedKey, Rate, Role
+from penstock.api.bodies import Body, OwnBody
 from penstock.api.calls import Call
 from penstock.api.parameters import Limit, Paging, Query, Time, moment
 from penstock.api.routing import BASE, Reach, Route
@@ -27,6 +27,15 @@ class KeyBody(Body, frozen=True):
     name: str
     role: Role
     namespace: str | None = None
+    requests_per_second: int | None = None
+    bytes_per_second: int | None = None
+
+
+class RateBody(OwnBody, frozen=True):
+    """How much a key may send in a second: null is the server's default, 0 is without limit."""
+
+    requests_per_second: int | None = None
+    bytes_per_second: int | None = None
 
 
 class KeysQuery(Query, frozen=True):
@@ -52,6 +61,8 @@ class ShownKey(Shape, frozen=True):
     namespace: str | None
     created_at: str
     revoked_at: str | None
+    requests_per_second: int | None
+    bytes_per_second: int | None
 
 
 class ShownKeys(Shape, frozen=True):
@@ -109,10 +120,22 @@ async def create_key(call: Call, body: KeyBody) -> CreatedKey:
     """Make a key. Its token is in the answer and nowhere else. Needs an admin's key."""
     _require_key(call.key)
     keys, who = call.door.plane.keys, call.key.name
+    rate = Rate(body.requests_per_second, body.bytes_per_second)
     made = await call.door.in_thread(
-        keys.create, body.name, body.role, namespace=body.namespace, who=who
+        keys.create, body.name, body.role, namespace=body.namespace, rate=rate, who=who
     )
     return CreatedKey(_shown(made.key), made.token)
+
+
+async def limit_key(call: Call, name: str, body: RateBody) -> ShownKey:
+    """Set how much a key may send in a second; servers follow within seconds.
+
+    A rate that is left out becomes the server's default. Needs an admin's key.
+    """
+    _require_key(call.key)
+    rate = Rate(body.requests_per_second, body.bytes_per_second)
+    keys = call.door.plane.keys
+    return _shown(await call.door.in_thread(keys.limit, name, rate, who=call.key.name))
 
 
 async def list_keys(call: Call, query: KeysQuery) -> ShownKeys:
@@ -187,12 +210,15 @@ def _shown(key: ListedKey) -> ShownKey:
         key.namespace,
         format_time(key.created_at),
         time_or_none(key.revoked_at),
+        key.requests_per_second,
+        key.bytes_per_second,
     )
 
 
 ROUTES = (
     Route("GET", f"{BASE}/keys", list_keys, Reach.EVERYTHING, Role.ADMIN),
     Route("POST", f"{BASE}/keys", create_key, Reach.EVERYTHING, Role.ADMIN, status=201),
+    Route("PUT", f"{BASE}/keys/{{name}}/rates", limit_key, Reach.EVERYTHING, Role.ADMIN),
     Route("DELETE", f"{BASE}/keys/{{name}}", revoke_key, Reach.EVERYTHING, Role.ADMIN),
     Route("GET", f"{BASE}/audit", list_audit, Reach.EVERYTHING, Role.ADMIN),
     Route("GET", f"{BASE}/audit/export", export_audit, Reach.EVERYTHING, Role.ADMIN),

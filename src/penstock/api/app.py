@@ -3,7 +3,7 @@
 import logging
 from collections.abc import Callable
 from dataclasses import dataclass
-from functools import cache
+from functools import cache, partial
 from time import perf_counter
 from typing import Any, NamedTuple
 
@@ -14,8 +14,16 @@ from penstock.access.wrong_keys import WrongKeys
 from penstock.api import docs, openapi
 from penstock.api.answers import Answer, Flow, Page, answer, messages
 from penstock.api.asgi import Receive, Scope, Send
+from penstock.api.budget import Share
 from penstock.api.calls import Call, Door
-from penstock.api.content import Disconnected, body_reader, read_content, unpack
+from penstock.api.content import (
+    PARSE_INLINE_BYTES_MAX,
+    UNPACK_INLINE_BYTES_MAX,
+    Disconnected,
+    body_reader,
+    read_content,
+    unpack,
+)
 from penstock.api.flows import pour
 from penstock.api.gate import Gate, Heading, Sender, check_host, heading, is_loopback, sender_of
 from penstock.api.metrics import Metrics
@@ -30,8 +38,8 @@ from penstock.catalog.openlineage import Limits, check_name
 from penstock.errors import NotFound
 from penstock.plane import Plane
 
-# What is larger is unpacked in a thread, where it does not hold up other calls.
-INLINE_BYTES_MAX = 16 * 1024
+# The rest of a smaller body that is refused is read and dropped, and the connection is kept.
+_DROP_BYTES_MAX = 64 * 1024
 _UNMATCHED = "unmatched"
 _HANG_UP = (b"connection", b"close")
 # Too many to tell of each: they are counted.
@@ -69,10 +77,12 @@ def _docs() -> Page:
 
 @dataclass(slots=True)
 class _Asked:
-    """What a request that fails is known by, as far as it came."""
+    """What is known of a request, as far as it came, and what it holds of the budget."""
 
+    share: Share
     key: str = ""
     caller: str = ""
+    has_unread_body: bool = False
 
 
 class Api:
@@ -97,6 +107,8 @@ class Api:
             _openapi,
             _docs,
         )
+        # A body that is larger than the whole budget would be told to come back for ever.
+        self._bytes_max = min(plane.settings.body_bytes_max, plane.settings.bodies_bytes_max)
         metrics.watch_queue(lambda: plane.catalog.queue_length)
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
@@ -105,8 +117,7 @@ class Api:
         started = perf_counter()
         method: str = scope["method"]
         template = _UNMATCHED
-        streams = False
-        asked = _Asked()
+        asked = _Asked(Share(self.door.budget))
         given: Answer | Flow
         try:
             head = heading(scope["headers"])
@@ -114,7 +125,7 @@ class Api:
             asked.caller = sender.caller
             check_host(scope)
             route, names = self._surface.router.find(method, scope["raw_path"])
-            template, streams = route.path, route.streams
+            template = route.path
             with called_from(sender.caller):
                 given = await self._serve(route, names, scope, receive, head, sender, asked)
         except Disconnected:
@@ -123,9 +134,11 @@ class Api:
             with logs.about(route=f"{method} {template}", key=asked.key, client=asked.caller):
                 refused = given = refusal(error)
                 _tell(refused.status, error, is_known=template is not _UNMATCHED)
-            if streams:
-                # Otherwise the rest of a body that nobody wants would be waited for.
+            if asked.has_unread_body:
+                # The client should stop sending a body that is not read.
                 given = refused._replace(headers=(*refused.headers, _HANG_UP))
+        finally:
+            asked.share.release()
         if isinstance(given, Flow):
             self.door.metrics.answered(method, template, 200, perf_counter() - started)
             await pour(given, method, receive, send)
@@ -156,12 +169,14 @@ class Api:
         asked: _Asked,
     ) -> Answer | Flow:
         """Authenticate the caller, check its rights and run the handler."""
+        asked.has_unread_body = head.is_chunked or head.body_bytes > _DROP_BYTES_MAX
         key = await self._admit(route, names, head, sender)
         asked.key = key.name
+        self.door.rates.count_request(key)
         if head.traceparent is None or not tracing.is_on():
-            return await self._handle(route, names, scope, receive, head, sender, key)
+            return await self._handle(route, names, scope, receive, head, sender, key, asked)
         with tracing.called_by(head.traceparent.decode("latin-1")):
-            return await self._handle(route, names, scope, receive, head, sender, key)
+            return await self._handle(route, names, scope, receive, head, sender, key, asked)
 
     async def _handle(
         self,
@@ -172,6 +187,7 @@ class Api:
         head: Heading,
         sender: Sender,
         key: Key,
+        asked: "_Asked",
     ) -> Answer | Flow:
         """Collect what the handler needs, and run it."""
         for what, name in names.items():
@@ -186,13 +202,17 @@ class Api:
             arguments["query"] = self._surface.queries[route](scope["query_string"])
         if route.streams:
             bytes_max = self.door.plane.settings.payload_bytes_max
-            arguments["stream"] = Stream(receive, head, bytes_max)
+            count = partial(self.door.rates.count_bytes, key)
+            arguments["stream"] = Stream(receive, head, bytes_max, count)
         elif "content" in needs:
-            arguments["content"] = await self._content(head, receive)
+            arguments["content"] = await self._content(head, receive, key, asked)
         elif "body" in needs:
-            content = await self._content(head, receive)
-            depth_max = self.door.limits.json_depth_max
-            arguments["body"] = self._surface.bodies[route](content, depth_max)
+            content = await self._content(head, receive, key, asked)
+            parse, depth_max = self._surface.bodies[route], self.door.limits.json_depth_max
+            if len(content) > PARSE_INLINE_BYTES_MAX:
+                arguments["body"] = await self.door.parse(parse, content, depth_max)
+            else:
+                arguments["body"] = parse(content, depth_max)
         try:
             return await self._run(route, arguments, head, key)
         except NotFound:
@@ -254,14 +274,19 @@ class Api:
             key.require_every_namespace()
         return key
 
-    async def _content(self, head: Heading, receive: Receive) -> bytes:
-        bytes_max = self.door.plane.settings.body_bytes_max
-        content = await read_content(receive, head.length, bytes_max)
-        if head.encoding is None:
-            return content
-        if len(content) > INLINE_BYTES_MAX:
-            return await self.door.in_thread(unpack, content, head.encoding, bytes_max)
-        return unpack(content, head.encoding, bytes_max)
+    async def _content(self, head: Heading, receive: Receive, key: Key, asked: "_Asked") -> bytes:
+        """Read and unpack the body; it counts in the budget until the request is answered."""
+        share, bytes_max = asked.share, self._bytes_max
+        content = await read_content(receive, head.length, bytes_max, share)
+        asked.has_unread_body = False
+        if head.encoding is not None:
+            if len(content) > UNPACK_INLINE_BYTES_MAX:
+                unpacking = self.door.parse(unpack, content, head.encoding, bytes_max, share)
+                content = await unpacking
+            else:
+                content = unpack(content, head.encoding, bytes_max, share)
+        self.door.rates.count_bytes(key, len(content))
+        return content
 
 
 def _tell(status: int, error: Exception, *, is_known: bool) -> None:

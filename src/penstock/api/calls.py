@@ -10,9 +10,11 @@ from typing import Concatenate, ParamSpec, TypeVar
 
 from penstock.access.keys import Key
 from penstock.api.answers import Header, Page
+from penstock.api.budget import Budget
 from penstock.api.epochs import Epochs
 from penstock.api.gate import NO_HEADING, NO_SENDER, Gate, Heading, Sender
 from penstock.api.metrics import Metrics
+from penstock.api.rates import Rates
 from penstock.api.relay import Relay
 from penstock.api.uploads import Stream
 from penstock.catalog.openlineage import Limits, check_name, check_text
@@ -52,6 +54,11 @@ class Door:
     porters: ThreadPoolExecutor = field(
         default_factory=lambda: ThreadPoolExecutor(UPLOADS_MAX, thread_name_prefix="upload")
     )
+    parser: ThreadPoolExecutor = field(
+        default_factory=lambda: ThreadPoolExecutor(1, thread_name_prefix="parser")
+    )
+    budget: Budget = field(init=False)
+    rates: Rates = field(init=False)
     uploads: int = 0
     stopping: bool = False
     relay: Relay = field(init=False)
@@ -60,6 +67,9 @@ class Door:
 
     def __post_init__(self) -> None:
         plane = self.plane
+        settings = plane.settings
+        self.budget = Budget(settings.bodies_bytes_max)
+        self.rates = Rates(settings.key_requests_per_second, settings.key_bytes_per_second)
         self.relay = Relay(plane.database)
         self.epochs = Epochs(plane.database, self.readers)
         self.deliverer = Deliverer(
@@ -71,6 +81,11 @@ class Door:
         loop = asyncio.get_running_loop()
         context = copy_context()
         return await loop.run_in_executor(self.readers, lambda: context.run(work, *args, **kwargs))
+
+    async def parse(self, work: Callable[P, T], *args: P.args, **kwargs: P.kwargs) -> T:
+        """Unpack or parse a large body. One at a time: both are work for the processor."""
+        loop = asyncio.get_running_loop()
+        return await loop.run_in_executor(self.parser, lambda: work(*args, **kwargs))
 
     async def by_clerk(self, work: Callable[P, T], *args: P.args, **kwargs: P.kwargs) -> T:
         """Run something that may have to wait for the ingest queue; it knows who called."""
@@ -93,7 +108,7 @@ class Door:
         """End all threads."""
         self.deliverer.stop()
         self.relay.close()
-        for threads in (self.readers, self.clerks, self.porters):
+        for threads in (self.readers, self.clerks, self.porters, self.parser):
             threads.shutdown()
 
 
@@ -107,9 +122,9 @@ class Call:
     sender: Sender = NO_SENDER
     headers: list[Header] = field(default_factory=list)
 
-    async def submit(self, command: Command[T]) -> T:
-        """Write, and go on once it is committed."""
-        return await self.door.plane.catalog.submit_async(command)
+    async def submit(self, command: Command[T], size: int = 0) -> T:
+        """Write, and go on once it is committed; `size` is that of a body kept with the write."""
+        return await self.door.plane.catalog.submit_async(command, size)
 
     async def read(
         self, look: Callable[Concatenate[Transaction, P], T], *args: P.args, **kwargs: P.kwargs

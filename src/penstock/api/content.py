@@ -11,10 +11,15 @@ import msgspec
 from msgspec import inspect
 
 from penstock.api.asgi import Receive
+from penstock.api.budget import Share
 from penstock.catalog.json_text import check_depth, check_numbers, why_not_json
 from penstock.errors import Invalid, Malformed, TooLarge
 
 T = TypeVar("T")
+
+# A larger body is unpacked and parsed in a thread, where it does not hold up other calls.
+UNPACK_INLINE_BYTES_MAX = 16 * 1024
+PARSE_INLINE_BYTES_MAX = 128 * 1024
 
 # A JSON escape of NUL, not one behind an escaped backslash. PostgreSQL cannot store it.
 _NUL = re.compile(rb"(?<!\\)(?:\\\\)*\\u0000")
@@ -23,33 +28,35 @@ _NAME, _PLACE = re.compile(r"\.(\w+)"), re.compile(r"\[[^]]*\]")
 _STEP = re.compile(r"\.(\w+)|\[(\d+)\]")
 _CHOICES_MAX = 100  # how many choices of one body may be spelled in another case
 _GZIP = zlib.MAX_WBITS | 16
+_PIECE_BYTES = 1024 * 1024
 
 
 class Disconnected(Exception):
     """The caller hung up before its request was complete; nobody waits for an answer."""
 
 
-async def read_content(receive: Receive, length: bytes | None, bytes_max: int) -> bytes:
-    """The whole body as it was sent; never more than the limit is held."""
+async def read_content(
+    receive: Receive, length: bytes | None, bytes_max: int, share: Share
+) -> bytes:
+    """Read the whole body as it was sent, within the limit and the server's budget."""
     if length is not None and length.isdigit() and int(length) > bytes_max:
         raise _too_large(bytes_max)
     parts: list[bytes] = []
-    held = 0
     more = True
     while more:
         message = await receive()
         if message["type"] == "http.disconnect":
             raise Disconnected
         parts.append(message.get("body", b""))
-        held += len(parts[-1])
-        if held > bytes_max:
+        if share.size + len(parts[-1]) > bytes_max:
             raise _too_large(bytes_max)
+        share.grow(len(parts[-1]))
         more = message.get("more_body", False)
     return b"".join(parts)
 
 
-def unpack(content: bytes, encoding: bytes, bytes_max: int) -> bytes:
-    """A packed body unpacked, given up as soon as it grows over the limit."""
+def unpack(content: bytes, encoding: bytes, bytes_max: int, share: Share) -> bytes:
+    """Unpack a body piece by piece, within the limit and the server's budget."""
     name = encoding.strip().lower()
     if name == b"identity":
         return content
@@ -58,27 +65,33 @@ def unpack(content: bytes, encoding: bytes, bytes_max: int) -> bytes:
             f"content-encoding {name.decode('latin-1')[:32]!r} is not known here; "
             "send gzip, or no encoding"
         )
+    pieces: list[bytes] = []
+    size = 0
     try:
-        unpacked = _gunzip(content, bytes_max + 1)
+        for piece in _gunzip(content):
+            size += len(piece)
+            if size > bytes_max:
+                raise _too_large(bytes_max)
+            share.grow(len(piece))
+            pieces.append(piece)
     except EOFError:
         raise Malformed("the gzip body ends too early; send it again") from None
     except (zlib.error, OSError) as error:
         raise Malformed(f"the body is not gzip as its content-encoding says: {error}") from None
-    if len(unpacked) > bytes_max:
-        raise _too_large(bytes_max)
-    return unpacked
+    share.shrink(len(content))
+    return b"".join(pieces)
 
 
-def _gunzip(content: bytes, bytes_max: int) -> bytes:
-    """What is packed, up to a limit; programs that pack in parallel make several members of it."""
+def _gunzip(content: bytes) -> Iterator[bytes]:
+    """Unpack gzip; programs that pack in parallel make several members of it."""
     unpacker = zlib.decompressobj(wbits=_GZIP)
-    unpacked = unpacker.decompress(content, bytes_max)
-    if len(unpacked) < bytes_max and not unpacker.eof:
-        raise EOFError
-    if not unpacker.unused_data:
-        return unpacked
-    # One by one they would be copied again and again: this reads them as a stream.
-    return GzipFile(fileobj=BytesIO(content)).read(bytes_max)
+    piece = unpacker.decompress(content, _PIECE_BYTES)
+    if unpacker.eof and not unpacker.unused_data:  # most bodies: small, and one member
+        yield piece
+        return
+    with GzipFile(fileobj=BytesIO(content)) as stream:
+        while piece := stream.read(_PIECE_BYTES):
+            yield piece
 
 
 def body_reader(shape: type[T]) -> Callable[[bytes, int], T]:

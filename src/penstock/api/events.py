@@ -15,6 +15,7 @@ from msgspec.structs import replace
 from penstock.access.keys import Role
 from penstock.api.answers import NOTHING, Empty
 from penstock.api.calls import Call
+from penstock.api.content import PARSE_INLINE_BYTES_MAX
 from penstock.api.parameters import Paging, Time, moment
 from penstock.api.routing import BASE, Reach, Route
 from penstock.arcs.commands import is_arc
@@ -32,8 +33,6 @@ from penstock.errors import Busy, Invalid, PenstockError, Unavailable
 from penstock.locks.commands import GuardedEvent
 from penstock.lots import messages
 
-# What is larger is read in a thread, where it does not hold up other calls.
-INLINE_BYTES_MAX = 128 * 1024
 _RETRIABLE = (Busy, Unavailable)
 
 _log = logging.getLogger(__name__)
@@ -153,7 +152,7 @@ async def receive_event(call: Call, content: bytes) -> Empty:
     """
     if call.head.sender is not None and await _is_own(call, call.head.sender):
         return NOTHING
-    await _receive(call, await _read(call, content))
+    await _receive(call, await _read(call, content), len(content))
     return NOTHING
 
 
@@ -162,8 +161,8 @@ async def receive_batch(call: Call, content: bytes) -> BatchResult:
 
     Those that were refused are listed with the reason and whether sending them again may help.
     """
-    if len(content) > INLINE_BYTES_MAX:
-        batch = await call.door.in_thread(_read_batch, content)
+    if len(content) > PARSE_INLINE_BYTES_MAX:
+        batch = await call.door.parse(_read_batch, content)
     else:
         batch = _read_batch(content) if content else ()
     events = enumerate(batch)
@@ -189,7 +188,7 @@ def _read_batch(content: bytes) -> Sequence[bytes]:
 async def _receive_window(call: Call, window: Iterable[tuple[int, bytes]]) -> list[FailedEvent]:
     async def attempt(index: int, event: bytes) -> FailedEvent | None:
         try:
-            await _receive(call, await _read(call, event))
+            await _receive(call, await _read(call, event), len(event))
         except PenstockError as error:
             return FailedEvent(index, str(error), isinstance(error, _RETRIABLE))
         return None
@@ -207,12 +206,12 @@ async def _is_own(call: Call, sender: bytes) -> bool:
 
 
 async def _read(call: Call, content: bytes) -> Event:
-    if len(content) > INLINE_BYTES_MAX:
-        return await call.door.in_thread(read_event, content, call.door.limits)
+    if len(content) > PARSE_INLINE_BYTES_MAX:
+        return await call.door.parse(read_event, content, call.door.limits)
     return read_event(content, call.door.limits)
 
 
-async def _receive(call: Call, event: Event) -> None:
+async def _receive(call: Call, event: Event, size: int) -> None:
     key = call.key
     if (at := call.not_ahead(event.at)) != event.at:
         _log.info("event time was ahead of the clock sent=%s", say_time(event.at))
@@ -221,7 +220,7 @@ async def _receive(call: Call, event: Event) -> None:
         key.require_namespace(event.job_namespace)
     receiving = partial(_receive_run if event.kind == RUN else _receive_static, key.namespace)
     bound = key.namespace is not None
-    await call.submit(BoundEvent(key, event, receiving) if bound else receiving(event))
+    await call.submit(BoundEvent(key, event, receiving) if bound else receiving(event), size)
     call.door.metrics.event_received(event.event_type)
 
 

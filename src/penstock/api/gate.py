@@ -46,6 +46,12 @@ class Heading(NamedTuple):
     sender: bytes | None = None
     forwarded_for: bytes | None = None
     is_forwarded: bool = False
+    is_chunked: bool = False
+
+    @property
+    def body_bytes(self) -> int:
+        """The announced size of the body; 0 if none was announced."""
+        return int(self.length) if self.length is not None and self.length.isdigit() else 0
 
 
 NO_HEADING = Heading()
@@ -55,7 +61,7 @@ def heading(headers: Iterable[Header]) -> Heading:
     """Pick the headers that matter; ASGI gives their names in lower case."""
     authorization = length = encoding = origin = host = last_event_id = None
     traceparent = sender = forwarded_for = None
-    is_forwarded = False
+    is_forwarded = is_chunked = False
     for name, value in headers:
         if name == b"authorization":
             authorization = value
@@ -73,13 +79,15 @@ def heading(headers: Iterable[Header]) -> Heading:
             traceparent = value
         elif name == SENDER:
             sender = value
+        elif name == b"transfer-encoding":
+            is_chunked = True
         elif name in _FORWARDING:
             is_forwarded = True
             if name == _FORWARDED_FOR:
                 forwarded_for = value if forwarded_for is None else forwarded_for + b"," + value
     return Heading(
         authorization, length, encoding, origin, host, last_event_id, traceparent, sender,
-        forwarded_for, is_forwarded,
+        forwarded_for, is_forwarded, is_chunked,
     )  # fmt: skip
 
 

@@ -17,6 +17,7 @@ import uvicorn
 
 from penstock import __version__, tracing
 from penstock.api.app import Api
+from penstock.api.budget import Budget
 from penstock.api.connections import (
     KEEP_ALIVE_SECONDS,
     ConnectionLimits,
@@ -135,6 +136,11 @@ class HttpServer:
     def plane(self) -> Plane:
         """What this server serves."""
         return self._plane
+
+    @property
+    def budget(self) -> Budget:
+        """The bytes of request bodies that are held now, and how many may be."""
+        return self._api.door.budget
 
     def run(self) -> None:
         """Serve until told to stop; every request that was begun is answered first."""

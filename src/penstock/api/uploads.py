@@ -1,7 +1,7 @@
 """Request bodies that are too large to hold: taken by a thread, piece by piece, as they arrive."""
 
 import asyncio
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 
 from penstock.api.asgi import Receive
 from penstock.api.content import Disconnected
@@ -13,15 +13,18 @@ class Stream:
     """A body on its way to a thread, which asks for each piece; only one is held at a time.
 
     A body that is over the limit or breaks off raises in that thread; `failure` is why, for
-    callers whose own work hides it.
+    callers whose own work hides it. `count` gets the size of each piece.
     """
 
-    def __init__(self, receive: Receive, head: Heading, bytes_max: int) -> None:
+    def __init__(
+        self, receive: Receive, head: Heading, bytes_max: int, count: Callable[[int], None]
+    ) -> None:
         _check_encoding(head.encoding)
         self.failure: PenstockError | Disconnected | None = None
         self.length = int(head.length) if head.length and head.length.isdigit() else None
         self._receive = receive
         self._bytes_max = bytes_max
+        self._count = count
         self._loop = asyncio.get_running_loop()
         self._is_whole = False
         self._is_closed = False
@@ -59,6 +62,7 @@ class Stream:
             raise Disconnected
         self._is_whole = not message.get("more_body", False)
         piece: bytes = message.get("body", b"")
+        self._count(len(piece))
         return piece
 
 

@@ -3,12 +3,20 @@
 import asyncio
 import queue
 from collections import deque
-from collections.abc import Callable
-from typing import Generic, TypeVar
+from typing import Generic, Protocol, TypeVar
 
 from penstock.errors import Busy, Unavailable
 
-E = TypeVar("E")
+
+class Sized(Protocol):
+    """An entry that knows how many bytes it keeps."""
+
+    @property
+    def size(self) -> int:
+        """Bytes of the request that the entry came with."""
+
+
+E = TypeVar("E", bound=Sized)
 
 
 class Inbox(Generic[E]):
@@ -75,10 +83,16 @@ class Inbox(Generic[E]):
         if len(self._entries) < enough and not self.is_over:
             self._bell.get()
 
-    def take(self, most: int) -> list[E]:
-        """Take what is there."""
-        take: Callable[[], E] = self._entries.popleft
-        return [take() for _ in range(min(most, len(self._entries)))]
+    def take(self, most: int, bytes_max: int) -> list[E]:
+        """Take so many entries at most, and no more than so many bytes unless in one entry."""
+        taken: list[E] = []
+        size = 0
+        while self._entries and len(taken) < most:
+            size += self._entries[0].size
+            if taken and size > bytes_max:
+                break
+            taken.append(self._entries.popleft())
+        return taken
 
     @property
     def is_over(self) -> bool:

@@ -1,7 +1,7 @@
 """JSON that may be hostile, looked at as text: how deep it nests, what is wrong with it."""
 
 import re
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from typing import Final
 
 from penstock.errors import Invalid, Malformed, TooLarge
@@ -19,6 +19,11 @@ _LONE_HALF = re.compile(
 )
 _NOT_BRACKETS = bytes(sorted(set(range(256)) - set(b"[]{}")))
 _BRACKETS_OPEN_MAX = 100_000  # of an event that is refused anyway, though alone
+# A few thousand strings and what is between them. One call over a large body would keep every
+# other thread waiting until it ends.
+_STRETCH = re.compile(rb'(?:[^"]++|"(?:[^"\\]++|\\.)*+"?){1,4096}+', re.DOTALL)
+_STRETCH_BYTES = 1024 * 1024
+_DIGITS = b"0123456789"
 _LONG_NUMBER = re.compile(rb"[0-9]{%d}" % (INTEGER_DIGITS_MAX + 1))
 
 
@@ -27,18 +32,34 @@ def check_depth(body: bytes, depth_max: int) -> None:
     if body.count(b"{") + body.count(b"[") <= depth_max:
         return
     depth = 0
-    for bracket in _QUOTED.sub(b"", body).translate(None, _NOT_BRACKETS):
-        if bracket in b"{[":
-            depth += 1
-            if depth > depth_max:
-                raise TooLarge(f"the JSON nests deeper than {depth_max} levels; flatten it")
-        else:
-            depth -= 1
+    for stretch in _stretches(body):
+        for bracket in _QUOTED.sub(b"", stretch).translate(None, _NOT_BRACKETS):
+            if bracket in b"{[":
+                depth += 1
+                if depth > depth_max:
+                    raise TooLarge(f"the JSON nests deeper than {depth_max} levels; flatten it")
+            else:
+                depth -= 1
+
+
+def _stretches(body: bytes) -> Iterator[bytes]:
+    """Cut a large body where no string is cut."""
+    if len(body) <= _STRETCH_BYTES:
+        yield body
+        return
+    for match in _STRETCH.finditer(body):
+        yield match[0]
 
 
 def check_numbers(body: bytes) -> None:
     """Refuse numbers with so many digits that those who read them back give up."""
-    if len(body) <= INTEGER_DIGITS_MAX or _LONG_NUMBER.search(body) is None:
+    # A number that is too long covers one of these places.
+    places = range(0, len(body), INTEGER_DIGITS_MAX)
+    if len(body) <= INTEGER_DIGITS_MAX or not any(
+        _LONG_NUMBER.search(body, max(0, at - INTEGER_DIGITS_MAX), at + INTEGER_DIGITS_MAX + 1)
+        for at in places
+        if body[at] in _DIGITS
+    ):
         return
     if _LONG_NUMBER.search(_QUOTED.sub(b"", body)):
         raise Invalid(

@@ -30,6 +30,7 @@ log = logging.getLogger(__name__)
 _ENOUGH = 16  # writes that are worth waking up for while others are on their way
 _SHARE_MIN = 4  # writes that are worth a transaction of their own while others wait
 _FEW = 2  # writes that are not worth another thread
+_BATCH_BYTES_MAX = 8 * 1024 * 1024  # of events in one transaction, unless one alone is larger
 _UNDER_WAY_MAX = 2  # batches on their way: the world has room for two
 
 
@@ -50,10 +51,17 @@ class Command(Protocol[T_co]):
 class _Entry(Generic[T]):
     """A command, the address that it came from, and the caller that waits for it."""
 
-    __slots__ = ("address", "command", "error", "loop", "result", "waiter")
+    __slots__ = ("address", "command", "error", "loop", "result", "size", "waiter")
 
-    def __init__(self, command: Command[T], waiter: Any, loop: asyncio.AbstractEventLoop | None):
+    def __init__(
+        self,
+        command: Command[T],
+        waiter: Any,
+        loop: asyncio.AbstractEventLoop | None,
+        size: int = 0,
+    ) -> None:
         self.command = command
+        self.size = size
         self.waiter = waiter
         self.loop = loop
         self.address = caller_address()
@@ -130,17 +138,17 @@ class Writer:
         self._inbox.put(_Entry(command, future, None))
         return future
 
-    def submit_async(self, command: Command[T]) -> "asyncio.Future[T]":
-        """Hand over a write from an event loop."""
+    def submit_async(self, command: Command[T], size: int = 0) -> "asyncio.Future[T]":
+        """Hand over a write from an event loop; `size` is that of the body kept with it."""
         loop = asyncio.get_running_loop()
         future: asyncio.Future[T] = loop.create_future()
-        self._inbox.put_from(loop, _Entry(command, future, loop))
+        self._inbox.put_from(loop, _Entry(command, future, loop, size))
         return future
 
     def _run(self) -> None:
         while not self._inbox.is_over:
             self._inbox.wait(self._enough)
-            for part in _parts(self._inbox.take(self._share)):
+            for part in _parts(self._inbox.take(self._share, _BATCH_BYTES_MAX)):
                 if self._has_rivals or part[0].command.alone:
                     self._send()
                     self._land()
@@ -181,7 +189,9 @@ class Writer:
         while self._under_way and self._under_way[0].landing.done():
             if not self._land(len(self._under_way) - 1):
                 return False
-        return len(self._under_way) < _UNDER_WAY_MAX or len(self._folded) >= self._batch_max
+        if len(self._under_way) < _UNDER_WAY_MAX or len(self._folded) >= self._batch_max:
+            return True
+        return sum(entry.size for entry in self._folded) >= _BATCH_BYTES_MAX
 
     def _fold_ahead(self, batch: list[_Entry[Any]]) -> None:
         """Fold writes while others are being committed."""

@@ -4,7 +4,7 @@ from typing import Annotated, Literal
 
 from cyclopts import App, Parameter
 
-from penstock.access.keys import Keys, ListedKey, Role
+from penstock.access.keys import Keys, ListedKey, Rate, Role
 from penstock.cli.database import opened, operator
 from penstock.cli.flags import DATABASE, DatabaseFlags, Json, switch
 from penstock.cli.printing import note, write_json, write_line, write_table
@@ -13,11 +13,21 @@ from penstock.clock import format_time, system_clock
 
 app = App(name="keys")
 
+RequestsPerSecond = Annotated[
+    int | None,
+    Parameter(help="how many requests it may make; 0 is without limit", show_default=False),
+]
+BytesPerSecond = Annotated[
+    int | None,
+    Parameter(help="how many bytes it may send, unpacked; 0 is without limit", show_default=False),
+]
+
 
 @app.command(
     help_epilogue="""Examples:
   penstock keys create etl-prod --role writer
   penstock keys create shop-team --role reader --namespace shop
+  penstock keys create batch --role writer --requests-per-second 50
   export PENSTOCK_API_KEY=$(penstock keys create me --role admin)""",
 )
 def create(
@@ -28,6 +38,8 @@ def create(
     namespace: Annotated[
         str | None, Parameter(name=("--namespace", "-n"), help="the only namespace it is for")
     ] = None,
+    requests_per_second: RequestsPerSecond = None,
+    bytes_per_second: BytesPerSecond = None,
     flags: DatabaseFlags = DATABASE,
     as_json: Json = False,
 ) -> None:
@@ -35,7 +47,8 @@ def create(
     # The first key is made before the server that refuses to start without one.
     with opened(flags, must_exist=False) as database:
         keys = Keys(database, clock=system_clock)
-        made = keys.create(name, Role(role), namespace=namespace, who=operator())
+        rate = Rate(requests_per_second, bytes_per_second)
+        made = keys.create(name, Role(role), namespace=namespace, rate=rate, who=operator())
         try:
             if as_json:
                 write_json({"key": _document(made.key), "token": made.token})
@@ -63,18 +76,48 @@ def list_keys(
         write_json({"keys": [_document(key) for key in keys]})
         return
     write_table(
-        ("name", "role", "namespace", "created", "revoked"),
+        ("name", "role", "namespace", "rate", "created", "revoked"),
         (
             (
                 key.name,
                 key.role,
                 key.namespace or "all",
+                str(key.rate),
                 _time(key.created_at),
                 _time(key.revoked_at),
             )
             for key in keys
         ),
     )
+
+
+@app.command(
+    help_epilogue="""Examples:
+  penstock keys limit etl-prod --requests-per-second 100
+  penstock keys limit etl-prod --requests-per-second 100 --bytes-per-second 5000000
+  penstock keys limit etl-prod     (back to the server's default)""",
+)
+def limit(
+    name: Annotated[str, Parameter(help="the key whose rates to set")],
+    /,
+    *,
+    requests_per_second: RequestsPerSecond = None,
+    bytes_per_second: BytesPerSecond = None,
+    flags: DatabaseFlags = DATABASE,
+    as_json: Json = False,
+) -> None:
+    """Set how much a key may send in a second; servers follow within seconds.
+
+    A rate that is left out becomes the server's default: the settings
+    key_requests_per_second and key_bytes_per_second.
+    """
+    rate = Rate(requests_per_second, bytes_per_second)
+    with opened(flags) as database:
+        key = Keys(database, clock=system_clock).limit(name, rate, who=operator())
+    if as_json:
+        write_json(_document(key))
+    else:
+        write_line(f"key {name}: {str(rate) or 'the default of the server'}")
 
 
 @app.command
@@ -94,7 +137,7 @@ def revoke(
         write_line(f"key {name} is revoked")
 
 
-def _document(key: ListedKey) -> dict[str, str | None]:
+def _document(key: ListedKey) -> dict[str, str | int | None]:
     return {
         "id": key.id,
         "name": key.name,
@@ -102,6 +145,8 @@ def _document(key: ListedKey) -> dict[str, str | None]:
         "namespace": key.namespace,
         "createdAt": format_time(key.created_at),
         "revokedAt": None if key.revoked_at is None else format_time(key.revoked_at),
+        "requestsPerSecond": key.requests_per_second,
+        "bytesPerSecond": key.bytes_per_second,
     }
 
 

@@ -7,7 +7,7 @@ import msgspec
 from penstock.client import admin_documents as admin_docs
 from penstock.client import documents as docs
 from penstock.client.operation import call
-from penstock.client.request import Request, delete, get, page, post, reader, said
+from penstock.client.request import Request, delete, get, page, post, put, reader, said
 
 Period = Literal["DAY", "WEEK"]
 KeyRole = Literal["reader", "writer", "admin"]
@@ -87,12 +87,38 @@ class AdminCalls:
 
     @call
     def create_key(
-        self, name: str, role: KeyRole, *, namespace: str | None = None
+        self,
+        name: str,
+        role: KeyRole,
+        *,
+        namespace: str | None = None,
+        requests_per_second: int | None = None,
+        bytes_per_second: int | None = None,
     ) -> Request[admin_docs.CreatedKey]:
         """Make a key; its token is in the answer and nowhere else."""
-        return post(
-            admin_docs.CreatedKey, "keys", body=said(name=name, role=role, namespace=namespace)
+        body = said(
+            name=name,
+            role=role,
+            namespace=namespace,
+            requestsPerSecond=requests_per_second,
+            bytesPerSecond=bytes_per_second,
         )
+        return post(admin_docs.CreatedKey, "keys", body=body)
+
+    @call
+    def limit_key(
+        self,
+        name: str,
+        *,
+        requests_per_second: int | None = None,
+        bytes_per_second: int | None = None,
+    ) -> Request[admin_docs.Key]:
+        """Set how much a key may send in a second.
+
+        None is the server's default, 0 is without limit.
+        """
+        body = said(requestsPerSecond=requests_per_second, bytesPerSecond=bytes_per_second)
+        return put(admin_docs.Key, "keys", name, "rates", body=body)
 
     @call
     def revoke_key(self, name: str) -> Request[admin_docs.Key]:

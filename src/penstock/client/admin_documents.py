@@ -13,6 +13,8 @@ class Key(Document, frozen=True):
     namespace: str | None
     created_at: str
     revoked_at: str | None
+    requests_per_second: int | None = None
+    bytes_per_second: int | None = None
 
 
 class Caller(Document, frozen=True):

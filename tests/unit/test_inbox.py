@@ -1,0 +1,36 @@
+"""Writes that wait: how many, and how many bytes, are taken at once."""
+
+from typing import NamedTuple
+
+from penstock.catalog.inbox import Inbox
+
+
+class Entry(NamedTuple):
+    size: int
+
+
+def taken(*sizes: int, most: int = 100, bytes_max: int = 10) -> list[list[int]]:
+    """The sizes of what is taken at each time."""
+    inbox: Inbox[Entry] = Inbox(100)
+    for size in sizes:
+        inbox.put(Entry(size))
+    parts = []
+    while len(inbox):
+        parts.append([entry.size for entry in inbox.take(most, bytes_max)])
+    return parts
+
+
+def test_small_entries_are_taken_together() -> None:
+    assert taken(0, 0, 0) == [[0, 0, 0]]
+
+
+def test_no_more_entries_are_taken_than_asked_for() -> None:
+    assert taken(0, 0, 0, most=2) == [[0, 0], [0]]
+
+
+def test_no_more_bytes_are_taken_than_asked_for() -> None:
+    assert taken(4, 6, 1, 9, 1) == [[4, 6], [1, 9], [1]]
+
+
+def test_an_entry_that_is_larger_is_taken_alone() -> None:
+    assert taken(1, 40, 1) == [[1], [40], [1]]
