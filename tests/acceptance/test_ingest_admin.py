@@ -165,7 +165,9 @@ def test_a_held_collection_holds_its_batches(site: Site) -> None:
         "collection maps is held by ann: asked for",
     )
     assert (other.status, site.jobs(held)) == (BatchState.COMPLETED, [])
-    with pytest.raises(Conflict, match=r"^collection maps is held; release it first$"):
+    with pytest.raises(
+        Conflict, match=r"^collection maps is held; release it first: `penstock ingest release"
+    ):
         site.desk.release_batch(ADMIN, held.id)
     site.desk.release(ADMIN, HoldKind.COLLECTION, "maps")
     assert site.batch(held).status is BatchState.HELD
@@ -182,7 +184,9 @@ def test_a_held_collection_holds_jobs_that_have_not_begun(site: Site) -> None:
         job = site.reach(batch, IngestState.HELD)
         assert job.message == "collection maps is held by ann: asked for"
         assert site.batch(batch).status is BatchState.PROCESSING
-        with pytest.raises(Conflict, match=r"^collection maps is held; release it first$"):
+        with pytest.raises(
+            Conflict, match=r"^collection maps is held; release it first: `penstock ingest release"
+        ):
             site.desk.release_job(ADMIN, job.id)
         site.desk.release(ADMIN, HoldKind.COLLECTION, "maps")
         assert site.desk.release_job(ADMIN, job.id).status is IngestState.PENDING

@@ -12,6 +12,7 @@ from tests.browser.scene import (
     CLEAN,
     CLEANING,
     FAILED_HOURS_AGO,
+    RAW,
     REPORTING,
     SHOP,
     SUMMING,
@@ -64,6 +65,48 @@ def test_a_held_dataset_is_let_go_from_the_overview(tab: Tab, scene: Scene) -> N
     agree(ask(tab.page, "Let it go on", found), "Let it go on", "they went")
     expect(found).to_have_count(0)
     assert scene.call("GET", *at, "standing")["held"] is None
+
+
+def test_a_hold_that_follows_a_dataset_is_released_there(tab: Tab, scene: Scene) -> None:
+    raw = ("namespaces", SHOP, "datasets", RAW)
+    scene.call("POST", *raw, "hold", json={"why": "the rates are wrong"})
+    tab.open("/")
+    expect(problem(tab, "the rates are wrong")).to_have_count(1)  # the dataset alone
+
+    tab.open(address("locks", tab="held"))
+    row = tab.page.locator("main [role=row]", has_text=SUMMING).filter(has_text="the rates")
+    agree(ask(tab.page, "Release its source", row), "Let it go on", "they are right")
+
+    expect(row).to_have_count(0)
+    assert scene.call("GET", *raw, "standing")["held"] is None
+
+
+def test_a_lot_offers_what_really_releases_it(tab: Tab, scene: Scene) -> None:
+    lot = scene.hour(20)
+    raw = ("namespaces", SHOP, "datasets", RAW, "lots", lot)
+    scene.call("POST", *raw, "hold", json={"why": "the hour is cut off"})
+    tab.open(address("datasets", SHOP, CLEAN, "lots", lot))
+
+    agree(ask(tab.page, f"Release {RAW}"), "Release the hold", "it is whole")
+
+    hear(tab.page, "is no longer held")
+    assert (
+        scene.call("GET", "namespaces", SHOP, "datasets", CLEAN, "lots", lot)["status"] == "READY"
+    )
+
+
+def test_each_root_cause_has_what_ends_it(tab: Tab, scene: Scene) -> None:
+    job = ("namespaces", SHOP, "jobs", CLEANING)
+    lot = scene.hour(FAILED_HOURS_AGO)
+    scene.call("POST", *job, "hold", json={"why": "the rule changes"})
+    tab.open(address("locks", tab="why", namespace=SHOP, job=CLEANING, lot=lot))
+
+    roots = tab.page.locator(".why-roots li")
+    row = roots.filter(has_text=f"penstock unhold job {SHOP}/{CLEANING} --why REASON")
+    agree(ask(tab.page, "Let it go on", row), "Let it go on", "it has changed")
+
+    hear(tab.page, "goes on")
+    assert scene.call("GET", *job, "standing")["wiring"]["held"] is None
 
 
 def test_work_on_a_lot_is_held_and_released_from_the_list_of_what_is_held(

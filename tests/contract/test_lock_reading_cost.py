@@ -292,6 +292,9 @@ def _of_lots() -> dict[str, dict[str, Any]]:
         "read_holds_of_lot": {**lot, "jobs": [LOAD.id], "datasets": [RAW.id]},
         "lot_reasons": {**of_dataset, **lots},
         "lot_reasons_of_lot": {"lot": LOTS[-1][0]},
+        "read_reasons_of_lot": {**of_datasets, **lot},
+        "first_held_lot": of_dataset,
+        "held_outputs": {"keys": [CLEAN.id + LOAD.id + n for n in names], "nowhere": NOWHERE},
         "lot_readers": {"dataset_id": RAW.id, **lot},
         "lot_clocks_by_ids": of_datasets,
         "find_lots": {

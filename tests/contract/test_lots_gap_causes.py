@@ -7,7 +7,7 @@ import pytest
 
 from penstock.clock import DAY, HOUR, SECOND, parse_time
 from penstock.locks import gap_upstream
-from penstock.locks.commands import HoldLot, HoldWork
+from penstock.locks.commands import HoldJob, HoldLot, HoldWork
 from penstock.locks.gap_causes import Cause
 from penstock.locks.gap_counts import GapKind
 from penstock.locks.gaps import Gaps, gaps
@@ -60,6 +60,24 @@ def test_lots_with_other_causes_upstream_are_ranges_of_their_own(site: Site) -> 
         ("PT1H05", "PT1H05", "missing", [("raw", "PT1H05")]),
     ]
     assert found.totals == {GapKind.MISSING: 5}
+
+
+def test_a_gap_behind_a_join_has_a_root_for_each_missing_input(site: Site) -> None:
+    lot = hours(0, 1)[0]
+
+    found = site.gaps("final", lot, lot, interval=Interval.HOUR)
+
+    [(*_, of_lot)] = told(found)
+    assert sorted(of_lot) == [("raw", "PT1H00"), ("side", "PT1H00")]
+
+
+def test_a_gap_of_a_held_job_names_the_hold_and_the_missing_input(site: Site) -> None:
+    lot = hours(0, 1)[0]
+    site.do(HoldJob("ann", "wait", "ns", "join"))
+
+    [(*_, of_lot)] = told(site.gaps("final", lot, lot, interval=Interval.HOUR))
+
+    assert sorted(of_lot) == [("joined", "PT1H00"), ("raw", "PT1H00"), ("side", "PT1H00")]
 
 
 def test_lots_that_wait_for_the_like_upstream_are_one_range(site: Site) -> None:

@@ -4,7 +4,9 @@ from collections.abc import Iterator
 
 import pytest
 
-from penstock.locks.chains import DEPTH_MAX
+from penstock.clock import SECOND
+from penstock.locks.chains import DEPTH_MAX, DESCRIBED_MAX
+from penstock.locks.commands import HoldDataset, HoldJob, HoldLot, HoldWork
 from penstock.locks.gaps import gaps
 from penstock.locks.shapes import Why
 from penstock.locks.why import why
@@ -142,3 +144,118 @@ def test_many_jobs_beside_each_other_cost_no_more_statements(site: Site) -> None
     site.wire("few", ["part 0"], ["one"])
     site.wire("many", [f"part {number}" for number in range(30)], ["all"])
     assert statements("many") == statements("few")
+
+
+def kinds_of_roots(found: Why) -> list[tuple[str, list[str]]]:
+    return [(root.job, [reason.kind for reason in root.reasons]) for root in found.roots]
+
+
+def make_join(site: Site) -> None:
+    """a: raw → clean; join: clean and dim → mart; nobody makes raw or dim."""
+    site.wire("a", ["raw"], ["clean"], tries_max=1)
+    site.wire("join", ["clean", "dim"], ["mart"], tries_max=1)
+
+
+def test_a_join_names_both_missing_inputs(site: Site) -> None:
+    make_join(site)
+    site.register("raw")
+    site.fail("a")
+
+    found = site.why("join")
+
+    assert kinds_of_roots(found) == [("a", ["out_of_tries"]), ("join", ["input_missing"])]
+    text = found.sentence.partition(" Root causes: ")[2]
+    assert "Job ns/a is out of tries with lot 9" in text
+    assert "Input ns/dim has no lot 9" in text
+
+
+def test_a_join_whose_inputs_nobody_has_registered_names_both(site: Site) -> None:
+    make_join(site)
+
+    assert kinds_of_roots(site.why("join")) == [
+        ("join", ["input_missing"]),
+        ("a", ["input_missing"]),
+    ]
+
+
+@pytest.mark.parametrize(
+    ("hold", "kind", "command"),
+    [
+        (HoldJob("ann", "wait", "ns", "join"), "held_job", "unhold job ns/join"),
+        (HoldDataset("ann", "wait", "ns", "dim"), "held_dataset", "unhold dataset ns/dim"),
+        (HoldWork("ann", "wait", "ns", "join", "9"), "held_lot", "work unhold ns/join 9"),
+    ],
+)
+def test_a_hold_and_a_missing_input_are_both_roots(
+    site: Site, hold: HoldJob, kind: str, command: str
+) -> None:
+    make_join(site)
+    site.register("raw")
+    site.register("dim")
+    site.do(hold)
+
+    found = site.why("join")
+
+    assert kinds_of_roots(found) == [("join", [kind]), ("a", [])]
+    assert found.roots[0].reasons[0].command == f"penstock {command} --why REASON"
+    assert "Job ns/a can work on lot 9" in found.roots[1].sentence
+
+
+def test_what_a_person_must_end_comes_before_what_is_missing(site: Site) -> None:
+    make_join(site)
+    site.do(HoldJob("ann", "wait", "ns", "a"))
+
+    assert kinds_of_roots(site.why("join")) == [
+        ("a", ["held_job", "input_missing"]),
+        ("join", ["input_missing"]),
+    ]
+
+
+def test_a_held_input_is_a_root_with_the_command_that_ends_it(site: Site) -> None:
+    make_join(site)
+    site.register("raw")
+    site.complete("a")
+    site.do(HoldLot("ann", "wait", "ns", "raw", "9"))
+
+    [root] = site.why("join").roots
+
+    commands = [(reason.kind, reason.command) for reason in root.reasons]
+    assert commands == [
+        ("input_held", "penstock lots unhold ns/raw 9 --why REASON"),
+        ("input_missing", None),
+    ]
+
+
+def test_out_of_tries_with_a_corrected_input_offers_the_retry(site: Site) -> None:
+    make_join(site)
+    site.register("raw")
+    site.fail("a")
+    assert "was made anew" not in site.why("a").sentence
+    site.now += SECOND
+    site.register("raw")
+
+    [reason] = site.why("a").reasons
+
+    assert reason.kind == "out_of_tries"
+    assert "Since then ns/raw was made anew: resubmit it to try with that." in reason.sentence
+    assert reason.command == "penstock work resubmit ns/a 9 --why REASON"
+
+
+def test_a_lot_that_is_done_has_no_root_cause(site: Site) -> None:
+    make_join(site)
+    site.register("raw")
+    site.complete("a")
+
+    assert site.why("a").roots == []
+
+
+def test_a_sentence_names_a_few_roots_and_counts_the_rest(site: Site) -> None:
+    parts = [f"part {number}" for number in range(DESCRIBED_MAX + 2)]
+    for part in parts:
+        site.wire(f"make {part}", [f"raw of {part}"], [part])
+    site.wire("join", parts, ["all"])
+
+    found = site.why("join")
+
+    assert len(found.roots) == len(parts)
+    assert found.sentence.endswith(" There are 2 more.")

@@ -125,6 +125,15 @@ def test_a_collection_and_the_queue_are_held(
     assert f"collection {films} is held by local: titles; it goes on with" in shown.text
     assert f"penstock ingest release {batch}" in shown.err
     assert f"collection {films} is held since" in penstock("ingest", "queue").text
+    held = ["ingest", "hold", "queue", "--why", "the disk is full"]
+    assert penstock(*held).code == 0
+    waiting = penstock("ingest", "release", "collection", films)
+    assert "it waits: the queue is held by local: the disk is full" in waiting.err
+    not_held = penstock("ingest", "release", "collection", films)
+    assert f"collection {films} is not held; the queue is held by local" in not_held.complaint
+    assert "`penstock ingest release queue --why REASON`" in not_held.complaint
+    assert penstock("ingest", "release", "queue").code == 0
+    assert penstock("ingest", "hold", "collection", films, "--why", "titles").code == 0
     freed = penstock("ingest", "release", "collection", films)
     assert f"penstock ingest release held --collection {films}" in freed.err
     assert "1 held" in penstock("ingest", "release", "held", "--collection", films).text

@@ -224,6 +224,56 @@ def test_a_lot_is_held_and_put_back(penstock: Terminal, client: Client) -> None:
     assert done["status"] == "READY"
 
 
+@pytest.mark.parametrize(
+    "arguments",
+    [
+        ["unhold", "job", "clean"],
+        ["unhold", "dataset", "raw"],
+        ["lots", "unhold", "raw", "1"],
+        ["work", "unhold", "clean", "1"],
+    ],
+)
+def test_unhold_of_what_is_not_held_is_refused(penstock: Terminal, arguments: list[str]) -> None:
+    refused = penstock(*arguments, "--why", "go")
+
+    assert refused.code == 1
+    assert refused.out == ""
+    assert "is not held, so nothing was changed" in refused.complaint
+
+
+def test_unhold_names_the_holds_that_still_stop_a_job(penstock: Terminal) -> None:
+    penstock("hold", "dataset", "raw", "--why", "disk")
+    penstock("hold", "job", "clean", "--why", "rates")
+
+    lines = penstock("unhold", "job", "clean", "--why", "right").text.splitlines()
+
+    assert lines[0] == "job shop/clean is released"
+    assert lines[1].startswith("still stopped: dataset shop/raw is held by local: disk; release it")
+    assert lines[1].endswith(": penstock unhold dataset shop/raw --why REASON")
+
+
+def test_released_work_shows_what_it_still_waits_for(penstock: Terminal) -> None:
+    penstock("work", "hold", "mart", "1", "--why", "wait")
+
+    text = penstock("work", "unhold", "mart", "1", "--why", "go").text
+
+    assert "is let go: WAITING" in text
+    assert "Input shop/clean_orders has no lot 1" in text
+
+
+def test_why_lists_the_commands_that_end_each_root(penstock: Terminal) -> None:
+    penstock("hold", "job", "clean", "--why", "rates")
+    penstock("hold", "dataset", "revenue", "--why", "audit")
+
+    text = penstock("why", "mart", "1").text
+
+    _, _, commands = text.partition("what can be done:\n")
+    assert sorted(commands.splitlines()) == [
+        "  penstock unhold dataset shop/revenue --why REASON",
+        "  penstock unhold job shop/clean --why REASON",
+    ]
+
+
 def test_a_lot_that_is_not_there_yet_is_held_and_let_go(penstock: Terminal) -> None:
     assert penstock("lots", "hold", "raw", "77", "--why", "not this one").code == 0
     told = penstock("lots", "unhold", "raw", "77", "--why", "it may come")

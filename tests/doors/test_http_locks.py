@@ -21,7 +21,7 @@ WIRES = {
 
 WIRING = {
     *("namespace", "job", "inputs", "outputs", "leaseSeconds", "triesMax", "backOffSeconds"),
-    *("enforced", "stale", "held", "createdAt", "updatedAt"),
+    *("enforced", "stale", "held", "createdAt", "updatedAt", "heldThrough"),
 }
 CLAIM = {
     *("id", "token", "namespace", "job", "lot", "owner", "attempt", "attemptsMax"),
@@ -35,7 +35,18 @@ LOT = {
     *("namespace", "dataset", "lot", "status", "version", "job", "run", "since", "locks"),
     "consumers",
 }
-WHY = {"namespace", "job", "lot", "state", "runnable", "sentence", "reasons", "causes", "followed"}
+WHY = {
+    "namespace",
+    "job",
+    "lot",
+    "state",
+    "runnable",
+    "sentence",
+    "reasons",
+    "causes",
+    "followed",
+    "roots",
+}
 STOPPED = {"id", "state", "notBefore"}
 
 
@@ -88,10 +99,11 @@ STEPS = (
     Step(f"POST {OF_WORK}/hold", WORK, BECAUSE),
     Step(f"POST {OF_WORK}/unhold", WORK, BECAUSE),
     Step(f"POST {OF_JOB}/hold", WIRING, BECAUSE),
-    Step(f"POST {OF_JOB}/unhold", WIRING, BECAUSE),
+    Step(f"POST {OF_JOB}/unhold", {*WIRING, "stoppedBy"}, BECAUSE),
     Step(f"POST {OF_DATASET}/hold", {"namespace", "name", "held"}, BECAUSE),
-    Step(f"POST {OF_DATASET}/unhold", {"namespace", "name", "held"}, BECAUSE),
+    Step(f"POST {OF_DATASET}/unhold", {"namespace", "name", "held", "stoppedBy"}, BECAUSE),
     Step(f"POST {OF_LOT}/hold", {*LOT, "heldBefore"}, BECAUSE),
+    Step(f"GET {OF_LOT}/hold", {"kind", "who", "why", "since", "source", "job", "command"}),
     Step("GET /held-lots", {"lots", "totalCount"}, query="namespace=shop"),
     Step(f"POST {OF_LOT}/unhold", LOT, BECAUSE),
     Step(f"GET {OF_LOT}/checks", {"checks"}),

@@ -298,7 +298,7 @@ def _(command: ReleaseLock, model: Model, outcome: Any) -> None:
 @follow.register
 def _(command: HoldJob | HoldDataset, model: Model, outcome: Any) -> None:
     held = command.job if isinstance(command, HoldJob) else command.dataset
-    if not command.hold and held not in model.held and held in model.beyond_held():
+    if not command.hold and held not in model.held:
         assert isinstance(outcome, Conflict), outcome
         return
     assert outcome is None
@@ -331,8 +331,8 @@ def _(command: HoldLot, model: Model, outcome: Any) -> None:
         else:
             row.status, row.held_from = row.held_from or "ERROR", ""
         model.let_go(*key)
-    else:  # there is nothing to let go, and nobody meets it
-        assert outcome is None
+    else:  # there is nothing to release, and nobody meets it
+        assert isinstance(outcome, Conflict), outcome
         return
     model.meet(model.around([command.dataset]), command.lot)
 
@@ -355,9 +355,12 @@ def _(command: HoldWork, model: Model, outcome: Any) -> None:
     if states == {"RUNNING"}:
         assert isinstance(outcome, Conflict), outcome
         return
-    assert outcome is None
     kept = NOWHERE, job, lot
-    if kept in model.used if command.hold else states != {"HELD"}:
+    if not command.hold and (states != {"HELD"} or _is_held_by_output(model, job, lot)):
+        assert isinstance(outcome, Conflict), outcome
+        return
+    assert outcome is None
+    if command.hold and kept in model.used:
         return
     if command.hold:
         model.used[kept] = Row("HOLD", job)
@@ -368,6 +371,15 @@ def _(command: HoldWork, model: Model, outcome: Any) -> None:
     model.work[job, lot].not_before = 0
     if not command.hold and model.states(job, lot) != {"DONE"}:
         model.work[job, lot].tries = 0
+
+
+def _is_held_by_output(model: Model, job: str, lot: str) -> bool:
+    """Whether a job is held only because a person holds the lot that it writes."""
+    read = (*model.jobs[job].inputs, NOWHERE)
+    if any(row.status == "HOLD" for d in read if (row := model.used.get((d, job, lot)))):
+        return False
+    rows = [model.made.get((d, lot)) for d in model.jobs[job].outputs]
+    return not any(row and (row.by, row.status, row.held_from) == (job, "HOLD", "") for row in rows)
 
 
 def _let_try(model: Model, job: str, lot: str) -> None:

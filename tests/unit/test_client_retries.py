@@ -27,6 +27,10 @@ ONCE = {
     "hold_ingest_job",
     "pause_backfill",
     "register_lots",  # that renews them
+    "unhold_dataset",
+    "unhold_job",
+    "unhold_lot",
+    "unhold_work",
     "release_batch",
     "release_held",
     "release_ingest_job",

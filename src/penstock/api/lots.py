@@ -16,10 +16,11 @@ from penstock.catalog.shapes import Shape
 from penstock.catalog.text_schemas import LotName
 from penstock.clock import format_time
 from penstock.db import Transaction
-from penstock.locks import reading, reading_lots, sight
+from penstock.locks import reading, reading_held, reading_lots, sight
 from penstock.locks.commands import HoldDataset, HoldLot, RegisterLots
 from penstock.locks.facts import Stop
-from penstock.locks.shapes import Held, HeldDataset, Lot, LotOnHold, Transition
+from penstock.locks.reading_held import LotHold
+from penstock.locks.shapes import Held, HeldDataset, Lot, LotOnHold, ReleasedDataset, Transition
 
 LOTS_AT_ONCE_MAX = 10_000
 PRIORITY_MAX = 1 << 31
@@ -100,6 +101,12 @@ def get_lot(tx: Transaction, key: Key, namespace: str, dataset: str, lot: str) -
     return sight.lot(reading_lots.get_lot(tx, namespace, dataset, lot), key.namespace)
 
 
+def get_lot_hold(tx: Transaction, key: Key, namespace: str, dataset: str, lot: str) -> LotHold:
+    """Show what holds a lot of a dataset, and what releases it."""
+    _require(tx, key, namespace, dataset)
+    return sight.lot_hold(reading_held.get_lot_hold(tx, namespace, dataset, lot), key.namespace)
+
+
 def list_lot_log(
     tx: Transaction, key: Key, namespace: str, dataset: str, lot: str, query: Paging
 ) -> Log:
@@ -119,22 +126,30 @@ def _require(tx: Transaction, key: Key, namespace: str, dataset: str) -> None:
 
 async def hold_dataset(call: Call, namespace: str, dataset: str, body: WhyBody) -> HeldDataset:
     """Stop every job that reads or writes lots of a dataset, until it is let go."""
-    return await _hold_dataset(call, namespace, dataset, body, hold=True)
+    await _hold_dataset(call, namespace, dataset, body, hold=True)
+    return await call.read(reading.get_held_dataset, namespace, dataset)
 
 
-async def unhold_dataset(call: Call, namespace: str, dataset: str, body: WhyBody) -> HeldDataset:
-    """Let the jobs of a dataset go on."""
-    return await _hold_dataset(call, namespace, dataset, body, hold=False)
+async def unhold_dataset(
+    call: Call, namespace: str, dataset: str, body: WhyBody
+) -> ReleasedDataset:
+    """Release the hold of a dataset; the answer names the holds that still stop its jobs.
+
+    A dataset that is not held is a conflict that names what stops its jobs instead.
+    """
+    await _hold_dataset(call, namespace, dataset, body, hold=False)
+    only = call.key.namespace
+    return await call.read(reading.get_released_dataset, namespace, dataset, only)
 
 
 async def _hold_dataset(
     call: Call, namespace: str, dataset: str, body: WhyBody, *, hold: bool
-) -> HeldDataset:
+) -> None:
     await call.require_dataset(namespace, dataset)
-    await call.submit(HoldDataset(call.key.name, body.why, namespace, dataset, hold))
+    who, only = call.key.name, call.key.namespace
+    await call.submit(HoldDataset(who, body.why, namespace, dataset, hold, only))
     what = f"a dataset is {'held' if hold else 'let go'} ({body.why})"
     telling.changed(call, what, dataset=f"{namespace}/{dataset}")
-    return await call.read(reading.get_held_dataset, namespace, dataset)
 
 
 async def hold_lot(call: Call, namespace: str, dataset: str, lot: str, body: WhyBody) -> LotOnHold:
@@ -147,7 +162,10 @@ async def hold_lot(call: Call, namespace: str, dataset: str, lot: str, body: Why
 
 
 async def unhold_lot(call: Call, namespace: str, dataset: str, lot: str, body: WhyBody) -> Lot:
-    """Put a lot of a dataset back as it was before it was held."""
+    """Put a lot of a dataset back as it was before it was held.
+
+    A lot that is not held is a conflict that names what stops it instead.
+    """
     await _hold_lot(call, namespace, dataset, lot, body, hold=False)
     found = await call.read(reading_lots.show_lot, namespace, dataset, lot)
     return sight.lot(found, call.key.namespace)
@@ -157,7 +175,8 @@ async def _hold_lot(
     call: Call, namespace: str, dataset: str, lot: str, body: WhyBody, *, hold: bool
 ) -> Stop | None:
     await call.require_dataset(namespace, dataset)
-    before = await call.submit(HoldLot(call.key.name, body.why, namespace, dataset, lot, hold))
+    who, only = call.key.name, call.key.namespace
+    before = await call.submit(HoldLot(who, body.why, namespace, dataset, lot, hold, only))
     what = f"a lot is {'held' if hold else 'let go'} ({body.why})"
     telling.changed(call, what, dataset=f"{namespace}/{dataset}", lot=lot)
     return before
@@ -171,6 +190,7 @@ ROUTES = (
     Route("POST", f"{_DATASET}/lots", register_lots, role=Role.WRITER),
     Route("GET", _LOT, get_lot),
     Route("GET", f"{_LOT}/log", list_lot_log),
+    Route("GET", f"{_LOT}/hold", get_lot_hold),
     Route("POST", f"{_LOT}/hold", hold_lot, role=Role.ADMIN),
     Route("POST", f"{_LOT}/unhold", unhold_lot, role=Role.ADMIN),
     Route("POST", f"{_DATASET}/hold", hold_dataset, role=Role.ADMIN),

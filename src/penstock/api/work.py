@@ -23,7 +23,7 @@ from penstock.locks.commands import (
     ReleaseLock,
     ResubmitLots,
 )
-from penstock.locks.shapes import Why, Wiring, Work
+from penstock.locks.shapes import ReleasedJob, Why, Wiring, Work
 from penstock.states import WorkState
 
 
@@ -103,18 +103,34 @@ async def prioritize(call: Call, namespace: str, job: str, lot: str, body: Prior
     return await call.read(reading_lots.get_work, namespace, job, lot)
 
 
-def _of_job(summary: str, *, hold: bool) -> Callable[..., Any]:
-    """The handler that holds a job, or lets it go."""
+async def hold_job(call: Call, namespace: str, job: str, body: WhyBody) -> Wiring:
+    """Stop a job: none of its lots is claimed until it is let go."""
+    await call.read(reading.get_lot_job, namespace, job)
+    await call.submit(HoldJob(call.key.name, body.why, namespace, job))
+    telling.changed(call, f"a job is held ({body.why})", job=f"{namespace}/{job}")
+    return await call.read(reading.get_wiring, namespace, job)
 
-    async def act(call: Call, namespace: str, job: str, body: WhyBody) -> Wiring:
-        await call.read(reading.get_lot_job, namespace, job)
-        await call.submit(HoldJob(call.key.name, body.why, namespace, job, hold))
-        what = f"a job is {'held' if hold else 'let go'} ({body.why})"
-        telling.changed(call, what, job=f"{namespace}/{job}")
-        return await call.read(reading.get_wiring, namespace, job)
 
-    act.__doc__ = summary
-    return act
+async def unhold_job(call: Call, namespace: str, job: str, body: WhyBody) -> ReleasedJob:
+    """Release the hold of a job; the answer names the holds that still stop it.
+
+    A job that is not held for itself is a conflict that names what stops it instead.
+    """
+    await call.read(reading.get_lot_job, namespace, job)
+    await call.submit(HoldJob(call.key.name, body.why, namespace, job, hold=False))
+    telling.changed(call, f"a job is let go ({body.why})", job=f"{namespace}/{job}")
+    return await call.read(reading.get_released_job, namespace, job)
+
+
+async def unhold_work(call: Call, namespace: str, job: str, lot: str, body: WhyBody) -> Work:
+    """Let a job work on a lot that was held, with all its tries.
+
+    A lot that the job is not kept from is a conflict that names what stops it instead.
+    """
+    who, only = call.key.name, call.key.namespace
+    await call.submit(HoldWork(who, body.why, namespace, job, lot, hold=False, only=only))
+    telling.changed(call, f"HoldWork ({body.why})", job=f"{namespace}/{job}", lot=lot)
+    return await call.read(reading_lots.get_work, namespace, job, lot)
 
 
 def _of_lot(
@@ -141,10 +157,7 @@ _LOT_ACTIONS = {
     "resubmit": _resubmit,
     "rerun": _resubmit,
     "hold": _of_lot("Keep a job from a lot until it is let go.", HoldWork),
-    "unhold": _of_lot(
-        "Let a job work on a lot that was held, with all its tries.",
-        lambda who, why, namespace, job, lot: HoldWork(who, why, namespace, job, lot, hold=False),
-    ),
+    "unhold": unhold_work,
     "release": _of_lot(
         "End somebody's claim on a lot; its holder can no longer publish.", ReleaseLock
     ),
@@ -159,18 +172,8 @@ ROUTES = (
     Route("GET", f"{_JOB}/log", list_job_log),
     Route("GET", f"{BASE}/jobs/runs/{{run}}/log", list_run_log, Reach.OWN),
     Route("POST", f"{_JOB}/resubmit", resubmit_lots, role=Role.ADMIN),
-    Route(
-        "POST",
-        f"{_JOB}/hold",
-        _of_job("Stop a job: none of its lots is claimed until it is let go.", hold=True),
-        role=Role.ADMIN,
-    ),
-    Route(
-        "POST",
-        f"{_JOB}/unhold",
-        _of_job("Let a job that was held go on.", hold=False),
-        role=Role.ADMIN,
-    ),
+    Route("POST", f"{_JOB}/hold", hold_job, role=Role.ADMIN),
+    Route("POST", f"{_JOB}/unhold", unhold_job, role=Role.ADMIN),
     Route("POST", f"{_LOT}/priority", prioritize, role=Role.ADMIN),
     *(
         Route("POST", f"{_LOT}/{action}", act, role=Role.ADMIN)

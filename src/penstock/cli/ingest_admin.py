@@ -96,13 +96,16 @@ def release(
                 _tell(client.release_queue(why), "goes on", as_json)
             case Kind.COLLECTION:
                 _tell(client.release_collection(found.name, why), "goes on", as_json)
+                _note_held_queue(client)
                 note(f"{_HELD_NOTE} --collection {found.name}")
             case Kind.HELD:
                 _tell_released(client.release_held(why, collection=collection), as_json)
             case Kind.BATCH:
                 _tell(client.release_batch(found.name, why), "goes on", as_json)
+                _note_held_queue(client)
             case _:
                 _tell(client.release_ingest_job(found.name, why), "goes on", as_json)
+                _note_held_queue(client)
 
 
 @app.command(
@@ -379,6 +382,16 @@ def _tell_held(batch: Batch, as_json: bool) -> None:
     write_line(f"{held:,} {noun} of batch {batch.id} {verb} held")
     if begun:
         note(f"{begun:,} had begun and {'goes' if begun == 1 else 'go'} on")
+
+
+def _note_held_queue(client: Client) -> None:
+    """Note that nothing goes on yet, if the whole queue is held."""
+    held = client.queue().held
+    if held is not None:
+        note(
+            f"it waits: the queue is held by {held.who}: {held.why}; "
+            "release it: penstock ingest release queue"
+        )
 
 
 def _tell_released(count: int, as_json: bool) -> None:

@@ -369,8 +369,11 @@ def unhold(
     """Put a held lot back as it was."""
     with remote.connect() as client:
         at = exact_dataset(client, dataset, namespace)
-        freed = client.unhold_lot(*at, lot, why)
-    _tell(freed, "is let go", as_json)
+        released = client.unhold_lot(*at, lot, why)
+        _tell(released, "is let go", as_json)
+        maker = released.job
+        if maker is not None and released.status == "ERROR" and not as_json:
+            write_line(client.why(maker.namespace, maker.name, lot).sentence)
 
 
 def _tell(lot: Lot, what: str, as_json: bool) -> None:

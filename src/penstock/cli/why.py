@@ -27,14 +27,20 @@ def why(
     remote: RemoteFlags = REMOTE,
     as_json: Json = False,
 ) -> None:
-    """Say what stops a job from working on a lot, down to the root cause."""
+    """Show what stops a job from working on a lot, down to every root cause."""
     with remote.connect() as client:
         named = find_entity(client, job, "JOB", namespace)
         found = client.why(named.namespace, named.name, lot)
     if as_json:
         write_json(found)
-    else:
-        _write(found, 0)
+        return
+    _write(found, 0)
+    commands = [reason.command for root in found.roots for reason in root.reasons if reason.command]
+    if commands:
+        write_line()
+        write_line("what can be done:")
+    for command in dict.fromkeys(commands):
+        write_line(f"  {command}")
 
 
 def _write(found: Why, depth: int) -> None:

@@ -25,6 +25,7 @@ app = App(
 
 Job = Annotated[str, Parameter(help="NAME, NAMESPACE/NAME or job:NAMESPACE:NAME")]
 Lots = Annotated[str, Parameter(help="the lots")]
+_STOPPED = ("WAITING", "HELD")
 Action = Callable[[str, str, str, str], Work]
 
 
@@ -157,10 +158,13 @@ def unhold(
     remote: RemoteFlags = REMOTE,
     as_json: Json = False,
 ) -> None:
-    """Let a job try lots again, with all its tries."""
+    """Let a job try lots again, with all its tries, and show what still stops them."""
     with remote.connect() as client:
         done = _each(client, job, namespace, lots, client.unhold_work, why)
-    _tell(done, "is let go", as_json)
+        _tell(done, "is let go", as_json)
+        for work in done:
+            if not as_json and work.state in _STOPPED:
+                write_line(client.why(work.namespace, work.job, work.lot).sentence)
 
 
 @app.command

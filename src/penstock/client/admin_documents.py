@@ -1,6 +1,6 @@
 """What a server answers about itself, as values."""
 
-from penstock.client.documents import Document
+from penstock.client.documents import Document, EntityId
 from penstock.client.lot_documents import Held, HeldWhole, Wiring
 
 
@@ -57,7 +57,10 @@ class JobStanding(Document, frozen=True):
 
 
 class StuckLot(Document, frozen=True):
-    """A lot that a job failed with, or that somebody held."""
+    """A lot that a job failed with, or that somebody held.
+
+    `held_lot_of` is the dataset of which that lot is held, if nothing else holds the work on it.
+    """
 
     namespace: str
     job: str
@@ -70,6 +73,7 @@ class StuckLot(Document, frozen=True):
     not_before: str | None
     run: str | None
     held: str | None
+    held_lot_of: EntityId | None
 
 
 class LateDataset(Document, frozen=True):

@@ -14,7 +14,10 @@ class Held(Document, frozen=True):
 
 
 class Wiring(Document, frozen=True):
-    """Which datasets a job reads and writes lot by lot, and how its lots are worked on."""
+    """Which datasets a job reads and writes lot by lot, and how its lots are worked on.
+
+    A hold that follows that of a dataset upstream names the dataset as `held_through`.
+    """
 
     namespace: str
     job: str
@@ -28,6 +31,7 @@ class Wiring(Document, frozen=True):
     held: Held | None
     created_at: str
     updated_at: str
+    held_through: EntityId | None
 
 
 class PinnedInput(Document, frozen=True):
@@ -74,7 +78,10 @@ class ShownClaim(Document, frozen=True):
 
 
 class HeldWhole(Document, frozen=True):
-    """The dataset or job whose hold stops a job."""
+    """The dataset or job whose hold stops a job.
+
+    A hold of kind LINEAGE follows that of a dataset upstream, its `source`, and ends with it.
+    """
 
     kind: str
     namespace: str
@@ -82,6 +89,8 @@ class HeldWhole(Document, frozen=True):
     who: str
     why: str
     since: str
+    source: EntityId | None
+    command: str | None
 
 
 class Nothing(Document, frozen=True):
@@ -102,6 +111,18 @@ class HeldDataset(Document, frozen=True):
     namespace: str
     name: str
     held: Held | None
+
+
+class ReleasedJob(Wiring, frozen=True, kw_only=True):
+    """A job whose hold has ended, and the holds that still stop it."""
+
+    stopped_by: tuple[HeldWhole, ...]
+
+
+class ReleasedDataset(HeldDataset, frozen=True, kw_only=True):
+    """A dataset whose hold has ended, and the holds that still stop jobs that read or write it."""
+
+    stopped_by: tuple[HeldWhole, ...]
 
 
 class Lease(Document, frozen=True):
@@ -310,6 +331,22 @@ class LotOnHold(Lot, frozen=True, kw_only=True):
     held_before: Held | None
 
 
+class LotHold(Document, frozen=True):
+    """What holds a lot; no kind if nothing does: PERSON, CHECKS, UPSTREAM or ATTEMPTS.
+
+    `source` is the dataset whose lot is held for UPSTREAM, `job` the job that is out of tries for
+    ATTEMPTS. `command` is what a person can type to end the hold.
+    """
+
+    kind: str | None
+    who: str | None
+    why: str | None
+    since: str | None
+    source: EntityId | None
+    job: EntityId | None
+    command: str | None
+
+
 class Lots(Document, frozen=True):
     """A part of a dataset's lots, and how many there are, counted up to ten thousand."""
 
@@ -346,7 +383,10 @@ class Log(Document, frozen=True):
 
 
 class Reason(Document, frozen=True, omit_defaults=True):
-    """One thing that stops a job from working on a lot, in words and as data."""
+    """One thing that stops a job from working on a lot, in words and as data.
+
+    `command` is what a person can type to end it, if there is such a command.
+    """
 
     kind: str
     sentence: str
@@ -361,13 +401,28 @@ class Reason(Document, frozen=True, omit_defaults=True):
     attempt: int | None = None
     attempts_max: int | None = None
     claim: str | None = None
+    command: str | None = None
+
+
+class RootCause(Document, frozen=True):
+    """A job at which a chain of causes ends, and the reasons that no other job explains.
+
+    There are no reasons if nothing stops the job any more.
+    """
+
+    namespace: str
+    job: str
+    lot: str
+    sentence: str
+    reasons: tuple[Reason, ...]
 
 
 class Why(Document, frozen=True):
-    """Why a job does not, or does, work on a lot; causes are the same of those it waits for.
+    """Why a job does not, or does, work on a lot; causes are the same of the jobs it waits for.
 
-    Where it was not `followed`, it waits for others that are not told here: they are told with the
-    same job elsewhere in the answer, or are too far away.
+    `roots` is filled for the job that was asked for: the most useful first. Where a job was not
+    `followed`, it waits for jobs that are shown with the same job elsewhere in the answer, or are
+    too far away.
     """
 
     namespace: str
@@ -379,3 +434,4 @@ class Why(Document, frozen=True):
     reasons: tuple[Reason, ...]
     causes: tuple["Why", ...]
     followed: bool = True
+    roots: tuple[RootCause, ...] = ()

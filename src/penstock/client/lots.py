@@ -174,8 +174,9 @@ class LotCalls:
 
     @call
     def unhold_work(self, namespace: str, job: str, lot: str, why: str) -> Request[docs.Work]:
-        """Let a job try a lot again, with all its tries."""
-        return _act(docs.Work, *_job(namespace, job), "lots", lot, "unhold", why=why)
+        """Let a job try a lot again, with all its tries; a conflict if it is not held."""
+        at = (*_job(namespace, job), "lots", lot, "unhold")
+        return _act(docs.Work, *at, why=why, repeatable=False)
 
     @call
     def release_lock(self, namespace: str, job: str, lot: str, why: str) -> Request[docs.Work]:
@@ -199,9 +200,10 @@ class LotCalls:
         return _act(docs.Wiring, *_job(namespace, job), "hold", why=why)
 
     @call
-    def unhold_job(self, namespace: str, job: str, why: str) -> Request[docs.Wiring]:
-        """Let a job go on."""
-        return _act(docs.Wiring, *_job(namespace, job), "unhold", why=why)
+    def unhold_job(self, namespace: str, job: str, why: str) -> Request[docs.ReleasedJob]:
+        """Release the hold of a job; a conflict if it is not held for itself."""
+        at = (*_job(namespace, job), "unhold")
+        return _act(docs.ReleasedJob, *at, why=why, repeatable=False)
 
     @call
     def hold_dataset(self, namespace: str, dataset: str, why: str) -> Request[docs.HeldDataset]:
@@ -209,9 +211,12 @@ class LotCalls:
         return _act(docs.HeldDataset, *_dataset(namespace, dataset), "hold", why=why)
 
     @call
-    def unhold_dataset(self, namespace: str, dataset: str, why: str) -> Request[docs.HeldDataset]:
-        """Let the jobs of a dataset go on."""
-        return _act(docs.HeldDataset, *_dataset(namespace, dataset), "unhold", why=why)
+    def unhold_dataset(
+        self, namespace: str, dataset: str, why: str
+    ) -> Request[docs.ReleasedDataset]:
+        """Release the hold of a dataset; a conflict if it is not held."""
+        at = (*_dataset(namespace, dataset), "unhold")
+        return _act(docs.ReleasedDataset, *at, why=why, repeatable=False)
 
     @call
     def hold_lot(self, namespace: str, dataset: str, lot: str, why: str) -> Request[docs.LotOnHold]:
@@ -220,8 +225,14 @@ class LotCalls:
 
     @call
     def unhold_lot(self, namespace: str, dataset: str, lot: str, why: str) -> Request[docs.Lot]:
-        """Put a lot of a dataset back as it was."""
-        return _act(docs.Lot, *_dataset(namespace, dataset), "lots", lot, "unhold", why=why)
+        """Put a lot of a dataset back as it was; a conflict if it is not held."""
+        at = (*_dataset(namespace, dataset), "lots", lot, "unhold")
+        return _act(docs.Lot, *at, why=why, repeatable=False)
+
+    @call
+    def lot_hold(self, namespace: str, dataset: str, lot: str) -> Request[docs.LotHold]:
+        """What holds a lot of a dataset, and what releases it."""
+        return get(docs.LotHold, *_dataset(namespace, dataset), "lots", lot, "hold")
 
     @call
     def dataset_checks(

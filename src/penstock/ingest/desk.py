@@ -4,6 +4,7 @@ Every administrator's action is in the audit log, written before it is carried o
 refused gets a second line that says so.
 """
 
+import shlex
 from collections.abc import Iterator
 from contextlib import contextmanager, nullcontext
 from typing import ClassVar, NamedTuple
@@ -38,6 +39,7 @@ from penstock.states import BatchState, IngestState
 
 _PAGE = 250
 _TRIES = 5
+_SHOWN_MAX = 3
 _UNDER_WAY = BatchSide.PROCESSING
 
 
@@ -108,7 +110,7 @@ class Desk:
         """Let a collection, or the whole queue, go on; what it held stays held."""
         with self._audited(act, f"release {kind}", name):
             if not self._store.unhold(kind, name):
-                raise Conflict(f"{kind} {name} is not held")
+                raise Conflict(f"{kind} {name} is not held{self._other_holds(name)}")
 
     def hold_batch(self, act: Act, batch_id: str) -> Batch:
         """Hold a batch: itself, or those of its jobs that have not begun."""
@@ -141,7 +143,10 @@ class Desk:
             if is_held:
                 batch = self._move_batch(batch, BatchState.PENDING)
             elif not released:
-                raise Conflict(f"batch {batch_id} is {batch.status}, and none of its jobs is held")
+                raise Conflict(
+                    f"batch {batch_id} is {batch.status}, and none of its jobs is held"
+                    f"{self._other_holds(batch.collection)}"
+                )
             return batch
 
     def hold_job(self, act: Act, job_id: str) -> IngestJob:
@@ -154,7 +159,10 @@ class Desk:
         with self._audited(act, "release ingest job", job_id):
             job = self._store.job(job_id)
             if job.status is not IngestState.HELD:
-                raise Conflict(f"ingest job {job_id} is {job.status}; only a held one is released")
+                raise Conflict(
+                    f"ingest job {job_id} is {job.status}; only a held one is released"
+                    f"{self._other_holds(job.configuration.profile_name)}"
+                )
             self._require_open(job.configuration.profile_name)
             return self._move_job(job, IngestState.PENDING)
 
@@ -312,7 +320,19 @@ class Desk:
 
     def _require_open(self, collection: str) -> None:
         if self._is_held(collection):
-            raise Conflict(f"collection {collection} is held; release it first")
+            raise Conflict(
+                f"collection {collection} is held; release it first: "
+                f"`penstock ingest release collection {shlex.quote(collection)} --why REASON`"
+            )
+
+    def _other_holds(self, name: str) -> str:
+        """The holds of the queue, and of a collection or all of them, with what ends them."""
+        holds = [h for h in self._store.holds() if name in (QUEUE, h.name) or h.name == QUEUE]
+        return "".join(
+            f"; {'the queue' if hold.name == QUEUE else f'collection {hold.name}'} is held by "
+            f"{hold.who}: `{_release(hold)}`"
+            for hold in holds[:_SHOWN_MAX]
+        )
 
     def _is_held(self, collection: str) -> bool:
         holds = self._store.holds()
@@ -396,6 +416,12 @@ class Desk:
             refused = Act(act.who, str(refusal))
             catalog.submit(NoteAction(refused, f"{action}: refused", target)).result()
             raise
+
+
+def _release(hold: Hold) -> str:
+    """The command that ends a hold."""
+    what = ["queue"] if hold.kind is HoldKind.QUEUE else ["collection", hold.name]
+    return f"{shlex.join(['penstock', 'ingest', 'release', *what])} --why REASON"
 
 
 def _settled(outcome: Outcome) -> IngestJob:

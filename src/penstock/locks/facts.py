@@ -6,11 +6,15 @@ from msgspec import Struct
 
 from penstock.catalog.rows import replace
 from penstock.catalog.shapes import EntityId
-from penstock.clock import Micros
-from penstock.locks.rows import OUTSIDE, KeeperRow, LotJobRow, WorkRow
+from penstock.clock import Micros, say_time
+from penstock.locks import advice
+from penstock.locks.held import QUALITY
+from penstock.locks.rows import LINEAGE, OUTSIDE, KeeperRow, LotJobRow, WorkRow
 from penstock.locks.table import Status, readable, writable
 from penstock.lots.rows import LandingRow
 from penstock.states import ManifestState, WorkState
+
+_WAITS = (None, WorkState.WAITING, WorkState.HELD)
 
 
 class Maker(Struct, frozen=True):
@@ -50,6 +54,11 @@ class Maker(Struct, frozen=True):
     def is_held(self) -> bool:
         """Whether the lot waits for a person."""
         return self.status == Status.HOLD
+
+    @property
+    def is_held_for_itself(self) -> bool:
+        """Whether a person, checks or a lot upstream hold it, and not its job's last failure."""
+        return self.is_held and bool(self.held_from)
 
     @property
     def is_spent(self) -> bool:
@@ -103,9 +112,40 @@ class Gate(Struct, frozen=True):
     kind: str
     namespace: str
     name: str
+    source_namespace: str | None  # of the dataset whose hold this one follows
+    source_name: str | None
     who: str
     why: str
     since: Micros
+
+    @property
+    def key(self) -> str:
+        """What is held, as commands name it."""
+        return f"{self.namespace}/{self.name}"
+
+    @property
+    def source(self) -> EntityId | None:
+        """The dataset whose hold this one follows."""
+        if self.source_namespace is None or self.source_name is None:
+            return None
+        return EntityId(self.source_namespace, self.source_name)
+
+    @property
+    def command(self) -> str | None:
+        """The command that ends the hold."""
+        if self.kind == "DATASET":
+            return advice.unhold_dataset(self.key)
+        if self.kind == LINEAGE:
+            source = self.source
+            return advice.unhold_dataset(f"{source.namespace}/{source.name}") if source else None
+        return advice.unhold_job(self.key)
+
+    @property
+    def sentence(self) -> str:
+        """What is held, by whom and why, without a full stop."""
+        why = f": {self.why}" if self.why else ""
+        what = "dataset" if self.kind == "DATASET" else "job"
+        return f"{what} {self.key} is held by {self.who!r} since {say_time(self.since)}{why}"
 
 
 class Stop(Struct, frozen=True):
@@ -128,6 +168,7 @@ class Around(Struct, frozen=True):
     stops: Mapping[str, Stop]
     clocks: Mapping[str, Micros]  # those in use, and when the next of their intervals ends
     landings: Mapping[str, LandingRow]  # of datasets that no job makes, whose objects arrive
+    held_for: Mapping[str, Sequence[str]]  # of datasets whose lot is held: the reasons, as ids
 
     def dataset(self, dataset_id: str) -> str:
         """A dataset in words."""
@@ -140,6 +181,14 @@ class Around(Struct, frozen=True):
         begun = maker.job_id if maker is not None else None
         able = [writer for writer in self.writers.get(dataset_id, ()) if not writer.is_deleted]
         return sorted(able, key=lambda writer: writer.job_id != begun)
+
+    def release(self, dataset_id: str) -> str | None:
+        """The command that ends the hold of a lot."""
+        reasons = self.held_for.get(dataset_id, ())
+        if QUALITY in reasons:
+            return advice.accept_lot(self.dataset(dataset_id), self.lot)
+        source = dataset_id if dataset_id in reasons else next(iter(reasons), dataset_id)
+        return advice.unhold_lot(self.dataset(source), self.lot) if source in self.names else None
 
     def is_left(self, dataset_id: str) -> bool:
         """Whether the job that has begun with the lot makes lots of the dataset no longer."""
@@ -186,6 +235,26 @@ class Facts(Struct, frozen=True):
         """The inputs of which the lot is not there, or may not be read."""
         makers = [(dataset, self.around.makers.get(dataset)) for dataset in self.row.input_ids]
         return [dataset for dataset, maker in makers if maker is None or not maker.is_readable]
+
+    def leads_to(self, namespace: str | None, name: str | None) -> list[str]:
+        """The jobs that must do something before a dataset, an input or output, stops this one."""
+        datasets = (*self.unreadable, *self.row.output_ids)
+        named = [
+            d for d in datasets if self.around.names[d] == EntityId(namespace or "", name or "")
+        ]
+        return [job for job in self.waits_for if any(job in self.around.awaited(d) for d in named)]
+
+    @property
+    def waits_for(self) -> list[str]:
+        """The jobs that must do something before this one can."""
+        if self.state not in _WAITS:
+            return []
+        found = [job for dataset in self.unreadable for job in self.around.awaited(dataset)]
+        for dataset in self.row.output_ids:
+            maker = self.around.makers.get(dataset)
+            if maker is not None and not maker.is_writable and maker.job_id != self.row.job_id:
+                found += self.around.awaited(dataset)
+        return list(dict.fromkeys(found))
 
     @property
     def lot(self) -> str:

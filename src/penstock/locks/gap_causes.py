@@ -9,7 +9,9 @@ from penstock.db.database import Row
 from penstock.errors import NotFound
 from penstock.locks.awaited import arrives
 from penstock.locks.gap_counts import GapKind
+from penstock.locks.held import QUALITY
 from penstock.locks.reading import get_wiring
+from penstock.locks.rows import ReasonsRow
 from penstock.locks.shapes import Reason, Why
 from penstock.locks.sight import sees
 from penstock.locks.table import Status
@@ -96,7 +98,7 @@ class Causes:
             if at == since:
                 return (
                     f"Lot {lot} of {self._dataset.namespace}/{self._dataset.name} is held by "
-                    f"{who!r} since {say_time(since)}: {because}. Unhold it to go on."
+                    f"{who!r} since {say_time(since)}: {because}. {self._release(lot)}"
                 )
         return None
 
@@ -126,21 +128,36 @@ class Causes:
             )
         return self._landings[0] if self._landings else None
 
+    def _release(self, lot: str) -> str:
+        """What ends the hold of a lot, in words."""
+        rows = self._tx.fetch("read_reasons_of_lot", ids=[self._dataset_id], lot=lot)
+        reasons = [reason for row in rows for reason in ReasonsRow(*row).reasons]
+        if QUALITY in reasons:
+            return "Accept it to go on, or have it made again."
+        if reasons and self._dataset_id not in reasons:
+            return "Unhold the lot that it was made from to go on."
+        return "Unhold it to go on."
+
     def _roots(self, found: Why, makes: EntityId) -> Iterable[Root]:
         """Where the chains of causes end; `makes` is what the job is waited for."""
+        explained = set[EntityId]()
         for cause in found.causes:
             made = self._outputs_of(EntityId(cause.namespace, cause.job))
             named = [EntityId(r.namespace, r.name) for r in found.reasons if r.namespace and r.name]
             awaited = [name for name in named if name in made] or made or [makes]
+            explained.update(awaited)
             yield from self._roots(cause, awaited[0])
-        if found.causes or not found.followed:
+        if not found.followed:
             return
         job = EntityId(found.namespace, found.job)
-        upstream = [reason for reason in found.reasons if reason.kind.startswith("input_")]
+        around = [reason for reason in found.reasons if reason.kind.startswith("input_")]
+        upstream = [r for r in around if EntityId(r.namespace or "", r.name or "") not in explained]
         for reason in upstream:
             yield _input(reason, found.lot)
-        own = [r for r in found.reasons if r not in upstream and r.kind not in _NOT_ITS_OWN]
-        if own or not upstream:
+        own = [r for r in found.reasons if r not in around and r.kind not in _NOT_ITS_OWN]
+        if found.causes:  # the rest of what stops it is told with the jobs that it waits for
+            own = [r for r in own if r.kind == "out_of_tries" or r.kind.startswith("held")]
+        if own or not (around or found.causes):
             sentence = " ".join(reason.sentence for reason in own) or found.sentence
             yield Root(makes.namespace, makes.name, found.lot, job, sentence)
 

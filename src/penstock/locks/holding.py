@@ -124,7 +124,7 @@ def follow_datasets(world: World, now: Micros) -> None:
         name = f"{dataset.namespace}/{dataset.name}" if dataset is not None else root.id
         why = f"dataset {name}, which its inputs are made from, is held: {root.why}"
         for job_id in _jobs_beyond(room, root.id):
-            wanted.setdefault(job_id, HoldRow(job_id, LINEAGE, root.who, why, root.since))
+            wanted.setdefault(job_id, HoldRow(job_id, LINEAGE, root.who, why, root.since, root.id))
     for key, row in holds.items():
         if row.kind == LINEAGE and key not in wanted:
             room.holds.put(key, None)

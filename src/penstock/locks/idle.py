@@ -1,11 +1,11 @@
 """Why a job finds nothing to claim."""
 
 from penstock.catalog.shapes import time_or_none
-from penstock.clock import Micros, format_time, say_time
+from penstock.clock import Micros, say_time
 from penstock.db import Transaction
 from penstock.locks.facts import Gate
-from penstock.locks.reading import get_lot_job
-from penstock.locks.shapes import HeldWhole, Nothing
+from penstock.locks.reading import get_lot_job, held_whole
+from penstock.locks.shapes import Nothing
 from penstock.states import WorkState
 
 COUNTED_MAX = 1000  # lots in each state
@@ -26,18 +26,13 @@ def why_nothing(tx: Transaction, namespace: str, job: str) -> Nothing:
     next_at: Micros | None = max(at for _, _, at in counts) or None
     return Nothing(
         summary=_summary(f"{namespace}/{job}", gate, count, next_at),
-        held=_held_whole(gate) if gate is not None else None,
+        held=held_whole(gate) if gate is not None else None,
         waiting=count[WorkState.WAITING],
         running=count[WorkState.RUNNING],
         later=count[WorkState.LATER],
         held_lots=count[WorkState.HELD],
         next_at=time_or_none(next_at),
     )
-
-
-def _held_whole(gate: Gate) -> HeldWhole:
-    since = format_time(gate.since)
-    return HeldWhole(gate.kind, gate.namespace, gate.name, gate.who, gate.why, since)
 
 
 def _summary(job: str, gate: Gate | None, count: dict[str, int], next_at: Micros | None) -> str:

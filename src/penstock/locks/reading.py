@@ -8,6 +8,7 @@ from collections.abc import Iterable, Sequence
 
 import msgspec
 from msgspec import Struct
+from msgspec.structs import astuple
 
 from penstock import ids
 from penstock.catalog.claimed_runs import lot_facet
@@ -17,13 +18,17 @@ from penstock.clock import SECOND, Micros, format_time
 from penstock.db import Transaction
 from penstock.db.database import Ask
 from penstock.errors import NotFound
+from penstock.locks.facts import Gate
 from penstock.locks.rows import LotJobRow, WorkRow
 from penstock.locks.shapes import (
     Held,
     HeldDataset,
+    HeldWhole,
     Lock,
     LockedDataset,
     PinnedInput,
+    ReleasedDataset,
+    ReleasedJob,
     ShownClaim,
     Wiring,
 )
@@ -74,6 +79,7 @@ def get_wiring(tx: Transaction, namespace: str, job: str) -> Wiring:
         [("read_dataset_names", {"ids": wanted}), ("read_held_gates", {"ids": [row.job_id]})]
     )
     called = {found: EntityId(space, name) for found, space, name in names}
+    hold = next((Gate(*row[1:]) for row in held), None)
     return Wiring(
         namespace=namespace,
         job=job,
@@ -84,9 +90,10 @@ def get_wiring(tx: Transaction, namespace: str, job: str) -> Wiring:
         back_off_seconds=row.back_off_seconds,
         enforced=bool(row.enforced),
         stale=row.stale,
-        held=next((Held(who, why, format_time(at)) for *_, who, why, at in held), None),
+        held=Held(hold.who, hold.why, format_time(hold.since)) if hold is not None else None,
         created_at=format_time(row.created_at),
         updated_at=format_time(row.updated_at),
+        held_through=hold.source if hold is not None else None,
     )
 
 
@@ -118,6 +125,44 @@ def get_held_dataset(tx: Transaction, namespace: str, dataset: str) -> HeldDatas
         dataset,
         next((Held(who, why, format_time(at)) for *_, who, why, at in held), None),
     )
+
+
+def held_whole(gate: Gate) -> HeldWhole:
+    """A hold of a whole dataset or job, as it is shown."""
+    since, source = format_time(gate.since), gate.source
+    return HeldWhole(
+        gate.kind, gate.namespace, gate.name, gate.who, gate.why, since, source, gate.command
+    )
+
+
+def list_stops_of_job(tx: Transaction, job: LotJobRow) -> list[Gate]:
+    """The holds that stop a whole job: its own, and those of its datasets."""
+    ids_of = [job.job_id, *job.input_ids, *job.output_ids]
+    return [Gate(*row[1:]) for row in tx.fetch("read_held_gates", ids=ids_of)]
+
+
+def list_stops_of_dataset(tx: Transaction, dataset_id: str, only: str | None) -> list[Gate]:
+    """The holds of the jobs that read or write a dataset; with `only`, of those in a namespace."""
+    jobs = [job_id for (job_id,) in tx.fetch("read_jobs_of_dataset", dataset_id=dataset_id)]
+    rows = tx.fetch("read_held_gates", ids=jobs) if jobs else ()
+    gates = [Gate(*row[1:]) for row in rows]
+    return [gate for gate in gates if only is None or gate.namespace == only]
+
+
+def get_released_job(tx: Transaction, namespace: str, job: str) -> ReleasedJob:
+    """A job whose hold has ended, and what still stops it."""
+    stops = list_stops_of_job(tx, get_lot_job(tx, namespace, job))
+    wiring = get_wiring(tx, namespace, job)
+    return ReleasedJob(*astuple(wiring), stopped_by=[held_whole(gate) for gate in stops])
+
+
+def get_released_dataset(
+    tx: Transaction, namespace: str, dataset: str, only: str | None
+) -> ReleasedDataset:
+    """A dataset whose hold has ended, and what still stops the jobs around it."""
+    stops = list_stops_of_dataset(tx, find_dataset(tx, namespace, dataset), only)
+    shown = get_held_dataset(tx, namespace, dataset)
+    return ReleasedDataset(*astuple(shown), stopped_by=[held_whole(gate) for gate in stops])
 
 
 def find_dataset(tx: Transaction, namespace: str, dataset: str) -> str:

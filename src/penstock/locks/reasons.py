@@ -5,7 +5,7 @@ from collections.abc import Iterable, Sequence
 from penstock.catalog.shapes import EntityId
 from penstock.clock import Micros, format_time, say_time
 from penstock.errors import Invalid
-from penstock.locks import awaited, staleness
+from penstock.locks import advice, awaited, staleness
 from penstock.locks.awaited import because
 from penstock.locks.facts import Facts, Maker, Stop
 from penstock.locks.rows import GIVEN_BACK, LINEAGE, LotJobRow, WorkRow
@@ -151,17 +151,25 @@ def _is_newer(facts: Facts, dataset: str) -> bool:
     return reader.status in _READ and reader.version_id != maker.version_id
 
 
+def _stop(facts: Facts) -> Stop | None:
+    return facts.around.stops.get(facts.row.job_id)
+
+
 def _held(facts: Facts, work: WorkRow) -> Reason:
-    stop = facts.around.stops.get(work.job_id)
+    stop = _stop(facts)
     at = stop.at if stop is not None else work.since
     since = format_time(at)
     spent = work.tries >= facts.row.tries_max if stop is None else stop.action != "hold"
+    if _is_held_output(facts, stop):
+        return _held_by_output(facts)
     if spent:
+        then = "Resubmit it when its cause is gone."
+        if newer := _newer(facts):
+            then = f"Since then {newer} was made anew: resubmit it to try with that."
         return Reason(
             "out_of_tries",
             f"Job {_job(facts)} is out of tries with lot {facts.lot} since {say_time(at)} "
-            f"({_tries(work, facts.row)}){because(work.error)}. "
-            "Resubmit it when its cause is gone.",
+            f"({_tries(work, facts.row)}){because(work.error)}. {then}",
             *_entity(facts.job),
             lot=facts.lot,
             who=stop.who if stop is not None else None,
@@ -169,6 +177,7 @@ def _held(facts: Facts, work: WorkRow) -> Reason:
             since=since,
             attempt=work.tries,
             attempts_max=facts.row.tries_max,
+            command=advice.resubmit(_job(facts), facts.lot),
         )
     who = stop.who if stop is not None else "an administrator"
     why = stop.why if stop is not None else ""
@@ -185,6 +194,29 @@ def _held(facts: Facts, work: WorkRow) -> Reason:
         who=who,
         why=why,
         since=since,
+        command=advice.unhold_work(_job(facts), facts.lot),
+    )
+
+
+def _is_held_output(facts: Facts, stop: Stop | None) -> bool:
+    """Whether a job that reads nothing is held only because the lot that it writes is."""
+    is_kept = stop is not None and stop.action == "hold"
+    return not facts.row.input_ids and not is_kept and bool(_held_outputs(facts))
+
+
+def _held_outputs(facts: Facts) -> list[str]:
+    """The outputs whose lot a person holds."""
+    makers = facts.around.makers
+    return [d for d in facts.row.output_ids if d in makers and makers[d].is_held_for_itself]
+
+
+def _held_by_output(facts: Facts) -> Reason:
+    [dataset, *_] = _held_outputs(facts)
+    maker = facts.around.makers[dataset]
+    _, what = awaited.stands(facts.around, dataset, maker)
+    sentence = f"Output {facts.around.dataset(dataset)}: lot {facts.lot} {what}."
+    return _of_maker(
+        "output_locked", sentence, facts, dataset, maker, facts.around.stops.get(dataset)
     )
 
 
@@ -206,6 +238,7 @@ def _gates(facts: Facts) -> Iterable[Reason]:
             who=gate.who,
             why=gate.why,
             since=format_time(gate.since),
+            command=gate.command,
         )
 
 
@@ -296,7 +329,7 @@ def _locked_outputs(facts: Facts) -> Iterable[Reason]:
         if maker is None or maker.is_writable:
             continue
         own = maker.job_id == facts.row.job_id
-        if own and held and not maker.held_from:
+        if own and held and (not maker.held_from or _is_held_output(facts, _stop(facts))):
             continue
         _, what = awaited.stands(facts.around, dataset, maker)
         if maker.status == Status.READY:
@@ -325,7 +358,15 @@ def _of_maker(
         attempt=maker.tries,
         attempts_max=maker.tries_max,
         claim=maker.run_id if running else None,
+        command=_release(facts, dataset, maker),
     )
+
+
+def _release(facts: Facts, dataset: str, maker: Maker) -> str | None:
+    """The command that ends the hold of a lot; whose job is out of tries is told with that job."""
+    if not maker.is_held or (maker.is_spent and facts.around.awaited(dataset)):
+        return None
+    return facts.around.release(dataset)
 
 
 def _entity(name: EntityId) -> tuple[str, str]:

@@ -67,13 +67,17 @@ class LotJobDatasetRow(Row, frozen=True):
 
 
 class HoldRow(Row, frozen=True):
-    """A dataset or job that an administrator has stopped."""
+    """A dataset or job that an administrator has stopped.
+
+    `source_id` is there if the hold follows that of a dataset upstream.
+    """
 
     id: str
     kind: str
     who: str
     why: str
     since: Micros
+    source_id: str | None = None
 
 
 class StatusRow(Row, frozen=True):

@@ -21,7 +21,10 @@ class Held(Shape, frozen=True):
 
 
 class Wiring(Shape, frozen=True):
-    """Which datasets a job reads and writes lot by lot, and how its lots are worked on."""
+    """Which datasets a job reads and writes lot by lot, and how its lots are worked on.
+
+    A hold that follows that of a dataset upstream names the dataset as `held_through`.
+    """
 
     namespace: str
     job: str
@@ -35,6 +38,7 @@ class Wiring(Shape, frozen=True):
     held: Held | None
     created_at: str
     updated_at: str
+    held_through: EntityId | None
 
 
 class PinnedInput(Shape, frozen=True):
@@ -81,7 +85,10 @@ class ShownClaim(Shape, frozen=True):
 
 
 class HeldWhole(Shape, frozen=True):
-    """The dataset or job whose hold stops a job."""
+    """The dataset or job whose hold stops a job.
+
+    A hold of kind LINEAGE follows that of a dataset upstream, its `source`, and ends with it.
+    """
 
     kind: str
     namespace: str
@@ -89,6 +96,8 @@ class HeldWhole(Shape, frozen=True):
     who: str
     why: str
     since: str
+    source: EntityId | None
+    command: str | None
 
 
 class Nothing(Shape, frozen=True):
@@ -109,6 +118,18 @@ class HeldDataset(Shape, frozen=True):
     namespace: str
     name: str
     held: Held | None
+
+
+class ReleasedJob(Wiring, frozen=True, kw_only=True):
+    """A job whose hold has ended, and the holds that still stop it."""
+
+    stopped_by: Sequence[HeldWhole]
+
+
+class ReleasedDataset(HeldDataset, frozen=True, kw_only=True):
+    """A dataset whose hold has ended, and the holds that still stop jobs that read or write it."""
+
+    stopped_by: Sequence[HeldWhole]
 
 
 class Stopped(Shape, frozen=True):
@@ -251,7 +272,10 @@ class Transition(Shape, frozen=True):
 
 
 class Reason(Shape, frozen=True, omit_defaults=True):
-    """One thing that stops a job from working on a lot, in words and as data."""
+    """One thing that stops a job from working on a lot, in words and as data.
+
+    `command` is what a person can type to end it, if there is such a command.
+    """
 
     kind: str
     sentence: str
@@ -266,13 +290,28 @@ class Reason(Shape, frozen=True, omit_defaults=True):
     attempt: int | None = None
     attempts_max: int | None = None
     claim: str | None = None
+    command: str | None = None
+
+
+class RootCause(Shape, frozen=True):
+    """A job at which a chain of causes ends, and the reasons that no other job explains.
+
+    There are no reasons if nothing stops the job any more.
+    """
+
+    namespace: str
+    job: str
+    lot: str
+    sentence: str
+    reasons: Sequence[Reason]
 
 
 class Why(Shape, frozen=True):
-    """Why a job does not, or does, work on a lot; causes are the same of those it waits for.
+    """Why a job does not, or does, work on a lot; causes are the same of the jobs it waits for.
 
-    Where it was not `followed`, it waits for others that are not told here: they are told with the
-    same job elsewhere in the answer, or are too far away.
+    `roots` is filled for the job that was asked for: the most useful first. Where a job was not
+    `followed`, it waits for jobs that are shown with the same job elsewhere in the answer, or are
+    too far away.
     """
 
     namespace: str
@@ -284,3 +323,4 @@ class Why(Shape, frozen=True):
     reasons: Sequence[Reason]
     causes: Sequence["Why"]
     followed: bool = True
+    roots: Sequence[RootCause] = ()

@@ -8,7 +8,7 @@ from collections.abc import Sequence
 
 from penstock.catalog.rows import replace
 from penstock.catalog.shapes import EntityId
-from penstock.locks.reading_held import HeldLot
+from penstock.locks.reading_held import HeldLot, LotHold
 from penstock.locks.shapes import Lot, Transition
 from penstock.lots.outbox import LotEvent
 
@@ -42,6 +42,13 @@ def _transition(found: Transition, only: str | None) -> Transition:
 def held(found: HeldLot, only: str | None) -> HeldLot:
     """A lot that is held, without the job elsewhere that made it."""
     return found if sees(only, found.job) else replace(found, job=None, run=None)
+
+
+def lot_hold(found: LotHold, only: str | None) -> LotHold:
+    """What holds a lot, without the job elsewhere that is out of tries with it."""
+    if sees(only, found.job):
+        return found
+    return replace(found, job=None, who=None, why=None, command=None)
 
 
 def event(found: LotEvent, only: str | None) -> LotEvent:

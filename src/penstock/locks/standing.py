@@ -3,14 +3,20 @@
 from collections import defaultdict
 from collections.abc import Mapping, Sequence
 
-from penstock.catalog.shapes import Shape, time_or_none
+import msgspec
+
+from penstock.catalog.shapes import EntityId, Shape, time_or_none
 from penstock.clock import HOUR, Micros, format_time
 from penstock.db import Transaction
 from penstock.db.database import Ask, Row
+from penstock.locks.facts import Gate
 from penstock.locks.late import LateDataset, late
+from penstock.locks.reading import held_whole
+from penstock.locks.rows import NOWHERE
 from penstock.locks.shapes import HeldWhole
 from penstock.states import RunState, WorkState
 
+_decode_ids = msgspec.json.Decoder(tuple[str, ...]).decode
 COUNTED_MAX = 1000  # lots of a job in each state
 JOBS_MAX = 500
 JOBS_LOOKED_AT = 5000  # that have open lots, of any namespace
@@ -40,7 +46,10 @@ class JobStanding(Shape, frozen=True):
 
 
 class StuckLot(Shape, frozen=True):
-    """A lot that a job failed with, or that somebody held."""
+    """A lot that a job failed with, or that somebody held.
+
+    `held_lot_of` is the dataset of which that lot is held, if nothing else holds the work on it.
+    """
 
     namespace: str
     job: str
@@ -53,6 +62,7 @@ class StuckLot(Shape, frozen=True):
     not_before: str | None
     run: str | None
     held: str | None
+    held_lot_of: EntityId | None
 
 
 class LotHour(Shape, frozen=True):
@@ -92,11 +102,8 @@ def standing(tx: Transaction, namespace: str | None, now: Micros) -> StandingNow
     return StandingNow(
         jobs={RunState(state): count for state, count in states if state and count},
         work=sorted(jobs, key=lambda job: (-job.open, job.namespace, job.job)),
-        stuck=[_stuck(row) for row in stuck],
-        holds=[
-            HeldWhole(kind, space, name, who, why, format_time(since))
-            for kind, space, name, who, why, since in holds
-        ],
+        stuck=_list_stuck(tx, stuck),
+        holds=[held_whole(Gate(*row[1:])) for row in holds],
         late=late(newest, now)[:SHOWN_MAX],
         hours=_hours(tx, namespace, now),
         at_least=looked_at >= JOBS_LOOKED_AT
@@ -112,8 +119,21 @@ def _tallies(namespace: str | None) -> Ask:
     return "read_tallies_of_namespace", {"kind": "JOB", "namespace": namespace}
 
 
-def _stuck(row: Row) -> StuckLot:
-    *known, since, not_before, run, who, why = row
+def _list_stuck(tx: Transaction, rows: Sequence[Row]) -> list[StuckLot]:
+    """Lots that are stuck; of jobs that read nothing, with the lot whose hold keeps them so."""
+    keys = [
+        dataset + job_id + lot
+        for _, _, lot, state, *_, job_id, inputs, outputs, _, _ in rows
+        if state == WorkState.HELD and not _decode_ids(inputs)
+        for dataset in _decode_ids(outputs)
+    ]
+    found = tx.fetch("held_outputs", keys=keys, nowhere=NOWHERE) if keys else ()
+    held = {(job_id, lot): EntityId(space, name) for job_id, lot, space, name in found}
+    return [_stuck(row, held) for row in rows]
+
+
+def _stuck(row: Row, held_lots: Mapping[tuple[str, str], EntityId]) -> StuckLot:
+    *known, since, not_before, run, job_id, _, _, who, why = row
     space, job, lot, state, tries, tries_max, error = known
     return StuckLot(
         namespace=space,
@@ -127,6 +147,7 @@ def _stuck(row: Row) -> StuckLot:
         not_before=time_or_none(not_before or None),
         run=run,
         held=f"{who}: {why}" if who and state == WorkState.HELD else None,
+        held_lot_of=held_lots.get((job_id, lot)),
     )
 
 

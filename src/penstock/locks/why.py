@@ -15,14 +15,13 @@ from penstock.db.database import Row
 from penstock.locks import reasons
 from penstock.locks.chains import DEPTH_MAX, Chains, Node
 from penstock.locks.facts import Around, Facts, Gate, Maker, Reader, Stop, Writer
+from penstock.locks.held import QUALITY
 from penstock.locks.reading import get_lot_job
-from penstock.locks.rows import ClockRow, KeeperRow, LotJobRow, WorkRow
+from penstock.locks.rows import ClockRow, KeeperRow, LotJobRow, ReasonsRow, WorkRow
 from penstock.locks.shapes import Why
 from penstock.lots.ids import CLOCK, check_lot
 from penstock.lots.rows import LandingRow
 from penstock.states import WorkState
-
-_WAITS = (None, WorkState.WAITING, WorkState.HELD)
 
 
 def why(
@@ -45,26 +44,13 @@ def why(
         for facts in _load(tx, level, lot, only):
             if only is not None and facts.job.namespace != only:
                 continue
-            causes = list(dict.fromkeys(_waits_for(facts)))
+            causes = facts.waits_for
             nodes[facts.row.job_id] = Node(facts, reasons.of(facts, now), causes)
             fresh = [cause for cause in causes if cause not in seen]
             seen.update(fresh)
             following += fresh
         level = following
     return Chains(nodes, level).told()
-
-
-def _waits_for(facts: Facts) -> Iterable[str]:
-    """The jobs that must do something before this one can."""
-    if facts.state not in _WAITS:
-        return
-    around = facts.around
-    for dataset in facts.unreadable:
-        yield from around.awaited(dataset)
-    for dataset in facts.row.output_ids:
-        maker = around.makers.get(dataset)
-        if maker is not None and not maker.is_writable and maker.job_id != facts.row.job_id:
-            yield from around.awaited(dataset)
 
 
 def _load(tx: Transaction, job_ids: Sequence[str], lot: str, only: str | None) -> list[Facts]:
@@ -92,6 +78,7 @@ def _load(tx: Transaction, job_ids: Sequence[str], lot: str, only: str | None) -
     working = {row[0]: WorkRow(*row) for row in work}
     made = {row[0]: Maker(*row[1:]).seen_from(only) for row in makers}
     by_dataset = _writers(writers, only)
+    held_for = _held_for(tx, lot, made, called)
     around = Around(
         lot=lot,
         names=called,
@@ -101,6 +88,7 @@ def _load(tx: Transaction, job_ids: Sequence[str], lot: str, only: str | None) -
         stops=_stops(tx, lot, working, made),
         clocks=_clocks(tx, called),
         landings=_landings(tx, [d for d in datasets if d not in by_dataset and d not in made]),
+        held_for=held_for,
     )
     reading: dict[str, dict[str, Reader]] = defaultdict(dict)
     for dataset, job_id, status, version in readers:
@@ -141,6 +129,21 @@ def _landings(tx: Transaction, datasets: Sequence[str]) -> dict[str, LandingRow]
     """What was met where objects arrive; asked only for what is missing and no job makes."""
     rows = tx.rows(LandingRow, "lot_landings_by_ids", ids=datasets) if datasets else []
     return {row.dataset_id: row for row in rows}
+
+
+def _held_for(
+    tx: Transaction, lot: str, makers: Mapping[str, Maker], names: dict[str, EntityId]
+) -> dict[str, Sequence[str]]:
+    """Why the lot is held, by dataset; asked only where it is. Their names are added to `names`."""
+    held = [dataset for dataset, maker in makers.items() if maker.is_held and maker.held_from]
+    if not held:
+        return {}
+    rows = tx.rows(ReasonsRow, "read_reasons_of_lot", ids=held, lot=lot)
+    others = {d for row in rows for d in row.reasons if d != QUALITY and d not in names}
+    if others:
+        found = tx.fetch("read_dataset_names", ids=sorted(others))
+        names.update((dataset, EntityId(space, name)) for dataset, space, name in found)
+    return {row.dataset_id: row.reasons for row in rows}
 
 
 def _stops(

@@ -179,7 +179,7 @@ def _held_whole(tx: Transaction, found: Sequence[Stained]) -> dict[str, str]:
     rows = tx.fetch("read_held_gates", ids=[*jobs, *gates]) if jobs else ()
     return {
         gate: f"{kind.lower()} {namespace}/{name} is held by {who}: {why}"
-        for gate, kind, namespace, name, who, why, _ in rows
+        for gate, kind, namespace, name, _, _, who, why, _ in rows
     }
 
 

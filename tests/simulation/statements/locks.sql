@@ -6,7 +6,7 @@ SELECT job_id, inputs, outputs, lease_seconds, tries_max, back_off_seconds, enfo
 
 -- name: every_lot_hold
 -- All datasets and jobs that are held whole.
-SELECT id, kind, who, why, since FROM lot_holds;
+SELECT id, kind, who, why, since, source_id FROM lot_holds;
 
 -- name: every_lot_status
 -- All status rows.

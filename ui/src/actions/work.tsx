@@ -1,6 +1,7 @@
 /** What can be done with a lot of a job, wherever it is shown. */
-import { call } from "../api/client";
+import { call, type Schemas } from "../api/client";
 import { Act } from "../kit/Act";
+import { FreeLot } from "./lots";
 
 interface Props {
   namespace: string;
@@ -39,6 +40,27 @@ export function UnholdLot({ namespace, job, lot }: Props) {
       Release
     </Act>
   );
+}
+
+/** The action that really lets a job work on a lot: releasing the work, or the lot that it writes. */
+export function ReleaseWork({ work }: { work: Pick<Schemas["StuckLot"], "namespace" | "job" | "lot" | "heldLotOf"> }) {
+  const held = work.heldLotOf;
+  if (held) return <FreeLot lot={{ namespace: held.namespace, dataset: held.name, lot: work.lot }} />;
+  return <UnholdLot namespace={work.namespace} job={work.job} lot={work.lot} />;
+}
+
+/** The dataset whose held lot alone keeps a job from working on it. */
+export function heldLotOf(why: Schemas["Why"]): Schemas["EntityId"] | null {
+  const [first] = why.reasons;
+  if (why.state !== "HELD" || first?.kind !== "output_locked" || !first.namespace || !first.name) return null;
+  return { namespace: first.namespace, name: first.name };
+}
+
+/** The action that really ends the hold of a whole job or dataset. */
+export function ReleaseHold({ hold }: { hold: Pick<Schemas["HeldWhole"], "kind" | "namespace" | "name" | "source"> }) {
+  if (hold.source) return <HoldDataset namespace={hold.source.namespace} dataset={hold.source.name} isHeld label="Release its source" />;
+  if (hold.kind === "DATASET") return <HoldDataset namespace={hold.namespace} dataset={hold.name} isHeld />;
+  return <HoldJob namespace={hold.namespace} job={hold.name} isHeld />;
 }
 
 /** Keeps a job from a lot. */
@@ -84,7 +106,7 @@ export function HoldJob({ namespace, job, isHeld }: { namespace: string; job: st
       icon="play"
       ask={{ title: `Let ${job} go on?`, says: "Its lots are claimed again as soon as a worker asks.", verb: "Let it go on", reason: "needed" }}
       run={(why) => call("post", "/api/v1/namespaces/{namespace}/jobs/{job}/unhold", { path, body: { why } })}
-      done={`${job} goes on.`}
+      done={({ stoppedBy }) => goesOn(job, stoppedBy)}
     >
       Let it go on
     </Act>
@@ -101,16 +123,16 @@ export function HoldJob({ namespace, job, isHeld }: { namespace: string; job: st
 }
 
 /** Stops every job that reads or writes a dataset, or lets them go on. */
-export function HoldDataset({ namespace, dataset, isHeld }: { namespace: string; dataset: string; isHeld: boolean }) {
+export function HoldDataset({ namespace, dataset, isHeld, label = "Let it go on" }: { namespace: string; dataset: string; isHeld: boolean; label?: string }) {
   const path = { namespace, dataset };
   return isHeld ? (
     <Act
       icon="play"
       ask={{ title: `Let ${dataset} go on?`, says: "The jobs that read or write it work again.", verb: "Let it go on", reason: "needed" }}
       run={(why) => call("post", "/api/v1/namespaces/{namespace}/datasets/{dataset}/unhold", { path, body: { why } })}
-      done={`${dataset} goes on.`}
+      done={({ stoppedBy }) => goesOn(dataset, stoppedBy)}
     >
-      Let it go on
+      {label}
     </Act>
   ) : (
     <Act
@@ -122,4 +144,11 @@ export function HoldDataset({ namespace, dataset, isHeld }: { namespace: string;
       Hold
     </Act>
   );
+}
+
+/** Whether other holds still stop what was released, in words. */
+function goesOn(name: string, [first, ...rest]: readonly Schemas["HeldWhole"][]): string {
+  if (!first) return `${name} goes on.`;
+  const more = rest.length ? ` and ${rest.length} more` : "";
+  return `${name} is released, and still stopped: ${first.kind === "DATASET" ? "dataset" : "job"} ${first.name}${more} is held.`;
 }

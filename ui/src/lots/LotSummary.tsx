@@ -1,5 +1,5 @@
 /** One lot in short: how it stands, why it is not there, who reads it. */
-import { RetryLot, UnholdLot } from "../actions/work";
+import { heldLotOf, ReleaseWork, RetryLot } from "../actions/work";
 import { useGet } from "../api/hooks";
 import { Button } from "../kit/Button";
 import { JobName, RunName } from "../kit/Names";
@@ -59,7 +59,7 @@ export function LotSummary({ dataset, lot, onClose }: Props) {
         {status === "HOLD" && <HeldBy dataset={dataset} lot={lot} />}
         {why && (why.state === "HELD" || why.state === "LATER") && (
           <div className="row">
-            {why.state === "HELD" ? <UnholdLot namespace={why.namespace} job={why.job} lot={why.lot} /> : <RetryLot namespace={why.namespace} job={why.job} lot={why.lot} />}
+            {why.state === "HELD" ? <ReleaseWork work={{ ...why, heldLotOf: heldLotOf(why) }} /> : <RetryLot namespace={why.namespace} job={why.job} lot={why.lot} />}
           </div>
         )}
         {isKnown && (

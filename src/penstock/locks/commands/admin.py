@@ -8,7 +8,8 @@ from penstock.catalog.rows import DatasetRow, JobRow, Role, replace
 from penstock.catalog.world import World
 from penstock.clock import Micros
 from penstock.errors import Conflict, NotFound
-from penstock.locks import claiming, holding, rules
+from penstock.locks import advice, claiming, holding, rules
+from penstock.locks.commands import releasing
 from penstock.locks.commands.claims import wired
 from penstock.locks.facts import Stop
 from penstock.locks.held import (
@@ -132,11 +133,8 @@ class HoldJob(Admin, frozen=True):
         """Hold it, or let it go."""
         named = job_row(world, self.namespace, self.job)
         held = world.room(LockRoom).holds.get(named.id)
-        if not self.hold and held is not None and held.kind == LINEAGE:
-            raise Conflict(
-                f"job {named.namespace}/{named.name} is not held for itself: {held.why}; unhold "
-                "that dataset"
-            )
+        if not self.hold and (held is None or held.kind == LINEAGE):
+            raise releasing.refuse_job(world, named, held)
         _hold_whole(world, named.id, "JOB", self, hold=self.hold, now=now)
         holding.follow_datasets(world, now)
         action = "job hold" if self.hold else "job unhold"
@@ -151,10 +149,13 @@ class HoldDataset(Admin, frozen=True):
     namespace: str
     dataset: str
     hold: bool = True
+    only: str | None = None  # the namespace whose jobs a refusal may name; None for all
 
     def apply(self, world: World, now: Micros) -> None:
         """Hold it, or let it go."""
         row = dataset_row(world, self.namespace, self.dataset)
+        if not self.hold and world.room(LockRoom).holds.get(row.id) is None:
+            raise releasing.refuse_dataset(world, row, self.only)
         _hold_whole(world, row.id, "DATASET", self, hold=self.hold, now=now)
         holding.follow_datasets(world, now)
         action = "dataset hold" if self.hold else "dataset unhold"
@@ -183,6 +184,7 @@ class HoldLot(Admin, frozen=True):
     dataset: str
     lot: str
     hold: bool = True
+    only: str | None = None  # the namespace whose jobs a refusal may name; None for all
 
     def apply(self, world: World, now: Micros) -> Stop | None:
         """Hold it, or let it go: what held it before."""
@@ -198,9 +200,9 @@ class HoldLot(Admin, frozen=True):
             if not is_new and self.is_said(before):
                 return before
         else:
+            if held is None or held.status != Status.HOLD:
+                raise releasing.refuse_lot(world, dataset, self.lot, held, self.only)
             after = self._freed(world, dataset, held, now)
-            if after is held:
-                return None
         if after is None:
             room.outputs.put((dataset.id, self.lot), None)
         else:
@@ -247,10 +249,8 @@ class HoldLot(Admin, frozen=True):
         return replace(held, status=Status.HOLD, held_from=held.status, since=now)
 
     def _freed(
-        self, world: World, dataset: DatasetRow, held: StatusRow | None, now: Micros
+        self, world: World, dataset: DatasetRow, held: StatusRow, now: Micros
     ) -> StatusRow | None:
-        if held is None or held.status != Status.HOLD:
-            return held
         self._drop_reason(world, dataset)
         if not held.held_from:
             return None if held.job_id == OUTSIDE else replace(held, status=Status.ERROR, since=now)
@@ -268,13 +268,15 @@ class HoldLot(Admin, frozen=True):
         where = f"lot {self.lot} of {dataset.namespace}/{dataset.name}"
         if QUALITY in others:
             raise Conflict(
-                f"{where} is held because checks of it failed; accept it as it is, or resubmit it"
+                f"{where} is held because checks of it failed; accept it as it is, or resubmit it: "
+                f"`{advice.accept_lot(f'{dataset.namespace}/{dataset.name}', self.lot)}`"
             )
         if others:
             source = world.datasets.get(others[0])
             name = f"{source.namespace}/{source.name}" if source is not None else others[0]
             raise Conflict(
-                f"{where} was made from lot {self.lot} of {name}, which is held; unhold that"
+                f"{where} was made from lot {self.lot} of {name}, which is held; unhold that: "
+                f"`{advice.unhold_lot(name, self.lot)}`"
             )
         drop_reasons(room, dataset.id, self.lot)
 
@@ -286,6 +288,7 @@ class HoldWork(Admin, frozen=True):
     job: str
     lot: str
     hold: bool = True
+    only: str | None = None  # the namespace whose jobs a refusal may name; None for all
 
     def apply(self, world: World, now: Micros) -> None:
         """Hold it, or let it go."""
@@ -307,7 +310,9 @@ class HoldWork(Admin, frozen=True):
         if is_kept and self.is_said(_last_hold(world, self.lot, job=job.job_id)):
             return
         if not self.hold and not is_held:
-            return
+            raise releasing.refuse_work(world, named, row, now, self.only)
+        if not self.hold and (refusal := releasing.refuse_held_output(world, job, self.lot)):
+            raise refusal
         if self.hold:
             keep = (Status.HOLD, "", None, None, now)
             room.put_status(StatusRow(NOWHERE, self.lot, Role.INPUT, job.job_id, *keep))

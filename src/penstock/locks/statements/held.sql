@@ -21,3 +21,10 @@ SELECT COUNT(*) FROM (
     WHERE :namespace IN ('', d.namespace) AND h.why LIKE :reason
     LIMIT :most
 ) x;
+
+-- name: first_held_lot
+-- The first lot of a dataset that is held.
+SELECT h.lot FROM lot_reasons h
+JOIN lot_status s ON s.dataset_id = h.dataset_id AND s.lot = h.lot AND s.role = 'OUTPUT' AND s.status = 'HOLD'
+WHERE h.dataset_id = :dataset_id
+ORDER BY h.lot LIMIT 1;

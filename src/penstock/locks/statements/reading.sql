@@ -16,12 +16,13 @@ SELECT d.id, d.namespace, d.name
 FROM {each ids uuid AS k} JOIN datasets d ON d.id = k.value
 
 -- name: read_held_gates
--- Which of these datasets and jobs are held, and what they are called.
-SELECT h.id, h.kind, COALESCE(d.namespace, j.namespace), COALESCE(d.name, j.name), h.who, h.why, h.since
+-- Which of these datasets and jobs are held, their names, and the dataset whose hold theirs follows.
+SELECT h.id, h.kind, COALESCE(d.namespace, j.namespace), COALESCE(d.name, j.name), s.namespace, s.name, h.who, h.why, h.since
 FROM {each ids uuid AS k}
 JOIN lot_holds h ON h.id = k.value
 LEFT JOIN datasets d ON d.id = h.id
 LEFT JOIN jobs j ON j.id = h.id
+LEFT JOIN datasets s ON s.id = h.source_id
 
 -- name: read_open_counts
 -- How many lots of a job are in each state of open work, and when the first of them is due.
@@ -331,6 +332,11 @@ FROM (
 ) t
 WHERE t.became IN ('HELD', 'HOLD') AND t.action IN ('hold', 'fail', 'expire')
 ORDER BY t.id
+
+-- name: read_reasons_of_lot
+-- Why one lot of these datasets is held.
+SELECT h.dataset_id, h.lot, h.why
+FROM {each ids uuid AS k} JOIN lot_reasons h ON h.dataset_id = k.value AND h.lot = :lot
 
 -- name: read_stale_work
 -- Lots that jobs have done with inputs of which there are newer versions, by job.

@@ -38,12 +38,12 @@ SELECT
 
 -- name: stuck_lots
 -- Lots that failed or were held and wait for another try or for a person, the newest first among
--- so many that were looked at; with who held them last, and why.
-SELECT b.namespace, b.name, b.lot, b.state, b.tries, b.tries_max, b.error, b.since, b.not_before, b.run_id,
+-- so many that were looked at; with their job's inputs and outputs, who held them last, and why.
+SELECT b.namespace, b.name, b.lot, b.state, b.tries, b.tries_max, b.error, b.since, b.not_before, b.run_id, b.job_id, b.inputs, b.outputs,
     (SELECT g.who FROM lot_log g WHERE g.job_id = b.job_id AND g.lot = b.lot AND g.became = 'HELD' AND g.action IN ('hold', 'fail', 'expire') ORDER BY g.id DESC LIMIT 1),
     (SELECT g.why FROM lot_log g WHERE g.job_id = b.job_id AND g.lot = b.lot AND g.became = 'HELD' AND g.action IN ('hold', 'fail', 'expire') ORDER BY g.id DESC LIMIT 1)
 FROM (
-    SELECT p.*, j.namespace, j.name, l.tries_max
+    SELECT p.*, j.namespace, j.name, l.tries_max, l.inputs, l.outputs
     FROM (
         SELECT v.* FROM (SELECT job_id FROM stuck_jobs LIMIT :looked_at) k JOIN stuck_work v ON v.job_id = k.job_id
         WHERE v.state IN ('LATER', 'HELD')
@@ -56,12 +56,27 @@ FROM (
 ) b
 ORDER BY b.since DESC, b.lot
 
+-- name: held_outputs
+-- The lots that are held, of those that jobs write and are not kept from; a key is a dataset's id, a
+-- job's id and a lot.
+SELECT s.job_id, s.lot, d.namespace, d.name
+FROM {each keys text AS k}
+JOIN lot_status s ON s.dataset_id = CAST(substr(k.value, 1, 36) AS UUID) AND s.lot = substr(k.value, 73)
+    AND s.role = 'OUTPUT' AND s.job_id = CAST(substr(k.value, 37, 36) AS UUID)
+    AND s.status = 'HOLD' AND s.held_from <> ''
+JOIN datasets d ON d.id = s.dataset_id
+WHERE NOT EXISTS (
+    SELECT 1 FROM lot_status n
+    WHERE n.dataset_id = :nowhere AND n.lot = s.lot AND n.role = 'INPUT' AND n.job_id = s.job_id
+)
+
 -- name: whole_holds
 -- The datasets and jobs that are held, the newest first.
-SELECT h.kind, COALESCE(d.namespace, j.namespace), COALESCE(d.name, j.name), h.who, h.why, h.since
+SELECT h.id, h.kind, COALESCE(d.namespace, j.namespace), COALESCE(d.name, j.name), s.namespace, s.name, h.who, h.why, h.since
 FROM lot_holds h
 LEFT JOIN datasets d ON d.id = h.id AND h.kind = 'DATASET'
 LEFT JOIN jobs j ON j.id = h.id AND h.kind <> 'DATASET'
+LEFT JOIN datasets s ON s.id = h.source_id
 WHERE CAST(:namespace AS TEXT) IS NULL OR COALESCE(d.namespace, j.namespace) = :namespace
 ORDER BY h.since DESC LIMIT :limit
 

@@ -10,7 +10,7 @@ FROM {each ids uuid AS k} JOIN lot_job_datasets d ON d.dataset_id = k.value;
 
 -- name: lot_holds_by_ids
 -- Which of these datasets and jobs are held.
-SELECT h.id, h.kind, h.who, h.why, h.since
+SELECT h.id, h.kind, h.who, h.why, h.since, h.source_id
 FROM {each ids uuid AS k} JOIN lot_holds h ON h.id = k.value;
 
 -- name: lot_outputs
@@ -167,9 +167,9 @@ DELETE FROM lot_holds WHERE id IN ({rows id uuid});
 
 -- name: put_lot_holds
 -- Stop datasets and jobs.
-INSERT INTO lot_holds (id, kind, who, why, since)
-{rows id uuid, kind text, who text, why text, since bigint}
-ON CONFLICT (id) DO UPDATE SET kind = excluded.kind, who = excluded.who, why = excluded.why, since = excluded.since;
+INSERT INTO lot_holds (id, kind, who, why, since, source_id)
+{rows id uuid, kind text, who text, why text, since bigint, source_id uuid}
+ON CONFLICT (id) DO UPDATE SET kind = excluded.kind, who = excluded.who, why = excluded.why, since = excluded.since, source_id = excluded.source_id;
 
 -- name: forget_lot_status
 -- Take status rows away.
@@ -255,7 +255,7 @@ ON CONFLICT (version_id, name, field) DO UPDATE SET
 
 -- name: all_lot_holds
 -- Every dataset and job that is held whole: there are few.
-SELECT h.id, h.kind, h.who, h.why, h.since FROM lot_holds h;
+SELECT h.id, h.kind, h.who, h.why, h.since, h.source_id FROM lot_holds h;
 
 -- name: all_turn_keepers
 -- Who has work done in an order of their own: there are few.

@@ -1,4 +1,5 @@
 /** One lot of a dataset: how it stands and why, what it consists of, what happened to it. */
+import { ReleaseLot } from "../../actions/lots";
 import { call, type Schemas } from "../../api/client";
 import { useGet } from "../../api/hooks";
 import { Act } from "../../kit/Act";
@@ -30,6 +31,7 @@ export default function Lot({ namespace = "", name = "", lot = "" }: Props) {
   const path = { namespace, dataset: name, lot };
   const found = useGet("/api/v1/namespaces/{namespace}/datasets/{dataset}/lots/{lot}", { path });
   const isHeld = found.value?.status === "HOLD";
+  const hold = useGet("/api/v1/namespaces/{namespace}/datasets/{dataset}/lots/{lot}/hold", isHeld ? { path } : null).value;
   return (
     <>
       <PageHead
@@ -50,9 +52,7 @@ export default function Lot({ namespace = "", name = "", lot = "" }: Props) {
                 Replay
               </ButtonLink>
               {isHeld ? (
-                <Act icon="play" ask={{ title: `Let ${lot} go on?`, says: "The lot becomes what it was before it was held; jobs may read and write it again.", verb: "Release the hold", reason: "needed" }} run={(why) => call("post", "/api/v1/namespaces/{namespace}/datasets/{dataset}/lots/{lot}/unhold", { path, body: { why } })} done={`${lot} is no longer held.`}>
-                  Release the hold
-                </Act>
+                hold && <ReleaseLot lot={path} hold={hold} />
               ) : (
                 <Act icon="hand" ask={{ title: `Hold ${lot} of ${name}?`, says: "The lot is locked for everybody, readers and writers, until the hold is released.", verb: "Hold the lot", reason: "needed" }} run={(why) => call("post", "/api/v1/namespaces/{namespace}/datasets/{dataset}/lots/{lot}/hold", { path, body: { why } })} done={`${lot} is held.`}>
                   Hold

@@ -1,5 +1,5 @@
 /** A job or an arc: its runs over time, its lots, its versions, and what can be done with it. */
-import { HoldJob } from "../../actions/work";
+import { HoldJob, ReleaseHold } from "../../actions/work";
 import type { Schemas } from "../../api/client";
 import { useGet } from "../../api/hooks";
 import { ButtonLink } from "../../kit/Button";
@@ -48,7 +48,8 @@ function Whole({ job }: { job: Schemas["Job"] }) {
             <ButtonLink to={lineagePlace(jobNode(job.id))} icon="graph">
               Lineage
             </ButtonLink>
-            {wiring && <HoldJob namespace={job.namespace} job={job.name} isHeld={wiring.held !== null} />}
+            {wiring?.heldThrough && <ReleaseHold hold={{ kind: "LINEAGE", namespace: job.namespace, name: job.name, source: wiring.heldThrough }} />}
+            {wiring && !wiring.heldThrough && <HoldJob namespace={job.namespace} job={job.name} isHeld={wiring.held !== null} />}
           </>
         }
       >

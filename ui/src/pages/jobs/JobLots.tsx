@@ -1,5 +1,5 @@
 /** The lots of a job: by state, as a grid of what it makes, and as a list. */
-import { EndClaim, HoldLot, RetryLot, UnholdLot } from "../../actions/work";
+import { EndClaim, HoldLot, ReleaseWork, RetryLot } from "../../actions/work";
 import type { Schemas } from "../../api/client";
 import { WorkName } from "../../kit/Names";
 import { usePages } from "../../kit/pages";
@@ -56,9 +56,9 @@ export function JobLots({ job, wiring }: { job: Schemas["Job"]; wiring: Schemas[
 }
 
 /** The one thing to do next with a lot of a job. */
-export function WorkAction({ work }: { work: Pick<Work, "namespace" | "job" | "lot" | "state" | "owner"> }) {
+export function WorkAction({ work, heldLotOf = null }: { work: Pick<Work, "namespace" | "job" | "lot" | "state" | "owner">; heldLotOf?: Schemas["EntityId"] | null }) {
   const { namespace, job, lot } = work;
-  if (work.state === "HELD") return <UnholdLot namespace={namespace} job={job} lot={lot} />;
+  if (work.state === "HELD") return <ReleaseWork work={{ namespace, job, lot, heldLotOf }} />;
   if (work.state === "LATER") return <RetryLot namespace={namespace} job={job} lot={lot} />;
   if (work.state === "RUNNING") return <EndClaim namespace={namespace} job={job} lot={lot} owner={work.owner ?? ""} />;
   if (work.state === "DONE") return <RetryLot namespace={namespace} job={job} lot={lot} label="Run again" />;

@@ -1,6 +1,8 @@
 /** Why a job does not work on a lot, as a chain down to the root cause. */
+import { ReleaseHold, RetryLot, UnholdLot } from "../../actions/work";
 import type { Schemas } from "../../api/client";
 import { useGet } from "../../api/hooks";
+import { Copy } from "../../kit/Copy";
 import { JobName, WorkName } from "../../kit/Names";
 import { Panel } from "../../kit/Panel";
 import { Shown } from "../../kit/Shown";
@@ -15,14 +17,47 @@ export function WhyPanel({ namespace, job, lot }: { namespace: string; job: stri
       <div className="body">
         <Shown of={why}>
           {(value) => (
-            <ul className="why-chain">
-              <Link why={value} />
-            </ul>
+            <>
+              <Roots of={value} />
+              <ul className="why-chain">
+                <Link why={value} />
+              </ul>
+            </>
           )}
         </Shown>
       </div>
     </Panel>
   );
+}
+
+/** What ends each root cause: a button where the page has one, and the command. */
+function Roots({ of: why }: { of: Why }) {
+  const ends = new Map((why.roots ?? []).flatMap((root) => root.reasons.flatMap((reason) => (reason.command ? [[reason.command, { root, reason }] as const] : []))));
+  if (ends.size === 0) return null;
+  return (
+    <div className="why-roots">
+      <p>{ends.size === 1 ? "This ends the cause:" : `There are ${ends.size} causes to end:`}</p>
+      <ul>
+        {[...ends].map(([command, { root, reason }]) => (
+          <li key={command} className="row">
+            <End root={root} reason={reason} />
+            <code>{command}</code>
+            <Copy text={command} />
+          </li>
+        ))}
+      </ul>
+    </div>
+  );
+}
+
+function End({ root, reason }: { root: Schemas["RootCause"]; reason: Schemas["Reason"] }) {
+  const { namespace, job, lot } = root;
+  const held = { namespace: reason.namespace ?? namespace, name: reason.name ?? job, source: null };
+  if (reason.kind === "out_of_tries") return <RetryLot namespace={namespace} job={job} lot={lot} />;
+  if (reason.kind === "held_lot") return <UnholdLot namespace={namespace} job={job} lot={lot} />;
+  if (reason.kind === "held_job") return <ReleaseHold hold={{ ...held, kind: "JOB" }} />;
+  if (reason.kind === "held_dataset") return <ReleaseHold hold={{ ...held, kind: "DATASET" }} />;
+  return null;
 }
 
 function Link({ why }: { why: Why }) {

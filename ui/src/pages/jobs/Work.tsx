@@ -1,4 +1,5 @@
 /** What one job does with one lot: how it stands and why, its parts, its attempts, its history. */
+import { heldLotOf } from "../../actions/work";
 import { call, type Schemas } from "../../api/client";
 import { useGet } from "../../api/hooks";
 import { Act } from "../../kit/Act";
@@ -19,6 +20,7 @@ import { WhyPanel } from "./Why";
 export default function Work({ namespace = "", name = "", lot = "" }: { namespace?: string; name?: string; lot?: string }) {
   const path = { namespace, job: name, lot };
   const found = useGet("/api/v1/namespaces/{namespace}/jobs/{job}/lots/{lot}", { path });
+  const why = useGet("/api/v1/namespaces/{namespace}/jobs/{job}/lots/{lot}/why", found.value?.state === "HELD" ? { path } : null).value;
   const standing = useGet("/api/v1/namespaces/{namespace}/jobs/{job}/standing", { path: { namespace, job: name } }).value;
   const log = useGet("/api/v1/namespaces/{namespace}/jobs/{job}/log", { path: { namespace, job: name }, query: { lot, limit: 200 } }).value?.entries ?? [];
   return (
@@ -33,7 +35,7 @@ export default function Work({ namespace = "", name = "", lot = "" }: { namespac
             }
             title={<span className="mono">{lot}</span>}
             copies={lot}
-            actions={<WorkAction work={work} />}
+            actions={<WorkAction work={work} heldLotOf={why ? heldLotOf(why) : null} />}
           >
             <Status of={work.state} />
             <span>{spanOf(lot)}</span>

@@ -1,5 +1,6 @@
 /** What waits for a person: whole jobs and datasets, lots of datasets, lots of jobs. */
-import { HoldDataset, HoldJob, UnholdLot } from "../../actions/work";
+import { AcceptLot, FreeLot } from "../../actions/lots";
+import { ReleaseHold, ReleaseWork } from "../../actions/work";
 import type { Schemas } from "../../api/client";
 import { useGet } from "../../api/hooks";
 import { DatasetName, JobName, LotName, WorkName } from "../../kit/Names";
@@ -11,14 +12,13 @@ import { type Column, Rows, Table } from "../../kit/Table";
 import { Time } from "../../kit/Time";
 import { plural } from "../../kit/words";
 import { lotPlace } from "../../router/places";
-import { AcceptLot, FreeLot } from "../quality/actions";
 
 type HeldLot = Schemas["HeldLot"];
 
 const LOTS: Column<HeldLot>[] = [
   { title: "lot", cell: (lot) => <LotName dataset={{ namespace: lot.namespace, name: lot.dataset }} lot={lot.lot} />, width: "minmax(8rem, 1fr)" },
   { title: "of", cell: (lot) => <DatasetName of={{ namespace: lot.namespace, name: lot.dataset }} />, width: "minmax(5rem, 1fr)" },
-  { title: "for", cell: (lot) => <For lot={lot} />, width: "150px", wide: true },
+  { title: "for", cell: (lot) => <For lot={lot} />, width: "176px", wide: true },
   { title: "held by", cell: (lot) => lot.who, width: "minmax(5rem, 0.7fr)", wide: true, told: true },
   { title: "why", cell: (lot) => <span title={lot.why}>{lot.why}</span>, width: "minmax(6rem, 1.8fr)", wide: true, told: true },
   { title: "since", cell: (lot) => <Time at={lot.since} />, width: "84px", wide: true, told: true },
@@ -65,7 +65,7 @@ export function Held() {
               { title: "job", cell: (each) => <JobName of={{ namespace: each.namespace, name: each.job }} />, width: "minmax(5rem, 1fr)" },
               { title: "why", cell: (each) => <span title={each.held ?? each.error}>{each.held ?? each.error}</span>, width: "minmax(6rem, 2fr)", wide: true, told: true },
               { title: "since", cell: (each) => <Time at={each.since} />, width: "84px", wide: true, told: true },
-              { title: "", acts: true, cell: (each) => <UnholdLot namespace={each.namespace} job={each.job} lot={each.lot} />, width: "110px", end: true },
+              { title: "", acts: true, cell: (each) => <ReleaseWork work={each} />, width: "110px", end: true },
             ]}
           />
         </Panel>
@@ -93,11 +93,11 @@ function Wholes({ holds }: { holds: readonly Schemas["HeldWhole"][] }) {
         rows={8}
         below={(hold) => <Reason who={hold.who} why={hold.why} at={hold.since} />}
         columns={[
-          { title: "what", cell: (hold) => (hold.kind === "JOB" ? <JobName of={hold} whole /> : <DatasetName of={hold} whole />), width: "minmax(8rem, 1.4fr)" },
+          { title: "what", cell: (hold) => (hold.kind === "DATASET" ? <DatasetName of={hold} whole /> : <JobName of={hold} whole />), width: "minmax(8rem, 1.4fr)" },
           { title: "held by", cell: (hold) => hold.who, width: "minmax(5rem, 0.7fr)", wide: true, told: true },
           { title: "why", cell: (hold) => <span title={hold.why}>{hold.why}</span>, width: "minmax(6rem, 2fr)", wide: true, told: true },
           { title: "since", cell: (hold) => <Time at={hold.since} />, width: "84px" },
-          { title: "", acts: true, cell: (hold) => (hold.kind === "JOB" ? <HoldJob namespace={hold.namespace} job={hold.name} isHeld /> : <HoldDataset namespace={hold.namespace} dataset={hold.name} isHeld />), width: "124px", end: true },
+          { title: "", acts: true, cell: (hold) => <ReleaseHold hold={hold} />, width: "150px", end: true },
         ]}
       />
     </Panel>

@@ -47,7 +47,7 @@ function problemsOf(now: Now, sources: Sources): readonly Problem[] {
   const told = new Set(now.stuck.map((each) => `${each.namespace}/${each.job}`));
   return [
     ...now.stuck.map(ofLot),
-    ...now.holds.map(ofHold),
+    ...now.holds.filter((hold) => !isFollowed(hold, now.holds)).map(ofHold),
     ...now.late.map(ofLate),
     // What is held for what it was made from goes on with that.
     ...(sources.heldLots?.lots ?? []).filter((lot) => lot.byHand || lot.forChecks).map(ofHeldLot),
@@ -60,6 +60,11 @@ function problemsOf(now: Now, sources: Sources): readonly Problem[] {
     ...(sources.queue?.held ? [ofQueue(sources.queue.held)] : []),
     ...(sources.queue?.collectionsHeld ?? []).map(ofCollection),
   ].sort((a, b) => b.at.localeCompare(a.at));
+}
+
+/** Whether a hold ends with that of a dataset that is shown too. */
+function isFollowed({ source }: Schemas["HeldWhole"], holds: Now["holds"]): boolean {
+  return source !== null && holds.some((hold) => hold.kind === "DATASET" && hold.namespace === source.namespace && hold.name === source.name);
 }
 
 /** Whether nothing has ever come: no job, no lot, no deposit. */

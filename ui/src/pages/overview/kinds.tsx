@@ -1,6 +1,7 @@
 /** Each kind of problem: what it is, why, since when, and the way out. */
 import type { ReactNode } from "react";
-import { HoldDataset, HoldJob, RetryLot, UnholdLot } from "../../actions/work";
+import { AcceptLot, FreeLot } from "../../actions/lots";
+import { ReleaseHold, ReleaseWork, RetryLot } from "../../actions/work";
 import type { Schemas } from "../../api/client";
 import { ButtonLink } from "../../kit/Button";
 import { DatasetName, JobName, LotName, WorkName } from "../../kit/Names";
@@ -11,7 +12,6 @@ import { gapsPlace, runPlace } from "../../router/places";
 import { address } from "../../router/router";
 import { HoldCollection, PauseQueue, ResumeJob } from "../ingest/actions";
 import { BatchName, batchPlace, CollectionName } from "../ingest/names";
-import { AcceptLot, FreeLot } from "../quality/actions";
 import { errorOf } from "../runs/facets";
 
 export interface Problem {
@@ -49,24 +49,24 @@ export function ofLot(lot: Schemas["StuckLot"]): Problem {
         </span>
       </>
     ),
-    way: isHeld ? <UnholdLot namespace={lot.namespace} job={lot.job} lot={lot.lot} /> : <RetryLot namespace={lot.namespace} job={lot.job} lot={lot.lot} />,
+    way: isHeld ? <ReleaseWork work={lot} /> : <RetryLot namespace={lot.namespace} job={lot.job} lot={lot.lot} />,
   };
 }
 
 export function ofHold(hold: Schemas["HeldWhole"]): Problem {
   const name = { namespace: hold.namespace, name: hold.name };
-  const isJob = hold.kind === "JOB";
+  const isDataset = hold.kind === "DATASET";
   return {
     id: `hold ${hold.kind} ${hold.namespace}/${hold.name}`,
     state: "HELD",
     at: hold.since,
     what: (
       <span>
-        {isJob ? <JobName of={name} /> : <DatasetName of={name} />} <span className="faint">is held</span>
+        {isDataset ? <DatasetName of={name} /> : <JobName of={name} />} <span className="faint">is held</span>
       </span>
     ),
     why: saidBy(hold),
-    way: isJob ? <HoldJob namespace={hold.namespace} job={hold.name} isHeld /> : <HoldDataset namespace={hold.namespace} dataset={hold.name} isHeld />,
+    way: <ReleaseHold hold={hold} />,
   };
 }
 

@@ -1,4 +1,5 @@
 /** Lots that checks hold, and lots that were made from what has changed since. */
+import { AcceptLot } from "../../actions/lots";
 import type { Schemas } from "../../api/client";
 import { useGet } from "../../api/hooks";
 import { ButtonLink } from "../../kit/Button";
@@ -16,7 +17,7 @@ import { plural } from "../../kit/words";
 import { lotPlace, workPlace } from "../../router/places";
 import { Link } from "../../router/Link";
 import { address, useQuery, withQuery } from "../../router/router";
-import { AcceptLot, MakeAgain } from "./actions";
+import { MakeAgain } from "./actions";
 
 export default function Quality() {
   const [query] = useQuery();
