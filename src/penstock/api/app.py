@@ -214,12 +214,12 @@ class Api:
             else:
                 arguments["body"] = parse(content, depth_max)
         try:
-            return await self._run(route, arguments, head, key)
+            return await self._run(route, arguments, head, sender, key)
         except NotFound:
             child = None if route.streams else await self._child_job(names)
             if child is None:
                 raise
-        return await self._run(route, {**arguments, "job": child}, head, key)
+        return await self._run(route, {**arguments, "job": child}, head, sender, key)
 
     async def _child_job(self, names: dict[str, str]) -> str | None:
         """The job that a path means which calls a child job as Marquez does, PARENT.CHILD."""
@@ -234,7 +234,7 @@ class Api:
         return await self.door.in_thread(find, names["namespace"], names["job"])
 
     async def _run(
-        self, route: Route, arguments: dict[str, Any], head: Heading, key: Key
+        self, route: Route, arguments: dict[str, Any], head: Heading, sender: Sender, key: Key
     ) -> Answer | Flow:
         """Run the handler where it belongs, and turn its value to JSON."""
         if route.reads:

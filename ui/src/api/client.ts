@@ -13,7 +13,9 @@ export type PathOf<M extends Method> = {
 type Operation<M extends Method, P extends PathOf<M>> = paths[P] extends { [K in M]: infer O } ? O : never;
 type Parameters<O> = O extends { parameters: infer Q } ? Q : never;
 type Part<O, K extends "path" | "query"> = Parameters<O> extends { [N in K]?: infer V } ? Exclude<V, undefined> : never;
-type Body<O> = O extends { requestBody: { content: { "application/json": infer B } } } ? B : never;
+type BodyOf<R> = [R] extends [never] ? never : R extends { content: { "application/json": infer B } } ? B : never;
+/** Also of a call whose body may be left out: the page always says what it wants. */
+type Body<O> = O extends { requestBody?: infer R } ? BodyOf<Exclude<R, undefined>> : never;
 type JsonOf<R> = R extends { content: { "application/json": infer V } } ? V : never;
 type Success<O> = O extends { responses: infer R } ? JsonOf<R[Extract<keyof R, 200 | 201 | 202>]> : never;
 
