@@ -91,6 +91,7 @@ def test_every_method_of_the_client_works(client: Recorder, name: Iterator[str])
         schema_location="https://schemas.example.org/clicks",
     )  # fmt: skip
     assert stream["type"] == "STREAM"
+    assert stream["schemaLocation"] == "https://schemas.example.org/clicks"
     assert client.get_dataset(namespace, "public.orders") == orders
     listed = client.list_datasets(namespace, limit=10, offset=0)
     assert [dataset["name"] for dataset in listed["datasets"]] == ["clicks", "public.orders"]
@@ -120,6 +121,7 @@ def _a_run_from_its_job_to_its_end(client: Recorder, namespace: str, source: str
     )  # fmt: skip
     assert (job["type"], job["location"]) == ("BATCH", "https://git.example.org/sum.sql")
     assert client.get_job(namespace, "sum")["description"] == "adds up"
+    assert client.get_job(namespace, "sum")["latestRuns"] is None
     assert client.list_jobs(namespace, limit=10)["totalCount"] == 1
 
     run_id = str(uuid.uuid4())

@@ -21,6 +21,11 @@ export function likeliest(kind: "dataset" | "job", jobs: readonly Working[]): st
   return [...jobs.flatMap((job) => job.outputs), ...jobs.flatMap((job) => job.inputs)][0]?.namespace;
 }
 
+/** The first namespace that somebody made; every catalog has the one that is called default. */
+function first(namespaces: readonly { name: string }[]): string | undefined {
+  return (namespaces.find((each) => each.name !== "default") ?? namespaces[0])?.name;
+}
+
 /** That namespace, once it is known; it stays while the page does, whatever happens meanwhile. */
 export function useLikeliest(kind: "dataset" | "job", isAsked: boolean): string | undefined {
   const [kept, keep] = useState<string>();
@@ -28,7 +33,7 @@ export function useLikeliest(kind: "dataset" | "job", isAsked: boolean): string 
   const jobs = useGet("/api/v1/jobs", isOpen ? { query: { limit: JOBS } } : null);
   const namespaces = useNamespaces().value?.namespaces;
   const isKnown = isOpen && namespaces && (jobs.value || jobs.problem);
-  const found = isKnown ? (likeliest(kind, jobs.value?.jobs ?? []) ?? namespaces[0]?.name) : undefined;
+  const found = isKnown ? (likeliest(kind, jobs.value?.jobs ?? []) ?? first(namespaces)) : undefined;
   if (found !== undefined) keep(found);
   return kept;
 }
