@@ -152,6 +152,16 @@ def test_one_address_cannot_take_all_connections(
         assert port
 
 
+def test_a_proxy_has_the_connections_of_all_its_clients(database_url: str) -> None:
+    with (
+        running(database_url, connections_per_address_max=2, proxies="127.0.0.0/8") as server,
+        ExitStack() as stack,
+    ):
+        wires = [stack.enter_context(connected(server.server.url)) for _ in range(5)]
+
+        assert all(is_answered(wire) for wire in wires)
+
+
 def test_an_idle_connection_gives_way_when_the_server_is_full(database_url: str) -> None:
     with running(database_url, connections_max=2) as server, ExitStack() as stack:
         idle, busy = (stack.enter_context(connected(server.server.url)) for _ in range(2))

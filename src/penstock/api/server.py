@@ -16,6 +16,7 @@ from typing import Self, cast
 import uvicorn
 
 from penstock import __version__, tracing
+from penstock.access.caller import Proxies
 from penstock.api.app import Api
 from penstock.api.budget import Budget
 from penstock.api.connections import (
@@ -103,7 +104,9 @@ class HttpServer:
         host, port = listener.getsockname()[:2]
         self.url = f"http://[{host}]:{port}" if ":" in host else f"http://{host}:{port}"
         taken = frozenset(route.path.split("/")[1] for route in ROUTES)
-        self.connections = Connections(connection_limits(plane.settings))
+        self.connections = Connections(
+            connection_limits(plane.settings), Proxies(plane.settings.proxies).include
+        )
         config = uvicorn.Config(
             Site(api, taken, Files()),
             http=cast(type[asyncio.Protocol], partial(LimitedProtocol, self.connections)),
