@@ -120,6 +120,26 @@ def test_a_job_that_does_not_fit_lets_smaller_ones_pass(site: Site, disk: Disk) 
     assert provisioning.go_round(site.shop) == (0, 1)
 
 
+def test_a_job_that_waits_for_space_says_so(site: Site, disk: Disk) -> None:
+    disk.free = 10 * MB
+    batch = submit_files(site, 50 * MB)
+    with site.working("batch-pending", "pending", "estimating"):
+        until(lambda: [job.status for job in site.jobs(batch)] == [IngestState.PROVISIONING])
+
+    assert provisioning.go_round(site.shop) == (0, 1)
+    waiting = site.only_job(batch)
+    assert provisioning.go_round(site.shop) == (0, 1)
+
+    assert waiting.message == (
+        f"it needs {50 * MB:,} bytes, and {site.folder} has not so many beside 0 MB in reserve "
+        "(space_free_mb); it goes on when there is room"
+    )
+    assert site.only_job(batch) == waiting  # it is written once
+    disk.free = 60 * MB
+    assert provisioning.go_round(site.shop) == (1, 0)
+    assert site.only_job(batch).message == ""
+
+
 def test_a_job_that_waits_for_space_which_nobody_makes_is_told_of_once(
     site: Site, disk: Disk, caplog: pytest.LogCaptureFixture
 ) -> None:

@@ -3,10 +3,12 @@
 Needs: `space_needed`. Does: lets a job go on when the working folder has room for it, for what is
 being downloaded already, and for a reserve. A job that does not fit stays, and every waiting job is
 looked at in each round, so that a large one does not hold up the small ones behind it. Never fails.
-When only a person can make room, the log says so.
+A job that stays says why. When only a person can make room, the log says so.
 """
 
 import shutil
+
+from msgspec.structs import replace
 
 from penstock.errors import PenstockError
 from penstock.ingest.following import job_moved, job_waited
@@ -37,14 +39,36 @@ def go_round(shop: Workshop) -> tuple[int, int]:
         try:
             fitting, waiting = _parted(jobs, _room(shop))
             refused = _let_pass(shop, fitting)
+            unchanged = _explain(shop, waiting)
         except PenstockError:
             shop.store.let_go(jobs)
             raise
-        shop.store.let_go([*waiting, *refused])
+        shop.store.let_go([*unchanged, *refused])
         went, stayed = went + len(fitting) - len(refused), stayed + len(waiting)
         after = jobs[-1].place
     _tell(shop, 0 if went else stayed)
     return went, stayed
+
+
+def _explain(shop: Workshop, waiting: list[IngestJob]) -> list[IngestJob]:
+    """Write into each job why it waits; returns those that say so already.
+
+    The words do not change from round to round, so that a job is written once.
+    """
+    folder, keeps = shop.working_folder(), shop.settings.space_free_mb
+    reserve = f"beside {keeps:,} MB in reserve (space_free_mb); it goes on when there is room"
+    changes, unchanged = [], []
+    for job in waiting:
+        words = f"its size is unknown, and {folder} has no free space {reserve}"
+        if job.space_needed:
+            words = f"it needs {job.space_needed:,} bytes, and {folder} has not so many {reserve}"
+        if job.message == words:
+            unchanged.append(job)
+        else:
+            changes.append(JobChange(job, replace(job, message=words)))
+    outcomes = shop.store.change_jobs(changes) if changes else []
+    pairs = zip(changes, outcomes, strict=True)
+    return unchanged + [c.before for c, outcome in pairs if isinstance(outcome, PenstockError)]
 
 
 def _tell(shop: Workshop, stayed: int) -> None:
