@@ -15,8 +15,9 @@ from typing import Any
 import bagit
 import pytest
 
-from penstock.errors import Conflict
+from penstock.errors import Conflict, Invalid
 from penstock.ingest.desk import Resumed
+from penstock.ingest.moves import resume_stage
 from penstock.ingest.receiving.checkm import ManifestKind, Row, write
 from penstock.ingest.values import Batch, IngestJob, PayloadType
 from penstock.states import BatchState, IngestState
@@ -62,7 +63,7 @@ BAD: Mapping[str, tuple[Answer, ...]] = {
 WHY = {
     "forever": "/forever could not be fetched in 4 tries, the last time because peer closed",
     "short": "/short could not be fetched in 4 tries, the last time because peer closed",
-    "long": "/long has more than the 8,000 bytes that were expected; correct the size or",
+    "long": "/long has more than the 8,000 bytes that were expected; correct the file and resume",
     "inside": f"{FORBIDDEN} may not be fetched: 169.254.169.254 is not a public address",
     "wrong": "/wrong has the wrong sha-256: expected ",
     "gone": "/gone is not there: the server answers 404 Not Found; check the URL",
@@ -414,3 +415,33 @@ def test_a_callback_that_redirects_fails_with_the_reason(
     )
     assert "correct the callback's URL" in failed.message
     assert not [record for record in caplog.records if record.exc_info]
+
+
+@pytest.mark.parametrize(
+    "path", ["/a%", "/a\x7fb", "/\u2028", "/[", "/" + "a" * 7_000, "/%zz?\x00", "/a b", "//"]
+)
+def test_an_odd_url_fails_in_plain_words(site: Site, path: str) -> None:
+    try:
+        [batch] = site.run(site.deposit(f"{site.web.url}{path}", name="a", type=PayloadType.FILE))
+    except Invalid as refused:
+        message = str(refused)
+    else:
+        message = site.only_job(batch).message
+    assert "while downloading" not in message
+    assert ("; " in message) or (" is not there" in message)
+
+
+def test_a_redirect_to_no_url_fails_in_plain_words(site: Site) -> None:
+    url = site.web.on("/map.csv", redirect("http:elsewhere"))
+    [batch] = site.run(site.deposit(url))
+    message = site.only_job(batch).message
+    assert f"{url} cannot be fetched, because it or a redirect from it is not a URL" in message
+    assert "resume the job" in message
+
+
+def test_a_wrong_digest_says_that_a_resume_helps(site: Site) -> None:
+    url = site.web.on("/map.csv", content(b"1"))
+    [batch] = site.run(site.deposit(url, algorithm="md5", digest="0" * 32))
+    job = site.only_job(batch)
+    assert "correct the file and resume the job, or correct the digest" in job.message
+    assert resume_stage(job) is IngestState.DOWNLOADING

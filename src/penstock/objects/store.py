@@ -43,6 +43,7 @@ _PARTS_AT_ONCE = 4
 _IF_ABSENT_BYTES_MAX = 64 * 1024 * 1024
 _NOBODYS = "penstock-asks"  # a key that nobody writes
 _RETRIES = 5
+_FULL = (errno.ENOSPC, errno.EDQUOT)
 # What a folder says whose disk, or the way to it, is lost.
 _GONE = (errno.EIO, errno.ESTALE, errno.ENODEV, errno.ENXIO, errno.ENOTCONN, errno.ETIMEDOUT)
 _RETRY_SECONDS = 60
@@ -285,10 +286,21 @@ class Objects:
             # obstore has no class for a key below a key that is a file.
             if f"(os error {errno.ENOTDIR})" in str(error):
                 raise NotFound(f"there is no object {where}") from error
+            if _is_full(error):
+                raise Unavailable(
+                    f"cannot {verb} {where}: the disk is full; free some space, and try again"
+                ) from error
             kind = Away if _is_away(error) else Unavailable
             raise kind(
                 f"cannot {verb} {where}: {_words(error)}; try again when the store answers"
             ) from error
+
+
+def _is_full(error: Exception) -> bool:
+    """Whether a disk, or what may be used of it, is full; obstore has no class for that."""
+    if isinstance(error, OSError) and error.errno in _FULL:
+        return True
+    return any(f"(os error {number})" in str(error) for number in _FULL)
 
 
 def _open_remote(url: str) -> "ObjectStore":

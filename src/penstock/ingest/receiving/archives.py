@@ -99,7 +99,8 @@ def verify_bag(folder: Path) -> bool:
             bagit.Bag(str(bag)).validate()
         except (bagit.BagError, OSError, LookupError, ValueError) as error:
             raise Invalid(
-                f"the bag is not valid: {_faults(error)}; correct it, and submit it again"
+                f"the bag is not valid: {_faults(error)}; correct it where it is and resume the "
+                "job, or submit it again"
             ) from None
     return bool(bags)
 

@@ -309,7 +309,7 @@ def _check_incoming(wanted: Wanted, incoming: Incoming, terms: _Terms) -> None:
     if wanted.size is not None and incoming.total != wanted.size:
         raise Invalid(
             f"{shown(wanted.url)} has {incoming.total:,} bytes, but {wanted.size:,} were expected; "
-            "correct the size or the file, and submit again"
+            "correct the file and resume the job, or correct the size and submit it again"
         )
 
 
@@ -317,7 +317,7 @@ def _check_size(wanted: Wanted, size: int, bytes_max: int | None) -> None:
     if wanted.size is not None and size > wanted.size:
         raise Invalid(
             f"{shown(wanted.url)} has more than the {wanted.size:,} bytes that were expected; "
-            "correct the size or the file, and submit again"
+            "correct the file and resume the job, or correct the size and submit it again"
         )
     if bytes_max is not None and size > bytes_max:
         raise TooLarge(f"{shown(wanted.url)} has more than the {bytes_max:,} bytes that may come")
@@ -333,7 +333,8 @@ def _check_digest(wanted: Wanted, part: Part, found: dict[str, str], terms: _Ter
         raise Again(f"its {wanted.algorithm} was wrong after it had been resumed")
     raise WrongDigest(
         f"{shown(wanted.url)} has the wrong {wanted.algorithm}: expected {wanted.digest.lower()}, "
-        f"found {found[str(wanted.algorithm)]}; correct the digest or the file, and submit again"
+        f"found {found[str(wanted.algorithm)]}; correct the file and resume the job, or correct "
+        "the digest and submit it again"
     )
 
 

@@ -108,7 +108,7 @@ def _check_shape(url: str) -> str:
         parsed, split = _read(url), urlsplit(url)
         port = parsed.port
     except ValueError as error:
-        raise Invalid(f"{shown(url)} is not a URL: {error}") from None
+        raise Invalid(f"{shown(url)} is not a URL: {error}; correct it") from None
     scheme = split.scheme
     if scheme not in SCHEMES or scheme != parsed.scheme:
         raise Invalid(f"{shown(url)} may not be fetched; use {', '.join(SCHEMES)}")
@@ -180,7 +180,7 @@ def _read(url: str) -> "httpx.URL":
     try:
         return httpx.URL(url)
     except httpx.InvalidURL as error:
-        raise Invalid(f"{shown(url)} is not a URL: {error}") from None
+        raise Invalid(f"{shown(url)} is not a URL: {error}; correct it") from None
 
 
 def _port(url: "httpx.URL") -> int:

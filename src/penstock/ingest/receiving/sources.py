@@ -111,6 +111,11 @@ def _web(client: httpx.Client, url: str, offset: int, mark: str | None) -> Itera
             yield _incoming(answer, offset, mark)
     except httpx.TooManyRedirects:
         raise Invalid(f"{shown(url)} redirects too often; use the final URL") from None
+    except httpx.InvalidURL as error:
+        raise Invalid(
+            f"{shown(url)} cannot be fetched, because it or a redirect from it is not a URL "
+            f"({error}); correct the redirect and resume the job, or submit another URL"
+        ) from None
     except httpx.TransportError as error:
         raise Again(str(error) or type(error).__name__) from error
 
