@@ -2,16 +2,23 @@
 
 import json
 import re
+import socket
+import threading
 import zipfile
 from collections.abc import Iterator
 from hashlib import md5, sha256
 from pathlib import Path
+from typing import Any
 
 import pytest
 
+from penstock.ingest import progress
 from tests.databases import sqlite_database
 from tests.doors.commands import Terminal, go_home
 from tests.doors.ingest_site import Site, collection, ended, site, submitted
+from tests.doors.waiting import until
+from tests.patience import HANG_SECONDS
+from tests.web import Request, head
 
 # One worker has the site that these tests share.
 pytestmark = pytest.mark.xdist_group("cli_ingest")
@@ -213,6 +220,40 @@ def test_payloads_that_are_refused(
     refused = penstock("ingest", "submit", maps, *arguments)
     assert refused.code in (1, 2)
     assert told in refused.complaint
+
+
+def test_a_long_download_shows_how_far_it_is(
+    elsewhere: Site, penstock: Terminal, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("PENSTOCK_URL", elsewhere.url)
+    monkeypatch.setattr(progress, "EVERY_SECONDS", 0.0)
+    collection(elsewhere, penstock, "slow")
+    rest = threading.Event()
+
+    def answer(request: Request, connection: socket.socket) -> None:
+        connection.sendall(head(200, {"Content-Length": 8000}))
+        if request.method == "GET":
+            connection.sendall(b"a" * 4000)
+            rest.wait(HANG_SECONDS)
+            connection.sendall(b"b" * 4000)
+
+    url = elsewhere.web.on("/slow.csv", answer)
+
+    def job() -> dict[str, Any]:
+        jobs: list[dict[str, Any]] = penstock("ingest", "jobs", batch, "--json").document["jobs"]
+        return jobs[0] if jobs else {"download": None, "status": ""}
+
+    with elsewhere.working():
+        batch = submitted(penstock, "slow", url)
+        until(lambda: (job()["download"] or {}).get("bytes") == 4000)
+        assert job()["download"]["total"] == 8000
+        shown = penstock("ingest", "job", job()["id"]).text
+        rest.set()
+        until(lambda: job()["status"] == "completed")
+
+    assert "of 8" in shown
+    assert "(50 %)" in shown
+    assert job()["download"] is None
 
 
 def test_files_are_shown_with_type_and_time(here: Site, penstock: Terminal, maps: str) -> None:

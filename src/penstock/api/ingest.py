@@ -22,6 +22,7 @@ from penstock.api.visits import Visit
 from penstock.catalog.shapes import Shape
 from penstock.errors import Invalid, Malformed, NotFound
 from penstock.ingest.arks import PATTERN
+from penstock.ingest.progress import progress_of
 from penstock.ingest.receiving.depositing import Deposit
 from penstock.ingest.receiving.digests import DIGEST_CHARS
 from penstock.ingest.stages.reporting import report_of
@@ -228,7 +229,7 @@ def list_batch_jobs(visit: Visit, batch: str, query: BatchJobsQuery) -> BatchJob
     if not query.limit:
         return BatchJobs([])
     jobs = visit.store.jobs(batch, query.limit, query.after, status=query.status)
-    return BatchJobs([shown_job(job) for job in jobs])
+    return BatchJobs(_shown_jobs(visit, jobs))
 
 
 def get_batch_report(visit: Visit, batch: str) -> ShownReport:
@@ -265,7 +266,7 @@ def list_ingest_jobs(visit: Visit, query: IngestJobsQuery) -> IngestJobs:
                 break
         looked_at += len(jobs)
     last = after if query.limit else None
-    return IngestJobs([shown_job(job) for job in found], None if last is None else _text(last))
+    return IngestJobs(_shown_jobs(visit, found), None if last is None else _text(last))
 
 
 def list_failed_jobs(visit: Visit, query: FailedJobsQuery) -> FailedJobs:
@@ -295,7 +296,18 @@ def _text(place: Place) -> str:
 
 def get_ingest_job(visit: Visit, ingest_job: str) -> ShownIngestJob:
     """Show an ingest job."""
-    return shown_job(visit.job(ingest_job))
+    [shown] = _shown_jobs(visit, [visit.job(ingest_job)])
+    return shown
+
+
+def _shown_jobs(visit: Visit, jobs: Sequence[IngestJob]) -> list[ShownIngestJob]:
+    """Jobs, and how far those are whose files are coming just now."""
+    coming = [job.id for job in jobs if job.status is IngestState.DOWNLOADING]
+    if not coming:
+        return [shown_job(job) for job in jobs]
+    with visit.plane.catalog.read() as tx:
+        progress = progress_of(tx, coming)
+    return [shown_job(job, progress.get(job.id)) for job in jobs]
 
 
 _BATCHES = f"{BASE}/ingest/batches"

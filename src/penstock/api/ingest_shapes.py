@@ -10,6 +10,7 @@ from penstock.clock import format_time
 from penstock.errors import Conflict
 from penstock.ingest.collections import Collection
 from penstock.ingest.moves import resume_stage
+from penstock.ingest.progress import Progress
 from penstock.ingest.receiving.places import shown
 from penstock.ingest.storing.register import StoredRow
 from penstock.ingest.telling.reports import Report
@@ -58,8 +59,19 @@ class ReachedState(Shape, frozen=True):
     at: str
 
 
+class Download(Shape, frozen=True):
+    """How many bytes of a long download have come; `total` is null if nobody knows it."""
+
+    bytes: int
+    total: int | None
+    at: str
+
+
 class ShownIngestJob(Shape, frozen=True):
-    """One object of a batch and how far it is; `resumesAt` is the stage a resume goes to."""
+    """One object of a batch and how far it is; `resumesAt` is the stage a resume goes to.
+
+    `download` is there while files come that take more than some seconds.
+    """
 
     id: str
     batch: str
@@ -82,6 +94,7 @@ class ShownIngestJob(Shape, frozen=True):
     last_modified: str
     history: Sequence[ReachedState]
     locked_by: str | None
+    download: Download | None
 
 
 class ShownReport(Shape, frozen=True):
@@ -157,7 +170,7 @@ def shown_batch(batch: Batch, tallies: Iterable[Tally] | None) -> ShownBatch:
     )
 
 
-def shown_job(job: IngestJob) -> ShownIngestJob:
+def shown_job(job: IngestJob, progress: Progress | None = None) -> ShownIngestJob:
     """An ingest job without what its payload's URL may hide."""
     told = job.configuration
     return ShownIngestJob(
@@ -182,7 +195,14 @@ def shown_job(job: IngestJob) -> ShownIngestJob:
         last_modified=format_time(job.last_modified),
         history=[ReachedState(step.status, format_time(step.at)) for step in job.history],
         locked_by=job.locked_by or None,
+        download=_download(job, progress),
     )
+
+
+def _download(job: IngestJob, progress: Progress | None) -> Download | None:
+    if progress is None or job.status is not IngestState.DOWNLOADING:
+        return None
+    return Download(progress.bytes, progress.total or None, format_time(progress.at))
 
 
 def _resumes_at(job: IngestJob) -> IngestState | None:

@@ -249,6 +249,18 @@ def _write_jobs(found: Sequence[IngestJob]) -> None:
     for job in found:
         if job.message:
             write_line(f"{job.id}: {job.message}")
+        elif job.download is not None:
+            write_line(f"{job.id}: downloaded {_downloaded(job)}")
+
+
+def _downloaded(job: IngestJob) -> str | None:
+    """How much of a long download has come."""
+    if job.download is None:
+        return None
+    come, total = job.download.bytes, job.download.total
+    if not total:
+        return show_bytes(come)
+    return f"{show_bytes(come)} of {show_bytes(total)} ({min(100, 100 * come // total)} %)"
 
 
 @app.command(group=_LOOK, help_epilogue="Example:\n  penstock ingest job jid0000000007")
@@ -272,6 +284,7 @@ def job(
             ("batch", f"{found.batch} of {found.collection}"),
             ("status", status_text(found.status)),
             ("message", found.message),
+            ("downloaded", _downloaded(found)),
             ("last success", found.last_successful_status),
             ("a resume goes to", found.resumes_at),
             ("resumed", f"{found.retry_count} times" if found.retry_count else None),

@@ -113,8 +113,19 @@ class Step(Document, frozen=True):
     at: str
 
 
+class Download(Document, frozen=True):
+    """How many bytes of a long download have come; `total` is None if nobody knows it."""
+
+    bytes: int
+    total: int | None
+    at: str
+
+
 class IngestJob(Document, frozen=True):
-    """One object of a batch and how far it is; `resumes_at` is the stage a resume goes to."""
+    """One object of a batch and how far it is; `resumes_at` is the stage a resume goes to.
+
+    `download` is there while files come that take more than some seconds.
+    """
 
     id: str
     batch: str
@@ -137,6 +148,7 @@ class IngestJob(Document, frozen=True):
     last_modified: str
     history: tuple[Step, ...]
     locked_by: str | None
+    download: Download | None
 
 
 class BatchJobs(Document, frozen=True):

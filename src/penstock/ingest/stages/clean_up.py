@@ -11,6 +11,7 @@ from penstock.clock import DAY
 from penstock.errors import NotFound, PenstockError
 from penstock.ingest.batch_lots import DEPOSITS
 from penstock.ingest.giving_up import give_up
+from penstock.ingest.progress import ForgetOldProgress
 from penstock.ingest.receiving.uploads import (
     ForgetUpload,
     SpendUpload,
@@ -37,6 +38,7 @@ def go_round(shop: Workshop) -> int:
         deleted += sum(_is_over(shop, batch) and delete(shop, batch) for batch in batches)
         before = batches[-1].id
     _forget_stale_uploads(shop)
+    shop.catalog.submit(ForgetOldProgress()).result()
     return deleted
 
 

@@ -9,6 +9,7 @@ from msgspec import Struct
 from penstock import ids
 from penstock.errors import Invalid
 from penstock.ingest.collections import Collection, DigestPolicy
+from penstock.ingest.progress import Meter
 from penstock.ingest.receiving import archives, checkm
 from penstock.ingest.receiving.checkm import ManifestKind
 from penstock.ingest.receiving.fetching import (
@@ -159,17 +160,22 @@ def fetch_files(shop: Workshop, job: IngestJob, collection: Collection) -> tuple
     shop.working_folder()
     with disk_errors(wanted[0], folder):
         folder.mkdir(parents=True, exist_ok=True)
-    fetched = fetch_all(
-        shop.client(collection),
-        wanted,
-        folder,
-        places=Places(collection.places),
-        concurrency=_DOWNLOADS_AT_ONCE,
-        bytes_max=collection.bytes_max,
-        sleep=shop.pause,
-        stop=shop.stop,
-        uploads=None if is_manifest else own_upload(shop, job.configuration),
-    )
+    meter = Meter(shop.catalog, job.id, _expected_bytes(job, wanted))
+    try:
+        fetched = fetch_all(
+            shop.client(collection),
+            wanted,
+            folder,
+            places=Places(collection.places),
+            concurrency=_DOWNLOADS_AT_ONCE,
+            bytes_max=collection.bytes_max,
+            sleep=shop.pause,
+            stop=shop.stop,
+            progress=meter.add,
+            uploads=None if is_manifest else own_upload(shop, job.configuration),
+        )
+    finally:
+        meter.end()
     if is_container:
         files = _unpacked(shop, job, collection, folder / fetched[0].name)
     else:
@@ -181,6 +187,16 @@ def fetch_files(shop: Workshop, job: IngestJob, collection: Collection) -> tuple
     bill.mkdir(parents=True, exist_ok=True)
     write_whole(bill / _BILL, msgspec.json.encode(files))
     return files
+
+
+def _expected_bytes(job: IngestJob, wanted: Iterable[Wanted]) -> int:
+    """How many bytes are to come; 0 if nobody knows."""
+    sizes = [file.size for file in wanted]
+    known = [size for size in sizes if size is not None]
+    if len(known) == len(sizes):
+        return sum(known)
+    is_container = job.configuration.payload_type is PayloadType.CONTAINER
+    return job.space_needed // 2 if is_container else job.space_needed
 
 
 def write_whole(path: Path, content: bytes) -> None:

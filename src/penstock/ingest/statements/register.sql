@@ -182,3 +182,21 @@ WHERE message_id = :message_id;
 -- name: forget_ingest_letter
 -- Delete a letter that is delivered, or given up.
 DELETE FROM ingest_letters WHERE message_id = :message_id;
+
+-- name: put_ingest_progress
+-- Write how much of a download has come.
+INSERT INTO ingest_progress (job_id, bytes, total, at) VALUES (:job_id, :bytes, :total, :now)
+ON CONFLICT (job_id) DO UPDATE SET bytes = excluded.bytes, total = excluded.total, at = excluded.at;
+
+-- name: ingest_progress_by_jobs
+-- How much of the downloads of these jobs has come.
+SELECT p.job_id, p.bytes, p.total, p.at
+FROM {each ids text AS k} JOIN ingest_progress p ON p.job_id = k.value;
+
+-- name: forget_ingest_progress
+-- Delete what is noted of a download that has ended.
+DELETE FROM ingest_progress WHERE job_id = :job_id;
+
+-- name: forget_old_ingest_progress
+-- Delete what killed workers have noted of downloads.
+DELETE FROM ingest_progress WHERE at < :before;

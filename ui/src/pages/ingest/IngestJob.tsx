@@ -104,6 +104,7 @@ function Known({ job }: { job: Job }) {
             ["Kind", job.payloadType.replaceAll("_", " ")],
             ["What it does", job.mode],
             ["Bytes needed", size(job.spaceNeeded)],
+            ...(job.download ? [["Downloaded", `${size(job.download.bytes)}${job.download.total ? ` of ${size(job.download.total)}` : ""}`] as [string, string]] : []),
             ["Priority", `${job.priority} (low first)`],
             ["Last stage that succeeded", job.lastSuccessfulStatus ?? "none"],
             ["Resumed", plural(job.retryCount, "time")],
