@@ -7,4 +7,10 @@ processes are in the group `doomed` of pytest-xdist, so that one is enough for a
 from multiprocessing import get_context
 
 FORKED = get_context("forkserver")
-FORKED.set_forkserver_preload(["tests.contract.arrival_process", "tests.contract.doomed_worker"])
+FORKED.set_forkserver_preload(
+    [
+        "tests.acceptance.doomed_engine",
+        "tests.contract.arrival_process",
+        "tests.contract.doomed_worker",
+    ]
+)

@@ -13,6 +13,7 @@ from hypothesis import strategies as st
 from penstock.arcs.arrival_commands import ForgetArrival, PlaceObjects
 from penstock.arcs.arrival_seen import Seen
 from penstock.arcs.arrivals import Late
+from penstock.arcs.repairing import KeyRepair
 from penstock.arcs.watcher import Watcher
 from penstock.clock import HOUR, Micros
 from penstock.lots.ids import Interval
@@ -97,6 +98,8 @@ def test_nothing_is_lost_or_twice_wherever_the_watcher_dies(site: Site, late: La
                 site.watcher().go_round(now)
         site.check()
         _check_story(site, dataset, late)
+        KeyRepair(site.catalog, site.objects).run()
+        site.check_keys(dataset)
         site.do(ForgetArrival("me", "ns", dataset))
         if deaths == before:
             break
@@ -210,6 +213,8 @@ def test_nothing_is_lost_or_twice_when_the_process_is_killed(
                 for _, _ in zip(range(calls), told, strict=False):
                     pass
             site.check()
+        KeyRepair(site.catalog, site.objects).run()
+        site.check_keys()
         lots = site.lots()
         assert list(lots) == list(Interval.MINUTES_5.lots(NOON, end - 5 * MINUTE))
         assert [len(each.uris) for each in lots.values()] == [5] * 12 + [0] * 11

@@ -6,10 +6,14 @@ from pathlib import Path
 import msgspec
 import pytest
 
-from penstock.lots.manifests import Manifest, decode, encode
+from penstock.config import Settings
+from penstock.lots.manifests import DatasetRef, Manifest, decode, encode, manifest_key
 from penstock.provenance.checking import check
 from penstock.provenance.invariants import ALL, Grounds
 from penstock.provenance.invariants.lots import manifest_items
+from penstock.states import ManifestState
+from tests.checked import grounds
+from tests.contract.arrival_site import NOON, Site
 from tests.contract.broken.scene import LOTS, NS, Scene, open_scene
 from tests.servers import PostgresServer
 
@@ -82,7 +86,10 @@ BROKEN = (
     ("object-writers", ("break_stored_objects", "break_object_writers"), "jid-w may still write"),
 )
 # What only reading every byte can tell, and what files can break, has tests of its own.
-OTHERS = {"manifest-files", "manifest-items", "failed-attempts", "stored-objects"}
+OTHERS = {
+    "manifest-files", "manifest-items", "failed-attempts", "stored-objects", "state-keys",
+    "arrival-keys", "orphans",
+}  # fmt: skip
 
 
 @pytest.fixture(scope="module", params=["sqlite", "postgresql"])
@@ -214,6 +221,60 @@ def test_data_of_a_failed_attempt_in_a_published_manifest_is_found(scene: Scene)
         scene.objects.put(key, before)
     assert "is of attempt 22222222-" in found
     assert f"its manifest of {manifest.attempt}" in found
+
+
+def test_stale_and_missing_keys_are_found(scene: Scene) -> None:
+    well_known = f"{published(scene, 'raw').partition('/attempt=')[0]}/manifest.json"
+    stale = f"arcs/namespace={NS}/project=default/version=1/arc=make/lot={LOTS[0]}/running.arc"
+    content = scene.objects.get(well_known)
+    scene.objects.delete(well_known)
+    scene.objects.put(stale, b"{}")
+    try:
+        assert scene.verdicts()["state-keys"].holds
+        faults = scene.verdicts(deep=True)["state-keys"].first
+    finally:
+        scene.objects.put(well_known, content)
+        scene.objects.delete(stale)
+    lot = f"lot {LOTS[0]} of arc {NS}/make"
+    assert faults == (
+        f"{lot}: the key {stale} is stale",
+        f"{lot}: {well_known} is not the manifest that was published last",
+    )
+
+
+def test_manifest_of_an_arrival_away_from_its_key_is_found(
+    database_url: str, tmp_path: Path
+) -> None:
+    site = Site(database_url, tmp_path)
+    try:
+        site.declare()
+        site.put("a", NOON)
+        site.later(6)
+        (lot,) = site.lots()
+        key = manifest_key(DatasetRef("ns", "raw"), lot, ManifestState.COMPLETE)
+        site.objects.delete(key)
+        settings = Settings(database=database_url, objects=site.objects.url)
+
+        with grounds(settings, deep=True) as found:
+            verdicts = {verdict.name: verdict for verdict in check(found)}
+    finally:
+        site.close()
+
+    (fault,) = verdicts["arrival-keys"].first
+    assert fault.endswith(f"is not at its well-known key, such as {key}")
+
+
+def test_data_that_nothing_lists_is_found(scene: Scene) -> None:
+    folder = f"data/namespace={NS}/name=raw/version=1/lot={LOTS[0]}"
+    listed = next(entry.key for entry in scene.objects.list(folder))
+    orphan = f"{listed.rpartition('/')[0]}/orphan"
+    scene.objects.put(orphan, b"left")
+    try:
+        assert scene.verdicts()["orphans"].holds
+        [fault] = scene.verdicts(deep=True)["orphans"].first
+    finally:
+        scene.objects.delete(orphan)
+    assert fault.startswith(f"{orphan}, which attempt ")
 
 
 def test_a_check_that_is_stopped_gives_up(scene: Scene) -> None:

@@ -8,6 +8,7 @@ from penstock import ids
 from penstock.access import audit
 from penstock.arcs.arrival_rows import ArrivalRoom, ArrivalRow, GoneObject, missing_arrival
 from penstock.arcs.arrivals import Arrival, ArrivedRow, checked, first_moment, to_text
+from penstock.arcs.rows import ArcRoom
 from penstock.catalog.commands.lookup import Write, dataset_row
 from penstock.catalog.facets import NO_FACETS
 from penstock.catalog.openlineage import Mention
@@ -201,6 +202,8 @@ class PlaceObjects(Write, frozen=True):
             room.forgotten.put((row.dataset_id, uri), GoneObject(row.dataset_id, uri))
         for each in self.objects:
             room.objects.put((each.dataset_id, each.uri), each)
+        for lot in self.lots:
+            world.room(ArcRoom).put_unsettled(row.dataset_id, lot.lot, lot.manifest.attempt)
         after = replace(row, open_from=self.open_from, revision=row.revision + 1)
         room.arrivals.put(row.dataset_id, after)
         return after.revision

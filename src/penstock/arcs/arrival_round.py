@@ -33,8 +33,10 @@ from penstock.arcs.arrivals import (
     lot_span,
     steps,
 )
+from penstock.arcs.commands import SettleKeys
 from penstock.arcs.key_patterns import KeyPattern
 from penstock.arcs.reading import manifest_rows
+from penstock.arcs.rows import UnsettledRow
 from penstock.catalog.catalog import Catalog
 from penstock.clock import SECOND, Micros, format_time
 from penstock.errors import Conflict, PenstockError, Unavailable
@@ -288,6 +290,9 @@ class ArrivalRound:
         at_once(
             lambda each: show_manifest(self._objects, each[0], self._ref, each[1]), [*notes.items()]
         )
+        dataset_id = self._row.dataset_id
+        rows = tuple(UnsettledRow(dataset_id, lot, note.attempt) for lot, note in notes.items())
+        self._catalog.submit(SettleKeys(rows)).result()
         new = {change.lot for change in step.lots if change.is_new}
         return after, sum(not rows for lot, rows in contents.items() if lot in new)
 

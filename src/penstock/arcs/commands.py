@@ -17,6 +17,7 @@ from penstock.arcs.rows import (
     NamedNotes,
     PartRow,
     PartState,
+    UnsettledRow,
 )
 from penstock.catalog.commands.lookup import Write
 from penstock.catalog.known_facets import DatasetName
@@ -211,7 +212,10 @@ class ClaimArcLots(Write, frozen=True):
             lots=self.lots,
             newest=arc.newest_first,
         )
-        return ArcClaims(arc, row.job_id, claiming.apply(world, now))
+        claims = claiming.apply(world, now)
+        for claim in claims:
+            world.room(ArcRoom).put_unsettled(row.job_id, claim.lot, claim.id)
+        return ArcClaims(arc, row.job_id, claims)
 
     def _room_left(self, world: World, row: ArcRow, arc: Arc) -> int:
         running = _running(world)
@@ -330,6 +334,18 @@ class FailLot(Write, frozen=True):
         end_parts_left(world, claim.job_id, claim.lot, now)
         put_attempt(world, claim.job_id, claim.lot, self.claim.id, self.keys, now)
         return claiming.fail(world, claim, self.error, now)
+
+
+class SettleKeys(Write, frozen=True):
+    """Note that the keys of lots follow the database."""
+
+    rows: tuple[UnsettledRow, ...]
+
+    def apply(self, world: World, now: Micros) -> None:
+        """What another attempt has begun meanwhile stays."""
+        room = world.room(ArcRoom)
+        for row in self.rows:
+            room.settled.put((row.owner_id, row.lot, row.attempt), row)
 
 
 class NoteAttempts(Write, frozen=True):

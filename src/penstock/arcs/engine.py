@@ -2,19 +2,23 @@
 
 import logging
 import threading
+import time
+from collections import deque
 from collections.abc import Callable
 from concurrent.futures import Executor, ThreadPoolExecutor
+from itertools import islice
 from typing import Self
 
 from penstock import logs
 from penstock.arcs.command_rules import DEFAULT_RULES, CommandRules
-from penstock.arcs.commands import ClaimArcLots
+from penstock.arcs.commands import ClaimArcLots, SettleKeys
 from penstock.arcs.execution import Execution
 from penstock.arcs.executors import DaskCluster
 from penstock.arcs.leases import BEATS, extend, lease_trouble
 from penstock.arcs.outages import Outage
 from penstock.arcs.reading import all_arcs
-from penstock.arcs.rows import ArcRow
+from penstock.arcs.repairing import KeyRepair
+from penstock.arcs.rows import ArcRow, UnsettledRow
 from penstock.catalog.catalog import Catalog
 from penstock.clock import Clock
 from penstock.errors import Busy, PenstockError, Unavailable
@@ -23,6 +27,9 @@ from penstock.objects import Objects
 log = logging.getLogger(__name__)
 
 SWEEP_SECONDS = 1.0
+SETTLE_SECONDS = 1.0
+SETTLED_AT_ONCE = 1000
+REPAIR_SECONDS = 10.0
 
 
 class Engine:
@@ -64,6 +71,9 @@ class Engine:
         self._over = threading.Event()
         self._loop = threading.Thread(target=self._run, name="arc-engine", daemon=True)
         self._heart = threading.Thread(target=self._beat, name="arc-heart", daemon=True)
+        self._repair = KeyRepair(catalog, objects)
+        self._settled: deque[UnsettledRow] = deque()
+        self._keeper = threading.Thread(target=self._keep_keys, name="arc-keys", daemon=True)
 
     def __enter__(self) -> Self:
         self.start()
@@ -76,6 +86,7 @@ class Engine:
         """Begin to look for work."""
         self._loop.start()
         self._heart.start()
+        self._keeper.start()
 
     def stop(self) -> None:
         """Claim nothing more; end what is running, give back what has not begun."""
@@ -85,8 +96,9 @@ class Engine:
             self._loop.join()
         self._threads.shutdown()
         self._over.set()
-        if self._heart.is_alive():
-            self._heart.join()
+        for thread in (self._heart, self._keeper):
+            if thread.is_alive():
+                thread.join()
 
     def wake(self) -> None:
         """Something happened to a lot: look now."""
@@ -164,9 +176,34 @@ class Engine:
             with logs.about(lot=claim.lot, run=claim.id, job=f"{claim.namespace}/{claim.job}"):
                 log.exception("lot %s of %s", claim.lot, execution.arc.name)
         finally:
+            if execution.is_settled:
+                self._settled.append(execution.unsettled)
             self._running.pop(execution.claim.id, None)
             self._ended()
             self.wake()
+
+    def _keep_keys(self) -> None:
+        """Repair the keys of lots whose engine died, at the start and now and then."""
+        trouble = logs.Trouble(log, "keys were not repaired, and will be")
+        repair_at = 0.0
+        while True:
+            is_over = self._over.is_set()
+            try:
+                if rows := tuple(islice(self._settled, SETTLED_AT_ONCE)):
+                    self._catalog.submit(SettleKeys(rows)).result()
+                    for _ in rows:
+                        self._settled.popleft()
+                if not is_over and time.monotonic() >= repair_at:
+                    self._repair.run(self._over.is_set)
+                    repair_at = time.monotonic() + REPAIR_SECONDS
+                trouble.over()
+            except PenstockError as error:
+                trouble.met(error)
+            except Exception:
+                log.exception("keys were not repaired, and will be")
+            if is_over:
+                return
+            self._over.wait(SETTLE_SECONDS)
 
     def _beat(self) -> None:
         """Keep the leases of what is running, to the end of the last one."""

@@ -33,7 +33,7 @@ from penstock.arcs.outcomes import (
     rolled_up,
 )
 from penstock.arcs.reading import input_lots, output_refs, parts_of, read_manifest
-from penstock.arcs.rows import NamedChecks, NamedNotes, PartRow, PartState
+from penstock.arcs.rows import NamedChecks, NamedNotes, PartRow, PartState, UnsettledRow
 from penstock.arcs.running import run_apart, run_task
 from penstock.arcs.splitting import made_of, split
 from penstock.arcs.state_keys import StateKeys
@@ -76,6 +76,7 @@ class Execution:
     database: str | None = None  # where tasks on other machines can keep the lease
     rules: CommandRules = DEFAULT_RULES
     lost: threading.Event = field(default_factory=threading.Event)
+    is_settled: bool = False  # whether the keys of the lot follow the database
 
     @property
     def ref(self) -> Ref:
@@ -130,6 +131,11 @@ class Execution:
             "arc": self.arc.name,
             "dataset": ",".join(f"{ref.namespace}/{ref.name}" for ref in self._refs),
         }
+
+    @property
+    def unsettled(self) -> UnsettledRow:
+        """What the database notes until the keys of the lot follow it."""
+        return UnsettledRow(self.job_id, self.claim.lot, self.claim.id)
 
     def keep(self) -> None:
         """Say that the work goes on."""
@@ -357,6 +363,7 @@ class Execution:
         try:
             after = self._settle(FailLot(self.ref, error, self._listed(error)))
             keys.show(self.claim.lot, ArcState.PARTIAL)
+            self.is_settled = True
             log.info("lot %s of %s is %s", self.claim.lot, self.arc.name, after.state)
         except (Lost, PenstockError) as refusal:
             log.info("lot %s of %s: %s", self.claim.lot, self.arc.name, refusal)
@@ -389,12 +396,13 @@ class Execution:
         note_the_dead(self.catalog, self.objects, self._refs, self.job_id, self.claim.lot)
 
     def _after_publishing(self, keys: StateKeys, notes: NamedNotes) -> None:
-        """What follows a commit; done again by `arcs sync` if it was cut off."""
+        """What follows a commit; an engine repairs it if it was cut off."""
         try:
             is_gated = any(noted.state is ManifestState.PARTIAL for _, noted in notes)
             keys.show(self.claim.lot, ArcState.PARTIAL if is_gated else ArcState.COMPLETE)
             keys.show_manifests(self.claim.lot, self._refs, [noted for _, noted in notes])
             mine = (self.claim.id,)
             clean(self.catalog, self.objects, self._refs, self.job_id, self.claim.lot, mine)
+            self.is_settled = True
         except PenstockError as error:
             log.warning("lot %s of %s is published, but %s", self.claim.lot, self.arc.name, error)

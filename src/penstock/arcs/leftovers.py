@@ -97,7 +97,7 @@ def clean(
     with catalog.read() as tx:
         attempts = [a for a in attempts_of(tx, job_id, lot) if a.state == ManifestState.PARTIAL]
         needed = _needed(tx, refs, job_id, lot)
-    kept = _kept(objects, refs, lot, needed)
+    kept = kept_keys(objects, refs, lot, needed)
     over = {*ended, *(attempt.run_id for attempt in attempts)}
     keys: dict[str, list[str]] = {attempt.run_id: [] for attempt in attempts}
     gone = {ref: _remove(objects, ref, lot, over, kept) for ref in (refs if over else ())}
@@ -123,10 +123,10 @@ def _needed(tx: Transaction, refs: Sequence[DatasetRef], job_id: str, lot: str) 
     return keys + [noted.key for row in parts for _, noted in row.named_notes]
 
 
-def _kept(
+def kept_keys(
     objects: Objects, refs: Sequence[DatasetRef], lot: str, manifests: Sequence[str]
 ) -> set[str]:
-    """The keys of manifests, and of all data of the lot that they list."""
+    """The keys of manifests and of those of their parts, and of all data of the lot in them."""
     folders = [lot_data_folder(ref, lot) for ref in refs]
     keys, kept = [*manifests], set[str]()
     while keys:
@@ -198,7 +198,7 @@ def _data(objects: Objects, ref: DatasetRef, lot: str) -> Iterator[tuple[str, En
     """All data of a lot, each object with the attempt that wrote it."""
     folder = lot_data_folder(ref, lot)
     for entry in objects.list(folder):
-        yield _attempt(entry.key.removeprefix(f"{folder}/").partition("/")[0]), entry
+        yield attempt_of(entry.key.removeprefix(f"{folder}/").partition("/")[0]), entry
 
 
 def _nameless(objects: Objects, ref: DatasetRef, lot: str) -> Iterator[tuple[str, Path]]:
@@ -208,7 +208,7 @@ def _nameless(objects: Objects, ref: DatasetRef, lot: str) -> Iterator[tuple[str
     if root is None:
         return
     for odd in objects.nameless(folder):
-        yield _attempt(odd.path.relative_to(root).parts[0]), odd.path
+        yield attempt_of(odd.path.relative_to(root).parts[0]), odd.path
 
 
 def _attempts_seen(objects: Objects, refs: Sequence[DatasetRef], lot: str) -> set[str]:
@@ -224,10 +224,11 @@ def _made_manifests(objects: Objects, ref: DatasetRef, lot: str) -> Iterator[tup
         for entry in objects.list(folder):
             segment = entry.key.removeprefix(f"{folder}/").partition("/")[0]
             if segment.startswith(_ATTEMPT):
-                yield _attempt(segment), entry
+                yield attempt_of(segment), entry
 
 
-def _attempt(segment: str) -> str:
+def attempt_of(segment: str) -> str:
+    """The attempt that a segment of a key names, whichever worker of it wrote there."""
     return segment.removeprefix(_ATTEMPT).partition(RETRY_MARK)[0]
 
 

@@ -11,7 +11,7 @@ from msgspec import Struct
 from penstock.arcs.declaration import Arc, from_text
 from penstock.catalog.known_facets import DatasetName
 from penstock.catalog.rows import Row
-from penstock.catalog.shelf import Shelf
+from penstock.catalog.shelf import Shelf, write_only
 from penstock.catalog.world import Changes, World
 from penstock.clock import Micros
 from penstock.lots.manifests import Check, ManifestNote
@@ -90,6 +90,17 @@ class AttemptRow(Row, frozen=True):
     at: Micros
 
 
+class UnsettledRow(Row, frozen=True):
+    """A lot whose keys in the object store may not follow the database yet.
+
+    The owner is the job of an arc, or a dataset whose objects arrive.
+    """
+
+    owner_id: str
+    lot: str
+    attempt: str
+
+
 class _GoneArc(Struct, frozen=True):
     job_id: str
 
@@ -109,7 +120,9 @@ class ArcRoom:
         self.parts: Shelf[PartRows] = Shelf(self._fetch_parts, undo)
         self.attempts: Shelf[AttemptRow] = Shelf(self._fetch_attempts, undo)
         self.lasting: tuple[Shelf[Any], ...] = (self.arcs, self.parts, self.attempts)
-        self.passing: tuple[Shelf[Any], ...] = ()
+        self.unsettled: Shelf[UnsettledRow] = Shelf(write_only, undo)
+        self.settled: Shelf[UnsettledRow] = Shelf(write_only, undo)
+        self.passing: tuple[Shelf[Any], ...] = (self.unsettled, self.settled)
 
     def changes(self) -> Changes:
         """Every change of the batch of writes."""
@@ -125,7 +138,13 @@ class ArcRoom:
             ("forget_arc_parts", [_GoneLot(*key) for key in self.parts.gone()]),
             ("put_arc_parts", parts),
             ("put_arc_attempts", self.attempts.changed()),
+            ("forget_unsettled_keys", self.settled.changed()),
+            ("put_unsettled_keys", self.unsettled.changed()),
         ]
+
+    def put_unsettled(self, owner_id: str, lot: str, attempt: str) -> None:
+        """Note that the keys of a lot are to be written."""
+        self.unsettled.put((owner_id, lot), UnsettledRow(owner_id, lot, attempt))
 
     def parts_of(self, job_id: str, lot: str) -> PartRows:
         """The parts of a lot, as far as they were ever run."""

@@ -6,7 +6,7 @@ from concurrent.futures import Executor
 from contextlib import contextmanager
 
 from penstock.arcs.command_rules import DEFAULT_RULES, CommandRules
-from penstock.arcs.commands import ClaimArcLots
+from penstock.arcs.commands import ClaimArcLots, SettleKeys
 from penstock.arcs.execution import Execution
 from penstock.arcs.leases import BEATS, extend, lease_trouble
 from penstock.arcs.outages import Outage
@@ -52,7 +52,10 @@ def run_lot(
         rules,
     )
     with _kept(execution):
-        return execution.run()
+        is_published = execution.run()
+    if execution.is_settled:
+        catalog.submit(SettleKeys((execution.unsettled,))).result()
+    return is_published
 
 
 @contextmanager

@@ -1,7 +1,6 @@
 """Making the keys anew that tell where arcs and lots stand: the database is right, they follow."""
 
-import hashlib
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from itertools import islice
 from typing import NamedTuple
 from urllib.parse import unquote
@@ -10,15 +9,14 @@ from penstock.arcs.reading import arc_states, find_arc, manifest_rows, output_re
 from penstock.arcs.rows import ArcRow
 from penstock.catalog.catalog import Catalog
 from penstock.catalog.shapes import Shape
-from penstock.db import Transaction
+from penstock.db import Database, Transaction
 from penstock.errors import NotFound
 from penstock.locks.reading import find_dataset, get_lot_job
 from penstock.locks.rows import StatusRow, WorkRow
-from penstock.lots.files import show_manifest
+from penstock.lots.files import follow_manifest, is_shown
 from penstock.lots.manifests import (
     ARCS,
     DatasetRef,
-    ManifestNote,
     arc_folder,
     arc_key,
     arc_segment,
@@ -31,7 +29,6 @@ from penstock.states import ArcState, ManifestState
 
 LOTS_AT_ONCE = 500
 _PASSES_MAX = 5
-_STATES = (ManifestState.COMPLETE, ManifestState.PARTIAL, ManifestState.EMPTY)
 
 
 class Synced(Shape, frozen=True):
@@ -58,7 +55,9 @@ class _Place(NamedTuple):
 class Sync:
     """Brings the keys of one arc into line with the database, some lots at a time."""
 
-    def __init__(self, catalog: Catalog, objects: Objects, namespace: str, name: str) -> None:
+    def __init__(
+        self, catalog: Catalog | Database, objects: Objects, namespace: str, name: str
+    ) -> None:
         self._catalog = catalog
         self._objects = objects
         with catalog.read() as tx:
@@ -89,7 +88,8 @@ class Sync:
             fixed = {lot for lot, state in states.items() if self._show(lot, state)}
             for place in places:
                 try:
-                    fixed |= {place.lot} if self._show_manifest(*place) else set()
+                    is_new = follow_manifest(self._objects, place.lot, place.ref, place.row)
+                    fixed |= {place.lot} if is_new else set()
                 except NotFound:
                     lost.add(place)
             changed |= fixed
@@ -97,6 +97,30 @@ class Sync:
                 break
             lots = sorted(fixed)  # only what was written here can have covered something newer
         return len(changed), len(lost)
+
+    def differences(self, lots: Sequence[str]) -> Iterator[tuple[str, str]]:
+        """The lots whose keys do not follow the database, each with what is wrong.
+
+        An engine is about to write those of lots that are running, or that are to be made anew.
+        """
+        with self._catalog.read() as tx:
+            states = self._states(tx, lots)
+            places = self._places(tx, lots)
+        settled = {lot for lot, state in states.items() if state not in (None, ArcState.RUNNING)}
+        arc = self._arc.ref
+        for lot, state in states.items():
+            if lot not in settled or state is None:
+                continue
+            wanted = {arc_key(arc, lot, state)}
+            there = {entry.key for entry in self._objects.list(arc_folder(arc, lot))}
+            yield from ((lot, f"the key {key} is stale") for key in sorted(there - wanted))
+            yield from ((lot, f"the key {key} is missing") for key in sorted(wanted - there))
+        for place in places:
+            if place.lot in settled and not is_shown(
+                self._objects, place.lot, place.ref, place.row
+            ):
+                key = manifest_key(place.ref, place.lot, ManifestState(place.row.state))
+                yield place.lot, f"{key} is not the manifest that was published last"
 
     def _states(self, tx: Transaction, lots: Sequence[str]) -> dict[str, ArcState | None]:
         job = get_lot_job(tx, self._arc.namespace, self._arc.name)
@@ -129,27 +153,6 @@ class Sync:
         for key in there - wanted:
             self._objects.delete(key)
         return there != wanted
-
-    def _show_manifest(self, ref: DatasetRef, lot: str, row: ManifestRow) -> bool:
-        """Let the well-known key hold the manifest that was published last; whether it did not."""
-        known = {
-            state: key
-            for state in _STATES
-            if self._objects.exists(key := manifest_key(ref, lot, state))
-        }
-        if row.state == ManifestState.REMOVED:
-            for key in known.values():
-                self._objects.delete(key)
-            return bool(known)
-        if list(known) == [row.state]:
-            content = self._objects.get(known[ManifestState(row.state)])
-            if hashlib.sha256(content).hexdigest() == row.digest:
-                return False
-        note = ManifestNote(
-            ManifestState(row.state), row.key, row.uris, row.bytes, row.digest, row.attempt
-        )
-        show_manifest(self._objects, lot, ref, note)
-        return True
 
     def _remove_strays(self) -> int:
         """Remove the keys of lots that the arc does not know, as the listing comes to them."""

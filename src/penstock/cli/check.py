@@ -19,8 +19,8 @@ app = App(
   penstock check --deep --json
 
 It asks a server at work, in snapshots, and no writer waits for it; --deep reads
-every byte that a manifest or an inventory names. The exit code is 1 if anything
-does not hold.""",
+every byte that a manifest or an inventory names, and looks for stale keys and
+for objects that nothing lists. The exit code is 1 if anything does not hold.""",
 )
 
 

@@ -47,6 +47,7 @@ COMMANDS: tuple[tuple[Group, str, str], ...] = (
     (_CHANGE, "run", "Claim a lot of a job and run a command on it."),
     (_CHANGE, "work", "List what a job has to do; resubmit, hold, release, prioritize lots."),
     (_CHANGE, "arcs", "Declare arcs, run them, see where they stand; clean, sync, backfill."),
+    (_CHANGE, "objects", "Find and remove objects in the store that nothing lists."),
     (_CHANGE, "arrivals", "List and show where objects arrive that become lots; delete one."),
     (_CHANGE, "replay", "Make again what was made from a bad lot, in order; show, watch, pause."),
     (_CHANGE, "quality", "Show what checks said about lots; accept a lot that failed them."),

@@ -16,6 +16,8 @@ from penstock.states import ArcState, ManifestState
 
 SCHEMA = 1
 MANIFEST = "manifest.json"
+DATASETS = "datasets"  # where all manifests are
+DATA = "data"  # where attempts write data
 ARCS = "arcs"  # where all state keys are
 RETRY_MARK = "~"  # behind an attempt: it was given to another worker, for the n-th time
 
@@ -156,7 +158,7 @@ def note(manifest: Manifest, key: str, content: bytes) -> ManifestNote:
 
 def lot_folder(dataset: DatasetRef, lot: str) -> str:
     """Where the manifests of a lot are."""
-    return f"datasets/{_dataset(dataset)}/lot={_safe(lot)}"
+    return f"{DATASETS}/{_dataset(dataset)}/lot={_safe(lot)}"
 
 
 def manifest_key(
@@ -176,7 +178,7 @@ def data_folder(dataset: DatasetRef, lot: str, attempt: str, part: str = "") -> 
 
 def lot_data_folder(dataset: DatasetRef, lot: str) -> str:
     """Where all attempts write the data of a lot."""
-    return f"data/{_dataset(dataset)}/lot={_safe(lot)}"
+    return f"{DATA}/{_dataset(dataset)}/lot={_safe(lot)}"
 
 
 def arcs_folder(namespace: str) -> str:

@@ -1,6 +1,15 @@
 """Every promise of Penstock as a question that a running system can be asked."""
 
-from penstock.provenance.invariants import access, arcs, catalog, ingest, locks, lots, operations
+from penstock.provenance.invariants import (
+    access,
+    arcs,
+    catalog,
+    ingest,
+    locks,
+    lots,
+    objects,
+    operations,
+)
 from penstock.provenance.invariants.invariant import Grounds, Invariant
 
 __all__ = ["ALL", "Grounds", "Invariant"]
@@ -11,6 +20,7 @@ ALL: tuple[Invariant, ...] = (
     *locks.INVARIANTS,
     *lots.INVARIANTS,
     *arcs.INVARIANTS,
+    *objects.INVARIANTS,
     *operations.INVARIANTS,
     *ingest.INVARIANTS,
 )
