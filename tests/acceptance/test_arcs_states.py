@@ -1,11 +1,13 @@
 """The states of an arc: running, complete, partial, missing; and what each of them allows."""
 
+import os
 import sys
 from concurrent.futures import ThreadPoolExecutor
 
 import pytest
 
 from penstock.arcs.cleaning import clean_lot
+from penstock.arcs.command_rules import CommandRules
 from penstock.arcs.commands import ApplyArc
 from penstock.arcs.declaration import Arc, Input, Workload
 from penstock.arcs.executors import LocalProcesses
@@ -269,15 +271,21 @@ def _spoil(arcs: ArcSite, arc: Arc) -> None:
 
 @pytest.mark.parametrize("language", ["shell", "python"])
 def test_a_command_is_a_workload_in_any_language(arcs: ArcSite, language: str) -> None:
-    """It gets the lot, its inputs with their manifests, and where to write: files, or URLs."""
+    """It gets the lot, its inputs with their manifests, and where to write: files, or URLs.
+
+    To use the store by itself it needs the credentials of the engine, which has to allow that.
+    """
     in_shell = language == "shell"
     script = ("sh", "-c", _SHELL, "name", "{lot}")
     command = script if in_shell else (sys.executable, "-c", _PYTHON)
     environment = {"GREETING": "sums"}
-    load = Workload(command=command, environment=environment, fetch=in_shell)
+    names = tuple(name for name in os.environ if name.startswith("AWS_"))
+    load = Workload(
+        command=command, environment=environment, pass_environment=names, fetch=in_shell
+    )
     arcs.arc("sum", "raw", "sums", load)
     arcs.feed("raw", LOT, {"a.txt": b"1\n2\n", "b.txt": b"3\n"})
-    with arcs.engine():
+    with arcs.engine(rules=CommandRules(allowed=names)):
         arcs.until_state("sum", LOT, ArcState.COMPLETE)
     assert arcs.content("sum", LOT) == {"sum.txt": f"sums of {LOT}: 3\n".encode()}
 

@@ -10,7 +10,7 @@ from penstock.arcs.arrival_rows import ArrivalRow
 from penstock.arcs.arrivals import ArrivedRow, Placed
 from penstock.arcs.backfill_rows import BackfillLotRow, BackfillRow, LotOutcome
 from penstock.arcs.backfill_rules import Action
-from penstock.arcs.rows import ArcRow, AttemptRow, PartRow, PartState
+from penstock.arcs.rows import ArcRow, AttemptRow, PartRow, PartState, UnsettledRow
 from penstock.catalog.claimed_runs import lot_facets
 from penstock.catalog.rows import DatasetRow, JobRow, Role, replace
 from penstock.db import Transaction
@@ -166,6 +166,8 @@ def _fill_attempts(tx: Transaction, of: JobRow) -> None:
             )
     tx.write("put_arc_attempts", attempts)
     tx.write("put_arc_parts", parts)
+    few = LOTS[DONE - 10 : DONE]  # whose keys an engine is just writing
+    tx.write("put_unsettled_keys", [UnsettledRow(of.id, lot, run_of(of, 0)) for lot in few])
 
 
 def _fill_arrivals(tx: Transaction) -> None:

@@ -74,6 +74,8 @@ def _of_arcs() -> dict[str, dict[str, Any]]:
         "listed_attempts": {"ids": runs},
         "published_manifests": {"ids": [each.id for each in DATASETS], "lot": LOTS[10]},
         "soonest_retry": {},
+        "manifests_of_lots": {"dataset_id": CLEAN.id, "lots": lots},
+        "unsettled_keys_after": {"owner_id": arc.id, "lot": "", "most": PAGE},
     }
 
 
