@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 from penstock.catalog.commands import DeleteDataset, DeleteJob, ReceiveEvent, RestoreDataset
 from penstock.catalog.flush import changes, flush
 from penstock.catalog.openlineage import Limits, read_event
-from penstock.catalog.world import Keys, World
+from penstock.catalog.world import Keys, NeedsOwnTransaction, World
 from penstock.catalog.writer import Command
 from penstock.clock import Micros, parse_time, system_clock
 from penstock.db import Database, Transaction, open_database
@@ -66,8 +66,24 @@ class Receiver:
                 command.apply(world, now)
             except NotFound:
                 world.undo.undo()
-        flush(self._tx, changes(world))
-        world.settle()
+            except NeedsOwnTransaction:
+                world.undo.undo()
+                self._write()
+                self._write_alone(command, now)
+        self._write()
+
+    def _write(self) -> None:
+        flush(self._tx, changes(self._world))
+        self._world.settle()
+        self._world.open(self._tx)
+
+    def _write_alone(self, command: Command[None], now: Micros) -> None:
+        self._world.forget()
+        self._world.open(self._tx, is_shared=False)
+        command.apply(self._world, now)
+        self._write()
+        self._world.forget()
+        self._world.open(self._tx)
 
 
 def _command(event: Document) -> tuple[Command[None], Micros]:
@@ -332,3 +348,99 @@ def test_a_stream_that_drops_what_a_declaration_dropped_leaves_it_hidden_in_any_
     [dataset] = state_after(sqlite, background, batches, False)["dataset"]
     assert dataset["lifecycle"] == "DROP"
     assert dataset["hidden"] == int(dropped_at != "10:45" or not says_it_goes_on)
+
+
+_TABLE, _FILES = ("hive://m", "shop.orders"), ("s3://lake", "orders")
+
+
+def _dataset(name: tuple[str, str], *fields: str, also: tuple[str, str] | None = None) -> Document:
+    facets: Document = {}
+    if fields:
+        facets["schema"] = {"fields": [{"name": field} for field in fields]}
+    if also is not None:
+        identifier = {"namespace": also[0], "name": also[1], "type": "TABLE"}
+        facets["symlinks"] = {"identifiers": [identifier]}
+    return {"namespace": name[0], "name": name[1], "facets": facets}
+
+
+def _wrote(run: str, job: str, at: str, *outputs: Document, ends: bool = True) -> Document:
+    return {
+        "eventTime": f"2026-03-01T{at}:00Z",
+        "eventType": "COMPLETE" if ends else "START",
+        "run": {"runId": run},
+        "job": {"namespace": "jobs", "name": job},
+        "outputs": outputs,
+    }
+
+
+def _by_name(seen: Seen) -> Seen:
+    """What is the same however many ids the versions of one dataset were given."""
+    left_out = {"id", "version_id", "number", "stamps"}
+    left_out |= {"current_version_id", "latest_version_id", "implied_version_id"}
+    kept = ("dataset", "alias", "version", "job_version", "edge", "run_dataset", "tally")
+    return {
+        table: sorted(
+            (
+                {
+                    key: value
+                    for key, value in row.items()
+                    if key not in left_out or (key == "id" and table == "dataset")
+                }
+                for row in seen[table]
+            ),
+            key=repr,
+        )
+        for table in (*kept, "search_doc")
+    }
+
+
+_OF_ONE_DATASET = (
+    _wrote("one", "load", "10:05", _dataset(_TABLE, "id")),
+    _wrote("two", "load", "10:25", _dataset(_FILES, "id", "x", also=_TABLE)),
+    _wrote("three", "fix", "10:15", _dataset(_TABLE, "id", "y"), _dataset(_FILES)),
+    {"eventTime": "2026-03-01T10:20:00Z", "dataset": _dataset(_TABLE, "id", "z")},
+)
+
+
+@pytest.mark.parametrize("order", list(permutations(range(4))))
+@pytest.mark.parametrize("at_once", [True, False])
+def test_a_second_name_makes_one_dataset_of_two_in_any_order(
+    sqlite: Database, order: tuple[int, ...], at_once: bool
+) -> None:
+    events = [_OF_ONE_DATASET[number] for number in order]
+    batches = [events] if at_once else [[event] for event in events]
+
+    seen = _by_name(state_after(sqlite, [], batches, False))
+
+    first = _by_name(state_after(sqlite, [], [[event] for event in _OF_ONE_DATASET], False))
+    assert differences_by_table(seen, first) == {}
+    [dataset] = seen["dataset"]
+    assert (dataset["namespace"], dataset["version_count"]) == (_FILES[0], 4)
+
+
+def differences_by_table(one: Seen, other: Seen) -> Seen:
+    return {
+        table: [row for row in one[table] if row not in other[table]]
+        + [row for row in other[table] if row not in one[table]]
+        for table in one
+        if one[table] != other[table]
+    }
+
+
+@pytest.mark.parametrize("order", list(permutations(range(3))))
+def test_a_run_that_uses_both_names_has_one_dataset_in_any_order(
+    sqlite: Database, order: tuple[int, ...]
+) -> None:
+    run = [
+        _wrote(RUN_ID, "j", "10:05", _dataset(_TABLE, "a"), ends=False)
+        | {"inputs": [_dataset(("pg://db", "raw"), "a")]},
+        _wrote(RUN_ID, "j", "10:06", _dataset(_FILES), ends=False)
+        | {"inputs": [_dataset(("pg://db", "RAW"), also=("pg://db", "raw"))]},
+        _wrote(RUN_ID, "j", "10:07", _dataset(_FILES, "a", "b", also=_TABLE)),
+    ]
+
+    seen = _by_name(state_after(sqlite, [], [[run[number]] for number in order], False))
+
+    first = _by_name(state_after(sqlite, [], [[event] for event in run], False))
+    assert differences_by_table(seen, first) == {}
+    assert sorted(row["name"] for row in seen["dataset"]) == ["RAW", "orders"]

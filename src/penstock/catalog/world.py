@@ -60,6 +60,10 @@ class Keys(Struct):
 _NO_KEYS = Keys()
 
 
+class NeedsOwnTransaction(Exception):
+    """A write changes rows unseen, and must be alone in its transaction."""
+
+
 class Room(Protocol):
     """The rows of a capability that stands on the catalog, in the same world."""
 
@@ -87,6 +91,7 @@ class World:
         self._tx: Transaction | None = None
         self._opener: Callable[[], Transaction] | None = None
         self._rewritten = False
+        self._is_shared = True  # whether other writes share the transaction
         self._heavy = 0  # characters of large events
         self._past: deque[tuple[set[str], set[str | None]]] = deque()
         self._unused = UnusedIds()
@@ -151,13 +156,14 @@ class World:
             self._tx = self._opener()
         return self._tx
 
-    def open(self, tx: Transaction) -> None:
-        """Begin a batch."""
+    def open(self, tx: Transaction, *, is_shared: bool = True) -> None:
+        """Begin a batch, in a transaction that one write has for itself or several share."""
         self._tx = tx
+        self._is_shared = is_shared
 
     def open_late(self, opener: Callable[[], Transaction]) -> None:
         """Begin a batch; its transaction is opened when a row is missing, if one is."""
-        self._tx, self._opener = None, opener
+        self._tx, self._opener, self._is_shared = None, opener, True
 
     def close(self) -> None:
         """Ask the database nothing more."""
@@ -276,6 +282,23 @@ class World:
         for statement, params in statements:
             self.tx.execute(statement, **params)
         self._rewritten = True
+
+    def require_own_transaction(self) -> None:
+        """Raise NeedsOwnTransaction where several writes share one."""
+        if self._is_shared:
+            raise NeedsOwnTransaction
+
+    def start_over(self) -> None:
+        """Forget all rows, which were flushed and changed unseen, and go on in the transaction."""
+        tx, is_shared = self.tx, self._is_shared
+        self.forget()
+        self._rewritten = True
+        self.open(tx, is_shared=is_shared)
+
+    @property
+    def has_rewritten(self) -> bool:
+        """Whether rows were changed unseen, which only the transaction can take back."""
+        return self._rewritten
 
     def dataset_id(self, named: str) -> str:
         """The dataset that goes by this name's id: usually itself, else what it is an alias of."""

@@ -298,7 +298,7 @@ class Writer:
             self._has_rivals = tx.epoch != self._epoch + 1
             if self._has_rivals:
                 self._world.forget()
-            self._world.open(tx)
+            self._world.open(tx, is_shared=len(batch) > 1)
             self._fold(batch)
             flush(tx, changes(self._world))
             epoch = tx.epoch
@@ -336,7 +336,8 @@ class Writer:
             except Unavailable:
                 raise
             except PenstockError as refusal:
-                if entry.command.alone:  # what it wrote by itself goes with its transaction
+                # What it wrote by itself goes with its transaction.
+                if entry.command.alone or world.has_rewritten:
                     raise
                 world.undo.undo()
                 entry.error = refusal

@@ -4,6 +4,7 @@ from typing import ClassVar
 
 from msgspec import Struct
 
+from penstock.catalog.merging import merge_second_names
 from penstock.catalog.openlineage import Event
 from penstock.catalog.receive import receive, with_known_job
 from penstock.catalog.world import Keys, World
@@ -36,5 +37,6 @@ class ReceiveEvent(Struct, frozen=True, gc=False):
 
     def apply(self, world: World, now: Micros) -> None:
         """Fold it in."""
+        merge_second_names(world, self.event)
         scope = WriteScope(self.within) if self.within is not None else None
         receive(world, with_known_job(world, self.event), now, scope=scope)

@@ -8,6 +8,7 @@ from msgspec import Struct
 from penstock.catalog.claimed_runs import lot_facet
 from penstock.catalog.commands import ReceiveEvent
 from penstock.catalog.job_rules import is_hearsay
+from penstock.catalog.merging import merge_second_names
 from penstock.catalog.openlineage import Event
 from penstock.catalog.receive import receive, with_known_job
 from penstock.catalog.world import Keys, World
@@ -39,6 +40,7 @@ class GuardedEvent(Struct, frozen=True, gc=False):
         """Fold it in."""
         event = with_known_job(world, self.event)
         assert event.run_id is not None, "a run event was checked to have one"
+        merge_second_names(world, event)
         run = world.runs.get(event.run_id)
         is_other = run is not None and run.job_id != event.job_id and not is_hearsay(world, run)
         said = lot_facet(run.facets) if run is not None and run.job_id == event.job_id else None
