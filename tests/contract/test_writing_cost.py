@@ -39,6 +39,13 @@ MOST = 50
 FIRST_ID = "00000000-0000-0000-0000-000000000000"
 # Which shapes of a job have no run any more shows only from all of its runs.
 OF_ALL_RUNS = ("prunable_job_versions", "job_versions_in_use")
+# An administrator has times mended that are ahead, once after a clock was wrong.
+OF_ALL_ROWS = (
+    *("future_datasets", "future_edges", "future_events", "future_job_versions", "future_jobs"),
+    *("future_namespaces", "future_runs", "future_sources", "future_versions"),
+)
+# Once in its life a dataset is taken in by another, with all its versions.
+OF_ALL_VERSIONS = ("runs_that_read_both", "runs_that_wrote_both", "version_numbers")
 CATALOG = [folder for folder in capability_folders() if folder.name == "catalog"]
 RAW, CLEAN = dataset("raw"), dataset("clean", version_count=RUNS, latest_number=RUNS)
 LOAD = job("load", run_count=RUNS, version_count=2)
@@ -82,7 +89,8 @@ def _fill(tx: Transaction) -> None:
 @pytest.mark.parametrize("dialect", ["sqlite", "postgresql"])
 def test_every_read_of_the_catalog_is_tried(dialect: str) -> None:
     statements = load_statements(dialect, CATALOG)
-    tried = {*_of_single_rows(), *_of_history(), *_of_old_things(), *OF_ALL_RUNS}
+    tried = {*_of_single_rows(), *_of_history(), *_of_old_things()}
+    tried |= {*OF_ALL_RUNS, *OF_ALL_ROWS, *OF_ALL_VERSIONS}
     assert reads(statements) == {*tried, *lineage_examples(), *reading_examples()}
 
 
@@ -128,6 +136,10 @@ def _of_single_rows() -> dict[str, dict[str, Any]]:
         "job_versions_by_ids": {"ids": [OLD_SHAPE.id, NOW_SHAPE.id]},
         "namespaces_by_names": names,
         "sources_by_names": names,
+        "grants_by_namespaces": names,
+        "grants_of_namespace": {"namespace": NAMESPACE},
+        "kept_datasets_among": datasets,
+        "edges_of_dataset": {"dataset_id": CLEAN.id},
         "tags_by_names": names,
         "current_versions_of_datasets": datasets,
         "current_versions_of_jobs": jobs,
@@ -154,6 +166,8 @@ def _of_history() -> dict[str, dict[str, Any]]:
         "going_runs_of_job": of_job,
         "going_edges_of_job": {"job_id": LOAD.id},
         "last_declared_job_versions": of_job,
+        "ids_of_job_versions": {"job_id": LOAD.id},
+        "first_runs_with_edge": {**of_job, "role": "OUTPUT", "dataset_id": CLEAN.id},
         "run_family": {"id": MADE[7].id, "depth": 5, "most": MOST},
         "read_events_of_namespace_newest_first": {**page, **kinds},
         "read_events_of_namespace_oldest_first": {**page, **kinds},
