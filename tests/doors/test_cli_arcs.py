@@ -353,7 +353,7 @@ def test_the_data_of_a_lot_is_removed_for_a_reason(applied: Here) -> None:
         until(lambda: applied.counts("sort") == {"complete": 3, "partial": 1, "held": 1})
     lot = ("lots", "remove", "shop/sorted", LOTS[0])
     assert "--why" in penstock(*lot).err
-    assert "say --yes" in penstock(*lot, "--why", "no room").complaint
+    assert "pass --yes" in penstock(*lot, "--why", "no room").complaint
     told = penstock(*lot, "--why", "no room", "--yes").text
     assert f"lot {LOTS[0]} of shop/sorted is removed: 1 thing, 19 B" in told
     shown = penstock("lots", "show", "shop/sorted", LOTS[0], "--json").document

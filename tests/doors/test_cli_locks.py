@@ -261,6 +261,28 @@ def test_released_work_shows_what_it_still_waits_for(penstock: Terminal) -> None
     assert "Input shop/clean_orders has no lot 1" in text
 
 
+def test_a_mistyped_lot_is_removed(penstock: Terminal) -> None:
+    remove = ["lots", "remove", "raw", "1", "--why", "mistyped"]
+    assert "pass --yes" in penstock(*remove).complaint
+
+    assert (
+        penstock(*remove, "--yes").text == "lot 1 of shop/raw is forgotten: nothing had read it\n"
+    )
+
+    assert penstock("lots", "show", "raw", "1").code == 1
+    assert penstock("check").code == 0
+
+
+def test_a_lot_that_was_read_is_removed_with_force(penstock: Terminal, client: Client) -> None:
+    for claim in client.claims("shop/clean"):
+        claim.complete()
+    remove = ["lots", "remove", "raw", "1", "--why", "mistyped", "--yes"]
+    assert "was read by job shop/clean" in penstock(*remove).complaint
+
+    assert "lot 1 of shop/raw is removed" in penstock(*remove, "--force").text
+    assert penstock("check").code == 0
+
+
 def test_why_lists_the_commands_that_end_each_root(penstock: Terminal) -> None:
     penstock("hold", "job", "clean", "--why", "rates")
     penstock("hold", "dataset", "revenue", "--why", "audit")

@@ -8,6 +8,7 @@ from msgspec import Meta, field
 
 from penstock import ids
 from penstock.access.keys import Key, Role
+from penstock.api import telling
 from penstock.api.calls import Call
 from penstock.api.lots import WhyBody
 from penstock.api.parameters import Paging, Query
@@ -119,20 +120,46 @@ async def get_manifest(
     return await call.door.in_thread(work)
 
 
-async def remove(call: Call, namespace: str, dataset: str, lot: str, body: WhyBody) -> LotManifest:
-    """Remove the data of a published lot; nobody can read it until it is made anew.
+class RemoveBody(WhyBody, frozen=True):
+    """Why a lot is removed; `force` removes a lot without a manifest that jobs have read."""
 
-    The answer is the manifest that lists what was removed. What no arc has written must be gone
-    before. Repeating it ends what was cut off.
+    force: bool = False
+
+
+class RemovedLot(Shape, frozen=True):
+    """What became of a lot; without a manifest it is forgotten, since nothing had read it."""
+
+    namespace: str
+    dataset: str
+    lot: str
+    manifest: LotManifest | None
+
+
+async def remove(
+    call: Call, namespace: str, dataset: str, lot: str, body: RemoveBody
+) -> RemovedLot:
+    """Remove a lot; nobody can read it until it is made anew.
+
+    The answer has the manifest that lists what was removed. What no arc has written must be gone
+    before. Repeating it ends what was cut off. A lot without a manifest that nothing has read is
+    forgotten; one that was read is marked as removed, with `force`, and keeps its provenance.
     """
     await call.require_dataset(namespace, dataset)
     plane, who = call.door.plane, call.key.name
 
     def work() -> None:
-        remove_lot(plane.catalog, plane.objects, who, body.why, namespace, dataset, lot)
+        target = (namespace, dataset, lot)
+        remove_lot(plane.catalog, plane.objects, who, body.why, *target, force=body.force)
 
     await call.door.in_thread(work)
-    return await get_manifest(call, namespace, dataset, lot, ManifestQuery())
+    telling.changed(
+        call, f"a lot is removed ({body.why})", dataset=f"{namespace}/{dataset}", lot=lot
+    )
+    try:
+        manifest = await get_manifest(call, namespace, dataset, lot, ManifestQuery())
+    except NotFound:
+        manifest = None
+    return RemovedLot(namespace, dataset, lot, manifest)
 
 
 def _find(tx: Transaction, namespace: str, dataset: str, lot: str, version: str | None) -> _Known:

@@ -21,12 +21,14 @@ from penstock.db import Transaction
 from penstock.errors import Conflict, NotFound
 from penstock.locks import guard, rules
 from penstock.locks.commands.admin import Admin
+from penstock.locks.commands.removing import LotWasRead, RemoveBareLot
 from penstock.locks.reading import find_dataset
 from penstock.locks.room import LockRoom
 from penstock.locks.rows import LogRow, StatusRow
 from penstock.locks.table import Status
 from penstock.lots.files import put_manifest
 from penstock.lots.manifests import (
+    DatasetRef,
     Manifest,
     ManifestNote,
     PartLine,
@@ -130,17 +132,30 @@ class _Version(Struct, frozen=True):
 
 
 def remove_lot(
-    catalog: Catalog, objects: Objects, who: str, why: str, namespace: str, dataset: str, lot: str
+    catalog: Catalog,
+    objects: Objects,
+    who: str,
+    why: str,
+    namespace: str,
+    dataset: str,
+    lot: str,
+    *,
+    force: bool = False,
 ) -> None:
     """Remove the data of all versions of a lot that arcs have written.
 
     What others have written is theirs to remove, and must be gone. Doing it again ends what was
-    cut off.
+    cut off. A lot without a manifest is forgotten if nothing has read it; with `force`, one that
+    was read is marked as removed.
     """
     name = f"{namespace}/{dataset}"
     with catalog.read() as tx:
         dataset_id = find_dataset(tx, namespace, dataset)
-        current, rows = _find(tx, dataset_id, name, lot)
+        version, current, rows = _find(tx, dataset_id, name, lot)
+    if current is None:
+        bare = RemoveBareLot(who, why, namespace, dataset, lot, force=force)
+        _remove_bare(catalog, objects, bare, version, is_known=bool(rows))
+        return
     if current.state != ManifestState.REMOVED:
         MANIFEST.check(ManifestState(current.state), ManifestState.REMOVED, f"of lot {lot}")
         command = RemoveLot(who, why, namespace, dataset, lot, current.version_id, ())
@@ -149,14 +164,43 @@ def remove_lot(
         except NotFound:
             # Somebody else may be removing it just now: then only the rest is left to do.
             with catalog.read() as tx:
-                current, _ = _find(tx, dataset_id, name, lot)
-            if current.state != ManifestState.REMOVED:
+                _, current, _ = _find(tx, dataset_id, name, lot)
+            if current is None or current.state != ManifestState.REMOVED:
                 raise
         with catalog.read() as tx:
             rows = _versions(tx, dataset_id, lot)
     for row in rows:
         if row.state == ManifestState.REMOVED:
             _delete(objects, _read(objects, row))
+
+
+def _remove_bare(
+    catalog: Catalog,
+    objects: Objects,
+    command: RemoveBareLot,
+    version: str | None,
+    *,
+    is_known: bool,
+) -> None:
+    """Remove a lot whose version has no manifest; `is_known` if older versions of it have one."""
+    if not is_known:
+        try:
+            catalog.submit(msgspec.structs.replace(command, force=False)).result()
+        except LotWasRead:
+            if not command.force:
+                raise
+        else:
+            return
+    ref = DatasetRef(command.namespace, command.dataset)
+    manifest = Manifest(
+        state=ManifestState.REMOVED,
+        lot=command.lot,
+        dataset=ref,
+        attempt=version or "",
+        comment=GONE,
+    )
+    note = put_manifest(objects, manifest)[1] if version is not None else None
+    catalog.submit(msgspec.structs.replace(command, note=note)).result()
 
 
 def _record(
@@ -175,19 +219,14 @@ def _versions(tx: Transaction, dataset_id: str, lot: str) -> list[ManifestRow]:
 
 def _find(
     tx: Transaction, dataset_id: str, name: str, lot: str
-) -> tuple[ManifestRow, list[ManifestRow]]:
-    """The manifest of the version that a lot has, and of all that it had."""
+) -> tuple[str | None, ManifestRow | None, list[ManifestRow]]:
+    """The version that a lot has, its manifest if it has one, and those of all versions."""
     held = tx.rows(StatusRow, "lot_outputs", dataset_id=dataset_id, lots=[lot])
     if not held:
         raise NotFound(f"there is no lot {lot} of {name}; `penstock lots list` lists them")
     rows = _versions(tx, dataset_id, lot)
-    current = next((row for row in rows if row.version_id == held[0].version_id), None)
-    if current is None:
-        raise Conflict(
-            f"lot {lot} of {name} has no manifest, so nobody knows what its data is; only what "
-            "was published with a manifest can be removed"
-        )
-    return current, rows
+    version = held[0].version_id
+    return version, next((row for row in rows if row.version_id == version), None), rows
 
 
 def _read(objects: Objects, row: ManifestRow) -> _Version:

@@ -216,33 +216,44 @@ def remove(
     /,
     *,
     why: Why,
+    force: Annotated[
+        bool, switch("also if jobs have read a registered or claimed lot; it is marked as removed")
+    ] = False,
     yes: Annotated[bool, switch("do not ask first")] = False,
     namespace: Namespace = None,
     remote: RemoteFlags = REMOTE,
     as_json: Json = False,
 ) -> int:
-    """Remove the data of a published lot; nobody can read it until it is made anew.
+    """Remove a lot; nobody can read it until it is made or registered again.
 
-    What no arc has written is not removed: it must be gone before. Repeating it
-    ends what was cut off.
+    Data that no arc has written is not removed: it must be gone before. Repeating
+    it ends what was cut off. A registered or claimed lot that nothing has read is
+    forgotten wholly, as if it had never been.
     """
     with remote.connect() as client:
         at = exact_dataset(client, dataset, namespace)
-        if not yes and not _agreed(client.manifest(*at, lot, limit=1)):
+        if not yes and not _confirm_removal(client, at, lot):
             note("nothing was removed")
             return 1
-        found = client.remove_lot(*at, lot, why)
+        found = client.remove_lot(*at, lot, why, force=force)
     if as_json:
         write_json(found)
+    elif found.manifest is None:
+        write_line(f"lot {lot} of {'/'.join(at)} is forgotten: nothing had read it")
     else:
-        write_line(f"lot {lot} of {'/'.join(at)} is removed: {_things(found)}")
+        write_line(f"lot {lot} of {'/'.join(at)} is removed: {_things(found.manifest)}")
     return exits.DONE
 
 
-def _agreed(found: LotManifest) -> bool:
+def _confirm_removal(client: Client, at: tuple[str, str], lot: str) -> bool:
+    """Ask whether to remove a lot, with what it consists of as far as a manifest lists that."""
+    manifest = _manifest(client, at, lot, None, 1, 0)
+    if isinstance(manifest, ApiError):
+        raise manifest
+    what = _things(manifest) if manifest is not None else client.lot(*at, lot).status
     if not sys.stdin.isatty():
-        raise Invalid("nobody is here to be asked; say --yes to remove it")
-    note(f"Remove lot {found.lot} of {found.namespace}/{found.dataset}, {_things(found)}? [y/N]")
+        raise Invalid("stdin is not a terminal; pass --yes to remove the lot")
+    note(f"Remove lot {lot} of {'/'.join(at)}, {what}? [y/N]")
     return sys.stdin.readline().strip().lower() in ("y", "yes")
 
 

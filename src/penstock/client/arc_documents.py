@@ -223,6 +223,15 @@ class LotManifest(Document, frozen=True):
     uris: tuple[ManifestItem, ...]
 
 
+class RemovedLot(Document, frozen=True):
+    """What became of a lot; without a manifest it is forgotten, since nothing had read it."""
+
+    namespace: str
+    dataset: str
+    lot: str
+    manifest: LotManifest | None
+
+
 class Root(Document, frozen=True):
     """The lot upstream that has to come first; without a job, nobody there makes it."""
 

@@ -117,11 +117,14 @@ class ArcCalls:
 
     @call
     def remove_lot(
-        self, namespace: str, dataset: str, lot: str, why: str
-    ) -> Request[docs.LotManifest]:
-        """Remove the data of a published lot; the manifest lists what was removed."""
+        self, namespace: str, dataset: str, lot: str, why: str, *, force: bool = False
+    ) -> Request[docs.RemovedLot]:
+        """Remove a lot; the manifest lists what was removed, if the lot had data of ours.
+
+        `force` removes a lot without a manifest that jobs have read.
+        """
         where = (*_dataset(namespace, dataset), "lots", lot, "remove")
-        return post(docs.LotManifest, *where, body=said(why=why))
+        return post(docs.RemovedLot, *where, body=said(why=why, force=force))
 
     @call
     def gaps(

@@ -8,7 +8,7 @@ from typing import Any, NamedTuple
 from msgspec import Struct
 
 from penstock.catalog.claimed_runs import lot_facet, lot_of
-from penstock.catalog.rows import Role
+from penstock.catalog.rows import Role, replace
 from penstock.catalog.shelf import Shelf, write_only
 from penstock.catalog.world import Changes, World
 from penstock.clock import Micros
@@ -73,6 +73,11 @@ class _GoneReasons(Struct, frozen=True):
     lot: str
 
 
+class _GoneWork(Struct, frozen=True):
+    job_id: str
+    lot: str
+
+
 class _GoneStatus(Struct, frozen=True):
     dataset_id: str
     lot: str
@@ -118,6 +123,7 @@ class LockRoom:
             ("forget_lot_reasons", [_GoneReasons(*key) for key in self.reasons.gone()]),
             ("put_lot_reasons", self.reasons.changed()),
             ("put_lot_checks", self.checks.changed()),
+            ("forget_lot_work", [_GoneWork(*key) for key in self.work.gone()]),
             ("put_lot_work", self.work.changed()),
             ("put_lot_clocks", self.clocks.changed()),
             ("add_lot_log", self.log.changed()),
@@ -214,6 +220,12 @@ class LockRoom:
             if queue is not None:
                 self.queues.put(row.job_id, queue.moved(before, row))
         self.work.put(key, row)
+
+    def forget_work(self, row: WorkRow) -> None:
+        """A job has nothing to do with a lot any more, as if it had never met it."""
+        if row.state == WorkState.READY:
+            self.put_work(replace(row, state=WorkState.WAITING))  # out of the queue
+        self.work.put((row.job_id, row.lot), None)
 
     def claimed(self, run_id: str) -> WorkRow | None:
         """The live claim that a run is."""

@@ -206,6 +206,11 @@ ON CONFLICT (job_id, lot) DO UPDATE SET
     stale_since = excluded.stale_since,
     unmade = excluded.unmade;
 
+-- name: forget_lot_work
+-- Jobs have nothing to do with lots any more.
+DELETE FROM lot_work
+WHERE (job_id, lot) IN (SELECT job_id, lot FROM ({rows job_id uuid, lot text}) r);
+
 -- name: put_lot_clocks
 -- Write how far clocks are.
 INSERT INTO lot_clocks (dataset_id, interval, due_at)
