@@ -355,3 +355,35 @@ def test_datasets_of_one_name_are_told_apart_by_their_namespaces() -> None:
     alike = EntityId("a", "X")
     with pytest.raises(Invalid, match="too much alike"):
         location_variables([one, alike], [], {one: "1", alike: "2"})
+
+
+def test_a_lot_is_run_by_its_name(shop: Shop) -> None:
+    ran = shop.run("--lot", "2", "--", "sh", "-c", "true")
+
+    assert ran.code == 0
+    assert shop.work("2").state == "DONE"
+    assert shop.work("1").state == "READY"
+
+
+def test_a_lot_that_may_not_run_is_refused_with_why(shop: Shop) -> None:
+    shop.client.hold_work(shop.namespace, "etl", "2", "the rates are wrong")
+
+    refused = shop.run("--lot", "2", "--", "sh", "-c", "true")
+
+    assert refused.code == 1
+    assert f"job {shop.job} cannot run on lot 2 now" in refused.complaint
+    assert "the rates are wrong" in refused.complaint
+    assert "has not met lot 99" in shop.run("--lot", "99", "--", "sh", "-c", "true").complaint
+
+
+def test_a_lot_of_a_held_job_is_refused_with_why(shop: Shop) -> None:
+    shop.client.hold_job(shop.namespace, "etl", "the rates are wrong")
+
+    refused = shop.run("--lot", "2", "--", "sh", "-c", "true")
+
+    assert refused.code == 1
+    assert "the rates are wrong" in refused.complaint
+
+
+def test_a_named_lot_and_a_loop_exclude_each_other(shop: Shop) -> None:
+    assert "--lot names one lot" in shop.run("--lot", "2", "--loop", "--", "true").complaint

@@ -13,12 +13,13 @@ from penstock.cli.guarded import Ended, Signals, run_command
 from penstock.cli.locations import Surroundings, read_locations
 from penstock.cli.printing import complain, note, write_json
 from penstock.cli.references import name_job
-from penstock.client import Claim, ClaimLost, Claims, Client, Unreachable
+from penstock.client import ApiError, Claim, ClaimLost, Claims, Client, Unreachable
 from penstock.client.documents import EntityId
 from penstock.client.lot_documents import Nothing, Wiring
-from penstock.errors import Invalid
+from penstock.errors import Conflict, Invalid
 
 NOTHING_TO_DO = 3
+_CONFLICT = 409
 _SIGNALLED = 128
 
 app = App(
@@ -27,6 +28,7 @@ app = App(
     help_epilogue="""Examples:
   penstock run shop/totals --input raw --output totals -- ./totals.sh
   penstock run shop/totals --loop -- sh -c './totals.sh "$PENSTOCK_LOT"'
+  penstock run shop/totals --lot 20261115PT24H -- ./totals.sh
   penstock run shop/totals --loop --wait --location raw=/data/raw -- ./totals
 
 It claims a lot that the job can work on and runs the command, which finds in
@@ -72,6 +74,7 @@ def run(
     *command: Annotated[str, Parameter(help="the command and its arguments, after --")],
     inputs: Inputs = (),
     outputs: Outputs = (),
+    lot: Annotated[str | None, Parameter(help="exactly this lot, and no other")] = None,
     loop: Annotated[bool, switch("go on with the next lot until there is none")] = False,
     wait: Annotated[bool, switch("wait for a lot when there is none")] = False,
     newest: Annotated[bool, switch("the newest lot first")] = False,
@@ -92,6 +95,8 @@ def run(
     """Claim a lot, run a command on it, and complete or fail it by the exit code."""
     if not command:
         raise Invalid("there is no command to run; write it after --")
+    if lot is not None and (loop or wait or newest):
+        raise Invalid("--lot names one lot; leave out --loop, --wait and --newest")
     if shutil.which(command[0]) is None:
         raise Invalid(f"{command[0]} cannot be run: there is no such program; check its path")
     with remote.connect() as client:
@@ -107,10 +112,18 @@ def run(
             lease_seconds=lease,
             wait=wait,
             ahead=loop,
+            lots=None if lot is None else [lot],
         )
         with Signals(claims) as signals:
             worker = _Worker(command, surroundings, signals, as_json=as_json)
-            worker.work(claims, loop=loop)
+            try:
+                worker.work(claims, loop=loop)
+            except ApiError as error:
+                if lot is None or worker.started or error.code != _CONFLICT:
+                    raise
+                raise Conflict(_refusal(client, wiring, lot)) from None
+        if lot is not None and claims.why_nothing is not None and not worker.started:
+            raise Conflict(_refusal(client, wiring, lot))
     if as_json:
         write_json(Ran(wiring.namespace, wiring.job, worker.lots, claims.why_nothing))
     elif claims.why_nothing is not None and not signals.received:
@@ -120,6 +133,12 @@ def run(
     if worker.failed:
         return exits.FAILED
     return NOTHING_TO_DO if as_json and not worker.lots else exits.DONE
+
+
+def _refusal(client: Client, wiring: Wiring, lot: str) -> str:
+    """Why a job may not run on the lot that was named."""
+    found = client.why(wiring.namespace, wiring.job, lot)
+    return f"job {wiring.namespace}/{wiring.job} cannot run on lot {lot} now. {found.sentence}"
 
 
 def _wire(
@@ -146,11 +165,13 @@ class _Worker:
         self._signals = signals
         self._as_json = as_json
         self.lots: list[LotRun] = []
+        self.started = False
         self.failed = False
 
     def work(self, claims: Claims, *, loop: bool) -> None:
         """Work on a lot, or on all there are."""
         for claim in claims:
+            self.started = True
             self._signals.busy = True
             done = self._work_on(claim)
             self._signals.busy = False

@@ -73,6 +73,7 @@ class AsyncClient(Calls, Awaiting, AwaitingReader):
         lease_seconds: int | None = None,
         wait: bool = False,
         ahead: bool = False,
+        lots: Sequence[str] | None = None,
     ) -> AsyncClaims:
         """The lots that a job can work on, claimed `count` at a time: loop over them.
 
@@ -89,5 +90,6 @@ class AsyncClient(Calls, Awaiting, AwaitingReader):
             outputs=outputs,
             wait=wait,
             ahead=ahead,
+            lots=lots,
         )
         return AsyncClaims(self, self._heartbeats, ask)

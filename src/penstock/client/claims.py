@@ -48,6 +48,7 @@ class Ask(Struct, frozen=True):
     inputs: Sequence[Name] | None = None
     outputs: Sequence[Name] | None = None
     wait: bool = False
+    lots: Sequence[str] | None = None  # only these: all of them, or the call is refused
     ahead: bool = False  # complete a lot by the call that claims the next
 
 
@@ -96,6 +97,7 @@ class Search(ABC, Generic[H]):
             count=ask.count,
             newest=ask.newest,
             lease_seconds=ask.lease_seconds,
+            lots=ask.lots,
             inputs=None if self._wired else ask.inputs,
             outputs=None if self._wired else ask.outputs,
             key=self._key,

@@ -79,6 +79,7 @@ class Client(Calls, Blocking, BlockingReader):
         lease_seconds: int | None = None,
         wait: bool = False,
         ahead: bool = False,
+        lots: Sequence[str] | None = None,
     ) -> Claims:
         """The lots that a job can work on, claimed `count` at a time: loop over them.
 
@@ -86,7 +87,8 @@ class Client(Calls, Blocking, BlockingReader):
         wired first. The loop ends when nothing is found, and `why_nothing` of what is returned
         says why; with `wait` it waits for more. With `ahead` each lot is completed by the call that
         claims the next, which takes half the calls; what a loop that is left has claimed and not
-        used is given back.
+        used is given back. With `lots` only these are claimed, and one that the job may not work
+        on is refused as a conflict; leave the loop after them.
         """
         ask = asked(
             where,
@@ -99,5 +101,6 @@ class Client(Calls, Blocking, BlockingReader):
             outputs=outputs,
             wait=wait,
             ahead=ahead,
+            lots=lots,
         )
         return Claims(self, self._heartbeats, ask)
