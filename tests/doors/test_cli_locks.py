@@ -325,3 +325,38 @@ def test_a_reader_may_look_and_a_writer_may_not_resubmit(
     refused = penstock("work", "hold", "clean", "7", "--why", "x")
     assert (refused.code, "needs a" in refused.complaint) == (1, True)
     assert json.loads(penstock("locks", "--json").out) == {"locks": [], "totalCount": 0}
+
+
+def test_lots_of_an_unknown_dataset_create_it(penstock: Terminal, client: Client) -> None:
+    done = penstock("lots", "register", "factory/steel", "1")
+
+    assert done.text == "1 lot of factory/steel registered\n"
+    assert done.err.splitlines() == [
+        "namespace factory is created",
+        "dataset factory/steel is created",
+    ]
+    actions = [(entry.action, entry.target) for entry in client.audit().entries[:2]]
+    assert sorted(actions) == [
+        ("dataset create", "dataset:factory:steel"),
+        ("namespace create", "namespace:factory"),
+    ]
+
+
+@pytest.mark.parametrize("name", ["shop/clean_order", "shopp/raw"])
+def test_a_mistyped_dataset_is_not_created(penstock: Terminal, name: str) -> None:
+    refused = penstock("lots", "register", name, "1")
+
+    assert (refused.code, "did you mean shop/" in refused.complaint) == (1, True)
+    assert f"penstock datasets create {name}" in refused.complaint
+
+
+def test_namespaces_and_datasets_are_created(penstock: Terminal, client: Client) -> None:
+    made = penstock("namespaces", "create", "factory", "--owner", "ann").text
+    assert made == "namespace factory is created; its owner is ann\n"
+    assert "is there already" in penstock("namespaces", "create", "factory").complaint
+
+    text = penstock("datasets", "create", "factory/steel", "--description", "plates").text
+
+    assert text == "dataset factory/steel is created\n"
+    assert client.dataset("factory", "steel").description == "plates"
+    assert "is there already" in penstock("datasets", "create", "factory/steel").complaint

@@ -66,6 +66,7 @@ class Step:
 
 
 STEPS = (
+    Step("POST /namespaces/{namespace}", NAMESPACE, {"ownerName": "me"}),
     Step("PUT /namespaces/{namespace}", NAMESPACE, {"ownerName": "me"}),
     Step("GET /namespaces/{namespace}", NAMESPACE),
     Step("GET /namespaces", {"namespaces"}, query="limit=5&offset=0"),
@@ -77,6 +78,11 @@ STEPS = (
     Step("GET /sources", {"sources"}),
     Step("PUT /tags/{tag}", {"name", "description"}, {"description": None}),
     Step("GET /tags", {"tags"}),
+    Step(
+        "POST /namespaces/{namespace}/datasets/{dataset}",
+        {"namespace", "name", "isNamespaceNew"},
+        {"description": None},
+    ),
     Step("PUT /namespaces/{namespace}/datasets/{dataset}", DATASET, DATASET_BODY),
     Step("GET /namespaces/{namespace}/datasets/{dataset}", DATASET),
     Step("GET /namespaces/{namespace}/datasets", {"datasets", "totalCount"}),

@@ -15,6 +15,7 @@ from penstock.api.parameters import Paging
 from penstock.api.routing import BASE, Route
 from penstock.catalog import reading
 from penstock.catalog.commands import (
+    CreateDataset,
     DeleteDataset,
     PutDataset,
     RestoreDataset,
@@ -26,6 +27,7 @@ from penstock.catalog.shapes import Dataset, DatasetVersion, Shape
 from penstock.catalog.text_schemas import Name, Text
 from penstock.db import Transaction
 from penstock.errors import Invalid
+from penstock.lots.ids import clock_interval
 
 
 class FieldBody(Body, frozen=True):
@@ -95,6 +97,30 @@ async def put_dataset(call: Call, namespace: str, dataset: str, body: DatasetBod
         )
     )
     return await call.read(reading.get_dataset, namespace, dataset)
+
+
+class NewDatasetBody(Body, frozen=True):
+    """The description of a new dataset."""
+
+    description: str | None = None
+
+
+class CreatedDataset(Shape, frozen=True):
+    """A dataset that is new, and whether its namespace is new too."""
+
+    namespace: str
+    name: str
+    is_namespace_new: bool
+
+
+async def create_dataset(
+    call: Call, namespace: str, dataset: str, body: NewDatasetBody
+) -> CreatedDataset:
+    """Create a dataset that is not there, with its namespace; one that is there is a conflict."""
+    await call.require_dataset(namespace, dataset)
+    clock_interval(dataset)  # refuses a clock that does not exist
+    created = await call.submit(CreateDataset(namespace, dataset, body.description, call.key.name))
+    return CreatedDataset(namespace, dataset, created.is_namespace_new)
 
 
 def _check_names_differ(fields: Sequence[FieldBody]) -> None:
@@ -204,6 +230,7 @@ ROUTES = (
     Route("GET", _ALL, list_datasets),
     Route("GET", _ONE, get_dataset),
     Route("PUT", _ONE, put_dataset, role=Role.WRITER),
+    Route("POST", _ONE, create_dataset, role=Role.WRITER),
     Route("DELETE", _ONE, delete_dataset, role=Role.ADMIN),
     Route("POST", f"{_ONE}/restore", restore_dataset, role=Role.ADMIN),
     Route("GET", f"{_ONE}/versions", list_dataset_versions),

@@ -11,6 +11,7 @@ from penstock.api.parameters import Paging
 from penstock.api.routing import BASE, Reach, Route
 from penstock.catalog import reading
 from penstock.catalog.commands import (
+    CreateNamespace,
     DeleteNamespace,
     GrantNamespace,
     PutNamespace,
@@ -46,6 +47,21 @@ async def put_namespace(call: Call, namespace: str, body: NamespaceBody) -> Name
     """Make a namespace, or change its owner and description."""
     call.check_texts(ownerName=body.owner_name)
     await call.submit(PutNamespace(namespace, body.owner_name, body.description))
+    return await call.read(reading.get_namespace, namespace)
+
+
+class NewNamespaceBody(Body, frozen=True):
+    """The owner of a new namespace, if not the caller, and its description."""
+
+    owner_name: str | None = None
+    description: str | None = None
+
+
+async def create_namespace(call: Call, namespace: str, body: NewNamespaceBody) -> Namespace:
+    """Create a namespace that is not there; one that is there is a conflict."""
+    call.check_texts(ownerName=body.owner_name)
+    who = call.key.name
+    await call.submit(CreateNamespace(namespace, body.owner_name or who, body.description, who))
     return await call.read(reading.get_namespace, namespace)
 
 
@@ -105,6 +121,7 @@ ROUTES = (
     Route("GET", f"{BASE}/namespaces", list_namespaces, Reach.OWN),
     Route("GET", _ONE, get_namespace),
     Route("PUT", _ONE, put_namespace, role=Role.WRITER),
+    Route("POST", _ONE, create_namespace, role=Role.WRITER),
     Route("DELETE", _ONE, delete_namespace, role=Role.ADMIN),
     Route("GET", f"{_ONE}/grants", list_grants),
     Route("PUT", f"{_ONE}/grants/{{grantee}}", put_grant, role=Role.ADMIN),

@@ -18,12 +18,14 @@ from penstock.cli.printing import (
 from penstock.cli.references import deleted_dataset, exact_dataset, find_dataset
 from penstock.cli.times import show_time
 from penstock.client import Client
-from penstock.client.documents import Dataset, Datasets, DatasetVersion, Field
+from penstock.client.documents import Dataset, Datasets, DatasetVersion, EntityId, Field
+from penstock.client.names import read_name
 
 app = App(
     name="datasets",
     help_epilogue="""Examples:
   penstock datasets list --namespace warehouse
+  penstock datasets create warehouse/raw.orders --description "as the shop sends them"
   penstock datasets show warehouse/marts.daily_revenue
   penstock datasets versions daily_revenue --json
   penstock datasets tag warehouse/staging.customers pii --field email""",
@@ -32,6 +34,28 @@ app = App(
 Name = Annotated[str, Parameter(help="NAME, NAMESPACE/NAME or dataset:NAMESPACE:NAME")]
 MAKER_WIDTH_MAX = 32
 _PAGE = 1000
+
+
+@app.command
+def create(
+    name: Annotated[str, Parameter(help="NAMESPACE/NAME of the new dataset")],
+    /,
+    *,
+    namespace: Namespace = None,
+    description: Annotated[str | None, Parameter(help="what it holds")] = None,
+    remote: RemoteFlags = REMOTE,
+    as_json: Json = False,
+) -> None:
+    """Create a dataset that is not there yet, with its namespace."""
+    at = EntityId(namespace, name) if namespace is not None else read_name(name)
+    with remote.connect() as client:
+        created = client.create_dataset(at.namespace, at.name, description=description)
+    if as_json:
+        write_json(created)
+        return
+    if created.is_namespace_new:
+        write_line(f"namespace {created.namespace} is created")
+    write_line(f"dataset {created.namespace}/{created.name} is created")
 
 
 @app.command(name="list")

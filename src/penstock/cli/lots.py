@@ -1,7 +1,9 @@
 """`penstock lots`."""
 
+import shlex
 import sys
 from collections.abc import Iterator, Sequence
+from difflib import get_close_matches
 from itertools import islice
 from typing import Annotated
 
@@ -27,8 +29,10 @@ from penstock.cli.references import exact_dataset, find_dataset, find_entity
 from penstock.cli.times import show_time
 from penstock.client import ApiError, Client
 from penstock.client.arc_documents import LotManifest
+from penstock.client.documents import EntityId
 from penstock.client.lot_documents import Log, Lot, Registered
-from penstock.errors import Invalid
+from penstock.client.names import read_name
+from penstock.errors import Invalid, NotFound
 
 app = App(
     name="lots",
@@ -49,6 +53,7 @@ LotId = Annotated[str, Parameter(help="the lot")]
 STATUS = Column("status", whole=True)
 SINCE = Column("since", whole=True)
 _AT_ONCE = 1000
+_ALIKE = 0.85  # how like another a name is that may be mistyped
 _NOT_FOUND = 404
 
 
@@ -65,11 +70,15 @@ def register(
     remote: RemoteFlags = REMOTE,
     as_json: Json = False,
 ) -> None:
-    """Say that lots are there which no job made; jobs that read the dataset then find them."""
+    """Register lots that no job made; jobs that read the dataset then find them.
+
+    A dataset that is not there is created with its namespace, unless its name is
+    close to that of another.
+    """
     named = iter(_read(lots))
     count = 0
     with remote.connect() as client:
-        at = exact_dataset(client, dataset, namespace)
+        at = _find_or_create(client, dataset, namespace)
         while some := list(islice(named, _AT_ONCE)):
             count += client.register_lots(*at, some, priority=priority, renew=renew)
     if as_json:
@@ -77,6 +86,45 @@ def register(
     else:
         lots_of = "1 lot" if count == 1 else f"{count:,} lots"
         write_line(f"{lots_of} of {'/'.join(at)} registered")
+
+
+def _find_or_create(client: Client, dataset: str, namespace: str | None) -> tuple[str, str]:
+    """A dataset by its whole name; a new one is created, and reported on stderr."""
+    if namespace is None and ("/" not in dataset or dataset.startswith("dataset:")):
+        return exact_dataset(client, dataset, namespace)
+    at = EntityId(namespace, dataset) if namespace is not None else read_name(dataset)
+    try:
+        if namespace is None:
+            return exact_dataset(client, dataset, None)
+        client.dataset(namespace, dataset)
+    except (NotFound, ApiError) as error:
+        if isinstance(error, ApiError) and error.code != _NOT_FOUND:
+            raise
+    else:
+        return at.namespace, at.name
+    name = f"{at.namespace}/{at.name}"
+    if alike := _names_like(client, at):
+        raise NotFound(
+            f"there is no dataset {name!r}; did you mean {alike}? To create it: "
+            f"{shlex.join(['penstock', 'datasets', 'create', name])}"
+        )
+    created = client.create_dataset(at.namespace, at.name)
+    if created.is_namespace_new:
+        note(f"namespace {at.namespace} is created")
+    note(f"dataset {at.namespace}/{at.name} is created")
+    return at.namespace, at.name
+
+
+def _names_like(client: Client, at: EntityId) -> str:
+    """The datasets, and those of namespaces, whose names are close to one that is not there."""
+    spaces = [each.name for each in client.namespaces(limit=_AT_ONCE).namespaces]
+    if at.namespace in spaces:
+        names = [each.name for each in client.datasets(at.namespace, limit=_AT_ONCE).datasets]
+        longer = [name for name in names if name.startswith(at.name)]
+        alike = get_close_matches(at.name, names, cutoff=_ALIKE) or longer[:3]
+        return " or ".join(f"{at.namespace}/{name}" for name in alike)
+    alike = get_close_matches(at.namespace, spaces, cutoff=_ALIKE)
+    return " or ".join(f"{space}/{at.name}" for space in alike)
 
 
 def _read(lots: Sequence[str]) -> Iterator[str]:

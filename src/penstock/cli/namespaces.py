@@ -13,6 +13,7 @@ app = App(
     name="namespaces",
     help_epilogue="""Examples:
   penstock namespaces list --json
+  penstock namespaces create shop --owner sales
   penstock namespaces grant warehouse --to shop
   penstock namespaces grants warehouse
   penstock namespaces revoke warehouse --from shop
@@ -22,6 +23,25 @@ it cannot describe, drop or publish them until that namespace grants it.""",
 )
 
 Namespace = Annotated[str, Parameter(help="the namespace whose datasets are written")]
+
+
+@app.command
+def create(
+    name: Annotated[str, Parameter(help="the name of the new namespace")],
+    /,
+    *,
+    owner: Annotated[str | None, Parameter(help="who owns it; else the caller")] = None,
+    description: Annotated[str | None, Parameter(help="what it is for")] = None,
+    remote: RemoteFlags = REMOTE,
+    as_json: Json = False,
+) -> None:
+    """Create a namespace that is not there yet."""
+    with remote.connect() as client:
+        created = client.create_namespace(name, owner=owner, description=description)
+    if as_json:
+        write_json(created)
+    else:
+        write_line(f"namespace {created.name} is created; its owner is {created.owner_name}")
 
 
 @app.command(name="list")

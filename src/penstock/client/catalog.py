@@ -27,6 +27,22 @@ class CatalogCalls:
         return get(docs.Namespace, "namespaces", namespace)
 
     @call
+    def create_namespace(
+        self, namespace: str, *, owner: str | None = None, description: str | None = None
+    ) -> Request[docs.Namespace]:
+        """Create a namespace that is not there; a conflict if it is."""
+        body = said(ownerName=owner, description=description)
+        return post(docs.Namespace, "namespaces", namespace, body=body)
+
+    @call
+    def create_dataset(
+        self, namespace: str, name: str, *, description: str | None = None
+    ) -> Request[docs.CreatedDataset]:
+        """Create a dataset that is not there, with its namespace; a conflict if it is there."""
+        at = ("namespaces", namespace, "datasets", name)
+        return post(docs.CreatedDataset, *at, body=said(description=description))
+
+    @call
     def put_namespace(
         self, namespace: str, *, owner: str, description: str | None = None
     ) -> Request[docs.Namespace]:

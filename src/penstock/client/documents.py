@@ -150,6 +150,14 @@ class Dataset(Document, frozen=True):
     schema_location: str | UnsetType | None = UNSET
 
 
+class CreatedDataset(Document, frozen=True):
+    """A dataset that is new, and whether its namespace is new too."""
+
+    namespace: str
+    name: str
+    is_namespace_new: bool
+
+
 class Datasets(Document, frozen=True):
     """A part of a namespace's datasets, and how many there are in all."""
 

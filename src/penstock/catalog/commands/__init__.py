@@ -1,5 +1,6 @@
 """The writes of the catalog, each a frozen value that knows how to apply itself."""
 
+from penstock.catalog.commands.creating import CreateDataset, CreateNamespace
 from penstock.catalog.commands.datasets import (
     DeleteDataset,
     PutDataset,
@@ -34,6 +35,8 @@ from penstock.catalog.known_facets import DatasetName
 from penstock.catalog.schema import Field
 
 __all__ = [
+    "CreateDataset",
+    "CreateNamespace",
     "CreateRun",
     "DatasetName",
     "DeleteDataset",
