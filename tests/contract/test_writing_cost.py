@@ -119,6 +119,7 @@ def _of_single_rows() -> dict[str, dict[str, Any]]:
         "read_sources_of_namespace": {**page, "namespace": NAMESPACE},
         "read_source_of_namespace": {"name": "warehouse", "namespace": NAMESPACE},
         "read_tags": page,
+        "read_tags_of_namespace": {**page, "namespace": NAMESPACE},
         "read_tag": {"name": "PII"},
         "read_tallies": {"kind": "JOB"},
         "read_tallies_of_namespace": {"kind": "JOB", "namespace": NAMESPACE},
