@@ -96,7 +96,7 @@ def test_facets_of_a_dataset_event_outlast_the_next_versions(calls: Calls) -> No
     calls.report("COMPLETE", new_run_id(), "j", outputs=["d"])
     found = calls.dataset("d")
     assert [field["name"] for field in found["fields"]] == ["y"]
-    assert found["facets"] == OWNED | ODD, "the schema that was declared is not of these fields"
+    assert found["facets"] == schema("y") | OWNED | ODD, "the declared schema is of other fields"
     assert len(calls.versions("d")) == 4
 
 
@@ -201,8 +201,9 @@ def test_a_facet_that_says_it_is_deleted_takes_away_what_was_said_before(calls: 
     late = dataset_event(calls, "d", **none)
     say(none)
     calls.send(late)
-    for found in (calls.dataset("d"), calls.versions("d")[-1], calls.job("j")):
-        assert (found["facets"], found["description"]) == ({}, None)
+    for found in (calls.dataset("d"), calls.versions("d")[-1]):
+        assert (found["facets"], found["description"]) == (schema("id"), None)
+    assert (calls.job("j")["facets"], calls.job("j")["description"]) == ({}, None)
 
 
 def test_a_packed_event_is_received_like_any_other(calls: Calls) -> None:

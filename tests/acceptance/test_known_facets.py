@@ -90,6 +90,29 @@ def test_column_lineage_shows_which_fields_a_field_is_made_from(calls: Calls) ->
     assert any(n["id"] == node for n in down["graph"])
 
 
+def test_an_input_field_with_indirect_steps_alone_is_marked(calls: Calls) -> None:
+    raw = {"namespace": calls.namespace, "name": "raw"}
+    case = {"type": "INDIRECT", "subtype": "CONDITIONAL"}
+    copy = {"type": "DIRECT", "subtype": "IDENTITY"}
+    made_from = [
+        raw | {"field": "kind", "transformations": [case]},
+        raw | {"field": "price", "transformations": [case, copy]},
+    ]
+    lineage = {"columnLineage": {"fields": {"total": {"inputFields": made_from}}}}
+    totals = calls.named("totals", **schema("total"), **lineage)
+
+    calls.report("COMPLETE", new_run_id(), "sum", outputs=[totals])
+
+    [column] = calls.dataset("totals")["columnLineage"]
+    node = f"datasetField:{calls.namespace}:totals:total"
+    graph = calls.get("column-lineage", nodeId=node)["graph"]
+    [total] = [each["data"] for each in graph if each["id"] == node]
+    for inputs in (column["inputFields"], total["inputFields"]):
+        assert [
+            (each["field"], each["transformationType"], each.get("indirect")) for each in inputs
+        ] == [("kind", "CONDITIONAL", True), ("price", "IDENTITY", None)]
+
+
 @pytest.mark.parametrize("by_run", [True, False])
 def test_a_field_of_a_dataset_that_only_column_lineage_names_is_shown_and_that_is_no_dataset(
     calls: Calls, by_run: bool

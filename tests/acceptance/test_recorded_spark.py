@@ -63,3 +63,52 @@ def test_an_application_has_its_queries_for_children(calls: Calls, spark: Record
     family = calls.ask("GET", path("jobs", "runs", application["id"], "family"))["runs"]
     recorded = {event["run"]["runId"] for event in spark.events}
     assert {member["id"] for member in family} == recorded
+
+
+def test_keys_of_joins_and_filters_are_indirect_lineage_shown_apart(
+    calls: Calls, spark: Recording
+) -> None:
+    dataset = spark.dataset(f"{LAKE}/by_country", "file")
+    keys = {
+        (f"{LAKE}/customers", "country"): "GROUP_BY",
+        (f"{LAKE}/customers", "id"): "JOIN, FILTER",
+        (f"{LAKE}/orders", "customer_id"): "JOIN, FILTER",
+    }
+    assert _types(dataset["indirectInputFields"]) == keys
+    assert {column["name"] for column in dataset["columnLineage"]} == {"country", "total"}
+
+    node = f"datasetField:{spark.space('file')}:{LAKE}/by_country:total"
+    direct = calls.get("column-lineage", nodeId=node, depth=1)
+    assert direct.keys() == {"graph"}
+    assert {each["data"]["field"] for each in direct["graph"]} == {"total", "amount"}
+
+    both = calls.get("column-lineage", nodeId=node, depth=1, withIndirect=True)
+    [indirect] = both["indirect"]
+    assert (indirect["dataset"], _types(indirect["inputFields"])) == (f"{LAKE}/by_country", keys)
+    fields = {(each["data"]["dataset"], each["data"]["field"]) for each in both["graph"]}
+    assert fields == {(f"{LAKE}/by_country", "total"), (f"{LAKE}/orders", "amount"), *keys}
+    [total] = [each for each in both["graph"] if each["id"] == node]
+    assert [each["origin"].rsplit(":", 1)[1] for each in total["inEdges"]] == ["amount"]
+
+
+def test_what_depends_on_a_join_key_is_downstream_of_it(calls: Calls, spark: Recording) -> None:
+    node = f"datasetField:{spark.space('file')}:{LAKE}/orders:customer_id"
+
+    def below(**asked: bool) -> set[str]:
+        graph = calls.get("column-lineage", nodeId=node, depth=1, withDownstream=True, **asked)
+        return {
+            each["data"]["field"]
+            for each in graph["graph"]
+            if each["data"]["dataset"] == f"{LAKE}/by_country"
+        }
+
+    assert below() == set()
+    assert below(withIndirect=True) == {"country", "total"}
+
+
+def _types(fields: list[Document]) -> dict[tuple[str, str], str]:
+    return {
+        (field["dataset"], field["field"]): field["transformationType"]
+        for field in fields
+        if field["indirect"]
+    }

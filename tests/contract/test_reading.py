@@ -140,7 +140,7 @@ RUN_KEYS = keys(
 DATASET_KEYS = keys(
     "id type name physicalName createdAt updatedAt namespace sourceName fields tags "
     "lastModifiedAt lastLifecycleState description currentVersion currentVersionNumber "
-    "columnLineage facets deleted"
+    "columnLineage indirectInputFields facets deleted"
 )
 
 

@@ -144,6 +144,8 @@ def check_counts(shop: Shop) -> None:
     sets = {row["set_id"] for row in seen["column_edge"]}
     assert {row["column_set_id"] for row in versions} - {None} <= sets
     assert {row["declared_column_set_id"] for row in seen["dataset"]} - {None} <= sets
+    inherited = {row["inherited_set_id"] for row in versions} - {None}
+    assert inherited == {row["id"] for row in seen["facet_set"]}
     check_event_counts(shop)
 
 
@@ -253,6 +255,21 @@ def test_column_lineage_that_was_declared_last_stays(shop: Shop) -> None:
     pruned = shop.prune(90)
     assert (pruned.versions, pruned.column_sets) == (2, 1)
     assert [row["input_field"] for row in shop.seen()["column_edge"]] == ["y"]
+    check_counts(shop)
+
+
+def test_inherited_facets_go_once_no_version_has_them(shop: Shop) -> None:
+    shop.run("load", 130, writes="clean", schema=["id"], columns="x")
+    shop.run("load", 120, writes="clean")
+    shop.run("load", 110, writes="clean", columns="y")
+    shop.run("load", 2, writes="clean")
+    shop.run("load", 1, writes="clean")
+
+    pruned = shop.prune(90)
+
+    assert (pruned.versions, pruned.facet_sets) == (3, 2)
+    [kept] = shop.seen()["facet_set"]
+    assert kept["facets"].keys() == {"schema", "columnLineage"}
     check_counts(shop)
 
 

@@ -159,6 +159,9 @@ def _of_history() -> dict[str, dict[str, Any]]:
     return {
         "newest_published_versions": of_dataset,
         "versions_published_by": {**of_dataset, "at": last},
+        "versions_published_before": {**of_dataset, "at": last, "id": VERSIONS[-1].id},
+        "versions_published_after": {**of_dataset, "at": NOW, "id": VERSIONS[0].id},
+        "facet_sets_by_ids": {"ids": [CLEAN.id]},
         "newest_versions": of_dataset,
         "newest_runs_of_job": of_job,
         "newest_runs_of_job_version": {**of_job, "version_id": OLD_SHAPE.id, "since": last},
@@ -189,4 +192,6 @@ def _of_old_things() -> dict[str, dict[str, Any]]:
         "jobs_with_versions": {**most, "after": FIRST_ID},
         "prunable_column_sets": {**cutoff, **most, "after": FIRST_ID},
         "column_sets_still_unused": {"ids": [CLEAN.id]},
+        "prunable_facet_sets": {**cutoff, **most, "after": FIRST_ID},
+        "facet_sets_still_unused": {"ids": [CLEAN.id]},
     }

@@ -81,6 +81,7 @@ def _run_id(step: str, day: int, attempt: int = 0) -> str:
         (["audit"], "entries"),
         (["lineage", REVENUE], "graph"),
         (["lineage", REVENUE, "--columns"], "graph"),
+        (["lineage", REVENUE, "--columns", "--indirect"], "indirect"),
     ],
     ids=" ".join,
 )
@@ -150,6 +151,18 @@ def test_lineage_of_columns(penstock: Terminal) -> None:
     below = penstock("lineage", "staging.orders", "--columns", "--direction", "downstream").text
     assert "marts.daily_revenue.revenue" in below
     assert "made from" not in below
+
+
+def test_indirect_lineage_is_drawn_apart_from_that_of_columns(penstock: Terminal) -> None:
+    columns = penstock("lineage", "daily_revenue", "--columns", "--depth", "1").text
+    both = penstock("lineage", "daily_revenue", "--columns", "--indirect", "--depth", "1").text
+
+    assert "keys of joins" not in columns
+    apart = both.split("keys of joins, filters and sorts\n")[1]
+    assert re.match(r"■ marts\.daily_revenue .*\n├ ▪ marts\.order_lines\.order_id  join", apart)
+    assert re.search(r"└ ▪ staging\.payments\.order_id  join", apart)
+    refused = penstock("lineage", "daily_revenue", "--indirect")
+    assert (refused.code, "add --columns" in refused.complaint) == (2, True)
 
 
 def test_a_name_that_several_things_have_must_be_told_apart(penstock: Terminal) -> None:

@@ -301,6 +301,7 @@ def test_prune_counts_asks_and_deletes_while_a_server_runs(
             "versions": 2,
             "jobVersions": 0,
             "columnSets": 0,
+            "facetSets": 0,
         }
         deleted = penstock(*prune, "--yes", "--json").document
         assert deleted["pruned"] == counted["pruned"]

@@ -7,9 +7,10 @@ from typing import Any
 import msgspec
 
 from penstock import ids
-from penstock.catalog import dataset_rules, rows
+from penstock.catalog import rows
 from penstock.catalog.openlineage import DATASET, JOB, Event, Limits, Mention, read_event
 from penstock.catalog.rows import Origin, Role
+from penstock.catalog.schema import shown_fields
 from penstock.catalog.search import search_body
 from penstock.clock import HOUR
 from penstock.db import Transaction
@@ -233,8 +234,7 @@ def _search_docs(tables: Tables) -> Iterator[str]:
     for dataset in tables.datasets.values():
         shown = tables.versions.get(dataset.current_version_id or dataset.latest_version_id or "")
         fields = shown.fields if shown is not None else "[]"
-        if shown is not None and shown.origin == Origin.IMPLIED:
-            fields = dataset_rules.observed_schema(dataset)[0]
+        fields = shown_fields(fields, dataset.observed)
         words = search_body(
             dataset.namespace,
             dataset.name,

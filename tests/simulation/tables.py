@@ -37,6 +37,7 @@ SHAPES: Mapping[str, type[msgspec.Struct]] = {
     "dataset": rows.DatasetRow,
     "alias": rows.AliasRow,
     "version": rows.VersionRow,
+    "facet_set": rows.FacetSetRow,
     "job": rows.JobRow,
     "job_version": rows.JobVersionRow,
     "edge": rows.EdgeRow,

@@ -66,6 +66,10 @@ class ColumnLineageQuery(Query, frozen=True):
     depth: Depth = 20
     with_downstream: bool = False
     as_of: AsOf = None
+    with_indirect: Annotated[
+        bool,
+        Meta(description="also the fields that whole datasets depend on, as keys of joins"),
+    ] = False
 
 
 class RunLineageQuery(Query, frozen=True):
@@ -87,7 +91,7 @@ def get_column_lineage(tx: Transaction, query: ColumnLineageQuery) -> ColumnGrap
     """Show from which fields a field, a dataset's fields or a job's outputs are made."""
     as_of = moment(query.as_of, "asOf")
     return column_lineage.column_lineage(
-        tx, query.node_id, query.depth, query.with_downstream, as_of
+        tx, query.node_id, query.depth, query.with_downstream, as_of, query.with_indirect
     )
 
 

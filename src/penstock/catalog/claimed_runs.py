@@ -13,8 +13,9 @@ from msgspec import Meta, Struct
 from penstock import ids
 from penstock.catalog import dataset_rules, job_versions
 from penstock.catalog.facets import event_stamp, read_facets, write_facets
+from penstock.catalog.inheritance import inherit
 from penstock.catalog.job_rules import new_run
-from penstock.catalog.known_facets import DatasetName
+from penstock.catalog.known_facets import LOT_FACET, DatasetName
 from penstock.catalog.rows import (
     DatasetRow,
     JobRow,
@@ -28,7 +29,6 @@ from penstock.catalog.world import IoKey, World
 from penstock.clock import Micros, after
 from penstock.states import RunState
 
-LOT_FACET = "penstock_lot"
 _LAST_STAMP = 1 << 62
 # Whatever else somebody sends in such a facet, what is looked up can be looked up.
 _LotText = Annotated[str, Meta(max_length=200, pattern=r"^[^\x00]*$")]
@@ -234,24 +234,28 @@ def _publish(world: World, dataset: DatasetRow, run_ids: Sequence[str], now: Mic
 
     A run that has reported events made its version already.
     """
-    schema = dataset_rules.shown_schema(world, dataset)
+    shown = dataset_rules.shown_version(world, dataset)
+    schema = dataset_rules.schema_of(shown)
+    before = shown if shown is not None and shown.published_at is not None else None
     versions: list[str] = []
     added = 0
     for number, run_id in enumerate(run_ids):
         reported = world.io_of(run_id).get((Role.OUTPUT, dataset.id))
         if reported is not None and (made := world.versions.get(reported.version_id)) is not None:
-            world.versions.put(made.id, replace(made, published_at=now + number, unconfirmed=0))
-            versions.append(made.id)
-            continue
-        added += 1
-        version_id, at = ids.run_version_id(dataset.id, run_id), now + number
-        version = replace(
-            dataset_rules.new_version(
-                dataset, version_id, dataset.latest_number + added, Origin.RUN, run_id, schema, at
-            ),
-            published_at=at,
-        )
-        world.versions.put(version.id, version)
-        versions.append(version.id)
+            version = replace(made, unconfirmed=0)
+        else:
+            added += 1
+            version = dataset_rules.new_version(
+                dataset,
+                ids.run_version_id(dataset.id, run_id),
+                dataset.latest_number + added,
+                Origin.RUN,
+                run_id,
+                schema,
+                now + number,
+            )
+        before = inherit(world, replace(version, published_at=now + number), before)
+        world.versions.put(before.id, before)
+        versions.append(before.id)
     dataset_rules.follow_versions(world, dataset, versions[-1], added, now + len(versions) - 1)
     return versions

@@ -7,6 +7,9 @@ version, or the one that was current at a time.
 
 from collections.abc import Callable, Collection, Iterable
 
+from msgspec import UNSET
+from msgspec.structs import replace
+
 from penstock.catalog.columns import Column, Columns, MadeFrom
 from penstock.catalog.graph import (
     DEPTH_DEFAULT,
@@ -14,6 +17,7 @@ from penstock.catalog.graph import (
     EdgeIndex,
     FieldData,
     FieldNode,
+    IndirectLineage,
     begin_walk,
 )
 from penstock.catalog.lineage_edges import edge_source
@@ -39,22 +43,25 @@ def column_lineage(
     depth: int = DEPTH_DEFAULT,
     with_downstream: bool = False,
     as_of: Micros | None = None,
+    with_indirect: bool = False,
 ) -> ColumnGraph:
     """The graph around a field, all fields of a dataset, or all fields that a job writes.
 
     A dataset with `#version` asks for the time of that version, and every node id then says
-    which version it means.
+    which version it means. Indirect lineage of whole datasets (keys of joins, filters and sorts)
+    is walked and shown only if asked for.
     """
     begin_walk(tx, depth)
     named = find_node(tx, node_id)
     at = time_of(named, as_of)
-    columns = Columns(tx, named, at)
+    columns = Columns(tx, named, at, with_indirect=with_indirect)
     start = _start(tx, columns, named, at)
     seen = _walk(columns.sources, start, depth)
     if with_downstream:
         seen |= _walk(columns.products, start, depth)
     is_versioned = isinstance(named, NamedDataset) and named.version is not None
-    return _draw(columns, seen, is_versioned=is_versioned)
+    graph = _draw(columns, seen, is_versioned=is_versioned)
+    return replace(graph, indirect=_of_all_fields(columns, seen)) if with_indirect else graph
 
 
 def _start(tx: Transaction, columns: Columns, named: Named, at: Micros | None) -> set[Column]:
@@ -119,6 +126,18 @@ def _draw(columns: Columns, seen: set[Column], *, is_versioned: bool) -> ColumnG
     return ColumnGraph(nodes)
 
 
+def _of_all_fields(columns: Columns, seen: set[Column]) -> list[IndirectLineage]:
+    """For each dataset in the graph, the fields that all of its fields depend on."""
+    lineages = []
+    for dataset in {column.dataset_id for column in seen}:
+        if sources := columns.inputs_of_all_fields(dataset):
+            shown = columns.shown(dataset)
+            inputs = _input_fields(columns, sources)
+            lineage = IndirectLineage(shown.namespace, shown.name, shown.version_id, inputs)
+            lineages.append(lineage)
+    return sorted(lineages, key=lambda lineage: (lineage.namespace, lineage.dataset))
+
+
 def _node_id(columns: Columns, column: Column, is_versioned: bool) -> str:
     shown = columns.shown(column.dataset_id)
     node = field_node(shown.namespace, shown.name, column.field)
@@ -135,17 +154,26 @@ def _data(columns: Columns, column: Column, sources: list[MadeFrom]) -> FieldDat
         field_type=shown.types.get(column.field) or "",
         transformation_description=_said_alike(source.description for source in sources),
         transformation_type=_said_alike(source.type for source in sources),
-        input_fields=sorted(
-            (_input_field(columns, source) for source in sources),
-            key=lambda field: (field.namespace, field.dataset, field.field),
-        ),
+        input_fields=_input_fields(columns, sources),
+    )
+
+
+def _input_fields(columns: Columns, sources: list[MadeFrom]) -> list[InputField]:
+    return sorted(
+        (_input_field(columns, source) for source in sources),
+        key=lambda field: (field.namespace, field.dataset, field.field),
     )
 
 
 def _input_field(columns: Columns, source: MadeFrom) -> InputField:
     shown = columns.shown(source.column.dataset_id)
     return InputField(
-        shown.namespace, shown.name, source.column.field, source.description, source.type
+        shown.namespace,
+        shown.name,
+        source.column.field,
+        source.description,
+        source.type,
+        source.indirect or UNSET,
     )
 
 

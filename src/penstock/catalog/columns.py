@@ -7,12 +7,11 @@ from typing import NamedTuple
 from msgspec import Struct
 
 from penstock.catalog.column_names import names_told
-from penstock.catalog.facets import others_hold
-from penstock.catalog.known_facets import COLUMNS
-from penstock.catalog.lineage import shown_fields
+from penstock.catalog.facets import NONE, laid_over, others_hold
+from penstock.catalog.known_facets import ALL_FIELDS, COLUMNS
 from penstock.catalog.lineage_edges import NOW, dropped_then
 from penstock.catalog.nodes import Named, NamedDataset
-from penstock.catalog.schema import load_fields
+from penstock.catalog.schema import load_fields, shown_fields
 from penstock.clock import Micros
 from penstock.db import Transaction
 
@@ -30,6 +29,7 @@ class MadeFrom(NamedTuple):
     column: Column
     description: str | None
     type: str | None
+    indirect: bool
 
 
 class Shown(Struct, frozen=True):
@@ -45,10 +45,14 @@ class Shown(Struct, frozen=True):
 class Columns:
     """Which columns there are and what they are made from, with deleted datasets left out."""
 
-    def __init__(self, tx: Transaction, root: Named, as_of: Micros | None) -> None:
+    def __init__(
+        self, tx: Transaction, root: Named, as_of: Micros | None, *, with_indirect: bool = False
+    ) -> None:
         self._tx = tx
         self._root = root
         self._as_of = as_of
+        self._with_indirect = with_indirect
+        self._of_all_fields: dict[str, list[MadeFrom]] = {}  # by dataset
         self._shown: dict[str, Shown | None] = {}  # None: deleted, or never there
         self._inputs: dict[Column, list[MadeFrom]] = {}
 
@@ -68,12 +72,15 @@ class Columns:
         return stated | {Column(dataset, field) for dataset, field in rows}
 
     def sources(self, columns: Collection[Column]) -> set[Column]:
-        """The columns that these are made from."""
+        """The columns that these are made from, or depend on with all of their dataset."""
         inputs = self.inputs_of(columns)
-        return {source.column for column in columns for source in inputs[column]}
+        found = {source.column for column in columns for source in inputs[column]}
+        for dataset in {column.dataset_id for column in columns}:
+            found |= {source.column for source in self.inputs_of_all_fields(dataset)}
+        return found
 
     def products(self, columns: Collection[Column]) -> set[Column]:
-        """The columns that are made from these."""
+        """The columns that are made from these, and whole datasets that depend on them."""
         rows = self._tx.fetch(
             "column_outputs",
             ids=list({column.dataset_id for column in columns}),
@@ -83,11 +90,14 @@ class Columns:
         wanted = set(columns)
         rows = [row for row in rows if (row[0], row[1]) in wanted]
         self._show({row[2] for row in rows})
-        return {
+        found = {
             Column(dataset, field)
             for _, _, dataset, field, set_id in rows
             if (version := self._shown[dataset]) is not None and version.column_set_id == set_id
         }
+        dependent = {column.dataset_id for column in found if column.field == ALL_FIELDS}
+        found -= {Column(dataset, ALL_FIELDS) for dataset in dependent}
+        return found | self.all_of(dependent) if self._with_indirect else found
 
     def inputs_of(self, columns: Collection[Column]) -> dict[Column, list[MadeFrom]]:
         """What these columns, and maybe others, are made from."""
@@ -96,22 +106,36 @@ class Columns:
             self._load_inputs(fresh)
         return self._inputs
 
+    def inputs_of_all_fields(self, dataset: str) -> list[MadeFrom]:
+        """The columns that every field of a dataset depends on; none where nobody asked for them.
+
+        They are known once the inputs of a column of the dataset are.
+        """
+        return self._of_all_fields.get(dataset, [])
+
     def _load_inputs(self, columns: list[Column]) -> None:
         datasets = {column.dataset_id for column in columns}
         self._show(datasets)
+        fresh = datasets - self._of_all_fields.keys()
+        also = [ALL_FIELDS] if self._with_indirect and fresh else []
         rows = self._tx.fetch(
             "column_inputs",
             sets=_sets(self._shown[dataset] for dataset in datasets),
-            fields=list({column.field for column in columns}),
+            fields=list({*(column.field for column in columns), *also}),
         )
         self._show({row[2] for row in rows})
         self._show_unnamed({row[2] for row in rows}, datasets)
         self._inputs.update((column, []) for column in columns)
         wanted = set(columns)
-        for dataset, field, source, source_field, description, kind in rows:
-            column = Column(dataset, field)
-            if column in wanted and self._shown[source] is not None:
-                made_from = MadeFrom(Column(source, source_field), description, kind)
+        self._of_all_fields.update((dataset, []) for dataset in fresh)
+        for dataset, field, source, source_field, description, kind, indirect in rows:
+            if self._shown[source] is None:
+                continue
+            made_from = MadeFrom(Column(source, source_field), description, kind, bool(indirect))
+            if field == ALL_FIELDS:
+                if also and dataset in fresh:
+                    self._of_all_fields[dataset].append(made_from)
+            elif (column := Column(dataset, field)) in wanted:
                 self._inputs[column].append(made_from)
 
     def _show(self, datasets: Iterable[str]) -> None:
@@ -124,15 +148,15 @@ class Columns:
         at = NOW if self._as_of is None else self._as_of
         dropped = dropped_then(self._tx, set(fresh) - {self._root.id}, self._as_of)
         for row in self._tx.fetch(statement, ids=fresh, at=at, root=self._root.id):
-            dataset, namespace, name, observed, declared, said, said_by_version, *stored = row
+            dataset, namespace, name, observed, declared, said, own, inherited, *stored = row
             if dataset in dropped:
                 continue
             pinned = self._pinned(dataset)
-            version, origin, fields, set_id = pinned or stored
+            version, fields, set_id = pinned or stored
             if pinned is None and declared is not None:
-                held = others_hold(COLUMNS, said_by_version or "{}", said, at)
+                held = others_hold(COLUMNS, laid_over(inherited, own or NONE), said, at)
                 set_id = declared if held else set_id
-            stated = load_fields(shown_fields(origin, fields, observed))
+            stated = load_fields(shown_fields(fields, observed))
             types = {field.name: field.type for field in stated}
             self._shown[dataset] = Shown(namespace, name, version, set_id, types)
 
@@ -152,14 +176,14 @@ class Columns:
             name = names[source]
             self._shown[source] = Shown(name.namespace, name.name, None, None, {})
 
-    def _pinned(self, dataset: str) -> tuple[str, str, str, str | None] | None:
+    def _pinned(self, dataset: str) -> tuple[str, str, str | None] | None:
         """The version that was asked for by name, if it is of this dataset."""
         if dataset != self._root.id or not isinstance(self._root, NamedDataset):
             return None
         version = self._root.version
         if version is None:
             return None
-        return version.id, version.origin, version.fields, version.column_set_id
+        return version.id, version.fields, version.column_set_id
 
 
 def _sets(versions: Iterable[Shown | None]) -> list[str]:

@@ -1,29 +1,26 @@
 """How datasets and their versions come to be, and which version is current."""
 
-import msgspec
-
 from penstock import ids
 from penstock.catalog import dataset_names, known_facets
+from penstock.catalog.column_sets import column_set
 from penstock.catalog.facets import (
     Facets,
     Stamp,
     merge,
-    read_facets,
     read_stamps,
     stamped_at,
 )
+from penstock.catalog.inheritance import inherit, pass_on, version_before
 from penstock.catalog.rows import (
-    ColumnEdgeRow,
     DatasetRow,
     Origin,
     VersionRow,
     replace,
 )
-from penstock.catalog.schema import NO_FIELDS, read_schema, schema_id
-from penstock.catalog.world import World
+from penstock.catalog.schema import NO_FIELDS, NO_SCHEMA, observed_schema, read_schema
+from penstock.catalog.world import World, place_of
 from penstock.clock import Micros, after
 
-NO_SCHEMA = schema_id(NO_FIELDS)
 DROPPED = "DROP"
 
 
@@ -166,8 +163,9 @@ def version_to_read(world: World, dataset: DatasetRow, run_id: str) -> str | Non
 
 
 def shown_schema(world: World, dataset: DatasetRow) -> tuple[str, str]:
-    """The fields a dataset has now, and their schema id."""
-    return schema_of(dataset, shown_version(world, dataset))
+    """The fields that a dataset shows, and their schema id; a reader's where no writer has any."""
+    written = schema_of(shown_version(world, dataset))
+    return written if written[1] != NO_SCHEMA else observed_schema(dataset.observed)
 
 
 def shown_version(world: World, dataset: DatasetRow) -> VersionRow | None:
@@ -176,26 +174,17 @@ def shown_version(world: World, dataset: DatasetRow) -> VersionRow | None:
     return world.versions.get(shown) if shown is not None else None
 
 
-def schema_of(dataset: DatasetRow, version: VersionRow | None) -> tuple[str, str]:
-    """The fields of a version, and their schema id; an implied one has what readers saw."""
-    if version is None:
-        return NO_FIELDS, NO_SCHEMA
-    if version.origin == Origin.IMPLIED:
-        return observed_schema(dataset)
-    return version.fields, version.schema_id
-
-
-def observed_schema(dataset: DatasetRow) -> tuple[str, str]:
-    """The fields that readers of a dataset reported, and their schema id."""
-    raw = read_facets(dataset.observed).get("schema")
-    return read_schema(bytes(raw)) if raw is not None else (NO_FIELDS, NO_SCHEMA)
+def schema_of(version: VersionRow | None) -> tuple[str, str]:
+    """The fields of a version, and their schema id, as those who write or declare it have them."""
+    return (version.fields, version.schema_id) if version is not None else (NO_FIELDS, NO_SCHEMA)
 
 
 def describe_version(
     world: World, version: VersionRow, facets: Facets, stamp: Stamp, at: Micros
 ) -> tuple[VersionRow, Facets]:
     """Fold an event's facets into a version; what won is returned beside it."""
-    merged = merge(version.facets, version.stamps, facets, stamp)
+    held = version.facets
+    merged = merge(held, version.stamps, facets, stamp)
     if merged is None:
         if at < version.created_at:
             version = replace(version, created_at=at)
@@ -223,29 +212,24 @@ def describe_version(
         columns = column_set(world, version.dataset_id, won)
         version = replace(version, column_set_id=columns)
     world.versions.put(version.id, version)
+    if version.published_at is not None:
+        version = _describe_again(world, version, is_stamped_only=merged.facets is held)
     return version, won
 
 
-def column_set(world: World, dataset_id: str, won: Facets) -> str | None:
-    """The id of the column lineage that an event states; equal statements share a set."""
-    inputs = known_facets.column_inputs(won)
-    if inputs is None:
-        return None
-    edges = {}
-    set_id = ids.derived_id("columns", dataset_id, msgspec.json.encode(inputs).decode())
-    for stated in inputs:
-        source = world.dataset_id(ids.dataset_id(stated.namespace, stated.name))
-        edges[stated.field, source, stated.input_field] = ColumnEdgeRow(
-            set_id,
-            dataset_id,
-            stated.field,
-            source,
-            stated.input_field,
-            stated.description,
-            stated.type,
-        )
-    world.column_edges.put(set_id, tuple(edges.values()))
-    return set_id
+def _describe_again(world: World, version: VersionRow, *, is_stamped_only: bool) -> VersionRow:
+    """Bring a version that was described after its publication in line, and those after it."""
+    dataset = world.datasets.get(version.dataset_id)
+    assert dataset is not None, "a version always has its dataset"
+    is_current = dataset.current_version_id == version.id
+    if is_current and is_stamped_only:
+        return version
+    fresh = inherit(world, version, version_before(world, dataset, version))
+    if fresh != version:
+        world.versions.put(fresh.id, fresh)
+    if not is_current:
+        pass_on(world, fresh, place_of(fresh))
+    return fresh
 
 
 def describe_dataset(
@@ -292,11 +276,10 @@ def publish(world: World, version: VersionRow, at: Micros, updated_at: Micros) -
     if version.unconfirmed:
         return
     lowered = version.published_at is not None and at < version.published_at
-    if version.published_at != at:
-        version = replace(version, published_at=at)
-        world.versions.put(version.id, version)
     dataset = world.datasets.get(version.dataset_id)
     assert dataset is not None, "a version always has its dataset"
+    if version.published_at != at:
+        version = _take_place(world, dataset, version, at)
     changed = replace(dataset, updated_at=max(dataset.updated_at, updated_at))
     if dataset.hidden and updated_at > dataset.hidden_at and not _hides(dataset, version.id):
         changed = replace(changed, hidden=0)
@@ -314,6 +297,18 @@ def publish(world: World, version: VersionRow, at: Micros, updated_at: Micros) -
         dataset_names.ensure_namespace(world, dataset.namespace, updated_at)
     if changed != dataset:
         world.datasets.put(dataset.id, changed)
+
+
+def _take_place(world: World, dataset: DatasetRow, version: VersionRow, at: Micros) -> VersionRow:
+    """Publish a version: it inherits from the one before it, and those after it from it."""
+    moved = replace(version, published_at=at)
+    until = max(place_of(moved), place_of(version))
+    moved = inherit(world, moved, version_before(world, dataset, moved))
+    world.versions.put(moved.id, moved)
+    last = (dataset.published_at or 0, dataset.current_version_id or "")
+    if dataset.published_at is not None and last > place_of(moved):
+        pass_on(world, moved, until)
+    return moved
 
 
 def _drops_too(dataset: DatasetRow, version: VersionRow) -> bool:

@@ -18,6 +18,7 @@ Stamp = int
 
 REMEMBERED_MAX: Final = 8192  # characters: thousands of longer texts would fill the memory
 NO_FACETS: Final[dict[str, Raw]] = {}
+NONE: Final = "{}"  # a stored set, or stamps, without anything
 _NULL: Final = Raw(b"null")
 _LAST: Final = 1 << 62
 _RANKS: Final = {"START": 1, "RUNNING": 2, "OTHER": 3, "COMPLETE": 4, "FAIL": 5, "ABORT": 6}
@@ -85,6 +86,20 @@ def read_stamps(text: str) -> dict[str, int]:
 def write_stamps(stamps: Mapping[str, int]) -> str:
     """Stamps as they are stored."""
     return _encode(stamps).decode()
+
+
+def mark_stated(stamps: str, *names: str) -> str:
+    """Stamps that keep versions from inheriting what was stated otherwise than by facets."""
+    return write_stamps(dict.fromkeys(names, 0) | read_stamps(stamps))
+
+
+def laid_over(inherited: str | None, own: str) -> str:
+    """One stored set, or its stamps, over another: of what both have, one's own stands."""
+    if inherited is None:
+        return own
+    if len(own) == 2:
+        return inherited
+    return write_facets({**read_facets(inherited), **read_facets(own)})
 
 
 class Merged(msgspec.Struct, frozen=True, gc=False):
@@ -161,8 +176,8 @@ def merge(facets: str, stamps: str, new: Facets, stamp: Stamp) -> Merged | None:
     for name, value in new.items():
         before = old_stamps.get(name)
         if before is not None:
-            held = old_facets[name]
-            if before > stamp or (before == stamp and bytes(held) >= bytes(value)):
+            held = old_facets.get(name)  # None: stated otherwise than by a facet
+            if before > stamp or (before == stamp and held and bytes(held) >= bytes(value)):
                 continue
             told_apart = told_apart or held != value
         else:

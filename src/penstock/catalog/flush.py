@@ -7,7 +7,7 @@ from typing import Any
 
 from msgspec import Struct
 
-from penstock.catalog.dataset_rules import observed_schema, shown_schema
+from penstock.catalog.dataset_rules import shown_schema
 from penstock.catalog.events import counted_type
 from penstock.catalog.rows import (
     AliasRow,
@@ -17,11 +17,11 @@ from penstock.catalog.rows import (
     JobAdvance,
     JobRow,
     JobVersionAdvance,
-    Origin,
     RunAdvance,
     SearchRow,
     VersionAdvance,
 )
+from penstock.catalog.schema import NO_SCHEMA, observed_schema
 from penstock.catalog.search import search_body
 from penstock.catalog.world import Changes, World
 from penstock.clock import HOUR
@@ -81,6 +81,7 @@ def changes(world: World) -> Changes:
         ("advance_datasets", advanced_datasets),
         ("put_stream_schemas", world.stream_schemas.changed()),
         ("put_sightings", world.sightings.changed()),
+        ("put_facet_sets", world.facet_sets.changed()),
         ("put_versions", versions),
         ("advance_versions", advanced_versions),
         ("put_jobs", jobs),
@@ -195,7 +196,7 @@ def _dataset_reads_differently(world: World, before: DatasetRow | None, row: Dat
     held = world.versions.before.get(was) or (world.versions.get(was) if was else None)
     if held is None:
         return True
-    schema = observed_schema(before)[1] if held.origin == Origin.IMPLIED else held.schema_id
+    schema = held.schema_id if held.schema_id != NO_SCHEMA else observed_schema(before.observed)[1]
     return schema != shown_schema(world, row)[1]
 
 

@@ -7,7 +7,7 @@ of their ids, and edges in the order of their ends.
 from collections import defaultdict
 from collections.abc import Iterable, Sequence
 
-from msgspec import Raw
+from msgspec import UNSET, Raw, UnsetType
 
 from penstock.catalog.shapes import EntityId, InputField, Shape
 from penstock.db import Transaction
@@ -125,10 +125,20 @@ class LineageGraph(Shape, frozen=True):
     graph: Sequence[JobNode | DatasetNode]
 
 
+class IndirectLineage(Shape, frozen=True):
+    """The fields that every field of a dataset depends on, such as keys of joins and filters."""
+
+    namespace: str
+    dataset: str
+    dataset_version: str | None
+    input_fields: Sequence[InputField]
+
+
 class ColumnGraph(Shape, frozen=True):
-    """Fields and what they are made from."""
+    """Fields and what they are made from; with indirect lineage only if it was asked for."""
 
     graph: Sequence[FieldNode]
+    indirect: Sequence[IndirectLineage] | UnsetType = UNSET
 
 
 class EdgeIndex:

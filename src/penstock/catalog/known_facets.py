@@ -3,11 +3,12 @@
 A facet that does not have the shape its name promises is kept too, and means nothing.
 """
 
+from collections.abc import Collection
 from functools import lru_cache
 from typing import Any, Final, Generic, TypeVar
 
 import msgspec
-from msgspec import Struct, field
+from msgspec import Raw, Struct, field
 
 from penstock import ids
 from penstock.catalog.facets import REMEMBERED_MAX, Facets, is_deleted
@@ -19,8 +20,16 @@ T = TypeVar("T")
 
 LIFECYCLE: Final = "lifecycleStateChange"
 COLUMNS: Final = "columnLineage"
+ALL_FIELDS: Final = ""  # no field has an empty name
 ASSERTIONS: Final = "dataQualityAssertions"
-_CHECKS: Final = (ASSERTIONS, "dataQualityMetrics")
+METRICS: Final = "dataQualityMetrics"
+STATISTICS: Final = "outputStatistics"
+LOT_FACET: Final = "penstock_lot"
+# Facets about the content of one version; the next version does not inherit them.
+OF_ONE_VERSION: Final = frozenset(
+    {LIFECYCLE, ASSERTIONS, METRICS, STATISTICS, LOT_FACET, "version", "datasetVersion"}
+)
+_CHECKS: Final = (ASSERTIONS, METRICS)
 
 
 class ParentRun(Struct, frozen=True):
@@ -62,14 +71,19 @@ class TagMark(Struct, frozen=True):
 
 
 class ColumnInput(Struct, frozen=True):
-    """That a field of an output is made from a field of an input."""
+    """That a field of an output, or every field, depends on a field of an input.
 
-    field: str
+    Indirectly, where the input field decides which rows there are or how they stand, as the key of
+    a join, a filter or a sort does, and its value is in no field.
+    """
+
+    field: str  # "" stands for every field
     namespace: str
     name: str
     input_field: str
     description: str | None
     type: str | None
+    indirect: bool = False
 
 
 class _RunName(Struct):
@@ -142,6 +156,7 @@ class _ColumnInputs(Struct):
 
 class _ColumnLineage(Struct):
     fields: dict[str, _ColumnInputs]
+    dataset: list[_InputField] = field(default_factory=list)
 
 
 class _Reader(Generic[T]):
@@ -303,27 +318,66 @@ def column_inputs(facets: Facets) -> list[ColumnInput] | None:
     found = _read_column_lineage(facets, COLUMNS)
     if found is None:
         return None
-    return [
+    inputs = [
         ColumnInput(
             name,
             source.namespace,
             source.name,
             source.field,
             *_transformation(column, source.transformations),
+            indirect=_is_indirect(source.transformations),
         )
         for name, column in found.fields.items()
         for source in column.inputFields
         if _names(source.namespace, source.name) and _fits(name, source.field)
     ]
+    return inputs + [
+        ColumnInput(
+            ALL_FIELDS,
+            source.namespace,
+            source.name,
+            source.field,
+            *_transformation(_ColumnInputs(), source.transformations),
+            indirect=True,
+        )
+        for source in found.dataset
+        if _names(source.namespace, source.name) and _fits(source.field)
+    ]
+
+
+def _is_indirect(steps: list[_Transformation] | None) -> bool:
+    return bool(steps) and all((step.type or "").upper() == "INDIRECT" for step in steps or ())
+
+
+def columns_stated(facets: Facets) -> Collection[str]:
+    """The fields of which the column lineage says from which others they are made."""
+    stated = _read_column_lineage(facets, COLUMNS)
+    return stated.fields.keys() if stated is not None else ()
+
+
+def without_columns(facets: Facets, removed: Collection[str]) -> Facets:
+    """The column lineage alone, without that of some fields."""
+    facet = msgspec.json.decode(facets[COLUMNS], type=dict[str, Raw])
+    fields = msgspec.json.decode(facet["fields"], type=dict[str, Raw])
+    kept = {name: column for name, column in fields.items() if name not in removed}
+    facet["fields"] = Raw(msgspec.json.encode(kept))
+    return {COLUMNS: Raw(msgspec.json.encode(facet))}
 
 
 def _transformation(
     column: _ColumnInputs, steps: list[_Transformation] | None
 ) -> tuple[str | None, str | None]:
-    """How a field is made: what its column says, else the first step of its input."""
-    step = steps[0] if steps else _Transformation()
-    description = column.transformationDescription or step.description
-    kind = column.transformationType or step.subtype or step.type
+    """How a field is made: what its column says, else the steps of its input.
+
+    Of several steps, one that is direct counts; if there is none, all of them.
+    """
+    steps = steps or [_Transformation()]
+    direct = [step for step in steps if (step.type or "").upper() != "INDIRECT"][:1]
+    counted = direct or steps
+    described = (step.description for step in counted if step.description)
+    description = column.transformationDescription or next(described, None)
+    kinds = dict.fromkeys(kind for step in counted if (kind := step.subtype or step.type))
+    kind = column.transformationType or ", ".join(kinds)
     return _clean(description or "") or None, _clean(kind or "") or None
 
 

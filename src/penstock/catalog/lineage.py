@@ -15,7 +15,6 @@ from typing import Any, Literal, NamedTuple
 
 from msgspec import Struct
 
-from penstock.catalog.facets import read_facets
 from penstock.catalog.graph import (
     DEPTH_DEFAULT,
     DatasetData,
@@ -48,8 +47,8 @@ from penstock.catalog.nodes import (
     time_of,
 )
 from penstock.catalog.reading_runs import began
-from penstock.catalog.rows import Origin, Role
-from penstock.catalog.schema import NO_FIELDS, read_schema, with_tags
+from penstock.catalog.rows import Role
+from penstock.catalog.schema import shown_fields, with_tags
 from penstock.catalog.shapes import EntityId, raw, time_or_none
 from penstock.clock import Micros, format_time
 from penstock.db import Transaction
@@ -291,12 +290,11 @@ def _run_data(run: list[Any], at: Micros | None) -> GraphRun:
 def _dataset_data(row: Row, pinned: PinnedVersion | None, dropped: bool) -> DatasetData:
     (
         _, namespace, name, kind, physical_name, source_name, description, lifecycle, tags,
-        field_tags, observed, hidden, created_at, updated_at, version, number, published_at, origin,
-        fields,
+        field_tags, observed, hidden, created_at, updated_at, version, number, published_at, fields,
     ) = row  # fmt: skip
     if pinned is not None:
         version, number, published_at = pinned.id, pinned.number, pinned.published_at
-        origin, fields = pinned.origin, pinned.fields
+        fields = pinned.fields
     return DatasetData(
         id=EntityId(namespace, name),
         type=kind,
@@ -306,7 +304,7 @@ def _dataset_data(row: Row, pinned: PinnedVersion | None, dropped: bool) -> Data
         updated_at=format_time(updated_at),
         namespace=namespace,
         source_name=source_name,
-        fields=raw(with_tags(shown_fields(origin, fields, observed), field_tags)),
+        fields=raw(with_tags(shown_fields(fields, observed), field_tags)),
         tags=raw(tags),
         last_modified_at=time_or_none(published_at or None),
         last_lifecycle_state=lifecycle,
@@ -315,11 +313,3 @@ def _dataset_data(row: Row, pinned: PinnedVersion | None, dropped: bool) -> Data
         current_version_number=None if version is None else number,
         deleted=bool(hidden) or dropped,
     )
-
-
-def shown_fields(origin: str | None, fields: str | None, observed: str) -> str:
-    """The fields of a version; one that is known from readers alone has what they reported."""
-    if origin == Origin.IMPLIED:
-        schema = read_facets(observed).get("schema")
-        return NO_FIELDS if schema is None else read_schema(bytes(schema))[0]
-    return fields or NO_FIELDS

@@ -30,7 +30,6 @@ class PinnedVersion(Struct, frozen=True):
 
     id: str
     number: int
-    origin: str
     fields: str
     column_set_id: str | None
     created_at: Micros

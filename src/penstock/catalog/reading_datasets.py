@@ -9,13 +9,20 @@ from operator import attrgetter, itemgetter
 from msgspec import UNSET, Struct, UnsetType
 
 from penstock.catalog.column_names import names_told
-from penstock.catalog.facets import others_hold, read_facets, shown, together, write_facets
-from penstock.catalog.known_facets import COLUMNS, DatasetName
+from penstock.catalog.facets import (
+    NONE,
+    laid_over,
+    others_hold,
+    read_facets,
+    shown,
+    together,
+    write_facets,
+)
+from penstock.catalog.known_facets import ALL_FIELDS, COLUMNS, DatasetName
 from penstock.catalog.lineage_edges import NOW
 from penstock.catalog.reading_names import is_uuid
 from penstock.catalog.reading_runs import load_runs
-from penstock.catalog.rows import Origin
-from penstock.catalog.schema import NO_FIELDS, read_schema, schema_id, with_tags
+from penstock.catalog.schema import NO_FIELDS, NO_SCHEMA, observed_schema, read_schema, with_tags
 from penstock.catalog.shapes import (
     Alias,
     ColumnLineage,
@@ -57,13 +64,14 @@ class _DatasetRow(Struct, frozen=True, gc=False):
     declared_stamps: str
     declared_column_set_id: str | None
     number: int | None
-    origin: str | None
     schema_id: str | None
     fields: str | None
     facets: str | None
     stamps: str | None
     column_set_id: str | None
     schema_location: str | None
+    inherited: str | None
+    inherited_stamps: str | None
 
 
 class _VersionRow(Struct, frozen=True, gc=False):
@@ -72,7 +80,6 @@ class _VersionRow(Struct, frozen=True, gc=False):
     namespace: str
     name: str
     number: int
-    origin: str
     run_id: str | None
     schema_id: str
     fields: str
@@ -89,6 +96,7 @@ class _VersionRow(Struct, frozen=True, gc=False):
     field_tags: str
     unconfirmed: int
     schema_location: str | None
+    inherited: str | None
 
 
 def get_dataset(
@@ -182,16 +190,16 @@ def _load_column_lineage(
     rows = tx.fetch("read_column_edges", ids=list(set_ids))
     names = {source: DatasetName(space, name) for _, _, source, space, name, *_ in rows if name}
     if len(names) < len({row[2] for row in rows}):
-        names |= names_told(text for row in datasets for text in (row.facets, row.declared) if text)
-    for (set_id, field), edges in groupby(rows, key=itemgetter(0, 1)):
+        names |= names_told(text for row in datasets for text in _all_facets(row))
+    for (set_id, column), edges in groupby(rows, key=itemgetter(0, 1)):
         made_from = [
-            InputField(name.namespace, name.name, *edge[5:])
-            for edge in edges
-            if (name := names.get(edge[2])) is not None
+            InputField(name.namespace, name.name, field, how, kind, bool(indirect) or UNSET)
+            for _, _, source, _, _, field, how, kind, indirect in edges
+            if (name := names.get(source)) is not None
         ]
         if made_from:
             made_from.sort(key=attrgetter("namespace", "dataset", "field"))
-            lineage[set_id].append(_column(field, made_from))
+            lineage[set_id].append(_column(column, made_from))
     return lineage
 
 
@@ -216,6 +224,7 @@ def _dataset(
     aliases: Sequence[Alias] | UnsetType,
 ) -> Dataset:
     fields, facets = _shown(row)
+    columns = lineage.get(_column_set(row) or "", ())
     return Dataset(
         id=EntityId(row.namespace, row.name),
         type=row.type,
@@ -232,7 +241,10 @@ def _dataset(
         description=row.description,
         current_version=row.current_version_id,
         current_version_number=row.number if row.current_version_id else None,
-        column_lineage=lineage.get(_column_set(row) or ""),
+        column_lineage=[each for each in columns if each.name != ALL_FIELDS] or None,
+        indirect_input_fields=[
+            source for each in columns if each.name == ALL_FIELDS for source in each.input_fields
+        ],
         facets=raw(shown(facets)),
         deleted=bool(row.hidden),
         aliases=aliases,
@@ -243,9 +255,18 @@ def _dataset(
 def _column_set(row: _DatasetRow) -> str | None:
     """The column lineage of a dataset: of the version it shows, or as it was declared later."""
     declared = row.declared_column_set_id
-    if declared is not None and others_hold(COLUMNS, row.stamps or "{}", row.declared_stamps, NOW):
+    if declared is not None and others_hold(COLUMNS, _stamps(row), row.declared_stamps, NOW):
         return declared
     return row.column_set_id
+
+
+def _stamps(row: _DatasetRow) -> str:
+    """When each facet of the version that a dataset shows was stated, by its run or before."""
+    return laid_over(row.inherited_stamps, row.stamps or NONE)
+
+
+def _all_facets(row: _DatasetRow) -> Iterable[str]:
+    return [text for text in (row.facets, row.inherited, row.declared) if text is not None]
 
 
 def _shown(row: _DatasetRow) -> tuple[str, str]:
@@ -254,9 +275,11 @@ def _shown(row: _DatasetRow) -> tuple[str, str]:
     Who declares a dataset knows better than who reads it. A declared schema is that of the fields
     it states, and no other version's.
     """
-    fields, facets, schema, stamps = row.fields, row.facets, row.schema_id, row.stamps
-    if row.origin == Origin.IMPLIED or fields is None or facets is None:
-        facets, (fields, schema), stamps = row.observed, _observed_schema(row.observed), "{}"
+    facets, stamps = laid_over(row.inherited, row.facets or NONE), _stamps(row)
+    fields, schema = row.fields or NO_FIELDS, row.schema_id or NO_SCHEMA
+    if fields == NO_FIELDS:
+        fields, schema = observed_schema(row.observed)
+        facets = laid_over(row.observed, facets)
     declared = row.declared
     stated = read_facets(declared).get("schema")
     if stated is not None and read_schema(bytes(stated))[1] != schema:
@@ -279,9 +302,10 @@ def _load_versions(
 
 def _version(row: _VersionRow, runs: dict[str, Run]) -> DatasetVersion:
     fields, schema = row.fields, row.schema_id
-    facets = row.facets
-    if row.origin == Origin.IMPLIED:
-        facets, (fields, schema) = row.observed, _observed_schema(row.observed)
+    facets = laid_over(row.inherited, row.facets)
+    if fields == NO_FIELDS:
+        fields, schema = observed_schema(row.observed)
+        facets = laid_over(row.observed, facets)
     return DatasetVersion(
         id=EntityId(row.namespace, row.name),
         type=row.type,
@@ -307,11 +331,3 @@ def _version(row: _VersionRow, runs: dict[str, Run]) -> DatasetVersion:
 
 def _schema_location(row: _DatasetRow | _VersionRow) -> str | UnsetType | None:
     return row.schema_location if row.type == "STREAM" else UNSET
-
-
-def _observed_schema(observed: str) -> tuple[str, str]:
-    """The fields that readers of a dataset reported, and their schema's id."""
-    facet = read_facets(observed).get("schema")
-    if facet is None:
-        return NO_FIELDS, schema_id(NO_FIELDS)
-    return read_schema(bytes(facet))

@@ -19,13 +19,13 @@ from penstock.catalog import (
 )
 from penstock.catalog.child_jobs import known_child
 from penstock.catalog.claimed_runs import lot_facet
+from penstock.catalog.column_sets import column_set
 from penstock.catalog.facets import (
     NO_FACETS,
     Facets,
     event_stamp,
     merge,
     read_run_stamps,
-    read_stamps,
     run_stamp,
 )
 from penstock.catalog.known_facets import DatasetName, ParentRun
@@ -35,13 +35,12 @@ from penstock.catalog.rows import (
     EventRow,
     JobRow,
     Origin,
-    Role,
     RunRow,
     SightingRow,
     VersionRow,
     replace,
 )
-from penstock.catalog.schema import read_schema
+from penstock.catalog.schema import NO_SCHEMA, read_schema
 from penstock.catalog.world import World
 from penstock.catalog.write_scope import Right, WriteScope, may_write
 from penstock.clock import Micros
@@ -265,7 +264,9 @@ def _receive_input(
     assert dataset is not None, "a dataset that is read exists"
     changed = dataset_rules.revive(world, dataset, run.id, at) if dataset.hidden else dataset
     if read == dataset.implied_version_id:
-        changed = _observe(world, run, changed, mention.facets, stamp, at)
+        changed = _observe(world, changed, mention.facets, stamp, at)
+    elif "schema" in mention.facets and _lacks_schema(world, read):
+        changed = _keep_sighting(world, changed, mention.facets, stamp)
     if at < changed.created_at:
         changed = _seen_from(world, changed, at)
     if changed is not dataset:
@@ -296,40 +297,35 @@ def _only_read(dataset: DatasetRow) -> bool:
     return dataset.implied_version_id is not None and dataset.version_count == 1
 
 
-def _inherit(world: World, run: RunRow, dataset: DatasetRow) -> None:
-    """What a run writes without saying which fields has those of the implied version it reads."""
-    io = world.io_of(run.id)
-    written, read = io.get((Role.OUTPUT, dataset.id)), io.get((Role.INPUT, dataset.id))
-    if written is None or read is None or read.version_id != dataset.implied_version_id:
-        return
-    version = world.versions.get(written.version_id)
-    if version is None or "schema" in read_stamps(version.stamps):
-        return
-    fields, schema_of_fields = dataset_rules.observed_schema(dataset)
-    if version.schema_id != schema_of_fields:
-        version = replace(version, fields=fields, schema_id=schema_of_fields)
-        world.versions.put(version.id, version)
-
-
 def _observe(
-    world: World, run: RunRow, dataset: DatasetRow, facets: Facets, stamp: int, at: Micros
+    world: World, dataset: DatasetRow, facets: Facets, stamp: int, at: Micros
 ) -> DatasetRow:
-    """What readers say counts for what they read, while nobody who wrote it has spoken."""
-    sighting = world.sightings.get(dataset.id)
-    stamps = sighting.stamps if sighting is not None else _NO_STAMPS
-    merged = merge(dataset.observed, stamps, facets, stamp)
-    if merged is not None:
-        world.sightings.put(dataset.id, SightingRow(dataset.id, merged.stamps))
-        if merged.facets is not dataset.observed:
-            dataset = replace(dataset, observed=merged.facets)
-        if "schema" in merged.won:
-            _inherit(world, run, dataset)
+    """Take what a reader reports of a dataset that nobody has written or declared then."""
+    dataset = _keep_sighting(world, dataset, facets, stamp)
     if facets:
         dataset = dataset_rules.describe_dataset(world, dataset, facets, NO_FACETS, stamp, at)
     implied = world.versions.get(dataset.implied_version_id)
     if implied is not None and at < implied.created_at:
         world.versions.put(implied.id, replace(implied, created_at=at))
     return dataset
+
+
+def _keep_sighting(world: World, dataset: DatasetRow, facets: Facets, stamp: int) -> DatasetRow:
+    """Keep a reader's facets; they are shown where no writer has reported a schema."""
+    sighting = world.sightings.get(dataset.id)
+    stamps = sighting.stamps if sighting is not None else _NO_STAMPS
+    merged = merge(dataset.observed, stamps, facets, stamp)
+    if merged is None:
+        return dataset
+    world.sightings.put(dataset.id, SightingRow(dataset.id, merged.stamps))
+    if merged.facets is dataset.observed:
+        return dataset
+    return replace(dataset, observed=merged.facets)
+
+
+def _lacks_schema(world: World, version_id: str | None) -> bool:
+    version = world.versions.get(version_id) if version_id is not None else None
+    return version is not None and version.schema_id == NO_SCHEMA
 
 
 def _receive_output(
@@ -419,7 +415,7 @@ def _keep_declared(world: World, dataset: DatasetRow, facets: Facets, stamp: int
     dataset = replace(dataset, declared=merged.facets, declared_stamps=merged.stamps)
     if known_facets.COLUMNS not in merged.won:
         return dataset
-    columns = dataset_rules.column_set(world, dataset.id, merged.won)
+    columns = column_set(world, dataset.id, merged.won)
     return replace(dataset, declared_column_set_id=columns)
 
 
@@ -433,7 +429,7 @@ def _declared_version(
     before = dataset_rules.shown_version(world, dataset)
     if dataset.published_at is not None and at < dataset.published_at:
         before = world.published_as_of(dataset.id, at) or before
-    held = dataset_rules.schema_of(dataset, before)
+    held = dataset_rules.schema_of(before)
     stated = mention.facets.get("schema")
     fresh = read_schema(bytes(stated)) if stated is not None else held
     version_id = ids.derived_id("declared", dataset.id, fresh[1], str(at))

@@ -30,6 +30,7 @@ class Pruned(Struct, frozen=True, rename="camel"):
     versions: int = 0
     job_versions: int = 0
     column_sets: int = 0
+    facet_sets: int = 0
 
     def __str__(self) -> str:
         parts = (f"{name.replace('_', ' ')} {getattr(self, name)}" for name in _COUNTED)
@@ -107,6 +108,7 @@ class _Pruning:
         self._declared_versions()
         self._job_versions()
         self._column_sets()
+        self._facet_sets()
 
     def _events(self) -> None:
         if self._dry_run:
@@ -201,6 +203,17 @@ class _Pruning:
                     sets = [row[0] for row in tx.fetch("column_sets_still_unused", ids=sets)]
                     tx.execute("delete_column_sets", ids=sets)
             self._note(Pruned(column_sets=len(sets)))
+
+    def _facet_sets(self) -> None:
+        after = _FIRST_ID
+        while page := self._look("prunable_facet_sets", after=after):
+            sets = [row[0] for row in page]
+            after = sets[-1]
+            if not self._dry_run:
+                with self._turn() as tx:
+                    sets = [row[0] for row in tx.fetch("facet_sets_still_unused", ids=sets)]
+                    tx.execute("delete_facet_sets", ids=sets)
+            self._note(Pruned(facet_sets=len(sets)))
 
     def _jobs(self, after: str) -> list[str]:
         with self._database.read() as tx:

@@ -20,6 +20,7 @@ __all__ = [
     "DatasetRow",
     "EdgeRow",
     "EventRow",
+    "FacetSetRow",
     "GrantRow",
     "JobAdvance",
     "JobRow",
@@ -196,6 +197,16 @@ class VersionRow(Row, frozen=True):
     created_at: Micros
     published_at: Micros | None
     unconfirmed: int = 0  # its run's key may not write the dataset: it is never published
+    inherited_set_id: str | None = None
+
+
+class FacetSetRow(Row, frozen=True):
+    """Facets that versions inherit from those published before them."""
+
+    id: str
+    dataset_id: str
+    facets: str
+    stamps: str
 
 
 class VersionAdvance(Row, frozen=True):
@@ -329,15 +340,16 @@ class RunDatasetRow(Row, frozen=True):
 
 
 class ColumnEdgeRow(Row, frozen=True):
-    """That a field is made from a field of an input."""
+    """That a field is made from a field of an input, or depends on it otherwise."""
 
     set_id: str
     dataset_id: str
-    field: str
+    field: str  # "" stands for every field
     input_dataset_id: str
     input_field: str
     description: str | None
     type: str | None
+    indirect: int = 0
 
 
 class EventRow(Row, frozen=True):

@@ -113,7 +113,7 @@ def write_dataset(
         version_id,
         Origin.RUN,
         run.id,
-        schema or dataset_rules.shown_schema(world, dataset),
+        schema or dataset_rules.schema_of(dataset_rules.shown_version(world, dataset)),
         at,
         unconfirmed=unconfirmed,
     )

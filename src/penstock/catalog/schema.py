@@ -6,12 +6,12 @@ here: they belong to the dataset and are merged in when fields are shown.
 """
 
 from functools import lru_cache
-from typing import Any
+from typing import Any, Final
 
 import msgspec
 from msgspec import UNSET, Struct, UnsetType
 
-from penstock.catalog.facets import REMEMBERED_MAX
+from penstock.catalog.facets import REMEMBERED_MAX, read_facets
 from penstock.config import NAME_BYTES_MAX
 from penstock.ids import derived_id
 
@@ -58,9 +58,23 @@ def schema_id(fields_json: str) -> str:
     return derived_id("schema", fields_json)
 
 
+NO_SCHEMA: Final = schema_id(NO_FIELDS)
+
+
 def load_fields(fields_json: str) -> tuple[Field, ...]:
     """The fields that were stored as JSON text."""
     return _DECODE_FIELDS(fields_json)
+
+
+def shown_fields(fields: str | None, observed: str) -> str:
+    """The fields of a version, or those that its readers report where no writer has any."""
+    return fields if fields is not None and fields != NO_FIELDS else observed_schema(observed)[0]
+
+
+def observed_schema(observed: str) -> tuple[str, str]:
+    """The fields that the readers of a dataset report, and their schema's id."""
+    facet = read_facets(observed).get("schema")
+    return read_schema(bytes(facet)) if facet is not None else (NO_FIELDS, NO_SCHEMA)
 
 
 def with_tags(fields_json: str, field_tags: str) -> str:

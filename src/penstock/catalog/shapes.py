@@ -88,13 +88,14 @@ class Alias(Shape, frozen=True):
 
 
 class InputField(Shape, frozen=True):
-    """A field from which another is made."""
+    """A field from which another is made, or on which it depends indirectly."""
 
     namespace: str
     dataset: str
     field: str
     transformation_description: str | None
     transformation_type: str | None
+    indirect: bool | UnsetType = UNSET
 
 
 class ColumnLineage(Shape, frozen=True):
@@ -125,6 +126,7 @@ class Dataset(Shape, frozen=True):
     current_version: str | None
     current_version_number: int | None
     column_lineage: Sequence[ColumnLineage] | None
+    indirect_input_fields: Sequence[InputField]
     facets: Raw
     deleted: bool
     aliases: Sequence[Alias] | UnsetType = UNSET

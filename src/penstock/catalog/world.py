@@ -17,6 +17,7 @@ from penstock.catalog.rows import (
     DatasetRow,
     EdgeRow,
     EventRow,
+    FacetSetRow,
     JobRow,
     JobVersionRow,
     NamespaceRow,
@@ -41,7 +42,10 @@ Edges = Mapping[IoKey, Micros]  # since when
 
 R = TypeVar("R", bound=Struct)
 
+Place = tuple[Micros, str]  # of a published version among those of its dataset
+
 ROWS_KEPT_MAX = 100_000
+PAGE_OF_VERSIONS = 100
 # Rows may hold all that a large event said: what such events brought is kept up to a limit.
 HEAVY = 65_536
 HEAVY_KEPT_MAX = 32 << 20
@@ -103,6 +107,7 @@ class World:
         self.sightings = self._shelf(SightingRow, "sightings_by_ids", "dataset_id")
         self.aliases = self._shelf(AliasRow, "aliases_by_ids")
         self.versions = self._shelf(VersionRow, "versions_by_ids")
+        self.facet_sets = self._shelf(FacetSetRow, "facet_sets_by_ids")
         self.jobs = self._shelf(JobRow, "jobs_by_ids")
         self.job_versions = self._shelf(JobVersionRow, "job_versions_by_ids")
         self.runs = self._shelf(RunRow, "runs_by_ids")
@@ -117,8 +122,8 @@ class World:
         self.stream_schemas: Shelf[StreamSchemaRow] = Shelf(write_only, self.undo)
         self._lasting: list[Shelf[Any]] = [
             self.namespaces, self.sources, self.tags, self.datasets, self.sightings, self.aliases,
-            self.versions, self.jobs, self.job_versions, self.runs, self.io, self.edges,
-            self.grants,
+            self.versions, self.facet_sets, self.jobs, self.job_versions, self.runs, self.io,
+            self.edges, self.grants,
         ]  # fmt: skip
         self._passing: list[Shelf[Any]] = [
             self.tag_uses, self.run_datasets, self.edge_rows, self.lost_edges, self.column_edges,
@@ -357,6 +362,43 @@ class World:
         ]
         return max(published, key=lambda v: (v.published_at, v.id), default=None)
 
+    def published_before(self, version: VersionRow) -> VersionRow | None:
+        """The version of a dataset that was published last before a published one."""
+        most = len(self._unstored_versions(version.dataset_id)) + 1
+        rows, _ = self._published_beside("versions_published_before", version, most)
+        place = place_of(version)
+        return max((v for v in rows if place_of(v) < place), key=place_of, default=None)
+
+    def published_after(self, version: VersionRow) -> list[VersionRow]:
+        """The versions that were published next after a published one, oldest first.
+
+        At most a page of them; an empty list means that there are none.
+        """
+        most = len(self._unstored_versions(version.dataset_id)) + PAGE_OF_VERSIONS
+        rows, last = self._published_beside("versions_published_after", version, most)
+        place = place_of(version)
+        later = [v for v in rows if place < place_of(v) and (last is None or place_of(v) <= last)]
+        return sorted(later, key=place_of)
+
+    def _published_beside(
+        self, statement: str, version: VersionRow, most: int
+    ) -> tuple[list[VersionRow], Place | None]:
+        """Published versions on one side of another; with a full page, its last place."""
+        stored = self.tx.rows(
+            VersionRow,
+            statement,
+            dataset_id=version.dataset_id,
+            at=version.published_at,
+            id=version.id,
+            most=most,
+        )
+        last = place_of(stored[-1]) if len(stored) == most else None
+        seen = {v.id: v for v in stored} | self._unstored_versions(version.dataset_id)
+        return [v for v in seen.values() if v.published_at is not None], last
+
+    def _unstored_versions(self, dataset_id: str) -> dict[str, VersionRow]:
+        return {v.id: v for v in self.versions.unstored() if v.dataset_id == dataset_id}
+
     def newest_version(self, dataset_id: str, without_run: str | None) -> VersionRow | None:
         """The version with the highest number, leaving out one run's own."""
         versions = self._versions("newest_versions", dataset_id, without_run)
@@ -442,6 +484,11 @@ class World:
             if run_id not in known:
                 edges.add((role, dataset_id))
         return edges
+
+
+def place_of(version: VersionRow) -> Place:
+    """The place of a published version among those of its dataset."""
+    return version.published_at or 0, version.id
 
 
 def _io_by_run(rows: Iterable[tuple[Any, ...]]) -> dict[str, Io]:

@@ -33,6 +33,7 @@ class Step:
     writes: str
     minute: int
     columns: tuple[tuple[str, str, str], ...] = ()
+    keys: tuple[tuple[str, str, str], ...] = ()  # table, field, and what it is the key of
 
     @property
     def job(self) -> str:
@@ -77,6 +78,11 @@ STEPS: tuple[Step, ...] = (
             ("revenue", "marts.order_lines", "amount"),
             ("paid", "staging.payments", "paid"),
         ),
+        (
+            ("marts.order_lines", "order_id", "JOIN"),
+            ("staging.payments", "order_id", "JOIN"),
+            ("marts.order_lines", "ordered_on", "GROUP_BY"),
+        ),
     ),
     Step(
         "build_customer_value",
@@ -117,6 +123,7 @@ class Attempt:
     error: str = ""
     going: bool = False
     columns: tuple[tuple[str, str, str], ...] = ()
+    keys: tuple[tuple[str, str, str], ...] = ()
     streams: bool = False
 
     @property
@@ -173,7 +180,9 @@ class Attempt:
         output = mention(key, self.day)
         if self.columns:
             output["facets"]["columnLineage"] = facet(
-                "ColumnLineageDatasetFacet", fields=_column_lineage(self.columns)
+                "ColumnLineageDatasetFacet",
+                fields=_column_lineage(self.columns),
+                dataset=_indirect_lineage(self.keys),
             )
         if kind == "COMPLETE":
             rows = 1000 * (1 + self.day) + len(self.job)
@@ -192,6 +201,18 @@ def _column_lineage(columns: tuple[tuple[str, str, str], ...]) -> dict[str, Any]
         entry["inputFields"].append(inputs)
         entry["transformationType"] = "IDENTITY" if field == source else "AGGREGATION"
     return found
+
+
+def _indirect_lineage(keys: tuple[tuple[str, str, str], ...]) -> list[dict[str, Any]]:
+    return [
+        {
+            "namespace": TABLES[key].namespace,
+            "name": TABLES[key].name,
+            "field": field,
+            "transformations": [{"type": "INDIRECT", "subtype": kind}],
+        }
+        for key, field, kind in keys
+    ]
 
 
 def pipeline(now: Micros) -> list[Event]:
@@ -230,6 +251,7 @@ def _day(now: Micros, day: int, choices: Random) -> Iterator[Attempt]:
                 parent.run_id,
                 error if attempt < failures else "",
                 columns=step.columns,
+                keys=step.keys,
             )
             began += took + 2 * MINUTE
 

@@ -9,9 +9,12 @@ from penstock.cli.drawing import Beside, Label, Symbols, Tree, fit, symbols_for
 from penstock.cli.printing import line_width, out, plain, state_text, write_line
 from penstock.cli.times import show_duration, show_time
 from penstock.client import Client
+from penstock.client.documents import InputField
 from penstock.client.graphs import (
+    ColumnGraph,
     DatasetNode,
     FieldNode,
+    IndirectLineage,
     JobNode,
     LineageGraph,
 )
@@ -31,6 +34,7 @@ class Asked:
     direction: Direction = "both"
     history: History = "current"
     as_of: str | None = None
+    with_indirect: bool = False
 
     def graph(self, client: Client, direction: Direction) -> LineageGraph:
         """The graph in one direction, or in both."""
@@ -40,6 +44,16 @@ class Asked:
             direction=direction,
             history=self.history,
             as_of=self.as_of,
+        )
+
+    def columns(self, client: Client) -> ColumnGraph:
+        """The graph of fields."""
+        return client.column_lineage(
+            self.node_id,
+            depth=self.hops,
+            with_downstream=self.direction != "upstream",
+            as_of=self.as_of,
+            with_indirect=self.with_indirect,
         )
 
     @property
@@ -131,18 +145,40 @@ def write_columns(client: Client, asked: Asked) -> None:
     starts = [
         node.id for node in client.column_lineage(asked.node_id, depth=0, as_of=asked.as_of).graph
     ]
-    graph = client.column_lineage(
-        asked.node_id,
-        depth=asked.hops,
-        with_downstream=asked.direction != "upstream",
-        as_of=asked.as_of,
-    )
+    graph = asked.columns(client)
     nodes = {node.id: node for node in graph.graph}
     for way in asked.ways:
         lines: list[Text] = []
         for start in starts:
             lines += _field_lines(nodes, start, way, symbols, line_width(console))
         _write_way(way, lines)
+    if asked.with_indirect:
+        write_line(Text("keys of joins, filters and sorts", "bold"))
+        for lineage in graph.indirect:
+            for line in _indirect_lines(lineage, symbols, line_width(console)):
+                write_line(line)
+        if not graph.indirect:
+            write_line(Text("  none that is known", "dim"))
+
+
+def _indirect_lines(lineage: IndirectLineage, symbols: Symbols, width: int) -> Iterator[Text]:
+    """A dataset, and below it the fields that all of its fields depend on."""
+    namespace = Text(plain(lineage.namespace), "dim")
+    label = Label(symbols.dataset, lineage.dataset, (namespace,), "blue")
+    yield fit(label, "", "", symbols.more, width)
+    for source in lineage.input_fields:
+        guide = symbols.last if source is lineage.input_fields[-1] else symbols.branch
+        yield fit(_input_label(source, symbols), guide, "", symbols.more, width)
+
+
+def _input_label(source: InputField, symbols: Symbols) -> Label:
+    details = (
+        Text(plain(source.transformation_type or "").lower(), "yellow"),
+        Text(plain(source.transformation_description or "")),
+        Text(plain(source.namespace), "dim"),
+    )
+    name = f"{source.dataset}.{source.field}"
+    return Label(symbols.field, name, tuple(filter(None, details)), "blue")
 
 
 def _field_lines(
@@ -159,9 +195,11 @@ def _field_lines(
 
 def _field_label(node: FieldNode, symbols: Symbols) -> Label:
     data = node.data
+    indirect = ", ".join(f"{s.dataset}.{s.field}" for s in data.input_fields if s.indirect)
     details = (
         Text(plain(data.field_type), "cyan"),
         Text(plain(data.transformation_type or "").lower(), "yellow"),
+        Text(plain(f"indirectly from {indirect}") if indirect else "", "yellow"),
         Text(plain(data.transformation_description or "")),
         Text(plain(data.namespace), "dim"),
     )

@@ -11,6 +11,7 @@ from penstock.cli.printing import write_json
 from penstock.cli.references import find_node
 from penstock.cli.times import read_moment
 from penstock.client.history import Direction
+from penstock.errors import Invalid
 
 app = App(
     name="lineage",
@@ -18,6 +19,7 @@ app = App(
   penstock lineage daily_revenue
   penstock lineage dataset:warehouse:marts.daily_revenue --direction upstream --hops 6
   penstock lineage warehouse/marts.daily_revenue --columns
+  penstock lineage warehouse/marts.daily_revenue --columns --indirect
   penstock lineage job:shop:daily_shop.load_chunks --history
   penstock lineage daily_revenue --as-of 2026-11-14T09:00:00Z
   penstock lineage 'dataset:warehouse:marts.daily_revenue#V3'
@@ -44,17 +46,21 @@ def lineage(
         str | None, Parameter(help="as it was at this time; 2d is two days ago")
     ] = None,
     columns: Annotated[bool, switch("fields instead of datasets")] = False,
+    indirect: Annotated[
+        bool, switch("with --columns, also the keys of joins, filters and sorts")
+    ] = False,
     remote: RemoteFlags = REMOTE,
     as_json: Json = False,
 ) -> None:
     """Draw what a dataset or job is made from, and what is made from it."""
+    if indirect and not columns:
+        raise Invalid("--indirect shows fields; add --columns")
     at = read_moment(as_of)
     with remote.connect() as client:
         node_id = find_node(client, node)
-        asked = Asked(node_id, hops, direction, "all" if history else "current", at)
+        asked = Asked(node_id, hops, direction, "all" if history else "current", at, indirect)
         if as_json and columns:
-            below = direction != "upstream"
-            write_json(client.column_lineage(node_id, depth=hops, with_downstream=below, as_of=at))
+            write_json(asked.columns(client))
         elif as_json:
             write_json(asked.graph(client, direction))
         elif columns:

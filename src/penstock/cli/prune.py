@@ -107,6 +107,7 @@ def _write(gone: Forgotten) -> None:
             ("dataset versions", pruned.versions),
             ("job versions", pruned.job_versions),
             ("sets of column lineage", pruned.column_sets),
+            ("sets of inherited facets", pruned.facet_sets),
             ("events of lots", gone.lot_events),
             ("transitions of lots", gone.lot_log),
             ("backfills", gone.backfills),

@@ -107,13 +107,14 @@ class Field(Document, frozen=True):
 
 
 class InputField(Document, frozen=True):
-    """A field from which another is made."""
+    """A field from which another is made, or on which it depends indirectly."""
 
     namespace: str
     dataset: str
     field: str
     transformation_description: str | None
     transformation_type: str | None
+    indirect: bool = False
 
 
 class ColumnLineage(Document, frozen=True):
@@ -144,6 +145,7 @@ class Dataset(Document, frozen=True):
     current_version: str | None
     current_version_number: int | None
     column_lineage: tuple[ColumnLineage, ...] | None
+    indirect_input_fields: tuple[InputField, ...]
     facets: Facets
     deleted: bool
     aliases: tuple[Alias, ...] | UnsetType = UNSET

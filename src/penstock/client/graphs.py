@@ -111,10 +111,20 @@ class LineageGraph(Document, frozen=True):
     graph: tuple[JobNode | DatasetNode, ...]
 
 
+class IndirectLineage(Document, frozen=True):
+    """The fields that every field of a dataset depends on, such as keys of joins and filters."""
+
+    namespace: str
+    dataset: str
+    dataset_version: str | None
+    input_fields: tuple[InputField, ...]
+
+
 class ColumnGraph(Document, frozen=True):
-    """Fields and what they are made from."""
+    """Fields and what they are made from; with indirect lineage only if it was asked for."""
 
     graph: tuple[FieldNode, ...]
+    indirect: tuple[IndirectLineage, ...] = ()
 
 
 class UpstreamJob(Document, frozen=True):

@@ -177,8 +177,13 @@ class HistoryCalls:
         depth: int = 20,
         with_downstream: bool = False,
         as_of: str | None = None,
+        with_indirect: bool = False,
     ) -> Request[graphs.ColumnGraph]:
-        """The graph of fields around a field, a dataset or a job."""
+        """The graph of fields around a field, a dataset or a job.
+
+        With indirect lineage, also the fields that whole datasets depend on: the keys of joins,
+        filters and sorts.
+        """
         return get(
             graphs.ColumnGraph,
             "column-lineage",
@@ -186,6 +191,7 @@ class HistoryCalls:
             depth=depth,
             withDownstream=with_downstream,
             asOf=as_of,
+            withIndirect=with_indirect,
         )
 
     @call

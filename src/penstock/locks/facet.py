@@ -11,8 +11,8 @@ from typing import Any, Final, TypeVar
 import msgspec
 from msgspec import Raw, Struct, field
 
-from penstock.catalog.claimed_runs import LOT_FACET
 from penstock.catalog.facets import Facets
+from penstock.catalog.known_facets import LOT_FACET
 from penstock.catalog.openlineage import Event, Mention
 from penstock.errors import Invalid
 from penstock.lots.ids import check_lot, is_clock, sort_key

@@ -23,7 +23,7 @@ SELECT id, namespace, name, dataset_id, type FROM dataset_aliases;
 
 -- name: every_version
 -- All dataset versions.
-SELECT id, dataset_id, number, origin, run_id, schema_id, fields, facets, stamps, type, physical_name, source_name, description, lifecycle, column_set_id, created_at, published_at, unconfirmed
+SELECT id, dataset_id, number, origin, run_id, schema_id, fields, facets, stamps, type, physical_name, source_name, description, lifecycle, column_set_id, created_at, published_at, unconfirmed, inherited_set_id
 FROM dataset_versions;
 
 -- name: every_job
@@ -50,9 +50,14 @@ SELECT run_id, role, dataset_id, version_id, facets, stamps FROM run_datasets;
 
 -- name: every_column_edge
 -- All column lineage that a version has, or that a dataset was last declared with.
-SELECT set_id, dataset_id, field, input_dataset_id, input_field, description, type FROM column_edges e
+SELECT set_id, dataset_id, field, input_dataset_id, input_field, description, type, indirect FROM column_edges e
 WHERE EXISTS (SELECT 1 FROM dataset_versions v WHERE v.column_set_id = e.set_id)
    OR EXISTS (SELECT 1 FROM datasets d WHERE d.declared_column_set_id = e.set_id);
+
+-- name: every_facet_set
+-- All sets of inherited facets that a version has.
+SELECT id, dataset_id, facets, stamps FROM facet_sets f
+WHERE EXISTS (SELECT 1 FROM dataset_versions v WHERE v.inherited_set_id = f.id);
 
 -- name: every_search_doc
 -- All that things are found by and shown as.

@@ -14,9 +14,17 @@ from penstock.catalog.commands.lookup import (
     record,
     run_row,
 )
-from penstock.catalog.facets import event_stamp
+from penstock.catalog.facets import event_stamp, mark_stated
 from penstock.catalog.known_facets import TagMark
-from penstock.catalog.rows import DatasetRow, Origin, Role, RunRow, StreamSchemaRow, replace
+from penstock.catalog.rows import (
+    DatasetRow,
+    Origin,
+    Role,
+    RunRow,
+    StreamSchemaRow,
+    VersionRow,
+    replace,
+)
 from penstock.catalog.schema import Field, schema_id
 from penstock.catalog.world import World
 from penstock.clock import Micros
@@ -93,7 +101,7 @@ class PutDataset(Write, frozen=True):
         _, version = dataset_rules.add_version(
             world, dataset, version_id, Origin.DECLARED, None, fresh, now
         )
-        version = replace(version, description=self.description)
+        version = self._describe(version)
         world.versions.put(version.id, version)
         dataset_rules.publish(world, version, now, now)
 
@@ -107,16 +115,23 @@ class PutDataset(Write, frozen=True):
                 "can no longer change; state the dataset without runId, or with a new run's"
             )
         version = replace(
-            version,
+            self._describe(version),
             fields=fields,
             schema_id=schema_of_fields,
             type=self.type,
             physical_name=self.physical_name,
             source_name=self.source_name,
-            description=self.description,
         )
         world.versions.put(version.id, version)
         run_rules.settle(world, run, run)
+
+    def _describe(self, version: VersionRow) -> VersionRow:
+        """Put the description into a version, and keep it from inheriting what is stated here."""
+        stated = {"schema": self.fields, "documentation": self.description}
+        names = [name for name, value in stated.items() if value is not None]
+        stamps = mark_stated(version.stamps, *names) if names else version.stamps
+        description = self.description if self.description is not None else version.description
+        return replace(version, description=description, stamps=stamps)
 
 
 class DeleteDataset(Write, frozen=True):

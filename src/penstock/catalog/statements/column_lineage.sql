@@ -2,7 +2,9 @@
 -- The version of each of these datasets whose columns count: the current one, else the newest.
 SELECT d.id, d.namespace, d.name, d.observed, d.declared_column_set_id, d.declared_stamps,
        CASE WHEN d.declared_column_set_id IS NOT NULL THEN v.stamps END,
-       v.id, v.origin, v.fields, v.column_set_id
+       CASE WHEN d.declared_column_set_id IS NOT NULL THEN (
+           SELECT f.stamps FROM facet_sets f WHERE f.id = v.inherited_set_id) END,
+       v.id, v.fields, v.column_set_id
 FROM {each ids uuid AS k}
 JOIN datasets d ON d.id = k.value
 LEFT JOIN dataset_versions v ON v.id = COALESCE(d.current_version_id, d.latest_version_id)
@@ -12,7 +14,9 @@ WHERE NOT (d.hidden = 1 AND d.hidden_at <= :at AND d.id <> :root)
 -- The version of each of these datasets that was current at a time, else the newest begun by then.
 SELECT d.id, d.namespace, d.name, d.observed, d.declared_column_set_id, d.declared_stamps,
        CASE WHEN d.declared_column_set_id IS NOT NULL THEN v.stamps END,
-       v.id, v.origin, v.fields, v.column_set_id
+       CASE WHEN d.declared_column_set_id IS NOT NULL THEN (
+           SELECT f.stamps FROM facet_sets f WHERE f.id = v.inherited_set_id) END,
+       v.id, v.fields, v.column_set_id
 FROM {each ids uuid AS k}
 JOIN datasets d ON d.id = k.value
 LEFT JOIN dataset_versions v ON v.id = COALESCE(
@@ -31,7 +35,7 @@ WHERE NOT (d.hidden = 1 AND d.hidden_at <= :at AND d.id <> :root)
 
 -- name: column_inputs
 -- What these fields are made from, by the sets of column lineage they stand in.
-SELECT c.dataset_id, c.field, c.input_dataset_id, c.input_field, c.description, c.type
+SELECT c.dataset_id, c.field, c.input_dataset_id, c.input_field, c.description, c.type, c.indirect
 FROM {each sets uuid AS k}
 JOIN column_edges c ON c.set_id = k.value
 WHERE c.field IN (SELECT f.value FROM {each fields text AS f})
@@ -48,6 +52,7 @@ WHERE c.input_field IN (SELECT f.value FROM {each fields text AS f})
 SELECT DISTINCT c.dataset_id, c.field
 FROM {each sets uuid AS k}
 JOIN column_edges c ON c.set_id = k.value
+WHERE c.field <> ''
 
 -- name: column_datasets_known
 -- Those of these datasets that are in the catalog, deleted or not.
@@ -55,7 +60,8 @@ SELECT d.id FROM {each ids uuid AS k} JOIN datasets d ON d.id = k.value
 
 -- name: column_facets
 -- What was said of these versions, and of their datasets without a run.
-SELECT v.facets, d.declared
+SELECT v.facets, COALESCE(f.facets, '{}'), d.declared
 FROM {each ids uuid AS k}
 JOIN dataset_versions v ON v.id = k.value
 JOIN datasets d ON d.id = v.dataset_id
+LEFT JOIN facet_sets f ON f.id = v.inherited_set_id

@@ -23,13 +23,13 @@ WHERE id = :id
 
 -- name: lineage_version_numbered
 -- A dataset's version by its number.
-SELECT id, number, origin, fields, column_set_id, created_at, published_at
+SELECT id, number, fields, column_set_id, created_at, published_at
 FROM dataset_versions
 WHERE dataset_id = :dataset AND number = :number
 
 -- name: lineage_version_with_id
 -- A dataset's version by its id.
-SELECT id, number, origin, fields, column_set_id, created_at, published_at
+SELECT id, number, fields, column_set_id, created_at, published_at
 FROM dataset_versions
 WHERE id = :id AND dataset_id = :dataset
 
@@ -218,7 +218,7 @@ WHERE NOT (j.hidden = 1 AND j.hidden_at <= :at AND j.id <> :root)
 -- as they have none, of their newest.
 SELECT d.id, d.namespace, d.name, d.type, d.physical_name, d.source_name, d.description,
        d.lifecycle, d.tags, d.field_tags, d.observed, d.hidden, d.created_at, d.updated_at,
-       d.current_version_id, v.number, d.published_at, v.origin, v.fields
+       d.current_version_id, v.number, d.published_at, v.fields
 FROM {each ids uuid AS k}
 JOIN datasets d ON d.id = k.value
 LEFT JOIN dataset_versions v ON v.id = COALESCE(d.current_version_id, d.latest_version_id)
@@ -230,7 +230,7 @@ SELECT d.id, d.namespace, d.name, COALESCE(v.type, d.type),
        COALESCE(v.physical_name, d.physical_name), COALESCE(v.source_name, d.source_name),
        COALESCE(v.description, d.description), COALESCE(v.lifecycle, ''), d.tags, d.field_tags,
        d.observed, CASE WHEN d.hidden = 1 AND d.hidden_at <= :at THEN 1 ELSE 0 END, d.created_at,
-       d.updated_at, c.id, c.number, c.published_at, v.origin, v.fields
+       d.updated_at, c.id, c.number, c.published_at, v.fields
 FROM {each ids uuid AS k}
 JOIN datasets d ON d.id = k.value
 LEFT JOIN dataset_versions c ON c.id = (

@@ -79,16 +79,18 @@ SELECT d.id, d.namespace, d.name, d.type, d.physical_name, d.source_name, d.desc
        d.current_version_id, d.published_at, d.observed, d.tags, d.field_tags, d.lifecycle,
        d.hidden, d.created_at, d.updated_at, d.declared, d.declared_stamps,
        d.declared_column_set_id,
-       v.number, v.origin, v.schema_id, v.fields, v.facets, v.stamps, v.column_set_id, l.location
+       v.number, v.schema_id, v.fields, v.facets, v.stamps, v.column_set_id, l.location, f.facets,
+       f.stamps
 FROM {each ids uuid AS k}
 JOIN datasets d ON d.id = k.value
 LEFT JOIN stream_schemas l ON l.dataset_id = d.id
 LEFT JOIN dataset_versions v ON v.id = COALESCE(d.current_version_id, d.latest_version_id)
+LEFT JOIN facet_sets f ON f.id = v.inherited_set_id
 
 -- name: read_column_edges
 -- Which fields are made from which, for sets of column lineage; without a name where nobody named
 -- the dataset otherwise.
-SELECT e.set_id, e.field, e.input_dataset_id, d.namespace, d.name, e.input_field, e.description, e.type
+SELECT e.set_id, e.field, e.input_dataset_id, d.namespace, d.name, e.input_field, e.description, e.type, e.indirect
 FROM {each ids uuid AS k}
 JOIN column_edges e ON e.set_id = k.value
 LEFT JOIN datasets d ON d.id = e.input_dataset_id
@@ -110,14 +112,14 @@ SELECT id FROM dataset_versions WHERE dataset_id = :dataset_id AND number = :num
 
 -- name: read_versions
 -- Dataset versions, each with what its dataset says of all of them.
-SELECT v.id, v.dataset_id, d.namespace, d.name, v.number, v.origin, v.run_id, v.schema_id,
-       v.fields, v.facets, v.type, v.physical_name, v.source_name, v.description, v.lifecycle,
-       v.created_at, d.current_version_id, d.observed, d.tags, d.field_tags, v.unconfirmed,
-       l.location
+SELECT v.id, v.dataset_id, d.namespace, d.name, v.number, v.run_id, v.schema_id, v.fields,
+       v.facets, v.type, v.physical_name, v.source_name, v.description, v.lifecycle, v.created_at,
+       d.current_version_id, d.observed, d.tags, d.field_tags, v.unconfirmed, l.location, f.facets
 FROM {each ids uuid AS k}
 JOIN dataset_versions v ON v.id = k.value
 JOIN datasets d ON d.id = v.dataset_id
 LEFT JOIN stream_schemas l ON l.dataset_id = d.id
+LEFT JOIN facet_sets f ON f.id = v.inherited_set_id
 
 -- name: read_job_by_id
 -- Whether a job is there, and how long its lists are.

@@ -141,3 +141,22 @@ WHERE NOT EXISTS (SELECT 1 FROM dataset_versions v
 -- name: delete_column_sets
 -- Delete these sets of column lineage.
 DELETE FROM column_edges WHERE set_id IN (SELECT k.value FROM {each ids uuid AS k})
+
+-- name: prunable_facet_sets
+-- A page of the sets of inherited facets that only versions have which are not needed any more.
+SELECT f.id FROM facet_sets f
+WHERE f.id > :after
+  AND NOT EXISTS (SELECT 1
+                  FROM dataset_versions v JOIN version_needs n ON n.id = v.id
+                  WHERE v.inherited_set_id = f.id AND n.needed_until >= :cutoff)
+ORDER BY f.id
+LIMIT :most
+
+-- name: facet_sets_still_unused
+-- Which of these sets of inherited facets no version has.
+SELECT f.id FROM {each ids uuid AS k} JOIN facet_sets f ON f.id = k.value
+WHERE NOT EXISTS (SELECT 1 FROM dataset_versions v WHERE v.inherited_set_id = f.id)
+
+-- name: delete_facet_sets
+-- Delete these sets of inherited facets.
+DELETE FROM facet_sets WHERE id IN (SELECT k.value FROM {each ids uuid AS k})

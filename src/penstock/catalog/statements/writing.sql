@@ -24,7 +24,7 @@ FROM {each ids uuid AS k} JOIN dataset_sightings s ON s.dataset_id = k.value;
 
 -- name: versions_by_ids
 -- The dataset versions with these ids.
-SELECT v.id, v.dataset_id, v.number, v.origin, v.run_id, v.schema_id, v.fields, v.facets, v.stamps, v.type, v.physical_name, v.source_name, v.description, v.lifecycle, v.column_set_id, v.created_at, v.published_at, v.unconfirmed
+SELECT v.id, v.dataset_id, v.number, v.origin, v.run_id, v.schema_id, v.fields, v.facets, v.stamps, v.type, v.physical_name, v.source_name, v.description, v.lifecycle, v.column_set_id, v.created_at, v.published_at, v.unconfirmed, v.inherited_set_id
 FROM {each ids uuid AS k} JOIN dataset_versions v ON v.id = k.value;
 
 -- name: job_versions_by_ids
@@ -83,7 +83,7 @@ FROM {each ids uuid AS k} JOIN run_datasets d ON d.run_id = k.value;
 
 -- name: current_versions_of_datasets
 -- The current version of each of these datasets.
-SELECT v.id, v.dataset_id, v.number, v.origin, v.run_id, v.schema_id, v.fields, v.facets, v.stamps, v.type, v.physical_name, v.source_name, v.description, v.lifecycle, v.column_set_id, v.created_at, v.published_at, v.unconfirmed
+SELECT v.id, v.dataset_id, v.number, v.origin, v.run_id, v.schema_id, v.fields, v.facets, v.stamps, v.type, v.physical_name, v.source_name, v.description, v.lifecycle, v.column_set_id, v.created_at, v.published_at, v.unconfirmed, v.inherited_set_id
 FROM {each ids uuid AS k} JOIN datasets d ON d.id = k.value
 JOIN dataset_versions v ON v.id = d.current_version_id;
 
@@ -106,7 +106,7 @@ WHERE r.job_id = :job_id AND r.ended_at IS NULL;
 
 -- name: newest_published_versions
 -- The versions of a dataset last published, newest first.
-SELECT v.id, v.dataset_id, v.number, v.origin, v.run_id, v.schema_id, v.fields, v.facets, v.stamps, v.type, v.physical_name, v.source_name, v.description, v.lifecycle, v.column_set_id, v.created_at, v.published_at, v.unconfirmed
+SELECT v.id, v.dataset_id, v.number, v.origin, v.run_id, v.schema_id, v.fields, v.facets, v.stamps, v.type, v.physical_name, v.source_name, v.description, v.lifecycle, v.column_set_id, v.created_at, v.published_at, v.unconfirmed, v.inherited_set_id
 FROM dataset_versions v
 WHERE v.dataset_id = :dataset_id AND v.published_at IS NOT NULL
 ORDER BY v.published_at DESC, v.id DESC
@@ -114,15 +114,38 @@ LIMIT :most;
 
 -- name: versions_published_by
 -- The versions of a dataset that were published by a time, newest first.
-SELECT v.id, v.dataset_id, v.number, v.origin, v.run_id, v.schema_id, v.fields, v.facets, v.stamps, v.type, v.physical_name, v.source_name, v.description, v.lifecycle, v.column_set_id, v.created_at, v.published_at, v.unconfirmed
+SELECT v.id, v.dataset_id, v.number, v.origin, v.run_id, v.schema_id, v.fields, v.facets, v.stamps, v.type, v.physical_name, v.source_name, v.description, v.lifecycle, v.column_set_id, v.created_at, v.published_at, v.unconfirmed, v.inherited_set_id
 FROM dataset_versions v
 WHERE v.dataset_id = :dataset_id AND v.published_at <= :at
 ORDER BY v.published_at DESC, v.id DESC
 LIMIT :most;
 
+-- name: versions_published_before
+-- The versions of a dataset that were published before another one, newest first.
+SELECT v.id, v.dataset_id, v.number, v.origin, v.run_id, v.schema_id, v.fields, v.facets, v.stamps, v.type, v.physical_name, v.source_name, v.description, v.lifecycle, v.column_set_id, v.created_at, v.published_at, v.unconfirmed, v.inherited_set_id
+FROM dataset_versions v
+WHERE v.dataset_id = :dataset_id AND v.published_at IS NOT NULL
+  AND (v.published_at, v.id) < (:at, :id)
+ORDER BY v.published_at DESC, v.id DESC
+LIMIT :most;
+
+-- name: versions_published_after
+-- The versions of a dataset that were published after another one, oldest first.
+SELECT v.id, v.dataset_id, v.number, v.origin, v.run_id, v.schema_id, v.fields, v.facets, v.stamps, v.type, v.physical_name, v.source_name, v.description, v.lifecycle, v.column_set_id, v.created_at, v.published_at, v.unconfirmed, v.inherited_set_id
+FROM dataset_versions v
+WHERE v.dataset_id = :dataset_id AND v.published_at IS NOT NULL
+  AND (v.published_at, v.id) > (:at, :id)
+ORDER BY v.published_at, v.id
+LIMIT :most;
+
+-- name: facet_sets_by_ids
+-- The sets of inherited facets with these ids.
+SELECT f.id, f.dataset_id, f.facets, f.stamps
+FROM {each ids uuid AS k} JOIN facet_sets f ON f.id = k.value;
+
 -- name: newest_versions
 -- The versions of a dataset with the highest numbers.
-SELECT v.id, v.dataset_id, v.number, v.origin, v.run_id, v.schema_id, v.fields, v.facets, v.stamps, v.type, v.physical_name, v.source_name, v.description, v.lifecycle, v.column_set_id, v.created_at, v.published_at, v.unconfirmed
+SELECT v.id, v.dataset_id, v.number, v.origin, v.run_id, v.schema_id, v.fields, v.facets, v.stamps, v.type, v.physical_name, v.source_name, v.description, v.lifecycle, v.column_set_id, v.created_at, v.published_at, v.unconfirmed, v.inherited_set_id
 FROM dataset_versions v
 WHERE v.dataset_id = :dataset_id
 ORDER BY v.number DESC
@@ -246,8 +269,8 @@ ON CONFLICT (id) DO UPDATE SET hidden = excluded.hidden, created_at = excluded.c
 
 -- name: move_versions
 -- Give versions other numbers.
-INSERT INTO dataset_versions (id, dataset_id, number, origin, run_id, schema_id, fields, facets, stamps, type, physical_name, source_name, description, lifecycle, column_set_id, created_at, published_at, unconfirmed)
-{rows id uuid, dataset_id uuid, number bigint, origin text, run_id uuid, schema_id uuid, fields text, facets text, stamps text, type text, physical_name text, source_name text, description text, lifecycle text, column_set_id uuid, created_at bigint, published_at bigint, unconfirmed bigint}
+INSERT INTO dataset_versions (id, dataset_id, number, origin, run_id, schema_id, fields, facets, stamps, type, physical_name, source_name, description, lifecycle, column_set_id, created_at, published_at, unconfirmed, inherited_set_id)
+{rows id uuid, dataset_id uuid, number bigint, origin text, run_id uuid, schema_id uuid, fields text, facets text, stamps text, type text, physical_name text, source_name text, description text, lifecycle text, column_set_id uuid, created_at bigint, published_at bigint, unconfirmed bigint, inherited_set_id uuid}
 ON CONFLICT (id) DO UPDATE SET number = excluded.number;
 
 -- name: move_jobs
@@ -405,8 +428,8 @@ ON CONFLICT (id) DO UPDATE SET
 
 -- name: put_versions
 -- Write dataset versions.
-INSERT INTO dataset_versions (id, dataset_id, number, origin, run_id, schema_id, fields, facets, stamps, type, physical_name, source_name, description, lifecycle, column_set_id, created_at, published_at, unconfirmed)
-{rows id uuid, dataset_id uuid, number bigint, origin text, run_id uuid, schema_id uuid, fields text, facets text, stamps text, type text, physical_name text, source_name text, description text, lifecycle text, column_set_id uuid, created_at bigint, published_at bigint, unconfirmed bigint}
+INSERT INTO dataset_versions (id, dataset_id, number, origin, run_id, schema_id, fields, facets, stamps, type, physical_name, source_name, description, lifecycle, column_set_id, created_at, published_at, unconfirmed, inherited_set_id)
+{rows id uuid, dataset_id uuid, number bigint, origin text, run_id uuid, schema_id uuid, fields text, facets text, stamps text, type text, physical_name text, source_name text, description text, lifecycle text, column_set_id uuid, created_at bigint, published_at bigint, unconfirmed bigint, inherited_set_id uuid}
 ON CONFLICT (id) DO UPDATE SET
     schema_id = excluded.schema_id,
     fields = excluded.fields,
@@ -420,7 +443,14 @@ ON CONFLICT (id) DO UPDATE SET
     column_set_id = excluded.column_set_id,
     created_at = excluded.created_at,
     published_at = excluded.published_at,
-    unconfirmed = excluded.unconfirmed;
+    unconfirmed = excluded.unconfirmed,
+    inherited_set_id = excluded.inherited_set_id;
+
+-- name: put_facet_sets
+-- Write sets of inherited facets; a set never changes.
+INSERT INTO facet_sets (id, dataset_id, facets, stamps)
+{rows id uuid, dataset_id uuid, facets text, stamps text}
+ON CONFLICT (id) DO NOTHING;
 
 -- name: put_jobs
 -- Write jobs.
@@ -490,8 +520,8 @@ ON CONFLICT (run_id, role, dataset_id) DO UPDATE SET
 
 -- name: put_column_edges
 -- Write column lineage; a set never changes.
-INSERT INTO column_edges (set_id, dataset_id, field, input_dataset_id, input_field, description, type)
-{rows set_id uuid, dataset_id uuid, field text, input_dataset_id uuid, input_field text, description text, type text}
+INSERT INTO column_edges (set_id, dataset_id, field, input_dataset_id, input_field, description, type, indirect)
+{rows set_id uuid, dataset_id uuid, field text, input_dataset_id uuid, input_field text, description text, type text, indirect bigint}
 ON CONFLICT (set_id, field, input_dataset_id, input_field) DO NOTHING;
 
 -- name: forget_edges

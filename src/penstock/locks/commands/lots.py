@@ -6,9 +6,11 @@ import msgspec
 
 from penstock import ids
 from penstock.catalog import dataset_rules
-from penstock.catalog.claimed_runs import LOT_FACET, lot_facets
+from penstock.catalog.claimed_runs import lot_facets
 from penstock.catalog.commands.lookup import Write, dataset_row
 from penstock.catalog.facets import event_stamp, write_stamps
+from penstock.catalog.inheritance import inherit
+from penstock.catalog.known_facets import LOT_FACET
 from penstock.catalog.rows import DatasetRow, Origin, Role, replace
 from penstock.catalog.world import World
 from penstock.clock import Micros
@@ -177,7 +179,9 @@ def _declare_versions(
     world: World, dataset: DatasetRow, lots: Sequence[str], now: Micros
 ) -> list[str]:
     """A declared and published version for each lot; the last is the dataset's current one."""
-    schema = dataset_rules.shown_schema(world, dataset)
+    shown = dataset_rules.shown_version(world, dataset)
+    schema = dataset_rules.schema_of(shown)
+    before = shown if shown is not None and shown.published_at is not None else None
     now = dataset_rules.next_publication(dataset, now)
     stamps = write_stamps({LOT_FACET: event_stamp(now, "")})
     versions = []
@@ -192,8 +196,9 @@ def _declare_versions(
             stamps=stamps,
             published_at=at,
         )
-        world.versions.put(version.id, version)
-        versions.append(version.id)
+        before = inherit(world, version, before)
+        world.versions.put(before.id, before)
+        versions.append(before.id)
     last = now + len(lots) - 1
     dataset_rules.follow_versions(world, dataset, versions[-1], len(versions), last)
     return versions

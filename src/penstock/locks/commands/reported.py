@@ -9,8 +9,9 @@ from typing import Final
 
 import msgspec
 
-from penstock.catalog.claimed_runs import LOT_FACET, LotFacet, put_lot_facet
+from penstock.catalog.claimed_runs import LotFacet, put_lot_facet
 from penstock.catalog.facets import NO_FACETS, read_facets
+from penstock.catalog.known_facets import LOT_FACET
 from penstock.catalog.openlineage import Event, Mention
 from penstock.catalog.receive import fold, keep, receive
 from penstock.catalog.rows import DatasetRow, Role, RunDatasetRow, RunRow, replace

@@ -1,7 +1,7 @@
 /** The versions of a dataset, and two of their schemas side by side. */
 import type { Schemas } from "../../api/client";
 import { useGet } from "../../api/hooks";
-import { JobName, RunName } from "../../kit/Names";
+import { DatasetName, JobName, RunName } from "../../kit/Names";
 import { Panel } from "../../kit/Panel";
 import { Empty, Shown } from "../../kit/Shown";
 import { Status, Tag } from "../../kit/Status";
@@ -13,6 +13,7 @@ import { fieldsOf } from "../runs/facets";
 import { type Change, compare, inShort } from "./schema";
 
 type Version = Schemas["DatasetVersion"];
+type Key = Schemas["InputField"];
 const TONES: Readonly<Record<Change, Tone>> = { added: "good", removed: "bad", changed: "warn", same: "none" };
 const LISTED = 200;
 
@@ -27,14 +28,14 @@ export function Versions({ dataset }: { dataset: Schemas["Dataset"] }) {
             A version is made when a run writes the dataset, or when its schema is declared.
           </Empty>
         ) : (
-          <Compared versions={value.versions} total={value.totalCount} />
+          <Compared versions={value.versions} total={value.totalCount} keys={dataset.indirectInputFields} />
         )
       }
     </Shown>
   );
 }
 
-function Compared({ versions, total }: { versions: readonly Version[]; total: number }) {
+function Compared({ versions, total, keys }: { versions: readonly Version[]; total: number; keys: readonly Key[] }) {
   const [query, setQuery] = useQuery();
   const numbered = new Map(versions.map((version) => [version.number, version]));
   const after = numbered.get(Number(query.get("to"))) ?? versions[0];
@@ -54,10 +55,26 @@ function Compared({ versions, total }: { versions: readonly Version[]; total: nu
   return (
     <>
       {after && <SchemaPanel after={after} before={before} versions={versions} />}
+      {keys.length > 0 && <KeysPanel keys={keys} />}
       <Panel title="Versions" aside={total > versions.length ? `the newest ${versions.length} of ${total}` : `${total} in all`}>
         <Rows of={versions} columns={columns} label="versions" rows={12} isChosen={(version) => version.number === after?.number} />
       </Panel>
     </>
+  );
+}
+
+/** Fields whose values are in no field of the dataset, and which decide what is in its rows. */
+function KeysPanel({ keys }: { keys: readonly Key[] }) {
+  const columns: Column<Key>[] = [
+    { title: "field", cell: (key) => <span className="mono">{key.field}</span>, width: "minmax(6rem, 1fr)" },
+    { title: "of dataset", cell: (key) => <DatasetName of={{ namespace: key.namespace, name: key.dataset }} />, width: "minmax(8rem, 2fr)" },
+    { title: "used as", cell: (key) => <span className="mono">{key.transformationType?.toLowerCase().replaceAll("_", " ")}</span>, width: "minmax(6rem, 1fr)" },
+    { title: "description", cell: (key) => key.transformationDescription, width: "minmax(6rem, 2fr)", wide: true },
+  ];
+  return (
+    <Panel title="Keys of joins, filters and sorts" aside="every field depends on them">
+      <Rows of={keys} columns={columns} label="keys of joins, filters and sorts" rows={8} />
+    </Panel>
   );
 }
 

@@ -137,12 +137,12 @@ function edgesOf(links: Visible["links"], known: ReadonlySet<string>, columns: r
   const ofFields = columns
     .filter((edge) => known.has(edge.from.dataset) && known.has(edge.to.dataset))
     .map((edge): Edge => ({
-      id: `${edge.from.dataset}.${edge.from.field}>${edge.to.dataset}.${edge.to.field}`,
+      id: `${edge.from.dataset}.${edge.from.field}>${edge.to.dataset}.${edge.to.field ?? ""}`,
       source: edge.from.dataset,
       target: edge.to.dataset,
       sourceHandle: `out ${edge.from.field}`,
-      targetHandle: `in ${edge.to.field}`,
-      className: "column",
+      ...(edge.to.field === null ? {} : { targetHandle: `in ${edge.to.field}` }),
+      className: edge.isIndirect ? "column indirect" : "column",
     }));
   return ofFields.length ? [...plain.map((edge) => ({ ...edge, className: `${edge.className} faded` })), ...ofFields] : plain;
 }

@@ -9,7 +9,7 @@ import { jobNode } from "../../router/places";
 import { useQuery } from "../../router/router";
 import { graphAsked, PATH } from "./asked";
 import { Canvas } from "./Canvas";
-import { fieldEdges } from "./columns";
+import { fieldEdges, indirectEdges } from "./columns";
 import { Details } from "./Details";
 import { matching, visible } from "./graph";
 import "./lineage.css";
@@ -40,15 +40,16 @@ function Around({ node }: { node: string }) {
   const ask = graphAsked(node, query);
   const { hops, direction, asOf } = ask;
   const withColumns = query.get("columns") !== null;
+  const withIndirect = withColumns && query.get("indirect") !== null;
   const chosen = query.get("chosen");
   const folded = query.get("collapsed") ?? "";
   const collapsed = useMemo(() => new Set(folded.split("\n").filter(Boolean)), [folded]);
   const graph = useGet(PATH, { query: ask }, { keep: true, live: !asOf });
-  const columnGraph = useGet("/api/v1/column-lineage", withColumns ? { query: { nodeId: node, depth: hops, withDownstream: direction !== "upstream", ...(asOf ? { asOf } : {}) } } : null, { keep: true, live: !asOf });
+  const columnGraph = useGet("/api/v1/column-lineage", withColumns ? { query: { nodeId: node, depth: hops, withDownstream: direction !== "upstream", withIndirect, ...(asOf ? { asOf } : {}) } } : null, { keep: true, live: !asOf });
   const arcs = useGet("/api/v1/arcs", {}).value?.arcs;
   const arcNodes = useMemo(() => new Set((arcs ?? []).map((arc) => jobNode(arc))), [arcs]);
   const shown = useMemo(() => visible(graph.value?.graph ?? [], node, collapsed), [graph.value, node, collapsed]);
-  const columns = useMemo(() => (withColumns && columnGraph.value ? fieldEdges(columnGraph.value.graph) : []), [withColumns, columnGraph.value]);
+  const columns = useMemo(() => (withColumns && columnGraph.value ? [...fieldEdges(columnGraph.value.graph), ...indirectEdges(columnGraph.value.indirect ?? [])] : []), [withColumns, columnGraph.value]);
   const words = query.get("q") ?? "";
   const found = useMemo(() => matching(shown.nodes, words).size, [shown, words]);
   const details = shown.nodes.find((each) => each.id === chosen);
@@ -83,6 +84,11 @@ function Around({ node }: { node: string }) {
         <label className="check">
           <input type="checkbox" checked={withColumns} onChange={(event) => setQuery({ columns: event.target.checked })} /> columns
         </label>
+        {withColumns && (
+          <label className="check" title="The keys of joins, filters and sorts, drawn as dotted lines to the datasets that depend on them">
+            <input type="checkbox" checked={withIndirect} onChange={(event) => setQuery({ indirect: event.target.checked })} /> indirect
+          </label>
+        )}
         <SearchField label="Find in this graph" />
         {graph.value && (
           <span className="faint num" role="status">

@@ -5,8 +5,10 @@ type FieldNode = Schemas["ColumnGraph"]["graph"][number];
 
 export interface FieldEdge {
   readonly from: { readonly dataset: string; readonly field: string };
-  readonly to: { readonly dataset: string; readonly field: string };
+  /** Without a field: every field of the dataset. */
+  readonly to: { readonly dataset: string; readonly field: string | null };
   readonly how: string | null;
+  readonly isIndirect: boolean;
 }
 
 /** Every edge between fields, by the nodes of their datasets. */
@@ -16,6 +18,19 @@ export function fieldEdges(graph: readonly FieldNode[]): readonly FieldEdge[] {
       from: { dataset: `dataset:${input.namespace}:${input.dataset}`, field: input.field },
       to: { dataset: `dataset:${node.data.namespace}:${node.data.dataset}`, field: node.data.field },
       how: input.transformationDescription ?? input.transformationType ?? node.data.transformationType,
+      isIndirect: input.indirect === true,
+    })),
+  );
+}
+
+/** Edges from the keys of joins, filters and sorts to the datasets that depend on them. */
+export function indirectEdges(lineage: readonly Schemas["IndirectLineage"][]): readonly FieldEdge[] {
+  return lineage.flatMap((of) =>
+    of.inputFields.map((input) => ({
+      from: { dataset: `dataset:${input.namespace}:${input.dataset}`, field: input.field },
+      to: { dataset: `dataset:${of.namespace}:${of.dataset}`, field: null },
+      how: input.transformationDescription ?? input.transformationType,
+      isIndirect: true,
     })),
   );
 }
@@ -25,6 +40,7 @@ export function fieldsByDataset(edges: readonly FieldEdge[]): ReadonlyMap<string
   const found = new Map<string, Set<string>>();
   for (const edge of edges) {
     for (const { dataset, field } of [edge.from, edge.to]) {
+      if (field === null) continue;
       const fields = found.get(dataset) ?? new Set();
       fields.add(field);
       found.set(dataset, fields);

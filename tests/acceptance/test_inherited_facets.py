@@ -1,0 +1,227 @@
+"""What a version of a dataset inherits from the version before it, and what takes that away."""
+
+from itertools import permutations
+
+import pytest
+
+from tests.acceptance.calls import Calls, Document, new_run_id, schema
+
+
+def lineage(calls: Calls, **columns: str) -> Document:
+    """The column lineage facet: each field is made from one field of `raw`."""
+    raw = {"namespace": calls.namespace, "name": "raw"}
+    made_from = {
+        name: {"inputFields": [raw | {"field": source}]} for name, source in columns.items()
+    }
+    return {"columnLineage": {"fields": made_from}}
+
+
+def described(calls: Calls) -> Document:
+    """An output with all that an SQL task reports of it."""
+    return calls.named(
+        "totals",
+        **schema("total", "country"),
+        **lineage(calls, total="price", country="country"),
+        documentation={"description": "sums by country"},
+        ownership={"owners": [{"name": "team:sales"}]},
+    )
+
+
+def write(calls: Calls, *outputs: str | Document, at: str | None = None) -> str:
+    run = new_run_id()
+    calls.report("START", run, "write", at=at)
+    calls.report("COMPLETE", run, "write", outputs=outputs, at=at)
+    return run
+
+
+def made_from(dataset: Document) -> dict[str, list[str]]:
+    """The inputs of each field with a lineage."""
+    return {
+        column["name"]: [source["field"] for source in column["inputFields"]]
+        for column in dataset["columnLineage"] or ()
+    }
+
+
+def declare(calls: Calls, dataset: Document) -> None:
+    calls.send({"eventTime": calls.now(), "dataset": dataset})
+
+
+def test_a_version_inherits_what_its_run_did_not_report(calls: Calls) -> None:
+    write(calls, described(calls))
+    first = calls.dataset("totals")
+
+    write(calls, "totals")
+
+    second = calls.dataset("totals")
+    kept = ("fields", "columnLineage", "description", "facets")
+    assert [second[name] for name in kept] == [first[name] for name in kept]
+    assert second["currentVersionNumber"] == 2
+    one, two = calls.versions("totals")
+    kept = ("fields", "description", "facets", "currentSchemaVersion")
+    assert [two[name] for name in kept] == [one[name] for name in kept]
+    node = f"datasetField:{calls.namespace}:totals:total"
+    graph = calls.get("column-lineage", nodeId=node)["graph"]
+    assert {shown["data"]["field"] for shown in graph} == {"total", "price"}
+
+
+def test_what_describes_one_version_is_not_inherited(calls: Calls) -> None:
+    checks = {"dataQualityMetrics": {"rowCount": 7}, "version": {"datasetVersion": "1"}}
+    write(calls, calls.named("totals", lifecycleStateChange={"lifecycleStateChange": "CREATE"}))
+    write(calls, calls.named("totals", **checks))
+
+    write(calls, "totals")
+
+    assert calls.dataset("totals")["facets"] == {}
+    assert calls.dataset("totals")["lastLifecycleState"] == ""
+
+
+@pytest.mark.parametrize("empty", [{"fields": {}}, {"_deleted": True}])
+def test_an_empty_facet_takes_column_lineage_away(calls: Calls, empty: Document) -> None:
+    write(calls, described(calls))
+
+    write(calls, calls.named("totals", columnLineage=empty))
+    write(calls, "totals")
+
+    found = calls.dataset("totals")
+    assert made_from(found) == {}
+    assert [field["name"] for field in found["fields"]] == ["total", "country"]
+
+
+def test_a_removed_column_loses_its_lineage_for_good(calls: Calls) -> None:
+    write(calls, described(calls))
+
+    write(calls, calls.named("totals", **schema("TOTAL")))
+    assert made_from(calls.dataset("totals")) == {"total": ["price"]}
+    assert calls.dataset("totals")["facets"]["columnLineage"]["fields"].keys() == {"total"}
+
+    write(calls, calls.named("totals", **schema("total", "country")))
+    assert made_from(calls.dataset("totals")) == {"total": ["price"]}
+
+
+def test_a_declaration_with_another_schema_keeps_the_lineage_of_its_columns(calls: Calls) -> None:
+    write(calls, described(calls))
+
+    declare(calls, calls.named("totals", **schema("total", "currency")))
+
+    found = calls.dataset("totals")
+    assert made_from(found) == {"total": ["price"]}
+    assert found["currentVersionNumber"] == 2
+
+
+def test_fields_that_are_put_are_not_replaced_by_inherited_ones(calls: Calls) -> None:
+    calls.put_namespace()
+    calls.put_source("warehouse")
+    write(calls, described(calls))
+
+    calls.put_dataset("totals", fields=[{"name": "total", "type": "DECIMAL"}])
+    write(calls, "totals")
+
+    for found in (calls.dataset("totals"), calls.versions("totals")[1]):
+        assert [(field["name"], field["type"]) for field in found["fields"]] == [
+            ("total", "DECIMAL")
+        ]
+    assert made_from(calls.dataset("totals")) == {"total": ["price"]}
+
+
+def test_lineage_that_was_declared_earlier_gives_way_to_inherited_lineage(calls: Calls) -> None:
+    declare(calls, calls.named("totals", **schema("total"), **lineage(calls, total="declared")))
+    write(calls, calls.named("totals", **lineage(calls, total="written")))
+
+    write(calls, "totals")
+
+    assert made_from(calls.dataset("totals")) == {"total": ["written"]}
+    node = f"datasetField:{calls.namespace}:totals:total"
+    graph = calls.get("column-lineage", nodeId=node)["graph"]
+    assert {shown["data"]["field"] for shown in graph} == {"total", "written"}
+
+
+@pytest.mark.parametrize("order", list(permutations(range(4))))
+def test_runs_that_report_in_any_order_inherit_the_same(
+    calls: Calls, order: tuple[int, ...]
+) -> None:
+    runs, at = [new_run_id() for _ in order], [calls.now() for _ in order]
+    outputs = [
+        described(calls),
+        "totals",
+        calls.named("totals", **schema("total"), documentation={"description": "sums"}),
+        "totals",
+    ]
+
+    for number in order:
+        run = runs[number]
+        calls.report("COMPLETE", run, "write", outputs=[outputs[number]], at=at[number])
+
+    by_run = {version["createdByRun"]["id"]: version for version in calls.versions("totals")}
+    versions = [by_run[run] for run in runs]
+    assert [[field["name"] for field in version["fields"]] for version in versions] == [
+        ["total", "country"], ["total", "country"], ["total"], ["total"],
+    ]  # fmt: skip
+    assert [version["description"] for version in versions] == [
+        "sums by country", "sums by country", "sums", "sums",
+    ]  # fmt: skip
+    assert [version["facets"].get("ownership") for version in versions] == [
+        {"owners": [{"name": "team:sales"}]}
+    ] * 4
+    columns = [version["facets"]["columnLineage"]["fields"].keys() for version in versions]
+    assert columns == [{"total", "country"}, {"total", "country"}, {"total"}, {"total"}]
+    assert made_from(calls.dataset("totals")) == {"total": ["price"]}
+    node = f"dataset:{calls.namespace}:totals"
+    for moment, fields in zip(at, (2, 2, 1, 1), strict=True):
+        graph = calls.get("column-lineage", nodeId=node, asOf=moment, depth=1)["graph"]
+        made = [each for each in graph if each["data"]["inputFields"]]
+        assert len(made) == fields
+
+
+def test_a_late_report_reaches_the_versions_that_inherit_from_it(calls: Calls) -> None:
+    early = new_run_id()
+    calls.report("COMPLETE", early, "write", outputs=["totals"])
+    for _ in range(3):
+        write(calls, "totals")
+
+    calls.report("COMPLETE", early, "write", outputs=[described(calls)])
+
+    for version in calls.versions("totals"):
+        assert [field["name"] for field in version["fields"]] == ["total", "country"]
+        assert version["facets"].keys() == described(calls)["facets"].keys()
+    assert made_from(calls.dataset("totals")).keys() == {"total", "country"}
+
+
+@pytest.mark.parametrize("reader_first", [True, False])
+def test_a_readers_schema_is_kept_where_no_writer_reports_one(
+    calls: Calls, reader_first: bool
+) -> None:
+    seen = calls.named("orders", **schema("id", "price"))
+    if reader_first:
+        calls.report("COMPLETE", new_run_id(), "read", inputs=[seen])
+        write(calls, "orders")
+    else:
+        write(calls, "orders")
+        calls.report("COMPLETE", new_run_id(), "read", inputs=[seen])
+
+    found, version = calls.dataset("orders"), calls.versions("orders")[-1]
+    for shown in (found, version):
+        assert [field["name"] for field in shown["fields"]] == ["id", "price"]
+    assert found["facets"]["schema"] == schema("id", "price")["schema"]
+    graph = calls.get("lineage", nodeId=f"dataset:{calls.namespace}:orders", depth=0)["graph"]
+    assert [field["name"] for field in graph[0]["data"]["fields"]] == ["id", "price"]
+    columns = calls.get("column-lineage", nodeId=f"dataset:{calls.namespace}:orders")["graph"]
+    assert {node["data"]["field"] for node in columns} == {"id", "price"}
+    results = calls.get("search", q=f"price {calls.namespace[-12:]}")["results"]
+    assert "orders" in [result["name"] for result in results]
+
+
+@pytest.mark.parametrize("reader_first", [True, False])
+def test_a_writers_schema_wins_over_a_readers(calls: Calls, reader_first: bool) -> None:
+    write(calls, "orders")
+    seen = calls.named("orders", **schema("seen"))
+    written = calls.named("orders", **schema("written"))
+    if reader_first:
+        calls.report("COMPLETE", new_run_id(), "read", inputs=[seen])
+        write(calls, written)
+    else:
+        write(calls, written)
+        calls.report("COMPLETE", new_run_id(), "read", inputs=[seen])
+
+    assert [field["name"] for field in calls.dataset("orders")["fields"]] == ["written"]
+    write(calls, "orders")
+    assert [field["name"] for field in calls.dataset("orders")["fields"]] == ["written"]
