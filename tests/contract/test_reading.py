@@ -135,7 +135,7 @@ def keys(text: str) -> set[str]:
 
 RUN_KEYS = keys(
     "id createdAt updatedAt nominalStartTime nominalEndTime state startedAt endedAt durationMs "
-    "args job jobVersion parent inputDatasetVersions outputDatasetVersions facets"
+    "args job jobVersion parent cause inputDatasetVersions outputDatasetVersions facets"
 )
 DATASET_KEYS = keys(
     "id type name physicalName createdAt updatedAt namespace sourceName fields tags "

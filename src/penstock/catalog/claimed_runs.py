@@ -12,7 +12,14 @@ from msgspec import Meta, Struct
 
 from penstock import ids
 from penstock.catalog import dataset_rules, job_versions
-from penstock.catalog.facets import event_stamp, read_facets, write_facets
+from penstock.catalog.causes import ERROR, cause_of, error_facet
+from penstock.catalog.facets import (
+    event_stamp,
+    merge,
+    read_facets,
+    read_run_stamps,
+    write_facets,
+)
 from penstock.catalog.inheritance import inherit
 from penstock.catalog.job_rules import new_run
 from penstock.catalog.known_facets import LOT_FACET, DatasetName
@@ -181,12 +188,26 @@ def _settle_version(world: World, job_id: str, run_id: str, at: Micros) -> None:
 
 
 def stop_runs(
-    world: World, job: JobRow, run_ids: Sequence[str], state: RunState, now: Micros
+    world: World, job: JobRow, run_ids: Sequence[str], state: RunState, why: str, now: Micros
 ) -> None:
     """End runs that made nothing: FAILED or ABORTED; those that have ended stay as they are."""
     for number, run_id in enumerate(run_ids):
+        if state == RunState.FAILED and why:
+            _put_cause(world, run_id, why, now + number)
         _end(world, run_id, state, now + number, {})
     _follow(world, job.id, run_ids, now + len(run_ids) - 1)
+
+
+def _put_cause(world: World, run_id: str, why: str, at: Micros) -> None:
+    """Write into a run why it failed, unless its events say why."""
+    run = world.runs.get(run_id)
+    if run is None or run.ended_at is not None or cause_of(read_facets(run.facets)):
+        return
+    of_run, of_job = read_run_stamps(run.stamps)
+    merged = merge(run.facets, of_run, {ERROR: error_facet(why)}, event_stamp(at, "FAIL"))
+    if merged is not None:
+        stamps = f'{{"run":{merged.stamps},"job":{of_job}}}'
+        world.runs.put(run_id, replace(run, facets=merged.facets, stamps=stamps))
 
 
 def _end(

@@ -22,14 +22,18 @@ LIFECYCLE: Final = "lifecycleStateChange"
 COLUMNS: Final = "columnLineage"
 ALL_FIELDS: Final = ""  # no field has an empty name
 ASSERTIONS: Final = "dataQualityAssertions"
+EXPECTATIONS: Final = "greatExpectations_assertions"
 METRICS: Final = "dataQualityMetrics"
 STATISTICS: Final = "outputStatistics"
 LOT_FACET: Final = "penstock_lot"
 # Facets about the content of one version; the next version does not inherit them.
 OF_ONE_VERSION: Final = frozenset(
-    {LIFECYCLE, ASSERTIONS, METRICS, STATISTICS, LOT_FACET, "version", "datasetVersion"}
+    {
+        *(LIFECYCLE, ASSERTIONS, EXPECTATIONS, METRICS, STATISTICS, LOT_FACET),
+        *("version", "datasetVersion", "dataQuality"),
+    }
 )
-_CHECKS: Final = (ASSERTIONS, METRICS)
+CHECKS: Final = (ASSERTIONS, EXPECTATIONS, METRICS)
 
 
 class ParentRun(Struct, frozen=True):
@@ -293,7 +297,7 @@ def of_reading(facets: Facets, input_facets: Facets) -> Facets:
 
     Some who check it say so in the dataset's own facets, which are otherwise its maker's.
     """
-    checks = {name: facets[name] for name in _CHECKS if name in facets}
+    checks = {name: facets[name] for name in CHECKS if name in facets}
     return {**checks, **input_facets} if checks else input_facets
 
 

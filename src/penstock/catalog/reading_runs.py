@@ -7,6 +7,7 @@ import msgspec
 from msgspec import Raw, Struct
 
 from penstock.catalog import known_facets
+from penstock.catalog.causes import cause_of
 from penstock.catalog.facets import read_facets
 from penstock.catalog.rows import Role
 from penstock.catalog.shapes import (
@@ -93,6 +94,7 @@ def _run(row: _RunRow, touched: Touched) -> Run:
         job=EntityId(row.namespace, row.name),
         job_version=VersionId(row.namespace, row.name, job_version) if job_version else None,
         parent=_parent(row),
+        cause=_cause(row, touched),
         input_dataset_versions=touched.get((row.id, Role.INPUT), ()),
         output_dataset_versions=touched.get((row.id, Role.OUTPUT), ()),
         facets=raw(row.facets),
@@ -102,6 +104,15 @@ def _run(row: _RunRow, touched: Touched) -> Run:
 def began(state: str, started_at: Micros | None, created_at: Micros) -> Micros | None:
     """The start of a run; one that runs by its children alone began when a child first named it."""
     return created_at if state == RunState.RUNNING and started_at is None else started_at
+
+
+def _cause(row: _RunRow, touched: Touched) -> str | None:
+    """Return the cause that was reported of a run that failed or was aborted."""
+    if row.state not in (RunState.FAILED, RunState.ABORTED):
+        return None
+    read = touched.get((row.id, Role.INPUT), ())
+    checked = (read_facets(bytes(version.facets).decode()) for version in read)
+    return cause_of(read_facets(row.facets), checked)
 
 
 def _duration_ms(row: _RunRow) -> int | None:

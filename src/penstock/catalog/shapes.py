@@ -165,6 +165,7 @@ class Run(Shape, frozen=True):
     job: EntityId
     job_version: VersionId | None
     parent: ParentRun | None
+    cause: str | None
     input_dataset_versions: Sequence[RunDatasetVersion]
     output_dataset_versions: Sequence[RunDatasetVersion]
     facets: Raw

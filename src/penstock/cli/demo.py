@@ -240,7 +240,7 @@ def _write_failures(client: Client) -> None:
     failed.sort(key=lambda run: run.started_at or "", reverse=True)
     write_table(
         ("job", Column("started", whole=True), "cause"),
-        ((run.job.name, show_time(run.started_at), cause(run.facets)) for run in failed),
+        ((run.job.name, show_time(run.started_at), cause(run)) for run in failed),
     )
 
 

@@ -20,7 +20,7 @@ from penstock.cli.printing import (
 from penstock.cli.references import find_entity
 from penstock.cli.times import show_duration, show_time
 from penstock.client import Client
-from penstock.client.documents import EntityId, Facets, Run, RunDatasetVersion, Runs
+from penstock.client.documents import EntityId, Run, RunDatasetVersion, Runs
 from penstock.errors import Invalid
 
 app = App(
@@ -139,7 +139,7 @@ def show(run_id: RunId, /, *, remote: RemoteFlags = REMOTE, as_json: Json = Fals
             ("run", run.id),
             ("job", f"{run.job.namespace}/{run.job.name}"),
             ("state", state_text(run.state)),
-            ("cause", cause(run.facets)),
+            ("cause", cause(run)),
             ("started", show_time(run.started_at)),
             ("ended", show_time(run.ended_at)),
             ("took", show_duration(run.duration_ms)),
@@ -152,12 +152,9 @@ def show(run_id: RunId, /, *, remote: RemoteFlags = REMOTE, as_json: Json = Fals
     )
 
 
-def cause(facets: Facets) -> str | None:
-    """Why a run failed, in one line, if it said so."""
-    message = (facets.get("errorMessage") or {}).get("message")
-    if not isinstance(message, str):
-        return None
-    return " ".join(message.split())[:_CAUSE_LENGTH_MAX]
+def cause(run: Run) -> str | None:
+    """Why a run failed, in one line, if anything reported it."""
+    return " ".join(run.cause.split())[:_CAUSE_LENGTH_MAX] if run.cause is not None else None
 
 
 @app.command

@@ -199,6 +199,7 @@ class Run(Document, frozen=True):
     job: EntityId
     job_version: VersionId | None
     parent: ParentRun | None
+    cause: str | None
     input_dataset_versions: tuple[RunDatasetVersion, ...]
     output_dataset_versions: tuple[RunDatasetVersion, ...]
     facets: Facets

@@ -347,7 +347,7 @@ def _stop(
     if any(other.lot != row.lot for other in room.claims_of(run_id)):
         lose_lot(world, run_id, row.lot)
     else:  # its last lot ends a run
-        stop_runs(world, _job_row(world, row.job_id), [run_id], state, now)
+        stop_runs(world, _job_row(world, row.job_id), [run_id], state, why, now)
         world.room(LotRoom).tell_end(run_id, now)
     room.outputs.prefetch((dataset, row.lot) for dataset in (*job.input_ids, *job.output_ids))
     room.inputs.prefetch((dataset, row.job_id, row.lot) for dataset in job.input_ids)

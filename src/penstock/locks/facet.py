@@ -11,6 +11,8 @@ from typing import Any, Final, TypeVar
 import msgspec
 from msgspec import Raw, Struct, field
 
+from penstock.catalog import known_facets
+from penstock.catalog.causes import cause_of
 from penstock.catalog.facets import Facets
 from penstock.catalog.known_facets import LOT_FACET
 from penstock.catalog.openlineage import Event, Mention
@@ -65,15 +67,10 @@ class _Sender(Struct):
     producer: str = ""
 
 
-class _Error(Struct):
-    message: str = ""
-
-
 # Made here, not at the first use: two threads that use a type first at once would crash msgspec.
 _decode_lot = msgspec.json.Decoder(_Lot).decode
 _decode_subset = msgspec.json.Decoder(_Subset).decode
 _decode_sender = msgspec.json.Decoder(_Sender).decode
-_decode_error = msgspec.json.Decoder(_Error).decode
 
 
 def named_lots(event: Event) -> NamedLots:
@@ -179,8 +176,8 @@ def producer(event: Event) -> str:
 
 def error_message(event: Event) -> str:
     """Why a run failed, as far as its last event tells."""
-    error = _read(event.run_facets.get("errorMessage"), _decode_error)
-    return _clean(error.message) if error is not None else ""
+    checked = (known_facets.of_reading(each.facets, each.io_facets) for each in event.inputs)
+    return _clean(cause_of(event.run_facets, checked) or "")
 
 
 def _clean(text: str) -> str:

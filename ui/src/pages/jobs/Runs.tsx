@@ -13,7 +13,7 @@ import { Lasted, Time, useNow } from "../../kit/Time";
 import { plural, span } from "../../kit/words";
 import { Link } from "../../router/Link";
 import { runPlace } from "../../router/places";
-import { errorOf, lotOf } from "../runs/facets";
+import { lotOf } from "../runs/facets";
 
 type Run = Schemas["Run"];
 const DRAWN = 100;
@@ -30,7 +30,7 @@ const columns = (causes: ReadonlyMap<string, string>): Column<Run>[] => [
   { title: "began", cell: (run) => <Time at={run.startedAt} />, width: "100px" },
   { title: "took", cell: (run) => <Lasted from={run.startedAt} to={run.endedAt} />, width: "100px", end: true },
   { title: "made", cell: (run) => run.outputDatasetVersions.map((each) => `${each.datasetVersionId.name} V${each.number ?? "?"}`).join(", "), wide: true },
-  { title: "cause", cell: (run) => <Cause of={errorOf(run.facets) ?? causes.get(run.id) ?? ""} />, wide: true },
+  { title: "cause", cell: (run) => <Cause of={run.cause ?? causes.get(run.id) ?? ""} />, wide: true },
 ];
 
 function Cause({ of: text }: { of: string }) {

@@ -12,7 +12,6 @@ import { gapsPlace, runPlace } from "../../router/places";
 import { address } from "../../router/router";
 import { HoldCollection, PauseQueue, ResumeJob } from "../ingest/actions";
 import { BatchName, batchPlace, CollectionName } from "../ingest/names";
-import { errorOf } from "../runs/facets";
 
 export interface Problem {
   readonly id: string;
@@ -137,7 +136,7 @@ export function ofJob(job: Schemas["Job"]): Problem {
     state: "FAILED",
     at: run?.endedAt ?? job.updatedAt,
     what: <JobName of={job.id} />,
-    why: (run && errorOf(run.facets)) ?? "Its latest run failed; it reported no cause.",
+    why: run?.cause ?? "Its latest run failed; it reported no cause.",
     way: run && (
       <ButtonLink to={runPlace(run.id)} icon="right">
         The run

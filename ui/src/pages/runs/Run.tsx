@@ -12,7 +12,7 @@ import { Lasted, Time } from "../../kit/Time";
 import { jobNode, lineagePlace, workPlace } from "../../router/places";
 import { useQuery } from "../../router/router";
 import { LogTable } from "../datasets/Lot";
-import { errorOf, lotOf, traceOf } from "./facets";
+import { lotOf, traceOf } from "./facets";
 import { Gantt } from "./Gantt";
 import "../jobs/jobs.css";
 
@@ -75,7 +75,7 @@ function Whole({ run }: { run: Schemas["Run"] }) {
 function Overview({ run, lot }: { run: Schemas["Run"]; lot: string | null }) {
   const log = useGet("/api/v1/jobs/runs/{run}/log", { path: { run: run.id }, query: { limit: 200 } }).value?.entries ?? [];
   // A claim that failed says why in its history.
-  const error = errorOf(run.facets) ?? log.find((entry) => entry.action === "fail")?.why;
+  const error = run.cause ?? log.find((entry) => entry.action === "fail")?.why;
   const trace = traceOf(run.facets);
   return (
     <>

@@ -10,14 +10,10 @@ function text(value: unknown): string | null {
   return typeof value === "string" && value ? value : null;
 }
 
-/** Why a run failed, if it said so. */
-export function errorOf(facets: unknown): string | null {
-  return text(facetsOf(facets)["errorMessage"]?.["message"]);
-}
-
 /** The stack trace of a run that failed, if it sent one. */
 export function traceOf(facets: unknown): string | null {
-  return text(facetsOf(facets)["errorMessage"]?.["stackTrace"]);
+  const all = facetsOf(facets);
+  return text(all["errorMessage"]?.["stackTrace"]) ?? text(all["spark.exception"]?.["stackTrace"]);
 }
 
 /** The SQL of a job, if it was told. */
