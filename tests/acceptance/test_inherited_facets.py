@@ -5,6 +5,7 @@ from itertools import permutations
 import pytest
 
 from tests.acceptance.calls import Calls, Document, new_run_id, schema
+from tests.acceptance.lot_calls import LotCalls
 
 
 def lineage(calls: Calls, **columns: str) -> Document:
@@ -184,6 +185,24 @@ def test_a_late_report_reaches_the_versions_that_inherit_from_it(calls: Calls) -
         assert [field["name"] for field in version["fields"]] == ["total", "country"]
         assert version["facets"].keys() == described(calls)["facets"].keys()
     assert made_from(calls.dataset("totals")).keys() == {"total", "country"}
+
+
+def test_versions_of_lots_inherit_too(calls: Calls) -> None:
+    framework = LotCalls(calls)
+    write(calls, described(calls))
+    first = calls.dataset("totals")
+    framework.wire("make", inputs=["raw"], outputs=["totals"])
+    framework.register("raw", "1", "2")
+
+    framework.run_once("make")
+    framework.run_once("make")
+    framework.register("totals", "3")
+
+    found = calls.dataset("totals")
+    assert found["currentVersionNumber"] == 4
+    kept = ("fields", "columnLineage", "description")
+    assert [found[name] for name in kept] == [first[name] for name in kept]
+    assert found["facets"]["ownership"] == first["facets"]["ownership"]
 
 
 @pytest.mark.parametrize("reader_first", [True, False])

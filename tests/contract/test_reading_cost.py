@@ -188,6 +188,7 @@ def reading_examples() -> dict[str, dict[str, Any]]:
         "read_version_ids": {**page, **of_dataset},
         "read_version_by_number": {**of_dataset, "number": 1},
         "read_versions": versions,
+        "read_quality_reports": {**versions, "most": 10},
         "read_job_by_id": {"id": JOBS[7].id},
         "read_job_ids_by_state": {**page, "states": ["FAILED", "ABORTED"]},
         "read_job_ids_of_namespace_by_state": {**page, **here, "states": ["FAILED"]},

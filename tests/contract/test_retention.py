@@ -136,6 +136,8 @@ def check_counts(shop: Shop) -> None:
         assert dataset["current_version_id"] in {None, *version_ids}
         assert dataset["latest_version_id"] in {None, *version_ids}
     assert {row["version_id"] for row in seen["run_dataset"]} <= version_ids
+    for report in seen["quality_report"]:
+        assert (report["version_id"] in version_ids, report["run_id"] in run_ids) == (True, True)
     assert {row["run_id"] for row in seen["run_dataset"]} <= run_ids
     assert {row["run_id"] for row in versions} <= {None, *run_ids}
     assert {row["parent_run_id"] for row in runs} <= {None, *run_ids}

@@ -43,6 +43,7 @@ SHAPES: Mapping[str, type[msgspec.Struct]] = {
     "edge": rows.EdgeRow,
     "run": rows.RunRow,
     "run_dataset": rows.RunDatasetRow,
+    "quality_report": rows.QualityReportRow,
     "column_edge": rows.ColumnEdgeRow,
     "search_doc": rows.SearchRow,
     "tally": Tally,

@@ -9,6 +9,7 @@ from msgspec import Struct
 
 from penstock.catalog.dataset_rules import shown_schema
 from penstock.catalog.events import counted_type
+from penstock.catalog.quality_facets import reported_at
 from penstock.catalog.rows import (
     AliasRow,
     ColumnEdgeRow,
@@ -17,6 +18,7 @@ from penstock.catalog.rows import (
     JobAdvance,
     JobRow,
     JobVersionAdvance,
+    QualityReportRow,
     RunAdvance,
     SearchRow,
     VersionAdvance,
@@ -96,6 +98,7 @@ def changes(world: World) -> Changes:
             "forget_edges",
             [_Edge(e.job_id, e.role, e.dataset_id) for e in world.lost_edges.changed()],
         ),
+        ("put_quality_reports", list(_quality_reports(world))),
         ("put_edges", world.edge_rows.changed()),
         ("put_column_edges", list(_column_edges(world))),
         ("put_events", world.events.changed()),
@@ -116,6 +119,13 @@ def flush(tx: Transaction, batch: Changes) -> None:
 def _column_edges(world: World) -> Iterator[ColumnEdgeRow]:
     for edges in world.column_edges.changed():
         yield from edges
+
+
+def _quality_reports(world: World) -> Iterator[QualityReportRow]:
+    for row in world.run_datasets.changed():
+        at = reported_at(row.facets, row.stamps)
+        if at is not None:
+            yield QualityReportRow(row.run_id, row.role, row.dataset_id, row.version_id, at)
 
 
 def _counts(world: World) -> list[EventCount]:

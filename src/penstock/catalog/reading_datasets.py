@@ -20,6 +20,7 @@ from penstock.catalog.facets import (
 )
 from penstock.catalog.known_facets import ALL_FIELDS, COLUMNS, DatasetName
 from penstock.catalog.lineage_edges import NOW
+from penstock.catalog.quality_facets import with_reports
 from penstock.catalog.reading_names import is_uuid
 from penstock.catalog.reading_runs import load_runs
 from penstock.catalog.schema import NO_FIELDS, NO_SCHEMA, observed_schema, read_schema, with_tags
@@ -40,6 +41,8 @@ from penstock.db import Transaction
 from penstock.errors import NotFound
 from penstock.ids import dataset_id
 
+_Reports = defaultdict[str, list[str]]
+REPORTS_MAX = 100  # on one version; each test may be a run of its own
 _NUMBER = re.compile(r"[Vv]?([0-9]{1,15})")
 
 
@@ -72,6 +75,8 @@ class _DatasetRow(Struct, frozen=True, gc=False):
     schema_location: str | None
     inherited: str | None
     inherited_stamps: str | None
+    version_id: str | None
+    written: str | None
 
 
 class _VersionRow(Struct, frozen=True, gc=False):
@@ -97,6 +102,7 @@ class _VersionRow(Struct, frozen=True, gc=False):
     unconfirmed: int
     schema_location: str | None
     inherited: str | None
+    written: str | None
 
 
 def get_dataset(
@@ -155,7 +161,17 @@ def load_datasets(
     rows = {row.id: row for row in tx.rows(_DatasetRow, "read_datasets", ids=list(ids))}
     sets = {found for row in rows.values() if (found := _column_set(row)) is not None}
     lineage = _load_column_lineage(tx, sorted(sets), rows.values())
-    return [_dataset(rows[found], lineage, aliases) for found in ids if found in rows]
+    reports = _load_reports(tx, [row.version_id for row in rows.values() if row.version_id])
+    return [_dataset(rows[found], lineage, reports, aliases) for found in ids if found in rows]
+
+
+def _load_reports(tx: Transaction, versions: Sequence[str]) -> _Reports:
+    """What runs reported on the quality of versions, by version, the newest first."""
+    found: _Reports = defaultdict(list)
+    rows = tx.fetch("read_quality_reports", ids=list(versions), most=REPORTS_MAX)
+    for version, facets in rows if versions else ():
+        found[version].append(facets)
+    return found
 
 
 def _find(
@@ -221,6 +237,7 @@ def _sole(values: set[str | None]) -> str | None:
 def _dataset(
     row: _DatasetRow,
     lineage: dict[str, list[ColumnLineage]],
+    reports: _Reports,
     aliases: Sequence[Alias] | UnsetType,
 ) -> Dataset:
     fields, facets = _shown(row)
@@ -245,7 +262,7 @@ def _dataset(
         indirect_input_fields=[
             source for each in columns if each.name == ALL_FIELDS for source in each.input_fields
         ],
-        facets=raw(shown(facets)),
+        facets=raw(_with_reports(facets, row.written, reports[row.version_id or ""])),
         deleted=bool(row.hidden),
         aliases=aliases,
         schema_location=_schema_location(row),
@@ -297,10 +314,19 @@ def _load_versions(
     if of_dataset is not None:
         rows = {row.id: row for row in rows.values() if row.dataset_id == of_dataset}
     runs = load_runs(tx, [row.run_id for row in rows.values() if row.run_id])
-    return [_version(rows[found], runs) for found in ids if found in rows]
+    reports = _load_reports(tx, list(rows))
+    return [_version(rows[found], runs, reports[found]) for found in ids if found in rows]
 
 
-def _version(row: _VersionRow, runs: dict[str, Run]) -> DatasetVersion:
+def _with_reports(facets: str, written: str | None, reports: Sequence[str]) -> str:
+    """The facets that are shown of a version, with those of the runs that wrote and checked it."""
+    stated = shown(facets)
+    if not reports and (written is None or len(written) == 2):
+        return stated
+    return write_facets(with_reports(read_facets(stated), written, reports))
+
+
+def _version(row: _VersionRow, runs: dict[str, Run], reports: Sequence[str]) -> DatasetVersion:
     fields, schema = row.fields, row.schema_id
     facets = laid_over(row.inherited, row.facets)
     if fields == NO_FIELDS:
@@ -324,7 +350,7 @@ def _version(row: _VersionRow, runs: dict[str, Run]) -> DatasetVersion:
         description=row.description,
         current_schema_version=schema,
         created_by_run=runs.get(row.run_id) if row.run_id else None,
-        facets=raw(shown(facets)),
+        facets=raw(_with_reports(facets, row.written, reports)),
         schema_location=_schema_location(row),
     )
 

@@ -148,6 +148,8 @@ class _Pruning:
         versions = tx.fetch("delete_versions_of_runs", ids=runs)
         tx.execute("delete_run_datasets", ids=runs)
         tx.execute("delete_reads_of_versions", ids=[version for version, _ in versions])
+        tx.execute("delete_quality_reports", ids=runs)
+        tx.execute("delete_quality_reports_on_versions", ids=[version for version, _ in versions])
         tx.execute("leave_parents", ids=runs)
         tx.execute("delete_runs", ids=runs)
         tx.write("subtract_runs", _less(job for _, job in found))
@@ -168,6 +170,7 @@ class _Pruning:
         found = tx.fetch("versions_still_prunable", ids=ids, cutoff=self._cutoff)
         versions = [version for version, _ in found]
         tx.execute("delete_reads_of_versions", ids=versions)
+        tx.execute("delete_quality_reports_on_versions", ids=versions)
         tx.execute("delete_versions", ids=versions)
         tx.write("subtract_versions", _less(dataset for _, dataset in found))
         return len(versions)

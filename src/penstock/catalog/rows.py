@@ -28,6 +28,7 @@ __all__ = [
     "JobVersionRow",
     "NamespaceRow",
     "Origin",
+    "QualityReportRow",
     "Role",
     "RunAdvance",
     "RunDatasetRow",
@@ -337,6 +338,16 @@ class RunDatasetRow(Row, frozen=True):
     version_id: str
     facets: str
     stamps: str
+
+
+class QualityReportRow(Row, frozen=True):
+    """That a run reported on the quality of a version that it read or wrote."""
+
+    run_id: str
+    role: Role
+    dataset_id: str
+    version_id: str
+    at: Micros
 
 
 class ColumnEdgeRow(Row, frozen=True):

@@ -54,6 +54,10 @@ SELECT set_id, dataset_id, field, input_dataset_id, input_field, description, ty
 WHERE EXISTS (SELECT 1 FROM dataset_versions v WHERE v.column_set_id = e.set_id)
    OR EXISTS (SELECT 1 FROM datasets d WHERE d.declared_column_set_id = e.set_id);
 
+-- name: every_quality_report
+-- All reports of runs on the quality of versions.
+SELECT run_id, role, dataset_id, version_id, at FROM quality_reports;
+
 -- name: every_facet_set
 -- All sets of inherited facets that a version has.
 SELECT id, dataset_id, facets, stamps FROM facet_sets f

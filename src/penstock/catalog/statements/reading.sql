@@ -80,12 +80,13 @@ SELECT d.id, d.namespace, d.name, d.type, d.physical_name, d.source_name, d.desc
        d.hidden, d.created_at, d.updated_at, d.declared, d.declared_stamps,
        d.declared_column_set_id,
        v.number, v.schema_id, v.fields, v.facets, v.stamps, v.column_set_id, l.location, f.facets,
-       f.stamps
+       f.stamps, v.id, w.facets
 FROM {each ids uuid AS k}
 JOIN datasets d ON d.id = k.value
 LEFT JOIN stream_schemas l ON l.dataset_id = d.id
 LEFT JOIN dataset_versions v ON v.id = COALESCE(d.current_version_id, d.latest_version_id)
 LEFT JOIN facet_sets f ON f.id = v.inherited_set_id
+LEFT JOIN run_datasets w ON w.run_id = v.run_id AND w.role = 'OUTPUT' AND w.dataset_id = v.dataset_id
 
 -- name: read_column_edges
 -- Which fields are made from which, for sets of column lineage; without a name where nobody named
@@ -114,12 +115,28 @@ SELECT id FROM dataset_versions WHERE dataset_id = :dataset_id AND number = :num
 -- Dataset versions, each with what its dataset says of all of them.
 SELECT v.id, v.dataset_id, d.namespace, d.name, v.number, v.run_id, v.schema_id, v.fields,
        v.facets, v.type, v.physical_name, v.source_name, v.description, v.lifecycle, v.created_at,
-       d.current_version_id, d.observed, d.tags, d.field_tags, v.unconfirmed, l.location, f.facets
+       d.current_version_id, d.observed, d.tags, d.field_tags, v.unconfirmed, l.location, f.facets,
+       w.facets
 FROM {each ids uuid AS k}
 JOIN dataset_versions v ON v.id = k.value
 JOIN datasets d ON d.id = v.dataset_id
 LEFT JOIN stream_schemas l ON l.dataset_id = d.id
 LEFT JOIN facet_sets f ON f.id = v.inherited_set_id
+LEFT JOIN run_datasets w ON w.run_id = v.run_id AND w.role = 'OUTPUT' AND w.dataset_id = v.dataset_id
+
+-- name: read_quality_reports
+-- What runs reported on the quality of versions: the newest reports on each, newest first.
+SELECT q.version_id, d.facets
+FROM {each ids uuid AS k}
+JOIN quality_reports q ON q.version_id = k.value
+JOIN run_datasets d ON d.run_id = q.run_id AND d.role = q.role AND d.dataset_id = q.dataset_id
+WHERE q.run_id IN (
+    SELECT n.run_id FROM quality_reports n
+    WHERE n.version_id = k.value
+    ORDER BY n.at DESC, n.run_id DESC
+    LIMIT :most
+)
+ORDER BY q.at DESC, q.run_id DESC
 
 -- name: read_job_by_id
 -- Whether a job is there, and how long its lists are.

@@ -142,6 +142,14 @@ WHERE NOT EXISTS (SELECT 1 FROM dataset_versions v
 -- Delete these sets of column lineage.
 DELETE FROM column_edges WHERE set_id IN (SELECT k.value FROM {each ids uuid AS k})
 
+-- name: delete_quality_reports
+-- Delete the reports of these runs on quality.
+DELETE FROM quality_reports WHERE run_id IN (SELECT k.value FROM {each ids uuid AS k})
+
+-- name: delete_quality_reports_on_versions
+-- Delete the reports on the quality of these versions.
+DELETE FROM quality_reports WHERE version_id IN (SELECT k.value FROM {each ids uuid AS k})
+
 -- name: prunable_facet_sets
 -- A page of the sets of inherited facets that only versions have which are not needed any more.
 SELECT f.id FROM facet_sets f

@@ -518,6 +518,14 @@ ON CONFLICT (run_id, role, dataset_id) DO UPDATE SET
     facets = excluded.facets,
     stamps = excluded.stamps;
 
+-- name: put_quality_reports
+-- Write which runs reported on the quality of which versions.
+INSERT INTO quality_reports (run_id, role, dataset_id, version_id, at)
+{rows run_id uuid, role text, dataset_id uuid, version_id uuid, at bigint}
+ON CONFLICT (run_id, role, dataset_id) DO UPDATE SET
+    version_id = excluded.version_id,
+    at = excluded.at;
+
 -- name: put_column_edges
 -- Write column lineage; a set never changes.
 INSERT INTO column_edges (set_id, dataset_id, field, input_dataset_id, input_field, description, type, indirect)

@@ -31,7 +31,7 @@ export function Checks({ dataset }: { dataset: { readonly namespace: string; rea
   ];
   return (
     <Panel
-      title="What checks said"
+      title="Checks of lots"
       aside={
         <label className="check">
           <input type="checkbox" checked={failed} onChange={(event) => setQuery({ failed: event.target.checked, from: null })} /> only what failed
@@ -41,7 +41,7 @@ export function Checks({ dataset }: { dataset: { readonly namespace: string; rea
       <Shown of={found}>
         {({ checks }) =>
           checks.length === 0 ? (
-            <Empty icon="check" title={failed ? "No check failed" : "No check has said anything"}>
+            <Empty icon="check" title={failed ? "No check of a lot failed" : "No lot was checked"}>
               {failed ? "Every check of this dataset passed, or there was none." : "Give the arc that makes its lots checks, or report them with a run."}
               {!failed && <pre>{'checks = ["my_checks:has_every_hour"]'}</pre>}
             </Empty>

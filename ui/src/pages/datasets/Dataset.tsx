@@ -15,6 +15,7 @@ import { tagsOf } from "../runs/facets";
 import { Checks } from "./Checks";
 import "./datasets.css";
 import { Neighbours } from "./Neighbours";
+import { FailedTests, Reported } from "./Reported";
 import { Versions } from "./Versions";
 
 export default function Dataset({ namespace = "", name = "" }: { namespace?: string; name?: string }) {
@@ -55,6 +56,7 @@ function Whole({ dataset }: { dataset: Schemas["Dataset"] }) {
         {tagsOf(dataset.tags).map((tag) => (
           <Tag key={tag}>{tag}</Tag>
         ))}
+        <FailedTests dataset={dataset} />
         {dataset.deleted && <Tag tone="bad">hidden</Tag>}
         {hold && (
           <Tag tone="held">
@@ -75,6 +77,7 @@ function Whole({ dataset }: { dataset: Schemas["Dataset"] }) {
       <div className="stack">
         {tab === "lots" && <LotsPanel dataset={id} />}
         {tab === "versions" && <Versions dataset={dataset} />}
+        {tab === "quality" && <Reported dataset={dataset} />}
         {tab === "quality" && <Checks dataset={id} />}
         {tab === "use" && <Neighbours dataset={dataset} />}
         {tab === "about" && <About dataset={dataset} />}
