@@ -47,6 +47,7 @@ def views(scene: Scene) -> Mapping[str, str]:
         "lineage-first": "/lineage",
         "lineage": address("lineage", node=node, hops="4"),
         "lineage-columns": address("lineage", node=node, columns="1", direction="upstream"),
+        "lineage-indirect": address("lineage", node=node, columns="1", indirect="1", depth="2"),
         "lineage-as-of": address("lineage", node=node, asOf=f"{scene.began:%Y-%m-%dT00:00:00Z}"),
         "datasets": "/datasets",
         "datasets-found": address("datasets", q="orders"),
