@@ -158,6 +158,7 @@ def _of_history() -> dict[str, dict[str, Any]]:
     kinds = {"kinds": ["RUN", "JOB"]}
     return {
         "newest_published_versions": of_dataset,
+        "oldest_published_versions": of_dataset,
         "versions_published_by": {**of_dataset, "at": last},
         "versions_published_before": {**of_dataset, "at": last, "id": VERSIONS[-1].id},
         "versions_published_after": {**of_dataset, "at": NOW, "id": VERSIONS[0].id},

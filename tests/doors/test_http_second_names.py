@@ -107,6 +107,30 @@ def test_two_names_with_a_history_become_one_dataset(server: Running, kind: str)
     assert [each["name"] for each in found["results"]] == ["orders"]
 
 
+def test_merged_versions_inherit_in_the_order_of_publication(server: Running) -> None:
+    client = server.client
+    report = dataset(TABLE, "id")
+    report["facets"]["columnLineage"] = {
+        "fields": {"id": {"inputFields": [{**named(("lake", "raw")), "field": "id"}]}}
+    }
+    tests = {"dataQualityAssertions": {"assertions": [{"assertion": "unique", "success": True}]}}
+    post(client, run("w1", "load", 1, outputs=[report]))
+    post(client, run("w2", "export", 2, outputs=[dataset(FILES)]))
+    checked = {**dataset(TABLE), "inputFacets": tests}
+    post(client, run("t1", "test", 3, inputs=[checked]))
+
+    post(client, run("w3", "export", 4, inputs=[dataset(FILES, also=TABLE)]))
+
+    one = shown(client, FILES)
+    assert [field["name"] for field in one["fields"]] == ["id"]
+    assert [column["name"] for column in one["columnLineage"]] == ["id"]
+    target = path("namespaces", *FILES[:1], "datasets", FILES[1], "versions")
+    versions = get(client, target)["versions"]
+    made = {each["createdByRun"]["job"]["name"]: each for each in versions if each["createdByRun"]}
+    assert [field["name"] for field in made["export"]["fields"]] == ["id"]
+    assert "dataQualityAssertions" in made["load"]["facets"]
+
+
 def test_events_of_both_names_go_on_in_one_dataset(server: Running) -> None:
     client = server.client
     history(client)

@@ -13,6 +13,7 @@ from penstock import ids
 from penstock.catalog import dataset_names, dataset_rules, known_facets
 from penstock.catalog.facets import merge, read_facets, read_stamps
 from penstock.catalog.flush import changes, flush
+from penstock.catalog.inheritance import pass_on
 from penstock.catalog.job_versions import put_job_version, version_names
 from penstock.catalog.known_facets import Alias, DatasetName
 from penstock.catalog.openlineage import Event, Mention
@@ -26,7 +27,7 @@ from penstock.catalog.rows import (
     VersionRow,
     replace,
 )
-from penstock.catalog.world import World
+from penstock.catalog.world import World, place_of
 from penstock.clock import Micros
 
 SYMLINKS = "symlinks"
@@ -62,6 +63,7 @@ def _merge_name(world: World, mention: Mention, alias: Alias, at: Micros) -> Non
             flush(world.tx, changes(world))
         else:
             _Merge(world, old=own, new=other, name_type=alias.type).run()
+            return
     else:
         if own is None:
             own = replace(
@@ -75,6 +77,7 @@ def _merge_name(world: World, mention: Mention, alias: Alias, at: Micros) -> Non
             flush(world.tx, changes(world))
             world.start_over()
         _Merge(world, old=other, new=own, name_type=alias.type).run()
+        return
     world.start_over()
 
 
@@ -95,13 +98,45 @@ class _Merge:
         self._sides = {"old": old.id, "new": new.id}
 
     def run(self) -> None:
-        """Move everything, in the open transaction."""
+        """Move everything, in the open transaction; the rows in memory are loaded again."""
+        have_versions = all(map(self._is_published, self._sides.values()))
+        self._move()
+        self._world.start_over()
+        if have_versions:
+            self._inherit_in_order()
+
+    def _is_published(self, dataset_id: str) -> bool:
+        return bool(
+            self._tx.rows(VersionRow, "newest_published_versions", dataset_id=dataset_id, most=1)
+        )
+
+    def _inherit_in_order(self) -> None:
+        """Let the versions of both datasets inherit in the order in which they were published."""
+        world, dataset_id = self._world, self._new.id
+        [first] = self._tx.rows(
+            VersionRow, "oldest_published_versions", dataset_id=dataset_id, most=1
+        )
+        [last] = self._tx.rows(
+            VersionRow, "newest_published_versions", dataset_id=dataset_id, most=1
+        )
+        pass_on(world, first, until=place_of(last))
+        dataset = world.datasets.get(dataset_id)
+        assert dataset is not None, "the dataset was just written"
+        world.datasets.put(dataset_id, dataset)  # its words follow the fields of its version
+
+    def _move(self) -> None:
         # A batch counts by how rows were before: both are looked up.
         for dataset_id in self._sides.values():
             self._world.datasets.get(dataset_id)
         self._merge_runs()
         implied_id = self._merge_implied()
-        for statement in ("move_column_sets", "move_written", "move_read"):
+        for statement in (
+            "move_column_sets",
+            "move_facet_sets",
+            "move_written",
+            "move_read",
+            "move_quality_reports",
+        ):
             self._tx.execute(statement, **self._sides)
         self._tx.execute(
             "move_versions_of_dataset",
@@ -134,6 +169,7 @@ class _Merge:
     def _drop_version(self, version_id: str, instead: str) -> None:
         pinned = {"version_id": instead, "dataset_id": self._new.id}
         self._tx.execute("pin_other_version", was=version_id, **pinned)
+        self._tx.execute("report_on_other_version", was=version_id, **pinned)
         self._tx.execute("forget_version", id=version_id)
 
     def _merge_runs(self) -> None:
@@ -156,6 +192,7 @@ class _Merge:
             self._world.put_io(replace(new, facets=facets, stamps=stamps))
             side = {"run_id": run_id, "role": role, "dataset_id": self._old.id}
             self._tx.execute("forget_run_dataset", **side)
+            self._tx.execute("forget_quality_report", **side)
 
     def _move_edges(self) -> None:
         world = self._world

@@ -71,10 +71,37 @@ WHERE set_id IN (SELECT v.column_set_id FROM dataset_versions v
                  SELECT d.declared_column_set_id FROM datasets d
                  WHERE d.id = :old AND d.declared_column_set_id IS NOT NULL);
 
+-- name: move_facet_sets
+-- Let inherited facets be of the other dataset.
+UPDATE facet_sets SET dataset_id = :new
+WHERE id IN (SELECT v.inherited_set_id FROM dataset_versions v
+             WHERE v.dataset_id = :old AND v.inherited_set_id IS NOT NULL);
+
+-- name: move_quality_reports
+-- Let reports be about the other dataset.
+UPDATE quality_reports SET dataset_id = :new
+WHERE version_id IN (SELECT v.id FROM dataset_versions v WHERE v.dataset_id = :old);
+
+-- name: report_on_other_version
+-- Let the reports on one version be about another.
+UPDATE quality_reports SET version_id = :version_id, dataset_id = :dataset_id WHERE version_id = :was;
+
+-- name: forget_quality_report
+-- Forget what a run reported on one side.
+DELETE FROM quality_reports WHERE run_id = :run_id AND role = :role AND dataset_id = :dataset_id;
+
+-- name: oldest_published_versions
+-- The versions of a dataset that were published first, oldest first.
+SELECT v.id, v.dataset_id, v.number, v.origin, v.run_id, v.schema_id, v.fields, v.facets, v.stamps, v.type, v.physical_name, v.source_name, v.description, v.lifecycle, v.column_set_id, v.created_at, v.published_at, v.unconfirmed, v.inherited_set_id
+FROM dataset_versions v
+WHERE v.dataset_id = :dataset_id AND v.published_at IS NOT NULL
+ORDER BY v.published_at, v.id
+LIMIT :most;
+
 -- name: copy_column_inputs
 -- Let what was made from the columns of one dataset be made from those of the other.
-INSERT INTO column_edges (set_id, dataset_id, field, input_dataset_id, input_field, description, type)
-SELECT e.set_id, e.dataset_id, e.field, :new, e.input_field, e.description, e.type
+INSERT INTO column_edges (set_id, dataset_id, field, input_dataset_id, input_field, description, type, indirect)
+SELECT e.set_id, e.dataset_id, e.field, :new, e.input_field, e.description, e.type, e.indirect
 FROM column_edges e WHERE e.input_dataset_id = :old
 ON CONFLICT (set_id, field, input_dataset_id, input_field) DO NOTHING;
 
