@@ -205,6 +205,11 @@ def _fill_lots_and_uploads(tx: Transaction) -> None:
         holder = "" if n > DONE - FEW else f"bid{n:010}"
         tx.execute("put_upload", url=f"upload {n}", holder=holder, now=NOW)
         tx.execute("spend_upload", url=f"upload {n}", batch_id=holder)
+        letter = {"recipients": "[]", "subject": "", "body": "", "next_at": NOW + n}
+        tx.execute(
+            "add_ingest_letter", message_id=f"letter {n}", batch_id=f"bid{n:010}", now=NOW, **letter
+        )
+        tx.execute("put_ingest_progress", job_id=f"jid{n:010}", bytes=1, total=2, now=NOW)
 
 
 def test_no_read_of_ingest_walks_through_what_it_does_not_give(
@@ -321,6 +326,13 @@ def _examples_of_register() -> dict[str, list[dict[str, Any]]]:
         "storage_of_collection": [{"collection": name} for name in (MAPS, LETTERS)],
         "upload": [{"url": "upload 7"}],
         "stale_uploads": [{"before": NOW + 1, "most": PAGE}],
+        "objects_stored_from": [
+            {"after": after, "most": PAGE} for after in ("", _ark(DONE - PAGE))
+        ],
+        "object_sizes_by_arks": [{"ids": [_ark(number) for number in range(PAGE)]}],
+        "due_ingest_letters": [{"now": NOW + FEW, "most": PAGE}],
+        "ingest_letter_turn": [{"message_id": "letter 7"}],
+        "ingest_progress_by_jobs": [{"ids": [f"jid{number:010}" for number in range(PAGE)]}],
     }
 
 

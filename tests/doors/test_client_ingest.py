@@ -32,6 +32,7 @@ SERVED = {
     "Batch": ingest_shapes.ShownBatch,
     "Batches": ingest.Batches,
     "Step": ingest_shapes.ReachedState,
+    "Download": ingest_shapes.Download,
     "IngestJob": ingest_shapes.ShownIngestJob,
     "BatchJobs": ingest.BatchJobs,
     "IngestJobs": ingest.IngestJobs,

@@ -25,6 +25,7 @@ JOB = {
     *("id", "batch", "collection", "status", "lastSuccessfulStatus", "resumesAt", "retryCount"),
     *("message", "priority", "spaceNeeded", "payloadUrl", "payloadName", "payloadType", "mode"),
     *("primaryId", "localIds", "title", "workingFolder", "lastModified", "history", "lockedBy"),
+    "download",
 }
 REPORT = {
     *("number", "kind", "batch", "collection", "submitter", "payloadUrl", "submittedAt"),
