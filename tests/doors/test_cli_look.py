@@ -154,8 +154,8 @@ def test_lineage_of_columns(penstock: Terminal) -> None:
 
 
 def test_indirect_lineage_is_drawn_apart_from_that_of_columns(penstock: Terminal) -> None:
-    columns = penstock("lineage", "daily_revenue", "--columns", "--depth", "1").text
-    both = penstock("lineage", "daily_revenue", "--columns", "--indirect", "--depth", "1").text
+    columns = penstock("lineage", "daily_revenue", "--columns", "--hops", "1").text
+    both = penstock("lineage", "daily_revenue", "--columns", "--indirect", "--hops", "1").text
 
     assert "keys of joins" not in columns
     apart = both.split("keys of joins, filters and sorts\n")[1]
