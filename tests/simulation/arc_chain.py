@@ -14,7 +14,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from penstock.arcs.arrival_commands import ApplyArrival
-from penstock.arcs.arrivals import Arrival, TimeFrom
+from penstock.arcs.arrivals import Arrival, OnMissing, TimeFrom
 from penstock.arcs.commands import ApplyArc
 from penstock.arcs.declaration import Arc, Input, Output, Parts, Retry, Workload
 from penstock.arcs.leftovers import tidy
@@ -155,6 +155,7 @@ class Arrivals:
             pattern="{year}{month}{day}/{hour}{minute}/",
             grace_seconds=GRACE_SECONDS,
             start=format_time(START),
+            missing=OnMissing.EMPTY,
         )
         plane.catalog.submit(ApplyArrival("ann", arrival)).result()
 
