@@ -2,11 +2,9 @@
 
 import logging
 import threading
-import time
 from collections import deque
 from collections.abc import Callable
 from concurrent.futures import Executor, ThreadPoolExecutor
-from itertools import islice
 from typing import Self
 
 from penstock import logs
@@ -28,7 +26,7 @@ log = logging.getLogger(__name__)
 
 SWEEP_SECONDS = 1.0
 SETTLE_SECONDS = 1.0
-SETTLED_AT_ONCE = 1000
+SETTLED_AT_ONCE = 1000  # lots whose keys are noted as written
 REPAIR_SECONDS = 10.0
 
 
@@ -73,7 +71,10 @@ class Engine:
         self._heart = threading.Thread(target=self._beat, name="arc-heart", daemon=True)
         self._repair = KeyRepair(catalog, objects)
         self._settled: deque[UnsettledRow] = deque()
-        self._keeper = threading.Thread(target=self._keep_keys, name="arc-keys", daemon=True)
+        self._keepers = [
+            threading.Thread(target=self._settle_keys, name="arc-keys", daemon=True),
+            threading.Thread(target=self._repair_keys, name="arc-repair", daemon=True),
+        ]
 
     def __enter__(self) -> Self:
         self.start()
@@ -86,7 +87,8 @@ class Engine:
         """Begin to look for work."""
         self._loop.start()
         self._heart.start()
-        self._keeper.start()
+        for thread in self._keepers:
+            thread.start()
 
     def stop(self) -> None:
         """Claim nothing more; end what is running, give back what has not begun."""
@@ -96,7 +98,7 @@ class Engine:
             self._loop.join()
         self._threads.shutdown()
         self._over.set()
-        for thread in (self._heart, self._keeper):
+        for thread in (self._heart, *self._keepers):
             if thread.is_alive():
                 thread.join()
 
@@ -182,28 +184,38 @@ class Engine:
             self._ended()
             self.wake()
 
-    def _keep_keys(self) -> None:
-        """Repair the keys of lots whose engine died, at the start and now and then."""
-        trouble = logs.Trouble(log, "keys were not repaired, and will be")
-        repair_at = 0.0
-        while True:
-            is_over = self._over.is_set()
+    def _settle_keys(self) -> None:
+        """Note, some at a time, that the keys of lots follow the database."""
+        trouble = logs.Trouble(log, "the keys of lots were not noted as written, and will be")
+        is_over = False
+        while not is_over:
+            is_over = self._over.wait(SETTLE_SECONDS)
             try:
-                if rows := tuple(islice(self._settled, SETTLED_AT_ONCE)):
-                    self._catalog.submit(SettleKeys(rows)).result()
+                while self._settled:
+                    rows = [
+                        self._settled[n] for n in range(min(len(self._settled), SETTLED_AT_ONCE))
+                    ]
+                    self._catalog.submit(SettleKeys(tuple(rows))).result()
                     for _ in rows:
                         self._settled.popleft()
-                if not is_over and time.monotonic() >= repair_at:
-                    self._repair.run(self._over.is_set)
-                    repair_at = time.monotonic() + REPAIR_SECONDS
+                trouble.over()
+            except PenstockError as error:
+                trouble.met(error)
+            except Exception:
+                log.exception("the keys of lots were not noted as written, and will be")
+
+    def _repair_keys(self) -> None:
+        """Repair the keys of lots whose engine died, at the start and now and then."""
+        trouble = logs.Trouble(log, "keys were not repaired, and will be")
+        while not self._over.is_set():
+            try:
+                self._repair.run(self._over.is_set)
                 trouble.over()
             except PenstockError as error:
                 trouble.met(error)
             except Exception:
                 log.exception("keys were not repaired, and will be")
-            if is_over:
-                return
-            self._over.wait(SETTLE_SECONDS)
+            self._over.wait(REPAIR_SECONDS)
 
     def _beat(self) -> None:
         """Keep the leases of what is running, to the end of the last one."""

@@ -15,7 +15,12 @@ from penstock.config import load
 from penstock.ingest.opening import IN_DATABASE
 from penstock.plane import Plane
 
-app = App(name="objects", help="Find and remove objects in the store that nothing lists.")
+app = App(
+    name="objects",
+    help="Find and remove objects in the store that nothing lists.",
+    help_epilogue="""Examples:
+  penstock objects sweep --dry-run""",
+)
 
 _SHOWN_MAX = 100
 
