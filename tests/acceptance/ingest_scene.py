@@ -270,6 +270,7 @@ def _batch_tree(batch: BatchTree) -> Tree:
             "erc_what": "title",
             "erc_who": "author",
             "erc_when": "date",
+            "clear": [],
             "type": "manifest_of_manifests",
             "submission_mode": "add",
             "uid": "uid",
@@ -313,6 +314,7 @@ def _job_tree(number: int, job: JobTree) -> Tree:
             "row": number,
             "key": f"uid/{number}",
             "payload_name": payload,
+            "clear": [],
         },
         f"{top}/identifiers": {"primary": job.primary or primary, "local_id": [local]},
         f"{top}/status": {
