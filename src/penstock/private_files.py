@@ -15,7 +15,7 @@ def make_private_folder(folder: Path) -> None:
     while not folder.exists():
         missing.append(folder)
         folder = folder.parent
-    if missing and not folder.is_dir():
+    if not folder.is_dir():
         raise NotADirectoryError(f"{folder} is a file")
     for each in reversed(missing):
         each.mkdir(mode=FOLDER_MODE, exist_ok=True)
