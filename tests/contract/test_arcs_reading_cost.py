@@ -125,6 +125,10 @@ def _of_backfills() -> dict[str, dict[str, Any]]:
         "failed_backfill_lots": {**goes, **most, "job_id": ARCS[0].id},
         "ended_backfills": {**most, "before": NOW, "created_at": NOW - 500, "id": backfill_of(500)},
         "some_backfill_lots": {**goes, **most},
+        "open_lots_to_repair": {**most, "job_id": ARCS[0].id},
+        "partial_lots_to_repair": {**most, "job_id": ARCS[0].id, "outputs": [CLEAN.id, TOP.id]},
+        "held_lots_to_repair": {**most, "job_id": ARCS[0].id},
+        "stale_lots_to_repair": {**most, "job_id": ARCS[0].id},
     }
 
 

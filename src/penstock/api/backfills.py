@@ -1,4 +1,4 @@
-"""Backfills: an arc's lots over a range of time, repaired a few at a time."""
+"""Backfills: lots of an arc, over a range of time or from a list, repaired a few at a time."""
 
 from collections.abc import Callable, Sequence
 from typing import Annotated, Any
@@ -12,7 +12,9 @@ from penstock.api.lots import WhyBody
 from penstock.api.parameters import Query
 from penstock.api.routing import BASE, Reach, Route
 from penstock.arcs.backfill import MAX_RUNNING, Backfills, Plan, Progress, Scope
+from penstock.arcs.backfill_lots import LISTED_MAX
 from penstock.catalog.shapes import Shape
+from penstock.catalog.text_schemas import LotName
 from penstock.errors import Invalid
 from penstock.lots.ids import Interval
 
@@ -20,15 +22,19 @@ _LISTED_MAX = 1000
 
 
 class BackfillBody(Body, frozen=True):
-    """Which lots of an arc to repair: from one time or lot to another, and how.
+    """The lots of an arc to repair, and how.
 
-    Only lots that failed or are missing are worked on, and `failedAndMissing` says so outright;
-    with `stale` also those whose inputs were made anew since, and with `all` good ones too. A
-    `dryRun` only tells what would be done.
+    They are the lots from one time or lot to another, or those that `lots` names. Lots with free
+    ids have no range: without `lots`, all that failed or are missing are repaired, 10,000 at most.
+
+    Only lots that failed or are missing are worked on, and `failedAndMissing` states the same.
+    `stale` adds lots with newer inputs, and `all` adds good ones. A `dryRun` only shows what a
+    backfill would do.
     """
 
     first: str | None = field(name="from", default=None)
     last: str | None = field(name="to", default=None)
+    lots: Annotated[tuple[LotName, ...], Meta(max_length=LISTED_MAX)] = ()
     failed_and_missing: bool = False
     all: bool = False
     stale: bool = False
@@ -82,6 +88,7 @@ async def start(call: Call, namespace: str, arc: str, body: BackfillBody) -> Beg
         "scope": body.scope,
         "newest_first": body.newest_first,
         "interval": body.interval,
+        "lots": body.lots,
     }
 
     def work() -> Begun:

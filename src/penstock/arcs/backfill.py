@@ -1,4 +1,4 @@
-"""Backfills: an arc's lots over a range of time, repaired a few at a time.
+"""Backfills: lots of an arc, over a range of time or from a list, repaired a few at a time.
 
 A backfill is a row: it can be stopped and gone on with by anybody, and outlives every process.
 It never touches a good lot unless it was told to, nor a lot whose inputs are not there. What was
@@ -16,18 +16,19 @@ from penstock.arcs.backfill_commands import (
     StepBackfill,
     count_left,
 )
-from penstock.arcs.backfill_plan import Plan, plan, span_of, survey
+from penstock.arcs.backfill_lots import LotList, Wanted, find_range
+from penstock.arcs.backfill_plan import Plan, plan, survey
 from penstock.arcs.backfill_rows import BackfillRow, Counts, Spec
 from penstock.arcs.backfill_rules import UNDER_WAY, Scope, Verdict
 from penstock.arcs.reading import find_arc
 from penstock.catalog.catalog import Catalog
-from penstock.catalog.shapes import Shape
+from penstock.catalog.shapes import EntityId, Shape
 from penstock.clock import HOUR, SECOND, Clock, format_time
 from penstock.db import Transaction
 from penstock.errors import NotFound, PenstockError
 from penstock.locks.reading import get_lot_job
 from penstock.locks.rows import LotJobRow, WorkRow
-from penstock.locks.spans import Bound
+from penstock.locks.spans import Bound, Span
 from penstock.lots.ids import Interval
 from penstock.states import BackfillState
 
@@ -53,6 +54,7 @@ class Progress(Shape, frozen=True):
 
     `looked_at` of its `count` lots were looked at. Of those, `good`, `held` and `waiting` ones
     were left alone; the others are going, done or failed. `seconds` is how long it has run.
+    Without an interval, its lots are a list, and `is_cut` if more lots needed it.
     """
 
     id: str
@@ -63,9 +65,11 @@ class Progress(Shape, frozen=True):
     newest_first: bool
     max_running: int
     priority: int
+    interval: Interval | None
     first: str
     last: str
     count: int
+    is_cut: bool
     looked_at: int
     good: int
     held: int
@@ -99,19 +103,20 @@ class Backfills:
         self,
         namespace: str,
         arc: str,
-        first: Bound,
-        last: Bound,
+        first: Bound = None,
+        last: Bound = None,
         *,
+        lots: Sequence[str] = (),
         scope: Scope = Scope.FAILED_AND_MISSING,
         newest_first: bool = False,
         interval: Interval | None = None,
     ) -> Plan:
         """What a backfill would do now; nothing is written."""
+        wanted = Wanted(first=first, last=last, interval=interval, lots=lots)
         with self._catalog.read() as tx:
             return plan(
-                tx, namespace, arc, first, last, self._clock(),
-                scope=scope, newest_first=newest_first, interval=interval,
-            )  # fmt: skip
+                tx, namespace, arc, wanted, self._clock(), scope=scope, newest_first=newest_first
+            )
 
     def start(
         self,
@@ -119,9 +124,10 @@ class Backfills:
         why: str,
         namespace: str,
         arc: str,
-        first: Bound,
-        last: Bound,
+        first: Bound = None,
+        last: Bound = None,
         *,
+        lots: Sequence[str] = (),
         scope: Scope = Scope.FAILED_AND_MISSING,
         newest_first: bool = False,
         max_running: int = MAX_RUNNING,
@@ -132,9 +138,12 @@ class Backfills:
         with self._catalog.read() as tx:
             find_arc(tx, namespace, arc)
             job = get_lot_job(tx, namespace, arc)
-            span = span_of(tx, job, first, last, self._clock(), interval)
+            wanted = Wanted(first=first, last=last, interval=interval, lots=lots)
+            span = find_range(tx, job, EntityId(namespace, arc), wanted, scope, self._clock())
         spec = Spec(
-            interval=span.interval,
+            interval=span.interval if isinstance(span, Span) else None,
+            lots=span.lots if isinstance(span, LotList) else (),
+            is_cut=isinstance(span, LotList) and span.is_cut,
             start=span.start,
             end=span.end,
             scope=scope,
@@ -223,9 +232,11 @@ class Backfills:
             newest_first=asked.newest_first,
             max_running=asked.max_running,
             priority=asked.priority,
+            interval=asked.interval,
             first=span.first,
             last=span.last,
             count=span.count,
+            is_cut=asked.is_cut,
             looked_at=span.count - asked.left(row.looked_to).count,
             good=counted.good,
             held=counted.held,
@@ -267,7 +278,7 @@ def _look(tx: Transaction, row: BackfillRow) -> StepBackfill | None:
     for look in looks if room > 0 else ():
         looked_to = look.start if asked.newest_first else look.end
         if look.facts is None:
-            whole += (look.end - look.start) // asked.interval.length
+            whole += look.lots
         elif look.verdict.action in UNDER_WAY:
             picked.append(look.facts.lot)
         else:

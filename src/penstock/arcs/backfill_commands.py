@@ -8,6 +8,7 @@ import msgspec
 
 from penstock import ids
 from penstock.access import audit
+from penstock.arcs.backfill_lots import describe
 from penstock.arcs.backfill_rows import (
     BackfillLotRow,
     BackfillRoom,
@@ -79,8 +80,7 @@ class StartBackfill(_Alone, frozen=True):
             created_at=now,
         )
         world.room(BackfillRoom).backfills.put(row.id, row)
-        span = self.spec.span
-        what = f"{row.id}: {span.first} to {span.last}, {self.spec.scope}: {self.why}"
+        what = f"{row.id}: {describe(self.spec.span)}, {self.spec.scope}: {self.why}"
         target = f"{self.namespace}/{self.arc}"
         audit.append(world.tx, now, self.who, "start backfill", target, what)
         return row

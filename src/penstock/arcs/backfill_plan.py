@@ -1,9 +1,10 @@
 """Looking through the lots of an arc for those that a backfill is for."""
 
 from collections import Counter
-from collections.abc import Callable, Iterator, Mapping, Sequence
-from typing import NamedTuple, TypeVar
+from collections.abc import Iterator, Mapping, Sequence
+from typing import NamedTuple
 
+from penstock.arcs.backfill_lots import LotList, Range, Wanted, dataset_names, find_range
 from penstock.arcs.backfill_rules import (
     Action,
     Facts,
@@ -20,15 +21,12 @@ from penstock.catalog.shapes import EntityId, Shape
 from penstock.clock import Micros
 from penstock.db import Transaction
 from penstock.db.database import Ask
-from penstock.errors import Invalid
 from penstock.locks.gap_counts import Condition, GapKind, tallies
 from penstock.locks.reading import get_lot_job
 from penstock.locks.rows import LotJobRow, StatusRow, WorkRow
-from penstock.locks.spans import Bound, Span, find_interval, find_span
+from penstock.locks.spans import Span
 from penstock.lots.ids import Interval
 from penstock.lots.rows import ManifestRow
-
-T = TypeVar("T")
 
 LINES_MAX = 10_000
 _AT_ONCE = 200  # stretches that are counted together
@@ -45,11 +43,14 @@ class Line(Shape, frozen=True):
 
 
 class Plan(Shape, frozen=True):
-    """What a backfill would do; of its lines there are LINES_MAX at most, `is_cut` says if more."""
+    """What a backfill would do, with at most LINES_MAX lines; `is_cut` if there are more lots.
+
+    Without an interval, the lots are a list.
+    """
 
     namespace: str
     arc: str
-    interval: Interval
+    interval: Interval | None
     first: str
     last: str
     count: int
@@ -60,10 +61,14 @@ class Plan(Shape, frozen=True):
 
 
 class Look(NamedTuple):
-    """A lot that was looked at, or a stretch in which nothing is amiss: then without facts."""
+    """A lot that was looked at, or a stretch in which nothing is amiss: then without facts.
+
+    Places are times, or positions in a list of lots.
+    """
 
     start: Micros
     end: Micros
+    lots: int  # how many
     facts: Facts | None
     verdict: Verdict
 
@@ -72,46 +77,43 @@ def plan(
     tx: Transaction,
     namespace: str,
     arc: str,
-    first: Bound,
-    last: Bound,
+    wanted: Wanted,
     now: Micros,
     *,
     scope: Scope = Scope.FAILED_AND_MISSING,
     newest_first: bool = False,
-    interval: Interval | None = None,
 ) -> Plan:
-    """What a backfill of an arc over a range would do, lot by lot, as things stand."""
+    """What a backfill of an arc would do, lot by lot, as things stand."""
     job = get_lot_job(tx, namespace, find_arc(tx, namespace, arc).name)
-    span = span_of(tx, job, first, last, now, interval)
-    names = _names(tx, job)
+    span = find_range(tx, job, EntityId(namespace, arc), wanted, scope, now)
+    names = dataset_names(tx, job)
     reads = [_shown(names[dataset]) for dataset in job.input_ids]
     writes = [_shown(names[dataset]) for dataset in job.output_ids]
     totals: Counter[Standing] = Counter()
     actions: Counter[Action] = Counter()
     lines: list[Line] = []
-    wanted = 0
+    count = 0
     for look in survey(tx, job, span, scope, newest_first=newest_first):
-        count = (look.end - look.start) // span.interval.length
         standing, action = look.verdict
-        totals[standing] += count
-        actions[action] += count
+        totals[standing] += look.lots
+        actions[action] += look.lots
         if look.facts is None or _is_dull(look.verdict):
             continue
-        wanted += 1
-        if wanted <= LINES_MAX:
+        count += 1
+        if count <= LINES_MAX:
             said = cause(look.facts, look.verdict, reads, writes)
             lines.append(Line(look.facts.lot, standing, action, said))
     return Plan(
         namespace=namespace,
         arc=arc,
-        interval=span.interval,
+        interval=span.interval if isinstance(span, Span) else None,
         first=span.first,
         last=span.last,
         count=span.count,
         totals=dict(totals),
         actions=dict(actions),
         lines=lines,
-        is_cut=wanted > LINES_MAX,
+        is_cut=count > LINES_MAX or (isinstance(span, LotList) and span.is_cut),
     )
 
 
@@ -120,47 +122,17 @@ def _is_dull(verdict: Verdict) -> bool:
     return verdict.action is Action.LEAVE and verdict.standing in (Standing.GOOD, Standing.STALE)
 
 
-def span_of(
-    tx: Transaction,
-    job: LotJobRow,
-    first: Bound,
-    last: Bound,
-    now: Micros,
-    interval: Interval | None,
-) -> Span:
-    """The lots of an arc between two bounds; what its outputs do not tell, its inputs may."""
-    names = _names(tx, job)
-    datasets = (*job.output_ids, *job.input_ids)
-    cut = interval or _first_told(lambda d: find_interval(tx, d, names[d]), datasets)
-    if first is not None:
-        return find_span(tx, datasets[0], names[datasets[0]], first, last, now, cut)
-    return _first_told(lambda d: find_span(tx, d, names[d], None, last, now, cut), datasets)
-
-
-def _first_told(ask: Callable[[str], T], datasets: Sequence[str]) -> T:
-    """What the first dataset tells that can; if none can, what is wrong with the first."""
-    refusals = []
-    for dataset in datasets:
-        try:
-            return ask(dataset)
-        except Invalid as refusal:
-            refusals.append(refusal)
-    raise refusals[0]
-
-
-def _names(tx: Transaction, job: LotJobRow) -> dict[str, EntityId]:
-    rows = tx.fetch("read_dataset_names", ids=[*job.output_ids, *job.input_ids])
-    return {dataset: EntityId(space, name) for dataset, space, name in rows}
-
-
 def _shown(name: EntityId) -> str:
     return f"{name.namespace}/{name.name}"
 
 
 def survey(
-    tx: Transaction, job: LotJobRow, span: Span, scope: Scope, *, newest_first: bool
+    tx: Transaction, job: LotJobRow, span: Range, scope: Scope, *, newest_first: bool
 ) -> Iterator[Look]:
-    """Look at every lot of a span, in order; where only gaps matter, what is whole at a glance."""
+    """Look at every lot of a range, in order; where only gaps matter, what is whole at a glance."""
+    if isinstance(span, LotList):
+        yield from _listed(tx, job, span, scope, newest_first=newest_first)
+        return
     stretches = span.stretches()
     if newest_first:
         stretches.reverse()
@@ -169,9 +141,18 @@ def survey(
         whole = _whole(tx, job, part) if scope is Scope.FAILED_AND_MISSING else ()
         for stretch in part:
             if stretch in whole:
-                yield Look(stretch.start, stretch.end, None, _NOTHING)
+                yield Look(stretch.start, stretch.end, stretch.count, None, _NOTHING)
             else:
                 yield from _each(tx, job, stretch, scope, newest_first=newest_first)
+
+
+def _listed(
+    tx: Transaction, job: LotJobRow, listed: LotList, scope: Scope, *, newest_first: bool
+) -> Iterator[Look]:
+    places = range(listed.start, listed.end)[:: -1 if newest_first else 1]
+    for begin in range(0, len(places), _AT_ONCE):
+        part = places[begin : begin + _AT_ONCE]
+        yield from _judged(tx, job, [(listed.lots[at], at) for at in part], 1, scope)
 
 
 def _whole(tx: Transaction, job: LotJobRow, stretches: Sequence[Span]) -> set[Span]:
@@ -191,13 +172,20 @@ def _is_whole(condition: Condition | None) -> bool:
 def _each(
     tx: Transaction, job: LotJobRow, span: Span, scope: Scope, *, newest_first: bool
 ) -> Iterator[Look]:
-    lots = list(span.lots())
-    rows = _load(tx, job, lots)
     length = span.interval.length
-    starts = list(range(span.start, span.end, length))
-    for lot, start in sorted(zip(lots, starts, strict=True), reverse=newest_first):
+    starts = range(span.start, span.end, length)
+    lots = sorted(zip(span.lots(), starts, strict=True), reverse=newest_first)
+    yield from _judged(tx, job, lots, length, scope)
+
+
+def _judged(
+    tx: Transaction, job: LotJobRow, lots: Sequence[tuple[str, int]], length: int, scope: Scope
+) -> Iterator[Look]:
+    """Judge lots, each with its place."""
+    rows = _load(tx, job, [lot for lot, _ in lots])
+    for lot, start in lots:
         facts = facts_of(job, lot, rows)
-        yield Look(start, start + length, facts, judge(facts, scope))
+        yield Look(start, start + length, 1, facts, judge(facts, scope))
 
 
 def _load(tx: Transaction, job: LotJobRow, lots: Sequence[str]) -> Rows:

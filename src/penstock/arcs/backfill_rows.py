@@ -1,11 +1,13 @@
 """The rows of backfills, and those rows as a batch of writes sees them."""
 
 from enum import StrEnum
+from functools import lru_cache
 from typing import Any
 
 import msgspec
 from msgspec import Struct
 
+from penstock.arcs.backfill_lots import LotList, Range
 from penstock.arcs.backfill_rules import Action, Scope
 from penstock.catalog.rows import Row
 from penstock.catalog.shelf import Shelf, write_only
@@ -26,26 +28,37 @@ class LotOutcome(StrEnum):
 
 
 class Spec(Struct, frozen=True, kw_only=True):
-    """What a backfill was asked for; times are those of the first and after the last lot."""
+    """What a backfill was asked for.
 
-    interval: Interval
+    With an interval, `start` and `end` are the times of the first and after the last lot. Without
+    one, they are positions in `lots`; `is_cut` if more lots needed it than were listed.
+    """
+
+    interval: Interval | None
     start: Micros
     end: Micros
     scope: Scope
     newest_first: bool
     max_running: int
     priority: int
+    lots: tuple[str, ...] = ()
+    is_cut: bool = False
 
     @property
-    def span(self) -> Span:
+    def span(self) -> Range:
         """All its lots."""
-        return Span(self.interval, self.start, self.end)
+        return self._between(self.start, self.end)
 
-    def left(self, looked_to: Micros) -> Span:
+    def left(self, looked_to: Micros) -> Range:
         """The lots that were not looked at yet."""
         if self.newest_first:
-            return Span(self.interval, self.start, looked_to)
-        return Span(self.interval, looked_to, self.end)
+            return self._between(self.start, looked_to)
+        return self._between(looked_to, self.end)
+
+    def _between(self, start: Micros, end: Micros) -> Range:
+        if self.interval is None:
+            return LotList(self.lots, start, end, self.is_cut)
+        return Span(self.interval, start, end)
 
     @property
     def beginning(self) -> Micros:
@@ -63,7 +76,8 @@ class Counts(Struct, frozen=True):
     failed: int = 0
 
 
-_decode_spec = msgspec.json.Decoder(Spec).decode
+# A list of lots is long, and each lot that is set going looks at it.
+_decode_spec = lru_cache(maxsize=16)(msgspec.json.Decoder(Spec).decode)
 _decode_counts = msgspec.json.Decoder(Counts).decode
 
 

@@ -23,6 +23,7 @@ app = App(
   penstock arcs status
   penstock arcs show shop/clean 20261115PT1H09
   penstock arcs backfill shop/clean --from 2026-11-01 --to 2026-11-15 --dry-run
+  penstock arcs backfill shop/letters --lot monday --lot tuesday --why "repaired"
 
 An arc waits for lots of its inputs and makes lots of its outputs: by a Python
 function, or by a command in any language. `penstock arcs work` is an engine

@@ -21,6 +21,7 @@ Move = Literal["pause", "resume", "cancel"]
 _LOOK_SECONDS = 1.0
 _LINES_MAX = 50
 _ENDED = ("done", "cancelled")
+_CUT = "more lots need it: when this backfill has ended, start another"
 
 
 @app.command(group=_CHANGE)
@@ -124,6 +125,9 @@ def backfill(
     *,
     first: From = None,
     last: To = None,
+    lot: Annotated[
+        tuple[str, ...] | None, Parameter(help="exactly this lot; may be repeated")
+    ] = None,
     failed_and_missing: Annotated[bool, switch("only lots that failed or are missing")] = False,
     all_lots: Annotated[
         bool, Parameter(name="--all", negative=(), show_default=False, help="good lots, too")
@@ -140,10 +144,13 @@ def backfill(
 ) -> int:
     """Repair lots of an arc that failed or are missing; good ones stay as they are.
 
-    It is --failed-and-missing unless --stale or --all is said.
+    Name a range with --from and --to, or lots with --lot. Lots with free ids
+    need neither: then it is for all that failed or are missing, 10,000 at most.
+
+    --failed-and-missing is the default; --stale and --all add other lots.
     Engines do the work (`penstock arcs work`), after fresh lots. The exit code
-    is 3 if a dry run finds something amiss, or if lots are left that are not
-    good when --watch ends.
+    is 3 if a dry run finds a lot that is not good, or if such lots are left
+    when --watch ends.
     """
     with remote.connect() as client:
         named = find_arc(client, arc, namespace)
@@ -152,6 +159,7 @@ def backfill(
             named.name,
             read_bound(first),
             read_bound(last),
+            lots=lot or (),
             failed_and_missing=failed_and_missing,
             all_lots=all_lots,
             stale=stale,
@@ -168,6 +176,8 @@ def backfill(
         if not as_json:
             write_line(found.id)
             note(f"`penstock arcs backfills {found.id}` shows how far it is; engines do the work")
+            if found.is_cut:
+                note(_CUT)
         if watch:
             found = _follow(client, found.id)
     if as_json:
@@ -182,10 +192,8 @@ def _tell_plan(plan: Plan, as_json: bool) -> int:
     if as_json:
         write_json(plan)
         return code
-    write_line(
-        f"arc {plan.namespace}/{plan.arc}, {plan.count:,} lots of {plan.interval} from "
-        f"{plan.first} to {plan.last}: " + _numbers(plan.totals)
-    )
+    lots = _lots(plan.count, plan.interval, plan.first, plan.last)
+    write_line(f"arc {plan.namespace}/{plan.arc}, {lots}: {_numbers(plan.totals)}")
     write_line(f"it would: {_numbers(plan.actions)}")
     if plan.lines:
         write_line()
@@ -196,6 +204,15 @@ def _tell_plan(plan: Plan, as_json: bool) -> int:
     if len(plan.lines) > _LINES_MAX or plan.is_cut:
         note(f"the first {_LINES_MAX} lots are shown; --json shows more")
     return code
+
+
+def _lots(number: int, interval: str | None, first: str, last: str) -> str:
+    """The lots of a backfill in a few words; without an interval they are a list."""
+    if interval is not None:
+        return f"{number:,} lots of {interval} from {first} to {last}"
+    if number < 2:
+        return f"lot {first}" if number else "no lots"
+    return f"{number:,} lots, {first} to {last}"
 
 
 def _numbers(counts: dict[str, int]) -> str:
@@ -288,7 +305,7 @@ def _moved(client: Client, backfill_id: str, move: Move | None, why: str | None)
 
 def _write_backfills(found: tuple[Backfill, ...]) -> None:
     if not found:
-        note("there are no backfills; begin one with `penstock arcs backfill ARC --from --to`")
+        note("there are no backfills; start one with `penstock arcs backfill ARC`")
         return
     write_table(
         ("id", "arc", Column("state", whole=True), "lots", "so far", Column("since", whole=True)),
@@ -297,7 +314,7 @@ def _write_backfills(found: tuple[Backfill, ...]) -> None:
                 each.id,
                 f"{each.namespace}/{each.arc}",
                 each.state,
-                f"{each.first} to {each.last}",
+                f"{each.first} to {each.last}" if each.count > 1 else each.first,
                 _line(each).partition("; ")[2],
                 show_time(each.since),
             )
@@ -313,7 +330,8 @@ def _write_backfill(found: Backfill) -> None:
             ("backfill", found.id),
             ("arc", f"{found.namespace}/{found.arc}"),
             ("state", found.state),
-            ("lots", f"{found.count:,}, from {found.first} to {found.last}"),
+            ("lots", _lots(found.count, found.interval, found.first, found.last)),
+            ("more lots", _CUT if found.is_cut else None),
             ("for lots", found.scope),
             (
                 "at a time",

@@ -298,7 +298,7 @@ class Plan(Document, frozen=True):
 
     namespace: str
     arc: str
-    interval: str
+    interval: str | None
     first: str
     last: str
     count: int
@@ -326,9 +326,11 @@ class Backfill(Document, frozen=True):
     newest_first: bool
     max_running: int
     priority: int
+    interval: str | None
     first: str
     last: str
     count: int
+    is_cut: bool
     looked_at: int
     good: int
     held: int

@@ -150,6 +150,7 @@ class ArcCalls:
         first: str | None = None,
         last: str | None = None,
         *,
+        lots: Sequence[str] = (),
         failed_and_missing: bool = False,
         all_lots: bool = False,
         stale: bool = False,
@@ -159,14 +160,15 @@ class ArcCalls:
         dry_run: bool = False,
         why: str = "",
     ) -> Request[docs.Begun]:
-        """Begin to repair the lots of an arc, or tell what would be done.
+        """Start to repair lots of an arc; with `dry_run`, only show what it would do.
 
-        It is for those that failed or are missing, which can be said outright, unless `stale` or
-        `all_lots` is.
+        It repairs lots that failed or are missing, unless `stale` or `all_lots` adds others. Name
+        a range or `lots`; lots with free ids need neither.
         """
         body = {
             "from": first,
             "to": last,
+            "lots": list(lots),
             "failedAndMissing": failed_and_missing,
             "all": all_lots,
             "stale": stale,

@@ -217,6 +217,12 @@ def _begin(tx: Transaction, dataset_id: str, name: EntityId, interval: Interval)
     return min(starts)
 
 
+def has_free_ids(tx: Transaction, dataset_id: str) -> bool:
+    """Whether a dataset has lots, and none of those looked at is named by an interval."""
+    lots = _sample(tx, dataset_id)
+    return bool(lots) and not any(lots)
+
+
 def _sample(tx: Transaction, dataset_id: str) -> list[IntervalLot | None]:
     """The first and the last lots of a dataset; None for one whose id is free."""
     rows = tx.fetch("sample_lots", dataset_id=dataset_id, most=_SAMPLE)

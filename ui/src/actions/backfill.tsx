@@ -9,7 +9,7 @@ import { Status } from "../kit/Status";
 import { Rows } from "../kit/Table";
 import { count, plural } from "../kit/words";
 import { navigate } from "../router/router";
-import { backfillPlace } from "../pages/replay/progress";
+import { backfillPlace, lotsOf } from "../pages/replay/progress";
 
 const PATH = "/api/v1/namespaces/{namespace}/arcs/{arc}/backfills";
 type Body = Ask<"post", typeof PATH>["body"];
@@ -40,7 +40,7 @@ export function useBackfill({ namespace, name }: Named, first: Body) {
   async function begin(seenPlan: Plan): Promise<void> {
     const begun = await confirm({
       title: `Backfill ${name}?`,
-      says: `${plural(actingIn(seenPlan), "lot")} from ${seenPlan.first} to ${seenPlan.last} are worked on, ${body.maxRunning ?? 4} at a time, after fresh ones. ${body.all ? "What was published stays readable until its new version replaces it." : "Good lots are left as they are."}`,
+      says: `${plural(actingIn(seenPlan), "lot")} ${seenPlan.interval === null ? `of the list (${lotsOf(seenPlan)})` : `from ${seenPlan.first} to ${seenPlan.last}`} are worked on, ${body.maxRunning ?? 4} at a time, after fresh ones. ${body.all ? "What was published stays readable until its new version replaces it." : "Good lots are left as they are."}`,
       verb: "Begin the backfill",
       reason: "needed",
       run: (why) => call("post", PATH, { path, body: { ...body, dryRun: false, why } }),
@@ -68,7 +68,7 @@ export function Planned({ plan, arc }: { plan: Plan; arc: Named }) {
     <>
       <div className="body plan-totals">
         <span>
-          {plural(plan.count, "lot")} of {plan.interval}, {plan.first} to {plan.last}:
+          {plan.interval === null ? `${plural(plan.count, "lot")}, ${lotsOf(plan)}:` : `${plural(plan.count, "lot")} of ${plan.interval}, ${plan.first} to ${plan.last}:`}
         </span>
         {Object.entries(plan.actions).map(([action, number]) => (
           <span key={action}>
@@ -76,6 +76,7 @@ export function Planned({ plan, arc }: { plan: Plan; arc: Named }) {
           </span>
         ))}
       </div>
+      {plan.isCut && <p className="body faint">There are more lots than are shown here.</p>}
       {plan.lines.length === 0 ? (
         <Empty icon="check" title="Everything is good: there is nothing to do" />
       ) : (

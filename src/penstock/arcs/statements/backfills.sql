@@ -53,6 +53,38 @@ ON CONFLICT (backfill_id, lot) DO UPDATE SET
     action = excluded.action,
     at = excluded.at;
 
+-- name: open_lots_to_repair
+-- Lots that a job can work on, works on or tries again later, and those that are done of which an
+-- output lacks the lot. What waits for an input is not missing yet.
+SELECT a.lot FROM (SELECT w.lot FROM stuck_work w WHERE w.job_id = :job_id AND w.state = 'LATER' ORDER BY w.rank, w.lot_key LIMIT :most) a
+UNION ALL
+SELECT a.lot FROM (SELECT w.lot FROM lot_work w WHERE w.job_id = :job_id AND w.unmade = 1 ORDER BY w.lot LIMIT :most) a
+UNION ALL
+SELECT a.lot FROM (SELECT w.lot FROM lot_work w WHERE w.job_id = :job_id AND w.state = 'READY' ORDER BY w.rank, w.lot_key LIMIT :most) a
+UNION ALL
+SELECT a.lot FROM (SELECT c.lot FROM running_work c WHERE c.job_id = :job_id LIMIT :most) a;
+
+-- name: partial_lots_to_repair
+-- Lots that a job has done, and of whose data a part is missing in one of its outputs. CROSS JOIN
+-- keeps SQLite from beginning with the partial lots of all datasets.
+SELECT m.lot
+FROM {each outputs uuid AS d}
+CROSS JOIN lot_manifests m
+CROSS JOIN lot_status s
+CROSS JOIN lot_work w
+WHERE m.dataset_id = d.value AND m.state = 'partial'
+  AND s.dataset_id = m.dataset_id AND s.lot = m.lot AND s.role = 'OUTPUT' AND s.version_id = m.version_id
+  AND w.job_id = :job_id AND w.lot = m.lot AND w.state = 'DONE'
+LIMIT :most;
+
+-- name: held_lots_to_repair
+-- Lots of a job that are held: out of tries, or by a person.
+SELECT w.lot FROM stuck_work w WHERE w.job_id = :job_id AND w.state = 'HELD' ORDER BY w.rank, w.lot_key LIMIT :most;
+
+-- name: stale_lots_to_repair
+-- Lots that a job has done with inputs of which there are newer versions.
+SELECT w.lot FROM lot_work w WHERE w.job_id = :job_id AND w.stale_since > 0 ORDER BY w.lot_key LIMIT :most;
+
 -- name: ended_backfills
 -- Backfills that ended before a time, oldest first, after one.
 SELECT b.created_at, b.id

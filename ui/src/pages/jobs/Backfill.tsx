@@ -1,4 +1,5 @@
 /** Backfills of an arc: say what, see what would happen, begin, watch, pause and cancel. */
+import { useState } from "react";
 import type { Schemas } from "../../api/client";
 import { BeginBackfill, Planned, useBackfill } from "../../actions/backfill";
 import { useGet } from "../../api/hooks";
@@ -11,10 +12,15 @@ import { Rows } from "../../kit/Table";
 import { Time } from "../../kit/Time";
 import { count } from "../../kit/words";
 import { Link } from "../../router/Link";
-import { BackfillShare, backfillPlace, SteerBackfill } from "../replay/progress";
+import { BackfillShare, backfillPlace, lotsOf, SteerBackfill } from "../replay/progress";
 
 export function Backfill({ job }: { job: Schemas["Job"] }) {
   const { body, change, plan, problem, preview, begin } = useBackfill(job.id, { all: false, newestFirst: false, maxRunning: 4 });
+  const [lots, setLots] = useState("");
+  function name(text: string): void {
+    setLots(text);
+    change({ lots: text.split("\n").map((line) => line.trim()).filter(Boolean) });
+  }
   return (
     <>
       <Panel title="A backfill runs an arc on lots that are not good">
@@ -30,6 +36,10 @@ export function Backfill({ job }: { job: Schemas["Job"] }) {
                 <input className="field mono" placeholder="the last lot" value={body.to ?? ""} onChange={(event) => change({ to: event.target.value || null })} />
               </label>
               <label>
+                Or these lots, one in each line
+                <textarea className="field mono" rows={2} placeholder="the names of lots" value={lots} onChange={(event) => name(event.target.value)} />
+              </label>
+              <label>
                 At once
                 <input className="field" type="number" min={1} max={1000} value={body.maxRunning ?? 4} onChange={(event) => change({ maxRunning: Number(event.target.value) || 1 })} />
               </label>
@@ -43,7 +53,7 @@ export function Backfill({ job }: { job: Schemas["Job"] }) {
                 Preview
               </Button>
             </div>
-            <p className="faint">Lots or times, such as 20261115PT1H09 or 2026-11-15. Nothing is done before you have seen what would be.</p>
+            <p className="faint">A range is from one lot or time to another, such as 20261115PT1H09 or 2026-11-15. Lots with free ids have no range: name them, or leave all empty for those that failed or are missing. The preview changes nothing.</p>
           </form>
           {problem && <Trouble problem={problem} />}
         </Offered>
@@ -72,7 +82,7 @@ function Backfills({ job }: { job: Schemas["Job"] }) {
               rows={8}
               columns={[
                 { title: "state", cell: (each) => <Status of={each.state} />, width: "110px" },
-                { title: "lots", cell: (each) => <Link className="name mono" to={backfillPlace(each.id)}>{each.first} … {each.last}</Link>, width: "minmax(10rem, 1.4fr)" },
+                { title: "lots", cell: (each) => <Link className="name mono" to={backfillPlace(each.id)}>{lotsOf(each)}</Link>, width: "minmax(10rem, 1.4fr)" },
                 { title: "how far", cell: (each) => <BackfillShare of={each} />, width: "minmax(7rem, 1fr)", wide: true },
                 { title: "done", cell: (each) => `${count(each.done + each.good)} of ${count(each.count)}`, width: "100px", end: true },
                 { title: "by", cell: (each) => each.who, width: "90px", wide: true },

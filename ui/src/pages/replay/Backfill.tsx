@@ -10,7 +10,7 @@ import { Rows } from "../../kit/Table";
 import { Time } from "../../kit/Time";
 import { count, plural, span } from "../../kit/words";
 import { jobPlace, workPlace } from "../../router/places";
-import { BackfillShare, SteerBackfill } from "./progress";
+import { BackfillShare, lotsOf, SteerBackfill } from "./progress";
 
 export default function Backfill({ id = "" }: { id?: string }) {
   const found = useGet("/api/v1/backfills/{backfill}", { path: { backfill: id } });
@@ -28,7 +28,7 @@ export default function Backfill({ id = "" }: { id?: string }) {
               }
               title={
                 <span className="mono">
-                  {backfill.first} … {backfill.last}
+                  {lotsOf(backfill)}
                 </span>
               }
               actions={
@@ -50,6 +50,7 @@ export default function Backfill({ id = "" }: { id?: string }) {
               <Panel title="How far it is" aside={`${count(backfill.lookedAt)} of ${plural(backfill.count, "lot")} looked at`}>
                 <div className="body stack">
                   <BackfillShare of={backfill} />
+                  {backfill.isCut && <p className="faint">More lots need it: when this backfill has ended, start another.</p>}
                   <Facts
                     of={[
                       ["For lots that are", backfill.scope === "all" ? "of any kind" : backfill.scope],

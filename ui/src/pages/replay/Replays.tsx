@@ -11,7 +11,7 @@ import { Time } from "../../kit/Time";
 import { count, plural } from "../../kit/words";
 import { Link } from "../../router/Link";
 import { useQuery } from "../../router/router";
-import { type Backfill, BackfillShare, backfillPlace, type Replay, replayPlace, ReplayShare, SteerBackfill, SteerReplay } from "./progress";
+import { type Backfill, BackfillShare, backfillPlace, lotsOf, type Replay, replayPlace, ReplayShare, SteerBackfill, SteerReplay } from "./progress";
 
 const REPLAYS: Column<Replay>[] = [
   { title: "state", cell: (each) => <Status of={each.state} />, width: "104px" },
@@ -26,7 +26,7 @@ const REPLAYS: Column<Replay>[] = [
 
 const BACKFILLS: Column<Backfill>[] = [
   { title: "state", cell: (each) => <Status of={each.state} />, width: "104px" },
-  { title: "lots", cell: (each) => <Link className="name mono" to={backfillPlace(each.id)}>{each.first} … {each.last}</Link>, width: "minmax(9rem, 1.4fr)" },
+  { title: "lots", cell: (each) => <Link className="name mono" to={backfillPlace(each.id)}>{lotsOf(each)}</Link>, width: "minmax(9rem, 1.4fr)" },
   { title: "arc", cell: (each) => <JobName of={{ namespace: each.namespace, name: each.arc }} />, width: "minmax(6rem, 0.8fr)", wide: true },
   { title: "how far", cell: (each) => <BackfillShare of={each} />, width: "minmax(5rem, 0.8fr)", wide: true },
   { title: "done", cell: (each) => `${count(each.done + each.good)} of ${count(each.count)}`, width: "86px", end: true },

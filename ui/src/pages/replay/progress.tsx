@@ -10,6 +10,12 @@ export type Backfill = AnswerOf<"get", "/api/v1/backfills/{backfill}">;
 export const replayPlace = (id: string): string => address(["replay", id]);
 export const backfillPlace = (id: string): string => address(["backfills", id]);
 
+/** The lots of a backfill: a range of intervals, or a list whose first and last are shown. */
+export function lotsOf({ interval, first, last, count }: Pick<Backfill, "interval" | "first" | "last" | "count">): string {
+  if (interval !== null || count > 2) return `${first} … ${last}`;
+  return count === 0 ? "no lots" : count === 1 ? first : `${first}, ${last}`;
+}
+
 export function ReplayShare({ of: replay }: { of: Replay }) {
   return (
     <Share
