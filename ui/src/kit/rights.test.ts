@@ -1,13 +1,15 @@
 import { expect, it } from "vitest";
 import { type Caller, type Needs, rightsOf } from "./rights";
 
-const NEEDS: readonly Needs[] = ["admin", "everywhere", "admin everywhere"];
+const NEEDS: readonly Needs[] = ["writer", "admin", "everywhere", "writer everywhere", "admin everywhere"];
 const allowed = (caller: Caller) => NEEDS.filter(rightsOf(caller, false).allows);
 
 it("are as wide as the key", () => {
   expect(allowed({ name: null, role: "admin", namespace: null })).toEqual(NEEDS);
-  expect(allowed({ name: "ann", role: "admin", namespace: "shop" })).toEqual(["admin"]);
-  expect(allowed({ name: "ann", role: "writer", namespace: null })).toEqual(["everywhere"]);
+  expect(allowed({ name: "ann", role: "admin", namespace: "shop" })).toEqual(["writer", "admin"]);
+  expect(allowed({ name: "ann", role: "writer", namespace: null })).toEqual(["writer", "everywhere", "writer everywhere"]);
+  expect(allowed({ name: "ann", role: "writer", namespace: "shop" })).toEqual(["writer"]);
+  expect(allowed({ name: "ann", role: "reader", namespace: null })).toEqual(["everywhere"]);
   expect(allowed({ name: "ann", role: "reader", namespace: "shop" })).toEqual([]);
 });
 

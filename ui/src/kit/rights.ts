@@ -4,8 +4,8 @@ import type { Schemas } from "../api/client";
 
 export type Caller = Schemas["ShownCaller"];
 
-/** What something needs: an administrator's key, and maybe one that is for every namespace. */
-export type Needs = "admin" | "admin everywhere" | "everywhere";
+/** The key that an action needs: of a writer or an administrator, and maybe for every namespace. */
+export type Needs = "writer" | "writer everywhere" | "admin" | "admin everywhere" | "everywhere";
 
 export interface Rights {
   /** Whether it was found out; before that nothing that acts is offered. */
@@ -19,13 +19,14 @@ export interface Rights {
 export function rightsOf(caller: Caller | undefined, isRefused: boolean): Rights {
   if (!caller) return { isKnown: isRefused, allows: () => isRefused, says: null };
   const isAdmin = caller.role === "admin";
+  const isWriter = isAdmin || caller.role === "writer";
   const isEverywhere = caller.namespace === null;
   const whose = `Key “${caller.name ?? ""}” is ${caller.role === "admin" ? "an admin" : `a ${caller.role}`}’s`;
   const where = isEverywhere ? "" : `, for namespace “${caller.namespace}” only`;
-  const lacks = isAdmin ? "what concerns other namespaces" : "whatever changes something";
+  const lacks = isAdmin ? "what concerns other namespaces" : `whatever changes something${isWriter ? " that exists" : ""}`;
   return {
     isKnown: true,
-    allows: (needs) => (isAdmin || needs === "everywhere") && (isEverywhere || needs === "admin"),
+    allows: (needs) => (needs.startsWith("admin") ? isAdmin : needs.startsWith("writer") ? isWriter : true) && (isEverywhere || !needs.endsWith("everywhere")),
     says: isAdmin && isEverywhere ? null : `${whose}${where}: ${lacks} is not offered here, and needs another key.`,
   };
 }

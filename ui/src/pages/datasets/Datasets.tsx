@@ -14,6 +14,7 @@ import { plural } from "../../kit/words";
 import { datasetPlace } from "../../router/places";
 import { useQuery } from "../../router/router";
 import { fieldsOf, tagsOf } from "../runs/facets";
+import { NewNames } from "./NewNames";
 
 const COLUMNS: Column<Schemas["Dataset"]>[] = [
   { title: "dataset", cell: (each) => <DatasetName of={each.id} />, width: "minmax(10rem, 2.4fr)" },
@@ -33,7 +34,7 @@ export default function Datasets() {
   const words = query.get("q");
   return (
     <>
-      <PageHead title="Datasets" />
+      <PageHead title="Datasets" actions={<NewNames namespace={chosen} />} />
       <div className="filters">
         <NamespaceFilter otherwise={likely} />
         <SearchField label="Search all namespaces" />

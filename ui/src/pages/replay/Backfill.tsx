@@ -62,7 +62,7 @@ export default function Backfill({ id = "" }: { id?: string }) {
                       ["Failed", count(backfill.failed)],
                       ["Has run", span(backfill.seconds)],
                       ["Lots an hour", backfill.lotsPerHour === null ? "not known yet" : count(Math.round(backfill.lotsPerHour))],
-                      ["Order", backfill.newestFirst ? "newest first" : "oldest first"],
+                      ["Order", backfill.interval === null ? (backfill.newestFirst ? "last lot first" : "first lot first") : backfill.newestFirst ? "newest first" : "oldest first"],
                     ]}
                   />
                 </div>

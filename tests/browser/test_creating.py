@@ -1,0 +1,75 @@
+"""Namespaces and datasets are created on the page, by keys that may."""
+
+import pytest
+from playwright.sync_api import Browser, expect
+
+from penstock.access.keys import Role
+from tests.browser.acting import hear
+from tests.browser.browsing import Tab
+from tests.browser.browsing import tab as open_tab
+from tests.browser.scene import Scene, empty_scene
+from tests.browser.test_rights import MILL, come, guarded
+from tests.running import ServerProcess
+
+pytestmark = pytest.mark.xdist_group("browser")
+
+__all__ = ["guarded"]
+
+
+def fill(tab: Tab, button: str, **fields: str) -> None:
+    """Open a dialog, fill it in and send it."""
+    tab.page.locator("main").get_by_role("button", name=button).first.click()
+    dialog = tab.page.get_by_role("dialog", name=button)
+    for label, text in fields.items():
+        dialog.get_by_label(label.capitalize(), exact=True).fill(text)
+    dialog.get_by_role("button", name="Create").click()
+
+
+def test_a_namespace_and_a_dataset_are_created(
+    browser: Browser, tmp_path_factory: pytest.TempPathFactory
+) -> None:
+    with (
+        empty_scene(tmp_path_factory.mktemp("creating")) as scene,
+        open_tab(browser, scene.url) as tab,
+    ):
+        tab.open("/datasets")
+        tab.settle()
+        expect(tab.page.locator("main .empty")).to_contain_text("No dataset here yet")
+
+        fill(tab, "New namespace", name="shop", owner="ann", description="what is sold")
+        hear(tab.page, "Namespace shop is created.")
+        expect(tab.page.get_by_role("combobox", name="Namespace")).to_have_value("shop")
+        fill(tab, "New dataset", name="orders", description="one row each")
+        hear(tab.page, "Dataset orders is created.")
+        expect(tab.page.locator("main h1")).to_contain_text("orders")
+
+        namespace = scene.call("GET", "namespaces", "shop")
+        assert (namespace["ownerName"], namespace["description"]) == ("ann", "what is sold")
+        at = ("namespaces", "shop", "datasets", "orders")
+        assert scene.call("GET", *at)["description"] == "one row each"
+
+
+def test_a_name_that_exists_is_refused_in_the_dialog(tab: Tab, scene: Scene) -> None:
+    tab.open("/datasets")
+    tab.settle()
+
+    fill(tab, "New namespace", name="default")
+
+    dialog = tab.page.get_by_role("dialog", name="New namespace")
+    expect(dialog.get_by_role("alert")).to_contain_text("'default' is there already")
+    expect(dialog.get_by_label("Name", exact=True)).to_have_value("default")
+    tab.forgive("409")
+
+
+def test_creating_is_offered_to_keys_that_may(browser: Browser, guarded: ServerProcess) -> None:
+    both = ["New namespace", "New dataset"]
+    for role, namespace, acts in (
+        (Role.ADMIN, None, both),
+        (Role.WRITER, None, both),
+        (Role.WRITER, MILL, both[1:]),
+        (Role.READER, None, []),
+    ):
+        with open_tab(browser, guarded.url) as opened:
+            page = come(opened, f"/datasets?namespace={MILL}", guarded.key(role, namespace))
+            expect(page.locator("main")).to_contain_text("grain")
+            expect(page.locator("main .page-head .button")).to_have_text(acts)
