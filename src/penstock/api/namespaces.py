@@ -53,7 +53,7 @@ async def put_namespace(call: Call, namespace: str, body: NamespaceBody) -> Name
 class NewNamespaceBody(Body, frozen=True):
     """The owner of a new namespace, if not the caller, and its description."""
 
-    owner_name: str | None = None
+    owner_name: Text | None = None
     description: str | None = None
 
 
