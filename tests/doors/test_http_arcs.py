@@ -389,7 +389,7 @@ def test_a_published_lot_is_removed_and_made_anew(worked: ArcSite) -> None:
     writer = worked.key(Role.WRITER)
     worked.refused("POST", *loud, "remove", status=403, headers=writer, why="no room")
     worked.refused("POST", *loud, "remove", status=422, why="")
-    removed = worked.call("POST", *loud, "remove", json={"why": "no room"})
+    removed = worked.call("POST", *loud, "remove", json={"why": "no room"})["manifest"]
     assert (removed["state"], removed["comment"]) == ("removed", GONE)
     assert [item["uri"] for item in removed["uris"]] == [item["uri"] for item in before["uris"]]
     assert not list(worked.folder.glob("data/**/name=loud/**/*.txt"))
@@ -397,7 +397,7 @@ def test_a_published_lot_is_removed_and_made_anew(worked: ArcSite) -> None:
     query = {"from": LOT, "to": LOT}
     [gap] = worked.call("GET", *dataset("loud", "gaps"), params=query)["ranges"]
     assert (gap["kind"], gap["cause"]["roots"][0]["job"]["name"]) == ("removed", "shout")
-    assert worked.call("POST", *loud, "remove", json={"why": "again"}) == removed
+    assert worked.call("POST", *loud, "remove", json={"why": "again"})["manifest"] == removed
     log = worked.call("GET", *loud, "log")["entries"]
     assert ("remove", "no room") in {(entry["action"], entry["why"]) for entry in log}
     job = ("namespaces", "shop", "jobs", "shout")
