@@ -194,6 +194,8 @@ def test_every_route_answers_with_its_keys(food: Running) -> None:
         answer = client.request(method, target, json=step.body)
         assert answer.status_code == step.status, (step.route, answer.text)
         assert answer.headers["content-type"] == "application/json"
+        assert answer.headers["x-content-type-options"] == "nosniff", step.route
+        assert answer.headers["cache-control"] == "no-store", step.route
         value = answer.json()
         assert set(value[0] if isinstance(value, list) else value) == step.keys, step.route
         served.add(f"{method} {API}{template}")
