@@ -16,6 +16,7 @@ DATASET = {
     *("id", "type", "name", "physicalName", "createdAt", "updatedAt", "namespace", "sourceName"),
     *("fields", "tags", "lastModifiedAt", "lastLifecycleState", "description", "currentVersion"),
     *("currentVersionNumber", "columnLineage", "facets", "deleted", "aliases"),
+    "indirectInputFields",
 }
 DATASET_VERSION = {
     *("id", "type", "name", "physicalName", "createdAt", "version", "number", "isCurrent"),
@@ -34,10 +35,13 @@ JOB_VERSION = {
 RUN = {
     *("id", "createdAt", "updatedAt", "nominalStartTime", "nominalEndTime", "state", "startedAt"),
     *("endedAt", "durationMs", "args", "job", "jobVersion", "parent", "inputDatasetVersions"),
-    *("outputDatasetVersions", "facets"),
+    *("outputDatasetVersions", "facets", "cause"),
 }
 INTERVAL = {"startInterval", "endInterval", "count"}
-KEY = {"id", "name", "role", "namespace", "createdAt", "revokedAt"}
+KEY = {
+    *("id", "name", "role", "namespace", "createdAt", "revokedAt"),
+    *("requestsPerSecond", "bytesPerSecond"),
+}
 
 RUN_BODY = {"id": "nightly", "nominalStartTime": "2026-11-15T00:00:00Z", "args": {"day": "15"}}
 DATASET_BODY = {
@@ -142,6 +146,7 @@ STEPS = (
     Step("GET /key", {"name", "role", "namespace"}),
     Step("POST /keys", {"key", "token"}, {"name": "x", "role": "reader"}, status=201),
     Step("GET /keys", {"keys"}, query="revoked=true"),
+    Step("PUT /keys/{name}/rates", KEY, {"requestsPerSecond": 50}),
     Step("DELETE /keys/{name}", KEY),
     Step("GET /audit", {"entries"}, query="who=x&action=delete&since=2020-01-01T00:00:00Z"),
     Step("GET /audit/export", {"entries", "next"}, query="since=2020-01-01T00:00:00Z&limit=2"),
