@@ -20,7 +20,7 @@ def assert_all_holds(settings: Settings, *, deep: bool = True) -> None:
     with grounds(settings, deep=deep) as found:
         verdicts = list(check(found))
     wrong = {v.name: v.error or v.first for v in verdicts if not v.holds}
-    assert wrong == {}
+    assert wrong == {}, wrong
     assert len(verdicts) > 20
 
 

@@ -6,6 +6,7 @@ from contextlib import closing, suppress
 import psutil
 import pytest
 
+from penstock.arcs.command_rules import CommandRules
 from penstock.arcs.declaration import Retry, Workload
 from penstock.arcs.engine import Engine
 from penstock.arcs.executors import LocalProcesses
@@ -168,7 +169,12 @@ echo made > "$PENSTOCK_OUTPUT/made.txt"
 
 
 @pytest.mark.parametrize(
-    "workload", ["write_some", Workload(command=("sh", "-c", HANGS_ONCE))], ids=["function", "sh"]
+    "workload",
+    [
+        "write_some",
+        Workload(command=("sh", "-c", HANGS_ONCE), pass_environment=("ARC_TEST_FOLDER",)),
+    ],
+    ids=["function", "sh"],
 )
 def test_work_that_hangs_ends_with_its_claim_and_leaves_its_process_to_others(
     local_arcs: ArcSite, workload: str | Workload
@@ -180,7 +186,8 @@ def test_work_that_hangs_ends_with_its_claim_and_leaves_its_process_to_others(
     arcs.order(LOT, "hang")
     arcs.feed("raw", LOT, {"a.txt": b"hello"})
     pids = arcs.folder / "pids"
-    with LocalProcesses(1) as processes, arcs.engine(processes, concurrency=1):
+    rules = CommandRules(allowed=("ARC_TEST_FOLDER",))
+    with LocalProcesses(1) as processes, arcs.engine(processes, concurrency=1, rules=rules):
         try:
             arcs.until(lambda: arcs.ran() or (pids.exists() and pids.read_text()))
             arcs.do(ReleaseLock("ann", "it hangs", NS, "shout", LOT))

@@ -3,6 +3,7 @@ it or it is made again.
 """
 
 import hashlib
+import os
 import sys
 from concurrent.futures import ThreadPoolExecutor
 from threading import Barrier
@@ -10,6 +11,7 @@ from threading import Barrier
 import pytest
 
 from penstock.access import audit
+from penstock.arcs.command_rules import DEFAULT_RULES, CommandRules
 from penstock.arcs.declaration import Parts, Workload
 from penstock.arcs.overview import count_lots, list_arc_lots
 from penstock.arcs.reading import find_arc
@@ -76,10 +78,12 @@ def make_chain(arcs: ArcSite, workload: str | Workload = "shout", **how: object)
     arcs.arc("mart_it", "clean", "mart")
 
 
-def run_to_the_gate(arcs: ArcSite, content: dict[str, bytes]) -> None:
+def run_to_the_gate(
+    arcs: ArcSite, content: dict[str, bytes], rules: CommandRules = DEFAULT_RULES
+) -> None:
     """The lot is made, and held for its checks; what would read it waits."""
     arcs.feed("raw", LOT, content)
-    with arcs.engine():
+    with arcs.engine(rules=rules):
         arcs.until(lambda: lot_of(arcs, "clean").status == "HOLD" and states(arcs, "clean"))
     assert states(arcs, "clean") == ["state=partial"]
     assert arcs.state("clean_it", LOT) is ArcState.PARTIAL
@@ -177,8 +181,10 @@ said = {"name": "row_count", "success": False, "field": "id", "detail": "1 of 2"
 with open(os.environ["PENSTOCK_MANIFEST"], "w") as file:
     json.dump({"uris": ["rows.txt"], "checks": [said]}, file)
 """
-    make_chain(arcs, Workload(command=(sys.executable, "-c", script)))
-    run_to_the_gate(arcs, GOOD)
+    names = tuple(name for name in os.environ if name.startswith("AWS_"))
+    command = (sys.executable, "-c", script)
+    make_chain(arcs, Workload(command=command, pass_environment=names))
+    run_to_the_gate(arcs, GOOD, rules=CommandRules(allowed=names))
     assert "failed: row_count of id: 1 of 2" in why_not(arcs, "mart_it")
     let(arcs)
     assert finish(arcs) == {"rows.txt": b"1"}

@@ -179,7 +179,7 @@ def test_a_run_that_cannot_move_is_named_once(food: Running) -> None:
 def test_a_wrong_method_is_refused_with_the_right_ones(food: Running) -> None:
     answer = food.client.patch(f"{API}/namespaces/food")
     refused(answer, 405)
-    assert answer.headers["allow"] == "DELETE, GET, PUT"
+    assert answer.headers["allow"] == "DELETE, GET, POST, PUT"
 
 
 def test_what_is_not_http_is_refused_as_all_is(food: Running) -> None:

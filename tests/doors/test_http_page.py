@@ -70,7 +70,8 @@ def test_a_file_with_its_digest_in_its_name_is_kept_for_ever(folder: Path) -> No
 
 def test_a_file_is_unpacked_once_for_all_clients(folder: Path) -> None:
     site = Site(api, frozenset({"api"}), Files(folder))
-    scope = {"type": "http", "method": "GET", "path": "/assets/a-1234.js", "headers": []}
+    request = {"method": "GET", "path": "/assets/a-1234.js", "headers": [], "http_version": "1.0"}
+    scope = {"type": "http", **request}
     messages: list[Message] = []
 
     async def receive() -> Message:

@@ -81,7 +81,7 @@ def test_paths_that_lead_nowhere(raw: bytes) -> None:
 def test_a_wrong_method_names_the_right_ones() -> None:
     with pytest.raises(MethodNotAllowed) as refused:
         Router(ROUTES).find("PATCH", b"/api/v1/namespaces/x")
-    assert refused.value.allowed == ["DELETE", "GET", "PUT"]
+    assert refused.value.allowed == ["DELETE", "GET", "POST", "PUT"]
 
 
 def test_a_fixed_segment_wins_over_a_variable() -> None:

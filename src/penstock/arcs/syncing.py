@@ -101,15 +101,19 @@ class Sync:
     def differences(self, lots: Sequence[str]) -> Iterator[tuple[str, str]]:
         """The lots whose keys do not follow the database, each with what is wrong.
 
-        An engine is about to write those of lots that are running, or that are to be made anew.
+        An engine is about to write those of lots that are running, or that are to be made again.
+        A lot that is complete without a manifest was made before its job was an arc: it has no key.
         """
         with self._catalog.read() as tx:
             states = self._states(tx, lots)
             places = self._places(tx, lots)
         settled = {lot for lot, state in states.items() if state not in (None, ArcState.RUNNING)}
+        described = {place.lot for place in places}
         arc = self._arc.ref
         for lot, state in states.items():
             if lot not in settled or state is None:
+                continue
+            if state is ArcState.COMPLETE and lot not in described:
                 continue
             wanted = {arc_key(arc, lot, state)}
             there = {entry.key for entry in self._objects.list(arc_folder(arc, lot))}

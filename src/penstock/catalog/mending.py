@@ -12,6 +12,7 @@ from msgspec import Struct
 
 from penstock.access import audit
 from penstock.catalog import dataset_rules, job_versions
+from penstock.catalog.events import counted_type
 from penstock.catalog.facets import read_stamps, restamped, stamped_at, write_stamps
 from penstock.catalog.flush import EventCount, changes, flush
 from penstock.catalog.rows import EdgeRow, Role, replace
@@ -80,7 +81,7 @@ class _Mending:
         self._world.open(tx)
         self._received: dict[Micros, Micros] = {}
         self._events = tx.fetch("future_events", limit=limit)
-        for at, _, received_at, _ in self._events:
+        for at, _, _, received_at, _ in self._events:
             first = min(received_at, self._received.get(at, received_at), now)
             self._received[at] = first
 
@@ -248,11 +249,11 @@ class _Mending:
 
     def _mend_events(self) -> None:
         counts: list[EventCount] = []
-        for at, event_type, _, count in self._events:
-            moved = self._moved(at)
-            counts.append(EventCount(at // HOUR * HOUR, event_type, -count))
-            counts.append(EventCount(moved // HOUR * HOUR, event_type, count))
-            self._tx.execute("mend_events", was=at, at=moved)
+        for at, kind, event_type, _, count in self._events:
+            moved, counted = self._moved(at), counted_type(kind, event_type)
+            counts.append(EventCount(at // HOUR * HOUR, counted, -count))
+            counts.append(EventCount(moved // HOUR * HOUR, counted, count))
+            self._tx.execute("mend_events", kind=kind, was=at, at=moved)
         for each in counts:
             self._tx.write("add_event_counts", [each])
         self._tx.execute("forget_event_counts", hour=self._limit // HOUR * HOUR)

@@ -3,12 +3,13 @@
 
 -- name: future_events
 -- The times of events that are ahead, and when the first of each was received.
-SELECT event_time, event_type, MIN(received_at), COUNT(*)
-FROM events WHERE event_time > :limit GROUP BY event_time, event_type;
+SELECT event_time, kind, event_type, MIN(received_at), COUNT(*)
+FROM events WHERE kind IN ('RUN', 'JOB', 'DATASET') AND event_time > :limit
+GROUP BY event_time, kind, event_type;
 
 -- name: mend_events
--- Give the events of one time another.
-UPDATE events SET event_time = :at WHERE event_time = :was;
+-- Give the events of one kind and time another time.
+UPDATE events SET event_time = :at WHERE kind = :kind AND event_time = :was;
 
 -- name: forget_event_counts
 -- Forget hours that count nothing.
