@@ -65,6 +65,24 @@ def test_a_version_inherits_what_its_run_did_not_report(calls: Calls) -> None:
     assert {shown["data"]["field"] for shown in graph} == {"total", "price"}
 
 
+def test_search_follows_fields_that_a_late_report_passes_on(calls: Calls) -> None:
+    at = calls.now()
+    early = write(calls, "totals", at=at)
+    write(calls, "totals")
+    reader = calls.named("totals", **schema("old"))
+    calls.report("COMPLETE", new_run_id(), "read", inputs=[reader])
+
+    late = calls.named("totals", **schema("fresh"))
+    calls.report("COMPLETE", early, "write", outputs=[late], at=at)
+
+    assert [field["name"] for field in calls.dataset("totals")["fields"]] == ["fresh"]
+    found = {
+        word: calls.get("search", q=word, namespace=calls.namespace)["totalCount"]
+        for word in ("fresh", "old")
+    }
+    assert found == {"fresh": 1, "old": 0}
+
+
 def test_what_describes_one_version_is_not_inherited(calls: Calls) -> None:
     checks = {"dataQualityMetrics": {"rowCount": 7}, "version": {"datasetVersion": "1"}}
     write(calls, calls.named("totals", lifecycleStateChange={"lifecycleStateChange": "CREATE"}))

@@ -10,7 +10,7 @@ from penstock.catalog.facets import (
     read_stamps,
     stamped_at,
 )
-from penstock.catalog.inheritance import inherit, pass_on, version_before
+from penstock.catalog.inheritance import inherit, mark_shown, pass_on, version_before
 from penstock.catalog.rows import (
     DatasetRow,
     Origin,
@@ -227,6 +227,7 @@ def _describe_again(world: World, version: VersionRow, *, is_stamped_only: bool)
     fresh = inherit(world, version, version_before(world, dataset, version))
     if fresh != version:
         world.versions.put(fresh.id, fresh)
+    mark_shown(world, fresh)
     if not is_current:
         pass_on(world, fresh, place_of(fresh))
     return fresh

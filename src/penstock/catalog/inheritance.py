@@ -85,9 +85,17 @@ def pass_on(world: World, version: VersionRow, until: Place) -> None:
             fresh = inherit(world, held, before)
             if fresh != held:
                 world.versions.put(fresh.id, fresh)
+                mark_shown(world, fresh)
             elif place_of(held) > until:
                 return
             before = fresh
+
+
+def mark_shown(world: World, version: VersionRow) -> None:
+    """Mark the dataset as changed if it shows this version: its search words follow the fields."""
+    dataset = world.datasets.get(version.dataset_id)
+    if dataset is not None and dataset.current_version_id == version.id:
+        world.datasets.put(dataset.id, dataset)
 
 
 def _inherited_set(

@@ -120,9 +120,6 @@ class _Merge:
             VersionRow, "newest_published_versions", dataset_id=dataset_id, most=1
         )
         pass_on(world, first, until=place_of(last))
-        dataset = world.datasets.get(dataset_id)
-        assert dataset is not None, "the dataset was just written"
-        world.datasets.put(dataset_id, dataset)  # its words follow the fields of its version
 
     def _move(self) -> None:
         # A batch counts by how rows were before: both are looked up.
