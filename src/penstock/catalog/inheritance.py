@@ -84,6 +84,7 @@ def pass_on(world: World, version: VersionRow, until: Place) -> None:
         for held in later:
             fresh = inherit(world, held, before)
             if fresh != held:
+                world.versions.learn(held.id, held)  # or a batch takes it for a new version
                 world.versions.put(fresh.id, fresh)
                 mark_shown(world, fresh)
             elif place_of(held) > until:
