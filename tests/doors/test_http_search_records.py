@@ -131,3 +131,11 @@ def test_a_key_for_one_namespace_finds_nothing_of_others(site: Ingesting) -> Non
 def test_a_text_without_a_match_finds_nothing(site: Ingesting) -> None:
     assert search(site, "") == search(site, "zz") == search(site, "no such thing") == []
     assert search(site, "bid9999999999") == []
+
+
+@pytest.mark.parametrize("text", ["abc\x00d", "ark:", "%_'\"\\", "\U0010ffff" * 4, "x" * 1000])
+def test_an_odd_text_finds_nothing_or_is_refused(site: Ingesting, text: str) -> None:
+    answer = site.client.get(RECORDS, params={"q": text})
+
+    assert answer.status_code in (200, 400), answer.text
+    assert answer.json().get("records", []) == []

@@ -34,7 +34,7 @@ class AuditEntry(Struct, frozen=True, gc=False):
 
 
 class ChainedEntry(Struct, frozen=True, gc=False):
-    """An entry as it stands in the chain."""
+    """An entry of the chain, with its hash."""
 
     id: int
     at: Micros

@@ -20,13 +20,13 @@ from penstock.clock import Clock
 from penstock.db import Database
 from penstock.errors import Busy, PenstockError
 
-LIMIT = 20  # wrong keys of one address in a window, before it is told to wait
+LIMIT = 20  # wrong keys of one address in a window; after that it gets 429
 WINDOW_SECONDS = 60.0
 PERIOD_SECONDS_MAX = 3600.0
 ADDRESSES_MAX = 10_000
 _SHOWN_MAX = 5
 _OTHERS = "other addresses"
-_IPV6_BITS = 64  # whoever has one address has as many as this leaves
+_IPV6_BITS = 64  # one client usually has every address of a /64 network
 
 _log = logging.getLogger(__name__)
 
@@ -98,7 +98,7 @@ class WrongKeys:
             _log.warning("the refused keys are not in the audit log: %s", error)
 
     def close(self) -> None:
-        """Report what is left."""
+        """Report the refusals that were not reported yet."""
         if self._timer is not None:
             self._timer.cancel()
         self.report()

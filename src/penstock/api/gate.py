@@ -16,7 +16,7 @@ from penstock.errors import Forbidden, Malformed, Unauthorized
 SENDER = signing.SENDER.lower().encode()
 _SAFE = frozenset({"GET", "HEAD", "OPTIONS"})
 _FORWARDED_FOR = b"x-forwarded-for"
-# A proxy adds at least one of these, unless it is told not to.
+# A proxy adds at least one of these, unless its configuration removes them.
 _FORWARDING = frozenset(
     {
         _FORWARDED_FOR,
@@ -207,7 +207,7 @@ class Gate:
     def _check_proxy(self, head: Heading, sender: Sender) -> None:
         """Refuse a call that a proxy passed on for a caller who may be anywhere.
 
-        A proxy on this machine connects from loopback, whoever called it.
+        A proxy on this machine connects from loopback for every caller.
         """
         if self.proxies.include(sender.peer):
             caller = parse_address(sender.caller)

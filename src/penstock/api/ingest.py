@@ -47,7 +47,7 @@ _PLACE = re.compile(r"([0-9]{1,2})-(\S{1,100})")
 
 Text = Annotated[str, Meta(min_length=1, max_length=TEXT_CHARS_MAX)]
 ShortText = Annotated[str, Meta(min_length=1, max_length=1_000)]
-# The pattern is for readers of the schema: who breaks it is told by `read_ark` what an ARK is.
+# The pattern is for readers of the schema. The error for a bad ARK comes from `read_ark`.
 Ark = Annotated[str, Meta(min_length=1, max_length=1_000, extra_json_schema={"pattern": PATTERN})]
 
 

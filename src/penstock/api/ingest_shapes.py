@@ -60,7 +60,7 @@ class ReachedState(Shape, frozen=True):
 
 
 class Download(Shape, frozen=True):
-    """How many bytes of a long download have come; `total` is null if nobody knows it."""
+    """The bytes of a long download that have arrived; `total` is null if it is unknown."""
 
     bytes: int
     total: int | None

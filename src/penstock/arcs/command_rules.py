@@ -1,7 +1,7 @@
 """What commands of arcs get from the engine: which variables, and as which user they run.
 
-Whoever may declare an arc chooses the command. So it gets no variable of the engine but those that
-the engine's own settings name, and never one that holds a secret.
+A caller who may declare an arc chooses the command. So the command gets no variable of the engine
+but those that the engine's own settings name, and never one that holds a secret.
 """
 
 import os

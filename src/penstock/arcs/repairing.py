@@ -37,7 +37,7 @@ class KeyRepair:
         self._objects = objects
 
     def run(self, is_stopped: Callable[[], bool] = lambda: False) -> int:
-        """Repair all that is noted and that nobody works on: how many lots those are."""
+        """Repair the noted lots that no engine works on, and return how many they were."""
         owner_id, lot, repaired = _NO_ID, "", 0
         while not is_stopped():
             with self._catalog.read() as tx:

@@ -45,7 +45,7 @@ def audit(
   penstock audit export --since 2026-11-01T00:00:00Z >> audit.jsonl
 
 Each line has the hash of its entry, which covers the entry before it. Keep the
-lines elsewhere: whoever rewrites the log later cannot rewrite them.""",
+lines elsewhere: a later change of the log does not change them.""",
 )
 def export(
     *,

@@ -114,7 +114,7 @@ class Step(Document, frozen=True):
 
 
 class Download(Document, frozen=True):
-    """How many bytes of a long download have come; `total` is None if nobody knows it."""
+    """The bytes of a long download that have arrived; `total` is None if it is unknown."""
 
     bytes: int
     total: int | None

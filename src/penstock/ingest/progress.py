@@ -23,7 +23,7 @@ KEPT: Final[Micros] = DAY  # what a killed worker has noted
 
 
 class Progress(Row, frozen=True):
-    """How many bytes of a job's files have come; `total` is 0 if nobody knows it."""
+    """The bytes of a job's files that have arrived; `total` is 0 if it is unknown."""
 
     job_id: str
     bytes: int

@@ -190,7 +190,7 @@ def fetch_files(shop: Workshop, job: IngestJob, collection: Collection) -> tuple
 
 
 def _expected_bytes(job: IngestJob, wanted: Iterable[Wanted]) -> int:
-    """How many bytes are to come; 0 if nobody knows."""
+    """Return the number of bytes to expect; 0 if it is unknown."""
     sizes = [file.size for file in wanted]
     known = [size for size in sizes if size is not None]
     if len(known) == len(sizes):

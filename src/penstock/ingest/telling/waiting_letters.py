@@ -46,7 +46,7 @@ class WaitingLetter(Row, frozen=True):
 
 
 class KeepLetter(Write, frozen=True):
-    """Keep a letter until it is delivered; whoever keeps it tries it first."""
+    """Keep a letter until it is delivered. The worker that keeps it tries it first."""
 
     alone: ClassVar[bool] = True  # it writes by itself
 
