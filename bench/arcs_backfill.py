@@ -10,13 +10,13 @@ from msgspec import Struct
 from bench.claims import Say
 from bench.ours import NAMESPACE, WHO, InProcess
 from bench.processes import Bench
-from penstock.arcs.backfill import Backfills
-from penstock.arcs.backfill_rules import Scope
+from penstock.arcs.backfills.backfills import Backfills
+from penstock.arcs.backfills.rules import Scope
 from penstock.arcs.commands import ApplyArc
-from penstock.arcs.declaration import Arc, Input, Output, Workload
-from penstock.arcs.reading import find_arc
-from penstock.arcs.station import Station
-from penstock.arcs.tasks import Context
+from penstock.arcs.engine.worker import Station
+from penstock.arcs.queries import find_arc
+from penstock.arcs.spec import Arc, Input, Output, Workload
+from penstock.arcs.workload.task import Context
 from penstock.clock import HOUR, parse_time
 from penstock.locks.commands import RegisterLots
 from penstock.lots.ids import Interval

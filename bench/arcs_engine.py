@@ -18,9 +18,9 @@ from bench.processes import Bench
 from bench.turns import Turn
 from penstock import ids
 from penstock.arcs.commands import ApplyArc
-from penstock.arcs.declaration import Arc, Input, Output, Workload
-from penstock.arcs.engine import Engine
-from penstock.arcs.tasks import Context
+from penstock.arcs.engine.scheduler import Engine
+from penstock.arcs.spec import Arc, Input, Output, Workload
+from penstock.arcs.workload.task import Context
 from penstock.db import open_database
 from penstock.locks.commands import RegisterLots
 from penstock.objects import Objects

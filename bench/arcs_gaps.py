@@ -13,15 +13,15 @@ from bench.processes import Bench
 from bench.vacuum import vacuum
 from penstock import ids
 from penstock.arcs.commands import ApplyArc
-from penstock.arcs.declaration import Arc, Input, Output, Workload
+from penstock.arcs.spec import Arc, Input, Output, Workload
 from penstock.catalog.rows import Role
 from penstock.clock import DAY, Micros, parse_time
 from penstock.config import Settings
 from penstock.db import Database, open_database
-from penstock.locks.gaps import Gaps, gaps
+from penstock.locks.gaps.gaps import Gaps, gaps
+from penstock.locks.gaps.spans import Span
+from penstock.locks.lock_rules import Status
 from penstock.locks.rows import StatusRow
-from penstock.locks.spans import Span
-from penstock.locks.table import Status
 from penstock.lots.ids import Interval
 from penstock.lots.rows import ManifestRow
 from penstock.plane import Plane

@@ -14,7 +14,7 @@ from bench.ours import JOB, LANDED, NAMESPACE, REFINED, WHO, InProcess
 from bench.processes import Bench
 from bench.vacuum import vacuum
 from penstock.arcs.commands import ApplyArc, ClaimArcLots, PublishLot
-from penstock.arcs.declaration import Arc, Input, Output, Workload
+from penstock.arcs.spec import Arc, Input, Output, Workload
 from penstock.locks.commands import Ref
 
 FINISHED_FEW = 1_000

@@ -17,7 +17,7 @@ from bench.processes import Bench
 from bench.targets import Target, above, at_least
 from bench.turns import Queue, Turn
 from bench.vacuum import vacuum
-from penstock.api.server import tune_interpreter
+from penstock.server.serve import tune_interpreter
 
 WORKERS = (1, 8)
 AT_ONCE = (1, 100)

@@ -13,6 +13,7 @@ from pathlib import Path
 import msgspec
 
 from bench.events import EventPool, body_of
+from penstock.catalog.events.schema import read_schema
 from penstock.catalog.rows import (
     DatasetRow,
     EdgeRow,
@@ -29,7 +30,6 @@ from penstock.catalog.rows import (
     VersionRow,
     replace,
 )
-from penstock.catalog.schema import read_schema
 from penstock.db import Database
 from penstock.states import RunState
 from tests.contract import catalog_rows as rows

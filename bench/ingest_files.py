@@ -12,9 +12,9 @@ from msgspec import Struct
 
 from penstock.config import Settings
 from penstock.ingest.collections import Collection, PutCollection
-from penstock.ingest.receiving.checkm import ManifestKind, Row, write
-from penstock.ingest.receiving.depositing import Deposit
-from penstock.ingest.workers import Workers
+from penstock.ingest.intake.checkm import ManifestKind, Row, write
+from penstock.ingest.intake.depositing import Deposit
+from penstock.ingest.workers.pool import Workers
 from penstock.plane import Plane
 from penstock.states import BatchState
 

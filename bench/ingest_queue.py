@@ -13,13 +13,10 @@ from msgspec import Struct
 from bench.peers.bare_stores import Bare, bare_sql, bare_zookeeper
 from bench.vacuum import vacuum
 from penstock import ids
-from penstock.api.server import tune_interpreter
 from penstock.clock import system_clock
 from penstock.config import Settings
 from penstock.errors import PenstockError
-from penstock.ingest.moves import STAGES, move_batch, move_job
-from penstock.ingest.store import IngestStore
-from penstock.ingest.values import (
+from penstock.ingest.models import (
     BatchChange,
     Configuration,
     Identifiers,
@@ -28,7 +25,10 @@ from penstock.ingest.values import (
     PayloadType,
     Submission,
 )
+from penstock.ingest.queue.port import IngestStore
+from penstock.ingest.transitions import STAGES, move_batch, move_job
 from penstock.plane import Plane
+from penstock.server.serve import tune_interpreter
 from penstock.states import BatchState, IngestState
 
 AT_ONCE = 64  # claimed and changed

@@ -21,10 +21,10 @@ from bench.processes import Bench
 from bench.server import System
 from bench.targets import Target, below_ms
 from bench.vacuum import vacuum
-from penstock.catalog.nodes import dataset_node
+from penstock.catalog.lineage.nodes import dataset_node
 from penstock.clock import DAY, system_clock
 from penstock.db import open_database
-from penstock.locks.spans import Span
+from penstock.locks.gaps.spans import Span
 from tests.browser.browsing import PATIENCE_MS, chromium
 
 VIEW_MS_MAX = 1000

@@ -12,7 +12,7 @@ from msgspec import Struct
 from bench.graph import Place, dataset_name, job_name, random_places
 from bench.load import percentile
 from bench.targets import Target, below_ms
-from penstock.catalog.nodes import dataset_node, job_node
+from penstock.catalog.lineage.nodes import dataset_node, job_node
 
 API = "/api/v1"
 DEPTHS = {5: 200, 20: 60}  # how many graphs to ask for at each depth

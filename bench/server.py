@@ -16,18 +16,18 @@ from bench.peers.raw import RawCatalog
 from bench.peers.single import FOLDER, SingleCatalog
 from bench.profile import profiled
 from penstock.access.keys import Keys
-from penstock.api import server
-from penstock.api.app import Api
-from penstock.api.metrics import Metrics
-from penstock.catalog.catalog import Catalog
 from penstock.clock import system_clock
 from penstock.config import Settings
 from penstock.db import Database, open_database
-from penstock.ingest.desk import Desk
 from penstock.ingest.opening import open_workshop
-from penstock.locks.sweeper import Sweeper
-from penstock.logs import set_up_logs
+from penstock.ingest.service import Desk
+from penstock.locks.lease_expiry import Sweeper
 from penstock.plane import Plane
+from penstock.server import serve as server
+from penstock.server.app import Api
+from penstock.server.metrics import Metrics
+from penstock.store.write_queue import Catalog
+from penstock.telemetry.logs import set_up_logs
 
 
 class System(StrEnum):

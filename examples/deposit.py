@@ -15,7 +15,7 @@ from pathlib import Path
 from tempfile import TemporaryDirectory
 
 from penstock import ApiError, Client
-from penstock.client.ingest_documents import Report
+from penstock.client.documents.ingest import Report
 
 COLLECTION = "scans"
 

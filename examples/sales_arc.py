@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING
 import penstock
 
 if TYPE_CHECKING:
-    from penstock.arcs.tasks import Context
+    from penstock.arcs.workload.task import Context
 
 
 @penstock.arc(

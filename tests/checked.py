@@ -5,14 +5,14 @@ from contextlib import closing, contextmanager
 from tempfile import TemporaryDirectory
 from typing import cast
 
-from penstock.catalog.catalog import Catalog
 from penstock.clock import Clock, system_clock
 from penstock.config import Settings
 from penstock.db import Database, Transaction, open_database
 from penstock.ingest.opening import open_workshop
 from penstock.objects import Objects
-from penstock.provenance.checking import check
-from penstock.provenance.invariants import Grounds, catalog, locks
+from penstock.provenance.checks import Grounds, catalog, locks
+from penstock.provenance.checks.run import check
+from penstock.store.write_queue import Catalog
 
 
 def assert_all_holds(settings: Settings, *, deep: bool = True) -> None:

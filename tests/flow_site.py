@@ -5,9 +5,9 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
-from penstock.cli.demo_story import OUTPUTS, RETRY, Outcome, Story, outcome, readings
-from penstock.cli.demo_workloads import FOLDER
 from penstock.client import Client
+from penstock.demo.story import OUTPUTS, RETRY, Outcome, Story, outcome, readings
+from penstock.demo.workloads import FOLDER
 from tests.running import ServerProcess
 from tests.servers import free_port
 

@@ -9,10 +9,7 @@ import pytest
 
 from penstock.clock import Clock, system_clock
 from penstock.config import Settings
-from penstock.ingest.moves import STAGES, move_batch, move_job
-from penstock.ingest.sql.store import SqlIngestStore
-from penstock.ingest.store import IngestStore, Outcome
-from penstock.ingest.values import (
+from penstock.ingest.models import (
     Batch,
     BatchChange,
     Configuration,
@@ -26,10 +23,13 @@ from penstock.ingest.values import (
     Reserved,
     Submission,
 )
-from penstock.ingest.zk.store import ZkIngestStore
+from penstock.ingest.queue.port import IngestStore, Outcome
+from penstock.ingest.queue.sql.store import SqlIngestStore
+from penstock.ingest.queue.zookeeper.store import ZkIngestStore
+from penstock.ingest.transitions import STAGES, move_batch, move_job
 from penstock.plane import Plane
 from penstock.states import BatchState, IngestState
-from penstock.zk import Session
+from penstock.zookeeper import Session
 from tests.databases import Pool, sqlite_database
 from tests.doors.waiting import until
 

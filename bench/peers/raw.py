@@ -10,10 +10,10 @@ from typing import Any
 
 from msgspec import Struct
 
-from penstock.catalog.catalog import Catalog
 from penstock.clock import Clock
 from penstock.db import Database
 from penstock.locks.commands import GuardedEvent
+from penstock.store.write_queue import Catalog
 
 _Waiting = tuple[str, "asyncio.Future[None]", asyncio.AbstractEventLoop]
 BATCH_MAX = 256

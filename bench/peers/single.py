@@ -18,12 +18,12 @@ import psycopg
 from psycopg.types.string import TextLoader
 
 from penstock import ids
-from penstock.catalog.catalog import Catalog
-from penstock.catalog.openlineage import Event, Mention
+from penstock.catalog.events.parse import Event, Mention
 from penstock.clock import Clock
 from penstock.db import Database
 from penstock.db.statements import load_statements
 from penstock.locks.commands import GuardedEvent
+from penstock.store.write_queue import Catalog
 
 FOLDER = Path(__file__).resolve().parent
 CONNECTIONS = 8  # more make it slower on a few cores

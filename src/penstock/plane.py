@@ -11,18 +11,18 @@ from penstock import ids
 from penstock.access import audit
 from penstock.access.keys import Keys
 from penstock.access.secrets import Secrets, is_sealed, open_secrets
-from penstock.catalog.catalog import Catalog
 from penstock.clock import Clock, system_clock
 from penstock.config import Settings
 from penstock.db import Database, open_database
 from penstock.errors import Conflict
 from penstock.ingest import collections
-from penstock.ingest.desk import Desk
+from penstock.ingest.context import Workshop
 from penstock.ingest.opening import open_workshop
-from penstock.ingest.workshop import Workshop
-from penstock.locks.sweeper import Sweeper
-from penstock.lots import subscribers
+from penstock.ingest.service import Desk
+from penstock.locks.lease_expiry import Sweeper
 from penstock.objects import Objects
+from penstock.store.write_queue import Catalog
+from penstock.subscribers import commands
 
 _log = logging.getLogger(__name__)
 
@@ -118,7 +118,7 @@ class Plane:
 def seal_secrets(database: Database, secrets: Secrets) -> None:
     """Encrypt the secrets that were stored in plain text; warn of those that cannot be read."""
     with database.read() as tx:
-        stored = {**subscribers.stored_secrets(tx), **collections.stored_secrets(tx)}
+        stored = {**commands.stored_secrets(tx), **collections.stored_secrets(tx)}
     for owner, secret in stored.items():
         try:
             secrets.check(secret)
@@ -126,6 +126,6 @@ def seal_secrets(database: Database, secrets: Secrets) -> None:
             _log.warning("%s: %s", owner, error)
     if not all(map(is_sealed, stored.values())):
         with database.write() as tx:
-            subscribers.seal_secrets(tx, secrets)
+            commands.seal_secrets(tx, secrets)
             collections.seal_secrets(tx, secrets)
         _log.info("secrets that were stored in plain text are encrypted now")

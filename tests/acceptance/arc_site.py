@@ -12,21 +12,20 @@ from typing import Any, TypeVar
 import pytest
 
 from penstock.arcs.commands import ApplyArc
-from penstock.arcs.declaration import Arc, Input, Output, Retry, Workload
-from penstock.arcs.engine import Engine
+from penstock.arcs.engine.scheduler import Engine
 from penstock.arcs.overview import ArcLotDetail, get_arc_lot
-from penstock.arcs.reading import manifest_rows, read_items
-from penstock.catalog.catalog import Catalog
-from penstock.catalog.writer import Command
+from penstock.arcs.queries import manifest_rows, read_items
+from penstock.arcs.spec import Arc, Input, Output, Retry, Workload
 from penstock.config import Settings
 from penstock.errors import NotFound
 from penstock.locks.commands import RegisterLots
-from penstock.lots.files import put_manifest
+from penstock.lots.manifest_files import put_manifest
 from penstock.lots.manifests import DatasetRef, Item, Manifest
 from penstock.lots.outbox import LotEvent, events_after
 from penstock.objects import Objects
 from penstock.plane import Plane
 from penstock.states import ArcState, ManifestState
+from penstock.store.write_queue import Catalog, Command
 from tests.acceptance import arc_workloads
 from tests.databases import sqlite_database
 from tests.moments import Moment

@@ -13,7 +13,7 @@ from pathlib import Path
 from typing import Any
 from urllib.parse import quote
 
-from penstock.arcs.tasks import Context, InputLot
+from penstock.arcs.workload.task import Context, InputLot
 
 FOLDER = "ARC_TEST_FOLDER"
 LOOK_SECONDS = 0.01

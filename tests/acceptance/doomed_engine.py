@@ -6,11 +6,11 @@ from collections.abc import Mapping
 from concurrent.futures import ThreadPoolExecutor
 from typing import Any
 
-from penstock.arcs.engine import Engine
-from penstock.catalog.catalog import Catalog
+from penstock.arcs.engine.scheduler import Engine
 from penstock.clock import system_clock
 from penstock.db import open_database
 from penstock.objects import Objects
+from penstock.store.write_queue import Catalog
 from tests.contract.forking import FORKED
 
 

@@ -9,10 +9,8 @@ import pytest
 
 from penstock.access import audit
 from penstock.arcs.commands import PublishLot
-from penstock.catalog.catalog import Catalog
 from penstock.catalog.commands import DatasetName
 from penstock.catalog.rows import DatasetRow
-from penstock.catalog.writer import Command
 from penstock.clock import SECOND, Micros, parse_time
 from penstock.db import Database, open_database
 from penstock.locks.commands import (
@@ -26,14 +24,15 @@ from penstock.locks.commands import (
     ResubmitLots,
     WireJob,
 )
-from penstock.locks.facts import Stop
-from penstock.locks.reading_lots import get_work, list_log_of_lot, list_stale, show_lot
+from penstock.locks.explain.facts import Stop
+from penstock.locks.explain.why import why
+from penstock.locks.queries.lots import get_work, list_log_of_lot, list_stale, show_lot
 from penstock.locks.rows import LogRow
 from penstock.locks.shapes import Transition, Why, Work
-from penstock.locks.why import why
 from penstock.lots.manifests import Check
 from penstock.lots.outbox import LotEvent, events_after
 from penstock.states import WorkState
+from penstock.store.write_queue import Catalog, Command
 from tests.checked import broken_invariants
 from tests.simulation.tables import STATEMENTS
 

@@ -12,9 +12,7 @@ from kazoo.client import KazooClient
 
 from penstock.clock import Micros, format_time
 from penstock.errors import PenstockError
-from penstock.ingest.moves import move_batch, move_job
-from penstock.ingest.store import IngestStore
-from penstock.ingest.values import (
+from penstock.ingest.models import (
     Batch,
     BatchChange,
     Configuration,
@@ -25,8 +23,10 @@ from penstock.ingest.values import (
     PayloadType,
     Submission,
 )
+from penstock.ingest.queue.port import IngestStore
+from penstock.ingest.transitions import move_batch, move_job
 from penstock.states import BatchState, IngestState
-from penstock.zk import Address
+from penstock.zookeeper import Address
 from tests.ingest_stores import NEXT, Backend
 
 NOW: Micros = 1_763_199_000_000_000

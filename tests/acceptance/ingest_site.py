@@ -17,22 +17,22 @@ import pytest
 from ocfl import StorageRoot
 
 from penstock.access import audit
-from penstock.catalog import reading_datasets, reading_runs
-from penstock.catalog.lineage import lineage
-from penstock.catalog.nodes import dataset_node, job_node
+from penstock.catalog.lineage.graph import lineage
+from penstock.catalog.lineage.nodes import dataset_node, job_node
+from penstock.catalog.queries import datasets, runs
 from penstock.config import Settings
+from penstock.ingest.archive import register
+from penstock.ingest.archive.register import StoredRow
 from penstock.ingest.collections import Collection, PutCollection
-from penstock.ingest.desk import Act, Desk
-from penstock.ingest.receiving.checkm import Row
-from penstock.ingest.receiving.depositing import Deposit
+from penstock.ingest.context import Workshop
+from penstock.ingest.intake.checkm import Row
+from penstock.ingest.intake.depositing import Deposit
+from penstock.ingest.models import Batch, IngestJob
+from penstock.ingest.notifications import callbacks
+from penstock.ingest.notifications.reports import Report
+from penstock.ingest.service import Act, Desk
 from penstock.ingest.stages.reporting import report_of
-from penstock.ingest.storing import register
-from penstock.ingest.storing.register import StoredRow
-from penstock.ingest.telling import callbacks
-from penstock.ingest.telling.reports import Report
-from penstock.ingest.values import Batch, IngestJob
-from penstock.ingest.workers import STAGE_NAMES, Workers
-from penstock.ingest.workshop import Workshop
+from penstock.ingest.workers.pool import STAGE_NAMES, Workers
 from penstock.objects import Objects
 from penstock.plane import Plane
 from penstock.states import BatchState, IngestState, RunState
@@ -87,7 +87,7 @@ class Receiver:
     def _is_recorded(self, said: dict[str, Any]) -> bool:
         with self._plane.catalog.read() as tx:
             rows = register.versions_of(tx, said["ark"])
-            run = reading_runs.get_run(tx, said["runId"])
+            run = runs.get_run(tx, said["runId"])
         return run.state == RunState.COMPLETED and said["objectVersion"] == rows[0].version
 
 
@@ -246,10 +246,10 @@ class Site:
         """The catalog has the run, what it read, the version that it made and the way between."""
         source = self._named(job.configuration.source_url or job.configuration.payload_url)
         with self.plane.catalog.read() as tx:
-            run = reading_runs.get_run(tx, self.stored(job).run_id)
+            run = runs.get_run(tx, self.stored(job).run_id)
             [made] = [each.dataset_version_id for each in run.output_dataset_versions]
             [read] = [each.dataset_version_id for each in run.input_dataset_versions]
-            version = reading_datasets.get_dataset_version(tx, "default", dataset, made.version)
+            version = datasets.get_dataset_version(tx, "default", dataset, made.version)
             graph = lineage(tx, dataset_node("default", dataset), direction="upstream")
         assert run.state == RunState.COMPLETED
         assert version.created_by_run is not None

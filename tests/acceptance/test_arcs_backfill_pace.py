@@ -2,10 +2,10 @@
 
 from concurrent.futures import ThreadPoolExecutor
 
-from penstock.arcs.backfill import Backfills
-from penstock.arcs.backfill_rules import Scope
-from penstock.arcs.declaration import Output
-from penstock.arcs.station import Station
+from penstock.arcs.backfills.backfills import Backfills
+from penstock.arcs.backfills.rules import Scope
+from penstock.arcs.engine.worker import Station
+from penstock.arcs.spec import Output
 from penstock.clock import HOUR, parse_time
 from penstock.lots.ids import Interval
 from penstock.states import ArcState, BackfillState

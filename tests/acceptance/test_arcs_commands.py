@@ -6,8 +6,8 @@ from pathlib import Path
 
 import pytest
 
-from penstock.arcs.declaration import Output, Parts, Workload
 from penstock.arcs.files import read_arc
+from penstock.arcs.spec import Output, Parts, Workload
 from penstock.states import ArcState
 from tests.acceptance.arc_site import NS, ONCE, ArcSite
 

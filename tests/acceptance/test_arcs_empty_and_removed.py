@@ -2,10 +2,10 @@
 
 import msgspec
 
-from penstock.arcs.cleaning import clean_lot
-from penstock.arcs.declaration import EmptyOutput, Input, OnEmpty, Output, Parts
-from penstock.arcs.leftovers import tidy
-from penstock.arcs.reading import find_arc, output_refs
+from penstock.arcs.outputs.cleaning import clean_lot
+from penstock.arcs.outputs.leftovers import tidy
+from penstock.arcs.queries import find_arc, output_refs
+from penstock.arcs.spec import EmptyOutput, Input, OnEmpty, Output, Parts
 from penstock.locks.commands import RegisterLots
 from penstock.lots.manifests import Manifest
 from penstock.states import ArcState, ManifestState

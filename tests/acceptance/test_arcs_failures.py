@@ -6,10 +6,10 @@ from contextlib import AbstractContextManager
 
 import pytest
 
-from penstock.arcs import execution
-from penstock.arcs.cleaning import clean_lot
-from penstock.arcs.declaration import EmptyOutput, Output, Parts
+from penstock.arcs.engine import lot_run
 from penstock.arcs.executors import LocalProcesses
+from penstock.arcs.outputs.cleaning import clean_lot
+from penstock.arcs.spec import EmptyOutput, Output, Parts
 from penstock.errors import Unavailable
 from penstock.objects import Objects
 from penstock.states import ArcState, WorkState
@@ -69,7 +69,7 @@ def test_what_goes_wrong_in_the_engine_itself_fails_the_lot(
 
     arcs.arc("shout", "raw", "loud", retry=ONCE)
     arcs.feed("raw", LOT, {"a.txt": b"hello"})
-    monkeypatch.setattr(execution, "input_lots", stumble)
+    monkeypatch.setattr(lot_run, "input_lots", stumble)
     with arcs.engine():
         arcs.until_state("shout", LOT, ArcState.PARTIAL)
     assert arcs.lot("shout", LOT).error == "ZeroDivisionError: a mistake of ours"

@@ -3,7 +3,7 @@
 import pytest
 
 from penstock.access.audit import entries
-from penstock.provenance.checking import check
+from penstock.provenance.checks.run import check
 from penstock.states import ArcState, WorkState
 from tests.acceptance.arc_site import NS, ONCE, ArcSite
 from tests.acceptance.doomed_engine import run_to_death

@@ -8,10 +8,10 @@ from contextlib import ExitStack, contextmanager
 
 import pytest
 
-from penstock.arcs.declaration import Input, Output
-from penstock.arcs.engine import Engine
+from penstock.arcs.engine.scheduler import Engine
+from penstock.arcs.engine.worker import Station
 from penstock.arcs.rows import ArcRow
-from penstock.arcs.station import Station
+from penstock.arcs.spec import Input, Output
 from penstock.catalog.commands import DeleteJob, RestoreJob
 from penstock.states import ArcState
 from tests.acceptance.arc_site import NS, ArcSite

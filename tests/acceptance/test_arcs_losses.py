@@ -6,10 +6,10 @@ from contextlib import closing, suppress
 import psutil
 import pytest
 
-from penstock.arcs.command_rules import CommandRules
-from penstock.arcs.declaration import Retry, Workload
-from penstock.arcs.engine import Engine
+from penstock.arcs.engine.scheduler import Engine
 from penstock.arcs.executors import LocalProcesses
+from penstock.arcs.spec import Retry, Workload
+from penstock.arcs.workload.shell import CommandRules
 from penstock.db import open_database
 from penstock.errors import Unavailable
 from penstock.locks.commands.admin import ReleaseLock

@@ -5,8 +5,8 @@ from pathlib import Path
 
 import pytest
 
-from penstock.arcs.cleaning import clean_lot
-from penstock.arcs.declaration import Workload
+from penstock.arcs.outputs.cleaning import clean_lot
+from penstock.arcs.spec import Workload
 from penstock.locks.commands.admin import ResubmitLots
 from penstock.states import ArcState
 from tests.acceptance.arc_site import NS, ONCE, ArcSite

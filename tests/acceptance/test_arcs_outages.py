@@ -11,19 +11,18 @@ from typing import TypeVar
 
 import pytest
 
-from penstock.arcs import outages
 from penstock.arcs.commands import BeginParts, EndPart, PublishLot
-from penstock.arcs.declaration import Parts
-from penstock.arcs.engine import Engine
-from penstock.arcs.outages import Outage
-from penstock.catalog.catalog import Catalog
-from penstock.catalog.writer import Command
+from penstock.arcs.engine import leases
+from penstock.arcs.engine.leases import Outage
+from penstock.arcs.engine.scheduler import Engine
+from penstock.arcs.spec import Parts
 from penstock.errors import Away, Busy
 from penstock.locks.commands.claims import HeartbeatClaim
+from penstock.locks.explain.why import why
 from penstock.locks.rows import GIVEN_BACK
-from penstock.locks.why import why
 from penstock.objects import Objects
 from penstock.states import ArcState, WorkState
+from penstock.store.write_queue import Catalog, Command
 from tests.acceptance.arc_site import NS, ONCE, ArcSite, open_site
 from tests.databases import sqlite_database
 from tests.object_server import new_bucket
@@ -39,7 +38,7 @@ DONE, HELD = WorkState.DONE, WorkState.HELD
 def site(
     wire: Wire, object_server: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> Iterator[ArcSite]:
-    monkeypatch.setattr(outages, "REST_SECONDS", 1)
+    monkeypatch.setattr(leases, "REST_SECONDS", 1)
     url = sqlite_database(tmp_path / "penstock.db")
     with open_site(url, f"{new_bucket(object_server)}/site", tmp_path, monkeypatch) as site:
         yield site
@@ -200,7 +199,7 @@ def test_what_was_published_as_the_database_went_is_known_as_published(
 def test_a_full_queue_of_writes_costs_no_try(
     local_arcs: ArcSite, monkeypatch: pytest.MonkeyPatch, command: type
 ) -> None:
-    monkeypatch.setattr(outages, "REST_SECONDS", 1)
+    monkeypatch.setattr(leases, "REST_SECONDS", 1)
     answered = Catalog.submit
     refused: list[object] = []
 

@@ -6,11 +6,11 @@ from typing import Any
 import msgspec
 import pytest
 
-from penstock.arcs.declaration import EmptyOutput, Output, Parts, Retry
 from penstock.arcs.executors import LocalProcesses
-from penstock.arcs.leftovers import tidy
-from penstock.arcs.reading import find_arc, manifest_rows, output_refs, read_manifest
-from penstock.catalog.reading_jobs import list_runs
+from penstock.arcs.outputs.leftovers import tidy
+from penstock.arcs.queries import find_arc, manifest_rows, output_refs, read_manifest
+from penstock.arcs.spec import EmptyOutput, Output, Parts, Retry
+from penstock.catalog.queries.jobs import list_runs
 from penstock.locks.commands.admin import HoldWork, ResubmitLots
 from penstock.lots.manifests import PartLine, encode
 from penstock.objects import Objects

@@ -9,13 +9,13 @@ import msgspec
 import pytest
 
 from penstock.access import audit
-from penstock.arcs.declaration import Parts
-from penstock.arcs.removing import GONE, remove_lot
-from penstock.arcs.syncing import Sync
+from penstock.arcs.outputs.removal import GONE, remove_lot
+from penstock.arcs.outputs.state_keys import Sync
+from penstock.arcs.spec import Parts
 from penstock.errors import Conflict, NotFound
 from penstock.locks.commands.admin import HoldLot, ResubmitLots
-from penstock.locks.gaps import Gap, gaps
-from penstock.locks.why import why
+from penstock.locks.explain.why import why
+from penstock.locks.gaps.gaps import Gap, gaps
 from penstock.lots.ids import Interval
 from penstock.lots.manifests import Manifest
 from penstock.objects import Objects

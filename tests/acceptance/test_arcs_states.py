@@ -6,14 +6,14 @@ from concurrent.futures import ThreadPoolExecutor
 
 import pytest
 
-from penstock.arcs.cleaning import clean_lot
-from penstock.arcs.command_rules import CommandRules
 from penstock.arcs.commands import ApplyArc
-from penstock.arcs.declaration import Arc, Input, Workload
 from penstock.arcs.executors import LocalProcesses
+from penstock.arcs.outputs.cleaning import clean_lot
+from penstock.arcs.outputs.state_keys import Sync
 from penstock.arcs.overview import ArcCounts, count_lots, list_arc_lots
-from penstock.arcs.reading import find_arc
-from penstock.arcs.syncing import Sync
+from penstock.arcs.queries import find_arc
+from penstock.arcs.spec import Arc, Input, Workload
+from penstock.arcs.workload.shell import CommandRules
 from penstock.catalog.rows import replace
 from penstock.locks.commands import RegisterLots
 from penstock.locks.commands.admin import HoldWork, ResubmitLots

@@ -8,10 +8,10 @@ from typing import NamedTuple
 import pytest
 
 from penstock.errors import Conflict, Invalid, NotFound
-from penstock.ingest.desk import Act
-from penstock.ingest.receiving.checkm import ManifestKind, write
+from penstock.ingest.intake.checkm import ManifestKind, write
+from penstock.ingest.models import Batch, HoldKind
+from penstock.ingest.service import Act
 from penstock.ingest.stages import provisioning
-from penstock.ingest.values import Batch, HoldKind
 from penstock.states import BatchState, IngestState
 from tests.acceptance.ingest_site import ADMIN, Gate, Site, row
 from tests.doors.waiting import until

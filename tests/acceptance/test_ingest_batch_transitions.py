@@ -7,8 +7,8 @@ from pathlib import Path
 import pytest
 
 from penstock.errors import Conflict, NotFound
-from penstock.ingest.moves import move_batch, resume_job
-from penstock.ingest.values import BatchChange
+from penstock.ingest.models import BatchChange
+from penstock.ingest.transitions import move_batch, resume_job
 from penstock.states import BatchState, IngestState
 from tests.acceptance.ingest_scene import (
     BID,

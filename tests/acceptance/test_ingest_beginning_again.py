@@ -7,14 +7,14 @@ from collections.abc import Sequence
 import pytest
 from msgspec.structs import replace
 
-from penstock.cli.ingest_work import Watch
-from penstock.cli.stopping import StopSignals
+from penstock.cli.ingest.work import Watch
+from penstock.cli.options import StopSignals
 from penstock.errors import Conflict, NotFound, Unavailable
-from penstock.ingest.desk import Resumed
-from penstock.ingest.receiving.checkm import ManifestKind, write
+from penstock.ingest.intake.checkm import ManifestKind, write
+from penstock.ingest.models import Batch, NewJob, PayloadType
+from penstock.ingest.service import Resumed
 from penstock.ingest.stages import batch_pending
-from penstock.ingest.values import Batch, NewJob, PayloadType
-from penstock.locks.reading_lots import get_lot
+from penstock.locks.queries.lots import get_lot
 from penstock.states import BatchState, IngestState
 from tests.acceptance.ingest_site import ADMIN, Site, row
 from tests.doors.waiting import until

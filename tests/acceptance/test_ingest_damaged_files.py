@@ -5,10 +5,10 @@ from pathlib import Path
 
 import pytest
 
-from penstock.ingest.moves import STAGES
-from penstock.ingest.values import Batch, Finding, IngestJob, SubmissionMode
-from penstock.provenance.checking import Verdict, check
-from penstock.provenance.invariants import Grounds
+from penstock.ingest.models import Batch, Finding, IngestJob, SubmissionMode
+from penstock.ingest.transitions import STAGES
+from penstock.provenance.checks import Grounds
+from penstock.provenance.checks.run import Verdict, check
 from penstock.states import BatchState, IngestState
 from tests.acceptance.ingest_site import ADMIN, Site
 from tests.web import content

@@ -2,19 +2,19 @@
 
 import pytest
 
-from penstock.arcs.reading import manifest_rows
+from penstock.arcs.queries import manifest_rows
 from penstock.catalog.commands import DatasetName
 from penstock.clock import DAY
 from penstock.errors import Conflict, NotFound, Unavailable
-from penstock.ingest.moves import move_job
-from penstock.ingest.receiving.checkm import ManifestKind, write
+from penstock.ingest.intake.checkm import ManifestKind, write
+from penstock.ingest.models import Batch, BatchChange, HoldKind, JobChange
 from penstock.ingest.stages import clean_up
-from penstock.ingest.values import Batch, BatchChange, HoldKind, JobChange
-from penstock.ingest.workers import STAGE_NAMES
+from penstock.ingest.transitions import move_job
+from penstock.ingest.workers.pool import STAGE_NAMES
 from penstock.locks.commands import HoldLot, WireJob
-from penstock.locks.reading_lots import get_lot, list_log_of_lot
+from penstock.locks.explain.why import why
+from penstock.locks.queries.lots import get_lot, list_log_of_lot
 from penstock.locks.shapes import Lot
-from penstock.locks.why import why
 from penstock.lots.outbox import events_after
 from penstock.states import BatchState, IngestState
 from tests.acceptance.ingest_site import ADMIN, Site, row

@@ -5,8 +5,8 @@ from typing import Any
 import pytest
 
 from penstock.errors import Invalid
-from penstock.ingest.receiving.checkm import ManifestKind, write
-from penstock.ingest.values import ErcPart, IngestJob, SubmissionMode
+from penstock.ingest.intake.checkm import ManifestKind, write
+from penstock.ingest.models import ErcPart, IngestJob, SubmissionMode
 from penstock.states import IngestState
 from tests.acceptance.ingest_site import Site, row
 from tests.acceptance.test_ingest_flow import MAP, tarred, zipped

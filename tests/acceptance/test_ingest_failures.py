@@ -16,10 +16,10 @@ import bagit
 import pytest
 
 from penstock.errors import Conflict, Invalid
-from penstock.ingest.desk import Resumed
-from penstock.ingest.moves import resume_stage
-from penstock.ingest.receiving.checkm import ManifestKind, Row, write
-from penstock.ingest.values import Batch, IngestJob, PayloadType
+from penstock.ingest.intake.checkm import ManifestKind, Row, write
+from penstock.ingest.models import Batch, IngestJob, PayloadType
+from penstock.ingest.service import Resumed
+from penstock.ingest.transitions import resume_stage
 from penstock.states import BatchState, IngestState
 from tests.acceptance.ingest_site import ADMIN, Site, row
 from tests.doors.waiting import until

@@ -10,12 +10,12 @@ from typing import Any, NamedTuple
 import pytest
 
 from penstock.clock import DAY
-from penstock.ingest.receiving.checkm import ManifestKind, write
-from penstock.ingest.receiving.depositing import Deposit
+from penstock.ingest.archive.minting import check_character
+from penstock.ingest.intake.checkm import ManifestKind, write
+from penstock.ingest.intake.depositing import Deposit
+from penstock.ingest.models import SubmissionMode
+from penstock.ingest.queue.port import BatchFilter
 from penstock.ingest.stages import clean_up
-from penstock.ingest.store import BatchFilter
-from penstock.ingest.storing.minting import check_character
-from penstock.ingest.values import SubmissionMode
 from penstock.objects import Objects
 from penstock.states import BatchState, IngestState
 from tests.acceptance.ingest_site import DEPOSITOR, Site, row

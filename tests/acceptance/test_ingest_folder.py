@@ -8,9 +8,9 @@ from pathlib import Path
 import pytest
 
 from penstock.errors import Unavailable
-from penstock.ingest.receiving.checkm import ManifestKind, write
+from penstock.ingest.intake.checkm import ManifestKind, write
+from penstock.ingest.models import Batch, IngestJob
 from penstock.ingest.stages import downloading
-from penstock.ingest.values import Batch, IngestJob
 from penstock.states import BatchState, IngestState
 from tests.acceptance.ingest_site import ADMIN, Site, row
 from tests.acceptance.test_ingest_flow import BOTH, zipped

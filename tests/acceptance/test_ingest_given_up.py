@@ -7,9 +7,9 @@ from typing import Any
 import pytest
 
 from penstock.errors import NotFound, Unavailable
-from penstock.ingest.storing.ocfl import Depository
-from penstock.ingest.storing.register import WriterRow, writers_from
-from penstock.ingest.values import Batch, Finding, IngestJob
+from penstock.ingest.archive.ocfl.repository import Depository
+from penstock.ingest.archive.register import WriterRow, writers_from
+from penstock.ingest.models import Batch, Finding, IngestJob
 from penstock.objects import Objects
 from penstock.states import BatchState, IngestState
 from tests.acceptance.ingest_site import ADMIN, Site

@@ -3,11 +3,11 @@
 import pytest
 
 from penstock.clock import DAY, SECOND
+from penstock.ingest.models import Batch
+from penstock.ingest.notifications.letters import TakeLetter, due_letters
+from penstock.ingest.notifications.mail import Letter
 from penstock.ingest.stages import letters
-from penstock.ingest.telling.mail import Letter
-from penstock.ingest.telling.waiting_letters import TakeLetter, due_letters
-from penstock.ingest.values import Batch
-from penstock.ingest.workers import STAGE_NAMES
+from penstock.ingest.workers.pool import STAGE_NAMES
 from penstock.states import BatchState
 from tests.acceptance.ingest_site import DEPOSITOR, Site
 from tests.doors.waiting import until

@@ -12,31 +12,31 @@ from urllib.request import url2pathname
 import pytest
 
 from penstock.arcs.commands import ApplyArc
-from penstock.arcs.declaration import Arc, Input, Output, Workload
-from penstock.arcs.engine import Engine
+from penstock.arcs.engine.scheduler import Engine
 from penstock.arcs.overview import ManifestLine, get_arc_lot, manifest_lines
-from penstock.arcs.reading import manifest_rows, read_items
-from penstock.catalog.catalog import Catalog
+from penstock.arcs.queries import manifest_rows, read_items
+from penstock.arcs.spec import Arc, Input, Output, Workload
 from penstock.catalog.commands import DatasetName
 from penstock.catalog.shapes import EntityId
 from penstock.clock import SECOND
 from penstock.errors import Busy, NotFound, Unavailable
 from penstock.ids import dataset_id
-from penstock.ingest.batch_lots import CloseLot
 from penstock.ingest.collections import DeleteCollection
-from penstock.ingest.receiving.checkm import ManifestKind, Row, write
+from penstock.ingest.intake.checkm import ManifestKind, Row, write
+from penstock.ingest.lots import CloseLot
+from penstock.ingest.models import Batch
+from penstock.ingest.notifications.reports import make_report
 from penstock.ingest.stages import lots, reporting
-from penstock.ingest.telling.reports import make_report
-from penstock.ingest.values import Batch
-from penstock.ingest.workers import STAGE_NAMES
+from penstock.ingest.workers.pool import STAGE_NAMES
 from penstock.locks.commands import ClaimLots, CompleteClaims, Ref, RegisterLots, WireJob
-from penstock.locks.reading_lots import show_lot
+from penstock.locks.queries.lots import show_lot
 from penstock.lots.ids import Interval, parse_interval
 from penstock.lots.manifests import Item
 from penstock.lots.outbox import events_after
 from penstock.objects.uris import find_object
-from penstock.provenance.verifying import StepKind
+from penstock.provenance.verify import StepKind
 from penstock.states import BatchState, IngestState
+from penstock.store.write_queue import Catalog
 from tests.acceptance import arc_workloads
 from tests.acceptance.ingest_site import ADMIN, Site, row
 from tests.checked import assert_all_holds

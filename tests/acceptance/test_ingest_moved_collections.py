@@ -6,10 +6,10 @@ from typing import Any
 import pytest
 
 from penstock.errors import NotFound
-from penstock.ingest.receiving.checkm import ManifestKind, write
-from penstock.ingest.values import Batch
-from penstock.ingest.workers import STAGE_NAMES
-from penstock.locks.reading_lots import get_lot, list_log_of_lot
+from penstock.ingest.intake.checkm import ManifestKind, write
+from penstock.ingest.models import Batch
+from penstock.ingest.workers.pool import STAGE_NAMES
+from penstock.locks.queries.lots import get_lot, list_log_of_lot
 from penstock.states import BatchState, IngestState
 from tests.acceptance.ingest_site import ADMIN, Site, row
 from tests.checked import assert_all_holds

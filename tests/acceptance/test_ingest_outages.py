@@ -8,10 +8,10 @@ import pytest
 
 from penstock.config import Settings
 from penstock.errors import Away, Unavailable
-from penstock.ingest.receiving.checkm import ManifestKind, write
-from penstock.ingest.telling.mail import Letter, Mailer
-from penstock.ingest.values import Batch, PayloadType
-from penstock.ingest.workers import STAGE_NAMES, Workers
+from penstock.ingest.intake.checkm import ManifestKind, write
+from penstock.ingest.models import Batch, PayloadType
+from penstock.ingest.notifications.mail import Letter, Mailer
+from penstock.ingest.workers.pool import STAGE_NAMES, Workers
 from penstock.plane import Plane
 from penstock.states import BatchState, IngestState
 from tests.acceptance.ingest_site import DEPOSITOR, ENDED, PAUSE_SECONDS_MAX, Site, row
@@ -35,8 +35,8 @@ def objects(object_server: str) -> str:
 def site(
     wire: Wire, objects: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> Iterator[Site]:
-    monkeypatch.setattr("penstock.ingest.workshop._AWAY_SECONDS", PAUSE_SECONDS_MAX)
-    monkeypatch.setattr("penstock.ingest.workshop.TROUBLE_SECONDS", PAUSE_SECONDS_MAX)
+    monkeypatch.setattr("penstock.ingest.context._AWAY_SECONDS", PAUSE_SECONDS_MAX)
+    monkeypatch.setattr("penstock.ingest.context.TROUBLE_SECONDS", PAUSE_SECONDS_MAX)
     with Web() as web, MailServer.start() as mail:
         clock = Moment()
         settings = Settings(
@@ -144,7 +144,7 @@ def test_a_queue_that_is_away_is_told_once(
         asked.append(status)
         raise Unavailable("there is no room left; free some, then try again")
 
-    monkeypatch.setattr("penstock.ingest.daemons.TROUBLE_SECONDS", 0.01)
+    monkeypatch.setattr("penstock.ingest.workers.daemon.TROUBLE_SECONDS", 0.01)
     monkeypatch.setattr(site.shop.store, "claim_batches", away)
     with site.working("batch-pending"):
         until(lambda: len(asked) > 3)

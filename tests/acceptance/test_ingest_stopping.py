@@ -7,8 +7,8 @@ from typing import Any
 
 import pytest
 
-from penstock.ingest.receiving.checkm import ManifestKind, write
-from penstock.ingest.values import PayloadType
+from penstock.ingest.intake.checkm import ManifestKind, write
+from penstock.ingest.models import PayloadType
 from penstock.states import BatchState, IngestState
 from tests.acceptance.ingest_site import Site, row
 from tests.doors.waiting import until

@@ -12,8 +12,8 @@ import pytest
 from msgspec.structs import replace
 
 from penstock.errors import Conflict, NotFound
-from penstock.ingest.moves import move_batch, move_job, resume_job, resume_stage
-from penstock.ingest.values import Batch, Identifiers, IngestJob, JobChange
+from penstock.ingest.models import Batch, Identifiers, IngestJob, JobChange
+from penstock.ingest.transitions import move_batch, move_job, resume_job, resume_stage
 from penstock.states import BATCH, INGEST_JOB, BatchState, IngestState
 from tests.acceptance.ingest_scene import JIDS, NOW, BatchTree, JobTree, Scene, frozen_clock
 from tests.ingest_stores import BACKENDS, opened_backend

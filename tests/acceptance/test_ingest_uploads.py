@@ -6,10 +6,10 @@ import pytest
 
 from penstock.clock import DAY
 from penstock.errors import Busy, Conflict, Invalid, NotFound, Unavailable
-from penstock.ingest.receiving.uploads import NoteUpload, stale_uploads
+from penstock.ingest.intake.uploads import NoteUpload, stale_uploads
+from penstock.ingest.models import Submission
+from penstock.ingest.queue.port import BatchFilter, IngestStore, Submitted
 from penstock.ingest.stages import clean_up
-from penstock.ingest.store import BatchFilter, IngestStore, Submitted
-from penstock.ingest.values import Submission
 from penstock.objects import Objects
 from penstock.states import BatchState, IngestState
 from tests.acceptance.ingest_site import Site

@@ -5,12 +5,12 @@ from pathlib import Path
 
 import pytest
 
-from penstock.cli import exits
+from penstock.cli import app
 from penstock.errors import Invalid
-from penstock.ingest.values import Finding, HoldKind
-from penstock.ingest.zk.layout import batch_path, job_path
+from penstock.ingest.models import Finding, HoldKind
+from penstock.ingest.queue.zookeeper.layout import batch_path, job_path
 from penstock.states import BatchState, IngestState
-from penstock.zk import Create, Delete, Session, Set
+from penstock.zookeeper import Create, Delete, Session, Set
 from tests.acceptance.ingest_site import ADMIN, Site
 from tests.doors.commands import program
 from tests.ingest_stores import Backend, opened_backend, processing_batch, submission
@@ -160,6 +160,6 @@ def test_a_server_does_not_start_on_the_tree_of_another_program(
 
     done = program(folder, "serve", variables={"PENSTOCK_QUEUE": zookeeper_url})
 
-    assert done.code not in (exits.DONE, None)
+    assert done.code not in (app.DONE, None)
     assert "is another program's: it has nodes (brokers)" in done.err
     assert "Traceback" not in done.err

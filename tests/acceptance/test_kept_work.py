@@ -3,7 +3,6 @@
 import pytest
 
 from penstock.access import audit
-from penstock.catalog.catalog import Catalog
 from penstock.catalog.commands import DeleteJob
 from penstock.errors import Conflict, NotFound
 from penstock.locks.commands import (
@@ -16,6 +15,7 @@ from penstock.locks.commands import (
     WireJob,
 )
 from penstock.states import WorkState
+from penstock.store.write_queue import Catalog
 from tests.acceptance.flow_site import LOT, NS, Flow
 
 

@@ -6,12 +6,12 @@ from contextlib import contextmanager
 
 from penstock.arcs.commands import PublishLot
 from penstock.catalog.commands import DatasetName
-from penstock.ingest.receiving.checkm import ManifestKind, write
-from penstock.ingest.values import Batch
+from penstock.ingest.intake.checkm import ManifestKind, write
+from penstock.ingest.models import Batch
 from penstock.locks.commands import ClaimLots, Ref, WireJob
-from penstock.lots.files import put_manifest
+from penstock.lots.manifest_files import put_manifest
 from penstock.lots.manifests import DatasetRef, Manifest
-from penstock.provenance.verifying import StepKind
+from penstock.provenance.verify import StepKind
 from penstock.states import BatchState, ManifestState
 from tests.acceptance.ingest_site import Site, row
 from tests.acceptance.test_ingest_lots import deposit as some_missing

@@ -11,19 +11,19 @@ from threading import Barrier
 import pytest
 
 from penstock.access import audit
-from penstock.arcs.command_rules import DEFAULT_RULES, CommandRules
-from penstock.arcs.declaration import Parts, Workload
+from penstock.arcs.outputs.state_keys import Sync, follow_maker
 from penstock.arcs.overview import count_lots, list_arc_lots
-from penstock.arcs.reading import find_arc
-from penstock.arcs.syncing import Sync, follow_maker
+from penstock.arcs.queries import find_arc
+from penstock.arcs.spec import Parts, Workload
+from penstock.arcs.workload.shell import DEFAULT_RULES, CommandRules
 from penstock.errors import Conflict
-from penstock.locks.accepting import accept
+from penstock.locks.acceptance import accept
 from penstock.locks.commands import HoldLot, ResubmitLots
-from penstock.locks.commands.accepting import AcceptLot
-from penstock.locks.reading_lots import get_work, lot_checks, show_lot
+from penstock.locks.commands.admin import AcceptLot
+from penstock.locks.explain.why import why
+from penstock.locks.queries.lots import get_work, lot_checks, show_lot
 from penstock.locks.rows import Stale
 from penstock.locks.shapes import CheckResult, Lot
-from penstock.locks.why import why
 from penstock.lots.manifests import Check
 from penstock.lots.outbox import events_after
 from penstock.states import ArcState, WorkState

@@ -6,13 +6,13 @@ import msgspec
 import pytest
 
 from penstock.arcs.commands import is_arc
-from penstock.catalog.openlineage import Limits, read_event
+from penstock.catalog.events.parse import Limits, read_event
 from penstock.clock import format_time
 from penstock.errors import Conflict
 from penstock.ids import new_id
-from penstock.locks.commands.accepting import AcceptLot
-from penstock.locks.commands.events import GuardedEvent
-from penstock.locks.reading_lots import lot_checks, show_lot
+from penstock.locks.commands.admin import AcceptLot
+from penstock.locks.events.receive import GuardedEvent
+from penstock.locks.queries.lots import lot_checks, show_lot
 from penstock.locks.rows import Stale
 from penstock.states import WorkState
 from tests.acceptance.flow_site import LOT, NS, Flow

@@ -6,8 +6,8 @@ from typing import Any
 
 import pytest
 
-from penstock.arcs.declaration import Input
-from penstock.locks.reading_lots import list_stale
+from penstock.arcs.spec import Input
+from penstock.locks.queries.lots import list_stale
 from penstock.locks.rows import Stale
 from penstock.replay.replays import Progress, Replays
 from penstock.replay.target import Target

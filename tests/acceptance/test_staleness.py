@@ -5,7 +5,7 @@ again, held for a person, or only marked.
 import pytest
 
 from penstock.locks.commands import ClaimLots
-from penstock.locks.reading_lots import show_lot
+from penstock.locks.queries.lots import show_lot
 from penstock.locks.rows import Stale
 from penstock.states import WorkState
 from tests.acceptance.flow_site import LOT, NS, Flow

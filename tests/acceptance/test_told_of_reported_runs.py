@@ -6,10 +6,10 @@ from typing import Any
 import msgspec
 
 from penstock.arcs.commands import is_arc
-from penstock.catalog.openlineage import Limits, read_event
+from penstock.catalog.events.parse import Limits, read_event
 from penstock.clock import format_time
 from penstock.ids import new_id
-from penstock.locks.commands.events import GuardedEvent
+from penstock.locks.events.receive import GuardedEvent
 from tests.acceptance.flow_site import LOT, NS, Flow
 
 Named = dict[str, Any]

@@ -10,9 +10,9 @@ from urllib.parse import quote
 
 import httpx
 
-from penstock.cli.demo_pipeline import pipeline
 from penstock.client import Client
 from penstock.clock import system_clock
+from penstock.demo.pipeline import pipeline
 from tests.doors.commands import program
 from tests.running import ServerProcess, serving
 

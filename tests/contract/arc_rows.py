@@ -6,18 +6,18 @@ from functools import cache
 import msgspec
 
 from penstock import ids
-from penstock.arcs.arrival_rows import ArrivalRow
-from penstock.arcs.arrivals import ArrivedRow, Placed
-from penstock.arcs.backfill_rows import BackfillLotRow, BackfillRow, LotOutcome
-from penstock.arcs.backfill_rules import Action
+from penstock.arcs.arrivals.arrival import ArrivedRow, Placed
+from penstock.arcs.arrivals.rows import ArrivalRow
+from penstock.arcs.backfills.rows import BackfillLotRow, BackfillRow, LotOutcome
+from penstock.arcs.backfills.rules import Action
 from penstock.arcs.rows import ArcRow, AttemptRow, PartRow, PartState, UnsettledRow
-from penstock.catalog.claimed_runs import lot_facets
+from penstock.catalog.entities.runs import lot_facets
 from penstock.catalog.rows import DatasetRow, JobRow, Role, replace
 from penstock.db import Transaction
 from penstock.locks.commands.wiring import unwired
+from penstock.locks.lock_rules import Status
 from penstock.locks.rows import OUTSIDE, LogRow, LotJobDatasetRow, StatusRow
-from penstock.locks.rules import new_work
-from penstock.locks.table import Status
+from penstock.locks.work import new_work
 from penstock.lots.rows import (
     LotDatasetRow,
     LotEventRow,

@@ -6,18 +6,18 @@ from concurrent.futures import Future
 from pathlib import Path
 from typing import Any
 
-from penstock.arcs.arrival_commands import ApplyArrival
-from penstock.arcs.arrival_rows import all_arrivals, find_arrival, refused_objects
-from penstock.arcs.arrival_seen import Seen
-from penstock.arcs.arrivals import Arrival, ArrivedRow, OnMissing
-from penstock.arcs.reading import manifest_rows, read_manifest
-from penstock.arcs.watcher import Watcher
-from penstock.catalog.catalog import Catalog
+from penstock.arcs.arrivals.arrival import Arrival, ArrivedRow, OnMissing
+from penstock.arcs.arrivals.commands import ApplyArrival
+from penstock.arcs.arrivals.rows import all_arrivals, find_arrival, refused_objects
+from penstock.arcs.arrivals.scan import Seen
+from penstock.arcs.arrivals.watcher import Watcher
+from penstock.arcs.queries import manifest_rows, read_manifest
 from penstock.clock import SECOND, Micros, parse_time
 from penstock.db import open_database
 from penstock.locks.rows import StatusRow
 from penstock.lots.manifests import Manifest, encode, manifest_key, note
 from penstock.objects import Entry, Objects
+from penstock.store.write_queue import Catalog
 
 NOON = parse_time("2026-11-15T12:00:00Z")
 MINUTE = 60 * SECOND

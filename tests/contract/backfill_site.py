@@ -12,11 +12,11 @@ from pathlib import Path
 import pytest
 
 from penstock import ids
-from penstock.arcs.backfill import Backfills
+from penstock.arcs.backfills.backfills import Backfills
 from penstock.arcs.commands import ApplyArc
-from penstock.arcs.declaration import Arc, Input, Output, Retry, Workload
-from penstock.arcs.engine import Engine
-from penstock.arcs.tasks import Context
+from penstock.arcs.engine.scheduler import Engine
+from penstock.arcs.spec import Arc, Input, Output, Retry, Workload
+from penstock.arcs.workload.task import Context
 from penstock.locks.rows import Stale, StatusRow, WorkRow
 from penstock.objects import Objects
 from tests.contract.lot_site import Site, open_site

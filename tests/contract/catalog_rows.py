@@ -3,6 +3,8 @@
 import msgspec
 
 from penstock import ids
+from penstock.catalog.events.schema import read_schema
+from penstock.catalog.queries.search import search_body
 from penstock.catalog.rows import (
     DatasetRow,
     EdgeRow,
@@ -16,8 +18,6 @@ from penstock.catalog.rows import (
     SearchRow,
     VersionRow,
 )
-from penstock.catalog.schema import read_schema
-from penstock.catalog.search import search_body
 from penstock.clock import HOUR, Micros, parse_time
 from penstock.db import Transaction
 from penstock.states import RUN, RunState

@@ -6,13 +6,13 @@ from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
 
-from penstock.arcs.backfill import Backfills
-from penstock.arcs.engine import Engine
-from penstock.catalog.catalog import Catalog
+from penstock.arcs.backfills.backfills import Backfills
+from penstock.arcs.engine.scheduler import Engine
 from penstock.clock import system_clock
 from penstock.db import open_database
 from penstock.objects import Objects
 from penstock.replay.replays import Replays
+from penstock.store.write_queue import Catalog
 from tests.contract.backfill_site import BROKEN
 from tests.contract.forking import FORKED
 

@@ -10,8 +10,8 @@ import httpx
 import pytest
 
 from penstock.errors import PenstockError
-from penstock.ingest.receiving.door import Places, open_client
-from penstock.ingest.receiving.fetching import Fetched, Wanted, fetch
+from penstock.ingest.intake.fetching import Fetched, Wanted, fetch
+from penstock.ingest.intake.outbound import Places, open_client
 from tests.web import Web
 
 BODY = bytes(range(256)) * 4096

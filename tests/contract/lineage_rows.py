@@ -5,7 +5,7 @@ from collections.abc import Collection, Iterable, Sequence
 import msgspec
 
 from penstock import ids
-from penstock.catalog.graph import ColumnGraph, LineageGraph
+from penstock.catalog.lineage.graph import ColumnGraph, LineageGraph
 from penstock.catalog.rows import (
     AliasRow,
     ColumnEdgeRow,

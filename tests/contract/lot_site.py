@@ -6,24 +6,16 @@ from dataclasses import dataclass
 from typing import TypeVar
 
 from penstock.arcs.commands import PublishLot
-from penstock.catalog.catalog import Catalog
 from penstock.catalog.commands import DatasetName
-from penstock.catalog.writer import Command
 from penstock.clock import Micros, parse_time
 from penstock.db import Database, open_database
-from penstock.locks.commands import (
-    Claimed,
-    ClaimLots,
-    FailClaims,
-    Ref,
-    RegisterLots,
-    WireJob,
-)
-from penstock.locks.gaps import Gaps, gaps
-from penstock.locks.spans import Bound
+from penstock.locks.commands import Claimed, ClaimLots, FailClaims, Ref, RegisterLots, WireJob
+from penstock.locks.gaps.gaps import Gaps, gaps
+from penstock.locks.gaps.spans import Bound
 from penstock.lots.ids import Interval
 from penstock.lots.manifests import ManifestNote
 from penstock.states import ManifestState
+from penstock.store.write_queue import Catalog, Command
 
 T = TypeVar("T")
 NOON = parse_time("2026-11-15T12:00:00Z")

@@ -9,9 +9,8 @@ from uuid import uuid4
 from ocfl import StorageRoot
 from ocfl.validator import Validator
 
-from penstock.ingest.storing.ocfl import Depository, Stored
-from penstock.ingest.storing.ocfl_files import NewFile
-from penstock.ingest.storing.ocfl_inventory import object_root
+from penstock.ingest.archive.ocfl.inventory import NewFile, object_root
+from penstock.ingest.archive.ocfl.repository import Depository, Stored
 from penstock.objects import Objects
 
 ARK = "ark:/99999/fk4abc"

@@ -9,8 +9,7 @@ from typing import Any
 
 import pytest
 
-from penstock.catalog.catalog import Catalog
-from penstock.catalog.known_facets import DatasetName
+from penstock.catalog.events.known_facets import DatasetName
 from penstock.clock import SECOND, Micros, parse_time
 from penstock.db import Database, open_database
 from penstock.locks.commands import (
@@ -21,9 +20,10 @@ from penstock.locks.commands import (
     RegisterLots,
     WireJob,
 )
-from penstock.lots.deliveries import Deliverer
 from penstock.lots.rows import SubscriberKind, SubscriberRow
-from penstock.lots.subscribers import SetSubscriber, get_subscriber
+from penstock.store.write_queue import Catalog
+from penstock.subscribers.commands import SetSubscriber, get_subscriber
+from penstock.subscribers.delivery import Deliverer
 from tests.doors.waiting import until
 from tests.patience import HANG_SECONDS
 from tests.web import Request

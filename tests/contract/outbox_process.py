@@ -3,10 +3,10 @@
 import sys
 import threading
 
-from penstock.catalog.catalog import Catalog
 from penstock.clock import system_clock
 from penstock.db import open_database
-from penstock.lots.deliveries import Deliverer
+from penstock.store.write_queue import Catalog
+from penstock.subscribers.delivery import Deliverer
 
 LEASE_SECONDS = 0.5
 

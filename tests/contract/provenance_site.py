@@ -7,26 +7,25 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TypeVar
 
-from penstock.api.checks import grounds
 from penstock.arcs.commands import PublishLot
 from penstock.catalog.commands import DatasetName
-from penstock.catalog.writer import Command
 from penstock.clock import SECOND, Micros, parse_time
 from penstock.config import Settings
 from penstock.locks.commands import ClaimLots, Ref, RegisterLots, ResubmitLots, WireJob
-from penstock.locks.reading import find_dataset
-from penstock.lots.files import put_manifest
+from penstock.locks.queries.claims import find_dataset
+from penstock.lots.manifest_files import put_manifest
 from penstock.lots.manifests import DatasetRef, Item, Manifest, ManifestNote, data_folder
 from penstock.objects import Objects
 from penstock.plane import Plane
+from penstock.provenance.build import Arrivals, Teller
+from penstock.provenance.checks.ingest import object_faults
 from penstock.provenance.history import LotName, lot_at
-from penstock.provenance.invariants.ingest import object_faults
-from penstock.provenance.rows import FoundObject
 from penstock.provenance.shapes import LotVersion, Provenance
-from penstock.provenance.telling import Arrivals, Teller
-from penstock.provenance.verifying import Order, Step, Verification
-from penstock.provenance.walking import walk_back
+from penstock.provenance.trace import FoundObject, walk_back
+from penstock.provenance.verify import Order, Step, Verification
+from penstock.server.routes.admin import grounds
 from penstock.states import ManifestState
+from penstock.store.write_queue import Command
 
 T = TypeVar("T")
 NS = "ns"

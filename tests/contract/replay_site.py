@@ -9,9 +9,9 @@ from penstock import ids
 from penstock.arcs.commands import PublishLot
 from penstock.clock import SECOND
 from penstock.locks.commands import Claimed, Ref
-from penstock.locks.reading import get_wiring
+from penstock.locks.explain.why import why
+from penstock.locks.queries.claims import get_wiring
 from penstock.locks.rows import StatusRow, TurnRow, WorkRow
-from penstock.locks.why import why
 from penstock.replay.plan import Plan
 from penstock.replay.replays import Progress, Replays
 from penstock.replay.target import Target

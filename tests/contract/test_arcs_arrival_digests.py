@@ -7,16 +7,15 @@ from pathlib import Path
 
 import pytest
 
-from penstock.arcs.arrival_reading import Reader, Stopped
-from penstock.arcs.arrival_seen import Landing, Seen
-from penstock.arcs.arrivals import ArrivedRow, LotChange, Placed, Step
+from penstock.arcs.arrivals.arrival import ArrivedRow, LotChange, Placed, Step
+from penstock.arcs.arrivals.scan import Landing, Reader, Seen, Stopped
 from penstock.arcs.files import read_arrival
 from penstock.clock import DAY, Micros, format_time, system_clock
 from penstock.errors import Invalid
 from penstock.lots.manifests import Manifest
 from penstock.objects import Objects
 from penstock.objects.uris import find_place
-from penstock.provenance.contents import Listed, check_item
+from penstock.provenance.verify import Listed, check_item
 from tests.contract.arrival_site import NOON, Site
 
 FIRST = "20261115PT5M144"

@@ -7,21 +7,14 @@ from pathlib import Path
 import pytest
 
 from penstock.access import audit
-from penstock.arcs.backfill import Progress, Scope
-from penstock.arcs.backfill_commands import StepBackfill
-from penstock.arcs.backfill_rows import Counts
-from penstock.arcs.backfill_rules import Action, Standing
+from penstock.arcs.backfills.backfills import Progress, Scope
+from penstock.arcs.backfills.commands import StepBackfill
+from penstock.arcs.backfills.rows import Counts
+from penstock.arcs.backfills.rules import Action, Standing
 from penstock.clock import HOUR, SECOND
 from penstock.errors import Conflict, Invalid, NotFound
-from penstock.locks.commands import (
-    ClaimLots,
-    CompleteClaims,
-    HoldLot,
-    HoldWork,
-    Ref,
-    Sweep,
-)
-from penstock.locks.gap_counts import GapKind
+from penstock.locks.commands import ClaimLots, CompleteClaims, HoldLot, HoldWork, Ref, Sweep
+from penstock.locks.gaps.counts import GapKind
 from penstock.states import BackfillState, ManifestState
 from tests.contract import backfill_site
 from tests.contract.backfill_site import ArcSite, open_arcs, wait_for

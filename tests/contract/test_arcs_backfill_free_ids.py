@@ -6,11 +6,11 @@ from pathlib import Path
 import pytest
 
 from penstock.access import audit
-from penstock.arcs import backfill_lots
-from penstock.arcs.backfill import Progress, Scope
-from penstock.arcs.backfill_rules import Action, Standing
+from penstock.arcs.backfills import rules
+from penstock.arcs.backfills.backfills import Progress, Scope
+from penstock.arcs.backfills.rules import Action, Standing
 from penstock.arcs.commands import ApplyArc
-from penstock.arcs.declaration import Arc, Input, Output, Retry, Workload
+from penstock.arcs.spec import Arc, Input, Output, Retry, Workload
 from penstock.clock import HOUR
 from penstock.errors import Invalid, NotFound
 from penstock.locks.commands import HoldWork, Sweep
@@ -204,7 +204,7 @@ def test_max_running_holds_for_free_lots(arcs: ArcSite) -> None:
 
 
 def test_a_list_of_lots_has_a_limit(arcs: ArcSite, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(backfill_lots, "LISTED_MAX", 3)
+    monkeypatch.setattr(rules, "LISTED_MAX", 3)
     register(arcs, *KNOWN)
 
     plan = arcs.backfills.plan("ns", "letters")

@@ -5,7 +5,7 @@ from pathlib import Path
 import pytest
 
 from penstock import ids
-from penstock.arcs.backfill import Backfills, Scope
+from penstock.arcs.backfills.backfills import Backfills, Scope
 from penstock.clock import system_clock
 from penstock.locks.commands import Sweep
 from penstock.states import BackfillState

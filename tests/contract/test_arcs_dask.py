@@ -4,13 +4,13 @@ from collections.abc import Callable, Iterator
 
 import pytest
 
-from penstock.arcs.declaration import Parts, Retry
 from penstock.arcs.executors import DaskCluster, open_executor
-from penstock.catalog.catalog import Catalog
+from penstock.arcs.spec import Parts, Retry
 from penstock.errors import Unavailable
-from penstock.locks.reading import get_lot_job
+from penstock.locks.queries.claims import get_lot_job
 from penstock.locks.rows import GIVEN_BACK, WorkRow
 from penstock.states import ArcState
+from penstock.store.write_queue import Catalog
 from tests.acceptance.arc_site import NS, ONCE, ArcSite, arcs
 from tests.acceptance.arc_workloads import ran
 from tests.dask_cluster import Cluster
@@ -107,7 +107,7 @@ def lease_until(catalog: Catalog, lot: str) -> int:
 @pytest.fixture
 def way(cluster: Cluster, monkeypatch: pytest.MonkeyPatch) -> Iterator[Wire]:
     """The way to the scheduler, whose loss is noticed soon; a slow one is not taken for lost."""
-    monkeypatch.setattr("penstock.arcs.outages.REST_SECONDS", 1)
+    monkeypatch.setattr("penstock.arcs.engine.leases.REST_SECONDS", 1)
     for name, seconds in {"_CONNECT": 5, "_AGAIN": 5, "_ASK": 0, "_ANSWER": 3}.items():
         monkeypatch.setattr(f"penstock.arcs.executors.{name}_SECONDS", seconds)
     with wired(cluster.address) as wire:

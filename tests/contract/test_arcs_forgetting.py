@@ -5,10 +5,10 @@ from collections.abc import Iterator
 import pytest
 
 from penstock import ids
-from penstock.arcs import forgetting
-from penstock.arcs.backfill_rows import BackfillLotRow, BackfillRow, LotOutcome
-from penstock.arcs.backfill_rules import Action
-from penstock.arcs.forgetting import prune_backfills
+from penstock.arcs.backfills import backfills
+from penstock.arcs.backfills.backfills import prune_backfills
+from penstock.arcs.backfills.rows import BackfillLotRow, BackfillRow, LotOutcome
+from penstock.arcs.backfills.rules import Action
 from penstock.clock import DAY, Micros, parse_time
 from penstock.db import Database, open_database
 from penstock.errors import Invalid
@@ -58,7 +58,7 @@ def prune(database: Database, *, dry_run: bool = False) -> int:
 
 
 def test_those_that_ended_long_ago_go(database: Database, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(forgetting, "BATCH_ROWS", 4)
+    monkeypatch.setattr(backfills, "BATCH_ROWS", 4)
     old = [write(database, BackfillState.DONE, 90 + n, 80, lots=n) for n in range(10)]
     old.append(write(database, BackfillState.CANCELLED, 50, 40, lots=3))
     stay = {

@@ -5,7 +5,7 @@ from collections.abc import Iterator
 import pytest
 
 from penstock.arcs.commands import ApplyArc
-from penstock.arcs.declaration import Arc, Input, Output, Workload
+from penstock.arcs.spec import Arc, Input, Output, Workload
 from penstock.errors import Conflict, Invalid
 from tests.contract.lot_site import Site, hours, open_site
 

@@ -6,15 +6,15 @@ from pathlib import Path
 
 import pytest
 
-from penstock.arcs.arrival_commands import ForgetArrival
-from penstock.arcs.arrival_rows import landings_of
-from penstock.arcs.arrival_seen import Seen
-from penstock.arcs.arrivals import TimeFrom
+from penstock.arcs.arrivals.arrival import TimeFrom
+from penstock.arcs.arrivals.commands import ForgetArrival
+from penstock.arcs.arrivals.rows import landings_of
+from penstock.arcs.arrivals.scan import Seen
 from penstock.catalog.commands import DatasetName
 from penstock.ids import dataset_id
 from penstock.locks.commands import WireJob
-from penstock.locks.gaps import gaps
-from penstock.locks.why import why
+from penstock.locks.explain.why import why
+from penstock.locks.gaps.gaps import gaps
 from penstock.lots.rows import LandingRow
 from tests.contract.arrival_site import MINUTE, NOON, Site
 

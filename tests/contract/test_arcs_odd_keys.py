@@ -6,8 +6,8 @@ from pathlib import Path
 
 import pytest
 
-from penstock.arcs.arrival_rows import landings_of
-from penstock.arcs.arrival_seen import Seen
+from penstock.arcs.arrivals.rows import landings_of
+from penstock.arcs.arrivals.scan import Seen
 from penstock.clock import DAY, format_time, system_clock
 from penstock.ids import dataset_id
 from penstock.lots.rows import LandingRow

@@ -6,12 +6,12 @@ from typing import Any
 
 import pytest
 
-from penstock.arcs.arrival_seen import Seen
-from penstock.arcs.arrivals import Late, TimeFrom
-from penstock.arcs.declaration import Parts, Workload
-from penstock.arcs.splitting import split
-from penstock.arcs.tasks import Context, InputLot, Task
-from penstock.arcs.watcher import Watcher
+from penstock.arcs.arrivals.arrival import Late, TimeFrom
+from penstock.arcs.arrivals.scan import Seen
+from penstock.arcs.arrivals.watcher import Watcher
+from penstock.arcs.spec import Parts, Workload
+from penstock.arcs.workload.parts import split
+from penstock.arcs.workload.task import Context, InputLot, Task
 from penstock.clock import SECOND
 from penstock.errors import NotFound
 from penstock.objects import Objects

@@ -5,12 +5,12 @@ from pathlib import Path
 
 import pytest
 
-from penstock.arcs import arrivals
-from penstock.arcs.arrival_commands import ForgetArrival
-from penstock.arcs.arrival_rows import find_arrival
-from penstock.arcs.arrival_seen import Seen
-from penstock.arcs.arrivals import Late, OnMissing, TimeFrom
-from penstock.arcs.watcher import Watcher
+from penstock.arcs.arrivals import arrival
+from penstock.arcs.arrivals.arrival import Late, OnMissing, TimeFrom
+from penstock.arcs.arrivals.commands import ForgetArrival
+from penstock.arcs.arrivals.rows import find_arrival
+from penstock.arcs.arrivals.scan import Seen
+from penstock.arcs.arrivals.watcher import Watcher
 from penstock.catalog.commands import DatasetName
 from penstock.clock import DAY, SECOND, format_time, parse_time
 from penstock.errors import Conflict, NotFound
@@ -310,7 +310,7 @@ def test_ten_thousand_objects_in_one_round(site: Site) -> None:
 def test_after_a_long_absence_rounds_follow_until_all_is_closed(
     site: Site, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(arrivals, "ROUND_LOTS_MAX", 200)
+    monkeypatch.setattr(arrival, "ROUND_LOTS_MAX", 200)
     site.declare(start=format_time(NOON - DAY))
     site.put("a", NOON - DAY)
     site.put("b", NOON - 1)

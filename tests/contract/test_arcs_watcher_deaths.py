@@ -10,11 +10,11 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from penstock.arcs.arrival_commands import ForgetArrival, PlaceObjects
-from penstock.arcs.arrival_seen import Seen
-from penstock.arcs.arrivals import Late
-from penstock.arcs.repairing import KeyRepair
-from penstock.arcs.watcher import Watcher
+from penstock.arcs.arrivals.arrival import Late
+from penstock.arcs.arrivals.commands import ForgetArrival, PlaceObjects
+from penstock.arcs.arrivals.scan import Seen
+from penstock.arcs.arrivals.watcher import Watcher
+from penstock.arcs.outputs.state_keys import KeyRepair
 from penstock.clock import HOUR, Micros
 from penstock.lots.ids import Interval
 from tests.contract.arrival_process import doomed_watcher

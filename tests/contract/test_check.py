@@ -8,9 +8,9 @@ import pytest
 
 from penstock.config import Settings
 from penstock.lots.manifests import DatasetRef, Manifest, decode, encode, manifest_key
-from penstock.provenance.checking import check
-from penstock.provenance.invariants import ALL, Grounds
-from penstock.provenance.invariants.lots import manifest_items
+from penstock.provenance.checks import ALL, Grounds
+from penstock.provenance.checks.lots import manifest_items
+from penstock.provenance.checks.run import check
 from penstock.states import ManifestState
 from tests.checked import grounds
 from tests.contract.arrival_site import NOON, Site

@@ -11,17 +11,11 @@ import pytest
 
 from penstock.arcs.by_hand import ClaimByHand
 from penstock.catalog.commands import ReceiveEvent
-from penstock.catalog.openlineage import Limits, read_event
+from penstock.catalog.events.parse import Limits, read_event
 from penstock.errors import Conflict
 from penstock.ids import job_id, new_id
 from penstock.locks.claiming import keyed_run
-from penstock.locks.commands import (
-    ClaimLots,
-    CompleteClaims,
-    HoldJob,
-    Ref,
-    ReleaseClaim,
-)
+from penstock.locks.commands import ClaimLots, CompleteClaims, HoldJob, Ref, ReleaseClaim
 from tests.checked import broken_invariants
 from tests.contract.lot_site import Site, open_site
 

@@ -5,7 +5,6 @@ from typing import Any
 
 import pytest
 
-from penstock.catalog.catalog import Catalog
 from penstock.catalog.commands import DatasetName
 from penstock.clock import DAY, HOUR, SECOND, parse_time
 from penstock.db import open_database
@@ -19,8 +18,9 @@ from penstock.locks.commands import (
     Sweep,
     WireJob,
 )
-from penstock.locks.commands.sweep import AT_ONCE_MAX
+from penstock.locks.lease_expiry import AT_ONCE_MAX
 from penstock.locks.rows import Stale
+from penstock.store.write_queue import Catalog
 
 CLOCK, RAW, OUT = (DatasetName("ns", name) for name in ("clock:PT1H", "raw", "report"))
 NOON = parse_time("2026-11-15T12:00:00Z")

@@ -9,16 +9,9 @@ import pytest
 from msgspec.structs import asdict
 
 from penstock.clock import DAY, HOUR, SECOND
-from penstock.locks.commands import (
-    ClaimLots,
-    CompleteClaims,
-    HeartbeatClaim,
-    HoldLot,
-    Ref,
-    Sweep,
-)
-from penstock.locks.commands.sweep import Limits
-from penstock.locks.why import why
+from penstock.locks.commands import ClaimLots, CompleteClaims, HeartbeatClaim, HoldLot, Ref, Sweep
+from penstock.locks.explain.why import why
+from penstock.locks.lease_expiry import Limits
 from penstock.states import WorkState
 from tests.checked import broken_invariants
 from tests.contract.lot_site import Site, open_site

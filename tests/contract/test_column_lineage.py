@@ -6,8 +6,8 @@ from typing import Any
 import msgspec
 import pytest
 
-from penstock.catalog.column_lineage import column_lineage
-from penstock.catalog.graph import FieldNode
+from penstock.catalog.lineage.columns import column_lineage
+from penstock.catalog.lineage.graph import FieldNode
 from penstock.catalog.rows import replace
 from penstock.db import Database, open_database
 from penstock.errors import Invalid, NotFound

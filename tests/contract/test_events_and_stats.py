@@ -5,7 +5,7 @@ from collections.abc import Iterator
 import msgspec
 import pytest
 
-from penstock.catalog.reading import (
+from penstock.catalog.queries.catalog import (
     Period,
     dataset_stats,
     job_stats,

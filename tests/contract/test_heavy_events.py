@@ -4,10 +4,10 @@ import json
 
 import pytest
 
-from penstock.catalog.openlineage import Limits, read_event
-from penstock.catalog.receive import receive
-from penstock.catalog.world import HEAVY, HEAVY_KEPT_MAX, World
+from penstock.catalog.events.apply import receive
+from penstock.catalog.events.parse import Limits, read_event
 from penstock.db import Database
+from penstock.store.unit_of_work import HEAVY, HEAVY_KEPT_MAX, World
 from tests.contract.catalog_rows import NOW
 
 

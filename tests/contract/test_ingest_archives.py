@@ -16,7 +16,7 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from penstock.errors import Invalid, Unavailable
-from penstock.ingest.receiving.archives import ArchiveLimits, discard, unpack
+from penstock.ingest.intake.archives import ArchiveLimits, discard, unpack
 
 LIMITS = ArchiveLimits(files_max=100, bytes_max=64 << 20, ratio_max=1000)
 FILES = {"a.txt": b"alpha", "deep/er/b.bin": bytes(range(256)) * 5000, "deep/empty": b""}

@@ -13,7 +13,7 @@ from pathlib import Path
 
 import pytest
 
-from penstock.ingest.receiving.archives import ArchiveLimits, unpack
+from penstock.ingest.intake.archives import ArchiveLimits, unpack
 from penstock.ingest.stages.payload import write_whole
 
 FILES = {"a.txt": b"alpha", "folder/b.txt": b"beta"}

@@ -14,9 +14,9 @@ from hypothesis import strategies as st
 from penstock import outgoing
 from penstock.clock import SECOND, Micros, parse_time
 from penstock.errors import Invalid, Unavailable
-from penstock.ingest.receiving.door import open_client
-from penstock.ingest.receiving.places import Places
-from penstock.ingest.telling.callbacks import call_back, sign, verify
+from penstock.ingest.intake.outbound import open_client
+from penstock.ingest.intake.places import Places
+from penstock.ingest.notifications.callbacks import call_back, sign, verify
 from tests.doors.waiting import until
 from tests.web import Answer, Request, Web, drip, hang_up, head, raw, redirect, reset, status
 

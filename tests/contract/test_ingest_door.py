@@ -14,7 +14,7 @@ import httpx
 import pytest
 
 from penstock.errors import Invalid, NotFound
-from penstock.ingest.receiving.door import Places, check_url, open_client, open_file
+from penstock.ingest.intake.outbound import Places, check_url, open_client, open_file
 from tests.patience import HANG_SECONDS
 from tests.web import Request, Web, content, drip, head, redirect
 
@@ -285,11 +285,11 @@ def test_a_link_put_there_after_the_check_is_not_followed(
         check_url(url, places)
         if is_resolved:
             real = (tmp_path / "in" / "folder").resolve()
-            monkeypatch.setattr("penstock.ingest.receiving.door.file_path", lambda url: real / "a")
+            monkeypatch.setattr("penstock.ingest.intake.outbound.file_path", lambda url: real / "a")
         (tmp_path / "in" / "folder").rename(tmp_path / "gone")
         (tmp_path / "in" / "folder").symlink_to(tmp_path / "out")
 
-    monkeypatch.setattr("penstock.ingest.receiving.door.check_url", check_then_swap)
+    monkeypatch.setattr("penstock.ingest.intake.outbound.check_url", check_then_swap)
     with pytest.raises(NotFound if is_resolved else Invalid):
         open_file(f"file://{tmp_path}/in/folder/a", Places((f"file://{tmp_path}/in",)))
 

@@ -12,8 +12,8 @@ from typing import Any
 import pytest
 
 from penstock.errors import Invalid, NotFound, PenstockError, TooLarge, Unavailable
-from penstock.ingest.receiving.door import Places, open_client
-from penstock.ingest.receiving.fetching import Fetched, Stopped, Wanted, fetch_all
+from penstock.ingest.intake.fetching import Fetched, Stopped, Wanted, fetch_all
+from penstock.ingest.intake.outbound import Places, open_client
 from tests.contract.fetching_desk import BODY, OTHER, Desk, digest, open_desk
 from tests.patience import HANG_SECONDS
 from tests.web import Request, Web, content, drip, hang_up, head, raw, redirect, reset, status

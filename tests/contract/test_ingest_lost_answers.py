@@ -10,14 +10,14 @@ from msgspec.structs import replace
 
 from penstock.config import Settings
 from penstock.errors import Invalid, PenstockError, Unavailable
-from penstock.ingest.daemons import JobDaemon
-from penstock.ingest.moves import move_job
-from penstock.ingest.sql.locks import LOOKS
-from penstock.ingest.sql.store import SqlIngestStore
+from penstock.ingest.context import Later, Workshop
+from penstock.ingest.models import Identifiers, IngestJob, JobChange
+from penstock.ingest.notifications.mail import Mailer
+from penstock.ingest.queue.sql.locks import LOOKS
+from penstock.ingest.queue.sql.store import SqlIngestStore
 from penstock.ingest.stages import provisioning
-from penstock.ingest.telling.mail import Mailer
-from penstock.ingest.values import Identifiers, IngestJob, JobChange
-from penstock.ingest.workshop import Later, Workshop
+from penstock.ingest.transitions import move_job
+from penstock.ingest.workers.daemon import JobDaemon
 from penstock.plane import Plane
 from penstock.states import BatchState, IngestState
 from tests.ingest_stores import processing_batch, to_stage

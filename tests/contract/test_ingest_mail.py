@@ -12,7 +12,7 @@ from msgspec.structs import replace
 
 from penstock.clock import parse_time, to_datetime
 from penstock.errors import Invalid, Unavailable
-from penstock.ingest.telling.mail import Letter, Mailer, MailPlace, Undelivered, check_address
+from penstock.ingest.notifications.mail import Letter, Mailer, MailPlace, Undelivered, check_address
 from tests.mail import CERTIFICATE, LOGIN_FIRST, NO_SUCH_MAILBOX, MailServer, Tls
 
 NOW = parse_time("2026-11-15T10:00:00Z")

@@ -11,13 +11,13 @@ import pytest
 
 from penstock.config import Settings
 from penstock.errors import Unavailable
-from penstock.ingest.sql.commands import numbers
-from penstock.ingest.sql.commands.numbers import ReserveNumbers
-from penstock.ingest.store import IngestStore
-from penstock.ingest.values import Numbered, Numbers, Reserved
-from penstock.ingest.zk.store import ZkIngestStore
+from penstock.ingest.models import Numbered, Numbers, Reserved
+from penstock.ingest.queue.port import IngestStore
+from penstock.ingest.queue.sql import commands
+from penstock.ingest.queue.sql.commands import ReserveNumbers
+from penstock.ingest.queue.zookeeper.store import ZkIngestStore
 from penstock.plane import Plane
-from penstock.zk import Session
+from penstock.zookeeper import Session
 from tests.acceptance.ingest_scene import zookeeper_tree
 from tests.databases import sqlite_database
 from tests.ingest_stores import new_jobs, pending_batch
@@ -44,7 +44,7 @@ def given(store: IngestStore, uid: str) -> list[int]:
 @pytest.fixture
 def few(monkeypatch: pytest.MonkeyPatch) -> None:
     """So few numbers are reserved at once that they are soon used up."""
-    monkeypatch.setattr(numbers, "AT_ONCE", {Numbered.BATCHES: 3, Numbered.JOBS: 5})
+    monkeypatch.setattr(commands, "AT_ONCE", {Numbered.BATCHES: 3, Numbered.JOBS: 5})
 
 
 @pytest.mark.usefixtures("few")

@@ -9,8 +9,8 @@ import pytest
 from ocfl.layout_registry import get_layout
 
 from penstock.errors import Invalid, NotFound
-from penstock.ingest.storing.ocfl import Depository, Stored
-from penstock.ingest.storing.ocfl_inventory import content_path, object_root
+from penstock.ingest.archive.ocfl.inventory import content_path, object_root
+from penstock.ingest.archive.ocfl.repository import Depository, Stored
 from penstock.objects import Objects
 from tests.contract.ocfl_desk import ARK, NOW, Desk, Files, open_desk
 

@@ -9,9 +9,8 @@ from typing import Any
 import pytest
 
 from penstock.errors import Conflict, NotFound
-from penstock.ingest.storing.ocfl import Depository
-from penstock.ingest.storing.ocfl_files import NewFile
-from penstock.ingest.storing.ocfl_inventory import object_root
+from penstock.ingest.archive.ocfl.inventory import NewFile, object_root
+from penstock.ingest.archive.ocfl.repository import Depository
 from penstock.objects import Objects
 from tests.contract.ocfl_desk import ARK, NOW, Desk, Files, open_desk
 

@@ -7,9 +7,8 @@ from pathlib import Path
 import pytest
 
 from penstock.errors import Conflict, NotFound
-from penstock.ingest.storing.ocfl import Depository
-from penstock.ingest.storing.ocfl_begun import mark_of
-from penstock.ingest.storing.ocfl_inventory import object_root
+from penstock.ingest.archive.ocfl.inventory import object_root
+from penstock.ingest.archive.ocfl.repository import Depository, mark_of
 from penstock.objects import Objects
 from tests.contract.ocfl_desk import ARK, Desk, Files, open_desk
 from tests.contract.test_ingest_ocfl_crashes import Dying, Killed

@@ -9,8 +9,8 @@ from typing import Any
 import pytest
 
 from penstock.errors import Conflict
-from penstock.ingest.storing.ocfl import Depository
-from penstock.ingest.storing.ocfl_files import NewFile
+from penstock.ingest.archive.ocfl.inventory import NewFile
+from penstock.ingest.archive.ocfl.repository import Depository
 from penstock.objects import Objects
 from tests.contract.ocfl_desk import ARK, NOW, Desk, Files, open_desk
 from tests.patience import HANG_SECONDS

@@ -11,12 +11,19 @@ from penstock.catalog.rows import replace
 from penstock.db import Database, Transaction
 from penstock.db.folders import capability_folders
 from penstock.db.statements import load_statements
-from penstock.ingest.batch_lots import BatchLotRow
-from penstock.ingest.moves import side_of
+from penstock.ingest.archive.register import ArkRow, LocalIdRow, MintedRow, StoredRow, WriterRow
+from penstock.ingest.lots import BatchLotRow
+from penstock.ingest.queue.sql.rows import (
+    BatchRow,
+    CounterRow,
+    HoldRow,
+    JobRow,
+    SessionRow,
+    TallyRow,
+)
+from penstock.ingest.queue.sql.tables import ALL_BATCHES
 from penstock.ingest.search_keys import SearchKeyKind, SearchKeyRow
-from penstock.ingest.sql.room import ALL_BATCHES
-from penstock.ingest.sql.rows import BatchRow, CounterRow, HoldRow, JobRow, SessionRow, TallyRow
-from penstock.ingest.storing.register import ArkRow, LocalIdRow, MintedRow, StoredRow, WriterRow
+from penstock.ingest.transitions import side_of
 from penstock.states import BatchState, IngestState, ManifestState
 from tests.contract.catalog_rows import NAMESPACE, NOW, dataset
 from tests.plans import filled, is_given, reads, walks

@@ -7,8 +7,8 @@ import pytest
 
 from penstock.config import Settings
 from penstock.errors import Conflict
-from penstock.ingest.storing.minting import ark_of
-from penstock.ingest.storing.register import (
+from penstock.ingest.archive.minting import ark_of
+from penstock.ingest.archive.register import (
     ForgetWriter,
     Identified,
     Identify,

@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from penstock.errors import Unavailable
-from penstock.ingest.receiving.fetching import Fetched, Stopped
+from penstock.ingest.intake.fetching import Fetched, Stopped
 from tests.contract.fetching_desk import BODY, OTHER, Desk, digest, open_desk
 from tests.patience import HANG_SECONDS
 from tests.web import content, drip, head

@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 
 from penstock.errors import Invalid, NotFound, PenstockError, Unavailable
-from penstock.ingest.receiving.fetching import Stopped, Wanted, size_of
+from penstock.ingest.intake.fetching import Stopped, Wanted, size_of
 from tests.contract.fetching_desk import BODY, OTHER, Desk, digest, open_desk
 from tests.web import Answer, content, hang_up, head, raw, redirect, status
 

@@ -6,14 +6,14 @@ from contextlib import contextmanager
 
 import pytest
 
-from penstock.catalog.writer import Command
 from penstock.clock import DAY, SECOND, Micros, system_clock
 from penstock.config import Settings
 from penstock.errors import Unavailable
-from penstock.ingest.sql.commands.sessions import EndSession
-from penstock.ingest.sql.store import SqlIngestStore
+from penstock.ingest.queue.sql.commands import EndSession
+from penstock.ingest.queue.sql.store import SqlIngestStore
 from penstock.plane import Plane
 from penstock.states import IngestState
+from penstock.store.write_queue import Command
 from tests.ingest_stores import claimed_job, processing_batch
 
 LASTS_SECONDS = 10

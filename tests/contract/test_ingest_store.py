@@ -9,9 +9,7 @@ from msgspec.structs import replace
 
 from penstock.clock import system_clock
 from penstock.errors import Conflict, NotFound
-from penstock.ingest.moves import move_batch, move_job
-from penstock.ingest.store import BatchFilter, IngestStore
-from penstock.ingest.values import (
+from penstock.ingest.models import (
     BatchChange,
     Hold,
     HoldKind,
@@ -20,6 +18,8 @@ from penstock.ingest.values import (
     JobChange,
     Place,
 )
+from penstock.ingest.queue.port import BatchFilter, IngestStore
+from penstock.ingest.transitions import move_batch, move_job
 from penstock.states import BatchState, IngestState
 from tests.ingest_stores import (
     BACKENDS,

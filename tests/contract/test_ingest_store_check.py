@@ -11,12 +11,12 @@ from pathlib import Path
 import psycopg
 import pytest
 
-from penstock.ingest.moves import STAGES
-from penstock.ingest.values import Finding, Looked
-from penstock.ingest.zk import check
-from penstock.ingest.zk.layout import batch_path, job_path
+from penstock.ingest.models import Finding, Looked
+from penstock.ingest.queue.zookeeper import check
+from penstock.ingest.queue.zookeeper.layout import batch_path, job_path
+from penstock.ingest.transitions import STAGES
 from penstock.states import BatchState, IngestState
-from penstock.zk import Create, Delete, Op, Session, Set
+from penstock.zookeeper import Create, Delete, Op, Session, Set
 from tests.ingest_stores import (
     Backend,
     advance,

@@ -5,13 +5,8 @@ from pathlib import Path
 
 import pytest
 
-from penstock.ingest.store import BatchFilter, IngestStore
-from penstock.ingest.values import (
-    BatchChange,
-    Hold,
-    HoldKind,
-    IngestJob,
-)
+from penstock.ingest.models import BatchChange, Hold, HoldKind, IngestJob
+from penstock.ingest.queue.port import BatchFilter, IngestStore
 from penstock.states import BatchState, IngestState
 from tests.ingest_stores import (
     BACKENDS,

@@ -12,9 +12,9 @@ from msgspec.structs import replace
 
 from penstock.clock import system_clock
 from penstock.errors import Conflict
-from penstock.ingest.moves import STAGES, move_batch, move_job
-from penstock.ingest.store import BatchFilter, IngestStore
-from penstock.ingest.values import BatchChange, Identifiers, IngestJob, JobChange
+from penstock.ingest.models import BatchChange, Identifiers, IngestJob, JobChange
+from penstock.ingest.queue.port import BatchFilter, IngestStore
+from penstock.ingest.transitions import STAGES, move_batch, move_job
 from penstock.states import BatchState, IngestState
 from tests.doors.waiting import until
 from tests.ingest_stores import (

@@ -9,7 +9,7 @@ import bagit
 import pytest
 
 from penstock.errors import Invalid
-from penstock.ingest.receiving.archives import ArchiveLimits, unpack, verify_bag
+from penstock.ingest.intake.archives import ArchiveLimits, unpack, verify_bag
 
 
 class PlainName(zipfile.ZipInfo):

@@ -5,8 +5,8 @@ from collections.abc import Iterable, Sequence
 from contextlib import suppress
 from typing import Any
 
-from penstock.ingest.zk.locks import Locks
-from penstock.zk import Create, Op, Session
+from penstock.ingest.queue.zookeeper.locks import Locks
+from penstock.zookeeper import Create, Op, Session
 
 NODE = "/jobs/jid0000000001"
 MEET_SECONDS = 1.0

@@ -13,12 +13,12 @@ from msgspec.structs import replace
 
 from penstock.clock import system_clock
 from penstock.errors import PenstockError, Unavailable
-from penstock.ingest.moves import STAGES, move_batch, move_job
-from penstock.ingest.store import BatchFilter
-from penstock.ingest.values import Batch, BatchChange, Identifiers, IngestJob, JobChange
-from penstock.ingest.zk.store import ZkIngestStore
+from penstock.ingest.models import Batch, BatchChange, Identifiers, IngestJob, JobChange
+from penstock.ingest.queue.port import BatchFilter
+from penstock.ingest.queue.zookeeper.store import ZkIngestStore
+from penstock.ingest.transitions import STAGES, move_batch, move_job
 from penstock.states import BatchState, IngestState
-from penstock.zk import Op, Result, Session, Unknown
+from penstock.zookeeper import Op, Result, Session, Unknown
 from tests.doors.waiting import until
 from tests.ingest_stores import NEXT, all_numbers, new_jobs, submission
 
@@ -148,7 +148,7 @@ def tell(url: str, lost: int, *, is_sent: bool) -> Told:
 def test_a_story_ends_the_same_whatever_one_loses(
     zookeeper_url: str, is_sent: bool, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("penstock.ingest.zk.check.NEWBORN_SECONDS", 0.0)
+    monkeypatch.setattr("penstock.ingest.queue.zookeeper.check.NEWBORN_SECONDS", 0.0)
     quiet = tell(zookeeper_url, 0, is_sent=True)
     assert quiet.transactions > 40
 

@@ -10,13 +10,13 @@ from msgspec.structs import replace
 
 from penstock.clock import system_clock
 from penstock.errors import Conflict
-from penstock.ingest.moves import BatchSide, move_batch, move_job
-from penstock.ingest.store import BatchFilter
-from penstock.ingest.values import BatchChange, IngestJob, JobChange, NewJob
-from penstock.ingest.zk.layout import batch_path, job_path, side_path, stage_path
-from penstock.ingest.zk.store import ZkIngestStore
+from penstock.ingest.models import BatchChange, IngestJob, JobChange, NewJob
+from penstock.ingest.queue.port import BatchFilter
+from penstock.ingest.queue.zookeeper.layout import batch_path, job_path, side_path, stage_path
+from penstock.ingest.queue.zookeeper.store import ZkIngestStore
+from penstock.ingest.transitions import BatchSide, move_batch, move_job
 from penstock.states import BatchState, IngestState
-from penstock.zk import Address, Session, Set
+from penstock.zookeeper import Address, Session, Set
 from tests.contract.zk_wire import Wire
 from tests.doors.waiting import until
 from tests.ingest_stores import (
@@ -245,7 +245,7 @@ def test_a_claim_does_not_list_the_queue(
         return children(self, path, watch)
 
     monkeypatch.setattr(Session, "children", counted)
-    monkeypatch.setattr("penstock.ingest.zk.queue.LISTING_SECONDS_MIN", 3600.0)
+    monkeypatch.setattr("penstock.ingest.queue.zookeeper.caches.LISTING_SECONDS_MIN", 3600.0)
     claimed = [store.claim_jobs(IngestState.PENDING, 10) for _ in range(100)]
     assert sum(map(len, claimed)) == 1000
     assert listed == [stage_path(IngestState.PENDING)]

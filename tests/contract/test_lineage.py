@@ -6,8 +6,7 @@ from typing import Any
 import msgspec
 import pytest
 
-from penstock.catalog.graph import DatasetNode, JobNode
-from penstock.catalog.lineage import lineage
+from penstock.catalog.lineage.graph import DatasetNode, JobNode, lineage
 from penstock.catalog.rows import AliasRow, Origin
 from penstock.clock import format_time
 from penstock.db import Database, open_database
@@ -177,7 +176,7 @@ def test_a_graph_too_large_for_an_answer_is_refused(
     database: Database, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     chain().save(database)
-    monkeypatch.setattr("penstock.catalog.graph.NODES_MAX", 3)
+    monkeypatch.setattr("penstock.catalog.lineage.graph.NODES_MAX", 3)
     with pytest.raises(TooLarge, match="more than 3 nodes; ask for a smaller depth"):
         show(database, dataset_node("raw"))
     assert show(database, dataset_node("raw"), hops=2)[0] == ["orders", "raw", "clean"]

@@ -6,8 +6,7 @@ from typing import Any
 import msgspec
 import pytest
 
-from penstock.catalog.graph import DatasetNode, GraphRun, JobNode
-from penstock.catalog.lineage import lineage
+from penstock.catalog.lineage.graph import DatasetNode, GraphRun, JobNode, lineage
 from penstock.catalog.rows import Origin, Role
 from penstock.clock import format_time
 from penstock.db import Database, open_database

@@ -8,9 +8,9 @@ from typing import Any
 import msgspec
 import pytest
 
-from penstock.catalog.lineage import lineage
+from penstock.catalog.lineage.graph import lineage
+from penstock.catalog.lineage.runs import upstream_runs
 from penstock.catalog.rows import AliasRow, ColumnEdgeRow, Role, replace
-from penstock.catalog.run_lineage import upstream_runs
 from penstock.db import Database, Transaction
 from penstock.db.folders import capability_folders
 from penstock.db.statements import Statement, load_statements

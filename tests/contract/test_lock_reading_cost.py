@@ -7,14 +7,18 @@ import msgspec
 import pytest
 
 from penstock import ids
-from penstock.catalog.claimed_runs import lot_facets
+from penstock.catalog.entities.runs import lot_facets
 from penstock.catalog.rows import Role, replace
 from penstock.clock import HOUR
 from penstock.db import Database, Transaction
 from penstock.db.folders import capability_folders
 from penstock.db.statements import load_statements
-from penstock.locks import reading, reading_lots
-from penstock.locks.idle import why_nothing
+from penstock.locks.explain.no_work import why_nothing
+from penstock.locks.explain.why import why
+from penstock.locks.lock_rules import Status
+from penstock.locks.queries import claims
+from penstock.locks.queries import lots as reading_lots
+from penstock.locks.queries.overview import standing
 from penstock.locks.rows import (
     NOWHERE,
     CheckRow,
@@ -27,9 +31,6 @@ from penstock.locks.rows import (
     TurnRow,
     WorkRow,
 )
-from penstock.locks.standing import standing
-from penstock.locks.table import Status
-from penstock.locks.why import why
 from penstock.lots.ids import sort_key
 from penstock.lots.rows import LotEventRow
 from penstock.states import WorkState
@@ -137,8 +138,8 @@ def _work(lot: str, state: WorkState, run_id: str, number: int) -> WorkRow:
 def _reads() -> dict[str, Callable[[Transaction, int], object]]:
     load = (NAMESPACE, "load")
     return {
-        "locks": lambda tx, limit: reading.list_locks(tx, NOW, limit=limit, offset=0),
-        "locks of a dataset": lambda tx, limit: reading.list_locks(
+        "locks": lambda tx, limit: claims.list_locks(tx, NOW, limit=limit, offset=0),
+        "locks of a dataset": lambda tx, limit: claims.list_locks(
             tx, NOW, namespace=NAMESPACE, dataset="raw", limit=limit, offset=0
         ),
         "lots": lambda tx, limit: reading_lots.list_lots(tx, NAMESPACE, "raw", limit, 0),
@@ -151,7 +152,7 @@ def _reads() -> dict[str, Callable[[Transaction, int], object]]:
         "log": lambda tx, limit: reading_lots.list_log_of_job(tx, *load, None, limit, 0),
         "nothing": lambda tx, limit: why_nothing(tx, *load),
         "why": lambda tx, limit: why(tx, *load, "lot 7", NOW),
-        "claim": lambda tx, limit: reading.get_claim(tx, run_of(7)),
+        "claim": lambda tx, limit: claims.get_claim(tx, run_of(7)),
         "standing": lambda tx, limit: standing(tx, None, NOW),
     }
 

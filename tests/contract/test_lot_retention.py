@@ -8,14 +8,13 @@ import pytest
 
 from penstock import ids
 from penstock.arcs.commands import is_arc
-from penstock.catalog.catalog import Catalog
 from penstock.catalog.commands import DatasetName
-from penstock.catalog.openlineage import Limits, read_event
+from penstock.catalog.events.parse import Limits, read_event
 from penstock.catalog.retention import prune
 from penstock.clock import DAY, Micros, format_time, parse_time
 from penstock.db import Database, open_database
 from penstock.errors import Invalid
-from penstock.locks import forgetting
+from penstock.locks import pruning
 from penstock.locks.commands import (
     ClaimLots,
     CompleteClaims,
@@ -27,8 +26,9 @@ from penstock.locks.commands import (
     WireJob,
 )
 from penstock.locks.commands.admin import HoldWork
-from penstock.locks.forgetting import prune_log
+from penstock.locks.pruning import prune_log
 from penstock.locks.rows import LogRow
+from penstock.store.write_queue import Catalog
 from tests.checked import broken_invariants
 from tests.simulation.tables import STATEMENTS, visible
 
@@ -202,7 +202,7 @@ def test_the_log_keeps_what_tells_how_lots_came_to_be_as_they_are(past: Past) ->
 
 
 def test_a_long_log_is_forgotten_in_batches(past: Past, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(forgetting, "BATCH_ROWS", 3)
+    monkeypatch.setattr(pruning, "BATCH_ROWS", 3)
     past.now = round(NOW - 50 * DAY)
     for priority in range(10):
         past.do(HoldWork("ann", "wait", "ns", "job", "1", hold=priority % 2 == 0))

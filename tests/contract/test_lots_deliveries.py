@@ -8,11 +8,12 @@ from functools import partial
 import pytest
 
 from penstock.access import audit
-from penstock.catalog.known_facets import DatasetName
+from penstock.catalog.events.known_facets import DatasetName
 from penstock.clock import Micros
 from penstock.errors import Conflict, Invalid, NotFound
 from penstock.locks.commands import WireJob
-from penstock.lots.subscribers import (
+from penstock.signing import verify
+from penstock.subscribers.commands import (
     SUBSCRIBERS_MAX,
     WAIT_SECONDS_MAX,
     DeleteSubscriber,
@@ -22,7 +23,6 @@ from penstock.lots.subscribers import (
     TakeSubscriber,
     back_off,
 )
-from penstock.signing import verify
 from tests.contract.outbox_desk import NEVER, Desk, Gate, deliveries, desk, firsts, lots
 from tests.doors.waiting import until
 from tests.patience import HANG_SECONDS

@@ -3,7 +3,7 @@
 import pytest
 
 from penstock.errors import Conflict
-from penstock.lots.subscribers import TakeSubscriber
+from penstock.subscribers.commands import TakeSubscriber
 from tests.contract.outbox_desk import Desk, desk
 from tests.doors.waiting import until
 from tests.web import Web, status

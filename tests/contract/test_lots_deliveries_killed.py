@@ -10,13 +10,13 @@ from typing import Any
 
 import pytest
 
-from penstock.catalog.catalog import Catalog
 from penstock.clock import Micros
-from penstock.lots import delivery as module
-from penstock.lots.deliveries import LEASE_SECONDS, Deliverer
-from penstock.lots.messages import Letter
 from penstock.lots.rows import SubscriberRow
 from penstock.outgoing import Posted
+from penstock.store.write_queue import Catalog
+from penstock.subscribers import delivery as module
+from penstock.subscribers.delivery import LEASE_SECONDS, Deliverer
+from penstock.subscribers.payloads import Letter
 from tests.contract.outbox_desk import Desk, deliveries, desk, firsts
 from tests.doors.waiting import until
 from tests.web import Web, status

@@ -6,13 +6,13 @@ from collections.abc import Iterator
 import pytest
 
 from penstock.clock import DAY, HOUR, SECOND, parse_time
-from penstock.locks import gap_upstream
 from penstock.locks.commands import HoldJob, HoldLot, HoldWork
-from penstock.locks.gap_causes import Cause
-from penstock.locks.gap_counts import GapKind
-from penstock.locks.gaps import Gaps, gaps
+from penstock.locks.explain.why import why
+from penstock.locks.gaps import causes
+from penstock.locks.gaps.causes import Cause
+from penstock.locks.gaps.counts import GapKind
+from penstock.locks.gaps.gaps import Gaps, gaps
 from penstock.locks.shapes import Why
-from penstock.locks.why import why
 from penstock.lots.ids import Interval
 from tests.contract.lot_site import Site, hours, open_site
 from tests.contract.test_reading_cost import Counted
@@ -176,7 +176,7 @@ def test_of_more_lots_upstream_than_are_looked_at_it_is_said(
     site.register("side", lots[::2])
     whole = site.gaps("joined", lots[0], lots[-1], interval=Interval.HOUR)
     assert [(gap.count, gap.is_alike) for gap in whole.ranges] == [(1, True)] * 24
-    monkeypatch.setattr(gap_upstream, "LOOKS_MAX", 23)
+    monkeypatch.setattr(causes, "LOOKS_MAX", 23)
     rough = site.gaps("final", lots[0], lots[-1], interval=Interval.HOUR)
     assert [(gap.count, gap.is_alike) for gap in rough.ranges] == [(24, False)]
 

@@ -11,7 +11,6 @@ from penstock.catalog.commands import DatasetName
 from penstock.catalog.rows import Role, replace
 from penstock.clock import DAY, HOUR, SECOND, Micros, format_time, parse_time
 from penstock.errors import Invalid, NotFound
-from penstock.locks import gaps as gap_module
 from penstock.locks.commands import (
     HoldDataset,
     HoldLot,
@@ -22,12 +21,13 @@ from penstock.locks.commands import (
     Sweep,
     WireJob,
 )
-from penstock.locks.gap_counts import GapKind
-from penstock.locks.gaps import Gaps
+from penstock.locks.gaps import gaps as gap_module
+from penstock.locks.gaps.counts import GapKind
+from penstock.locks.gaps.gaps import Gaps
+from penstock.locks.gaps.spans import Span
+from penstock.locks.lock_rules import Status
 from penstock.locks.rows import OUTSIDE, StatusRow, WorkRow
-from penstock.locks.rules import new_work
-from penstock.locks.spans import Span
-from penstock.locks.table import Status
+from penstock.locks.work import new_work
 from penstock.lots.ids import Interval
 from penstock.lots.rows import LotDatasetRow, ManifestRow
 from penstock.states import ManifestState, WorkState

@@ -13,12 +13,12 @@ from penstock.clock import DAY, parse_time
 from penstock.db import Database, Transaction
 from penstock.db.folders import capability_folders
 from penstock.db.statements import Statement, load_statements
-from penstock.locks.gap_counts import GapKind
-from penstock.locks.gaps import RANGES_MAX, Gaps, gaps
+from penstock.locks.gaps.counts import GapKind
+from penstock.locks.gaps.gaps import RANGES_MAX, Gaps, gaps
+from penstock.locks.gaps.spans import Span
+from penstock.locks.lock_rules import Status
 from penstock.locks.rows import LotJobDatasetRow, LotJobRow, Stale, StatusRow
-from penstock.locks.rules import new_work
-from penstock.locks.spans import Span
-from penstock.locks.table import Status
+from penstock.locks.work import new_work
 from penstock.lots.ids import Interval
 from penstock.lots.rows import ManifestRow
 from penstock.states import ManifestState, WorkState

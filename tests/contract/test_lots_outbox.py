@@ -6,9 +6,9 @@ import pytest
 
 from penstock.clock import DAY, HOUR
 from penstock.errors import Conflict, Invalid
-from penstock.lots import forgetting
-from penstock.lots.forgetting import prune_outbox
 from penstock.lots.outbox import check_kept, events_after, last_id, pruned_upto
+from penstock.subscribers import pruning
+from penstock.subscribers.pruning import prune_outbox
 from tests.contract.outbox_desk import Desk, desk
 
 __all__ = ["desk"]
@@ -98,7 +98,7 @@ def test_what_a_subscriber_has_not_had_stays(desk: Desk) -> None:
 
 
 def test_many_are_forgotten_in_batches(desk: Desk, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(forgetting, "BATCH_ROWS", 7)
+    monkeypatch.setattr(pruning, "BATCH_ROWS", 7)
     desk.publish(*map(str, range(50)))
     desk.pass_seconds(7200)
     desk.publish("new")
@@ -110,7 +110,7 @@ def test_many_are_forgotten_in_batches(desk: Desk, monkeypatch: pytest.MonkeyPat
 def test_a_subscriber_that_is_set_back_meanwhile_is_not_cheated(
     desk: Desk, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(forgetting, "BATCH_ROWS", 5)
+    monkeypatch.setattr(pruning, "BATCH_ROWS", 5)
     desk.publish(*map(str, range(20)))
     desk.subscribe("https://example.org/")
     desk.pass_seconds(7200)

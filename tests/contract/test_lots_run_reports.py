@@ -7,8 +7,8 @@ import pytest
 
 from penstock.arcs.commands import BeginParts, EndPart, PublishLot
 from penstock.arcs.rows import PartState
-from penstock.catalog.known_facets import DatasetName
-from penstock.catalog.openlineage import Limits, read_event
+from penstock.catalog.events.known_facets import DatasetName
+from penstock.catalog.events.parse import Limits, read_event
 from penstock.locks.commands import ClaimLots, CompleteClaims, Ref, Sweep
 from penstock.lots.manifests import ManifestNote
 from penstock.states import ManifestState

@@ -100,8 +100,8 @@ def test_the_mark_is_no_object_and_a_person_can_put_it_back(plane: Plane, tmp_pa
 
 @pytest.fixture
 def site(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[ArcSite]:
-    monkeypatch.setattr("penstock.arcs.outages.REST_SECONDS", 1)
-    monkeypatch.setattr("penstock.arcs.outages._ASK_SECONDS", 0.1)
+    monkeypatch.setattr("penstock.arcs.engine.leases.REST_SECONDS", 1)
+    monkeypatch.setattr("penstock.arcs.engine.leases._ASK_SECONDS", 0.1)
     with open_local_site(tmp_path, monkeypatch) as opened:
         yield opened
 

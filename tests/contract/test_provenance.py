@@ -8,12 +8,12 @@ import pytest
 
 from penstock.arcs.commands import is_arc
 from penstock.catalog.commands import DatasetName
-from penstock.catalog.openlineage import Limits, read_event
+from penstock.catalog.events.parse import Limits, read_event
 from penstock.clock import SECOND, format_time
 from penstock.db import open_database
 from penstock.errors import NotFound
 from penstock.locks.commands import WireJob
-from penstock.locks.commands.events import GuardedEvent
+from penstock.locks.events.receive import GuardedEvent
 from tests.contract.provenance_site import NS, START, Site, open_site, title, tree
 
 HERE = Path(__file__).parent / "broken"

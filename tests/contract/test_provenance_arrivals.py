@@ -6,9 +6,9 @@ from pathlib import Path
 
 import pytest
 
-from penstock.arcs.arrival_commands import ApplyArrival
-from penstock.arcs.arrivals import Arrival
-from penstock.arcs.watcher import Watcher
+from penstock.arcs.arrivals.arrival import Arrival
+from penstock.arcs.arrivals.commands import ApplyArrival
+from penstock.arcs.arrivals.watcher import Watcher
 from penstock.clock import SECOND
 from tests.contract.provenance_site import NS, START, Site, open_site
 

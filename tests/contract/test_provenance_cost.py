@@ -6,18 +6,18 @@ from typing import Any
 import pytest
 
 from penstock import ids
-from penstock.arcs.arrivals import ArrivedRow, Placed
-from penstock.catalog.claimed_runs import lot_facets
+from penstock.arcs.arrivals.arrival import ArrivedRow, Placed
+from penstock.catalog.entities.runs import lot_facets
 from penstock.catalog.rows import Role, replace
 from penstock.db import Database, Transaction
 from penstock.db.folders import capability_folders
 from penstock.db.statements import load_statements
-from penstock.ingest.batch_lots import BatchLotRow
-from penstock.ingest.storing.register import StoredRow
+from penstock.ingest.archive.register import StoredRow
+from penstock.ingest.lots import BatchLotRow
 from penstock.locks.rows import LogRow
 from penstock.lots.rows import ManifestRow
 from penstock.provenance.history import LotName, lot_at
-from penstock.provenance.walking import walk_back
+from penstock.provenance.trace import walk_back
 from penstock.states import ManifestState
 from tests.contract.catalog_rows import NAMESPACE, NOW, edge, job, run, version
 from tests.contract.test_reading_cost import Counted

@@ -9,8 +9,7 @@ import pytest
 from penstock.errors import Invalid
 from penstock.lots.manifests import DatasetRef, Manifest, PartLine, encode
 from penstock.objects import Objects
-from penstock.provenance.contents import listed
-from penstock.provenance.verifying import Order, Step, Verification
+from penstock.provenance.verify import Order, Step, Verification, listed
 from penstock.states import ManifestState
 from tests.contract.provenance_site import NS, Site, open_site
 
@@ -142,7 +141,7 @@ def test_however_much_is_behind_a_lot_all_of_it_is_read(
 ) -> None:
     site.wire("count", ("clean",), "count")
     site.make("count", "1", {"count.txt": b"1"})
-    monkeypatch.setattr("penstock.provenance.walking.VERSIONS_MAX", 1)
+    monkeypatch.setattr("penstock.provenance.trace.VERSIONS_MAX", 1)
     site.objects.put(keys(site, "raw", "1")[0], b"oxe")
     steps = site.verify("count", lot="1", upstream=True)
     assert (len(faults(steps)), steps[-1].done.versions) == (1, 3)

@@ -6,7 +6,7 @@ from typing import Any
 import msgspec
 import pytest
 
-from penstock.catalog import reading
+from penstock.catalog.queries import catalog
 from penstock.catalog.rows import (
     AliasRow,
     ColumnEdgeRow,
@@ -145,7 +145,7 @@ DATASET_KEYS = keys(
 
 
 def test_a_namespace_a_source_and_a_tag_have_their_shapes(database: Database) -> None:
-    assert wire(database, lambda tx: reading.get_namespace(tx, NAMESPACE)) == {
+    assert wire(database, lambda tx: catalog.get_namespace(tx, NAMESPACE)) == {
         "name": NAMESPACE,
         "createdAt": AT,
         "updatedAt": AT,
@@ -153,7 +153,7 @@ def test_a_namespace_a_source_and_a_tag_have_their_shapes(database: Database) ->
         "description": "the shop",
         "isHidden": False,
     }
-    assert wire(database, lambda tx: reading.get_source(tx, "warehouse")) == {
+    assert wire(database, lambda tx: catalog.get_source(tx, "warehouse")) == {
         "type": "POSTGRES",
         "name": "warehouse",
         "createdAt": AT,
@@ -161,7 +161,7 @@ def test_a_namespace_a_source_and_a_tag_have_their_shapes(database: Database) ->
         "connectionUrl": "postgres://h",
         "description": None,
     }
-    assert wire(database, lambda tx: reading.list_tags(tx, 10, 0)) == [
+    assert wire(database, lambda tx: catalog.list_tags(tx, 10, 0)) == [
         {"name": "gold", "description": None},
         {"name": "pii", "description": "personal"},
     ]
@@ -169,20 +169,20 @@ def test_a_namespace_a_source_and_a_tag_have_their_shapes(database: Database) ->
 
 def test_names_are_listed_in_order_and_by_page(database: Database) -> None:
     with database.read() as tx:
-        everything = reading.list_namespaces(tx, 10, 0)
+        everything = catalog.list_namespaces(tx, 10, 0)
         assert [(n.name, n.is_hidden) for n in everything] == [
             ("default", False),
             ("old", True),
             (NAMESPACE, False),
         ]
-        assert reading.list_namespaces(tx, 1, 2) == everything[2:]
-        assert reading.list_sources(tx, 10, 1) == []
+        assert catalog.list_namespaces(tx, 1, 2) == everything[2:]
+        assert catalog.list_sources(tx, 10, 1) == []
 
 
 def test_a_dataset_shows_its_current_version_although_a_later_one_failed(
     database: Database,
 ) -> None:
-    shown = wire(database, lambda tx: reading.get_dataset(tx, NAMESPACE, "orders"))
+    shown = wire(database, lambda tx: catalog.get_dataset(tx, NAMESPACE, "orders"))
     assert set(shown) == DATASET_KEYS | {"aliases"}
     assert shown["id"] == {"namespace": NAMESPACE, "name": "orders"}
     assert (shown["currentVersion"], shown["currentVersionNumber"]) == (V1.id, 1)
@@ -194,14 +194,14 @@ def test_a_dataset_shows_its_current_version_although_a_later_one_failed(
 
 
 def test_a_dataset_without_a_current_version_shows_its_latest(database: Database) -> None:
-    shown = wire(database, lambda tx: reading.get_dataset(tx, NAMESPACE, "bare"))
+    shown = wire(database, lambda tx: catalog.get_dataset(tx, NAMESPACE, "bare"))
     assert [field["name"] for field in shown["fields"]] == ["id"]
     assert (shown["currentVersion"], shown["currentVersionNumber"]) == (None, None)
     assert shown["lastModifiedAt"] is None
 
 
 def test_column_lineage_says_once_what_is_the_same_for_all_inputs(database: Database) -> None:
-    shown = wire(database, lambda tx: reading.get_dataset(tx, NAMESPACE, "orders"))
+    shown = wire(database, lambda tx: catalog.get_dataset(tx, NAMESPACE, "orders"))
     told = {"namespace": NAMESPACE, "dataset": "raw", "transformationDescription": "cut"}
     assert shown["columnLineage"] == [
         {
@@ -218,35 +218,35 @@ def test_column_lineage_says_once_what_is_the_same_for_all_inputs(database: Data
 
 def test_a_second_name_leads_to_the_same_dataset(database: Database) -> None:
     def read(namespace: str, name: str) -> Any:
-        return wire(database, lambda tx: reading.get_dataset(tx, namespace, name))
+        return wire(database, lambda tx: catalog.get_dataset(tx, namespace, name))
 
     assert read("hive", "shop.orders") == read(NAMESPACE, "orders")
 
 
 def test_a_dataset_known_from_its_readers_shows_what_they_reported(database: Database) -> None:
-    shown = wire(database, lambda tx: reading.get_dataset(tx, NAMESPACE, "raw"))
+    shown = wire(database, lambda tx: catalog.get_dataset(tx, NAMESPACE, "raw"))
     assert [field["name"] for field in shown["fields"]] == ["line"]
     assert shown["facets"]["owner"] == {"who": "sales"}
-    versions = wire(database, lambda tx: reading.list_dataset_versions(tx, NAMESPACE, "raw", 9, 0))
+    versions = wire(database, lambda tx: catalog.list_dataset_versions(tx, NAMESPACE, "raw", 9, 0))
     [only] = versions["items"]
     assert (only["fields"], only["facets"]) == (shown["fields"], shown["facets"])
     assert only["createdByRun"] is None
 
 
 def test_datasets_are_listed_by_name_without_the_deleted(database: Database) -> None:
-    page = wire(database, lambda tx: reading.list_datasets(tx, NAMESPACE, 2, 0))
+    page = wire(database, lambda tx: catalog.list_datasets(tx, NAMESPACE, 2, 0))
     assert [item["name"] for item in page["items"]] == ["bare", "orders"]
     assert page["total_count"] == 3
     assert all(set(item) == DATASET_KEYS for item in page["items"])
     assert page["items"][0]["columnLineage"] is None
-    rest = wire(database, lambda tx: reading.list_datasets(tx, NAMESPACE, 2, 2))
+    rest = wire(database, lambda tx: catalog.list_datasets(tx, NAMESPACE, 2, 2))
     assert [item["name"] for item in rest["items"]] == ["raw"]
 
 
 def test_versions_are_listed_newest_first_with_the_runs_that_made_them(
     database: Database,
 ) -> None:
-    page = wire(database, lambda tx: reading.list_dataset_versions(tx, NAMESPACE, "orders", 9, 0))
+    page = wire(database, lambda tx: catalog.list_dataset_versions(tx, NAMESPACE, "orders", 9, 0))
     assert page["total_count"] == 2
     assert [(v["number"], v["isCurrent"]) for v in page["items"]] == [(2, False), (1, True)]
     newest = page["items"][0]
@@ -263,12 +263,12 @@ def test_versions_are_listed_newest_first_with_the_runs_that_made_them(
 def test_a_version_is_named_by_its_number_or_its_uuid(database: Database) -> None:
     names = ["2", "V2", "v2", V2.id, V2.id.upper()]
     with database.read() as tx:
-        found = [reading.get_dataset_version(tx, NAMESPACE, "orders", name) for name in names]
+        found = [catalog.get_dataset_version(tx, NAMESPACE, "orders", name) for name in names]
     assert [version.version for version in found] == [V2.id] * len(names)
 
 
 def test_a_job_shows_its_edges_its_parent_and_its_ten_newest_runs(database: Database) -> None:
-    shown = wire(database, lambda tx: reading.get_job(tx, NAMESPACE, "dag.load"))
+    shown = wire(database, lambda tx: catalog.get_job(tx, NAMESPACE, "dag.load"))
     assert set(shown) == keys(
         "id type name simpleName parentJobName parentJobUuid createdAt updatedAt namespace inputs "
         "outputs location description latestRun latestRuns facets currentVersion labels tags"
@@ -287,7 +287,7 @@ def test_a_job_shows_its_edges_its_parent_and_its_ten_newest_runs(database: Data
 def test_a_job_whose_newest_run_says_nothing_of_it_shows_its_own_facets(
     database: Database,
 ) -> None:
-    shown = wire(database, lambda tx: reading.get_job(tx, NAMESPACE, "dag"))
+    shown = wire(database, lambda tx: catalog.get_job(tx, NAMESPACE, "dag"))
     assert shown["facets"] == {"owner": "ann"}
     assert (shown["simpleName"], shown["parentJobName"]) == ("dag", None)
 
@@ -295,7 +295,7 @@ def test_a_job_whose_newest_run_says_nothing_of_it_shows_its_own_facets(
 def test_jobs_are_listed_last_updated_first_and_by_state(database: Database) -> None:
     def listed(namespace: str | None, *states: RunState) -> tuple[list[str], int]:
         with database.read() as tx:
-            page = reading.list_jobs(tx, namespace, states, 10, 0)
+            page = catalog.list_jobs(tx, namespace, states, 10, 0)
         return [item.name for item in page.items], page.total_count
 
     for namespace in (None, NAMESPACE):
@@ -305,7 +305,7 @@ def test_jobs_are_listed_last_updated_first_and_by_state(database: Database) -> 
 
 
 def test_a_job_version_has_its_shape(database: Database) -> None:
-    page = wire(database, lambda tx: reading.list_job_versions(tx, NAMESPACE, "dag.load", 9, 0))
+    page = wire(database, lambda tx: catalog.list_job_versions(tx, NAMESPACE, "dag.load", 9, 0))
     assert page["total_count"] == 1
     [shown] = page["items"]
     assert set(shown) == keys(
@@ -314,12 +314,12 @@ def test_a_job_version_has_its_shape(database: Database) -> None:
     assert shown["id"] == {"namespace": NAMESPACE, "name": "dag.load", "version": SHAPE}
     assert shown["inputs"] == [{"namespace": NAMESPACE, "name": "raw"}]
     assert shown["latestRun"]["id"] == RUNS[11].id
-    one = wire(database, lambda tx: reading.get_job_version(tx, NAMESPACE, "dag.load", SHAPE))
+    one = wire(database, lambda tx: catalog.get_job_version(tx, NAMESPACE, "dag.load", SHAPE))
     assert one == shown
 
 
 def test_a_run_shows_what_it_read_and_wrote(database: Database) -> None:
-    shown = wire(database, lambda tx: reading.get_run(tx, RUNS[11].id))
+    shown = wire(database, lambda tx: catalog.get_run(tx, RUNS[11].id))
     assert set(shown) == RUN_KEYS
     assert (shown["state"], shown["durationMs"]) == ("FAILED", 1000)
     assert shown["args"] == {"day": "1"}
@@ -337,30 +337,30 @@ def test_a_run_shows_what_it_read_and_wrote(database: Database) -> None:
 
 
 def test_a_run_that_goes_on_has_no_end_and_no_duration(database: Database) -> None:
-    shown = wire(database, lambda tx: reading.get_run(tx, PARENT.id))
+    shown = wire(database, lambda tx: catalog.get_run(tx, PARENT.id))
     assert (shown["state"], shown["endedAt"], shown["durationMs"]) == ("RUNNING", None, None)
     assert (shown["parent"], shown["jobVersion"]) == (None, None)
 
 
 def test_runs_are_listed_newest_first(database: Database) -> None:
-    page = wire(database, lambda tx: reading.list_runs(tx, NAMESPACE, "dag.load", 3, 1))
+    page = wire(database, lambda tx: catalog.list_runs(tx, NAMESPACE, "dag.load", 3, 1))
     assert [item["id"] for item in page["items"]] == [RUNS[n].id for n in (10, 9, 8)]
     assert page["total_count"] == 12
 
 
 def test_facets_of_a_run_and_of_its_job_are_told_apart(database: Database) -> None:
     with database.read() as tx:
-        of_run = reading.get_run_facets(tx, RUNS[11].id)
-        of_job = reading.get_run_facets(tx, RUNS[11].id, of_job=True)
+        of_run = catalog.get_run_facets(tx, RUNS[11].id)
+        of_job = catalog.get_run_facets(tx, RUNS[11].id, of_job=True)
     assert msgspec.json.encode(of_run) == b'{"runId":"%s","facets":{}}' % RUNS[11].id.encode()
     assert msgspec.json.decode(of_job.facets) == {"sql": {"query": "q"}}
 
 
 def test_what_is_deleted_is_shown_only_when_asked_for(database: Database) -> None:
     with database.read() as tx:
-        assert reading.get_dataset(tx, NAMESPACE, "gone", include_deleted=True).deleted
-        assert reading.get_job(tx, NAMESPACE, "gone", include_deleted=True).name == "gone"
-        for read in (reading.get_dataset, reading.get_job):
+        assert catalog.get_dataset(tx, NAMESPACE, "gone", include_deleted=True).deleted
+        assert catalog.get_job(tx, NAMESPACE, "gone", include_deleted=True).name == "gone"
+        for read in (catalog.get_dataset, catalog.get_job):
             with pytest.raises(NotFound, match="is deleted; writing it"):
                 read(tx, NAMESPACE, "gone")
 
@@ -368,17 +368,17 @@ def test_what_is_deleted_is_shown_only_when_asked_for(database: Database) -> Non
 def test_a_missing_thing_is_named_in_the_message(database: Database) -> None:
     orders = (NAMESPACE, "orders")
     reads: list[tuple[str, Callable[[Transaction], object]]] = [
-        ("no namespace 'x'", lambda tx: reading.get_namespace(tx, "x")),
-        ("no source 'x'", lambda tx: reading.get_source(tx, "x")),
-        ("no tag 'x'", lambda tx: reading.get_tag(tx, "x")),
-        ("no dataset 'x' in namespace", lambda tx: reading.get_dataset(tx, NAMESPACE, "x")),
-        ("no job 'x' in namespace", lambda tx: reading.get_job(tx, NAMESPACE, "x")),
-        ("no run 'x'", lambda tx: reading.get_run(tx, "x")),
-        ("no run 'x'", lambda tx: reading.get_run_facets(tx, "x")),
-        ("no version 'x'", lambda tx: reading.get_dataset_version(tx, *orders, "x")),
-        ("no version 'V9'", lambda tx: reading.get_dataset_version(tx, *orders, "V9")),
-        ("no version", lambda tx: reading.get_dataset_version(tx, *orders, IMPLIED.id)),
-        ("no version 'x'", lambda tx: reading.get_job_version(tx, NAMESPACE, "dag.load", "x")),
+        ("no namespace 'x'", lambda tx: catalog.get_namespace(tx, "x")),
+        ("no source 'x'", lambda tx: catalog.get_source(tx, "x")),
+        ("no tag 'x'", lambda tx: catalog.get_tag(tx, "x")),
+        ("no dataset 'x' in namespace", lambda tx: catalog.get_dataset(tx, NAMESPACE, "x")),
+        ("no job 'x' in namespace", lambda tx: catalog.get_job(tx, NAMESPACE, "x")),
+        ("no run 'x'", lambda tx: catalog.get_run(tx, "x")),
+        ("no run 'x'", lambda tx: catalog.get_run_facets(tx, "x")),
+        ("no version 'x'", lambda tx: catalog.get_dataset_version(tx, *orders, "x")),
+        ("no version 'V9'", lambda tx: catalog.get_dataset_version(tx, *orders, "V9")),
+        ("no version", lambda tx: catalog.get_dataset_version(tx, *orders, IMPLIED.id)),
+        ("no version 'x'", lambda tx: catalog.get_job_version(tx, NAMESPACE, "dag.load", "x")),
     ]
     for message, read in reads:
         with database.read() as tx, pytest.raises(NotFound, match=message):

@@ -7,7 +7,7 @@ from typing import Any
 import msgspec
 import pytest
 
-from penstock.catalog import reading
+from penstock.catalog.queries import catalog
 from penstock.catalog.rows import ColumnEdgeRow, NamespaceRow, Role, replace
 from penstock.clock import HOUR, SECOND
 from penstock.db import Database, Transaction
@@ -125,15 +125,15 @@ class Counted:
 
 def test_a_long_page_costs_as_many_statements_as_a_page_of_one(database: Database) -> None:
     lists: list[Callable[[Transaction, int], object]] = [
-        lambda tx, limit: reading.list_datasets(tx, NAMESPACE, limit, 0),
-        lambda tx, limit: reading.list_dataset_versions(tx, NAMESPACE, "table_00001", limit, 0),
-        lambda tx, limit: reading.list_jobs(tx, None, [], limit, 0),
-        lambda tx, limit: reading.list_job_versions(tx, NAMESPACE, "job_00001", limit, 0),
-        lambda tx, limit: reading.list_runs(tx, NAMESPACE, "job_00001", limit, 0),
-        lambda tx, limit: reading.list_all_runs(tx, None, [], limit),
-        lambda tx, limit: reading.list_events(tx, None, None, limit=limit, offset=0),
-        lambda tx, limit: reading.search(tx, "table", limit=limit),
-        lambda tx, limit: reading.search(tx, "table", limit=limit, after=NOW),
+        lambda tx, limit: catalog.list_datasets(tx, NAMESPACE, limit, 0),
+        lambda tx, limit: catalog.list_dataset_versions(tx, NAMESPACE, "table_00001", limit, 0),
+        lambda tx, limit: catalog.list_jobs(tx, None, [], limit, 0),
+        lambda tx, limit: catalog.list_job_versions(tx, NAMESPACE, "job_00001", limit, 0),
+        lambda tx, limit: catalog.list_runs(tx, NAMESPACE, "job_00001", limit, 0),
+        lambda tx, limit: catalog.list_all_runs(tx, None, [], limit),
+        lambda tx, limit: catalog.list_events(tx, None, None, limit=limit, offset=0),
+        lambda tx, limit: catalog.search(tx, "table", limit=limit),
+        lambda tx, limit: catalog.search(tx, "table", limit=limit, after=NOW),
     ]
 
     def statements(limit: int) -> list[int]:

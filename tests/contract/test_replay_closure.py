@@ -7,7 +7,7 @@ import pytest
 from penstock import ids
 from penstock.clock import HOUR, SECOND
 from penstock.errors import Invalid, NotFound
-from penstock.ingest.batch_lots import BatchLotRow
+from penstock.ingest.lots import BatchLotRow
 from penstock.locks.commands import HoldJob, HoldWork, ResubmitLots
 from penstock.replay.plan import Action
 from penstock.replay.target import Target

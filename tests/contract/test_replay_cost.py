@@ -7,14 +7,14 @@ import msgspec
 import pytest
 
 from penstock import ids
-from penstock.catalog.claimed_runs import lot_facets
+from penstock.catalog.entities.runs import lot_facets
 from penstock.catalog.rows import JobRow, Role, replace
 from penstock.db import Database, Transaction
 from penstock.db.folders import capability_folders
 from penstock.db.statements import load_statements
 from penstock.locks.commands.wiring import unwired
+from penstock.locks.lock_rules import Status
 from penstock.locks.rows import NOWHERE, OUTSIDE, LotJobDatasetRow, StatusRow, WorkRow
-from penstock.locks.table import Status
 from penstock.lots.ids import sort_key
 from penstock.replay.plan import find_steps, make_plan
 from penstock.replay.rows import Counts, EdgeRow, ReplayRow, StepRow

@@ -7,8 +7,8 @@ import pytest
 from penstock import ids
 from penstock.clock import DAY
 from penstock.errors import Invalid
-from penstock.replay import forgetting
-from penstock.replay.forgetting import prune_replays
+from penstock.replay import replays
+from penstock.replay.replays import prune_replays
 from penstock.replay.target import Target
 from tests.contract.replay_site import REPLAY, ReplaySite, open_replays
 
@@ -37,7 +37,7 @@ def left(site: ReplaySite, replay_id: str) -> int:
 def test_those_that_ended_long_ago_go_and_those_that_go_on_stay(
     site: ReplaySite, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(forgetting, "BATCH_ROWS", 3)
+    monkeypatch.setattr(replays, "BATCH_ROWS", 3)
     site.start(dataset="clean", lot="a")
     site.finish()
     site.replays.start("cancelled", "ann", "odd", Target(namespace="ns", dataset="raw", lot="b"))

@@ -19,9 +19,9 @@ from penstock.locks.commands import (
     WireJob,
 )
 from penstock.locks.rows import Stale
-from penstock.logs import TextLines
 from penstock.replay.commands import BeginStep
 from penstock.states import ReplayState, StepState
+from penstock.telemetry.logs import TextLines
 from tests.contract.replay_site import REPLAY, ReplaySite, open_replays
 
 STEPS = ("clean a", "left a", "right a", "join a")

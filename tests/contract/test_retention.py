@@ -10,13 +10,13 @@ import msgspec
 import pytest
 
 from penstock.access import audit
-from penstock.catalog.catalog import Catalog
 from penstock.catalog.commands import ReceiveEvent
-from penstock.catalog.openlineage import Limits, read_event
+from penstock.catalog.events.parse import Limits, read_event
 from penstock.catalog.retention import Pruned, prune
 from penstock.clock import DAY, HOUR, Micros, format_time, parse_time
 from penstock.db import Database, open_database
 from penstock.errors import Invalid
+from penstock.store.write_queue import Catalog
 from tests.simulation.tables import STATEMENTS, EventCount, Seen, visible
 
 NOW: Micros = parse_time("2026-11-15T09:30:00Z")

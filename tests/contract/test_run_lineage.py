@@ -5,8 +5,8 @@ from collections.abc import Iterator
 import msgspec
 import pytest
 
+from penstock.catalog.lineage.runs import UpstreamRuns, upstream_runs
 from penstock.catalog.rows import Role, RunRow, VersionRow
-from penstock.catalog.run_lineage import UpstreamRuns, upstream_runs
 from penstock.clock import format_time
 from penstock.db import Database, open_database
 from penstock.errors import Invalid, NotFound

@@ -5,10 +5,10 @@ from typing import Any, cast
 
 import pytest
 
-from penstock.catalog.reading import SearchKind, SearchSort, search
+from penstock.catalog.events.schema import read_schema
+from penstock.catalog.queries.catalog import SearchKind, SearchSort, search
+from penstock.catalog.queries.search import search_body
 from penstock.catalog.rows import DatasetRow, JobRow, replace
-from penstock.catalog.schema import read_schema
-from penstock.catalog.search import search_body
 from penstock.catalog.shapes import SearchResult, SearchResults
 from penstock.clock import DAY, SECOND, format_time
 from penstock.db import Database, Transaction, open_database

@@ -8,7 +8,7 @@ from penstock.catalog.commands import DatasetName
 from penstock.clock import HOUR
 from penstock.ids import dataset_id
 from penstock.locks.commands import HoldWork, WireJob
-from penstock.locks.standing import JobStanding, StandingNow, standing
+from penstock.locks.queries.overview import JobStanding, StandingNow, standing
 from penstock.lots.rows import LotDatasetRow
 from penstock.states import RunState
 from tests.contract.lot_site import NOON, Site, open_site
@@ -50,7 +50,7 @@ def test_it_says_when_there_may_be_more_than_was_looked_at(
     def is_cut(namespace: str | None = None, **most: int) -> bool:
         with monkeypatch.context() as patch:
             for name, limit in most.items():
-                patch.setattr(f"penstock.locks.standing.{name}", limit)
+                patch.setattr(f"penstock.locks.queries.overview.{name}", limit)
             return now(shop, namespace).at_least
 
     # Two jobs have open lots: one has lots that are READY, both some that wait or are stuck.

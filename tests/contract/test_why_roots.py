@@ -5,11 +5,11 @@ from collections.abc import Iterator
 import pytest
 
 from penstock.clock import SECOND
-from penstock.locks.chains import DEPTH_MAX, DESCRIBED_MAX
 from penstock.locks.commands import HoldDataset, HoldJob, HoldLot, HoldWork
-from penstock.locks.gaps import gaps
+from penstock.locks.explain.causes import DEPTH_MAX, DESCRIBED_MAX
+from penstock.locks.explain.why import why
+from penstock.locks.gaps.gaps import gaps
 from penstock.locks.shapes import Why
-from penstock.locks.why import why
 from penstock.lots.ids import Interval
 from tests.contract.test_reading_cost import Counted
 from tests.contract.why_site import NOON, Site, open_site

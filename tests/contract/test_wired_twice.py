@@ -1,9 +1,9 @@
 """A job that is wired twice in one transaction: what it reads and writes is what was said last."""
 
-from penstock.catalog.catalog import Catalog
 from penstock.catalog.commands import DatasetName
 from penstock.db import open_database
 from penstock.locks.commands import WireJob
+from penstock.store.write_queue import Catalog
 from tests.checked import broken_invariants
 from tests.contract.lot_site import NOON
 

@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 
 from penstock.errors import Conflict, PenstockError, Unavailable
-from penstock.zk import Address, Create, Result, Session, Set, Unknown
+from penstock.zookeeper import Address, Create, Result, Session, Set, Unknown
 from tests.contract.zk_wire import Wire
 from tests.doors.waiting import until
 from tests.servers import ZookeeperServer
@@ -143,7 +143,7 @@ def test_whether_a_lock_was_taken_is_looked_up_when_the_answer_is_lost(
 def test_a_restart_of_the_server_is_survived_with_everything(
     own_server: ZookeeperServer, how: str, caplog: pytest.LogCaptureFixture
 ) -> None:
-    caplog.set_level("INFO", "penstock.zk")
+    caplog.set_level("INFO", "penstock.zookeeper")
     url = f"zookeeper://{own_server.address}/x"
     with Session.open(url, session_seconds=30) as session:
         assert session.create_ephemeral("/lock", b"me")
@@ -203,7 +203,7 @@ def test_work_goes_on_while_the_server_is_killed_again_and_again(
 def test_a_server_that_is_not_there_is_unavailable(
     zookeeper: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("penstock.zk.connection.WAIT_SECONDS_MAX", 0.2)
+    monkeypatch.setattr("penstock.zookeeper.connection.WAIT_SECONDS_MAX", 0.2)
     with Wire(zookeeper) as wire:
         wire.cut()
         with pytest.raises(Unavailable, match=f"{wire.address}/x cannot be reached"):
@@ -216,7 +216,7 @@ def test_while_the_server_is_away_questions_and_changes_end_as_unavailable(
     with Session.open(through(wire, zookeeper_url)) as worker:
         wire.cut()
         until(lambda: worker.is_suspended)
-        monkeypatch.setattr("penstock.zk.connection.WAIT_SECONDS_MAX", 0.05)
+        monkeypatch.setattr("penstock.zookeeper.connection.WAIT_SECONDS_MAX", 0.05)
         for ask in (worker.get, worker.exists, worker.children, worker.delete, worker.ensure):
             with pytest.raises(Unavailable, match="nothing was sent"):
                 ask("/a")

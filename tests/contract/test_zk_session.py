@@ -9,18 +9,8 @@ from collections.abc import Iterator, Sequence
 import pytest
 
 from penstock.errors import Conflict, Forbidden, Invalid, Unavailable
-from penstock.zk import (
-    Address,
-    Check,
-    Create,
-    Delete,
-    ErrorKind,
-    Op,
-    Refused,
-    Session,
-    Set,
-)
-from penstock.zk.reads import ReadMany
+from penstock.zookeeper import Address, Check, Create, Delete, ErrorKind, Op, Refused, Session, Set
+from penstock.zookeeper.operations import ReadMany
 from tests.doors.waiting import until
 
 HOLDER = """

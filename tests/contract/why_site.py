@@ -9,10 +9,8 @@ import msgspec
 
 from penstock import ids
 from penstock.arcs.commands import is_arc
-from penstock.catalog.catalog import Catalog
 from penstock.catalog.commands import DatasetName
-from penstock.catalog.openlineage import Limits, read_event
-from penstock.catalog.writer import Command
+from penstock.catalog.events.parse import Limits, read_event
 from penstock.clock import Micros, format_time, parse_time
 from penstock.db import open_database
 from penstock.locks.commands import (
@@ -25,9 +23,10 @@ from penstock.locks.commands import (
     RegisterLots,
     WireJob,
 )
-from penstock.locks.idle import why_nothing
+from penstock.locks.explain.no_work import why_nothing
+from penstock.locks.explain.why import why
 from penstock.locks.shapes import Nothing, Reason, Why
-from penstock.locks.why import why
+from penstock.store.write_queue import Catalog, Command
 
 T = TypeVar("T")
 NOON = parse_time("2026-11-15T12:00:00Z")

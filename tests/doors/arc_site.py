@@ -8,8 +8,8 @@ from pathlib import Path
 from typing import Any
 
 from penstock.access.keys import Role
-from penstock.arcs.single import run_lot
-from penstock.arcs.tasks import Context
+from penstock.arcs.engine.single import run_lot
+from penstock.arcs.workload.task import Context
 from tests.doors.serving import Running, path, running
 
 NAMESPACE = "shop"

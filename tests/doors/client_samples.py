@@ -8,10 +8,10 @@ from types import NoneType, UnionType
 from typing import Any, Literal, NamedTuple, Union, cast, get_args, get_origin, get_type_hints
 
 from penstock.client import Client
-from penstock.client.documents import Field
+from penstock.client.documents.catalog import Field
+from penstock.client.documents.replays import BadLots
 from penstock.client.names import Name
 from penstock.client.operation import Operation
-from penstock.client.replay_documents import BadLots
 from penstock.client.request import Request
 from penstock.client.uploads import Content
 

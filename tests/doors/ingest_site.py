@@ -14,7 +14,7 @@ from hashlib import sha256
 from pathlib import Path
 from typing import Any
 
-from penstock.ingest.receiving.checkm import ManifestKind, Row, write
+from penstock.ingest.intake.checkm import ManifestKind, Row, write
 from tests.doors.commands import Terminal, environment, program
 from tests.doors.ingesting import working
 from tests.doors.serving import Running, running

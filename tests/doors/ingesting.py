@@ -9,7 +9,7 @@ from typing import Any
 import httpx
 
 from penstock.ingest.opening import open_workshop
-from penstock.ingest.workers import STAGE_NAMES, Workers
+from penstock.ingest.workers.pool import STAGE_NAMES, Workers
 from penstock.objects import Objects
 from tests.doors.serving import Running, path, running
 from tests.doors.waiting import until

@@ -13,7 +13,7 @@ from pathlib import Path
 from typing import Any
 
 from penstock.access.keys import Role
-from penstock.arcs.single import run_lot
+from penstock.arcs.engine.single import run_lot
 from penstock.config import Settings
 from penstock.plane import Plane
 from tests.doors.arc_site import HERE

@@ -11,10 +11,10 @@ from urllib.parse import quote
 import httpx
 
 from penstock.access.keys import Role
-from penstock.api.server import HttpServer
 from penstock.clock import Clock, system_clock
 from penstock.config import Settings
 from penstock.plane import Plane
+from penstock.server.serve import HttpServer
 from tests.patience import HANG_SECONDS
 
 API = "/api/v1"

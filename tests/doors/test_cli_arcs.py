@@ -13,8 +13,8 @@ from pathlib import Path
 
 import pytest
 
-from penstock.arcs.station import Station
-from penstock.arcs.watcher import Watcher
+from penstock.arcs.arrivals.watcher import Watcher
+from penstock.arcs.engine.worker import Station
 from tests.doors.commands import Outcome, Terminal, environment, go_home, program
 from tests.doors.serving import Running, running
 from tests.doors.waiting import until
@@ -109,7 +109,7 @@ def here(
     go_home(monkeypatch, tmp_path, columns=200)
     monkeypatch.syspath_prepend(str(tmp_path))
     monkeypatch.delitem(sys.modules, "loads", raising=False)
-    monkeypatch.setattr("penstock.cli.arcs_lots._LOOK_SECONDS", 0.05)
+    monkeypatch.setattr("penstock.cli.arcs.lots._LOOK_SECONDS", 0.05)
     with running(database_url) as server:
         monkeypatch.setenv("PENSTOCK_URL", server.server.url)
         yield Here(server, tmp_path, Terminal(capsys))

@@ -11,9 +11,9 @@ from types import SimpleNamespace
 import pytest
 
 from penstock.access.keys import Role
-from penstock.cli import emit
+from penstock.cli.catalog import emit
 from penstock.client import ApiError, Client, Unreachable
-from penstock.client.documents import BatchResult, BatchSummary, FailedEvent
+from penstock.client.documents.catalog import BatchResult, BatchSummary, FailedEvent
 from tests.doors.commands import Terminal
 from tests.doors.serving import Running, post, run_event, running
 

@@ -12,11 +12,11 @@ from types import SimpleNamespace
 
 import pytest
 
-from penstock.cli import ingest_watch
+from penstock.cli.ingest import watch
 from penstock.client import Client
-from penstock.client.ingest_documents import CheckStep
-from penstock.ingest.desk import Act
-from penstock.ingest.values import HoldKind
+from penstock.client.documents.ingest import CheckStep
+from penstock.ingest.models import HoldKind
+from penstock.ingest.service import Act
 from tests.databases import sqlite_database
 from tests.doors.commands import Terminal, go_home
 from tests.doors.ingest_site import Site, collection, site, submitted
@@ -148,7 +148,7 @@ def test_a_collection_and_the_queue_are_held(
         assert "nothing is left to do" in still.work()
 
     watch_time = SimpleNamespace(sleep=sleep, monotonic=time.monotonic)
-    monkeypatch.setattr(ingest_watch, "time", watch_time)
+    monkeypatch.setattr(watch, "time", watch_time)
     watched = penstock("ingest", "watch", batch).text
     assert "the queue is held by local: disk; it goes on with: penstock ingest re" in watched
     assert "is completed; 1 completed" in watched

@@ -8,8 +8,8 @@ from pathlib import Path
 
 import pytest
 
-from penstock.ingest.workers import STAGE_NAMES
-from penstock.zk import Create, Session
+from penstock.ingest.workers.pool import STAGE_NAMES
+from penstock.zookeeper import Create, Session
 from tests.databases import sqlite_database
 from tests.doors.commands import Terminal, go_home, program
 from tests.doors.ingest_site import SESSION_SECONDS, Site, collection, site, submitted

@@ -6,10 +6,9 @@ from pathlib import Path
 
 import pytest
 
-from penstock.cli import datasets, runs
-from penstock.cli.demo_pipeline import DAYS, STEPS, Attempt, pipeline
-from penstock.cli.demo_tables import TABLES, WAREHOUSE
+from penstock.cli.catalog import datasets, runs
 from penstock.client import Client
+from penstock.demo.pipeline import DAYS, STEPS, TABLES, WAREHOUSE, Attempt, pipeline
 from tests.doors.commands import NOW, Terminal
 from tests.doors.serving import Running, running
 from tests.servers import PostgresServer

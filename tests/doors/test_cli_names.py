@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 
 from penstock.access.keys import Role
-from penstock.cli import references
+from penstock.cli import targets
 from tests.doors.commands import Terminal, go_home
 from tests.doors.serving import Running, post, run_event, running
 
@@ -182,7 +182,7 @@ def test_a_plain_name_among_too_many_changes_nothing(
     penstock: Terminal, server: Running, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     _tell(server, "a/etl", "a/clean", "b/clean2")
-    monkeypatch.setattr(references, "FOUND_MAX", 1)
+    monkeypatch.setattr(targets, "FOUND_MAX", 1)
     refused = penstock("datasets", "delete", "clean")
     assert (refused.code, "write NAMESPACE/NAME" in refused.complaint) == (1, True)
 

@@ -12,7 +12,7 @@ from typing import Any
 import pytest
 
 from penstock.access.keys import Role
-from penstock.arcs.station import Station
+from penstock.arcs.engine.worker import Station
 from penstock.replay.replays import Replays
 from tests.doors.commands import Outcome, Terminal, go_home
 from tests.doors.serving import Running, path, running
@@ -104,7 +104,7 @@ def here(
     go_home(monkeypatch, tmp_path, columns=120)
     monkeypatch.syspath_prepend(str(tmp_path))
     monkeypatch.delitem(sys.modules, "loads", raising=False)
-    monkeypatch.setattr("penstock.cli.replay._LOOK_SECONDS", 0.05)
+    monkeypatch.setattr("penstock.cli.arcs.replay._LOOK_SECONDS", 0.05)
     with running(database_url) as server:
         monkeypatch.setenv("PENSTOCK_URL", server.server.url)
         site = Here(server, tmp_path, Terminal(capsys))

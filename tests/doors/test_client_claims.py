@@ -11,7 +11,7 @@ import pytest
 
 import penstock
 from penstock.client import ApiError, Claim, ClaimLost, Claims, Client, Unreachable
-from penstock.client.documents import EntityId
+from penstock.client.documents.catalog import EntityId
 from penstock.client.worker import Worked
 from penstock.errors import Conflict
 from tests.doors.serving import Running, running

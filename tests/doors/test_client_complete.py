@@ -10,7 +10,7 @@ import msgspec
 import pytest
 
 from penstock import AsyncClient, Client
-from penstock.client.lot_documents import Completed
+from penstock.client.documents.lots import Completed
 from penstock.client.operation import Operation
 from penstock.client.request import Request
 from tests.doors.client_samples import OPERATIONS, Sample, answer_type, samples

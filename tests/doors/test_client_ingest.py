@@ -11,11 +11,14 @@ from typing import Any
 import pytest
 
 from penstock.access.keys import Role
-from penstock.api import collections, ingest, ingest_admin, ingest_shapes, lines, payloads, stored
-from penstock.client import ApiError, AsyncClient, Client, Unreachable, ingest_documents, reading
+from penstock.client import ApiError, AsyncClient, Client, Unreachable, request
+from penstock.client.documents import ingest as ingest_documents
 from penstock.errors import Unavailable
-from penstock.ingest.desk import Act, Desk
-from penstock.ingest.values import Finding, Looked
+from penstock.ingest.models import Finding, Looked
+from penstock.ingest.service import Act, Desk
+from penstock.server import ingest_shapes, responses
+from penstock.server.routes import collections, ingest, ingest_admin, stored
+from penstock.server.routes import stored as payloads
 from tests.doors.ingesting import ENDED, Ingesting, ingesting
 from tests.doors.waiting import until
 
@@ -225,8 +228,8 @@ def test_a_check_may_take_longer_than_any_answer_and_says_how_far_it_is(
         raise Unavailable("the queue is away")
 
     monkeypatch.setattr(Desk, "check", slowly)
-    monkeypatch.setattr(lines, "HEARTBEAT_SECONDS", 1.2 * PATIENCE_SECONDS)
-    monkeypatch.setattr(reading, "SILENCE_SECONDS_MAX", 6 * PATIENCE_SECONDS)
+    monkeypatch.setattr(responses, "HEARTBEAT_SECONDS", 1.2 * PATIENCE_SECONDS)
+    monkeypatch.setattr(request, "SILENCE_SECONDS_MAX", 6 * PATIENCE_SECONDS)
     with Client(site.server.server.url, timeout_seconds=PATIENCE_SECONDS) as client:
         steps = list(client.check_ingest())
     assert [(step.kind, step.jobs, step.total) for step in steps] == [

@@ -12,7 +12,7 @@ import pytest
 
 import penstock
 import penstock.testing
-from penstock.arcs.tasks import Context
+from penstock.arcs.workload.task import Context
 from penstock.errors import Conflict, Invalid
 from penstock.testing import ArcFailed, Server
 from tests.doors.waiting import until

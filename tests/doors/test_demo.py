@@ -10,9 +10,8 @@ from pathlib import Path
 import httpx
 import pytest
 
-from penstock.cli.demo_pipeline import STEPS, pipeline
-from penstock.cli.demo_tables import TABLES
 from penstock.clock import DAY
+from penstock.demo.pipeline import STEPS, TABLES, pipeline
 from tests.doors.commands import NOW, Terminal, environment, go_home
 
 STORY = (

@@ -10,7 +10,7 @@ import pytest
 
 from penstock.access.keys import Role
 from penstock.arcs import overview
-from penstock.arcs.removing import GONE
+from penstock.arcs.outputs.removal import GONE
 from tests.doors.arc_site import BAD_LOT, EMPTY_LOT, ArcSite, arc, arc_site, dataset
 
 LOT = "20261115PT1H00"

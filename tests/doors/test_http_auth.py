@@ -8,13 +8,13 @@ import pytest
 
 from penstock.access import audit
 from penstock.access.keys import Role
-from penstock.api.gate import is_loopback, leads_here
-from penstock.api.routes import ROUTES
-from penstock.api.routing import Reach
-from penstock.api.server import HttpServer
 from penstock.config import Settings
 from penstock.errors import Conflict, Invalid
 from penstock.plane import Plane
+from penstock.server.auth import is_loopback, leads_here
+from penstock.server.routes.table import ROUTES
+from penstock.server.routing import Reach
+from penstock.server.serve import HttpServer
 from tests.doors.serving import API, Running, path, post, run_event, running
 from tests.doors.waiting import until
 

@@ -12,12 +12,12 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from penstock.api.refusals import STATUS, status_of
-from penstock.api.routes import ROUTES
-from penstock.catalog import reading
+from penstock.catalog.queries import catalog
 from penstock.errors import PenstockError, Unavailable
 from penstock.ids import run_id
-from penstock.zk import Address
+from penstock.server.errors import STATUS, status_of
+from penstock.server.routes.table import ROUTES
+from penstock.zookeeper import Address
 from tests.contract.zk_wire import Wire
 from tests.doors.serving import API, Running, path, post, run_event, running
 from tests.doors.waiting import until
@@ -249,7 +249,7 @@ def test_a_bug_is_told_by_its_id_and_logged(
     def broken(*args: object) -> None:
         raise RuntimeError("the password is hunter2")
 
-    monkeypatch.setattr(reading, "get_namespace", broken)
+    monkeypatch.setattr(catalog, "get_namespace", broken)
     with caplog.at_level(logging.ERROR):
         message = refused(food.client.get(NS), 500)
     assert "hunter2" not in message
@@ -309,7 +309,7 @@ def test_a_full_queue_tells_callers_to_come_back(database_url: str) -> None:
 
 
 def test_every_kind_of_refusal_has_a_status() -> None:
-    of_the_doors = ("penstock.errors", "penstock.api")
+    of_the_doors = ("penstock.errors", "penstock.server")
     kinds = {k for k in PenstockError.__subclasses__() if k.__module__.startswith(of_the_doors)}
     assert kinds == set(STATUS)
 

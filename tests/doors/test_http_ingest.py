@@ -11,8 +11,8 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from penstock.access.keys import Role
-from penstock.api.routes import CAPABILITIES
 from penstock.errors import Unavailable
+from penstock.server.routes.table import CAPABILITIES
 from tests.databases import sqlite_database
 from tests.doors.ingesting import WHY, Ingesting, good, ingesting
 from tests.doors.serving import API, path

@@ -7,7 +7,7 @@ from typing import Any, NamedTuple
 import pytest
 
 from penstock.access.keys import Role
-from penstock.api.routes import CAPABILITIES
+from penstock.server.routes.table import CAPABILITIES
 from tests.doors.ingesting import WHY, Ingesting, good, ingesting
 from tests.doors.serving import API, path
 from tests.doors.waiting import until

@@ -7,8 +7,8 @@ from typing import Any
 import pytest
 
 from penstock.access.keys import Role
-from penstock.api.routes import CAPABILITIES
 from penstock.clock import SECOND, parse_time
+from penstock.server.routes.table import CAPABILITIES
 from tests.doors.serving import API, Running, path, running
 
 OURS = {"lots", "wiring", "work", "locks"}

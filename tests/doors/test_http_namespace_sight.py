@@ -13,8 +13,8 @@ import msgspec
 import pytest
 
 from penstock.access.keys import Role
-from penstock.api.routes import ROUTES
-from penstock.api.routing import Reach, Route
+from penstock.server.routes.table import ROUTES
+from penstock.server.routing import Reach, Route
 from tests.doors.neighbours import DAY, HIDDEN, Neighbours, neighbours
 from tests.doors.serving import API
 

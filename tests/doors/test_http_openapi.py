@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from penstock.api.routes import ROUTES
+from penstock.server.routes.table import ROUTES
 from tests.doors.serving import Running, running
 
 METHODS = {"get", "put", "post", "delete"}

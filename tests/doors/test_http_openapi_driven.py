@@ -7,8 +7,8 @@ from urllib.parse import quote
 
 import pytest
 
-from penstock.api import openapi
-from penstock.api.routes import CAPABILITIES
+from penstock.server import openapi
+from penstock.server.routes.table import CAPABILITIES
 from tests.doors.serving import Running, post, run_event, running
 
 Json = dict[str, Any]

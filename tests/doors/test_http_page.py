@@ -8,8 +8,8 @@ from pathlib import Path
 import httpx
 import pytest
 
-from penstock.api.asgi import Message, Receive, Scope, Send
-from penstock.api.pages import Site
+from penstock.server.asgi import Message, Receive, Scope, Send
+from penstock.server.pages import Site
 from penstock.web.files import Files
 from tests.doors.serving import API, Running, post, run_event, running
 

@@ -5,10 +5,10 @@ from collections.abc import Iterator
 import pytest
 
 from penstock.access.keys import Role
-from penstock.api.refusals import MethodNotAllowed
-from penstock.api.routes import ROUTES
-from penstock.api.routing import Reach, Route, Router
 from penstock.errors import Invalid, NotFound
+from penstock.server.errors import MethodNotAllowed
+from penstock.server.routes.table import ROUTES
+from penstock.server.routing import Reach, Route, Router
 from tests.doors.serving import API, Running, path, post, run_event, running
 
 NAMES = [

@@ -11,8 +11,8 @@ import httpx
 import pytest
 
 from penstock.access.keys import Role
-from penstock.api.calls import UPLOADS_MAX
 from penstock.objects import Objects
+from penstock.server.requests import UPLOADS_MAX
 from tests.doors.ingesting import Ingesting, good, ingesting
 from tests.doors.serving import path
 from tests.doors.waiting import until

@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 
 from penstock.access.keys import Role
-from penstock.api.routes import CAPABILITIES
+from penstock.server.routes.table import CAPABILITIES
 from tests.doors.serving import API, Running, path, post, run_event, running
 
 NAMESPACE = {"name", "createdAt", "updatedAt", "ownerName", "description", "isHidden"}

@@ -14,12 +14,12 @@ from pathlib import Path
 import httpx
 import pytest
 
-from penstock.api import server as serving
-from penstock.api.server import HttpServer, listen
-from penstock.catalog import reading
+from penstock.catalog.queries import catalog
 from penstock.config import Settings
 from penstock.ids import run_id
 from penstock.plane import Plane
+from penstock.server import serve as serving
+from penstock.server.serve import HttpServer, listen
 from tests.doors.serving import API, run_event
 from tests.patience import HANG_SECONDS
 
@@ -114,7 +114,7 @@ def test_a_signal_stops_the_server_and_loses_nothing(
     assert load.refused == []
     with Plane.open(Settings(database=database_url)) as plane, plane.catalog.read() as tx:
         for run in load.acknowledged:
-            assert reading.get_run(tx, run_id(run)).state == "RUNNING"
+            assert catalog.get_run(tx, run_id(run)).state == "RUNNING"
 
 
 def test_a_request_that_was_begun_is_answered(database_url: str) -> None:
@@ -152,7 +152,7 @@ def test_a_request_that_was_begun_is_answered(database_url: str) -> None:
         assert answer.status_code == 201
         server.ends_well()
     with Plane.open(Settings(database=database_url)) as plane, plane.catalog.read() as tx:
-        assert reading.get_run(tx, run_id("slow")).state == "RUNNING"
+        assert catalog.get_run(tx, run_id("slow")).state == "RUNNING"
 
 
 def test_the_first_line_says_where_and_hides_the_password(database_url: str) -> None:

@@ -14,11 +14,12 @@ import httpx
 import pytest
 
 from penstock.access.keys import Role
-from penstock.api import relay, stream
-from penstock.api.calls import Call
 from penstock.client import ApiError, Client, Unreachable
 from penstock.clock import HOUR
-from penstock.lots.forgetting import prune_outbox
+from penstock.server import relay
+from penstock.server.requests import Call
+from penstock.server.routes import stream
+from penstock.subscribers.pruning import prune_outbox
 from tests.doors.serving import API, Running, running
 from tests.doors.test_http_stop import server_process
 from tests.doors.waiting import until

@@ -11,12 +11,12 @@ import msgspec
 import pytest
 
 from penstock.access.keys import Role
-from penstock.api import subscribers
 from penstock.client import ApiError, Client
-from penstock.client.outbox import Subscriber
+from penstock.client.resources.subscribers import Subscriber
 from penstock.client.stream import LotEvent
 from penstock.errors import Unavailable
 from penstock.lots import outbox
+from penstock.server.routes import subscribers
 from tests.doors.commands import Terminal
 from tests.doors.serving import API, Running, running
 from tests.doors.waiting import until

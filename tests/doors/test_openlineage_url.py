@@ -11,9 +11,9 @@ from penstock.access.keys import Role
 from penstock.client import ApiError, Client
 from penstock.config import Settings, load
 from penstock.errors import Invalid
-from penstock.lots.own_backend import NAME, follow_settings
 from penstock.lots.rows import SubscriberRow
-from penstock.lots.subscribers import listed
+from penstock.subscribers.commands import listed
+from penstock.subscribers.own_backend import NAME, follow_settings
 from tests.doors.serving import API, Running, running
 from tests.doors.waiting import until
 from tests.running import ServerProcess

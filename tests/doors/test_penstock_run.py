@@ -16,10 +16,10 @@ from pathlib import Path
 import psutil
 import pytest
 
-from penstock.cli.locations import location_variables
+from penstock.cli.lots.run import location_variables
 from penstock.client import Client
-from penstock.client.documents import EntityId
-from penstock.client.lot_documents import Work
+from penstock.client.documents.catalog import EntityId
+from penstock.client.documents.lots import Work
 from penstock.errors import Invalid
 from tests.doors.commands import Outcome, Terminal, environment, go_home, program
 from tests.doors.waiting import until

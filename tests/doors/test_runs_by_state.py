@@ -9,7 +9,7 @@ import pytest
 
 from penstock.access.keys import Role
 from penstock.client import AsyncClient, Client
-from penstock.client.documents import AllRuns
+from penstock.client.documents.catalog import AllRuns
 from tests.doors.commands import Terminal, go_home
 from tests.doors.serving import Running, path, post, run_event, running
 

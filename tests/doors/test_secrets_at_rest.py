@@ -13,8 +13,8 @@ from penstock.config import Settings
 from penstock.db import open_database
 from penstock.errors import Conflict, Invalid
 from penstock.lots.rows import SubscriberKind
-from penstock.lots.subscribers import SetSubscriber, listed
 from penstock.plane import Plane
+from penstock.subscribers.commands import SetSubscriber, listed
 from tests.doors.serving import API, running
 
 SECRET = "hush-hush-1234"

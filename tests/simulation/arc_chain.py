@@ -13,16 +13,16 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
 
-from penstock.arcs.arrival_commands import ApplyArrival
-from penstock.arcs.arrivals import Arrival, OnMissing, TimeFrom
+from penstock.arcs.arrivals.arrival import Arrival, OnMissing, TimeFrom
+from penstock.arcs.arrivals.commands import ApplyArrival
 from penstock.arcs.commands import ApplyArc
-from penstock.arcs.declaration import Arc, Input, Output, Parts, Retry, Workload
-from penstock.arcs.leftovers import tidy
+from penstock.arcs.outputs.leftovers import tidy
+from penstock.arcs.outputs.state_keys import Sync
 from penstock.arcs.overview import count_lots
-from penstock.arcs.reading import all_arcs, manifest_rows, output_refs, read_items
-from penstock.arcs.syncing import Sync
-from penstock.arcs.tasks import Context
-from penstock.catalog.claimed_runs import lot_of
+from penstock.arcs.queries import all_arcs, manifest_rows, output_refs, read_items
+from penstock.arcs.spec import Arc, Input, Output, Parts, Retry, Workload
+from penstock.arcs.workload.task import Context
+from penstock.catalog.entities.runs import lot_of
 from penstock.catalog.rows import Role
 from penstock.clock import SECOND, Micros, format_time, to_datetime
 from penstock.lots.ids import Interval, IntervalLot, parse_interval

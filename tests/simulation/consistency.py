@@ -8,10 +8,10 @@ import msgspec
 
 from penstock import ids
 from penstock.catalog import rows
-from penstock.catalog.openlineage import DATASET, JOB, Event, Limits, Mention, read_event
+from penstock.catalog.events.parse import DATASET, JOB, Event, Limits, Mention, read_event
+from penstock.catalog.events.schema import shown_fields
+from penstock.catalog.queries.search import search_body
 from penstock.catalog.rows import Origin, Role
-from penstock.catalog.schema import shown_fields
-from penstock.catalog.search import search_body
 from penstock.clock import HOUR
 from penstock.db import Transaction
 from penstock.states import RunState

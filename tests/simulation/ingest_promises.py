@@ -10,11 +10,11 @@ from ocfl import StorageRoot
 
 from penstock.catalog.rows import RunRow
 from penstock.db import open_database
-from penstock.ingest.moves import STAGES
+from penstock.ingest.archive.register import LocalIdRow, MintedRow, StoredRow, WriterRow
+from penstock.ingest.context import OCFL
+from penstock.ingest.models import Finding, IngestJob
 from penstock.ingest.opening import IN_DATABASE
-from penstock.ingest.storing.register import LocalIdRow, MintedRow, StoredRow, WriterRow
-from penstock.ingest.values import Finding, IngestJob
-from penstock.ingest.workshop import OCFL
+from penstock.ingest.transitions import STAGES
 from penstock.states import BatchState, IngestState, RunState
 from tests.checked import assert_all_holds
 from tests.simulation.consistency import problems

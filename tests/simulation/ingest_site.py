@@ -10,9 +10,9 @@ from typing import Any
 
 from penstock.config import Settings
 from penstock.ingest.collections import Collection, PutCollection
-from penstock.ingest.receiving.checkm import ManifestKind, Row, write
-from penstock.ingest.receiving.depositing import Deposit
-from penstock.ingest.values import Batch, PayloadType
+from penstock.ingest.intake.checkm import ManifestKind, Row, write
+from penstock.ingest.intake.depositing import Deposit
+from penstock.ingest.models import Batch, PayloadType
 from penstock.plane import Plane
 from penstock.states import BatchState, IngestState
 from tests.web import Web, content, status

@@ -17,17 +17,17 @@ from typing import Any
 import msgspec
 from msgspec import Struct
 
-from penstock.catalog.catalog import Catalog
 from penstock.config import Settings
 from penstock.errors import Unavailable
-from penstock.ingest.sql.store import SqlIngestStore
+from penstock.ingest.archive import register
+from penstock.ingest.queue.sql.store import SqlIngestStore
+from penstock.ingest.queue.zookeeper.store import ZkIngestStore
 from penstock.ingest.stages import notify
-from penstock.ingest.storing import register
-from penstock.ingest.workers import Workers
-from penstock.ingest.zk.store import ZkIngestStore
+from penstock.ingest.workers.pool import Workers
 from penstock.objects import Objects
 from penstock.plane import Plane
-from penstock.zk.connection import Connection
+from penstock.store.write_queue import Catalog
+from penstock.zookeeper.connection import Connection
 
 CHANGES = ("add_jobs", "change_jobs", "change_batch", "let_go")
 AGAIN_SECONDS = 0.1

@@ -25,7 +25,7 @@ from penstock.locks.commands import (
     ResubmitLots,
     WireJob,
 )
-from penstock.locks.commands.accepting import AcceptLot
+from penstock.locks.commands.admin import AcceptLot
 from penstock.locks.rows import Stale
 from penstock.lots.manifests import Check
 from tests.simulation.lock_model import LOTS, QUALITY

@@ -31,8 +31,8 @@ from penstock.locks.commands import (
     Sweep,
     WireJob,
 )
-from penstock.locks.commands.accepting import AcceptLot
-from penstock.locks.facts import Stop
+from penstock.locks.commands.admin import AcceptLot
+from penstock.locks.explain.facts import Stop
 from tests.simulation.lock_model import (
     LOTS,
     NOWHERE,

@@ -10,13 +10,13 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from penstock.catalog.commands import DeleteDataset, DeleteJob, ReceiveEvent, RestoreDataset
-from penstock.catalog.flush import changes, flush
-from penstock.catalog.openlineage import Limits, read_event
-from penstock.catalog.world import Keys, NeedsOwnTransaction, World
-from penstock.catalog.writer import Command
+from penstock.catalog.events.parse import Limits, read_event
 from penstock.clock import Micros, parse_time, system_clock
 from penstock.db import Database, Transaction, open_database
 from penstock.errors import NotFound
+from penstock.store.flush import changes, flush
+from penstock.store.unit_of_work import Keys, NeedsOwnTransaction, World
+from penstock.store.write_queue import Command
 from tests.checked import broken_invariants, inside
 from tests.servers import PostgresServer
 from tests.simulation.consistency import problems

@@ -15,11 +15,10 @@ from hypothesis.stateful import RuleBasedStateMachine, initialize, rule, run_sta
 
 from penstock import ids
 from penstock.arcs.by_hand import Taken
-from penstock.catalog.catalog import Catalog
 from penstock.clock import SECOND, Micros
 from penstock.db import Database, open_database
 from penstock.errors import PenstockError
-from penstock.locks import room
+from penstock.locks import tables as room
 from penstock.locks.commands import (
     Claimed,
     ClaimLots,
@@ -35,6 +34,7 @@ from penstock.locks.commands import (
     WireJob,
 )
 from penstock.locks.rows import Stale
+from penstock.store.write_queue import Catalog
 from tests.checked import broken_invariants
 from tests.servers import PostgresServer
 from tests.simulation import lock_commands as made_up

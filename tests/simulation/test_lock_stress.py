@@ -10,18 +10,18 @@ from pathlib import Path
 
 import pytest
 
-from penstock.catalog.catalog import Catalog
-from penstock.catalog.claimed_runs import lot_of
 from penstock.catalog.commands import DatasetName
-from penstock.catalog.flush import changes, flush
+from penstock.catalog.entities.runs import lot_of
 from penstock.catalog.rows import Origin, Role
-from penstock.catalog.world import World
 from penstock.clock import system_clock
 from penstock.db import Transaction, open_database
 from penstock.errors import Unavailable
 from penstock.locks.commands import ClaimLots, RegisterLots, WireJob
 from penstock.locks.rows import LogRow
 from penstock.states import RunState, WorkState
+from penstock.store.flush import changes, flush
+from penstock.store.unit_of_work import World
+from penstock.store.write_queue import Catalog
 from tests.checked import assert_database_holds
 from tests.patience import HANG_SECONDS
 from tests.running import serving

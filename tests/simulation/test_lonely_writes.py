@@ -5,11 +5,11 @@ import json
 from contextlib import closing
 from pathlib import Path
 
-from penstock.catalog.catalog import Catalog
 from penstock.catalog.commands import ReceiveEvent
-from penstock.catalog.openlineage import Limits, read_event
+from penstock.catalog.events.parse import Limits, read_event
 from penstock.clock import system_clock
 from penstock.db import open_database
+from penstock.store.write_queue import Catalog
 from tests.patience import HANG_SECONDS
 
 ROUNDS = 1500

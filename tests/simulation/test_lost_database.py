@@ -12,13 +12,13 @@ from pathlib import Path
 import psycopg
 import pytest
 
-from penstock.catalog.catalog import Catalog
 from penstock.catalog.commands import ReceiveEvent
-from penstock.catalog.openlineage import Limits, read_event
+from penstock.catalog.events.parse import Limits, read_event
 from penstock.clock import system_clock
 from penstock.db import Database, Transaction, open_database
 from penstock.db.database import Listener, Sent, Write
 from penstock.errors import Away, Unavailable
+from penstock.store.write_queue import Catalog
 from tests.checked import broken_invariants
 from tests.databases import sqlite_database
 from tests.patience import HANG_SECONDS

@@ -10,7 +10,6 @@ import pytest
 
 from penstock import ids
 from penstock.arcs.commands import PublishLot
-from penstock.catalog.writer import Command
 from penstock.clock import SECOND
 from penstock.config import Settings
 from penstock.errors import PenstockError
@@ -28,10 +27,11 @@ from penstock.locks.commands import (
     WireJob,
 )
 from penstock.locks.rows import Stale
-from penstock.provenance.checking import check
-from penstock.provenance.invariants import catalog, locks, operations
+from penstock.provenance.checks import catalog, locks, operations
+from penstock.provenance.checks.run import check
 from penstock.replay.target import Target
 from penstock.states import ReplayState, StepState
+from penstock.store.write_queue import Command
 from tests.checked import opened
 from tests.contract.replay_site import DIAMOND, ReplaySite, open_replays
 

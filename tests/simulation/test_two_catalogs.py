@@ -13,11 +13,11 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 from psycopg.conninfo import conninfo_to_dict
 
-from penstock.catalog.catalog import Catalog
 from penstock.catalog.commands import ReceiveEvent
-from penstock.catalog.openlineage import Limits, read_event
+from penstock.catalog.events.parse import Limits, read_event
 from penstock.clock import parse_time, system_clock
 from penstock.db import Database, open_database
+from penstock.store.write_queue import Catalog
 from tests.checked import broken_invariants
 from tests.servers import PostgresServer
 from tests.simulation.consistency import problems

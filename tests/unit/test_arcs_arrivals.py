@@ -7,7 +7,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from penstock.arcs.arrivals import (
+from penstock.arcs.arrivals.arrival import (
     STEP_LOTS_MAX,
     Arrival,
     ArrivedRow,
@@ -27,7 +27,7 @@ from penstock.arcs.arrivals import (
     steps,
     to_text,
 )
-from penstock.arcs.key_patterns import KeyPattern
+from penstock.arcs.arrivals.key_patterns import KeyPattern
 from penstock.clock import HOUR, SECOND, format_time, parse_time
 from penstock.errors import Invalid
 from penstock.lots.ids import Interval

@@ -7,10 +7,10 @@ import msgspec
 import pytest
 
 import penstock
-from penstock.arcs.arrivals import Late, TimeFrom
-from penstock.arcs.declaration import Arc, Input, OnEmpty, Output, Parts, Retry, Workload
+from penstock.arcs.arrivals.arrival import Late, TimeFrom
 from penstock.arcs.files import MARK, declared_in, read_declarations
-from penstock.client import arc_decorator
+from penstock.arcs.spec import Arc, Input, OnEmpty, Output, Parts, Retry, Workload
+from penstock.client import worker
 from penstock.config import load
 from penstock.errors import Conflict, Invalid, Malformed, PenstockError
 
@@ -231,7 +231,7 @@ def module(**members: object) -> ModuleType:
 
 def test_a_function_can_be_an_arc_and_stays_a_function() -> None:
     assert shout("a") == "A"
-    assert MARK == arc_decorator.MARK
+    assert MARK == worker.MARK
     found = declared_in(module(shout=shout, again=shout, other=len))
     (arc,) = found.arcs
     assert arc == Arc(

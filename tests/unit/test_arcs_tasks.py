@@ -9,9 +9,9 @@ from typing import Any
 import psutil
 import pytest
 
-from penstock.arcs.declaration import Workload
-from penstock.arcs.running import run_task
-from penstock.arcs.tasks import Context, InputLot, Task, TaskResult
+from penstock.arcs.spec import Workload
+from penstock.arcs.workload.functions import run_task
+from penstock.arcs.workload.task import Context, InputLot, Task, TaskResult
 from penstock.errors import Invalid
 from penstock.lots.manifests import DatasetRef, Item
 from penstock.objects import Objects

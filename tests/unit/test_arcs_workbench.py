@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pytest
 
-from penstock.arcs.workbench import task_folder
+from penstock.arcs.workload.files import task_folder
 
 _HOLD = """
 import sys

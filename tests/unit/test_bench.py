@@ -38,13 +38,13 @@ from bench.throughput import Ceiling, Memory, Ratio, Throughput, throughput_targ
 from bench.turns import Queue, in_threads
 from penstock import ids
 from penstock.arcs.commands import ApplyArc
-from penstock.catalog.lineage import lineage
-from penstock.catalog.nodes import dataset_node
-from penstock.catalog.openlineage import Limits, read_event
+from penstock.catalog.events.parse import Limits, read_event
+from penstock.catalog.lineage.graph import lineage
+from penstock.catalog.lineage.nodes import dataset_node
 from penstock.clock import parse_time
 from penstock.db import open_database
 from penstock.locks.commands import ClaimLots
-from penstock.locks.gap_counts import GapKind
+from penstock.locks.gaps.counts import GapKind
 from penstock.locks.rows import WorkRow
 from penstock.states import WorkState
 from tests.servers import PostgresServer

@@ -7,24 +7,23 @@ from pathlib import Path
 
 import pytest
 
-from penstock.cli.ingest_apply import read_profiles
-from penstock.cli.ingest_progress import (
+from penstock.cli.ingest.apply import read_profiles
+from penstock.cli.ingest.submit import Folder, read_digest
+from penstock.cli.ingest.targets import Kind, Target, read_target
+from penstock.cli.ingest.watch import (
     Count,
     Course,
     Look,
     Pace,
     counts_line,
+    is_over,
     jobs_line,
     look_at,
     pace_line,
     show_bytes,
 )
-from penstock.cli.ingest_submit import read_digest
-from penstock.cli.ingest_targets import Kind, Target, read_target
-from penstock.cli.ingest_watch import is_over
-from penstock.cli.ingest_work import read_stages
-from penstock.cli.packing import Folder
-from penstock.client.ingest_documents import Batch, StateTally
+from penstock.cli.ingest.work import read_stages
+from penstock.client.documents.ingest import Batch, StateTally
 from penstock.errors import Conflict, Invalid, Malformed
 
 

@@ -7,14 +7,15 @@ import pytest
 from rich.console import Console
 
 from penstock import errors
-from penstock.catalog import graph, run_lineage, shapes
-from penstock.cli import commands
-from penstock.cli.commands import COMMANDS, make_app
-from penstock.cli.exits import EXIT_CODES, EXPLANATION, exit_code
-from penstock.cli.hearing import Unheard
+from penstock.catalog import shapes
+from penstock.catalog.lineage import graph, runs
+from penstock.cli import app as commands
+from penstock.cli.app import COMMANDS, EXIT_CODES, EXPLANATION, exit_code, make_app
 from penstock.cli.main import main
+from penstock.cli.stdout import Unheard
 from penstock.cli.times import read_moment, read_span, show_duration, show_time
-from penstock.client import ApiError, Unreachable, documents, graphs
+from penstock.client import ApiError, Unreachable
+from penstock.client.documents import catalog, graphs
 from penstock.clock import DAY, HOUR, SECOND, parse_time
 from penstock.errors import Invalid, PenstockError
 
@@ -127,7 +128,7 @@ def test_an_interrupted_command_ends_with_130(
 
 SERVED = {
     name: kind
-    for module in (shapes, graph, run_lineage)
+    for module in (shapes, graph, runs)
     for name, kind in inspect.getmembers(module, inspect.isclass)
     if issubclass(kind, msgspec.Struct) and name not in ("Shape", "Page", "Struct", "RunFacets")
 }
@@ -135,6 +136,6 @@ SERVED = {
 
 @pytest.mark.parametrize("name", sorted(SERVED))
 def test_the_client_keeps_everything_that_the_server_shows(name: str) -> None:
-    mine = getattr(documents, name, None) or getattr(graphs, name)
+    mine = getattr(catalog, name, None) or getattr(graphs, name)
     assert mine.__struct_encode_fields__ == SERVED[name].__struct_encode_fields__
     assert mine.__struct_config__.tag == SERVED[name].__struct_config__.tag

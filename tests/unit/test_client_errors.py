@@ -10,7 +10,7 @@ import pytest
 
 from penstock import errors
 from penstock.client import ApiError, AsyncClient, ClaimLost, Client, Unreachable
-from penstock.client.wire import settings
+from penstock.client.request import settings
 from penstock.errors import Invalid, PenstockError
 from tests.web import Web, status
 

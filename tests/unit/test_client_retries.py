@@ -6,9 +6,9 @@ from collections.abc import Iterator
 import pytest
 
 from penstock.client import ApiError, Unreachable
-from penstock.client.refusals import Failure
+from penstock.client.errors import Failure
+from penstock.client.operation import patiently
 from penstock.client.request import Empty, Flow, Pause, Request, get, post
-from penstock.client.retries import patiently
 from tests.doors.client_samples import samples
 
 LATER = time.monotonic() + 3600

@@ -5,7 +5,7 @@ from typing import TYPE_CHECKING, Any
 
 import penstock
 from penstock.client import AsyncClaim, AsyncClaims, Claim, Claims
-from penstock.client.documents import Dataset, EventInterval, VersionId
+from penstock.client.documents.catalog import Dataset, EventInterval, VersionId
 from penstock.client.stream import LotEvent
 
 if TYPE_CHECKING:

@@ -6,26 +6,25 @@ import msgspec
 import pytest
 
 import penstock
-from penstock.api import arcs as arcs_api
-from penstock.api import arcs_shapes, backfills, manifests
-from penstock.api import locks as locks_api
-from penstock.api import lots as lots_api
-from penstock.api import work as work_api
-from penstock.api.bodies import Body
-from penstock.api.parameters import Paging
-from penstock.arcs import backfill, backfill_plan, overview, syncing
-from penstock.client import (
-    ClaimLost,
-    Client,
-    arc_documents,
-    arrival_documents,
-    lot_documents,
-    request,
-)
-from penstock.client.documents import EntityId
+from penstock.arcs import overview
+from penstock.arcs.backfills import backfills as backfill
+from penstock.arcs.backfills import plan
+from penstock.arcs.outputs import state_keys
+from penstock.client import ClaimLost, Client, request
+from penstock.client.documents import arcs, arrivals, lots
+from penstock.client.documents.catalog import EntityId
 from penstock.client.names import Name, read_name
 from penstock.errors import Invalid
-from penstock.locks import gap_causes, gaps, shapes
+from penstock.locks import shapes
+from penstock.locks.gaps import causes, gaps
+from penstock.server import arcs_shapes
+from penstock.server.content import Body
+from penstock.server.parameters import Paging
+from penstock.server.routes import arcs as arcs_api
+from penstock.server.routes import backfills, manifests
+from penstock.server.routes import claims as locks_api
+from penstock.server.routes import lots as lots_api
+from penstock.server.routes import work as work_api
 
 
 @pytest.mark.parametrize(
@@ -71,43 +70,43 @@ SERVED = {
 
 @pytest.mark.parametrize("name", sorted(SERVED))
 def test_the_client_keeps_everything_that_the_server_shows(name: str) -> None:
-    mine = getattr(lot_documents, name)
+    mine = getattr(lots, name)
     assert mine.__struct_encode_fields__ == SERVED[name].__struct_encode_fields__
 
 
 ARC_DOCUMENTS = {
-    arcs_shapes.ShownArc: arc_documents.Arc,
-    arcs_shapes.ArcInput: arc_documents.ArcInput,
-    arcs_shapes.ArcOutput: arc_documents.ArcOutput,
-    arcs_shapes.ArcWorkload: arc_documents.ArcWorkload,
-    arcs_shapes.ArcParts: arc_documents.ArcParts,
-    arcs_shapes.ArcRetry: arc_documents.ArcRetry,
-    arcs_shapes.ShownArrival: arrival_documents.Arrival,
-    arcs_shapes.RefusedObject: arrival_documents.RefusedObject,
-    arcs_shapes.ArrivalFailure: arrival_documents.ArrivalFailure,
-    arcs_shapes.UntakenObjects: arrival_documents.UntakenObjects,
-    overview.ArcCounts: arc_documents.ArcCounts,
-    overview.ArcLot: arc_documents.ArcLot,
-    overview.ArcLotDetail: arc_documents.ArcLotDetail,
-    overview.ArcPart: arc_documents.ArcPart,
-    overview.FailedAttempt: arc_documents.FailedAttempt,
-    overview.ManifestLine: arc_documents.ManifestLine,
-    arcs_api.Arcs: arc_documents.Arcs,
-    arcs_api.ArcLots: arc_documents.ArcLots,
-    syncing.Synced: arc_documents.Synced,
-    manifests.LotManifest: arc_documents.LotManifest,
-    manifests.ManifestItem: arc_documents.ManifestItem,
-    manifests.ManifestPart: arc_documents.ManifestPart,
-    gaps.Gaps: arc_documents.Gaps,
-    gaps.Gap: arc_documents.Gap,
-    gap_causes.Cause: arc_documents.Cause,
-    gap_causes.Root: arc_documents.Root,
-    backfill_plan.Plan: arc_documents.Plan,
-    backfill_plan.Line: arc_documents.PlanLine,
-    backfill.Progress: arc_documents.Backfill,
-    backfill.Failure: arc_documents.Failure,
-    backfills.Begun: arc_documents.Begun,
-    backfills.BackfillList: arc_documents.Backfills,
+    arcs_shapes.ShownArc: arcs.Arc,
+    arcs_shapes.ArcInput: arcs.ArcInput,
+    arcs_shapes.ArcOutput: arcs.ArcOutput,
+    arcs_shapes.ArcWorkload: arcs.ArcWorkload,
+    arcs_shapes.ArcParts: arcs.ArcParts,
+    arcs_shapes.ArcRetry: arcs.ArcRetry,
+    arcs_shapes.ShownArrival: arrivals.Arrival,
+    arcs_shapes.RefusedObject: arrivals.RefusedObject,
+    arcs_shapes.ArrivalFailure: arrivals.ArrivalFailure,
+    arcs_shapes.UntakenObjects: arrivals.UntakenObjects,
+    overview.ArcCounts: arcs.ArcCounts,
+    overview.ArcLot: arcs.ArcLot,
+    overview.ArcLotDetail: arcs.ArcLotDetail,
+    overview.ArcPart: arcs.ArcPart,
+    overview.FailedAttempt: arcs.FailedAttempt,
+    overview.ManifestLine: arcs.ManifestLine,
+    arcs_api.Arcs: arcs.Arcs,
+    arcs_api.ArcLots: arcs.ArcLots,
+    state_keys.Synced: arcs.Synced,
+    manifests.LotManifest: arcs.LotManifest,
+    manifests.ManifestItem: arcs.ManifestItem,
+    manifests.ManifestPart: arcs.ManifestPart,
+    gaps.Gaps: arcs.Gaps,
+    gaps.Gap: arcs.Gap,
+    causes.Cause: arcs.Cause,
+    causes.Root: arcs.Root,
+    plan.Plan: arcs.Plan,
+    plan.Line: arcs.PlanLine,
+    backfill.Progress: arcs.Backfill,
+    backfill.Failure: arcs.Failure,
+    backfills.Begun: arcs.Begun,
+    backfills.BackfillList: arcs.Backfills,
 }
 
 

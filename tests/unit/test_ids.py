@@ -6,15 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from penstock.ids import (
-    dataset_id,
-    derived_id,
-    job_id,
-    keyed_id,
-    new_id,
-    run_id,
-    run_version_id,
-)
+from penstock.ids import dataset_id, derived_id, job_id, keyed_id, new_id, run_id, run_version_id
 
 RUN = "0190a3c8-7b1e-7c3a-9f52-5d6a1e0b2c44"
 

@@ -2,7 +2,7 @@
 
 from typing import NamedTuple
 
-from penstock.catalog.inbox import Inbox
+from penstock.store.write_queue import Inbox
 
 
 class Entry(NamedTuple):

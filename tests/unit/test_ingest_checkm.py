@@ -3,15 +3,8 @@
 import pytest
 
 from penstock.errors import Invalid
-from penstock.ingest.receiving.checkm import (
-    PROFILES,
-    SIZE_MAX,
-    Manifest,
-    ManifestKind,
-    Row,
-    parse,
-)
-from penstock.ingest.receiving.faults import FAULTS_MAX
+from penstock.ingest.intake.checkm import PROFILES, SIZE_MAX, Manifest, ManifestKind, Row, parse
+from penstock.ingest.intake.faults import FAULTS_MAX
 
 OBJECT = f"#%checkm_0.7\n#%profile | {PROFILES}mrt-ingest-manifest\n"
 FILES = f"#%checkm_0.7\n#%profile | {PROFILES}mrt-single-file-batch-manifest\n"

@@ -8,8 +8,8 @@ from hypothesis import example, given
 from hypothesis import strategies as st
 
 from penstock.errors import Invalid
-from penstock.ingest.receiving.checkm import PROFILES, SIZE_MAX, ManifestKind, Row, parse, write
-from penstock.ingest.receiving.names import NAME_BYTES_MAX, SEGMENT_BYTES_MAX, safe_name
+from penstock.ingest.intake.checkm import PROFILES, SIZE_MAX, ManifestKind, Row, parse, write
+from penstock.ingest.intake.names import NAME_BYTES_MAX, SEGMENT_BYTES_MAX, safe_name
 
 BATCHES = [kind for kind in ManifestKind if kind is not ManifestKind.OBJECT]
 DIGEST_CHARS = {"md5": 32, "sha-1": 40, "sha-256": 64, "sha-384": 96, "sha-512": 128}

@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from penstock.ingest.storing.metadata import Description, anvl, dublin_core, erc
+from penstock.ingest.archive.metadata import Description, anvl, dublin_core, erc
 
 ARK = "ark:/99999/fk4rx9d523"
 DC = "{http://purl.org/dc/elements/1.1/}"

@@ -3,7 +3,7 @@
 import pytest
 
 from penstock.errors import Invalid
-from penstock.ingest.receiving.places import Places, check_url, is_public, shown
+from penstock.ingest.intake.places import Places, check_url, is_public, shown
 
 NOWHERE = Places()
 PUBLIC = "93.184.215.14"

@@ -9,8 +9,9 @@ from hypothesis import strategies as st
 from msgspec.structs import replace
 
 from penstock.clock import SECOND, parse_time
-from penstock.ingest.telling.mail import Letter, compose
-from penstock.ingest.telling.reports import (
+from penstock.ingest.models import Batch, PayloadType, Submission
+from penstock.ingest.notifications.mail import Letter, compose
+from penstock.ingest.notifications.reports import (
     JobLine,
     Report,
     confirmation_letter,
@@ -18,7 +19,6 @@ from penstock.ingest.telling.reports import (
     make_report,
     report_letter,
 )
-from penstock.ingest.values import Batch, PayloadType, Submission
 from penstock.states import BatchState
 
 NOW = parse_time("2026-11-15T10:00:00Z")

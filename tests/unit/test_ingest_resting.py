@@ -2,8 +2,8 @@
 
 import pytest
 
-from penstock.ingest.resting import Rest, Resting
-from penstock.ingest.values import Batch
+from penstock.ingest.models import Batch
+from penstock.ingest.workers.backoff import Rest, Resting
 from penstock.states import BatchState
 from tests.ingest_stores import submission
 

@@ -8,8 +8,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from penstock.errors import Invalid
-from penstock.ingest.values import Configuration, Hold, HoldKind, PayloadType, Place, Submission
-from penstock.ingest.zk.layout import (
+from penstock.ingest.models import Configuration, Hold, HoldKind, PayloadType, Place, Submission
+from penstock.ingest.queue.zookeeper.layout import (
     JOB_NODES,
     REPORT_BYTES_MAX,
     document,
@@ -28,7 +28,7 @@ from penstock.ingest.zk.layout import (
     report_data,
 )
 from penstock.states import IngestState
-from penstock.zk import Create
+from penstock.zookeeper import Create
 
 numbers = st.integers(0, 10**10 - 1)
 places = st.builds(Place, st.integers(0, 99), numbers.map(lambda number: f"jid{number:010}"))

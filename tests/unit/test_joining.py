@@ -3,7 +3,7 @@
 import asyncio
 from collections.abc import Callable, Iterable
 
-from penstock.api.joining import JoiningTransport
+from penstock.server.responses import JoiningTransport
 
 HEAD, BODY = b"HTTP/1.1 200 OK\r\ncontent-length: 2\r\n\r\n", b"{}"
 

@@ -2,7 +2,7 @@
 
 import pytest
 
-from penstock.catalog.json_text import INTEGER_DIGITS_MAX, check_depth, check_numbers
+from penstock.catalog.events.parse import INTEGER_DIGITS_MAX, check_depth, check_numbers
 from penstock.errors import Invalid, TooLarge
 
 

@@ -6,10 +6,10 @@ import pytest
 from hypothesis import example, given
 from hypothesis import strategies as st
 
-from penstock.arcs.declaration import Parts
-from penstock.arcs.key_patterns import KeyPattern
-from penstock.arcs.splitting import split
-from penstock.arcs.tasks import InputLot
+from penstock.arcs.arrivals.key_patterns import KeyPattern
+from penstock.arcs.spec import Parts
+from penstock.arcs.workload.parts import split
+from penstock.arcs.workload.task import InputLot
 from penstock.errors import Invalid
 from penstock.lots.manifests import Item
 from penstock.states import ManifestState

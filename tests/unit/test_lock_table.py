@@ -3,7 +3,7 @@
 import pytest
 
 from penstock.catalog.rows import Role
-from penstock.locks.table import FREE, Locks, Status, locks_of, readable, usable, writable
+from penstock.locks.lock_rules import FREE, Locks, Status, locks_of, readable, usable, writable
 
 # One line for each row of the table: read by others, write by others, same job again.
 OUTPUT = {

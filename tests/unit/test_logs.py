@@ -9,8 +9,8 @@ from collections.abc import Callable, Iterator
 
 import pytest
 
-from penstock import logs
 from penstock.errors import Unavailable
+from penstock.telemetry import logs
 
 Lines = Callable[[logging.Formatter], tuple[logging.Logger, io.StringIO]]
 

@@ -1,7 +1,7 @@
 """When the lots of a dataset are late, and how many of them."""
 
 from penstock.clock import HOUR, Micros, parse_time
-from penstock.locks.late import LateDataset, late
+from penstock.locks.queries.overview import LateDataset, late
 from penstock.lots.ids import Interval
 
 NOON: Micros = parse_time("2026-11-15T12:00:00Z")

@@ -8,8 +8,14 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from penstock import ids
-from penstock.catalog.openlineage import Event, Limits, read_event
-from penstock.locks.facet import LOTS_MAX, REFUSED_MAX, error_message, named_lots, producer
+from penstock.catalog.events.parse import Event, Limits, read_event
+from penstock.locks.events.lot_facet import (
+    LOTS_MAX,
+    REFUSED_MAX,
+    error_message,
+    named_lots,
+    producer,
+)
 
 INPUT = ids.dataset_id("shop", "raw")
 OUTPUT = ids.dataset_id("shop", "clean")

@@ -5,7 +5,7 @@ from pathlib import Path
 
 import pytest
 
-from penstock.cli.commands import make_app
+from penstock.cli.app import make_app
 
 PAGES = Path(__file__).resolve().parents[2] / "ui" / "src"
 # A command ends with its line, or where the page's own code goes on.

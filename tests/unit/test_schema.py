@@ -5,7 +5,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from penstock.catalog.schema import load_fields, read_schema, schema_id, with_tags
+from penstock.catalog.events.schema import load_fields, read_schema, schema_id, with_tags
 
 JSON = st.recursive(
     st.none() | st.booleans() | st.integers(-9, 9) | st.text(max_size=5),

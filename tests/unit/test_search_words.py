@@ -7,8 +7,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from penstock.catalog.schema import read_schema
-from penstock.catalog.search import BODY_CHARS_MAX, search_body
+from penstock.catalog.events.schema import read_schema
+from penstock.catalog.queries.search import BODY_CHARS_MAX, search_body
 
 
 def words_of(body: str) -> Iterator[str]:

@@ -3,8 +3,8 @@
 from hypothesis import given
 from hypothesis import strategies as st
 
-from penstock.catalog.facets import event_stamp, run_stamp, stamped_at
-from penstock.catalog.openlineage import EVENT_TYPES
+from penstock.catalog.events.facets import event_stamp, run_stamp, stamped_at
+from penstock.catalog.events.parse import EVENT_TYPES
 from penstock.clock import parse_time
 
 FIRST, LAST = parse_time("0001-01-01T00:00:00Z"), parse_time("9999-12-31T23:59:59.999999Z")

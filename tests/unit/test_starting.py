@@ -20,7 +20,7 @@ def test_a_command_that_asks_no_server_loads_no_client_of_http() -> None:
 
 
 def test_a_server_loads_neither_a_client_of_http_nor_another_database() -> None:
-    assert _loaded("import penstock.api.server") == {"asyncio"}
+    assert _loaded("import penstock.server.serve") == {"asyncio"}
 
 
 def test_a_client_that_blocks_loads_no_event_loop() -> None:

@@ -8,7 +8,6 @@ import pytest
 
 from penstock.db.folders import capability_folders, sql_files
 from penstock.errors import Conflict
-from penstock.moves import Moves
 from penstock.states import (
     BACKFILL,
     BATCH,
@@ -17,6 +16,7 @@ from penstock.states import (
     REPLAY_STEP,
     RUN,
     WORK,
+    Moves,
     RunState,
 )
 

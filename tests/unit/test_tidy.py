@@ -12,7 +12,7 @@ from pathlib import Path
 import pytest
 
 from penstock import states
-from penstock.cli import settings_page
+from penstock.cli.admin import settings_page
 
 # One worker reads all files, once.
 pytestmark = pytest.mark.xdist_group("tidy")
@@ -116,7 +116,7 @@ def test_the_page_of_states_equals_its_source() -> None:
 
 def test_the_page_of_settings_equals_its_source() -> None:
     assert (TOP / "docs" / "settings.md").read_text() == settings_page.document(), (
-        "run: .venv/bin/python -m penstock.cli.settings_page > docs/settings.md"
+        "run: .venv/bin/python -m penstock.cli.admin.settings_page > docs/settings.md"
     )
 
 

@@ -5,16 +5,16 @@ import sys
 
 import pytest
 
-from penstock import tracing
 from penstock.clock import system_clock
 from penstock.errors import Invalid
+from penstock.telemetry import tracing
 from tests.spans import collecting
 
 
 def test_traces_are_off_by_default_and_load_nothing() -> None:
     """Not even where everything runs in one process."""
     script = (
-        "import sys, penstock.cli.up\n"
+        "import sys, penstock.cli.admin.up\n"
         "from penstock import tracing\n"
         "with tracing.on('off', ''), tracing.span('x', lot='1'):\n"
         "    tracing.note('y', lot='1', began=0)\n"
@@ -31,7 +31,7 @@ def test_a_span_that_is_off_is_always_the_same_nothing() -> None:
 
 
 def test_without_the_package_the_reason_is_told(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setitem(sys.modules, "penstock.otlp", None)
+    monkeypatch.setitem(sys.modules, "penstock.telemetry.otlp", None)
     with pytest.raises(Invalid, match=r"penstock\[otel\]"), tracing.on("otlp", "here"):
         pytest.fail("it is not on")
 
@@ -39,7 +39,7 @@ def test_without_the_package_the_reason_is_told(monkeypatch: pytest.MonkeyPatch)
 def test_a_task_on_a_machine_without_the_package_runs_all_the_same(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    monkeypatch.setitem(sys.modules, "penstock.otlp", None)
+    monkeypatch.setitem(sys.modules, "penstock.telemetry.otlp", None)
     monkeypatch.setattr(tracing, "_is_missing", False)
     header = "00-0af7651916cd43dd8448eb211c80319c-b7ad6b7169203331-01"
     with tracing.span("arc.task", under=header):

@@ -3,7 +3,7 @@
 import pytest
 
 from penstock.errors import Invalid
-from penstock.zk import Address
+from penstock.zookeeper import Address
 
 
 @pytest.mark.parametrize(

@@ -8,12 +8,12 @@ from msgspec import Struct
 from penstock import ids
 from penstock.arcs.commands import is_arc
 from penstock.catalog.commands.lookup import Write
-from penstock.catalog.world import Keys, World
 from penstock.clock import Micros
 from penstock.errors import Conflict
 from penstock.locks.claiming import Ref
 from penstock.locks.commands.claims import Claimed, ClaimLots, CompleteClaims, Ended
-from penstock.locks.room import LockRoom
+from penstock.locks.tables import LockRoom
+from penstock.store.unit_of_work import Keys, World
 
 
 class CompleteByHand(Write, frozen=True):

@@ -8,7 +8,6 @@ import msgspec
 
 from penstock import ids
 from penstock.access import audit
-from penstock.arcs.declaration import Arc, checked, to_text, without_values
 from penstock.arcs.rows import (
     ArcRoom,
     ArcRow,
@@ -19,24 +18,25 @@ from penstock.arcs.rows import (
     PartState,
     UnsettledRow,
 )
+from penstock.arcs.spec import Arc, checked, to_text, without_values
 from penstock.catalog.commands.lookup import Write
-from penstock.catalog.known_facets import DatasetName
-from penstock.catalog.openlineage import Limits, read_event
-from penstock.catalog.receive import receive
+from penstock.catalog.events.apply import receive
+from penstock.catalog.events.known_facets import DatasetName
+from penstock.catalog.events.parse import Limits, read_event
 from penstock.catalog.rows import replace
-from penstock.catalog.world import World
 from penstock.clock import Micros, format_time
 from penstock.errors import Conflict, NotFound
 from penstock.locks import claiming
 from penstock.locks.claiming import Ref
 from penstock.locks.commands.claims import Claimed, ClaimLots
 from penstock.locks.commands.wiring import WireJob
-from penstock.locks.room import LockRoom
 from penstock.locks.rows import WorkRow
+from penstock.locks.tables import LockRoom
 from penstock.lots.ids import Interval, clock_interval
-from penstock.lots.room import LotRoom
 from penstock.lots.rows import LotDatasetRow
+from penstock.lots.tables import LotRoom
 from penstock.states import ManifestState, WorkState
+from penstock.store.unit_of_work import World
 
 _LIMITS = Limits(name_length_max=4096, json_depth_max=64)
 _PRODUCER = "penstock"

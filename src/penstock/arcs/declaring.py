@@ -2,14 +2,14 @@
 
 from typing import ClassVar
 
-from penstock.arcs.arrival_commands import ApplyArrival
-from penstock.arcs.arrivals import Arrival
+from penstock.arcs.arrivals.arrival import Arrival
+from penstock.arcs.arrivals.commands import ApplyArrival
 from penstock.arcs.commands import ApplyArc
-from penstock.arcs.declaration import Arc
+from penstock.arcs.spec import Arc
 from penstock.catalog.commands.lookup import Write
-from penstock.catalog.world import World
 from penstock.clock import Micros
 from penstock.errors import PenstockError, Unavailable
+from penstock.store.unit_of_work import World
 
 
 class Declare(Write, frozen=True):

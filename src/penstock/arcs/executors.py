@@ -19,9 +19,9 @@ from itertools import count
 from multiprocessing import get_context, parent_process
 from typing import TYPE_CHECKING, Any, ParamSpec, TypeVar
 
-from penstock.arcs.commanding import end_running, kill_running
+from penstock.arcs.workload.shell import end_running, kill_running
 from penstock.errors import Away, Invalid, Unavailable
-from penstock.logs import Form, current_form, write_as
+from penstock.telemetry.logs import Form, current_form, write_as
 
 if TYPE_CHECKING:
     from multiprocessing.connection import Connection

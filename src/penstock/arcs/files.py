@@ -17,9 +17,10 @@ import msgspec
 import yaml
 from msgspec import Struct
 
-from penstock.arcs import arrivals, declaration
-from penstock.arcs.arrivals import Arrival
-from penstock.arcs.declaration import Arc
+from penstock.arcs import spec
+from penstock.arcs.arrivals import arrival as arrivals
+from penstock.arcs.arrivals.arrival import Arrival
+from penstock.arcs.spec import Arc
 from penstock.config import SETTINGS, TABLES
 from penstock.errors import Conflict, Invalid, Malformed
 
@@ -94,7 +95,7 @@ def read_arc(table: Table, where: str) -> Arc:
             given["workload"] = {"command": command}
     if isinstance(given.get("parts"), str):
         given["parts"] = {"pattern": given["parts"]}
-    return _converted(given, Arc, declaration.checked, where)
+    return _converted(given, Arc, spec.checked, where)
 
 
 def read_arrival(table: Table, where: str) -> Arrival:

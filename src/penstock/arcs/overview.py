@@ -5,16 +5,16 @@ from collections.abc import Sequence
 
 import msgspec
 
-from penstock.arcs.reading import arc_states, attempts_of, find_arc, parts_of
+from penstock.arcs.queries import arc_states, attempts_of, find_arc, parts_of
 from penstock.arcs.rows import ArcRow, PartRow, PartState
 from penstock.catalog.shapes import EntityId, Shape, time_or_none
 from penstock.clock import format_time
 from penstock.db import Transaction
 from penstock.errors import NotFound
-from penstock.locks.awaited import ask_why
-from penstock.locks.reading import get_lot_job
+from penstock.locks.explain.text import ask_why
+from penstock.locks.lock_rules import Status
+from penstock.locks.queries.claims import get_lot_job
 from penstock.locks.rows import LotJobRow, WorkRow
-from penstock.locks.table import Status
 from penstock.lots.ids import check_lot
 from penstock.lots.rows import ManifestRow
 from penstock.states import ArcState, ManifestState, WorkState

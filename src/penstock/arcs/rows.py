@@ -8,14 +8,14 @@ from typing import Any
 import msgspec
 from msgspec import Struct
 
-from penstock.arcs.declaration import Arc, from_text
-from penstock.catalog.known_facets import DatasetName
+from penstock.arcs.spec import Arc, from_text
+from penstock.catalog.events.known_facets import DatasetName
 from penstock.catalog.rows import Row
-from penstock.catalog.shelf import Shelf, write_only
-from penstock.catalog.world import Changes, World
 from penstock.clock import Micros
 from penstock.lots.manifests import Check, ManifestNote
 from penstock.states import ManifestState
+from penstock.store.table_cache import Shelf, write_only
+from penstock.store.unit_of_work import Changes, World
 
 LotKey = tuple[str, str]  # job id, lot
 PartRows = Mapping[str, "PartRow"]  # by part

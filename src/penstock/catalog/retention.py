@@ -12,7 +12,7 @@ from contextlib import AbstractContextManager
 from msgspec import Struct
 
 from penstock.access import audit
-from penstock.catalog.events import EARLIEST, EventKind, counted_type, hour_of, list_events
+from penstock.catalog.queries.events import EARLIEST, EventKind, counted_type, hour_of, list_events
 from penstock.clock import HOUR, Clock, Micros, format_time
 from penstock.db import Database, Transaction
 from penstock.db.database import Row

@@ -4,7 +4,7 @@ import getpass
 from collections.abc import Iterator
 from contextlib import contextmanager
 
-from penstock.cli.flags import DatabaseFlags
+from penstock.cli.options import DatabaseFlags
 from penstock.db import Database, open_database
 
 

@@ -10,7 +10,7 @@ from dataclasses import dataclass, field
 from rich.cells import cell_len, set_cell_size
 from rich.text import Text
 
-from penstock.cli.printing import plain
+from penstock.cli.output import plain
 
 Beside = Callable[[str], Sequence[str]]
 

@@ -11,7 +11,7 @@ _STDERR = 2
 def main(arguments: Sequence[str] | None = None) -> int:
     """Run one command and give its exit code."""
     try:
-        from penstock.cli.commands import run
+        from penstock.cli.app import run
 
         return run(arguments)
     except KeyboardInterrupt:

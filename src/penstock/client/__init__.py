@@ -4,14 +4,12 @@ from importlib import import_module
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
-    from penstock.client.arc_decorator import arc
-    from penstock.client.async_client import AsyncClient
-    from penstock.client.claim import AsyncClaim, Claim
-    from penstock.client.claims import AsyncClaims, Claims
-    from penstock.client.client import Client
-    from penstock.client.hold import ClaimLost
-    from penstock.client.refusals import ApiError, Unreachable
-    from penstock.client.worker import JobFunction, job
+    from penstock.client.aio import AsyncClient
+    from penstock.client.claim_base import ClaimLost
+    from penstock.client.claims import AsyncClaim, AsyncClaims, Claim, Claims
+    from penstock.client.errors import ApiError, Unreachable
+    from penstock.client.sync import Client
+    from penstock.client.worker import JobFunction, arc, job
 
 __all__ = [
     "ApiError",

@@ -1,4 +1,4 @@
-"""Claims as a worker finds them: `for claim in client.claims(job): with claim: …`."""
+"""One claim, as a worker holds it: in a thread, or in an event loop."""
 
 import logging
 import os
@@ -9,22 +9,121 @@ from collections import deque
 from collections.abc import AsyncIterator, Iterator, Sequence
 from contextlib import suppress
 from functools import partial
-from typing import Any, Generic, TypeVar
+from types import TracebackType
+from typing import Any, Generic, Self, TypeVar
 
 from msgspec import Struct
 
 from penstock import ids
-from penstock.client import lot_documents as docs
-from penstock.client.claim import AsyncClaim, Claim
-from penstock.client.claim_calls import ClaimCalls
-from penstock.client.hold import Hold, Keeper, Onward
+from penstock.client.claim_base import ClaimLost, Hold, Keeper, Onward
+from penstock.client.documents import lots as docs
+from penstock.client.errors import ApiError, Failure, Unreachable, is_passing
 from penstock.client.names import Name, read_name
-from penstock.client.operation import Awaiting, Blocking
-from penstock.client.refusals import ApiError, Failure, Unreachable, is_passing
+from penstock.client.operation import Awaiting, Blocking, patiently
 from penstock.client.request import Flow, Pause, Request
-from penstock.client.retries import patiently
+from penstock.client.resources.claims import ClaimCalls
 from penstock.clock import SECOND, parse_time, system_clock
 from penstock.errors import PenstockError
+
+T = TypeVar("T")
+
+
+class Claim(Hold, Blocking):
+    """One job's hold on one lot.
+
+    In a `with` block its lease is extended in the background. Leaving the block completes it; an
+    error fails it with the error's text; an interrupt gives it back. All three raise ClaimLost
+    where the lease was lost meanwhile, except that an error of the block goes first.
+    """
+
+    def __init__(
+        self,
+        caller: Blocking,
+        keeper: Keeper,
+        shown: docs.Claim,
+        taken_at: float,
+        onward: Onward | None = None,
+    ) -> None:
+        super().__init__(keeper, shown, taken_at, onward)
+        self._caller = caller
+
+    def _perform(self, flow: Flow[T]) -> T:
+        return self._caller._perform(flow)
+
+    def __enter__(self) -> Self:
+        self.keep()
+        return self
+
+    def __exit__(
+        self,
+        kind: type[BaseException] | None,
+        error: BaseException | None,
+        trace: TracebackType | None,
+    ) -> None:
+        self._keeper.drop(self)
+        if self._ended or isinstance(error, ClaimLost):
+            return
+        if error is None:
+            self.complete()
+            return
+        try:
+            if isinstance(error, Exception):
+                self.fail(told(error))
+            else:
+                self.release()
+        except PenstockError as refusal:
+            error.add_note(f"penstock: {refusal}")
+
+
+class AsyncClaim(Hold, Awaiting):
+    """One job's hold on one lot, in an `async with` block; else as a Claim is.
+
+    Work that does not await keeps the lease from being extended: give it to a thread.
+    """
+
+    def __init__(
+        self,
+        caller: Awaiting,
+        keeper: Keeper,
+        shown: docs.Claim,
+        taken_at: float,
+        onward: Onward | None = None,
+    ) -> None:
+        super().__init__(keeper, shown, taken_at, onward)
+        self._caller = caller
+
+    async def _perform(self, flow: Flow[T]) -> T:
+        return await self._caller._perform(flow)
+
+    async def __aenter__(self) -> Self:
+        self.keep()
+        return self
+
+    async def __aexit__(
+        self,
+        kind: type[BaseException] | None,
+        error: BaseException | None,
+        trace: TracebackType | None,
+    ) -> None:
+        self._keeper.drop(self)
+        if self._ended or isinstance(error, ClaimLost):
+            return
+        if error is None:
+            await self.complete()
+            return
+        try:
+            if isinstance(error, Exception):
+                await self.fail(told(error))
+            else:
+                await self.release()
+        except PenstockError as refusal:
+            error.add_note(f"penstock: {refusal}")
+
+
+def told(error: Exception) -> str:
+    """An error as the server is told of it."""
+    return f"{type(error).__name__}: {error}"
+
 
 BUSY_SECONDS_MAX = 30.0
 PAUSE_SECONDS_MIN = 0.25

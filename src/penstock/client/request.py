@@ -4,18 +4,21 @@ Nothing here speaks to a server. Whoever does, in threads or in an event loop, t
 """
 
 import threading
-from collections.abc import Callable, Generator, Mapping, Sequence
+from abc import ABC, abstractmethod
+from collections.abc import Callable, Generator, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, fields, replace
-from typing import Any, Generic, TypeVar
-from urllib.parse import quote
+from typing import Any, ClassVar, Generic, TypeVar
+from urllib.parse import quote, urlsplit
 
+import httpx
 import msgspec
 from msgspec import Struct
 
-from penstock.client.refusals import ApiError
+from penstock.client.errors import ApiError, Failure, Unreachable
 from penstock.client.uploads import Upload
 from penstock.errors import Invalid
 from penstock.ids import DOTS
+from penstock.outgoing import certificates, is_near
 
 T = TypeVar("T")
 U = TypeVar("U")
@@ -208,3 +211,158 @@ def reader(shape: type[T]) -> Callable[[bytes], T]:
 
 _reading = threading.Lock()
 _readers: dict[type[Any], msgspec.json.Decoder[Any]] = {}
+
+
+SILENCE_SECONDS_MAX = 45.0  # four empty lines of the server
+
+
+class Reading(ABC, Generic[T]):
+    """One answer, over as many connections as it takes; `media` is the type that it must have."""
+
+    media: ClassVar[str]
+
+    def __init__(self, request: Request[Empty]) -> None:
+        self.request = request
+
+    @abstractmethod
+    def begin(self) -> dict[str, str]:
+        """The headers that a connection begins with."""
+
+    @abstractmethod
+    def take(self, piece: bytes) -> Iterator[T]:
+        """What a piece completes."""
+
+    @abstractmethod
+    def again_seconds(self, failure: Failure | None) -> float | None:
+        """When to connect again after a connection has ended: None for never, or the failure."""
+
+
+class Lines(Reading[T]):
+    """An answer of lines, each a document of its own; an empty line says that there will be more.
+
+    However long it takes, it is broken off only when nothing at all has come for a while.
+    """
+
+    media = "application/x-ndjson"
+
+    def __init__(self, request: Request[Empty], shape: type[T]) -> None:
+        super().__init__(replace(request, timeout_seconds=SILENCE_SECONDS_MAX))
+        self._decode = reader(shape)
+        self._rest = b""
+
+    def begin(self) -> dict[str, str]:
+        """Nothing is special."""
+        return {}
+
+    def take(self, piece: bytes) -> Iterator[T]:
+        """The documents that a piece completes."""
+        *whole, self._rest = (self._rest + piece).split(b"\n")
+        return (self._decode(line) for line in whole if line)
+
+    def again_seconds(self, failure: Failure | None) -> float | None:
+        """It is asked for once."""
+        if failure is not None:
+            raise failure
+        return None
+
+
+_NOT_SENT = (httpx.ConnectError, httpx.ConnectTimeout, httpx.PoolTimeout)
+
+
+def settings(url: str, api_key: str | None, timeout_seconds: float) -> dict[str, Any]:
+    """What a connection to a server is made with."""
+    parts = urlsplit(url)
+    if parts.scheme not in ("http", "https") or not parts.hostname:
+        raise Invalid(f"{url!r} is not a server's URL; write it like http://127.0.0.1:5000")
+    key = (api_key or "").strip()  # files end with a line break
+    if not (key.isascii() and key.isprintable()):
+        raise Invalid(
+            "the API key cannot be sent: there is a line break in it, or a character that is not "
+            "ASCII; give it as `penstock keys create` has printed it"
+        )
+    return {
+        "base_url": url,
+        "headers": {"authorization": f"Bearer {key}"} if key else {},
+        "timeout": timeout_seconds,
+        "trust_env": not is_near(url),
+        "verify": certificates(url, trust_env=not is_near(url)),
+    }
+
+
+def sendable(request: Request[Any], timeout_seconds: float) -> dict[str, Any]:
+    """A request as HTTP has it, but for a body that is read while it is sent."""
+    headers: dict[str, str] = {}
+    if request.body is not None:
+        headers["content-type"] = "application/json"
+    if request.upload is not None:
+        headers["content-type"] = "application/octet-stream"
+        if request.upload.size is not None:
+            headers["content-length"] = str(request.upload.size)
+    answered_in = request.timeout_seconds or timeout_seconds
+    return {
+        "method": request.method,
+        "url": request.path,
+        "params": request.query,
+        "content": request.body,
+        "headers": headers,
+        "timeout": httpx.Timeout(min(timeout_seconds, answered_in), read=answered_in),
+    }
+
+
+def taken(request: Request[T], answer: httpx.Response, url: str) -> T:
+    """What an answer says, or the refusal that it is."""
+    if not answer.is_success:
+        raise refused(answer, url)
+    try:
+        return request.read(answer.content)
+    except (msgspec.DecodeError, UnicodeDecodeError) as error:
+        raise _not_ours(answer, url, str(error)) from None
+
+
+def check_media(reading: Reading[Any], answer: httpx.Response, url: str) -> None:
+    """Refuse to listen to what answers another thing than what was asked for."""
+    media = answer.headers.get("content-type", "").partition(";")[0].strip().lower()
+    if media != reading.media:
+        raise _not_ours(answer, url, f"{media or 'nothing'} instead of {reading.media}")
+
+
+def _not_ours(answer: httpx.Response, url: str, why: str) -> ApiError:
+    return ApiError(
+        answer.status_code,
+        f"{url} does not answer as a Penstock server does ({why}); "
+        "check PENSTOCK_URL and the server's version",
+    )
+
+
+class _Refusal(msgspec.Struct):
+    message: str
+
+
+_decode = msgspec.json.Decoder(_Refusal).decode
+
+
+def refused(answer: httpx.Response, url: str) -> ApiError:
+    """What an answer says that is not one of success."""
+    try:
+        message = _decode(answer.content).message
+    except msgspec.DecodeError:
+        message = f"{url} answered {answer.status_code} {answer.reason_phrase}; check PENSTOCK_URL"
+    wait = answer.headers.get("retry-after", "")
+    return ApiError(answer.status_code, message, int(wait) if wait.isdigit() else None)
+
+
+def closed() -> Invalid:
+    """What it means that a connection was closed by the program itself."""
+    return Invalid("this client is closed, and makes no more calls; open another")
+
+
+def unreachable(url: str, error: httpx.TransportError) -> Unreachable:
+    """What it means that no answer came."""
+    if isinstance(error, httpx.TimeoutException):
+        reason = "it takes too long to answer"
+    else:
+        reason = str(error) or type(error).__name__
+    return Unreachable(
+        f"cannot reach {url} ({reason}); start it with `penstock serve` or set PENSTOCK_URL",
+        may_be_done=not isinstance(error, _NOT_SENT),
+    )

@@ -6,11 +6,10 @@ from dataclasses import replace
 import msgspec
 from msgspec import Struct
 
-from penstock.client.documents import Document, EntityId
+from penstock.client.documents.catalog import Document, EntityId
+from penstock.client.errors import ApiError, Failure
 from penstock.client.operation import call, read
-from penstock.client.reading import Reading
-from penstock.client.refusals import ApiError, Failure
-from penstock.client.request import Empty, Request, get
+from penstock.client.request import Empty, Reading, Request, get
 
 SILENCE_SECONDS_MAX = 45.0  # three heartbeats of the server
 WAIT_SECONDS_MAX = 10.0

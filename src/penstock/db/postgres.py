@@ -19,13 +19,7 @@ from penstock.clock import system_clock
 from penstock.config import mask_url
 from penstock.db.database import Ask, Overtaken, Row, Sent, T, Write
 from penstock.db.listening import PostgresListener
-from penstock.db.migrate import (
-    Table,
-    apply_migrations,
-    load_migrations,
-    refuse_others,
-    take_turn,
-)
+from penstock.db.migrate import Table, apply_migrations, load_migrations, refuse_others, take_turn
 from penstock.db.pipeline import Order, Pipeline
 from penstock.db.pool import Pool
 from penstock.db.reaching import TROUBLES_OF_WRITERS, connect, passing

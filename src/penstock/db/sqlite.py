@@ -26,13 +26,7 @@ from penstock.db.migrate import (
 )
 from penstock.db.pool import Pool
 from penstock.db.sqlite_files import SqliteFiles
-from penstock.db.statements import (
-    Statement,
-    Statements,
-    check_shape,
-    load_statements,
-    row_picker,
-)
+from penstock.db.statements import Statement, Statements, check_shape, load_statements, row_picker
 from penstock.db.turn import Turn
 from penstock.errors import Invalid, Unavailable
 

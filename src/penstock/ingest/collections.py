@@ -11,15 +11,15 @@ from msgspec import Meta, Struct
 from penstock.access import audit
 from penstock.access.secrets import Secrets, is_sealed
 from penstock.catalog.commands.lookup import Write
-from penstock.catalog.world import World
 from penstock.clock import Micros
 from penstock.db import Transaction
 from penstock.errors import Conflict, Invalid, NotFound
-from penstock.ingest.receiving.places import Places, check_url
-from penstock.ingest.storing.minting import ark_of
-from penstock.ingest.telling.mail import check_address
-from penstock.ingest.values import PRIORITY_MAX
+from penstock.ingest.archive.minting import ark_of
+from penstock.ingest.intake.places import Places, check_url
+from penstock.ingest.models import PRIORITY_MAX
+from penstock.ingest.notifications.mail import check_address
 from penstock.lots.ids import Interval
+from penstock.store.unit_of_work import World
 
 _NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]{0,99}")
 _decode = msgspec.json.Decoder

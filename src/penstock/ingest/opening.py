@@ -4,15 +4,15 @@ import os
 import socket
 
 from penstock.access.secrets import Secrets, open_secrets
-from penstock.catalog.catalog import Catalog
 from penstock.clock import Clock
 from penstock.config import Settings
-from penstock.ingest.sql.commands.numbers import ReserveNumbers
-from penstock.ingest.sql.store import SqlIngestStore
-from penstock.ingest.store import IngestStore
-from penstock.ingest.telling.mail import Mailer
-from penstock.ingest.values import Numbered, Numbers, Reserved
-from penstock.ingest.workshop import Workshop
+from penstock.ingest.context import Workshop
+from penstock.ingest.models import Numbered, Numbers, Reserved
+from penstock.ingest.notifications.mail import Mailer
+from penstock.ingest.queue.port import IngestStore
+from penstock.ingest.queue.sql.commands import ReserveNumbers
+from penstock.ingest.queue.sql.store import SqlIngestStore
+from penstock.store.write_queue import Catalog
 
 IN_DATABASE = "database"
 
@@ -34,8 +34,8 @@ def open_store(settings: Settings, catalog: Catalog, clock: Clock) -> IngestStor
     if settings.queue == IN_DATABASE:
         return SqlIngestStore(catalog, owner, session_seconds=seconds)
     # Whoever keeps the queue in the database has no need of a ZooKeeper client.
-    from penstock.ingest.zk.store import ZkIngestStore
-    from penstock.zk import Session
+    from penstock.ingest.queue.zookeeper.store import ZkIngestStore
+    from penstock.zookeeper import Session
 
     def reserve(queue: str, name: Numbered, wanted: Numbers, is_put_back: bool | None) -> Reserved:
         return catalog.submit(ReserveNumbers(queue, name, wanted, is_put_back)).result()

@@ -10,13 +10,13 @@ from collections.abc import Iterable
 from contextlib import suppress
 from typing import ClassVar, Final
 
-from penstock.catalog.catalog import Catalog
 from penstock.catalog.commands.lookup import Write
 from penstock.catalog.rows import Row
-from penstock.catalog.world import World
 from penstock.clock import DAY, Micros
 from penstock.db import Transaction
 from penstock.errors import PenstockError
+from penstock.store.unit_of_work import World
+from penstock.store.write_queue import Catalog
 
 EVERY_SECONDS: Final = 3.0
 KEPT: Final[Micros] = DAY  # what a killed worker has noted

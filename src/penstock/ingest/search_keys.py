@@ -10,9 +10,9 @@ from pathlib import PurePosixPath
 
 from penstock.catalog.rows import Row
 from penstock.db import Transaction
-from penstock.ingest.arks import plain
-from penstock.ingest.storing.ocfl import Stored
-from penstock.ingest.values import IngestJob
+from penstock.ingest.archive.arks import plain
+from penstock.ingest.archive.ocfl.repository import Stored
+from penstock.ingest.models import IngestJob
 
 KEY_CHARS_MAX = 200
 QUERY_CHARS_MIN = 3  # shorter beginnings match too much

@@ -10,7 +10,7 @@ from itertools import groupby
 from msgspec import Struct
 
 from penstock import ids
-from penstock.catalog.claimed_runs import (
+from penstock.catalog.entities.runs import (
     NewRun,
     begin_runs,
     complete_runs,
@@ -18,19 +18,19 @@ from penstock.catalog.claimed_runs import (
     lot_of,
     stop_runs,
 )
-from penstock.catalog.known_facets import DatasetName
+from penstock.catalog.events.known_facets import DatasetName
 from penstock.catalog.rows import JobRow, Role, replace
-from penstock.catalog.world import World
 from penstock.clock import SECOND, Micros, say_time
 from penstock.errors import Conflict, NotFound
-from penstock.locks import quality, rules
-from penstock.locks.held import drop_reasons
+from penstock.locks import quality, work
+from penstock.locks.lock_rules import Status, usable
 from penstock.locks.quality import NO_CHECKS, Checks
-from penstock.locks.room import LockRoom
+from penstock.locks.queries.hold_reasons import drop_reasons
 from penstock.locks.rows import LotJobRow, StatusRow, WorkRow
-from penstock.locks.table import Status, usable
-from penstock.lots.room import NO_NOTES, LotRoom, Notes
+from penstock.locks.tables import LockRoom
+from penstock.lots.tables import NO_NOTES, LotRoom, Notes
 from penstock.states import RunState, WorkState
+from penstock.store.unit_of_work import World
 
 Shape = tuple[tuple[DatasetName, ...], tuple[DatasetName, ...]]
 
@@ -71,11 +71,11 @@ def take(
             pinned[dataset] = version_id
         runs.append(NewRun(run_id, row.lot, claim.tries, pinned))
         lock(room, claim, pinned, outputs, now)
-        rules.moved(room, claim, row, "claim", owner, now)
+        work.moved(room, claim, row, "claim", owner, now)
         claimed.append(claim)
     if runs:
         begin_runs(world, _job_row(world, job.job_id), shape_of(world, job), runs, now)
-        rules.refresh_others(room, job, lots, now, readers=False)
+        work.refresh_others(room, job, lots, now, readers=False)
     return claimed
 
 
@@ -272,18 +272,18 @@ def publish(
     for row, versions in zip(rows, made, strict=True):
         done = replace(row, state=WorkState.DONE, lease_until=0, since=now)
         unlock(room, job, done, Status.DONE, Status.READY, versions, now)
-        done = replace(done, unmade=rules.is_unmade(room, job, row.lot))
-        rules.moved(room, done, row, "complete", row.owner, now)
+        done = replace(done, unmade=work.is_unmade(room, job, row.lot))
+        work.moved(room, done, row, "complete", row.owner, now)
         _check(room, row, versions, checks, now)
-        is_stale = rules.follow_inputs(room, job, done, now) is not done
+        is_stale = work.follow_inputs(room, job, done, now) is not done
         if is_stale or _unreadable(room, row.lot, versions):
-            rules.refresh(room, job, [row.lot], now)
+            work.refresh(room, job, [row.lot], now)
         held = _unreadable(room, row.lot, versions)
         outbox.published(
             row.lot, versions, now, notes=notes, job_id=row.job_id, run_id=row.run_id, held=held
         )
     ranks = {row.lot: row.rank for row in rows}
-    rules.refresh_others(room, job, lots, now, ranks, readers=True)
+    work.refresh_others(room, job, lots, now, ranks, readers=True)
 
 
 def _check(
@@ -308,7 +308,7 @@ def fail(world: World, row: WorkRow, error: str, now: Micros, *, expired: bool =
     job = _lot_job(room, row.job_id)
     spent = row.tries >= job.tries_max
     status = Status.HOLD if spent else Status.ERROR
-    not_before = 0 if expired or spent else now + rules.back_off(job, row.tries)
+    not_before = 0 if expired or spent else now + work.back_off(job, row.tries)
     who = PENSTOCK if expired else row.owner
     action = "expire" if expired else "fail"
     return _stop(world, job, row, status, RunState.FAILED, action, who, error, now, not_before)
@@ -352,11 +352,11 @@ def _stop(
     room.outputs.prefetch((dataset, row.lot) for dataset in (*job.input_ids, *job.output_ids))
     room.inputs.prefetch((dataset, row.job_id, row.lot) for dataset in job.input_ids)
     unlock(room, job, row, status, status, {}, now)
-    after = rules.standing(room, job, row.lot, later=not_before > now)
+    after = work.standing(room, job, row.lot, later=not_before > now)
     ended = replace(row, lease_until=0, not_before=not_before, error=why)
-    stopped = rules.standing_at(ended, after, now)
-    rules.moved(room, stopped, row, action, who, now, why)
-    rules.refresh_others(room, job, [row.lot], now, readers=False)
+    stopped = work.standing_at(ended, after, now)
+    work.moved(room, stopped, row, action, who, now, why)
+    work.refresh_others(room, job, [row.lot], now, readers=False)
     return stopped
 
 

@@ -6,14 +6,14 @@ from types import MappingProxyType
 import msgspec
 from msgspec import Struct
 
-from penstock.catalog.facets import Facets
-from penstock.catalog.known_facets import ASSERTIONS
+from penstock.catalog.events.facets import Facets
+from penstock.catalog.events.known_facets import ASSERTIONS
 from penstock.catalog.rows import replace
 from penstock.clock import Micros
-from penstock.locks.held import QUALITY, add_reason
-from penstock.locks.room import LockRoom
+from penstock.locks.lock_rules import Status
+from penstock.locks.queries.hold_reasons import QUALITY, add_reason
 from penstock.locks.rows import CheckRow, LogRow, StatusRow
-from penstock.locks.table import Status
+from penstock.locks.tables import LockRoom
 from penstock.lots.manifests import Check
 
 WHO = "quality checks"  # who holds a lot whose checks fail

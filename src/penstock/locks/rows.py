@@ -7,7 +7,7 @@ import msgspec
 
 from penstock.catalog.rows import Role, Row
 from penstock.clock import SECOND, Micros
-from penstock.locks.table import Status
+from penstock.locks.lock_rules import Status
 from penstock.states import WorkState
 
 LINEAGE = "LINEAGE"  # the hold of a job that works on what is made of a dataset that is held

@@ -7,8 +7,8 @@ from collections.abc import Sequence
 
 from penstock.catalog.rows import Role
 from penstock.catalog.shapes import EntityId, Shape
+from penstock.locks.lock_rules import Status
 from penstock.locks.rows import Stale
-from penstock.locks.table import Status
 from penstock.states import RunState, WorkState
 
 

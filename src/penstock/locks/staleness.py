@@ -2,10 +2,10 @@
 
 from penstock.catalog.rows import replace
 from penstock.clock import Micros
-from penstock.locks.held import drop_reasons, is_for_quality_alone
-from penstock.locks.room import LockRoom
+from penstock.locks.lock_rules import Status, readable
+from penstock.locks.queries.hold_reasons import drop_reasons, is_for_quality_alone
 from penstock.locks.rows import LogRow, LotJobRow, Stale, WorkRow
-from penstock.locks.table import Status, readable
+from penstock.locks.tables import LockRoom
 from penstock.states import WorkState
 
 STALE = "stale"  # the action in the log

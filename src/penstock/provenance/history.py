@@ -4,7 +4,7 @@ from collections.abc import Iterable, Sequence
 
 from msgspec import Struct
 
-from penstock.catalog.claimed_runs import lot_facet, lot_facets
+from penstock.catalog.entities.runs import lot_facet, lot_facets
 from penstock.clock import HOUR, Micros, format_time
 from penstock.db import Transaction
 from penstock.errors import NotFound

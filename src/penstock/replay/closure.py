@@ -7,11 +7,11 @@ from typing import NamedTuple
 from penstock.catalog.shapes import EntityId
 from penstock.clock import Micros
 from penstock.db import Transaction
-from penstock.locks.held import QUALITY
+from penstock.locks.lock_rules import Status
+from penstock.locks.queries.hold_reasons import QUALITY
 from penstock.locks.rows import NOWHERE, LotJobRow, ReasonsRow, WorkRow
-from penstock.locks.table import Status
 from penstock.replay.target import Target, find_bad
-from penstock.replay.walking import LotRun, Node, Work, made_by, parts, walk
+from penstock.replay.walk import LotRun, Node, Work, made_by, parts, walk
 from penstock.states import WorkState
 
 

@@ -9,16 +9,21 @@ from penstock import ids
 from penstock.access import audit
 from penstock.catalog.commands.lookup import Write
 from penstock.catalog.rows import replace
-from penstock.catalog.world import World
 from penstock.clock import Micros
 from penstock.errors import Conflict, Invalid, NotFound
-from penstock.locks import turns
+from penstock.locks import replay_gate
 from penstock.locks.commands.admin import ResubmitLots
-from penstock.locks.room import LockRoom
 from penstock.locks.rows import LotJobRow, WorkRow
+from penstock.locks.tables import LockRoom
 from penstock.replay import rules
-from penstock.replay.folding import (
+from penstock.replay.plan import STEPS_MAX
+from penstock.replay.rows import (
+    Asked,
+    Counts,
     NewStep,
+    ReplayRoom,
+    ReplayRow,
+    StepRow,
     add_steps,
     counted,
     counts_text,
@@ -27,10 +32,9 @@ from penstock.replay.folding import (
     step_row,
     write_steps,
 )
-from penstock.replay.plan import STEPS_MAX
-from penstock.replay.rows import Asked, Counts, ReplayRoom, ReplayRow, StepRow
 from penstock.replay.rules import Turn, Verdict
 from penstock.states import REPLAY, ReplayState, StepState, WorkState
+from penstock.store.unit_of_work import World
 
 
 class _Alone(Write, frozen=True):
@@ -135,7 +139,7 @@ class BeginStep(_Alone, frozen=True):
             self._resubmit(world, row, job, step, now)
         changed = _turned(step, work, verdict, now)
         if changed.state != StepState.PENDING:
-            turns.end(locks, row.id, [step.work], now)
+            replay_gate.end(locks, row.id, [step.work], now)
         counts = write_steps(room, row.counted, [(step, changed)], now)
         room.replays.put(row.id, counted(row, counts))
         return changed
@@ -163,7 +167,7 @@ class FailStep(_Alone, frozen=True):
         if row.state != ReplayState.RUNNING or step.state != StepState.PENDING:
             return step
         failed = moved_step(step, StepState.FAILED, now, note=self.note)
-        turns.end(world.room(LockRoom), row.id, [step.work], now)
+        replay_gate.end(world.room(LockRoom), row.id, [step.work], now)
         counts = write_steps(room, row.counted, [(step, failed)], now)
         room.replays.put(row.id, counted(row, counts))
         return failed
@@ -241,7 +245,7 @@ def _let_wait(world: World, row: ReplayRow, steps: Iterable[NewStep]) -> None:
 def _wait_no_more(world: World, row: ReplayRow, now: Micros) -> ReplayRow:
     """A replay that is over, after what it has not begun was left to its own rule."""
     unbegun = world.room(ReplayRoom).unbegun(row.id, STEPS_MAX)
-    stale = turns.stop(world.room(LockRoom), row.id, [step.work for step in unbegun], now)
+    stale = replay_gate.stop(world.room(LockRoom), row.id, [step.work for step in unbegun], now)
     return counted(row, replace(row.counted, stale=stale))
 
 

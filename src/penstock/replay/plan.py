@@ -1,18 +1,93 @@
 """What a replay would do: its steps in order, and what they cost by the times of past runs."""
 
 from collections import Counter
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Hashable, Iterable, Mapping, Sequence
 from enum import StrEnum
-from typing import NamedTuple
+from heapq import heapify, heappop, heappush
+from typing import Any, NamedTuple, TypeVar
 
 from penstock.catalog.shapes import EntityId, Shape, time_or_none
-from penstock.clock import SECOND
+from penstock.clock import SECOND, Micros
 from penstock.db import Transaction
 from penstock.errors import Invalid
-from penstock.replay import estimates, rules
+from penstock.replay import rules
 from penstock.replay.closure import Stained, closure
 from penstock.replay.target import Target
 from penstock.states import WorkState
+
+K = TypeVar("K", bound=Hashable)
+
+Before = Sequence[Sequence[int]]  # for each step the places of those it waits for
+
+
+def in_order(before: Mapping[K, Iterable[K]], rank: Callable[[K], Any]) -> list[K]:
+    """Keys, each after all that it waits for; where that leaves a choice, by rank.
+
+    If some wait for each other in a circle, which wiring that was changed can lead to, the first
+    of them by rank is let go first.
+    """
+    waits = {key: set(others) for key, others in before.items()}
+    after: dict[K, list[K]] = {key: [] for key in before}
+    for key, others in waits.items():
+        for other in others:
+            after[other].append(key)
+    ranked = sorted(before, key=rank)
+    place = {key: number for number, key in enumerate(ranked)}
+    free = [place[key] for key in ranked if not waits[key]]
+    heapify(free)
+    stuck = iter(ranked)
+    done: dict[K, None] = {}
+    while len(done) < len(ranked):
+        if not free:
+            free.append(place[next(key for key in stuck if key not in done)])
+        key = ranked[heappop(free)]
+        if key in done:
+            continue
+        done[key] = None
+        for other in after[key]:
+            waits[other].discard(key)
+            if not waits[other] and other not in done:
+                heappush(free, place[other])
+    return list(done)
+
+
+def depths(before: Before) -> list[int]:
+    """How many steps are before each, on the longest way to it."""
+    found: list[int] = []
+    for earlier in before:
+        found.append(max((found[place] + 1 for place in earlier), default=0))
+    return found
+
+
+def critical_path(before: Before, micros: Sequence[Micros]) -> Micros:
+    """How long it takes when everything that can run side by side does."""
+    ends: list[Micros] = []
+    for earlier, own in zip(before, micros, strict=True):
+        ends.append(max((ends[place] for place in earlier), default=0) + own)
+    return max(ends, default=0)
+
+
+def wall_time(before: Before, micros: Sequence[Micros], at_once: int) -> Micros:
+    """How long it takes when so many run side by side, the first in order first."""
+    after: list[list[int]] = [[] for _ in before]
+    waits = [len(earlier) for earlier in before]
+    for place, earlier in enumerate(before):
+        for other in earlier:
+            after[other].append(place)
+    free = [place for place, count in enumerate(waits) if not count]
+    running: list[tuple[Micros, int]] = []
+    now: Micros = 0
+    while free or running:
+        while free and len(running) < at_once:
+            place = heappop(free)
+            heappush(running, (now + micros[place], place))
+        now, place = heappop(running)
+        for other in after[place]:
+            waits[other] -= 1
+            if not waits[other]:
+                heappush(free, other)
+    return now
+
 
 STEPS_MAX = 100_000
 
@@ -90,12 +165,12 @@ class Ordered(NamedTuple):
 
     target: Target  # means the same whenever it is asked again
     work: Sequence[Stained]
-    before: estimates.Before
+    before: Before
 
     @property
     def depths(self) -> list[int]:
         """How many are before each, on the longest way to it."""
-        return estimates.depths(self.before)
+        return depths(self.before)
 
 
 def find_steps(tx: Transaction, target: Target) -> Ordered:
@@ -112,7 +187,7 @@ def find_steps(tx: Transaction, target: Target) -> Ordered:
         each = found[key]
         return each.row.lot_key, each.wired.name.namespace, each.wired.name.name
 
-    order = estimates.in_order({key: each.before for key, each in found.items()}, rank)
+    order = in_order({key: each.before for key, each in found.items()}, rank)
     places = {key: place for place, key in enumerate(order)}
     before = [
         sorted(place for earlier in found[key].before if (place := places[earlier]) < own)
@@ -247,7 +322,7 @@ def _totals(found: Ordered, actions: Sequence[Action], at_once: int) -> Totals:
             for name, count in counts.items()
         ],
         cost_seconds=sum(micros) / SECOND,
-        critical_path_seconds=estimates.critical_path(found.before, micros) / SECOND,
-        wall_seconds=estimates.wall_time(found.before, micros, at_once) / SECOND,
+        critical_path_seconds=critical_path(found.before, micros) / SECOND,
+        wall_seconds=wall_time(found.before, micros, at_once) / SECOND,
         at_once=at_once,
     )

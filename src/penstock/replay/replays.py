@@ -1,19 +1,15 @@
-"""Replays as one operation: planned, begun, moved on, watched, paused, cancelled.
-
-A replay is a row with a row for each step: anybody can move it on, and it outlives every process.
-Work that does not stand on what is bad is not touched. A step is resubmitted only when those
-before it are done, so what is after it keeps its old version until its own turn has come.
-"""
+"""Forgetting replays that ended long ago; what they did to lots is in the log and the audit."""
 
 import logging
+import time
 from collections.abc import Callable, Sequence
 
-from penstock import ids, logs
-from penstock.catalog.catalog import Catalog
+from penstock import ids
 from penstock.catalog.shapes import Shape, time_or_none
-from penstock.clock import SECOND, Clock, format_time
-from penstock.db import Transaction
+from penstock.clock import SECOND, Clock, Micros, format_time
+from penstock.db import Database, Transaction
 from penstock.db.database import Row
+from penstock.db.pruning import BATCH_ROWS, Pause, cutoff, ended, turn
 from penstock.errors import Busy, Conflict, NotFound, PenstockError, Unavailable
 from penstock.locks.rows import WorkRow
 from penstock.replay import rules
@@ -25,11 +21,49 @@ from penstock.replay.commands import (
     SettleReplay,
     StartReplay,
 )
-from penstock.replay.folding import NewStep
 from penstock.replay.plan import STEPS_MAX, Ordered, Plan, find_steps, make_plan
-from penstock.replay.rows import Asked, ReplayRow, StepRow
+from penstock.replay.rows import Asked, NewStep, ReplayRow, StepRow
 from penstock.replay.target import Target
 from penstock.states import ReplayState, StepState, WorkState
+from penstock.store.write_queue import Catalog
+from penstock.telemetry import logs
+
+
+def prune_replays(
+    database: Database,
+    clock: Clock,
+    older_than: Micros,
+    *,
+    dry_run: bool,
+    pause: Pause = time.sleep,
+) -> int:
+    """Delete replays that ended longer ago than this, or only count them: how many there were.
+
+    It is done in batches, with a pause as long as the batch took after each.
+    """
+    before = cutoff(clock, older_than)
+    total = 0
+    for found in ended(database, "ended_replays", before, BATCH_ROWS):
+        total += len(found)
+        for replay_id in () if dry_run else found:
+            while _forget_some(database, replay_id, pause):
+                pass
+    return total
+
+
+def _forget_some(database: Database, replay_id: str, pause: Pause) -> bool:
+    """Delete some steps of a replay, and itself with the last: whether there is more."""
+    which = {"replay_id": replay_id}
+    with database.read() as tx:
+        rows = tx.fetch("some_replay_steps", **which, most=BATCH_ROWS)
+    numbers = [number for (number,) in rows]
+    with turn(database, pause) as tx:
+        tx.execute("forget_replay_edges", **which, numbers=numbers)
+        tx.execute("forget_replay_steps", **which, numbers=numbers)
+        if len(numbers) < BATCH_ROWS:
+            tx.execute("forget_replay", **which)
+    return len(numbers) == BATCH_ROWS
+
 
 log = logging.getLogger(__name__)
 

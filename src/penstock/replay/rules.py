@@ -3,14 +3,14 @@
 from enum import StrEnum
 from typing import NamedTuple
 
-from penstock.catalog.world import World
-from penstock.locks import rules
-from penstock.locks.held import QUALITY, is_for_quality_alone
-from penstock.locks.room import LockRoom
+from penstock.locks import work as rules
+from penstock.locks.lock_rules import Status, readable
+from penstock.locks.queries.hold_reasons import QUALITY, is_for_quality_alone
 from penstock.locks.rows import LotJobRow, StatusRow, WorkRow
-from penstock.locks.table import Status, readable
+from penstock.locks.tables import LockRoom
 from penstock.replay.rows import StepRow
 from penstock.states import StepState, WorkState
+from penstock.store.unit_of_work import World
 
 KEPT = "somebody keeps the job from this lot: let it go first"
 

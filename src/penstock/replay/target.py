@@ -7,14 +7,14 @@ from msgspec import Struct
 from msgspec.structs import replace
 
 from penstock import ids
-from penstock.catalog.claimed_runs import lot_facet
+from penstock.catalog.entities.runs import lot_facet
 from penstock.catalog.rows import Row
 from penstock.clock import Micros, format_time
 from penstock.db import Transaction
 from penstock.errors import Invalid, NotFound
-from penstock.locks.reading import find_dataset, get_lot_job
+from penstock.locks.queries.claims import find_dataset, get_lot_job
 from penstock.lots.ids import check_lot
-from penstock.replay.walking import LotRun, Node, fetch_runs, lot_runs, made_by
+from penstock.replay.walk import LotRun, Node, fetch_runs, lot_runs, made_by
 
 FOREVER: Micros = (1 << 63) - 1
 

@@ -8,15 +8,15 @@ from contextlib import ExitStack, contextmanager
 from pathlib import Path
 from typing import Any
 
-from penstock.api.server import HttpServer
-from penstock.arcs.station import Station
+from penstock.arcs.engine.worker import Station
 from penstock.client import AsyncClient, Client
 from penstock.client.names import Name
 from penstock.config import Settings
 from penstock.ingest.opening import open_workshop
-from penstock.ingest.workers import Workers
+from penstock.ingest.workers.pool import Workers
 from penstock.plane import Plane
 from penstock.replay.replays import Replays
+from penstock.server.serve import HttpServer
 from penstock.testing.inline import ArcFailed, MadeLot, declare, put_lot, read_lot, run_arc
 
 __all__ = ["ArcFailed", "MadeLot", "Server", "server"]

@@ -10,16 +10,16 @@ import msgspec
 from msgspec import Struct
 
 from penstock import ids
+from penstock.arcs.engine.single import run_lot
 from penstock.arcs.files import MARK, read_arc
-from penstock.arcs.naming import ByName
-from penstock.arcs.single import run_lot
+from penstock.arcs.spec import ByName
 from penstock.client import Client
-from penstock.client.documents import EntityId
+from penstock.client.documents.catalog import EntityId
 from penstock.client.names import Name, read_name
 from penstock.clock import format_time
 from penstock.errors import Conflict, Invalid, PenstockError
 from penstock.locks.commands.lots import RegisterLots
-from penstock.lots.files import put_manifest
+from penstock.lots.manifest_files import put_manifest
 from penstock.lots.manifests import DatasetRef, Item, Manifest, data_folder
 from penstock.objects.uris import find_object
 from penstock.plane import Plane

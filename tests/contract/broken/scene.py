@@ -6,10 +6,10 @@ from contextlib import closing, contextmanager, suppress
 from dataclasses import dataclass
 from pathlib import Path
 
-from penstock.arcs.backfill import Backfills
+from penstock.arcs.backfills.backfills import Backfills
 from penstock.arcs.commands import ApplyArc, BeginParts, ClaimArcLots
-from penstock.arcs.declaration import Arc, Input, Output, Parts, Retry, Workload
-from penstock.arcs.single import run_lot
+from penstock.arcs.engine.single import run_lot
+from penstock.arcs.spec import Arc, Input, Output, Parts, Retry, Workload
 from penstock.config import Settings
 from penstock.db import Database, open_database
 from penstock.ingest.collections import Collection, PutCollection
@@ -17,8 +17,8 @@ from penstock.locks.commands import Ref, RegisterLots
 from penstock.lots.ids import Interval
 from penstock.objects import Objects
 from penstock.plane import Plane
-from penstock.provenance.checking import Verdict, check
-from penstock.provenance.invariants import Grounds
+from penstock.provenance.checks import Grounds
+from penstock.provenance.checks.run import Verdict, check
 from penstock.replay.replays import Replays
 from penstock.replay.target import Target
 from tests.checked import inside

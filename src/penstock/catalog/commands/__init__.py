@@ -1,6 +1,5 @@
 """The writes of the catalog, each a frozen value that knows how to apply itself."""
 
-from penstock.catalog.commands.creating import CreateDataset, CreateNamespace
 from penstock.catalog.commands.datasets import (
     DeleteDataset,
     PutDataset,
@@ -8,17 +7,10 @@ from penstock.catalog.commands.datasets import (
     TagDataset,
     UntagDataset,
 )
-from penstock.catalog.commands.events import (
-    ReceiveEvent,
-)
-from penstock.catalog.commands.jobs import (
-    DeleteJob,
-    PutJob,
-    RestoreJob,
-    TagJob,
-    UntagJob,
-)
+from penstock.catalog.commands.jobs import DeleteJob, PutJob, RestoreJob, TagJob, UntagJob
 from penstock.catalog.commands.namespaces import (
+    CreateDataset,
+    CreateNamespace,
     DeleteNamespace,
     GrantNamespace,
     PutNamespace,
@@ -27,12 +19,9 @@ from penstock.catalog.commands.namespaces import (
     RestoreNamespace,
     RevokeGrant,
 )
-from penstock.catalog.commands.runs import (
-    CreateRun,
-    MarkRun,
-)
-from penstock.catalog.known_facets import DatasetName
-from penstock.catalog.schema import Field
+from penstock.catalog.commands.runs import CreateRun, MarkRun, ReceiveEvent
+from penstock.catalog.events.known_facets import DatasetName
+from penstock.catalog.events.schema import Field
 
 __all__ = [
     "CreateDataset",

@@ -5,7 +5,6 @@ from typing import ClassVar
 import msgspec
 
 from penstock import ids
-from penstock.catalog import dataset_names, dataset_rules, run_rules
 from penstock.catalog.commands.lookup import (
     Write,
     check_field,
@@ -14,8 +13,11 @@ from penstock.catalog.commands.lookup import (
     record,
     run_row,
 )
-from penstock.catalog.facets import event_stamp, mark_stated
-from penstock.catalog.known_facets import TagMark
+from penstock.catalog.entities import datasets, runs
+from penstock.catalog.entities import names as dataset_names
+from penstock.catalog.events.facets import event_stamp, mark_stated
+from penstock.catalog.events.known_facets import TagMark
+from penstock.catalog.events.schema import Field, schema_id
 from penstock.catalog.rows import (
     DatasetRow,
     Origin,
@@ -25,10 +27,9 @@ from penstock.catalog.rows import (
     VersionRow,
     replace,
 )
-from penstock.catalog.schema import Field, schema_id
-from penstock.catalog.world import World
 from penstock.clock import Micros
 from penstock.errors import Conflict, NotFound
+from penstock.store.unit_of_work import World
 
 
 class PutDataset(Write, frozen=True):
@@ -54,7 +55,7 @@ class PutDataset(Write, frozen=True):
         dataset_id = world.dataset_id(ids.dataset_id(self.namespace, self.name))
         held = world.datasets.get(dataset_id)
         if held is not None:
-            now = dataset_rules.next_change(held, now)
+            now = datasets.next_change(held, now)
         dataset = self._stated(world, dataset_id, held, now)
         dataset_names.show_namespace(world, dataset.namespace)
         world.datasets.put(dataset.id, dataset)
@@ -93,21 +94,21 @@ class PutDataset(Write, frozen=True):
         return text, schema_id(text)
 
     def _declare(self, world: World, dataset: DatasetRow, now: Micros) -> None:
-        held = dataset_rules.shown_schema(world, dataset)
+        held = datasets.shown_schema(world, dataset)
         fresh = self._schema() or held
         if dataset.version_count and fresh[1] == held[1]:
             return
         version_id = ids.derived_id("declared", dataset.id, fresh[1], str(now))
-        _, version = dataset_rules.add_version(
+        _, version = datasets.add_version(
             world, dataset, version_id, Origin.DECLARED, None, fresh, now
         )
         version = self._describe(version)
         world.versions.put(version.id, version)
-        dataset_rules.publish(world, version, now, now)
+        datasets.publish(world, version, now, now)
 
     def _write_for_run(self, world: World, dataset: DatasetRow, run: RunRow, now: Micros) -> None:
         written = (Role.OUTPUT, dataset.id) in world.io_of(run.id)
-        dataset, version = run_rules.write_dataset(world, run, dataset, self._schema(), now)
+        dataset, version = runs.write_dataset(world, run, dataset, self._schema(), now)
         fields, schema_of_fields = self._schema() or (version.fields, version.schema_id)
         if written and run.ended_at is not None and schema_of_fields != version.schema_id:
             raise Conflict(
@@ -123,7 +124,7 @@ class PutDataset(Write, frozen=True):
             source_name=self.source_name,
         )
         world.versions.put(version.id, version)
-        run_rules.settle(world, run, run)
+        runs.settle(world, run, run)
 
     def _describe(self, version: VersionRow) -> VersionRow:
         """Put the description into a version, and keep it from inheriting what is stated here."""
@@ -146,7 +147,7 @@ class DeleteDataset(Write, frozen=True):
     def apply(self, world: World, now: Micros) -> None:
         """Hide it."""
         dataset = dataset_row(world, self.namespace, self.name)
-        at = dataset_rules.next_change(dataset, now)
+        at = datasets.next_change(dataset, now)
         world.datasets.put(dataset.id, replace(dataset, hidden=1, hidden_at=at, updated_at=at))
         record(world, now, self.who, "dataset delete", f"dataset:{self.namespace}:{self.name}")
 
@@ -163,7 +164,7 @@ class RestoreDataset(Write, frozen=True):
     def apply(self, world: World, now: Micros) -> None:
         """Show it."""
         dataset = dataset_row(world, self.namespace, self.name)
-        at = dataset_rules.next_change(dataset, now)
+        at = datasets.next_change(dataset, now)
         world.datasets.put(dataset.id, replace(dataset, hidden=0, hidden_at=at, updated_at=at))
         dataset_names.show_namespace(world, dataset.namespace)
         record(world, now, self.who, "dataset restore", f"dataset:{self.namespace}:{self.name}")

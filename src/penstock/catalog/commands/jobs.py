@@ -3,7 +3,6 @@
 from typing import ClassVar
 
 from penstock import ids
-from penstock.catalog import dataset_names, job_rules, job_versions, run_rules
 from penstock.catalog.commands.lookup import (
     Write,
     dataset_row,
@@ -13,13 +12,14 @@ from penstock.catalog.commands.lookup import (
     run_row,
 )
 from penstock.catalog.commands.runs import read_declared, write_declared
-from penstock.catalog.facets import event_stamp
-from penstock.catalog.known_facets import DatasetName
+from penstock.catalog.entities import job_versions, jobs, names, runs
+from penstock.catalog.events.facets import event_stamp
+from penstock.catalog.events.known_facets import DatasetName
 from penstock.catalog.rows import JobRow, RunRow, replace
-from penstock.catalog.world import World
 from penstock.clock import Micros
 from penstock.errors import Conflict
 from penstock.states import RunState
+from penstock.store.unit_of_work import World
 
 
 class PutJob(Write, frozen=True):
@@ -49,11 +49,11 @@ class PutJob(Write, frozen=True):
             raise Conflict(f"run {run.id} belongs to another job than {self.namespace}/{self.name}")
         held = world.jobs.get(job_id)
         if held is not None:
-            now = job_rules.next_change(held, now)
+            now = jobs.next_change(held, now)
         else:
-            held = job_rules.new_job(job_id, self.namespace, self.name, now)
+            held = jobs.new_job(job_id, self.namespace, self.name, now)
         job = self._stated(world, held, now)
-        dataset_names.show_namespace(world, job.namespace)
+        names.show_namespace(world, job.namespace)
         world.jobs.put(job.id, job)
         inputs, outputs = (
             tuple(sorted({DatasetName(named[n].namespace, named[n].name) for n in side}))
@@ -70,7 +70,7 @@ class PutJob(Write, frozen=True):
         if run.ended_at is not None:
             if run.state == RunState.COMPLETED:
                 write_declared(world, run.id, run.ended_at, self.within)
-            run_rules.settle(world, run, run)
+            runs.settle(world, run, run)
 
     def _stated(self, world: World, job: JobRow, now: Micros) -> JobRow:
         stamp = event_stamp(now, "")
@@ -85,7 +85,7 @@ class PutJob(Write, frozen=True):
             hidden=0,
             updated_at=max(now, job.updated_at),
         )
-        return job_rules.tag_job(world, job, self.tags) if self.tags else job
+        return jobs.tag_job(world, job, self.tags) if self.tags else job
 
 
 class DeleteJob(Write, frozen=True):
@@ -100,7 +100,7 @@ class DeleteJob(Write, frozen=True):
     def apply(self, world: World, now: Micros) -> None:
         """Hide it."""
         job = job_row(world, self.namespace, self.name)
-        at = job_rules.next_change(job, now)
+        at = jobs.next_change(job, now)
         world.jobs.put(job.id, replace(job, hidden=1, hidden_at=at, updated_at=at))
         record(world, now, self.who, "job delete", f"job:{self.namespace}:{self.name}")
 
@@ -117,9 +117,9 @@ class RestoreJob(Write, frozen=True):
     def apply(self, world: World, now: Micros) -> None:
         """Show it."""
         job = job_row(world, self.namespace, self.name)
-        at = job_rules.next_change(job, now)
+        at = jobs.next_change(job, now)
         world.jobs.put(job.id, replace(job, hidden=0, hidden_at=at, updated_at=at))
-        dataset_names.show_namespace(world, job.namespace)
+        names.show_namespace(world, job.namespace)
         record(world, now, self.who, "job restore", f"job:{self.namespace}:{self.name}")
 
 
@@ -132,7 +132,7 @@ class TagJob(Write, frozen=True):
 
     def apply(self, world: World, now: Micros) -> None:
         """Add it."""
-        job = job_rules.tag_job(
+        job = jobs.tag_job(
             world, job_row(world, self.namespace, self.name, visible=True), [self.tag]
         )
         world.jobs.put(job.id, replace(job, updated_at=max(now, job.updated_at)))
@@ -147,5 +147,5 @@ class UntagJob(Write, frozen=True):
 
     def apply(self, world: World, now: Micros) -> None:
         """Remove it, if it is there."""
-        job = job_rules.untag_job(job_row(world, self.namespace, self.name, visible=True), self.tag)
+        job = jobs.untag_job(job_row(world, self.namespace, self.name, visible=True), self.tag)
         world.jobs.put(job.id, replace(job, updated_at=max(now, job.updated_at)))

@@ -7,12 +7,12 @@ from msgspec import Struct
 
 from penstock import ids
 from penstock.access import audit
-from penstock.catalog import dataset_rules
+from penstock.catalog.entities import datasets
+from penstock.catalog.events.schema import Field
 from penstock.catalog.rows import DatasetRow, JobRow, NamespaceRow, RunRow
-from penstock.catalog.schema import Field
-from penstock.catalog.world import Keys, World
 from penstock.clock import Micros
 from penstock.errors import NotFound
+from penstock.store.unit_of_work import Keys, World
 
 
 class Write(Struct, frozen=True):
@@ -58,7 +58,7 @@ def run_row(world: World, run_id: str) -> RunRow:
 
 def check_field(world: World, dataset: DatasetRow, field: str) -> None:
     """Refuse a field that the dataset does not have."""
-    fields = msgspec.json.decode(dataset_rules.shown_schema(world, dataset)[0], type=list[Field])
+    fields = msgspec.json.decode(datasets.shown_schema(world, dataset)[0], type=list[Field])
     if all(held.name != field for held in fields):
         raise NotFound(f"dataset {dataset.name!r} has no field {field!r}")
 

@@ -1,15 +1,22 @@
 """Making runs and reporting their states."""
 
+from typing import ClassVar
+
+from msgspec import Struct
+
 from penstock import ids
-from penstock.catalog import job_rules, job_versions, run_rules
 from penstock.catalog.commands.lookup import Write, job_row, run_row
-from penstock.catalog.facets import event_stamp
+from penstock.catalog.entities import job_versions, jobs, runs
+from penstock.catalog.entities.merging import merge_second_names
+from penstock.catalog.events.apply import receive, with_known_job
+from penstock.catalog.events.facets import event_stamp
+from penstock.catalog.events.namespaced import WriteScope, may_write
+from penstock.catalog.events.parse import Event
 from penstock.catalog.rows import JobRow, Role, RunRow, replace
-from penstock.catalog.world import World
-from penstock.catalog.write_scope import WriteScope, may_write
 from penstock.clock import Micros, after
 from penstock.errors import Conflict, Invalid, NotFound
 from penstock.states import RUN, RunState
+from penstock.store.unit_of_work import Keys, World
 
 
 class CreateRun(Write, frozen=True):
@@ -33,7 +40,7 @@ class CreateRun(Write, frozen=True):
             return run_id
         external = self.run_id if self.run_id is not None and self.run_id != run_id else None
         run = replace(
-            job_rules.has_spoken(job_rules.new_run(run_id, job.id, external, now)),
+            jobs.has_spoken(jobs.new_run(run_id, job.id, external, now)),
             job_version_id=job.current_version_id,
             nominal_start=self.nominal_start,
             nominal_end=self.nominal_end,
@@ -41,7 +48,7 @@ class CreateRun(Write, frozen=True):
         )
         world.runs.put(run_id, run)
         world.jobs.put(job.id, replace(job, updated_at=max(now, job.updated_at)))
-        job_rules.count_run(world, run)
+        jobs.count_run(world, run)
         job_versions.note_beginning(world, run.job_version_id, run.created_at)
         return run_id
 
@@ -68,19 +75,19 @@ class MarkRun(Write, frozen=True):
         RUN.check(RunState(before.state), self.state, before.id)
         at = self.at if self.at is not None else self._counts_at(world, before, job, now)
         run = replace(
-            job_rules.has_spoken(run_rules.mark(before, self.state, at)),
+            jobs.has_spoken(runs.mark(before, self.state, at)),
             updated_at=max(now, before.updated_at),
         )
         world.runs.put(run.id, run)
         job = replace(job, updated_at=max(now, job.updated_at))
-        world.jobs.put(job.id, job_rules.follow_run(world, job, run, before))
+        world.jobs.put(job.id, jobs.follow_run(world, job, run, before))
         if before.started_at is None:
             read_declared(world, run.id, at)
         if run.state == RunState.COMPLETED and before.ended_at is None:
             write_declared(world, run.id, at, self.within)
         settled = world.runs.get(run.id)
         assert settled is not None, "it was put just now"
-        run_rules.settle(world, settled, before)
+        runs.settle(world, settled, before)
 
     def _counts_at(self, world: World, run: RunRow, job: JobRow, now: Micros) -> Micros:
         """When a report without a time counts: after what was known when the run was made.
@@ -104,7 +111,7 @@ def read_declared(world: World, run_id: str, at: Micros) -> None:
     version = world.job_versions.get(run.job_version_id) if run.job_version_id else None
     for name in job_versions.version_names(version.inputs) if version else ():
         dataset_id = ids.dataset_id(name.namespace, name.name)
-        run_rules.read_dataset(world, run, dataset_id, None, event_stamp(at, ""), at)
+        runs.read_dataset(world, run, dataset_id, None, event_stamp(at, ""), at)
 
 
 def write_declared(world: World, run_id: str, at: Micros, within: str | None) -> None:
@@ -119,4 +126,34 @@ def write_declared(world: World, run_id: str, at: Micros, within: str | None) ->
         dataset = world.datasets.get(ids.dataset_id(name.namespace, name.name))
         if dataset is not None:
             unconfirmed = not may_write(world, scope, dataset.namespace)
-            run_rules.write_dataset(world, run, dataset, None, at, unconfirmed=unconfirmed)
+            runs.write_dataset(world, run, dataset, None, at, unconfirmed=unconfirmed)
+
+
+class ReceiveEvent(Struct, frozen=True, gc=False):
+    """Receive one OpenLineage event."""
+
+    alone: ClassVar[bool] = False
+
+    event: Event
+    within: str | None = None  # the namespace of a key that is for one
+
+    def want(self, keys: Keys) -> None:
+        """Everything the event names."""
+        event = self.event
+        if event.job_id:
+            keys.jobs.add(event.job_id)
+            keys.namespaces.add(event.job_namespace)
+        if event.run_id is not None:
+            keys.runs.add(event.run_id)
+        for mention in event.inputs:
+            keys.datasets.add(mention.id)
+        for mention in event.outputs:
+            keys.datasets.add(mention.id)
+        if event.dataset is not None:
+            keys.datasets.add(event.dataset.id)
+
+    def apply(self, world: World, now: Micros) -> None:
+        """Fold it in."""
+        merge_second_names(world, self.event)
+        scope = WriteScope(self.within) if self.within is not None else None
+        receive(world, with_known_job(world, self.event), now, scope=scope)

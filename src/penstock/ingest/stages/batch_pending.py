@@ -12,17 +12,13 @@ from itertools import islice
 from typing import NamedTuple
 
 from penstock.errors import Away, Invalid, NotFound, PenstockError
+from penstock.ingest.archive.arks import read_local_ids
+from penstock.ingest.archive.register import ReserveArks
 from penstock.ingest.collections import Collection
-from penstock.ingest.following import batch_moved
-from penstock.ingest.local_ids import read_local_ids
-from penstock.ingest.moves import first_priority, move_batch
-from penstock.ingest.receiving.checkm import ManifestKind, Row
-from penstock.ingest.receiving.fetching import NoSpace, Stopped, Wanted
-from penstock.ingest.stages.letters import send
-from penstock.ingest.stages.payload import SYSTEM, read_manifest
-from penstock.ingest.storing.register import ReserveArks
-from penstock.ingest.telling.reports import confirmation_letter, failure_letter
-from penstock.ingest.values import (
+from penstock.ingest.context import Later, Workshop
+from penstock.ingest.intake.checkm import ManifestKind, Row
+from penstock.ingest.intake.fetching import NoSpace, Stopped, Wanted
+from penstock.ingest.models import (
     Batch,
     BatchChange,
     Configuration,
@@ -32,7 +28,11 @@ from penstock.ingest.values import (
     PayloadType,
     Submission,
 )
-from penstock.ingest.workshop import Later, Workshop
+from penstock.ingest.notifications.reports import confirmation_letter, failure_letter
+from penstock.ingest.stages.letters import send
+from penstock.ingest.stages.payload import SYSTEM, read_manifest
+from penstock.ingest.telemetry import batch_moved
+from penstock.ingest.transitions import first_priority, move_batch
 from penstock.states import BatchState
 
 _AT_ONCE = 250

@@ -9,19 +9,14 @@ import shutil
 
 from penstock.clock import DAY
 from penstock.errors import NotFound, PenstockError
-from penstock.ingest.batch_lots import DEPOSITS
-from penstock.ingest.giving_up import give_up
+from penstock.ingest.context import PAYLOAD_SCHEME, Workshop, upload_key
+from penstock.ingest.intake.uploads import ForgetUpload, SpendUpload, batches_of, stale_uploads
+from penstock.ingest.lots import DEPOSITS
+from penstock.ingest.models import Batch, BatchChange, JobChange
 from penstock.ingest.progress import ForgetOldProgress
-from penstock.ingest.receiving.uploads import (
-    ForgetUpload,
-    SpendUpload,
-    batches_of,
-    stale_uploads,
-)
+from penstock.ingest.queue.port import BatchFilter
 from penstock.ingest.stages import lots
-from penstock.ingest.store import BatchFilter
-from penstock.ingest.values import Batch, BatchChange, JobChange
-from penstock.ingest.workshop import PAYLOAD_SCHEME, Workshop, upload_key
+from penstock.ingest.workers.abandoned import give_up
 from penstock.states import BatchState
 
 _PAGE = 250

@@ -6,11 +6,17 @@ in an update, the version before. A part that the submission clears is empty in 
 
 from collections.abc import Sequence
 
+from penstock.ingest.archive.metadata import (
+    ERC_BYTES_MAX,
+    ERC_FILE,
+    NOTHING,
+    Description,
+    Erc,
+    read_erc,
+)
+from penstock.ingest.context import PRODUCER
+from penstock.ingest.models import ErcPart, Identifiers, IngestJob, PayloadType
 from penstock.ingest.stages.payload import File, folder_of
-from penstock.ingest.storing.erc import ERC_BYTES_MAX, ERC_FILE, NOTHING, Erc, read_erc
-from penstock.ingest.storing.metadata import Description
-from penstock.ingest.values import ErcPart, Identifiers, IngestJob, PayloadType
-from penstock.ingest.workshop import PRODUCER
 
 # In a bag the depositor's files are in this folder.
 _ERC_NAMES = (ERC_FILE, f"data/{ERC_FILE}")

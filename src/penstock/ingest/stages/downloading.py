@@ -6,11 +6,11 @@ really came, unless a person set it. Fails when a file cannot be had after some 
 what it should be. What is good stays for a resume.
 """
 
-from penstock.ingest.moves import move_job, size_penalty
-from penstock.ingest.receiving.fetching import Stopped
+from penstock.ingest.context import Later, Workshop
+from penstock.ingest.intake.fetching import Stopped
+from penstock.ingest.models import IngestJob, PayloadType
 from penstock.ingest.stages.payload import PACKED, fetch_files, folder_of
-from penstock.ingest.values import IngestJob, PayloadType
-from penstock.ingest.workshop import Later, Workshop
+from penstock.ingest.transitions import move_job, size_penalty
 from penstock.states import IngestState
 
 

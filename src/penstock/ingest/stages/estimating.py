@@ -10,12 +10,12 @@ from concurrent.futures import ThreadPoolExecutor
 
 from penstock.errors import Away, PenstockError
 from penstock.ingest.collections import Collection
-from penstock.ingest.moves import move_job, size_penalty
-from penstock.ingest.receiving.fetching import Stopped, Wanted, size_of
-from penstock.ingest.receiving.places import Places
+from penstock.ingest.context import PAYLOAD_SCHEME, Later, Workshop
+from penstock.ingest.intake.fetching import Stopped, Wanted, size_of
+from penstock.ingest.intake.places import Places
+from penstock.ingest.models import IngestJob, PayloadType
 from penstock.ingest.stages.payload import wanted_files
-from penstock.ingest.values import IngestJob, PayloadType
-from penstock.ingest.workshop import PAYLOAD_SCHEME, Later, Workshop
+from penstock.ingest.transitions import move_job, size_penalty
 from penstock.states import IngestState
 
 _ASKED_AT_ONCE = 8

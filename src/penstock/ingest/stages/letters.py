@@ -8,8 +8,9 @@ from msgspec.structs import replace
 
 from penstock.clock import format_time
 from penstock.errors import Conflict, NotFound, PenstockError
-from penstock.ingest.telling.mail import Letter, Undelivered
-from penstock.ingest.telling.waiting_letters import (
+from penstock.ingest.context import Workshop
+from penstock.ingest.models import BatchChange
+from penstock.ingest.notifications.letters import (
     GIVEN_UP_AFTER,
     ForgetLetter,
     KeepLetter,
@@ -19,8 +20,7 @@ from penstock.ingest.telling.waiting_letters import (
     due_letters,
     pause_after,
 )
-from penstock.ingest.values import BatchChange
-from penstock.ingest.workshop import Workshop
+from penstock.ingest.notifications.mail import Letter, Undelivered
 
 log = logging.getLogger(__name__)
 

@@ -14,10 +14,13 @@ from collections.abc import Iterable, Iterator, Sequence
 
 import msgspec
 
-from penstock import tracing
 from penstock.clock import SECOND, Micros, format_time
 from penstock.errors import Conflict, Invalid
-from penstock.ingest.batch_lots import (
+from penstock.ingest.archive.ocfl.repository import Depository, StoredFile
+from penstock.ingest.archive.register import StoredRow, stored_by
+from penstock.ingest.collections import Collection
+from penstock.ingest.context import PRODUCER, Workshop
+from penstock.ingest.lots import (
     DEPOSITS,
     LABEL,
     BatchLotRow,
@@ -30,20 +33,17 @@ from penstock.ingest.batch_lots import (
     batches_of_lot,
     due_lots,
 )
-from penstock.ingest.collections import Collection
-from penstock.ingest.following import lot_published
-from penstock.ingest.storing.ocfl import Depository, StoredFile
-from penstock.ingest.storing.register import StoredRow, stored_by
-from penstock.ingest.telling.reports import Report
-from penstock.ingest.values import Batch, to_json
-from penstock.ingest.workshop import PRODUCER, Workshop
-from penstock.lots.files import put_manifest, show_manifest
+from penstock.ingest.models import Batch, to_json
+from penstock.ingest.notifications.reports import Report
+from penstock.ingest.telemetry import lot_published
 from penstock.lots.ids import parse_interval
+from penstock.lots.manifest_files import put_manifest, show_manifest
 from penstock.lots.manifests import DatasetRef, Item, Manifest, ManifestNote, PartLine, decode
 from penstock.lots.rows import ManifestRow
 from penstock.objects import Objects
 from penstock.objects.uris import Place, find_place
 from penstock.states import ManifestState
+from penstock.telemetry import tracing
 
 log = logging.getLogger(__name__)
 

@@ -7,11 +7,11 @@ learns of its last job in the same write that completes it.
 
 import msgspec
 
-from penstock.ingest.moves import move_job
-from penstock.ingest.storing.register import StoredRow, stored_by
-from penstock.ingest.telling.callbacks import call_back
-from penstock.ingest.values import IngestJob
-from penstock.ingest.workshop import Later, Workshop, patiently
+from penstock.ingest.archive.register import StoredRow, stored_by
+from penstock.ingest.context import Later, Workshop, patiently
+from penstock.ingest.models import IngestJob
+from penstock.ingest.notifications.callbacks import call_back
+from penstock.ingest.transitions import move_job
 from penstock.states import IngestState
 
 

@@ -9,10 +9,10 @@ from msgspec import Struct
 from penstock import ids
 from penstock.errors import Invalid
 from penstock.ingest.collections import Collection, DigestPolicy
-from penstock.ingest.progress import Meter
-from penstock.ingest.receiving import archives, checkm
-from penstock.ingest.receiving.checkm import ManifestKind
-from penstock.ingest.receiving.fetching import (
+from penstock.ingest.context import PRODUCER, Workshop, patiently
+from penstock.ingest.intake import archives, checkm
+from penstock.ingest.intake.checkm import ManifestKind
+from penstock.ingest.intake.fetching import (
     ALWAYS,
     Stopped,
     Wanted,
@@ -21,11 +21,11 @@ from penstock.ingest.receiving.fetching import (
     fetch,
     fetch_all,
 )
-from penstock.ingest.receiving.parts import digests_of
-from penstock.ingest.receiving.places import Places, shown
-from penstock.ingest.receiving.sources import Uploads
-from penstock.ingest.values import Configuration, IngestJob, PayloadType
-from penstock.ingest.workshop import PRODUCER, Workshop, patiently
+from penstock.ingest.intake.partial_files import digests_of
+from penstock.ingest.intake.places import Places, shown
+from penstock.ingest.intake.sources import Uploads
+from penstock.ingest.models import Configuration, IngestJob, PayloadType
+from penstock.ingest.progress import Meter
 
 PACKED = "payload"  # a container as it came
 SYSTEM = "system"  # what we make

@@ -6,12 +6,12 @@ tries, and can begin again then; and for good on a manifest that is corrupt or d
 digest: a new submission is needed.
 """
 
-from penstock.ingest.moves import move_job
-from penstock.ingest.receiving.fetching import NoSpace, Stopped
-from penstock.ingest.receiving.places import Places, check_url
+from penstock.ingest.context import PAYLOAD_SCHEME, ForGood, Later, Workshop, patiently
+from penstock.ingest.intake.fetching import NoSpace, Stopped
+from penstock.ingest.intake.places import Places, check_url
+from penstock.ingest.models import HoldKind, IngestJob
 from penstock.ingest.stages.payload import Corrupt, own_upload, wanted_files
-from penstock.ingest.values import HoldKind, IngestJob
-from penstock.ingest.workshop import PAYLOAD_SCHEME, ForGood, Later, Workshop, patiently
+from penstock.ingest.transitions import move_job
 from penstock.states import IngestState
 
 

@@ -16,13 +16,24 @@ from urllib.parse import quote
 from msgspec.structs import replace
 
 from penstock.errors import Conflict, NotFound, PenstockError
+from penstock.ingest.archive.metadata import (
+    ERC_FILE,
+    Description,
+    Erc,
+    dublin_core,
+    erc,
+    stored_erc,
+)
+from penstock.ingest.archive.minting import ark_of
+from penstock.ingest.archive.ocfl.inventory import NewFile, Spoiled, sha512
+from penstock.ingest.archive.ocfl.repository import Depository
+from penstock.ingest.archive.register import Identified, Identify, Offer, TakeOver, WriterRow
 from penstock.ingest.collections import Collection, InheritedPolicy, Minting
-from penstock.ingest.free_arks import is_free
-from penstock.ingest.giving_up import give_up_if_gone, job_of
-from penstock.ingest.moves import move_job
-from penstock.ingest.receiving import checkm
-from penstock.ingest.receiving.checkm import ManifestKind
-from penstock.ingest.receiving.fetching import ALWAYS, Stopped
+from penstock.ingest.context import PRODUCER, Later, Workshop, patiently
+from penstock.ingest.intake import checkm
+from penstock.ingest.intake.checkm import ManifestKind
+from penstock.ingest.intake.fetching import ALWAYS, Stopped
+from penstock.ingest.models import Identifiers, IngestJob, JobChange, SubmissionMode
 from penstock.ingest.stages.describing import deposited_erc, describe, identifiers_of
 from penstock.ingest.stages.payload import (
     SYSTEM,
@@ -32,15 +43,9 @@ from penstock.ingest.stages.payload import (
     folder_of,
     write_whole,
 )
-from penstock.ingest.storing.erc import ERC_FILE, Erc, stored_erc
-from penstock.ingest.storing.metadata import Description, dublin_core, erc
-from penstock.ingest.storing.minting import ark_of
-from penstock.ingest.storing.ocfl import Depository
-from penstock.ingest.storing.ocfl_files import NewFile, Spoiled
-from penstock.ingest.storing.ocfl_inventory import sha512
-from penstock.ingest.storing.register import Identified, Identify, Offer, TakeOver, WriterRow
-from penstock.ingest.values import Identifiers, IngestJob, JobChange, SubmissionMode
-from penstock.ingest.workshop import PRODUCER, Later, Workshop, patiently
+from penstock.ingest.transitions import move_job
+from penstock.ingest.workers.abandoned import give_up_if_gone, job_of
+from penstock.ingest.workers.ark_availability import is_free
 from penstock.states import IngestState
 
 _MINTS_MAX = 20  # at EZID for one object; our own minter passes over as many as are stored

@@ -11,10 +11,10 @@ import shutil
 from msgspec.structs import replace
 
 from penstock.errors import PenstockError
-from penstock.ingest.following import job_moved, job_waited
-from penstock.ingest.moves import move_job
-from penstock.ingest.values import IngestJob, JobChange, Place
-from penstock.ingest.workshop import Workshop
+from penstock.ingest.context import Workshop
+from penstock.ingest.models import IngestJob, JobChange, Place
+from penstock.ingest.telemetry import job_moved, job_waited
+from penstock.ingest.transitions import move_job
 from penstock.states import IngestState
 
 _AT_ONCE = 500

@@ -13,17 +13,17 @@ from urllib.parse import urlsplit
 import msgspec
 
 from penstock import ids
-from penstock.catalog.openlineage import Event, Limits, read_event
+from penstock.catalog.events.parse import Event, Limits, read_event
 from penstock.clock import format_time
 from penstock.errors import NotFound
+from penstock.ingest.archive.metadata import stored_erc
+from penstock.ingest.archive.ocfl.repository import Depository, Stored
+from penstock.ingest.archive.register import RecordDeposit, StoredRow, stored_by
 from penstock.ingest.collections import Collection, Minting
-from penstock.ingest.moves import move_job
+from penstock.ingest.context import PRODUCER, Workshop, patiently
+from penstock.ingest.models import IngestJob, PayloadType, SubmissionMode
 from penstock.ingest.search_keys import SearchKeyRow, keys_of_deposit, keys_of_version
-from penstock.ingest.storing.erc import stored_erc
-from penstock.ingest.storing.ocfl import Depository, Stored
-from penstock.ingest.storing.register import RecordDeposit, StoredRow, stored_by
-from penstock.ingest.values import IngestJob, PayloadType, SubmissionMode
-from penstock.ingest.workshop import PRODUCER, Workshop, patiently
+from penstock.ingest.transitions import move_job
 from penstock.states import IngestState
 
 _PRODUCER = "penstock"

@@ -12,15 +12,15 @@ from collections.abc import Iterator, Sequence
 import msgspec
 
 from penstock.errors import Busy, NotFound, PenstockError, Unavailable
-from penstock.ingest.following import batch_moved
-from penstock.ingest.moves import move_batch
+from penstock.ingest.archive.register import stored_by
+from penstock.ingest.context import Later, Workshop
+from penstock.ingest.models import Batch, BatchChange, IngestJob, to_json
+from penstock.ingest.notifications.mail import Letter
+from penstock.ingest.notifications.reports import JobLine, Report, make_report, report_letter
 from penstock.ingest.stages import lots
 from penstock.ingest.stages.letters import send
-from penstock.ingest.storing.register import stored_by
-from penstock.ingest.telling.mail import Letter
-from penstock.ingest.telling.reports import JobLine, Report, make_report, report_letter
-from penstock.ingest.values import Batch, BatchChange, IngestJob, to_json
-from penstock.ingest.workshop import Later, Workshop
+from penstock.ingest.telemetry import batch_moved
+from penstock.ingest.transitions import move_batch
 from penstock.states import BatchState, IngestState
 
 _PAGE = 1_000

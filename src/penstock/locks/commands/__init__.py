@@ -17,14 +17,14 @@ from penstock.locks.commands.claims import (
     Ended,
     FailClaims,
     HeartbeatClaim,
+    MarkFreeRun,
     Pinned,
     ReleaseClaim,
 )
-from penstock.locks.commands.events import GuardedEvent
 from penstock.locks.commands.lots import RegisterLots
-from penstock.locks.commands.runs import MarkFreeRun
-from penstock.locks.commands.sweep import Sweep, Swept
 from penstock.locks.commands.wiring import WireJob
+from penstock.locks.events.receive import GuardedEvent
+from penstock.locks.lease_expiry import Sweep, Swept
 
 __all__ = [
     "ClaimLots",

@@ -1,26 +1,29 @@
 """What administrators do to lots and locks; every action is in the audit log."""
 
+from collections.abc import Sequence
 from typing import ClassVar
 
 from penstock.access import audit
 from penstock.catalog.commands.lookup import Write, dataset_row, job_row
 from penstock.catalog.rows import DatasetRow, JobRow, Role, replace
-from penstock.catalog.world import World
 from penstock.clock import Micros
 from penstock.errors import Conflict, NotFound
-from penstock.locks import advice, claiming, holding, rules
-from penstock.locks.commands import releasing
+from penstock.locks import claiming, holds, work
 from penstock.locks.commands.claims import wired
-from penstock.locks.facts import Stop
-from penstock.locks.held import (
+from penstock.locks.explain import advice
+from penstock.locks.explain.facts import Gate, Stop
+from penstock.locks.explain.why import why
+from penstock.locks.lock_rules import Status
+from penstock.locks.queries.claims import list_stops_of_dataset, list_stops_of_job
+from penstock.locks.queries.hold_reasons import (
     QUALITY,
     add_reason,
+    drop_reason,
     drop_reasons,
     is_for_quality_alone,
     is_held,
     tell_readable,
 )
-from penstock.locks.room import LockRoom
 from penstock.locks.rows import (
     LINEAGE,
     NOWHERE,
@@ -31,9 +34,132 @@ from penstock.locks.rows import (
     StatusRow,
     WorkRow,
 )
-from penstock.locks.table import Status
+from penstock.locks.tables import LockRoom
 from penstock.lots.ids import check_lot
+from penstock.lots.manifests import ManifestNote
+from penstock.lots.tables import LotRoom
 from penstock.states import WorkState
+from penstock.store.unit_of_work import World
+
+_SHOWN_MAX = 3
+_UNCHANGED = "so nothing was changed"
+
+
+def refuse_job(world: World, named: JobRow, held: HoldRow | None) -> Conflict:
+    """The refusal for a job that is not held for itself."""
+    name = f"job {named.namespace}/{named.name}"
+    if held is not None and held.kind == LINEAGE:
+        source = world.datasets.get(held.source_id) if held.source_id is not None else None
+        command = ""
+        if source is not None:
+            command = f": `{advice.unhold_dataset(f'{source.namespace}/{source.name}')}`"
+        return Conflict(f"{name} is not held for itself: {held.why}; unhold that dataset{command}")
+    job = world.room(LockRoom).jobs.get(named.id)
+    gates = list_stops_of_job(world.tx, job) if job is not None else []
+    return Conflict(
+        f"{name} is not held, {_UNCHANGED}{_gates(gates)}{_held_work(world, named, gates)}"
+    )
+
+
+def _held_work(world: World, named: JobRow, gates: Sequence[Gate]) -> str:
+    """A lot of the job that is held, if no whole hold explains why it stands still."""
+    which = {"job_id": named.id, "state": str(WorkState.HELD), "limit": 1, "offset": 0}
+    rows = [] if gates else world.tx.rows(WorkRow, "read_stuck_work", **which)
+    if not rows:
+        return ""
+    command = advice.unhold_work(f"{named.namespace}/{named.name}", rows[0].lot)
+    return f"; lots of it are held, such as {rows[0].lot}: `{command}`"
+
+
+def refuse_dataset(world: World, dataset: DatasetRow, only: str | None) -> Conflict:
+    """The refusal for a dataset that is not held."""
+    gates = list_stops_of_dataset(world.tx, dataset.id, only)
+    name = f"{dataset.namespace}/{dataset.name}"
+    rest = _gates(gates)
+    if not gates:
+        lots = world.tx.fetch("first_held_lot", dataset_id=dataset.id)
+        rest = "".join(
+            f"; lots of it are held, such as {lot}: `{advice.unhold_lot(name, lot)}`"
+            for (lot,) in lots
+        )
+    return Conflict(f"dataset {name} is not held, {_UNCHANGED}{rest}")
+
+
+def refuse_lot(
+    world: World, dataset: DatasetRow, lot: str, row: StatusRow | None, only: str | None
+) -> Conflict:
+    """The refusal for a lot that is not held."""
+    room = world.room(LockRoom)
+    where = f"{dataset.namespace}/{dataset.name}"
+    stands = f"it is {row.status}" if row is not None else "it is not there yet"
+    rest = ""
+    gates = [Gate(*found[1:]) for found in world.tx.fetch("read_held_gates", ids=[dataset.id])]
+    if row is not None and row.held_from:
+        rest = "; it is held as soon as it is there, for lots that it is made from"
+    elif gates:
+        rest = _gates(gates)
+    else:
+        rest = _work_around(world, room, dataset, lot, only)
+    return Conflict(f"lot {lot} of {where} is not held, {_UNCHANGED}: {stands}{rest}")
+
+
+def _work_around(
+    world: World, room: LockRoom, dataset: DatasetRow, lot: str, only: str | None
+) -> str:
+    """The jobs that are kept from a lot of a dataset, although the lot itself is not held."""
+    jobs = list(dict.fromkeys(job for _, job in room.wires.get(dataset.id) or ()))
+    room.work.prefetch((job, lot) for job in jobs)
+    held = [job for job in jobs if _is_held(room.work.get((job, lot)))]
+    names = [row for job in held[:_SHOWN_MAX] if (row := world.jobs.get(job)) is not None]
+    return "".join(
+        f"; job {name.namespace}/{name.name} is held with it: "
+        f"`{advice.unhold_work(f'{name.namespace}/{name.name}', lot)}`"
+        for name in names
+        if only in (None, name.namespace)
+    )
+
+
+def _is_held(work: WorkRow | None) -> bool:
+    return work is not None and work.state == WorkState.HELD
+
+
+def refuse_work(
+    world: World, named: JobRow, row: WorkRow, now: Micros, only: str | None
+) -> Conflict:
+    """The refusal for a lot that its job is not kept from."""
+    found = why(world.tx, named.namespace, named.name, row.lot, now, only=only)
+    commands = [reason.command for reason in found.reasons if reason.command]
+    rest = f" End that: {' or '.join(f'`{c}`' for c in commands[:_SHOWN_MAX])}" if commands else ""
+    return Conflict(
+        f"lot {row.lot} of job {named.namespace}/{named.name} is not held, {_UNCHANGED}. "
+        f"{found.sentence}{rest}"
+    )
+
+
+def refuse_held_output(world: World, job: LotJobRow, lot: str) -> Conflict | None:
+    """The refusal for work that only the hold of a lot it writes stops."""
+    room = world.room(LockRoom)
+    own = [room.inputs.get((dataset, job.job_id, lot)) for dataset in job.own_ids]
+    if any(row is not None and row.status == Status.HOLD for row in own):
+        return None
+    made = [room.outputs.get((dataset, lot)) for dataset in job.output_ids]
+    rows = [row for row in made if row is not None and row.status == Status.HOLD]
+    if not rows or any(not row.held_from and row.job_id == job.job_id for row in rows):
+        return None
+    dataset = world.datasets.get(rows[0].dataset_id)
+    name = f"{dataset.namespace}/{dataset.name}" if dataset is not None else rows[0].dataset_id
+    return Conflict(
+        f"nothing was changed: lot {lot} of {name} itself is held; release that: "
+        f"`{advice.unhold_lot(name, lot)}`"
+    )
+
+
+def _gates(gates: Sequence[Gate]) -> str:
+    """Holds of whole jobs and datasets, with the commands that end them."""
+    return "".join(
+        f"; {gate.sentence}{f': `{gate.command}`' if gate.command else ''}"
+        for gate in gates[:_SHOWN_MAX]
+    )
 
 
 class Admin(Write, frozen=True):
@@ -95,10 +221,10 @@ class ResubmitLots(Admin, frozen=True):
                 room.put_status(replace(made, status=Status.RESUBMIT, held_from="", since=now))
         fresh = replace(row, tries=0, not_before=0, error="")
         room.put_work(fresh)
-        rules.refresh(room, job, [lot], now)
+        work.refresh(room, job, [lot], now)
         after = room.work.get((job.job_id, lot)) or fresh
-        rules.moved(room, after, row, "resubmit", self.who, now, self.why)
-        rules.refresh_around(room, job.output_ids, [lot], now)
+        work.moved(room, after, row, "resubmit", self.who, now, self.why)
+        work.refresh_around(room, job.output_ids, [lot], now)
 
 
 class ReleaseLock(Admin, frozen=True):
@@ -134,9 +260,9 @@ class HoldJob(Admin, frozen=True):
         named = job_row(world, self.namespace, self.job)
         held = world.room(LockRoom).holds.get(named.id)
         if not self.hold and (held is None or held.kind == LINEAGE):
-            raise releasing.refuse_job(world, named, held)
+            raise refuse_job(world, named, held)
         _hold_whole(world, named.id, "JOB", self, hold=self.hold, now=now)
-        holding.follow_datasets(world, now)
+        holds.follow_datasets(world, now)
         action = "job hold" if self.hold else "job unhold"
         self.record(world, now, action, f"job:{named.namespace}:{named.name}")
 
@@ -155,9 +281,9 @@ class HoldDataset(Admin, frozen=True):
         """Hold it, or let it go."""
         row = dataset_row(world, self.namespace, self.dataset)
         if not self.hold and world.room(LockRoom).holds.get(row.id) is None:
-            raise releasing.refuse_dataset(world, row, self.only)
+            raise refuse_dataset(world, row, self.only)
         _hold_whole(world, row.id, "DATASET", self, hold=self.hold, now=now)
-        holding.follow_datasets(world, now)
+        holds.follow_datasets(world, now)
         action = "dataset hold" if self.hold else "dataset unhold"
         self.record(world, now, action, f"dataset:{row.namespace}:{row.name}")
 
@@ -201,7 +327,7 @@ class HoldLot(Admin, frozen=True):
                 return before
         else:
             if held is None or held.status != Status.HOLD:
-                raise releasing.refuse_lot(world, dataset, self.lot, held, self.only)
+                raise refuse_lot(world, dataset, self.lot, held, self.only)
             after = self._freed(world, dataset, held, now)
         if after is None:
             room.outputs.put((dataset.id, self.lot), None)
@@ -223,12 +349,12 @@ class HoldLot(Admin, frozen=True):
             )
         )
         if not self.hold:
-            holding.let_go(world, dataset, self.lot, self.who, self.why, now)
+            holds.let_go(world, dataset, self.lot, self.who, self.why, now)
             if after is not None:
                 tell_readable(room, after, now)
-        rules.refresh_around(room, [dataset.id], [self.lot], now)
+        work.refresh_around(room, [dataset.id], [self.lot], now)
         if self.hold and is_new:
-            holding.spread(world, dataset, self.lot, self.who, self.why, now)
+            holds.spread(world, dataset, self.lot, self.who, self.why, now)
         target = f"dataset:{dataset.namespace}:{dataset.name} lot {self.lot}"
         self.record(world, now, f"lot {action}", target)
         return before
@@ -295,7 +421,7 @@ class HoldWork(Admin, frozen=True):
         room = world.room(LockRoom)
         named = job_row(world, self.namespace, self.job)
         job = wired(room, named)
-        row = room.work.get((job.job_id, check_lot(self.lot))) or rules.new_work(
+        row = room.work.get((job.job_id, check_lot(self.lot))) or work.new_work(
             job.job_id, self.lot, 0, WorkState.WAITING, now
         )
         if row.state == WorkState.RUNNING:
@@ -310,8 +436,8 @@ class HoldWork(Admin, frozen=True):
         if is_kept and self.is_said(_last_hold(world, self.lot, job=job.job_id)):
             return
         if not self.hold and not is_held:
-            raise releasing.refuse_work(world, named, row, now, self.only)
-        if not self.hold and (refusal := releasing.refuse_held_output(world, job, self.lot)):
+            raise refuse_work(world, named, row, now, self.only)
+        if not self.hold and (refusal := refuse_held_output(world, job, self.lot)):
             raise refusal
         if self.hold:
             keep = (Status.HOLD, "", None, None, now)
@@ -320,13 +446,13 @@ class HoldWork(Admin, frozen=True):
             room.keep_no_more(job.job_id, self.lot)
             self._let_try(room, job, now)
         action = "hold" if self.hold else "unhold"
-        state = rules.standing(room, job, self.lot, later=False)
+        state = work.standing(room, job, self.lot, later=False)
         is_over = self.hold or state == WorkState.DONE  # what is done took the tries that it took
         fresh = replace(row, tries=row.tries if is_over else 0, not_before=0)
-        after = rules.standing_at(fresh, state, now) if state != row.state else fresh
-        rules.moved(room, after, row, action, self.who, now, self.why)
-        rules.refresh(room, job, [self.lot], now)  # only now: what went stale is held again
-        rules.refresh_around(room, job.output_ids, [self.lot], now)
+        after = work.standing_at(fresh, state, now) if state != row.state else fresh
+        work.moved(room, after, row, action, self.who, now, self.why)
+        work.refresh(room, job, [self.lot], now)  # only now: what went stale is held again
+        work.refresh_around(room, job.output_ids, [self.lot], now)
         self.record(world, now, f"work {action}", _target(named, self.lot))
 
     def _let_try(self, room: LockRoom, job: LotJobRow, now: Micros) -> None:
@@ -379,3 +505,55 @@ def _last_hold(
 
 def _target(job: JobRow, lot: str) -> str:
     return f"job:{job.namespace}:{job.name} lot {lot}"
+
+
+class AcceptLot(Admin, frozen=True):
+    """Let a lot be read although checks of it failed.
+
+    `manifest` says that it is complete, where the one of `version` said that it is partial.
+    """
+
+    namespace: str
+    dataset: str
+    lot: str
+    version: str
+    manifest: ManifestNote | None = None
+
+    def apply(self, world: World, now: Micros) -> None:
+        """It is as it was, mostly READY, unless it is held for another reason too."""
+        room = world.room(LockRoom)
+        dataset = dataset_row(world, self.namespace, self.dataset)
+        row = room.outputs.get((dataset.id, check_lot(self.lot)))
+        where = f"lot {self.lot} of {self.namespace}/{self.dataset}"
+        if row is None or not drop_reason(room, dataset.id, self.lot, QUALITY):
+            raise Conflict(
+                f"{where} is not held for checks that failed; there is nothing to accept"
+            )
+        if row.version_id != self.version:
+            raise Conflict(f"{where} has got another version meanwhile; look at it again")
+        if self.manifest is not None:
+            world.room(LotRoom).put_manifest(self.version, dataset.id, self.lot, self.manifest, now)
+        after = row
+        if room.reasons.get((dataset.id, self.lot)) is None:
+            # Since it was held, a newer input may have had it made again.
+            after = replace(row, status=Status(row.held_from), held_from="", since=now)
+            room.put_status(after)
+            tell_readable(room, after, now)
+        room.append(
+            LogRow(
+                now,
+                "accept",
+                self.lot,
+                None,
+                dataset.id,
+                row.run_id,
+                row.status,
+                after.status,
+                self.who,
+                self.why,
+            )
+        )
+        if after.status == Status.READY:
+            holds.let_go(world, dataset, self.lot, self.who, self.why, now)
+        work.refresh_around(room, [dataset.id], [self.lot], now)
+        self.record(world, now, "lot accept", f"dataset:{self.namespace}:{self.dataset} {self.lot}")

@@ -1,24 +1,42 @@
-"""What workers do: claim lots, keep the claims alive, and end them."""
+"""Reporting the state of a run that nobody holds a lot for."""
 
 from itertools import count, groupby, takewhile
 
 from msgspec import Struct
 
 from penstock import ids
-from penstock.catalog.commands import DatasetName
+from penstock.catalog.commands import DatasetName, MarkRun
 from penstock.catalog.commands.lookup import Write, job_row
 from penstock.catalog.rows import JobRow
-from penstock.catalog.world import Keys, World
 from penstock.clock import Micros
 from penstock.errors import Conflict, Invalid, PenstockError
-from penstock.locks import claiming, rules
-from penstock.locks.awaited import ask_why
+from penstock.locks import claiming, work
 from penstock.locks.claiming import Ref, keyed_run
 from penstock.locks.commands.wiring import WireJob
-from penstock.locks.room import LockRoom
+from penstock.locks.explain.text import ask_why
 from penstock.locks.rows import GIVEN_BACK, LotJobRow, WorkRow
+from penstock.locks.tables import LockRoom
 from penstock.lots.ids import check_lot
-from penstock.states import WorkState
+from penstock.states import RUN, WorkState
+from penstock.store.unit_of_work import Keys, World
+
+
+class MarkFreeRun(Write, frozen=True):
+    """Report the state of a run; a run that holds a lot ends with its claim."""
+
+    mark: MarkRun
+
+    def apply(self, world: World, now: Micros) -> None:
+        """Move the run, unless its lot would be left behind."""
+        run_id = ids.run_id(self.mark.run_id)
+        claims = world.room(LockRoom).claims_of(run_id) if self.mark.state in RUN.terminal else []
+        if claims:
+            raise Conflict(
+                f"run {run_id} holds lot {claims[0].lot}: end it with its claim, "
+                f"POST /api/v1/claims/{run_id}/complete, fail or release, or by its events"
+            )
+        self.mark.apply(world, now)
+
 
 CLAIMS_AT_ONCE_MAX = 1000
 LEASE_SECONDS_MAX = 7 * 24 * 3600
@@ -78,7 +96,7 @@ class ClaimLots(Write, frozen=True):
         job = wired(room, named)
         if before := self._claimed_before(world, job):
             return [describe(world, named, job, claim) for claim in before]
-        if rules.held_gate(room, job) is not None:
+        if work.held_gate(room, job) is not None:
             return []
         rows = self._chosen(room, named, job, now)
         seconds = lease(self.lease_seconds) or job.lease_seconds
@@ -110,7 +128,7 @@ class ClaimLots(Write, frozen=True):
         lots = [check_lot(lot) for lot in dict.fromkeys(self.lots)]
         room.work.prefetch((job.job_id, lot) for lot in lots)
         if not job.input_ids:  # nothing that arrives tells which lots there are: the caller does
-            rules.refresh(room, job, lots, now)
+            work.refresh(room, job, lots, now)
         rows = []
         for lot in lots:
             row = room.work.get((job.job_id, lot))

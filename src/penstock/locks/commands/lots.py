@@ -1,29 +1,130 @@
-"""Lots that come from outside: registered, so that jobs find them."""
+"""Removing lots that have no manifest: registered ones, and those that a claim has made."""
 
 from collections.abc import Mapping, Sequence
 
 import msgspec
 
 from penstock import ids
-from penstock.catalog import dataset_rules
-from penstock.catalog.claimed_runs import lot_facets
 from penstock.catalog.commands.lookup import Write, dataset_row
-from penstock.catalog.facets import event_stamp, write_stamps
-from penstock.catalog.inheritance import inherit
-from penstock.catalog.known_facets import LOT_FACET
+from penstock.catalog.entities import datasets
+from penstock.catalog.entities.inheritance import inherit
+from penstock.catalog.entities.runs import lot_facets
+from penstock.catalog.events.facets import event_stamp, write_stamps
+from penstock.catalog.events.known_facets import LOT_FACET
 from penstock.catalog.rows import DatasetRow, Origin, Role, replace
-from penstock.catalog.world import World
 from penstock.clock import Micros
-from penstock.errors import Conflict, Invalid
-from penstock.locks import rules
-from penstock.locks.held import QUALITY, drop_reason
-from penstock.locks.room import LockRoom
+from penstock.errors import Conflict, Invalid, NotFound
+from penstock.locks import work
+from penstock.locks import work as rules
+from penstock.locks.commands.admin import Admin
+from penstock.locks.events import lock_plan
+from penstock.locks.explain import advice
+from penstock.locks.lock_rules import Status, writable
+from penstock.locks.queries.hold_reasons import QUALITY, drop_reason, drop_reasons
 from penstock.locks.rows import OUTSIDE, LogRow, StatusRow
-from penstock.locks.table import Status, writable
+from penstock.locks.tables import LockRoom
 from penstock.lots.ids import check_lot, clock_interval
 from penstock.lots.manifests import ManifestNote
-from penstock.lots.room import NO_NOTES, LotEventKind, LotRoom
-from penstock.states import ManifestState
+from penstock.lots.tables import NO_NOTES, LotEventKind, LotRoom
+from penstock.states import ManifestState, WorkState
+from penstock.store.unit_of_work import World
+
+
+class LotWasRead(Conflict):
+    """Jobs have read a lot, so removing it must be forced."""
+
+
+class RemoveBareLot(Admin, frozen=True):
+    """Remove a lot of which no manifest lists the data.
+
+    A lot that nothing has read is forgotten. With `note`, the manifest of a removed lot, it stays
+    as `removed` with its provenance; a lot that was read is removed only so.
+    """
+
+    namespace: str
+    dataset: str
+    lot: str
+    note: ManifestNote | None = None
+    force: bool = False
+
+    def apply(self, world: World, now: Micros) -> None:
+        """One transaction, or nothing; while a claim makes or reads it, it stays."""
+        room = world.room(LockRoom)
+        dataset = dataset_row(world, self.namespace, self.dataset)
+        row = room.outputs.get((dataset.id, check_lot(self.lot)))
+        if row is None:
+            name = f"{dataset.namespace}/{dataset.name}"
+            raise NotFound(f"there is no lot {self.lot} of {name}; `penstock lots list` lists them")
+        self._check(world, dataset, row)
+        is_kept = self.note is not None and row.version_id is not None
+        if is_kept:
+            self._mark_removed(world, row, now)
+        else:
+            self._forget(room, row)
+        became = Status.ERROR if is_kept else ""
+        entry = (now, "remove", self.lot, None, dataset.id, None, row.status, became)
+        room.append(LogRow(*entry, self.who, self.why))
+        if row.version_id is not None:
+            world.room(LotRoom).tell(
+                LotEventKind.REMOVED,
+                dataset.id,
+                self.lot,
+                now,
+                version_id=row.version_id,
+                state=ManifestState.REMOVED,
+            )
+        self._settle_work(room, dataset, now)
+        target = f"dataset:{dataset.namespace}:{dataset.name} lot {self.lot}"
+        self.record(world, now, "lot remove", target)
+
+    def _check(self, world: World, dataset: DatasetRow, row: StatusRow) -> None:
+        """Refuse a lot that a claim works with, that is held, or that was read without force."""
+        room = world.room(LockRoom)
+        name = f"{dataset.namespace}/{dataset.name}"
+        where = f"lot {self.lot} of {name}"
+        if row.status == Status.RUNNING:
+            job = lock_plan.job_told(world, row.job_id, dataset.namespace)
+            raise Conflict(f"{where} is being made by {job}; release its lock first")
+        if room.reasons.get((dataset.id, self.lot)) is not None:
+            command = advice.unhold_lot(name, self.lot)
+            raise Conflict(f"{where} is held; release it first: `{command}`")
+        readers = [own for own in room.readers_of(dataset.id, self.lot) if own.run_id is not None]
+        jobs = [lock_plan.job_told(world, own.job_id, dataset.namespace) for own in readers]
+        for own, job in zip(readers, jobs, strict=True):
+            if own.status == Status.RUNNING:
+                raise Conflict(f"{where} is being read by {job}; release its lock first")
+        if jobs and not self.force:
+            raise LotWasRead(
+                f"{where} was read by {' and '.join(dict.fromkeys(jobs))}; force it to mark the "
+                "lot as removed: what was made from it, and its provenance, stay"
+            )
+
+    def _mark_removed(self, world: World, row: StatusRow, now: Micros) -> None:
+        assert self.note is not None
+        assert row.version_id is not None
+        lots = world.room(LotRoom)
+        lots.put_manifest(row.version_id, row.dataset_id, self.lot, self.note, now)
+        # No run holds or made what is not there: so it is told from a lot that could not be made.
+        gone = replace(row, status=Status.ERROR, held_from="", run_id=None, since=now)
+        world.room(LockRoom).put_status(gone)
+
+    def _forget(self, room: LockRoom, row: StatusRow) -> None:
+        drop_reasons(room, row.dataset_id, self.lot)
+        room.outputs.put((row.dataset_id, self.lot), None)
+
+    def _settle_work(self, room: LockRoom, dataset: DatasetRow, now: Micros) -> None:
+        """Forget the work of jobs that nothing is left of, and look again at that of others."""
+        for job_id in dict.fromkeys(job for _, job in room.wires.get(dataset.id) or ()):
+            job, work = room.jobs.get(job_id), room.work.get((job_id, self.lot))
+            if job is None or work is None or work.state == WorkState.RUNNING:
+                continue
+            own = [room.inputs.get((each, job_id, self.lot)) for each in job.own_ids]
+            around = (*job.input_ids, *job.output_ids)
+            made = [room.outputs.get((each, self.lot)) for each in around]
+            if any(own) or any(made):
+                rules.refresh(room, job, [self.lot], now)
+            else:
+                room.forget_work(work)
 
 
 class RegisterLots(Write, frozen=True):
@@ -88,7 +189,7 @@ def register(
         outbox.published(
             lot, {dataset.id: version}, now, notes=noted, job_id=None, run_id=None, held=held
         )
-    rules.refresh_around(room, [dataset.id], fresh, now, dict.fromkeys(fresh, -priority))
+    work.refresh_around(room, [dataset.id], fresh, now, dict.fromkeys(fresh, -priority))
     return len(fresh)
 
 
@@ -104,7 +205,7 @@ def announce(
     room.append(LogRow(now, "announce", lot, None, dataset.id, None, was, status, who, ""))
     outbox.put_manifest(version, dataset.id, lot, note, now)
     outbox.tell(LotEventKind.ANNOUNCED, dataset.id, lot, now, version_id=version, state=note.state)
-    rules.refresh_around(room, [dataset.id], [lot], now)
+    work.refresh_around(room, [dataset.id], [lot], now)
 
 
 def withdraw(
@@ -137,7 +238,7 @@ def withdraw(
             outbox.manifests.put(version_id, replace(noted, **msgspec.structs.asdict(note)))
     state = ManifestState.REMOVED
     outbox.tell(LotEventKind.REMOVED, dataset.id, lot, now, version_id=held.version_id, state=state)
-    rules.refresh_around(room, [dataset.id], [lot], now)
+    work.refresh_around(room, [dataset.id], [lot], now)
     return True
 
 
@@ -179,19 +280,17 @@ def _declare_versions(
     world: World, dataset: DatasetRow, lots: Sequence[str], now: Micros
 ) -> list[str]:
     """A declared and published version for each lot; the last is the dataset's current one."""
-    shown = dataset_rules.shown_version(world, dataset)
-    schema = dataset_rules.schema_of(shown)
+    shown = datasets.shown_version(world, dataset)
+    schema = datasets.schema_of(shown)
     before = shown if shown is not None and shown.published_at is not None else None
-    now = dataset_rules.next_publication(dataset, now)
+    now = datasets.next_publication(dataset, now)
     stamps = write_stamps({LOT_FACET: event_stamp(now, "")})
     versions = []
     for number, lot in enumerate(lots):
         count, at = dataset.latest_number + number + 1, now + number
         version_id = ids.derived_id("lot", dataset.id, lot, str(count))
         version = replace(
-            dataset_rules.new_version(
-                dataset, version_id, count, Origin.DECLARED, None, schema, at
-            ),
+            datasets.new_version(dataset, version_id, count, Origin.DECLARED, None, schema, at),
             facets=lot_facets(lot),
             stamps=stamps,
             published_at=at,
@@ -200,5 +299,5 @@ def _declare_versions(
         world.versions.put(before.id, before)
         versions.append(before.id)
     last = now + len(lots) - 1
-    dataset_rules.follow_versions(world, dataset, versions[-1], len(versions), last)
+    datasets.follow_versions(world, dataset, versions[-1], len(versions), last)
     return versions

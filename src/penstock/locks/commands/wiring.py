@@ -5,24 +5,25 @@ from collections.abc import Iterable, Iterator
 import msgspec
 
 from penstock import ids
-from penstock.catalog import dataset_names, job_rules, job_versions
 from penstock.catalog.commands import DatasetName
 from penstock.catalog.commands.lookup import Write
-from penstock.catalog.facets import NO_FACETS
-from penstock.catalog.openlineage import Mention
-from penstock.catalog.receive import declare_dataset
+from penstock.catalog.entities import job_versions, jobs
+from penstock.catalog.entities import names as dataset_names
+from penstock.catalog.events.apply import declare_dataset
+from penstock.catalog.events.facets import NO_FACETS
+from penstock.catalog.events.parse import Mention
 from penstock.catalog.rows import Role, replace
-from penstock.catalog.world import World
 from penstock.clock import END_OF_TIME, Micros
 from penstock.db import Transaction
 from penstock.errors import Conflict, Forbidden, Invalid, NotFound
-from penstock.locks import holding, rules
+from penstock.locks import holds, work
 from penstock.locks.claiming import shape_of
-from penstock.locks.room import LockRoom
+from penstock.locks.lock_rules import Status
 from penstock.locks.rows import ClockRow, LotJobDatasetRow, LotJobRow, Stale
-from penstock.locks.table import Status
+from penstock.locks.tables import LockRoom
 from penstock.lots.ids import Interval, clock_interval, is_clock
 from penstock.states import WorkState
+from penstock.store.unit_of_work import World
 
 LEASE_SECONDS = 60
 TRIES_MAX = 5
@@ -77,14 +78,14 @@ class WireJob(Write, frozen=True):
             )
         self._declare(world, wired, now)
         rewire(room, before, wired)
-        holding.follow_datasets(world, now)
+        holds.follow_datasets(world, now)
         for dataset_id in wired.input_ids:
             _start_clock(world, dataset_id, now)
         looked_at = set[str]()
         for lots in self._lots(world, before, wired, [row.lot for row in known]):
             fresh = [lot for lot in lots if lot not in looked_at]
             looked_at.update(fresh)
-            rules.refresh(room, wired, fresh, now)
+            work.refresh(room, wired, fresh, now)
         return wired
 
     def _lots(
@@ -147,7 +148,7 @@ class WireJob(Write, frozen=True):
     def _declare(self, world: World, wired: LotJobRow, now: Micros) -> None:
         """State the job in the catalog, with the same edges."""
         dataset_names.ensure_namespace(world, self.namespace, now)
-        job = world.jobs.get(wired.job_id) or job_rules.new_job(
+        job = world.jobs.get(wired.job_id) or jobs.new_job(
             wired.job_id, self.namespace, self.job, now
         )
         job = replace(job, hidden=0, updated_at=max(now, job.updated_at))

@@ -1,0 +1,106 @@
+"""The rows of arrivals, as a batch of writes sees them and as they are read."""
+
+from collections.abc import Sequence
+from typing import Any
+
+from msgspec import Struct
+
+from penstock.arcs.arrivals.arrival import Arrival, ArrivedRow, from_text
+from penstock.catalog.rows import Row
+from penstock.clock import Micros
+from penstock.db import Transaction
+from penstock.errors import NotFound
+from penstock.lots.rows import LandingRow
+from penstock.store.table_cache import Shelf, write_only
+from penstock.store.unit_of_work import Changes, World
+
+REFUSED_LENGTH_MAX = 1000
+
+
+class ArrivalRow(Row, frozen=True):
+    """An arrival as it was declared, and how far it has come."""
+
+    dataset_id: str
+    namespace: str
+    name: str
+    declaration: str
+    start: Micros
+    open_from: Micros
+    revision: int
+    created_at: Micros
+    updated_at: Micros
+
+    @property
+    def arrival(self) -> Arrival:
+        """The declaration."""
+        return from_text(self.declaration)
+
+
+class _Gone(Struct, frozen=True):
+    dataset_id: str
+
+
+class GoneObject(Struct, frozen=True):
+    """An object that a lot had, and that is not there any more."""
+
+    dataset_id: str
+    uri: str
+
+
+class ArrivalRoom:
+    """Arrivals by dataset; objects are only written, for the revision guards what was read."""
+
+    def __init__(self, world: World) -> None:
+        self._world = world
+        self.arrivals: Shelf[ArrivalRow] = Shelf(self._fetch_arrivals, world.undo)
+        self.objects: Shelf[ArrivedRow] = Shelf(write_only, world.undo)
+        self.forgotten: Shelf[GoneObject] = Shelf(write_only, world.undo)
+        self.lasting: tuple[Shelf[Any], ...] = (self.arrivals,)
+        self.passing: tuple[Shelf[Any], ...] = (self.objects, self.forgotten)
+
+    def changes(self) -> Changes:
+        """Every change of the batch of writes."""
+        return [
+            ("forget_arrivals", [_Gone(key) for key in self.arrivals.gone()]),
+            ("put_arrivals", self.arrivals.changed()),
+            ("forget_arrived_objects", self.forgotten.changed()),
+            ("put_arrived_objects", self.objects.changed()),
+        ]
+
+    def _fetch_arrivals(self, keys: list[str]) -> dict[str, ArrivalRow]:
+        rows = self._world.tx.rows(ArrivalRow, "arrivals_by_ids", ids=keys)
+        return {row.dataset_id: row for row in rows}
+
+
+def missing_arrival(namespace: str, dataset: str) -> NotFound:
+    """What to say of a dataset that nobody declared to arrive."""
+    return NotFound(
+        f"nothing is declared to arrive for dataset {namespace}/{dataset}; declare where its "
+        "objects appear"
+    )
+
+
+def all_arrivals(tx: Transaction) -> list[ArrivalRow]:
+    """Every arrival, by name."""
+    return tx.rows(ArrivalRow, "all_arrivals")
+
+
+def find_arrival(tx: Transaction, namespace: str, dataset: str) -> ArrivalRow:
+    """The arrival of a dataset, or NotFound."""
+    rows = tx.rows(ArrivalRow, "arrival_by_name", namespace=namespace, name=dataset)
+    if not rows:
+        raise missing_arrival(namespace, dataset)
+    return rows[0]
+
+
+def landings_of(tx: Transaction, dataset_ids: Sequence[str]) -> dict[str, LandingRow]:
+    """What was met where the objects of datasets arrive."""
+    rows = tx.rows(LandingRow, "lot_landings_by_ids", ids=list(dataset_ids))
+    return {row.dataset_id: row for row in rows}
+
+
+def refused_objects(
+    tx: Transaction, dataset_id: str, after: str = "", most: int = REFUSED_LENGTH_MAX
+) -> list[ArrivedRow]:
+    """A page of objects that are in no lot, or in one that does not have their last change."""
+    return tx.rows(ArrivedRow, "refused_objects", dataset_id=dataset_id, after=after, most=most)

@@ -1,0 +1,544 @@
+"""One look at the place where the objects of a dataset arrive, and what follows from it.
+
+What is decided is on disk before anybody can see it: first the manifests, under an attempt of
+their own, then one transaction that publishes the lots and notes their objects. Whoever dies
+before it has changed nothing, and whoever comes after it finds the objects noted.
+
+A look costs one listing, and one lookup by key for each thousand objects that it shows.
+"""
+
+import hashlib
+import logging
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from concurrent.futures import ThreadPoolExecutor
+from itertools import islice
+from typing import NamedTuple, TypeVar
+
+from msgspec import Struct, field
+
+from penstock import ids
+from penstock.arcs.arrivals.arrival import (
+    ArrivedRow,
+    Candidate,
+    Decision,
+    LotChange,
+    Placed,
+    Sighting,
+    Step,
+    TimeFrom,
+    closing_lots,
+    closing_until,
+    decide,
+    is_unchanged,
+    lot_span,
+    steps,
+)
+from penstock.arcs.arrivals.commands import ArrivedLot, PlaceObjects
+from penstock.arcs.arrivals.key_patterns import KeyPattern
+from penstock.arcs.arrivals.rows import ArrivalRow
+from penstock.arcs.commands import SettleKeys
+from penstock.arcs.queries import manifest_rows
+from penstock.arcs.rows import UnsettledRow
+from penstock.catalog.rows import replace
+from penstock.clock import SECOND, Micros, format_time
+from penstock.errors import Conflict, NotFound, PenstockError, Unavailable
+from penstock.locks.lock_rules import Status, writable
+from penstock.locks.rows import OUTSIDE, StatusRow
+from penstock.lots.manifest_files import put_manifest, show_manifest
+from penstock.lots.manifests import DatasetRef, Item, Manifest, ManifestNote
+from penstock.objects import Entry, Objects
+from penstock.objects.keys import refusal
+from penstock.objects.uris import Place, find_object
+from penstock.states import ManifestState
+from penstock.store.write_queue import Catalog
+from penstock.telemetry import logs, tracing
+
+
+class Seen(Struct, frozen=True, kw_only=True):
+    """What came of a round.
+
+    `skipped` are objects without a place: their keys do not fit the pattern, or their time is
+    before the start. `has_more` asks for another round at once; `failed` are arrivals that could
+    not be looked at.
+    """
+
+    assigned: int = 0
+    closed: int = 0
+    empty: int = 0
+    late: int = 0
+    refused: int = 0
+    skipped: int = 0
+    failed: int = 0
+    has_more: bool = False
+
+    def __add__(self, other: "Seen") -> "Seen":
+        return Seen(
+            assigned=self.assigned + other.assigned,
+            closed=self.closed + other.closed,
+            empty=self.empty + other.empty,
+            late=self.late + other.late,
+            refused=self.refused + other.refused,
+            skipped=self.skipped + other.skipped,
+            failed=self.failed + other.failed,
+            has_more=self.has_more or other.has_more,
+        )
+
+
+class Untaken(Struct, frozen=True):
+    """Objects that cannot be taken into lots: how many, one of them, and why not."""
+
+    count: int = 0
+    example: str = ""
+    reason: str = ""
+
+    def __add__(self, other: "Untaken") -> "Untaken":
+        first = self if self.count else other
+        return Untaken(self.count + other.count, first.example, first.reason)
+
+
+class Readable(NamedTuple):
+    """The objects of a listing that can be read by their keys, and those that cannot."""
+
+    entries: list[Entry]
+    untaken: Untaken
+
+
+class Marks:
+    """What listings show that is not there under its key: marks of folders, and keys with a `/`
+    in front. Each is asked for once.
+
+    A mark is an empty object whose key ends in `/`; a listing gives it without.
+    """
+
+    def __init__(self) -> None:
+        self._known: dict[tuple[str, Micros], bool] = {}
+        self._gone: set[tuple[str, Micros]] = set()
+
+    def note_gone(self, uri: str, modified: Micros) -> None:
+        """Keep that an object was listed, and could not be read under its key."""
+        self._gone.add((uri, modified))
+
+    def is_gone(self, uri: str, modified: Micros) -> bool:
+        """Whether an object was not there to be read, as it is listed now."""
+        return (uri, modified) in self._gone
+
+    def pass_over(self, store: Objects, entries: Iterable[Entry]) -> Readable:
+        """Leave out marks without a word, and tell of keys that cannot be read."""
+        found, untaken = list[Entry](), Untaken()
+        for entry in entries:
+            if reason := refusal(entry.key):
+                untaken += Untaken(1, entry.key, reason)
+            elif entry.size or not self._is_mark(store, entry):
+                found.append(entry)
+        return Readable(found, untaken)
+
+    def _is_mark(self, store: Objects, entry: Entry) -> bool:
+        key = (entry.key, entry.modified)
+        if key not in self._known:
+            is_bucket = store.path(entry.key) is None
+            self._known[key] = is_bucket and not store.exists(entry.key)
+        return self._known[key]
+
+
+class Landing(Struct, frozen=True):
+    """Where objects arrive, and after which key it is looked at."""
+
+    store: Objects
+    place: Place
+    after: str = ""
+    marks: Marks = field(default_factory=Marks)
+
+
+T = TypeVar("T")
+U = TypeVar("U")
+
+_AT_ONCE_MAX = 8
+
+
+class Stopped(Exception):
+    """The watcher is to end, and reads no further; what it has not published it has not begun."""
+
+
+class Reader:
+    """Reads what arrives, as streams, up to a size; what is larger keeps no digest."""
+
+    def __init__(
+        self,
+        landing: Landing,
+        bytes_max: int,
+        is_stopped: Callable[[], bool],
+        *,
+        has_empty_lots: bool = False,
+    ) -> None:
+        self._landing = landing
+        self._bytes_max = bytes_max
+        self._is_stopped = is_stopped
+        self._has_empty_lots = has_empty_lots
+
+    def read(self, step: Step) -> Step:
+        """The step with the digests of what its lots gain, but for what is not there to be read.
+
+        A change that is left with nothing is dropped, unless intervals without objects have lots.
+        """
+        fresh = [row for change in step.lots for row in change.add]
+        found = iter(at_once(self._digested, fresh))
+        lots = []
+        for change in step.lots:
+            rows = [next(found) for _ in change.add]
+            there = tuple(row for row in rows if row is not None)
+            if there or change.drop or (change.is_new and self._has_empty_lots):
+                lots.append(replace(change, add=there))
+        return replace(step, lots=tuple(lots))
+
+    def _digested(self, row: ArrivedRow) -> ArrivedRow | None:
+        key = self._landing.place.key(row.uri)
+        assert key is not None, "what a listing has shown is at the place"
+        if row.size > self._bytes_max or not self._bytes_max:
+            return row
+        size, digest = 0, hashlib.sha256()
+        try:
+            with self._landing.store.get_stream(key) as chunks:
+                for chunk in chunks:
+                    if self._is_stopped():
+                        raise Stopped
+                    size += len(chunk)
+                    digest.update(chunk)
+        except NotFound:
+            self._landing.marks.note_gone(row.uri, row.modified)
+            return None
+        if size != row.size:
+            return row  # it was changed since it was listed: it is late then, and read again
+        return replace(row, digest=f"sha-256:{digest.hexdigest()}")
+
+
+def at_once(work: Callable[[T], U], items: Sequence[T]) -> list[U]:
+    """Do the same with every item: a store takes its time over each, and can do several."""
+    if len(items) < 2:
+        return [work(item) for item in items]
+    with ThreadPoolExecutor(min(_AT_ONCE_MAX, len(items)), "arrivals") as threads:
+        return list(threads.map(work, items))
+
+
+log = logging.getLogger(__name__)
+
+
+PAGE_LENGTH = 1000
+
+
+class ArrivalRound:
+    """One arrival, looked at once."""
+
+    def __init__(
+        self,
+        catalog: Catalog,
+        objects: Objects,
+        row: ArrivalRow,
+        landing: Landing,
+        now: Micros,
+        is_stopped: Callable[[], bool] = lambda: False,
+    ) -> None:
+        self._catalog = catalog
+        self._objects = objects
+        self._row = row
+        self._arrival = row.arrival
+        self._landing = landing
+        self._now = now
+        self._pattern = KeyPattern(row.arrival.pattern) if row.arrival.pattern else None
+        self._until = closing_until(row.arrival, row.open_from, now)
+        self._ref = DatasetRef(row.namespace, row.name, row.arrival.version)
+        self._reader = Reader(
+            landing,
+            row.arrival.digest_bytes_max,
+            is_stopped,
+            has_empty_lots=row.arrival.has_empty_lots,
+        )
+        self._skipped = 0
+        self.untaken = Untaken()
+        self._there: frozenset[str] = frozenset()
+
+    def run(self) -> Seen:
+        """Look, decide, and write what was decided."""
+        row = self._row
+        candidates = self._candidates()
+        self._there = self._closed_before(candidates)
+        decision = self._decide(self._due(candidates))
+        seen, revision = Seen(skipped=self._skipped), row.revision
+        opened = row.open_from
+        decided = steps(self._arrival, decision, row.open_from, self._until, self._there)
+        for step in map(self._reader.read, decided):
+            try:
+                revision, empty = self._take(step, revision)
+            except Conflict as refusal:
+                log.info("arrivals of %s/%s: %s", row.namespace, row.name, refusal)
+                if not self._was_overtaken(revision):
+                    raise
+                return seen + Seen(has_more=True)
+            seen += _told(step, empty, self._closed(step, opened))
+            opened = step.open_from
+        limit = closing_until(self._arrival, self._until, self._now)
+        return seen + Seen(has_more=self._until > row.open_from and limit > self._until)
+
+    def _was_overtaken(self, revision: int) -> bool:
+        """Whether something else was decided meanwhile; if not, to look again would not help."""
+        with self._catalog.read() as tx:
+            rows = tx.rows(ArrivalRow, "arrivals_by_ids", ids=[self._row.dataset_id])
+        return any(row.revision != revision for row in rows)
+
+    def _closed(self, step: Step, opened: Micros) -> int:
+        if self._arrival.cut is None:
+            return sum(change.is_new for change in step.lots)
+        return (step.open_from - opened) // self._arrival.cut.length
+
+    def _candidates(self) -> list[Candidate]:
+        """Everything in the listing that no lot has as it is now."""
+        found: list[Candidate] = []
+        landing = self._landing
+        for page in _pages(landing.store.list(after=landing.after), PAGE_LENGTH):
+            entries, odd = landing.marks.pass_over(landing.store, page)
+            homes = {landing.place.uri(entry.key): (entry, self._home(entry)) for entry in entries}
+            placed = {uri: home for uri, (_, home) in homes.items() if home is not None}
+            self._skipped += len(homes) - len(placed) + odd.count
+            self.untaken += odd
+            self._note_unfit(entry.key for entry, home in homes.values() if home is None)
+            known = self._known(list(placed))
+            for uri, (entry, home) in homes.items():
+                mark = entry.etag or f"{entry.modified}-{entry.size}"
+                seen = Sighting(uri, entry.size, mark, entry.modified)
+                held = known.get(uri)
+                if home is None or (held is not None and is_unchanged(seen, held)):
+                    continue
+                if landing.marks.is_gone(uri, entry.modified):
+                    self.untaken += Untaken(1, entry.key, "it is listed, and not there to be read")
+                    continue
+                if held is not None and held.state == Placed.REFUSED:
+                    held = None  # as it is now it was not refused
+                found.append(Candidate(seen, home, held, is_late=held is not None))
+        return found
+
+    def _home(self, entry: Entry) -> str | None:
+        """The lot that an object belongs to by its time or its key; None if there is none."""
+        if self._arrival.cut is None:
+            assert self._pattern is not None, "lots without an interval are named by keys"
+            return self._pattern.lot_of(entry.key) if entry.modified >= self._row.start else None
+        at: Micros | None = entry.modified
+        if self._arrival.time is TimeFrom.EVENT and self._pattern is not None:
+            at = self._pattern.time_of(entry.key)
+        return self._arrival.cut.lot_at(at) if at is not None and at >= self._row.start else None
+
+    def _note_unfit(self, keys: Iterable[str]) -> None:
+        """Count the objects whose keys tell nothing; what came before the start is left alone."""
+        if self._pattern is None:
+            return
+        for key in keys:
+            if reason := self._pattern.refusal(key):
+                self.untaken += Untaken(1, key, reason)
+
+    def _known(self, uris: list[str]) -> dict[str, ArrivedRow]:
+        if not uris:
+            return {}
+        with self._catalog.read() as tx:
+            rows = tx.rows(
+                ArrivedRow, "arrived_objects_by_uris", dataset_id=self._row.dataset_id, uris=uris
+            )
+        return {row.uri: row for row in rows}
+
+    def _closed_before(self, candidates: Iterable[Candidate]) -> frozenset[str]:
+        """The lots that were made of what arrived though they would close now.
+
+        Where it begins was moved, or it was declared anew. What somebody registered by hand has no
+        manifest, and closes as if it was not there.
+        """
+        cut = self._arrival.cut
+        if cut is None:
+            return frozenset()
+        lots: Iterable[str] = {each.home for each in candidates}
+        if self._arrival.has_empty_lots:
+            lots = cut.lots(self._row.open_from, self._until)
+        versions = {row.version_id: lot for lot, row in self._statuses(lots).items()}
+        with self._catalog.read() as tx:
+            noted = manifest_rows(tx, [version for version in versions if version is not None])
+        return frozenset(versions[version] for version in noted)
+
+    def _closing(self, decision: Decision) -> list[LotChange]:
+        return closing_lots(self._arrival, decision, self._row.open_from, self._until, self._there)
+
+    def _due(self, candidates: list[Candidate]) -> list[Candidate]:
+        """Those that are late, or whose lot closes now."""
+        if self._arrival.cut is None:
+            return self._due_by_name(candidates)
+        due = []
+        starts = {lot: lot_span(lot).start for lot in {each.home for each in candidates}}
+        for each in candidates:
+            start = starts[each.home]
+            if each.is_late or start < self._row.open_from or each.home in self._there:
+                due.append(Candidate(each.seen, each.home, each.known, is_late=True))
+            elif start < self._until:
+                due.append(each)
+        return due
+
+    def _due_by_name(self, candidates: list[Candidate]) -> list[Candidate]:
+        """A lot that is there is closed; another closes when its last object is old enough."""
+        statuses = self._statuses(each.home for each in candidates)
+        newest: dict[str, Micros] = {}
+        for each in candidates:
+            newest[each.home] = max(newest.get(each.home, 0), each.seen.modified)
+        quiet = self._now - self._arrival.grace_seconds * SECOND
+        due = []
+        for each in candidates:
+            if each.is_late or each.home in statuses:
+                due.append(Candidate(each.seen, each.home, each.known, is_late=True))
+            elif newest[each.home] <= quiet:
+                due.append(each)
+        return due
+
+    def _decide(self, candidates: Sequence[Candidate]) -> Decision:
+        """Decide, and leave out lots that cannot be published now: a person holds them."""
+        decision = self._decision(candidates)
+        new = self._closing(decision)
+        lots = dict.fromkeys([*decision.lots, *(change.lot for change in new)])
+        shut = {lot for lot, row in self._statuses(lots).items() if not _may_publish(row)}
+        if not shut:
+            return decision
+        log.warning(
+            "arrivals of %s/%s: lot %s cannot be published now; it waits, and so do %d others",
+            self._row.namespace, self._row.name, min(shut), len(shut) - 1,
+        )  # fmt: skip
+        closing = [change.lot for change in new if change.lot in shut]
+        if closing and self._arrival.cut is not None:
+            self._until = lot_span(closing[0]).start
+        return self._decision([each for each in candidates if not self._waits(each, shut)])
+
+    def _waits(self, each: Candidate, shut: set[str]) -> bool:
+        held = each.known.lot if each.known is not None else each.home
+        if {held, each.home} & shut:
+            return True
+        return (
+            self._arrival.cut is not None
+            and not each.is_late
+            and lot_span(each.home).start >= self._until
+        )
+
+    def _decision(self, candidates: Sequence[Candidate]) -> Decision:
+        cut = self._arrival.cut
+        closing = cut.lots(self._row.open_from, self._until) if cut is not None else iter(())
+        first = next((lot for lot in closing if lot not in self._there), None)
+        return decide(self._arrival, self._row.dataset_id, candidates, first, self._now)
+
+    def _statuses(self, lots: Iterable[str]) -> dict[str, StatusRow]:
+        wanted = sorted(set(lots))
+        if not wanted:
+            return {}
+        with self._catalog.read() as tx:
+            rows = tx.rows(StatusRow, "lot_outputs", dataset_id=self._row.dataset_id, lots=wanted)
+        return {row.lot: row for row in rows}
+
+    def _take(self, step: Step, revision: int) -> tuple[int, int]:
+        """Write what one step decides: the revision after it, and how many lots are empty."""
+        attempt = ids.new_id()
+        contents, gone = self._contents(step)
+        manifests = [self._manifest(lot, rows, attempt) for lot, rows in contents.items()]
+        written = at_once(lambda each: put_manifest(self._objects, each)[1], manifests)
+        notes = dict(zip(contents, written, strict=True))
+        command = PlaceObjects(
+            self._row.namespace,
+            self._row.name,
+            revision,
+            step.open_from,
+            tuple(ArrivedLot(lot, note) for lot, note in notes.items()),
+            (*step.noted, *(row for change in step.lots for row in change.add)),
+            gone,
+        )
+        try:
+            after = self._catalog.submit(command).result()
+        except Unavailable:
+            raise  # it may be written all the same, and then these are its manifests
+        except PenstockError:
+            for note in notes.values():
+                self._objects.delete(note.key)
+            raise
+        self._tell(notes)
+        at_once(
+            lambda each: show_manifest(self._objects, each[0], self._ref, each[1]), [*notes.items()]
+        )
+        dataset_id = self._row.dataset_id
+        rows = tuple(UnsettledRow(dataset_id, lot, note.attempt) for lot, note in notes.items())
+        self._catalog.submit(SettleKeys(rows)).result()
+        new = {change.lot for change in step.lots if change.is_new}
+        return after, sum(not rows for lot, rows in contents.items() if lot in new)
+
+    def _tell(self, notes: Mapping[str, ManifestNote]) -> None:
+        """Tell that lots are published: nobody deposited them, so their traces begin here."""
+        dataset = f"{self._row.namespace}/{self._row.name}"
+        for lot, note in notes.items():
+            with logs.about(lot=lot), tracing.span("lot.publish", lot=lot, dataset=dataset):
+                log.info("lot %s is published: %s, %d objects", lot, note.state, note.uris)
+
+    def _contents(self, step: Step) -> tuple[dict[str, list[ArrivedRow]], tuple[str, ...]]:
+        """What each lot consists of after the step, and what it had that is not there any more."""
+        lots = [change.lot for change in step.lots]
+        held: dict[str, dict[str, ArrivedRow]] = {lot: {} for lot in lots}
+        for row in self._held(lots):
+            held[row.lot][row.uri] = row
+        fresh = {row.uri for change in step.lots for row in change.add}
+        asked = [uri for rows in held.values() for uri in rows if uri not in fresh]
+        there = dict(zip(asked, at_once(self._is_there, asked), strict=True))
+        gone = tuple(uri for uri, is_there in there.items() if not is_there)
+        for change in step.lots:
+            for uri in (*change.drop, *gone):
+                held[change.lot].pop(uri, None)
+            held[change.lot].update((row.uri, row) for row in change.add)
+        return {lot: [rows[uri] for uri in sorted(rows)] for lot, rows in held.items()}, gone
+
+    def _held(self, lots: Sequence[str]) -> list[ArrivedRow]:
+        """What lots consist of now."""
+        if not lots:
+            return []
+        with self._catalog.read() as tx:
+            return tx.rows(
+                ArrivedRow, "arrived_objects_of_lots", dataset_id=self._row.dataset_id, lots=lots
+            )
+
+    def _is_there(self, uri: str) -> bool:
+        """Whether an object is still where a lot has it from: a listing need not show it."""
+        store, key = self._landing.store, self._landing.place.key(uri)
+        if key is None:  # it arrived where the location was before
+            store, key = find_object(self._objects, uri)
+        return store.exists(key)
+
+    def _manifest(self, lot: str, rows: Sequence[ArrivedRow], attempt: str) -> Manifest:
+        return Manifest(
+            state=ManifestState.COMPLETE if rows else ManifestState.EMPTY,
+            lot=lot,
+            dataset=self._ref,
+            uris=tuple(_item(row) for row in rows),
+            attempt=attempt,
+            created=format_time(self._now),
+        )
+
+
+def _item(row: ArrivedRow) -> Item:
+    return Item(row.uri, row.size, row.digest or None, created=format_time(row.modified))
+
+
+def _told(step: Step, empty: int, closed: int) -> Seen:
+    states = [row.state for change in step.lots for row in change.add]
+    late = sum(state is Placed.LATE for state in states)
+    return Seen(
+        assigned=len(states) - late,
+        late=late,
+        refused=len(step.noted),
+        closed=closed,
+        empty=empty,
+    )
+
+
+def _may_publish(row: StatusRow) -> bool:
+    """Whether a lot can be registered, as a new one or again."""
+    status = Status(row.status)
+    return writable(status) or (status is Status.READY and row.job_id == OUTSIDE)
+
+
+def _pages(items: Iterable[T], length: int) -> Iterator[list[T]]:
+    rest = iter(items)
+    while page := list(islice(rest, length)):
+        yield page

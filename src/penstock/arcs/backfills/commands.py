@@ -1,0 +1,252 @@
+"""The writes of backfills: started, moved on, paused, resumed, cancelled."""
+
+from collections import Counter
+from collections.abc import Sequence
+from typing import ClassVar
+
+import msgspec
+
+from penstock import ids
+from penstock.access import audit
+from penstock.arcs.backfills.rows import (
+    BackfillLotRow,
+    BackfillRoom,
+    BackfillRow,
+    Counts,
+    LotOutcome,
+    Spec,
+)
+from penstock.arcs.backfills.rules import (
+    UNDER_WAY,
+    Action,
+    Rows,
+    Standing,
+    Verdict,
+    describe,
+    facts_of,
+    judge,
+)
+from penstock.arcs.commands import arc_row
+from penstock.catalog.commands.lookup import Write
+from penstock.catalog.rows import JobRow, replace
+from penstock.clock import Micros
+from penstock.errors import Invalid, NotFound
+from penstock.locks import work as rules
+from penstock.locks.commands.admin import HoldWork, ResubmitLots
+from penstock.locks.rows import LotJobRow
+from penstock.locks.tables import LockRoom
+from penstock.lots.tables import LotRoom
+from penstock.states import BACKFILL, BackfillState, WorkState
+from penstock.store.unit_of_work import World
+
+OUTCOMES = {  # the work that has ended, as far as a backfill can bring it
+    WorkState.DONE: LotOutcome.DONE,
+    WorkState.HELD: LotOutcome.FAILED,
+    WorkState.WAITING: LotOutcome.WAITING,
+}
+
+
+class _Alone(Write, frozen=True):
+    """It writes to the audit log, and reads what was committed before it."""
+
+    alone: ClassVar[bool] = True
+
+
+class StartBackfill(_Alone, frozen=True):
+    """Begin a backfill; no lot is touched yet."""
+
+    who: str
+    why: str
+    namespace: str
+    arc: str
+    spec: Spec
+
+    def apply(self, world: World, now: Micros) -> BackfillRow:
+        """Write it down."""
+        if self.spec.max_running < 1:
+            raise Invalid("a backfill has at least one lot running at a time")
+        arc = arc_row(world, self.namespace, self.arc)
+        row = BackfillRow(
+            id=ids.new_id(),
+            job_id=arc.job_id,
+            state=BackfillState.RUNNING,
+            spec=msgspec.json.encode(self.spec).decode(),
+            looked_to=self.spec.beginning,
+            counts=_text(Counts()),
+            who=self.who,
+            why=self.why,
+            ran=0,
+            since=now,
+            created_at=now,
+        )
+        world.room(BackfillRoom).backfills.put(row.id, row)
+        what = f"{row.id}: {describe(self.spec.span)}, {self.spec.scope}: {self.why}"
+        target = f"{self.namespace}/{self.arc}"
+        audit.append(world.tx, now, self.who, "start backfill", target, what)
+        return row
+
+
+class MoveBackfill(_Alone, frozen=True):
+    """Pause a backfill, resume it, or cancel it."""
+
+    who: str
+    why: str
+    id: str
+    state: BackfillState
+
+    def apply(self, world: World, now: Micros) -> BackfillRow:
+        """What was set going ends by itself in any case."""
+        row = backfill_row(world, self.id)
+        BACKFILL.check(BackfillState(row.state), self.state, row.id)
+        if row.state == self.state:
+            return row
+        moved = _moved(row, self.state, now)
+        world.room(BackfillRoom).backfills.put(row.id, moved)
+        audit.append(world.tx, now, self.who, f"{self.state} backfill", row.id, self.why)
+        return moved
+
+
+class StepBackfill(_Alone, frozen=True):
+    """Note which lots have ended, and set the next ones going: one transaction, or nothing.
+
+    `picked` are the lots that somebody found by looking from `looked_from` to `looked_to`. They
+    are judged again here, for much can have happened since. If another step was quicker, they
+    are not used.
+    """
+
+    id: str
+    looked_from: Micros
+    looked_to: Micros
+    picked: tuple[str, ...]
+    left: Counts  # the lots between, which are not to be touched
+
+    def apply(self, world: World, now: Micros) -> BackfillRow:
+        """The backfill after it."""
+        room = world.room(BackfillRoom)
+        row = backfill_row(world, self.id)
+        if row.state != BackfillState.RUNNING:
+            return row
+        going, counts = _settle(world, row, now)
+        asked = row.asked
+        fits = going + len(self.picked) <= asked.max_running
+        if row.looked_to == self.looked_from and fits:
+            begun, left = self._begin(world, row, now)
+            going += begun
+            counts = _sum(_sum(counts, self.left), left)
+            row = replace(row, looked_to=self.looked_to)
+        row = replace(row, counts=_text(counts))
+        if not going and asked.left(row.looked_to).count == 0:
+            row = _moved(row, BackfillState.DONE, now)
+        room.backfills.put(row.id, row)
+        return row
+
+    def _begin(self, world: World, row: BackfillRow, now: Micros) -> tuple[int, Counts]:
+        """Set lots going: how many those are, and what the others are."""
+        room, locks = world.room(BackfillRoom), world.room(LockRoom)
+        named, job = world.jobs.get(row.job_id), locks.jobs.get(row.job_id)
+        assert named is not None, "an arc is a job"
+        assert job is not None, "an arc is wired"
+        _prefetch(locks, job, self.picked)
+        found = Rows(
+            locks.work.get, locks.outputs.get, locks.inputs.get, world.room(LotRoom).manifests.get
+        )
+        others: list[Verdict] = []
+        for lot in self.picked:
+            verdict = judge(facts_of(job, lot, found), row.asked.scope)
+            if verdict.action not in UNDER_WAY:
+                others.append(verdict)
+                continue
+            _act(world, row, named, job, lot, verdict.action, now)
+            going = BackfillLotRow(row.id, lot, LotOutcome.GOING, verdict.action, now)
+            room.put_lot(going)
+        return len(self.picked) - len(others), count_left(others)
+
+
+def _prefetch(locks: LockRoom, job: LotJobRow, lots: Sequence[str]) -> None:
+    datasets = (*job.input_ids, *job.output_ids)
+    locks.work.prefetch((job.job_id, lot) for lot in lots)
+    locks.outputs.prefetch((dataset, lot) for dataset in datasets for lot in lots)
+    locks.inputs.prefetch((d, job.job_id, lot) for d in job.input_ids for lot in lots)
+
+
+def _act(
+    world: World,
+    row: BackfillRow,
+    named: JobRow,
+    job: LotJobRow,
+    lot: str,
+    action: Action,
+    now: Micros,
+) -> None:
+    """Do what an administrator would do by hand, and let the lot come in its turn."""
+    locks, rank = world.room(LockRoom), -row.asked.priority
+    why = f"backfill {row.id}{': ' if row.why else ''}{row.why}"
+    if action is Action.FOLLOW:
+        return
+    # Whoever reads what it makes and never met the lot comes after fresh lots with it, too.
+    rules.refresh_around(locks, job.output_ids, [lot], now, {lot: rank})
+    if action is Action.UNHOLD:
+        unhold = HoldWork(row.who, why, named.namespace, named.name, lot, hold=False)
+        unhold.apply(world, now)
+    elif action is Action.RUN:
+        rules.refresh(locks, job, [lot], now)
+    else:
+        ResubmitLots(row.who, why, named.namespace, named.name, (lot,)).apply(world, now)
+    work = locks.work.get((job.job_id, lot))
+    if work is not None and work.rank != rank:
+        locks.put_work(replace(work, rank=rank))
+
+
+def _settle(world: World, row: BackfillRow, now: Micros) -> tuple[int, Counts]:
+    """Note what has ended: how many lots are still going, and the counts."""
+    room, locks = world.room(BackfillRoom), world.room(LockRoom)
+    ended: Counter[LotOutcome] = Counter()
+    lots = room.going(row.id)
+    locks.work.prefetch((row.job_id, each.lot) for each in lots)
+    for each in lots:
+        work = locks.work.get((row.job_id, each.lot))
+        state = WorkState(work.state) if work is not None else WorkState.WAITING
+        outcome = OUTCOMES.get(state)
+        if outcome is not None:
+            ended[outcome] += 1
+            room.put_lot(replace(each, state=outcome, at=now))
+    more = Counts(
+        done=ended[LotOutcome.DONE],
+        failed=ended[LotOutcome.FAILED],
+        waiting=ended[LotOutcome.WAITING],
+    )
+    return len(lots) - ended.total(), _sum(row.counted, more)
+
+
+def count_left(verdicts: Sequence[Verdict]) -> Counts:
+    """How many lots of each kind are not touched."""
+    found = Counter(_kind(verdict) for verdict in verdicts)
+    return Counts(good=found["good"], held=found["held"], waiting=found["waiting"])
+
+
+def _kind(verdict: Verdict) -> str:
+    if verdict.action is Action.WAIT:
+        return "waiting"
+    return "held" if verdict.standing is Standing.HELD else "good"
+
+
+def _sum(one: Counts, other: Counts) -> Counts:
+    names = Counts.__struct_fields__
+    return Counts(**{name: getattr(one, name) + getattr(other, name) for name in names})
+
+
+def _text(counts: Counts) -> str:
+    return msgspec.json.encode(counts).decode()
+
+
+def _moved(row: BackfillRow, state: BackfillState, now: Micros) -> BackfillRow:
+    ran = row.ran + (now - row.since if row.state == BackfillState.RUNNING else 0)
+    return replace(row, state=state, ran=ran, since=now)
+
+
+def backfill_row(world: World, backfill_id: str) -> BackfillRow:
+    """A backfill, or NotFound."""
+    row = world.room(BackfillRoom).backfills.get(ids.run_id(backfill_id))
+    if row is None:
+        raise NotFound(f"there is no backfill {backfill_id}; list them to see which there are")
+    return row

@@ -1,0 +1,146 @@
+"""The rows of backfills, and those rows as a batch of writes sees them."""
+
+from enum import StrEnum
+from functools import lru_cache
+from typing import Any
+
+import msgspec
+from msgspec import Struct
+
+from penstock.arcs.backfills.rules import Action, LotList, Range, Scope
+from penstock.catalog.rows import Row
+from penstock.clock import Micros
+from penstock.locks.gaps.spans import Span
+from penstock.lots.ids import Interval
+from penstock.states import BackfillState
+from penstock.store.table_cache import Shelf, write_only
+from penstock.store.unit_of_work import Changes, World
+
+
+class LotOutcome(StrEnum):
+    """What became of a lot that a backfill has set going."""
+
+    GOING = "going"
+    DONE = "done"
+    FAILED = "failed"  # out of tries again
+    WAITING = "waiting"  # an input of it went away meanwhile
+
+
+class Spec(Struct, frozen=True, kw_only=True):
+    """What a backfill was asked for.
+
+    With an interval, `start` and `end` are the times of the first and after the last lot. Without
+    one, they are positions in `lots`; `is_cut` if more lots needed it than were listed.
+    """
+
+    interval: Interval | None
+    start: Micros
+    end: Micros
+    scope: Scope
+    newest_first: bool
+    max_running: int
+    priority: int
+    lots: tuple[str, ...] = ()
+    is_cut: bool = False
+
+    @property
+    def span(self) -> Range:
+        """All its lots."""
+        return self._between(self.start, self.end)
+
+    def left(self, looked_to: Micros) -> Range:
+        """The lots that were not looked at yet."""
+        if self.newest_first:
+            return self._between(self.start, looked_to)
+        return self._between(looked_to, self.end)
+
+    def _between(self, start: Micros, end: Micros) -> Range:
+        if self.interval is None:
+            return LotList(self.lots, start, end, self.is_cut)
+        return Span(self.interval, start, end)
+
+    @property
+    def beginning(self) -> Micros:
+        """How far it has looked before it begins."""
+        return self.end if self.newest_first else self.start
+
+
+class Counts(Struct, frozen=True):
+    """Lots that a backfill has looked at, but for those that it has set going."""
+
+    good: int = 0  # left as they are
+    held: int = 0  # by a person, and left so
+    waiting: int = 0  # for something that is not there
+    done: int = 0
+    failed: int = 0
+
+
+# A list of lots is long, and each lot that is set going looks at it.
+_decode_spec = lru_cache(maxsize=16)(msgspec.json.Decoder(Spec).decode)
+_decode_counts = msgspec.json.Decoder(Counts).decode
+
+
+class BackfillRow(Row, frozen=True):
+    """A backfill of an arc."""
+
+    id: str
+    job_id: str
+    state: BackfillState
+    spec: str
+    looked_to: Micros
+    counts: str
+    who: str
+    why: str
+    ran: Micros
+    since: Micros
+    created_at: Micros
+
+    @property
+    def asked(self) -> Spec:
+        """What it was asked for."""
+        return _decode_spec(self.spec)
+
+    @property
+    def counted(self) -> Counts:
+        """What it has come to so far."""
+        return _decode_counts(self.counts)
+
+
+class BackfillLotRow(Row, frozen=True):
+    """A lot that a backfill has set going."""
+
+    backfill_id: str
+    lot: str
+    state: LotOutcome
+    action: Action
+    at: Micros
+
+
+class BackfillRoom:
+    """Backfills by id; their lots are only written."""
+
+    def __init__(self, world: World) -> None:
+        self._world = world
+        self.backfills: Shelf[BackfillRow] = Shelf(self._fetch, world.undo)
+        self.lots: Shelf[BackfillLotRow] = Shelf(write_only, world.undo)
+        self.lasting: tuple[Shelf[Any], ...] = (self.backfills,)
+        self.passing: tuple[Shelf[Any], ...] = (self.lots,)
+
+    def changes(self) -> Changes:
+        """Every change of the batch of writes."""
+        return [
+            ("put_backfills", self.backfills.changed()),
+            ("put_backfill_lots", self.lots.changed()),
+        ]
+
+    def going(self, backfill_id: str) -> list[BackfillLotRow]:
+        """The lots that were set going and have not ended; for writes that are alone."""
+        return self._world.tx.rows(BackfillLotRow, "going_backfill_lots", backfill_id=backfill_id)
+
+    def put_lot(self, row: BackfillLotRow) -> None:
+        """Write what became of a lot."""
+        self.lots.put((row.backfill_id, row.lot), row)
+
+    def _fetch(self, ids: list[str]) -> dict[str, BackfillRow]:
+        rows = self._world.tx.rows(BackfillRow, "backfills_by_ids", ids=ids)
+        return {row.id: row for row in rows}

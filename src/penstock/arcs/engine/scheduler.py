@@ -1,0 +1,228 @@
+"""The engine: looks for lots that arcs can work on, and runs them. Several share the work."""
+
+import logging
+import threading
+from collections import deque
+from collections.abc import Callable
+from concurrent.futures import Executor, ThreadPoolExecutor
+from typing import Self
+
+from penstock.arcs.commands import ClaimArcLots, SettleKeys
+from penstock.arcs.engine.leases import BEATS, Outage, extend, lease_trouble
+from penstock.arcs.engine.lot_run import Execution
+from penstock.arcs.executors import DaskCluster
+from penstock.arcs.outputs.state_keys import KeyRepair
+from penstock.arcs.queries import all_arcs
+from penstock.arcs.rows import ArcRow, UnsettledRow
+from penstock.arcs.workload.shell import DEFAULT_RULES, CommandRules
+from penstock.clock import Clock
+from penstock.errors import Busy, PenstockError, Unavailable
+from penstock.objects import Objects
+from penstock.store.write_queue import Catalog
+from penstock.telemetry import logs
+
+log = logging.getLogger(__name__)
+
+SWEEP_SECONDS = 1.0
+SETTLE_SECONDS = 1.0
+SETTLED_AT_ONCE = 1000  # lots whose keys are noted as written
+REPAIR_SECONDS = 10.0
+
+
+class Engine:
+    """Runs arcs on an executor, so many lots at a time."""
+
+    def __init__(
+        self,
+        catalog: Catalog,
+        objects: Objects,
+        executor: Executor,
+        clock: Clock,
+        *,
+        owner: str,
+        database: str | None = None,
+        concurrency: int = 4,
+        sweep_seconds: float = SWEEP_SECONDS,
+        arcs: Callable[[ArcRow], bool] = lambda arc: True,
+        rules: CommandRules = DEFAULT_RULES,
+        ended: Callable[[], None] = lambda: None,
+    ) -> None:
+        self._catalog = catalog
+        self._objects = objects
+        self._executor = executor
+        self._clock = clock
+        self._owner = owner
+        self._database = database
+        self._concurrency = concurrency
+        self._sweep_seconds = sweep_seconds
+        self._wanted = arcs
+        self._rules = rules
+        self._ended = ended  # called after each lot, whatever became of it
+        others = [executor.ask] if isinstance(executor, DaskCluster) else []
+        self._outage = Outage(objects.ask, *others)
+        self._threads = ThreadPoolExecutor(concurrency, "arc")
+        self._running: dict[str, Execution] = {}
+        self._changed = threading.Condition()
+        self._news = True
+        self._stopping = threading.Event()
+        self._over = threading.Event()
+        self._loop = threading.Thread(target=self._run, name="arc-engine", daemon=True)
+        self._heart = threading.Thread(target=self._beat, name="arc-heart", daemon=True)
+        self._repair = KeyRepair(catalog, objects)
+        self._settled: deque[UnsettledRow] = deque()
+        self._keepers = [
+            threading.Thread(target=self._settle_keys, name="arc-keys", daemon=True),
+            threading.Thread(target=self._repair_keys, name="arc-repair", daemon=True),
+        ]
+
+    def __enter__(self) -> Self:
+        self.start()
+        return self
+
+    def __exit__(self, *error: object) -> None:
+        self.stop()
+
+    def start(self) -> None:
+        """Begin to look for work."""
+        self._loop.start()
+        self._heart.start()
+        for thread in self._keepers:
+            thread.start()
+
+    def stop(self) -> None:
+        """Claim nothing more; end what is running, give back what has not begun."""
+        self._stopping.set()
+        self.wake()
+        if self._loop.is_alive():
+            self._loop.join()
+        self._threads.shutdown()
+        self._over.set()
+        for thread in (self._heart, *self._keepers):
+            if thread.is_alive():
+                thread.join()
+
+    def wake(self) -> None:
+        """Something happened to a lot: look now."""
+        with self._changed:
+            self._news = True
+            self._changed.notify_all()
+
+    @property
+    def running(self) -> int:
+        """How many lots are being worked on here."""
+        return len(self._running)
+
+    def look(self) -> int:
+        """Claim what can be claimed, and set it going: how many lots that were."""
+        begun = 0
+        if not self._outage.is_over():
+            return 0
+        with self._catalog.read() as tx:
+            arcs = [row for row in all_arcs(tx) if self._wanted(row)]
+        for row in arcs:
+            free = self._concurrency - len(self._running)
+            if free < 1 or self._stopping.is_set():
+                break
+            try:
+                begun += self._begin(row, free)
+            except (Busy, Unavailable):
+                raise
+            except PenstockError as refusal:  # the arcs after it have nothing to do with that
+                log.warning("no lot of %s/%s is claimed: %s", row.namespace, row.name, refusal)
+        return begun
+
+    def _begin(self, row: ArcRow, most: int) -> int:
+        """Claim lots of one arc, and set them going: how many those are."""
+        claim = ClaimArcLots(row.namespace, row.name, self._owner, most)
+        taken = self._catalog.submit(claim).result()
+        for claimed in taken.claims:
+            execution = Execution(
+                taken.arc,
+                taken.job_id,
+                claimed,
+                self._catalog,
+                self._objects,
+                self._executor,
+                self._clock,
+                self._stopping.is_set,
+                self._outage,
+                self._database,
+                self._rules,
+            )
+            self._running[claimed.id] = execution
+            self._threads.submit(self._execute, execution)
+        return len(taken.claims)
+
+    def _run(self) -> None:
+        trouble = logs.Trouble(log, "the engine could not look for work")
+        while not self._stopping.is_set():
+            with self._changed:
+                if not self._news:
+                    self._changed.wait(self._sweep_seconds)
+                self._news = False
+            try:
+                if len(self._running) < self._concurrency:
+                    self.look()
+                    trouble.over()
+            except PenstockError as error:
+                trouble.met(error)
+            except Exception:
+                log.exception("the engine stumbled, and goes on")
+
+    def _execute(self, execution: Execution) -> None:
+        try:
+            execution.run()
+        except Exception:
+            claim = execution.claim
+            with logs.about(lot=claim.lot, run=claim.id, job=f"{claim.namespace}/{claim.job}"):
+                log.exception("lot %s of %s", claim.lot, execution.arc.name)
+        finally:
+            if execution.is_settled:
+                self._settled.append(execution.unsettled)
+            self._running.pop(execution.claim.id, None)
+            self._ended()
+            self.wake()
+
+    def _settle_keys(self) -> None:
+        """Note, some at a time, that the keys of lots follow the database."""
+        trouble = logs.Trouble(log, "the keys of lots were not noted as written, and will be")
+        is_over = False
+        while not is_over:
+            is_over = self._over.wait(SETTLE_SECONDS)
+            try:
+                while self._settled:
+                    rows = [
+                        self._settled[n] for n in range(min(len(self._settled), SETTLED_AT_ONCE))
+                    ]
+                    self._catalog.submit(SettleKeys(tuple(rows))).result()
+                    for _ in rows:
+                        self._settled.popleft()
+                trouble.over()
+            except PenstockError as error:
+                trouble.met(error)
+            except Exception:
+                log.exception("the keys of lots were not noted as written, and will be")
+
+    def _repair_keys(self) -> None:
+        """Repair the keys of lots whose engine died, at the start and now and then."""
+        trouble = logs.Trouble(log, "keys were not repaired, and will be")
+        while not self._over.is_set():
+            try:
+                self._repair.run(self._over.is_set)
+                trouble.over()
+            except PenstockError as error:
+                trouble.met(error)
+            except Exception:
+                log.exception("keys were not repaired, and will be")
+            self._over.wait(REPAIR_SECONDS)
+
+    def _beat(self) -> None:
+        """Keep the leases of what is running, to the end of the last one."""
+        trouble = lease_trouble()
+        while not self._over.wait(self._beat_seconds()):
+            for execution in list(self._running.values()):
+                extend(execution.keep, trouble)
+
+    def _beat_seconds(self) -> float:
+        leases = [each.claim.lease_seconds for each in list(self._running.values())]
+        return min(leases, default=1) / BEATS  # a lot that is claimed now may have the shortest

@@ -1,0 +1,74 @@
+"""Cleaning a partial lot by hand: everything that failed attempts left goes, good parts too."""
+
+from penstock.arcs.commands import NoteAttempts, arc_row, end_parts_left
+from penstock.arcs.outputs.leftovers import tidy
+from penstock.arcs.outputs.state_keys import StateKeys
+from penstock.arcs.overview import find_work
+from penstock.arcs.queries import arc_states, attempts_of, output_refs
+from penstock.arcs.rows import ArcRoom
+from penstock.catalog.rows import RunRow
+from penstock.clock import Micros
+from penstock.errors import Conflict, NotFound
+from penstock.locks.commands.admin import Admin
+from penstock.locks.queries.claims import get_lot_job
+from penstock.locks.tables import LockRoom
+from penstock.objects import Objects
+from penstock.states import ManifestState, RunState, WorkState
+from penstock.store.unit_of_work import World
+from penstock.store.write_queue import Catalog
+
+
+class GiveUpParts(Admin, frozen=True):
+    """Let no later attempt use what earlier ones have made of a lot."""
+
+    namespace: str
+    name: str
+    lot: str
+
+    def apply(self, world: World, now: Micros) -> None:
+        """The rows of its parts go; nothing does while somebody works on it."""
+        row = arc_row(world, self.namespace, self.name)
+        where = f"arc {self.namespace}/{self.name}"
+        work = world.room(LockRoom).work.get((row.job_id, self.lot))
+        if work is None:
+            raise NotFound(f"{where} has never met lot {self.lot}: there is nothing to clean")
+        if work.state == WorkState.RUNNING:
+            raise Conflict(
+                f"lot {self.lot} of {where} is being worked on by {work.owner!r}; clean it when "
+                "that has ended, or release its lock first"
+            )
+        room = world.room(ArcRoom)
+        end_parts_left(world, row.job_id, self.lot, now)
+        if room.parts_of(row.job_id, self.lot):
+            room.parts.put((row.job_id, self.lot), None)
+        target = f"{self.namespace}/{self.name} lot {self.lot}"
+        self.record(world, now, "clean lot", target)
+
+
+def clean_lot(
+    catalog: Catalog, objects: Objects, who: str, why: str, namespace: str, name: str, lot: str
+) -> int:
+    """Remove what failed attempts on a lot left; gives how many attempts those were.
+
+    Cut off at any point, it can be done again. A lot that was partial is missing afterwards.
+    """
+    with catalog.read() as tx:
+        row, _ = find_work(tx, namespace, name, lot)
+    arc, refs = row.arc, output_refs(row.arc)
+    catalog.submit(GiveUpParts(who, why, namespace, name, lot)).result()
+    removed = tidy(catalog, objects, refs, row.job_id, lot)
+    with catalog.read() as tx:
+        _, work = find_work(tx, namespace, name, lot)
+        attempts = attempts_of(tx, row.job_id, lot)
+        runs = tx.rows(RunRow, "runs_by_ids", ids=[work.run_id] if work.run_id else [])
+    failed = [run.id for run in runs if run.state in (RunState.FAILED, RunState.ABORTED)]
+    if not attempts and not (failed and work.tries):
+        return removed  # nothing has failed: the lot is what it was
+    if not attempts:
+        # It failed without leaving anything: that is noted, so that it is told as missing.
+        nothing = NoteAttempts(row.job_id, lot, ((failed[0], ()),), ManifestState.REMOVED)
+        catalog.submit(nothing).result()
+    with catalog.read() as tx:
+        states = arc_states(tx, get_lot_job(tx, namespace, name), [work])
+    StateKeys(objects, arc).show(lot, states[lot])
+    return removed

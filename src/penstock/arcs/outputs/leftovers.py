@@ -1,0 +1,250 @@
+"""What failed attempts left behind: listed, so that it can be removed, and removed."""
+
+from collections.abc import Collection, Iterable, Iterator, Sequence
+from pathlib import Path
+
+from penstock.arcs.commands import NoteAttempts
+from penstock.arcs.queries import attempts_of, parts_of, read_manifest
+from penstock.clock import format_time, system_clock
+from penstock.db import Transaction
+from penstock.locks.queries.claims import find_dataset
+from penstock.lots.manifests import (
+    RETRY_MARK,
+    DatasetRef,
+    Item,
+    Manifest,
+    encode,
+    lot_data_folder,
+    lot_folder,
+    manifest_key,
+)
+from penstock.objects import Entry, Objects
+from penstock.states import RUN, ManifestState, RunState
+from penstock.store.write_queue import Catalog
+
+_ATTEMPT = "attempt="
+
+
+def write_partial(
+    objects: Objects, refs: Sequence[DatasetRef], lot: str, attempt: str, comment: str
+) -> tuple[str, ...]:
+    """List what an attempt left behind in a manifest for each output; gives their keys."""
+    return tuple(
+        key
+        for ref in refs
+        if (key := _list_leftovers(objects, ref, lot, attempt, ManifestState.PARTIAL, comment))
+    )
+
+
+def failed_attempts(
+    catalog: Catalog, objects: Objects, refs: Sequence[DatasetRef], lot: str
+) -> list[str]:
+    """Attempts that left data, have ended badly, and were never listed."""
+    found = _attempts_seen(objects, refs, lot)
+    if not found:
+        return []
+    with catalog.read() as tx:
+        states: dict[str, str] = dict(tx.fetch("run_states", ids=sorted(found)))
+        listed = {run_id for (run_id,) in tx.fetch("listed_attempts", ids=sorted(found))}
+    bad = (RunState.FAILED, RunState.ABORTED)
+    return [run for run in sorted(found - listed) if states.get(run, "") in bad]
+
+
+def note_the_dead(
+    catalog: Catalog, objects: Objects, refs: Sequence[DatasetRef], job_id: str, lot: str
+) -> None:
+    """List what attempts left behind whose engine died before it could."""
+    found = failed_attempts(catalog, objects, refs, lot)
+    noted = tuple(
+        (run_id, write_partial(objects, refs, lot, run_id, "it died")) for run_id in found
+    )
+    if noted:
+        catalog.submit(NoteAttempts(job_id, lot, noted)).result()
+
+
+def tidy(
+    catalog: Catalog, objects: Objects, refs: Sequence[DatasetRef], job_id: str, lot: str
+) -> int:
+    """Remove everything of a lot that attempts left which have ended, whoever died meanwhile.
+
+    Somebody who was thought dead may have written after his attempt was cleaned. Nothing is written
+    to the store before something has gone from it: it may be full.
+    """
+    dead = failed_attempts(catalog, objects, refs, lot)
+    if dead:
+        noted = tuple((run_id, ()) for run_id in dead)
+        catalog.submit(NoteAttempts(job_id, lot, noted)).result()
+    found = sorted(_attempts_seen(objects, refs, lot))
+    with catalog.read() as tx:
+        states = tx.fetch("run_states", ids=found) if found else []
+    ended = [run_id for run_id, state in states if RunState(state) in RUN.terminal]
+    return clean(catalog, objects, refs, job_id, lot, ended)
+
+
+def clean(
+    catalog: Catalog,
+    objects: Objects,
+    refs: Sequence[DatasetRef],
+    job_id: str,
+    lot: str,
+    ended: Collection[str] = (),
+) -> int:
+    """Remove what failed attempts on a lot left behind, but for parts that are still of use.
+
+    So goes what other attempts that have `ended` do not list: a worker that was lost may have
+    written it.
+    """
+    with catalog.read() as tx:
+        attempts = [a for a in attempts_of(tx, job_id, lot) if a.state == ManifestState.PARTIAL]
+        needed = _needed(tx, refs, job_id, lot)
+    kept = kept_keys(objects, refs, lot, needed)
+    over = {*ended, *(attempt.run_id for attempt in attempts)}
+    keys: dict[str, list[str]] = {attempt.run_id: [] for attempt in attempts}
+    gone = {ref: _remove(objects, ref, lot, over, kept) for ref in (refs if over else ())}
+    for ref, went in gone.items():
+        for attempt, listed in keys.items():
+            items = [_item(objects, entry) for entry in went.get(attempt, ())]
+            listed.append(_write(objects, ref, lot, attempt, ManifestState.REMOVED, items, ""))
+            objects.delete(manifest_key(ref, lot, ManifestState.PARTIAL, attempt))
+    if keys:
+        removed = tuple((attempt, tuple(listed)) for attempt, listed in keys.items())
+        catalog.submit(NoteAttempts(job_id, lot, removed, ManifestState.REMOVED)).result()
+    return len(keys)
+
+
+def _needed(tx: Transaction, refs: Sequence[DatasetRef], job_id: str, lot: str) -> list[str]:
+    """The manifests of published versions, and of parts that are done.
+
+    Whoever published them: the job may have been wired otherwise since, or others write there.
+    """
+    datasets = sorted({find_dataset(tx, ref.namespace, ref.name) for ref in refs})
+    keys = [key for (key,) in tx.fetch("published_manifests", ids=datasets, lot=lot)]
+    parts = parts_of(tx, job_id, lot).values()
+    return keys + [noted.key for row in parts for _, noted in row.named_notes]
+
+
+def kept_keys(
+    objects: Objects, refs: Sequence[DatasetRef], lot: str, manifests: Sequence[str]
+) -> set[str]:
+    """The keys of manifests and of those of their parts, and of all data of the lot in them."""
+    folders = [lot_data_folder(ref, lot) for ref in refs]
+    keys, kept = [*manifests], set[str]()
+    while keys:
+        key = keys.pop()
+        if key in kept:
+            continue
+        # One that is lost stops everything here: nobody knows any more what it lists.
+        manifest = read_manifest(objects, key)
+        keys += [line.key for line in manifest.parts]
+        kept |= {key, *(found for item in manifest.uris for found in _keys_in(folders, item.uri))}
+    return kept
+
+
+def _keys_in(folders: Iterable[str], uri: str) -> Iterator[str]:
+    """The key that a URI has in one of the folders.
+
+    What it begins with does not tell: the store may have been moved since, and have another URL.
+    """
+    for folder in folders:
+        _, found, rest = uri.partition(f"/{folder}/")
+        if found:
+            yield f"{folder}/{rest}"
+
+
+def _list_leftovers(
+    objects: Objects,
+    ref: DatasetRef,
+    lot: str,
+    attempt: str,
+    state: ManifestState,
+    comment: str,
+) -> str:
+    found = sorted(
+        (entry for name, entry in _data(objects, ref, lot) if name == attempt),
+        key=lambda entry: entry.key,
+    )
+    items = [_item(objects, entry) for entry in found]
+    return _write(objects, ref, lot, attempt, state, items, comment)
+
+
+def _item(objects: Objects, entry: Entry) -> Item:
+    return Item(f"{objects.url}/{entry.key}", entry.size)
+
+
+def _write(
+    objects: Objects,
+    ref: DatasetRef,
+    lot: str,
+    attempt: str,
+    state: ManifestState,
+    items: Iterable[Item],
+    comment: str,
+) -> str:
+    key = manifest_key(ref, lot, state, attempt)
+    manifest = Manifest(
+        state=state,
+        lot=lot,
+        dataset=ref,
+        uris=tuple(items),
+        attempt=attempt,
+        created=format_time(system_clock()),
+        comment=comment,
+    )
+    objects.put(key, encode(manifest))
+    return key
+
+
+def _data(objects: Objects, ref: DatasetRef, lot: str) -> Iterator[tuple[str, Entry]]:
+    """All data of a lot, each object with the attempt that wrote it."""
+    folder = lot_data_folder(ref, lot)
+    for entry in objects.list(folder):
+        yield attempt_of(entry.key.removeprefix(f"{folder}/").partition("/")[0]), entry
+
+
+def _nameless(objects: Objects, ref: DatasetRef, lot: str) -> Iterator[tuple[str, Path]]:
+    """Files that workloads have left under names that no listing gives, each with its attempt."""
+    folder = lot_data_folder(ref, lot)
+    root = objects.path(folder)
+    if root is None:
+        return
+    for odd in objects.nameless(folder):
+        yield attempt_of(odd.path.relative_to(root).parts[0]), odd.path
+
+
+def _attempts_seen(objects: Objects, refs: Sequence[DatasetRef], lot: str) -> set[str]:
+    """The attempts on a lot that have left anything."""
+    seen = {attempt for ref in refs for attempt, _ in _data(objects, ref, lot)}
+    return seen | {attempt for ref in refs for attempt, _ in _nameless(objects, ref, lot)}
+
+
+def _made_manifests(objects: Objects, ref: DatasetRef, lot: str) -> Iterator[tuple[str, Entry]]:
+    """The manifests of what attempts on a lot have made, each with its attempt."""
+    for state in (ManifestState.COMPLETE, ManifestState.EMPTY):
+        folder = f"{lot_folder(ref, lot)}/state={state}"
+        for entry in objects.list(folder):
+            segment = entry.key.removeprefix(f"{folder}/").partition("/")[0]
+            if segment.startswith(_ATTEMPT):
+                yield attempt_of(segment), entry
+
+
+def attempt_of(segment: str) -> str:
+    """The attempt that a segment of a key names, whichever worker of it wrote there."""
+    return segment.removeprefix(_ATTEMPT).partition(RETRY_MARK)[0]
+
+
+def _remove(
+    objects: Objects, ref: DatasetRef, lot: str, attempts: Collection[str], kept: Collection[str]
+) -> dict[str, list[Entry]]:
+    """Remove data and manifests of attempts; gives the data, by attempt."""
+    for attempt, entry in list(_made_manifests(objects, ref, lot)):
+        if attempt in attempts and entry.key not in kept:
+            objects.delete(entry.key)
+    gone: dict[str, list[Entry]] = {}
+    for attempt, entry in sorted(_data(objects, ref, lot), key=lambda pair: pair[1].key):
+        if attempt in attempts and entry.key not in kept:
+            objects.delete(entry.key)
+            gone.setdefault(attempt, []).append(entry)
+    for attempt, path in list(_nameless(objects, ref, lot)):
+        if attempt in attempts:
+            path.unlink(missing_ok=True)
+    return gone

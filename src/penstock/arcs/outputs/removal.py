@@ -1,0 +1,304 @@
+"""Removing a published lot: its data goes, and a manifest that says `removed` lists what went.
+
+First the new manifests are written, which nobody reads yet; then one transaction makes them the
+lot's and tells everybody; then the data goes. Cut off at any point, it can be done again.
+"""
+
+from collections.abc import Iterator, Sequence
+from contextlib import suppress
+
+import msgspec
+from msgspec import Struct
+
+from penstock.arcs.arrivals.rows import ArrivalRoom
+from penstock.arcs.queries import read_manifest
+from penstock.catalog.commands.lookup import dataset_row
+from penstock.catalog.rows import DatasetRow, Role, replace
+from penstock.clock import Micros
+from penstock.db import Transaction
+from penstock.errors import Conflict, NotFound
+from penstock.locks import work
+from penstock.locks.commands.admin import Admin
+from penstock.locks.commands.lots import LotWasRead, RemoveBareLot
+from penstock.locks.events import lock_plan
+from penstock.locks.lock_rules import Status
+from penstock.locks.queries.claims import find_dataset
+from penstock.locks.rows import LogRow, StatusRow
+from penstock.locks.tables import LockRoom
+from penstock.lots.manifest_files import put_manifest
+from penstock.lots.manifests import (
+    DatasetRef,
+    Manifest,
+    ManifestNote,
+    PartLine,
+    UriType,
+    lot_data_folder,
+    manifest_key,
+)
+from penstock.lots.rows import ManifestRow
+from penstock.lots.tables import LotEventKind, LotRoom
+from penstock.objects import Objects
+from penstock.objects.uris import find_object
+from penstock.states import MANIFEST, ManifestState
+from penstock.store.unit_of_work import World
+from penstock.store.write_queue import Catalog
+
+_WITH_DATA = (ManifestState.COMPLETE, ManifestState.PARTIAL)
+# The same whoever removes it: of two who do at once, the second writes what stands there already.
+GONE = "removed; the log of the lot says by whom, and why"
+
+
+class RemoveLot(Admin, frozen=True):
+    """Say that the data of a lot is gone: nobody can read it until it is made anew.
+
+    `versions` are all of its versions that had data, and the manifests that list what goes.
+    """
+
+    namespace: str
+    dataset: str
+    lot: str
+    current: str
+    versions: tuple[tuple[str, ManifestNote], ...]
+
+    def apply(self, world: World, now: Micros) -> None:
+        """One transaction, or nothing; while somebody makes or reads it, it stays."""
+        room, lots = world.room(LockRoom), world.room(LotRoom)
+        dataset = dataset_row(world, self.namespace, self.dataset)
+        held = self._check(world, dataset)
+        for version_id, note in self.versions:
+            row = lots.manifests.get(version_id)
+            assert row is not None, "it was found in this transaction"
+            lots.manifests.put(version_id, replace(row, **msgspec.structs.asdict(note)))
+        # No run holds or made what is not there: so it is told from a lot that could not be made.
+        room.put_status(replace(held, status=Status.ERROR, run_id=None, since=now))
+        entry = (now, "remove", self.lot, None, dataset.id, None, held.status, Status.ERROR)
+        room.append(LogRow(*entry, self.who, self.why))
+        state = ManifestState.REMOVED
+        lots.tell(
+            LotEventKind.REMOVED, dataset.id, self.lot, now, version_id=self.current, state=state
+        )
+        work.refresh_around(room, [dataset.id], [self.lot], now)
+        self._forget_arrived(world, dataset)
+        self.record(
+            world, now, "lot remove", f"dataset:{dataset.namespace}:{dataset.name} lot {self.lot}"
+        )
+
+    def _check(self, world: World, dataset: DatasetRow) -> StatusRow:
+        """The row of the lot, if it is still as it was found, and nobody reads it."""
+        room = world.room(LockRoom)
+        where = f"lot {self.lot} of {dataset.namespace}/{dataset.name}"
+        held = room.outputs.get((dataset.id, self.lot))
+        if held is None or held.status != Status.READY:
+            status = held.status if held is not None else "not known"
+            raise Conflict(f"{where} is {status}: only a lot that is READY can be removed")
+        rows = _versions(world.tx, dataset.id, self.lot)
+        full = {row.version_id for row in rows if row.state in _WITH_DATA}
+        if held.version_id != self.current or full != {version for version, _ in self.versions}:
+            raise Conflict(f"{where} was published anew meanwhile; look at it, and try again")
+        for job_id in self._readers(room, dataset):
+            reader = room.inputs.get((dataset.id, job_id, self.lot))
+            if reader is not None and reader.status == Status.RUNNING:
+                name = lock_plan.job_told(world, job_id, dataset.namespace)
+                raise Conflict(
+                    f"{where} is being read by {name}; remove it when that has ended, or "
+                    "release its lock first"
+                )
+        return held
+
+    def _readers(self, room: LockRoom, dataset: DatasetRow) -> list[str]:
+        wires = room.wires.get(dataset.id) or ()
+        return sorted(job_id for role, job_id in wires if role == Role.INPUT)
+
+    def _forget_arrived(self, world: World, dataset: DatasetRow) -> None:
+        """What arrived is gone: a lot that is amended later does not have it."""
+        arrivals = world.room(ArrivalRoom).arrivals
+        row = arrivals.get(dataset.id)
+        if row is not None:
+            world.tx.execute("forget_arrived_of_lot", dataset_id=dataset.id, lot=self.lot)
+            arrivals.put(dataset.id, replace(row, revision=row.revision + 1))
+
+
+class _Version(Struct, frozen=True):
+    """One version of a lot: its manifest, and those of its parts by name."""
+
+    row: ManifestRow
+    root: Manifest
+    parts: dict[str, Manifest]
+
+    @property
+    def manifests(self) -> Iterator[Manifest]:
+        """All of them."""
+        yield self.root
+        yield from self.parts.values()
+
+
+def remove_lot(
+    catalog: Catalog,
+    objects: Objects,
+    who: str,
+    why: str,
+    namespace: str,
+    dataset: str,
+    lot: str,
+    *,
+    force: bool = False,
+) -> None:
+    """Remove the data of all versions of a lot that arcs have written.
+
+    What others have written is theirs to remove, and must be gone. Doing it again ends what was
+    cut off. A lot without a manifest is forgotten if nothing has read it; with `force`, one that
+    was read is marked as removed.
+    """
+    name = f"{namespace}/{dataset}"
+    with catalog.read() as tx:
+        dataset_id = find_dataset(tx, namespace, dataset)
+        version, current, rows = _find(tx, dataset_id, name, lot)
+    if current is None:
+        bare = RemoveBareLot(who, why, namespace, dataset, lot, force=force)
+        _remove_bare(catalog, objects, bare, version, is_known=bool(rows))
+        return
+    if current.state != ManifestState.REMOVED:
+        MANIFEST.check(ManifestState(current.state), ManifestState.REMOVED, f"of lot {lot}")
+        command = RemoveLot(who, why, namespace, dataset, lot, current.version_id, ())
+        try:
+            _record(catalog, objects, command, rows)
+        except NotFound:
+            # Somebody else may be removing it just now: then only the rest is left to do.
+            with catalog.read() as tx:
+                _, current, _ = _find(tx, dataset_id, name, lot)
+            if current is None or current.state != ManifestState.REMOVED:
+                raise
+        with catalog.read() as tx:
+            rows = _versions(tx, dataset_id, lot)
+    for row in rows:
+        if row.state == ManifestState.REMOVED:
+            _delete(objects, _read(objects, row))
+
+
+def _remove_bare(
+    catalog: Catalog,
+    objects: Objects,
+    command: RemoveBareLot,
+    version: str | None,
+    *,
+    is_known: bool,
+) -> None:
+    """Remove a lot whose version has no manifest; `is_known` if older versions of it have one."""
+    if not is_known:
+        try:
+            catalog.submit(msgspec.structs.replace(command, force=False)).result()
+        except LotWasRead:
+            if not command.force:
+                raise
+        else:
+            return
+    ref = DatasetRef(command.namespace, command.dataset)
+    manifest = Manifest(
+        state=ManifestState.REMOVED,
+        lot=command.lot,
+        dataset=ref,
+        attempt=version or "",
+        comment=GONE,
+    )
+    note = put_manifest(objects, manifest)[1] if version is not None else None
+    catalog.submit(msgspec.structs.replace(command, note=note)).result()
+
+
+def _record(
+    catalog: Catalog, objects: Objects, command: RemoveLot, rows: Sequence[ManifestRow]
+) -> None:
+    """Write the manifests that list what goes, and make them those of the lot."""
+    full = [_read(objects, row) for row in rows if row.state in _WITH_DATA]
+    _check_others(objects, full)
+    notes = tuple((each.row.version_id, _write(objects, each)) for each in full)
+    catalog.submit(msgspec.structs.replace(command, versions=notes)).result()
+
+
+def _versions(tx: Transaction, dataset_id: str, lot: str) -> list[ManifestRow]:
+    return tx.rows(ManifestRow, "lot_manifests_of_lot", dataset_id=dataset_id, lot=lot)
+
+
+def _find(
+    tx: Transaction, dataset_id: str, name: str, lot: str
+) -> tuple[str | None, ManifestRow | None, list[ManifestRow]]:
+    """The version that a lot has, its manifest if it has one, and those of all versions."""
+    held = tx.rows(StatusRow, "lot_outputs", dataset_id=dataset_id, lots=[lot])
+    if not held:
+        raise NotFound(f"there is no lot {lot} of {name}; `penstock lots list` lists them")
+    rows = _versions(tx, dataset_id, lot)
+    version = held[0].version_id
+    return version, next((row for row in rows if row.version_id == version), None), rows
+
+
+def _read(objects: Objects, row: ManifestRow) -> _Version:
+    root = read_manifest(objects, row.key)
+    parts = {
+        line.part: read_manifest(objects, line.key)
+        for line in root.parts
+        if line.state is not ManifestState.EMPTY
+    }
+    return _Version(row, root, parts)
+
+
+def _check_others(objects: Objects, versions: Sequence[_Version]) -> None:
+    """Refuse if data is still there that is not ours to remove."""
+    for manifest in (manifest for each in versions for manifest in each.manifests):
+        for store, key in _data(objects, manifest):
+            if not _is_own(objects, manifest, store, key) and store.exists(key):
+                raise Conflict(
+                    f"lot {manifest.lot} has {store.url}/{key}, which no arc has written for it; "
+                    "remove such data where it is, then say this again"
+                )
+
+
+def _write(objects: Objects, version: _Version) -> ManifestNote:
+    """Write what lists all that goes, part by part; the root is what is kept."""
+    lines = {line.part: line for line in version.root.parts}
+    for name, part in version.parts.items():
+        _, note = put_manifest(objects, _removed(part, part.attempt))
+        lines[name] = PartLine(name, note.key, note.state, note.uris, note.bytes)
+    root = _removed(version.root, version.root.attempt or version.row.version_id)
+    return put_manifest(objects, msgspec.structs.replace(root, parts=tuple(lines.values())))[1]
+
+
+def _removed(manifest: Manifest, attempt: str) -> Manifest:
+    return msgspec.structs.replace(
+        manifest, state=ManifestState.REMOVED, attempt=attempt, comment=GONE
+    )
+
+
+def _delete(objects: Objects, version: _Version) -> None:
+    """Delete what the manifests of a removed version list, and what they were before."""
+    root = version.root
+    known = manifest_key(root.dataset, root.lot, ManifestState.COMPLETE)
+    with suppress(NotFound):
+        if read_manifest(objects, known).attempt in (root.attempt, ""):
+            objects.delete(known)
+    for manifest in version.manifests:
+        for store, key in list(_data(objects, manifest)):
+            if _is_own(objects, manifest, store, key):
+                objects.delete(key)
+        for state in _WITH_DATA:
+            before = (manifest.dataset, manifest.lot, state, manifest.attempt, manifest.part)
+            objects.delete(manifest_key(*before))
+
+
+def _is_own(objects: Objects, manifest: Manifest, store: Objects, key: str) -> bool:
+    """Whether an attempt of an arc has written it for this very lot."""
+    folder = lot_data_folder(manifest.dataset, manifest.lot)
+    return store is objects and key.startswith(f"{folder}/")
+
+
+def _data(objects: Objects, manifest: Manifest) -> Iterator[tuple[Objects, str]]:
+    """The stores and keys of what a manifest lists; single objects may be gone."""
+    for item in manifest.uris:
+        store, key = find_object(objects, item.uri)
+        if manifest.uri_type is UriType.IDENTIFIER:
+            yield store, key
+            continue
+        path = manifest.uri_type is UriType.PATH
+        folder = key.rstrip("/") if path else key.rpartition("/")[0]
+        begin = f"{folder}/" if path else key
+        for entry in store.list(folder):
+            if entry.key.startswith(begin):
+                yield store, entry.key

@@ -1,0 +1,127 @@
+"""Reading arcs: what they are, what their lots consist of, and where they stand."""
+
+from collections.abc import Sequence
+
+from penstock import ids
+from penstock.arcs.rows import ArcRow, AttemptRow, PartRow
+from penstock.arcs.spec import Arc
+from penstock.arcs.workload.task import InputLot
+from penstock.db import Transaction
+from penstock.errors import NotFound
+from penstock.locks.commands.claims import Claimed
+from penstock.locks.rows import LotJobRow, WorkRow
+from penstock.lots.manifests import DatasetRef, Item, Manifest, decode
+from penstock.lots.rows import ManifestRow
+from penstock.objects import Objects
+from penstock.states import ArcState, ManifestState, RunState, WorkState
+from penstock.store.write_queue import Catalog
+
+
+def all_arcs(tx: Transaction) -> list[ArcRow]:
+    """Every arc whose job was not deleted, by name."""
+    return tx.rows(ArcRow, "all_arcs")
+
+
+def find_arc(tx: Transaction, namespace: str, name: str) -> ArcRow:
+    """An arc, or NotFound."""
+    rows = tx.rows(ArcRow, "arcs_by_ids", ids=[ids.job_id(namespace, name)])
+    if not rows:
+        raise NotFound(f"there is no arc {namespace}/{name}; `penstock arcs list` lists them")
+    return rows[0]
+
+
+def output_refs(arc: Arc) -> tuple[DatasetRef, ...]:
+    """The datasets that an arc writes, as manifests name them."""
+    pairs = zip(arc.output_names, arc.outputs, strict=True)
+    return tuple(DatasetRef(name.namespace, name.name, out.version) for name, out in pairs)
+
+
+def parts_of(tx: Transaction, job_id: str, lot: str) -> dict[str, PartRow]:
+    """The parts of a lot that were ever run and are not published, by name."""
+    rows = tx.rows(PartRow, "arc_parts_of_lots", job_id=job_id, lots=[lot])
+    return {row.part: row for row in rows}
+
+
+def attempts_of(tx: Transaction, job_id: str, lot: str) -> list[AttemptRow]:
+    """The failed attempts of an arc on a lot."""
+    return tx.rows(AttemptRow, "arc_attempts_of_lot", job_id=job_id, lot=lot)
+
+
+def manifest_rows(tx: Transaction, versions: Sequence[str]) -> dict[str, ManifestRow]:
+    """What is known of the manifests of versions."""
+    rows = tx.rows(ManifestRow, "lot_manifests_by_versions", ids=list(versions))
+    return {row.version_id: row for row in rows}
+
+
+def input_lots(catalog: Catalog, claim: Claimed, objects: Objects) -> tuple[InputLot, ...]:
+    """What a claim reads: for each input the version it pinned, and what that consists of."""
+    versions = [pinned.version for pinned in claim.inputs if pinned.version is not None]
+    with catalog.read() as tx:
+        rows = manifest_rows(tx, versions)
+    # No connection to the database is kept meanwhile: the store may take its time.
+    lots = []
+    for pinned in claim.inputs:
+        row = rows.get(pinned.version or "")
+        items = read_items(objects, row) if row is not None else ()
+        state = ManifestState(row.state) if row is not None else ManifestState.COMPLETE
+        lots.append(InputLot(pinned.namespace, pinned.name, pinned.version or "", state, items))
+    return tuple(lots)
+
+
+def read_manifest(objects: Objects, key: str) -> Manifest:
+    """A manifest in the object store."""
+    return decode(objects.get(key), f"{objects.url}/{key}")
+
+
+def read_items(objects: Objects, row: ManifestRow) -> tuple[Item, ...]:
+    """Everything that a version of a lot consists of, with the items of its parts."""
+    if row.state in (ManifestState.EMPTY, ManifestState.REMOVED):
+        return ()
+    manifest = read_manifest(objects, row.key)
+    items = list(manifest.uris)
+    for line in manifest.parts:
+        if line.state is not ManifestState.EMPTY:
+            items += read_manifest(objects, line.key).uris
+    return tuple(items)
+
+
+def arc_states(
+    tx: Transaction, job: LotJobRow, rows: Sequence[WorkRow]
+) -> dict[str, ArcState | None]:
+    """Where an arc stands with lots: rolled up from their rows and manifests, never stored."""
+    if not rows:
+        return {}
+    lots = [row.lot for row in rows]
+    which = {"job_id": job.job_id, "lots": lots}
+    attempts: dict[str, list[AttemptRow]] = {}
+    for each in tx.rows(AttemptRow, "attempts_on_lots", **which):
+        attempts.setdefault(each.lot, []).append(each)
+    found = tx.fetch("gated_lots", **which, outputs=list(job.output_ids))
+    gated, made = {lot for (lot,) in found}, _made(tx, rows)
+    return {
+        row.lot: _state(row, attempts.get(row.lot, ()), row.lot in made, row.lot in gated)
+        for row in rows
+    }
+
+
+def _made(tx: Transaction, rows: Sequence[WorkRow]) -> set[str]:
+    """The lots that stand as they were made last; who holds one by now changes nothing of that."""
+    done = {row.lot for row in rows if row.state == WorkState.DONE}
+    tried = {row.run_id: row.lot for row in rows if row.tries and row.lot not in done}
+    states = tx.fetch("run_states", ids=[run for run in tried if run]) if tried else ()
+    return done | {tried[run] for run, state in states if state == RunState.COMPLETED}
+
+
+def _state(
+    work: WorkRow, attempts: Sequence[AttemptRow], is_made: bool, is_gated: bool
+) -> ArcState | None:
+    if work.state == WorkState.RUNNING:
+        return ArcState.RUNNING
+    if work.state == WorkState.DONE and work.unmade:
+        return ArcState.MISSING
+    if is_made:
+        return ArcState.PARTIAL if is_gated else ArcState.COMPLETE
+    if not work.tries:  # whatever failed before it was to be made anew
+        return None
+    gone = all(attempt.state == ManifestState.REMOVED for attempt in attempts)
+    return ArcState.MISSING if attempts and gone else ArcState.PARTIAL

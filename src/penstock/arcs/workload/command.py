@@ -1,0 +1,152 @@
+"""A task whose workload is a command: what it is told, and what it says it has made."""
+
+import json
+import os
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any
+
+import msgspec
+from msgspec import Struct
+
+from penstock.arcs.spec import variable_names
+from penstock.arcs.workload.files import Workbench, task_folder
+from penstock.arcs.workload.shell import check_plain, hand_over, run_command, take_back
+from penstock.arcs.workload.task import Context, InputLot, Task
+from penstock.errors import Invalid
+from penstock.lots.manifests import Check
+from penstock.telemetry import tracing
+
+
+def run_command_task(task: Task, context: Context) -> None:
+    """Run a command; it learns of its task by the environment, a JSON file and its arguments."""
+    account = task.rules.account()
+    with task_folder() as folder:
+        bench = Workbench(task, context, folder)
+        manifest = folder / "manifest.json"
+        described = folder / "task.json"
+        variables = {
+            **_output_variables(task, bench),
+            "PENSTOCK_ARC": task.arc,
+            "PENSTOCK_NAMESPACE": task.namespace,
+            "PENSTOCK_LOT": task.lot,
+            "PENSTOCK_PART": task.part,
+            "PENSTOCK_ATTEMPT": task.attempt,
+            "PENSTOCK_RUN": task.run_id,
+            "PENSTOCK_OUTPUT": str(bench.outputs[0]),
+            "PENSTOCK_OUTPUT_URL": context.location(),
+            "PENSTOCK_MANIFEST": str(manifest),
+            "PENSTOCK_TASK": str(described),
+            **({"TRACEPARENT": trace} if (trace := tracing.header()) else {}),
+            **task.workload.environment,
+        }
+        text = json.dumps(_described(task, context, bench, manifest), indent=1, ensure_ascii=False)
+        described.write_text(text, encoding="utf-8", errors="surrogateescape")
+        placeholders = {
+            "{lot}": task.lot,
+            "{part}": task.part,
+            "{output}": variables["PENSTOCK_OUTPUT"],
+            "{manifest}": str(manifest),
+            "{task}": str(described),
+        }
+        arguments = [_filled(text, placeholders) for text in task.workload.command]
+        environment = {
+            **task.rules.environment(task.workload.pass_environment, os.environ),
+            **(account.variables if account is not None else {}),
+            **variables,
+        }
+        if account is not None:
+            hand_over(folder, account)
+        run_command(arguments, environment, task.workload.timeout_seconds, context.lost, account)
+        if account is not None:
+            take_back(folder)
+            for path in (manifest, *bench.outputs):
+                check_plain(path)
+        if manifest.exists():
+            _take_manifest(manifest.read_bytes(), context)
+        bench.take_up()
+
+
+def _output_variables(task: Task, bench: Workbench) -> dict[str, str]:
+    """The folder of each output by its name; those that one variable would stand for have none."""
+    names = variable_names("PENSTOCK_OUTPUT", [(ref.namespace, ref.name) for ref in task.outputs])
+    pairs = zip(names, bench.outputs, strict=True)
+    return {name: str(folder) for name, folder in pairs if names.count(name) == 1}
+
+
+def _described(task: Task, context: Context, bench: Workbench, manifest: Path) -> dict[str, Any]:
+    """The task as a program in another language reads it."""
+    places = zip(context.locations(), bench.outputs, strict=True)
+    return {
+        "arc": task.arc,
+        "namespace": task.namespace,
+        "lot": task.lot,
+        "part": task.part,
+        "attempt": task.attempt,
+        "runId": task.run_id,
+        "inputs": [_described_lot(lot, bench, task.workload.fetch) for lot in task.inputs],
+        "outputs": [
+            {
+                "namespace": ref.namespace,
+                "name": ref.name,
+                "location": location,
+                "folder": str(folder),
+            }
+            for (ref, location), folder in places
+        ],
+        "manifest": str(manifest),
+    }
+
+
+def _described_lot(lot: InputLot, bench: Workbench, fetch: bool) -> dict[str, Any]:
+    described: dict[str, Any] = msgspec.to_builtins(lot)
+    for item in described["uris"]:
+        path = bench.input(item["uri"], fetch=fetch)
+        if path is not None:
+            item["path"] = str(path)
+    return described
+
+
+class _Listed(Struct, frozen=True, forbid_unknown_fields=True):
+    """What a command may say it has made: URIs, or names below its output's location.
+
+    Without `uris` the output is what the command left there. It is empty only if `empty` says so.
+    """
+
+    uris: tuple[str, ...] | None = None
+    output: str | None = None
+    empty: bool = False
+    checks: tuple[Check, ...] = ()
+
+
+_decode_listed = msgspec.json.Decoder(_Listed | tuple[_Listed, ...]).decode
+
+
+def _take_manifest(content: bytes, context: Context) -> None:
+    """Take in what a command says it has made."""
+    try:
+        listed = _decode_listed(content)
+    except msgspec.DecodeError as error:
+        raise Invalid(
+            f"the manifest that the command wrote cannot be read: {error}; "
+            'write {"uris": ["name", …]} or {"empty": true}'
+        ) from None
+    for each in (listed,) if isinstance(listed, _Listed) else listed:
+        if each.empty:
+            context.empty(each.output)
+        for said in each.checks:
+            context.check(
+                said.name,
+                said.success,
+                field=said.field,
+                detail=said.detail,
+                output=each.output or "",
+            )
+        if each.uris is not None:
+            location = context.location(each.output)
+            uris = (uri if "://" in uri else location + uri for uri in each.uris)
+            context.only(uris, each.output)
+
+
+def _filled(text: str, values: Mapping[str, str]) -> str:
+    return values.get(text, text)

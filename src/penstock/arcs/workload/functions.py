@@ -1,0 +1,159 @@
+"""Running a task, wherever the executor does it.
+
+This is what goes on in other processes and machines. It knows the object store and nothing of the
+database, but for the one who keeps the lease.
+"""
+
+import ctypes
+import importlib
+import signal
+import threading
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from types import FrameType
+from typing import Any
+from uuid import uuid4
+
+import msgspec
+
+from penstock.arcs.engine.leases import kept
+from penstock.arcs.workload.command import run_command_task
+from penstock.arcs.workload.task import Context, Task, TaskResult, plain
+from penstock.errors import Away, NotFound, PenstockError
+from penstock.lots.manifest_files import put_manifest
+from penstock.lots.manifests import RETRY_MARK
+from penstock.objects.uris import open_store
+from penstock.telemetry import logs, tracing
+
+
+class TimedOut(Exception):
+    """A workload ran longer than it may."""
+
+
+class _TimeIsUp(BaseException):
+    """Raised inside of a workload, which is not to mistake it for an error of its own."""
+
+
+def load_function(name: str) -> Callable[..., Any]:
+    """The function that `module:function` names."""
+    module, _, path = name.partition(":")
+    try:
+        found: Any = importlib.import_module(module)
+        for part in path.split("."):
+            found = getattr(found, part)
+    except (ImportError, AttributeError) as error:
+        raise NotFound(
+            f"there is no function {name}: {error}; it must be importable where workloads run"
+        ) from None
+    # A function that was made an arc by the decorator is found under its own name.
+    function: Callable[..., Any] = getattr(found, "__wrapped_workload__", found)
+    return function
+
+
+def call(name: str, context: object, timeout_seconds: float | None) -> object:
+    """What the function that a name stands for returns; raises TimedOut if it takes too long.
+
+    One that waits in foreign code for ever is only interrupted on the main thread, where it is
+    in processes of ours: Dask calls functions on other threads.
+    """
+    function = load_function(name)
+    if timeout_seconds is None:
+        return function(context)
+    is_main = threading.current_thread() is threading.main_thread()
+    try:
+        with (_alarm if is_main else _interruption)(timeout_seconds):
+            return function(context)
+    except _TimeIsUp:
+        raise TimedOut(f"it ran longer than {timeout_seconds} seconds") from None
+
+
+@contextmanager
+def _alarm(seconds: float) -> Iterator[None]:
+    def ring(number: int, frame: FrameType | None) -> None:
+        raise _TimeIsUp
+
+    before = signal.signal(signal.SIGALRM, ring)
+    signal.setitimer(signal.ITIMER_REAL, seconds)
+    try:
+        yield
+    finally:
+        signal.setitimer(signal.ITIMER_REAL, 0)
+        signal.signal(signal.SIGALRM, before)
+
+
+@contextmanager
+def _interruption(seconds: float) -> Iterator[None]:
+    thread = ctypes.c_ulong(threading.get_ident())
+    turn = threading.Lock()
+    is_over = False
+
+    def interrupt() -> None:
+        with turn:
+            if not is_over:
+                ctypes.pythonapi.PyThreadState_SetAsyncExc(thread, ctypes.py_object(_TimeIsUp))
+
+    timer = threading.Timer(seconds, interrupt)
+    timer.daemon = True
+    timer.start()
+    try:
+        yield
+    finally:
+        with turn:
+            is_over = True
+            ctypes.pythonapi.PyThreadState_SetAsyncExc(thread, None)  # one that has not arrived
+        timer.cancel()
+
+
+def run_apart(task: Task) -> TaskResult:
+    """Run a task in a place of its own, where it may be run twice without anybody's knowing."""
+    claim = task.attempt.partition(RETRY_MARK)[0]
+    attempt = f"{claim}{RETRY_MARK}{uuid4().hex[:12]}"
+    return run_task(msgspec.structs.replace(task, attempt=attempt))
+
+
+def run_task(task: Task) -> TaskResult:
+    """Run a workload and write the manifests of what it made; it never raises for the workload."""
+    ids = {
+        "lot": task.lot,
+        "part": task.part,
+        "run": task.run_id,
+        "job": f"{task.namespace}/{task.arc}",
+        "arc": task.arc,
+    }
+    name = "arc.part" if task.part else "arc.task"
+    with logs.about(**ids), tracing.span(name, under=task.trace, **ids):
+        result = _run(task)
+        if result.error:
+            tracing.fail(result.error)
+    return result
+
+
+def _run(task: Task) -> TaskResult:
+    try:
+        store = open_store(task.objects, is_marked=task.is_marked)
+        context = Context(task, store)
+        with kept(task.lease, context.lost.set):
+            if task.workload.function is not None:
+                call(task.workload.function, context, task.workload.timeout_seconds)
+            else:
+                run_command_task(task, context)
+            for function in task.checks:
+                _run_check(function, context, task.workload.timeout_seconds)
+        notes = tuple(put_manifest(store, manifest) for manifest in context.manifests())
+        return TaskResult(notes, checks=context.checks())
+    except PenstockError as error:
+        return TaskResult(error=plain(str(error)), is_away=isinstance(error, Away))
+    except (Exception, SystemExit) as error:
+        return TaskResult(error=plain(f"{type(error).__name__}: {error}"))
+
+
+def _run_check(function: str, context: Context, timeout_seconds: int | None) -> None:
+    """Have a function look at what was made; one that asserts in vain has said no."""
+    name, before = function.rpartition(":")[2], context.checks()
+    try:
+        said = call(function, context, timeout_seconds)
+    except AssertionError as error:
+        context.check(name, False, detail=str(error))
+        return
+    if said is not None or context.checks() == before:
+        context.check(name, said is None or bool(said))

@@ -1,0 +1,52 @@
+"""Sets of column lineage: versions that report the same lineage share a set."""
+
+import msgspec
+
+from penstock import ids
+from penstock.catalog.events import known_facets
+from penstock.catalog.events.facets import Facets
+from penstock.catalog.rows import ColumnEdgeRow
+from penstock.store.unit_of_work import World
+
+
+def column_set(world: World, dataset_id: str, facets: Facets) -> str | None:
+    """Store the column lineage that these facets state, and return the id of its set.
+
+    Most runs state what the run before them stated: the set of the current version is there.
+    """
+    inputs = known_facets.column_inputs(facets)
+    if inputs is None:
+        return None
+    named = [ids.dataset_id(stated.namespace, stated.name) for stated in inputs]
+    sources = [world.dataset_id(name) for name in named]
+    texts = [msgspec.json.encode(inputs).decode()]
+    if sources != named:  # with second names; the same statement then leads elsewhere
+        texts.append(msgspec.json.encode(sources).decode())
+    set_id = ids.derived_id("columns", dataset_id, *texts)
+    if set_id == _current_set(world, dataset_id):
+        return set_id
+    edges: dict[tuple[str, str, str], ColumnEdgeRow] = {}
+    for stated, source in zip(inputs, sources, strict=True):
+        key = stated.field, source, stated.input_field
+        if stated.indirect and key in edges:
+            continue  # what is stated as direct too is direct
+        edges[key] = ColumnEdgeRow(
+            set_id,
+            dataset_id,
+            stated.field,
+            source,
+            stated.input_field,
+            stated.description,
+            stated.type,
+            int(stated.indirect),
+        )
+    world.column_edges.put(set_id, tuple(edges.values()))
+    return set_id
+
+
+def _current_set(world: World, dataset_id: str) -> str | None:
+    dataset = world.datasets.get(dataset_id)
+    if dataset is None or dataset.current_version_id is None:
+        return None
+    current = world.versions.get(dataset.current_version_id)
+    return current.column_set_id if current is not None else None

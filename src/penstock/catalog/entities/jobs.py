@@ -1,0 +1,240 @@
+"""How jobs follow from their runs; their versions and edges are in `job_versions`."""
+
+from collections.abc import Iterable
+
+import msgspec
+
+from penstock import ids
+from penstock.catalog.entities.tags import use_tags
+from penstock.catalog.events import known_facets
+from penstock.catalog.events.facets import Facets, Stamp, stamped_at
+from penstock.catalog.events.known_facets import ParentRun
+from penstock.catalog.rows import JobRow, RunRow, replace
+from penstock.clock import Micros, after
+from penstock.states import RunState
+from penstock.store.unit_of_work import World
+
+STREAM = "STREAM"
+UNKNOWN = "unknown"  # the name under which Spark starts a run before it knows the true one
+NEVER_DELETED: Micros = -1
+_UNHEARD = "{}"  # the stamps of a run that has sent no event itself
+_SPOKEN = '{"run":{},"job":{}}'
+
+
+def new_job(job_id: str, namespace: str, name: str, at: Micros) -> JobRow:
+    """A job that is named for the first time."""
+    return JobRow(
+        id=job_id,
+        namespace=namespace,
+        name=name,
+        type="BATCH",
+        type_stamp=0,
+        description=None,
+        description_stamp=0,
+        location=None,
+        location_stamp=0,
+        parent_job_id=None,
+        parent_stamp=0,
+        current_version_id=None,
+        version_at=0,
+        latest_run_id=None,
+        latest_run_at=None,
+        latest_run_state="",
+        run_count=0,
+        version_count=0,
+        tags="[]",
+        labels="[]",
+        facets="{}",
+        stamps="{}",
+        hidden=0,
+        hidden_at=0,
+        created_at=at,
+        updated_at=at,
+    )
+
+
+def named_again(job: JobRow, at: Micros) -> JobRow:
+    """A job that one more event names; one later than its deletion brings it back."""
+    return replace(
+        job,
+        hidden=job.hidden if at <= job.hidden_at else 0,
+        hidden_at=max(job.hidden_at, 0),
+        created_at=min(job.created_at, at),
+        updated_at=max(job.updated_at, at),
+    )
+
+
+def next_change(job: JobRow, now: Micros) -> Micros:
+    """When a change that is made by hand counts: after all that was said of the job before."""
+    stamps = (job.type_stamp, job.description_stamp, job.location_stamp)
+    return after(now, job.version_at, job.hidden_at, job.updated_at, *map(stamped_at, stamps))
+
+
+def hide_if_empty(job: JobRow) -> JobRow:
+    """Hide a job that events named whose runs all belong to other jobs, and nobody stated.
+
+    It was not deleted: the next event that names it shows it again, whatever its time.
+    """
+    if job.hidden or job.run_count or job.version_count or len(job.facets) > len("{}"):
+        return job
+    return replace(job, hidden=1, hidden_at=job.hidden_at or NEVER_DELETED)
+
+
+def new_run(run_id: str, job_id: str, external_id: str | None, at: Micros) -> RunRow:
+    """A run of which nothing is known but that it is."""
+    return RunRow(
+        id=run_id,
+        external_id=external_id,
+        job_id=job_id,
+        job_version_id=None,
+        parent_run_id=None,
+        state=RunState.NEW,
+        nominal_start=None,
+        nominal_end=None,
+        args="{}",
+        started_at=None,
+        ended_at=None,
+        facets="{}",
+        job_facets="{}",
+        stamps=_UNHEARD,
+        created_at=at,
+        updated_at=at,
+    )
+
+
+def describe_job(world: World, job: JobRow, facets: Facets, stamp: Stamp) -> JobRow:
+    """Take from an event's job facets what belongs to the job as a whole; the newest wins."""
+    text = known_facets.documentation(facets) if "documentation" in facets else None
+    if text is not None and (stamp, text) > (job.description_stamp, job.description or ""):
+        job = replace(job, description=text or None, description_stamp=stamp)
+    url = known_facets.code_location(facets) if "sourceCodeLocation" in facets else None
+    if url is not None and (stamp, url) > (job.location_stamp, job.location or ""):
+        job = replace(job, location=url, location_stamp=stamp)
+    kind = known_facets.job_type(facets) if "jobType" in facets else None
+    if kind is not None and (stamp, kind) > (job.type_stamp, job.type):
+        job = replace(job, type=kind, type_stamp=stamp)
+    if "tags" in facets:
+        job = tag_job(world, job, [mark.name for mark in known_facets.tags(facets)])
+    return job
+
+
+def tag_job(world: World, job: JobRow, names: Iterable[str]) -> JobRow:
+    """Add tags to a job; tags that are new are made."""
+    carried, added = set(msgspec.json.decode(job.tags)), set(names)
+    use_tags(world, job.namespace, added - carried)
+    return replace(job, tags=msgspec.json.encode(sorted(carried | added)).decode())
+
+
+def untag_job(job: JobRow, name: str) -> JobRow:
+    """Take a tag off a job."""
+    tags = [tag for tag in msgspec.json.decode(job.tags) if tag != name]
+    return replace(job, tags=msgspec.json.encode(tags).decode())
+
+
+def ensure_parent(
+    world: World, parent: ParentRun, at: Micros, *, is_elsewhere: bool = False
+) -> tuple[RunRow, RunRow] | None:
+    """A child's word is enough for its parent to exist; its state is the parent's own matter.
+
+    So is when it last changed, once it has spoken itself; it may have begun earlier than it said.
+    If so it is returned: as it is now, and as it was. A child whose key may not write the parent's
+    namespace changes neither a job that exists nor a run that has spoken.
+    """
+    job_id = ids.job_id(parent.namespace, parent.name)
+    held = world.jobs.get(job_id)
+    job = held or new_job(job_id, parent.namespace, parent.name, at)
+    may_change = held is None or not is_elsewhere
+    if may_change and (job.hidden or not job.created_at <= at <= job.updated_at):
+        job = named_again(job, at)
+    run = world.runs.get(parent.run_id)
+    if may_change and run is not None and run.job_id != job_id:
+        job = hide_if_empty(job)
+    if job != held:
+        world.jobs.put(job_id, job)
+    if run is None:
+        run = new_run(parent.run_id, job_id, parent.external_id, at)
+        world.runs.put(run.id, run)
+        count_run(world, run)
+    elif is_elsewhere and not is_hearsay(world, run):
+        return None
+    elif at < run.created_at or (at > run.updated_at and is_hearsay(world, run)):
+        first, last = min(run.created_at, at), max(run.updated_at, at)
+        mentioned = replace(run, created_at=first, updated_at=last)
+        world.runs.put(run.id, mentioned)
+        owner = world.jobs.get(run.job_id)
+        assert owner is not None, "a run always has its job"
+        world.jobs.put(owner.id, follow_run(world, owner, mentioned, run))
+        if first < run.created_at:
+            return mentioned, run
+    return None
+
+
+def count_run(world: World, run: RunRow) -> None:
+    """A new run belongs to its job's count, and may be its newest."""
+    job = world.jobs.get(run.job_id)
+    assert job is not None, "a run always has its job"
+    world.jobs.put(job.id, follow_run(world, replace(job, run_count=job.run_count + 1), run, None))
+
+
+def follow_run(world: World, job: JobRow, run: RunRow, before: RunRow | None) -> JobRow:
+    """Keep the job's newest run, by when it began, and that run's state."""
+    newest = run
+    if job.latest_run_id == run.id:
+        if before is not None and run.created_at < before.created_at:
+            newest = world.newest_run(job.id) or run
+    elif job.latest_run_at is not None and (run.created_at, run.id) < (
+        job.latest_run_at,
+        job.latest_run_id or "",
+    ):
+        return job
+    if (job.latest_run_id, job.latest_run_at, job.latest_run_state) == (
+        newest.id,
+        newest.created_at,
+        newest.state,
+    ):
+        return job
+    return replace(
+        job,
+        latest_run_id=newest.id,
+        latest_run_at=newest.created_at,
+        latest_run_state=newest.state,
+    )
+
+
+def has_spoken(run: RunRow) -> RunRow:
+    """The run, from now on known not only by hearsay."""
+    return replace(run, stamps=_SPOKEN) if run.stamps == _UNHEARD else run
+
+
+def is_hearsay(world: World, run: RunRow) -> bool:
+    """Whether a run is known only because a child named it as its parent."""
+    unheard = run.state == RunState.NEW and run.stamps == _UNHEARD and run.job_version_id is None
+    return unheard and not world.io_of(run.id)
+
+
+def has_later_name(run: RunRow, job: JobRow, at: Micros, job_id: str, name: str) -> bool:
+    """Whether an event that names another job than the one a run belongs to names it later.
+
+    Within one moment any name is later than "unknown"; else the ids decide.
+    """
+    held = (run.updated_at, job.name != UNKNOWN, job.id)
+    return (at, name != UNKNOWN, job_id) > held
+
+
+def move_run(world: World, run: RunRow, job_id: str) -> RunRow:
+    """Give a run to another job, and count it there no more."""
+    wrong = world.jobs.get(run.job_id)
+    assert wrong is not None, "a run always has its job"
+    run = replace(run, job_id=job_id)
+    world.runs.put(run.id, run)
+    wrong = replace(wrong, run_count=wrong.run_count - 1)
+    if wrong.latest_run_id == run.id:
+        newest = world.newest_run(wrong.id)
+        wrong = replace(
+            wrong,
+            latest_run_id=newest.id if newest else None,
+            latest_run_at=newest.created_at if newest else None,
+            latest_run_state=newest.state if newest else "",
+        )
+    world.jobs.put(wrong.id, hide_if_empty(wrong))
+    return run

@@ -1,0 +1,14 @@
+"""Tags: made when something first carries them, and known by the namespaces that use them."""
+
+from collections.abc import Iterable
+
+from penstock.catalog.rows import TagRow, TagUseRow
+from penstock.store.unit_of_work import World
+
+
+def use_tags(world: World, namespace: str, names: Iterable[str]) -> None:
+    """Make tags that are new, and note that something in a namespace carries them."""
+    for name in names:
+        if world.tags.get(name) is None:
+            world.tags.put(name, TagRow(name, None))
+        world.tag_uses.put((namespace, name), TagUseRow(namespace, name))

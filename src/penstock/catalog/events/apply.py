@@ -1,0 +1,484 @@
+"""What a received OpenLineage event changes.
+
+Events of a run may come late, twice or in any order; the rows end up the same. See
+docs/adr/0003-events-converge.md for the rules that make it so.
+"""
+
+from typing import Final
+
+import msgspec
+
+from penstock import ids
+from penstock.catalog.entities import datasets, job_versions, jobs, runs
+from penstock.catalog.entities import names as dataset_names
+from penstock.catalog.entities.columns import column_set
+from penstock.catalog.entities.runs import lot_facet
+from penstock.catalog.events import known_facets
+from penstock.catalog.events.child_jobs import known_child
+from penstock.catalog.events.facets import (
+    NO_FACETS,
+    Facets,
+    event_stamp,
+    merge,
+    read_run_stamps,
+    run_stamp,
+)
+from penstock.catalog.events.known_facets import DatasetName, ParentRun
+from penstock.catalog.events.namespaced import Right, WriteScope, may_write
+from penstock.catalog.events.parse import DATASET, JOB, Event, Mention
+from penstock.catalog.events.schema import NO_SCHEMA, read_schema
+from penstock.catalog.rows import (
+    DatasetRow,
+    EventRow,
+    JobRow,
+    Origin,
+    RunRow,
+    SightingRow,
+    VersionRow,
+    replace,
+)
+from penstock.clock import Micros
+from penstock.errors import Conflict
+from penstock.states import RunState
+from penstock.store.unit_of_work import World
+
+_STATES: Final = {
+    "START": RunState.RUNNING,
+    "RUNNING": RunState.RUNNING,
+    "COMPLETE": RunState.COMPLETED,
+    "FAIL": RunState.FAILED,
+    "ABORT": RunState.ABORTED,
+}
+_NO_STAMPS: Final = "{}"
+# Facets that say something of a dataset as a whole, or of its place: only its owner's count.
+_OF_THE_OWNER: Final = frozenset(
+    {known_facets.LIFECYCLE, "dataSource", "documentation", "ownership", "symlinks", "tags"}
+)
+
+
+def receive(
+    world: World,
+    event: Event,
+    now: Micros,
+    *,
+    by_lot: bool = False,
+    scope: WriteScope | None = None,
+) -> None:
+    """Keep an event and fold it in; what a run reads lot by lot was pinned with its lots.
+
+    `scope` is what a key for one namespace may write; other keys have none.
+    """
+    keep(world, event, now)
+    fold(world, event, by_lot=by_lot, scope=scope)
+
+
+def with_known_job(world: World, event: Event) -> Event:
+    """The event, about the child job where it calls one `PARENT.CHILD`, as Marquez does."""
+    if event.kind == DATASET:
+        return event
+    child = known_child(world, event.job_namespace, event.job_name)
+    if child is None:
+        return event
+    return msgspec.structs.replace(event, job_id=child.id, job_name=child.name)
+
+
+def keep(world: World, event: Event, now: Micros) -> None:
+    """Put an event into the list of those received."""
+    row = EventRow(
+        event.at,
+        now,
+        event.kind,
+        event.dataset.namespace if event.dataset is not None else event.job_namespace,
+        event.event_type,
+        event.run_id,
+        event.payload,
+    )
+    world.events.put(object(), row)
+
+
+def fold(
+    world: World, event: Event, *, by_lot: bool = False, scope: WriteScope | None = None
+) -> None:
+    """Let an event change what is known."""
+    if event.kind == DATASET:
+        assert event.dataset is not None, "a dataset event was checked to have one"
+        declare_dataset(world, event.dataset, event.at)
+    elif event.kind == JOB:
+        _receive_job(world, event, scope)
+    else:
+        _receive_run(world, event, by_lot, scope)
+
+
+def _receive_run(world: World, event: Event, by_lot: bool, scope: WriteScope | None) -> None:
+    assert event.run_id is not None, "a run event was checked to have one"
+    parent = _parent_of(world, event, scope)
+    job = _job_of(world, event)
+    stamp = event_stamp(event.at, event.event_type)
+    if parent is not None:
+        job = _follow_parent(job, parent, stamp)
+    before = world.runs.get(event.run_id)
+    goes_on = before is not None and before.ended_at is None and not by_lot
+    run = before
+    if run is None:
+        run = jobs.new_run(event.run_id, job.id, event.external_id, event.at)
+        job = replace(job, run_count=job.run_count + 1)
+    elif run.job_id != job.id:
+        if jobs.is_hearsay(world, run):
+            run, before = jobs.move_run(world, run, job.id), None
+        elif _names_its_job(world, run, event):
+            run, before = job_versions.rename_run(world, run, job.id), None
+        if run.job_id == job.id:
+            job = replace(job, run_count=job.run_count + 1)
+    last = event.at if jobs.is_hearsay(world, run) else max(run.updated_at, event.at)
+    run = jobs.has_spoken(replace(run, created_at=min(run.created_at, event.at), updated_at=last))
+    state = _STATES.get(event.event_type)
+    if state is not None:
+        run = runs.mark(run, state, event.at)
+    run = _fold_facets(run, event)
+    if event.job_facets:
+        job = jobs.describe_job(world, job, event.job_facets, stamp)
+    world.runs.put(run.id, run)
+    if run.job_id != job.id:
+        world.jobs.put(job.id, jobs.hide_if_empty(job))
+        owner = world.jobs.get(run.job_id)
+        assert owner is not None, "a run always has its job"
+        job = owner
+    world.jobs.put(job.id, jobs.follow_run(world, job, run, before))
+    run_order = run_stamp(event.at, event.event_type)
+    for mention in event.inputs:
+        if goes_on:
+            runs.pin_again(world, run, world.dataset_id(mention.id))
+        _receive_input(world, run, mention, stamp, run_order, event.at, scope)
+    for mention in event.outputs:
+        _receive_output(world, run, mention, stamp, run_order, event.at, scope)
+    runs.settle(world, run, before)
+
+
+def _job_of(world: World, event: Event) -> JobRow:
+    job = world.jobs.get(event.job_id)
+    dataset_names.ensure_namespace(world, event.job_namespace, event.at)
+    if job is None:
+        return jobs.new_job(event.job_id, event.job_namespace, event.job_name, event.at)
+    return jobs.named_again(job, event.at)
+
+
+def _names_its_job(world: World, run: RunRow, event: Event) -> bool:
+    """Whether an event names the job that a run belongs to better than the events before it.
+
+    Spark starts a run under the name "unknown". The last name counts, whatever order events come
+    in. A run that holds lots was claimed for its job, and stays with it.
+    """
+    lots = lot_facet(run.facets)
+    if lots is not None and lots.attempt is not None:
+        raise _other_job(world, run, event)
+    owner = world.jobs.get(run.job_id)
+    assert owner is not None, "a run always has its job"
+    return jobs.has_later_name(run, owner, event.at, event.job_id, event.job_name)
+
+
+def _other_job(world: World, run: RunRow, event: Event) -> Conflict:
+    job = world.jobs.get(run.job_id)
+    named = f"{job.namespace}/{job.name}" if job else run.job_id
+    return Conflict(
+        f"run {run.id} belongs to job {named}, not to {event.job_namespace}/{event.job_name}; "
+        "give each run an id of its own"
+    )
+
+
+def _fold_facets(run: RunRow, event: Event) -> RunRow:
+    if not event.run_facets and not event.job_facets:
+        return run
+    order = run_stamp(event.at, event.event_type)
+    held = read_run_stamps(run.stamps)
+    of_run = merge(run.facets, held[0], event.run_facets, order)
+    of_job = merge(run.job_facets, held[1], event.job_facets, order)
+    if of_run is None and of_job is None:
+        return run
+    run = replace(
+        run,
+        facets=of_run.facets if of_run else run.facets,
+        job_facets=of_job.facets if of_job else run.job_facets,
+        stamps=(
+            f'{{"run":{of_run.stamps if of_run else held[0]},'
+            f'"job":{of_job.stamps if of_job else held[1]}}}'
+        ),
+    )
+    if of_run is not None:
+        run = runs.nominal(run, of_run.won)
+        parent = known_facets.parent(of_run.won)
+        if parent is not None and parent.run_id != run.id:
+            run = replace(run, parent_run_id=parent.run_id)
+    return run
+
+
+def _parent_of(world: World, event: Event, scope: WriteScope | None) -> ParentRun | None:
+    """The parent that an event names; it exists from then on.
+
+    Of a job elsewhere that exists, a key for one namespace changes nothing else.
+    """
+    parent = known_facets.parent(event.run_facets) if event.run_facets else None
+    if parent is None or parent.run_id == event.run_id:
+        return None
+    child = known_child(world, parent.namespace, parent.name)
+    if child is not None:
+        parent = msgspec.structs.replace(parent, name=child.name)
+    is_elsewhere = scope is not None and parent.namespace != scope.namespace
+    if not is_elsewhere or world.namespaces.get(parent.namespace) is None:
+        dataset_names.ensure_namespace(world, parent.namespace, event.at)
+    earlier = jobs.ensure_parent(world, parent, event.at, is_elsewhere=is_elsewhere)
+    if earlier is not None:
+        runs.settle(world, *earlier)
+    return parent
+
+
+def _follow_parent(job: JobRow, parent: ParentRun, stamp: int) -> JobRow:
+    parent_id = ids.job_id(parent.namespace, parent.name)
+    if parent_id == job.id or (stamp, parent_id) <= (job.parent_stamp, job.parent_job_id or ""):
+        return job
+    return replace(job, parent_job_id=parent_id, parent_stamp=stamp)
+
+
+def _receive_input(
+    world: World,
+    run: RunRow,
+    mention: Mention,
+    stamp: int,
+    run_order: int,
+    at: Micros,
+    scope: WriteScope | None,
+) -> None:
+    dataset_id = world.dataset_id(mention.id)
+    if scope is not None and not scope.may_write(world, dataset_names.home(world, mention)):
+        _ensure_elsewhere(world, dataset_id, mention, at)
+        runs.read_dataset(world, run, dataset_id, mention, run_order, at)
+        return
+    read = runs.read_dataset(world, run, dataset_id, mention, run_order, at)
+    dataset = world.datasets.get(dataset_id)
+    assert dataset is not None, "a dataset that is read exists"
+    changed = datasets.revive(world, dataset, run.id, at) if dataset.hidden else dataset
+    if read == dataset.implied_version_id:
+        changed = _observe(world, changed, mention.facets, stamp, at)
+    elif "schema" in mention.facets and _lacks_schema(world, read):
+        changed = _keep_sighting(world, changed, mention.facets, stamp)
+    if at < changed.created_at:
+        changed = _seen_from(world, changed, at)
+    if changed is not dataset:
+        world.datasets.put(dataset_id, changed)
+
+
+def _ensure_elsewhere(world: World, dataset_id: str, mention: Mention, at: Micros) -> DatasetRow:
+    """The dataset of another namespace that an event names; one that exists is not changed."""
+    return world.datasets.get(dataset_id) or dataset_names.name_elsewhere(
+        world, dataset_id, mention.namespace, mention.name, at
+    )
+
+
+def _seen_from(world: World, dataset: DatasetRow, at: Micros) -> DatasetRow:
+    """A dataset is as old as its first mention, and so are its namespace and its source."""
+    if at >= dataset.created_at:
+        return dataset
+    dataset_names.ensure_namespace(world, dataset.namespace, at)
+    if world.sources.get(dataset.namespace) is not None:
+        dataset_names.ensure_source(world, None, dataset.namespace, at)
+    if _only_read(dataset):
+        return replace(dataset, created_at=at, updated_at=at)
+    return replace(dataset, created_at=at)
+
+
+def _only_read(dataset: DatasetRow) -> bool:
+    """Whether nobody has written or declared the dataset: reading it is no update."""
+    return dataset.implied_version_id is not None and dataset.version_count == 1
+
+
+def _observe(
+    world: World, dataset: DatasetRow, facets: Facets, stamp: int, at: Micros
+) -> DatasetRow:
+    """Take what a reader reports of a dataset that nobody has written or declared then."""
+    dataset = _keep_sighting(world, dataset, facets, stamp)
+    if facets:
+        dataset = datasets.describe_dataset(world, dataset, facets, NO_FACETS, stamp, at)
+    implied = world.versions.get(dataset.implied_version_id)
+    if implied is not None and at < implied.created_at:
+        world.versions.put(implied.id, replace(implied, created_at=at))
+    return dataset
+
+
+def _keep_sighting(world: World, dataset: DatasetRow, facets: Facets, stamp: int) -> DatasetRow:
+    """Keep a reader's facets; they are shown where no writer has reported a schema."""
+    sighting = world.sightings.get(dataset.id)
+    stamps = sighting.stamps if sighting is not None else _NO_STAMPS
+    merged = merge(dataset.observed, stamps, facets, stamp)
+    if merged is None:
+        return dataset
+    world.sightings.put(dataset.id, SightingRow(dataset.id, merged.stamps))
+    if merged.facets is dataset.observed:
+        return dataset
+    return replace(dataset, observed=merged.facets)
+
+
+def _lacks_schema(world: World, version_id: str | None) -> bool:
+    version = world.versions.get(version_id) if version_id is not None else None
+    return version is not None and version.schema_id == NO_SCHEMA
+
+
+def _receive_output(
+    world: World,
+    run: RunRow,
+    mention: Mention,
+    stamp: int,
+    run_order: int,
+    at: Micros,
+    scope: WriteScope | None,
+) -> None:
+    dataset_id = world.dataset_id(mention.id)
+    if scope is not None:
+        right = scope.right(world, dataset_id, dataset_names.home(world, mention))
+        if right != Right.OWN:
+            _report_elsewhere(world, run, mention, run_order, at, right)
+            return
+    dataset = world.datasets.get(dataset_id)
+    if dataset is None:
+        dataset = datasets.named_dataset(world, dataset_id, mention.namespace, mention.name, at)
+    elif _only_read(dataset):
+        dataset = replace(dataset, updated_at=at)
+    dataset, version = runs.write_dataset(world, run, dataset, None, at)
+    version, won = datasets.describe_version(world, version, mention.facets, run_order, at)
+    if mention.io_facets:
+        runs.report_output(world, run.id, dataset_id, mention.io_facets, run_order)
+    changed = datasets.revive(world, dataset, run.id, at) if dataset.hidden else dataset
+    if mention.facets:
+        changed = datasets.describe_dataset(world, changed, mention.facets, won, stamp, at)
+    changed = replace(_seen_from(world, changed, at), updated_at=max(changed.updated_at, at))
+    world.datasets.put(dataset_id, changed)
+
+
+def _report_elsewhere(
+    world: World, run: RunRow, mention: Mention, run_order: int, at: Micros, right: Right
+) -> None:
+    """Record the version that a run reports of a dataset which its key may not describe.
+
+    Only a job that is wired to make lots of the dataset makes versions that can become current.
+    """
+    dataset_id = world.dataset_id(mention.id)
+    dataset = _ensure_elsewhere(world, dataset_id, mention, at)
+    reported = right == Right.NONE
+    _, version = runs.write_dataset(world, run, dataset, None, at, unconfirmed=reported)
+    if version.unconfirmed or not reported:
+        facets = {
+            name: facet for name, facet in mention.facets.items() if name not in _OF_THE_OWNER
+        }
+        datasets.describe_version(world, version, facets, run_order, at)
+    if mention.io_facets:
+        runs.report_output(world, run.id, dataset_id, mention.io_facets, run_order)
+
+
+def declare_dataset(world: World, mention: Mention, at: Micros) -> str:
+    """A dataset stated without a run: a changed schema makes a version that no run owns."""
+    dataset_id = world.dataset_id(mention.id)
+    dataset = world.datasets.get(dataset_id)
+    if dataset is None:
+        dataset = datasets.named_dataset(world, dataset_id, mention.namespace, mention.name, at)
+    dataset = datasets.revive(world, dataset, None, at)
+    stamp, facets = event_stamp(at, ""), mention.facets
+    won = facets if at >= dataset.updated_at else NO_FACETS
+    dataset = datasets.describe_dataset(world, dataset, facets, won, stamp, at)
+    dataset = _keep_declared(world, _seen_from(world, dataset, at), facets, stamp)
+    dataset = replace(dataset, updated_at=max(dataset.updated_at, at))
+    world.datasets.put(dataset.id, dataset)
+    version = _declared_version(world, dataset, mention, at)
+    if version is not None:
+        version, _ = datasets.describe_version(world, version, facets, stamp, at)
+        datasets.publish(world, version, version.created_at, at)
+    return dataset_id
+
+
+def _keep_declared(world: World, dataset: DatasetRow, facets: Facets, stamp: int) -> DatasetRow:
+    """What is stated without a run holds for the dataset, whoever made the version it shows.
+
+    Only what happened to it as a whole belongs to the version that this makes.
+    """
+    lasting = {name: facet for name, facet in facets.items() if name != known_facets.LIFECYCLE}
+    merged = merge(dataset.declared, dataset.declared_stamps, lasting, stamp)
+    if merged is None:
+        return dataset
+    dataset = replace(dataset, declared=merged.facets, declared_stamps=merged.stamps)
+    if known_facets.COLUMNS not in merged.won:
+        return dataset
+    columns = column_set(world, dataset.id, merged.won)
+    return replace(dataset, declared_column_set_id=columns)
+
+
+def _declared_version(
+    world: World, dataset: DatasetRow, mention: Mention, at: Micros
+) -> VersionRow | None:
+    """The version that a declaration makes or describes; None where it tells nothing new.
+
+    One that comes late is held against the version that was current at its time.
+    """
+    before = datasets.shown_version(world, dataset)
+    if dataset.published_at is not None and at < dataset.published_at:
+        before = world.published_as_of(dataset.id, at) or before
+    held = datasets.schema_of(before)
+    stated = mention.facets.get("schema")
+    fresh = read_schema(bytes(stated)) if stated is not None else held
+    version_id = ids.derived_id("declared", dataset.id, fresh[1], str(at))
+    known = world.versions.get(version_id)
+    if known is not None:
+        return known
+    stands = before is not None and before.published_at is not None and fresh[1] == held[1]
+    if before is not None and stands and not _is_news(mention, before, at):
+        describes = before.origin == Origin.DECLARED and before.created_at <= at
+        return before if describes else None
+    return datasets.add_version(world, dataset, version_id, Origin.DECLARED, None, fresh, at)[1]
+
+
+def _is_news(mention: Mention, before: VersionRow, at: Micros) -> bool:
+    """Whether a declaration counts though it changes no field.
+
+    It does when it tells of the dataset as a whole, is the first word on one that only its readers
+    knew, or on one that had been dropped: that is there again, from then on.
+    """
+    if known_facets.LIFECYCLE in mention.facets:
+        return True
+    if before.lifecycle == datasets.DROPPED and (before.published_at or 0) < at:
+        return True
+    return before.origin == Origin.IMPLIED and "schema" in mention.facets
+
+
+def _receive_job(world: World, event: Event, scope: WriteScope | None) -> None:
+    """A job stated without a run: its shape is current from the moment it is stated for."""
+    job = _job_of(world, event)
+    stamp = event_stamp(event.at, "")
+    merged = merge(job.facets, job.stamps, event.job_facets, stamp)
+    if merged is not None:
+        job = replace(job, facets=merged.facets, stamps=merged.stamps)
+        job = jobs.describe_job(world, job, event.job_facets, stamp)
+    world.jobs.put(job.id, job)
+    inputs = _declared_names(world, event.inputs, event.at, scope)
+    outputs = _declared_names(world, event.outputs, event.at, scope)
+    location = known_facets.code_location(event.job_facets)
+    job_versions.declare_version(world, job, inputs, outputs, location, event.at)
+
+
+def _declared_names(
+    world: World, mentions: tuple[Mention, ...], at: Micros, scope: WriteScope | None
+) -> tuple[DatasetName, ...]:
+    names = []
+    for mention in mentions:
+        if may_write(world, scope, dataset_names.home(world, mention)):
+            dataset_id = declare_dataset(world, mention, at)
+        else:
+            dataset_id = _name_in_job(world, mention, at)
+        dataset = world.datasets.get(dataset_id)
+        assert dataset is not None, "it was declared just now"
+        names.append(DatasetName(dataset.namespace, dataset.name))
+    return tuple(sorted(set(names)))
+
+
+def _name_in_job(world: World, mention: Mention, at: Micros) -> str:
+    """A dataset of another namespace that a job is stated to read or write."""
+    dataset_id = world.dataset_id(mention.id)
+    dataset = _ensure_elsewhere(world, dataset_id, mention, at)
+    if not dataset.version_count:
+        datasets.imply_version(world, dataset, at)
+    return dataset_id

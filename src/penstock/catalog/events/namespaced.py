@@ -1,0 +1,159 @@
+"""Events that come with a key for one namespace, and what they may change outside of it.
+
+A run may name datasets and a parent anywhere. It writes datasets of its own namespace and of those
+that are granted to it; elsewhere its versions are unconfirmed. Other statements about other
+namespaces are refused or, where clients send them with every run, left out. See
+docs/adr/0028-grants-between-namespaces.md.
+"""
+
+from collections.abc import Callable, Sequence
+from enum import Enum
+from typing import ClassVar
+
+import msgspec
+from msgspec import Raw, Struct
+
+from penstock.access.keys import Key
+from penstock.catalog.entities.names import home
+from penstock.catalog.events import known_facets
+from penstock.catalog.events.facets import Facets
+from penstock.catalog.events.known_facets import Alias
+from penstock.catalog.events.parse import DATASET, JOB, Event, Mention
+from penstock.catalog.rows import replace
+from penstock.clock import Micros
+from penstock.errors import Forbidden
+from penstock.store.unit_of_work import Keys, World
+from penstock.store.write_queue import Command
+
+
+class Right(Enum):
+    """What an event may do with a dataset that its run writes."""
+
+    OWN = "own"  # everything
+    LOTS = "lots"  # make versions of it, and nothing else: the job is wired to write its lots
+    NONE = "none"  # report what the run wrote, which nobody is shown for the dataset
+
+
+class WriteScope(Struct, frozen=True):
+    """The reach of a key for one namespace: its own datasets, granted ones and wired ones."""
+
+    namespace: str
+    wired: frozenset[str] = frozenset()  # datasets that the job is wired to write lot by lot
+
+    def may_write(self, world: World, namespace: str) -> bool:
+        """Whether the datasets of a namespace are the key's own, or granted to it."""
+        if namespace == self.namespace:
+            return True
+        return self.namespace in (world.grants.get(namespace) or ())
+
+    def right(self, world: World, dataset_id: str, namespace: str) -> Right:
+        """What the key may do with a dataset."""
+        if self.may_write(world, namespace):
+            return Right.OWN
+        return Right.LOTS if dataset_id in self.wired else Right.NONE
+
+
+def may_write(world: World, scope: WriteScope | None, namespace: str) -> bool:
+    """Whether a caller may write the datasets of a namespace; one without a scope may."""
+    return scope is None or scope.may_write(world, namespace)
+
+
+_read_symlinks = msgspec.json.Decoder(dict[str, Raw]).decode
+
+
+class BoundEvent(Struct, frozen=True):
+    """Receive an event in the name of a key for one namespace.
+
+    Whose runs and datasets it speaks of is known only where it is folded in, after all before it.
+    """
+
+    alone: ClassVar[bool] = False
+
+    key: Key
+    event: Event
+    receiving: Callable[[Event], Command[None]]  # what receives it from anybody
+
+    def want(self, keys: Keys) -> None:
+        """What the event needs from anybody; the rest is seldom asked for."""
+        self.receiving(self.event).want(keys)
+
+    def apply(self, world: World, now: Micros) -> None:
+        """Fold in what the key may say, or raise Forbidden."""
+        event, own = self.event, self.key.namespace
+        assert own is not None, "other keys are not bound"
+        scope = WriteScope(own)
+        if event.kind == DATASET:
+            assert event.dataset is not None, "a dataset event was checked to have one"
+            self._check_declared(world, scope, event.dataset)
+        elif event.kind == JOB:
+            self._check_described(world, scope)
+        else:
+            self._check_run(world)
+        self.receiving(_without_foreign_names(world, event, scope)).apply(world, now)
+
+    def _check_declared(self, world: World, scope: WriteScope, mention: Mention) -> None:
+        """Refuse a declaration of a dataset that the key may not write."""
+        if not scope.may_write(world, home(world, mention)):
+            raise Forbidden(
+                f"key {self.key.name!r} is only for namespace {self.key.namespace!r}, and dataset "
+                f"{mention.namespace}/{mention.name} belongs to another; use another key, or have "
+                f"an administrator of that namespace grant it: "
+                f"penstock namespaces grant NAMESPACE --to {self.key.namespace}"
+            )
+
+    def _check_described(self, world: World, scope: WriteScope) -> None:
+        """A job event says of datasets what their own events would: of others it may name them."""
+        for mention in (*self.event.inputs, *self.event.outputs):
+            if mention.facets and not scope.may_write(world, home(world, mention)):
+                raise Forbidden(
+                    f"key {self.key.name!r} is only for namespace {self.key.namespace!r}: a job "
+                    f"event may name dataset {mention.namespace}/{mention.name}, which is in "
+                    "another, but not describe it; leave out its facets, or use another key"
+                )
+
+    def _check_run(self, world: World) -> None:
+        """A run that is known belongs to its job, even if only a child has told of it."""
+        run = world.runs.get(self.event.run_id)
+        if run is None or run.job_id == self.event.job_id:
+            return
+        job = world.jobs.get(run.job_id)
+        assert job is not None, "a run always has its job"
+        if job.namespace != self.key.namespace:
+            raise Forbidden(
+                f"key {self.key.name!r} is only for namespace {self.key.namespace!r}, and run "
+                f"{run.id} belongs to a job in another: give each run an id of its own, "
+                "see that its children name its job right, or use another key"
+            )
+
+
+def _without_foreign_names(world: World, event: Event, scope: WriteScope) -> Event:
+    """The event without second names of datasets, or in namespaces, that the key may not write."""
+
+    def narrowed(mention: Mention) -> Mention:
+        if "symlinks" not in mention.facets:
+            return mention
+        may_name = scope.may_write(world, home(world, mention))
+        names = [
+            name
+            for name in known_facets.aliases(mention.facets)
+            if may_name and scope.may_write(world, name.namespace)
+        ]
+        return replace(mention, facets=_with_names(mention.facets, names))
+
+    return replace(
+        event,
+        inputs=tuple(map(narrowed, event.inputs)),
+        outputs=tuple(map(narrowed, event.outputs)),
+        dataset=narrowed(event.dataset) if event.dataset is not None else None,
+    )
+
+
+def _with_names(facets: Facets, kept: Sequence[Alias]) -> Facets:
+    """The facets, of second names only with some."""
+    if len(kept) == len(known_facets.aliases(facets)):
+        return facets
+    others = {key: value for key, value in facets.items() if key != "symlinks"}
+    if not kept:
+        return others
+    said = _read_symlinks(facets["symlinks"]) | {"identifiers": Raw(msgspec.json.encode(kept))}
+    return others | {"symlinks": Raw(msgspec.json.encode(said))}

@@ -1,0 +1,357 @@
+"""The columns of datasets as they are, or were at a time, each looked up once."""
+
+from collections.abc import Callable, Collection, Iterable
+from itertools import chain
+from typing import NamedTuple
+
+from msgspec import UNSET, Struct
+from msgspec.structs import replace
+
+from penstock.catalog.entities.names import names_told
+from penstock.catalog.events.facets import NONE, laid_over, others_hold
+from penstock.catalog.events.known_facets import ALL_FIELDS, COLUMNS
+from penstock.catalog.events.schema import load_fields, shown_fields
+from penstock.catalog.lineage.edges import NOW, dropped_then, edge_source
+from penstock.catalog.lineage.graph import (
+    DEPTH_DEFAULT,
+    ColumnGraph,
+    EdgeIndex,
+    FieldData,
+    FieldNode,
+    IndirectLineage,
+    begin_walk,
+)
+from penstock.catalog.lineage.nodes import (
+    Named,
+    NamedDataset,
+    NamedJob,
+    NamedRun,
+    field_node,
+    find_node,
+    time_of,
+)
+from penstock.catalog.rows import Role
+from penstock.catalog.shapes import InputField
+from penstock.clock import Micros
+from penstock.db import Transaction
+from penstock.errors import Invalid, NotFound
+
+
+class Column(NamedTuple):
+    """A field of a dataset."""
+
+    dataset_id: str
+    field: str
+
+
+class MadeFrom(NamedTuple):
+    """A column from which another is made, and how."""
+
+    column: Column
+    description: str | None
+    type: str | None
+    indirect: bool
+
+
+class Shown(Struct, frozen=True):
+    """The version of a dataset whose columns count, and the types of its fields."""
+
+    namespace: str
+    name: str
+    version_id: str | None
+    column_set_id: str | None
+    types: dict[str, str | None]
+
+
+class Columns:
+    """Which columns there are and what they are made from, with deleted datasets left out."""
+
+    def __init__(
+        self, tx: Transaction, root: Named, as_of: Micros | None, *, with_indirect: bool = False
+    ) -> None:
+        self._tx = tx
+        self._root = root
+        self._as_of = as_of
+        self._with_indirect = with_indirect
+        self._of_all_fields: dict[str, list[MadeFrom]] = {}  # by dataset
+        self._shown: dict[str, Shown | None] = {}  # None: deleted, or never there
+        self._inputs: dict[Column, list[MadeFrom]] = {}
+
+    def shown(self, dataset: str) -> Shown:
+        """The version that counts of a dataset of which a column was given out, or of the root."""
+        self._show([dataset])
+        shown = self._shown[dataset]
+        assert shown is not None, "columns of what is not shown are not given out"
+        return shown
+
+    def all_of(self, datasets: Collection[str]) -> set[Column]:
+        """Every field of these datasets, by their schema or by their lineage."""
+        self._show(datasets)
+        shown = {d: version for d in datasets if (version := self._shown[d]) is not None}
+        rows = self._tx.fetch("column_fields", sets=_sets(shown.values()))
+        stated = {Column(d, field) for d, version in shown.items() for field in version.types}
+        return stated | {Column(dataset, field) for dataset, field in rows}
+
+    def sources(self, columns: Collection[Column]) -> set[Column]:
+        """The columns that these are made from, or depend on with all of their dataset."""
+        inputs = self.inputs_of(columns)
+        found = {source.column for column in columns for source in inputs[column]}
+        for dataset in {column.dataset_id for column in columns}:
+            found |= {source.column for source in self.inputs_of_all_fields(dataset)}
+        return found
+
+    def products(self, columns: Collection[Column]) -> set[Column]:
+        """The columns that are made from these, and whole datasets that depend on them."""
+        rows = self._tx.fetch(
+            "column_outputs",
+            ids=list({column.dataset_id for column in columns}),
+            fields=list({column.field for column in columns}),
+        )
+        # Ids and fields are matched apart from each other, and old sets are still there.
+        wanted = set(columns)
+        rows = [row for row in rows if (row[0], row[1]) in wanted]
+        self._show({row[2] for row in rows})
+        found = {
+            Column(dataset, field)
+            for _, _, dataset, field, set_id in rows
+            if (version := self._shown[dataset]) is not None and version.column_set_id == set_id
+        }
+        dependent = {column.dataset_id for column in found if column.field == ALL_FIELDS}
+        found -= {Column(dataset, ALL_FIELDS) for dataset in dependent}
+        return found | self.all_of(dependent) if self._with_indirect else found
+
+    def inputs_of(self, columns: Collection[Column]) -> dict[Column, list[MadeFrom]]:
+        """What these columns, and maybe others, are made from."""
+        fresh = [column for column in columns if column not in self._inputs]
+        if fresh:
+            self._load_inputs(fresh)
+        return self._inputs
+
+    def inputs_of_all_fields(self, dataset: str) -> list[MadeFrom]:
+        """The columns that every field of a dataset depends on; none where nobody asked for them.
+
+        They are known once the inputs of a column of the dataset are.
+        """
+        return self._of_all_fields.get(dataset, [])
+
+    def _load_inputs(self, columns: list[Column]) -> None:
+        datasets = {column.dataset_id for column in columns}
+        self._show(datasets)
+        fresh = datasets - self._of_all_fields.keys()
+        also = [ALL_FIELDS] if self._with_indirect and fresh else []
+        rows = self._tx.fetch(
+            "column_inputs",
+            sets=_sets(self._shown[dataset] for dataset in datasets),
+            fields=list({*(column.field for column in columns), *also}),
+        )
+        self._show({row[2] for row in rows})
+        self._show_unnamed({row[2] for row in rows}, datasets)
+        self._inputs.update((column, []) for column in columns)
+        wanted = set(columns)
+        self._of_all_fields.update((dataset, []) for dataset in fresh)
+        for dataset, field, source, source_field, description, kind, indirect in rows:
+            if self._shown[source] is None:
+                continue
+            made_from = MadeFrom(Column(source, source_field), description, kind, bool(indirect))
+            if field == ALL_FIELDS:
+                if also and dataset in fresh:
+                    self._of_all_fields[dataset].append(made_from)
+            elif (column := Column(dataset, field)) in wanted:
+                self._inputs[column].append(made_from)
+
+    def _show(self, datasets: Iterable[str]) -> None:
+        """Look up the versions that count, where that was not done before."""
+        fresh = [dataset for dataset in datasets if dataset not in self._shown]
+        if not fresh:
+            return
+        self._shown.update(dict.fromkeys(fresh))
+        statement = "column_versions" if self._as_of is None else "column_versions_as_of"
+        at = NOW if self._as_of is None else self._as_of
+        dropped = dropped_then(self._tx, set(fresh) - {self._root.id}, self._as_of)
+        for row in self._tx.fetch(statement, ids=fresh, at=at, root=self._root.id):
+            dataset, namespace, name, observed, declared, said, own, inherited, *stored = row
+            if dataset in dropped:
+                continue
+            pinned = self._pinned(dataset)
+            version, fields, set_id = pinned or stored
+            if pinned is None and declared is not None:
+                held = others_hold(COLUMNS, laid_over(inherited, own or NONE), said, at)
+                set_id = declared if held else set_id
+            stated = load_fields(shown_fields(fields, observed))
+            types = {field.name: field.type for field in stated}
+            self._shown[dataset] = Shown(namespace, name, version, set_id, types)
+
+    def _show_unnamed(self, sources: set[str], made_of_them: Iterable[str]) -> None:
+        """Show datasets of which only the column lineage of others tells: they have no version."""
+        unseen = [source for source in sources if self._shown[source] is None]
+        if not unseen:
+            return
+        known = {found for (found,) in self._tx.fetch("column_datasets_known", ids=unseen)}
+        unnamed = {source for source in unseen if source not in known}
+        if not unnamed:
+            return
+        shown = [version for d in made_of_them if (version := self._shown[d]) is not None]
+        versions = [version.version_id for version in shown if version.version_id is not None]
+        names = names_told(chain(*self._tx.fetch("column_facets", ids=versions)))
+        for source in unnamed & names.keys():
+            name = names[source]
+            self._shown[source] = Shown(name.namespace, name.name, None, None, {})
+
+    def _pinned(self, dataset: str) -> tuple[str, str, str | None] | None:
+        """The version that was asked for by name, if it is of this dataset."""
+        if dataset != self._root.id or not isinstance(self._root, NamedDataset):
+            return None
+        version = self._root.version
+        if version is None:
+            return None
+        return version.id, version.fields, version.column_set_id
+
+
+def _sets(versions: Iterable[Shown | None]) -> list[str]:
+    return [v.column_set_id for v in versions if v is not None and v.column_set_id is not None]
+
+
+def column_lineage(
+    tx: Transaction,
+    node_id: str,
+    depth: int = DEPTH_DEFAULT,
+    with_downstream: bool = False,
+    as_of: Micros | None = None,
+    with_indirect: bool = False,
+) -> ColumnGraph:
+    """The graph around a field, all fields of a dataset, or all fields that a job writes.
+
+    A dataset with `#version` asks for the time of that version, and every node id then says
+    which version it means. Indirect lineage of whole datasets (keys of joins, filters and sorts)
+    is walked and shown only if asked for.
+    """
+    begin_walk(tx, depth)
+    named = find_node(tx, node_id)
+    at = time_of(named, as_of)
+    columns = Columns(tx, named, at, with_indirect=with_indirect)
+    start = _start(tx, columns, named, at)
+    seen = _walk(columns.sources, start, depth)
+    if with_downstream:
+        seen |= _walk(columns.products, start, depth)
+    is_versioned = isinstance(named, NamedDataset) and named.version is not None
+    graph = _draw(columns, seen, is_versioned=is_versioned)
+    return replace(graph, indirect=_of_all_fields(columns, seen)) if with_indirect else graph
+
+
+def _start(tx: Transaction, columns: Columns, named: Named, at: Micros | None) -> set[Column]:
+    """The columns that a node id means."""
+    if isinstance(named, NamedRun):
+        raise Invalid("a run has no columns of its own; ask for its job, a dataset or a field")
+    if isinstance(named, NamedJob):
+        return columns.all_of(_outputs(tx, named, at))
+    if named.field is None:
+        return columns.all_of([named.id])
+    return {_existing(columns, named, Column(named.id, named.field))}
+
+
+def _outputs(tx: Transaction, job: NamedJob, at: Micros | None) -> list[str]:
+    source = edge_source(tx, job.id, "current", at, job.version)
+    edges, _ = source.edges_of([job.id])
+    return [edge.dataset_id for edge in edges if edge.role == Role.OUTPUT]
+
+
+def _existing(columns: Columns, dataset: NamedDataset, column: Column) -> Column:
+    """Refuse a field that no schema has and no lineage speaks of."""
+    shown = columns.shown(column.dataset_id)
+    if column.field in shown.types or columns.sources([column]) or columns.products([column]):
+        return column
+    fields = ", ".join(sorted(shown.types)) or "none that is known"
+    raise NotFound(
+        f"dataset {dataset.namespace}:{dataset.name} has no field {column.field!r}; "
+        f"it has {fields[:500]}"
+    )
+
+
+def _walk(
+    beside: Callable[[Collection[Column]], set[Column]], start: set[Column], depth: int
+) -> set[Column]:
+    """All that can be reached in so many hops."""
+    seen, frontier = set(start), start
+    for _ in range(depth):
+        frontier = beside(frontier) - seen
+        if not frontier:
+            break
+        seen |= frontier
+    return seen
+
+
+def _draw(columns: Columns, seen: set[Column], *, is_versioned: bool) -> ColumnGraph:
+    """A node for each column, and the edges between them."""
+    inputs = columns.inputs_of(seen)
+    names = {column: _node_id(columns, column, is_versioned) for column in seen}
+    index = EdgeIndex(
+        (names[source.column], names[column])
+        for column in seen
+        for source in inputs[column]
+        if source.column in names
+    )
+    nodes = [
+        FieldNode(
+            node, _data(columns, column, inputs[column]), index.into[node], index.out_of[node]
+        )
+        for column, node in names.items()
+    ]
+    nodes.sort(key=lambda node: node.id)
+    return ColumnGraph(nodes)
+
+
+def _of_all_fields(columns: Columns, seen: set[Column]) -> list[IndirectLineage]:
+    """For each dataset in the graph, the fields that all of its fields depend on."""
+    lineages = []
+    for dataset in {column.dataset_id for column in seen}:
+        if sources := columns.inputs_of_all_fields(dataset):
+            shown = columns.shown(dataset)
+            inputs = _input_fields(columns, sources)
+            lineage = IndirectLineage(shown.namespace, shown.name, shown.version_id, inputs)
+            lineages.append(lineage)
+    return sorted(lineages, key=lambda lineage: (lineage.namespace, lineage.dataset))
+
+
+def _node_id(columns: Columns, column: Column, is_versioned: bool) -> str:
+    shown = columns.shown(column.dataset_id)
+    node = field_node(shown.namespace, shown.name, column.field)
+    return f"{node}#{shown.version_id}" if is_versioned and shown.version_id else node
+
+
+def _data(columns: Columns, column: Column, sources: list[MadeFrom]) -> FieldData:
+    shown = columns.shown(column.dataset_id)
+    return FieldData(
+        namespace=shown.namespace,
+        dataset=shown.name,
+        dataset_version=shown.version_id,
+        field=column.field,
+        field_type=shown.types.get(column.field) or "",
+        transformation_description=_said_alike(source.description for source in sources),
+        transformation_type=_said_alike(source.type for source in sources),
+        input_fields=_input_fields(columns, sources),
+    )
+
+
+def _input_fields(columns: Columns, sources: list[MadeFrom]) -> list[InputField]:
+    return sorted(
+        (_input_field(columns, source) for source in sources),
+        key=lambda field: (field.namespace, field.dataset, field.field),
+    )
+
+
+def _input_field(columns: Columns, source: MadeFrom) -> InputField:
+    shown = columns.shown(source.column.dataset_id)
+    return InputField(
+        shown.namespace,
+        shown.name,
+        source.column.field,
+        source.description,
+        source.type,
+        source.indirect or UNSET,
+    )
+
+
+def _said_alike(texts: Iterable[str | None]) -> str | None:
+    """What is said of all inputs alike."""
+    different = set(texts)
+    return different.pop() if len(different) == 1 else None

@@ -1,0 +1,457 @@
+"""The lineage graph: what a dataset or job is made from and what is made from it.
+
+The walk goes breadth first, a set-based statement for each level. Its size is counted in one of
+two ways. `depth` counts as Marquez does: steps from job to job, and each job comes with all its
+datasets. Depth 0 of a dataset shows the jobs that write it, or else those that read it. `hops`
+counts edges between a dataset and a job, and 0 shows the node alone.
+
+`both` walks edges either way from every node, as Marquez does; `upstream` and `downstream` never
+turn round.
+"""
+
+from collections import defaultdict
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from typing import Any, Literal, NamedTuple
+
+from msgspec import UNSET, Raw, Struct, UnsetType
+
+from penstock.catalog.events.schema import shown_fields, with_tags
+from penstock.catalog.lineage.edges import (
+    EdgeSource,
+    History,
+    JobEdge,
+    Roles,
+    dropped_then,
+    edge_source,
+)
+from penstock.catalog.lineage.nodes import (
+    NamedDataset,
+    NamedJob,
+    NamedRun,
+    PinnedJobVersion,
+    PinnedVersion,
+    dataset_node,
+    find_node,
+    job_node,
+    time_of,
+)
+from penstock.catalog.queries.runs import began
+from penstock.catalog.rows import Role
+from penstock.catalog.shapes import EntityId, InputField, Shape, raw, time_or_none
+from penstock.clock import Micros, format_time
+from penstock.db import Transaction
+from penstock.db.database import Ask, Row
+from penstock.errors import Invalid, TooLarge
+from penstock.states import RunState
+
+DEPTH_DEFAULT = 20
+# A graph of this size is 70 MB of JSON; nobody looks at more, and a server need not hold it.
+NODES_MAX = 50_000
+
+
+class Edge(Shape, frozen=True):
+    """That data flows from one node to another."""
+
+    origin: str
+    destination: str
+
+
+class GraphRun(Shape, frozen=True):
+    """The newest run of a job."""
+
+    id: str
+    created_at: str
+    updated_at: str
+    nominal_start_time: str | None
+    nominal_end_time: str | None
+    state: RunState
+    started_at: str | None
+    ended_at: str | None
+    duration_ms: int | None
+
+
+class JobData(Shape, frozen=True):
+    """What a graph shows of a job; inputs and outputs are all it has, also outside the graph."""
+
+    id: EntityId
+    type: str
+    name: str
+    simple_name: str
+    parent_job_name: str | None
+    created_at: str
+    updated_at: str
+    namespace: str
+    inputs: Sequence[EntityId]
+    outputs: Sequence[EntityId]
+    location: str | None
+    description: str | None
+    latest_run: GraphRun | None
+
+
+class DatasetData(Shape, frozen=True):
+    """What a graph shows of a dataset."""
+
+    id: EntityId
+    type: str
+    name: str
+    physical_name: str
+    created_at: str
+    updated_at: str
+    namespace: str
+    source_name: str
+    fields: Raw
+    tags: Raw
+    last_modified_at: str | None
+    last_lifecycle_state: str
+    description: str | None
+    current_version: str | None
+    current_version_number: int | None
+    deleted: bool
+
+
+class FieldData(Shape, frozen=True):
+    """What a graph shows of a field; input fields are all it has, also outside the graph."""
+
+    namespace: str
+    dataset: str
+    dataset_version: str | None
+    field: str
+    field_type: str  # "" where it is unknown: Marquez' Java client reads no null
+    transformation_description: str | None
+    transformation_type: str | None
+    input_fields: Sequence[InputField]
+
+
+class JobNode(Shape, frozen=True, tag_field="type", tag="JOB"):
+    """A job in a graph."""
+
+    id: str
+    data: JobData
+    in_edges: Sequence[Edge]
+    out_edges: Sequence[Edge]
+
+
+class DatasetNode(Shape, frozen=True, tag_field="type", tag="DATASET"):
+    """A dataset in a graph."""
+
+    id: str
+    data: DatasetData
+    in_edges: Sequence[Edge]
+    out_edges: Sequence[Edge]
+
+
+class FieldNode(Shape, frozen=True, tag_field="type", tag="DATASET_FIELD"):
+    """A field of a dataset in a graph."""
+
+    id: str
+    data: FieldData
+    in_edges: Sequence[Edge]
+    out_edges: Sequence[Edge]
+
+
+class LineageGraph(Shape, frozen=True):
+    """Jobs and the datasets between them."""
+
+    graph: Sequence[JobNode | DatasetNode]
+
+
+class IndirectLineage(Shape, frozen=True):
+    """The fields that every field of a dataset depends on, such as keys of joins and filters."""
+
+    namespace: str
+    dataset: str
+    dataset_version: str | None
+    input_fields: Sequence[InputField]
+
+
+class ColumnGraph(Shape, frozen=True):
+    """Fields and what they are made from; with indirect lineage only if it was asked for."""
+
+    graph: Sequence[FieldNode]
+    indirect: Sequence[IndirectLineage] | UnsetType = UNSET
+
+
+class EdgeIndex:
+    """The edges of a graph by the node they touch."""
+
+    def __init__(self, ends: Iterable[tuple[str, str]]) -> None:
+        self.into: defaultdict[str, list[Edge]] = defaultdict(list)
+        self.out_of: defaultdict[str, list[Edge]] = defaultdict(list)
+        for origin, destination in sorted(ends):
+            edge = Edge(origin, destination)
+            self.into[destination].append(edge)
+            self.out_of[origin].append(edge)
+
+
+def begin_walk(tx: Transaction, size: int, parameter: str = "depth") -> None:
+    """Refuse a negative size, and make every statement of the transaction find rows by key."""
+    if size < 0:
+        raise Invalid(f"{parameter} {size} is below 0; the smallest graph has {parameter} 0")
+    tx.execute("walk_by_key")
+
+
+def check_size(nodes: int) -> None:
+    """Refuse a walk that has grown past what an answer can hold."""
+    if nodes > NODES_MAX:
+        raise TooLarge(
+            f"the graph has more than {NODES_MAX} nodes; ask for a smaller depth or one direction"
+        )
+
+
+Direction = Literal["both", "upstream", "downstream"]
+
+_INPUT, _OUTPUT = Role.INPUT.value, Role.OUTPUT.value
+_Sides = defaultdict[tuple[str, str], list[EntityId]]  # by job and role
+
+
+_READERS: Roles = (_INPUT, _INPUT)
+_WRITERS: Roles = (_OUTPUT, _OUTPUT)
+_ANY: Roles = (_INPUT, _OUTPUT)
+
+
+class _Steps(Struct, frozen=True):
+    """Which roles to follow from a job, and which from a dataset.
+
+    `first_jobs` are the jobs at depth 0 of a dataset: the first of these roles that has any.
+    """
+
+    from_job: Roles
+    from_dataset: Roles
+    first_jobs: tuple[Roles, ...]
+
+
+_STEPS: Mapping[str, _Steps] = {
+    "both": _Steps(_ANY, _ANY, (_WRITERS, _READERS)),
+    "upstream": _Steps(_READERS, _WRITERS, (_WRITERS,)),
+    "downstream": _Steps(_WRITERS, _READERS, (_READERS,)),
+}
+
+
+class _Walk(Struct, frozen=True):
+    """The nodes of the first level, and the number of levels after it."""
+
+    first: set[str]
+    has_jobs_first: bool
+    levels: int
+
+
+class _Root(Struct, frozen=True):
+    """Where a walk begins, and the time whose graph it walks."""
+
+    id: str
+    is_job: bool
+    as_of: Micros | None
+    version: PinnedVersion | None = None
+    job_version: PinnedJobVersion | None = None
+    dropped: bool = False  # at that time, though not now
+
+    def ask(self, statement: str, ids: list[str]) -> Ask:
+        """A question about nodes, as they are or as they were then."""
+        if self.as_of is None:
+            return statement, {"ids": ids, "root": self.id}
+        return f"{statement}_as_of", {"ids": ids, "root": self.id, "at": self.as_of}
+
+
+class _Found(NamedTuple):
+    """The rows that a walk has found, and every edge of the jobs among them."""
+
+    jobs: list[Row]
+    datasets: list[Row]
+    edges: list[JobEdge]
+
+
+def lineage(
+    tx: Transaction,
+    node_id: str,
+    depth: int | None = None,
+    direction: Direction = "both",
+    history: History = "current",
+    as_of: Micros | None = None,
+    *,
+    hops: int | None = None,
+) -> LineageGraph:
+    """The graph around a node, as it is now or as it was at a time.
+
+    A dataset with `#version` asks for the time of that version, a run for the time it ended.
+    Names, descriptions and tags are today's, whatever the time.
+    """
+    if depth is not None and hops is not None:
+        raise Invalid("depth and hops are both set; set depth to count jobs, hops to count edges")
+    if hops is not None:
+        begin_walk(tx, hops, "hops")
+    else:
+        depth = DEPTH_DEFAULT if depth is None else depth
+        begin_walk(tx, depth)
+    if direction not in _STEPS:
+        raise Invalid(f"direction {direction!r} is none of {', '.join(_STEPS)}")
+    steps = _STEPS[direction]
+    root = _find_root(tx, node_id, as_of)
+    source = edge_source(tx, root.id, history, root.as_of, root.job_version)
+    if hops is None:
+        walk = _walk_by_jobs(tx, source, root, steps, depth or 0)
+    else:
+        walk = _Walk({root.id}, root.is_job, hops)
+    return _draw(root, _follow(tx, source, root, steps, walk))
+
+
+def _find_root(tx: Transaction, node_id: str, as_of: Micros | None) -> _Root:
+    named = find_node(tx, node_id)
+    at = time_of(named, as_of)
+    match named:
+        case NamedDataset():
+            dropped = bool(dropped_then(tx, [named.id], at))
+            return _Root(named.id, False, at, version=named.version, dropped=dropped)
+        case NamedJob():
+            return _Root(named.id, True, at, job_version=named.version)
+        case NamedRun():
+            return _Root(named.job_id, True, at)
+
+
+def _walk_by_jobs(
+    tx: Transaction, source: EdgeSource, root: _Root, steps: _Steps, depth: int
+) -> _Walk:
+    """The walk from job to job: a level of jobs and one of their datasets for each depth."""
+    levels = 2 * depth + 1
+    if root.is_job:
+        return _Walk({root.id}, has_jobs_first=True, levels=levels)
+    for roles in steps.first_jobs:
+        jobs, _ = source.jobs_beside([root.id], roles)
+        rows = tx.fetch_many([root.ask("lineage_jobs", jobs)])[0] if jobs else []
+        if rows:
+            return _Walk({row[0] for row in rows}, has_jobs_first=True, levels=levels)
+    return _Walk({root.id}, has_jobs_first=False, levels=0)
+
+
+def _follow(tx: Transaction, source: EdgeSource, root: _Root, steps: _Steps, walk: _Walk) -> _Found:
+    """All within reach, level by level; a level holds only jobs or only datasets."""
+    found = _Found([], [], [])
+    frontier = set(walk.first)
+    seen = set(frontier)
+    for level in range(walk.levels + 1):
+        here = list(frontier)
+        if walk.has_jobs_first == (level % 2 == 0):
+            edges, (rows,) = source.edges_of(here, root.ask("lineage_jobs", here))
+            visible = {row[0] for row in rows}
+            edges = [edge for edge in edges if edge.job_id in visible]
+            found.jobs.extend(rows)
+            found.edges.extend(edges)
+            frontier = {edge.dataset_id for edge in edges if edge.role in steps.from_job}
+            if level == 0 and not root.is_job:
+                frontier.add(root.id)  # in one direction its own jobs do not lead to it
+        elif level < walk.levels:
+            ask = root.ask("lineage_datasets", here)
+            jobs, (rows,) = source.jobs_beside(here, steps.from_dataset, ask)
+            found.datasets.extend(rows)
+            frontier = set(jobs)
+        else:
+            (rows,) = tx.fetch_many([root.ask("lineage_datasets", here)])
+            found.datasets.extend(rows)
+        frontier -= seen
+        if not frontier:
+            break
+        seen |= frontier
+        check_size(len(seen))
+    return found
+
+
+def _draw(root: _Root, found: _Found) -> LineageGraph:
+    """Nodes for all that was found, and the edges between them."""
+    names = {row[0]: job_node(row[1], row[2]) for row in found.jobs}
+    names |= {row[0]: dataset_node(row[1], row[2]) for row in found.datasets}
+    index = EdgeIndex(_ends(found.edges, names))
+    sides = _sides(found.edges)
+    nodes: list[JobNode | DatasetNode] = []
+    for row in found.jobs:
+        job, node = _job_data(row, sides, root.as_of), names[row[0]]
+        nodes.append(JobNode(node, job, index.into[node], index.out_of[node]))
+    for row in found.datasets:
+        is_root = row[0] == root.id
+        version, dropped = (root.version, root.dropped) if is_root else (None, False)
+        dataset, node = _dataset_data(row, version, dropped), names[row[0]]
+        nodes.append(DatasetNode(node, dataset, index.into[node], index.out_of[node]))
+    nodes.sort(key=lambda node: node.id)
+    return LineageGraph(nodes)
+
+
+def _ends(edges: list[JobEdge], names: Mapping[str, str]) -> Iterator[tuple[str, str]]:
+    """Origin and destination of the edges that have both in the graph."""
+    for edge in edges:
+        job, dataset = names.get(edge.job_id), names.get(edge.dataset_id)
+        if job is not None and dataset is not None:
+            yield (dataset, job) if edge.role == _INPUT else (job, dataset)
+
+
+def _sides(edges: list[JobEdge]) -> _Sides:
+    """All inputs and all outputs of each job, by name."""
+    sides: _Sides = defaultdict(list)
+    for job, role, _, namespace, name in sorted(edges, key=lambda edge: edge[3:]):
+        sides[job, role].append(EntityId(namespace, name))
+    return sides
+
+
+def _job_data(row: Row, sides: _Sides, at: Micros | None) -> JobData:
+    job, namespace, name, kind, parent, created_at, updated_at, location, description, *run = row
+    return JobData(
+        id=EntityId(namespace, name),
+        type=kind,
+        name=name,
+        simple_name=name.removeprefix(f"{parent}.") if parent else name,
+        parent_job_name=parent,
+        created_at=format_time(created_at),
+        updated_at=format_time(updated_at),
+        namespace=namespace,
+        inputs=sides[job, _INPUT],
+        outputs=sides[job, _OUTPUT],
+        location=location,
+        description=description,
+        latest_run=None if run[0] is None else _run_data(run, at),
+    )
+
+
+def _run_data(run: list[Any], at: Micros | None) -> GraphRun:
+    """A run as it was at a time: what happened to it later had not happened."""
+    found, state, created_at, updated_at, nominal_start, nominal_end, started_at, ended_at = run
+    if at is not None and ended_at is not None and ended_at > at:
+        state, ended_at = RunState.RUNNING, None
+    if at is not None and started_at is not None and started_at > at:
+        state, started_at = RunState.NEW, None
+    ended = started_at is not None and ended_at is not None
+    return GraphRun(
+        id=found,
+        created_at=format_time(created_at),
+        updated_at=format_time(updated_at),
+        nominal_start_time=time_or_none(nominal_start),
+        nominal_end_time=time_or_none(nominal_end),
+        state=RunState(state),
+        started_at=time_or_none(began(state, started_at, created_at)),
+        ended_at=time_or_none(ended_at),
+        duration_ms=(ended_at - started_at) // 1000 if ended else None,
+    )
+
+
+def _dataset_data(row: Row, pinned: PinnedVersion | None, dropped: bool) -> DatasetData:
+    (
+        _, namespace, name, kind, physical_name, source_name, description, lifecycle, tags,
+        field_tags, observed, hidden, created_at, updated_at, version, number, published_at, fields,
+    ) = row  # fmt: skip
+    if pinned is not None:
+        version, number, published_at = pinned.id, pinned.number, pinned.published_at
+        fields = pinned.fields
+    return DatasetData(
+        id=EntityId(namespace, name),
+        type=kind,
+        name=name,
+        physical_name=physical_name,
+        created_at=format_time(created_at),
+        updated_at=format_time(updated_at),
+        namespace=namespace,
+        source_name=source_name,
+        fields=raw(with_tags(shown_fields(fields, observed), field_tags)),
+        tags=raw(tags),
+        last_modified_at=time_or_none(published_at or None),
+        last_lifecycle_state=lifecycle,
+        description=description,
+        current_version=version,
+        current_version_number=None if version is None else number,
+        deleted=bool(hidden) or dropped,
+    )

@@ -1,0 +1,125 @@
+"""The runs upstream of a run: those that made what it read, those that made what they read, …
+
+What a run read was pinned when it read it, so this is exact and never changes.
+"""
+
+from collections.abc import Sequence
+
+from penstock.catalog.lineage.graph import DEPTH_DEFAULT, begin_walk
+from penstock.catalog.lineage.nodes import find_run
+from penstock.catalog.shapes import EntityId, Shape, time_or_none
+from penstock.db import Transaction
+from penstock.states import RunState
+
+
+class UpstreamJob(Shape, frozen=True):
+    """The job of a run, in the version it had then."""
+
+    namespace: str
+    name: str
+    version: str | None
+
+
+class UpstreamRunTimes(Shape, frozen=True):
+    """When a run went and how it ended."""
+
+    id: str
+    start: str | None
+    end: str | None
+    status: RunState
+
+
+class UpstreamInput(Shape, frozen=True):
+    """A version that a run read; one that no run made has no `producedByRunId`."""
+
+    namespace: str
+    name: str
+    version: str
+    produced_by_run_id: str | None
+
+
+class UpstreamRun(Shape, frozen=True):
+    """A run and what it read."""
+
+    job: UpstreamJob
+    run: UpstreamRunTimes
+    inputs: Sequence[UpstreamInput]
+
+
+class UpstreamRuns(Shape, frozen=True):
+    """Runs, the nearest first."""
+
+    runs: Sequence[UpstreamRun]
+
+
+def upstream_runs(tx: Transaction, run_id: str, depth: int = DEPTH_DEFAULT) -> UpstreamRuns:
+    """A run and those before it; a hop is from a run to one that made what it read."""
+    begin_walk(tx, depth)
+    frontier = [find_run(tx, run_id).id]
+    inputs: dict[str, list[UpstreamInput]] = {}
+    for _ in range(depth + 1):
+        inputs.update((run, []) for run in frontier)
+        made_by: set[str] = set()
+        for run, *read in tx.fetch("run_inputs", ids=frontier):
+            found = UpstreamInput(*read)
+            inputs[run].append(found)
+            if found.produced_by_run_id is not None:
+                made_by.add(found.produced_by_run_id)
+        frontier = sorted(made_by - inputs.keys())
+        if not frontier:
+            break
+    rows = {row[0]: row for row in tx.fetch("runs_with_jobs", ids=list(inputs))}
+    return UpstreamRuns(
+        [
+            UpstreamRun(
+                UpstreamJob(namespace, name, job_version),
+                UpstreamRunTimes(run, time_or_none(start), time_or_none(end), RunState(state)),
+                sorted(inputs[run], key=lambda read: (read.namespace, read.name)),
+            )
+            for run, state, start, end, job_version, namespace, name in (
+                rows[run] for run in inputs if run in rows
+            )
+        ]
+    )
+
+
+MEMBERS_MAX = 2000
+DEPTH_MAX = 10
+
+
+class Member(Shape, frozen=True):
+    """One run of a family; `depth` is how far it is from the run that was asked for."""
+
+    id: str
+    parent: str | None
+    job: EntityId
+    state: RunState
+    started_at: str | None
+    ended_at: str | None
+    depth: int
+
+
+class Family(Shape, frozen=True):
+    """A run and its descendants, the first begun first; `is_cut` says that there are more."""
+
+    runs: Sequence[Member]
+    is_cut: bool
+
+
+def family(tx: Transaction, run_id: str, *, only: str | None = None) -> Family:
+    """A run, the runs that it began, and so on; with `only`, those of jobs in that namespace."""
+    rows = tx.fetch("run_family", id=find_run(tx, run_id).id, depth=DEPTH_MAX, most=MEMBERS_MAX + 1)
+    runs = [
+        Member(
+            id=id,
+            parent=parent,
+            job=EntityId(namespace, name),
+            state=RunState(state),
+            started_at=time_or_none(started),
+            ended_at=time_or_none(ended),
+            depth=depth,
+        )
+        for id, parent, namespace, name, state, started, ended, depth in rows[:MEMBERS_MAX]
+        if only in (None, namespace)
+    ]
+    return Family(runs, len(rows) > MEMBERS_MAX)

@@ -1,0 +1,282 @@
+"""Finding datasets and jobs by parts of their names and words of descriptions, fields and tags.
+
+Words are split here, in ASCII and in lower case, so that SQLite's and PostgreSQL's own text
+search index the same words and answer alike. Parts of names are words of the same index, which
+begin with a digit as no other word does: `3` with the end of a word from each of its letters on,
+`2` with each pair of letters, `1` with each letter. A text that stands inside a word is the
+beginning of one of its ends. See docs/adr/0031-search-inside-words.md.
+"""
+
+import re
+import unicodedata
+from collections.abc import Iterable, Iterator
+from enum import StrEnum
+from typing import Any
+
+import msgspec
+from msgspec import Struct
+
+from penstock.catalog.events.schema import Field, load_fields
+from penstock.catalog.lineage.nodes import dataset_node, job_node
+from penstock.catalog.queries.events import EARLIEST, LATEST
+from penstock.catalog.rows import LATEST_RUN_STATES
+from penstock.catalog.shapes import SearchResult, SearchResults
+from penstock.clock import Micros, format_time
+from penstock.db import Transaction
+from penstock.errors import Invalid
+
+# PostgreSQL refuses a tsvector of more than a megabyte; names are far shorter than this.
+BODY_CHARS_MAX = 100_000
+WORD_CHARS_MAX = 64
+QUERY_WORDS_MAX = 64
+PART_LETTERS = 3  # shorter parts are looked up whole: too many words begin with them
+WALK_TIMES = 3  # as far as it would go if those that are looked for lay evenly
+
+_SEGMENT = re.compile(r"[\w-]+")
+_RUN = re.compile(r"[^\W_]+")
+_PIECE = re.compile(r"[A-Z]+(?![a-z])[0-9]*|[A-Z]?[^A-Z]+")
+
+
+class _Language(Struct, frozen=True):
+    """How a database writes a query; words are only letters and digits, so none needs quoting."""
+
+    word: str
+    beginning: str
+    both: str
+    either: str
+
+
+_FTS5 = _Language('"{}"', '"{}"*', " AND ", " OR ")
+_TSQUERY = _Language("'{}'", "'{}':*", " & ", " | ")
+
+
+class SearchKind(StrEnum):
+    """What can be found."""
+
+    DATASET = "DATASET"
+    JOB = "JOB"
+
+
+class SearchSort(StrEnum):
+    """In what order to show what was found."""
+
+    NAME = "NAME"
+    UPDATE_AT = "UPDATE_AT"  # last updated first
+
+
+def search(
+    tx: Transaction,
+    q: str,
+    *,
+    kind: SearchKind | None = None,
+    sort: SearchSort = SearchSort.NAME,
+    limit: int = 10,
+    offset: int = 0,
+    namespace: str | None = None,
+    before: Micros | None = None,
+    after: Micros | None = None,
+) -> SearchResults:
+    """A page of the visible datasets and jobs that have every word of `q`.
+
+    The last word may be the beginning of one, or stand inside a word of a name. Only where nothing
+    is found so may every word: parts of common words are dear to look up. A text without any word
+    finds nothing. Times are of the last update, in [after, before).
+    """
+    terms = _terms(q)
+    at_any_time = before is None and after is None
+    by_name = sort == SearchSort.NAME and at_any_time
+    of_all_jobs = kind == SearchKind.JOB and namespace is None and at_any_time
+    found = SearchResults(0, [])
+    for loose in dict.fromkeys((len(terms) - 1, 0) if terms else ()):
+        asked = {
+            "fts5": _expression(terms, loose, _FTS5) + (f' AND "0{kind}"' if kind else ""),
+            "tsquery": _expression(terms, loose, _TSQUERY),
+            "kind": kind,
+            "namespace": namespace,
+            "limit": limit,
+            "offset": offset,
+        }
+        walked = _latest_jobs(tx, asked, limit, offset) if of_all_jobs and not by_name else None
+        if walked is not None:
+            return walked
+        rows = tx.fetch(
+            "search_by_name" if by_name else "search_by_time",
+            **asked,
+            after=EARLIEST if after is None else after,
+            before=LATEST if before is None else before,
+            sort=sort,
+        )
+        results = [_result(*row[1:]) for row in rows if row[1] is not None]
+        found = SearchResults(rows[0][0], results)
+        if found.total_count:
+            break
+    return found
+
+
+def _latest_jobs(
+    tx: Transaction, asked: dict[str, Any], limit: int, offset: int
+) -> SearchResults | None:
+    """The jobs last updated that have the words, met on a walk from the latest job back.
+
+    Where many have them the first are met soon; None where looking up each of them is shorter,
+    and where those that have them were not updated for long.
+    """
+    counted, tallies = tx.fetch_many(
+        [("count_found_jobs", asked), ("read_tallies", {"kind": "JOB"})]
+    )
+    total, jobs = counted[0][0], sum(count for _, count in tallies)
+    most = WALK_TIMES * (limit + offset) * jobs // max(total, 1)
+    if not 0 < most < total:
+        return None
+    rows = tx.fetch("search_latest_jobs", **asked, states=LATEST_RUN_STATES, most=most)
+    if len(rows) < min(limit, total - offset):
+        return None
+    return SearchResults(total, [_result(*row) for row in rows])
+
+
+def search_body(
+    namespace: str,
+    name: str,
+    description: str | None = None,
+    fields_json: str = "[]",
+    tags: str = "[]",
+    *,
+    field_tags: str = "{}",
+    second_names: Iterable[str] = (),
+) -> str:
+    """All words by which a dataset or job is found; fields and tags are JSON, as rows hold them."""
+    names = [name, *second_names]
+    texts = [name, namespace, *second_names]
+    texts += msgspec.json.decode(tags, type=list[str])
+    for carried in msgspec.json.decode(field_tags, type=dict[str, list[str]]).values():
+        texts += carried
+    texts += _field_texts(load_fields(fields_json))
+    texts.append(description or "")
+    parts = (part for text in names for part in _parts(text))
+    words = (word for text in texts for word in _words(text))
+    body = " ".join(dict.fromkeys((*_words(name), *parts, *words)))
+    if len(body) <= BODY_CHARS_MAX:
+        return body
+    return body[:BODY_CHARS_MAX].rpartition(" ")[0]
+
+
+def _result(kind: str, namespace: str, name: str, updated_at: Micros) -> SearchResult:
+    node = dataset_node if kind == SearchKind.DATASET else job_node
+    return SearchResult(kind, name, format_time(updated_at), namespace, node(namespace, name))
+
+
+class _Term(Struct, frozen=True):
+    """A word of a query, and the same as a part of a name; a short part is one whole."""
+
+    word: str
+    part: str
+    is_short: bool
+
+    def strictly(self, language: _Language) -> str:
+        """The word as it stands."""
+        return language.word.format(self.word)
+
+    def loosely(self, language: _Language) -> str:
+        """The word as the beginning of one, or inside a word of a name."""
+        inside = language.word if self.is_short else language.beginning
+        begun = language.beginning.format(self.word)
+        return f"({begun}{language.either}{inside.format(self.part)})"
+
+
+def _terms(q: str) -> list[list[_Term]]:
+    """What must be found: for each word of the query the whole of it, then its pieces if several.
+
+    `ordersDaily` is found by `ordersdaily`, or by `orders` and `daily`.
+    """
+    runs: list[str] = list(dict.fromkeys(_RUN.findall(_plain(q))))
+    pieces: dict[str, list[str]] = {run: _PIECE.findall(run) for run in runs}
+    terms = [
+        [_term(run), *(map(_term, pieces[run]) if len(pieces[run]) > 1 else ())] for run in runs
+    ]
+    if sum(map(len, terms)) > QUERY_WORDS_MAX:
+        raise Invalid(f"the search has more than {QUERY_WORDS_MAX} words; leave some out")
+    return terms
+
+
+def _term(text: str) -> _Term:
+    letters = _letters(text)
+    size = min(len(letters), PART_LETTERS)
+    return _Term(_word(text), _part(size, letters), is_short=size < PART_LETTERS)
+
+
+def _expression(terms: list[list[_Term]], loose: int, language: _Language) -> str:
+    """Every term by its whole or by all its pieces; from number `loose` on, also by parts."""
+    alternatives = []
+    for number, (whole, *pieces) in enumerate(terms):
+        written = _Term.loosely if number >= loose else _Term.strictly
+        term = written(whole, language)
+        if pieces:
+            others = language.both.join(written(piece, language) for piece in pieces)
+            term += f"{language.either}({others})"
+        alternatives.append(f"({term})")
+    return language.both.join(alternatives)
+
+
+def _parts(text: str) -> Iterator[str]:
+    """The parts by which each word of a name is found from inside."""
+    for run in _RUN.findall(_plain(text)):
+        letters = _letters(run)
+        for start in range(len(letters)):
+            rest = letters[start:]
+            yield _part(1, rest[:1])
+            if len(rest) > 1:
+                yield _part(2, rest[:2])
+            if len(rest) >= PART_LETTERS:
+                yield _part(PART_LETTERS, rest)
+
+
+def _letters(run: str) -> list[str]:
+    """The letters and digits of a word in lower case, those of other scripts spelled out."""
+    letters = list(run.casefold())[:WORD_CHARS_MAX]
+    return [letter if letter.isascii() else f"u{ord(letter):x}" for letter in letters]
+
+
+def _part(size: int, letters: list[str]) -> str:
+    return f"{size}{''.join(letters)[:WORD_CHARS_MAX]}"
+
+
+def _words(text: str) -> Iterator[str]:
+    for segment in _SEGMENT.findall(_plain(text)):
+        runs: list[str] = _RUN.findall(segment)
+        for run in runs:
+            yield from _pieces(run)
+            yield _word(run)
+        if len(runs) > 1:
+            yield _word("".join(runs))
+
+
+def _pieces(run: str) -> list[str]:
+    return [_word(piece) for piece in _PIECE.findall(run)]
+
+
+def _plain(text: str) -> str:
+    """The text without accents; digits and letters of other widths become plain ones."""
+    if text.isascii():
+        return text
+    letters = unicodedata.normalize("NFKD", text)
+    return "".join(letter for letter in letters if not unicodedata.combining(letter))
+
+
+def _word(part: str) -> str:
+    """A letter and then ASCII letters and digits, which both databases take for one word.
+
+    PostgreSQL reads `8e43z4` as a number and a word, and what else is a letter depends on its
+    locale, so digits in front and letters of other scripts are spelled out.
+    """
+    word = part.casefold()
+    if not word.isascii():
+        word = "".join(c if c.isascii() else f"u{ord(c):x}" for c in word)
+    return (f"n{word}" if word[0].isdigit() else word)[:WORD_CHARS_MAX]
+
+
+def _field_texts(fields: Iterable[Field]) -> Iterator[str]:
+    for field in fields:
+        yield field.name
+        yield field.description or ""
+        if isinstance(field.fields, tuple):
+            yield from _field_texts(field.fields)

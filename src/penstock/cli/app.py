@@ -1,0 +1,153 @@
+"""All commands: finds the one asked for, runs it, and turns errors to exit codes."""
+
+import os
+import sys
+from collections.abc import Sequence
+
+from cyclopts import App, CycloptsError, Group, UnusedCliTokensError
+
+from penstock import __version__, errors
+from penstock.cli.main import INTERRUPTED
+from penstock.cli.output import complain
+from penstock.cli.stdout import Unheard, heard
+from penstock.client import ApiError
+from penstock.errors import PenstockError
+
+__all__ = ["DONE", "FAILED", "GAPS", "INTERRUPTED", "USAGE", "exit_code"]
+
+DONE = 0
+FAILED = 1
+USAGE = 2
+GAPS = 3
+
+EXIT_CODES: dict[type[PenstockError], int] = {
+    errors.Malformed: USAGE,
+    errors.Invalid: USAGE,
+    errors.NotFound: FAILED,
+    errors.Conflict: FAILED,
+    errors.Unauthorized: FAILED,
+    errors.Forbidden: FAILED,
+    errors.TooLarge: FAILED,
+    errors.Busy: FAILED,
+    errors.Unavailable: FAILED,
+    errors.Away: FAILED,
+    ApiError: FAILED,
+    Unheard: FAILED,
+}
+
+EXPLANATION = (
+    "Exit codes: 0 done; 1 failed, and stderr says why; 2 the command, a setting or a file given "
+    "is wrong; 3 lots are missing, or not as they should be; 130 interrupted."
+)
+
+
+def exit_code(error: PenstockError) -> int:
+    """The exit code of the nearest class in the table."""
+    return next(EXIT_CODES[kind] for kind in type(error).__mro__ if kind in EXIT_CODES)
+
+
+# Set to see where an unexpected error comes from.
+TRACEBACK_VARIABLE = "PENSTOCK_TRACEBACK"
+
+_SERVER = Group("Server", sort_key=1)
+_LOOK = Group("Look", sort_key=2)
+_CHANGE = Group("Change", sort_key=3)
+_OPTIONS = Group("Options", sort_key=9)
+
+# Modules are imported when their command is run, so that every command starts fast.
+COMMANDS: tuple[tuple[Group, str, str], ...] = (
+    (_SERVER, "up", "Run everything in one process: server, ingest daemons, engine of arcs."),
+    (_SERVER, "serve", "Run the server until it is told to stop."),
+    (_SERVER, "config", "Show the settings and where each value came from."),
+    (_SERVER, "keys", "Make, list and revoke API keys."),
+    (_SERVER, "check", "Ask of everything that always holds whether it does."),
+    (_SERVER, "prune", "Delete old events, runs and versions that nothing needs."),
+    (_SERVER, "catalog", "Mend times in the catalog that are ahead of the clock."),
+    (_SERVER, "demo", "Start a server with a small data platform in it and look around."),
+    (_LOOK, "lineage", "Draw what a dataset or job is made from, and what is made from it."),
+    (_LOOK, "datasets", "List and show datasets and their versions; tag, delete, restore."),
+    (_LOOK, "jobs", "List and show jobs, their versions and runs; delete, restore."),
+    (_LOOK, "lots", "List, show, register and hold the lots of a dataset; find gaps."),
+    (_LOOK, "provenance", "Say what a lot was made from, down to deposits, files and digests."),
+    (_LOOK, "verify", "Read the bytes of lots again, and compare them with their manifests."),
+    (_LOOK, "locks", "List what is being worked on, by whom, and what that locks."),
+    (_LOOK, "why", "Say what stops a job from working on a lot."),
+    (_LOOK, "runs", "List and show runs, and the runs behind a run."),
+    (_LOOK, "namespaces", "List namespaces; let the runs of one write another's datasets."),
+    (_LOOK, "events", "List events as they were received; follow what happens to lots."),
+    (_LOOK, "search", "Find datasets and jobs by words."),
+    (_LOOK, "stats", "Count events, jobs, datasets and sources over time."),
+    (_LOOK, "audit", "List what administrators did."),
+    (_CHANGE, "run", "Claim a lot of a job and run a command on it."),
+    (_CHANGE, "work", "List what a job has to do; resubmit, hold, release, prioritize lots."),
+    (_CHANGE, "arcs", "Declare arcs, run them, see where they stand; clean, sync, backfill."),
+    (_CHANGE, "objects", "Find and remove objects in the store that nothing lists."),
+    (_CHANGE, "arrivals", "List and show where objects arrive that become lots; delete one."),
+    (_CHANGE, "replay", "Make again what was made from a bad lot, in order; show, watch, pause."),
+    (_CHANGE, "quality", "Show what checks said about lots; accept a lot that failed them."),
+    (_CHANGE, "hold", "Stop a job, or all jobs of a dataset."),
+    (_CHANGE, "unhold", "Let a held job, or the jobs of a held dataset, go on."),
+    (_CHANGE, "subscribers", "Say who is told of what happens to lots: webhooks, backends."),
+    (_CHANGE, "ingest", "Submit batches, follow them, work on them; hold, resume, delete."),
+    (_CHANGE, "emit", "Send OpenLineage events from a file."),
+)
+
+
+def make_app() -> App:
+    """The command with all its subcommands."""
+    app = App(
+        name="penstock",
+        help="The control plane of a data platform: who made what from what, and what is next.",
+        help_format="plaintext",
+        help_epilogue=EXPLANATION,
+        version=__version__,
+        result_action="return_value",
+        exit_on_error=False,
+        print_error=False,
+        suppress_keyboard_interrupt=False,
+    )
+    for flag in ("--help", "--version"):
+        app[flag].group = _OPTIONS
+    for order, (group, name, text) in enumerate(COMMANDS):
+        path = f"penstock.cli.{name}:app"
+        app.command(path, name=name, help=text, group=group, sort_key=order)
+    return app
+
+
+def run(arguments: Sequence[str] | None = None) -> int:
+    """Run one command, by default the one of this process, and give its exit code."""
+    try:
+        with heard():
+            outcome = make_app()(list(sys.argv[1:] if arguments is None else arguments))
+    except CycloptsError as error:
+        more = " ".join(("penstock", *_chain(error), "--help"))
+        complain(f"{_words(error)} `{more}` says more.")
+        return USAGE
+    except PenstockError as error:
+        complain(str(error))
+        return exit_code(error)
+    except BrokenPipeError:  # whoever read our output has enough of it
+        return FAILED
+    except Exception as error:
+        if os.environ.get(TRACEBACK_VARIABLE):
+            raise
+        complain(
+            f"unexpected {type(error).__name__}: {_in_one_line(error)}; this is a bug, "
+            f"{TRACEBACK_VARIABLE}=1 shows where"
+        )
+        return FAILED
+    return outcome if isinstance(outcome, int) else DONE
+
+
+def _words(error: CycloptsError) -> str:
+    if isinstance(error, UnusedCliTokensError) and error.unused_tokens:
+        return f"The command has no place for {error.unused_tokens[0]!r}."
+    return _in_one_line(error)
+
+
+def _in_one_line(error: Exception) -> str:
+    return " ".join(str(error).split())
+
+
+def _chain(error: CycloptsError) -> Sequence[str]:
+    return getattr(error, "command_chain", None) or ()

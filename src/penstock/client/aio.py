@@ -1,0 +1,245 @@
+"""The client that is awaited: the same calls for programs with an event loop."""
+
+import asyncio
+from collections.abc import AsyncIterable, AsyncIterator, Iterator, Sequence
+from contextlib import asynccontextmanager
+from typing import Any, Self, TypeVar
+
+import httpx
+
+from penstock.client.claims import AsyncClaims, asked
+from penstock.client.errors import ApiError, Failure, Unreachable
+from penstock.client.names import Name, place
+from penstock.client.operation import RETRY_SECONDS, TIMEOUT_SECONDS, Awaiting, AwaitingReader
+from penstock.client.request import (
+    Flow,
+    Pause,
+    Reading,
+    Request,
+    check_media,
+    closed,
+    refused,
+    sendable,
+    settings,
+    taken,
+    unreachable,
+)
+from penstock.client.resources.all import Calls
+from penstock.client.sync import Kept
+from penstock.client.uploads import Upload
+
+T = TypeVar("T")
+
+
+class AsyncTransport:
+    """Connections to one server, kept open between calls; for one event loop."""
+
+    def __init__(self, url: str, api_key: str | None, timeout_seconds: float) -> None:
+        self.url = url.rstrip("/")
+        self._timeout_seconds = timeout_seconds
+        self._http = httpx.AsyncClient(**settings(self.url, api_key, timeout_seconds))
+
+    async def close(self) -> None:
+        """Close the connections."""
+        await self._http.aclose()
+
+    async def perform(self, flow: Flow[T]) -> T:
+        """Take the steps of a flow; what a step fails with is the flow's to handle."""
+        try:
+            step = next(flow)
+            while True:
+                try:
+                    answer = await self._take(step)
+                except Exception as error:
+                    step = flow.throw(error)
+                else:
+                    step = flow.send(answer)
+        except StopIteration as end:
+            result: T = end.value
+            return result
+        finally:
+            flow.close()
+
+    async def _take(self, step: Request[Any] | Pause) -> Any:
+        if isinstance(step, Pause):
+            return await self.pause(step.seconds)
+        return await self.send(step)
+
+    async def pause(self, seconds: float) -> None:
+        """Do nothing for a while."""
+        await asyncio.sleep(seconds)
+
+    async def send(self, request: Request[T]) -> T:
+        """Make one call and read its answer."""
+        self._check_open()
+        sent = sendable(request, self._timeout_seconds)
+        if request.upload is not None:
+            sent["content"] = _pieces(request.upload)
+        try:
+            answer = await self._http.request(**sent)
+        except httpx.TransportError as error:
+            raise unreachable(self.url, error) from None
+        return taken(request, answer, self.url)
+
+    async def read(self, reading: Reading[T]) -> AsyncIterator[T]:
+        """Everything that is read of an answer, as it comes."""
+        while True:
+            failure: Failure | None = None
+            try:
+                async with self._listen(reading) as pieces:
+                    async for piece in pieces:
+                        for found in reading.take(piece):
+                            yield found
+            except (ApiError, Unreachable) as error:
+                failure = error
+            seconds = reading.again_seconds(failure)
+            if seconds is None:
+                return
+            await self.pause(seconds)
+
+    @asynccontextmanager
+    async def _listen(self, reading: Reading[T]) -> AsyncIterator[AsyncIterator[bytes]]:
+        """The pieces of an answer; one that falls silent for too long is broken off."""
+        self._check_open()
+        sent = sendable(reading.request, self._timeout_seconds)
+        sent["headers"] |= reading.begin()
+        try:
+            async with self._http.stream(**sent) as answer:
+                if not answer.is_success:
+                    await answer.aread()
+                    raise refused(answer, self.url)
+                check_media(reading, answer, self.url)
+                yield answer.aiter_bytes()
+        except httpx.TransportError as error:
+            raise unreachable(self.url, error) from None
+
+    def _check_open(self) -> None:
+        if self._http.is_closed:
+            raise closed()
+
+
+async def _pieces(upload: Upload) -> AsyncIterator[bytes]:
+    """All of a body; the event loop is not held up by a slow disk."""
+    if isinstance(upload.content, AsyncIterable):
+        async for piece in upload.content:
+            yield piece
+        return
+    pieces = upload.pieces()
+    while piece := await asyncio.to_thread(_next, pieces):
+        yield piece
+
+
+def _next(pieces: Iterator[bytes]) -> bytes:
+    """The next piece that is not empty; nothing at the end."""
+    return next(filter(None, pieces), b"")
+
+
+class AsyncHeartbeats:
+    """Sends heartbeats from tasks of the event loop, one for each claim."""
+
+    def __init__(self, caller: Awaiting) -> None:
+        self._caller = caller
+        self._tasks: dict[Kept, asyncio.Task[None]] = {}
+
+    def keep(self, kept: Kept, seconds: float) -> None:
+        """Begin with a heartbeat in so many seconds."""
+        self.drop(kept)
+        self._tasks[kept] = asyncio.create_task(self._beat(kept, seconds), name="heartbeats")
+
+    def drop(self, kept: Kept) -> None:
+        """Send no more; one that is under way may still arrive."""
+        task = self._tasks.pop(kept, None)
+        if task is not None:
+            task.cancel()
+
+    async def close(self) -> None:
+        """Send none any more."""
+        tasks = list(self._tasks.values())
+        for kept in list(self._tasks):
+            self.drop(kept)
+        await asyncio.gather(*tasks, return_exceptions=True)
+
+    async def _beat(self, kept: Kept, seconds: float) -> None:
+        again: float | None = seconds
+        while again is not None:
+            await asyncio.sleep(again)
+            again = await self._caller._perform(kept.beat())
+        self._tasks.pop(kept, None)
+
+
+class AsyncClient(Calls, Awaiting, AwaitingReader):
+    """A server, as asynchronous Python sees it; for one event loop.
+
+    Every call is awaited, and is else what Client's is. Use it in an `async with` block, or await
+    `close`.
+    """
+
+    def __init__(
+        self,
+        url: str | None = None,
+        api_key: str | None = None,
+        *,
+        timeout_seconds: float = TIMEOUT_SECONDS,
+        retry_seconds: float = RETRY_SECONDS,
+    ) -> None:
+        url, api_key = place(url, api_key)
+        self._retry_seconds = retry_seconds
+        self._transport = AsyncTransport(url, api_key, timeout_seconds)
+        self._heartbeats = AsyncHeartbeats(self)
+
+    async def __aenter__(self) -> Self:
+        return self
+
+    async def __aexit__(self, *error: object) -> None:
+        await self.close()
+
+    async def close(self) -> None:
+        """Close the connections; claims are kept alive no more."""
+        await self._heartbeats.close()
+        await self._transport.close()
+
+    @property
+    def url(self) -> str:
+        """Where the server is."""
+        return self._transport.url
+
+    async def _perform(self, flow: Flow[T]) -> T:
+        return await self._transport.perform(flow)
+
+    def _read(self, reading: Reading[T]) -> AsyncIterator[T]:
+        return self._transport.read(reading)
+
+    def claims(
+        self,
+        where: str,
+        job: str | None = None,
+        /,
+        *,
+        inputs: Sequence[Name] | None = None,
+        outputs: Sequence[Name] | None = None,
+        owner: str | None = None,
+        count: int = 1,
+        newest: bool = False,
+        lease_seconds: int | None = None,
+        wait: bool = False,
+        ahead: bool = False,
+        lots: Sequence[str] | None = None,
+    ) -> AsyncClaims:
+        """The lots that a job can work on, claimed `count` at a time: loop over them.
+
+        The same as Client's, but for `async for` and `async with`.
+        """
+        ask = asked(
+            where,
+            job,
+            owner,
+            count=count,
+            newest=newest,
+            lease_seconds=lease_seconds,
+            inputs=inputs,
+            outputs=outputs,
+            wait=wait,
+            ahead=ahead,
+            lots=lots,
+        )
+        return AsyncClaims(self, self._heartbeats, ask)

@@ -1,0 +1,150 @@
+"""The calls of the client about the server itself: counts, keys, the audit log, its health."""
+
+from typing import Any, Literal
+
+import msgspec
+
+from penstock.client.documents import admin as admin_docs
+from penstock.client.documents import catalog as docs
+from penstock.client.operation import call
+from penstock.client.request import Request, delete, get, page, post, put, reader, said
+
+Period = Literal["DAY", "WEEK"]
+KeyRole = Literal["reader", "writer", "admin"]
+
+
+class AdminCalls:
+    """What operators ask. Keys and the audit log are an administrator's matter."""
+
+    @call
+    def standing(self) -> Request[admin_docs.Standing]:
+        """How everything stands: open work by job, what is stuck or held, lots by the hour."""
+        return get(admin_docs.Standing, "standing")
+
+    @call
+    def dataset_standing(self, namespace: str, dataset: str) -> Request[admin_docs.DatasetStanding]:
+        """Whether a dataset is held, and by which interval its gaps can be named."""
+        at = ("namespaces", namespace, "datasets", dataset, "standing")
+        return get(admin_docs.DatasetStanding, *at)
+
+    @call
+    def job_standing(self, namespace: str, job: str) -> Request[admin_docs.LotJobStanding]:
+        """Whether a job works lot by lot, and how; and whether it is an arc."""
+        return get(admin_docs.LotJobStanding, "namespaces", namespace, "jobs", job, "standing")
+
+    @call
+    def event_stats(
+        self, period: Period = "DAY", timezone: str = "UTC"
+    ) -> Request[tuple[docs.EventInterval, ...]]:
+        """How many events there were, by hour of a day or by day of a week."""
+        shape = tuple[docs.EventInterval, ...]
+        return get(shape, "stats", "lineage-events", period=period, timezone=timezone)
+
+    @call
+    def count_stats(
+        self,
+        what: Literal["datasets", "jobs", "sources"],
+        period: Period = "DAY",
+        timezone: str = "UTC",
+    ) -> Request[tuple[docs.IntervalCount, ...]]:
+        """How many datasets, jobs or sources there were at the end of each interval."""
+        shape = tuple[docs.IntervalCount, ...]
+        return get(shape, "stats", what, period=period, timezone=timezone)
+
+    @call
+    def audit(
+        self,
+        *,
+        who: str | None = None,
+        action: str | None = None,
+        since: str | None = None,
+        limit: int = 100,
+        offset: int = 0,
+    ) -> Request[docs.AuditLog]:
+        """What administrators did, newest first; `action` is a part of what was done."""
+        asked = {"who": who, "action": action, "since": since}
+        return get(docs.AuditLog, "audit", limit=limit, offset=offset, **asked)
+
+    @call
+    def export_audit(
+        self, *, since: str | None = None, after: str | None = None, limit: int = 1000
+    ) -> Request[docs.AuditExport]:
+        """A page of what administrators did, oldest first; `after` is the page before's `next`.
+
+        Each entry has the hash by which `penstock check` verifies the log.
+        """
+        return get(docs.AuditExport, "audit", "export", limit=limit, since=since, after=after)
+
+    @call
+    def my_key(self) -> Request[admin_docs.Caller]:
+        """Whose key this client sends, and what it may do."""
+        return get(admin_docs.Caller, "key")
+
+    @call
+    def keys(self, *, revoked: bool = False) -> Request[admin_docs.Keys]:
+        """The keys that work, or with `revoked` every key there ever was."""
+        return get(admin_docs.Keys, "keys", revoked=revoked)
+
+    @call
+    def create_key(
+        self,
+        name: str,
+        role: KeyRole,
+        *,
+        namespace: str | None = None,
+        requests_per_second: int | None = None,
+        bytes_per_second: int | None = None,
+    ) -> Request[admin_docs.CreatedKey]:
+        """Make a key; its token is in the answer and nowhere else."""
+        body = said(
+            name=name,
+            role=role,
+            namespace=namespace,
+            requestsPerSecond=requests_per_second,
+            bytesPerSecond=bytes_per_second,
+        )
+        return post(admin_docs.CreatedKey, "keys", body=body)
+
+    @call
+    def limit_key(
+        self,
+        name: str,
+        *,
+        requests_per_second: int | None = None,
+        bytes_per_second: int | None = None,
+    ) -> Request[admin_docs.Key]:
+        """Set how much a key may send in a second.
+
+        None is the server's default, 0 is without limit.
+        """
+        body = said(requestsPerSecond=requests_per_second, bytesPerSecond=bytes_per_second)
+        return put(admin_docs.Key, "keys", name, "rates", body=body)
+
+    @call
+    def revoke_key(self, name: str) -> Request[admin_docs.Key]:
+        """Let a key work no more, within seconds."""
+        return delete(admin_docs.Key, "keys", name)
+
+    @call
+    def is_alive(self) -> Request[bool]:
+        """Whether the server's process is alive; raises Unreachable if nothing answers."""
+        return page(reader(admin_docs.Health), "/livez").then(_is_well)
+
+    @call
+    def is_ready(self) -> Request[bool]:
+        """Whether the server can serve calls; raises ApiError (503) if it cannot yet."""
+        return page(reader(admin_docs.Health), "/readyz").then(_is_well)
+
+    @call
+    def metrics(self) -> Request[str]:
+        """Counters and timings in Prometheus' text format."""
+        return page(bytes.decode, "/metrics")
+
+    @call
+    def openapi(self) -> Request[dict[str, Any]]:
+        """The API as an OpenAPI 3.1 document."""
+        return page(msgspec.json.decode, "/openapi.json")
+
+
+def _is_well(health: admin_docs.Health) -> bool:
+    return health.status == "ok"

@@ -1,0 +1,297 @@
+"""The calls of the client about lots, locks and work."""
+
+from collections.abc import Iterable, Sequence
+from typing import Literal, TypeVar
+
+from penstock.client.documents import lots as docs
+from penstock.client.names import Name, names
+from penstock.client.operation import call
+from penstock.client.request import Request, get, post, put, said
+
+T = TypeVar("T")
+Stale = Literal["rerun", "hold", "ignore"]
+WorkState = Literal["WAITING", "READY", "LATER", "RUNNING", "DONE", "HELD"]
+
+
+class LotCalls:
+    """What a server shows and does about lots, locks and claims.
+
+    What asks for a reason is an administrator's, and goes into the audit log.
+    """
+
+    @call
+    def wiring(self, namespace: str, job: str) -> Request[docs.Wiring]:
+        """Which datasets a job reads and writes lot by lot."""
+        return get(docs.Wiring, *_job(namespace, job), "wiring")
+
+    @call
+    def wire_job(
+        self,
+        namespace: str,
+        job: str,
+        *,
+        inputs: Iterable[Name] | None = None,
+        outputs: Iterable[Name] | None = None,
+        lease_seconds: int | None = None,
+        tries_max: int | None = None,
+        back_off_seconds: int | None = None,
+        enforced: bool | None = None,
+        stale: Stale | None = None,
+    ) -> Request[docs.Wiring]:
+        """State which datasets a job reads and writes lot by lot; what is None stays as it is."""
+        body = said(
+            inputs=names(inputs, namespace),
+            outputs=names(outputs, namespace),
+            leaseSeconds=lease_seconds,
+            triesMax=tries_max,
+            backOffSeconds=back_off_seconds,
+            enforced=enforced,
+            stale=stale,
+        )
+        return put(docs.Wiring, *_job(namespace, job), "wiring", body=body)
+
+    @call
+    def locks(
+        self,
+        *,
+        namespace: str | None = None,
+        job: str | None = None,
+        dataset: str | None = None,
+        lot: str | None = None,
+        limit: int = 100,
+        offset: int = 0,
+    ) -> Request[docs.Locks]:
+        """The claims that are alive, and what each of them locks."""
+        return get(
+            docs.Locks,
+            "locks",
+            namespace=namespace,
+            job=job,
+            dataset=dataset,
+            lot=lot,
+            limit=limit,
+            offset=offset,
+        )
+
+    @call
+    def job_lots(
+        self,
+        namespace: str,
+        job: str,
+        *,
+        state: WorkState | None = None,
+        limit: int = 100,
+        offset: int = 0,
+    ) -> Request[docs.WorkList]:
+        """What a job has to do, lot by lot."""
+        at = (*_job(namespace, job), "lots")
+        return get(docs.WorkList, *at, state=state, limit=limit, offset=offset)
+
+    @call
+    def job_lot(self, namespace: str, job: str, lot: str) -> Request[docs.Work]:
+        """What a job has to do with one lot."""
+        return get(docs.Work, *_job(namespace, job), "lots", lot)
+
+    @call
+    def why(self, namespace: str, job: str, lot: str) -> Request[docs.Why]:
+        """What stops a job from working on a lot, to the root cause."""
+        return get(docs.Why, *_job(namespace, job), "lots", lot, "why")
+
+    @call
+    def job_log(
+        self,
+        namespace: str,
+        job: str,
+        *,
+        lot: str | None = None,
+        limit: int = 100,
+        offset: int = 0,
+    ) -> Request[docs.Log]:
+        """The transitions of a job's lots, or of one of them, newest first."""
+        at = (*_job(namespace, job), "log")
+        return get(docs.Log, *at, lot=lot, limit=limit, offset=offset)
+
+    @call
+    def lot_log(
+        self, namespace: str, dataset: str, lot: str, *, limit: int = 100, offset: int = 0
+    ) -> Request[docs.Log]:
+        """The transitions of a lot of a dataset, newest first."""
+        at = (*_dataset(namespace, dataset), "lots", lot, "log")
+        return get(docs.Log, *at, limit=limit, offset=offset)
+
+    @call
+    def run_log(self, run_id: str, *, limit: int = 100, offset: int = 0) -> Request[docs.Log]:
+        """The transitions of a run's claim, newest first."""
+        return get(docs.Log, "jobs", "runs", run_id, "log", limit=limit, offset=offset)
+
+    @call
+    def register_lots(
+        self,
+        namespace: str,
+        dataset: str,
+        lots: Sequence[str],
+        *,
+        priority: int = 0,
+        renew: bool = False,
+    ) -> Request[int]:
+        """Make lots READY that no job made; returned is how many were new."""
+        body = said(lots=lots, priority=priority, renew=renew)
+        at = (*_dataset(namespace, dataset), "lots")
+        registered = post(docs.Registered, *at, body=body, repeatable=not renew)
+        return registered.then(lambda answer: answer.registered)
+
+    @call
+    def lots(
+        self,
+        namespace: str,
+        dataset: str,
+        *,
+        named: bool = False,
+        limit: int = 100,
+        offset: int = 0,
+    ) -> Request[docs.Lots]:
+        """The lots of a dataset; with `named`, those that have free names and no interval."""
+        at = (*_dataset(namespace, dataset), "lots")
+        return get(docs.Lots, *at, named=named, limit=limit, offset=offset)
+
+    @call
+    def lot(self, namespace: str, dataset: str, lot: str) -> Request[docs.Lot]:
+        """One lot of a dataset: who made it, what is locked, who reads it."""
+        return get(docs.Lot, *_dataset(namespace, dataset), "lots", lot)
+
+    @call
+    def resubmit(
+        self, namespace: str, job: str, lots: Sequence[str], why: str
+    ) -> Request[docs.WorkList]:
+        """Have a job work on lots again; all of them, or none."""
+        at = (*_job(namespace, job), "resubmit")
+        return post(docs.WorkList, *at, body=said(lots=lots, why=why))
+
+    @call
+    def hold_work(self, namespace: str, job: str, lot: str, why: str) -> Request[docs.Work]:
+        """Keep a job from a lot."""
+        return _act(docs.Work, *_job(namespace, job), "lots", lot, "hold", why=why)
+
+    @call
+    def unhold_work(self, namespace: str, job: str, lot: str, why: str) -> Request[docs.Work]:
+        """Let a job try a lot again, with all its tries; a conflict if it is not held."""
+        at = (*_job(namespace, job), "lots", lot, "unhold")
+        return _act(docs.Work, *at, why=why, repeatable=False)
+
+    @call
+    def release_lock(self, namespace: str, job: str, lot: str, why: str) -> Request[docs.Work]:
+        """End somebody else's claim on a lot."""
+        return _act(
+            docs.Work, *_job(namespace, job), "lots", lot, "release", why=why, repeatable=False
+        )
+
+    @call
+    def prioritize(
+        self, namespace: str, job: str, lot: str, priority: int, why: str
+    ) -> Request[docs.Work]:
+        """Have a job work on a lot before those with a lower priority."""
+        at = (*_job(namespace, job), "lots", lot, "priority")
+        body = said(priority=priority, why=why)
+        return post(docs.Work, *at, body=body, repeatable=True)
+
+    @call
+    def hold_job(self, namespace: str, job: str, why: str) -> Request[docs.Wiring]:
+        """Stop a job: none of its lots is claimed."""
+        return _act(docs.Wiring, *_job(namespace, job), "hold", why=why)
+
+    @call
+    def unhold_job(self, namespace: str, job: str, why: str) -> Request[docs.ReleasedJob]:
+        """Release the hold of a job; a conflict if it is not held for itself."""
+        at = (*_job(namespace, job), "unhold")
+        return _act(docs.ReleasedJob, *at, why=why, repeatable=False)
+
+    @call
+    def hold_dataset(self, namespace: str, dataset: str, why: str) -> Request[docs.HeldDataset]:
+        """Stop every job that reads or writes lots of a dataset."""
+        return _act(docs.HeldDataset, *_dataset(namespace, dataset), "hold", why=why)
+
+    @call
+    def unhold_dataset(
+        self, namespace: str, dataset: str, why: str
+    ) -> Request[docs.ReleasedDataset]:
+        """Release the hold of a dataset; a conflict if it is not held."""
+        at = (*_dataset(namespace, dataset), "unhold")
+        return _act(docs.ReleasedDataset, *at, why=why, repeatable=False)
+
+    @call
+    def hold_lot(self, namespace: str, dataset: str, lot: str, why: str) -> Request[docs.LotOnHold]:
+        """Lock a lot of a dataset for everybody."""
+        return _act(docs.LotOnHold, *_dataset(namespace, dataset), "lots", lot, "hold", why=why)
+
+    @call
+    def unhold_lot(self, namespace: str, dataset: str, lot: str, why: str) -> Request[docs.Lot]:
+        """Put a lot of a dataset back as it was; a conflict if it is not held."""
+        at = (*_dataset(namespace, dataset), "lots", lot, "unhold")
+        return _act(docs.Lot, *at, why=why, repeatable=False)
+
+    @call
+    def lot_hold(self, namespace: str, dataset: str, lot: str) -> Request[docs.LotHold]:
+        """What holds a lot of a dataset, and what releases it."""
+        return get(docs.LotHold, *_dataset(namespace, dataset), "lots", lot, "hold")
+
+    @call
+    def dataset_checks(
+        self,
+        namespace: str,
+        dataset: str,
+        *,
+        failed: bool = False,
+        limit: int = 100,
+        offset: int = 0,
+    ) -> Request[docs.DatasetChecks]:
+        """What checks said about the lots of a dataset, the newest first, or only what failed."""
+        asked = {"failed": failed, "limit": limit, "offset": offset}
+        return get(docs.DatasetChecks, *_dataset(namespace, dataset), "checks", **asked)
+
+    @call
+    def lot_checks(self, namespace: str, dataset: str, lot: str) -> Request[docs.LotChecks]:
+        """What checks said about a lot, the newest first."""
+        return get(docs.LotChecks, *_dataset(namespace, dataset), "lots", lot, "checks")
+
+    @call
+    def accept_lot(self, namespace: str, dataset: str, lot: str, why: str) -> Request[docs.Lot]:
+        """Let a lot be read although checks of it failed."""
+        at = _dataset(namespace, dataset)
+        return _act(docs.Lot, *at, "lots", lot, "accept", why=why, repeatable=False)
+
+    @call
+    def stale_work(
+        self,
+        *,
+        namespace: str | None = None,
+        job: str | None = None,
+        limit: int = 100,
+        offset: int = 0,
+    ) -> Request[docs.WorkPage]:
+        """Lots that were made with inputs of which there are newer versions."""
+        return get(docs.WorkPage, "stale", namespace=namespace, job=job, limit=limit, offset=offset)
+
+    @call
+    def held_lots(
+        self,
+        *,
+        namespace: str | None = None,
+        for_checks: bool = False,
+        limit: int = 100,
+        offset: int = 0,
+    ) -> Request[docs.HeldLots]:
+        """Lots that are held, the last held first; or only those whose checks failed."""
+        which = {"namespace": namespace, "forChecks": for_checks}
+        return get(docs.HeldLots, "held-lots", **which, limit=limit, offset=offset)
+
+
+def _act(shape: type[T], *segments: str, why: str, repeatable: bool = True) -> Request[T]:
+    return post(shape, *segments, body=said(why=why), repeatable=repeatable)
+
+
+def _job(namespace: str, job: str) -> tuple[str, ...]:
+    return "namespaces", namespace, "jobs", job
+
+
+def _dataset(namespace: str, dataset: str) -> tuple[str, ...]:
+    return "namespaces", namespace, "datasets", dataset

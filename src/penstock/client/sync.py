@@ -1,0 +1,277 @@
+"""The client that blocks: a server, as plain Python programs see it."""
+
+import threading
+import time
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import AbstractContextManager, contextmanager
+from typing import Any, Protocol, Self, TypeVar
+
+import httpx
+
+from penstock.client.claim_base import BEAT_SECONDS_MAX
+from penstock.client.claims import Claims, asked
+from penstock.client.errors import ApiError, Failure, Unreachable
+from penstock.client.names import Name, place
+from penstock.client.operation import RETRY_SECONDS, TIMEOUT_SECONDS, Blocking, BlockingReader
+from penstock.client.request import (
+    Flow,
+    Pause,
+    Reading,
+    Request,
+    check_media,
+    closed,
+    refused,
+    sendable,
+    settings,
+    taken,
+    unreachable,
+)
+from penstock.client.resources.all import Calls
+
+T = TypeVar("T")
+
+
+class Transport:
+    """A connection to one server, kept open between calls; any thread may use it."""
+
+    def __init__(self, url: str, api_key: str | None, timeout_seconds: float) -> None:
+        self.url = url.rstrip("/")
+        self._timeout_seconds = timeout_seconds
+        self._http = httpx.Client(**settings(self.url, api_key, timeout_seconds))
+
+    def close(self) -> None:
+        """Close the connection."""
+        self._http.close()
+
+    def perform(self, flow: Flow[T]) -> T:
+        """Take the steps of a flow; what a step fails with is the flow's to handle."""
+        try:
+            step = next(flow)
+            while True:
+                try:
+                    answer = self._take(step)
+                except Exception as error:
+                    step = flow.throw(error)
+                else:
+                    step = flow.send(answer)
+        except StopIteration as end:
+            result: T = end.value
+            return result
+        finally:
+            flow.close()
+
+    def _take(self, step: Request[Any] | Pause) -> Any:
+        return self.pause(step.seconds) if isinstance(step, Pause) else self.send(step)
+
+    def pause(self, seconds: float) -> None:
+        """Do nothing for a while."""
+        time.sleep(seconds)
+
+    def send(self, request: Request[T]) -> T:
+        """Make one call and read its answer."""
+        self._check_open()
+        sent = sendable(request, self._timeout_seconds)
+        if request.upload is not None:
+            sent["content"] = request.upload.pieces()
+        try:
+            answer = self._http.request(**sent)
+        except httpx.TransportError as error:
+            raise unreachable(self.url, error) from None
+        return taken(request, answer, self.url)
+
+    def read(self, reading: Reading[T]) -> Iterator[T]:
+        """Everything that is read of an answer, as it comes."""
+        while True:
+            failure: Failure | None = None
+            try:
+                with self._listen(reading) as pieces:
+                    for piece in pieces:
+                        yield from reading.take(piece)
+            except (ApiError, Unreachable) as error:
+                failure = error
+            seconds = reading.again_seconds(failure)
+            if seconds is None:
+                return
+            self.pause(seconds)
+
+    @contextmanager
+    def _listen(self, reading: Reading[T]) -> Iterator[Iterator[bytes]]:
+        """The pieces of an answer; one that falls silent for too long is broken off."""
+        self._check_open()
+        sent = sendable(reading.request, self._timeout_seconds)
+        sent["headers"] |= reading.begin()
+        try:
+            with self._http.stream(**sent) as answer:
+                if not answer.is_success:
+                    answer.read()
+                    raise refused(answer, self.url)
+                check_media(reading, answer, self.url)
+                yield answer.iter_bytes()
+        except httpx.TransportError as error:
+            raise unreachable(self.url, error) from None
+
+    def _check_open(self) -> None:
+        if self._http.is_closed:
+            raise closed()
+
+
+# An idle thread ends; the next claim starts another.
+IDLE_SECONDS = 10.0
+
+
+class Kept(Protocol):
+    """Something with a lease."""
+
+    def beat(self) -> Flow[float | None]:
+        """Extend the lease; it comes to in how many seconds to do so again, None for never."""
+
+
+class Heartbeats:
+    """Sends heartbeats, over a connection of its own that never waits long for an answer."""
+
+    def __init__(self, connect: Callable[[], AbstractContextManager[Blocking]]) -> None:
+        self._connect = connect
+        self._changed = threading.Condition()
+        self._due: dict[Kept, float] = {}
+        self._thread: threading.Thread | None = None
+        self._closed = False
+
+    def keep(self, kept: Kept, seconds: float) -> None:
+        """Begin with a heartbeat in so many seconds."""
+        with self._changed:
+            self._due[kept] = time.monotonic() + seconds
+            # After a fork the thread is not there, whatever the parent had.
+            if self._thread is None or not self._thread.is_alive():
+                self._thread = threading.Thread(
+                    target=self._run, name="penstock heartbeats", daemon=True
+                )
+                self._thread.start()
+            self._changed.notify()
+
+    def drop(self, kept: Kept) -> None:
+        """Send no more; one that is under way may still arrive."""
+        with self._changed:
+            self._due.pop(kept, None)
+
+    def close(self) -> None:
+        """Send none any more."""
+        with self._changed:
+            self._closed = True
+            self._changed.notify()
+
+    def _run(self) -> None:
+        with self._connect() as caller:
+            while (kept := self._next()) is not None:
+                again = caller._perform(kept.beat())
+                with self._changed:
+                    if kept not in self._due:
+                        continue
+                    if again is None:
+                        del self._due[kept]
+                    else:
+                        self._due[kept] = time.monotonic() + again
+
+    def _next(self) -> Kept | None:
+        """Wait for the next that is due; None to end, when there was nothing for a while."""
+        with self._changed:
+            idle_until = time.monotonic() + IDLE_SECONDS
+            while not self._closed:
+                now = time.monotonic()
+                kept = min(self._due, key=self._due.__getitem__, default=None)
+                until = idle_until if kept is None else self._due[kept]
+                if kept is not None and until <= now:
+                    return kept
+                if until <= now:
+                    break
+                self._changed.wait(until - now)
+            self._thread = None
+            return None
+
+
+class Client(Calls, Blocking, BlockingReader):
+    """A server, as Python sees it: at a URL, or where the settings say (PENSTOCK_URL and so on).
+
+    Calls block; any thread may make them. One that is refused raises ApiError with `code` and
+    `message`; where no server answers, Unreachable. What is safe to do again is tried again for
+    `retry_seconds` while the server is busy or away. Use it in a `with` block, or call `close`.
+    """
+
+    def __init__(
+        self,
+        url: str | None = None,
+        api_key: str | None = None,
+        *,
+        timeout_seconds: float = TIMEOUT_SECONDS,
+        retry_seconds: float = RETRY_SECONDS,
+    ) -> None:
+        # Late, because it loads httpx: `penstock --help` is twice as fast without.
+        pass
+
+        url, api_key = place(url, api_key)
+        self._retry_seconds = retry_seconds
+        self._transport = Transport(url, api_key, timeout_seconds)
+        self._heartbeats = Heartbeats(
+            lambda: Client(url, api_key, timeout_seconds=BEAT_SECONDS_MAX, retry_seconds=0)
+        )
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(self, *error: object) -> None:
+        self.close()
+
+    def close(self) -> None:
+        """Close the connection; claims are kept alive no more."""
+        self._heartbeats.close()
+        self._transport.close()
+
+    @property
+    def url(self) -> str:
+        """Where the server is."""
+        return self._transport.url
+
+    def _perform(self, flow: Flow[T]) -> T:
+        return self._transport.perform(flow)
+
+    def _read(self, reading: Reading[T]) -> Iterator[T]:
+        return self._transport.read(reading)
+
+    def claims(
+        self,
+        where: str,
+        job: str | None = None,
+        /,
+        *,
+        inputs: Sequence[Name] | None = None,
+        outputs: Sequence[Name] | None = None,
+        owner: str | None = None,
+        count: int = 1,
+        newest: bool = False,
+        lease_seconds: int | None = None,
+        wait: bool = False,
+        ahead: bool = False,
+        lots: Sequence[str] | None = None,
+    ) -> Claims:
+        """The lots that a job can work on, claimed `count` at a time: loop over them.
+
+        The job is NAMESPACE/NAME, or its namespace and its name. With inputs and outputs it is
+        wired first. The loop ends when nothing is found, and `why_nothing` of what is returned
+        says why; with `wait` it waits for more. With `ahead` each lot is completed by the call that
+        claims the next, which takes half the calls; what a loop that is left has claimed and not
+        used is given back. With `lots` only these are claimed, and one that the job may not work
+        on is refused as a conflict; leave the loop after them.
+        """
+        ask = asked(
+            where,
+            job,
+            owner,
+            count=count,
+            newest=newest,
+            lease_seconds=lease_seconds,
+            inputs=inputs,
+            outputs=outputs,
+            wait=wait,
+            ahead=ahead,
+            lots=lots,
+        )
+        return Claims(self, self._heartbeats, ask)

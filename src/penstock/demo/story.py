@@ -1,0 +1,206 @@
+"""The story of the demo: readings are deposited, one is damaged, and a chain of arcs follows.
+
+It speaks to a server through its client alone, so that it can be told to any.
+"""
+
+import hashlib
+import time
+from collections.abc import Callable, Mapping
+from functools import partial
+from pathlib import Path
+from typing import Any, Final, NamedTuple, TypeVar
+
+from penstock.client import Client
+from penstock.client.documents.ingest import Batch
+from penstock.client.documents.lots import Lot
+from penstock.errors import Conflict, Unavailable
+
+NAMESPACE: Final = "river"
+COLLECTION: Final = "gauges"
+READINGS: Final = "readings"
+LAST: Final = "bulletin"
+STATIONS: Final = ("north", "south")
+HOURS: Final = 6
+DAMAGED: Final = "south-3.csv"
+WEATHER: Final = "weather"
+WEATHER_LOTS: Final = tuple(f"20261114PT1H{hour:02d}" for hour in range(6) if hour != 3)
+OUTPUTS: Final = ("clean", "alerts", "totals", LAST)
+RETRY: Final[Mapping[str, int]] = {"tries": 3, "back_off_seconds": 1}
+_WORKLOADS: Final = "penstock.demo.workloads"
+_LOOK_SECONDS: Final = 0.1
+_OPEN: Final = ("pending", "processing", "reporting", "update-reporting")
+
+T = TypeVar("T")
+Tell = Callable[[str], None]
+
+
+def _arc(inputs: list[str], output: str, **more: Any) -> Mapping[str, Any]:
+    return {
+        "inputs": [{"dataset": name} for name in inputs],
+        "outputs": [{"dataset": output}],
+        "workload": {"function": f"{_WORKLOADS}:{output}"},
+        **more,
+    }
+
+
+ARCS: Final[Mapping[str, Mapping[str, Any]]] = {
+    "clean": _arc(
+        [READINGS],
+        "clean",
+        parts={"function": f"{_WORKLOADS}:by_station"},
+        checks=[f"{_WORKLOADS}:has_every_hour"],
+    ),
+    "alerts": _arc([READINGS], "alerts"),
+    "totals": _arc(["clean"], "totals"),
+    "bulletin": _arc(["totals", "alerts"], LAST),
+    "smooth": {
+        **_arc([WEATHER], "smooth"),
+        "outputs": [{"dataset": "weather_smooth", "interval": "PT1H"}],
+    },
+}
+
+
+class Story:
+    """One telling: a client, a folder with the files of the depositor, and who hears of it.
+
+    `retry` says how often and when the arcs try again, where that is not the usual way.
+    """
+
+    def __init__(
+        self,
+        client: Client,
+        folder: Path,
+        tell: Tell = lambda text: None,
+        retry: Mapping[str, int] = RETRY,
+    ) -> None:
+        self._client = client
+        self._retry = retry
+        self._files = folder / "readings"
+        self._tell = tell
+
+    def set_up(self) -> None:
+        """Write the files, and declare a collection and five arcs."""
+        write_readings(self._files)
+        client = self._client
+        place = f"{self._files.as_uri()}/"
+        client.put_collection(COLLECTION, dataset=READINGS, namespace=NAMESPACE, places=[place])
+        for name, declaration in ARCS.items():
+            client.put_arc(NAMESPACE, name, {**declaration, "retry": self._retry})
+        client.register_lots(NAMESPACE, WEATHER, WEATHER_LOTS)
+        self._tell(f"{STATIONS_TEXT} wrote {len(STATIONS) * HOURS} files; {len(ARCS)} arcs wait")
+
+    def deposit(self) -> Batch:
+        """Submit the files as one batch; doing it again gives the same one."""
+        manifest = self._files / "batch.checkm"
+        batch = self._client.submit_batch(
+            COLLECTION,
+            manifest.as_uri(),
+            type="manifest_of_files",
+            submitter="hydrology@example.org",
+            key="demo",
+        )
+        self._tell(f"batch {batch.id} is queued")
+        return batch
+
+    def wait_for_report(self, batch_id: str) -> Batch:
+        """Wait until a batch is reported."""
+        return self._until(lambda: self._reported(batch_id))
+
+    def mend(self, batch_id: str) -> Batch:
+        """Put the right file in place, resume what failed, and have it reported."""
+        (self._files / DAMAGED).write_bytes(readings(*_station_hour(DAMAGED)))
+        return self._until(lambda: self._mended(batch_id))
+
+    def wait_for_the_last(self, lot: str) -> Lot:
+        """Wait until the last arc has published a lot."""
+        return self._until(lambda: self._ready(LAST, lot))
+
+    def wait_for_weather(self) -> None:
+        """Wait until what there is of the weather was worked on."""
+        for lot in WEATHER_LOTS:
+            self._until(partial(self._ready, "weather_smooth", lot))
+
+    def _ready(self, dataset: str, lot: str) -> Lot | None:
+        found = self._client.lots(NAMESPACE, dataset).lots
+        return next((each for each in found if each.lot == lot and each.status == "READY"), None)
+
+    def _reported(self, batch_id: str) -> Batch | None:
+        batch = self._client.batch(batch_id)
+        return None if batch.status in _OPEN else batch
+
+    def _mended(self, batch_id: str) -> Batch | None:
+        """The batch, if it has completed; else what has to be done next is done."""
+        client = self._client
+        batch = client.batch(batch_id)
+        if batch.status == "completed":
+            return batch
+        if batch.status == "failed":
+            stands = {job.status for job in client.batch_jobs(batch_id, limit=100).jobs}
+            if "failed" in stands:
+                client.resume_batch(batch_id, "the file was damaged on its way, and is whole now")
+            elif stands == {"completed"}:
+                client.update_report(batch_id, "the damaged file is there")
+        return None
+
+    def _until(self, look: Callable[[], T | None]) -> T:
+        while True:
+            try:
+                found = look()
+            except (Unavailable, Conflict):  # it is away, or something else was quicker
+                found = None
+            if found is not None:
+                return found
+            time.sleep(_LOOK_SECONDS)
+
+
+STATIONS_TEXT: Final = " and ".join(STATIONS)
+
+
+def readings(station: str, hour: int) -> bytes:
+    """What a gauge measured in an hour."""
+    level = 120 + 17 * ((hour * 7 + len(station)) % 5) + (40 if station == "south" else 0)
+    return f"{station},{hour},{level}\n".encode()
+
+
+def write_readings(folder: Path) -> None:
+    """The files of a day and their manifest; one of them is not what the manifest says."""
+    folder.mkdir(parents=True, exist_ok=True)
+    rows = []
+    for station in STATIONS:
+        for hour in range(HOURS):
+            file = folder / f"{station}-{hour}.csv"
+            content = readings(station, hour)
+            if not file.exists():
+                file.write_bytes(content[:-3] if file.name == DAMAGED else content)
+            digest = hashlib.sha256(content).hexdigest()
+            rows.append(
+                f"{file.as_uri()} | sha-256 | {digest} | | | {file.name} | | {file.stem} "
+                f"| Hydrology | Gauge {station}, hour {hour} | 2026"
+            )
+    head = [
+        "#%checkm_0.7",
+        "#%profile | http://uc3.cdlib.org/registry/ingest/manifest/mrt-single-file-batch-manifest",
+    ]
+    (folder / "batch.checkm").write_text("\n".join([*head, *rows, "#%eof", ""]))
+
+
+def _station_hour(name: str) -> tuple[str, int]:
+    station, _, hour = name.removesuffix(".csv").partition("-")
+    return station, int(hour)
+
+
+class Outcome(NamedTuple):
+    """How the story ended: digests of what each dataset has, and in which state its lot is."""
+
+    states: Mapping[str, str]
+    digests: Mapping[str, tuple[str, ...]]
+
+
+def outcome(client: Client, lot: str) -> Outcome:
+    """What there is of a lot in every dataset that the arcs make."""
+    states, digests = {}, {}
+    for dataset in OUTPUTS:
+        manifest = client.manifest(NAMESPACE, dataset, lot)
+        states[dataset] = manifest.state
+        digests[dataset] = tuple(sorted(item.digest or "" for item in manifest.uris))
+    return Outcome(states, digests)

@@ -1,0 +1,63 @@
+"""Local ids: the depositor's own names for an object."""
+
+import re
+from collections.abc import Callable
+
+from penstock.errors import Invalid
+
+# With its owner and namespace it is the key of a row, and PostgreSQL takes 2,704 bytes for that.
+LOCAL_ID_BYTES_MAX = 1_000
+
+
+def read_local_ids(text: str | None) -> tuple[str, ...]:
+    """The local ids in a text, divided by semicolons, each once, or Invalid."""
+    names = tuple(dict.fromkeys(name for part in (text or "").split(";") if (name := part.strip())))
+    for name in names:
+        length = len(name.encode(errors="surrogatepass"))
+        if length > LOCAL_ID_BYTES_MAX:
+            raise Invalid(
+                f"the local id {name[:64]!r}… has {length:,} bytes; at most "
+                f"{LOCAL_ID_BYTES_MAX:,} are taken"
+            )
+    return names
+
+
+# Five digits as a rule. The specification sets no length, and some have four or nine.
+NAAN = "[0-9bcdfghjkmnpqrstvwxz]{4,9}"
+
+_SHOWN_CHARS_MAX = 64
+_LABEL = re.compile("^ark:/?")
+# It becomes part of addresses, so it must not lead to another place by `..`.
+_ARK = re.compile(rf"(?!.*\.\.)ark:/?{NAAN}/[0-9A-Za-z._=~*+@$/-]{{1,200}}")
+PATTERN = f"^{_ARK.pattern}$"
+
+
+def read_ark(text: str) -> str:
+    """The ARK as it was given but for its label, or Invalid."""
+    if not _ARK.fullmatch(text):
+        shown = text if len(text) <= _SHOWN_CHARS_MAX else f"{text[:_SHOWN_CHARS_MAX]}…"
+        raise Invalid(f"{shown!r} is not an ARK; write it like ark:/99999/fk4rx9d523")
+    return spelled(text)
+
+
+def spelled(ark: str) -> str:
+    """The ARK with the label that is stored; its hyphens may be those of an object of before."""
+    return _LABEL.sub("ark:/", ark)
+
+
+def plain(ark: str) -> str:
+    """The ARK in the spelling that is stored."""
+    return spelled(ark).replace("-", "")
+
+
+def object_named(
+    ark: str, is_stored: Callable[[str], bool], with_hyphens: Callable[[str], str | None]
+) -> str:
+    """Under which name the object that an ARK names is, or would be, stored.
+
+    `with_hyphens` is the name of an object of before that is this one but for its hyphens.
+    """
+    given, bare = spelled(ark), plain(ark)
+    if is_stored(given) or is_stored(bare):
+        return given if is_stored(given) else bare
+    return with_hyphens(bare) or bare

@@ -1,0 +1,177 @@
+"""ARKs minted by an EZID service."""
+
+import re
+import time
+from collections.abc import Callable
+from itertools import count
+
+import httpx
+
+from penstock.errors import Invalid, Unavailable
+from penstock.ingest.archive.arks import NAAN, read_ark
+from penstock.ingest.archive.metadata import Description, anvl
+
+_MESSAGE_CHARS_MAX = 200
+_BACKOFF_SECONDS = 0.5
+_AGAIN = {408, 425, 429}
+_SHOULDER = re.compile(f"ark:/{NAAN}/[0-9A-Za-z]*")
+
+
+class EzidMinter:
+    """Mints at an EZID service.
+
+    An ARK is reserved first: nobody sees it until it is published, so one whose answer was lost
+    on the way (the call is then repeated) is waste and no harm.
+    """
+
+    def __init__(
+        self,
+        shoulder: str,
+        url: str,
+        user: str,
+        password: str,
+        client: httpx.Client,
+        *,
+        target: str | None = None,
+        tries: int = 4,
+        sleep: Callable[[float], None] = time.sleep,
+    ) -> None:
+        self._shoulder = "ark:/" + shoulder.removeprefix("ark:").removeprefix("/")
+        self._url = _checked_url(url)
+        self._auth = httpx.BasicAuth(user, password)
+        self._client = client
+        self._target = target
+        self._tries = tries
+        self._sleep = sleep
+        if not _SHOULDER.fullmatch(self._shoulder):
+            raise Invalid(f"shoulder {shoulder!r} is not one; write it like ark:/99999/fk4")
+
+    def mint(self, description: Description) -> str:
+        """Reserve the next ARK of the shoulder; whoever asks writes it down at once."""
+        pairs = [("_status", "reserved")]
+        if self._target is not None:
+            pairs.append(("_target", self._target))
+        said = {
+            "erc.who": description.who,
+            "erc.what": description.what,
+            "erc.when": description.when,
+            "erc.where": description.where,
+        }
+        pairs += [(name, value) for name, value in said.items() if value and value.strip()]
+        ark = self._post(f"/shoulder/{self._shoulder}", anvl(pairs), expected=201)
+        if not ark.startswith(self._shoulder):
+            raise Unavailable(
+                f"EZID at {self._url} minted {ark}, which is not on {self._shoulder}; "
+                "check the address and the shoulder"
+            )
+        return ark
+
+    def publish(self, ark: str) -> None:
+        """Make a reserved ARK public; doing it twice does no harm."""
+        ark = read_ark(ark)
+        published = self._post(f"/id/{ark}", anvl([("_status", "public")]), expected=200)
+        if published != ark:
+            raise Unavailable(
+                f"EZID at {self._url} was to publish {ark} and answered for {published}; "
+                "check the address"
+            )
+
+    def _post(self, path: str, body: bytes, *, expected: int) -> str:
+        """The ARK in the answer; faults that may pass are tried again, so many times."""
+        what = "was not asked"
+        for tried in range(self._tries):
+            if tried:
+                self._sleep(_BACKOFF_SECONDS * 2 ** (tried - 1))
+            try:
+                answer = self._client.post(
+                    self._url + path,
+                    content=body,
+                    headers={"Content-Type": "text/plain; charset=UTF-8"},
+                    auth=self._auth,
+                    follow_redirects=False,
+                )
+            except httpx.HTTPError as fault:
+                what = f"did not answer ({_plain(str(fault) or type(fault).__name__)})"
+                continue
+            what = f"answered {answer.status_code} {_plain(answer.text)} to POST {path}"
+            if answer.status_code < 500 and answer.status_code not in _AGAIN:
+                return self._ark(answer, expected, f"EZID at {self._url} {what}")
+        raise Unavailable(f"EZID at {self._url} {what}, at try {self._tries}; resume the job later")
+
+    def _ark(self, answer: httpx.Response, expected: int, what: str) -> str:
+        """The ARK in `success: ark:/…`; other names of it may follow after a bar."""
+        if 400 <= answer.status_code < 500:
+            raise Invalid(f"{what}; check the shoulder, the user and the password")
+        outcome, _, rest = answer.text.partition(":")
+        try:
+            ark = read_ark(rest.partition("|")[0].strip())
+        except Invalid:
+            ark = ""
+        if answer.status_code != expected or outcome.strip() != "success" or not ark:
+            raise Unavailable(f"{what}, and not {expected} with an ARK; check the address")
+        return ark
+
+
+def _checked_url(url: str) -> str:
+    """The address of a service, without the slash at its end; it must not hold a password."""
+    try:
+        parts = httpx.URL(url)
+    except httpx.InvalidURL:
+        parts = httpx.URL()
+    if parts.scheme not in {"http", "https"} or not parts.host or parts.userinfo or parts.query:
+        raise Invalid(
+            "the address of EZID cannot be used; write it like https://ezid.cdlib.org, "
+            "and give the user and the password apart"
+        )
+    return url.rstrip("/")
+
+
+def _plain(text: str) -> str:
+    """The first line of an answer as a message quotes it."""
+    first = next(iter(text.strip().splitlines()), "")
+    return repr(first[:_MESSAGE_CHARS_MAX])
+
+
+BETANUMERIC = "0123456789bcdfghjkmnpqrstvwxz"
+
+_GROUPS_MIN = 2
+_GROUP_IDS = 29 * 29 * 10
+# Only letters and then one digit: no id on one shoulder can then begin with another shoulder.
+_LOCAL_SHOULDER = re.compile(f"{NAAN}/[bcdfghjkmnpqrstvwxz]+[0-9]")
+
+
+def ark_of(shoulder: str, number: int) -> str:
+    """The ARK with this number on a shoulder such as `ark:/99999/fk4`: always the same one."""
+    name = shoulder.removeprefix("ark:").removeprefix("/")
+    if not _LOCAL_SHOULDER.fullmatch(name):
+        raise Invalid(
+            f"shoulder {shoulder!r} cannot be minted on; write the number of the authority, "
+            "a slash, consonants and one digit, for example ark:/99999/fk4"
+        )
+    name += spin(number)
+    return f"ark:/{name}{check_character(name)}"
+
+
+def spin(number: int) -> str:
+    """The id of a number: no two numbers share one, and no word can come about."""
+    if number < 0:
+        raise Invalid(f"number {number} has no id; count from 0")
+    groups = next(size for size in count(_GROUPS_MIN) if number < _ids_up_to(size))
+    rest = number - _ids_up_to(groups - 1)
+    spun = ""
+    for _ in range(groups):
+        for radix in (10, 29, 29):
+            rest, digit = divmod(rest, radix)
+            spun = BETANUMERIC[digit] + spun
+    return spun
+
+
+def _ids_up_to(groups: int) -> int:
+    return sum(_GROUP_IDS**size for size in range(_GROUPS_MIN, groups + 1))
+
+
+def check_character(name: str) -> str:
+    """The NOID check character of `99999/fk4…`: it betrays a wrong or a swapped character."""
+    values = (max(BETANUMERIC.find(character), 0) for character in name)
+    total = sum(place * value for place, value in enumerate(values, start=1))
+    return BETANUMERIC[total % len(BETANUMERIC)]

@@ -1,0 +1,218 @@
+"""The rows of ingest as a batch of writes sees them, beside the catalog's own."""
+
+from typing import Any, TypeVar
+
+from msgspec import Struct
+
+from penstock.catalog.rows import replace
+from penstock.clock import Micros, lasts
+from penstock.errors import NotFound
+from penstock.ingest.models import HoldKind, Place
+from penstock.ingest.queue.sql.rows import (
+    BatchRow,
+    CounterRow,
+    HoldRow,
+    JobAdvance,
+    JobRow,
+    RangeRow,
+    SessionRow,
+    TallyRow,
+)
+from penstock.ingest.transitions import BatchSide, side_of
+from penstock.states import BatchState, IngestState
+from penstock.store.table_cache import Shelf
+from penstock.store.unit_of_work import Changes, World
+
+TallyKey = tuple[str, IngestState]
+HoldKey = tuple[str, str]
+RangeKey = tuple[str, str]
+
+QUEUE = "ingest"  # the name of the one queue, where it is held
+ALL_BATCHES = ""  # what stands for all of them together, where jobs are counted
+_FIRST = Place(-1, "")
+_OPEN = tuple(state for state in IngestState if side_of(state) is BatchSide.PROCESSING)
+
+
+R = TypeVar("R", JobRow, BatchRow, SessionRow)
+
+
+class _Gone(Struct, frozen=True):
+    id: str
+
+
+class _GoneHold(Struct, frozen=True):
+    kind: str
+    name: str
+
+
+class IngestRoom:
+    """Rows by table."""
+
+    def __init__(self, world: World) -> None:
+        self._world = world
+        undo = world.undo
+        self.counters: Shelf[CounterRow] = Shelf(self._fetch_counters, undo)
+        self.ranges: Shelf[RangeRow] = Shelf(self._fetch_ranges, undo)
+        self.sessions: Shelf[SessionRow] = Shelf(self._fetch_sessions, undo)
+        self.batches: Shelf[BatchRow] = Shelf(self._fetch_batches, undo)
+        self.keys: Shelf[str] = Shelf(self._fetch_keys, undo)
+        self.jobs: Shelf[JobRow] = Shelf(self._fetch_jobs, undo)
+        self.tallies: Shelf[TallyRow] = Shelf(self._fetch_tallies, undo)
+        self.holds: Shelf[HoldRow] = Shelf(self._fetch_holds, undo)
+        self.lasting = (
+            self.counters, self.ranges, self.sessions, self.batches, self.keys, self.jobs,
+            self.tallies, self.holds,
+        )  # fmt: skip
+        self.passing: tuple[Shelf[Any], ...] = ()
+
+    def changes(self) -> Changes:
+        """Every change of the batch of writes."""
+        jobs, advances = self.jobs.parted(JobAdvance)
+        return [
+            ("put_ingest_counters", self.counters.changed()),
+            ("put_ingest_ranges", self.ranges.changed()),
+            ("forget_ingest_sessions", [_Gone(key) for key in self.sessions.gone()]),
+            ("put_ingest_sessions", self.sessions.changed()),
+            ("forget_ingest_batches", [_Gone(key) for key in self.batches.gone()]),
+            ("put_ingest_batches", self.batches.changed()),
+            ("forget_ingest_jobs", [_Gone(key) for key in self.jobs.gone()]),
+            ("put_ingest_jobs", jobs),
+            ("advance_ingest_jobs", advances),
+            ("put_ingest_tallies", self.tallies.changed()),
+            ("forget_ingest_tallies", [_Gone(key) for key in self.batches.gone()]),
+            ("forget_ingest_holds", [_GoneHold(*key) for key in self.holds.gone()]),
+            ("put_ingest_holds", self.holds.changed()),
+        ]
+
+    def next_number(self, name: str, count: int = 1) -> int:
+        """The first of so many numbers that were never given out."""
+        row = self.counters.get(name) or CounterRow(name, 0)
+        self.counters.put(name, replace(row, value=row.value + count))
+        return row.value + 1
+
+    def is_held(self, kind: HoldKind, name: str) -> bool:
+        """Whether an administrator has stopped it."""
+        return self.holds.get((kind, name)) is not None
+
+    def batch(self, batch_id: str) -> BatchRow:
+        """The batch, or NotFound."""
+        row = self.batches.get(batch_id)
+        if row is None:
+            raise NotFound(f"there is no batch {batch_id!r}; `penstock ingest list` lists them")
+        return row
+
+    def put_job(self, before: JobRow | None, after: JobRow | None) -> None:
+        """Change a job, and the counts of its batch and of all."""
+        row = after or before
+        assert row is not None, "a change is of something"
+        self.jobs.put(row.id, after)
+        same = before and after and before.status == after.status
+        if same and before and after and before.space_needed == after.space_needed:
+            return
+        if before is not None:
+            self._count(before, -1)
+        if after is not None:
+            self._count(after, +1)
+
+    def _count(self, job: JobRow, sign: int) -> None:
+        for batch_id in (job.batch_id, ALL_BATCHES):
+            key = (batch_id, IngestState(job.status))
+            row = self.tallies.get(key) or TallyRow(*key, 0, 0)
+            size = row.bytes + sign * job.space_needed
+            self.tallies.put(key, replace(row, jobs=row.jobs + sign, bytes=size))
+
+    def has_open_jobs(self, batch_id: str) -> bool:
+        """Whether some job of a batch is under way or held."""
+        self.tallies.prefetch((batch_id, state) for state in _OPEN)
+        rows = (self.tallies.get((batch_id, state)) for state in _OPEN)
+        return any(row is not None and row.jobs for row in rows)
+
+    def free_jobs(self, status: IngestState, most: int, after: Place | None) -> list[JobRow]:
+        """Jobs in a state that nobody has locked, in the order of their places."""
+        place = after or _FIRST
+        on_their_way = self.jobs.unstored()
+        stored = self._world.tx.rows(
+            JobRow,
+            "free_ingest_jobs",
+            status=status,
+            priority=place.priority,
+            id=place.id,
+            most=most + len(on_their_way),
+        )
+        rows = _current(self.jobs, stored, on_their_way)
+        free = [r for r in rows if r.status == status and not r.locked_by and r.place > place]
+        free.sort(key=lambda row: row.place)
+        return free[:most]
+
+    def free_batches(self, status: BatchState, most: int, after: str) -> list[BatchRow]:
+        """Batches in a state that nobody has locked, younger than one of them, oldest first."""
+        on_their_way = self.batches.unstored()
+        stored = self._world.tx.rows(
+            BatchRow,
+            "free_ingest_batches",
+            status=status,
+            after=after,
+            most=most + len(on_their_way),
+        )
+        rows = _current(self.batches, stored, on_their_way)
+        free = [r for r in rows if r.status == status and r.id > after and not r.locked_by]
+        free.sort(key=lambda row: row.id)
+        return free[:most]
+
+    def silent_sessions(self, now: Micros) -> list[SessionRow]:
+        """Sessions that are over, although they did not end."""
+        stored = self._world.tx.rows(SessionRow, "silent_ingest_sessions", now=now)
+        rows = _current(self.sessions, stored, self.sessions.unstored())
+        return [row for row in rows if not lasts(row.alive_until, row.lasts, now)]
+
+    def unlock(self, session: str) -> None:
+        """Free everything that a session has locked."""
+        tx = self._world.tx
+        jobs = tx.rows(JobRow, "ingest_jobs_locked", session=session)
+        for job in _current(self.jobs, jobs, self.jobs.unstored()):
+            if job.locked_by == session:
+                self.jobs.put(job.id, replace(job, locked_by=""))
+        batches = tx.rows(BatchRow, "ingest_batches_locked", session=session)
+        for batch in _current(self.batches, batches, self.batches.unstored()):
+            if batch.locked_by == session:
+                self.batches.put(batch.id, replace(batch, locked_by=""))
+
+    def _fetch_counters(self, names: list[str]) -> dict[str, CounterRow]:
+        rows = self._world.tx.rows(CounterRow, "ingest_counters_by_names", ids=names)
+        return {row.name: row for row in rows}
+
+    def _fetch_ranges(self, keys: list[RangeKey]) -> dict[RangeKey, RangeRow]:
+        queues = list(dict.fromkeys(queue for queue, _ in keys))
+        rows = self._world.tx.rows(RangeRow, "ingest_ranges_of_queues", ids=queues)
+        return {(row.queue, row.name): row for row in rows}
+
+    def _fetch_sessions(self, ids: list[str]) -> dict[str, SessionRow]:
+        rows = self._world.tx.rows(SessionRow, "ingest_sessions_by_ids", ids=ids)
+        return {row.id: row for row in rows}
+
+    def _fetch_batches(self, ids: list[str]) -> dict[str, BatchRow]:
+        rows = self._world.tx.rows(BatchRow, "ingest_batches_by_ids", ids=ids)
+        return {row.id: row for row in rows}
+
+    def _fetch_keys(self, hashes: list[str]) -> dict[str, str]:
+        return dict(self._world.tx.fetch("ingest_batches_by_keys", ids=hashes))
+
+    def _fetch_jobs(self, ids: list[str]) -> dict[str, JobRow]:
+        return {r.id: r for r in self._world.tx.rows(JobRow, "ingest_jobs_by_ids", ids=ids)}
+
+    def _fetch_tallies(self, keys: list[TallyKey]) -> dict[TallyKey, TallyRow]:
+        batches = list(dict.fromkeys(batch for batch, _ in keys))
+        rows = self._world.tx.rows(TallyRow, "ingest_tallies_by_batches", ids=batches)
+        return {(row.batch_id, IngestState(row.status)): row for row in rows}
+
+    def _fetch_holds(self, keys: list[HoldKey]) -> dict[HoldKey, HoldRow]:
+        rows = self._world.tx.rows(HoldRow, "all_ingest_holds")
+        return {(row.kind, row.name): row for row in rows}
+
+
+def _current(shelf: Shelf[R], stored: list[R], on_their_way: list[R]) -> list[R]:
+    """Rows that a query found, and rows it may have missed, as this batch of writes has them."""
+    for row in stored:
+        shelf.learn(row.id, row)
+    found = (shelf.get(key) for key in {row.id: None for row in (*stored, *on_their_way)})
+    return [row for row in found if row is not None]

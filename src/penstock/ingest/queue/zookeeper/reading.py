@@ -1,0 +1,381 @@
+"""Counting jobs in ZooKeeper by the names in queues and under batches; no job is read for it.
+
+The bytes that a job needs are read once for each state that it is seen in, since nothing else
+changes them: from one count to the next this costs as many reads as jobs have moved.
+"""
+
+import threading
+from bisect import bisect_right
+from collections import Counter, OrderedDict
+from collections.abc import Iterator, Mapping, Sequence
+from itertools import accumulate
+from typing import Final
+
+from msgspec.structs import replace
+
+from penstock.errors import Invalid, NotFound
+from penstock.ingest.models import Batch, Hold, HoldKind, IngestJob, Place, Tally
+from penstock.ingest.queue.port import BatchFilter
+from penstock.ingest.queue.zookeeper.layout import (
+    BATCH_NODES,
+    BATCHES,
+    HOLDS,
+    JOB_NODES,
+    QUEUE,
+    QUEUED,
+    Data,
+    batch_path,
+    is_batch_id,
+    is_job_id,
+    job_path,
+    read_batch,
+    read_batch_status,
+    read_entry,
+    read_hold,
+    read_job,
+    read_job_status,
+    read_number,
+    side_path,
+    stage_path,
+)
+from penstock.ingest.transitions import BatchSide, side_of
+from penstock.states import BatchState, IngestState
+from penstock.zookeeper import Session
+
+SIZES_MAX: Final = 200_000  # remembered; some twenty megabytes
+LISTED_MAX: Final = 20_000  # jobs that are looked at for a list of batches
+
+_OPEN = tuple(state for state in QUEUED if side_of(state) is BatchSide.PROCESSING)
+_ENDS = {IngestState.COMPLETED: BatchSide.COMPLETED, IngestState.FAILED: BatchSide.FAILED}
+
+
+class Tallies:
+    """How many jobs are in each state, and what they need."""
+
+    def __init__(self, session: Session) -> None:
+        self._session = session
+        self._mutex = threading.Lock()
+        self._sizes: dict[str, tuple[IngestState, int]] = {}
+
+    def of_all(self) -> list[Tally]:
+        """Jobs of all batches; bytes only of those downloading, which is what takes up space."""
+        counts = self._session.children_counts([stage_path(state) for state in QUEUED])
+        downloading = IngestState.DOWNLOADING
+        names = self._session.children(stage_path(downloading))
+        needed = sum(self._sizes_of({_job_id(name): downloading for name in names}).values())
+        return [
+            Tally(state, jobs, needed if state is downloading else 0)
+            for state, jobs in zip(QUEUED, counts, strict=True)
+            if jobs
+        ]
+
+    def of_batch(self, batch_id: str) -> list[Tally]:
+        """Jobs of one batch."""
+        return self._of([batch_id])[batch_id] if is_batch_id(batch_id) else []
+
+    def of_batches(self, batch_ids: Sequence[str]) -> dict[str, list[Tally]]:
+        """Jobs of several batches, the first ones that have no more than so many together."""
+        wanted = [batch_id for batch_id in batch_ids if is_batch_id(batch_id)]
+        paths = [side_path(batch_id, side) for batch_id in wanted for side in BatchSide]
+        counts = iter(self._session.children_counts(paths))
+        jobs = accumulate(sum(next(counts) for _ in BatchSide) for _ in wanted)
+        few = [batch_id for batch_id, n in zip(wanted, jobs, strict=True) if n <= LISTED_MAX]
+        return self._of(few)
+
+    def jobs_of(self, batch_id: str) -> int:
+        """How many jobs a batch has."""
+        return sum(self._session.children_counts([side_path(batch_id, s) for s in BatchSide]))
+
+    def _of(self, batch_ids: Sequence[str]) -> dict[str, list[Tally]]:
+        states = self._states(batch_ids)
+        sizes = self._sizes_of(
+            {job: state for each in states.values() for job, state in each.items()}
+        )
+        return {batch_id: _tallies(each, sizes) for batch_id, each in states.items()}
+
+    def _states(self, batch_ids: Sequence[str]) -> dict[str, dict[str, IngestState]]:
+        """In which state each job of these batches is."""
+        paths = [side_path(batch_id, side) for batch_id in batch_ids for side in BatchSide]
+        listed = iter(self._session.children_many(paths))
+        states: dict[str, dict[str, IngestState]] = {}
+        under_way: dict[str, str] = {}  # the batch of each such job
+        for batch_id in batch_ids:
+            sides = {side: next(listed) for side in BatchSide}
+            states[batch_id] = {n: state for state, side in _ENDS.items() for n in sides[side]}
+            under_way |= dict.fromkeys(sides[BatchSide.PROCESSING], batch_id)
+        if under_way:
+            queues = self._session.children_many([stage_path(state) for state in _OPEN])
+            for state, names in zip(_OPEN, queues, strict=True):
+                for job in under_way.keys() & set(map(_job_id, names)):
+                    states[under_way[job]][job] = state
+        return states
+
+    def _sizes_of(self, states: Mapping[str, IngestState]) -> dict[str, int]:
+        """The bytes that jobs in these states need."""
+        with self._mutex:
+            known = {job: self._sizes.get(job, (None, 0)) for job in states}
+        sizes = {job: size for job, (state, size) in known.items() if state is states[job]}
+        unread = [job for job in states if job not in sizes]
+        paths = [job_path(job_id, "space_needed") for job_id in unread]
+        nodes = self._session.get_many(paths)
+        for job, path, node in zip(unread, paths, nodes, strict=True):
+            sizes[job] = 0 if node is None else _size(node[0], path)
+        with self._mutex:
+            if len(self._sizes) + len(unread) > SIZES_MAX:
+                self._sizes.clear()
+            self._sizes.update((job, (states[job], sizes[job])) for job in unread[:SIZES_MAX])
+        return sizes
+
+
+def _tallies(states: Mapping[str, IngestState], sizes: Mapping[str, int]) -> list[Tally]:
+    jobs: Counter[IngestState] = Counter(states.values())
+    needed: Counter[IngestState] = Counter()
+    for job, state in states.items():
+        needed[state] += sizes[job]
+    return [Tally(state, jobs[state], needed[state]) for state in QUEUED if jobs[state]]
+
+
+def _size(data: bytes, path: str) -> int:
+    try:
+        return read_number(data, path)
+    except Invalid:  # `check` tells; one damaged node must not stop all that count
+        return 0
+
+
+def _job_id(entry: str) -> str:
+    """The job of an entry in a queue, which begins with its priority."""
+    return entry.partition("-")[2]
+
+
+REMEMBERED_MAX: Final = 10_000
+FAILED_LOOKED_AT: Final = 1000  # failed jobs, for those that failed last
+CHUNK: Final = 200  # batches or jobs read at once where some of them may not be wanted
+
+Node = tuple[bytes, int] | None
+
+
+class Reading:
+    """Values as they stand in ZooKeeper."""
+
+    def __init__(self, session: Session) -> None:
+        self._session = session
+        self._mutex = threading.Lock()
+        self._remembered: OrderedDict[str, IngestJob] = OrderedDict()
+
+    def remember(self, job: IngestJob) -> None:
+        """Keep a job as it is at its version, which spares reading its other nodes again."""
+        with self._mutex:
+            self._remembered[job.id] = job
+            self._remembered.move_to_end(job.id)
+            if len(self._remembered) > REMEMBERED_MAX:
+                self._remembered.popitem(last=False)
+
+    def known(self, job_ids: Sequence[str]) -> dict[str, IngestJob]:
+        """Those of these jobs that are remembered; only their version tells if they are so yet."""
+        with self._mutex:
+            pairs = ((job_id, self._remembered.get(job_id)) for job_id in job_ids)
+            return {job_id: job for job_id, job in pairs if job is not None}
+
+    def jobs(
+        self, job_ids: Sequence[str], locked_by: str | None = None
+    ) -> list[IngestJob | Invalid | None]:
+        """The jobs with these ids, or why one cannot be read.
+
+        With `locked_by`, the asker knows by whom they are locked.
+        """
+        known = self.known(job_ids)
+        first = JOB_NODES[0]
+        paths = [job_path(job_id, first) for job_id in job_ids]
+        for job_id in job_ids:
+            names = () if job_id in known else JOB_NODES[1:]
+            paths += [job_path(job_id, name) for name in names]
+            paths += [] if locked_by is not None else [job_path(job_id, "lock")]
+        nodes = dict(zip(paths, self._session.get_many(paths), strict=True))
+        changed = [
+            job_id
+            for job_id, job in known.items()
+            if (node := nodes[job_path(job_id, first)]) is not None and node[1] != job.version
+        ]
+        if changed:
+            paths = [job_path(job_id, name) for job_id in changed for name in JOB_NODES]
+            nodes |= dict(zip(paths, self._session.get_many(paths), strict=True))
+        jobs = (self._job(job_id, nodes, known.get(job_id), locked_by) for job_id in job_ids)
+        return list(jobs)
+
+    def batches(self, batch_ids: Sequence[str]) -> list[Batch | Invalid | None]:
+        """The batches with these ids, or why one cannot be read."""
+        names = (*BATCH_NODES, "lock")
+        paths = [batch_path(batch_id, name) for batch_id in batch_ids for name in names]
+        nodes = dict(zip(paths, self._session.get_many(paths), strict=True))
+        return [_batch(batch_id, nodes) for batch_id in batch_ids]
+
+    def batch(self, batch_id: str) -> Batch:
+        """A batch, or NotFound."""
+        batch = self.batches([batch_id])[0] if is_batch_id(batch_id) else None
+        if batch is None:
+            raise NotFound(f"there is no batch {batch_id!r}; `penstock ingest list` lists them")
+        if isinstance(batch, Invalid):
+            raise batch
+        return batch
+
+    def job(self, job_id: str) -> IngestJob:
+        """An ingest job, or NotFound."""
+        job = self.jobs([job_id])[0] if is_job_id(job_id) else None
+        if job is None:
+            raise NotFound(
+                f"there is no ingest job {job_id!r}; `penstock ingest jobs BATCH` lists them"
+            )
+        if isinstance(job, Invalid):
+            raise job
+        return job
+
+    def list_batches(self, which: BatchFilter, limit: int, before: str | None) -> list[Batch]:
+        """Batches, newest first; all of them are named, and read until there are enough."""
+        names = sorted(filter(is_batch_id, self._session.children(BATCHES)), reverse=True)
+        if before is not None:
+            names = [name for name in names if name < before]
+        found: list[Batch] = []
+        for chunk in _chunks(names, CHUNK):
+            found += [b for b in self.batches(chunk) if isinstance(b, Batch) and _fits(b, which)]
+            if len(found) >= limit:
+                break
+        return found[:limit]
+
+    def open_batch(self, collection: str) -> Batch | None:
+        """A batch of a collection that is not completed; completed ones cost one read each."""
+        names = sorted(filter(is_batch_id, self._session.children(BATCHES)), reverse=True)
+        nodes = self._session.get_many([batch_path(name, "status") for name in names])
+        not_over = [
+            name
+            for name, node in zip(names, nodes, strict=True)
+            if node is not None and _status(name, node[0]) is not BatchState.COMPLETED
+        ]
+        for chunk in _chunks(not_over, CHUNK):
+            for batch in self.batches(chunk):
+                if isinstance(batch, Batch) and batch.collection == collection:
+                    return batch
+        return None
+
+    def list_jobs(
+        self, batch_id: str, limit: int, after: str | None, status: IngestState | None
+    ) -> list[IngestJob]:
+        """Jobs of a batch by id."""
+        if not is_batch_id(batch_id):
+            return []
+        sides = BatchSide if status is None else (side_of(status),)
+        names = {n for side in sides for n in self._session.children(side_path(batch_id, side))}
+        if status is not None and side_of(status) is BatchSide.PROCESSING:
+            names &= {place.id for place in self.places(status)}
+        ordered = sorted(filter(is_job_id, names))
+        ordered = ordered[bisect_right(ordered, after or "") :]
+        return self._first(ordered, limit, status)
+
+    def waiting(self, status: IngestState, limit: int, after: Place | None) -> list[IngestJob]:
+        """Jobs of all batches in a state, in the order of their places."""
+        places = self.places(status)
+        start = 0 if after is None else bisect_right(places, after)
+        return self._first([place.id for place in places[start:]], limit, status)
+
+    def failed(self, limit: int) -> list[IngestJob]:
+        """Failed jobs, the last that failed first, among so many with the highest ids."""
+        ids = sorted((place.id for place in self.places(IngestState.FAILED)), reverse=True)
+        looked_at = ids[: max(limit, FAILED_LOOKED_AT)]
+        nodes = self._session.get_many([job_path(job_id, "status") for job_id in looked_at])
+        pairs = zip(looked_at, nodes, strict=True)
+        changed = [(_changed(job_id, node[0]), job_id) for job_id, node in pairs if node]
+        newest = [job_id for _, job_id in sorted(changed, reverse=True)]
+        return self._first(newest, limit, IngestState.FAILED)
+
+    def places(self, status: IngestState) -> list[Place]:
+        """Where jobs stand in the queue of a state."""
+        names = sorted(self._session.children(stage_path(status)))
+        return [place for name in names if (place := read_entry(name)) is not None]
+
+    def holds(self) -> list[Hold]:
+        """Everything that is held."""
+        found: list[Hold] = []
+        for kind in sorted(HoldKind):
+            names = sorted(self._session.children(HOLDS[kind]))
+            if kind is HoldKind.QUEUE:  # other programs hold other queues beside ours
+                names = [name for name in names if name == QUEUE]
+            paths = [f"{HOLDS[kind]}/{name}" for name in names]
+            nodes, made_at = self._session.get_many(paths), self._session.made_at(paths)
+            found += [
+                read_hold(kind, name, node[0], at or 0)
+                for name, node, at in zip(names, nodes, made_at, strict=True)
+                if node is not None
+            ]
+        return sorted(found, key=lambda hold: (hold.kind, hold.name))
+
+    def _first(self, job_ids: list[str], limit: int, status: IngestState | None) -> list[IngestJob]:
+        found: list[IngestJob] = []
+        for chunk in _chunks(job_ids, min(limit, CHUNK)):
+            jobs = (job for job in self.jobs(chunk) if isinstance(job, IngestJob))
+            found += [job for job in jobs if status in (None, job.status)]
+            if len(found) >= limit:
+                break
+        return found[:limit]
+
+    def _job(
+        self, job_id: str, nodes: dict[str, Node], known: IngestJob | None, locked_by: str | None
+    ) -> IngestJob | Invalid | None:
+        status = nodes[job_path(job_id, "status")]
+        if status is None:
+            return None
+        if locked_by is None:
+            locked_by = _text(nodes[job_path(job_id, "lock")])
+        if known is not None and known.version == status[1]:
+            return replace(known, locked_by=locked_by)
+        data = {name: _data(nodes.get(job_path(job_id, name))) for name in JOB_NODES}
+        if None in data.values():  # deleted while it was read; `check` finds any other reason
+            return None
+        try:
+            job = read_job(job_id, status[1], data, locked_by)
+        except Invalid as unreadable:
+            return unreadable
+        self.remember(job)
+        return job
+
+
+def _batch(batch_id: str, nodes: dict[str, Node]) -> Batch | Invalid | None:
+    status = nodes[batch_path(batch_id, "status")]
+    if status is None or nodes[batch_path(batch_id, "submission")] is None:
+        return None
+    data = {name: _data(nodes[batch_path(batch_id, name)]) for name in BATCH_NODES}
+    try:
+        return read_batch(batch_id, status[1], data, _text(nodes[batch_path(batch_id, "lock")]))
+    except Invalid as unreadable:
+        return unreadable
+
+
+def _status(batch_id: str, data: bytes) -> BatchState | None:
+    try:
+        return read_batch_status(batch_id, data).status
+    except Invalid:
+        return None
+
+
+def _changed(job_id: str, data: bytes) -> str:
+    """When a job changed last; one that cannot be read comes behind all others."""
+    try:
+        return read_job_status(job_id, data).last_modified
+    except Invalid:
+        return ""
+
+
+def _data(node: Node) -> Data:
+    return None if node is None else node[0]
+
+
+def _text(node: Node) -> str:
+    return "" if node is None else node[0].decode(errors="replace")
+
+
+def _fits(batch: Batch, which: BatchFilter) -> bool:
+    return which.status in (None, batch.status) and which.collection in (None, batch.collection)
+
+
+def _chunks(names: list[str], size: int) -> Iterator[list[str]]:
+    return (
+        (names[start : start + size] for start in range(0, len(names), size)) if size else iter(())
+    )

@@ -1,1 +1,0 @@
-"""The writes of ingest where state is kept in SQL: one class each."""

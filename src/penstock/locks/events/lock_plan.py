@@ -1,0 +1,247 @@
+"""What a reported run would lock, and what stands in its way.
+
+A run that others start is not asked to claim: its events tell what it reads and writes. Here is
+decided what that means for locks; nothing is changed.
+"""
+
+from collections.abc import Iterable, Iterator, Mapping
+
+from msgspec import Struct
+
+from penstock.catalog.entities import names
+from penstock.catalog.entities.runs import LotFacet
+from penstock.catalog.events.parse import Event, Mention
+from penstock.catalog.rows import Role
+from penstock.clock import say_time
+from penstock.locks.events.lot_facet import Lots, NamedLots
+from penstock.locks.lock_rules import Status, locks_of, usable, writable
+from penstock.locks.rows import NOWHERE, OUTSIDE, LotJobRow, StatusRow
+from penstock.locks.tables import LockRoom
+from penstock.lots.ids import is_clock, sort_key
+from penstock.states import WorkState
+from penstock.store.unit_of_work import World
+
+
+class Aim(Struct, frozen=True):
+    """A lot that a run works on: the datasets it reads that lot of, and those it writes it to."""
+
+    lot: str
+    inputs: tuple[str, ...]
+    outputs: tuple[str, ...]
+
+
+class Aims(Struct, frozen=True):
+    """The lots that a run works on; and other lots, by dataset, that it only reads."""
+
+    aims: tuple[Aim, ...]
+    reads: tuple[tuple[str, str], ...]  # dataset, lot
+
+
+class Obstacle(Struct, frozen=True):
+    """Why a lot may not be worked on, and where the lock is."""
+
+    dataset_id: str | None
+    why: str
+
+
+class _Side(Struct, frozen=True):
+    """The datasets on one side of a run that can have lots, and those that it names of each."""
+
+    named: Mapping[str, Lots]
+    of_run: Lots
+    whole: bool  # a dataset of which it names no lot has the one that is worked on
+
+    @property
+    def lots(self) -> set[str]:
+        """Every lot that is named of any of them."""
+        return {lot for own in self.named.values() for lot in own or self.of_run}
+
+    def having(self, lot: str) -> tuple[str, ...]:
+        """The datasets of which this lot is meant."""
+        return tuple(
+            dataset
+            for dataset, own in self.named.items()
+            if lot in (own or self.of_run) or (self.whole and not own)
+        )
+
+
+def aims(
+    world: World,
+    event: Event,
+    named: NamedLots,
+    job: LotJobRow | None,
+    said: LotFacet | None,
+    within: str | None = None,
+) -> Aims:
+    """What an event aims at; `said` is what the run has told before.
+
+    Which datasets have lots is a matter of the job's wiring where somebody has stated it, and of
+    the event where not. The lots that are written are those worked on, if any are named. `within`
+    is the namespace of the key that the event came with: outside, only what is wired is written.
+    """
+    of_run = named.of_run
+    if not of_run and said is not None and (said.of_all or said.attempt is None):
+        of_run = said.all_lots
+    wired = job.output_ids if job is not None else ()
+    written = (
+        mention.id
+        for mention in event.outputs
+        if not is_clock(mention.name) and may_write(world, mention, wired, within)
+    )
+    outputs = _side(world, named.outputs, written, of_run, job, Role.OUTPUT)
+    inputs = _side(world, named.inputs, (m.id for m in event.inputs), of_run, job, Role.INPUT)
+    lots = sorted(outputs.lots or inputs.lots, key=sort_key)
+    found = [Aim(lot, inputs.having(lot), outputs.having(lot)) for lot in lots]
+    # What is read and written is written.
+    found = [
+        Aim(aim.lot, tuple(d for d in aim.inputs if d not in aim.outputs), aim.outputs)
+        for aim in found
+    ]
+    reads = [
+        (dataset, lot) for dataset, own in inputs.named.items() for lot in own if lot not in lots
+    ]
+    return Aims(tuple(found), tuple(reads))
+
+
+def may_write(world: World, output: Mention, wired: Iterable[str], within: str | None) -> bool:
+    """Whether lots may be made of a dataset with a key for one namespace: there, or if wired."""
+    if within is None or names.home(world, output) == within:
+        return True
+    return world.dataset_id(output.id) in wired
+
+
+def _side(
+    world: World,
+    named: Mapping[str, Lots],
+    mentioned: Iterable[str],
+    of_run: Lots,
+    job: LotJobRow | None,
+    role: Role,
+) -> _Side:
+    lots = {world.dataset_id(name): own for name, own in named.items()}
+    wired = (job.input_ids if role == Role.INPUT else job.output_ids) if job is not None else ()
+    if job is not None and job.stated:
+        return _Side({dataset: lots.get(dataset, ()) for dataset in wired}, of_run, whole=True)
+    datasets = dict.fromkeys(map(world.dataset_id, mentioned))
+    if of_run:
+        datasets |= dict.fromkeys(wired)
+    return _Side({dataset: lots.get(dataset, ()) for dataset in datasets}, of_run, whole=False)
+
+
+def missing(room: LockRoom, job_id: str, run_id: str, aim: Aim) -> Aim | None:
+    """What a run does not hold yet of what it aims at."""
+    inputs = [d for d in aim.inputs if not _is_held(room.inputs.get((d, job_id, aim.lot)), run_id)]
+    outputs = [d for d in aim.outputs if not _is_held(room.outputs.get((d, aim.lot)), run_id)]
+    return Aim(aim.lot, tuple(inputs), tuple(outputs)) if inputs or outputs else None
+
+
+def _is_held(row: StatusRow | None, run_id: str) -> bool:
+    return row is not None and row.run_id == run_id and row.status == Status.RUNNING
+
+
+def unmade(world: World, named: NamedLots, lot: str, outputs: Iterable[str]) -> str:
+    """Why a run that completes has not made a lot: it tells which it wrote, and leaves this out.
+
+    Where it names no lots of a dataset, it has made what it set out to make. Empty if it has.
+    """
+    lots = {world.dataset_id(name): own for name, own in named.outputs.items()}
+    for dataset in outputs:
+        written = lots.get(dataset) or named.of_run
+        if written and lot not in written:
+            name = _dataset_name(world, dataset)
+            return f"the run completed, but did not name lot {lot} among those it wrote of {name}"
+    return ""
+
+
+def obstacle(world: World, job_id: str, run_id: str, aim: Aim, *, beside: str) -> Obstacle | None:
+    """The first thing that keeps a run of a job from a lot, by the truth table.
+
+    `beside` is the namespace of the job: those of others are not named to it.
+    """
+    return next(_obstacles(world, job_id, run_id, aim, beside), None)
+
+
+def _obstacles(world: World, job_id: str, run_id: str, aim: Aim, beside: str) -> Iterator[Obstacle]:
+    room = world.room(LockRoom)
+    gates = (job_id, *aim.inputs, *aim.outputs)
+    room.holds.prefetch(gates)
+    for gate in gates:
+        if (hold := room.holds.get(gate)) is not None:
+            what = _job_name(world, gate) if gate == job_id else _dataset_name(world, gate)
+            since = say_time(hold.since)
+            kind = "dataset" if hold.kind == "DATASET" else "job"
+            why = f"{kind} {what} is held by {hold.who!r} since {since}: {hold.why}"
+            yield Obstacle(None if gate == job_id else gate, why)
+    work = room.work.get((job_id, aim.lot))
+    if work is not None and work.state == WorkState.RUNNING and work.run_id != run_id:
+        since = say_time(work.since)
+        why = f"{work.owner!r} works on lot {aim.lot} since {since}, in run {work.run_id}"
+        yield Obstacle(None, why)
+    if (kept := room.inputs.get((NOWHERE, job_id, aim.lot))) is not None:
+        yield Obstacle(None, f"this job is kept from lot {aim.lot} since {say_time(kept.since)}")
+    for dataset in aim.outputs:
+        made = room.outputs.get((dataset, aim.lot))
+        if made is not None and not writable(Status(made.status)):
+            yield Obstacle(dataset, _said(world, made, "cannot be written", beside))
+    for dataset in aim.inputs:
+        yield from unreadable(world, dataset, aim.lot, beside=beside)
+        own = room.inputs.get((dataset, job_id, aim.lot))
+        if own is not None and not usable(Status(own.status)):
+            yield Obstacle(dataset, _said(world, own, "was taken by this job before", beside))
+
+
+def unreadable(world: World, dataset: str, lot: str, *, beside: str) -> Iterator[Obstacle]:
+    """Why a lot may not be read.
+
+    Where no row speaks of it, nothing is locked: it came by a way that is not ours. But if a job
+    of ours makes the dataset's lots, or a clock does, then it is not there yet. A job that was
+    deleted makes none.
+    """
+    room = world.room(LockRoom)
+    made = room.outputs.get((dataset, lot))
+    if made is not None:
+        if locks_of(Role.OUTPUT, Status(made.status)).read:
+            yield Obstacle(dataset, _said(world, made, "cannot be read", beside))
+        return
+    wired = [job for role, job in room.wires.get(dataset) or () if role == Role.OUTPUT]
+    world.jobs.prefetch(wired)
+    makers = [row for job in wired if (row := world.jobs.get(job)) is not None and not row.hidden]
+    if makers or room.clocks.get(dataset) is not None:
+        by = f"; it is made by {job_told(world, makers[0].id, beside)}" if makers else ""
+        yield Obstacle(
+            dataset, f"lot {lot} of {_dataset_name(world, dataset)} is not there yet{by}"
+        )
+
+
+def _said(world: World, row: StatusRow, what: str, beside: str) -> str:
+    by = run = ""
+    if row.job_id != OUTSIDE:
+        by = f" by {job_told(world, row.job_id, beside)}"
+    if row.run_id is not None and _is_beside(world, row.job_id, beside):
+        run = f" in run {row.run_id}"
+    return (
+        f"lot {row.lot} of {_dataset_name(world, row.dataset_id)} {what}: it is {row.status}"
+        f"{by}{run} since {say_time(row.since)}"
+    )
+
+
+def job_told(world: World, job_id: str, beside: str) -> str:
+    """A job as messages in a namespace name it: of those elsewhere nothing is told."""
+    if not _is_beside(world, job_id, beside):
+        return "a job in another namespace"
+    return f"job {_job_name(world, job_id)}"
+
+
+def _is_beside(world: World, job_id: str, beside: str) -> bool:
+    job = world.jobs.get(job_id)
+    return job is None or job.namespace == beside
+
+
+def _job_name(world: World, job_id: str) -> str:
+    job = world.jobs.get(job_id)
+    return f"{job.namespace}/{job.name}" if job is not None else job_id
+
+
+def _dataset_name(world: World, dataset_id: str) -> str:
+    dataset = world.datasets.get(dataset_id)
+    return f"{dataset.namespace}/{dataset.name}" if dataset is not None else dataset_id

@@ -1,0 +1,443 @@
+"""Receiving OpenLineage events of runs that work lot by lot."""
+
+from collections.abc import Callable, Iterable, Sequence
+from typing import ClassVar, Final
+
+import msgspec
+from msgspec import Struct
+
+from penstock.catalog.commands import ReceiveEvent
+from penstock.catalog.entities.jobs import is_hearsay
+from penstock.catalog.entities.merging import merge_second_names
+from penstock.catalog.entities.runs import LotFacet, lot_facet, put_lot_facet
+from penstock.catalog.events.apply import fold, keep, receive, with_known_job
+from penstock.catalog.events.facets import NO_FACETS, read_facets
+from penstock.catalog.events.known_facets import LOT_FACET
+from penstock.catalog.events.namespaced import WriteScope
+from penstock.catalog.events.parse import Event, Mention
+from penstock.catalog.rows import DatasetRow, Role, RunDatasetRow, RunRow, replace
+from penstock.clock import SECOND, Micros, say_time
+from penstock.errors import Conflict
+from penstock.locks import claiming, holds, quality
+from penstock.locks import work as rules
+from penstock.locks.commands.wiring import LEASE_SECONDS, rewire, unwired
+from penstock.locks.events import lock_plan
+from penstock.locks.events.lock_plan import Aim, Obstacle
+from penstock.locks.events.lot_facet import NO_LOTS, NamedLots, error_message, named_lots, producer
+from penstock.locks.explain.text import ask_why
+from penstock.locks.rows import LogRow, LotJobRow, WorkRow
+from penstock.locks.tables import LockRoom
+from penstock.lots.ids import sort_key
+from penstock.lots.manifests import Check
+from penstock.states import RunState, WorkState
+from penstock.store.unit_of_work import Keys, World
+
+REPORTED_LEASE_SECONDS: Final = 24 * 3600  # who only reports events sends no heartbeats
+_STATES: Final = {
+    "START": RunState.RUNNING,
+    "RUNNING": RunState.RUNNING,
+    "COMPLETE": RunState.COMPLETED,
+    "FAIL": RunState.FAILED,
+    "ABORT": RunState.ABORTED,
+}
+_STOPS: Final = (RunState.FAILED, RunState.ABORTED)
+_ENGINE: Final = Obstacle(None, "an engine makes the lots of this job, and nobody else does")
+_TAKEN: Final = Obstacle(None, "the lot was taken from this run before, and is not given again")
+
+
+class Reported:
+    """One event of a run that has lots.
+
+    `run` is the run as it was before, and `said` what it has told of its lots so far. `within` is
+    the namespace that the key is for which it came with.
+    """
+
+    def __init__(
+        self,
+        world: World,
+        event: Event,
+        run_id: str,
+        run: RunRow | None,
+        said: LotFacet | None,
+        named: NamedLots,
+        has_engine: bool,
+        within: str | None,
+        now: Micros,
+    ) -> None:
+        self._world = world
+        self._room = world.room(LockRoom)
+        self._event = event
+        self._state = _STATES.get(event.event_type)
+        self._run_id = run_id
+        self._run = run
+        self._said = said
+        self._ours = said if said is not None and said.attempt is not None else None
+        self._named = named
+        self._has_engine = has_engine
+        self._within = within
+        self._now = now
+        self._job = self._room.jobs.get(event.job_id)
+        self._owner = producer(event) or "events"
+        # A run that goes on tells the same again and again; the log hears it once.
+        self._is_news = run is None or event.event_type != "RUNNING"
+
+    def receive(self) -> None:
+        """Receive it, and take, keep or end the claims of its run."""
+        claims = self._room.claims_of(self._run_id)
+        if not claims and self._is_late:
+            self._record_late()
+            self._receive(claims, [])
+            self._judge(self._ours.all_lots if self._ours is not None else (), is_late=True)
+            return
+        if claims and self._has_engine:
+            self._hear(claims)
+            return
+        for refusal in self._named.refused if self._is_news else ():
+            self._record("ignore", "", Obstacle(None, refusal))
+        aims, barred = self._sift(claims)
+        self._pin(aims)
+        self._receive(claims, aims)
+        kept = [self._renewed(claim) for claim in claims]
+        self._wire([*aims, *barred])
+        taken = self._take(kept, aims)
+        self._tell([claim.lot for claim in taken] + [aim.lot for aim in barred], taken)
+        ours = [*{claim.lot: claim for claim in (*kept, *taken)}.values()]
+        self._end(ours)
+        self._judge([*(claim.lot for claim in ours), *(aim.lot for aim in barred)])
+
+    def _hear(self, claims: Sequence[WorkRow]) -> None:
+        """The engine that made the claims ends them, and its run: an event only tells of it."""
+        keep(self._world, self._event, self._now)
+        told = replace(self._event, event_type="RUNNING") if self._is_end else self._event
+        fold(self._world, self._without_facet(told), by_lot=True, scope=self._scope)
+        for claim in claims:
+            self._renewed(claim)
+            if self._is_end:
+                why = f"{self._event.event_type} was reported; the engine tells when a lot is made"
+                self._record("ignore", claim.lot, Obstacle(None, why))
+        self._judge([claim.lot for claim in claims])
+
+    @property
+    def _scope(self) -> WriteScope | None:
+        """What the key may write: a job that is wired elsewhere makes versions with its lots."""
+        if self._within is None:
+            return None
+        wired = self._job.output_ids if self._job is not None else ()
+        return WriteScope(self._within, frozenset(wired))
+
+    @property
+    def _is_end(self) -> bool:
+        return self._state not in (None, RunState.RUNNING)
+
+    @property
+    def _may_grow(self) -> bool:
+        """Whether the run can take more lots: who was given a claim has the lot that was given."""
+        return self._ours is not None and self._ours.reported
+
+    @property
+    def _is_late(self) -> bool:
+        """Whether the run has ended, and there is nothing left to publish."""
+        if self._run is None or self._run.ended_at is None:
+            return False
+        return self._ours is not None or self._run.state != RunState.COMPLETED
+
+    def _record_late(self) -> None:
+        """A run that lost its lots, and does not know it, is a conflict; an echo is not."""
+        run, ours = self._run, self._ours
+        if run is None or run.ended_at is None or ours is None or not ours.attempt:
+            return
+        same = self._state in (RunState.RUNNING, run.state)
+        if same and (run.state == RunState.COMPLETED or self._event.at <= run.ended_at):
+            return
+        why = (
+            f"{self._event.event_type} came after run {run.id} had ended as {run.state} at "
+            f"{say_time(run.ended_at)}: it holds no lots any more, and nothing was changed"
+        )
+        for lot in ours.all_lots if self._state is not None else ():
+            self._record("conflict", lot, Obstacle(None, why))
+
+    def _sift(self, claims: Sequence[WorkRow]) -> tuple[list[Aim], list[Aim]]:
+        """What the run can take of what it aims at, and what it cannot have."""
+        if self._state is None or (claims and (self._state in _STOPS or not self._may_grow)):
+            return [], []
+        world, job_id, run_id = self._world, self._event.job_id, self._run_id
+        beside = self._event.job_namespace
+        said = self._named, self._job, self._said
+        found = lock_plan.aims(world, self._event, *said, self._within)
+        for dataset, lot in found.reads:
+            for obstacle in lock_plan.unreadable(world, dataset, lot, beside=beside):
+                self._refuse(lot, obstacle)
+        free, barred = [], []
+        for aim in found.aims:
+            if self._ours is not None and aim.lot in self._ours.lost:
+                if self._named and self._is_news:
+                    self._record("conflict", aim.lot, _TAKEN)
+                continue
+            needed = lock_plan.missing(self._room, job_id, run_id, aim)
+            if needed is None:
+                continue
+            at = (world, job_id, run_id, needed)
+            stop = _ENGINE if self._has_engine else lock_plan.obstacle(*at, beside=beside)
+            if stop is None:
+                free.append(needed)
+            else:
+                self._refuse(aim.lot, stop)
+                barred.append(needed)
+        return free, barred
+
+    def _refuse(self, lot: str, obstacle: Obstacle) -> None:
+        """Refuse the event, if the job asks for that; else only tell. Who failed wants nothing."""
+        if self._state in _STOPS:
+            return
+        if self._job is not None and self._job.enforced:
+            job = self._event.job_name
+            raise Conflict(
+                f"run {self._run_id} of job {self._event.job_namespace}/{job} may not work on lot "
+                f"{lot}: {obstacle.why}. The event was not recorded; "
+                f"{ask_why(self._event.job_namespace, job, lot)}; send it again when the lot is "
+                "free"
+            )
+        if self._is_news:
+            self._record("conflict", lot, obstacle)
+
+    def _record(self, action: str, lot: str, obstacle: Obstacle) -> None:
+        work = self._room.work.get((self._event.job_id, lot)) if lot else None
+        state = work.state if work is not None else ""
+        self._room.append(
+            LogRow(
+                at=self._now,
+                action=action,
+                lot=lot,
+                job_id=self._event.job_id,
+                dataset_id=obstacle.dataset_id,
+                run_id=self._run_id,
+                was=state,
+                became=state,
+                who=self._owner,
+                why=obstacle.why,
+            )
+        )
+
+    def _pin(self, aims: Sequence[Aim]) -> None:
+        """A run reads the version that its lot has; of several lots, that of the last."""
+        for aim in reversed(aims):
+            for dataset in aim.inputs:
+                source = self._room.outputs.get((dataset, aim.lot))
+                version = source.version_id if source is not None else None
+                if version and (Role.INPUT, dataset) not in self._world.io_of(self._run_id):
+                    self._world.put_io(
+                        RunDatasetRow(self._run_id, Role.INPUT, dataset, version, "{}", "{}")
+                    )
+
+    def _receive(self, claims: Sequence[WorkRow], aims: Sequence[Aim]) -> None:
+        """Receive the event; what the run is known to write it has written when it completes."""
+        event = self._event
+        if aims or self._ours is not None:
+            event = self._without_facet(event)
+        if RunState.COMPLETED in (self._state, self._run.state if self._run else None):
+            written = [dataset for aim in aims for dataset in aim.outputs]
+            for claim in claims:
+                written += self._locked_outputs(claim)
+            event = replace(event, outputs=(*event.outputs, *self._unsaid(written)))
+        receive(self._world, event, self._now, by_lot=True, scope=self._scope)
+
+    def _without_facet(self, event: Event) -> Event:
+        """The facet leads from a run to its claims: it is ours once there are any."""
+        if LOT_FACET not in event.run_facets:
+            return event
+        others = {name: raw for name, raw in event.run_facets.items() if name != LOT_FACET}
+        return replace(event, run_facets=others)
+
+    def _locked_outputs(self, claim: WorkRow) -> list[str]:
+        rows = [self._room.outputs.get((d, claim.lot)) for d in self._wiring.output_ids]
+        return [row.dataset_id for row in rows if row and row.run_id == claim.run_id]
+
+    def _unsaid(self, written: Iterable[str]) -> list[Mention]:
+        said = {self._world.dataset_id(mention.id) for mention in self._event.outputs}
+        rows = [self._world.datasets.get(d) for d in dict.fromkeys(written) if d not in said]
+        return [Mention(d.id, d.namespace, d.name, NO_FACETS, NO_FACETS) for d in rows if d]
+
+    @property
+    def _wiring(self) -> LotJobRow:
+        return self._job or unwired(self._event.job_id, self._now)
+
+    def _renewed(self, claim: WorkRow) -> WorkRow:
+        """Every event of a run says that it goes on."""
+        until = max(claim.lease_until, self._now + claim.lease_seconds * SECOND)
+        renewed = replace(claim, lease_until=until)
+        if renewed != claim:
+            self._room.put_work(renewed)
+        return renewed
+
+    def _take(self, kept: Sequence[WorkRow], aims: Sequence[Aim]) -> list[WorkRow]:
+        """Lock what the run aims at."""
+        job = self._wiring
+        held = {claim.lot: claim for claim in kept}
+        taken = []
+        for aim in aims:
+            claim = held.get(aim.lot) or self._claimed(job, aim.lot)
+            pinned = {dataset: self._pinned(dataset, aim.lot) for dataset in aim.inputs}
+            claiming.lock(self._room, claim, pinned, aim.outputs, self._now)
+            claiming.forget_failed(self._room, job, claim)
+            taken.append(claim)
+        if taken:
+            lots = [claim.lot for claim in taken]
+            rules.refresh_others(self._room, job, lots, self._now, readers=False)
+        return taken
+
+    def _pinned(self, dataset: str, lot: str) -> str | None:
+        source = self._room.outputs.get((dataset, lot))
+        if source is not None:
+            return source.version_id
+        read = self._world.io_of(self._run_id).get((Role.INPUT, dataset))
+        return read.version_id if read is not None else None
+
+    def _wire(self, aims: Sequence[Aim]) -> None:
+        """Remember all that the job is seen to read and write lot by lot.
+
+        Lots that were there before are not looked for: whoever starts the job knows of them.
+        """
+        before = self._wiring
+        inputs = dict.fromkeys([*before.input_ids, *(d for aim in aims for d in aim.inputs)])
+        outputs = dict.fromkeys([*before.output_ids, *(d for aim in aims for d in aim.outputs)])
+        wired = replace(before, inputs=_text(inputs), outputs=_text(outputs))
+        if wired != before:
+            self._job = replace(wired, updated_at=self._now)
+            self._room.jobs.put(wired.job_id, self._job)
+            rewire(self._room, before, wired)
+            holds.follow_datasets(self._world, self._now)
+            known = [row.lot for row in self._room.open_lots(wired.job_id)]
+            rules.refresh(self._room, wired, known, self._now)
+
+    def _claimed(self, job: LotJobRow, lot: str) -> WorkRow:
+        row = self._room.work.get((job.job_id, lot)) or rules.new_work(
+            job.job_id, lot, 0, WorkState.WAITING, self._now
+        )
+        usual = job.lease_seconds == LEASE_SECONDS  # nobody meant it for runs without heartbeats
+        seconds = REPORTED_LEASE_SECONDS if usual else job.lease_seconds
+        claim = claiming.begun(row, self._run_id, self._owner, seconds, self._now)
+        rules.moved(self._room, claim, row, "claim", self._owner, self._now)
+        return claim
+
+    def _tell(self, named: Iterable[str], taken: Sequence[WorkRow]) -> None:
+        """Write into the run which lots it works on, or would have worked on."""
+        first = self._ours.all_lots if self._ours is not None else ()
+        lots = (*first, *sorted(set(named) - set(first), key=sort_key))
+        if not lots:
+            return
+        before = self._ours.attempt or 0 if self._ours is not None else 0
+        facet = LotFacet(
+            lot=lots[0],
+            attempt=max(before, *(claim.tries for claim in taken), 0),
+            lots=lots if len(lots) > 1 else (),
+            of_all=bool(self._named.of_run) or (self._said is not None and self._said.of_all),
+            reported=self._ours is None or self._ours.reported,
+            lost=self._ours.lost if self._ours is not None else (),
+        )
+        if facet != self._ours:
+            run = self._world.runs.get(self._run_id)
+            assert run is not None, "a run whose event was received exists"
+            put_lot_facet(self._world, run, facet)
+
+    def _end(self, claims: Sequence[WorkRow]) -> None:
+        """End the claims of a run that has ended: publish what it made, or give it up."""
+        run = self._world.runs.get(self._run_id)
+        assert run is not None, "a run whose event was received exists"
+        if not claims or run.ended_at is None:
+            return
+        failed = error_message(self._event) or f"{self._event.event_type} was reported"
+        io = self._world.io_of(run.id)
+        written = {dataset: row for (role, dataset), row in io.items() if role == Role.OUTPUT}
+        made, versions = [], []
+        for claim in claims:
+            outputs, error = self._locked_outputs(claim), failed
+            if run.state == RunState.COMPLETED:
+                error = lock_plan.unmade(self._world, self._named, claim.lot, outputs)
+            if not error:
+                made.append(claim)
+                versions.append({d: written[d].version_id for d in outputs if d in written})
+            else:
+                claiming.fail(self._world, claim, error, self._now)
+        if made:
+            checks = {d: told for d, row in written.items() if (told := self._told_of_output(row))}
+            claiming.publish(self._world, self._wiring, made, versions, self._now, checks=checks)
+            # Runs of one job need not all write the same: what another left may still be held.
+            rules.refresh(self._room, self._wiring, [claim.lot for claim in made], self._now)
+
+    def _told_of_output(self, written: RunDatasetRow) -> list[Check]:
+        """What any event of the run has told so far that checks said of what it wrote."""
+        version = self._world.versions.get(written.version_id)
+        of_version = read_facets(version.facets) if version is not None else NO_FACETS
+        return quality.told_of({**of_version, **read_facets(written.facets)})
+
+    def _judge(self, lots: Iterable[str], *, is_late: bool = False) -> None:
+        """Let checks of what the run has read hold those lots, with all that was made of them.
+
+        An event that comes late may tell so of what the run wrote.
+        """
+        event, named = self._event, self._named
+        sides = [(Role.INPUT, mention, named.inputs) for mention in event.inputs]
+        if is_late:
+            sides += [(Role.OUTPUT, mention, named.outputs) for mention in event.outputs]
+        for role, mention, of_dataset in sides:
+            told = quality.told_of({**mention.facets, **mention.io_facets})
+            dataset = self._world.datasets.get(self._world.dataset_id(mention.id))
+            if told and dataset is not None and self._within in (None, dataset.namespace):
+                for lot in dict.fromkeys(of_dataset.get(mention.id) or lots):
+                    self._judge_lot(role, dataset, lot, told)
+
+    def _judge_lot(self, role: Role, dataset: DatasetRow, lot: str, told: Sequence[Check]) -> None:
+        room, now = self._room, self._now
+        row = room.outputs.get((dataset.id, lot))
+        if row is None or row.version_id is None:
+            return
+        version = row.version_id
+        if role == Role.OUTPUT and row.run_id != self._run_id:
+            return  # another run has made it since
+        own = room.inputs.get((dataset.id, self._event.job_id, lot))
+        if own is not None and own.run_id == self._run_id and own.version_id:
+            version = own.version_id
+        if why := quality.judge(room, row, version, told, self._run_id, now):
+            holds.spread(self._world, dataset, lot, quality.WHO, why, now)
+            rules.refresh_around(room, [dataset.id], [lot], now)
+
+
+def _text(dataset_ids: Iterable[str]) -> str:
+    return msgspec.json.encode(list(dataset_ids)).decode()
+
+
+class GuardedEvent(Struct, frozen=True, gc=False):
+    """Receive one event of a run, and let the locks of its lots follow from it.
+
+    Where a lot may not be worked on, a job that asks for enforcement has the event refused as a
+    whole; else it is received, the locks stay as they are, and the log tells of the conflict.
+    Lots that an engine makes are its own: no event takes them, and none ends what it has claimed.
+    """
+
+    alone: ClassVar[bool] = False
+
+    event: Event
+    has_engine: Callable[[World, str], bool]  # whether an engine makes the lots of this job
+    within: str | None = None  # the namespace of a key that is for one
+
+    def want(self, keys: Keys) -> None:
+        """Everything the event names."""
+        ReceiveEvent(self.event).want(keys)
+
+    def apply(self, world: World, now: Micros) -> None:
+        """Fold it in."""
+        event = with_known_job(world, self.event)
+        assert event.run_id is not None, "a run event was checked to have one"
+        merge_second_names(world, event)
+        run = world.runs.get(event.run_id)
+        is_other = run is not None and run.job_id != event.job_id and not is_hearsay(world, run)
+        said = lot_facet(run.facets) if run is not None and run.job_id == event.job_id else None
+        # Lots are locked for the job that a run belongs to, once its events agree on it.
+        named = named_lots(event) if not is_other else NO_LOTS
+        if said is None and not named and not named.refused:
+            scope = WriteScope(self.within) if self.within is not None else None
+            receive(world, event, now, scope=scope)
+        else:
+            has_engine = self.has_engine(world, event.job_id)
+            known = (event.run_id, run, said, named, has_engine, self.within, now)
+            Reported(world, event, *known).receive()

@@ -1,0 +1,117 @@
+"""How a lot stands that is waited for, and who can make it, in words."""
+
+import shlex
+from collections.abc import Sequence
+
+from penstock.clock import say_time
+from penstock.locks import quality
+from penstock.locks.explain.facts import Around, Maker, Writer
+from penstock.locks.lock_rules import Status
+from penstock.lots.rows import LandingRow
+
+
+def because(error: str | None) -> str:
+    """An error or a reason as the end of a sentence."""
+    return f": {error}" if error else ""
+
+
+def ask_why(namespace: str, job: str, lot: str) -> str:
+    """Which command says more, as it can be typed."""
+    return f"`{shlex.join(['penstock', 'why', f'{namespace}/{job}', lot])}` says what it waits for"
+
+
+def stands(around: Around, dataset: str, maker: Maker) -> tuple[str, str]:
+    """How a lot stands that cannot be read: a kind, and in words."""
+    since = say_time(maker.since)
+    match Status(maker.status):
+        case Status.RUNNING:
+            holder = f", held by {maker.owner!r}" if maker.owner is not None else ""
+            return "running", f"is being made by {maker.job}{holder} since {since}"
+        case Status.ERROR if maker.is_removed:
+            return "removed", f"was removed at {since}; {_made_anew(around, dataset, maker)}"
+        case Status.ERROR:
+            tries = f" (try {maker.tries} of {maker.tries_max})" if maker.tries else ""
+            failed = f"could not be made by {maker.job} since {since}{tries}"
+            return "error", failed + because(maker.error) + _who_else(around, dataset, maker)
+        case Status.RESUBMIT:
+            again = f"is to be made again by {maker.job} since {since}"
+            return "missing", again + _who_else(around, dataset, maker)
+        case Status.HOLD if maker.is_spent and around.is_left(dataset):
+            return "held", f"is held since {since}: {_left_behind(around, dataset, maker)}"
+        case Status.HOLD if maker.is_spent:
+            others = _others(around, dataset, maker)
+            then = f"; unhold this lot of the dataset for {others} to make it" if others else ""
+            return "held", f"is held since {since}: {maker.job} is out of tries with it{then}"
+        case Status.HOLD:
+            stop = around.stops.get(dataset)
+            who = f" by {stop.who!r}" if stop is not None else ""
+            said = f"is held{who} since {since}{because(stop.why if stop else None)}"
+            if stop is not None and stop.who == quality.WHO:
+                said += "; accept it as it is, or have it made again"
+            return "held", said
+        case _:
+            return "missing", f"is {maker.status} since {since}: announced, and not there yet"
+
+
+def who_makes(around: Around, dataset: str) -> str:
+    """Who can make a lot of a dataset, or what else to do, in words."""
+    if able := around.able(dataset):
+        return f"{' or '.join(_jobs(able))} has to make it"
+    if deleted := around.writers.get(dataset):
+        jobs = " and ".join(_jobs(deleted))
+        return (
+            f"{jobs}, which made such lots, was deleted; wire it again, wire another job to make "
+            "them, or register the lot when it is there"
+        )
+    if (landing := around.landings.get(dataset)) is not None:
+        return arrives(landing)
+    return "no job here makes it, so register it when it is there"
+
+
+def arrives(landing: LandingRow) -> str:
+    """That objects arrive for a dataset, and what was met where they do, in words."""
+    said = "objects arrive for it, and it is made of them when it closes"
+    if landing.error:
+        since = say_time(landing.failed_at)
+        said += f"; where they do cannot be looked at since {since}: {landing.error}"
+    if landing.untaken:
+        said += (
+            f"; {landing.untaken} of them can be in no lot, such as {landing.example!r}: "
+            f"{landing.reason}"
+        )
+    return said
+
+
+def _who_else(around: Around, dataset: str, maker: Maker) -> str:
+    """Who can make a lot besides the job that has begun with it, or instead of it."""
+    if around.is_left(dataset):
+        return f"; {who_makes(around, dataset)}"
+    others = _others(around, dataset, maker)
+    return f"; {others} can make it as well" if others else ""
+
+
+def _others(around: Around, dataset: str, maker: Maker) -> str:
+    able = [writer for writer in around.able(dataset) if writer.job_id != maker.job_id]
+    return " or ".join(_jobs(able))
+
+
+def _jobs(writers: Sequence[Writer]) -> list[str]:
+    """Which they are; those that are not to be told are one."""
+    return list(dict.fromkeys(writer.job for writer in writers))
+
+
+def _left_behind(around: Around, dataset: str, maker: Maker) -> str:
+    deleted = maker.job_id in [writer.job_id for writer in around.writers.get(dataset, ())]
+    what = "was deleted" if deleted else "does not make such lots any more"
+    return (
+        f"{maker.job}, which {what}, ran out of tries with it; unhold this lot of the dataset "
+        "to go on"
+    )
+
+
+def _made_anew(around: Around, dataset: str, maker: Maker) -> str:
+    if maker.name is None:
+        return "register it when it is there again"
+    if around.is_left(dataset):
+        return who_makes(around, dataset)
+    return f"resubmit it for {maker.job} to have it again"

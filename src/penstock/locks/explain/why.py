@@ -1,0 +1,158 @@
+"""Why a job does not work on a lot, in words and as data, down to the root cause.
+
+A job's outputs have the lot ids of its inputs, so that the whole chain is about one lot. It is
+walked level by level: each level costs the same few statements, however many jobs are on it.
+"""
+
+from collections import defaultdict
+from collections.abc import Iterable, Mapping, Sequence
+
+from penstock import ids
+from penstock.catalog.shapes import EntityId
+from penstock.clock import Micros
+from penstock.db import Transaction
+from penstock.db.database import Row
+from penstock.locks.explain import reasons
+from penstock.locks.explain.causes import DEPTH_MAX, Chains, Node
+from penstock.locks.explain.facts import Around, Facts, Gate, Maker, Reader, Stop, Writer
+from penstock.locks.queries.claims import get_lot_job
+from penstock.locks.queries.hold_reasons import QUALITY
+from penstock.locks.rows import ClockRow, KeeperRow, LotJobRow, ReasonsRow, WorkRow
+from penstock.locks.shapes import Why
+from penstock.lots.ids import CLOCK, check_lot
+from penstock.lots.rows import LandingRow
+from penstock.states import WorkState
+
+
+def why(
+    tx: Transaction, namespace: str, job: str, lot: str, now: Micros, *, only: str | None = None
+) -> Why:
+    """What stops a job from working on a lot.
+
+    With `only`, causes are shown as far as they are in that namespace, and of jobs elsewhere only
+    that they have the lot, or make it.
+    """
+    check_lot(lot)
+    get_lot_job(tx, namespace, job)
+    root = ids.job_id(namespace, job)
+    nodes: dict[str, Node] = {}
+    level, seen = [root], {root}
+    for _ in range(DEPTH_MAX):
+        if not level:
+            break
+        following: list[str] = []
+        for facts in _load(tx, level, lot, only):
+            if only is not None and facts.job.namespace != only:
+                continue
+            causes = facts.waits_for
+            nodes[facts.row.job_id] = Node(facts, reasons.of(facts, now), causes)
+            fresh = [cause for cause in causes if cause not in seen]
+            seen.update(fresh)
+            following += fresh
+        level = following
+    return Chains(nodes, level).told()
+
+
+def _load(tx: Transaction, job_ids: Sequence[str], lot: str, only: str | None) -> list[Facts]:
+    """All that is known of a lot around these jobs."""
+    jobs, work, turns = tx.fetch_many(
+        [
+            ("read_lot_jobs", {"ids": job_ids}),
+            ("read_work_of_lot", {"ids": job_ids, "lot": lot}),
+            ("read_turns_of_lot", {"ids": job_ids, "lot": lot}),
+        ]
+    )
+    named = [(EntityId(row[0], row[1]), LotJobRow(*row[2:])) for row in jobs]
+    datasets = list({d for _, row in named for d in (*row.input_ids, *row.output_ids)})
+    pairs = [dataset + row.job_id for _, row in named for dataset in row.input_ids]
+    names, makers, readers, writers, gates = tx.fetch_many(
+        [
+            ("read_dataset_names", {"ids": datasets}),
+            ("read_makers_of_lot", {"ids": datasets, "lot": lot}),
+            ("read_readers_of_lot", {"keys": pairs, "lot": lot}),
+            ("read_writers_of_datasets", {"ids": datasets}),
+            ("read_held_gates", {"ids": [*job_ids, *datasets]}),
+        ]
+    )
+    called = {found: EntityId(space, name) for found, space, name in names}
+    working = {row[0]: WorkRow(*row) for row in work}
+    made = {row[0]: Maker(*row[1:]).seen_from(only) for row in makers}
+    by_dataset = _writers(writers, only)
+    held_for = _held_for(tx, lot, made, called)
+    around = Around(
+        lot=lot,
+        names=called,
+        makers=made,
+        writers=by_dataset,
+        gates={row[0]: Gate(*row[1:]) for row in gates},
+        stops=_stops(tx, lot, working, made),
+        clocks=_clocks(tx, called),
+        landings=_landings(tx, [d for d in datasets if d not in by_dataset and d not in made]),
+        held_for=held_for,
+    )
+    reading: dict[str, dict[str, Reader]] = defaultdict(dict)
+    for dataset, job_id, status, version in readers:
+        reading[job_id][dataset] = Reader(status, version)
+    keepers: dict[str, list[KeeperRow]] = defaultdict(list)
+    for job_id, *keeper in turns:
+        keepers[job_id].append(KeeperRow(*keeper))
+    known = {
+        row.job_id: Facts(
+            job,
+            row,
+            working.get(row.job_id),
+            reading[row.job_id],
+            around,
+            keepers[row.job_id],
+        )
+        for job, row in named
+    }
+    return [known[job_id] for job_id in job_ids if job_id in known]
+
+
+def _writers(rows: Iterable[Row], only: str | None) -> dict[str, list[Writer]]:
+    found: dict[str, list[Writer]] = defaultdict(list)
+    for dataset, job_id, namespace, name, hidden in rows:
+        writer = Writer(job_id, namespace, name, bool(hidden))
+        found[dataset].append(writer.seen_from(only))
+    return found
+
+
+def _clocks(tx: Transaction, names: Mapping[str, EntityId]) -> dict[str, Micros]:
+    """When the next interval of clocks ends; asked only where there are any."""
+    clocks = [found for found, name in names.items() if name.name.startswith(CLOCK)]
+    rows = tx.rows(ClockRow, "lot_clocks_by_ids", ids=clocks) if clocks else []
+    return {row.dataset_id: row.due_at for row in rows}
+
+
+def _landings(tx: Transaction, datasets: Sequence[str]) -> dict[str, LandingRow]:
+    """What was met where objects arrive; asked only for what is missing and no job makes."""
+    rows = tx.rows(LandingRow, "lot_landings_by_ids", ids=datasets) if datasets else []
+    return {row.dataset_id: row for row in rows}
+
+
+def _held_for(
+    tx: Transaction, lot: str, makers: Mapping[str, Maker], names: dict[str, EntityId]
+) -> dict[str, Sequence[str]]:
+    """Why the lot is held, by dataset; asked only where it is. Their names are added to `names`."""
+    held = [dataset for dataset, maker in makers.items() if maker.is_held and maker.held_from]
+    if not held:
+        return {}
+    rows = tx.rows(ReasonsRow, "read_reasons_of_lot", ids=held, lot=lot)
+    others = {d for row in rows for d in row.reasons if d != QUALITY and d not in names}
+    if others:
+        found = tx.fetch("read_dataset_names", ids=sorted(others))
+        names.update((dataset, EntityId(space, name)) for dataset, space, name in found)
+    return {row.dataset_id: row.reasons for row in rows}
+
+
+def _stops(
+    tx: Transaction, lot: str, work: Mapping[str, WorkRow], makers: Mapping[str, Maker]
+) -> dict[str, Stop]:
+    """Who held the lot last, by job or dataset; asked only where something is held."""
+    jobs = [job for job, row in work.items() if row.state == WorkState.HELD]
+    datasets = [dataset for dataset, maker in makers.items() if maker.is_held]
+    if not jobs and not datasets:
+        return {}
+    rows = tx.fetch("read_holds_of_lot", lot=lot, jobs=jobs, datasets=datasets)
+    return {job or dataset: Stop(*stop) for job, dataset, *stop in rows}

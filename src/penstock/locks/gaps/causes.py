@@ -1,0 +1,355 @@
+"""Why a lot is not there: what stops the job that makes it, and which lot upstream is the root."""
+
+from bisect import bisect_left, bisect_right, insort
+from collections import defaultdict
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+
+from penstock.catalog.shapes import EntityId, Shape
+from penstock.clock import Micros, say_time
+from penstock.db import Transaction
+from penstock.db.database import Row
+from penstock.errors import NotFound
+from penstock.locks.explain.causes import DEPTH_MAX
+from penstock.locks.explain.text import arrives
+from penstock.locks.explain.why import why
+from penstock.locks.gaps.counts import Condition, GapKind, tallies
+from penstock.locks.gaps.runs import Run, find_runs, joined
+from penstock.locks.gaps.spans import Span, common, merged, touching, without
+from penstock.locks.lock_rules import Status
+from penstock.locks.queries.claims import get_wiring
+from penstock.locks.queries.hold_reasons import QUALITY
+from penstock.locks.queries.visibility import sees
+from penstock.locks.rows import OUTSIDE, LotJobRow, ReasonsRow
+from penstock.locks.shapes import Reason, Why
+from penstock.lots.ids import CLOCK, clock_interval
+from penstock.lots.rows import LandingRow
+
+_TOLD_BY_THE_LOT = (GapKind.EMPTY, GapKind.REMOVED)  # its job has done it: there is no more to say
+_NOT_ITS_OWN = ("unknown_lot", "output_locked")  # reasons that follow from others
+
+
+class Root(Shape, frozen=True):
+    """The lot upstream that has to come first; without a job, nobody here makes it."""
+
+    namespace: str
+    dataset: str
+    lot: str
+    job: EntityId | None
+    sentence: str
+
+
+class Cause(Shape, frozen=True):
+    """Why a lot is not there, in words; the same as data, if a job makes it; and the roots."""
+
+    sentence: str
+    why: Why | None
+    roots: Sequence[Root]
+
+
+class Causes:
+    """Finds the causes of the gaps of one dataset."""
+
+    def __init__(
+        self,
+        tx: Transaction,
+        dataset_id: str,
+        dataset: EntityId,
+        makers: Sequence[EntityId],
+        now: Micros,
+        only: str | None,
+    ) -> None:
+        self._tx = tx
+        self._dataset_id = dataset_id
+        self._dataset = dataset
+        self._makers = makers
+        self._now = now
+        self._only = only
+        self._landings: list[LandingRow] | None = None
+        self._outputs: dict[EntityId, Sequence[EntityId]] = {}
+
+    def of_all(self, kinds: Mapping[str, GapKind]) -> dict[str, Cause]:
+        """Why each of these lots of the dataset is of its kind."""
+        found = self._tx.fetch("read_lots_named", dataset_id=self._dataset_id, lots=list(kinds))
+        rows = {row[0]: row for row in found}
+        return {lot: self._of(lot, kind, rows.get(lot)) for lot, kind in kinds.items()}
+
+    def _of(self, lot: str, kind: GapKind, row: Row | None) -> Cause:
+        made_by = EntityId(row[6], row[7]) if row is not None and row[7] is not None else None
+        outside = row is not None and made_by is None
+        asked = made_by or (self._makers[0] if self._makers and not outside else None)
+        said_all = kind in _TOLD_BY_THE_LOT
+        found = self._why(asked, lot) if asked is not None and not said_all else None
+        by_hand = self._held_by_hand(lot, row) if row is not None else None
+        if by_hand is not None or found is None:
+            sentence = by_hand or _said(kind, lot, row) or self._unmade(lot)
+            job = asked if said_all and sees(self._only, asked) else None
+            root = Root(self._dataset.namespace, self._dataset.name, lot, job, sentence)
+            return Cause(sentence, found, [root])
+        there = row is not None and row[2] == Status.READY
+        said = f"{_said(kind, lot, row)} " if there else ""
+        roots = list(dict.fromkeys(self._roots(found, self._dataset)))
+        if not roots:  # jobs wait for each other, or the last is too far away
+            name = self._dataset
+            roots = [Root(name.namespace, name.name, lot, asked, found.sentence)]
+        return Cause(said + found.sentence, found, roots)
+
+    def _held_by_hand(self, lot: str, row: Row) -> str | None:
+        """Who holds the lot itself and not the job that makes it, in words."""
+        status, since = row[2], row[5]
+        if status != Status.HOLD:
+            return None
+        held = self._tx.fetch("read_holds_of_lot", lot=lot, jobs=[], datasets=[self._dataset_id])
+        for *_, who, because, at in held[-1:]:
+            if at == since:
+                return (
+                    f"Lot {lot} of {self._dataset.namespace}/{self._dataset.name} is held by "
+                    f"{who!r} since {say_time(since)}: {because}. {self._release(lot)}"
+                )
+        return None
+
+    def _why(self, job: EntityId, lot: str) -> Why | None:
+        if self._only is not None and job.namespace != self._only:
+            return None
+        try:
+            return why(self._tx, job.namespace, job.name, lot, self._now, only=self._only)
+        except NotFound:  # it was deleted since
+            return None
+
+    def _unmade(self, lot: str) -> str:
+        where = f"{self._dataset.namespace}/{self._dataset.name}"
+        if clock_interval(self._dataset.name) is not None:
+            return f"Clock {where} has not come to lot {lot}, or was not in use then."
+        if self._makers:
+            return f"The job that makes {where} is in a namespace that is not shown."
+        if (landing := self._landing()) is not None:
+            return f"There is no lot {lot} of {where}: {arrives(landing)}."
+        return f"No job here makes {where}: register lot {lot} when it is there."
+
+    def _landing(self) -> LandingRow | None:
+        """What was met where the objects of the dataset arrive; None if they do not."""
+        if self._landings is None:
+            self._landings = self._tx.rows(
+                LandingRow, "lot_landings_by_ids", ids=[self._dataset_id]
+            )
+        return self._landings[0] if self._landings else None
+
+    def _release(self, lot: str) -> str:
+        """What ends the hold of a lot, in words."""
+        rows = self._tx.fetch("read_reasons_of_lot", ids=[self._dataset_id], lot=lot)
+        reasons = [reason for row in rows for reason in ReasonsRow(*row).reasons]
+        if QUALITY in reasons:
+            return "Accept it to go on, or have it made again."
+        if reasons and self._dataset_id not in reasons:
+            return "Unhold the lot that it was made from to go on."
+        return "Unhold it to go on."
+
+    def _roots(self, found: Why, makes: EntityId) -> Iterable[Root]:
+        """Where the chains of causes end; `makes` is what the job is waited for."""
+        explained = set[EntityId]()
+        for cause in found.causes:
+            made = self._outputs_of(EntityId(cause.namespace, cause.job))
+            named = [EntityId(r.namespace, r.name) for r in found.reasons if r.namespace and r.name]
+            awaited = [name for name in named if name in made] or made or [makes]
+            explained.update(awaited)
+            yield from self._roots(cause, awaited[0])
+        if not found.followed:
+            return
+        job = EntityId(found.namespace, found.job)
+        around = [reason for reason in found.reasons if reason.kind.startswith("input_")]
+        upstream = [r for r in around if EntityId(r.namespace or "", r.name or "") not in explained]
+        for reason in upstream:
+            yield _input(reason, found.lot)
+        own = [r for r in found.reasons if r not in around and r.kind not in _NOT_ITS_OWN]
+        if found.causes:  # the rest of what stops it is told with the jobs that it waits for
+            own = [r for r in own if r.kind == "out_of_tries" or r.kind.startswith("held")]
+        if own or not (around or found.causes):
+            sentence = " ".join(reason.sentence for reason in own) or found.sentence
+            yield Root(makes.namespace, makes.name, found.lot, job, sentence)
+
+    def _outputs_of(self, job: EntityId) -> Sequence[EntityId]:
+        if job not in self._outputs:
+            try:
+                self._outputs[job] = get_wiring(self._tx, job.namespace, job.name).outputs
+            except NotFound:  # it was deleted since
+                self._outputs[job] = []
+        return self._outputs[job]
+
+
+def _input(reason: Reason, lot: str) -> Root:
+    return Root(reason.namespace or "", reason.name or "", lot, None, reason.sentence)
+
+
+def _said(kind: GapKind, lot: str, row: Row | None) -> str:
+    """What a manifest or a row tells by itself."""
+    if row is None:
+        return ""
+    at = say_time(row[5])
+    match kind:
+        case GapKind.EMPTY:
+            return f"Lot {lot} was published at {at}, without data."
+        case GapKind.REMOVED:
+            what = "was published" if row[2] == Status.READY else "was removed"
+            gone = ", and its data was removed" if row[2] == Status.READY else ""
+            again = "resubmit it" if row[7] is not None else "register it anew"
+            return f"Lot {lot} {what} at {at}{gone}; {again} to have it again."
+        case GapKind.PARTIAL:
+            return f"Lot {lot} is not complete, since {at}."
+        case GapKind.HELD:
+            return f"Lot {lot} is held, since {at}."
+        case GapKind.WAITING:
+            return f"Lot {lot} is announced, and not there yet, since {at}."
+        case _:
+            return ""
+
+
+LOOKS_MAX = 2_000_000  # lots that are counted upstream for one answer, over all datasets
+_ENDS_HERE = (GapKind.RUNNING, GapKind.EMPTY, GapKind.REMOVED)  # nothing upstream is the cause
+
+_Spans = Mapping[str, Sequence[Span]]  # by dataset
+
+
+class Upstream:
+    """Looks where lots upstream of one dataset stand alike, as far as `most` ranges."""
+
+    def __init__(
+        self,
+        tx: Transaction,
+        stretches: Sequence[Span],
+        now: Micros,
+        only: str | None,
+        most: int,
+    ) -> None:
+        self._tx = tx
+        self._stretches = stretches
+        self._now = now
+        self._only = only
+        self._most = most
+        self._looks = 0
+        self._cuts: list[Micros] = []
+        self._seen: dict[str, list[Span]] = defaultdict(list)
+        self._unseen: list[Span] = []
+
+    def split(self, dataset_id: str, gaps: Sequence[Run]) -> list[Run]:
+        """The gaps of a dataset, cut where what they wait for stands otherwise."""
+        starts = [gap.span.start for gap in gaps]
+        awaited: _Spans = {dataset_id: [gap.span for gap in gaps if _leads_on(gap.condition)]}
+        for _ in range(DEPTH_MAX):
+            horizon = self._horizon(starts)
+            awaited = {dataset: self._apart(found, horizon) for dataset, found in awaited.items()}
+            awaited = {dataset: spans for dataset, spans in awaited.items() if spans}
+            if not awaited:
+                break
+            awaited = self._look(awaited, horizon)
+        self._unseen = merged([*self._unseen, *(s for spans in awaited.values() for s in spans)])
+        return [Run(span, gap.condition) for gap in gaps for span in self._pieces(gap.span)]
+
+    def is_alike(self, span: Span) -> bool:
+        """Whether all that the lots of a span wait for was looked at, or there is but one lot."""
+        return span.count == 1 or not any(common([span], self._unseen))
+
+    def _horizon(self, starts: Sequence[Micros]) -> Micros:
+        """Where there are enough ranges; what is after it is not told."""
+        bounds = sorted({*starts, *self._cuts})
+        return bounds[self._most] if len(bounds) > self._most else self._stretches[-1].end
+
+    def _pieces(self, span: Span) -> Iterator[Span]:
+        """A span, cut as far as is known."""
+        first = bisect_right(self._cuts, span.start)
+        inner = self._cuts[first : bisect_left(self._cuts, span.end)]
+        for start, end in zip([span.start, *inner], [*inner, span.end], strict=True):
+            yield Span(span.interval, start, end)
+
+    def _apart(self, spans: Iterable[Span], horizon: Micros) -> list[Span]:
+        """What of spans has to be looked at yet: a single lot is alike by itself."""
+        pieces = (piece for span in spans for piece in self._pieces(span))
+        return [piece for piece in pieces if piece.count > 1 and piece.start < horizon]
+
+    def _look(self, awaited: _Spans, horizon: Micros) -> _Spans:
+        """Look at what the jobs read and write that make these lots; give what they wait for."""
+        reads, writes = self._around(awaited)
+        self._cut_clocks(reads)
+        writers: dict[str, list[str]] = defaultdict(list)
+        for dataset, job_id, *_ in self._tx.fetch(
+            "read_writers_of_datasets", ids=[*{*reads, *writes}]
+        ):
+            writers[dataset].append(job_id)
+        following: dict[str, list[Span]] = {}
+        for dataset, spans in reads.items():
+            runs = self._runs(dataset, writers[dataset], spans, horizon)
+            following[dataset] = [run.span for run in runs if _leads_on(run.condition)]
+        for dataset, spans in writes.items():
+            self._runs(dataset, writers[dataset], spans, horizon)
+        return following
+
+    def _around(self, awaited: _Spans) -> tuple[_Spans, _Spans]:
+        """Which datasets the jobs read that make these lots, and which others they write."""
+        found = self._tx.fetch("read_writers_of_datasets", ids=list(awaited))
+        makers = [
+            (dataset, job_id)
+            for dataset, job_id, namespace, _, hidden in found
+            if not hidden and self._only in (None, namespace)
+        ]
+        rows = self._tx.fetch("read_lot_jobs", ids=list({job_id for _, job_id in makers}))
+        jobs = {row[2]: LotJobRow(*row[2:]) for row in rows}
+        reads, writes = defaultdict[str, list[Span]](list), defaultdict[str, list[Span]](list)
+        for dataset, job_id in makers:
+            for read in jobs[job_id].input_ids:
+                reads[read] += awaited[dataset]
+            for written in {*jobs[job_id].output_ids} - {dataset}:
+                writes[written] += awaited[dataset]
+        return reads, writes
+
+    def _cut_clocks(self, reads: _Spans) -> None:
+        """A clock lacks lots that are to come, and others that it will never have."""
+        names = self._tx.fetch("read_dataset_names", ids=list(reads))
+        if any(name.startswith(CLOCK) for _, _, name in names):
+            self._cut(self._now - self._now % self._stretches[0].interval.length)
+
+    def _cut(self, at: Micros) -> None:
+        where = bisect_left(self._cuts, at)
+        if self._cuts[where : where + 1] != [at]:
+            insort(self._cuts, at)
+
+    def _runs(
+        self, dataset: str, writers: Sequence[str], spans: Sequence[Span], horizon: Micros
+    ) -> list[Run]:
+        """How a dataset stands in spans that were not looked at yet; cuts are where it changes."""
+        new = without(merged(spans), self._seen[dataset])
+        self._seen[dataset] = merged([*self._seen[dataset], *new])
+        stretches = self._affordable(touching(self._stretches, new), new)
+        counts = tallies(self._tx, dataset, writers, stretches)
+        met: list[Run] = []
+        for run in joined(find_runs(self._tx, dataset, writers, stretches, counts), _as_read):
+            if run.span.start >= horizon or len(met) > self._most:
+                break
+            met.append(run)
+        begin = {span.start for span in new}
+        found = []
+        for at, piece in common(new, [run.span for run in met]):
+            if piece.start not in begin:
+                self._cut(piece.start)
+            found.append(Run(piece, met[at].condition))
+        return found
+
+    def _affordable(self, stretches: Sequence[Span], spans: Sequence[Span]) -> list[Span]:
+        """As many stretches as may be counted yet; what of spans is in others remains unseen."""
+        found = []
+        for stretch in stretches:
+            self._looks += stretch.count
+            if self._looks <= LOOKS_MAX:
+                found.append(stretch)
+        left = stretches[len(found) :]
+        self._unseen += [piece for _, piece in common(spans, left)]
+        return found
+
+
+def _leads_on(condition: Condition | None) -> bool:
+    """Whether the cause of it can be further up."""
+    if condition is None or condition.is_readable or condition.is_held_by_hand:
+        return False
+    return condition.kind not in _ENDS_HERE and condition.maker != OUTSIDE
+
+
+def _as_read(condition: Condition | None) -> Condition | None:
+    """How a lot stands for who waits for it."""
+    return None if condition is None or condition.is_readable else condition

@@ -1,0 +1,144 @@
+"""Gaps: which lots of a dataset are not simply there, in ranges, each with its cause.
+
+All lots are counted in the database. Only stretches in which lots are of several kinds are read
+lot by lot, and no more of them than there are ranges to tell.
+"""
+
+from collections import Counter
+from collections.abc import Callable, Mapping, Sequence
+from itertools import islice
+
+from penstock.catalog.shapes import EntityId, Shape
+from penstock.clock import Micros
+from penstock.db import Transaction
+from penstock.locks.gaps.causes import Cause, Causes, Upstream
+from penstock.locks.gaps.counts import Condition, GapKind, Tally, tallies
+from penstock.locks.gaps.runs import Run, find_runs, joined
+from penstock.locks.gaps.spans import Bound, Span, find_span
+from penstock.locks.queries.claims import find_dataset
+from penstock.lots.ids import Interval
+
+RANGES_MAX = 1000
+
+
+class Gap(Shape, frozen=True):
+    """Lots in a row that are of one kind, and have one cause, told of the first of them.
+
+    Where they are not known to be alike, more lots are upstream than are looked at for one answer:
+    lots after the first may have other causes.
+    """
+
+    first: str
+    last: str
+    count: int
+    kind: GapKind
+    cause: Cause | None
+    is_alike: bool
+
+
+class Gaps(Shape, frozen=True):
+    """What is there of a dataset between two lots, and what is not.
+
+    `totals` are of all lots. Of ranges there are RANGES_MAX at most: `is_cut` says that there are
+    more of them, after the last one here.
+    """
+
+    namespace: str
+    dataset: str
+    interval: Interval
+    first: str
+    last: str
+    count: int
+    there: int
+    totals: Mapping[GapKind, int]
+    ranges: Sequence[Gap]
+    is_cut: bool
+
+    @property
+    def is_whole(self) -> bool:
+        """Whether nothing is amiss: what is empty is rightly so."""
+        return self.there + self.totals.get(GapKind.EMPTY, 0) == self.count
+
+
+def gaps(
+    tx: Transaction,
+    namespace: str,
+    dataset: str,
+    first: Bound,
+    last: Bound,
+    now: Micros,
+    *,
+    with_causes: bool = True,
+    interval: Interval | None = None,
+    only: str | None = None,
+) -> Gaps:
+    """Name the gaps of a dataset between two times or lots, oldest first.
+
+    Times are half-open, a lot is meant with its whole interval; None is as far as there is
+    anything. With `only`, causes are followed as far as they are in that namespace.
+    """
+    dataset_id = find_dataset(tx, namespace, dataset)
+    name = EntityId(namespace, dataset)
+    span = find_span(tx, dataset_id, name, first, last, now, interval)
+    writers = tx.fetch("read_writers_of_datasets", ids=[dataset_id])
+    jobs = [job_id for _, job_id, *_ in writers]
+    stretches = span.stretches()
+    counts = tallies(tx, dataset_id, jobs, stretches)
+    totals: Counter[GapKind | None] = Counter()
+    for tally in counts:
+        for condition, count in tally.items():
+            totals[_kind(condition)] += count
+    if with_causes:
+        runs = _ranges(tx, dataset_id, jobs, stretches, counts, _itself)
+        upstream = Upstream(tx, stretches, now, only, RANGES_MAX)
+        runs = upstream.split(dataset_id, runs)
+        makers = [EntityId(space, job) for _, _, space, job, hidden in writers if not hidden]
+        causes = Causes(tx, dataset_id, name, makers, now, only)
+        ranges = _with_causes(runs[:RANGES_MAX], causes, upstream)
+    else:
+        runs = _ranges(tx, dataset_id, jobs, stretches, counts, _kind)
+        ranges = [_gap(run) for run in runs[:RANGES_MAX]]
+    return Gaps(
+        namespace=namespace,
+        dataset=dataset,
+        interval=span.interval,
+        first=span.first,
+        last=span.last,
+        count=span.count,
+        there=totals[None],
+        totals={kind: totals[kind] for kind in GapKind if totals[kind]},
+        ranges=ranges,
+        is_cut=len(runs) > RANGES_MAX,
+    )
+
+
+def _gap(run: Run, cause: Cause | None = None, *, is_alike: bool = True) -> Gap:
+    span, condition = run.span, run.condition
+    assert condition is not None
+    return Gap(span.first, span.last, span.count, condition.kind, cause, is_alike)
+
+
+def _with_causes(runs: Sequence[Run], causes: Causes, upstream: Upstream) -> list[Gap]:
+    found = causes.of_all({gap.first: gap.kind for gap in map(_gap, runs)})
+    return [_gap(run, found[run.span.first], is_alike=upstream.is_alike(run.span)) for run in runs]
+
+
+def _ranges(
+    tx: Transaction,
+    dataset_id: str,
+    jobs: Sequence[str],
+    stretches: Sequence[Span],
+    counts: Sequence[Tally],
+    alike: Callable[[Condition | None], object],
+) -> list[Run]:
+    """The ranges that are not simply there, one more than are told at most."""
+    runs = joined(find_runs(tx, dataset_id, jobs, stretches, counts), alike)
+    return list(islice((run for run in runs if run.condition is not None), RANGES_MAX + 1))
+
+
+def _kind(condition: Condition | None) -> GapKind | None:
+    return condition.kind if condition is not None else None
+
+
+def _itself(condition: Condition | None) -> Condition | None:
+    return condition

@@ -1,0 +1,61 @@
+"""Lots of a dataset in a row that stand alike, told by counts, and lot by lot where kinds mix."""
+
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from itertools import groupby
+
+from msgspec import Struct
+
+from penstock.db import Transaction
+from penstock.locks.gaps.counts import MISSING, Condition, Tally, conditions_of_lots
+from penstock.locks.gaps.spans import Span
+
+_AT_ONCE = 64  # stretches that are read lot by lot together
+
+
+class Run(Struct, frozen=True):
+    """Lots in a row that stand alike; None is simply there."""
+
+    span: Span
+    condition: Condition | None
+
+
+def find_runs(
+    tx: Transaction,
+    dataset_id: str,
+    writers: Sequence[str],
+    stretches: Sequence[Span],
+    counts: Sequence[Tally],
+) -> Iterator[Run]:
+    """The lots of all stretches in their order; read lot by lot where a stretch is mixed."""
+    pairs = list(zip(stretches, counts, strict=True))
+    mixed = [(stretch, tally) for stretch, tally in pairs if len(tally) > 1]
+    known: dict[str, Condition | None] = {}
+    seen = 0
+    for stretch, tally in pairs:
+        if len(tally) == 1:
+            yield Run(stretch, next(iter(tally)))
+            continue
+        if seen % _AT_ONCE == 0:
+            some = dict(mixed[seen : seen + _AT_ONCE])
+            known = conditions_of_lots(tx, dataset_id, writers, some)
+        seen += 1
+        at, length = stretch.start, stretch.interval.length
+        for condition, group in groupby(known.get(lot, MISSING) for lot in stretch.lots()):
+            end = at + sum(1 for _ in group) * length
+            yield Run(Span(stretch.interval, at, end), condition)
+            at = end
+
+
+def joined(runs: Iterable[Run], alike: Callable[[Condition | None], object]) -> Iterator[Run]:
+    """Runs that follow each other and are alike, as one, which stands as its first does."""
+    last: Run | None = None
+    for run in runs:
+        follows = last is not None and last.span.end == run.span.start
+        if last is not None and follows and alike(last.condition) == alike(run.condition):
+            last = Run(Span(run.span.interval, last.span.start, run.span.end), last.condition)
+            continue
+        if last is not None:
+            yield last
+        last = run
+    if last is not None:
+        yield last

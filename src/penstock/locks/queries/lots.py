@@ -1,0 +1,291 @@
+"""Reads of the lots of datasets, of what jobs have to do with them, and of their log."""
+
+from collections import defaultdict
+from collections.abc import Mapping, Sequence
+
+from msgspec import Struct
+
+from penstock import ids
+from penstock.catalog.entities.job_versions import name_in_version
+from penstock.catalog.entities.runs import lot_facet
+from penstock.catalog.events.known_facets import DatasetName
+from penstock.catalog.queries.jobs import get_job
+from penstock.catalog.rows import Role
+from penstock.catalog.shapes import EntityId, Page, time_or_none
+from penstock.clock import format_time
+from penstock.db import Transaction
+from penstock.db.database import Ask, Row
+from penstock.errors import NotFound
+from penstock.locks.explain.text import ask_why
+from penstock.locks.lock_rules import Status
+from penstock.locks.queries.claims import (
+    TOTAL_MAX,
+    find_claimed_run,
+    find_dataset,
+    get_lot_job,
+    lock_names,
+)
+from penstock.locks.rows import NOWHERE, CheckRow, LotJobRow, WorkRow
+from penstock.locks.shapes import (
+    CheckOfLot,
+    CheckResult,
+    Consumer,
+    DatasetChecks,
+    Lot,
+    LotChecks,
+    Transition,
+    Work,
+    WorkPage,
+)
+from penstock.lots.ids import check_lot
+from penstock.states import WorkState
+
+NAMED_LOOKED_AT = 1000  # lots of a dataset at either end, for those with free names
+
+# What lists the work of a job that is in a state; all other states have one list.
+_LISTED_BY = {
+    None: "work",
+    WorkState.DONE: "done_work",
+    WorkState.READY: "ready_work",
+    WorkState.RUNNING: "running_work",
+}
+
+
+def get_work(tx: Transaction, namespace: str, job: str, lot: str) -> Work:
+    """What a job has to do with one lot."""
+    found = load_work(tx, namespace, job, [lot])
+    if not found:
+        raise NotFound(
+            f"job {namespace}/{job} has never met lot {lot}; {ask_why(namespace, job, lot)}"
+        )
+    return found[0]
+
+
+def load_work(tx: Transaction, namespace: str, job: str, lots: Sequence[str]) -> list[Work]:
+    """What a job has to do with these lots, in their order; those it never met are left out."""
+    row = get_lot_job(tx, namespace, job)
+    wanted = [check_lot(lot) for lot in dict.fromkeys(lots)]
+    found = tx.rows(WorkRow, "lot_work_by_lots", job_id=row.job_id, lots=wanted)
+    rows = {work.lot: work for work in found}
+    return [_work(rows[lot], row, namespace, job) for lot in wanted if lot in rows]
+
+
+def list_work(
+    tx: Transaction, namespace: str, job: str, state: WorkState | None, limit: int, offset: int
+) -> Page[Work]:
+    """A page of what a job has to do: in one state and the order of work, or all by lot."""
+    row = get_lot_job(tx, namespace, job)
+    which = {"job_id": row.job_id}
+    kind = _LISTED_BY.get(state)
+    if kind is None:
+        kind, which = "stuck_work", {**which, "state": str(state)}
+    asks: list[Ask] = [
+        (f"read_{kind}", {**which, "limit": limit, "offset": offset}),
+        (f"count_{kind}", {**which, "most": TOTAL_MAX}),
+    ]
+    rows, [(count,)] = tx.fetch_many(asks)
+    shown = [_work(WorkRow(*found), row, namespace, job) for found in rows]
+    return Page(shown, max(count, offset + len(rows)))
+
+
+def _work(row: WorkRow, job: LotJobRow, namespace: str, name: str) -> Work:
+    live = row.state == WorkState.RUNNING
+    return Work(
+        namespace=namespace,
+        job=name,
+        lot=row.lot,
+        state=WorkState(row.state),
+        priority=-row.rank,
+        attempts=row.tries,
+        attempts_max=job.tries_max,
+        token=row.token,
+        claim=row.run_id,
+        owner=row.owner or None,
+        lease_until=format_time(row.lease_until) if live else None,
+        not_before=time_or_none(row.not_before or None),
+        since=format_time(row.since),
+        error=row.error or None,
+        stale_since=time_or_none(row.stale_since or None),
+    )
+
+
+def list_stale(
+    tx: Transaction, namespace: str | None, job: str | None, limit: int, offset: int
+) -> WorkPage:
+    """Lots that jobs have done with inputs of which there are newer versions."""
+    which = {"namespace": namespace or "", "job": job or "", "limit": limit, "offset": offset}
+    rows = tx.fetch("read_stale_work", **which)
+    return WorkPage(
+        [_work(WorkRow(*row[2:18]), LotJobRow(*row[18:]), row[0], row[1]) for row in rows]
+    )
+
+
+def lot_checks(tx: Transaction, namespace: str, dataset: str, lot: str) -> LotChecks:
+    """What checks said about a lot."""
+    dataset_id = find_dataset(tx, namespace, dataset)
+    rows = tx.rows(CheckRow, "read_lot_checks", dataset_id=dataset_id, lot=check_lot(lot))
+    return LotChecks([CheckResult(*_said(row)) for row in rows])
+
+
+def dataset_checks(
+    tx: Transaction, namespace: str, dataset: str, limit: int, offset: int, *, failed: bool
+) -> DatasetChecks:
+    """What checks said about the lots of a dataset, or only what failed."""
+    dataset_id = find_dataset(tx, namespace, dataset)
+    statement = "read_dataset_checks_failed" if failed else "read_dataset_checks"
+    rows = tx.rows(CheckRow, statement, dataset_id=dataset_id, limit=limit, offset=offset)
+    return DatasetChecks([CheckOfLot(*_said(row), row.lot) for row in rows])
+
+
+def _said(row: CheckRow) -> tuple[str, str, str | None, bool, str | None, str | None, str]:
+    """A result as it is shown, in the order of its fields."""
+    field, detail, at = row.field or None, row.detail or None, format_time(row.at)
+    return row.version_id, row.name, field, bool(row.success), detail, row.run_id, at
+
+
+def list_lots(tx: Transaction, namespace: str, dataset: str, limit: int, offset: int) -> Page[Lot]:
+    """A page of the lots of a dataset, by lot."""
+    dataset_id = find_dataset(tx, namespace, dataset)
+    which = {"dataset_id": dataset_id}
+    rows, [(count,)] = tx.fetch_many(
+        [
+            ("read_lots", {**which, "limit": limit, "offset": offset}),
+            ("count_lots", {**which, "most": TOTAL_MAX}),
+        ]
+    )
+    consumers = _consumers(tx, dataset_id, [row[0] for row in rows])
+    shown = [_lot(row, namespace, dataset, consumers[row[0]]) for row in rows]
+    return Page(shown, max(count, offset + len(rows)))
+
+
+def list_named_lots(
+    tx: Transaction, namespace: str, dataset: str, limit: int, offset: int
+) -> Page[Lot]:
+    """A page of the lots of a dataset that no interval names, by lot."""
+    dataset_id = find_dataset(tx, namespace, dataset)
+    page = {"limit": limit, "offset": offset}
+    rows = tx.fetch("read_named_lots", dataset_id=dataset_id, most=NAMED_LOOKED_AT, **page)
+    consumers = _consumers(tx, dataset_id, [row[0] for row in rows])
+    shown = [_lot(row[:-1], namespace, dataset, consumers[row[0]]) for row in rows]
+    return Page(shown, rows[0][-1] if rows else offset)
+
+
+def get_lot(tx: Transaction, namespace: str, dataset: str, lot: str) -> Lot:
+    """One lot of a dataset."""
+    found = show_lot(tx, namespace, dataset, lot)
+    if found.status is None:
+        raise NotFound(
+            f"dataset {namespace}/{dataset} has no lot {lot}; list its lots, or register it"
+        )
+    return found
+
+
+def show_lot(tx: Transaction, namespace: str, dataset: str, lot: str) -> Lot:
+    """One lot of a dataset, whether there is anything of it or not."""
+    dataset_id = find_dataset(tx, namespace, dataset)
+    row = tx.fetch_one("read_lot", dataset_id=dataset_id, lot=check_lot(lot))
+    consumers = _consumers(tx, dataset_id, [lot])[lot]
+    if row is not None:
+        return _lot(row, namespace, dataset, consumers)
+    return Lot(namespace, dataset, lot, None, None, None, None, None, [], consumers)
+
+
+def _consumers(tx: Transaction, dataset_id: str, lots: Sequence[str]) -> dict[str, list[Consumer]]:
+    found: dict[str, list[Consumer]] = defaultdict(list)
+    which = {"dataset_id": dataset_id, "nowhere": NOWHERE, "lots": list(lots)}
+    rows = tx.fetch("read_consumers", **which) if lots else ()
+    for lot, namespace, job, status, version, since in rows:
+        found[lot].append(Consumer(namespace, job, Status(status), version, format_time(since)))
+    return found
+
+
+def _lot(row: Row, namespace: str, dataset: str, consumers: Sequence[Consumer]) -> Lot:
+    lot, _, status, run_id, version_id, since, job_namespace, job_name = row
+    return Lot(
+        namespace=namespace,
+        dataset=dataset,
+        lot=lot,
+        status=Status(status),
+        version=version_id,
+        job=EntityId(job_namespace, job_name) if job_name is not None else None,
+        run=run_id,
+        since=format_time(since),
+        locks=lock_names(Role.OUTPUT, Status(status)),
+        consumers=consumers,
+    )
+
+
+def list_log_of_job(
+    tx: Transaction, namespace: str, job: str, lot: str | None, limit: int, offset: int
+) -> list[Transition]:
+    """A page of the transitions of a job's lots, or of one of them, newest first."""
+    get_job(tx, namespace, job)  # a job that was kept out is not wired, and has a log
+    which = {"job_id": ids.job_id(namespace, job)}
+    if lot is None:
+        return _log(tx, "read_log_of_job", which, limit, offset)
+    return _log(tx, "read_log_of_work", {**which, "lot": check_lot(lot)}, limit, offset)
+
+
+def list_log_of_lot(
+    tx: Transaction, namespace: str, dataset: str, lot: str, limit: int, offset: int
+) -> list[Transition]:
+    """A page of the transitions of one lot of a dataset, newest first.
+
+    What the jobs did that read and write the dataset is among them, also of those that do so no
+    more but have done so with this lot; not what they did with lots of other datasets before.
+    """
+    found = find_dataset(tx, namespace, dataset)
+    which = {"dataset_id": found, "lot": check_lot(lot)}
+    rows, names = tx.fetch_many(
+        [("read_jobs_of_lot", which), ("read_dataset_names", {"ids": [found]})]
+    )
+    [(_, *name)] = names  # a second name may have led here
+    of_jobs = {"jobs": [job for (job,) in rows], "named": name_in_version(DatasetName(*name))}
+    return _log(tx, "read_log_of_lot", {**which, **of_jobs}, limit, offset)
+
+
+def list_log_of_run(tx: Transaction, run_id: str, limit: int, offset: int) -> list[Transition]:
+    """A page of the transitions of a claim, newest first."""
+    run = find_claimed_run(tx, run_id)
+    facet = lot_facet(run.facets) if run is not None else None
+    if run is None or facet is None:
+        return []
+    which = {"job_id": run.job_id, "run_id": run.id, "lots": list(facet.all_lots)}
+    return _log(tx, "read_log_of_run", which, limit, offset)
+
+
+def _log(
+    tx: Transaction, statement: str, which: Mapping[str, object], limit: int, offset: int
+) -> list[Transition]:
+    rows = tx.fetch(statement, **which, limit=limit, offset=offset)
+    return [Transition(format_time(at), *said) for at, *said in rows]
+
+
+LOOKED_AT_MAX = 1000
+_LAST_CHARACTER = "\U0010ffff"
+
+
+class LotMatch(Struct, frozen=True):
+    """A lot whose id is, or begins with, the text that was looked for."""
+
+    dataset: EntityId
+    lot: str
+    status: Status
+
+
+def find_lots(tx: Transaction, text: str, namespace: str | None, limit: int) -> list[LotMatch]:
+    """The lots whose ids are, or begin with, a text; in one namespace or in all."""
+    if not text:
+        return []
+    rows = tx.fetch(
+        "find_lots",
+        first=text,
+        last=text + _LAST_CHARACTER,
+        namespace=namespace,
+        most=limit if namespace is None else LOOKED_AT_MAX,
+        limit=limit,
+    )
+    return [
+        LotMatch(EntityId(namespace=owner, name=name), lot, Status(status))
+        for owner, name, lot, status in rows
+    ]

@@ -1,0 +1,140 @@
+"""The rows of lots as a batch of writes sees them, beside the catalog's own."""
+
+from collections.abc import Collection, Iterable, Mapping
+from enum import StrEnum
+from types import MappingProxyType
+from typing import Any
+
+from msgspec import Struct
+
+from penstock.clock import Micros
+from penstock.errors import Invalid
+from penstock.lots.ids import Interval, IntervalLot, check_lot, parse_interval
+from penstock.lots.manifests import ManifestNote
+from penstock.lots.rows import LandingRow, LotDatasetRow, LotEventRow, ManifestRow, RunEndRow
+from penstock.states import ManifestState
+from penstock.store.table_cache import Shelf, write_only
+from penstock.store.unit_of_work import Changes, World
+
+Notes = Mapping[str, ManifestNote]  # by dataset id
+NO_NOTES: Notes = MappingProxyType({})
+
+
+class LotEventKind(StrEnum):
+    """What can happen to a lot that others may want to know."""
+
+    PUBLISHED = "published"  # there is a version of it to be read
+    ANNOUNCED = "announced"  # some of it is there, but nobody reads it yet
+    REMOVED = "removed"  # its data was cleaned away
+
+
+class _Gone(Struct, frozen=True):
+    dataset_id: str
+
+
+class LotRoom:
+    """Rows by table; the outboxes are only written."""
+
+    def __init__(self, world: World) -> None:
+        self._world = world
+        undo = world.undo
+        self.datasets: Shelf[LotDatasetRow] = Shelf(self._fetch_datasets, undo)
+        self.manifests: Shelf[ManifestRow] = Shelf(self._fetch_manifests, undo)
+        self.landings: Shelf[LandingRow] = Shelf(self._fetch_landings, undo)
+        self.events: Shelf[LotEventRow] = Shelf(write_only, undo)
+        self.run_ends: Shelf[RunEndRow] = Shelf(write_only, undo)
+        self.lasting: tuple[Shelf[Any], ...] = (self.datasets, self.manifests, self.landings)
+        self.passing: tuple[Shelf[Any], ...] = (self.events, self.run_ends)
+
+    def changes(self) -> Changes:
+        """Every change of the batch of writes."""
+        return [
+            ("put_lot_datasets", self.datasets.changed()),
+            ("forget_lot_landings", [_Gone(key) for key in self.landings.gone()]),
+            ("put_lot_landings", self.landings.changed()),
+            ("put_lot_manifests", self.manifests.changed()),
+            ("add_lot_events", self.events.changed()),
+            ("add_run_ends", self.run_ends.changed()),
+        ]
+
+    def check_cut(self, dataset_id: str, name: str, lots: Iterable[str]) -> None:
+        """Refuse lots that are of another interval than the one the dataset is cut by."""
+        cut = self.datasets.get(dataset_id)
+        if cut is None or not cut.interval:
+            return
+        for lot in lots:
+            named = parse_interval(check_lot(lot))
+            if named is None or named.interval != cut.interval:
+                raise Invalid(
+                    f"the lots of {name}, version {cut.label}, are cut by {cut.interval}, and lot "
+                    f"{lot} is none of these; name one such as "
+                    f"{IntervalLot(Interval(cut.interval), 0).id}"
+                )
+
+    def tell(
+        self,
+        kind: LotEventKind,
+        dataset_id: str,
+        lot: str,
+        now: Micros,
+        *,
+        version_id: str | None,
+        state: ManifestState = ManifestState.COMPLETE,
+        job_id: str | None = None,
+        run_id: str | None = None,
+    ) -> None:
+        """Put an event into the outbox: it leaves with the commit, or not at all."""
+        row = LotEventRow(now, kind, dataset_id, lot, state, version_id, job_id, run_id)
+        self.events.put(object(), row)
+
+    def tell_end(self, run_id: str, now: Micros) -> None:
+        """Put the end of a run of ours into the outbox of runs."""
+        self.run_ends.put(run_id, RunEndRow(now, run_id))
+
+    def put_manifest(
+        self, version_id: str, dataset_id: str, lot: str, note: ManifestNote, now: Micros
+    ) -> None:
+        """Note the manifest of a lot's new version."""
+        row = ManifestRow(
+            version_id, dataset_id, lot, note.state, note.key, note.uris, note.bytes, note.digest,
+            note.attempt, now,
+        )  # fmt: skip
+        self.manifests.put(version_id, row)
+
+    def published(
+        self,
+        lot: str,
+        versions: Mapping[str, str],
+        now: Micros,
+        *,
+        notes: Notes,
+        job_id: str | None,
+        run_id: str | None,
+        held: Collection[str] = (),
+    ) -> None:
+        """A lot has new versions, by dataset: note their manifests, and tell.
+
+        Nobody may read yet those of the datasets that are `held`.
+        """
+        for dataset_id, version_id in versions.items():
+            found = notes.get(dataset_id)
+            if found is not None:
+                self.put_manifest(version_id, dataset_id, lot, found, now)
+            state = found.state if found is not None else ManifestState.COMPLETE
+            kind = LotEventKind.ANNOUNCED if dataset_id in held else LotEventKind.PUBLISHED
+            self.tell(
+                kind, dataset_id, lot, now,
+                version_id=version_id, state=state, job_id=job_id, run_id=run_id,
+            )  # fmt: skip
+
+    def _fetch_datasets(self, ids: list[str]) -> dict[str, LotDatasetRow]:
+        rows = self._world.tx.rows(LotDatasetRow, "lot_datasets_by_ids", ids=ids)
+        return {row.dataset_id: row for row in rows}
+
+    def _fetch_landings(self, ids: list[str]) -> dict[str, LandingRow]:
+        rows = self._world.tx.rows(LandingRow, "lot_landings_by_ids", ids=ids)
+        return {row.dataset_id: row for row in rows}
+
+    def _fetch_manifests(self, ids: list[str]) -> dict[str, ManifestRow]:
+        rows = self._world.tx.rows(ManifestRow, "lot_manifests_by_versions", ids=ids)
+        return {row.version_id: row for row in rows}

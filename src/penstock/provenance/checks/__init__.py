@@ -1,0 +1,26 @@
+"""Every promise of Penstock as a question that a running system can be asked."""
+
+from penstock.provenance.checks import (
+    access,
+    arcs,
+    catalog,
+    ingest,
+    locks,
+    lots,
+    objects,
+    operations,
+)
+from penstock.provenance.checks.invariant import Grounds, Invariant
+
+__all__ = ["ALL", "Grounds", "Invariant"]
+
+ALL: tuple[Invariant, ...] = (
+    *access.INVARIANTS,
+    *catalog.INVARIANTS,
+    *locks.INVARIANTS,
+    *lots.INVARIANTS,
+    *arcs.INVARIANTS,
+    *objects.INVARIANTS,
+    *operations.INVARIANTS,
+    *ingest.INVARIANTS,
+)

@@ -1,0 +1,129 @@
+"""What always holds of the catalog."""
+
+from collections import defaultdict
+from collections.abc import Iterator
+from typing import Final
+
+from penstock import ids
+from penstock.catalog.entities.job_versions import version_names
+from penstock.catalog.rows import Role, Row
+from penstock.db import Transaction
+from penstock.provenance.checks.invariant import NO_ID, PAGE, Grounds, Invariant, by_statement
+from penstock.store.unit_of_work import IoKey
+
+
+class _Shape(Row, frozen=True):
+    job_id: str
+    namespace: str
+    name: str
+    inputs: str
+    outputs: str
+
+    @property
+    def edges(self) -> set[IoKey]:
+        """What the job reads and writes."""
+        sides = (Role.INPUT, self.inputs), (Role.OUTPUT, self.outputs)
+        return {
+            (role, ids.dataset_id(each.namespace, each.name))
+            for role, text in sides
+            for each in version_names(text)
+        }
+
+
+def current_edges_agree(grounds: Grounds) -> Iterator[str]:
+    """Edges that are current, and neither of a job's version nor of a run that goes on."""
+    after = NO_ID
+    with grounds.database.read() as tx:
+        while page := tx.rows(_Shape, "shapes_of_jobs_from", after=after, most=PAGE):
+            after = page[-1].job_id
+            held: dict[str, set[IoKey]] = defaultdict(set)
+            found = tx.fetch("current_edges_of_jobs", ids=[job.job_id for job in page])
+            for job_id, role, dataset_id, _ in found:
+                held[job_id].add((role, dataset_id))
+            for job in page:
+                yield from _edges_of(tx, job, held[job.job_id])
+
+
+def _edges_of(tx: Transaction, job: _Shape, held: set[IoKey]) -> Iterator[str]:
+    wanted, shown = job.edges, f"job {job.namespace}/{job.name}"
+    for role, dataset_id in sorted(wanted - held):
+        yield f"{shown} has dataset {dataset_id} as {role}, and its edge is not current"
+    if odd := held - wanted:
+        going = tx.fetch("going_edges_of_job", job_id=job.job_id)
+        for role, dataset_id in sorted(odd - {(role, dataset) for _, role, dataset in going}):
+            yield f"{shown} shows dataset {dataset_id} as {role}, and nothing says so"
+
+
+INVARIANTS: Final[tuple[Invariant, ...]] = (
+    by_statement(
+        "current-versions",
+        "a dataset's current version is of a completed run, or was declared",
+        "broken_current_versions",
+        "dataset {}/{} has for its current version {}, which is {}",
+    ),
+    by_statement(
+        "newest-versions",
+        "a dataset's current version is the one published last",
+        "broken_newest_versions",
+        "dataset {}/{} has for its current version {}, and another was published later",
+    ),
+    by_statement(
+        "pinned-versions",
+        "what runs read and wrote is there, and what a run wrote is its own",
+        "broken_pins",
+        "run {} has as {} of dataset {} version {}, which is not there or not its own",
+    ),
+    by_statement(
+        "run-counts",
+        "jobs count their runs and versions rightly",
+        "broken_run_counts",
+        "job {}/{} counts {} runs and {} versions, and there are others",
+    ),
+    by_statement(
+        "version-counts",
+        "datasets count their versions rightly and know the latest",
+        "broken_version_counts",
+        "dataset {}/{} counts {} versions, the latest V{}, and there are others",
+    ),
+    by_statement(
+        "latest-runs",
+        "jobs show their newest run and its state",
+        "broken_latest_runs",
+        "job {}/{} shows run {} as its newest, {}, and that is not so",
+    ),
+    by_statement(
+        "job-versions",
+        "the version of its job that a run has is there, and no younger than the run",
+        "broken_job_versions",
+        "run {} of job {}/{} has version {}, which is not there or began after it",
+    ),
+    by_statement(
+        "tallies",
+        "namespaces count their visible datasets and jobs rightly",
+        "broken_tallies",
+        "{} of namespace {} in state {!r} are counted as {}, and there are {}",
+    ),
+    by_statement(
+        "event-counts",
+        "events are counted rightly by the hour",
+        "broken_event_counts",
+        "in the hour {}, events {} are counted as {}, and there are {}",
+    ),
+    by_statement(
+        "search",
+        "every dataset and job is found by search as what it is",
+        "broken_search_docs",
+        "{} {}/{} is not found as it is, or is no more",
+    ),
+    by_statement(
+        "edges",
+        "jobs show what their runs have read and written",
+        "broken_job_edges",
+        "job {0}/{1} does not show dataset {3} as {2}, as run {4} has it",
+    ),
+    Invariant(
+        "current-edges",
+        "current are the edges of jobs' current versions and of runs that go on, and no others",
+        current_edges_agree,
+    ),
+)

@@ -1,0 +1,124 @@
+"""What always holds of batches, ingest jobs and what is stored."""
+
+from collections.abc import Iterator
+from typing import Final
+
+from penstock.errors import NotFound, PenstockError
+from penstock.ingest.archive import lost_files
+from penstock.ingest.opening import IN_DATABASE
+from penstock.ingest.queue.port import BatchFilter
+from penstock.provenance.checks.invariant import FOUND_MAX, PAGE, Grounds, Invariant, by_statement
+from penstock.states import BatchState
+
+UNPUBLISHED: Final = "it is not published as a lot"  # in the message of a batch
+# What `ingest check` looks for, asked here in a snapshot so that no writer waits.
+_QUEUE: Final = (
+    ("ingest_jobs_without_batch", "ingest job {0} belongs to a batch that is not there"),
+    ("ingest_locks_without_session", "{0} is locked by a session that is over"),
+    ("ingest_wrong_tallies", "batch {0} counts its jobs in {1} wrongly: there are {2}"),
+    ("ingest_wrong_totals", "all batches count their jobs in {1} wrongly: there are {2}"),
+    ("ingest_stuck_batches", "batch {0} is processing, but no job of it is"),
+)
+
+
+def queue(grounds: Grounds) -> Iterator[str]:
+    """What no crash should have left in the queue, wherever that is kept."""
+    if grounds.shop.settings.queue != IN_DATABASE:
+        for finding in grounds.shop.store.check():
+            yield f"{finding.target} {finding.what}"
+        return
+    with grounds.database.read() as tx:
+        for statement, words in _QUEUE:
+            for row in tx.fetch(statement):
+                yield words.format(*row)
+
+
+def reported_batches(grounds: Grounds) -> Iterator[str]:
+    """Batches that were reported and are no lot, nor wait for the end of their interval."""
+    store = grounds.shop.store
+    for status in (BatchState.COMPLETED, BatchState.FAILED):
+        before: str | None = None
+        while page := store.batches(BatchFilter(status), PAGE, before):
+            before = page[-1].id
+            with grounds.database.read() as tx:
+                rows = tx.fetch("batch_lots_by_ids", ids=[batch.id for batch in page])
+            has_lot = {row[0] for row in rows}
+            for batch in page:
+                if batch.id not in has_lot and _wants_lot(grounds, batch.id):
+                    yield f"batch {batch.id} is reported, and no lot"
+    with grounds.database.read() as tx:
+        for batch_id, lot in tx.fetch("broken_batch_lots", most=FOUND_MAX):
+            yield f"batch {batch_id} is published as lot {lot}, which is not there"
+
+
+def _wants_lot(grounds: Grounds, batch_id: str) -> bool:
+    """Whether a batch has to be a lot: its message says so if it could not be."""
+    with grounds.database.read() as tx:
+        [(since,)] = tx.fetch("batches_are_lots_since")
+    try:
+        batch = grounds.shop.store.batch(batch_id)
+        interval = grounds.shop.collection(batch.collection).interval
+    except NotFound:  # it was cleaned away, or its collection is gone
+        return False
+    if batch.report is None or UNPUBLISHED in batch.message or batch.last_modified <= since:
+        return False
+    return interval is None or batch.status is BatchState.COMPLETED
+
+
+def stored_objects(grounds: Grounds) -> Iterator[str]:
+    """Stored objects of which files are lost or, if every byte is read, damaged."""
+    if not grounds.deep:
+        for finding in lost_files.check(grounds.shop, grounds.database, grounds.stop.is_set):
+            yield f"{finding.target} {finding.what}"
+        return
+    after = ""
+    while True:
+        with grounds.database.read() as tx:
+            page = tx.fetch("objects_stored_from", after=after, most=PAGE)
+        if not page:
+            return
+        after = page[-1][0]
+        for ark, collection in page:
+            if grounds.stop.is_set():
+                return
+            yield from object_faults(grounds, ark, collection)
+
+
+def object_faults(grounds: Grounds, ark: str, collection: str) -> Iterator[str]:
+    """What is wrong with one stored object."""
+    try:
+        depository = grounds.shop.depository(grounds.shop.collection(collection))
+        yield from (f"object {ark}: {fault}" for fault in depository.verify(ark))
+    except PenstockError as error:
+        yield f"object {ark} cannot be read: {error}"
+
+
+INVARIANTS: Final[tuple[Invariant, ...]] = (
+    Invariant(
+        "ingest-queue",
+        "an ingest job is in one stage and on one side of its batch, and counted there",
+        queue,
+    ),
+    Invariant(
+        "batch-lots",
+        "a batch that was reported is a lot, or part of one",
+        reported_batches,
+    ),
+    by_statement(
+        "deposits",
+        "a deposit has one stored version, and one completed run",
+        "broken_deposits",
+        "version {1} of {0}, by ingest job {2}: its run is {3}, or the version before is missing",
+    ),
+    by_statement(
+        "object-writers",
+        "nobody may write what is stored already",
+        "broken_ark_writers",
+        "ingest job {1} may still write {0}, although its version is stored",
+    ),
+    Invariant(
+        "stored-objects",
+        "the files of stored objects are in the store with their size (--deep: with their digest)",
+        stored_objects,
+    ),
+)

@@ -1,0 +1,161 @@
+"""What always holds of claims, status rows and what jobs have to do."""
+
+from collections.abc import Iterator, Sequence
+from typing import Final
+
+from penstock.catalog.entities.runs import lot_facet
+from penstock.catalog.rows import Row
+from penstock.clock import Micros
+from penstock.db import Transaction
+from penstock.locks import work as rules
+from penstock.locks.rows import LotJobRow, WorkRow
+from penstock.locks.tables import LockRoom
+from penstock.lots.ids import sort_key
+from penstock.provenance.checks.invariant import NO_ID, PAGE, Grounds, Invariant, by_statement
+from penstock.states import WorkState
+from penstock.store.unit_of_work import World
+
+
+class _OpenRun(Row, frozen=True):
+    id: str
+    job_id: str
+    facets: str
+    state: str
+
+
+class _LotJob(Row, frozen=True):
+    job_id: str
+    namespace: str | None
+    name: str | None
+    wires: int
+
+
+def ended_claims(grounds: Grounds) -> Iterator[str]:
+    """Runs of claims that are over, and that have not ended themselves."""
+    after = NO_ID
+    with grounds.database.read() as tx:
+        while runs := tx.rows(_OpenRun, "open_runs_with_lots", after=after, most=PAGE):
+            after = runs[-1].id
+            for run in runs:
+                facet = lot_facet(run.facets)
+                # Without an attempt nobody was given a claim: others report what they like.
+                if facet is None or not facet.attempt:
+                    continue
+                lots = list(facet.all_lots)
+                work = tx.rows(WorkRow, "lot_work_by_lots", job_id=run.job_id, lots=lots)
+                held = (w.state == WorkState.RUNNING and w.run_id == run.id for w in work)
+                if not any(held):
+                    yield f"run {run.id} on lot {facet.lot} is {run.state}, and its claim is over"
+
+
+def work_agrees(grounds: Grounds) -> Iterator[str]:
+    """What jobs have to do, worked out anew from the status rows."""
+    now, after = grounds.clock(), NO_ID
+    with grounds.database.read() as tx:
+        while jobs := tx.rows(_LotJob, "every_lot_job_from", after=after, most=PAGE):
+            after = jobs[-1].job_id
+            for job in jobs:
+                if grounds.stop.is_set():
+                    return
+                yield from _work_of(tx, job, now)
+
+
+def _work_of(tx: Transaction, named: _LotJob, now: Micros) -> Iterator[str]:
+    shown = f"job {named.namespace}/{named.name}"
+    [job] = tx.rows(LotJobRow, "lot_jobs_by_ids", ids=[named.job_id])
+    if len({*job.input_ids}) + len({*job.output_ids}) != named.wires:
+        yield f"{shown} is not found by the datasets that it reads and writes, or by others"
+    after = ""
+    while page := tx.fetch("work_of_job_from", job_id=job.job_id, after=after, most=PAGE):
+        lots = [lot for (lot,) in page]
+        after = lots[-1]
+        for row, state, unmade in _derived(tx, job, lots, now):
+            if not _agrees(row, state, now):
+                yield f"lot {row.lot} of {shown} is {row.state}, and should be {state}"
+            if row.state == WorkState.DONE and job.stated and row.unmade != unmade:
+                said, found = _whole(row.unmade), _whole(unmade)
+                yield f"lot {row.lot} of {shown} counts as {said}, and is {found}"
+            if row.lot_key != sort_key(row.lot):
+                yield f"lot {row.lot} of {shown} is in the wrong place of the order of work"
+
+
+def _derived(
+    tx: Transaction, job: LotJobRow, lots: Sequence[str], now: Micros
+) -> Iterator[tuple[WorkRow, WorkState, int]]:
+    world = World()
+    world.open(tx)
+    room = world.room(LockRoom)
+    rules.prefetch(room, job, lots)
+    for lot in lots:
+        row = room.work.get((job.job_id, lot))
+        if row is not None and row.state != WorkState.RUNNING:
+            state = rules.standing(room, job, lot, later=row.not_before > now)
+            yield row, state, rules.is_unmade(room, job, lot)
+
+
+def _whole(unmade: int) -> str:
+    return "lacking in an output" if unmade else "in all outputs"
+
+
+def _agrees(row: WorkRow, state: WorkState, now: Micros) -> bool:
+    if row.state == WorkState.LATER and state == WorkState.READY:
+        return 0 < row.not_before <= now  # the sweep that lets it go on is due
+    return row.state == state
+
+
+INVARIANTS: Final[tuple[Invariant, ...]] = (
+    by_statement(
+        "one-writer",
+        "a lot of a dataset has one writer at most",
+        "broken_writers",
+        "lot {2} of {0}/{1} has {3} writers",
+    ),
+    by_statement(
+        "live-claims",
+        "a live claim is one run of its job, and that is RUNNING",
+        "broken_claims",
+        "job {}/{} works on lot {} in run {}, which is {}",
+    ),
+    Invariant(
+        "ended-claims",
+        "the run of a claim that is over has ended, so there is one live claim for a job and lot",
+        ended_claims,
+    ),
+    by_statement(
+        "locks",
+        "whatever is locked by work is locked by a live claim",
+        "broken_locks",
+        "lot {2} of {0}/{1} is RUNNING as {3} of run {4}, which has no live claim on it",
+    ),
+    by_statement(
+        "claimed-inputs",
+        "a live claim holds what its run reads, in the version that was pinned",
+        "broken_claimed_inputs",
+        "job {0}/{1} works on lot {2} without its lock on {3}/{4}, or with another version",
+    ),
+    by_statement(
+        "ready-lots",
+        "a lot that is READY has a version that a completed run, or nobody's run, has published",
+        "broken_ready_lots",
+        "lot {2} of {0}/{1} is READY in version {3}, which is {4}",
+    ),
+    by_statement(
+        "holds",
+        "a lot that is held is held for something, and what holds nothing is forgotten",
+        "broken_holds",
+        "lot {2} of {0}/{1} is {3}, held for {4}",
+    ),
+    by_statement(
+        "consumed-lots",
+        "what was consumed is remembered in a version that exists",
+        "broken_consumed_lots",
+        "job {0}/{1} has consumed lot {4} of {2}/{3} in version {5}, which is not there",
+    ),
+    Invariant("work", "what jobs have to do follows from the status rows", work_agrees),
+    by_statement(
+        "met-lots",
+        "every lot that can be read was met by every job that is wired to read it",
+        "broken_meetings",
+        "job {0}/{1} has never met lot {4} of {2}/{3}, which is READY",
+    ),
+)

@@ -1,0 +1,200 @@
+"""What always holds of manifests, of the objects behind them, and of the outbox."""
+
+import re
+from collections.abc import Iterator
+from concurrent.futures import ThreadPoolExecutor
+from itertools import takewhile
+from typing import Final
+
+from penstock import ids
+from penstock.catalog.rows import Row
+from penstock.errors import Invalid, NotFound, PenstockError
+from penstock.lots.manifests import Manifest, lot_data_folder
+from penstock.objects import Objects
+from penstock.provenance.checks.invariant import NO_ID, PAGE, Grounds, Invariant, by_statement
+from penstock.provenance.verify import (
+    Checked,
+    Listed,
+    check_item,
+    listed,
+    read_manifest,
+    side_by_side,
+)
+from penstock.states import RunState
+
+_ATTEMPT: Final = re.compile(r"/attempt=([^/]*)/")
+
+
+class _Noted(Row, frozen=True):
+    dataset_id: str
+    lot: str
+    version_id: str
+    state: str
+    key: str
+    digest: str
+    attempt: str
+    uris: int
+    bytes: int
+
+
+def manifest_files(grounds: Grounds) -> Iterator[str]:
+    """Manifests of READY lots that are not in the store, or, looked at deeply, not as noted."""
+    objects = grounds.objects()
+    with ThreadPoolExecutor(grounds.readers, thread_name_prefix="check") as pool:
+        for page in _pages(grounds):
+            work = side_by_side(pool, lambda row: _fault(grounds, objects, row), page, PAGE)
+            missed = [(row, fault) for row, fault in zip(page, work, strict=True) if fault]
+            for row, fault in _confirmed(grounds, missed):
+                yield f"lot {row.lot}, version {row.version_id}: {fault}"
+
+
+def _fault(grounds: Grounds, objects: Objects, row: _Noted) -> str | None:
+    try:
+        if grounds.deep:
+            _check_note(row, read_manifest(objects, row.key, row.digest))
+        elif not objects.exists(row.key):
+            return f"its manifest {row.key} is not in the store"
+    except NotFound:
+        return f"its manifest {row.key} is not in the store"
+    except PenstockError as error:
+        return str(error)
+    return None
+
+
+def _check_note(row: _Noted, manifest: Manifest) -> None:
+    told = (row.lot, row.state, row.attempt, row.uris, row.bytes)
+    lot, state, attempt = manifest.lot, manifest.state, manifest.attempt
+    if told != (lot, state, attempt, manifest.count, manifest.bytes):
+        raise Invalid(f"{row.key} is not the manifest that was noted")
+
+
+def _pages(grounds: Grounds) -> Iterator[list[_Noted]]:
+    """What readers get, some at a time, each page in a snapshot of its own."""
+    dataset_id, lot = NO_ID, ""
+    while not grounds.stop.is_set():
+        with grounds.database.read() as tx:
+            page = tx.rows(
+                _Noted, "ready_manifests_from", dataset_id=dataset_id, lot=lot, most=PAGE
+            )
+        if not page:
+            return
+        yield page
+        dataset_id, lot = page[-1].dataset_id, page[-1].lot
+
+
+def _confirmed(grounds: Grounds, missed: list[tuple[_Noted, str]]) -> Iterator[tuple[_Noted, str]]:
+    """Those that are still what readers get: a lot may have changed since it was looked up."""
+    if not missed:
+        return
+    keys = [f"{row.dataset_id}{row.version_id}{row.lot}" for row, _ in missed]
+    with grounds.database.read() as tx:
+        still = {version for (version,) in tx.fetch("lots_still_in_versions", keys=keys)}
+    yield from ((row, fault) for row, fault in missed if row.version_id in still)
+
+
+def manifest_items(grounds: Grounds) -> Iterator[str]:
+    """Items of READY lots that are not there with their size and digest; every byte is read."""
+    if not grounds.deep:
+        return
+    objects = grounds.objects()
+    with ThreadPoolExecutor(grounds.readers, thread_name_prefix="check") as pool:
+        for page in _pages(grounds):
+            for row in page:
+                faults = _item_faults(grounds, objects, pool, row)
+                found = [(row, fault) for fault in faults]
+                for _, fault in _confirmed(grounds, found):
+                    yield f"lot {row.lot}, version {row.version_id}: {fault}"
+
+
+def _item_faults(
+    grounds: Grounds, objects: Objects, pool: ThreadPoolExecutor, row: _Noted
+) -> Iterator[str]:
+    try:
+        found = listed(objects, read_manifest(objects, row.key, None))
+        entries = takewhile(lambda _: not grounds.stop.is_set(), found)
+
+        def check(entry: Listed) -> Checked:
+            return check_item(objects, entry)
+
+        for checked in side_by_side(pool, check, entries, 2 * grounds.readers):
+            if checked.fault:
+                yield f"{checked.where}: {checked.fault}"
+    except PenstockError as error:
+        yield str(error)
+
+
+def failed_attempts(grounds: Grounds) -> Iterator[str]:
+    """Items that an attempt wrote which is not the one that the manifest is of, or that failed."""
+    if not grounds.deep:
+        return
+    objects = grounds.objects()
+    for page in _pages(grounds):
+        for row in page:
+            try:
+                entries = list(listed(objects, read_manifest(objects, row.key, None)))
+            except PenstockError:
+                continue  # told by `manifest-files`
+            strange = [fault for entry in entries if (fault := _stranger(objects, entry))]
+            bad = _failed_parts(grounds, {entry.manifest for entry in entries if entry.part})
+            yield from (f"lot {row.lot}, version {row.version_id}: {f}" for f in [*strange, *bad])
+
+
+def _stranger(objects: Objects, entry: Listed) -> str | None:
+    manifest = entry.manifest
+    folder = f"{objects.url}/{lot_data_folder(manifest.dataset, manifest.lot)}/"
+    wrote = _ATTEMPT.search(entry.item.uri) if entry.item.uri.startswith(folder) else None
+    if wrote is None or wrote[1] == manifest.attempt:
+        return None
+    return f"{entry.item.uri} is of attempt {wrote[1]}, its manifest of {manifest.attempt}"
+
+
+def _failed_parts(grounds: Grounds, manifests: set[Manifest]) -> Iterator[str]:
+    """A part that is done is kept although its lot's attempt fails; one that failed is not."""
+    runs = {
+        ids.derived_id("part", manifest.attempt[:36], manifest.part): manifest
+        for manifest in manifests
+    }
+    if not runs:
+        return
+    with grounds.database.read() as tx:
+        states: dict[str, str] = dict(tx.fetch("run_states", ids=sorted(runs)))
+    for run_id, state in states.items():
+        if state != RunState.COMPLETED:
+            yield f"part {runs[run_id].part} is published, and its run {run_id} is {state}"
+
+
+INVARIANTS: Final[tuple[Invariant, ...]] = (
+    by_statement(
+        "manifests",
+        "a lot that is READY has a manifest that is complete or empty",
+        "broken_manifests",
+        "lot {2} of {0}/{1} is READY with {3}",
+    ),
+    Invariant(
+        "manifest-files",
+        "the manifests of lots that are READY are in the store (--deep: as they were noted)",
+        manifest_files,
+    ),
+    Invariant(
+        "manifest-items",
+        "all that they list is there, with its size and digest (--deep)",
+        manifest_items,
+    ),
+    by_statement(
+        "attempts",
+        "a manifest is of the attempt that published it, and that completed",
+        "broken_attempts",
+        "lot {2} of {0}/{1} has a manifest of attempt {3}, and its run is {4}",
+    ),
+    Invariant(
+        "failed-attempts",
+        "nothing that a failed attempt wrote is listed by a published manifest (--deep)",
+        failed_attempts,
+    ),
+    by_statement(
+        "outbox",
+        "no subscriber has had an event that does not exist",
+        "broken_cursors",
+        "subscriber {} is at event {}, and the newest is {}",
+    ),
+)

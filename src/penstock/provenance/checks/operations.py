@@ -1,0 +1,166 @@
+"""What always holds of backfills and replays, also while they are moved on or forgotten."""
+
+from collections import Counter
+from collections.abc import Iterator, Set
+from typing import Final
+
+import msgspec
+from msgspec import Struct
+
+from penstock.arcs.backfills.rows import BackfillRow
+from penstock.clock import Micros
+from penstock.db import Transaction
+from penstock.db.database import Row
+from penstock.locks.rows import TurnRow
+from penstock.provenance.checks.invariant import (
+    FOUND_MAX,
+    NO_ID,
+    PAGE,
+    Grounds,
+    Invariant,
+    by_statement,
+)
+from penstock.states import BackfillState, ReplayState
+
+_ENDED: Final = frozenset({BackfillState.DONE, BackfillState.CANCELLED})
+_OVER: Final = frozenset({ReplayState.DONE, ReplayState.FAILED})
+_ACTIVE: Final = frozenset({ReplayState.RUNNING, ReplayState.PAUSED})
+
+
+class _StepCounts(Struct, frozen=True):
+    """What a replay counts of its steps."""
+
+    pending: int = 0
+    going: int = 0
+    done: int = 0
+    failed: int = 0
+    blocked: int = 0
+
+
+class _Replay(Struct, frozen=True):
+    id: str
+    state: str
+    is_open: int
+    counts: str
+    since: Micros
+
+
+_decode_counts = msgspec.json.Decoder(_StepCounts).decode
+
+
+def backfills_agree(grounds: Grounds) -> Iterator[str]:
+    """Backfills that count other lots than they have, or have ended too early."""
+    after = NO_ID
+    with grounds.database.read() as tx:
+        while page := tx.rows(BackfillRow, "checked_backfills", after=after, most=PAGE):
+            after = page[-1].id
+            lots = _counted(tx, "checked_backfill_lots", [row.id for row in page])
+            for row in page:
+                yield from _backfill(row, lots.get(row.id, Counter()))
+
+
+def _backfill(row: BackfillRow, lots: Counter[str]) -> Iterator[str]:
+    shown, asked, counts = f"backfill {row.id}", row.asked, row.counted
+    if not asked.start <= row.looked_to <= asked.end:
+        yield f"{shown} has looked to {row.looked_to}, which is out of its range"
+    for state, kept in (("done", counts.done), ("failed", counts.failed)):
+        if _differ(lots[state], kept, is_over=row.state in _ENDED):
+            yield f"{shown} counts {kept} lots as {state}, and there are {lots[state]}"
+    if row.state == BackfillState.DONE and (lots["going"] or asked.left(row.looked_to).count):
+        yield f"{shown} is done, and {lots['going']} of its lots are going, or some are left"
+
+
+def replays_agree(grounds: Grounds) -> Iterator[str]:
+    """Replays that count other steps than they have, or have ended too early."""
+    after = NO_ID
+    with grounds.database.read() as tx:
+        while page := tx.rows(_Replay, "checked_replays", after=after, most=PAGE):
+            after = page[-1].id
+            steps = _counted(tx, "checked_replay_steps", [row.id for row in page])
+            for row in page:
+                yield from _replay(row, steps.get(row.id, Counter()))
+
+
+def _replay(row: _Replay, steps: Counter[str]) -> Iterator[str]:
+    shown, counts = f"replay {row.id}", _decode_counts(row.counts)
+    for state in _StepCounts.__struct_fields__:
+        kept: int = getattr(counts, state)
+        if _differ(steps[state], kept, is_over=not row.is_open):
+            yield f"{shown} counts {kept} steps as {state}, and there are {steps[state]}"
+    if row.state in _OVER and (counts.pending or counts.going):
+        yield f"{shown} is {row.state}, and not all of its steps have ended"
+    if bool(row.is_open) != (row.state in _ACTIVE or counts.going > 0):
+        yield f"{shown} is {row.state}, and {'' if row.is_open else 'not '}looked after"
+
+
+def turns_agree(grounds: Grounds) -> Iterator[str]:
+    """Steps whose work does not wait for its turn, and work that waits for one in vain."""
+    with grounds.database.read() as tx:
+        for replay_id, number, state in tx.fetch("steps_without_turn", most=FOUND_MAX):
+            yield f"step {number} of replay {replay_id} is {state}, and its work does not wait"
+        last = (NO_ID, "")
+        while page := tx.rows(TurnRow, "checked_turns", job_id=last[0], lot=last[1], most=PAGE):
+            last = (page[-1].job_id, page[-1].lot)
+            keys = [row.job_id + row.lot for row in page]
+            steps = {*tx.fetch("unbegun_steps_of_work", keys=keys)}
+            for row in page:
+                yield from _turn(row, steps)
+
+
+def _turn(row: TurnRow, steps: Set[Row]) -> Iterator[str]:
+    shown = f"lot {row.lot} of job {row.job_id} waits"
+    if not row.keeper_ids:
+        yield f"{shown} for nobody"
+    for keeper in row.keeper_ids:
+        if (keeper, row.job_id, row.lot) not in steps:
+            yield f"{shown} for replay {keeper}, which has no such step to begin"
+
+
+def _differ(found: int, kept: int, *, is_over: bool) -> bool:
+    """Whether a count is wrong; what is over may be being forgotten, a part at a time."""
+    return found > kept if is_over else found != kept
+
+
+def _counted(tx: Transaction, statement: str, ids: list[str]) -> dict[str, Counter[str]]:
+    found: dict[str, Counter[str]] = {}
+    for owner, state, total in tx.fetch(statement, ids=ids):
+        found.setdefault(owner, Counter())[state] = total
+    return found
+
+
+INVARIANTS: Final[tuple[Invariant, ...]] = (
+    Invariant(
+        "backfills",
+        "backfills count their lots rightly, and are done when nothing is left or going",
+        backfills_agree,
+    ),
+    Invariant(
+        "replays",
+        "replays count their steps rightly, and are over when every step has ended",
+        replays_agree,
+    ),
+    by_statement(
+        "replay-order",
+        "a step of a replay waits for those before it that are not done, and fails with them",
+        "broken_replay_order",
+        "step {1} of replay {0} is {2} and waits for {3} steps; {4} before it are not done, "
+        "{5} have failed",
+    ),
+    by_statement(
+        "turn-keepers",
+        "replays that stand, and they alone, keep the turns of their steps",
+        "broken_turn_keepers",
+        "replay {} is {}, and {}",
+    ),
+    Invariant(
+        "turns",
+        "what a replay that stands has not begun waits for its turn, and nothing else does",
+        turns_agree,
+    ),
+    by_statement(
+        "operations",
+        "what a backfill or a replay works on is a job that works lot by lot",
+        "broken_operations",
+        "{} {} is of job {}, which is not there, or does not work lot by lot",
+    ),
+)

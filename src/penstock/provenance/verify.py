@@ -1,0 +1,331 @@
+"""Reading the bytes of lots again, with what stands behind them, and comparing."""
+
+import hashlib
+import threading
+import time
+from collections import deque
+from collections.abc import Callable, Iterable, Iterator
+from concurrent.futures import Future, ThreadPoolExecutor
+from dataclasses import dataclass, field
+from enum import StrEnum
+from itertools import takewhile
+from typing import TypeVar
+
+from msgspec import Struct
+
+from penstock.catalog.rows import replace
+from penstock.catalog.shapes import Shape
+from penstock.db import Database
+from penstock.errors import Invalid, NotFound, PenstockError
+from penstock.lots.manifests import Item, Manifest, PartLine, UriType, decode
+from penstock.lots.rows import ManifestRow
+from penstock.objects import Objects
+from penstock.objects.uris import find_object
+from penstock.provenance.history import LotName, versions_of
+from penstock.provenance.trace import FoundObject, Walk, walk_back
+from penstock.states import ManifestState
+
+T = TypeVar("T")
+R = TypeVar("R")
+
+
+class Listed(Struct, frozen=True):
+    """An item, and the manifest that lists it: the lot's own, or that of a part."""
+
+    item: Item
+    manifest: Manifest
+
+    @property
+    def part(self) -> str | None:
+        """The part that it belongs to."""
+        return self.manifest.part or None
+
+
+class Checked(Struct, frozen=True):
+    """What was read of an item or a manifest, and what is wrong with it, if anything is."""
+
+    where: str
+    size: int
+    fault: str | None
+
+
+def read_manifest(objects: Objects, key: str, digest: str | None) -> Manifest:
+    """A manifest, if it is the one that was noted; `digest` is what the database says of it."""
+    content = objects.get(key)
+    found = hashlib.sha256(content).hexdigest()
+    if digest is not None and found != digest:
+        raise Invalid(f"{key} has sha256 {found}, and {digest} was noted when it was published")
+    return decode(content, f"{objects.url}/{key}")
+
+
+def listed(objects: Objects, manifest: Manifest) -> Iterator[Listed]:
+    """Everything that a manifest lists, with what its parts do; a part is read when it is due."""
+    yield from (Listed(item, manifest) for item in manifest.uris)
+    for line in manifest.parts:
+        if line.state is ManifestState.EMPTY:
+            continue
+        of_part = read_manifest(objects, line.key, None)
+        _check_part(line, of_part)
+        yield from (Listed(item, of_part) for item in of_part.uris)
+
+
+def _check_part(line: PartLine, of_part: Manifest) -> None:
+    """A part's manifest has no digest anywhere; what the lot's says of it has to do."""
+    told = f"{line.state}, {line.uris} objects, {line.bytes} bytes"
+    found = f"{of_part.state}, {of_part.count} objects, {of_part.bytes} bytes"
+    if told != found:
+        raise Invalid(f"{line.key} says {found}, and the manifest of the lot says {told} of it")
+
+
+def check_item(objects: Objects, entry: Listed) -> Checked:
+    """Read an item to its end and compare; a folder or a prefix is only looked for."""
+    item = entry.item
+    try:
+        store, key = find_object(objects, item.uri)
+        if entry.manifest.uri_type is not UriType.IDENTIFIER:
+            return Checked(item.uri, 0, None if _is_there(store, key) else "nothing is there")
+        size, found = _digest(store, key, _algorithm(item.digest))
+    except NotFound:
+        return Checked(item.uri, 0, "it is not there")
+    except PenstockError as error:
+        return Checked(item.uri, 0, str(error))
+    if item.size is not None and size != item.size:
+        return Checked(item.uri, size, f"it has {size} bytes, and should have {item.size}")
+    expected = (item.digest or "").rpartition(":")[2].lower()
+    if expected and found != expected:
+        return Checked(item.uri, size, f"its digest is {found}, and should be {item.digest}")
+    return Checked(item.uri, size, None)
+
+
+def _is_there(store: Objects, key: str) -> bool:
+    folder = key.rstrip("/")
+    return store.exists(folder) or any(
+        entry.key.startswith(key) for entry in store.list(folder.rpartition("/")[0])
+    )
+
+
+def _algorithm(digest: str | None) -> str:
+    name = (digest or "").rpartition(":")[0].lower().replace("-", "")
+    if name and name not in hashlib.algorithms_guaranteed:
+        raise Invalid(f"its digest {digest} is of an algorithm that is not known here")
+    return name or "sha256"
+
+
+def _digest(store: Objects, key: str, algorithm: str) -> tuple[int, str]:
+    size, digest = 0, hashlib.new(algorithm)
+    with store.get_stream(key) as chunks:
+        for chunk in chunks:
+            size += len(chunk)
+            digest.update(chunk)
+    return size, digest.hexdigest()
+
+
+def side_by_side(
+    pool: ThreadPoolExecutor, work: Callable[[T], R], items: Iterable[T], most: int
+) -> Iterator[R]:
+    """The results of work on items, in their order; a few at a time, however many there are."""
+    under_way: deque[Future[R]] = deque()
+    for item in items:
+        under_way.append(pool.submit(work, item))
+        if len(under_way) >= most:
+            yield under_way.popleft().result()
+    while under_way:
+        yield under_way.popleft().result()
+
+
+TOLD_SECONDS = 0.5
+READERS = 4
+_PAGE = 200
+
+
+class StepKind(StrEnum):
+    """What a step of a verification tells."""
+
+    PROGRESS = "progress"
+    FAULT = "fault"
+    END = "end"
+
+
+class Counts(Shape, frozen=True):
+    """How much was read so far; objects are those that deposits have stored.
+
+    The data of `removed` versions is not there to be read.
+    """
+
+    lots: int = 0
+    versions: int = 0
+    removed: int = 0
+    files: int = 0
+    bytes: int = 0
+    objects: int = 0
+    faults: int = 0
+
+
+class Step(Shape, frozen=True):
+    """How far it is and, if it is a fault, what is wrong where."""
+
+    kind: StepKind
+    done: Counts
+    where: str | None = None
+    what: str | None = None
+    lot: str | None = None
+    version: str | None = None
+
+
+class Order(Shape, frozen=True):
+    """What to verify: a lot or all, as it is now or ever was, with what it was made from."""
+
+    lot: str | None = None
+    all_versions: bool = False
+    upstream: bool = False
+
+
+@dataclass
+class _Behind:
+    """What was met on the way back from one lot."""
+
+    arks: set[str] = field(default_factory=set)
+    items: set[tuple[object, ...]] = field(default_factory=set)
+
+    def is_new(self, entry: Listed) -> bool:
+        """Whether an item has to be read: versions may share it."""
+        item = entry.item
+        if item.ark is not None:
+            self.arks.add(item.ark)
+        expected = (item.uri, item.size, item.digest, entry.manifest.uri_type)
+        is_new = expected not in self.items
+        self.items.add(expected)
+        return is_new
+
+
+@dataclass
+class Verification:
+    """One verification under way; `stop` may be set by anybody, and ends it."""
+
+    database: Database
+    objects: Objects
+    object_faults: Callable[[str, str], Iterable[str]]  # of an ARK and its collection
+    dataset: LotName  # its lot is not looked at
+    order: Order
+    stop: threading.Event = field(default_factory=threading.Event)
+    _done: Counts = field(default_factory=Counts)
+    _seen: set[str] = field(default_factory=set)  # versions and ARKs
+    _told: float = 0.0
+
+    def steps(self) -> Iterator[Step]:
+        """Every fault, how far it is now and then, and at last what it came to."""
+        with ThreadPoolExecutor(READERS, thread_name_prefix="verify") as pool:
+            for lot, current in takewhile(lambda _: not self.stop.is_set(), self._lots()):
+                self._add(lots=1)
+                yield from self._lot(pool, lot, current)
+        if not self.stop.is_set():
+            yield Step(StepKind.END, self._done)
+
+    def _lots(self) -> Iterator[tuple[str, str | None]]:
+        """The lots in question, each with the version that it has now."""
+        dataset_id, wanted = self.dataset.dataset_id, self.order.lot
+        if wanted is not None:
+            with self.database.read() as tx:
+                row = tx.fetch_one("lot_now", dataset_id=dataset_id, lot=wanted)
+            yield wanted, row[0] if row is not None else None
+            return
+        after = ""
+        while True:
+            with self.database.read() as tx:
+                page = tx.fetch(
+                    "lots_of_dataset_from", dataset_id=dataset_id, after=after, most=_PAGE
+                )
+            if not page:
+                return
+            after = page[-1][0]
+            yield from page
+
+    def _lot(self, pool: ThreadPoolExecutor, lot: str, current: str | None) -> Iterator[Step]:
+        behind = _Behind()
+        level = self._roots(lot, current)
+        depth = None if self.order.upstream else 0
+        while level and not self.stop.is_set():
+            with self.database.read() as tx:
+                walk = walk_back(tx, level, depth, self._seen)
+            self._seen |= walk.nodes.keys() | walk.manifests.keys()
+            behind.arks |= _arks(walk)
+            for row in _in_order(walk):
+                yield from self._version(pool, row, behind)
+            level = walk.beyond
+        fresh = sorted(behind.arks - self._seen)
+        self._seen |= behind.arks
+        for start in range(0, len(fresh), _PAGE):
+            yield from self._stored(fresh[start : start + _PAGE])
+
+    def _roots(self, lot: str, current: str | None) -> dict[str, str | None]:
+        """The versions of a lot that are to be read."""
+        roots = [current] if current is not None else []
+        if self.order.all_versions:
+            name = replace(self.dataset, lot=lot)
+            with self.database.read() as tx:
+                roots += versions_of(tx, name)
+        return dict.fromkeys(roots, lot)
+
+    def _stored(self, arks: list[str]) -> Iterator[Step]:
+        """Read the objects that deposits have stored, each once, in all its versions."""
+        with self.database.read() as tx:
+            found = tx.rows(FoundObject, "objects_by_arks", arks=arks)
+        for ark, collection in {each.ark: each.collection for each in found}.items():
+            if self.stop.is_set():
+                return
+            self._add(objects=1)
+            for fault in self.object_faults(ark, collection):
+                yield self._fault(ark, fault)
+            if time.monotonic() - self._told > TOLD_SECONDS:
+                yield self._progress()
+
+    def _version(
+        self, pool: ThreadPoolExecutor, row: ManifestRow, behind: _Behind
+    ) -> Iterator[Step]:
+        if row.state == ManifestState.REMOVED:
+            self._add(removed=1)
+            return
+        self._add(versions=1)
+
+        def check(entry: Listed) -> Checked:
+            return check_item(self.objects, entry)
+
+        manifest = None
+        try:
+            manifest = read_manifest(self.objects, row.key, row.digest)
+            entries = takewhile(lambda _: not self.stop.is_set(), listed(self.objects, manifest))
+            for checked in side_by_side(pool, check, filter(behind.is_new, entries), 2 * READERS):
+                self._add(files=1, bytes=checked.size)
+                if checked.fault is not None:
+                    yield self._fault(checked.where, checked.fault, row)
+                elif time.monotonic() - self._told > TOLD_SECONDS:
+                    yield self._progress()
+        except PenstockError as error:
+            is_lost = manifest is None and isinstance(error, NotFound)  # or it is one of a part
+            what = "the manifest is not in the store" if is_lost else str(error)
+            yield self._fault(row.key, what, row)
+
+    def _fault(self, where: str, what: str, row: ManifestRow | None = None) -> Step:
+        self._add(faults=1)
+        lot, version = (row.lot, row.version_id) if row is not None else (None, None)
+        return Step(StepKind.FAULT, self._done, where, what, lot, version)
+
+    def _progress(self) -> Step:
+        self._told = time.monotonic()
+        return Step(StepKind.PROGRESS, self._done)
+
+    def _add(self, **more: int) -> None:
+        grown = {name: getattr(self._done, name) + count for name, count in more.items()}
+        self._done = replace(self._done, **grown)
+
+
+def _in_order(walk: Walk) -> list[ManifestRow]:
+    """The manifests of what was visited, the nearest first."""
+    depths = {version_id: node.depth for version_id, node in walk.nodes.items()}
+    return sorted(walk.manifests.values(), key=lambda row: (depths.get(row.version_id, 0), row.at))
+
+
+def _arks(walk: Walk) -> set[str]:
+    """The objects of the deposits that runs on the way were."""
+    deposits = [node.run.deposit for node in walk.nodes.values() if node.run is not None]
+    return {each.ark for each in deposits if each is not None and each.ark is not None}

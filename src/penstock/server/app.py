@@ -1,0 +1,299 @@
+"""The ASGI application: finds the route, asks who is calling, runs the handler, answers."""
+
+import logging
+from collections.abc import Callable
+from dataclasses import dataclass
+from functools import cache, partial
+from time import perf_counter
+from typing import Any, NamedTuple
+
+from penstock.access.caller import Proxies, called_from
+from penstock.access.keys import LOCAL, Key
+from penstock.access.wrong_keys import WrongKeys
+from penstock.catalog.events.child_jobs import find_child
+from penstock.catalog.events.parse import Limits, check_name
+from penstock.errors import NotFound
+from penstock.plane import Plane
+from penstock.server import openapi
+from penstock.server import openapi as docs
+from penstock.server.asgi import Receive, Scope, Send
+from penstock.server.auth import Gate, Heading, Sender, check_host, heading, is_loopback, sender_of
+from penstock.server.content import (
+    PARSE_INLINE_BYTES_MAX,
+    UNPACK_INLINE_BYTES_MAX,
+    Disconnected,
+    Share,
+    Stream,
+    body_reader,
+    read_content,
+    unpack,
+)
+from penstock.server.errors import UNEXPECTED, refusal
+from penstock.server.metrics import Metrics
+from penstock.server.parameters import query_reader
+from penstock.server.requests import Call, Door, Visit
+from penstock.server.responses import Answer, Flow, Page, answer, messages, pour
+from penstock.server.routes.table import CAPABILITIES, ROUTES
+from penstock.server.routing import Reach, Route, Router
+from penstock.telemetry import logs, tracing
+
+# The rest of a smaller body that is refused is read and dropped, and the connection is kept.
+_DROP_BYTES_MAX = 64 * 1024
+_UNMATCHED = "unmatched"
+_HANG_UP = (b"connection", b"close")
+# Too many to tell of each: they are counted.
+_BUSY = 429
+
+_log = logging.getLogger(__name__)
+
+
+class _Surface(NamedTuple):
+    """What follows from the routes alone, and is made once."""
+
+    router: Router
+    queries: dict[Route, Callable[[bytes], Any]]
+    bodies: dict[Route, Callable[[bytes, int], Any]]
+
+
+@cache
+def _surface() -> _Surface:
+    return _Surface(
+        router=Router(ROUTES),
+        queries={r: query_reader(r.hints["query"]) for r in ROUTES if "query" in r.needs},
+        bodies={r: body_reader(r.hints["body"]) for r in ROUTES if "body" in r.needs},
+    )
+
+
+@cache
+def _openapi() -> bytes:
+    return openapi.text(openapi.document(CAPABILITIES))
+
+
+@cache
+def _docs() -> Page:
+    return docs.page(openapi.document(CAPABILITIES))
+
+
+@dataclass(slots=True)
+class _Asked:
+    """What is known of a request, as far as it came, and what it holds of the budget."""
+
+    share: Share
+    key: str = ""
+    caller: str = ""
+    has_unread_body: bool = False
+
+
+class Api:
+    """The whole HTTP API over one plane, as an ASGI application."""
+
+    def __init__(self, plane: Plane, metrics: Metrics) -> None:
+        self._surface = _surface()
+        settings = plane.settings
+        self._wrong_keys = WrongKeys(plane.database, clock=plane.clock)
+        self.door = Door(
+            plane,
+            Gate(
+                plane.keys,
+                self._wrong_keys,
+                is_required=settings.auth == "required",
+                local_only=is_loopback(settings.host),
+                hosts=settings.hosts,
+                proxies=Proxies(settings.proxies),
+            ),
+            metrics,
+            Limits(settings.name_length_max, settings.json_depth_max),
+            _openapi,
+            _docs,
+        )
+        # A body that is larger than the whole budget would be told to come back for ever.
+        self._bytes_max = min(plane.settings.body_bytes_max, plane.settings.bodies_bytes_max)
+        metrics.watch_queue(lambda: plane.catalog.queue_length)
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        if scope["type"] != "http":
+            raise NotImplementedError(f"only HTTP is served here, not {scope['type']}")
+        started = perf_counter()
+        method: str = scope["method"]
+        template = _UNMATCHED
+        asked = _Asked(Share(self.door.budget))
+        given: Answer | Flow
+        try:
+            head = heading(scope["headers"])
+            sender = sender_of(scope, head, self.door.gate.proxies)
+            asked.caller = sender.caller
+            check_host(scope)
+            route, names = self._surface.router.find(method, scope["raw_path"])
+            template = route.path
+            with called_from(sender.caller):
+                given = await self._serve(route, names, scope, receive, head, sender, asked)
+        except Disconnected:
+            return
+        except Exception as error:
+            with logs.about(route=f"{method} {template}", key=asked.key, client=asked.caller):
+                refused = given = refusal(error)
+                _tell(refused.status, error, is_known=template is not _UNMATCHED)
+            if asked.has_unread_body:
+                # The client should stop sending a body that is not read.
+                given = refused._replace(headers=(*refused.headers, _HANG_UP))
+        finally:
+            asked.share.release()
+        if isinstance(given, Flow):
+            self.door.metrics.answered(method, template, 200, perf_counter() - started)
+            await pour(given, method, receive, send)
+            return
+        start, body = messages(given)
+        try:
+            await send(start)
+            await send(body)
+        except RuntimeError:  # the caller hung up; what it wrote is committed all the same
+            return
+        # An unknown method or path is the caller's text: as a label it would grow without end.
+        shown = method if template is not _UNMATCHED else _UNMATCHED
+        self.door.metrics.answered(shown, template, given.status, perf_counter() - started)
+
+    def close(self) -> None:
+        """End the threads of the door, and report the keys that were refused."""
+        self.door.close()
+        self._wrong_keys.close()
+
+    async def _serve(
+        self,
+        route: Route,
+        names: dict[str, str],
+        scope: Scope,
+        receive: Receive,
+        head: Heading,
+        sender: Sender,
+        asked: _Asked,
+    ) -> Answer | Flow:
+        """Authenticate the caller, check its rights and run the handler."""
+        asked.has_unread_body = head.is_chunked or head.body_bytes > _DROP_BYTES_MAX
+        key = await self._admit(route, names, head, sender)
+        asked.key = key.name
+        self.door.rates.count_request(key)
+        if head.traceparent is None or not tracing.is_on():
+            return await self._handle(route, names, scope, receive, head, sender, key, asked)
+        with tracing.called_by(head.traceparent.decode("latin-1")):
+            return await self._handle(route, names, scope, receive, head, sender, key, asked)
+
+    async def _handle(
+        self,
+        route: Route,
+        names: dict[str, str],
+        scope: Scope,
+        receive: Receive,
+        head: Heading,
+        sender: Sender,
+        key: Key,
+        asked: "_Asked",
+    ) -> Answer | Flow:
+        """Collect what the handler needs, and run it."""
+        for what, name in names.items():
+            check_name(name, what, self.door.limits.name_length_max)
+        needs = route.needs
+        arguments: dict[str, Any] = {**names}
+        if "key" in needs:
+            arguments["key"] = key
+        if "now" in needs:
+            arguments["now"] = self.door.plane.clock()
+        if "query" in needs:
+            arguments["query"] = self._surface.queries[route](scope["query_string"])
+        if route.streams:
+            bytes_max = self.door.plane.settings.payload_bytes_max
+            count = partial(self.door.rates.count_bytes, key)
+            arguments["stream"] = Stream(receive, head, bytes_max, count)
+        elif "content" in needs:
+            arguments["content"] = await self._content(head, receive, key, asked)
+        elif "body" in needs:
+            content = await self._content(head, receive, key, asked)
+            parse, depth_max = self._surface.bodies[route], self.door.limits.json_depth_max
+            if len(content) > PARSE_INLINE_BYTES_MAX:
+                arguments["body"] = await self.door.parse(parse, content, depth_max)
+            else:
+                arguments["body"] = parse(content, depth_max)
+        try:
+            return await self._run(route, arguments, head, sender, key)
+        except NotFound:
+            child = None if route.streams else await self._child_job(names)
+            if child is None:
+                raise
+        return await self._run(route, {**arguments, "job": child}, head, sender, key)
+
+    async def _child_job(self, names: dict[str, str]) -> str | None:
+        """The job that a path means which calls a child job as Marquez does, PARENT.CHILD."""
+        if "job" not in names or "." not in names["job"]:
+            return None
+
+        def find(namespace: str, job: str) -> str | None:
+            with self.door.plane.catalog.read() as tx:
+                child = find_child(tx, namespace, job)
+            return child.name if child is not None else None
+
+        return await self.door.in_thread(find, names["namespace"], names["job"])
+
+    async def _run(
+        self, route: Route, arguments: dict[str, Any], head: Heading, sender: Sender, key: Key
+    ) -> Answer | Flow:
+        """Run the handler where it belongs, and turn its value to JSON."""
+        if route.reads:
+            return await self.door.in_thread(self._look, route, arguments)
+        if route.visits:
+            return await self.door.by_clerk(self._attend, route, key, arguments)
+        call = Call(self.door, key, head, sender)
+        value = await route.handler(call, **arguments)
+        if isinstance(value, Flow):
+            return value
+        return answer(value, route.status, tuple(call.headers))
+
+    def _look(self, route: Route, arguments: dict[str, Any]) -> Answer:
+        with self.door.plane.catalog.read() as tx:
+            value = route.handler(tx, **arguments)
+        return answer(value, route.status)
+
+    def _attend(self, route: Route, key: Key, arguments: dict[str, Any]) -> Answer:
+        visit = Visit(self.door.plane, key, self.door.limits)
+        value = route.handler(visit, **arguments)
+        return answer(value, visit.status or route.status)
+
+    async def _admit(
+        self, route: Route, names: dict[str, str], head: Heading, sender: Sender
+    ) -> Key:
+        """Return the caller's key if it may make this call."""
+        if route.role is None:
+            return LOCAL
+        gate = self.door.gate
+        key = gate.at_once(route.method, head, sender)
+        if key is None:
+            key = await self.door.in_thread(gate.ask, route.method, head, sender)
+        key.require_role(route.role)
+        if route.reach is Reach.NAMESPACE:
+            key.require_namespace(names["namespace"])
+        elif route.reach is Reach.EVERYTHING:
+            key.require_every_namespace()
+        return key
+
+    async def _content(self, head: Heading, receive: Receive, key: Key, asked: "_Asked") -> bytes:
+        """Read and unpack the body; it counts in the budget until the request is answered."""
+        share, bytes_max = asked.share, self._bytes_max
+        content = await read_content(receive, head.length, bytes_max, share)
+        asked.has_unread_body = False
+        if head.encoding is not None:
+            if len(content) > UNPACK_INLINE_BYTES_MAX:
+                unpacking = self.door.parse(unpack, content, head.encoding, bytes_max, share)
+                content = await unpacking
+            else:
+                content = unpack(content, head.encoding, bytes_max, share)
+        self.door.rates.count_bytes(key, len(content))
+        return content
+
+
+def _tell(status: int, error: Exception, *, is_known: bool) -> None:
+    """Log that a request was refused; of what was not expected the log has more already."""
+    if status == UNEXPECTED:
+        return
+    level = logging.WARNING if status > UNEXPECTED else logging.INFO
+    if status == _BUSY or not is_known:
+        level = logging.DEBUG
+    with logs.about(status=str(status)):
+        _log.log(level, "refused: %s", error)

@@ -1,0 +1,274 @@
+"""Keys and the audit log, for administrators."""
+
+import re
+from collections.abc import Sequence
+from typing import Annotated
+
+from msgspec import Meta
+
+from penstock.access import audit
+from penstock.access.keys import LOCAL, Key, ListedKey, Rate, Role
+from penstock.catalog.shapes import Shape, time_or_none
+from penstock.clock import Micros, format_time
+from penstock.db import Transaction
+from penstock.errors import Malformed, Unauthorized
+from penstock.plane import Plane
+from penstock.provenance.checks import Grounds
+from penstock.provenance.checks.run import check
+from penstock.server.content import Body, OwnBody
+from penstock.server.parameters import Limit, Paging, Query, Time, moment
+from penstock.server.requests import Call
+from penstock.server.responses import NDJSON, Flow, lines
+from penstock.server.routing import BASE, Reach, Route
+
+INT_MAX = 2**63 - 1
+_POSITION = re.compile(r"([0-9]{1,18})-([0-9]{1,18})")
+
+
+class KeyBody(Body, frozen=True):
+    """The key to make."""
+
+    name: str
+    role: Role
+    namespace: str | None = None
+    requests_per_second: int | None = None
+    bytes_per_second: int | None = None
+
+
+class RateBody(OwnBody, frozen=True):
+    """How much a key may send in a second: null is the server's default, 0 is without limit."""
+
+    requests_per_second: int | None = None
+    bytes_per_second: int | None = None
+
+
+class KeysQuery(Query, frozen=True):
+    """Which keys."""
+
+    revoked: bool = False
+
+
+class AuditQuery(Paging, frozen=True):
+    """Of whom, what was done, and since when."""
+
+    who: str | None = None
+    action: Annotated[str | None, Meta(description="a part of what was done, as `hold`")] = None
+    since: Time | None = None
+
+
+class ShownKey(Shape, frozen=True):
+    """A key without its secret."""
+
+    id: str
+    name: str
+    role: Role
+    namespace: str | None
+    created_at: str
+    revoked_at: str | None
+    requests_per_second: int | None
+    bytes_per_second: int | None
+
+
+class ShownKeys(Shape, frozen=True):
+    """The keys there are."""
+
+    keys: Sequence[ShownKey]
+
+
+class CreatedKey(Shape, frozen=True):
+    """A new key with its token, which is shown this once."""
+
+    key: ShownKey
+    token: str
+
+
+class ShownEntry(Shape, frozen=True):
+    """Who did what to what, when and from where.
+
+    The address is empty for a process that opened the database itself. The hash covers the entry
+    and the one before it.
+    """
+
+    id: int
+    at: str
+    who: str
+    address: str
+    action: str
+    target: str
+    detail: str
+    hash: str
+
+
+class AuditLog(Shape, frozen=True):
+    """A part of the audit log."""
+
+    entries: Sequence[ShownEntry]
+
+
+class ExportQuery(Query, frozen=True):
+    """Since when, after which entry, and how many at a time."""
+
+    since: Time | None = None
+    after: Annotated[str | None, Meta(description="the `next` of the page before")] = None
+    limit: Limit = 1000
+
+
+class AuditExport(Shape, frozen=True):
+    """A page of the audit log, oldest first; `next` leads to the page after it, if there is one."""
+
+    entries: Sequence[ShownEntry]
+    next: str | None
+
+
+async def create_key(call: Call, body: KeyBody) -> CreatedKey:
+    """Make a key. Its token is in the answer and nowhere else. Needs an admin's key."""
+    _require_key(call.key)
+    keys, who = call.door.plane.keys, call.key.name
+    rate = Rate(body.requests_per_second, body.bytes_per_second)
+    made = await call.door.in_thread(
+        keys.create, body.name, body.role, namespace=body.namespace, rate=rate, who=who
+    )
+    return CreatedKey(_shown(made.key), made.token)
+
+
+async def limit_key(call: Call, name: str, body: RateBody) -> ShownKey:
+    """Set how much a key may send in a second; servers follow within seconds.
+
+    A rate that is left out becomes the server's default. Needs an admin's key.
+    """
+    _require_key(call.key)
+    rate = Rate(body.requests_per_second, body.bytes_per_second)
+    keys = call.door.plane.keys
+    return _shown(await call.door.in_thread(keys.limit, name, rate, who=call.key.name))
+
+
+async def list_keys(call: Call, query: KeysQuery) -> ShownKeys:
+    """List the keys that work, or with `revoked=true` every key there ever was."""
+    keys = call.door.plane.keys
+    found = await call.door.in_thread(keys.listed, revoked=query.revoked)
+    return ShownKeys([_shown(key) for key in found])
+
+
+async def revoke_key(call: Call, name: str) -> ShownKey:
+    """Let a key work no more, within seconds. Needs an admin's key."""
+    _require_key(call.key)
+    return _shown(await call.door.in_thread(call.door.plane.keys.revoke, name, who=call.key.name))
+
+
+def list_audit(tx: Transaction, query: AuditQuery) -> AuditLog:
+    """List what administrators did, newest first."""
+    since = moment(query.since, "since")
+    found = audit.entries(
+        tx, query.limit, query.offset, who=query.who, action=query.action, since=since
+    )
+    return AuditLog([_shown_entry(entry) for entry in found])
+
+
+def export_audit(tx: Transaction, query: ExportQuery) -> AuditExport:
+    """Export the audit log page by page, oldest first, with the hashes of its chain."""
+    at, id = _position(query.after, moment(query.since, "since"))
+    page = audit.export(tx, at, id, query.limit)
+    is_full = bool(page) and len(page) == query.limit
+    return AuditExport(
+        [_shown_entry(entry) for entry in page],
+        f"{page[-1].at}-{page[-1].id}" if is_full else None,
+    )
+
+
+def _position(after: str | None, since: Micros | None) -> tuple[Micros, int]:
+    if after is None:
+        return (since or 0) - 1, INT_MAX
+    match = _POSITION.fullmatch(after)
+    if match is None:
+        raise Malformed("after is not the `next` of a page; leave it out to begin at the start")
+    return int(match[1]), int(match[2])
+
+
+def _shown_entry(entry: audit.AuditEntry | audit.ChainedEntry) -> ShownEntry:
+    return ShownEntry(
+        id=entry.id,
+        at=format_time(entry.at),
+        who=entry.who,
+        address=entry.address,
+        action=entry.action,
+        target=entry.target,
+        detail=entry.detail,
+        hash=entry.hash,
+    )
+
+
+def _require_key(key: Key) -> None:
+    """A key outlives a server that needs none, so whoever makes one must have one."""
+    if key is LOCAL:
+        raise Unauthorized(
+            "keys are made and revoked with an admin's key; the first one is made with "
+            "`penstock keys create NAME --role admin`"
+        )
+
+
+def _shown(key: ListedKey) -> ShownKey:
+    return ShownKey(
+        key.id,
+        key.name,
+        key.role,
+        key.namespace,
+        format_time(key.created_at),
+        time_or_none(key.revoked_at),
+        key.requests_per_second,
+        key.bytes_per_second,
+    )
+
+
+ROUTES = (
+    Route("GET", f"{BASE}/keys", list_keys, Reach.EVERYTHING, Role.ADMIN),
+    Route("POST", f"{BASE}/keys", create_key, Reach.EVERYTHING, Role.ADMIN, status=201),
+    Route("PUT", f"{BASE}/keys/{{name}}/rates", limit_key, Reach.EVERYTHING, Role.ADMIN),
+    Route("DELETE", f"{BASE}/keys/{{name}}", revoke_key, Reach.EVERYTHING, Role.ADMIN),
+    Route("GET", f"{BASE}/audit", list_audit, Reach.EVERYTHING, Role.ADMIN),
+    Route("GET", f"{BASE}/audit/export", export_audit, Reach.EVERYTHING, Role.ADMIN),
+)
+
+
+class CheckQuery(Query, frozen=True):
+    """Whether to read every byte that manifests and inventories name."""
+
+    deep: bool = False
+
+
+def grounds(plane: Plane, *, deep: bool = False) -> Grounds:
+    """What a check of this server looks at."""
+    return Grounds(plane.database, lambda: plane.objects, plane.shop, plane.clock, deep=deep)
+
+
+async def check_invariants(call: Call, query: CheckQuery) -> Flow:
+    """Ask of every invariant whether it holds, line by line, each a JSON document.
+
+    It only reads, in snapshots, and no writer waits for it. `first` names what breaks an invariant.
+    """
+    found = grounds(call.door.plane, deep=query.deep)
+    return lines(check(found), found.stop)
+
+
+CHECK_ROUTES = (
+    Route("GET", f"{BASE}/check", check_invariants, Reach.EVERYTHING, Role.ADMIN, media=NDJSON),
+)
+
+
+class ShownCaller(Shape, frozen=True):
+    """Who is asking. `name` is null where no key was sent and none is needed: then all is allowed.
+
+    A key with a `namespace` may touch only that one.
+    """
+
+    name: str | None
+    role: Role
+    namespace: str | None
+
+
+async def show_key(call: Call) -> ShownCaller:
+    """Say whose key this call came with, and what it may do."""
+    key = call.key
+    return ShownCaller(None if key is LOCAL else key.name, key.role, key.namespace)
+
+
+KEY_ROUTES = (Route("GET", f"{BASE}/key", show_key, Reach.SHARED),)

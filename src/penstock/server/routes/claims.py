@@ -1,0 +1,332 @@
+"""Claims: taken, kept alive, completed, failed, given back; and who holds what."""
+
+from collections.abc import Sequence
+from typing import Annotated, Literal
+
+from msgspec import Meta
+
+from penstock import ids
+from penstock.access.keys import Key, Role
+from penstock.arcs.by_hand import ClaimByHand, CompleteByHand
+from penstock.catalog.shapes import EntityId, Shape, VersionId, time_or_none
+from penstock.catalog.text_schemas import LOT_SCHEMA, Text
+from penstock.clock import Micros, format_time
+from penstock.db import Transaction
+from penstock.errors import Invalid, PenstockError
+from penstock.locks.commands import (
+    Claimed,
+    ClaimLots,
+    Ended,
+    FailClaims,
+    HeartbeatClaim,
+    Ref,
+    ReleaseClaim,
+    WireJob,
+)
+from penstock.locks.commands.claims import CLAIMS_AT_ONCE_MAX
+from penstock.locks.explain import no_work
+from penstock.locks.queries import claims as reading
+from penstock.locks.shapes import Claim, Lock, Nothing, PinnedInput, ShownClaim, Stopped
+from penstock.server import activity_log
+from penstock.server.content import Body
+from penstock.server.errors import Refusal, status_of
+from penstock.server.parameters import Paging
+from penstock.server.requests import Call
+from penstock.server.routes.jobs import DatasetNameBody
+from penstock.server.routes.work import LeaseSeconds, dataset_names
+from penstock.server.routing import BASE, Reach, Route
+
+Token = Annotated[int, Meta(ge=0, le=1 << 62)]
+ErrorText = Annotated[str, Meta(max_length=10_000)]
+ShortText = Annotated[str, Meta(min_length=1, max_length=1_000)]
+LotId = Annotated[str, Meta(min_length=1, max_length=200, extra_json_schema=LOT_SCHEMA)]
+
+
+class ClaimRefBody(Body, frozen=True):
+    """A claim as its holder names it."""
+
+    id: str
+    token: Token
+
+
+class ClaimBody(Body, frozen=True):
+    """Who claims how many lots; with inputs or outputs the job is wired first.
+
+    A call that is repeated with the same `key` is answered with the same claims, never with more.
+    Claims in `complete` are completed in the same transaction, each alone, before others are
+    claimed; where the call is refused nothing is completed.
+    """
+
+    owner: Text
+    count: Annotated[int, Meta(ge=1, le=CLAIMS_AT_ONCE_MAX)] = 1
+    order: Literal["oldest", "newest"] = "oldest"
+    lease_seconds: LeaseSeconds | None = None
+    lots: Annotated[tuple[LotId, ...], Meta(max_length=CLAIMS_AT_ONCE_MAX)] | None = None
+    inputs: tuple[DatasetNameBody, ...] | None = None
+    outputs: tuple[DatasetNameBody, ...] | None = None
+    key: ShortText | None = None
+    complete: Annotated[tuple[ClaimRefBody, ...], Meta(max_length=CLAIMS_AT_ONCE_MAX)] = ()
+
+
+class HeartbeatBody(Body, frozen=True):
+    """Whose claim goes on, and for how long."""
+
+    token: Token
+    lease_seconds: LeaseSeconds | None = None
+
+
+class TokenBody(Body, frozen=True):
+    """The fencing token of a claim."""
+
+    token: Token
+
+
+class FailBody(Body, frozen=True):
+    """The fencing token of a claim, and what went wrong."""
+
+    token: Token
+    error: ErrorText = ""
+
+
+class CompleteManyBody(Body, frozen=True):
+    """The claims to complete."""
+
+    claims: Annotated[tuple[ClaimRefBody, ...], Meta(max_length=CLAIMS_AT_ONCE_MAX)]
+
+
+class FailManyBody(CompleteManyBody, frozen=True):
+    """The claims to fail, and what went wrong."""
+
+    error: ErrorText = ""
+
+
+class LocksQuery(Paging, frozen=True):
+    """Which locks; a job and a dataset are in the namespace."""
+
+    namespace: str | None = None
+    job: str | None = None
+    dataset: str | None = None
+    lot: str | None = None
+
+
+class Locks(Shape, frozen=True):
+    """A part of the live claims, and how many there are, counted up to ten thousand."""
+
+    locks: Sequence[Lock]
+    total_count: int
+
+
+class Lease(Shape, frozen=True):
+    """Until when a claim holds."""
+
+    id: str
+    lease_until: str
+
+
+class Completed(Shape, frozen=True):
+    """The versions that a claim has published."""
+
+    id: str
+    versions: Sequence[VersionId]
+
+
+class EndedClaim(Shape, frozen=True):
+    """What became of one claim of several: the versions it published, or why it was refused."""
+
+    id: str
+    versions: Sequence[VersionId]
+    error: Refusal | None
+
+
+class Claims(Shape, frozen=True):
+    """What was claimed, or why there was nothing; and what became of claims to complete."""
+
+    claims: Sequence[Claim]
+    why: Nothing | None
+    ended: Sequence[EndedClaim]
+
+
+class EndedClaims(Shape, frozen=True):
+    """What became of each claim, in the order they were given."""
+
+    ended: Sequence[EndedClaim]
+
+
+async def claim_lots(call: Call, namespace: str, job: str, body: ClaimBody) -> Claims:
+    """Find lots that a job can work on and claim them, each with a run of its own.
+
+    With `lots` only those are claimed, all of them or none. When nothing is found, `why` says why.
+    With `complete`, what other claims have made is published in the same transaction: a worker
+    that goes on needs one call for each lot.
+    """
+    call.check_texts(owner=body.owner)
+    refs = await _refs(call, body.complete)
+    wiring = None
+    if body.inputs is not None or body.outputs is not None:
+        inputs, outputs = dataset_names(call, body.inputs), dataset_names(call, body.outputs)
+        wiring = WireJob(namespace, job, inputs, outputs, within=call.key.namespace)
+    began = call.door.plane.clock()
+    claim = ClaimLots(
+        namespace,
+        job,
+        body.owner,
+        body.count,
+        body.order == "newest",
+        body.lease_seconds,
+        body.lots,
+        body.key,
+        wiring,
+    )
+    taken = await call.submit(ClaimByHand(claim, refs))
+    activity_log.ended(call, taken.ended, began)
+    activity_log.claimed(call, taken.claimed, began)
+    why = None if taken.claimed else await call.read(no_work.why_nothing, namespace, job)
+    claims = [_claim(found) for found in taken.claimed]
+    return Claims(claims, why, _ended(body.complete, taken.ended))
+
+
+def _claim(found: Claimed) -> Claim:
+    return Claim(
+        id=found.id,
+        token=found.token,
+        namespace=found.namespace,
+        job=found.job,
+        lot=found.lot,
+        owner=found.owner,
+        attempt=found.attempt,
+        attempts_max=found.attempts_max,
+        lease_seconds=found.lease_seconds,
+        lease_until=format_time(found.lease_until),
+        inputs=[PinnedInput(d.namespace, d.name, d.version) for d in found.inputs],
+        outputs=[EntityId(d.namespace, d.name) for d in found.outputs],
+    )
+
+
+async def heartbeat_claim(call: Call, claim: str, body: HeartbeatBody) -> Lease:
+    """Say that the work on a claim goes on; its lease begins anew."""
+    ref = await _ref(call, claim, body.token)
+    until = await call.submit(HeartbeatClaim(ref, body.lease_seconds))
+    return Lease(ref.id, format_time(until))
+
+
+async def complete_claim(call: Call, claim: str, body: TokenBody) -> Completed:
+    """Publish what a claim has made; a token that is no longer good changes nothing."""
+    ref = await _ref(call, claim, body.token)
+    (ended,) = await _end(call, CompleteByHand((ref,)))
+    if ended.refused is not None:
+        raise ended.refused
+    return Completed(ref.id, _versions(ended))
+
+
+async def fail_claim(call: Call, claim: str, body: FailBody) -> Stopped:
+    """Report that the work on a claim has failed; it is tried again later, or held."""
+    ref = await _ref(call, claim, body.token)
+    (ended,) = await _end(call, FailClaims((ref,), body.error))
+    return _stopped(ended)
+
+
+async def release_claim(call: Call, claim: str, body: TokenBody) -> Stopped:
+    """Give a claim back untouched; it does not count as a try."""
+    ref = await _ref(call, claim, body.token)
+    began = call.door.plane.clock()
+    ended = await call.submit(ReleaseClaim(ref))
+    activity_log.ended(call, [ended], began)
+    return _stopped(ended)
+
+
+async def _end(call: Call, command: CompleteByHand | FailClaims) -> list[Ended]:
+    began = call.door.plane.clock()
+    ended = await call.submit(command)
+    error = command.error or "no reason given" if isinstance(command, FailClaims) else ""
+    activity_log.ended(call, ended, began, error)
+    return ended
+
+
+def _stopped(ended: Ended) -> Stopped:
+    if ended.refused is not None:
+        raise ended.refused
+    return Stopped(ended.id, ended.state, time_or_none(ended.not_before or None))
+
+
+async def complete_claims(call: Call, body: CompleteManyBody) -> EndedClaims:
+    """Publish what several claims have made; each succeeds or is refused alone."""
+    refs = await _refs(call, body.claims)
+    return EndedClaims(_ended(body.claims, await _end(call, CompleteByHand(refs))))
+
+
+async def fail_claims(call: Call, body: FailManyBody) -> EndedClaims:
+    """Report that the work on several claims has failed; each is refused alone."""
+    refs = await _refs(call, body.claims)
+    return EndedClaims(_ended(body.claims, await _end(call, FailClaims(refs, body.error))))
+
+
+def get_claim(tx: Transaction, key: Key, claim: str) -> ShownClaim:
+    """Show a claim, live or over."""
+    found = reading.get_claim(tx, ids.run_id(claim))
+    key.require_own(found.namespace)
+    return found
+
+
+def list_locks(tx: Transaction, key: Key, now: Micros, query: LocksQuery) -> Locks:
+    """List who holds what: the live claims, the one whose lease ends first in front."""
+    namespace = query.namespace if query.namespace is not None else key.namespace
+    if namespace is not None:
+        key.require_namespace(namespace)
+    elif query.job is not None or query.dataset is not None:
+        raise Invalid("a job or a dataset is named without its namespace; send namespace too")
+    page = reading.list_locks(
+        tx,
+        now,
+        namespace=namespace,
+        job=query.job,
+        dataset=query.dataset,
+        lot=query.lot,
+        limit=query.limit,
+        offset=query.offset,
+    )
+    return Locks(page.items, page.total_count)
+
+
+async def _ref(call: Call, claim: str, token: int) -> Ref:
+    run_id = ids.run_id(claim)
+    await call.require_run(run_id)
+    return Ref(run_id, token)
+
+
+async def _refs(call: Call, given: Sequence[ClaimRefBody]) -> tuple[Ref, ...]:
+    refs = tuple(Ref(ids.run_id(claim.id), claim.token) for claim in given)
+    if refs and call.key.namespace is not None:
+        for namespace in await call.read(reading.namespaces_of_claims, [ref.id for ref in refs]):
+            call.key.require_own(namespace)
+    return refs
+
+
+def _ended(given: Sequence[ClaimRefBody], ended: Sequence[Ended]) -> list[EndedClaim]:
+    return [
+        EndedClaim(claim.id, _versions(end), _refusal(end.refused))
+        for claim, end in zip(given, ended, strict=True)
+    ]
+
+
+def _versions(ended: Ended) -> list[VersionId]:
+    return [VersionId(name.namespace, name.name, version) for name, version in ended.versions]
+
+
+def _refusal(refused: PenstockError | None) -> Refusal | None:
+    return Refusal(status_of(refused), str(refused)) if refused is not None else None
+
+
+_JOB = f"{BASE}/namespaces/{{namespace}}/jobs/{{job}}"
+_CLAIM = f"{BASE}/claims/{{claim}}"
+
+ROUTES = (
+    Route("POST", f"{_JOB}/claims", claim_lots, role=Role.WRITER),
+    Route("GET", f"{BASE}/locks", list_locks, Reach.OWN),
+    Route("GET", _CLAIM, get_claim, Reach.OWN),
+    Route("POST", f"{_CLAIM}/heartbeat", heartbeat_claim, Reach.OWN, Role.WRITER),
+    Route("POST", f"{_CLAIM}/complete", complete_claim, Reach.OWN, Role.WRITER),
+    Route("POST", f"{_CLAIM}/fail", fail_claim, Reach.OWN, Role.WRITER),
+    Route("POST", f"{_CLAIM}/release", release_claim, Reach.OWN, Role.WRITER),
+    Route("POST", f"{BASE}/claims/complete", complete_claims, Reach.OWN, Role.WRITER),
+    Route("POST", f"{BASE}/claims/fail", fail_claims, Reach.OWN, Role.WRITER),
+)

@@ -1,0 +1,242 @@
+"""Datasets, their versions and their tags."""
+
+from collections import Counter
+from collections.abc import Sequence
+from operator import itemgetter
+from typing import Literal
+
+from msgspec.structs import replace
+
+from penstock import ids
+from penstock.access.keys import Key, Role
+from penstock.catalog.commands import (
+    CreateDataset,
+    DeleteDataset,
+    PutDataset,
+    RestoreDataset,
+    TagDataset,
+    UntagDataset,
+)
+from penstock.catalog.events.schema import Field
+from penstock.catalog.queries import catalog
+from penstock.catalog.shapes import Dataset, DatasetVersion, Shape
+from penstock.catalog.text_schemas import Name, Text
+from penstock.db import Transaction
+from penstock.errors import Invalid
+from penstock.lots.ids import clock_interval
+from penstock.server.content import Body
+from penstock.server.parameters import Paging
+from penstock.server.requests import Call
+from penstock.server.routing import BASE, Route
+
+
+class FieldBody(Body, frozen=True):
+    """One field of a dataset."""
+
+    name: Text
+    type: str | None = None
+    tags: tuple[Name, ...] | None = None
+    description: str | None = None
+
+
+class DatasetBody(Body, frozen=True):
+    """What to say of a dataset; with a run's id it describes the version that the run wrote."""
+
+    type: Literal["DB_TABLE", "STREAM"]
+    physical_name: Text
+    source_name: Name
+    fields: tuple[FieldBody, ...] | None = None
+    tags: tuple[Name, ...] | None = None
+    description: str | None = None
+    run_id: str | None = None
+    schema_location: str | None = None
+
+
+class Datasets(Shape, frozen=True):
+    """A part of a namespace's datasets, and how many there are in all."""
+
+    datasets: Sequence[Dataset]
+    total_count: int
+
+
+class DatasetVersions(Shape, frozen=True):
+    """A part of a dataset's versions, and how many there are in all."""
+
+    versions: Sequence[DatasetVersion]
+    total_count: int
+
+
+async def put_dataset(call: Call, namespace: str, dataset: str, body: DatasetBody) -> Dataset:
+    """Declare a dataset.
+
+    With `runId` it describes the version which that run writes, and the version becomes current
+    when the run completes. Without, a changed schema makes a new version at once.
+    """
+    call.check_texts(physicalName=body.physical_name)
+    call.check_names(sourceName=body.source_name)
+    for field in body.fields or ():
+        call.check_texts(**{"fields.name": field.name})
+        _check_tags(call, field.tags)
+    _check_names_differ(body.fields or ())
+    _check_tags(call, body.tags)
+    run = ids.run_id(body.run_id) if body.run_id else None
+    await call.require_run(run)
+    await call.require_dataset(namespace, dataset)
+    await call.submit(
+        PutDataset(
+            namespace,
+            dataset,
+            body.type,
+            body.physical_name,
+            body.source_name,
+            None if body.fields is None else tuple(map(_field, body.fields)),
+            body.tags or (),
+            body.description,
+            run,
+            body.schema_location,
+        )
+    )
+    return await call.read(catalog.get_dataset, namespace, dataset)
+
+
+class NewDatasetBody(Body, frozen=True):
+    """The description of a new dataset."""
+
+    description: str | None = None
+
+
+class CreatedDataset(Shape, frozen=True):
+    """A dataset that is new, and whether its namespace is new too."""
+
+    namespace: str
+    name: str
+    is_namespace_new: bool
+
+
+async def create_dataset(
+    call: Call, namespace: str, dataset: str, body: NewDatasetBody
+) -> CreatedDataset:
+    """Create a dataset that is not there, with its namespace; one that is there is a conflict."""
+    await call.require_dataset(namespace, dataset)
+    clock_interval(dataset)  # refuses a clock that does not exist
+    created = await call.submit(CreateDataset(namespace, dataset, body.description, call.key.name))
+    return CreatedDataset(namespace, dataset, created.is_namespace_new)
+
+
+def _check_names_differ(fields: Sequence[FieldBody]) -> None:
+    counts = Counter(field.name for field in fields)
+    name, count = max(counts.items(), key=itemgetter(1), default=("", 0))
+    if count > 1:
+        raise Invalid(f"fields has {name[:64]!r} {count} times; give each field a name of its own")
+
+
+def _field(given: FieldBody) -> Field:
+    return Field(given.name, given.type, given.tags or (), given.description)
+
+
+def _check_tags(call: Call, tags: Sequence[str] | None) -> None:
+    for tag in tags or ():
+        call.check_names(tags=tag)
+
+
+def get_dataset(tx: Transaction, key: Key, namespace: str, dataset: str) -> Dataset:
+    """Show a dataset, by its own name or by a second one."""
+    found = catalog.get_dataset(tx, namespace, dataset)
+    key.require_own(found.namespace)
+    return found
+
+
+def list_datasets(tx: Transaction, namespace: str, query: Paging) -> Datasets:
+    """List the datasets of a namespace by name."""
+    page = catalog.list_datasets(tx, namespace, query.limit, query.offset)
+    return Datasets(page.items, page.total_count)
+
+
+async def delete_dataset(call: Call, namespace: str, dataset: str) -> Dataset:
+    """Hide a dataset, until it is restored or written again."""
+    await call.require_dataset(namespace, dataset)
+    await call.submit(DeleteDataset(namespace, dataset, call.key.name))
+    return await call.read(catalog.get_dataset, namespace, dataset, include_deleted=True)
+
+
+async def restore_dataset(call: Call, namespace: str, dataset: str) -> Dataset:
+    """Bring back a hidden dataset."""
+    await call.require_dataset(namespace, dataset)
+    await call.submit(RestoreDataset(namespace, dataset, call.key.name))
+    return await call.read(catalog.get_dataset, namespace, dataset)
+
+
+def list_dataset_versions(
+    tx: Transaction, key: Key, namespace: str, dataset: str, query: Paging
+) -> DatasetVersions:
+    """List the versions of a dataset, newest first."""
+    if key.namespace is not None:
+        get_dataset(tx, key, namespace, dataset)
+    page = catalog.list_dataset_versions(tx, namespace, dataset, query.limit, query.offset)
+    return DatasetVersions([_seen_by(key, found) for found in page.items], page.total_count)
+
+
+def get_dataset_version(
+    tx: Transaction, key: Key, namespace: str, dataset: str, version: str
+) -> DatasetVersion:
+    """Show a version of a dataset, by its UUID or its number (`V2`)."""
+    found = catalog.get_dataset_version(tx, namespace, dataset, version)
+    key.require_own(found.namespace)
+    return _seen_by(key, found)
+
+
+def _seen_by(key: Key, version: DatasetVersion) -> DatasetVersion:
+    """The version, without a run that the key may not see: others may write our datasets."""
+    run = version.created_by_run
+    if run is None or key.namespace in (None, run.job.namespace):
+        return version
+    return replace(version, created_by_run=None)
+
+
+async def tag_dataset(call: Call, namespace: str, dataset: str, tag: str) -> Dataset:
+    """Put a tag on a dataset."""
+    await call.require_dataset(namespace, dataset)
+    await call.submit(TagDataset(namespace, dataset, tag))
+    return await call.read(catalog.get_dataset, namespace, dataset)
+
+
+async def untag_dataset(call: Call, namespace: str, dataset: str, tag: str) -> Dataset:
+    """Take a tag off a dataset."""
+    await call.require_dataset(namespace, dataset)
+    await call.submit(UntagDataset(namespace, dataset, tag))
+    return await call.read(catalog.get_dataset, namespace, dataset)
+
+
+async def tag_field(call: Call, namespace: str, dataset: str, field: str, tag: str) -> Dataset:
+    """Put a tag on a field of a dataset."""
+    await call.require_dataset(namespace, dataset)
+    await call.submit(TagDataset(namespace, dataset, tag, field))
+    return await call.read(catalog.get_dataset, namespace, dataset)
+
+
+async def untag_field(call: Call, namespace: str, dataset: str, field: str, tag: str) -> Dataset:
+    """Take a tag off a field of a dataset."""
+    await call.require_dataset(namespace, dataset)
+    await call.submit(UntagDataset(namespace, dataset, tag, field))
+    return await call.read(catalog.get_dataset, namespace, dataset)
+
+
+_ALL = f"{BASE}/namespaces/{{namespace}}/datasets"
+_ONE = f"{_ALL}/{{dataset}}"
+_TAG = f"{_ONE}/tags/{{tag}}"
+_FIELD_TAG = f"{_ONE}/fields/{{field}}/tags/{{tag}}"
+
+ROUTES = (
+    Route("GET", _ALL, list_datasets),
+    Route("GET", _ONE, get_dataset),
+    Route("PUT", _ONE, put_dataset, role=Role.WRITER),
+    Route("POST", _ONE, create_dataset, role=Role.WRITER),
+    Route("DELETE", _ONE, delete_dataset, role=Role.ADMIN),
+    Route("POST", f"{_ONE}/restore", restore_dataset, role=Role.ADMIN),
+    Route("GET", f"{_ONE}/versions", list_dataset_versions),
+    Route("GET", f"{_ONE}/versions/{{version}}", get_dataset_version),
+    Route("POST", _TAG, tag_dataset, role=Role.WRITER),
+    Route("DELETE", _TAG, untag_dataset, role=Role.WRITER),
+    Route("POST", _FIELD_TAG, tag_field, role=Role.WRITER),
+    Route("DELETE", _FIELD_TAG, untag_field, role=Role.WRITER),
+)

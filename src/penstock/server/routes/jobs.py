@@ -1,0 +1,165 @@
+"""Jobs, their versions and their tags."""
+
+from collections.abc import Sequence
+from typing import Any, Literal
+
+from penstock import ids
+from penstock.access.keys import Key, Role
+from penstock.catalog.commands import DeleteJob, PutJob, RestoreJob, TagJob, UntagJob
+from penstock.catalog.events.child_jobs import find_child
+from penstock.catalog.events.known_facets import DatasetName
+from penstock.catalog.queries import catalog
+from penstock.catalog.shapes import Job, JobVersion, Shape
+from penstock.catalog.text_schemas import Name
+from penstock.db import Transaction
+from penstock.server.content import Body
+from penstock.server.parameters import Paging
+from penstock.server.requests import Call
+from penstock.server.routing import BASE, Reach, Route
+from penstock.states import RunState
+
+
+class DatasetNameBody(Body, frozen=True):
+    """A dataset that a job reads or writes."""
+
+    namespace: Name
+    name: Name
+
+
+class JobBody(Body, frozen=True):
+    """What to say of a job; with a run's id it says what that run reads and writes.
+
+    `context` is what old clients send; it is not kept.
+    """
+
+    type: Literal["BATCH", "STREAM", "SERVICE"]
+    inputs: tuple[DatasetNameBody, ...] | None = None
+    outputs: tuple[DatasetNameBody, ...] | None = None
+    location: str | None = None
+    description: str | None = None
+    run_id: str | None = None
+    tags: tuple[Name, ...] | None = None
+    context: Any = None
+
+
+class JobsQuery(Paging, frozen=True):
+    """Which jobs."""
+
+    last_run_states: tuple[RunState, ...] = ()
+
+
+class Jobs(Shape, frozen=True):
+    """A part of the jobs, and how many there are in all."""
+
+    jobs: Sequence[Job]
+    total_count: int
+
+
+class JobVersions(Shape, frozen=True):
+    """A part of a job's versions, and how many there are in all."""
+
+    versions: Sequence[JobVersion]
+    total_count: int
+
+
+async def put_job(call: Call, namespace: str, job: str, body: JobBody) -> Job:
+    """Declare a job with what it reads and writes."""
+    for tag in body.tags or ():
+        call.check_names(tags=tag)
+    child = await call.read(find_child, namespace, job) if "." in job else None
+    job = child.name if child is not None else job
+    run = ids.run_id(body.run_id) if body.run_id else None
+    await call.require_run(run)
+    await call.submit(
+        PutJob(
+            namespace,
+            job,
+            body.type,
+            _names(call, body.inputs),
+            _names(call, body.outputs),
+            body.location,
+            body.description,
+            run,
+            body.tags or (),
+            call.key.namespace,
+        )
+    )
+    return await call.read(catalog.get_job, namespace, job)
+
+
+def _names(call: Call, given: Sequence[DatasetNameBody] | None) -> tuple[DatasetName, ...]:
+    for dataset in given or ():
+        call.check_names(namespace=dataset.namespace, name=dataset.name)
+    return tuple(DatasetName(dataset.namespace, dataset.name) for dataset in given or ())
+
+
+def get_job(tx: Transaction, namespace: str, job: str) -> Job:
+    """Show a job with its newest runs."""
+    return catalog.get_job(tx, namespace, job)
+
+
+def list_jobs(tx: Transaction, namespace: str, query: JobsQuery) -> Jobs:
+    """List the jobs of a namespace, the last updated first."""
+    states = query.last_run_states
+    page = catalog.list_jobs(tx, namespace, states, query.limit, query.offset)
+    return Jobs(page.items, page.total_count)
+
+
+def list_all_jobs(tx: Transaction, key: Key, query: JobsQuery) -> Jobs:
+    """List the jobs of all namespaces that the key may see, the last updated first."""
+    states = query.last_run_states
+    page = catalog.list_jobs(tx, key.namespace, states, query.limit, query.offset)
+    return Jobs(page.items, page.total_count)
+
+
+async def delete_job(call: Call, namespace: str, job: str) -> Job:
+    """Hide a job, until it is restored or runs again."""
+    await call.submit(DeleteJob(namespace, job, call.key.name))
+    return await call.read(catalog.get_job, namespace, job, include_deleted=True)
+
+
+async def restore_job(call: Call, namespace: str, job: str) -> Job:
+    """Bring back a hidden job."""
+    await call.submit(RestoreJob(namespace, job, call.key.name))
+    return await call.read(catalog.get_job, namespace, job)
+
+
+def list_job_versions(tx: Transaction, namespace: str, job: str, query: Paging) -> JobVersions:
+    """List the versions of a job, newest first."""
+    page = catalog.list_job_versions(tx, namespace, job, query.limit, query.offset)
+    return JobVersions(page.items, page.total_count)
+
+
+def get_job_version(tx: Transaction, namespace: str, job: str, version: str) -> JobVersion:
+    """Show a version of a job."""
+    return catalog.get_job_version(tx, namespace, job, version)
+
+
+async def tag_job(call: Call, namespace: str, job: str, tag: str) -> Job:
+    """Put a tag on a job."""
+    await call.submit(TagJob(namespace, job, tag))
+    return await call.read(catalog.get_job, namespace, job)
+
+
+async def untag_job(call: Call, namespace: str, job: str, tag: str) -> Job:
+    """Take a tag off a job."""
+    await call.submit(UntagJob(namespace, job, tag))
+    return await call.read(catalog.get_job, namespace, job)
+
+
+_ALL = f"{BASE}/namespaces/{{namespace}}/jobs"
+_ONE = f"{_ALL}/{{job}}"
+_TAG = f"{_ONE}/tags/{{tag}}"
+
+ROUTES = (
+    Route("GET", f"{BASE}/jobs", list_all_jobs, Reach.OWN),
+    Route("GET", _ALL, list_jobs),
+    Route("GET", _ONE, get_job),
+    Route("PUT", _ONE, put_job, role=Role.WRITER),
+    Route("DELETE", _ONE, delete_job, role=Role.ADMIN),
+    Route("POST", f"{_ONE}/restore", restore_job, role=Role.ADMIN),
+    Route("GET", f"{_ONE}/versions", list_job_versions),
+    Route("GET", f"{_ONE}/versions/{{version}}", get_job_version),
+    Route("POST", _TAG, tag_job, role=Role.WRITER),
+    Route("DELETE", _TAG, untag_job, role=Role.WRITER),
+)

@@ -1,0 +1,199 @@
+"""Lots of datasets: registered, shown, held."""
+
+from collections.abc import Sequence
+from typing import Annotated
+
+from msgspec import Meta, structs
+
+from penstock.access.keys import Key, Role
+from penstock.catalog.queries import catalog as catalog_reading
+from penstock.catalog.shapes import Shape
+from penstock.catalog.text_schemas import LotName
+from penstock.clock import format_time
+from penstock.db import Transaction
+from penstock.locks.commands import HoldDataset, HoldLot, RegisterLots
+from penstock.locks.explain.facts import Stop
+from penstock.locks.queries import claims, holds, visibility
+from penstock.locks.queries import lots as reading_lots
+from penstock.locks.queries.holds import LotHold
+from penstock.locks.shapes import Held, HeldDataset, Lot, LotOnHold, ReleasedDataset, Transition
+from penstock.server import activity_log
+from penstock.server.content import Body, OwnBody
+from penstock.server.parameters import Paging
+from penstock.server.requests import Call
+from penstock.server.routing import BASE, Route
+
+LOTS_AT_ONCE_MAX = 10_000
+PRIORITY_MAX = 1 << 31
+
+Priority = Annotated[int, Meta(ge=-PRIORITY_MAX, le=PRIORITY_MAX)]
+LotIds = Annotated[tuple[LotName, ...], Meta(min_length=1, max_length=LOTS_AT_ONCE_MAX)]
+
+
+class LotsBody(Body, frozen=True):
+    """Lots that came from outside; a higher priority is worked on first."""
+
+    lots: LotIds
+    priority: Priority = 0
+    renew: bool = False
+
+
+class WhyBody(OwnBody, frozen=True):
+    """Why an administrator does something; it is kept in the audit log."""
+
+    why: Annotated[str, Meta(min_length=1, max_length=2_000)]
+
+
+class LotsQuery(Paging, frozen=True):
+    """Which part of a dataset's lots; with `named`, only of those that no interval names."""
+
+    named: bool = False
+
+
+class Registered(Shape, frozen=True):
+    """How many lots were new."""
+
+    registered: int
+
+
+class Lots(Shape, frozen=True):
+    """A part of a dataset's lots, and how many there are, counted up to ten thousand."""
+
+    lots: Sequence[Lot]
+    total_count: int
+
+
+class Log(Shape, frozen=True):
+    """A part of the log of lots, newest first."""
+
+    entries: Sequence[Transition]
+
+
+async def register_lots(call: Call, namespace: str, dataset: str, body: LotsBody) -> Registered:
+    """Make lots of a dataset READY that no job here made.
+
+    A lot that is READY already stays as it is; with `renew` it has a new version.
+    """
+    await call.require_dataset(namespace, dataset)
+    who = call.key.name
+    command = RegisterLots(namespace, dataset, body.lots, who, body.priority, body.renew)
+    count = await call.submit(command)
+    lots = body.lots[0] if len(body.lots) == 1 else ""
+    activity_log.changed(
+        call, f"{count} lots are registered", dataset=f"{namespace}/{dataset}", lot=lots
+    )
+    return Registered(count)
+
+
+def list_lots(tx: Transaction, key: Key, namespace: str, dataset: str, query: LotsQuery) -> Lots:
+    """List the lots of a dataset, by lot.
+
+    Those with free names (`named`) are looked for among the first and the last thousand.
+    """
+    _require(tx, key, namespace, dataset)
+    read = reading_lots.list_named_lots if query.named else reading_lots.list_lots
+    page = read(tx, namespace, dataset, query.limit, query.offset)
+    return Lots([visibility.lot(found, key.namespace) for found in page.items], page.total_count)
+
+
+def get_lot(tx: Transaction, key: Key, namespace: str, dataset: str, lot: str) -> Lot:
+    """Show a lot of a dataset: who made it, what is locked, who reads it."""
+    _require(tx, key, namespace, dataset)
+    return visibility.lot(reading_lots.get_lot(tx, namespace, dataset, lot), key.namespace)
+
+
+def get_lot_hold(tx: Transaction, key: Key, namespace: str, dataset: str, lot: str) -> LotHold:
+    """Show what holds a lot of a dataset, and what releases it."""
+    _require(tx, key, namespace, dataset)
+    return visibility.lot_hold(holds.get_lot_hold(tx, namespace, dataset, lot), key.namespace)
+
+
+def list_lot_log(
+    tx: Transaction, key: Key, namespace: str, dataset: str, lot: str, query: Paging
+) -> Log:
+    """List what happened to a lot of a dataset, and in the jobs around it, newest first."""
+    _require(tx, key, namespace, dataset)
+    page = query.limit, query.offset
+    found = reading_lots.list_log_of_lot(tx, namespace, dataset, lot, *page)
+    return Log(visibility.log(found, key.namespace))
+
+
+def _require(tx: Transaction, key: Key, namespace: str, dataset: str) -> None:
+    """Refuse a key that is for one namespace a second name of a dataset of another."""
+    if key.namespace is not None:
+        found = catalog_reading.get_dataset(tx, namespace, dataset, include_deleted=True)
+        key.require_own(found.namespace)
+
+
+async def hold_dataset(call: Call, namespace: str, dataset: str, body: WhyBody) -> HeldDataset:
+    """Stop every job that reads or writes lots of a dataset, until it is let go."""
+    await _hold_dataset(call, namespace, dataset, body, hold=True)
+    return await call.read(claims.get_held_dataset, namespace, dataset)
+
+
+async def unhold_dataset(
+    call: Call, namespace: str, dataset: str, body: WhyBody
+) -> ReleasedDataset:
+    """Release the hold of a dataset; the answer names the holds that still stop its jobs.
+
+    A dataset that is not held is a conflict that names what stops its jobs instead.
+    """
+    await _hold_dataset(call, namespace, dataset, body, hold=False)
+    only = call.key.namespace
+    return await call.read(claims.get_released_dataset, namespace, dataset, only)
+
+
+async def _hold_dataset(
+    call: Call, namespace: str, dataset: str, body: WhyBody, *, hold: bool
+) -> None:
+    await call.require_dataset(namespace, dataset)
+    who, only = call.key.name, call.key.namespace
+    await call.submit(HoldDataset(who, body.why, namespace, dataset, hold, only))
+    what = f"a dataset is {'held' if hold else 'let go'} ({body.why})"
+    activity_log.changed(call, what, dataset=f"{namespace}/{dataset}")
+
+
+async def hold_lot(call: Call, namespace: str, dataset: str, lot: str, body: WhyBody) -> LotOnHold:
+    """Lock one lot of a dataset for everybody; what is held already has one more reason then."""
+    before = await _hold_lot(call, namespace, dataset, lot, body, hold=True)
+    shown = await call.read(reading_lots.show_lot, namespace, dataset, lot)
+    found = visibility.lot(shown, call.key.namespace)
+    held = Held(before.who, before.why, format_time(before.at)) if before is not None else None
+    return LotOnHold(*structs.astuple(found), held_before=held)
+
+
+async def unhold_lot(call: Call, namespace: str, dataset: str, lot: str, body: WhyBody) -> Lot:
+    """Put a lot of a dataset back as it was before it was held.
+
+    A lot that is not held is a conflict that names what stops it instead.
+    """
+    await _hold_lot(call, namespace, dataset, lot, body, hold=False)
+    found = await call.read(reading_lots.show_lot, namespace, dataset, lot)
+    return visibility.lot(found, call.key.namespace)
+
+
+async def _hold_lot(
+    call: Call, namespace: str, dataset: str, lot: str, body: WhyBody, *, hold: bool
+) -> Stop | None:
+    await call.require_dataset(namespace, dataset)
+    who, only = call.key.name, call.key.namespace
+    before = await call.submit(HoldLot(who, body.why, namespace, dataset, lot, hold, only))
+    what = f"a lot is {'held' if hold else 'let go'} ({body.why})"
+    activity_log.changed(call, what, dataset=f"{namespace}/{dataset}", lot=lot)
+    return before
+
+
+_DATASET = f"{BASE}/namespaces/{{namespace}}/datasets/{{dataset}}"
+_LOT = f"{_DATASET}/lots/{{lot}}"
+
+ROUTES = (
+    Route("GET", f"{_DATASET}/lots", list_lots),
+    Route("POST", f"{_DATASET}/lots", register_lots, role=Role.WRITER),
+    Route("GET", _LOT, get_lot),
+    Route("GET", f"{_LOT}/log", list_lot_log),
+    Route("GET", f"{_LOT}/hold", get_lot_hold),
+    Route("POST", f"{_LOT}/hold", hold_lot, role=Role.ADMIN),
+    Route("POST", f"{_LOT}/unhold", unhold_lot, role=Role.ADMIN),
+    Route("POST", f"{_DATASET}/hold", hold_dataset, role=Role.ADMIN),
+    Route("POST", f"{_DATASET}/unhold", unhold_dataset, role=Role.ADMIN),
+)

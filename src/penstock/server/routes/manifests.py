@@ -1,0 +1,260 @@
+"""What lots consist of, and which lots of a dataset are not there."""
+
+from collections.abc import Iterator, Sequence
+from itertools import islice
+from typing import Annotated
+
+from msgspec import Meta, field
+
+from penstock import ids
+from penstock.access.keys import Key, Role
+from penstock.arcs.outputs.removal import remove_lot
+from penstock.arcs.queries import manifest_rows, read_manifest
+from penstock.catalog.queries import catalog as catalog_reading
+from penstock.catalog.shapes import Shape
+from penstock.clock import Micros, format_time
+from penstock.db import Transaction
+from penstock.errors import Conflict, NotFound
+from penstock.locks.gaps import gaps as lot_gaps
+from penstock.locks.queries.claims import find_dataset
+from penstock.locks.queries.lots import get_lot
+from penstock.lots.ids import Interval
+from penstock.lots.manifests import Item, Manifest, PartLine, UriType
+from penstock.lots.rows import ManifestRow
+from penstock.objects import Objects
+from penstock.server import activity_log
+from penstock.server.parameters import Paging, Query
+from penstock.server.requests import Call
+from penstock.server.routes.lots import WhyBody
+from penstock.server.routing import BASE, Route
+from penstock.states import ManifestState
+
+Bound = Annotated[str, Meta(description="a time, or a lot that is meant with its whole interval")]
+
+
+class ManifestQuery(Paging, frozen=True):
+    """Which version of the lot, and which part of its items."""
+
+    version: str | None = None
+
+
+class GapsQuery(Query, frozen=True):
+    """Between which times or lots; without an end, as far as there is anything."""
+
+    first: Bound | None = field(name="from", default=None)
+    last: Bound | None = field(name="to", default=None)
+    interval: Interval | None = None
+    causes: bool = True
+
+
+class ManifestPart(Shape, frozen=True):
+    """A part of a lot, and what its own manifest says."""
+
+    part: str
+    key: str
+    state: ManifestState
+    uris: int
+    bytes: int
+
+
+class ManifestItem(Shape, frozen=True):
+    """One thing that a lot consists of; `part` is the part that lists it."""
+
+    uri: str
+    size: int | None
+    digest: str | None
+    created: str | None
+    format: str | None
+    ark: str | None
+    part: str | None
+
+
+class LotManifest(Shape, frozen=True):
+    """The bill of materials of one version of a lot; `uris` are a part of all, parts' included."""
+
+    namespace: str
+    dataset: str
+    lot: str
+    version: str
+    is_current: bool
+    state: ManifestState
+    uri_type: UriType
+    label: str
+    key: str
+    url: str
+    digest: str
+    attempt: str
+    comment: str
+    created: str
+    published_at: str
+    total_count: int
+    bytes: int
+    parts: Sequence[ManifestPart]
+    uris: Sequence[ManifestItem]
+
+
+class _Known(Shape, frozen=True):
+    """What the database has of a manifest."""
+
+    row: ManifestRow
+    is_current: bool
+
+
+async def get_manifest(
+    call: Call, namespace: str, dataset: str, lot: str, query: ManifestQuery
+) -> LotManifest:
+    """Show what a lot consists of: the version that is current, or another; its items in pages."""
+    await call.require_dataset(namespace, dataset)
+    known = await call.read(_find, namespace, dataset, lot, query.version)
+
+    def work() -> LotManifest:
+        try:
+            return _show(call.door.plane.objects, namespace, dataset, known, query)
+        except NotFound as error:
+            raise Conflict(
+                f"the manifest of lot {lot} of {namespace}/{dataset} should be there, and is not: "
+                f"{error}. `penstock verify {namespace}/{dataset} {lot}` says what else is wrong; "
+                "bring it back from a backup, or have the lot made anew"
+            ) from None
+
+    return await call.door.in_thread(work)
+
+
+class RemoveBody(WhyBody, frozen=True):
+    """Why a lot is removed; `force` removes a lot without a manifest that jobs have read."""
+
+    force: bool = False
+
+
+class RemovedLot(Shape, frozen=True):
+    """What became of a lot; without a manifest it is forgotten, since nothing had read it."""
+
+    namespace: str
+    dataset: str
+    lot: str
+    manifest: LotManifest | None
+
+
+async def remove(
+    call: Call, namespace: str, dataset: str, lot: str, body: RemoveBody
+) -> RemovedLot:
+    """Remove a lot; nobody can read it until it is made anew.
+
+    The answer has the manifest that lists what was removed. What no arc has written must be gone
+    before. Repeating it ends what was cut off. A lot without a manifest that nothing has read is
+    forgotten; one that was read is marked as removed, with `force`, and keeps its provenance.
+    """
+    await call.require_dataset(namespace, dataset)
+    plane, who = call.door.plane, call.key.name
+
+    def work() -> None:
+        target = (namespace, dataset, lot)
+        remove_lot(plane.catalog, plane.objects, who, body.why, *target, force=body.force)
+
+    await call.door.in_thread(work)
+    activity_log.changed(
+        call, f"a lot is removed ({body.why})", dataset=f"{namespace}/{dataset}", lot=lot
+    )
+    try:
+        manifest = await get_manifest(call, namespace, dataset, lot, ManifestQuery())
+    except NotFound:
+        manifest = None
+    return RemovedLot(namespace, dataset, lot, manifest)
+
+
+def _find(tx: Transaction, namespace: str, dataset: str, lot: str, version: str | None) -> _Known:
+    found = get_lot(tx, namespace, dataset, lot)
+    wanted = ids.run_id(version) if version is not None else found.version
+    row = manifest_rows(tx, [wanted]).get(wanted) if wanted is not None else None
+    if row is None or (row.dataset_id, row.lot) != (find_dataset(tx, namespace, dataset), lot):
+        which = f"version {version} of lot {lot}" if version is not None else f"lot {lot}"
+        raise NotFound(
+            f"{which} of {namespace}/{dataset} has no manifest: it was registered without one, or "
+            "was never made"
+        )
+    return _Known(row, row.version_id == found.version)
+
+
+def _show(
+    objects: Objects, namespace: str, dataset: str, known: _Known, query: ManifestQuery
+) -> LotManifest:
+    row = known.row
+    root = read_manifest(objects, row.key)
+    items = islice(_items(objects, root, query.offset), query.limit)
+    return LotManifest(
+        namespace=namespace,
+        dataset=dataset,
+        lot=row.lot,
+        version=row.version_id,
+        is_current=known.is_current,
+        state=ManifestState(row.state),
+        uri_type=root.uri_type,
+        label=root.dataset.version,
+        key=row.key,
+        url=f"{objects.url}/{row.key}",
+        digest=row.digest,
+        attempt=row.attempt,
+        comment=root.comment,
+        created=root.created,
+        published_at=format_time(row.at),
+        total_count=row.uris,
+        bytes=row.bytes,
+        parts=[_part(line) for line in root.parts],
+        uris=list(items),
+    )
+
+
+def _part(line: PartLine) -> ManifestPart:
+    return ManifestPart(line.part, line.key, line.state, line.uris, line.bytes)
+
+
+def _items(objects: Objects, root: Manifest, offset: int) -> Iterator[ManifestItem]:
+    """The items of a manifest and its parts after so many; parts before them are not read."""
+    yield from (_item(item, None) for item in root.uris[offset:])
+    left = max(0, offset - len(root.uris))
+    for line in root.parts:
+        if left >= line.uris:
+            left -= line.uris
+            continue
+        for item in read_manifest(objects, line.key).uris[left:]:
+            yield _item(item, line.part)
+        left = 0
+
+
+def _item(item: Item, part: str | None) -> ManifestItem:
+    return ManifestItem(item.uri, item.size, item.digest, item.created, item.format, item.ark, part)
+
+
+def get_gaps(
+    tx: Transaction, key: Key, now: Micros, namespace: str, dataset: str, query: GapsQuery
+) -> lot_gaps.Gaps:
+    """Name the lots of a dataset that are not simply there, in ranges, each with its cause.
+
+    `from` and `to` are times, half-open, or lots, which belong to the range with their whole
+    interval. Without `from` it begins with the first lot, without `to` it ends now. The lots
+    of a range have one cause, told of the first, and `roots` are the lots upstream that have to
+    come first; where `isAlike` is false, others after the first may have other causes.
+    """
+    if key.namespace is not None:
+        found = catalog_reading.get_dataset(tx, namespace, dataset, include_deleted=True)
+        key.require_own(found.namespace)
+    return lot_gaps.gaps(
+        tx,
+        namespace,
+        dataset,
+        query.first,
+        query.last,
+        now,
+        with_causes=query.causes,
+        interval=query.interval,
+        only=key.namespace,
+    )
+
+
+_DATASET = f"{BASE}/namespaces/{{namespace}}/datasets/{{dataset}}"
+
+ROUTES = (
+    Route("GET", f"{_DATASET}/lots/{{lot}}/manifest", get_manifest),
+    Route("POST", f"{_DATASET}/lots/{{lot}}/remove", remove, role=Role.ADMIN),
+    Route("GET", f"{_DATASET}/gaps", get_gaps),
+)

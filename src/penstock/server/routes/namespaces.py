@@ -1,0 +1,205 @@
+"""Tags that datasets, fields and jobs may carry."""
+
+from collections.abc import Sequence
+
+from msgspec import Struct
+
+from penstock.access.keys import Key, Role
+from penstock.catalog.commands import (
+    CreateNamespace,
+    DeleteNamespace,
+    GrantNamespace,
+    PutNamespace,
+    PutSource,
+    PutTag,
+    RestoreNamespace,
+    RevokeGrant,
+)
+from penstock.catalog.queries import catalog
+from penstock.catalog.shapes import Grant, Namespace, Source, Tag
+from penstock.catalog.text_schemas import Text
+from penstock.db import Transaction
+from penstock.errors import NotFound
+from penstock.server.content import Body
+from penstock.server.parameters import Paging
+from penstock.server.requests import Call
+from penstock.server.routing import BASE, Reach, Route
+
+
+class TagBody(Body, frozen=True):
+    """What to say of a tag."""
+
+    description: str | None = None
+
+
+class Tags(Struct, frozen=True):
+    """A part of the list of tags."""
+
+    tags: Sequence[Tag]
+
+
+async def put_tag(call: Call, tag: str, body: TagBody) -> Tag:
+    """Make a tag, or change its description. Tags are shared by all namespaces."""
+    await call.submit(PutTag(tag, body.description))
+    return await call.read(catalog.get_tag, tag)
+
+
+def list_tags(tx: Transaction, key: Key, query: Paging) -> Tags:
+    """List tags by name; a key for one namespace sees those that it uses or has used."""
+    return Tags(catalog.list_tags(tx, query.limit, query.offset, key.namespace))
+
+
+ROUTES = (
+    Route("GET", f"{BASE}/tags", list_tags, Reach.OWN),
+    Route("PUT", f"{BASE}/tags/{{tag}}", put_tag, Reach.EVERYTHING, Role.WRITER),
+)
+
+
+class SourceBody(Body, frozen=True):
+    """What to say of a source."""
+
+    type: Text
+    connection_url: str
+    description: str | None = None
+
+
+class Sources(Struct, frozen=True):
+    """A part of the list of sources."""
+
+    sources: Sequence[Source]
+
+
+async def put_source(call: Call, source: str, body: SourceBody) -> Source:
+    """Make a source, or change it. Sources are shared by all namespaces."""
+    call.check_texts(type=body.type)
+    await call.submit(PutSource(source, body.type, body.connection_url, body.description))
+    return await call.read(catalog.get_source, source)
+
+
+def get_source(tx: Transaction, key: Key, source: str) -> Source:
+    """Show a source, without the passwords in its URL.
+
+    A key that is for one namespace sees those that datasets of that one are in.
+    """
+    return catalog.get_source(tx, source, only=key.namespace)
+
+
+def list_sources(tx: Transaction, key: Key, query: Paging) -> Sources:
+    """List sources by name, without the passwords in their URLs.
+
+    A key that is for one namespace sees those that datasets of that one are in.
+    """
+    return Sources(catalog.list_sources(tx, query.limit, query.offset, only=key.namespace))
+
+
+SOURCE_ROUTES = (
+    Route("GET", f"{BASE}/sources", list_sources, Reach.OWN),
+    Route("GET", f"{BASE}/sources/{{source}}", get_source, Reach.OWN),
+    Route("PUT", f"{BASE}/sources/{{source}}", put_source, Reach.EVERYTHING, Role.WRITER),
+)
+
+
+class NamespaceBody(Body, frozen=True):
+    """What to say of a namespace."""
+
+    owner_name: Text
+    description: str | None = None
+
+
+class Namespaces(Struct, frozen=True):
+    """A part of the list of namespaces."""
+
+    namespaces: Sequence[Namespace]
+
+
+class Grants(Struct, frozen=True):
+    """The grants of a namespace."""
+
+    grants: Sequence[Grant]
+
+
+async def put_namespace(call: Call, namespace: str, body: NamespaceBody) -> Namespace:
+    """Make a namespace, or change its owner and description."""
+    call.check_texts(ownerName=body.owner_name)
+    await call.submit(PutNamespace(namespace, body.owner_name, body.description))
+    return await call.read(catalog.get_namespace, namespace)
+
+
+class NewNamespaceBody(Body, frozen=True):
+    """The owner of a new namespace, if not the caller, and its description."""
+
+    owner_name: Text | None = None
+    description: str | None = None
+
+
+async def create_namespace(call: Call, namespace: str, body: NewNamespaceBody) -> Namespace:
+    """Create a namespace that is not there; one that is there is a conflict."""
+    call.check_texts(ownerName=body.owner_name)
+    who = call.key.name
+    await call.submit(CreateNamespace(namespace, body.owner_name or who, body.description, who))
+    return await call.read(catalog.get_namespace, namespace)
+
+
+def get_namespace(tx: Transaction, namespace: str) -> Namespace:
+    """Show a namespace."""
+    return catalog.get_namespace(tx, namespace)
+
+
+def list_namespaces(tx: Transaction, key: Key, query: Paging) -> Namespaces:
+    """List namespaces by name. A key that is for one namespace sees that one."""
+    if key.namespace is None:
+        return Namespaces(catalog.list_namespaces(tx, query.limit, query.offset))
+    try:
+        own = [catalog.get_namespace(tx, key.namespace)]
+    except NotFound:
+        own = []
+    return Namespaces(own[query.offset : query.offset + query.limit])
+
+
+async def delete_namespace(call: Call, namespace: str) -> Namespace:
+    """Hide a namespace with its datasets and jobs, until it is restored or written to again."""
+    await call.submit(DeleteNamespace(namespace, call.key.name))
+    return await call.read(catalog.get_namespace, namespace)
+
+
+async def restore_namespace(call: Call, namespace: str) -> Namespace:
+    """Bring back a hidden namespace and what was hidden with it."""
+    await call.submit(RestoreNamespace(namespace, call.key.name))
+    return await call.read(catalog.get_namespace, namespace)
+
+
+async def put_grant(call: Call, namespace: str, grantee: str) -> Grants:
+    """Let the runs of another namespace write the datasets of this one.
+
+    Until then a run with a key for `grantee` may name the datasets of this namespace as outputs,
+    but it only reports them: it cannot describe or drop them, and its versions stay unconfirmed.
+    """
+    call.check_names(grantee=grantee)
+    await call.submit(GrantNamespace(namespace, grantee, call.key.name))
+    return await call.read(list_grants, namespace)
+
+
+async def delete_grant(call: Call, namespace: str, grantee: str) -> Grants:
+    """Take a grant back; versions that were made under it stay."""
+    await call.submit(RevokeGrant(namespace, grantee, call.key.name))
+    return await call.read(list_grants, namespace)
+
+
+def list_grants(tx: Transaction, namespace: str) -> Grants:
+    """List the namespaces whose runs may write the datasets of this one."""
+    return Grants(catalog.list_grants(tx, namespace))
+
+
+_ONE = f"{BASE}/namespaces/{{namespace}}"
+
+NAMESPACE_ROUTES = (
+    Route("GET", f"{BASE}/namespaces", list_namespaces, Reach.OWN),
+    Route("GET", _ONE, get_namespace),
+    Route("PUT", _ONE, put_namespace, role=Role.WRITER),
+    Route("POST", _ONE, create_namespace, role=Role.WRITER),
+    Route("DELETE", _ONE, delete_namespace, role=Role.ADMIN),
+    Route("GET", f"{_ONE}/grants", list_grants),
+    Route("PUT", f"{_ONE}/grants/{{grantee}}", put_grant, role=Role.ADMIN),
+    Route("DELETE", f"{_ONE}/grants/{{grantee}}", delete_grant, role=Role.ADMIN),
+    Route("POST", f"{_ONE}/restore", restore_namespace, role=Role.ADMIN),
+)

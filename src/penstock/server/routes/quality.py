@@ -1,0 +1,92 @@
+"""What checks said about lots, accepting lots that failed them, and work that has become stale."""
+
+from penstock.access.keys import Key, Role
+from penstock.arcs.outputs.state_keys import follow_maker
+from penstock.db import Transaction
+from penstock.locks.acceptance import accept
+from penstock.locks.queries import holds, lots, visibility
+from penstock.locks.queries.holds import HeldLots
+from penstock.locks.shapes import DatasetChecks, Lot, LotChecks, WorkPage
+from penstock.server.parameters import Paging
+from penstock.server.requests import Call
+from penstock.server.routes.lots import WhyBody
+from penstock.server.routing import BASE, Reach, Route
+
+
+class StaleQuery(Paging, frozen=True):
+    """Of which job, or of the jobs of which namespace."""
+
+    namespace: str | None = None
+    job: str | None = None
+
+
+class ChecksQuery(Paging, frozen=True):
+    """Which part, and whether only what failed."""
+
+    failed: bool = False
+
+
+def list_checks(tx: Transaction, namespace: str, dataset: str, query: ChecksQuery) -> DatasetChecks:
+    """List what checks said about the lots of a dataset, the newest first."""
+    page = query.limit, query.offset
+    return lots.dataset_checks(tx, namespace, dataset, *page, failed=query.failed)
+
+
+def get_checks(tx: Transaction, namespace: str, dataset: str, lot: str) -> LotChecks:
+    """Show what checks said about a lot, the newest first."""
+    return lots.lot_checks(tx, namespace, dataset, lot)
+
+
+async def accept_lot(call: Call, namespace: str, dataset: str, lot: str, body: WhyBody) -> Lot:
+    """Let a lot be read although checks of it failed."""
+    await call.require_dataset(namespace, dataset)
+    plane, who = call.door.plane, call.key.name
+
+    def work() -> None:
+        accept(plane.catalog, plane.objects, namespace, dataset, lot, who=who, why=body.why)
+        follow_maker(plane.catalog, plane.objects, namespace, dataset, lot)
+
+    await call.door.in_thread(work)
+    found = await call.read(lots.show_lot, namespace, dataset, lot)
+    return visibility.lot(found, call.key.namespace)
+
+
+async def list_stale(call: Call, query: StaleQuery) -> WorkPage:
+    """List lots that were made with inputs of which there are newer versions."""
+    only = call.key.namespace or query.namespace
+    return await call.read(lots.list_stale, only, query.job, query.limit, query.offset)
+
+
+_DATASET = f"{BASE}/namespaces/{{namespace}}/datasets/{{dataset}}"
+_LOT = f"{_DATASET}/lots/{{lot}}"
+
+ROUTES = (
+    Route("GET", f"{_DATASET}/checks", list_checks),
+    Route("GET", f"{_LOT}/checks", get_checks),
+    Route("POST", f"{_LOT}/accept", accept_lot, role=Role.ADMIN),
+    Route("GET", f"{BASE}/stale", list_stale, Reach.OWN),
+)
+
+
+class HeldQuery(Paging, frozen=True):
+    """Of which namespace, and whether only those whose checks failed."""
+
+    namespace: str | None = None
+    for_checks: bool = False
+
+
+def list_held_lots(tx: Transaction, key: Key, query: HeldQuery) -> HeldLots:
+    """List the lots that are held, the last held first: by whom, why, and what made them."""
+    page = holds.list_held_lots(
+        tx,
+        key.namespace or query.namespace,
+        for_checks=query.for_checks,
+        limit=query.limit,
+        offset=query.offset,
+    )
+    return HeldLots(
+        [visibility.held(found, key.namespace) for found in page.items], page.total_count
+    )
+
+
+HELD_ROUTES = (Route("GET", f"{BASE}/held-lots", list_held_lots, Reach.OWN),)

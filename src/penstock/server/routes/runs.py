@@ -1,0 +1,209 @@
+"""Runs: created, marked, shown. Each action is served under both of its paths."""
+
+import re
+from collections.abc import Callable, Sequence
+from typing import Annotated, Any, Literal
+from urllib.parse import quote
+
+from msgspec import Meta, Raw
+
+from penstock.access.keys import Key, Role
+from penstock.catalog.commands import CreateRun, MarkRun
+from penstock.catalog.queries import catalog
+from penstock.catalog.queries.catalog import RunPlace
+from penstock.catalog.queries.names import is_uuid
+from penstock.catalog.shapes import Run, RunFacets, Shape
+from penstock.catalog.text_schemas import Name
+from penstock.clock import Micros, parse_time
+from penstock.db import Transaction
+from penstock.errors import Malformed, NotFound
+from penstock.locks.commands import MarkFreeRun
+from penstock.server.content import Body, json_text
+from penstock.server.parameters import Limit, Paging, Query, Time, moment
+from penstock.server.requests import Call
+from penstock.server.routes.events import Events
+from penstock.server.routing import BASE, Reach, Route
+from penstock.states import RunState
+
+
+class RunBody(Body, frozen=True):
+    """What to say of a new run."""
+
+    id: Name | None = None
+    nominal_start_time: Time | None = None
+    nominal_end_time: Time | None = None
+    args: dict[str, Raw] | None = None
+
+
+class Runs(Shape, frozen=True):
+    """A part of a job's runs, and how many there are in all."""
+
+    runs: Sequence[Run]
+    total_count: int
+
+
+class RunsQuery(Query, frozen=True):
+    """Which runs."""
+
+    state: Annotated[
+        tuple[RunState, ...], Meta(description="only runs in these states; repeatable")
+    ] = ()
+    namespace: Annotated[
+        str | None, Meta(description="only runs of the jobs of this namespace")
+    ] = None
+    limit: Limit = 100
+    after: Annotated[
+        str | None, Meta(description="go on after a page: its `next`, as it was returned")
+    ] = None
+
+
+class AllRuns(Shape, frozen=True):
+    """A part of the list of all runs. `next` asks for the part after it; null ends the list."""
+
+    runs: Sequence[Run]
+    next: str | None
+
+
+class MarkQuery(Query, frozen=True):
+    """When it happened."""
+
+    at: Time | None = None
+
+
+class FacetsQuery(Query, frozen=True):
+    """Whose facets."""
+
+    type: Literal["run", "job"] = "run"
+
+
+async def create_run(call: Call, namespace: str, job: str, body: RunBody) -> Run:
+    """Create a run of a job, in state NEW. An id that is not a UUID is mapped to one."""
+    call.check_names(id=body.id)
+    start, end = body.nominal_start_time, body.nominal_end_time
+    run = await call.submit(
+        CreateRun(
+            namespace,
+            job,
+            body.id,
+            parse_time(start) if start else None,
+            parse_time(end) if end else None,
+            json_text(body.args or {}),
+        )
+    )
+    call.headers.append((b"location", f"{BASE}/jobs/runs/{quote(run)}".encode()))
+    return await call.read(catalog.get_run, run)
+
+
+def list_runs(tx: Transaction, namespace: str, job: str, query: Paging) -> Runs:
+    """List the runs of a job, newest first."""
+    page = catalog.list_runs(tx, namespace, job, query.limit, query.offset)
+    return Runs(page.items, page.total_count)
+
+
+def list_all_runs(tx: Transaction, key: Key, query: RunsQuery) -> AllRuns:
+    """List runs by state, newest first, page by page.
+
+    A key that is for one namespace sees the runs of that one.
+    """
+    if query.namespace is not None:
+        key.require_namespace(query.namespace)
+    namespace = query.namespace or key.namespace
+    after = _place(query.after) if query.after else None
+    page = catalog.list_all_runs(tx, namespace, query.state, query.limit, after)
+    last = page.last
+    return AllRuns(page.runs, None if last is None else f"{last.created_at}.{last.run_id}")
+
+
+def _place(text: str) -> RunPlace:
+    created_at, _, run_id = text.partition(".")
+    if not _WHOLE.fullmatch(created_at) or not is_uuid(run_id):
+        raise Malformed(f"after: {text[:64]!r} is no place in the list; send `next` of a page")
+    return RunPlace(int(created_at), run_id.lower())
+
+
+def get_run(tx: Transaction, key: Key, run: str) -> Run:
+    """Show a run."""
+    found = catalog.get_run(tx, run)
+    key.require_own(found.job.namespace)
+    return found
+
+
+def get_job_run(tx: Transaction, key: Key, namespace: str, job: str, run: str) -> Run:
+    """Show a run of a job."""
+    found = get_run(tx, key, run)
+    if (found.job.namespace, found.job.name) != (namespace, job):
+        raise NotFound(
+            f"run {run} belongs to job {found.job.name!r} in namespace "
+            f"{found.job.namespace!r}; ask for it there"
+        )
+    return found
+
+
+def get_run_facets(tx: Transaction, key: Key, run: str, query: FacetsQuery) -> RunFacets:
+    """Show the facets of a run, or of its job as the run reported them."""
+    found = get_run(tx, key, run)
+    return catalog.get_run_facets(tx, found.id, of_job=query.type == "job")
+
+
+def list_run_events(tx: Transaction, key: Key, run: str, query: Paging) -> Events:
+    """List the events received about a run, newest first, word for word."""
+    found = get_run(tx, key, run)
+    page = catalog.list_events(
+        tx, None, None, limit=query.limit, offset=query.offset, run_id=found.id
+    )
+    return Events(page.items, page.total_count)
+
+
+def _stated(call: Call, query: MarkQuery) -> Micros | None:
+    at = moment(query.at, "at")
+    return call.not_ahead(at) if at is not None else None
+
+
+def _marks(state: RunState, summary: str) -> tuple[Callable[..., Any], Callable[..., Any]]:
+    """The two handlers of one action: by the run alone, and by its job's path."""
+
+    async def mark(call: Call, run: str, query: MarkQuery) -> Run:
+        await call.require_run(run)
+        at = _stated(call, query)
+        await call.submit(MarkFreeRun(MarkRun(run, state, at, within=call.key.namespace)))
+        return await call.read(catalog.get_run, run)
+
+    async def mark_of_job(call: Call, namespace: str, job: str, run: str, query: MarkQuery) -> Run:
+        at = _stated(call, query)
+        mark = MarkRun(run, state, at, namespace, job, call.key.namespace)
+        await call.submit(MarkFreeRun(mark))
+        return await call.read(catalog.get_run, run)
+
+    mark.__doc__ = mark_of_job.__doc__ = summary
+    return mark, mark_of_job
+
+
+_ACTIONS = {
+    "start": _marks(RunState.RUNNING, "Mark a run as started."),
+    "complete": _marks(
+        RunState.COMPLETED, "Mark a run as completed; the versions it made become current."
+    ),
+    "fail": _marks(RunState.FAILED, "Mark a run as failed; what is current stays as it is."),
+    "abort": _marks(RunState.ABORTED, "Mark a run as aborted; what is current stays as it is."),
+}
+_WHOLE = re.compile(r"-?[0-9]{1,18}")
+_OF_JOB = f"{BASE}/namespaces/{{namespace}}/jobs/{{job}}/runs"
+_ONE = f"{BASE}/jobs/runs/{{run}}"
+
+ROUTES = (
+    Route("GET", f"{BASE}/runs", list_all_runs, Reach.OWN),
+    Route("GET", _OF_JOB, list_runs),
+    Route("POST", _OF_JOB, create_run, role=Role.WRITER, status=201),
+    Route("GET", f"{_OF_JOB}/{{run}}", get_job_run),
+    Route("GET", _ONE, get_run, Reach.OWN),
+    Route("GET", f"{_ONE}/facets", get_run_facets, Reach.OWN),
+    Route("GET", f"{_ONE}/events", list_run_events, Reach.OWN),
+    *(
+        Route("POST", f"{_ONE}/{action}", mark, Reach.OWN, Role.WRITER)
+        for action, (mark, _) in _ACTIONS.items()
+    ),
+    *(
+        Route("POST", f"{_OF_JOB}/{{run}}/{action}", mark, role=Role.WRITER)
+        for action, (_, mark) in _ACTIONS.items()
+    ),
+)

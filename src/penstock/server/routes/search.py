@@ -1,0 +1,197 @@
+"""Search over datasets and jobs by words, and over all else by ids, names and digests."""
+
+import re
+from collections.abc import Iterator, Sequence
+from contextlib import suppress
+from enum import StrEnum
+from typing import Annotated
+
+from msgspec import Meta
+
+from penstock.access.keys import Key
+from penstock.catalog.queries import catalog
+from penstock.catalog.queries.runs import get_run
+from penstock.catalog.queries.search import SearchKind
+from penstock.catalog.shapes import SearchResults, Shape
+from penstock.db import Transaction
+from penstock.errors import Forbidden, NotFound
+from penstock.ingest.search_keys import SearchKeyKind, SearchKeyRow, find_keys
+from penstock.locks.queries.lots import LotMatch, find_lots
+from penstock.server.parameters import Limit, Offset, Query, Time, moment
+from penstock.server.requests import Visit
+from penstock.server.routing import BASE, Reach, Route
+
+_NUMBERED = re.compile(r"([bj])id([0-9]{1,10})", re.IGNORECASE)
+_UUID = re.compile(r"[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}", re.IGNORECASE)
+
+
+class SearchQuery(Query, frozen=True):
+    """What to look for."""
+
+    q: Annotated[
+        str, Meta(max_length=1000, description="words; the last may be a part of a word of a name")
+    ] = ""
+    filter: SearchKind | None = None
+    sort: catalog.SearchSort = catalog.SearchSort.NAME
+    limit: Limit = 10
+    offset: Offset = 0
+    namespace: str | None = None
+    before: Time | None = None
+    after: Time | None = None
+
+
+def search(tx: Transaction, key: Key, query: SearchQuery) -> SearchResults:
+    """Find datasets and jobs by parts of their names, or words of descriptions, fields and tags.
+
+    A key that is for one namespace finds what is there.
+    """
+    if query.namespace is not None:
+        key.require_namespace(query.namespace)
+    return catalog.search(
+        tx,
+        query.q,
+        kind=query.filter,
+        sort=query.sort,
+        limit=query.limit,
+        offset=query.offset,
+        namespace=query.namespace or key.namespace,
+        before=moment(query.before, "before"),
+        after=moment(query.after, "after"),
+    )
+
+
+class RecordKind(StrEnum):
+    """A kind of record that search finds beside datasets and jobs."""
+
+    RUN = "run"
+    LOT = "lot"
+    BATCH = "batch"
+    INGEST_JOB = "ingest-job"
+    OBJECT = "object"
+    FILE = "file"
+
+
+class SearchRecord(Shape, frozen=True):
+    """A record, and the property that has the text: `matched` names it, `value` is the whole of it.
+
+    A lot has its dataset, a run its job, an object or file its ARK, version and collection.
+    """
+
+    kind: RecordKind
+    name: str
+    matched: str
+    value: str
+    namespace: str | None = None
+    dataset: str | None = None
+    job: str | None = None
+    collection: str | None = None
+    ark: str | None = None
+    version: int | None = None
+
+
+class SearchRecords(Shape, frozen=True):
+    """The records that have the text. With `isCut` there are more."""
+
+    records: Sequence[SearchRecord]
+    is_cut: bool
+
+
+class RecordsQuery(Query, frozen=True):
+    """The text to look for."""
+
+    q: Annotated[
+        str, Meta(max_length=1000, description="an id, a name or a digest, or how it begins")
+    ] = ""
+    namespace: str | None = None
+    limit: Annotated[int, Meta(ge=1, le=1000)] = 20
+
+
+_KINDS = {
+    SearchKeyKind.ARK: RecordKind.OBJECT,
+    SearchKeyKind.LOCAL_ID: RecordKind.OBJECT,
+    SearchKeyKind.FILE: RecordKind.FILE,
+    SearchKeyKind.DIGEST: RecordKind.FILE,
+    SearchKeyKind.DEPOSITOR: RecordKind.BATCH,
+}
+
+_MATCHED = {
+    SearchKeyKind.ARK: "ARK",
+    SearchKeyKind.LOCAL_ID: "local id",
+    SearchKeyKind.FILE: "file name",
+    SearchKeyKind.DIGEST: "digest",
+    SearchKeyKind.DEPOSITOR: "depositor",
+}
+
+
+def search_records(visit: Visit, query: RecordsQuery) -> SearchRecords:
+    """Find runs, lots, batches, ingest jobs, stored objects and files.
+
+    A run is found by its whole id, the others by the beginning of an id: a lot, a batch or an
+    ingest job. An object is found by its ARK or a local id, a file by its name, its path or its
+    SHA-512 digest, and a batch by its depositor; these need three characters or more. A key that
+    is for one namespace finds what is there.
+    """
+    text, most = query.q.strip(), query.limit + 1
+    if query.namespace is not None:
+        visit.key.require_namespace(query.namespace)
+    only = query.namespace or visit.key.namespace
+    if not text:
+        return SearchRecords([], is_cut=False)
+    records = [*_numbered(visit, text, query.namespace)]
+    with visit.plane.catalog.read() as tx:
+        records += _runs(tx, text, only)
+        records += map(_lot, find_lots(tx, text, only, most))
+        records += map(_record, find_keys(tx, text, only, most))
+    found = list({(r.kind, r.name, r.namespace, r.dataset, r.ark): r for r in records}.values())
+    return SearchRecords(found[: query.limit], is_cut=len(found) > query.limit)
+
+
+def _numbered(visit: Visit, text: str, namespace: str | None) -> Iterator[SearchRecord]:
+    """The batch or ingest job with this id; its zeros may be left out."""
+    match = _NUMBERED.fullmatch(text)
+    if match is None:
+        return
+    name = f"{match[1].lower()}id{int(match[2]):010}"
+    with suppress(NotFound, Forbidden):
+        if name.startswith("b"):
+            kind, collection = RecordKind.BATCH, visit.batch(name).collection
+        else:
+            kind, collection = RecordKind.INGEST_JOB, visit.job(name).configuration.profile_name
+        if namespace in (None, visit.collection(collection).namespace):
+            yield SearchRecord(kind, name, "id", name, collection=collection)
+
+
+def _runs(tx: Transaction, text: str, only: str | None) -> Iterator[SearchRecord]:
+    if not _UUID.fullmatch(text):
+        return
+    with suppress(NotFound):
+        run = get_run(tx, text.lower())
+        if only in (None, run.job.namespace):
+            owner, name = run.job.namespace, run.job.name
+            yield SearchRecord(RecordKind.RUN, run.id, "id", run.id, namespace=owner, job=name)
+
+
+def _lot(match: LotMatch) -> SearchRecord:
+    owner, name = match.dataset.namespace, match.dataset.name
+    return SearchRecord(RecordKind.LOT, match.lot, "id", match.lot, namespace=owner, dataset=name)
+
+
+def _record(row: SearchKeyRow) -> SearchRecord:
+    is_batch = row.kind is SearchKeyKind.DEPOSITOR
+    kind = _KINDS[row.kind]
+    return SearchRecord(
+        kind,
+        row.name if kind is RecordKind.FILE else row.reference,
+        _MATCHED[row.kind],
+        row.key if row.kind is SearchKeyKind.DIGEST else row.name,
+        namespace=row.namespace,
+        collection=row.collection,
+        ark=None if is_batch else row.reference,
+        version=None if is_batch else row.version,
+    )
+
+
+ROUTES = (
+    Route("GET", f"{BASE}/search", search, Reach.OWN),
+    Route("GET", f"{BASE}/search/records", search_records, Reach.OWN),
+)

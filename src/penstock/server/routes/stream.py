@@ -1,0 +1,207 @@
+"""What happens to lots as server-sent events: from now on, or after an event, without a gap."""
+
+import asyncio
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from time import monotonic
+
+from penstock.db import Transaction
+from penstock.errors import Busy, Invalid, Malformed, Unauthorized
+from penstock.lots.outbox import check_kept, last_id
+from penstock.server.epochs import FRESH_SECONDS
+from penstock.server.parameters import Query
+from penstock.server.relay import PAGE, Follower, Frame, read_frames
+from penstock.server.requests import Call
+from penstock.server.responses import Flow, Write
+from penstock.server.routing import BASE, Reach, Route
+
+HEARTBEAT_SECONDS = 15.0
+EVENT_STREAM = "text/event-stream"
+_ID_MAX = 2**63 - 1
+
+
+class StreamQuery(Query, frozen=True):
+    """Which events: those after one, of a dataset or a namespace."""
+
+    after: int | None = None
+    namespace: str | None = None
+    dataset: str | None = None
+
+
+async def stream_events(call: Call, query: StreamQuery) -> Flow:
+    """Stream what happens to lots, as server-sent events that go on until somebody hangs up.
+
+    An event has the outbox' number as its `id`, its kind as its `event`, and JSON as its `data`.
+    It begins now, or after the event that `Last-Event-ID` or `after` names; `after=0` is all that
+    is kept. Every event is sent, in the order in which it was committed. While nothing happens a
+    comment comes every 15 seconds. A reader that is too slow is cut off and goes on where it was.
+    """
+    namespace = query.namespace if query.namespace is not None else call.key.namespace
+    if namespace is not None:
+        call.key.require_namespace(namespace)
+    call.door.relay.check_room()
+    wants = _filter(namespace, query.dataset)
+    position = await call.read(_position, _asked(call.head.last_event_id, query.after))
+    return Flow(EVENT_STREAM, _Stream(call, wants, position).pour)
+
+
+def _filter(namespace: str | None, dataset: str | None) -> Callable[[Frame], bool]:
+    def wants(frame: Frame) -> bool:
+        return namespace in (None, frame.namespace) and dataset in (None, frame.dataset)
+
+    return wants
+
+
+def _asked(last_event_id: bytes | None, after: int | None) -> int | None:
+    """After which event to go on: what a reader comes back with is newer than its URL."""
+    if last_event_id:
+        # Python reads no number of very many digits.
+        if not last_event_id.isdigit() or len(last_event_id) > 20 or int(last_event_id) > _ID_MAX:
+            raise Malformed("Last-Event-ID is not the id of an event; leave it out to begin now")
+        return int(last_event_id)
+    if after is not None and not 0 <= after <= _ID_MAX:
+        raise Invalid("after is the id of an event, or 0 for all that is kept")
+    return after
+
+
+def _position(tx: Transaction, asked: int | None) -> int:
+    if asked is None:
+        return last_id(tx)
+    check_kept(tx, asked)
+    return asked
+
+
+@dataclass
+class _Stream:
+    """One reader's stream; `position` is the last event that was sent or passed over."""
+
+    call: Call
+    wants: Callable[[Frame], bool]
+    position: int
+
+    async def pour(self, write: Write) -> None:
+        await write(_mark("following", self.position))
+        if not await self._catch_up(write):
+            return
+        relay = self.call.door.relay
+        follower = relay.join(self.wants, self.position)
+        try:
+            if await self._catch_up(write):
+                while not follower.is_over and await self._next(follower, write):
+                    pass
+        finally:
+            relay.leave(follower)
+
+    async def _catch_up(self, write: Write) -> bool:
+        """Send the events that were committed before; False once the key is revoked.
+
+        A reader does that alone, until it has reached the others.
+        """
+        door, more = self.call.door, True
+        while more and not door.relay.is_stopping:
+            frames = await door.in_thread(read_frames, door.plane.database, self.position)
+            if frames and not await may_stay(self.call):
+                return False
+            await self._send([each for each in frames if self.wants(each)], write)
+            if frames:
+                self.position = max(self.position, frames[-1].id)
+            more = len(frames) == PAGE
+        return True
+
+    async def _next(self, follower: Follower, write: Write) -> bool:
+        """Send the next events, or a comment when there are none; False once the key is revoked.
+
+        The key is checked each time, however fast the events come.
+        """
+        is_quiet = False
+        try:
+            async with asyncio.timeout(HEARTBEAT_SECONDS):
+                await follower.news.wait()
+        except TimeoutError:
+            is_quiet = True
+        if not await may_stay(self.call):
+            return False
+        # Something may have come since: to pass over what was seen would lose it.
+        if is_quiet and not follower.waiting:
+            self.position = max(self.position, follower.seen)
+            await write(_mark("still here", self.position))
+            return True
+        await self._send(follower.taken(), write)
+        return True
+
+    async def _send(self, frames: Sequence[Frame], write: Write) -> None:
+        fresh = [each for each in frames if each.id > self.position]
+        if fresh:
+            bound = self.call.key.namespace is not None
+            await write(b"".join(each.own_text if bound else each.text for each in fresh))
+            self.position = fresh[-1].id
+
+
+async def may_stay(call: Call) -> bool:
+    """Return whether the key that a stream was opened with still works.
+
+    It is looked up again once the answer that is kept of it is older than a few seconds. A stream
+    that was opened without a key ends when the first key is made.
+    """
+    gate = call.door.gate
+    try:
+        if gate.at_once("GET", call.head, call.sender) is None:
+            await call.door.in_thread(gate.ask, "GET", call.head, call.sender)
+    except (Unauthorized, Busy):  # a key that was revoked is a wrong one
+        return False
+    return True
+
+
+def _mark(words: str, position: int) -> bytes:
+    """A comment; the id beside it lets a reader go on from there, though nothing was for it."""
+    return f": {words}\nid: {position}\n\n".encode()
+
+
+ROUTES = (Route("GET", f"{BASE}/events/stream", stream_events, Reach.OWN, media=EVENT_STREAM),)
+
+
+# However much is written: whoever follows looks again after each hint.
+QUIET_SECONDS = 1.0
+
+
+async def follow_pulse(call: Call) -> Flow:
+    """Stream a hint whenever something was committed, at most one each second.
+
+    An event `changed` has the number of the last write as its `id`. It tells nothing of what was
+    written, so that every key may follow it: look again at what is shown. The web page does.
+    """
+    call.door.relay.check_room()
+    return Flow(EVENT_STREAM, _Following(call).pour)
+
+
+@dataclass
+class _Following:
+    """One reader; `spoke` is when it last was told anything."""
+
+    call: Call
+    seen: int = 0
+    spoke: float = 0.0
+
+    async def pour(self, write: Write) -> None:
+        door = self.call.door
+        self.seen = await door.epochs.last()
+        await self._say(write, f": following\nid: {self.seen}\n\n")
+        while not door.stopping:
+            await asyncio.sleep(FRESH_SECONDS)
+            epoch = await door.epochs.last()
+            quiet = monotonic() - self.spoke
+            is_due = epoch != self.seen and quiet >= QUIET_SECONDS
+            if (is_due or quiet >= HEARTBEAT_SECONDS) and not await may_stay(self.call):
+                return
+            if is_due:
+                self.seen = epoch
+                await self._say(write, f"id: {epoch}\nevent: changed\ndata: {epoch}\n\n")
+            elif quiet >= HEARTBEAT_SECONDS:
+                await self._say(write, ": still here\n\n")
+
+    async def _say(self, write: Write, text: str) -> None:
+        self.spoke = monotonic()
+        await write(text.encode())
+
+
+PULSE_ROUTES = (Route("GET", f"{BASE}/pulse", follow_pulse, Reach.SHARED, media=EVENT_STREAM),)

@@ -1,0 +1,505 @@
+"""The rows that a batch of writes touches: loaded, changed in memory, written back.
+
+Rules read and put rows here and never see the database. What they put is written by
+`flush`, a few set-based statements for the whole batch.
+"""
+
+from collections import deque
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from typing import Any, Protocol, TypeVar
+
+import msgspec
+from msgspec import Struct
+
+from penstock.catalog.rows import (
+    AliasRow,
+    ColumnEdgeRow,
+    DatasetRow,
+    EdgeRow,
+    EventRow,
+    FacetSetRow,
+    JobRow,
+    JobVersionRow,
+    NamespaceRow,
+    Role,
+    RunDatasetRow,
+    RunRow,
+    SightingRow,
+    SourceRow,
+    StreamSchemaRow,
+    TagRow,
+    TagUseRow,
+    VersionRow,
+)
+from penstock.clock import Micros
+from penstock.db.database import Ask, Transaction
+from penstock.store.new_run_ids import UnusedIds
+from penstock.store.table_cache import Shelf, UndoLog, filling, learning, write_only
+
+IoKey = tuple[str, str]  # role, dataset id
+Io = Mapping[IoKey, RunDatasetRow]
+Edges = Mapping[IoKey, Micros]  # since when
+
+R = TypeVar("R", bound=Struct)
+
+Place = tuple[Micros, str]  # of a published version among those of its dataset
+
+ROWS_KEPT_MAX = 100_000
+PAGE_OF_VERSIONS = 100
+# Rows may hold all that a large event said: what such events brought is kept up to a limit.
+HEAVY = 65_536
+HEAVY_KEPT_MAX = 32 << 20
+
+
+class Keys(Struct):
+    """What a batch is going to ask for, so that it can be loaded in one trip."""
+
+    runs: set[str] = msgspec.field(default_factory=set)
+    jobs: set[str] = msgspec.field(default_factory=set)
+    datasets: set[str] = msgspec.field(default_factory=set)
+    namespaces: set[str] = msgspec.field(default_factory=set)
+    sources: set[str] = msgspec.field(default_factory=set)
+
+
+_NO_KEYS = Keys()
+
+
+class NeedsOwnTransaction(Exception):
+    """A write changes rows unseen, and must be alone in its transaction."""
+
+
+class Room(Protocol):
+    """The rows of a capability that stands on the catalog, in the same world."""
+
+    @property
+    def lasting(self) -> Sequence[Shelf[Any]]:
+        """Shelves that keep their rows from batch to batch."""
+
+    @property
+    def passing(self) -> Sequence[Shelf[Any]]:
+        """Shelves that are only written."""
+
+    def changes(self) -> "Changes":
+        """What a batch has changed: statements and their rows, in order."""
+
+
+K = TypeVar("K", bound=Room)
+Changes = list[tuple[str, Sequence[Struct]]]
+
+
+class World:
+    """Rows by table, for as long as nobody else writes."""
+
+    def __init__(self) -> None:
+        self.undo = UndoLog()
+        self._tx: Transaction | None = None
+        self._opener: Callable[[], Transaction] | None = None
+        self._rewritten = False
+        self._is_shared = True  # whether other writes share the transaction
+        self._heavy = 0  # characters of large events
+        self._past: deque[tuple[set[str], set[str | None]]] = deque()
+        self._unused = UnusedIds()
+        self.namespaces = self._shelf(NamespaceRow, "namespaces_by_names", "name")
+        self.sources = self._shelf(SourceRow, "sources_by_names", "name")
+        self.grants: Shelf[frozenset[str]] = Shelf(self._fetch_grants, self.undo)
+        self.tags = self._shelf(TagRow, "tags_by_names", "name")
+        self.datasets = self._shelf(DatasetRow, "datasets_by_ids")
+        self.sightings = self._shelf(SightingRow, "sightings_by_ids", "dataset_id")
+        self.aliases = self._shelf(AliasRow, "aliases_by_ids")
+        self.versions = self._shelf(VersionRow, "versions_by_ids")
+        self.facet_sets = self._shelf(FacetSetRow, "facet_sets_by_ids")
+        self.jobs = self._shelf(JobRow, "jobs_by_ids")
+        self.job_versions = self._shelf(JobVersionRow, "job_versions_by_ids")
+        self.runs = self._shelf(RunRow, "runs_by_ids")
+        self.io: Shelf[Io] = Shelf(self._fetch_io, self.undo)
+        self.edges: Shelf[Edges] = Shelf(self._fetch_edges, self.undo)
+        self.tag_uses: Shelf[TagUseRow] = Shelf(write_only, self.undo)
+        self.run_datasets: Shelf[RunDatasetRow] = Shelf(write_only, self.undo)
+        self.edge_rows: Shelf[EdgeRow] = Shelf(write_only, self.undo)
+        self.lost_edges: Shelf[EdgeRow] = Shelf(write_only, self.undo)
+        self.column_edges: Shelf[tuple[ColumnEdgeRow, ...]] = Shelf(write_only, self.undo)
+        self.events: Shelf[EventRow] = Shelf(write_only, self.undo)
+        self.stream_schemas: Shelf[StreamSchemaRow] = Shelf(write_only, self.undo)
+        self._lasting: list[Shelf[Any]] = [
+            self.namespaces, self.sources, self.tags, self.datasets, self.sightings, self.aliases,
+            self.versions, self.facet_sets, self.jobs, self.job_versions, self.runs, self.io,
+            self.edges, self.grants,
+        ]  # fmt: skip
+        self._passing: list[Shelf[Any]] = [
+            self.tag_uses, self.run_datasets, self.edge_rows, self.lost_edges, self.column_edges,
+            self.events, self.stream_schemas,
+        ]  # fmt: skip
+        self._rooms: dict[Any, Room] = {}
+
+    def _shelf(self, shape: type[R], statement: str, key: str = "id") -> Shelf[R]:
+        def fetch(keys: list[Any]) -> dict[Any, R]:
+            return {getattr(r, key): r for r in self.tx.rows(shape, statement, ids=keys)}
+
+        return Shelf(fetch, self.undo)
+
+    def room(self, kind: "Callable[[World], K]") -> K:
+        """The rows of another capability; they live and are written with the catalog's own."""
+        found: Any = self._rooms.get(kind)
+        if found is None:
+            found = self._rooms[kind] = kind(self)
+            self._lasting += found.lasting
+            self._passing += found.passing
+        room: K = found
+        return room
+
+    @property
+    def rooms(self) -> Iterable[Room]:
+        """The other capabilities that have rows here."""
+        return self._rooms.values()
+
+    @property
+    def tx(self) -> Transaction:
+        """The transaction of the batch at hand."""
+        if self._tx is None:
+            if self._opener is None:
+                raise RuntimeError("the world is only open inside a transaction")
+            self._tx = self._opener()
+        return self._tx
+
+    def open(self, tx: Transaction, *, is_shared: bool = True) -> None:
+        """Begin a batch, in a transaction that one write has for itself or several share."""
+        self._tx = tx
+        self._is_shared = is_shared
+
+    def open_late(self, opener: Callable[[], Transaction]) -> None:
+        """Begin a batch; its transaction is opened when a row is missing, if one is."""
+        self._tx, self._opener, self._is_shared = None, opener, True
+
+    def close(self) -> None:
+        """Ask the database nothing more."""
+        self._tx = self._opener = None
+
+    def settle(self) -> None:
+        """The batch is on its way; at most the one before it is not committed yet."""
+        self.close()
+        self._drop_the_past()
+        sizes = [len(event.payload) for event in self.events.changed()]
+        self._heavy += sum(size for size in sizes if size > HEAVY)
+        for shelf in self._passing:
+            shelf.clear()
+        for shelf in self._lasting:
+            shelf.settle()
+
+    @property
+    def is_full(self) -> bool:
+        """Whether more is kept than is worth keeping."""
+        if self._rewritten or self._heavy > HEAVY_KEPT_MAX:
+            return True
+        return sum(map(len, self._lasting)) > ROWS_KEPT_MAX
+
+    def _drop_the_past(self) -> None:
+        """Let go of runs that have ended and versions that are not current any more.
+
+        Only those that the database has: the rows of this batch and of the one before it may be
+        on their way.
+        """
+        if len(self._past) == 2:
+            runs, versions = self._past.popleft()
+            runs -= self.runs.on_their_way() | self.io.on_their_way()
+            self.runs.drop(runs)
+            self.io.drop(runs)
+            self._unused.let_go(runs)
+            self.versions.drop(versions - self.versions.on_their_way())
+        ended = {run.id for run in self.runs.changed() if run.ended_at is not None}
+        current = {row.current_version_id for row in self.datasets.changed()}
+        replaced = {row.current_version_id for row in self.datasets.before.values() if row}
+        written = {v.id for v in self.versions.changed() if v.run_id in ended}
+        self._past.append((ended, (replaced | written) - current))
+
+    def forget(self) -> None:
+        """Somebody else wrote, or a batch failed: nothing here can be trusted."""
+        self.close()
+        self._rewritten = False
+        self._heavy = 0
+        self._past.clear()
+        self._unused.forget()
+        self.undo.begin()
+        for shelf in self._lasting + self._passing:
+            shelf.clear()
+
+    def load(self, keys: Keys, now: Micros) -> None:
+        """Fetch all that these keys lead to, in one round trip."""
+        if keys == _NO_KEYS:
+            return
+        runs = self._unused.sift(self.runs.missing(keys.runs), self.runs, self.io)
+        jobs = self.jobs.missing(keys.jobs)
+        datasets = self.datasets.missing(keys.datasets)
+        namespaces = self.namespaces.missing(keys.namespaces)
+        sources = self.sources.missing(keys.sources)
+        asks: list[tuple[Ask, Any]] = []
+
+        def ask(statement: str, wanted: Sequence[str], take: Any) -> None:
+            if wanted:
+                asks.append(((statement, {"ids": wanted}), take))
+
+        if runs and (question := self._unused.question(now)) is not None:
+            asks.append(question)
+        ask("runs_by_ids", runs, filling(self.runs, runs, RunRow))
+        ask("run_datasets_by_runs", runs, lambda rows: self.io.fill(runs, _io_by_run(rows)))
+        ask("jobs_by_ids", jobs, filling(self.jobs, jobs, JobRow))
+        ask("current_edges_of_jobs", jobs, lambda rows: self.edges.fill(jobs, _edges(jobs, rows)))
+        ask("current_versions_of_jobs", jobs, learning(self.job_versions, JobVersionRow))
+        ask("datasets_by_ids", datasets, filling(self.datasets, datasets, DatasetRow))
+        ask("sightings_by_ids", datasets, filling(self.sightings, datasets, SightingRow))
+        ask("aliases_by_ids", datasets, filling(self.aliases, datasets, AliasRow))
+        ask("current_versions_of_datasets", datasets, learning(self.versions, VersionRow))
+        ask("namespaces_by_names", namespaces, filling(self.namespaces, namespaces, NamespaceRow))
+        ask("sources_by_names", sources, filling(self.sources, sources, SourceRow))
+        if asks:
+            answers = self.tx.fetch_many([asked for asked, _ in asks])
+            for (_, take), rows in zip(asks, answers, strict=True):
+                take(rows)
+        self._load_versions_of(runs)
+
+    def _load_versions_of(self, runs: Sequence[str]) -> None:
+        """What runs that were met before have written."""
+        written = [
+            row.version_id
+            for run in runs
+            for row in self.io_of(run).values()
+            if row.role == Role.OUTPUT
+        ]
+        if wanted := self.versions.missing(written):
+            rows = self.tx.rows(VersionRow, "versions_by_ids", ids=wanted)
+            self.versions.fill(wanted, {row.id: row for row in rows})
+
+    def _fetch_io(self, runs: list[str]) -> dict[str, Io]:
+        found: dict[str, Io] = {run: {} for run in runs}
+        found.update(_io_by_run(self.tx.fetch("run_datasets_by_runs", ids=runs)))
+        return found
+
+    def _fetch_edges(self, jobs: list[str]) -> dict[str, Edges]:
+        return _edges(jobs, self.tx.fetch("current_edges_of_jobs", ids=jobs))
+
+    def _fetch_grants(self, namespaces: list[str]) -> dict[str, frozenset[str]]:
+        grantees: dict[str, set[str]] = {}
+        for namespace, grantee in self.tx.fetch("grants_by_namespaces", ids=namespaces):
+            grantees.setdefault(namespace, set()).add(grantee)
+        return {namespace: frozenset(names) for namespace, names in grantees.items()}
+
+    def rewrite(self, *statements: Ask) -> None:
+        """Change many rows at once, unseen; what the shelves hold is forgotten at the commit."""
+        for statement, params in statements:
+            self.tx.execute(statement, **params)
+        self._rewritten = True
+
+    def require_own_transaction(self) -> None:
+        """Raise NeedsOwnTransaction where several writes share one."""
+        if self._is_shared:
+            raise NeedsOwnTransaction
+
+    def start_over(self) -> None:
+        """Forget all rows, which were flushed and changed unseen, and go on in the transaction."""
+        tx, is_shared = self.tx, self._is_shared
+        self.forget()
+        self._rewritten = True
+        self.open(tx, is_shared=is_shared)
+
+    @property
+    def has_rewritten(self) -> bool:
+        """Whether rows were changed unseen, which only the transaction can take back."""
+        return self._rewritten
+
+    def dataset_id(self, named: str) -> str:
+        """The dataset that goes by this name's id: usually itself, else what it is an alias of."""
+        alias = self.aliases.get(named)
+        return alias.dataset_id if alias is not None else named
+
+    def io_of(self, run_id: str) -> Io:
+        """What a run reads and writes."""
+        return self.io.get(run_id) or {}
+
+    def edges_of(self, job_id: str) -> Edges:
+        """What a job reads and writes as things stand."""
+        return self.edges.get(job_id) or {}
+
+    def put_io(self, row: RunDatasetRow) -> None:
+        """Record what a run reads or writes."""
+        self.io.put(row.run_id, {**self.io_of(row.run_id), (row.role, row.dataset_id): row})
+        self.run_datasets.put((row.run_id, row.role, row.dataset_id), row)
+
+    def put_edge(self, row: EdgeRow) -> None:
+        """Record what a job reads or writes; an edge is as old as its first sight."""
+        edges, key = dict(self.edges_of(row.job_id)), (row.role, row.dataset_id)
+        held = self.edge_rows.get((row.job_id, *key))
+        if held is not None and held.first_at < row.first_at:
+            row = msgspec.structs.replace(row, first_at=held.first_at)
+        self.edge_rows.put((row.job_id, *key), row)
+        since = edges.pop(key, row.first_at)
+        if row.current:
+            edges[key] = min(since, row.first_at)
+        self.edges.put(row.job_id, edges)
+
+    def forget_edge(self, job_id: str, role: Role, dataset_id: str) -> None:
+        """Take back that a job reads or writes a dataset."""
+        key = (job_id, role, dataset_id)
+        self.edge_rows.put(key, None)
+        self.lost_edges.put(key, EdgeRow(job_id, role, dataset_id, 0, 0))
+        edges = {k: at for k, at in self.edges_of(job_id).items() if k != (role, dataset_id)}
+        self.edges.put(job_id, edges)
+
+    def newest_published(self, dataset_id: str, without_run: str | None) -> VersionRow | None:
+        """The version last published, by its run's completion, leaving out one run's own."""
+        versions = self._versions("newest_published_versions", dataset_id, without_run)
+        published = [v for v in versions if v.published_at is not None]
+        return max(published, key=lambda v: (v.published_at, v.id), default=None)
+
+    def published_as_of(self, dataset_id: str, at: Micros) -> VersionRow | None:
+        """The version that was current at a time, by what is known now."""
+        changed = {v.id: v for v in self.versions.unstored() if v.dataset_id == dataset_id}
+        most = len(changed) + 1
+        stored = self.tx.rows(
+            VersionRow, "versions_published_by", dataset_id=dataset_id, at=at, most=most
+        )
+        seen = {v.id: v for v in stored} | changed
+        published = [
+            v for v in seen.values() if v.published_at is not None and v.published_at <= at
+        ]
+        return max(published, key=lambda v: (v.published_at, v.id), default=None)
+
+    def published_before(self, version: VersionRow) -> VersionRow | None:
+        """The version of a dataset that was published last before a published one."""
+        most = len(self._unstored_versions(version.dataset_id)) + 1
+        rows, _ = self._published_beside("versions_published_before", version, most)
+        place = place_of(version)
+        return max((v for v in rows if place_of(v) < place), key=place_of, default=None)
+
+    def published_after(self, version: VersionRow) -> list[VersionRow]:
+        """The versions that were published next after a published one, oldest first.
+
+        At most a page of them; an empty list means that there are none.
+        """
+        most = len(self._unstored_versions(version.dataset_id)) + PAGE_OF_VERSIONS
+        rows, last = self._published_beside("versions_published_after", version, most)
+        place = place_of(version)
+        later = [v for v in rows if place < place_of(v) and (last is None or place_of(v) <= last)]
+        return sorted(later, key=place_of)
+
+    def _published_beside(
+        self, statement: str, version: VersionRow, most: int
+    ) -> tuple[list[VersionRow], Place | None]:
+        """Published versions on one side of another; with a full page, its last place."""
+        stored = self.tx.rows(
+            VersionRow,
+            statement,
+            dataset_id=version.dataset_id,
+            at=version.published_at,
+            id=version.id,
+            most=most,
+        )
+        last = place_of(stored[-1]) if len(stored) == most else None
+        seen = {v.id: v for v in stored} | self._unstored_versions(version.dataset_id)
+        return [v for v in seen.values() if v.published_at is not None], last
+
+    def _unstored_versions(self, dataset_id: str) -> dict[str, VersionRow]:
+        return {v.id: v for v in self.versions.unstored() if v.dataset_id == dataset_id}
+
+    def newest_version(self, dataset_id: str, without_run: str | None) -> VersionRow | None:
+        """The version with the highest number, leaving out one run's own."""
+        versions = self._versions("newest_versions", dataset_id, without_run)
+        return max(versions, key=lambda v: v.number, default=None)
+
+    def _versions(
+        self, statement: str, dataset_id: str, without_run: str | None
+    ) -> list[VersionRow]:
+        """Stored versions with the batch's own changes laid over them."""
+        changed = {v.id: v for v in self.versions.unstored() if v.dataset_id == dataset_id}
+        stored = self.tx.rows(VersionRow, statement, dataset_id=dataset_id, most=len(changed) + 2)
+        seen = {v.id: v for v in stored} | changed
+        return [v for v in seen.values() if without_run is None or v.run_id != without_run]
+
+    def newest_run(self, job_id: str) -> RunRow | None:
+        """The run of a job that began last."""
+        runs = self._runs("newest_runs_of_job", job_id)
+        return max(runs, key=lambda r: (r.created_at, r.id), default=None)
+
+    def newest_run_of(self, version: JobVersionRow) -> RunRow | None:
+        """The run with this shape of a job that began last."""
+        runs = self._runs_with(version, "newest_runs_of_job_version")
+        return max(runs, key=lambda r: (r.created_at, r.id), default=None)
+
+    def first_run_of(self, version: JobVersionRow) -> RunRow | None:
+        """The run with this shape of a job that began first."""
+        runs = self._runs_with(version, "first_runs_of_job_version")
+        return min(runs, key=lambda r: (r.created_at, r.id), default=None)
+
+    def _runs_with(self, version: JobVersionRow, statement: str) -> list[RunRow]:
+        # None began before the shape, unless it was stated: those before need not be looked at.
+        since = version.created_at if version.declared_at is None else 0
+        runs = self._runs(statement, version.job_id, version_id=version.id, since=since)
+        return [r for r in runs if r.job_version_id == version.id]
+
+    def settled_runs(self, job_id: str, *, streams: bool) -> list[RunRow]:
+        """The runs of which one gives a job its current version, unless it is stated later."""
+        runs = self._runs("last_ended_runs_of_job", job_id)
+        if streams:
+            runs += self._runs("going_runs_of_job", job_id)
+        return [r for r in runs if r.job_version_id and (streams or r.ended_at is not None)]
+
+    def _runs(self, statement: str, job_id: str, **params: object) -> list[RunRow]:
+        """Stored runs with the batch's own changes laid over them."""
+        changed = {r.id: r for r in self.runs.unstored()}
+        most = len(changed) + 1
+        stored = self.tx.rows(RunRow, statement, job_id=job_id, most=most, **params)
+        seen = {r.id: r for r in stored} | changed
+        return [r for r in seen.values() if r.job_id == job_id]
+
+    def shapes_of(self, job_id: str) -> list[JobVersionRow]:
+        """Every shape that a job has had."""
+        stored = [found for (found,) in self.tx.fetch("ids_of_job_versions", job_id=job_id)]
+        self.job_versions.prefetch(stored)
+        changed = [v.id for v in self.job_versions.unstored() if v.job_id == job_id]
+        rows = map(self.job_versions.get, dict.fromkeys([*stored, *changed]))
+        return [row for row in rows if row is not None]
+
+    def newest_declared(self, job_id: str) -> JobVersionRow | None:
+        """The shape of a job that was last stated without a run."""
+        changed = {v.id: v for v in self.job_versions.unstored()}
+        most = len(changed) + 1
+        stored = self.tx.rows(JobVersionRow, "last_declared_job_versions", job_id=job_id, most=most)
+        seen = {v.id: v for v in stored} | changed
+        stated = [v for v in seen.values() if v.job_id == job_id and v.declared_at is not None]
+        return max(stated, key=lambda v: (v.declared_at, v.id), default=None)
+
+    def first_run_with(self, job_id: str, role: Role, dataset_id: str) -> RunRow | None:
+        """The run of a job that began first of those that read or wrote a dataset."""
+        runs = self._runs("first_runs_with_edge", job_id, role=role, dataset_id=dataset_id)
+        having = [run for run in runs if (role, dataset_id) in self.io_of(run.id)]
+        return min(having, key=lambda r: (r.created_at, r.id), default=None)
+
+    def going_edges(self, job_id: str) -> set[IoKey]:
+        """What the unfinished runs of a job read and write."""
+        edges: set[IoKey] = set()
+        changed = self.runs.unstored()
+        for run in changed:
+            if run.job_id == job_id and run.ended_at is None:
+                edges.update(self.io_of(run.id))
+        known = {run.id for run in changed}
+        for run_id, role, dataset_id in self.tx.fetch("going_edges_of_job", job_id=job_id):
+            if run_id not in known:
+                edges.add((role, dataset_id))
+        return edges
+
+
+def place_of(version: VersionRow) -> Place:
+    """The place of a published version among those of its dataset."""
+    return version.published_at or 0, version.id
+
+
+def _io_by_run(rows: Iterable[tuple[Any, ...]]) -> dict[str, Io]:
+    found: dict[str, dict[IoKey, RunDatasetRow]] = {}
+    for row in rows:
+        found.setdefault(row[0], {})[(row[1], row[2])] = RunDatasetRow(*row)
+    return dict(found)
+
+
+def _edges(jobs: list[str], rows: Iterable[tuple[Any, ...]]) -> dict[str, Edges]:
+    found: dict[str, dict[IoKey, Micros]] = {job: {} for job in jobs}
+    for job_id, role, dataset_id, first_at in rows:
+        found[job_id][Role(role).value, dataset_id] = first_at
+    return dict(found)
