@@ -13,7 +13,7 @@ from bench.processes import Bench
 from penstock.arcs.backfills.backfills import Backfills
 from penstock.arcs.backfills.rules import Scope
 from penstock.arcs.commands import ApplyArc
-from penstock.arcs.engine.worker import Station
+from penstock.arcs.engine.worker import ArcWorker
 from penstock.arcs.queries import find_arc
 from penstock.arcs.spec import Arc, Input, Output, Workload
 from penstock.arcs.workload.task import Context
@@ -63,7 +63,7 @@ def measure_refilling(bench: Bench, database: str, lots: int, rounds: int, say: 
         objects = Objects.open(tempfile.mkdtemp(dir=bench.folder))
         with (
             ThreadPoolExecutor(AT_ONCE, "task") as executor,
-            Station(
+            ArcWorker(
                 plane.catalog, plane.database, objects, executor, plane.clock,
                 owner=WHO, concurrency=AT_ONCE,
             ),

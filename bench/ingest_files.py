@@ -51,11 +51,11 @@ def ingest_files(database: str, folder: Path, count: int) -> Files:
             deposit = Deposit(collection=COLLECTION, url=url + MANIFEST, submitter="jo")
             used, began = time.process_time(), time.perf_counter()
             batch = plane.desk.submit(deposit).batch
-            workers = Workers(plane.shop, concurrency=CONCURRENCY)
+            workers = Workers(plane.context, concurrency=CONCURRENCY)
             workers.start()
             while batch.status not in (BatchState.COMPLETED, BatchState.FAILED):
                 time.sleep(LOOK_SECONDS)
-                batch = plane.shop.store.batch(batch.id)
+                batch = plane.context.store.batch(batch.id)
             took, cpu = time.perf_counter() - began, time.process_time() - used
             workers.stop()
     assert (batch.status, batch.jobs) == (BatchState.COMPLETED, count), batch.message

@@ -74,7 +74,7 @@ def pass_through(place: Place, jobs: int, seconds: float) -> Passed:
     """Have one batch go through all stages, each with a thread, then measure the bare store."""
     tune_interpreter()
     with _open(place) as plane, _Memory() as memory:
-        store = plane.shop.store
+        store = plane.context.store
         began = time.perf_counter()
         _fill(store, jobs)
         made = time.perf_counter() - began
@@ -109,7 +109,7 @@ def cost_of_waiting(places: Mapping[int, Place]) -> list[Waiting]:
         stores = {}
         for count, place in places.items():
             _fill_apart(place, count)
-            stores[count] = stack.enter_context(_open(place)).shop.store
+            stores[count] = stack.enter_context(_open(place)).context.store
             stack.enter_context(_beating(stores[count]))
             _advance(stores[count], IngestState.PENDING)  # the first one makes its lists
         for _ in range(ROUNDS):
@@ -144,8 +144,8 @@ def _open(place: Place) -> Plane:
 
 def _fill_apart(place: Place, jobs: int) -> None:
     """Fill the queue as somebody else, of whom nothing is remembered here."""
-    with _open(place) as plane, _beating(plane.shop.store):
-        _fill(plane.shop.store, jobs)
+    with _open(place) as plane, _beating(plane.context.store):
+        _fill(plane.context.store, jobs)
     vacuum(place.database)
 
 

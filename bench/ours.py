@@ -19,7 +19,7 @@ from msgspec import Struct
 from bench.processes import Bench
 from bench.server import System
 from bench.turns import Turn, in_tasks
-from penstock.arcs.by_hand import ClaimByHand, CompleteByHand
+from penstock.arcs.by_hand import CompleteByHand, ExternalClaim
 from penstock.catalog.commands import DatasetName
 from penstock.config import Settings
 from penstock.locks.commands import Claimed, ClaimLots, Ended, Ref, RegisterLots, WireJob
@@ -68,7 +68,7 @@ class InProcess:
 
         async def go_on(owner: str) -> int:
             claim = ClaimLots(NAMESPACE, JOB, owner, count=at_once)
-            taken = await submit(ClaimByHand(claim, held.get(owner, ())))
+            taken = await submit(ExternalClaim(claim, held.get(owner, ())))
             held[owner] = _refs(taken.claimed)
             return _completed(taken.ended)
 
@@ -100,7 +100,7 @@ class InTwoCalls(InProcess):
         submit = self.plane.catalog.submit_async
 
         async def step(owner: str) -> int:
-            taken = await submit(ClaimByHand(ClaimLots(NAMESPACE, JOB, owner, count=at_once)))
+            taken = await submit(ExternalClaim(ClaimLots(NAMESPACE, JOB, owner, count=at_once)))
             refs = _refs(taken.claimed)
             return _completed(await submit(CompleteByHand(refs))) if refs else 0
 

@@ -19,14 +19,14 @@ from penstock.access.keys import Keys
 from penstock.clock import system_clock
 from penstock.config import Settings
 from penstock.db import Database, open_database
-from penstock.ingest.opening import open_workshop
-from penstock.ingest.service import Desk
+from penstock.ingest.opening import open_ingest
+from penstock.ingest.service import IngestService
 from penstock.locks.lease_expiry import Sweeper
 from penstock.plane import Plane
 from penstock.server import serve as server
 from penstock.server.app import Api
 from penstock.server.metrics import Metrics
-from penstock.store.write_queue import Catalog
+from penstock.store.write_queue import WriteQueue
 from penstock.telemetry.logs import set_up_logs
 
 
@@ -39,7 +39,7 @@ class System(StrEnum):
     EDGE = "edge"  # reads and checks events, keeps nothing
 
 
-class EdgeCatalog(Catalog):
+class EdgeCatalog(WriteQueue):
     """A catalog's door with nothing behind it."""
 
     def start(self) -> None:
@@ -67,16 +67,18 @@ def serve(system: System, settings: Settings) -> None:
     catalog.start()
     sweeper = Sweeper(catalog, clock=system_clock, every_seconds=settings.sweep_seconds)
     keys = Keys(database, clock=system_clock)
-    shop = open_workshop(settings, catalog, system_clock)
-    plane = Plane(settings, system_clock, database, catalog, keys, sweeper, shop, Desk(shop))
+    context = open_ingest(settings, catalog, system_clock)
+    plane = Plane(
+        settings, system_clock, database, catalog, keys, sweeper, context, IngestService(context)
+    )
     api = Api(plane, Metrics())
     with server.HttpServer(plane, api, server.listen(settings.host, settings.port)) as http:
         server.tune_interpreter()
         http.run()
 
 
-def _peer(system: System, database: Database, url: str) -> Catalog:
-    makers: dict[System, Callable[[], Catalog]] = {
+def _peer(system: System, database: Database, url: str) -> WriteQueue:
+    makers: dict[System, Callable[[], WriteQueue]] = {
         System.RAW: lambda: RawCatalog(database, clock=system_clock),
         System.SINGLE: lambda: SingleCatalog(database, clock=system_clock, url=url),
         System.EDGE: lambda: EdgeCatalog(

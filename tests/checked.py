@@ -8,11 +8,11 @@ from typing import cast
 from penstock.clock import Clock, system_clock
 from penstock.config import Settings
 from penstock.db import Database, Transaction, open_database
-from penstock.ingest.opening import open_workshop
+from penstock.ingest.opening import open_ingest
 from penstock.objects import Objects
 from penstock.provenance.checks import Grounds, catalog, locks
 from penstock.provenance.checks.run import check
-from penstock.store.write_queue import Catalog
+from penstock.store.write_queue import WriteQueue
 
 
 def assert_all_holds(settings: Settings, *, deep: bool = True) -> None:
@@ -53,8 +53,8 @@ def opened(
     settings: Settings, database: Database, clock: Clock, *, deep: bool = False
 ) -> Iterator[Grounds]:
     """The same on a database that is open; its catalog never begins to write."""
-    idle = Catalog(database, clock=clock, batch_events_max=1, queue_length_max=1)
-    with closing(open_workshop(settings, idle, clock)) as shop:
+    idle = WriteQueue(database, clock=clock, batch_events_max=1, queue_length_max=1)
+    with closing(open_ingest(settings, idle, clock)) as shop:
         yield Grounds(database, lambda: Objects.open(settings.objects), shop, clock, deep=deep)
 
 

@@ -12,8 +12,8 @@ from msgspec import Struct
 
 from penstock.clock import Clock
 from penstock.db import Database
-from penstock.locks.commands import GuardedEvent
-from penstock.store.write_queue import Catalog
+from penstock.locks.commands import LockingEvent
+from penstock.store.write_queue import WriteQueue
 
 _Waiting = tuple[str, "asyncio.Future[None]", asyncio.AbstractEventLoop]
 BATCH_MAX = 256
@@ -23,7 +23,7 @@ class _RawEvent(Struct, frozen=True, gc=False):
     payload: str
 
 
-class RawCatalog(Catalog):
+class RawCatalog(WriteQueue):
     """A catalog's door with nothing but a heap of bodies behind it."""
 
     def __init__(self, database: Database, *, clock: Clock) -> None:
@@ -43,7 +43,7 @@ class RawCatalog(Catalog):
 
     def submit_async(self, command: Any, size: int = 0) -> "asyncio.Future[Any]":
         """Hand over an event from an event loop."""
-        assert isinstance(command, GuardedEvent), "only events are measured"
+        assert isinstance(command, LockingEvent), "only events are measured"
         loop = asyncio.get_running_loop()
         future: asyncio.Future[None] = loop.create_future()
         self._bodies.put((command.event.payload, future, loop))

@@ -22,8 +22,8 @@ from penstock.catalog.events.parse import Event, Mention
 from penstock.clock import Clock
 from penstock.db import Database
 from penstock.db.statements import load_statements
-from penstock.locks.commands import GuardedEvent
-from penstock.store.write_queue import Catalog
+from penstock.locks.commands import LockingEvent
+from penstock.store.write_queue import WriteQueue
 
 FOLDER = Path(__file__).resolve().parent
 CONNECTIONS = 8  # more make it slower on a few cores
@@ -118,7 +118,7 @@ class SqliteSession:
         self._connection.rollback()
 
 
-class SingleCatalog(Catalog):
+class SingleCatalog(WriteQueue):
     """A catalog's door with a pool of connections behind it, one for each event in flight."""
 
     def __init__(self, database: Database, *, clock: Clock, url: str) -> None:
@@ -137,7 +137,7 @@ class SingleCatalog(Catalog):
 
     def submit_async(self, command: Any, size: int = 0) -> "asyncio.Future[Any]":
         """Hand over an event from an event loop."""
-        assert isinstance(command, GuardedEvent), "only events are measured"
+        assert isinstance(command, LockingEvent), "only events are measured"
         return asyncio.wrap_future(self._threads.submit(self._write, command.event))
 
     def _write(self, event: Event) -> None:

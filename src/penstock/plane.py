@@ -16,12 +16,12 @@ from penstock.config import Settings
 from penstock.db import Database, open_database
 from penstock.errors import Conflict
 from penstock.ingest import collections
-from penstock.ingest.context import Workshop
-from penstock.ingest.opening import open_workshop
-from penstock.ingest.service import Desk
+from penstock.ingest.context import IngestContext
+from penstock.ingest.opening import open_ingest
+from penstock.ingest.service import IngestService
 from penstock.locks.lease_expiry import Sweeper
 from penstock.objects import Objects
-from penstock.store.write_queue import Catalog
+from penstock.store.write_queue import WriteQueue
 from penstock.subscribers import commands
 
 _log = logging.getLogger(__name__)
@@ -34,11 +34,11 @@ class Plane:
     settings: Settings
     clock: Clock
     database: Database
-    catalog: Catalog
+    catalog: WriteQueue
     keys: Keys
     sweeper: Sweeper
-    shop: Workshop
-    desk: Desk
+    context: IngestContext
+    desk: IngestService
 
     @classmethod
     def open(
@@ -57,7 +57,7 @@ class Plane:
             audit.begin_chain(database)
             secrets = open_secrets(settings)
             seal_secrets(database, secrets)
-            catalog = Catalog(
+            catalog = WriteQueue(
                 database,
                 clock=clock,
                 batch_events_max=settings.batch_events_max,
@@ -65,24 +65,26 @@ class Plane:
                 observe=observe,
             )
             sweeper = Sweeper(catalog, clock=clock, every_seconds=settings.sweep_seconds)
-            shop = open_workshop(settings, catalog, clock, secrets)
+            context = open_ingest(settings, catalog, clock, secrets)
             catalog.start()
             sweeper.start()
         except BaseException:
             database.close()
             raise
         keys = Keys(database, clock=clock)
-        return cls(settings, clock, database, catalog, keys, sweeper, shop, Desk(shop))
+        return cls(
+            settings, clock, database, catalog, keys, sweeper, context, IngestService(context)
+        )
 
     @property
     def secrets(self) -> Secrets:
         """What encrypts the secrets in the database."""
-        return self.shop.secrets
+        return self.context.secrets
 
     @property
     def objects(self) -> Objects:
         """Where the data and the manifests of lots are; opened when it is first asked for."""
-        return self.shop.objects
+        return self.context.objects
 
     @cached_property
     def identity(self) -> str:
@@ -98,7 +100,7 @@ class Plane:
 
     def close(self) -> None:
         """Commit and answer what is queued, then close the database."""
-        self.shop.close()
+        self.context.close()
         self.sweeper.stop()
         self.catalog.stop()
         self.database.close()

@@ -25,7 +25,7 @@ from penstock.lots.outbox import LotEvent, events_after
 from penstock.objects import Objects
 from penstock.plane import Plane
 from penstock.states import ArcState, ManifestState
-from penstock.store.write_queue import Catalog, Command
+from penstock.store.write_queue import Command, WriteQueue
 from tests.acceptance import arc_workloads
 from tests.databases import sqlite_database
 from tests.moments import Moment
@@ -52,7 +52,7 @@ class ArcSite:
     numbers: Iterator[int] = field(default_factory=itertools.count)
 
     @property
-    def catalog(self) -> Catalog:
+    def catalog(self) -> WriteQueue:
         return self.plane.catalog
 
     def do(self, command: Command[T]) -> T:

@@ -32,7 +32,7 @@ from penstock.locks.shapes import Transition, Why, Work
 from penstock.lots.manifests import Check
 from penstock.lots.outbox import LotEvent, events_after
 from penstock.states import WorkState
-from penstock.store.write_queue import Catalog, Command
+from penstock.store.write_queue import Command, WriteQueue
 from tests.checked import broken_invariants
 from tests.simulation.tables import STATEMENTS
 
@@ -47,7 +47,7 @@ class Flow:
     """Everything is in the namespace `ns`, about one lot; a second passes with each action."""
 
     database: Database
-    catalog: Catalog
+    catalog: WriteQueue
     now: Micros = NOON
 
     def do(self, command: Command[T]) -> T:
@@ -156,7 +156,7 @@ def open_flow(url: str) -> Iterator[Flow]:
     database = open_database(url, extra=[STATEMENTS])
     database.migrate()
     made: list[Flow] = []
-    catalog = Catalog(
+    catalog = WriteQueue(
         database, clock=lambda: made[0].now, batch_events_max=64, queue_length_max=1000
     )
     made.append(Flow(database, catalog))

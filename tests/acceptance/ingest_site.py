@@ -24,13 +24,13 @@ from penstock.config import Settings
 from penstock.ingest.archive import register
 from penstock.ingest.archive.register import StoredRow
 from penstock.ingest.collections import Collection, PutCollection
-from penstock.ingest.context import Workshop
+from penstock.ingest.context import IngestContext
 from penstock.ingest.intake.checkm import Row
 from penstock.ingest.intake.depositing import Deposit
 from penstock.ingest.models import Batch, IngestJob
 from penstock.ingest.notifications import callbacks
 from penstock.ingest.notifications.reports import Report
-from penstock.ingest.service import Act, Desk
+from penstock.ingest.service import Act, IngestService
 from penstock.ingest.stages.reporting import report_of
 from penstock.ingest.workers.pool import STAGE_NAMES, Workers
 from penstock.objects import Objects
@@ -106,12 +106,12 @@ class Site:
         web.on("/callback", self.receiver)
 
     @property
-    def desk(self) -> Desk:
+    def desk(self) -> IngestService:
         return self.plane.desk
 
     @property
-    def shop(self) -> Workshop:
-        return self.plane.shop
+    def context(self) -> IngestContext:
+        return self.plane.context
 
     def make_collection(self, name: str = "maps", **profile: Any) -> Collection:
         """A collection that may read from the site's web and tells everybody everything."""
@@ -138,7 +138,7 @@ class Site:
     def working(self, *stages: str, concurrency: int = 4) -> Iterator[None]:
         """Daemons of some stages, or of all, while the block lasts."""
         workers = Workers(
-            self.shop,
+            self.context,
             stages or STAGE_NAMES,
             concurrency=concurrency,
             poll_seconds=0.05,
@@ -148,10 +148,10 @@ class Site:
         try:
             yield
         finally:
-            self.shop.stopping.set()
+            self.context.stopping.set()
             self.stopped.set()
             workers.stop()
-            self.shop.stopping.clear()
+            self.context.stopping.clear()
 
     def run(self, *batches: Batch) -> list[Batch]:
         """Work until these batches have ended or are held."""
@@ -164,17 +164,17 @@ class Site:
 
     def at_rest(self, batch: Batch) -> Batch:
         """The batch once none of its jobs is under way, whatever the batch itself is."""
-        until(lambda: {line.status for line in self.shop.store.tally(batch.id)} <= AT_REST)
+        until(lambda: {line.status for line in self.context.store.tally(batch.id)} <= AT_REST)
         return self.batch(batch)
 
     def batch(self, batch: Batch) -> Batch:
-        return self.shop.store.batch(batch.id)
+        return self.context.store.batch(batch.id)
 
     def job(self, job: IngestJob) -> IngestJob:
-        return self.shop.store.job(job.id)
+        return self.context.store.job(job.id)
 
     def jobs(self, batch: Batch) -> list[IngestJob]:
-        return self.shop.store.jobs(batch.id, 1000)
+        return self.context.store.jobs(batch.id, 1000)
 
     def only_job(self, batch: Batch) -> IngestJob:
         [job] = self.jobs(batch)
@@ -222,7 +222,7 @@ class Site:
     ) -> dict[str, bytes]:
         """The files of a stored object, as they are read back."""
         assert ark is not None
-        depository = self.shop.depository(self.shop.collection("maps"))
+        depository = self.context.depository(self.context.collection("maps"))
         found = {}
         for file in depository.files(ark, version):
             with depository.open_file(ark, file.name, version) as chunks:
@@ -236,7 +236,7 @@ class Site:
 
     def check(self) -> None:
         """Nothing is wrong with the queue, nor with any stored object."""
-        assert self.shop.store.check() == []
+        assert self.context.store.check() == []
         if (self._objects / "ocfl").exists():
             root = StorageRoot(root=str(self._objects / "ocfl"))
             assert root.validate(log_warnings=True), root.log.status_str()
@@ -312,8 +312,8 @@ def site(
             space_free_mb=0,
         )
         with Plane.open(settings, clock) as plane:
-            pause = _short(plane.shop.stopping.wait)
-            monkeypatch.setattr(plane.shop, "pause", pause)
+            pause = _short(plane.context.stopping.wait)
+            monkeypatch.setattr(plane.context, "pause", pause)
             found = Site(plane, clock, web, mail)
             found.make_collection()
             yield found

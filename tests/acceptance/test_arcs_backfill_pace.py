@@ -4,7 +4,7 @@ from concurrent.futures import ThreadPoolExecutor
 
 from penstock.arcs.backfills.backfills import Backfills
 from penstock.arcs.backfills.rules import Scope
-from penstock.arcs.engine.worker import Station
+from penstock.arcs.engine.worker import ArcWorker
 from penstock.arcs.spec import Output
 from penstock.clock import HOUR, parse_time
 from penstock.lots.ids import Interval
@@ -30,7 +30,7 @@ def test_backfill_refills_when_a_lot_ends(arcs: ArcSite) -> None:
     )
     with (
         ThreadPoolExecutor(2) as executor,
-        Station(
+        ArcWorker(
             plane.catalog, plane.database, arcs.objects, executor, plane.clock,
             owner="engine", concurrency=2, step_seconds=NEVER,
         ) as station,

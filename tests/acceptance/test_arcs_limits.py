@@ -9,7 +9,7 @@ from contextlib import ExitStack, contextmanager
 import pytest
 
 from penstock.arcs.engine.scheduler import Engine
-from penstock.arcs.engine.worker import Station
+from penstock.arcs.engine.worker import ArcWorker
 from penstock.arcs.rows import ArcRow
 from penstock.arcs.spec import Input, Output
 from penstock.catalog.commands import DeleteJob, RestoreJob
@@ -154,8 +154,8 @@ def test_an_arc_that_is_refused_stops_no_other(
     assert "no lot of ns/loud is claimed: there is no job" in caplog.text
 
 
-def station_of(arcs: ArcSite) -> Station:
+def station_of(arcs: ArcSite) -> ArcWorker:
     """Somebody who only asks whether there is anything to do."""
     plane = arcs.plane
     told = (arcs.catalog, plane.database, arcs.objects, ThreadPoolExecutor(1), plane.clock)
-    return Station(*told, owner="nobody", concurrency=1)
+    return ArcWorker(*told, owner="nobody", concurrency=1)

@@ -22,7 +22,7 @@ from penstock.locks.explain.why import why
 from penstock.locks.rows import GIVEN_BACK
 from penstock.objects import Objects
 from penstock.states import ArcState, WorkState
-from penstock.store.write_queue import Catalog, Command
+from penstock.store.write_queue import Command, WriteQueue
 from tests.acceptance.arc_site import NS, ONCE, ArcSite, open_site
 from tests.databases import sqlite_database
 from tests.object_server import new_bucket
@@ -173,13 +173,13 @@ def test_what_was_published_as_the_database_went_is_known_as_published(
 ) -> None:
     """It committed, and nobody heard of it: the claim is over by then, and not lost."""
     caplog.set_level(logging.INFO)
-    answered = Catalog.submit
+    answered = WriteQueue.submit
 
-    def unheard(catalog: Catalog, command: Command[T]) -> "Future[T]":
+    def unheard(catalog: WriteQueue, command: Command[T]) -> "Future[T]":
         future = answered(catalog, command)
         if type(command).__name__ != PublishLot.__name__:
             return future
-        monkeypatch.setattr(Catalog, "submit", answered)
+        monkeypatch.setattr(WriteQueue, "submit", answered)
         future.result()
         unanswered: Future[T] = Future()
         unanswered.set_exception(Away("it went"))
@@ -187,7 +187,7 @@ def test_what_was_published_as_the_database_went_is_known_as_published(
 
     local_arcs.arc("shout", "raw", "loud", retry=ONCE)
     local_arcs.feed("raw", LOT, {"a.txt": b"hello"})
-    monkeypatch.setattr(Catalog, "submit", unheard)
+    monkeypatch.setattr(WriteQueue, "submit", unheard)
     with local_arcs.engine():
         local_arcs.until_state("shout", LOT, ArcState.COMPLETE)
     assert f"lot {LOT} of shout waits: it went" in caplog.text
@@ -200,10 +200,10 @@ def test_a_full_queue_of_writes_costs_no_try(
     local_arcs: ArcSite, monkeypatch: pytest.MonkeyPatch, command: type
 ) -> None:
     monkeypatch.setattr(leases, "REST_SECONDS", 1)
-    answered = Catalog.submit
+    answered = WriteQueue.submit
     refused: list[object] = []
 
-    def full(catalog: Catalog, asked: Command[T]) -> "Future[T]":
+    def full(catalog: WriteQueue, asked: Command[T]) -> "Future[T]":
         if isinstance(asked, command) and not refused:
             refused.append(asked)
             raise Busy("64 writes are waiting already; send this again in a second")
@@ -211,7 +211,7 @@ def test_a_full_queue_of_writes_costs_no_try(
 
     local_arcs.arc("shout", "raw", "loud", retry=ONCE, parts=Parts(bytes_max=10))
     local_arcs.feed("raw", LOT, {"a.txt": b"hello"})
-    monkeypatch.setattr(Catalog, "submit", full)
+    monkeypatch.setattr(WriteQueue, "submit", full)
     with local_arcs.engine():
         local_arcs.until(lambda: local_arcs.lot("shout", LOT).work in (DONE, HELD))
     assert refused != []
@@ -222,10 +222,10 @@ def test_a_full_queue_of_writes_costs_no_try(
 def test_a_lease_is_kept_on_after_a_fault_that_nobody_knows(
     local_arcs: ArcSite, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    answered = Catalog.submit
+    answered = WriteQueue.submit
     beats: list[object] = []
 
-    def odd(catalog: Catalog, asked: Command[T]) -> "Future[T]":
+    def odd(catalog: WriteQueue, asked: Command[T]) -> "Future[T]":
         if type(asked).__name__ == HeartbeatClaim.__name__:
             beats.append(asked)
             if len(beats) == 1:
@@ -236,7 +236,7 @@ def test_a_lease_is_kept_on_after_a_fault_that_nobody_knows(
     local_arcs.order(LOT, "wait")
     local_arcs.feed("raw", LOT, {"a.txt": b"hello"})
     monkeypatch.setattr(Engine, "_beat_seconds", lambda engine: 0.01)
-    monkeypatch.setattr(Catalog, "submit", odd)
+    monkeypatch.setattr(WriteQueue, "submit", odd)
     with local_arcs.engine():
         local_arcs.until(lambda: len(beats) > 2)
         local_arcs.go()

@@ -111,13 +111,13 @@ def test_a_job_that_does_not_fit_lets_smaller_ones_pass(site: Site, disk: Disk) 
     stays, goes = IngestState.PROVISIONING, IngestState.DOWNLOADING
     with site.working("batch-pending", "pending", "estimating"):
         until(lambda: [job.status for job in site.jobs(batch)] == [stays] * 5)
-    assert provisioning.go_round(site.shop) == (2, 3)
+    assert provisioning.go_round(site.context) == (2, 3)
     assert [job.status for job in site.jobs(batch)] == [stays, goes, stays, goes, stays]
     assert all(not job.locked_by for job in site.jobs(batch))
     disk.free = 70 * MB
-    assert provisioning.go_round(site.shop) == (2, 1)
+    assert provisioning.go_round(site.context) == (2, 1)
     assert [job.status for job in site.jobs(batch)] == [goes, goes, stays, goes, goes]
-    assert provisioning.go_round(site.shop) == (0, 1)
+    assert provisioning.go_round(site.context) == (0, 1)
 
 
 def test_a_job_that_waits_for_space_says_so(site: Site, disk: Disk) -> None:
@@ -126,9 +126,9 @@ def test_a_job_that_waits_for_space_says_so(site: Site, disk: Disk) -> None:
     with site.working("batch-pending", "pending", "estimating"):
         until(lambda: [job.status for job in site.jobs(batch)] == [IngestState.PROVISIONING])
 
-    assert provisioning.go_round(site.shop) == (0, 1)
+    assert provisioning.go_round(site.context) == (0, 1)
     waiting = site.only_job(batch)
-    assert provisioning.go_round(site.shop) == (0, 1)
+    assert provisioning.go_round(site.context) == (0, 1)
 
     assert waiting.message == (
         f"it needs {50 * MB:,} bytes, and {site.folder} has not so many beside 0 MB in reserve "
@@ -136,7 +136,7 @@ def test_a_job_that_waits_for_space_says_so(site: Site, disk: Disk) -> None:
     )
     assert site.only_job(batch) == waiting  # it is written once
     disk.free = 60 * MB
-    assert provisioning.go_round(site.shop) == (1, 0)
+    assert provisioning.go_round(site.context) == (1, 0)
     assert site.only_job(batch).message == ""
 
 
@@ -146,14 +146,14 @@ def test_a_job_that_waits_for_space_which_nobody_makes_is_told_of_once(
     disk.free = 10 * MB
     batch = submit_files(site, 3 * MB, 50 * MB)
     with site.working("batch-pending", "pending", "estimating"):
-        until(lambda: len(site.shop.store.waiting(IngestState.PROVISIONING, 3)) == 2)
-    assert provisioning.go_round(site.shop) == (1, 1)
-    assert provisioning.go_round(site.shop) == (0, 1)  # the other may make room yet
+        until(lambda: len(site.context.store.waiting(IngestState.PROVISIONING, 3)) == 2)
+    assert provisioning.go_round(site.context) == (1, 1)
+    assert provisioning.go_round(site.context) == (0, 1)  # the other may make room yet
     assert "wait for space" not in caplog.text
     small = site.jobs(batch)[0]
     site.desk.fail_job(ADMIN, small.id)
     for _ in range(3):
-        provisioning.go_round(site.shop)
+        provisioning.go_round(site.context)
     [told] = [record.getMessage() for record in caplog.records if "space" in record.getMessage()]
     assert told == (
         f"ingest jobs wait for space: free some in {site.folder}, of which 0 MB are kept "
@@ -221,7 +221,7 @@ def test_a_held_collection_holds_jobs_that_have_not_begun(site: Site) -> None:
 def test_a_held_queue_gives_nothing_out(site: Site, monkeypatch: pytest.MonkeyPatch) -> None:
     site.desk.hold(ADMIN, HoldKind.QUEUE)
     answers: list[list[Batch]] = []
-    claim = site.shop.store.claim_batches
+    claim = site.context.store.claim_batches
 
     def noted(status: BatchState, most: int, after: str | None) -> list[Batch]:
         claimed = claim(status, most, after)
@@ -229,7 +229,7 @@ def test_a_held_queue_gives_nothing_out(site: Site, monkeypatch: pytest.MonkeyPa
             answers.append(claimed)
         return claimed
 
-    monkeypatch.setattr(site.shop.store, "claim_batches", noted)
+    monkeypatch.setattr(site.context.store, "claim_batches", noted)
     batch = submit(site)
     with site.working():
         until(lambda: len(answers) > 8)
@@ -354,9 +354,9 @@ def test_a_priority_is_changed(site: Site) -> None:
         until(lambda: site.batch(batch).status is BatchState.PROCESSING)
     last = site.jobs(batch)[-1]
     assert site.desk.prioritize_job(ADMIN, last.id, 1).priority == 1
-    claimed = site.shop.store.claim_jobs(IngestState.PENDING, 3)
+    claimed = site.context.store.claim_jobs(IngestState.PENDING, 3)
     assert claimed[0].id == last.id
-    site.shop.store.let_go(claimed)
+    site.context.store.let_go(claimed)
     assert site.desk.prioritize_batch(ADMIN, batch.id, 7) == 3
     assert {job.priority for job in site.jobs(batch)} == {7}
     with pytest.raises(Invalid, match=r"^a priority is a number from 0 to 99, not 100$"):

@@ -48,9 +48,9 @@ def test_a_job_waits_while_there_is_no_space_for_its_manifest(
             until(lambda: len(looked) > 1 or site.only_job(batch).status is not IngestState.PENDING)
     job = site.only_job(batch)
     assert job.status is IngestState.PENDING
-    assert "no space left" in site.shop.waits[job.id]
+    assert "no space left" in site.context.waits[job.id]
     with StopSignals(1) as signals:  # it does not stay for ever, either
-        Watch(site.shop, ["pending"], signals).stay(once=True)
+        Watch(site.context, ["pending"], signals).stay(once=True)
     [batch] = site.run(batch)
     assert batch.status is BatchState.COMPLETED
 
@@ -143,9 +143,9 @@ def test_a_batch_that_failed_amid_its_expansion_is_not_reported_but_goes_on_with
     rows = [row(site.web.on(f"/{name}", content(BODY)), BODY) for name in names]
     manifest = content(write(ManifestKind.FILES, rows))
     batch = site.deposit(site.web.on("/b.checkm", manifest))
-    [claimed] = site.shop.store.claim_batches(BatchState.PENDING, 1)
+    [claimed] = site.context.store.claim_batches(BatchState.PENDING, 1)
     monkeypatch.setattr(batch_pending, "_AT_ONCE", 1)
-    add = site.shop.store.add_jobs
+    add = site.context.store.add_jobs
 
     def die(batch: Batch, jobs: Sequence[NewJob]) -> Batch:
         if batch.jobs == 2:
@@ -153,11 +153,11 @@ def test_a_batch_that_failed_amid_its_expansion_is_not_reported_but_goes_on_with
         return add(batch, jobs)
 
     with monkeypatch.context() as patch:
-        patch.setattr(site.shop.store, "add_jobs", die)
+        patch.setattr(site.context.store, "add_jobs", die)
         with pytest.raises(Unavailable):
-            batch_pending.work(site.shop, claimed)
-    site.shop.store.let_go([claimed])
-    (site.shop.batch_folder(batch.id) / "system" / "manifest.checkm").unlink()
+            batch_pending.work(site.context, claimed)
+    site.context.store.let_go([claimed])
+    (site.context.batch_folder(batch.id) / "system" / "manifest.checkm").unlink()
     site.web.on("/b.checkm", status(404))
     with site.working():
         until(lambda: site.batch(batch).status is BatchState.FAILED)

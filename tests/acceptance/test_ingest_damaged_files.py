@@ -26,7 +26,7 @@ def deposit(site: Site, path: str, body: bytes, mode: SubmissionMode) -> Batch:
 def stored_file(site: Site, ark: str | None, name: str) -> Path:
     """Where the store has the content of a file."""
     assert ark is not None
-    depository = site.shop.depository(site.shop.collection("maps"))
+    depository = site.context.depository(site.context.collection("maps"))
     [key] = [file.key for file in depository.files(ark) if file.name == name]
     return Path(depository.url.removeprefix("file://")) / key
 
@@ -46,7 +46,7 @@ def verdict(site: Site) -> Verdict:
     """What `penstock check` says about stored objects, without --deep."""
     plane = site.plane
     grounds = Grounds(
-        plane.database, lambda: plane.objects, plane.shop, plane.clock, stop=threading.Event()
+        plane.database, lambda: plane.objects, plane.context, plane.clock, stop=threading.Event()
     )
     [found] = [each for each in check(grounds) if each.name == "stored-objects"]
     return found

@@ -123,7 +123,7 @@ def test_a_deletion_that_was_cut_off_is_done_again(
         raise Unavailable("the queue is away")
 
     with monkeypatch.context() as patch:
-        patch.setattr(site.shop.store, "change_batch", away)
+        patch.setattr(site.context.store, "change_batch", away)
         with pytest.raises(Unavailable):
             site.desk.delete_batch(ADMIN, batch.id, confirmed=True)
     site.desk.delete_batch(ADMIN, batch.id, confirmed=True)
@@ -133,7 +133,7 @@ def test_a_deletion_that_was_cut_off_is_done_again(
 def test_the_lot_of_a_completed_batch_outlives_it(site: Site) -> None:
     [batch] = site.run(submit(site))
     site.clock.ahead += 31 * DAY
-    assert clean_up.go_round(site.shop) == 1
+    assert clean_up.go_round(site.context) == 1
     assert (shown(site, batch.id).status, keys(site, batch.id)) == ("READY", ["state=complete"])
 
 
@@ -147,9 +147,9 @@ def held_in_part(site: Site) -> Batch:
         until(lambda: site.batch(batch).status is BatchState.PROCESSING)
     first, _ = site.jobs(batch)
     site.desk.prioritize_job(ADMIN, first.id, 0)
-    [begun] = site.shop.store.claim_jobs(IngestState.PENDING, 1)
+    [begun] = site.context.store.claim_jobs(IngestState.PENDING, 1)
     moved = move_job(begun, IngestState.ESTIMATING, site.clock())
-    site.shop.store.change_jobs([JobChange(begun, moved)])
+    site.context.store.change_jobs([JobChange(begun, moved)])
     site.desk.hold_batch(ADMIN, batch.id)
     return batch
 
@@ -196,8 +196,8 @@ def test_a_batch_of_which_no_job_is_pending_is_not_held(site: Site) -> None:
 
 def test_the_jobs_that_a_batch_has_already_are_held_and_released_with_it(site: Site) -> None:
     batch = submit(site)
-    [claimed] = site.shop.store.claim_batches(BatchState.PENDING, 1)
-    site.shop.store.let_go([site.shop.store.add_jobs(claimed, new_jobs(claimed, 1))])
+    [claimed] = site.context.store.claim_batches(BatchState.PENDING, 1)
+    site.context.store.let_go([site.context.store.add_jobs(claimed, new_jobs(claimed, 1))])
     assert site.desk.hold_batch(ADMIN, batch.id).status is BatchState.HELD
     assert [job.status for job in site.jobs(batch)] == [IngestState.HELD]
     assert site.desk.release_batch(ADMIN, batch.id).status is BatchState.PENDING
@@ -208,7 +208,7 @@ def test_the_hold_of_a_collection_goes_with_it(site: Site) -> None:
     site.make_collection("brief")
     site.desk.hold(ADMIN, HoldKind.COLLECTION, "brief")
     site.desk.delete_collection(ADMIN, "brief")
-    assert site.shop.store.holds() == []
+    assert site.context.store.holds() == []
     site.make_collection("brief")
     site.web.on("/map.csv", content(BODY))
     [batch] = site.run(site.deposit(f"{site.web.url}/map.csv", "brief"))

@@ -223,7 +223,7 @@ def test_one_key_is_one_batch(site: Site) -> None:
     assert (later.is_new, later.batch.status) == (False, BatchState.COMPLETED)
     elsewhere = site.deposit(url, "charts", key="monday")
     assert elsewhere.id != first.batch.id
-    assert len(site.shop.store.batches(BatchFilter(), 10)) == 2
+    assert len(site.context.store.batches(BatchFilter(), 10)) == 2
 
 
 def test_a_depositor_is_told_that_the_batch_is_queued(site: Site) -> None:
@@ -325,11 +325,11 @@ def test_what_is_done_is_cleaned_up_after_its_time(site: Site) -> None:
     ark = site.only_job(batch).identifiers.primary
     assert ark is not None
     site.clock.ahead = 7 * DAY - DAY // 2
-    assert clean_up.go_round(site.shop) == 0
+    assert clean_up.go_round(site.context) == 0
     assert objects.exists("payloads/u1/maps.zip")
     site.clock.ahead = 7 * DAY + DAY // 2
-    assert clean_up.go_round(site.shop) == 2
-    assert site.shop.store.batches(BatchFilter(), 10) == []
+    assert clean_up.go_round(site.context) == 2
+    assert site.context.store.batches(BatchFilter(), 10) == []
     assert site.jobs(batch) == site.jobs(other) == []
     assert not objects.exists("payloads/u1/maps.zip")
     assert list(site.folder.iterdir()) == []

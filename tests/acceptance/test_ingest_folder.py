@@ -58,7 +58,7 @@ def test_a_download_that_finds_no_folder_says_which_and_why(site: Site) -> None:
         job = site.reach(batch, IngestState.DOWNLOADING)
     lose_folder(site)
     with pytest.raises(Unavailable, match=f"the ingest folder {site.folder} cannot be made: .* is"):
-        downloading.work(site.shop, job)
+        downloading.work(site.context, job)
     site.folder.unlink()
 
 

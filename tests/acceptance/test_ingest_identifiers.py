@@ -49,7 +49,7 @@ def store_unknown(
     site.folder.mkdir(exist_ok=True)
     file.write_bytes(b"lost")
     told = NewFile("producer/lost.csv", file, sha512(b"lost"), 4)
-    depository = site.shop.depository(site.shop.collection(collection))
+    depository = site.context.depository(site.context.collection(collection))
     depository.store(ark, key, [told], update=False, who="jo", message=message, now=site.clock())
 
 
@@ -141,9 +141,11 @@ def test_a_version_that_its_own_job_has_still_to_record_is_left_to_it(site: Site
     before = [name for name in STAGE_NAMES if name != "recording"]
     with site.working(*before):
         job = site.reach(late, IngestState.RECORDING)
-    stored = site.shop.depository(site.shop.collection("maps")).find(ark, job.configuration.key)
+    stored = site.context.depository(site.context.collection("maps")).find(
+        ark, job.configuration.key
+    )
     assert stored is not None
-    found = forgotten(site.shop, site.shop.collection("maps"), replace(stored, version=3))
+    found = forgotten(site.context, site.context.collection("maps"), replace(stored, version=3))
     assert list(found) == []
     site.run(late)
     site.check_recorded(site.only_job(late))
@@ -194,8 +196,8 @@ def test_a_minter_that_repeats_a_taken_ark_fails_the_job(
         "ezid_user": "u",
         "ezid_password": "p",
     }
-    settings = dataclasses.replace(site.shop.settings, **account)
-    monkeypatch.setattr(site.shop, "settings", settings)
+    settings = dataclasses.replace(site.context.settings, **account)
+    monkeypatch.setattr(site.context, "settings", settings)
     site.make_collection("minted", minting=Minting.EZID)
     store_unknown(site, "minted", taken)
 

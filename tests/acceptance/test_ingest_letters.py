@@ -24,7 +24,7 @@ def refused(site: Site, monkeypatch: pytest.MonkeyPatch) -> None:
     site.mail.refuse("ben@example.org")
     site.mail.tempfail("carl@example.org")
 
-    send = site.shop.mailer.send
+    send = site.context.mailer.send
 
     def send_once(letter: Letter) -> bool:
         try:
@@ -33,7 +33,7 @@ def refused(site: Site, monkeypatch: pytest.MonkeyPatch) -> None:
             site.mail.behave()
             site.mail.refuse("ben@example.org")
 
-    monkeypatch.setattr(site.shop.mailer, "send", send_once)
+    monkeypatch.setattr(site.context.mailer, "send", send_once)
 
 
 @pytest.mark.usefixtures("refused")
@@ -67,7 +67,7 @@ def test_a_report_is_delivered_after_the_mail_server_was_down(site: Site) -> Non
 
     assert site.letters() == [f"[Penstock] batch {batch.id} of maps: 1 completed, 0 failed"]
     site.clock.ahead = DAY
-    assert letters.go_round(site.shop) == 0
+    assert letters.go_round(site.context) == 0
 
 
 def test_a_report_is_delivered_although_its_worker_was_killed(
@@ -85,12 +85,12 @@ def test_a_report_is_delivered_although_its_worker_was_killed(
         until(lambda: site.batch(batch).status is BatchState.REPORTING)
     letter = Letter((DEPOSITOR,), "hello", "text", f"{batch.id}.x.y")
     with monkeypatch.context() as patch:
-        patch.setattr(site.shop.mailer, "send", killed)
+        patch.setattr(site.context.mailer, "send", killed)
         with pytest.raises(Killed):
-            letters.send(site.shop, batch.id, letter)
+            letters.send(site.context, batch.id, letter)
 
     site.clock.ahead = 3600 * SECOND
-    assert letters.go_round(site.shop) == 1
+    assert letters.go_round(site.context) == 1
 
     assert site.letters() == ["hello"]
     site.run(batch)
@@ -101,12 +101,12 @@ def test_a_letter_is_given_up_after_days_and_says_so(site: Site) -> None:
     batch = _completed(site)
 
     site.clock.ahead = 6 * DAY
-    assert letters.go_round(site.shop) == 1
+    assert letters.go_round(site.context) == 1
 
     assert f"the mail to {DEPOSITOR} was not sent: " in site.batch(batch).message
     assert "tried again until" not in site.batch(batch).message
     site.clock.ahead = 12 * DAY
-    assert letters.go_round(site.shop) == 0
+    assert letters.go_round(site.context) == 0
 
 
 def test_two_workers_do_not_send_one_letter_twice(site: Site) -> None:

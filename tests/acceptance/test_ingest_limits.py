@@ -6,7 +6,7 @@ import pytest
 
 from penstock.errors import Invalid
 from penstock.ingest.collections import Collection
-from penstock.ingest.context import Workshop
+from penstock.ingest.context import IngestContext
 from penstock.ingest.intake.checkm import SIZE_MAX, ManifestKind, write
 from penstock.ingest.models import TEXT_CHARS_MAX, Batch, IngestJob, NewJob, PayloadType
 from penstock.ingest.stages.payload import File, fetch_files
@@ -57,7 +57,7 @@ def test_servers_that_name_absurd_sizes_do_not_make_the_sum_of_all_too_large(sit
         for batch in (large, small):
             site.reach(batch, IngestState.PROVISIONING)
     assert site.only_job(large).space_needed == 2 * 1024**4
-    assert site.shop.store.check() == []
+    assert site.context.store.check() == []
 
 
 def test_once_a_size_cannot_be_had_the_other_files_are_not_asked_about(site: Site) -> None:
@@ -88,10 +88,10 @@ def test_a_server_that_keeps_a_manifest_back_holds_up_no_other_batch(site: Site)
 def test_a_job_that_fails_for_more_reasons_than_a_queue_can_keep_fails_and_holds_up_nobody(
     site: Site, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    def fetch(shop: Workshop, job: IngestJob, collection: Collection) -> tuple[File, ...]:
+    def fetch(context: IngestContext, job: IngestJob, collection: Collection) -> tuple[File, ...]:
         if job.batch_id == large.id:
             raise Invalid("no such file; " * 200_000)
-        return fetch_files(shop, job, collection)
+        return fetch_files(context, job, collection)
 
     monkeypatch.setattr("penstock.ingest.stages.downloading.fetch_files", fetch)
     url = site.web.on("/a.csv", content(b"a"))
@@ -106,14 +106,14 @@ def test_a_job_that_fails_for_more_reasons_than_a_queue_can_keep_fails_and_holds
 def test_a_batch_that_the_queue_cannot_keep_fails_and_holds_up_nobody(
     site: Site, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    add_jobs = site.shop.store.add_jobs
+    add_jobs = site.context.store.add_jobs
 
     def refuse(batch: Batch, jobs: list[NewJob]) -> Batch:
         if batch.id == large.id:
             raise Invalid("a change has 2000000 bytes, but the queue takes 1000000")
         return add_jobs(batch, jobs)
 
-    monkeypatch.setattr(site.shop.store, "add_jobs", refuse)
+    monkeypatch.setattr(site.context.store, "add_jobs", refuse)
     rows = [row(site.web.on("/a.csv", content(b"a")))]
     large = site.deposit(site.web.on("/b.checkm", content(write(ManifestKind.FILES, rows))))
     small = site.deposit(site.web.on("/a.csv", content(b"a")))

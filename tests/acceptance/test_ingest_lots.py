@@ -36,7 +36,7 @@ from penstock.lots.outbox import events_after
 from penstock.objects.uris import find_object
 from penstock.provenance.verify import StepKind
 from penstock.states import BatchState, IngestState
-from penstock.store.write_queue import Catalog
+from penstock.store.write_queue import WriteQueue
 from tests.acceptance import arc_workloads
 from tests.acceptance.ingest_site import ADMIN, Site, row
 from tests.checked import assert_all_holds
@@ -215,11 +215,11 @@ def up_to_reporting(site: Site, batch: Batch) -> Batch:
 
 def publish(site: Site, batch: Batch) -> None:
     """What reporting does first, by a worker that dies after it."""
-    lines = [line for _, line in reporting.lines_of(site.shop, batch)]
+    lines = [line for _, line in reporting.lines_of(site.context, batch)]
     report = make_report(batch, lines, None, site.clock())
     jobs = site.jobs(batch)
     done = [job.configuration.key for job in jobs if job.status is IngestState.COMPLETED]
-    lots.publish(site.shop, batch, report, done)
+    lots.publish(site.context, batch, report, done)
 
 
 def test_reporting_again_after_a_crash_publishes_nothing_twice(site: Site) -> None:
@@ -243,7 +243,7 @@ def test_a_worker_that_dies_before_the_commit_leaves_no_lot_and_the_next_makes_i
         def die(command: object) -> None:
             raise Unavailable("the machine is gone")
 
-        patch.setattr(site.shop, "write", die)
+        patch.setattr(site.context, "write", die)
         with pytest.raises(Unavailable):
             publish(site, batch)
     assert (status_of(site, batch.id), told(site)) == (None, [])
@@ -305,14 +305,14 @@ def test_batches_that_complete_in_one_interval_are_one_lot_when_it_is_over(hourl
     lot = now_lot(hourly)
     first, second = deposit(hourly, BODIES), deposit(hourly, {"c.txt": b"c"}, name="two")
     hourly.run(first, second)
-    assert lots.go_round(hourly.shop) == 0
+    assert lots.go_round(hourly.context) == 0
     assert (status_of(hourly, lot), told(hourly)) == (None, [])
     pass_interval(hourly)
-    assert lots.go_round(hourly.shop) == 1
+    assert lots.go_round(hourly.context) == 1
     assert told(hourly) == [("published", lot, "complete")]
     assert shown(hourly, lot) == ["state=complete"]
     assert len(items(hourly, lot)) == 3
-    assert lots.go_round(hourly.shop) == 0
+    assert lots.go_round(hourly.context) == 0
     assert_all_holds(hourly.plane.settings)
 
 
@@ -321,16 +321,16 @@ def test_a_lot_that_cannot_be_closed_just_now_is_no_stumble(
 ) -> None:
     hourly.run(deposit(hourly, BODIES))
     pass_interval(hourly)
-    submit = Catalog.submit
+    submit = WriteQueue.submit
     refused: list[str] = []
 
-    def full(catalog: Catalog, command: Any) -> Any:
+    def full(catalog: WriteQueue, command: Any) -> Any:
         if type(command).__name__ == CloseLot.__name__ and not refused:
             refused.append(command.lot)
             raise Busy("64 writes are waiting already; send this again in a second")
         return submit(catalog, command)
 
-    monkeypatch.setattr(Catalog, "submit", full)
+    monkeypatch.setattr(WriteQueue, "submit", full)
     with hourly.working("lots"):
         until(lambda: told(hourly) != [])
     assert refused != []
@@ -343,10 +343,10 @@ def test_a_batch_that_comes_late_amends_the_lot(hourly: Site) -> None:
     hourly.run(deposit(hourly, BODIES))
     late = up_to_reporting(hourly, deposit(hourly, {"c.txt": b"c"}, name="two"))
     pass_interval(hourly)
-    assert lots.go_round(hourly.shop) == 1
+    assert lots.go_round(hourly.context) == 1
     assert len(items(hourly, lot)) == 2
     hourly.run(late)
-    until(lambda: lots.go_round(hourly.shop) >= 0 and len(told(hourly)) == 2)
+    until(lambda: lots.go_round(hourly.context) >= 0 and len(told(hourly)) == 2)
     assert told(hourly) == [("published", lot, "complete")] * 2
     assert len(items(hourly, lot)) == 3
 
@@ -354,12 +354,12 @@ def test_a_batch_that_comes_late_amends_the_lot(hourly: Site) -> None:
 def test_a_batch_with_a_failed_job_is_in_the_interval_in_which_it_is_mended(hourly: Site) -> None:
     [batch] = hourly.run(deposit(hourly, BODIES, "legend.txt"))
     pass_interval(hourly)
-    assert lots.go_round(hourly.shop) == 0
+    assert lots.go_round(hourly.context) == 0
     assert told(hourly) == []
     lot = now_lot(hourly)
     mend(hourly, batch, {"legend.txt": BODIES["legend.txt"]})
     pass_interval(hourly)
-    until(lambda: lots.go_round(hourly.shop) >= 0 and bool(told(hourly)))
+    until(lambda: lots.go_round(hourly.context) >= 0 and bool(told(hourly)))
     assert told(hourly) == [("published", lot, "complete")]
 
 
@@ -379,7 +379,7 @@ def test_an_interval_that_a_job_makes_is_told_of_and_stops_nobody(hourly: Site) 
 
 def _is_known(site: Site, collection: str) -> bool:
     try:
-        site.shop.collection(collection)
+        site.context.collection(collection)
     except NotFound:
         return False
     return True

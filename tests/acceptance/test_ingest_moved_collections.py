@@ -35,7 +35,7 @@ def failed(site: Site) -> Batch:
 
 def change(site: Site, **profile: Any) -> None:
     collection = site.make_collection(**profile)
-    until(lambda: site.shop.collection("maps") == collection)  # it is kept for a second
+    until(lambda: site.context.collection("maps") == collection)  # it is kept for a second
 
 
 def completed(site: Site, batch: Batch, **profile: Any) -> None:

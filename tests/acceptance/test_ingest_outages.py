@@ -54,8 +54,8 @@ def site(
 
 
 def waits(site: Site, what: str) -> None:
-    until(lambda: what in site.shop.waits)
-    assert "try again when the store answers" in site.shop.waits[what]
+    until(lambda: what in site.context.waits)
+    assert "try again when the store answers" in site.context.waits[what]
 
 
 def completes(site: Site, batch: Batch) -> None:
@@ -82,7 +82,7 @@ def test_a_job_waits_in_its_stage(site: Site, wire: Wire, stage: str) -> None:
     at = before.index(stage) if stage in before else len(before)
     with site.working(*before[:at]):
         job = site.reach(batch, IngestState(stage))
-    site.shop._depositories.clear()  # another worker takes it up
+    site.context._depositories.clear()  # another worker takes it up
     wire.cut()
     with site.working(stage):
         waits(site, job.id)
@@ -97,7 +97,7 @@ def test_a_mail_server_that_hangs_is_left_alone_for_a_while(
     monkeypatch.setattr("penstock.ingest.stages.letters._PATIENCE_SECONDS", 0.0)
     impatient = Mailer.open(site.mail.url, "penstock@example.org", timeout_seconds=0.2)
     tried: list[Letter] = []
-    monkeypatch.setattr(site.shop, "mailer", impatient)
+    monkeypatch.setattr(site.context, "mailer", impatient)
     monkeypatch.setattr(Mailer, "send", _noting(tried, Mailer.send))
     site.mail.hang()
     url = site.web.on("/a.csv", content(BODY))
@@ -121,7 +121,7 @@ def _noting(
 def test_a_callback_that_is_not_taken_holds_up_no_other_collection(
     site: Site, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(site.shop, "pause", lambda seconds: None)
+    monkeypatch.setattr(site.context, "pause", lambda seconds: None)
     site.make_collection("far", callback=site.web.on("/deaf", status(503)), priority=0)
     rows = [row(site.web.on(f"/{n}.csv", content(BODY)), BODY) for n in range(20)]
     far = site.deposit(site.upload("far.checkm", write(ManifestKind.FILES, rows)), "far")
@@ -145,7 +145,7 @@ def test_a_queue_that_is_away_is_told_once(
         raise Unavailable("there is no room left; free some, then try again")
 
     monkeypatch.setattr("penstock.ingest.workers.daemon.TROUBLE_SECONDS", 0.01)
-    monkeypatch.setattr(site.shop.store, "claim_batches", away)
+    monkeypatch.setattr(site.context.store, "claim_batches", away)
     with site.working("batch-pending"):
         until(lambda: len(asked) > 3)
     assert [line for line in caplog.messages if "no room left" in line] == [
@@ -163,15 +163,15 @@ def test_a_worker_lives_on_after_a_fault_that_nobody_knows(
         if len(beats) == 2:
             raise RuntimeError("can't start new thread")
 
-    monkeypatch.setattr(site.shop.store, "keep_alive", odd)
-    workers = Workers(site.shop, ["clean-up"])
+    monkeypatch.setattr(site.context.store, "keep_alive", odd)
+    workers = Workers(site.context, ["clean-up"])
     monkeypatch.setattr(workers, "_beat_seconds", 0.01)
     workers.start()
     try:
         until(lambda: len(beats) > 3)
     finally:
         workers.stop()
-        site.shop.stopping.clear()
+        site.context.stopping.clear()
 
 
 class TestOneStorageOfSeveral:
@@ -199,7 +199,7 @@ class TestOneStorageOfSeveral:
         with site.working(*(name for name in STAGE_NAMES if name not in later)):
             until(lambda: {job.status for job in site.jobs(far)} == reached)
             until(lambda: {job.status for job in site.jobs(near)} == reached)
-        site.shop._depositories.clear()  # another worker takes it up
+        site.context._depositories.clear()  # another worker takes it up
         wire.cut()
         with site.working(concurrency=1):
             assert site.ended(near).status is BatchState.COMPLETED
@@ -212,12 +212,12 @@ class TestOneStorageOfSeveral:
         self, site: Site, wire: Wire, object_server: str
     ) -> None:
         far = site.make_collection("far", storage=new_bucket(object_server))
-        near = site.shop.collection("maps")
+        near = site.context.collection("maps")
         wire.be_silent()
         with ThreadPoolExecutor(2) as threads:
-            opening = threads.submit(site.shop.depository, far)
+            opening = threads.submit(site.context.depository, far)
             until(wire.met.is_set)
-            assert threads.submit(site.shop.depository, near).result().url.startswith("file:")
+            assert threads.submit(site.context.depository, near).result().url.startswith("file:")
             assert not opening.done()
             wire.cut()
             with pytest.raises(Away):

@@ -37,10 +37,10 @@ def test_an_upload_that_nobody_submits_goes_after_a_day(site: Site) -> None:
     site.plane.catalog.submit(NoteUpload(payload)).result()
     objects = Objects.open(site.plane.settings.objects)
     site.clock.ahead = DAY // 2
-    clean_up.go_round(site.shop)
+    clean_up.go_round(site.context)
     assert objects.exists("payloads/u1/a.csv")
     site.clock.ahead = 2 * DAY
-    clean_up.go_round(site.shop)
+    clean_up.go_round(site.context)
     assert not objects.exists("payloads/u1/a.csv")
     with pytest.raises(NotFound, match="upload it first"):
         site.deposit(payload)
@@ -52,7 +52,7 @@ def test_a_submitted_upload_stays_for_as_long_as_its_batch(site: Site) -> None:
     site.plane.catalog.submit(NoteUpload(payload)).result()
     site.deposit(payload)
     site.clock.ahead = 60 * DAY
-    clean_up.go_round(site.shop)
+    clean_up.go_round(site.context)
     assert Objects.open(site.plane.settings.objects).exists("payloads/u1/a.csv")
 
 
@@ -73,13 +73,13 @@ def test_a_submission_whose_answer_was_lost_is_made_once_by_the_same_again(
     site.make_collection("charts")
     payload = site.upload("a.csv", b"a\n")
     with monkeypatch.context() as patched:
-        patched.setattr(site.shop.store, "submit", losing(site.shop.store, is_made=is_made))
+        patched.setattr(site.context.store, "submit", losing(site.context.store, is_made=is_made))
         with pytest.raises(Unavailable, match="did not answer"):
             site.deposit(payload, key=key)
     with pytest.raises(Conflict, match="may be a batch already; submit it as before, or upload"):
         site.deposit(payload, collection="charts", key=key)
     batch = site.deposit(payload, key=key)
-    [found] = site.shop.store.batches(BatchFilter(), 10)
+    [found] = site.context.store.batches(BatchFilter(), 10)
     assert found.id == batch.id
     assert site.run(batch)[0].status is BatchState.COMPLETED
 
@@ -94,7 +94,7 @@ def test_an_upload_is_free_after_a_submission_that_was_surely_not_made(
         raise Busy("the write queue is full")
 
     with monkeypatch.context() as patched:
-        patched.setattr(site.shop.store, "submit", refuse)
+        patched.setattr(site.context.store, "submit", refuse)
         with pytest.raises(Busy):
             site.deposit(payload)
     assert site.deposit(payload, collection="charts").collection == "charts"
@@ -103,7 +103,7 @@ def test_an_upload_is_free_after_a_submission_that_was_surely_not_made(
 def test_uploads_that_no_batch_has_go_after_a_day(
     site: Site, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    store = site.shop.store
+    store = site.context.store
     first, second, lost, cut_off = (site.upload(f"{n}.csv", b"x") for n in range(4))
     site.deposit(first, key="k")
     with pytest.raises(Conflict, match="submitted with another payload"):
@@ -115,7 +115,7 @@ def test_uploads_that_no_batch_has_go_after_a_day(
                 site.deposit(payload)
     for days, left in ((0, 4), (2, 2), (60, 2)):
         site.clock.ahead = days * DAY
-        clean_up.go_round(site.shop)
+        clean_up.go_round(site.context)
         kept = Objects.open(site.plane.settings.objects).list("payloads")
         assert sum(1 for _ in kept) == left, days
     with site.plane.catalog.read() as tx:

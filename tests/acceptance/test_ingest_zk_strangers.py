@@ -39,7 +39,7 @@ def test_a_queue_hold_of_another_program_holds_and_is_released(site: Site, data:
         session.multi([Create(QUEUE_HOLD, data), Create("/locks/queue/accessSmall")])
     url = site.web.on("/map.csv", content(b"1"))
 
-    [hold] = site.shop.store.holds()
+    [hold] = site.context.store.holds()
     [(target, what)] = found(site)
 
     assert (hold.kind, hold.name, hold.who) == (HoldKind.QUEUE, "ingest", "another program")
@@ -48,7 +48,7 @@ def test_a_queue_hold_of_another_program_holds_and_is_released(site: Site, data:
     assert QUEUE_HOLD in what
     assert "penstock ingest release queue" in what
     batch = site.deposit(url)
-    assert site.shop.store.claim_batches(BatchState.PENDING, 5) == []
+    assert site.context.store.claim_batches(BatchState.PENDING, 5) == []
     site.desk.release(ADMIN, HoldKind.QUEUE)
     assert site.run(batch)[0].status is BatchState.COMPLETED
     assert found(site) == []

@@ -15,7 +15,7 @@ from penstock.locks.commands import (
     WireJob,
 )
 from penstock.states import WorkState
-from penstock.store.write_queue import Catalog
+from penstock.store.write_queue import WriteQueue
 from tests.acceptance.flow_site import LOT, NS, Flow
 
 
@@ -107,7 +107,9 @@ def test_another_server_lets_go_what_this_one_kept(
     flow.wire("make", ["raw"], ["made"])
     flow.register("raw")
     keep(flow)
-    other = Catalog(flow.database, clock=lambda: flow.now, batch_events_max=8, queue_length_max=8)
+    other = WriteQueue(
+        flow.database, clock=lambda: flow.now, batch_events_max=8, queue_length_max=8
+    )
     other.start()
     other.submit(let_go).result()
     other.stop()

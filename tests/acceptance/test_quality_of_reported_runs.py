@@ -11,7 +11,7 @@ from penstock.clock import format_time
 from penstock.errors import Conflict
 from penstock.ids import new_id
 from penstock.locks.commands.admin import AcceptLot
-from penstock.locks.events.receive import GuardedEvent
+from penstock.locks.events.receive import LockingEvent
 from penstock.locks.queries.lots import lot_checks, show_lot
 from penstock.locks.rows import Stale
 from penstock.states import WorkState
@@ -44,7 +44,7 @@ def report(
         "inputs": reads,
         "outputs": writes,
     }
-    flow.do(GuardedEvent(read_event(msgspec.json.encode(body), Limits()), is_arc))
+    flow.do(LockingEvent(read_event(msgspec.json.encode(body), Limits()), is_arc))
 
 
 def run_reported(flow: Flow, job: str, reads: list[Named], writes: list[Named]) -> str:

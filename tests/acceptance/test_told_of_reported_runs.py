@@ -9,7 +9,7 @@ from penstock.arcs.commands import is_arc
 from penstock.catalog.events.parse import Limits, read_event
 from penstock.clock import format_time
 from penstock.ids import new_id
-from penstock.locks.events.receive import GuardedEvent
+from penstock.locks.events.receive import LockingEvent
 from tests.acceptance.flow_site import LOT, NS, Flow
 
 Named = dict[str, Any]
@@ -44,7 +44,7 @@ def report(
             "inputs": reads,
             "outputs": outputs,
         }
-        flow.do(GuardedEvent(read_event(msgspec.json.encode(body), Limits()), is_arc, **how))
+        flow.do(LockingEvent(read_event(msgspec.json.encode(body), Limits()), is_arc, **how))
 
 
 def told(flow: Flow) -> list[tuple[str, str]]:

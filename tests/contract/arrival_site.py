@@ -17,7 +17,7 @@ from penstock.db import open_database
 from penstock.locks.rows import StatusRow
 from penstock.lots.manifests import Manifest, encode, manifest_key, note
 from penstock.objects import Entry, Objects
-from penstock.store.write_queue import Catalog
+from penstock.store.write_queue import WriteQueue
 
 NOON = parse_time("2026-11-15T12:00:00Z")
 MINUTE = 60 * SECOND
@@ -33,7 +33,7 @@ class Site:
         self.objects = Objects.open(str(folder / "own"))
         self._database = open_database(url)
         self._database.migrate()
-        self.catalog = Catalog(
+        self.catalog = WriteQueue(
             self._database, clock=lambda: self.now, batch_events_max=64, queue_length_max=64
         )
         self.catalog.start()
@@ -178,7 +178,7 @@ class FusedObjects(Objects):
 class FusedCatalog:
     """A catalog whose calls burn a fuse when they are done; writes are committed by then."""
 
-    def __init__(self, catalog: Catalog, fuse: Fuse) -> None:
+    def __init__(self, catalog: WriteQueue, fuse: Fuse) -> None:
         self._catalog = catalog
         self._fuse = fuse
 

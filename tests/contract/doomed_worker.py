@@ -12,7 +12,7 @@ from penstock.clock import system_clock
 from penstock.db import open_database
 from penstock.objects import Objects
 from penstock.replay.replays import Replays
-from penstock.store.write_queue import Catalog
+from penstock.store.write_queue import WriteQueue
 from tests.contract.backfill_site import BROKEN
 from tests.contract.forking import FORKED
 
@@ -33,7 +33,7 @@ def _work(url: str, store: str, broken: str) -> None:
     """Work for ever."""
     os.environ[BROKEN] = broken
     database = open_database(url)
-    catalog = Catalog(database, clock=system_clock, batch_events_max=64, queue_length_max=1000)
+    catalog = WriteQueue(database, clock=system_clock, batch_events_max=64, queue_length_max=1000)
     catalog.start()
     backfills = Backfills(catalog, system_clock)
     replays = Replays(catalog, system_clock)

@@ -22,7 +22,7 @@ def digest(data: bytes, algorithm: str = "sha256") -> str:
     return hashlib.new(algorithm, data).hexdigest()
 
 
-class Desk:
+class IngestService:
     """A server, a client that may reach it, a folder, and a clock that only counts."""
 
     def __init__(self, web: Web, client: httpx.Client, places: Places, folder: Path) -> None:
@@ -66,10 +66,10 @@ class Desk:
 
 
 @contextmanager
-def open_desk(folder: Path, *, timeout_seconds: float = 5.0) -> Iterator[Desk]:
+def open_desk(folder: Path, *, timeout_seconds: float = 5.0) -> Iterator[IngestService]:
     """A desk whose collection may reach its server, `in` beside its folder, and one bucket."""
     (folder / "producer").mkdir()
     with Web() as web:
         places = Places((web.url, f"file://{folder}/in", "s3://bucket/in"))
         with open_client(places, timeout_seconds=timeout_seconds) as client:
-            yield Desk(web, client, places, folder / "producer")
+            yield IngestService(web, client, places, folder / "producer")

@@ -15,7 +15,7 @@ from penstock.locks.gaps.spans import Bound
 from penstock.lots.ids import Interval
 from penstock.lots.manifests import ManifestNote
 from penstock.states import ManifestState
-from penstock.store.write_queue import Catalog, Command
+from penstock.store.write_queue import Command, WriteQueue
 
 T = TypeVar("T")
 NOON = parse_time("2026-11-15T12:00:00Z")
@@ -26,7 +26,7 @@ class Site:
     """Everything is in the namespace `ns`."""
 
     database: Database
-    catalog: Catalog
+    catalog: WriteQueue
     now: Micros = NOON
 
     def do(self, command: Command[T]) -> T:
@@ -84,7 +84,7 @@ def open_site(url: str) -> Iterator[Site]:
     database = open_database(url)
     database.migrate()
     made: list[Site] = []
-    catalog = Catalog(
+    catalog = WriteQueue(
         database, clock=lambda: made[0].now, batch_events_max=64, queue_length_max=1000
     )
     made.append(Site(database, catalog))

@@ -18,7 +18,7 @@ NOW = 1_800_000_000_000_000
 Files = Mapping[str, bytes]
 
 
-class Desk:
+class IngestService:
     """Hands in deposits, and asks the validator about what came of them."""
 
     def __init__(self, objects: Objects, folder: Path, work: Path) -> None:
@@ -71,9 +71,9 @@ class Desk:
             path.write_bytes(self.objects.get(entry.key))
 
 
-def open_desk(tmp_path: Path, objects: Objects | None = None) -> Desk:
+def open_desk(tmp_path: Path, objects: Objects | None = None) -> IngestService:
     folder, work = tmp_path / "root", tmp_path / "work"
     work.mkdir(exist_ok=True)
-    desk = Desk(objects or Objects.open(str(folder)), folder, work)
+    desk = IngestService(objects or Objects.open(str(folder)), folder, work)
     desk.depository.prepare()
     return desk

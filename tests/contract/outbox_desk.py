@@ -21,7 +21,7 @@ from penstock.locks.commands import (
     WireJob,
 )
 from penstock.lots.rows import SubscriberKind, SubscriberRow
-from penstock.store.write_queue import Catalog
+from penstock.store.write_queue import WriteQueue
 from penstock.subscribers.commands import SetSubscriber, get_subscriber
 from penstock.subscribers.delivery import Deliverer
 from tests.doors.waiting import until
@@ -33,13 +33,13 @@ RAW, CLEAN = DatasetName("shop", "raw"), DatasetName("shop", "clean")
 NEVER = 36_000.0  # seconds: what happens later than that happens by a wake, or not at all
 
 
-class Desk:
+class IngestService:
     """A catalog on one database, whose clock stands where it is told."""
 
     def __init__(self, database: Database) -> None:
         self.database = database
         self.now = NOW
-        self.catalog = Catalog(
+        self.catalog = WriteQueue(
             database, clock=lambda: self.now, batch_events_max=100, queue_length_max=1000
         )
         self.catalog.start()
@@ -99,11 +99,11 @@ class Desk:
 
 
 @contextmanager
-def opened(database_url: str) -> Iterator[Desk]:
+def opened(database_url: str) -> Iterator[IngestService]:
     """A desk on a database, new or known."""
     database = open_database(database_url)
     database.migrate()
-    desk = Desk(database)
+    desk = IngestService(database)
     try:
         yield desk
     finally:
@@ -112,7 +112,7 @@ def opened(database_url: str) -> Iterator[Desk]:
 
 
 @pytest.fixture
-def desk(database_url: str) -> Iterator[Desk]:
+def desk(database_url: str) -> Iterator[IngestService]:
     with opened(database_url) as found:
         yield found
 

@@ -5,7 +5,7 @@ import threading
 
 from penstock.clock import system_clock
 from penstock.db import open_database
-from penstock.store.write_queue import Catalog
+from penstock.store.write_queue import WriteQueue
 from penstock.subscribers.delivery import Deliverer
 
 LEASE_SECONDS = 0.5
@@ -14,7 +14,7 @@ LEASE_SECONDS = 0.5
 def main(url: str) -> None:
     """Deliver until killed."""
     database = open_database(url)
-    catalog = Catalog(database, clock=system_clock, batch_events_max=100, queue_length_max=1000)
+    catalog = WriteQueue(database, clock=system_clock, batch_events_max=100, queue_length_max=1000)
     catalog.start()
     Deliverer(catalog, database, system_clock, lease_seconds=LEASE_SECONDS).start()
     threading.Event().wait()

@@ -17,7 +17,7 @@ from penstock.lots.manifest_files import put_manifest
 from penstock.lots.manifests import DatasetRef, Item, Manifest, ManifestNote, data_folder
 from penstock.objects import Objects
 from penstock.plane import Plane
-from penstock.provenance.build import Arrivals, Teller
+from penstock.provenance.build import Arrivals, ProvenanceBuilder
 from penstock.provenance.checks.ingest import object_faults
 from penstock.provenance.history import LotName, lot_at
 from penstock.provenance.shapes import LotVersion, Provenance
@@ -136,7 +136,7 @@ def provenance(
         asked = lot_at(tx, name, as_of)
         walk = walk_back(tx, {asked.version_id: name.lot}, depth)
         arrivals = Arrivals(tx, walk, files)
-    return Teller(walk, arrivals, plane.objects, stored, files).tell(asked)
+    return ProvenanceBuilder(walk, arrivals, plane.objects, stored, files).tell(asked)
 
 
 def verify(plane: Plane, name: LotName, **order: object) -> list[Step]:

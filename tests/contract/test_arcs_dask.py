@@ -10,7 +10,7 @@ from penstock.errors import Unavailable
 from penstock.locks.queries.claims import get_lot_job
 from penstock.locks.rows import GIVEN_BACK, WorkRow
 from penstock.states import ArcState
-from penstock.store.write_queue import Catalog
+from penstock.store.write_queue import WriteQueue
 from tests.acceptance.arc_site import NS, ONCE, ArcSite, arcs
 from tests.acceptance.arc_workloads import ran
 from tests.dask_cluster import Cluster
@@ -97,7 +97,7 @@ def test_the_lease_is_kept_from_where_the_work_runs(arcs: ArcSite, cluster: Clus
     assert arcs.ran() == [(LOT, "")]
 
 
-def lease_until(catalog: Catalog, lot: str) -> int:
+def lease_until(catalog: WriteQueue, lot: str) -> int:
     with catalog.read() as tx:
         job = get_lot_job(tx, NS, "shout")
         [row] = tx.rows(WorkRow, "lot_work_by_lots", job_id=job.job_id, lots=[lot])

@@ -279,7 +279,7 @@ def test_data_that_nothing_lists_is_found(scene: Scene) -> None:
 
 def test_a_check_that_is_stopped_gives_up(scene: Scene) -> None:
     plane = scene.plane
-    stopped = Grounds(scene.database, lambda: plane.objects, plane.shop, plane.clock, deep=True)
+    stopped = Grounds(scene.database, lambda: plane.objects, plane.context, plane.clock, deep=True)
     verdicts = check(stopped)
     assert next(verdicts).holds
     stopped.stop.set()

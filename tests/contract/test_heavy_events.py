@@ -7,7 +7,7 @@ import pytest
 from penstock.catalog.events.apply import receive
 from penstock.catalog.events.parse import Limits, read_event
 from penstock.db import Database
-from penstock.store.unit_of_work import HEAVY, HEAVY_KEPT_MAX, World
+from penstock.store.unit_of_work import HEAVY, HEAVY_KEPT_MAX, UnitOfWork
 from tests.contract.catalog_rows import NOW
 
 
@@ -18,15 +18,15 @@ def url(database_url: str) -> str:
 
 
 def test_a_world_is_full_when_large_events_have_brought_much(database: Database) -> None:
-    world = World()
+    uow = UnitOfWork()
     for number, length in enumerate((HEAVY // 2, HEAVY_KEPT_MAX, 2 * HEAVY)):
-        fold(world, database, number, length)
-        assert world.is_full == (number > 0)
-    world.forget()
-    assert not world.is_full
+        fold(uow, database, number, length)
+        assert uow.is_full == (number > 0)
+    uow.forget()
+    assert not uow.is_full
 
 
-def fold(world: World, database: Database, number: int, length: int) -> None:
+def fold(uow: UnitOfWork, database: Database, number: int, length: int) -> None:
     """Fold an event with a description of this length, and take it for written."""
     event = {
         "eventTime": f"2026-11-16T09:00:0{number}Z",
@@ -39,7 +39,7 @@ def fold(world: World, database: Database, number: int, length: int) -> None:
         },
     }
     with database.read() as tx:
-        world.open(tx)
-        world.undo.begin()
-        receive(world, read_event(json.dumps(event).encode(), Limits()), NOW)
-    world.settle()
+        uow.open(tx)
+        uow.undo.begin()
+        receive(uow, read_event(json.dumps(event).encode(), Limits()), NOW)
+    uow.settle()

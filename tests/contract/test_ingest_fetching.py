@@ -14,18 +14,18 @@ import pytest
 from penstock.errors import Invalid, NotFound, PenstockError, TooLarge, Unavailable
 from penstock.ingest.intake.fetching import Fetched, Stopped, Wanted, fetch_all
 from penstock.ingest.intake.outbound import Places, open_client
-from tests.contract.fetching_desk import BODY, OTHER, Desk, digest, open_desk
+from tests.contract.fetching_desk import BODY, OTHER, IngestService, digest, open_desk
 from tests.patience import HANG_SECONDS
 from tests.web import Request, Web, content, drip, hang_up, head, raw, redirect, reset, status
 
 
 @pytest.fixture
-def desk(tmp_path: Path) -> Iterator[Desk]:
+def desk(tmp_path: Path) -> Iterator[IngestService]:
     with open_desk(tmp_path) as desk:
         yield desk
 
 
-def test_a_file_comes_with_its_digests(desk: Desk) -> None:
+def test_a_file_comes_with_its_digests(desk: IngestService) -> None:
     url = desk.web.on("/a", content(BODY))
     found = desk.fetch(url, "deep/er/a.bin", digest=digest(BODY, "md5"), algorithm="md5")
     digests = {"sha-512": digest(BODY, "sha512"), "md5": digest(BODY, "md5")}
@@ -35,13 +35,13 @@ def test_a_file_comes_with_its_digests(desk: Desk) -> None:
     assert desk.web.asked("/a")[0].headers["accept-encoding"] == "identity"
 
 
-def test_an_empty_file_is_a_file(desk: Desk) -> None:
+def test_an_empty_file_is_a_file(desk: IngestService) -> None:
     url = desk.web.on("/a", content(b""))
     assert desk.fetch(url, size=0, digest=digest(b"")).size == 0
     assert desk.content() == b""
 
 
-def test_a_file_that_is_there_and_good_is_not_fetched_again(desk: Desk) -> None:
+def test_a_file_that_is_there_and_good_is_not_fetched_again(desk: IngestService) -> None:
     url = desk.web.on("/a", content(BODY))
     first = desk.fetch(url)
     for known in ({}, {"size": len(BODY)}, {"digest": digest(BODY).upper()}):
@@ -51,7 +51,7 @@ def test_a_file_that_is_there_and_good_is_not_fetched_again(desk: Desk) -> None:
     assert len(desk.web.requests) == 1
 
 
-def test_a_file_that_is_there_and_wrong_is_fetched_again(desk: Desk) -> None:
+def test_a_file_that_is_there_and_wrong_is_fetched_again(desk: IngestService) -> None:
     url = desk.web.on("/a", content(BODY))
     for known in ({"size": len(BODY)}, {"digest": digest(BODY)}):
         (desk.folder / "a.bin").write_bytes(b"wrong")
@@ -59,19 +59,19 @@ def test_a_file_that_is_there_and_wrong_is_fetched_again(desk: Desk) -> None:
         assert desk.content() == BODY
 
 
-def test_a_length_that_is_too_long_counts_as_cut_off(desk: Desk) -> None:
+def test_a_length_that_is_too_long_counts_as_cut_off(desk: IngestService) -> None:
     url = desk.web.on("/a", content(BODY, length=len(BODY) + 1, etag=None))
     assert "in 4 tries" in desk.refused(Unavailable, url)
 
 
-def test_a_length_that_is_too_short_does_not_pass_for_the_file(desk: Desk) -> None:
+def test_a_length_that_is_too_short_does_not_pass_for_the_file(desk: IngestService) -> None:
     url = desk.web.on("/a", content(BODY, length=1000))
     assert "wrong sha-256" in desk.refused(Invalid, url, digest=digest(BODY))
     message = desk.refused(Invalid, url, size=len(BODY))
     assert f"has 1,000 bytes, but {len(BODY):,} were expected" in message
 
 
-def test_a_file_without_a_length_must_have_the_expected_size(desk: Desk) -> None:
+def test_a_file_without_a_length_must_have_the_expected_size(desk: IngestService) -> None:
     url = desk.web.on("/a", raw(head(200, {}), b"12345"))
     assert desk.fetch(url, "good", size=5).size == 5
     (desk.folder / "good").unlink()
@@ -79,7 +79,7 @@ def test_a_file_without_a_length_must_have_the_expected_size(desk: Desk) -> None
     assert "more than the 4 bytes" in desk.refused(Invalid, url, size=4)
 
 
-def test_a_chunked_file_that_is_cut_off_is_not_taken_for_whole(desk: Desk) -> None:
+def test_a_chunked_file_that_is_cut_off_is_not_taken_for_whole(desk: IngestService) -> None:
     start = head(200, {"Transfer-Encoding": "chunked"})
     cut, whole = raw(start, b"5\r\nhello\r\n"), raw(start, b"5\r\nhello\r\n0\r\n\r\n")
     url = desk.web.on("/a", cut, whole)
@@ -87,7 +87,7 @@ def test_a_chunked_file_that_is_cut_off_is_not_taken_for_whole(desk: Desk) -> No
     assert len(desk.web.asked("/a")) == 2
 
 
-def test_wrong_bytes_are_refused_at_once_and_removed(desk: Desk) -> None:
+def test_wrong_bytes_are_refused_at_once_and_removed(desk: IngestService) -> None:
     url = desk.web.on("/a", content(OTHER))
     message = desk.refused(Invalid, url, digest=digest(BODY))
     assert f"expected {digest(BODY)}, found {digest(OTHER)}" in message
@@ -100,7 +100,7 @@ def test_wrong_bytes_are_refused_at_once_and_removed(desk: Desk) -> None:
     [(404, NotFound), (410, NotFound), (401, Invalid), (403, Invalid), (204, Invalid)],
 )
 def test_a_final_answer_is_not_asked_for_again(
-    desk: Desk, code: int, kind: type[PenstockError]
+    desk: IngestService, code: int, kind: type[PenstockError]
 ) -> None:
     url = desk.web.on("/a", status(code))
     assert f"the server answers {code}" in desk.refused(kind, url + "?token=secret")
@@ -108,7 +108,7 @@ def test_a_final_answer_is_not_asked_for_again(
 
 
 @pytest.mark.parametrize("code", [408, 425, 429, 500, 503])
-def test_a_server_that_is_busy_is_asked_again(desk: Desk, code: int) -> None:
+def test_a_server_that_is_busy_is_asked_again(desk: IngestService, code: int) -> None:
     url = desk.web.on("/a", status(code, {"Retry-After": 3}), content(BODY))
     assert desk.fetch(url).size == len(BODY)
     assert sum(desk.slept) == 3
@@ -130,19 +130,19 @@ def test_a_server_that_is_busy_is_asked_again(desk: Desk, code: int) -> None:
     ],
 )
 def test_retry_after_is_honoured_up_to_a_minute(
-    desk: Desk, headers: dict[str, str | int], seconds: int
+    desk: IngestService, headers: dict[str, str | int], seconds: int
 ) -> None:
     desk.fetch(desk.web.on("/a", status(503, headers), content(BODY)))
     assert sum(desk.slept) == seconds
 
 
 @pytest.mark.parametrize("failure", [hang_up, reset, raw(b"garbage\r\n\r\n"), status(500)])
-def test_a_connection_that_breaks_is_made_again(desk: Desk, failure: Any) -> None:
+def test_a_connection_that_breaks_is_made_again(desk: IngestService, failure: Any) -> None:
     url = desk.web.on("/a", failure, content(BODY))
     assert desk.fetch(url).size == len(BODY)
 
 
-def test_nobody_at_the_address(desk: Desk) -> None:
+def test_nobody_at_the_address(desk: IngestService) -> None:
     with Web() as gone:
         url = f"{gone.url}/a"
     with open_client(Places((url,))) as client:
@@ -165,7 +165,7 @@ def test_a_server_that_stalls_is_left_and_asked_again(tmp_path: Path) -> None:
         ended.set()
 
 
-def test_a_slow_server_is_waited_for(desk: Desk) -> None:
+def test_a_slow_server_is_waited_for(desk: IngestService) -> None:
     turn = threading.Semaphore(0)
     pieces = [head(200, {"Content-Length": 5}), *(bytes([letter]) for letter in b"drips")]
     url = desk.web.on("/a", drip(pieces, lambda: turn.acquire(timeout=HANG_SECONDS)))
@@ -176,7 +176,7 @@ def test_a_slow_server_is_waited_for(desk: Desk) -> None:
     assert desk.content() == b"drips"
 
 
-def test_redirects_are_followed_and_checked(desk: Desk) -> None:
+def test_redirects_are_followed_and_checked(desk: IngestService) -> None:
     desk.web.on("/there", content(BODY))
     assert desk.fetch(desk.web.on("/a", redirect("/there"))).size == len(BODY)
     (desk.folder / "a.bin").unlink()
@@ -190,7 +190,7 @@ def test_redirects_are_followed_and_checked(desk: Desk) -> None:
         desk.web.requests.clear()
 
 
-def test_a_file_that_comes_compressed_needs_a_digest(desk: Desk) -> None:
+def test_a_file_that_comes_compressed_needs_a_digest(desk: IngestService) -> None:
     packed = gzip.compress(BODY)
     url = desk.web.on("/a", content(packed, headers={"Content-Encoding": "gzip"}))
     assert "Content-Encoding gzip" in desk.refused(Invalid, url)
@@ -199,7 +199,7 @@ def test_a_file_that_comes_compressed_needs_a_digest(desk: Desk) -> None:
     assert desk.content() == packed
 
 
-def test_a_limit_holds_by_header_and_while_streaming(desk: Desk) -> None:
+def test_a_limit_holds_by_header_and_while_streaming(desk: IngestService) -> None:
     says = desk.web.on("/a", content(BODY))
     assert "more than the 1,000 bytes" in desk.refused(TooLarge, says, bytes_max=1000)
     silent = desk.web.on("/b", raw(head(200, {}), BODY))
@@ -209,25 +209,27 @@ def test_a_limit_holds_by_header_and_while_streaming(desk: Desk) -> None:
 
 
 @pytest.mark.parametrize("name", ["../a", "/a", "a//b", "a\\b", "a\0b", "", "."])
-def test_a_name_that_leaves_the_folder_is_refused(desk: Desk, name: str) -> None:
+def test_a_name_that_leaves_the_folder_is_refused(desk: IngestService, name: str) -> None:
     assert "cannot be stored" in desk.refused(Invalid, f"{desk.web.url}/a", name=name)
     assert desk.web.requests == []
 
 
-def test_a_name_below_a_file_is_refused(desk: Desk) -> None:
+def test_a_name_below_a_file_is_refused(desk: IngestService) -> None:
     url = desk.web.on("/a", content(BODY))
     desk.fetch(url, "a")
     with pytest.raises(Unavailable, match="could not be stored as 'a/b'"):
         desk.fetch(url, "a/b")
 
 
-def test_an_unknown_algorithm_is_refused(desk: Desk) -> None:
+def test_an_unknown_algorithm_is_refused(desk: IngestService) -> None:
     url = f"{desk.web.url}/a"
     message = desk.refused(Invalid, url, algorithm="crc64", digest="00")
     assert "sha-512, sha-512/256" in message
 
 
-def test_a_full_disk_is_said_to_be_full(desk: Desk, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_full_disk_is_said_to_be_full(
+    desk: IngestService, monkeypatch: pytest.MonkeyPatch
+) -> None:
     def full(file: int) -> None:
         raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
 
@@ -237,14 +239,14 @@ def test_a_full_disk_is_said_to_be_full(desk: Desk, monkeypatch: pytest.MonkeyPa
     assert f"no space left in {desk.folder}" in message
 
 
-def test_waiting_ends_when_the_work_is_stopped(desk: Desk) -> None:
+def test_waiting_ends_when_the_work_is_stopped(desk: IngestService) -> None:
     url = desk.web.on("/a", status(503, {"Retry-After": 60}))
     with pytest.raises(Stopped):
         desk.fetch(url, stop=lambda: len(desk.slept) >= 2)
     assert desk.slept == [1.0, 1.0]
 
 
-def test_many_files_come_at_once(desk: Desk) -> None:
+def test_many_files_come_at_once(desk: IngestService) -> None:
     bodies = {f"f/{number}": BODY[:number] for number in range(40)}
     wanted = [Wanted(desk.web.on(f"/{name}", content(body)), name) for name, body in bodies.items()]
     left = desk.folder.parent / ".producer.parts" / "of-a-killed-process.note"
@@ -260,7 +262,7 @@ def test_many_files_come_at_once(desk: Desk) -> None:
     assert [path.name for path in desk.folder.parent.iterdir()] == ["producer"]
 
 
-def test_the_first_failure_ends_the_rest_and_names_its_url(desk: Desk) -> None:
+def test_the_first_failure_ends_the_rest_and_names_its_url(desk: IngestService) -> None:
     asked = threading.Event()
 
     def endless(request: Request, connection: socket.socket) -> None:
@@ -282,7 +284,7 @@ def test_the_first_failure_ends_the_rest_and_names_its_url(desk: Desk) -> None:
     assert len(desk.web.requests) == 2
 
 
-def test_a_second_time_only_what_is_missing_is_fetched(desk: Desk) -> None:
+def test_a_second_time_only_what_is_missing_is_fetched(desk: IngestService) -> None:
     urls = [desk.web.on(f"/{number}", content(BODY)) for number in range(3)]
     desk.web.on("/1", status(404), content(BODY))
     wanted = [Wanted(url, str(number)) for number, url in enumerate(urls)]
@@ -292,7 +294,7 @@ def test_a_second_time_only_what_is_missing_is_fetched(desk: Desk) -> None:
     assert [file.fetched for file in again] == [False, True, True]
 
 
-def test_many_files_have_one_limit_together(desk: Desk) -> None:
+def test_many_files_have_one_limit_together(desk: IngestService) -> None:
     wanted = [Wanted(desk.web.on(f"/{number}", content(BODY)), str(number)) for number in range(4)]
     room = 4 * len(BODY)
     with pytest.raises(TooLarge, match="the files together"):
@@ -301,7 +303,7 @@ def test_many_files_have_one_limit_together(desk: Desk) -> None:
     assert sum(file.size for file in found) == room
 
 
-def test_no_files_and_doubled_names(desk: Desk) -> None:
+def test_no_files_and_doubled_names(desk: IngestService) -> None:
     assert fetch_all(desk.client, [], desk.folder, places=desk.places) == []
     twice = [Wanted(f"{desk.web.url}/{name}", "same") for name in "ab"]
     with pytest.raises(Invalid, match="have one name"):

@@ -10,7 +10,7 @@ from msgspec.structs import replace
 
 from penstock.config import Settings
 from penstock.errors import Invalid, PenstockError, Unavailable
-from penstock.ingest.context import Later, Workshop
+from penstock.ingest.context import IngestContext, Later
 from penstock.ingest.models import Identifiers, IngestJob, JobChange
 from penstock.ingest.notifications.mail import Mailer
 from penstock.ingest.queue.sql.locks import LOOKS
@@ -111,7 +111,7 @@ class Bench:
     def __init__(self, plane: Plane, stage: IngestState) -> None:
         self.store = SqlIngestStore(plane.catalog, "worker")
         self.losing: Any = Losing(self.store)
-        self.shop = Workshop(
+        self.context = IngestContext(
             plane.settings,
             plane.catalog,
             self.losing,
@@ -121,13 +121,13 @@ class Bench:
         )
         self.worked: list[str] = []
         self.daemon = JobDaemon(
-            stage, self.work, self.shop, concurrency=1, poll_seconds=WAIT_SECONDS_MAX
+            stage, self.work, self.context, concurrency=1, poll_seconds=WAIT_SECONDS_MAX
         )
 
-    def work(self, shop: Workshop, job: IngestJob) -> IngestJob:
+    def work(self, context: IngestContext, job: IngestJob) -> IngestJob:
         """Move it on."""
         self.worked.append(job.id)
-        return move_job(job, IngestState.ESTIMATING, shop.clock())
+        return move_job(job, IngestState.ESTIMATING, context.clock())
 
     def close(self) -> None:
         """Give up every lock."""
@@ -154,17 +154,17 @@ def test_what_was_done_while_the_store_was_away_is_written_down_once_it_is_back(
 def test_a_job_that_fails_after_its_ark_was_noted_is_not_locked_for_ever(plane: Plane) -> None:
     with closing(Bench(plane, IngestState.PROCESSING)) as bench:
 
-        def work(shop: Workshop, job: IngestJob) -> IngestJob:
+        def work(context: IngestContext, job: IngestJob) -> IngestJob:
             if job.identifiers.primary is None:
                 named = replace(job, identifiers=Identifiers("ark:/99999/fk4test"))
-                [outcome] = shop.store.change_jobs([JobChange(job, named, keep_lock=True)])
+                [outcome] = context.store.change_jobs([JobChange(job, named, keep_lock=True)])
                 assert not isinstance(outcome, PenstockError)
             raise Invalid("the object store refuses it")
 
         daemon = JobDaemon(
             IngestState.PROCESSING,
             work,
-            bench.shop,
+            bench.context,
             concurrency=1,
             poll_seconds=WAIT_SECONDS_MAX,
         )
@@ -185,9 +185,9 @@ def test_a_round_of_provisioning_that_could_not_be_written_down_locks_nothing(
         to_stage(bench.store, IngestState.PROVISIONING)
         bench.losing.lost, bench.losing.is_made = "change_jobs", False
         with pytest.raises(Unavailable):
-            provisioning.go_round(bench.shop)
+            provisioning.go_round(bench.context)
         bench.losing.lost = ""
-        assert provisioning.go_round(bench.shop) == (2, 0)
+        assert provisioning.go_round(bench.context) == (2, 0)
 
 
 def test_a_job_waits_while_the_catalog_is_away(plane: Plane) -> None:
@@ -196,6 +196,6 @@ def test_a_job_waits_while_the_catalog_is_away(plane: Plane) -> None:
         [job] = bench.store.claim_jobs(IngestState.PENDING, 1)
         catalog: Any = Losing(plane.catalog)
         catalog.lost, catalog.is_made = "read", False
-        bench.shop.catalog = catalog
+        bench.context.catalog = catalog
         with pytest.raises(Later, match="the database is away"):
-            bench.shop.profile(job)
+            bench.context.profile(job)

@@ -30,7 +30,7 @@ IN_DATABASE = "database"
 def queue(database_url: str, url: str) -> Iterator[IngestStore]:
     """The queue, kept here or there, of one database."""
     with Plane.open(Settings(database=database_url, queue=url)) as plane:
-        yield plane.shop.store
+        yield plane.context.store
 
 
 def given(store: IngestStore, uid: str) -> list[int]:

@@ -12,11 +12,11 @@ from penstock.errors import Invalid, NotFound
 from penstock.ingest.archive.ocfl.inventory import content_path, object_root
 from penstock.ingest.archive.ocfl.repository import Depository, Stored
 from penstock.objects import Objects
-from tests.contract.ocfl_desk import ARK, NOW, Desk, Files, open_desk
+from tests.contract.ocfl_desk import ARK, NOW, Files, IngestService, open_desk
 
 
 @pytest.fixture
-def desk(tmp_path: Path) -> Desk:
+def desk(tmp_path: Path) -> IngestService:
     return open_desk(tmp_path)
 
 
@@ -24,7 +24,7 @@ ONE: Files = {"producer/data.csv": b"a,b\n1,2\n", "system/mrt-erc.txt": b"erc:\n
 TWO: Files = {"producer/data.csv": b"a,b\n3,4\n", "system/mrt-erc.txt": b"erc:\n"}
 
 
-def test_a_new_object(desk: Desk) -> None:
+def test_a_new_object(desk: IngestService) -> None:
     stored = desk.deposit("key-1", ONE)
     inventory = (desk.folder / object_root(ARK) / "inventory.json").read_bytes()
     assert stored == Stored(
@@ -41,7 +41,7 @@ def test_a_new_object(desk: Desk) -> None:
     desk.check(ARK)
 
 
-def test_the_version_says_who_when_and_why(desk: Desk) -> None:
+def test_the_version_says_who_when_and_why(desk: IngestService) -> None:
     desk.deposit("bid0000000001/jid0000000002", ONE)
     version = desk.depository.read(ARK).versions["v1"]
     assert version.created == "2027-01-15T08:00:00.000Z"
@@ -62,7 +62,7 @@ def test_the_version_says_who_when_and_why(desk: Desk) -> None:
         ("ünï+x@example.org", "mailto:%C3%BCn%C3%AF+x@example.org"),
     ],
 )
-def test_the_address_of_a_depositor_is_a_uri(desk: Desk, who: str, address: str) -> None:
+def test_the_address_of_a_depositor_is_a_uri(desk: IngestService, who: str, address: str) -> None:
     file = desk.new_file("a", b"1")
     desk.depository.store(ARK, "k", [file], update=False, who=who, message="", now=NOW)
     version = desk.depository.read(ARK).versions["v1"]
@@ -71,7 +71,7 @@ def test_the_address_of_a_depositor_is_a_uri(desk: Desk, who: str, address: str)
     desk.check(ARK)
 
 
-def test_a_second_version_holds_exactly_its_files(desk: Desk) -> None:
+def test_a_second_version_holds_exactly_its_files(desk: IngestService) -> None:
     desk.deposit("key-1", {**ONE, "producer/gone.txt": b"bye"})
     stored = desk.deposit("key-2", TWO)
     assert (stored.version, stored.is_new, stored.files, stored.size) == (2, True, 2, 13)
@@ -80,7 +80,7 @@ def test_a_second_version_holds_exactly_its_files(desk: Desk) -> None:
     desk.check(ARK)
 
 
-def test_an_update_adds_to_the_version_before(desk: Desk) -> None:
+def test_an_update_adds_to_the_version_before(desk: IngestService) -> None:
     desk.deposit("key-1", ONE)
     stored = desk.deposit("key-2", {"producer/data.csv": b"new", "b": b"12345"}, update=True)
     assert desk.content() == {**ONE, "producer/data.csv": b"new", "b": b"12345"}
@@ -88,13 +88,13 @@ def test_an_update_adds_to_the_version_before(desk: Desk) -> None:
     desk.check(ARK)
 
 
-def test_an_update_of_nothing_is_a_first_version(desk: Desk) -> None:
+def test_an_update_of_nothing_is_a_first_version(desk: IngestService) -> None:
     assert desk.deposit("key-1", ONE, update=True).version == 1
     assert desk.content() == ONE
     desk.check(ARK)
 
 
-def test_equal_content_is_stored_once(desk: Desk) -> None:
+def test_equal_content_is_stored_once(desk: IngestService) -> None:
     desk.deposit("key-1", {"a": b"same", "b/c": b"same", "d": b"other"})
     desk.deposit("key-2", {"moved": b"same", "new": b"new"})
     manifest = desk.depository.read(ARK).manifest
@@ -105,7 +105,7 @@ def test_equal_content_is_stored_once(desk: Desk) -> None:
     desk.check(ARK)
 
 
-def test_the_same_files_again_are_a_version_again(desk: Desk) -> None:
+def test_the_same_files_again_are_a_version_again(desk: IngestService) -> None:
     desk.deposit("key-1", ONE)
     stored = desk.deposit("key-2", ONE)
     assert (stored.version, stored.is_new) == (2, True)
@@ -113,7 +113,7 @@ def test_the_same_files_again_are_a_version_again(desk: Desk) -> None:
     desk.check(ARK)
 
 
-def test_the_same_deposit_again_writes_nothing(desk: Desk) -> None:
+def test_the_same_deposit_again_writes_nothing(desk: IngestService) -> None:
     first = desk.deposit("key-1", ONE)
     second = desk.deposit("key-2", TWO)
     before = _tree(desk.folder)
@@ -122,7 +122,7 @@ def test_the_same_deposit_again_writes_nothing(desk: Desk) -> None:
     assert _tree(desk.folder) == before
 
 
-def test_a_message_cannot_pretend_to_be_another_deposit(desk: Desk) -> None:
+def test_a_message_cannot_pretend_to_be_another_deposit(desk: IngestService) -> None:
     file = desk.new_file("a", b"1")
     desk.depository.store(ARK, "k1", [file], update=False, who="x", message="for [k2]", now=NOW)
     assert desk.deposit("k2", ONE).version == 2
@@ -144,7 +144,7 @@ ODD_NAMES = [
 ]  # fmt: skip
 
 
-def test_odd_names_come_back_as_they_were(desk: Desk) -> None:
+def test_odd_names_come_back_as_they_were(desk: IngestService) -> None:
     files = {name: f"content {n}".encode() for n, name in enumerate(ODD_NAMES)}
     files["empty"] = b""
     desk.deposit("key-1", files)
@@ -158,7 +158,7 @@ def test_no_two_names_share_a_place() -> None:
     assert len({content_path(1, "f", name) for name in names}) == len(set(names))
 
 
-def test_a_large_file_is_stored(desk: Desk) -> None:
+def test_a_large_file_is_stored(desk: IngestService) -> None:
     content = bytes(range(256)) * 20_000
     assert desk.deposit("key-1", {"large": content}).size == len(content)
     assert desk.content() == {"large": content}
@@ -166,14 +166,14 @@ def test_a_large_file_is_stored(desk: Desk) -> None:
 
 
 @pytest.mark.parametrize("ark", [ARK, "ark:/99999/fk4" + "é" * 50, "ark:/99999/" + "x" * 150])
-def test_the_layout_is_that_of_the_extension(desk: Desk, ark: str) -> None:
+def test_the_layout_is_that_of_the_extension(desk: IngestService, ark: str) -> None:
     layout = get_layout("0003-hash-and-id-n-tuple-storage-layout")
     assert object_root(ark) == layout.identifier_to_path(ark)
     desk.deposit("key-1", ONE, ark)
     desk.check(ark)
 
 
-def test_preparing_again_and_at_once_is_harmless(desk: Desk) -> None:
+def test_preparing_again_and_at_once_is_harmless(desk: IngestService) -> None:
     before = _tree(desk.folder)
     with ThreadPoolExecutor(8) as pool:
         list(pool.map(lambda _: Depository(desk.objects).prepare(), range(16)))
@@ -210,7 +210,7 @@ def test_a_store_without_folders(tmp_path: Path) -> None:
     desk.check(ARK)
 
 
-def test_many_objects_at_once(desk: Desk) -> None:
+def test_many_objects_at_once(desk: IngestService) -> None:
     arks = [f"ark:/99999/fk4{n}" for n in range(24)]
 
     def deposit(ark: str) -> list[int]:
@@ -225,7 +225,7 @@ def test_many_objects_at_once(desk: Desk) -> None:
     desk.check(*arks)
 
 
-def test_bytes_that_are_not_those_of_the_digest_are_never_stored(desk: Desk) -> None:
+def test_bytes_that_are_not_those_of_the_digest_are_never_stored(desk: IngestService) -> None:
     desk.deposit("key-1", ONE)
     good, bad = desk.new_file("a", b"what came"), desk.new_file("b", b"what was meant")
     bad.path.write_bytes(b"what was meanT")
@@ -239,7 +239,7 @@ def test_bytes_that_are_not_those_of_the_digest_are_never_stored(desk: Desk) -> 
     desk.check(ARK)
 
 
-def test_a_wrong_size_is_refused(desk: Desk) -> None:
+def test_a_wrong_size_is_refused(desk: IngestService) -> None:
     file = msgspec.structs.replace(desk.new_file("a", b"123"), size=4)
     with pytest.raises(Invalid, match="expected 4 bytes"):
         desk.depository.store(ARK, "k", [file], update=False, who="x", message="", now=NOW)
@@ -255,19 +255,21 @@ def test_a_wrong_size_is_refused(desk: Desk) -> None:
         ({"a/b/c": b"", "a": b""}, "'a' cannot be a file and the folder of 'a/b/c'"),
     ],
 )
-def test_a_deposit_that_cannot_be_is_refused(desk: Desk, files: Files, message: str) -> None:
+def test_a_deposit_that_cannot_be_is_refused(
+    desk: IngestService, files: Files, message: str
+) -> None:
     with pytest.raises(Invalid, match=message):
         desk.deposit("key-1", files)
     desk.check()
 
 
-def test_two_files_of_one_name_are_refused(desk: Desk) -> None:
+def test_two_files_of_one_name_are_refused(desk: IngestService) -> None:
     files = [desk.new_file("a", b"1"), desk.new_file("a", b"2")]
     with pytest.raises(Invalid, match="two files of the deposit have the name 'a'"):
         desk.depository.store(ARK, "k", files, update=False, who="x", message="", now=NOW)
 
 
-def test_an_update_cannot_make_a_file_a_folder(desk: Desk) -> None:
+def test_an_update_cannot_make_a_file_a_folder(desk: IngestService) -> None:
     desk.deposit("key-1", {"a": b"1"})
     with pytest.raises(Invalid, match="'a' cannot be a file and the folder of 'a/b'"):
         desk.deposit("key-2", {"a/b": b"2"}, update=True)
@@ -276,12 +278,12 @@ def test_an_update_cannot_make_a_file_a_folder(desk: Desk) -> None:
 
 
 @pytest.mark.parametrize("key", ["", "a b", "a]", "[a", "x" * 201, "é", "a\n"])
-def test_a_key_that_could_not_be_found_again_is_refused(desk: Desk, key: str) -> None:
+def test_a_key_that_could_not_be_found_again_is_refused(desk: IngestService, key: str) -> None:
     with pytest.raises(Invalid, match="cannot identify a deposit"):
         desk.deposit(key, ONE)
 
 
-def test_what_is_not_there(desk: Desk) -> None:
+def test_what_is_not_there(desk: IngestService) -> None:
     with pytest.raises(NotFound, match="there is no object ark:/99999/fk4abc"):
         desk.depository.read(ARK)
     desk.deposit("key-1", ONE)
@@ -309,7 +311,9 @@ def test_what_is_not_there(desk: Desk) -> None:
         ("0=ocfl_object_1.1", None, "is missing"),
     ],
 )
-def test_damage_is_found(desk: Desk, path: str, content: bytes | None, problem: str) -> None:
+def test_damage_is_found(
+    desk: IngestService, path: str, content: bytes | None, problem: str
+) -> None:
     desk.deposit("key-1", ONE)
     desk.deposit("key-2", TWO)
     inside = desk.folder / object_root(ARK)
@@ -323,7 +327,7 @@ def test_damage_is_found(desk: Desk, path: str, content: bytes | None, problem: 
     assert any(key in said and problem in said for said in problems)
 
 
-def test_nothing_is_built_on_a_damaged_inventory(desk: Desk) -> None:
+def test_nothing_is_built_on_a_damaged_inventory(desk: IngestService) -> None:
     desk.deposit("key-1", ONE)
     key = f"{object_root(ARK)}/inventory.json"
     desk.objects.put(key, desk.objects.get(key).replace(b"a deposit", b"A deposit"))
@@ -331,7 +335,7 @@ def test_nothing_is_built_on_a_damaged_inventory(desk: Desk) -> None:
         desk.deposit("key-2", TWO)
 
 
-def test_an_inventory_of_another_tool_is_not_cut_down(desk: Desk) -> None:
+def test_an_inventory_of_another_tool_is_not_cut_down(desk: IngestService) -> None:
     desk.deposit("key-1", ONE)
     key = f"{object_root(ARK)}/inventory.json"
     desk.objects.put(key, desk.objects.get(key).replace(b'"head"', b'"fixity": {}, "head"'))

@@ -12,7 +12,7 @@ from penstock.errors import Conflict, NotFound
 from penstock.ingest.archive.ocfl.inventory import NewFile, object_root
 from penstock.ingest.archive.ocfl.repository import Depository
 from penstock.objects import Objects
-from tests.contract.ocfl_desk import ARK, NOW, Desk, Files, open_desk
+from tests.contract.ocfl_desk import ARK, NOW, Files, IngestService, open_desk
 
 
 class Killed(Exception):
@@ -118,7 +118,7 @@ def test_another_deposit_follows_a_killed_one(tmp_path: Path) -> None:
     assert decided == {True, False}
 
 
-def _exists(desk: Desk) -> bool:
+def _exists(desk: IngestService) -> bool:
     try:
         desk.depository.read(ARK)
     except NotFound:

@@ -10,7 +10,7 @@ from penstock.errors import Conflict, NotFound
 from penstock.ingest.archive.ocfl.inventory import object_root
 from penstock.ingest.archive.ocfl.repository import Depository, mark_of
 from penstock.objects import Objects
-from tests.contract.ocfl_desk import ARK, Desk, Files, open_desk
+from tests.contract.ocfl_desk import ARK, Files, IngestService, open_desk
 from tests.contract.test_ingest_ocfl_crashes import Dying, Killed
 from tests.contract.test_ingest_ocfl_sleepers import Sleeper
 
@@ -37,7 +37,7 @@ def is_new(request: pytest.FixtureRequest) -> bool:
     return bool(request.param)
 
 
-def killed(tmp_path: Path, place: Place, name: str, *, is_new: bool, writes: int) -> Desk:
+def killed(tmp_path: Path, place: Place, name: str, *, is_new: bool, writes: int) -> IngestService:
     """An object whose deposit was killed after some writes."""
     folder = tmp_path / name
     folder.mkdir()
@@ -52,7 +52,7 @@ def killed(tmp_path: Path, place: Place, name: str, *, is_new: bool, writes: int
     return desk
 
 
-def keys(desk: Desk) -> list[str | None]:
+def keys(desk: IngestService) -> list[str | None]:
     """The deposits that have made a version."""
     try:
         versions = desk.depository.read(ARK).versions.values()
@@ -61,7 +61,7 @@ def keys(desk: Desk) -> list[str | None]:
     return [version.key for version in versions]
 
 
-def check(desk: Desk) -> list[str | None]:
+def check(desk: IngestService) -> list[str | None]:
     """The deposits that have made a version, in a root that is valid and has nothing else."""
     made = keys(desk)
     desk.check(*([ARK] if made else []))
@@ -113,7 +113,7 @@ def test_killed_while_it_is_given_up_the_rest_goes_with_the_next_try(
     assert writes == CONTENTS + 2  # the mark comes first, and goes last
 
 
-def _give_up_killed(desk: Desk, writes: int) -> bool:
+def _give_up_killed(desk: IngestService, writes: int) -> bool:
     assert isinstance(desk.objects, Dying)
     desk.objects.left = writes
     try:
@@ -126,8 +126,8 @@ def _give_up_killed(desk: Desk, writes: int) -> bool:
 
 
 def asleep(
-    tmp_path: Path, is_new: bool, work: Callable[[Desk], Callable[[Depository], None]]
-) -> Iterator[tuple[Desk, Sleeper]]:
+    tmp_path: Path, is_new: bool, work: Callable[[IngestService], Callable[[Depository], None]]
+) -> Iterator[tuple[IngestService, Sleeper]]:
     """For each step of some work on what a killed deposit has left: whoever sleeps before it."""
     for step in count(1):
         place = str(tmp_path / str(step) / "root")
@@ -139,15 +139,15 @@ def asleep(
         yield desk, sleeper
 
 
-def _giving_up(_: Desk) -> Callable[[Depository], None]:
+def _giving_up(_: IngestService) -> Callable[[Depository], None]:
     return lambda depository: depository.give_up(ARK, KEY)
 
 
-def _storing(desk: Desk) -> Callable[[Depository], None]:
+def _storing(desk: IngestService) -> Callable[[Depository], None]:
     return lambda depository: _deposit(desk, depository)
 
 
-def _deposit(desk: Desk, depository: Depository) -> None:
+def _deposit(desk: IngestService, depository: Depository) -> None:
     files = [desk.new_file(name, content) for name, content in DEPOSIT.items()]
     depository.store(ARK, KEY, files, update=False, who="ada", message="", now=1)
 

@@ -12,7 +12,7 @@ from penstock.errors import Conflict
 from penstock.ingest.archive.ocfl.inventory import NewFile
 from penstock.ingest.archive.ocfl.repository import Depository
 from penstock.objects import Objects
-from tests.contract.ocfl_desk import ARK, NOW, Desk, Files, open_desk
+from tests.contract.ocfl_desk import ARK, NOW, Files, IngestService, open_desk
 from tests.patience import HANG_SECONDS
 
 BEFORE: Files = {"producer/a": b"before", "producer/c": b"c"}
@@ -58,7 +58,7 @@ class Sleepy(Objects):
 class Sleeper:
     """A deposit under the key `first` that falls asleep at a step."""
 
-    def __init__(self, desk: Desk, step: int, work: Callable[[Depository], None]) -> None:
+    def __init__(self, desk: IngestService, step: int, work: Callable[[Depository], None]) -> None:
         self._objects = Sleepy.open(str(desk.folder))
         self._objects.left = step
         self._objects.asleep, self._objects.wake = threading.Event(), threading.Event()
@@ -93,8 +93,8 @@ def storing(files: list[NewFile]) -> Callable[[Depository], None]:
 
 
 def sleepers(
-    tmp_path: Path, is_new: bool, work: Callable[[Desk], Callable[[Depository], None]]
-) -> Iterator[tuple[Desk, Sleeper]]:
+    tmp_path: Path, is_new: bool, work: Callable[[IngestService], Callable[[Depository], None]]
+) -> Iterator[tuple[IngestService, Sleeper]]:
     """One for each step of a deposit, each at an object of its own."""
     for step in count(1):
         folder = tmp_path / str(step)
@@ -109,11 +109,11 @@ def sleepers(
         yield desk, sleeper
 
 
-def first_files(desk: Desk) -> Callable[[Depository], None]:
+def first_files(desk: IngestService) -> Callable[[Depository], None]:
     return storing([desk.new_file(name, content) for name, content in FIRST.items()])
 
 
-def keys(desk: Desk) -> list[str | None]:
+def keys(desk: IngestService) -> list[str | None]:
     versions = desk.depository.read(ARK).versions.values()
     return [version.key for version in versions if version.key != "before"]
 
@@ -178,7 +178,7 @@ def test_a_deposit_that_slept_and_finds_its_files_gone_leaves_nothing_behind(
 ) -> None:
     files: list[NewFile] = []
 
-    def work(desk: Desk) -> Callable[[Depository], None]:
+    def work(desk: IngestService) -> Callable[[Depository], None]:
         files[:] = [desk.new_file(name, content) for name, content in FIRST.items()]
         return storing(list(files))
 

@@ -8,7 +8,7 @@ import pytest
 
 from penstock.errors import Unavailable
 from penstock.ingest.intake.fetching import Fetched, Stopped
-from tests.contract.fetching_desk import BODY, OTHER, Desk, digest, open_desk
+from tests.contract.fetching_desk import BODY, OTHER, IngestService, digest, open_desk
 from tests.patience import HANG_SECONDS
 from tests.web import content, drip, head
 
@@ -16,12 +16,12 @@ WHEN = "Sun, 15 Nov 2026 12:00:00 GMT"
 
 
 @pytest.fixture
-def desk(tmp_path: Path) -> Iterator[Desk]:
+def desk(tmp_path: Path) -> Iterator[IngestService]:
     with open_desk(tmp_path) as desk:
         yield desk
 
 
-def test_a_file_that_is_cut_off_is_resumed(desk: Desk) -> None:
+def test_a_file_that_is_cut_off_is_resumed(desk: IngestService) -> None:
     cut = content(BODY, cut_after=300_000)
     url = desk.web.on("/a", cut, cut, content(BODY))
     assert desk.fetch(url).digests["sha-512"] == digest(BODY, "sha512")
@@ -32,7 +32,7 @@ def test_a_file_that_is_cut_off_is_resumed(desk: Desk) -> None:
     assert desk.at_hand == len(BODY)
 
 
-def test_a_file_is_resumed_by_its_date_when_it_has_no_strong_etag(desk: Desk) -> None:
+def test_a_file_is_resumed_by_its_date_when_it_has_no_strong_etag(desk: IngestService) -> None:
     now = {"Date": "Sun, 15 Nov 2026 12:00:01 GMT"}
     cut = content(BODY, etag=None, modified=WHEN, cut_after=300_000, headers=now)
     whole = content(BODY, etag=None, modified=WHEN, headers={"ETag": 'W/"weak"'})
@@ -44,7 +44,7 @@ def test_a_file_is_resumed_by_its_date_when_it_has_no_strong_etag(desk: Desk) ->
 
 @pytest.mark.parametrize("now", [{"Date": WHEN}, {}])
 def test_a_file_that_was_written_just_now_is_not_resumed_by_its_date(
-    desk: Desk, now: dict[str, str]
+    desk: IngestService, now: dict[str, str]
 ) -> None:
     cut = content(BODY, etag=None, modified=WHEN, cut_after=300_000, headers=now)
     url = desk.web.on("/a", cut, content(OTHER, etag=None, modified=WHEN, headers=now))
@@ -53,7 +53,7 @@ def test_a_file_that_was_written_just_now_is_not_resumed_by_its_date(
     assert desk.ranges("/a") == [None, None]
 
 
-def test_another_process_goes_on_where_one_was_stopped(desk: Desk) -> None:
+def test_another_process_goes_on_where_one_was_stopped(desk: IngestService) -> None:
     url = desk.web.on("/a", content(BODY, cut_after=300_000), content(BODY))
     with pytest.raises(Unavailable, match="in 1 tries"):
         desk.fetch(url, tries=1)
@@ -62,7 +62,7 @@ def test_another_process_goes_on_where_one_was_stopped(desk: Desk) -> None:
     assert desk.ranges("/a") == [None, "bytes=300000-"]
 
 
-def test_a_server_that_cuts_off_for_ever_is_given_up(desk: Desk) -> None:
+def test_a_server_that_cuts_off_for_ever_is_given_up(desk: IngestService) -> None:
     url = desk.web.on("/a", content(BODY, etag=None, cut_after=1000))
     message = desk.refused(Unavailable, url)
     assert "in 4 tries" in message
@@ -71,35 +71,37 @@ def test_a_server_that_cuts_off_for_ever_is_given_up(desk: Desk) -> None:
     assert sum(desk.slept) == 1 + 2 + 4
 
 
-def test_a_server_that_ignores_ranges_sends_it_all_again(desk: Desk) -> None:
+def test_a_server_that_ignores_ranges_sends_it_all_again(desk: IngestService) -> None:
     url = desk.web.on("/a", content(BODY, cut_after=300_000), content(BODY, ranges=False))
     assert desk.fetch(url, digest=digest(BODY)).size == len(BODY)
     assert desk.ranges("/a") == [None, "bytes=300000-"]
     assert desk.content() == BODY
 
 
-def test_a_file_that_changed_between_tries_is_begun_again(desk: Desk) -> None:
+def test_a_file_that_changed_between_tries_is_begun_again(desk: IngestService) -> None:
     cut = content(BODY, cut_after=300_000)
     url = desk.web.on("/a", cut, content(OTHER, etag='"two"'))
     assert desk.fetch(url).digests["sha-512"] == digest(OTHER, "sha512")
     assert desk.content() == OTHER
 
 
-def test_a_server_that_joins_two_states_of_a_file_is_found_out(desk: Desk) -> None:
+def test_a_server_that_joins_two_states_of_a_file_is_found_out(desk: IngestService) -> None:
     joins = content(OTHER, etag='"two"', heeds_if_range=False)
     url = desk.web.on("/a", content(BODY, cut_after=300_000), joins)
     assert desk.fetch(url).digests["sha-512"] == digest(OTHER, "sha512")
     assert desk.ranges("/a") == [None, "bytes=300000-", None]
 
 
-def test_a_part_of_which_the_server_does_not_say_what_it_is_of_is_not_joined(desk: Desk) -> None:
+def test_a_part_of_which_the_server_does_not_say_what_it_is_of_is_not_joined(
+    desk: IngestService,
+) -> None:
     joins = content(OTHER, etag=None, heeds_if_range=False)
     url = desk.web.on("/a", content(BODY, cut_after=300_000), joins)
     assert desk.fetch(url).digests["sha-512"] == digest(OTHER, "sha512")
     assert desk.ranges("/a") == [None, "bytes=300000-", None]
 
 
-def test_a_wrong_digest_after_resuming_is_tried_from_the_first_byte(desk: Desk) -> None:
+def test_a_wrong_digest_after_resuming_is_tried_from_the_first_byte(desk: IngestService) -> None:
     url = desk.web.on("/a", content(BODY, cut_after=300_000), content(OTHER))
     desk.fetch(url, digest=digest(OTHER))
     assert desk.content() == OTHER
@@ -107,14 +109,14 @@ def test_a_wrong_digest_after_resuming_is_tried_from_the_first_byte(desk: Desk) 
     assert desk.at_hand == len(OTHER)
 
 
-def test_a_file_that_became_shorter_is_begun_again(desk: Desk) -> None:
+def test_a_file_that_became_shorter_is_begun_again(desk: IngestService) -> None:
     shorter = content(BODY[:1000], heeds_if_range=False)
     url = desk.web.on("/a", content(BODY, cut_after=300_000), shorter)
     assert desk.fetch(url).size == 1000
     assert desk.ranges("/a") == [None, "bytes=300000-", None]
 
 
-def test_a_part_that_lost_its_bytes_is_not_believed(desk: Desk) -> None:
+def test_a_part_that_lost_its_bytes_is_not_believed(desk: IngestService) -> None:
     url = desk.web.on("/a", content(BODY, cut_after=300_000), content(BODY))
     with pytest.raises(Unavailable):
         desk.fetch(url, tries=1)
@@ -126,7 +128,7 @@ def test_a_part_that_lost_its_bytes_is_not_believed(desk: Desk) -> None:
     assert desk.content() == BODY
 
 
-def test_bytes_after_those_on_disk_are_dropped(desk: Desk) -> None:
+def test_bytes_after_those_on_disk_are_dropped(desk: IngestService) -> None:
     url = desk.web.on("/a", content(BODY, cut_after=300_000), content(BODY))
     with pytest.raises(Unavailable):
         desk.fetch(url, tries=1)
@@ -138,7 +140,7 @@ def test_bytes_after_those_on_disk_are_dropped(desk: Desk) -> None:
     assert desk.content() == BODY
 
 
-def test_two_processes_do_not_write_one_file(desk: Desk) -> None:
+def test_two_processes_do_not_write_one_file(desk: IngestService) -> None:
     began, go_on = threading.Event(), threading.Event()
 
     def wait() -> None:
@@ -159,7 +161,9 @@ def test_two_processes_do_not_write_one_file(desk: Desk) -> None:
     assert desk.content() == b"complete"
 
 
-def test_a_file_whose_part_another_process_cleared_away_is_fetched_again(desk: Desk) -> None:
+def test_a_file_whose_part_another_process_cleared_away_is_fetched_again(
+    desk: IngestService,
+) -> None:
     def clear() -> None:
         for part in desk.parts():
             part.unlink()
@@ -171,7 +175,9 @@ def test_a_file_whose_part_another_process_cleared_away_is_fetched_again(desk: D
     assert len(desk.web.asked("/a")) == 2
 
 
-def test_a_file_that_another_process_clears_away_each_time_is_left_for_later(desk: Desk) -> None:
+def test_a_file_that_another_process_clears_away_each_time_is_left_for_later(
+    desk: IngestService,
+) -> None:
     def clear() -> None:
         for part in desk.parts():
             part.unlink()
@@ -182,7 +188,7 @@ def test_a_file_that_another_process_clears_away_each_time_is_left_for_later(des
         desk.fetch(url)
 
 
-def test_stopping_keeps_what_has_come(desk: Desk) -> None:
+def test_stopping_keeps_what_has_come(desk: IngestService) -> None:
     url = desk.web.on("/a", content(BODY))
     with pytest.raises(Stopped):
         desk.fetch(url, stop=lambda: desk.at_hand > 100_000)

@@ -10,17 +10,17 @@ import pytest
 
 from penstock.errors import Invalid, NotFound, PenstockError, Unavailable
 from penstock.ingest.intake.fetching import Stopped, Wanted, size_of
-from tests.contract.fetching_desk import BODY, OTHER, Desk, digest, open_desk
+from tests.contract.fetching_desk import BODY, OTHER, IngestService, digest, open_desk
 from tests.web import Answer, content, hang_up, head, raw, redirect, status
 
 
 @pytest.fixture
-def desk(tmp_path: Path) -> Iterator[Desk]:
+def desk(tmp_path: Path) -> Iterator[IngestService]:
     with open_desk(tmp_path) as desk:
         yield desk
 
 
-def test_files_of_this_machine_are_copied(desk: Desk, tmp_path: Path) -> None:
+def test_files_of_this_machine_are_copied(desk: IngestService, tmp_path: Path) -> None:
     (tmp_path / "in").mkdir()
     (tmp_path / "in" / "a b").write_bytes(BODY)
     url = f"file://{tmp_path}/in/a%20b"
@@ -34,7 +34,7 @@ def test_files_of_this_machine_are_copied(desk: Desk, tmp_path: Path) -> None:
     assert desk.fetch(url).fetched is False
 
 
-def test_copying_a_file_goes_on_where_it_was_stopped(desk: Desk, tmp_path: Path) -> None:
+def test_copying_a_file_goes_on_where_it_was_stopped(desk: IngestService, tmp_path: Path) -> None:
     (tmp_path / "in").mkdir()
     (tmp_path / "in" / "a").write_bytes(BODY * 3)
     url = f"file://{tmp_path}/in/a"
@@ -45,7 +45,9 @@ def test_copying_a_file_goes_on_where_it_was_stopped(desk: Desk, tmp_path: Path)
     assert desk.fetch(url, digest=digest(BODY * 3)).size == 3 * len(BODY)
 
 
-def test_a_file_that_was_replaced_meanwhile_is_copied_anew(desk: Desk, tmp_path: Path) -> None:
+def test_a_file_that_was_replaced_meanwhile_is_copied_anew(
+    desk: IngestService, tmp_path: Path
+) -> None:
     (tmp_path / "in").mkdir()
     (tmp_path / "in" / "a").write_bytes(BODY * 3)
     url = f"file://{tmp_path}/in/a"
@@ -57,7 +59,7 @@ def test_a_file_that_was_replaced_meanwhile_is_copied_anew(desk: Desk, tmp_path:
 
 
 def test_a_file_that_is_written_to_while_it_is_copied_is_copied_anew(
-    desk: Desk, tmp_path: Path
+    desk: IngestService, tmp_path: Path
 ) -> None:
     (tmp_path / "in").mkdir()
     file = tmp_path / "in" / "a"
@@ -74,7 +76,7 @@ def test_a_file_that_is_written_to_while_it_is_copied_is_copied_anew(
 
 
 @pytest.fixture
-def bucket(desk: Desk, monkeypatch: pytest.MonkeyPatch) -> Desk:
+def bucket(desk: IngestService, monkeypatch: pytest.MonkeyPatch) -> IngestService:
     """A desk whose server is the S3 endpoint of the environment."""
     settings = {
         "AWS_ENDPOINT": desk.web.url,
@@ -92,7 +94,7 @@ def stored(body: bytes, **options: Any) -> Answer:
     return content(body, modified="Sun, 15 Nov 2026 12:00:00 GMT", **options)
 
 
-def test_objects_of_a_bucket_are_fetched(bucket: Desk) -> None:
+def test_objects_of_a_bucket_are_fetched(bucket: IngestService) -> None:
     bucket.web.on("/bucket/in/a%20b", stored(BODY))
     url = "s3://bucket/in/a%20b"
     assert size_of(bucket.client, Wanted(url, "a"), bucket.places) == len(BODY)
@@ -101,7 +103,7 @@ def test_objects_of_a_bucket_are_fetched(bucket: Desk) -> None:
     assert "key/" in bucket.web.asked("/bucket/in/a%20b")[0].headers["authorization"]
 
 
-def test_an_object_is_resumed_while_it_is_the_same(bucket: Desk) -> None:
+def test_an_object_is_resumed_while_it_is_the_same(bucket: IngestService) -> None:
     bucket.web.on("/bucket/in/a", stored(BODY * 3))
     with pytest.raises(Stopped):
         bucket.fetch("s3://bucket/in/a", stop=lambda: bucket.at_hand > 0)
@@ -111,7 +113,7 @@ def test_an_object_is_resumed_while_it_is_the_same(bucket: Desk) -> None:
     assert bucket.ranges("/bucket/in/a") == [None, f"bytes={kept}-"]
 
 
-def test_an_object_that_was_overwritten_is_fetched_anew(bucket: Desk) -> None:
+def test_an_object_that_was_overwritten_is_fetched_anew(bucket: IngestService) -> None:
     bucket.web.on("/bucket/in/a", stored(BODY * 3))
     with pytest.raises(Stopped):
         bucket.fetch("s3://bucket/in/a", stop=lambda: bucket.at_hand > 0)
@@ -120,7 +122,7 @@ def test_an_object_that_was_overwritten_is_fetched_anew(bucket: Desk) -> None:
     assert found.digests["sha-512"] == digest(OTHER * 3, "sha512")
 
 
-def test_an_object_that_is_cut_off_comes_whole_in_the_end(bucket: Desk) -> None:
+def test_an_object_that_is_cut_off_comes_whole_in_the_end(bucket: IngestService) -> None:
     bucket.web.on("/bucket/in/a", stored(BODY * 3, cut_after=1_500_000), stored(BODY * 3))
     assert bucket.fetch("s3://bucket/in/a", digest=digest(BODY * 3)).size == 3 * len(BODY)
 
@@ -137,14 +139,14 @@ def test_an_object_that_is_cut_off_comes_whole_in_the_end(bucket: Desk) -> None:
     ],
 )
 def test_objects_that_cannot_be_fetched(
-    bucket: Desk, key: str, answer: Answer, kind: type[PenstockError]
+    bucket: IngestService, key: str, answer: Answer, kind: type[PenstockError]
 ) -> None:
     bucket.web.on(f"/bucket/{key}", answer)
     bucket.refused(kind, f"s3://bucket/{key}", tries=1)
     assert size_of(bucket.client, Wanted(f"s3://bucket/{key}", "a"), bucket.places) is None
 
 
-def test_uploaded_payloads_come_from_the_hook(desk: Desk) -> None:
+def test_uploaded_payloads_come_from_the_hook(desk: IngestService) -> None:
     @contextmanager
     def uploads(url: str) -> Iterator[Iterator[bytes]]:
         assert url == "payload:batch/one"
@@ -173,7 +175,9 @@ def test_uploaded_payloads_come_from_the_hook(desk: Desk) -> None:
         (content(BODY, headers={"X-Long": "y" * 1_000_000}), None),
     ],
 )
-def test_the_size_is_estimated_without_failing(desk: Desk, answer: Any, size: int | None) -> None:
+def test_the_size_is_estimated_without_failing(
+    desk: IngestService, answer: Any, size: int | None
+) -> None:
     desk.web.on("/there", content(b"abc"))
     wanted = Wanted(desk.web.on("/a", answer), "a")
     assert size_of(desk.client, wanted, desk.places) == size
@@ -193,5 +197,5 @@ def test_the_size_is_estimated_without_failing(desk: Desk, answer: Any, size: in
         "http://10.0.0.1/",
     ],
 )
-def test_the_size_of_what_may_not_be_fetched_is_unknown(desk: Desk, url: str) -> None:
+def test_the_size_of_what_may_not_be_fetched_is_unknown(desk: IngestService, url: str) -> None:
     assert size_of(desk.client, Wanted(url, "a"), desk.places) is None

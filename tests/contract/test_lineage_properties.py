@@ -17,7 +17,7 @@ from penstock.clock import SECOND, Micros, format_time, parse_time
 from penstock.db import Database, Transaction, open_database
 from penstock.errors import NotFound
 from penstock.store.flush import changes, flush
-from penstock.store.unit_of_work import Keys, World
+from penstock.store.unit_of_work import Keys, UnitOfWork
 from tests.contract.catalog_rows import NAMESPACE, NOW
 from tests.contract.lineage_rows import Arrow, Scene, arrows, at, nodes
 
@@ -196,16 +196,16 @@ def stories(draw: st.DrawFn) -> list[dict[str, Any]]:
     return events
 
 
-def receive(tx: Transaction, world: World, event: dict[str, Any], now: Micros) -> None:
+def receive(tx: Transaction, uow: UnitOfWork, event: dict[str, Any], now: Micros) -> None:
     """Fold one event, as the server does."""
     command = ReceiveEvent(read_event(msgspec.json.encode(event), Limits()))
     keys = Keys()
-    command.want(keys)
-    world.open(tx)
-    world.load(keys, NOW)
-    command.apply(world, now)
-    flush(tx, changes(world))
-    world.settle()
+    command.prefetch(keys)
+    uow.open(tx)
+    uow.load(keys, NOW)
+    command.execute(uow, now)
+    flush(tx, changes(uow))
+    uow.settle()
 
 
 def seen(tx: Transaction, as_of: Micros | None) -> dict[str, Shape]:
@@ -222,9 +222,9 @@ def seen(tx: Transaction, as_of: Micros | None) -> dict[str, Shape]:
 
 def shown_after_each(tx: Transaction, events: list[dict[str, Any]]) -> list[dict[str, Shape]]:
     """The graph as it was shown straight after each event."""
-    world, shown = World(), []
+    uow, shown = UnitOfWork(), []
     for event in events:
-        receive(tx, world, event, NOW)
+        receive(tx, uow, event, NOW)
         shown.append(seen(tx, None))
     return shown
 

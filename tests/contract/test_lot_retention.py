@@ -19,7 +19,7 @@ from penstock.locks.commands import (
     ClaimLots,
     CompleteClaims,
     FailClaims,
-    GuardedEvent,
+    LockingEvent,
     Ref,
     RegisterLots,
     ResubmitLots,
@@ -28,7 +28,7 @@ from penstock.locks.commands import (
 from penstock.locks.commands.admin import HoldWork
 from penstock.locks.pruning import prune_log
 from penstock.locks.rows import LogRow
-from penstock.store.write_queue import Catalog
+from penstock.store.write_queue import WriteQueue
 from tests.checked import broken_invariants
 from tests.simulation.tables import STATEMENTS, visible
 
@@ -45,7 +45,7 @@ class Past:
     def __init__(self, database: Database) -> None:
         self.database = database
         self.now = NOW
-        self._catalog = Catalog(
+        self._catalog = WriteQueue(
             database, clock=lambda: self.now, batch_events_max=64, queue_length_max=64
         )
         self._catalog.start()
@@ -73,7 +73,7 @@ class Past:
             "job": {"namespace": "ns", "name": job},
             "outputs": [{"namespace": "ns", "name": f"made by {job}"}],
         }
-        self.do(GuardedEvent(read_event(msgspec.json.encode(event), Limits()), is_arc))
+        self.do(LockingEvent(read_event(msgspec.json.encode(event), Limits()), is_arc))
 
     def prune(self) -> None:
         prune(self.database, lambda: NOW, 30 * DAY, who="ann", dry_run=False, pause=lambda _: None)

@@ -23,7 +23,7 @@ from penstock.subscribers.commands import (
     TakeSubscriber,
     back_off,
 )
-from tests.contract.outbox_desk import NEVER, Desk, Gate, deliveries, desk, firsts, lots
+from tests.contract.outbox_desk import NEVER, Gate, IngestService, deliveries, desk, firsts, lots
 from tests.doors.waiting import until
 from tests.patience import HANG_SECONDS
 from tests.web import Answer, Request, Web, drip, hang_up, head, redirect, reset, status
@@ -31,7 +31,7 @@ from tests.web import Answer, Request, Web, drip, hang_up, head, redirect, reset
 __all__ = ["desk"]
 
 
-def test_a_webhook_gets_every_event_in_order_and_signed(desk: Desk) -> None:
+def test_a_webhook_gets_every_event_in_order_and_signed(desk: IngestService) -> None:
     with Web() as web:
         desk.publish("before")
         desk.subscribe(web.on("/lots", status(204)), secret="s3cret")
@@ -59,7 +59,7 @@ def test_a_webhook_gets_every_event_in_order_and_signed(desk: Desk) -> None:
     }
 
 
-def test_a_commit_wakes_the_deliverer(desk: Desk) -> None:
+def test_a_commit_wakes_the_deliverer(desk: IngestService) -> None:
     """There is no sweep here that could do it instead."""
     with Web() as web:
         desk.subscribe(web.on("/lots", status(200)))
@@ -70,7 +70,7 @@ def test_a_commit_wakes_the_deliverer(desk: Desk) -> None:
             assert lots(web.asked("/lots", "POST")) == ["1", "2", "3"]
 
 
-def test_what_no_commit_told_is_found_by_the_sweep(desk: Desk) -> None:
+def test_what_no_commit_told_is_found_by_the_sweep(desk: IngestService) -> None:
     with Web() as web:
         desk.subscribe(web.on("/lots", status(503), status(200)))
         desk.publish("1")
@@ -81,7 +81,7 @@ def test_what_no_commit_told_is_found_by_the_sweep(desk: Desk) -> None:
         assert deliveries(web.asked("/lots", "POST")) == ["pager-1", "pager-1"]
 
 
-def test_only_what_is_asked_for_is_told(desk: Desk) -> None:
+def test_only_what_is_asked_for_is_told(desk: IngestService) -> None:
     other = DatasetName("farm", "raw")
     with Web() as web:
         for name, asks in (
@@ -120,7 +120,7 @@ def test_only_what_is_asked_for_is_told(desk: Desk) -> None:
     ],
 )
 def test_what_is_not_taken_is_tried_again_and_nothing_overtakes_it(
-    desk: Desk, answer: Answer, said: str
+    desk: IngestService, answer: Answer, said: str
 ) -> None:
     with Web() as web:
         desk.subscribe(web.on("/lots", status(200), answer, answer, status(200)))
@@ -143,7 +143,7 @@ def test_what_is_not_taken_is_tried_again_and_nothing_overtakes_it(
     assert found == ["pager-1", "pager-2", "pager-2", "pager-2", "pager-3"]
 
 
-def test_a_receiver_that_nobody_hears_is_tried_again(desk: Desk) -> None:
+def test_a_receiver_that_nobody_hears_is_tried_again(desk: IngestService) -> None:
     with socket.socket() as closed:
         closed.bind(("127.0.0.1", 0))
         desk.subscribe(f"http://127.0.0.1:{closed.getsockname()[1]}/lots")
@@ -154,7 +154,7 @@ def test_a_receiver_that_nobody_hears_is_tried_again(desk: Desk) -> None:
     assert desk.subscriber().cursor == 0
 
 
-def test_a_receiver_can_ask_to_be_left_alone_for_a_while(desk: Desk) -> None:
+def test_a_receiver_can_ask_to_be_left_alone_for_a_while(desk: IngestService) -> None:
     with Web() as web:
         desk.subscribe(web.on("/lots", status(429, {"Retry-After": 90})))
         desk.publish("1")
@@ -168,7 +168,7 @@ def test_it_is_tried_ever_more_rarely_but_always_again() -> None:
     assert back_off(10_000) == WAIT_SECONDS_MAX
 
 
-def test_slow_and_failing_receivers_hold_nobody_up(desk: Desk) -> None:
+def test_slow_and_failing_receivers_hold_nobody_up(desk: IngestService) -> None:
     gate = Gate()
     with Web() as web:
         desk.subscribe(web.on("/slow", drip([head(200, {"Content-Length": 0})], gate.wait)), "slow")
@@ -187,7 +187,7 @@ def test_slow_and_failing_receivers_hold_nobody_up(desk: Desk) -> None:
         assert desk.subscriber("broken").cursor == 0
 
 
-def test_a_receiver_that_keeps_us_waiting_is_given_up_and_tried_again(desk: Desk) -> None:
+def test_a_receiver_that_keeps_us_waiting_is_given_up_and_tried_again(desk: IngestService) -> None:
     gate = Gate()
     with Web() as web:
         slow = drip([head(200, {"Content-Length": 0})], gate.wait)
@@ -200,14 +200,14 @@ def test_a_receiver_that_keeps_us_waiting_is_given_up_and_tried_again(desk: Desk
         gate.open()
 
 
-def _was_told_in_time(desk: Desk) -> bool:
+def _was_told_in_time(desk: IngestService) -> bool:
     """On a slow machine it may be given up more than once."""
     found = desk.subscriber()
     desk.now = max(desk.now, found.next_try_at)
     return found.cursor == 1
 
 
-def test_stopping_does_not_wait_for_a_receiver(desk: Desk) -> None:
+def test_stopping_does_not_wait_for_a_receiver(desk: IngestService) -> None:
     gate, asked = Gate(), threading.Event()
 
     def slow(request: Request, connection: socket.socket) -> None:
@@ -223,7 +223,7 @@ def test_stopping_does_not_wait_for_a_receiver(desk: Desk) -> None:
     assert desk.subscriber().cursor == 0
 
 
-def test_a_lease_is_kept_for_as_long_as_the_receiver_takes(desk: Desk) -> None:
+def test_a_lease_is_kept_for_as_long_as_the_receiver_takes(desk: IngestService) -> None:
     """A second deliverer gets nothing of it meanwhile, and all of it once the first is gone."""
     gate = Gate()
     with Web() as web:
@@ -246,11 +246,11 @@ def test_a_lease_is_kept_for_as_long_as_the_receiver_takes(desk: Desk) -> None:
         assert deliveries(web.asked("/lots", "POST")) == ["pager-1", "pager-2"]
 
 
-def _is_kept(desk: Desk, held: Micros) -> bool:
+def _is_kept(desk: IngestService, held: Micros) -> bool:
     return desk.subscriber().lease_until > held
 
 
-def test_several_deliverers_share_the_work_and_keep_the_order(desk: Desk) -> None:
+def test_several_deliverers_share_the_work_and_keep_the_order(desk: IngestService) -> None:
     with Web() as web:
         urls = {f"s{n}": web.on(f"/s{n}", status(200)) for n in range(4)}
         for name, url in urls.items():
@@ -263,7 +263,9 @@ def test_several_deliverers_share_the_work_and_keep_the_order(desk: Desk) -> Non
             assert lots(web.asked(f"/{name}", "POST")) == list(map(str, range(30)))
 
 
-def test_a_changed_subscriber_is_told_at_its_new_place_from_where_it_was(desk: Desk) -> None:
+def test_a_changed_subscriber_is_told_at_its_new_place_from_where_it_was(
+    desk: IngestService,
+) -> None:
     with Web() as web:
         desk.subscribe(web.on("/old", status(200), status(500)), secret="one")
         desk.publish("1", "2")
@@ -275,7 +277,7 @@ def test_a_changed_subscriber_is_told_at_its_new_place_from_where_it_was(desk: D
         assert lots(web.asked("/new", "POST")) == ["2"]
 
 
-def test_events_can_be_told_again(desk: Desk) -> None:
+def test_events_can_be_told_again(desk: IngestService) -> None:
     with Web() as web:
         url = web.on("/lots", status(200))
         desk.subscribe(url)
@@ -290,7 +292,7 @@ def test_events_can_be_told_again(desk: Desk) -> None:
     assert firsts(found) == ["pager-1", "pager-2"]
 
 
-def test_a_secret_stays_until_it_is_taken_away(desk: Desk) -> None:
+def test_a_secret_stays_until_it_is_taken_away(desk: IngestService) -> None:
     url = "https://example.org/lots"
     assert desk.subscribe(url, secret="one").secret == "one"
     assert desk.subscribe(url).secret == "one"
@@ -312,13 +314,13 @@ def test_a_secret_stays_until_it_is_taken_away(desk: Desk) -> None:
         {"after": -1},
     ],
 )
-def test_what_cannot_be_is_refused(desk: Desk, asks: dict[str, object]) -> None:
+def test_what_cannot_be_is_refused(desk: IngestService, asks: dict[str, object]) -> None:
     with pytest.raises(Invalid) as refused:
         desk.subscribe(**{"url": "https://example.org/", **asks})  # type: ignore[arg-type]
     assert "hunter2" not in str(refused.value)
 
 
-def test_there_is_an_end_to_how_many_there_can_be(desk: Desk) -> None:
+def test_there_is_an_end_to_how_many_there_can_be(desk: IngestService) -> None:
     for number in range(SUBSCRIBERS_MAX):
         desk.subscribe("https://example.org/", f"s{number}")
     with pytest.raises(Conflict, match="no more"):
@@ -326,13 +328,13 @@ def test_there_is_an_end_to_how_many_there_can_be(desk: Desk) -> None:
     desk.subscribe("https://example.org/changed", "s0")
 
 
-def test_a_subscriber_cannot_become_one_of_other_events(desk: Desk) -> None:
+def test_a_subscriber_cannot_become_one_of_other_events(desk: IngestService) -> None:
     desk.subscribe("https://example.org/")
     with pytest.raises(Conflict, match="another name"):
         desk.subscribe("https://example.org/", kind="openlineage")
 
 
-def test_what_administrators_do_is_in_the_record(desk: Desk) -> None:
+def test_what_administrators_do_is_in_the_record(desk: IngestService) -> None:
     desk.subscribe("https://example.org/", secret="s3cret")
     desk.catalog.submit(DeleteSubscriber("admin", "pager")).result()
     with desk.catalog.read() as tx:
@@ -346,7 +348,7 @@ def test_what_administrators_do_is_in_the_record(desk: Desk) -> None:
         desk.catalog.submit(DeleteSubscriber("admin", "pager")).result()
 
 
-def test_a_stale_token_changes_nothing(desk: Desk) -> None:
+def test_a_stale_token_changes_nothing(desk: IngestService) -> None:
     desk.subscribe("https://example.org/")
     desk.publish("1", "2")
     submit = desk.catalog.submit
@@ -367,7 +369,7 @@ def test_a_stale_token_changes_nothing(desk: Desk) -> None:
     assert submit(KeepSubscribers((("pager", second.token),), 10)).result() == set()
 
 
-def test_what_was_let_go_is_not_kept(desk: Desk) -> None:
+def test_what_was_let_go_is_not_kept(desk: IngestService) -> None:
     desk.subscribe("https://example.org/")
     submit = desk.catalog.submit
     held = submit(TakeSubscriber("pager", "one", 10)).result()
@@ -377,7 +379,7 @@ def test_what_was_let_go_is_not_kept(desk: Desk) -> None:
 
 
 def test_a_receiver_is_called_directly_on_this_machine(
-    desk: Desk, monkeypatch: pytest.MonkeyPatch
+    desk: IngestService, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setenv("HTTP_PROXY", "http://127.0.0.1:1")
     with Web() as web:

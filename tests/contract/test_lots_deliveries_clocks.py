@@ -4,7 +4,7 @@ import pytest
 
 from penstock.errors import Conflict
 from penstock.subscribers.commands import TakeSubscriber
-from tests.contract.outbox_desk import Desk, desk
+from tests.contract.outbox_desk import IngestService, desk
 from tests.doors.waiting import until
 from tests.web import Web, status
 
@@ -12,7 +12,9 @@ __all__ = ["desk"]
 
 
 @pytest.mark.parametrize("put_back_seconds", [21, 10 * 365 * 86_400])
-def test_a_lease_by_a_clock_that_was_ahead_is_over(desk: Desk, put_back_seconds: int) -> None:
+def test_a_lease_by_a_clock_that_was_ahead_is_over(
+    desk: IngestService, put_back_seconds: int
+) -> None:
     desk.subscribe("https://example.org/")
     submit = desk.catalog.submit
     submit(TakeSubscriber("pager", "one", 10)).result()
@@ -20,7 +22,7 @@ def test_a_lease_by_a_clock_that_was_ahead_is_over(desk: Desk, put_back_seconds:
     assert submit(TakeSubscriber("pager", "two", 10)).result().owner == "two"
 
 
-def test_a_lease_by_a_clock_that_is_a_little_ahead_holds(desk: Desk) -> None:
+def test_a_lease_by_a_clock_that_is_a_little_ahead_holds(desk: IngestService) -> None:
     desk.subscribe("https://example.org/")
     desk.catalog.submit(TakeSubscriber("pager", "one", 10)).result()
     desk.pass_seconds(-9)
@@ -28,7 +30,7 @@ def test_a_lease_by_a_clock_that_is_a_little_ahead_holds(desk: Desk) -> None:
         desk.catalog.submit(TakeSubscriber("pager", "two", 10)).result()
 
 
-def test_a_receiver_is_not_left_alone_for_as_long_as_a_clock_was_ahead(desk: Desk) -> None:
+def test_a_receiver_is_not_left_alone_for_as_long_as_a_clock_was_ahead(desk: IngestService) -> None:
     desk.pass_seconds(10 * 365 * 86_400)
     with Web() as web:
         desk.subscribe(web.on("/lots", status(503), status(200)))

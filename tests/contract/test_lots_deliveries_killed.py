@@ -13,11 +13,11 @@ import pytest
 from penstock.clock import Micros
 from penstock.lots.rows import SubscriberRow
 from penstock.outgoing import Posted
-from penstock.store.write_queue import Catalog
+from penstock.store.write_queue import WriteQueue
 from penstock.subscribers import delivery as module
 from penstock.subscribers.delivery import LEASE_SECONDS, Deliverer
 from penstock.subscribers.payloads import Letter
-from tests.contract.outbox_desk import Desk, deliveries, desk, firsts
+from tests.contract.outbox_desk import IngestService, deliveries, desk, firsts
 from tests.doors.waiting import until
 from tests.web import Web, status
 
@@ -60,7 +60,7 @@ class _Steps:
 class _MortalCatalog:
     """A catalog whose writes are steps."""
 
-    def __init__(self, catalog: Catalog, steps: _Steps) -> None:
+    def __init__(self, catalog: WriteQueue, steps: _Steps) -> None:
         self._catalog = catalog
         self._steps = steps
 
@@ -82,7 +82,7 @@ class _MortalCatalog:
 class _MortalDeliverer(Deliverer):
     """A deliverer whose calls and looks are steps too."""
 
-    def __init__(self, desk: Desk, steps: _Steps) -> None:
+    def __init__(self, desk: IngestService, steps: _Steps) -> None:
         mortal: Any = _MortalCatalog(desk.catalog, steps)
         super().__init__(mortal, desk.database, lambda: desk.now)
         self._steps = steps
@@ -96,7 +96,7 @@ class _MortalDeliverer(Deliverer):
             return super().send(post)
 
 
-def _die_at(desk: Desk, step: int, *, done: bool, name: str) -> bool:
+def _die_at(desk: IngestService, step: int, *, done: bool, name: str) -> bool:
     """Deliver until dead, or until there is nothing left: whether it died."""
     steps = _Steps(step, done=done)
     deliverer = _MortalDeliverer(desk, steps)
@@ -115,7 +115,9 @@ def _die_at(desk: Desk, step: int, *, done: bool, name: str) -> bool:
 
 @pytest.mark.filterwarnings("ignore::pytest.PytestUnhandledThreadExceptionWarning")
 @pytest.mark.parametrize("done", [False, True], ids=["before", "after"])
-def test_it_dies_at_every_step(desk: Desk, done: bool, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_it_dies_at_every_step(
+    desk: IngestService, done: bool, monkeypatch: pytest.MonkeyPatch
+) -> None:
     monkeypatch.setattr(module, "SAVE_SECONDS", 0.0)
     desk.publish(*map(str, range(LOTS)))
     deaths = 0
@@ -146,7 +148,7 @@ def _has_had(web: Web, count: int) -> bool:
 
 
 def test_a_process_that_is_killed_again_and_again_loses_nothing(
-    desk: Desk, database_url: str
+    desk: IngestService, database_url: str
 ) -> None:
     lots = 40
     with Web() as web:

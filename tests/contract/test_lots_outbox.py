@@ -9,23 +9,23 @@ from penstock.errors import Conflict, Invalid
 from penstock.lots.outbox import check_kept, events_after, last_id, pruned_upto
 from penstock.subscribers import pruning
 from penstock.subscribers.pruning import prune_outbox
-from tests.contract.outbox_desk import Desk, desk
+from tests.contract.outbox_desk import IngestService, desk
 
 __all__ = ["desk"]
 
 
-def ids(desk: Desk, after: int = 0, most: int = 1000) -> list[int]:
+def ids(desk: IngestService, after: int = 0, most: int = 1000) -> list[int]:
     with desk.catalog.read() as tx:
         return [event.id for event in events_after(tx, after, most)]
 
 
-def pruned(desk: Desk, older_than: int = HOUR, *, dry_run: bool = False) -> int:
+def pruned(desk: IngestService, older_than: int = HOUR, *, dry_run: bool = False) -> int:
     return prune_outbox(
         desk.database, lambda: desk.now, older_than, dry_run=dry_run, pause=lambda _: None
     )
 
 
-def test_events_come_in_pages_and_in_order(desk: Desk) -> None:
+def test_events_come_in_pages_and_in_order(desk: IngestService) -> None:
     with desk.catalog.read() as tx:
         assert events_after(tx, 0, 10) == []
         assert last_id(tx) == 0
@@ -42,7 +42,7 @@ def test_events_come_in_pages_and_in_order(desk: Desk) -> None:
     assert third.version is not None
 
 
-def test_whoever_reads_while_others_write_misses_nothing(desk: Desk) -> None:
+def test_whoever_reads_while_others_write_misses_nothing(desk: IngestService) -> None:
     seen: list[int] = []
 
     def follow() -> None:
@@ -65,7 +65,7 @@ def test_whoever_reads_while_others_write_misses_nothing(desk: Desk) -> None:
     assert seen == ids(desk)
 
 
-def test_old_events_are_forgotten_and_new_ones_stay(desk: Desk) -> None:
+def test_old_events_are_forgotten_and_new_ones_stay(desk: IngestService) -> None:
     desk.publish("1", "2")
     desk.work()
     desk.pass_seconds(2 * 3600)
@@ -84,7 +84,7 @@ def test_old_events_are_forgotten_and_new_ones_stay(desk: Desk) -> None:
     assert ids(desk) == [5]
 
 
-def test_what_a_subscriber_has_not_had_stays(desk: Desk) -> None:
+def test_what_a_subscriber_has_not_had_stays(desk: IngestService) -> None:
     desk.publish("1", "2", "3")
     desk.work()
     desk.subscribe("https://example.org/", after=2)
@@ -97,7 +97,9 @@ def test_what_a_subscriber_has_not_had_stays(desk: Desk) -> None:
     assert pruned(desk) == 2
 
 
-def test_many_are_forgotten_in_batches(desk: Desk, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_many_are_forgotten_in_batches(
+    desk: IngestService, monkeypatch: pytest.MonkeyPatch
+) -> None:
     monkeypatch.setattr(pruning, "BATCH_ROWS", 7)
     desk.publish(*map(str, range(50)))
     desk.pass_seconds(7200)
@@ -108,7 +110,7 @@ def test_many_are_forgotten_in_batches(desk: Desk, monkeypatch: pytest.MonkeyPat
 
 
 def test_a_subscriber_that_is_set_back_meanwhile_is_not_cheated(
-    desk: Desk, monkeypatch: pytest.MonkeyPatch
+    desk: IngestService, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(pruning, "BATCH_ROWS", 5)
     desk.publish(*map(str, range(20)))
@@ -122,7 +124,7 @@ def test_a_subscriber_that_is_set_back_meanwhile_is_not_cheated(
     assert ids(desk)[0] == count + 1 <= 7
 
 
-def test_whoever_goes_on_after_a_gap_is_told_so(desk: Desk) -> None:
+def test_whoever_goes_on_after_a_gap_is_told_so(desk: IngestService) -> None:
     desk.publish("1", "2", "3")
     desk.pass_seconds(7200)
     assert pruned(desk) == 3
@@ -133,7 +135,7 @@ def test_whoever_goes_on_after_a_gap_is_told_so(desk: Desk) -> None:
             check_kept(tx, 2)
 
 
-def test_whoever_goes_on_after_an_event_that_never_was_is_told_so(desk: Desk) -> None:
+def test_whoever_goes_on_after_an_event_that_never_was_is_told_so(desk: IngestService) -> None:
     desk.publish("1", "2", "3")
     with desk.catalog.read() as tx:
         check_kept(tx, 3)
@@ -141,6 +143,6 @@ def test_whoever_goes_on_after_an_event_that_never_was_is_told_so(desk: Desk) ->
             check_kept(tx, 999)
 
 
-def test_everything_cannot_be_pruned(desk: Desk) -> None:
+def test_everything_cannot_be_pruned(desk: IngestService) -> None:
     with pytest.raises(Invalid, match="90d"):
         pruned(desk, 0)

@@ -12,7 +12,7 @@ from penstock.catalog.events.parse import Limits, read_event
 from penstock.locks.commands import ClaimLots, CompleteClaims, Ref, Sweep
 from penstock.lots.manifests import ManifestNote
 from penstock.states import ManifestState
-from tests.contract.outbox_desk import Desk, deliveries, desk
+from tests.contract.outbox_desk import IngestService, deliveries, desk
 from tests.web import Request, Web, status
 
 __all__ = ["desk"]
@@ -26,7 +26,9 @@ def events(requests: list[Request]) -> list[dict[str, Any]]:
     return [json.loads(request.body) for request in requests]
 
 
-def told(desk: Desk, count: int, **asks: Any) -> tuple[list[dict[str, Any]], list[Request]]:
+def told(
+    desk: IngestService, count: int, **asks: Any
+) -> tuple[list[dict[str, Any]], list[Request]]:
     """What a backend gets that hears from the beginning, up to the end of so many runs."""
     with Web() as web:
         web.on(LINEAGE, status(201))
@@ -37,7 +39,7 @@ def told(desk: Desk, count: int, **asks: Any) -> tuple[list[dict[str, Any]], lis
     return events(found), found
 
 
-def test_a_completed_run_is_told_with_what_it_read_and_wrote(desk: Desk) -> None:
+def test_a_completed_run_is_told_with_what_it_read_and_wrote(desk: IngestService) -> None:
     desk.publish("7")
     run = desk.work()
     (start, end), requests = told(desk, 1, secret="key-of-theirs")
@@ -59,7 +61,7 @@ def test_a_completed_run_is_told_with_what_it_read_and_wrote(desk: Desk) -> None
     assert written["outputFacets"]["subset"]["outputCondition"]["partitions"] == [part]
 
 
-def test_runs_that_failed_or_whose_worker_died_are_told_too(desk: Desk) -> None:
+def test_runs_that_failed_or_whose_worker_died_are_told_too(desk: IngestService) -> None:
     desk.publish("1")
     failed = desk.work(fails=True)
     desk.pass_seconds(3600)
@@ -73,7 +75,7 @@ def test_runs_that_failed_or_whose_worker_died_are_told_too(desk: Desk) -> None:
     assert all(event["outputs"] == [] for event in found)
 
 
-def test_parts_are_told_below_the_run_of_their_lot(desk: Desk) -> None:
+def test_parts_are_told_below_the_run_of_their_lot(desk: IngestService) -> None:
     desk.publish("1")
     [claim] = desk.catalog.submit(ClaimLots("shop", "tidy", "worker", 1)).result()
     ref = Ref(claim.id, claim.token)
@@ -97,7 +99,9 @@ def test_parts_are_told_below_the_run_of_their_lot(desk: Desk) -> None:
     assert found[0]["run"]["facets"]["penstock_part"]["part"] == "day=1"
 
 
-def test_only_runs_that_touch_a_dataset_are_told_to_those_who_ask_for_it(desk: Desk) -> None:
+def test_only_runs_that_touch_a_dataset_are_told_to_those_who_ask_for_it(
+    desk: IngestService,
+) -> None:
     desk.publish("1")
     desk.work()
     assert len(told(desk, 1, dataset="raw")[0]) == 2
@@ -105,7 +109,7 @@ def test_only_runs_that_touch_a_dataset_are_told_to_those_who_ask_for_it(desk: D
     assert told(desk, 1, namespace="farm")[0] == []
 
 
-def test_how_much_a_run_wrote_is_told_from_its_manifest(desk: Desk) -> None:
+def test_how_much_a_run_wrote_is_told_from_its_manifest(desk: IngestService) -> None:
     desk.publish("1")
     [claim] = desk.catalog.submit(ClaimLots("shop", "tidy", "worker", 1)).result()
     note = ManifestNote(ManifestState.COMPLETE, "key", 3, 1234, "0" * 64, claim.id)
@@ -117,7 +121,7 @@ def test_how_much_a_run_wrote_is_told_from_its_manifest(desk: Desk) -> None:
 
 
 @pytest.mark.parametrize("path", ["", "/"])
-def test_a_bare_url_is_called_where_backends_are(desk: Desk, path: str) -> None:
+def test_a_bare_url_is_called_where_backends_are(desk: IngestService, path: str) -> None:
     desk.publish("1")
     desk.work()
     with Web() as web:

@@ -13,7 +13,7 @@ from penstock.clock import SECOND, format_time
 from penstock.db import open_database
 from penstock.errors import NotFound
 from penstock.locks.commands import WireJob
-from penstock.locks.events.receive import GuardedEvent
+from penstock.locks.events.receive import LockingEvent
 from tests.contract.provenance_site import NS, START, Site, open_site, title, tree
 
 HERE = Path(__file__).parent / "broken"
@@ -216,7 +216,7 @@ def test_what_events_report_was_made_when_they_say_in_provenance_as_in_the_catal
 def report(site: Site, second: int = 9) -> None:
     """A run of two lots, by events that say when it was."""
     for event_type in ("START", "COMPLETE"):
-        site.do(GuardedEvent(read_event(_event(event_type, second), Limits()), is_arc))
+        site.do(LockingEvent(read_event(_event(event_type, second), Limits()), is_arc))
 
 
 def _event(event_type: str, second: int) -> bytes:

@@ -16,7 +16,7 @@ from penstock.catalog.retention import Pruned, prune
 from penstock.clock import DAY, HOUR, Micros, format_time, parse_time
 from penstock.db import Database, open_database
 from penstock.errors import Invalid
-from penstock.store.write_queue import Catalog
+from penstock.store.write_queue import WriteQueue
 from tests.simulation.tables import STATEMENTS, EventCount, Seen, visible
 
 NOW: Micros = parse_time("2026-11-15T09:30:00Z")
@@ -28,7 +28,7 @@ class Shop:
 
     def __init__(self, database: Database) -> None:
         self.database = database
-        self.catalog = Catalog(
+        self.catalog = WriteQueue(
             database, clock=lambda: NOW, batch_events_max=256, queue_length_max=4096
         )
         self.catalog.start()

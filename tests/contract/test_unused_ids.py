@@ -15,7 +15,7 @@ from penstock.clock import HOUR, SECOND, Micros, format_time, system_clock
 from penstock.db import Database, Transaction, open_database
 from penstock.db.database import Ask
 from penstock.store.flush import changes, flush
-from penstock.store.unit_of_work import Keys, World
+from penstock.store.unit_of_work import Keys, UnitOfWork
 
 
 @pytest.fixture
@@ -54,7 +54,7 @@ class Site:
 
     def __init__(self, database: Database) -> None:
         self._database = database
-        self.world = World()
+        self.uow = UnitOfWork()
         self.now = system_clock()
 
     def receive(self, *events: tuple[str, str]) -> set[str]:
@@ -62,16 +62,16 @@ class Site:
         commands = [ReceiveEvent(read_event(_event(*each, self.now), Limits())) for each in events]
         with self._database.write() as tx:
             watched: Any = Watched(tx)
-            self.world.open(watched)
+            self.uow.open(watched)
             keys = Keys()
             for command in commands:
-                command.want(keys)
-            self.world.load(keys, self.now)
+                command.prefetch(keys)
+            self.uow.load(keys, self.now)
             for command in commands:
-                self.world.undo.begin()
-                command.apply(self.world, self.now)
-            flush(tx, changes(self.world))
-        self.world.settle()
+                self.uow.undo.begin()
+                command.execute(self.uow, self.now)
+            flush(tx, changes(self.uow))
+        self.uow.settle()
         self.now += SECOND
         looked_for: set[str] = watched.looked_for
         return looked_for
@@ -137,7 +137,7 @@ def test_a_run_that_leaves_the_shelf_hides_none_that_is_stored_after_it(
 
 def test_runs_with_other_ids_are_looked_for(site: Site) -> None:
     site.receive((timed(site.now, 9), "START"))
-    site.world.forget()
+    site.uow.forget()
     site.receive((timed(site.now, 9), "START"))
     early, late = timed(site.now - HOUR), timed(site.now + 2 * HOUR)
     others = {early, late, "ffffffff-0000-4000-8000-000000000001"}
@@ -156,6 +156,6 @@ def test_nothing_is_certain_after_somebody_else_wrote(site: Site, database: Data
     site.receive((timed(site.now, 1), "START"))
     rival, run = Site(database), timed(site.now, 2)
     rival.receive((run, "START"))
-    site.world.forget()
+    site.uow.forget()
     assert site.receive((run, "COMPLETE")) == {run}
     assert site.states(run) == ["COMPLETED"]

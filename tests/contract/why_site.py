@@ -18,15 +18,15 @@ from penstock.locks.commands import (
     ClaimLots,
     CompleteClaims,
     FailClaims,
-    GuardedEvent,
+    LockingEvent,
     Ref,
     RegisterLots,
     WireJob,
 )
 from penstock.locks.explain.no_work import why_nothing
 from penstock.locks.explain.why import why
-from penstock.locks.shapes import Nothing, Reason, Why
-from penstock.store.write_queue import Catalog, Command
+from penstock.locks.shapes import NoWorkReason, Reason, Why
+from penstock.store.write_queue import Command, WriteQueue
 
 T = TypeVar("T")
 NOON = parse_time("2026-11-15T12:00:00Z")
@@ -36,7 +36,7 @@ NOON = parse_time("2026-11-15T12:00:00Z")
 class Site:
     """A catalog whose time stands still unless it is moved."""
 
-    catalog: Catalog
+    catalog: WriteQueue
     now: Micros = NOON
 
     def do(self, command: Command[T]) -> T:
@@ -67,7 +67,7 @@ class Site:
         with self.catalog.read() as tx:
             return why(tx, "ns", job, lot, self.now, only=only)
 
-    def nothing(self, job: str) -> Nothing:
+    def nothing(self, job: str) -> NoWorkReason:
         with self.catalog.read() as tx:
             return why_nothing(tx, "ns", job)
 
@@ -85,7 +85,7 @@ class Site:
             "inputs": [_named(reads, lot)],
             "outputs": [_named(writes, lot)],
         }
-        self.do(GuardedEvent(read_event(msgspec.json.encode(event), Limits()), is_arc))
+        self.do(LockingEvent(read_event(msgspec.json.encode(event), Limits()), is_arc))
         return run
 
 
@@ -99,7 +99,7 @@ def open_site(url: str) -> Iterator[Site]:
     database = open_database(url)
     database.migrate()
     made: list[Site] = []
-    catalog = Catalog(
+    catalog = WriteQueue(
         database, clock=lambda: made[0].now, batch_events_max=8, queue_length_max=1000
     )
     made.append(Site(catalog))

@@ -8,7 +8,7 @@ from typing import Any
 
 import httpx
 
-from penstock.ingest.opening import open_workshop
+from penstock.ingest.opening import open_ingest
 from penstock.ingest.workers.pool import STAGE_NAMES, Workers
 from penstock.objects import Objects
 from tests.doors.serving import Running, path, running
@@ -108,14 +108,14 @@ def ingesting(database_url: str, folder: Path, **settings: Any) -> Iterator[Inge
 def working(server: Running, *stages: str) -> Iterator[None]:
     """Workers of some stages, or of all, in this process."""
     plane = server.plane
-    shop = open_workshop(plane.settings, plane.catalog, plane.clock)
-    workers = Workers(shop, stages or STAGE_NAMES, poll_seconds=0.02, stop_seconds_max=120)
+    context = open_ingest(plane.settings, plane.catalog, plane.clock)
+    workers = Workers(context, stages or STAGE_NAMES, poll_seconds=0.02, stop_seconds_max=120)
     workers.start()
     try:
         yield
     finally:
         workers.stop()
-        shop.close()
+        context.close()
 
 
 def good(answer: httpx.Response, status: int = 200) -> dict[str, Any]:

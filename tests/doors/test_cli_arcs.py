@@ -14,7 +14,7 @@ from pathlib import Path
 import pytest
 
 from penstock.arcs.arrivals.watcher import Watcher
-from penstock.arcs.engine.worker import Station
+from penstock.arcs.engine.worker import ArcWorker
 from tests.doors.commands import Outcome, Terminal, environment, go_home, program
 from tests.doors.serving import Running, running
 from tests.doors.waiting import until
@@ -93,7 +93,7 @@ class Here:
         plane = self.server.plane
         with ThreadPoolExecutor(4) as executor:
             at = (plane.catalog, plane.database, plane.objects, executor, plane.clock)
-            with Station(*at, owner="here", concurrency=4):
+            with ArcWorker(*at, owner="here", concurrency=4):
                 yield
 
 

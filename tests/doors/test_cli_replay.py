@@ -12,7 +12,7 @@ from typing import Any
 import pytest
 
 from penstock.access.keys import Role
-from penstock.arcs.engine.worker import Station
+from penstock.arcs.engine.worker import ArcWorker
 from penstock.replay.replays import Replays
 from tests.doors.commands import Outcome, Terminal, go_home
 from tests.doors.serving import Running, path, running
@@ -75,7 +75,7 @@ class Here:
         movers = (Replays(plane.catalog, plane.clock).step_all,)
         with ThreadPoolExecutor(4) as executor:
             at = (plane.catalog, plane.database, plane.objects, executor, plane.clock)
-            with Station(*at, owner="here", concurrency=4, movers=movers):
+            with ArcWorker(*at, owner="here", concurrency=4, movers=movers):
                 yield
 
     def call(self, method: str, *segments: str, status: int = 200, **request: Any) -> Any:

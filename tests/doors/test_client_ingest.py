@@ -15,7 +15,7 @@ from penstock.client import ApiError, AsyncClient, Client, Unreachable, request
 from penstock.client.documents import ingest as ingest_documents
 from penstock.errors import Unavailable
 from penstock.ingest.models import Finding, Looked
-from penstock.ingest.service import Act, Desk
+from penstock.ingest.service import Act, IngestService
 from penstock.server import ingest_shapes, responses
 from penstock.server.routes import collections, ingest, ingest_admin, stored
 from penstock.server.routes import stored as payloads
@@ -220,14 +220,14 @@ def test_a_check_may_take_longer_than_any_answer_and_says_how_far_it_is(
 ) -> None:
     wrong = Finding("is lost", "ingest job 1", repairable=True)
 
-    def slowly(desk: Desk, act: Act, *, repair: bool) -> Iterator[Finding | Looked]:
+    def slowly(desk: IngestService, act: Act, *, repair: bool) -> Iterator[Finding | Looked]:
         yield Looked(1, 2)
         threading.Event().wait(7 * PATIENCE_SECONDS)
         yield wrong
         yield Looked(2, 2)
         raise Unavailable("the queue is away")
 
-    monkeypatch.setattr(Desk, "check", slowly)
+    monkeypatch.setattr(IngestService, "check", slowly)
     monkeypatch.setattr(responses, "HEARTBEAT_SECONDS", 1.2 * PATIENCE_SECONDS)
     monkeypatch.setattr(request, "SILENCE_SECONDS_MAX", 6 * PATIENCE_SECONDS)
     with Client(site.server.server.url, timeout_seconds=PATIENCE_SECONDS) as client:

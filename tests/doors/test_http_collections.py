@@ -57,8 +57,8 @@ def test_the_secret_is_covered_and_stays_when_it_is_sent_back(site: Ingesting) -
     answer = site.client.put(MAPS, json=shown | {"keepDays": 1})
     assert good(answer)["callbackSecret"] == "********"
     assert "hunter2" not in answer.text
-    shop = site.server.plane.shop
-    assert shop.secrets.reveal(shop.collection("maps").callback_secret or "") == "hunter2"
+    context = site.server.plane.context
+    assert context.secrets.reveal(context.collection("maps").callback_secret or "") == "hunter2"
     assert "hunter2" not in str(site.audit())
     site.put_collection(callback="https://example.org/told")
     assert good(site.client.get(MAPS))["callbackSecret"] is None

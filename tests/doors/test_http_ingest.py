@@ -267,7 +267,7 @@ def test_a_queue_that_does_not_answer_leaves_the_rest_alone(
     def gone(*args: object, **options: object) -> None:
         raise Unavailable("the queue does not answer; try again")
 
-    monkeypatch.setattr(site.server.plane.shop.store, "tally", gone)
+    monkeypatch.setattr(site.server.plane.context.store, "tally", gone)
     assert "does not answer" in refused(site.client.get(path("ingest", "queue")), 503)
     text = good_text(site, "/metrics")
     assert "penstock_ingest_jobs{" not in text

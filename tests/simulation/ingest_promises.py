@@ -143,7 +143,7 @@ def check_objects(site: Site, register: Register, completed: list[IngestJob]) ->
     root = StorageRoot(root=str(folder))
     assert root.validate(log_warnings=True), root.log.status_str()
     assert root.good_objects == root.num_objects == len(arks)
-    depository = site.plane.shop.depository(site.plane.shop.collection(COLLECTION))
+    depository = site.plane.context.depository(site.plane.context.collection(COLLECTION))
     versions = {
         (ark, int(name[1:]), version.key)
         for ark in arks
@@ -177,6 +177,6 @@ def check_folders(completed: list[IngestJob]) -> None:
 def check_callbacks(site: Site, completed: list[IngestJob]) -> None:
     """Whoever wants to know was told of each completed job, always under the same key."""
     expected = set()
-    if site.plane.shop.collection(COLLECTION).callback is not None:
+    if site.plane.context.collection(COLLECTION).callback is not None:
         expected = {job.configuration.key for job in completed}
     assert set(site.delivered) == expected

@@ -32,7 +32,7 @@ class Site:
     def __init__(self, plane: Plane, web: Web) -> None:
         self.plane = plane
         self.web = web
-        self.store = plane.shop.store
+        self.store = plane.context.store
         self.batches: dict[str, BatchState] = {}  # and what each should become
         self._number = 0
 

@@ -26,7 +26,7 @@ from penstock.ingest.stages import notify
 from penstock.ingest.workers.pool import Workers
 from penstock.objects import Objects
 from penstock.plane import Plane
-from penstock.store.write_queue import Catalog
+from penstock.store.write_queue import WriteQueue
 from penstock.zookeeper.connection import Connection
 
 CHANGES = ("add_jobs", "change_jobs", "change_batch", "let_go")
@@ -104,9 +104,9 @@ class Steps:
         self._watch_register()
 
     def _watch_register(self) -> None:
-        submit = Catalog.submit
+        submit = WriteQueue.submit
 
-        def counted(catalog: Catalog, command: Any) -> Any:
+        def counted(catalog: WriteQueue, command: Any) -> Any:
             if type(command).__module__ != register.__name__:
                 return submit(catalog, command)
             name = type(command).__name__
@@ -116,14 +116,14 @@ class Steps:
                 self.take(f"after {name}")
             return answer
 
-        setattr(Catalog, "submit", counted)  # noqa: B010
+        setattr(WriteQueue, "submit", counted)  # noqa: B010
 
 
 def run(order: Order) -> None:
     """Work until SIGTERM."""
     with Plane.open(Settings(**order.settings)) as plane:
         workers = Workers(
-            plane.shop,
+            plane.context,
             order.stages,
             concurrency=order.concurrency,
             poll_seconds=order.poll_seconds,

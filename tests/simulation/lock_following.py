@@ -8,7 +8,7 @@ from functools import singledispatch
 from typing import Any
 
 from penstock import ids
-from penstock.arcs.by_hand import ClaimByHand
+from penstock.arcs.by_hand import ExternalClaim
 from penstock.arcs.commands import PublishLot
 from penstock.clock import SECOND
 from penstock.errors import Conflict, NotFound
@@ -140,7 +140,7 @@ def _(command: ClaimLots, model: Model, outcome: Any) -> None:
 
 
 @follow.register
-def _(command: ClaimByHand, model: Model, outcome: Any) -> None:
+def _(command: ExternalClaim, model: Model, outcome: Any) -> None:
     follow(CompleteClaims(command.complete), model, outcome.ended)
     model.make_stale_again()
     follow(command.claim, model, outcome.claimed)

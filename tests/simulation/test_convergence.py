@@ -15,7 +15,7 @@ from penstock.clock import Micros, parse_time, system_clock
 from penstock.db import Database, Transaction, open_database
 from penstock.errors import NotFound
 from penstock.store.flush import changes, flush
-from penstock.store.unit_of_work import Keys, NeedsOwnTransaction, World
+from penstock.store.unit_of_work import Keys, NeedsOwnTransaction, UnitOfWork
 from penstock.store.write_queue import Command
 from tests.checked import broken_invariants, inside
 from tests.servers import PostgresServer
@@ -47,43 +47,43 @@ class Receiver:
 
     def __init__(self, tx: Transaction) -> None:
         self._tx = tx
-        self._world = World()
+        self._uow = UnitOfWork()
 
     def receive(self, events: Sequence[Document], *, forget: bool = False) -> None:
         """Fold one batch; `forget` loads its rows afresh, as a server does that is not alone."""
         if forget:
-            self._world.forget()
+            self._uow.forget()
         commands = [_command(event) for event in events]
-        world = self._world
-        world.open(self._tx)
+        uow = self._uow
+        uow.open(self._tx)
         keys = Keys()
         for command, _ in commands:
-            command.want(keys)
-        world.load(keys, NOW)
+            command.prefetch(keys)
+        uow.load(keys, NOW)
         for command, now in commands:
-            world.undo.begin()
+            uow.undo.begin()
             try:
-                command.apply(world, now)
+                command.execute(uow, now)
             except NotFound:
-                world.undo.undo()
+                uow.undo.undo()
             except NeedsOwnTransaction:
-                world.undo.undo()
+                uow.undo.undo()
                 self._write()
                 self._write_alone(command, now)
         self._write()
 
     def _write(self) -> None:
-        flush(self._tx, changes(self._world))
-        self._world.settle()
-        self._world.open(self._tx)
+        flush(self._tx, changes(self._uow))
+        self._uow.settle()
+        self._uow.open(self._tx)
 
     def _write_alone(self, command: Command[None], now: Micros) -> None:
-        self._world.forget()
-        self._world.open(self._tx, is_shared=False)
-        command.apply(self._world, now)
+        self._uow.forget()
+        self._uow.open(self._tx, is_shared=False)
+        command.execute(self._uow, now)
         self._write()
-        self._world.forget()
-        self._world.open(self._tx)
+        self._uow.forget()
+        self._uow.open(self._tx)
 
 
 def _command(event: Document) -> tuple[Command[None], Micros]:

@@ -34,7 +34,7 @@ from penstock.locks.commands import (
     WireJob,
 )
 from penstock.locks.rows import Stale
-from penstock.store.write_queue import Catalog
+from penstock.store.write_queue import WriteQueue
 from tests.checked import broken_invariants
 from tests.servers import PostgresServer
 from tests.simulation import lock_commands as made_up
@@ -56,7 +56,7 @@ class LockMachine(RuleBasedStateMachine):
         super().__init__()
         self._empty = databases.empty()
         self._url = self._empty.__enter__()
-        self._servers: list[tuple[Database, Catalog]] = []
+        self._servers: list[tuple[Database, WriteQueue]] = []
         self._memory = Memory()
         self.model = Model(now=BEGIN)
         self.given = [made_up.NO_CLAIM]  # all claims that there were, the newest last
@@ -67,7 +67,7 @@ class LockMachine(RuleBasedStateMachine):
 
     def _start_server(self) -> None:
         database = open_database(self._url, extra=[STATEMENTS])
-        catalog = Catalog(
+        catalog = WriteQueue(
             database, clock=lambda: self.model.now, batch_events_max=8, queue_length_max=1000
         )
         catalog.start()

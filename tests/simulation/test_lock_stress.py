@@ -20,8 +20,8 @@ from penstock.locks.commands import ClaimLots, RegisterLots, WireJob
 from penstock.locks.rows import LogRow
 from penstock.states import RunState, WorkState
 from penstock.store.flush import changes, flush
-from penstock.store.unit_of_work import World
-from penstock.store.write_queue import Catalog
+from penstock.store.unit_of_work import UnitOfWork
+from penstock.store.write_queue import WriteQueue
 from tests.checked import assert_database_holds
 from tests.patience import HANG_SECONDS
 from tests.running import serving
@@ -206,11 +206,11 @@ class _Crash(Exception):
 
 
 @contextmanager
-def shop(own_url: str, wait_seconds: float) -> Iterator[Catalog]:
+def shop(own_url: str, wait_seconds: float) -> Iterator[WriteQueue]:
     """A catalog with four lots for one job to work on."""
     with closing(open_database(own_url, wait_seconds=wait_seconds)) as database:
         database.migrate()
-        catalog = Catalog(database, clock=system_clock, batch_events_max=8, queue_length_max=100)
+        catalog = WriteQueue(database, clock=system_clock, batch_events_max=8, queue_length_max=100)
         catalog.start()
         sides = (DatasetName("ns", "raw"),), (DatasetName("ns", "clean"),)
         catalog.submit(WireJob("ns", "a", *sides)).result()
@@ -223,10 +223,10 @@ def shop(own_url: str, wait_seconds: float) -> Iterator[Catalog]:
 
 def claim_in(tx: Transaction, count: int) -> list[str]:
     """Claim lots in a transaction that is not over."""
-    world = World()
-    world.open(tx)
-    claimed = ClaimLots("ns", "a", "first", count=count).apply(world, system_clock())
-    flush(tx, changes(world))
+    uow = UnitOfWork()
+    uow.open(tx)
+    claimed = ClaimLots("ns", "a", "first", count=count).execute(uow, system_clock())
+    flush(tx, changes(uow))
     return [claim.lot for claim in claimed]
 
 

@@ -9,7 +9,7 @@ from penstock.catalog.commands import ReceiveEvent
 from penstock.catalog.events.parse import Limits, read_event
 from penstock.clock import system_clock
 from penstock.db import open_database
-from penstock.store.write_queue import Catalog
+from penstock.store.write_queue import WriteQueue
 from tests.patience import HANG_SECONDS
 
 ROUNDS = 1500
@@ -26,7 +26,7 @@ def write(number: int) -> ReceiveEvent:
     return ReceiveEvent(read_event(json.dumps(document).encode(), Limits()))
 
 
-async def two_at_a_time(catalog: Catalog) -> None:
+async def two_at_a_time(catalog: WriteQueue) -> None:
     """Each time two writes, a little further apart than the time before."""
     for number in range(ROUNDS):
         first = catalog.submit_async(write(2 * number))
@@ -40,7 +40,7 @@ async def two_at_a_time(catalog: Catalog) -> None:
 def test_no_write_waits_for_another_to_come(tmp_path: Path) -> None:
     with closing(open_database(f"sqlite:///{tmp_path / 'penstock.db'}")) as database:
         database.migrate()
-        catalog = Catalog(database, clock=system_clock, batch_events_max=8, queue_length_max=8)
+        catalog = WriteQueue(database, clock=system_clock, batch_events_max=8, queue_length_max=8)
         catalog.start()
         asyncio.run(two_at_a_time(catalog))
         catalog.stop()

@@ -18,7 +18,7 @@ from penstock.clock import system_clock
 from penstock.db import Database, Transaction, open_database
 from penstock.db.database import Listener, Sent, Write
 from penstock.errors import Away, Unavailable
-from penstock.store.write_queue import Catalog
+from penstock.store.write_queue import WriteQueue
 from tests.checked import broken_invariants
 from tests.databases import sqlite_database
 from tests.patience import HANG_SECONDS
@@ -113,7 +113,9 @@ def test_a_lost_connection_fails_the_writes_it_holds_and_no_others(
     with closing(open_database(url, extra=[STATEMENTS])) as database:
         database.migrate()
         failing = Failing(database, lost_at, at_the_end=at_the_end)
-        catalog = Catalog(failing, clock=system_clock, batch_events_max=4, queue_length_max=EVENTS)
+        catalog = WriteQueue(
+            failing, clock=system_clock, batch_events_max=4, queue_length_max=EVENTS
+        )
         writes = [
             catalog.submit(ReceiveEvent(read_event(event(number).encode(), Limits())))
             for number in range(EVENTS)
@@ -149,7 +151,9 @@ def test_a_connection_that_is_cut_again_and_again_loses_nothing_acknowledged(
     url = postgres.create_database()
     with closing(open_database(url, extra=[STATEMENTS])) as database:
         database.migrate()
-        catalog = Catalog(database, clock=system_clock, batch_events_max=16, queue_length_max=1000)
+        catalog = WriteQueue(
+            database, clock=system_clock, batch_events_max=16, queue_length_max=1000
+        )
         catalog.start()
         errors: dict[int, BaseException | None] = {}
         numbers, cuts = count(), 0

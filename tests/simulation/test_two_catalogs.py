@@ -17,7 +17,7 @@ from penstock.catalog.commands import ReceiveEvent
 from penstock.catalog.events.parse import Limits, read_event
 from penstock.clock import parse_time, system_clock
 from penstock.db import Database, open_database
-from penstock.store.write_queue import Catalog
+from penstock.store.write_queue import WriteQueue
 from tests.checked import broken_invariants
 from tests.servers import PostgresServer
 from tests.simulation.consistency import problems
@@ -39,10 +39,12 @@ def opened(url: str) -> Iterator[Database]:
 
 
 @contextmanager
-def catalog_on(url: str) -> Iterator[Catalog]:
+def catalog_on(url: str) -> Iterator[WriteQueue]:
     """A catalog as one server has it: a connection, a writer and a memory of its own."""
     with opened(url) as database:
-        catalog = Catalog(database, clock=lambda: NOW, batch_events_max=8, queue_length_max=10_000)
+        catalog = WriteQueue(
+            database, clock=lambda: NOW, batch_events_max=8, queue_length_max=10_000
+        )
         catalog.start()
         try:
             yield catalog
@@ -95,7 +97,7 @@ def databases(
     databases.close()
 
 
-def submit(catalog: Catalog, event: Document) -> "Future[None]":
+def submit(catalog: WriteQueue, event: Document) -> "Future[None]":
     return catalog.submit(ReceiveEvent(read_event(msgspec.json.encode(event), Limits())))
 
 
@@ -175,7 +177,7 @@ def test_events_that_go_to_catalogs_at_once_end_as_one_after_the_other(
     chance = random.Random(f"{count}/{seed}")
     declared, runs = busy_events(chance)
 
-    def tell(catalogs: Sequence[Catalog], events: list[Document], order: random.Random) -> None:
+    def tell(catalogs: Sequence[WriteQueue], events: list[Document], order: random.Random) -> None:
         for event in order.sample(events, len(events)):
             submit(order.choice(catalogs), event).result()
 

@@ -77,7 +77,7 @@ def test_every_error_has_an_exit_code() -> None:
         assert f"{code} " in EXPLANATION
 
 
-@pytest.mark.parametrize("name", [name for _, name, _ in COMMANDS])
+@pytest.mark.parametrize("name", [name for _, name, _, _ in COMMANDS])
 def test_every_command_has_help_and_shows_how_it_is_used(
     name: str, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -3,7 +3,7 @@
 import pytest
 
 from penstock.ingest.models import Batch
-from penstock.ingest.workers.backoff import Rest, Resting
+from penstock.ingest.workers.backoff import Backoff, CollectionBackoff
 from penstock.states import BatchState
 from tests.ingest_stores import submission
 
@@ -29,10 +29,10 @@ def batch(number: int, collection: str) -> Batch:
 
 def test_what_rests_is_passed_over_and_the_rest_goes_on() -> None:
     clock = Seconds()
-    resting: Resting[Batch] = Resting(clock)
+    resting: CollectionBackoff[Batch] = CollectionBackoff(clock)
     one, two, other = batch(1, "far"), batch(2, "far"), batch(3, "near")
     assert resting.going([one, two, other], 1) == [one]
-    resting.note(one, Rest(5, is_of_all=True))
+    resting.note(one, Backoff(5, is_of_all=True))
     assert resting.behind() is None
     assert resting.going([one, two, other], 2) == [other]
     assert resting.behind() == two
@@ -41,9 +41,9 @@ def test_what_rests_is_passed_over_and_the_rest_goes_on() -> None:
 
 def test_after_its_rest_a_collection_is_tried_with_one_alone() -> None:
     clock = Seconds()
-    resting: Resting[Batch] = Resting(clock)
+    resting: CollectionBackoff[Batch] = CollectionBackoff(clock)
     one, two = batch(1, "far"), batch(2, "far")
-    resting.note(one, Rest(5, is_of_all=True))
+    resting.note(one, Backoff(5, is_of_all=True))
     assert resting.going([one, two], 2) == []
     clock.now = 5
     assert resting.behind() is None
@@ -57,17 +57,17 @@ def test_after_its_rest_a_collection_is_tried_with_one_alone() -> None:
 
 def test_one_that_waits_for_itself_keeps_no_other_of_its_collection() -> None:
     clock = Seconds()
-    resting: Resting[Batch] = Resting(clock)
+    resting: CollectionBackoff[Batch] = CollectionBackoff(clock)
     one, two = batch(1, "maps"), batch(2, "maps")
-    resting.note(one, Rest(1))
+    resting.note(one, Backoff(1))
     assert resting.going([one, two], 2) == [two]
 
 
 def test_what_took_long_to_pass_over_is_not_passed_over_all_the_time() -> None:
     clock = Seconds()
-    resting: Resting[Batch] = Resting(clock)
+    resting: CollectionBackoff[Batch] = CollectionBackoff(clock)
     one = batch(1, "far")
-    resting.note(one, Rest(5, is_of_all=True))
+    resting.note(one, Backoff(5, is_of_all=True))
     assert resting.going([one], 1) == []
     resting.took(1.0)
     clock.now = 10
@@ -79,10 +79,10 @@ def test_what_took_long_to_pass_over_is_not_passed_over_all_the_time() -> None:
 def test_a_store_that_kept_a_daemon_waiting_does_not_keep_it_from_what_has_rested() -> None:
     """A claim that waits for a store that was away takes as long as that was."""
     clock = Seconds()
-    resting: Resting[Batch] = Resting(clock)
+    resting: CollectionBackoff[Batch] = CollectionBackoff(clock)
     one = batch(1, "far")
     resting.took(3600.0)
-    resting.note(one, Rest(5, is_of_all=True))
+    resting.note(one, Backoff(5, is_of_all=True))
     assert resting.going([one], 1) == []
     clock.now = 20
     assert resting.behind() is None
@@ -91,9 +91,9 @@ def test_a_store_that_kept_a_daemon_waiting_does_not_keep_it_from_what_has_reste
 
 def test_what_others_have_done_is_forgotten_once_nothing_waits() -> None:
     clock = Seconds()
-    resting: Resting[Batch] = Resting(clock)
+    resting: CollectionBackoff[Batch] = CollectionBackoff(clock)
     one, two = batch(1, "far"), batch(2, "far")
-    resting.note(one, Rest(5, is_of_all=True))
+    resting.note(one, Backoff(5, is_of_all=True))
     clock.now = 5
     assert resting.behind() is None
     assert resting.going([], 1) == []
@@ -102,10 +102,10 @@ def test_what_others_have_done_is_forgotten_once_nothing_waits() -> None:
 
 def test_what_is_at_hand_is_left_when_its_collection_rests_but_for_the_one_that_tries() -> None:
     clock = Seconds()
-    resting: Resting[Batch] = Resting(clock)
+    resting: CollectionBackoff[Batch] = CollectionBackoff(clock)
     one, two, other = batch(1, "far"), batch(2, "far"), batch(3, "near")
     assert resting.going([one, two, other], 3) == [one, two, other]
-    resting.note(one, Rest(0, is_of_all=True))
+    resting.note(one, Backoff(0, is_of_all=True))
     assert resting.is_too_early(two)
     assert not resting.is_too_early(other)
     assert resting.behind() is None
@@ -115,14 +115,14 @@ def test_what_is_at_hand_is_left_when_its_collection_rests_but_for_the_one_that_
     assert not resting.is_too_early(one)
 
 
-@pytest.mark.parametrize("rest", [Rest(1), Rest(5, is_of_all=True)])
+@pytest.mark.parametrize("rest", [Backoff(1), Backoff(5, is_of_all=True)])
 @pytest.mark.parametrize("took", [1.0, 60.0])
 @pytest.mark.parametrize("stuck", [1, 2, 10])
 def test_what_cannot_go_on_leaves_time_for_what_is_behind_it(
-    rest: Rest, took: float, stuck: int
+    rest: Backoff, took: float, stuck: int
 ) -> None:
     clock = Seconds()
-    resting: Resting[Batch] = Resting(clock)
+    resting: CollectionBackoff[Batch] = CollectionBackoff(clock)
     queue = [batch(number, f"far{number}") for number in range(stuck)]
     queue += [batch(number, "near") for number in range(stuck, 200)]
     in_vain = 0

@@ -12,8 +12,8 @@ from penstock.clock import Micros
 from penstock.errors import Conflict
 from penstock.locks.claiming import Ref
 from penstock.locks.commands.claims import Claimed, ClaimLots, CompleteClaims, Ended
-from penstock.locks.tables import LockRoom
-from penstock.store.unit_of_work import Keys, World
+from penstock.locks.tables import LockTables
+from penstock.store.unit_of_work import Keys, UnitOfWork
 
 
 class CompleteByHand(Write, frozen=True):
@@ -21,12 +21,12 @@ class CompleteByHand(Write, frozen=True):
 
     claims: tuple[Ref, ...]
 
-    def apply(self, world: World, now: Micros) -> list[Ended]:
+    def execute(self, uow: UnitOfWork, now: Micros) -> list[Ended]:
         """Complete them, or say who publishes the lot."""
-        world.room(LockRoom).prefetch_claims(ref.id for ref in self.claims)
-        others = {ref: _refusal(ref) for ref in self.claims if _is_of_arc(world, ref)}
+        uow.tables(LockTables).prefetch_claims(ref.id for ref in self.claims)
+        others = {ref: _refusal(ref) for ref in self.claims if _is_of_arc(uow, ref)}
         own = tuple(ref for ref in self.claims if ref not in others)
-        ended = others | dict(zip(own, CompleteClaims(own).apply(world, now), strict=True))
+        ended = others | dict(zip(own, CompleteClaims(own).execute(uow, now), strict=True))
         return [ended[ref] for ref in self.claims]
 
 
@@ -37,7 +37,7 @@ class Taken(Struct, frozen=True):
     claimed: list[Claimed]
 
 
-class ClaimByHand(Write, frozen=True):
+class ExternalClaim(Write, frozen=True):
     """Claim lots of any job but of an arc, after publishing what earlier claims have made.
 
     A worker that goes on from lot to lot needs one transaction for each instead of two. Those to
@@ -47,25 +47,25 @@ class ClaimByHand(Write, frozen=True):
     claim: ClaimLots
     complete: tuple[Ref, ...] = ()
 
-    def want(self, keys: Keys) -> None:
+    def prefetch(self, keys: Keys) -> None:
         """What the claim wants."""
-        self.claim.want(keys)
+        self.claim.prefetch(keys)
 
-    def apply(self, world: World, now: Micros) -> Taken:
+    def execute(self, uow: UnitOfWork, now: Micros) -> Taken:
         """Complete and claim, or say who makes the lots of this job."""
         namespace, job = self.claim.namespace, self.claim.job
-        if is_arc(world, ids.job_id(namespace, job)):
+        if is_arc(uow, ids.job_id(namespace, job)):
             raise Conflict(
                 f"job {namespace}/{job} is an arc, whose engine claims its lots; to make one here "
                 f"and now: penstock arcs run {namespace}/{job} LOT"
             )
-        ended = CompleteByHand(self.complete).apply(world, now) if self.complete else []
-        return Taken(ended, self.claim.apply(world, now))
+        ended = CompleteByHand(self.complete).execute(uow, now) if self.complete else []
+        return Taken(ended, self.claim.execute(uow, now))
 
 
-def _is_of_arc(world: World, ref: Ref) -> bool:
-    run = world.runs.get(ref.id)
-    return run is not None and is_arc(world, run.job_id)
+def _is_of_arc(uow: UnitOfWork, ref: Ref) -> bool:
+    run = uow.runs.get(ref.id)
+    return run is not None and is_arc(uow, run.job_id)
 
 
 def _refusal(ref: Ref) -> Ended:

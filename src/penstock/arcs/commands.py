@@ -9,8 +9,8 @@ import msgspec
 from penstock import ids
 from penstock.access import audit
 from penstock.arcs.rows import (
-    ArcRoom,
     ArcRow,
+    ArcTables,
     AttemptRow,
     NamedChecks,
     NamedNotes,
@@ -31,12 +31,12 @@ from penstock.locks.claiming import Ref
 from penstock.locks.commands.claims import Claimed, ClaimLots
 from penstock.locks.commands.wiring import WireJob
 from penstock.locks.rows import WorkRow
-from penstock.locks.tables import LockRoom
+from penstock.locks.tables import LockTables
 from penstock.lots.ids import Interval, clock_interval
 from penstock.lots.rows import LotDatasetRow
-from penstock.lots.tables import LotRoom
+from penstock.lots.tables import LotTables
 from penstock.states import ManifestState, WorkState
-from penstock.store.unit_of_work import World
+from penstock.store.unit_of_work import UnitOfWork
 
 _LIMITS = Limits(name_length_max=4096, json_depth_max=64)
 _PRODUCER = "penstock"
@@ -48,32 +48,32 @@ T = TypeVar("T")
 class ApplyArc(Write, frozen=True):
     """Declare an arc, or change it: its job is wired, and finds the lots that are there."""
 
-    alone: ClassVar[bool] = True  # it writes to the audit log
+    exclusive: ClassVar[bool] = True  # it writes to the audit log
 
     who: str
     arc: Arc
 
-    def apply(self, world: World, now: Micros) -> ArcRow:
+    def execute(self, uow: UnitOfWork, now: Micros) -> ArcRow:
         """Saying the same again changes nothing."""
-        row, is_changed = self.fold(world, now)
+        row, is_changed = self.fold(uow, now)
         if is_changed:
-            self.tell(world, now)
+            self.tell(uow, now)
         return row
 
-    def tell(self, world: World, now: Micros) -> None:
+    def tell(self, uow: UnitOfWork, now: Micros) -> None:
         """Write it to the audit log, as a trial does not."""
         target = f"{self.arc.namespace}/{self.arc.name}"
         declared = to_text(without_values(self.arc))
-        audit.append(world.tx, now, self.who, "apply arc", target, declared)
+        audit.append(uow.tx, now, self.who, "apply arc", target, declared)
 
-    def fold(self, world: World, now: Micros) -> tuple[ArcRow, bool]:
+    def fold(self, uow: UnitOfWork, now: Micros) -> tuple[ArcRow, bool]:
         """The arc, and whether it is another than before."""
         arc = checked(self.arc)
-        room = world.room(ArcRoom)
+        room = uow.tables(ArcTables)
         job_id = ids.job_id(arc.namespace, arc.name)
         held = room.arcs.get(job_id)
         if held is None:
-            self._check_free(world, job_id)
+            self._check_free(uow, job_id)
         WireJob(
             arc.namespace,
             arc.name,
@@ -83,8 +83,8 @@ class ApplyArc(Write, frozen=True):
             tries_max=arc.retry.tries,
             back_off_seconds=arc.retry.back_off_seconds,
             stale=arc.stale,
-        ).apply(world, now)
-        self._cut_lots(world, arc, now)
+        ).execute(uow, now)
+        self._cut_lots(uow, arc, now)
         text = to_text(arc)
         if held is not None and held.declaration == text:
             return held, False
@@ -93,9 +93,9 @@ class ApplyArc(Write, frozen=True):
         room.arcs.put(job_id, row)
         return row, True
 
-    def _check_free(self, world: World, job_id: str) -> None:
+    def _check_free(self, uow: UnitOfWork, job_id: str) -> None:
         """Who works on lots of the job would publish them without saying what they hold."""
-        known = world.room(LockRoom).open_lots(job_id)
+        known = uow.tables(LockTables).open_lots(job_id)
         if running := [row for row in known if row.state == WorkState.RUNNING]:
             arc, first = self.arc, running[0]
             raise Conflict(
@@ -104,12 +104,12 @@ class ApplyArc(Write, frozen=True):
                 "released"
             )
 
-    def _cut_lots(self, world: World, arc: Arc, now: Micros) -> None:
+    def _cut_lots(self, uow: UnitOfWork, arc: Arc, now: Micros) -> None:
         """Keep how the lots of each dataset are cut; the interval of a label never changes."""
-        room = world.room(LotRoom)
+        room = uow.tables(LotTables)
         for name, output in zip(arc.output_names, arc.outputs, strict=True):
             interval = Interval(output.interval) if output.interval else ""
-            dataset_id = world.dataset_id(ids.dataset_id(name.namespace, name.name))
+            dataset_id = uow.dataset_id(ids.dataset_id(name.namespace, name.name))
             held = room.datasets.get(dataset_id)
             if held and held.label == output.version and held.interval not in ("", interval):
                 raise Conflict(
@@ -120,20 +120,20 @@ class ApplyArc(Write, frozen=True):
             if held is None or replace(held, updated_at=now) != row:
                 room.datasets.put(dataset_id, row)
         for name, source in zip(arc.input_names, arc.inputs, strict=True):
-            dataset_id = world.dataset_id(ids.dataset_id(name.namespace, name.name))
+            dataset_id = uow.dataset_id(ids.dataset_id(name.namespace, name.name))
             held = room.datasets.get(dataset_id) or LotDatasetRow(dataset_id, "", "1", 0, now)
             if source.running_max is not None and held.running_max != source.running_max:
                 room.datasets.put(dataset_id, replace(held, running_max=source.running_max))
-        _check_same_cut(world, arc)
+        _check_same_cut(uow, arc)
 
 
-def _check_same_cut(world: World, arc: Arc) -> None:
+def _check_same_cut(uow: UnitOfWork, arc: Arc) -> None:
     """The lots that an arc makes have the ids of those it reads, so all are of one interval."""
-    room = world.room(LotRoom)
+    room = uow.tables(LotTables)
     first: tuple[str, str] | None = None
     for name in (*arc.input_names, *arc.output_names):
         shown = f"{name.namespace}/{name.name}"
-        held = room.datasets.get(world.dataset_id(ids.dataset_id(name.namespace, name.name)))
+        held = room.datasets.get(uow.dataset_id(ids.dataset_id(name.namespace, name.name)))
         interval = clock_interval(name.name) or (held.interval if held is not None else "")
         if not interval:
             continue
@@ -149,31 +149,31 @@ def _check_same_cut(world: World, arc: Arc) -> None:
 class ForgetArc(Write, frozen=True):
     """Forget an arc; its job, its runs and its lots stay."""
 
-    alone: ClassVar[bool] = True  # it writes to the audit log
+    exclusive: ClassVar[bool] = True  # it writes to the audit log
 
     who: str
     namespace: str
     name: str
 
-    def apply(self, world: World, now: Micros) -> None:
+    def execute(self, uow: UnitOfWork, now: Micros) -> None:
         """The row goes; no engine runs it any more."""
-        room = world.room(ArcRoom)
-        row = arc_row(world, self.namespace, self.name)
-        audit.append(world.tx, now, self.who, "delete arc", f"{self.namespace}/{self.name}")
+        room = uow.tables(ArcTables)
+        row = arc_row(uow, self.namespace, self.name)
+        audit.append(uow.tx, now, self.who, "delete arc", f"{self.namespace}/{self.name}")
         room.arcs.put(row.job_id, None)
 
 
-def arc_row(world: World, namespace: str, name: str) -> ArcRow:
+def arc_row(uow: UnitOfWork, namespace: str, name: str) -> ArcRow:
     """An arc, or NotFound."""
-    row = world.room(ArcRoom).arcs.get(ids.job_id(namespace, name))
+    row = uow.tables(ArcTables).arcs.get(ids.job_id(namespace, name))
     if row is None:
         raise NotFound(f"there is no arc {namespace}/{name}; `penstock arcs list` lists them")
     return row
 
 
-def is_arc(world: World, job_id: str) -> bool:
+def is_arc(uow: UnitOfWork, job_id: str) -> bool:
     """Whether a job is an arc, whose engine makes its lots."""
-    return world.room(ArcRoom).arcs.get(job_id) is not None
+    return uow.tables(ArcTables).arcs.get(job_id) is not None
 
 
 class ArcClaims(msgspec.Struct, frozen=True):
@@ -197,11 +197,11 @@ class ClaimArcLots(Write, frozen=True):
     count: int
     lots: tuple[str, ...] | None = None
 
-    def apply(self, world: World, now: Micros) -> ArcClaims:
+    def execute(self, uow: UnitOfWork, now: Micros) -> ArcClaims:
         """Up to `count`, or fewer."""
-        row = arc_row(world, self.namespace, self.name)
+        row = arc_row(uow, self.namespace, self.name)
         arc = row.arc
-        count = self.count if self.lots else min(self.count, self._room_left(world, row, arc))
+        count = self.count if self.lots else min(self.count, self._room_left(uow, row, arc))
         if count < 1:
             return ArcClaims(arc, row.job_id, ())
         claiming = ClaimLots(
@@ -212,15 +212,15 @@ class ClaimArcLots(Write, frozen=True):
             lots=self.lots,
             newest=arc.newest_first,
         )
-        claims = claiming.apply(world, now)
+        claims = claiming.execute(uow, now)
         for claim in claims:
-            world.room(ArcRoom).put_unsettled(row.job_id, claim.lot, claim.id)
+            uow.tables(ArcTables).put_unsettled(row.job_id, claim.lot, claim.id)
         return ArcClaims(arc, row.job_id, claims)
 
-    def _room_left(self, world: World, row: ArcRow, arc: Arc) -> int:
-        running = _running(world)
+    def _room_left(self, uow: UnitOfWork, row: ArcRow, arc: Arc) -> int:
+        running = _running(uow)
         left = arc.running_max - running[row.job_id]
-        locks, lots = world.room(LockRoom), world.room(LotRoom)
+        locks, lots = uow.tables(LockTables), uow.tables(LotTables)
         job = locks.jobs.get(row.job_id)
         for dataset_id in (*job.input_ids, *job.output_ids) if job is not None else ():
             cut = lots.datasets.get(dataset_id)
@@ -230,10 +230,10 @@ class ClaimArcLots(Write, frozen=True):
         return left
 
 
-def _running(world: World) -> Counter[str]:
+def _running(uow: UnitOfWork) -> Counter[str]:
     """How many lots each job is working on."""
-    room = world.room(LockRoom)
-    stored = {(job, lot) for job, lot in world.tx.fetch("running_lots")}
+    room = uow.tables(LockTables)
+    stored = {(job, lot) for job, lot in uow.tx.fetch("running_lots")}
     changed = {(row.job_id, row.lot): row for row in room.work.unstored()}
     live = {key for key, row in changed.items() if row.state == WorkState.RUNNING}
     return Counter(job for job, _ in (stored - changed.keys()) | live)
@@ -248,11 +248,11 @@ class BeginParts(Write, frozen=True):
     claim: Ref
     parts: Mapping[str, str]
 
-    def apply(self, world: World, now: Micros) -> dict[str, str]:
+    def execute(self, uow: UnitOfWork, now: Micros) -> dict[str, str]:
         """The runs, by part."""
-        claim = claiming.live(world, self.claim)
-        room = world.room(ArcRoom)
-        end_parts_left(world, claim.job_id, claim.lot, now)
+        claim = claiming.live(uow, self.claim)
+        room = uow.tables(ArcTables)
+        end_parts_left(uow, claim.job_id, claim.lot, now)
         runs = {}
         for part, inputs in self.parts.items():
             run_id = ids.derived_id("part", self.claim.id, part)
@@ -270,7 +270,7 @@ class BeginParts(Write, frozen=True):
                     at=now,
                 )
             )
-            _report_part(world, room.parts_of(claim.job_id, claim.lot)[part], "START", now)
+            _report_part(uow, room.parts_of(claim.job_id, claim.lot)[part], "START", now)
             runs[part] = run_id
         return runs
 
@@ -284,16 +284,16 @@ class EndPart(Write, frozen=True):
     notes: NamedNotes = ()
     error: str = ""
 
-    def apply(self, world: World, now: Micros) -> None:
+    def execute(self, uow: UnitOfWork, now: Micros) -> None:
         """Its row, and the end of its run."""
-        claim = claiming.live(world, self.claim)
-        room = world.room(ArcRoom)
+        claim = claiming.live(uow, self.claim)
+        room = uow.tables(ArcTables)
         row = room.parts_of(claim.job_id, claim.lot).get(self.part)
         if row is None or row.attempt != self.claim.id:
             raise Conflict(f"part {self.part!r} of lot {claim.lot} was not begun by this claim")
         outputs = msgspec.json.encode(self.notes).decode()
         _end_part(
-            world, replace(row, state=self.state, outputs=outputs, error=self.error, at=now), now
+            uow, replace(row, state=self.state, outputs=outputs, error=self.error, at=now), now
         )
 
 
@@ -304,17 +304,17 @@ class PublishLot(Write, frozen=True):
     notes: NamedNotes
     checks: NamedChecks = ()
 
-    def apply(self, world: World, now: Micros) -> dict[str, str]:
+    def execute(self, uow: UnitOfWork, now: Micros) -> dict[str, str]:
         """The versions that it made, by dataset id."""
-        claim = claiming.live(world, self.claim)
-        notes, checks = _by_id(world, self.notes), _by_id(world, self.checks)
+        claim = claiming.live(uow, self.claim)
+        notes, checks = _by_id(uow, self.notes), _by_id(uow, self.checks)
         for name, _ in self.notes:
-            dataset_id = world.dataset_id(ids.dataset_id(name.namespace, name.name))
+            dataset_id = uow.dataset_id(ids.dataset_id(name.namespace, name.name))
             shown = f"{name.namespace}/{name.name}"
-            world.room(LotRoom).check_cut(dataset_id, shown, [claim.lot])
-        [made] = claiming.complete(world, [claim], now, notes, checks)
-        room = world.room(ArcRoom)
-        end_parts_left(world, claim.job_id, claim.lot, now)
+            uow.tables(LotTables).check_cut(dataset_id, shown, [claim.lot])
+        [made] = claiming.complete(uow, [claim], now, notes, checks)
+        room = uow.tables(ArcTables)
+        end_parts_left(uow, claim.job_id, claim.lot, now)
         if room.parts_of(claim.job_id, claim.lot):
             # What was resubmitted is to be made anew: no part of it is good any more.
             room.parts.put((claim.job_id, claim.lot), None)
@@ -328,12 +328,12 @@ class FailLot(Write, frozen=True):
     error: str
     keys: tuple[str, ...]
 
-    def apply(self, world: World, now: Micros) -> WorkRow:
+    def execute(self, uow: UnitOfWork, now: Micros) -> WorkRow:
         """Where its lot stands then."""
-        claim = claiming.live(world, self.claim)
-        end_parts_left(world, claim.job_id, claim.lot, now)
-        put_attempt(world, claim.job_id, claim.lot, self.claim.id, self.keys, now)
-        return claiming.fail(world, claim, self.error, now)
+        claim = claiming.live(uow, self.claim)
+        end_parts_left(uow, claim.job_id, claim.lot, now)
+        put_attempt(uow, claim.job_id, claim.lot, self.claim.id, self.keys, now)
+        return claiming.fail(uow, claim, self.error, now)
 
 
 class SettleKeys(Write, frozen=True):
@@ -341,9 +341,9 @@ class SettleKeys(Write, frozen=True):
 
     rows: tuple[UnsettledRow, ...]
 
-    def apply(self, world: World, now: Micros) -> None:
+    def execute(self, uow: UnitOfWork, now: Micros) -> None:
         """What another attempt has begun meanwhile stays."""
-        room = world.room(ArcRoom)
+        room = uow.tables(ArcTables)
         for row in self.rows:
             room.settled.put((row.owner_id, row.lot, row.attempt), row)
 
@@ -356,14 +356,14 @@ class NoteAttempts(Write, frozen=True):
     attempts: tuple[tuple[str, tuple[str, ...]], ...]
     state: ManifestState = ManifestState.PARTIAL
 
-    def apply(self, world: World, now: Micros) -> None:
+    def execute(self, uow: UnitOfWork, now: Micros) -> None:
         """One row each."""
         for run_id, keys in self.attempts:
-            put_attempt(world, self.job_id, self.lot, run_id, keys, now, self.state)
+            put_attempt(uow, self.job_id, self.lot, run_id, keys, now, self.state)
 
 
 def put_attempt(
-    world: World,
+    uow: UnitOfWork,
     job_id: str,
     lot: str,
     run_id: str,
@@ -373,31 +373,29 @@ def put_attempt(
 ) -> None:
     """Keep what is known of a failed attempt."""
     text = msgspec.json.encode(tuple(keys)).decode()
-    world.room(ArcRoom).attempts.put(run_id, AttemptRow(run_id, job_id, lot, state, text, now))
+    uow.tables(ArcTables).attempts.put(run_id, AttemptRow(run_id, job_id, lot, state, text, now))
 
 
-def _by_id(world: World, named: Iterable[tuple[DatasetName, T]]) -> dict[str, T]:
-    return {
-        world.dataset_id(ids.dataset_id(name.namespace, name.name)): each for name, each in named
-    }
+def _by_id(uow: UnitOfWork, named: Iterable[tuple[DatasetName, T]]) -> dict[str, T]:
+    return {uow.dataset_id(ids.dataset_id(name.namespace, name.name)): each for name, each in named}
 
 
-def end_parts_left(world: World, job_id: str, lot: str, now: Micros) -> None:
+def end_parts_left(uow: UnitOfWork, job_id: str, lot: str, now: Micros) -> None:
     """Parts that an attempt began and that nobody runs any more have failed, and so their runs."""
-    for row in world.room(ArcRoom).parts_of(job_id, lot).values():
+    for row in uow.tables(ArcTables).parts_of(job_id, lot).values():
         if row.state == PartState.RUNNING:
-            _end_part(world, replace(row, state=PartState.FAILED, error=_LEFT, at=now), now)
+            _end_part(uow, replace(row, state=PartState.FAILED, error=_LEFT, at=now), now)
 
 
-def _end_part(world: World, row: PartRow, now: Micros) -> None:
-    world.room(ArcRoom).put_part(row)
-    _report_part(world, row, "FAIL" if row.state == PartState.FAILED else "COMPLETE", now)
-    world.room(LotRoom).tell_end(row.run_id, now)
+def _end_part(uow: UnitOfWork, row: PartRow, now: Micros) -> None:
+    uow.tables(ArcTables).put_part(row)
+    _report_part(uow, row, "FAIL" if row.state == PartState.FAILED else "COMPLETE", now)
+    uow.tables(LotTables).tell_end(row.run_id, now)
 
 
-def _report_part(world: World, row: PartRow, event_type: str, now: Micros) -> None:
+def _report_part(uow: UnitOfWork, row: PartRow, event_type: str, now: Micros) -> None:
     """The run of a part in the catalog, as OpenLineage would tell it."""
-    job = world.jobs.get(row.job_id)
+    job = uow.jobs.get(row.job_id)
     assert job is not None, "a part is of a lot that a job claimed"
     parent = {
         "_producer": _PRODUCER,
@@ -414,4 +412,4 @@ def _report_part(world: World, row: PartRow, event_type: str, now: Micros) -> No
         "inputs": [],
         "outputs": [],
     }
-    receive(world, read_event(msgspec.json.encode(body), _LIMITS), now)
+    receive(uow, read_event(msgspec.json.encode(body), _LIMITS), now)

@@ -9,38 +9,38 @@ from penstock.arcs.spec import Arc
 from penstock.catalog.commands.lookup import Write
 from penstock.clock import Micros
 from penstock.errors import PenstockError, Unavailable
-from penstock.store.unit_of_work import World
+from penstock.store.unit_of_work import UnitOfWork
 
 
 class Declare(Write, frozen=True):
     """Declare arcs and arrivals, or change them; a trial changes nothing, and is refused alike."""
 
-    alone: ClassVar[bool] = True  # it writes to the audit log
+    exclusive: ClassVar[bool] = True  # it writes to the audit log
 
     who: str
     arcs: tuple[Arc, ...]
     arrivals: tuple[Arrival, ...]
     is_trial: bool = False
 
-    def apply(self, world: World, now: Micros) -> list[str]:
+    def execute(self, uow: UnitOfWork, now: Micros) -> list[str]:
         """Which of them are other than before, in their order."""
         commands: dict[str, ApplyArc | ApplyArrival] = {}
         commands |= {f"arc {a.namespace}/{a.name}": ApplyArc(self.who, a) for a in self.arcs}
         commands |= {
             f"arrival {a.namespace}/{a.dataset}": ApplyArrival(self.who, a) for a in self.arrivals
         }
-        changed = [name for name, each in commands.items() if _fold(world, now, name, each)]
+        changed = [name for name, each in commands.items() if _fold(uow, now, name, each)]
         if self.is_trial:
-            world.undo.undo()
+            uow.undo.undo()
             return changed
         for name in changed:
-            commands[name].tell(world, now)
+            commands[name].tell(uow, now)
         return changed
 
 
-def _fold(world: World, now: Micros, name: str, command: ApplyArc | ApplyArrival) -> bool:
+def _fold(uow: UnitOfWork, now: Micros, name: str, command: ApplyArc | ApplyArrival) -> bool:
     try:
-        return command.fold(world, now)[1]
+        return command.fold(uow, now)[1]
     except Unavailable:
         raise
     except PenstockError as refusal:

@@ -14,7 +14,7 @@ from penstock.lots.manifests import DatasetRef, Item, Manifest, decode
 from penstock.lots.rows import ManifestRow
 from penstock.objects import Objects
 from penstock.states import ArcState, ManifestState, RunState, WorkState
-from penstock.store.write_queue import Catalog
+from penstock.store.write_queue import WriteQueue
 
 
 def all_arcs(tx: Transaction) -> list[ArcRow]:
@@ -53,7 +53,7 @@ def manifest_rows(tx: Transaction, versions: Sequence[str]) -> dict[str, Manifes
     return {row.version_id: row for row in rows}
 
 
-def input_lots(catalog: Catalog, claim: Claimed, objects: Objects) -> tuple[InputLot, ...]:
+def input_lots(catalog: WriteQueue, claim: Claimed, objects: Objects) -> tuple[InputLot, ...]:
     """What a claim reads: for each input the version it pinned, and what that consists of."""
     versions = [pinned.version for pinned in claim.inputs if pinned.version is not None]
     with catalog.read() as tx:

@@ -14,8 +14,8 @@ from penstock.catalog.rows import Row
 from penstock.clock import Micros
 from penstock.lots.manifests import Check, ManifestNote
 from penstock.states import ManifestState
-from penstock.store.table_cache import Shelf, write_only
-from penstock.store.unit_of_work import Changes, World
+from penstock.store.table_cache import TableCache, write_only
+from penstock.store.unit_of_work import Changes, UnitOfWork
 
 LotKey = tuple[str, str]  # job id, lot
 PartRows = Mapping[str, "PartRow"]  # by part
@@ -110,19 +110,19 @@ class _GoneLot(Struct, frozen=True):
     lot: str
 
 
-class ArcRoom:
+class ArcTables:
     """Arcs by job, and the parts of each lot together."""
 
-    def __init__(self, world: World) -> None:
-        self._world = world
-        undo = world.undo
-        self.arcs: Shelf[ArcRow] = Shelf(self._fetch_arcs, undo)
-        self.parts: Shelf[PartRows] = Shelf(self._fetch_parts, undo)
-        self.attempts: Shelf[AttemptRow] = Shelf(self._fetch_attempts, undo)
-        self.lasting: tuple[Shelf[Any], ...] = (self.arcs, self.parts, self.attempts)
-        self.unsettled: Shelf[UnsettledRow] = Shelf(write_only, undo)
-        self.settled: Shelf[UnsettledRow] = Shelf(write_only, undo)
-        self.passing: tuple[Shelf[Any], ...] = (self.unsettled, self.settled)
+    def __init__(self, uow: UnitOfWork) -> None:
+        self._uow = uow
+        undo = uow.undo
+        self.arcs: TableCache[ArcRow] = TableCache(self._fetch_arcs, undo)
+        self.parts: TableCache[PartRows] = TableCache(self._fetch_parts, undo)
+        self.attempts: TableCache[AttemptRow] = TableCache(self._fetch_attempts, undo)
+        self.lasting: tuple[TableCache[Any], ...] = (self.arcs, self.parts, self.attempts)
+        self.unsettled: TableCache[UnsettledRow] = TableCache(write_only, undo)
+        self.settled: TableCache[UnsettledRow] = TableCache(write_only, undo)
+        self.passing: tuple[TableCache[Any], ...] = (self.unsettled, self.settled)
 
     def changes(self) -> Changes:
         """Every change of the batch of writes."""
@@ -156,17 +156,17 @@ class ArcRoom:
         self.parts.put(key, {**self.parts_of(*key), row.part: row})
 
     def _fetch_arcs(self, ids: list[str]) -> dict[str, ArcRow]:
-        return {row.job_id: row for row in self._world.tx.rows(ArcRow, "arcs_by_ids", ids=ids)}
+        return {row.job_id: row for row in self._uow.tx.rows(ArcRow, "arcs_by_ids", ids=ids)}
 
     def _fetch_attempts(self, ids: list[str]) -> dict[str, AttemptRow]:
-        rows = self._world.tx.rows(AttemptRow, "arc_attempts_by_ids", ids=ids)
+        rows = self._uow.tx.rows(AttemptRow, "arc_attempts_by_ids", ids=ids)
         return {row.run_id: row for row in rows}
 
     def _fetch_parts(self, keys: list[LotKey]) -> dict[LotKey, PartRows]:
         found: dict[LotKey, dict[str, PartRow]] = {}
         for job_id, pairs in groupby(sorted(keys), key=lambda key: key[0]):
             lots = [lot for _, lot in pairs]
-            rows = self._world.tx.rows(PartRow, "arc_parts_of_lots", job_id=job_id, lots=lots)
+            rows = self._uow.tx.rows(PartRow, "arc_parts_of_lots", job_id=job_id, lots=lots)
             for row in rows:
                 found.setdefault((row.job_id, row.lot), {})[row.part] = row
         return dict(found)

@@ -55,41 +55,146 @@ _CHANGE = Group("Change", sort_key=3)
 _OPTIONS = Group("Options", sort_key=9)
 
 # Modules are imported when their command is run, so that every command starts fast.
-COMMANDS: tuple[tuple[Group, str, str], ...] = (
-    (_SERVER, "up", "Run everything in one process: server, ingest daemons, engine of arcs."),
-    (_SERVER, "serve", "Run the server until it is told to stop."),
-    (_SERVER, "config", "Show the settings and where each value came from."),
-    (_SERVER, "keys", "Make, list and revoke API keys."),
-    (_SERVER, "check", "Ask of everything that always holds whether it does."),
-    (_SERVER, "prune", "Delete old events, runs and versions that nothing needs."),
-    (_SERVER, "catalog", "Mend times in the catalog that are ahead of the clock."),
-    (_SERVER, "demo", "Start a server with a small data platform in it and look around."),
-    (_LOOK, "lineage", "Draw what a dataset or job is made from, and what is made from it."),
-    (_LOOK, "datasets", "List and show datasets and their versions; tag, delete, restore."),
-    (_LOOK, "jobs", "List and show jobs, their versions and runs; delete, restore."),
-    (_LOOK, "lots", "List, show, register and hold the lots of a dataset; find gaps."),
-    (_LOOK, "provenance", "Say what a lot was made from, down to deposits, files and digests."),
-    (_LOOK, "verify", "Read the bytes of lots again, and compare them with their manifests."),
-    (_LOOK, "locks", "List what is being worked on, by whom, and what that locks."),
-    (_LOOK, "why", "Say what stops a job from working on a lot."),
-    (_LOOK, "runs", "List and show runs, and the runs behind a run."),
-    (_LOOK, "namespaces", "List namespaces; let the runs of one write another's datasets."),
-    (_LOOK, "events", "List events as they were received; follow what happens to lots."),
-    (_LOOK, "search", "Find datasets and jobs by words."),
-    (_LOOK, "stats", "Count events, jobs, datasets and sources over time."),
-    (_LOOK, "audit", "List what administrators did."),
-    (_CHANGE, "run", "Claim a lot of a job and run a command on it."),
-    (_CHANGE, "work", "List what a job has to do; resubmit, hold, release, prioritize lots."),
-    (_CHANGE, "arcs", "Declare arcs, run them, see where they stand; clean, sync, backfill."),
-    (_CHANGE, "objects", "Find and remove objects in the store that nothing lists."),
-    (_CHANGE, "arrivals", "List and show where objects arrive that become lots; delete one."),
-    (_CHANGE, "replay", "Make again what was made from a bad lot, in order; show, watch, pause."),
-    (_CHANGE, "quality", "Show what checks said about lots; accept a lot that failed them."),
-    (_CHANGE, "hold", "Stop a job, or all jobs of a dataset."),
-    (_CHANGE, "unhold", "Let a held job, or the jobs of a held dataset, go on."),
-    (_CHANGE, "subscribers", "Say who is told of what happens to lots: webhooks, backends."),
-    (_CHANGE, "ingest", "Submit batches, follow them, work on them; hold, resume, delete."),
-    (_CHANGE, "emit", "Send OpenLineage events from a file."),
+COMMANDS: tuple[tuple[Group, str, str, str], ...] = (
+    (
+        _SERVER,
+        "up",
+        "cli.admin.up",
+        "Run everything in one process: server, ingest daemons, engine of arcs.",
+    ),
+    (_SERVER, "serve", "cli.admin.serve", "Run the server until it is told to stop."),
+    (_SERVER, "config", "cli.admin.config", "Show the settings and where each value came from."),
+    (_SERVER, "keys", "cli.admin.keys", "Make, list and revoke API keys."),
+    (_SERVER, "check", "cli.admin.check", "Ask of everything that always holds whether it does."),
+    (
+        _SERVER,
+        "prune",
+        "cli.admin.prune",
+        "Delete old events, runs and versions that nothing needs.",
+    ),
+    (
+        _SERVER,
+        "catalog",
+        "cli.admin.catalog",
+        "Mend times in the catalog that are ahead of the clock.",
+    ),
+    (
+        _SERVER,
+        "demo",
+        "demo.demo",
+        "Start a server with a small data platform in it and look around.",
+    ),
+    (
+        _LOOK,
+        "lineage",
+        "cli.catalog.lineage",
+        "Draw what a dataset or job is made from, and what is made from it.",
+    ),
+    (
+        _LOOK,
+        "datasets",
+        "cli.catalog.datasets",
+        "List and show datasets and their versions; tag, delete, restore.",
+    ),
+    (
+        _LOOK,
+        "jobs",
+        "cli.catalog.jobs",
+        "List and show jobs, their versions and runs; delete, restore.",
+    ),
+    (
+        _LOOK,
+        "lots",
+        "cli.lots.lots",
+        "List, show, register and hold the lots of a dataset; find gaps.",
+    ),
+    (
+        _LOOK,
+        "provenance",
+        "cli.lots.provenance",
+        "Say what a lot was made from, down to deposits, files and digests.",
+    ),
+    (
+        _LOOK,
+        "verify",
+        "cli.lots.verify",
+        "Read the bytes of lots again, and compare them with their manifests.",
+    ),
+    (
+        _LOOK,
+        "locks",
+        "cli.lots.locks",
+        "List what is being worked on, by whom, and what that locks.",
+    ),
+    (_LOOK, "why", "cli.lots.why", "Say what stops a job from working on a lot."),
+    (_LOOK, "runs", "cli.catalog.runs", "List and show runs, and the runs behind a run."),
+    (
+        _LOOK,
+        "namespaces",
+        "cli.catalog.namespaces",
+        "List namespaces; let the runs of one write another's datasets.",
+    ),
+    (
+        _LOOK,
+        "events",
+        "cli.catalog.events",
+        "List events as they were received; follow what happens to lots.",
+    ),
+    (_LOOK, "search", "cli.catalog.search", "Find datasets and jobs by words."),
+    (_LOOK, "stats", "cli.catalog.stats", "Count events, jobs, datasets and sources over time."),
+    (_LOOK, "audit", "cli.admin.audit", "List what administrators did."),
+    (_CHANGE, "run", "cli.lots.run", "Claim a lot of a job and run a command on it."),
+    (
+        _CHANGE,
+        "work",
+        "cli.lots.work",
+        "List what a job has to do; resubmit, hold, release, prioritize lots.",
+    ),
+    (
+        _CHANGE,
+        "arcs",
+        "cli.arcs.arcs",
+        "Declare arcs, run them, see where they stand; clean, sync, backfill.",
+    ),
+    (
+        _CHANGE,
+        "objects",
+        "cli.admin.objects",
+        "Find and remove objects in the store that nothing lists.",
+    ),
+    (
+        _CHANGE,
+        "arrivals",
+        "cli.arcs.arrivals",
+        "List and show where objects arrive that become lots; delete one.",
+    ),
+    (
+        _CHANGE,
+        "replay",
+        "cli.arcs.replay",
+        "Make again what was made from a bad lot, in order; show, watch, pause.",
+    ),
+    (
+        _CHANGE,
+        "quality",
+        "cli.lots.quality",
+        "Show what checks said about lots; accept a lot that failed them.",
+    ),
+    (_CHANGE, "hold", "cli.lots.hold", "Stop a job, or all jobs of a dataset."),
+    (_CHANGE, "unhold", "cli.lots.unhold", "Let a held job, or the jobs of a held dataset, go on."),
+    (
+        _CHANGE,
+        "subscribers",
+        "cli.admin.subscribers",
+        "Say who is told of what happens to lots: webhooks, backends.",
+    ),
+    (
+        _CHANGE,
+        "ingest",
+        "cli.ingest.ingest",
+        "Submit batches, follow them, work on them; hold, resume, delete.",
+    ),
+    (_CHANGE, "emit", "cli.catalog.emit", "Send OpenLineage events from a file."),
 )
 
 
@@ -108,9 +213,8 @@ def make_app() -> App:
     )
     for flag in ("--help", "--version"):
         app[flag].group = _OPTIONS
-    for order, (group, name, text) in enumerate(COMMANDS):
-        path = f"penstock.cli.{name}:app"
-        app.command(path, name=name, help=text, group=group, sort_key=order)
+    for order, (group, name, module, text) in enumerate(COMMANDS):
+        app.command(f"penstock.{module}:app", name=name, help=text, group=group, sort_key=order)
     return app
 
 

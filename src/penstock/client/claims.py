@@ -174,7 +174,7 @@ class Search(ABC, Generic[H]):
         self._asked_at = 0.0
         self._key = ""
         self._in_doubt = False  # whether an answer was lost that may have been claims
-        self.why_nothing: docs.Nothing | None = None
+        self.why_nothing: docs.NoWorkReason | None = None
 
     def stop(self) -> None:
         """End the loop before it claims again; safe in a signal handler and from any thread."""

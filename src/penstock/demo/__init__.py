@@ -1,1 +1,1 @@
-"""TODO demo."""
+"""The demo."""

@@ -19,7 +19,7 @@ from penstock.ingest.intake.places import Places, check_url
 from penstock.ingest.models import PRIORITY_MAX
 from penstock.ingest.notifications.mail import check_address
 from penstock.lots.ids import Interval
-from penstock.store.unit_of_work import World
+from penstock.store.unit_of_work import UnitOfWork
 
 _NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]{0,99}")
 _decode = msgspec.json.Decoder
@@ -152,22 +152,22 @@ class PutCollection(Write, frozen=True):
     The secret is encrypted already.
     """
 
-    alone: ClassVar[bool] = True  # it writes to the audit log
+    exclusive: ClassVar[bool] = True  # it writes to the audit log
 
     who: str
     collection: Collection
 
-    def apply(self, world: World, now: Micros) -> Collection:
+    def execute(self, uow: UnitOfWork, now: Micros) -> Collection:
         """One row, and a line in the audit log."""
         collection = checked(self.collection)
-        _check_storage(world.tx, collection)
-        before = _find(world.tx, collection.name)
+        _check_storage(uow.tx, collection)
+        before = _find(uow.tx, collection.name)
         if collection.callback_secret == MASK and before is not None:
             secret = before.callback_secret
             collection = msgspec.structs.replace(collection, callback_secret=secret)
         profile = msgspec.json.encode(collection.shown).decode()
-        audit.append(world.tx, now, self.who, "put collection", collection.name, profile)
-        world.tx.execute(
+        audit.append(uow.tx, now, self.who, "put collection", collection.name, profile)
+        uow.tx.execute(
             "put_collection",
             name=collection.name,
             profile=msgspec.json.encode(collection).decode(),
@@ -190,14 +190,14 @@ def _check_storage(tx: Transaction, collection: Collection) -> None:
 class DeleteCollection(Write, frozen=True):
     """Forget a collection, to which no batch must be open any more; what it stored stays."""
 
-    alone: ClassVar[bool] = True  # it writes to the audit log
+    exclusive: ClassVar[bool] = True  # it writes to the audit log
 
     who: str
     name: str
 
-    def apply(self, world: World, now: Micros) -> None:
+    def execute(self, uow: UnitOfWork, now: Micros) -> None:
         """The row goes, with a line in the audit log."""
-        tx = world.tx
+        tx = uow.tx
         if _find(tx, self.name) is None:
             raise _unknown(self.name)
         audit.append(tx, now, self.who, "delete collection", self.name)

@@ -22,11 +22,11 @@ from penstock.ingest.intake.places import Places
 from penstock.ingest.models import Batch, IngestJob
 from penstock.ingest.notifications.mail import Mailer
 from penstock.ingest.queue.port import IngestStore
-from penstock.ingest.workers.backoff import Rest
+from penstock.ingest.workers.backoff import Backoff
 from penstock.lots.stores import open_own
 from penstock.objects import Objects
 from penstock.private_files import make_private_folder
-from penstock.store.write_queue import Catalog, Command
+from penstock.store.write_queue import Command, WriteQueue
 from penstock.telemetry import logs
 
 if TYPE_CHECKING:
@@ -65,7 +65,7 @@ def patiently(ask: Callable[[], T]) -> T:
 
 
 @dataclass
-class Workshop:
+class IngestContext:
     """One process's tools; every method may be called from any thread.
 
     `waits` is what could not go on when this process last tried, by id, and why. `away` is until
@@ -74,7 +74,7 @@ class Workshop:
     """
 
     settings: Settings
-    catalog: Catalog
+    catalog: WriteQueue
     store: IngestStore
     clock: Clock
     mailer: Mailer
@@ -182,24 +182,24 @@ class Workshop:
         """Whether long work should be given up."""
         return self.stopping.is_set()
 
-    def has_to_wait(self, what: IngestJob | Batch, reason: Exception) -> Rest:
+    def has_to_wait(self, what: IngestJob | Batch, reason: Exception) -> Backoff:
         """Say why something stays where it is, and what is passed over until it is looked at."""
         is_away = isinstance(reason, Away)
         level = logging.WARNING if is_away else logging.INFO
         log.log(level, "%s stays %s: %s", what.id, what.status, reason)
         self.waits[what.id] = str(reason)
         if is_away:
-            return Rest(_AWAY_SECONDS, is_of_all=True)
+            return Backoff(_AWAY_SECONDS, is_of_all=True)
         return self.rest()
 
     def trouble(self, words: str) -> logs.Trouble:
         """A trouble that is told once for all who meet it: several daemons have one name."""
         return self._troubles.setdefault(words, logs.Trouble(log, words))
 
-    def rest(self) -> Rest:
+    def rest(self) -> Backoff:
         """Pause, as what is in trouble may be so for all; then it rests alone for as long."""
         self.pause(TROUBLE_SECONDS)
-        return Rest(TROUBLE_SECONDS)
+        return Backoff(TROUBLE_SECONDS)
 
     def pause(self, seconds: float) -> None:
         """Wait, but not for long once the worker is to stop."""

@@ -18,14 +18,14 @@ from penstock.catalog.rows import DatasetRow, Row, replace
 from penstock.clock import Micros
 from penstock.db import Transaction
 from penstock.locks.commands.lots import announce, is_news, register, withdraw
-from penstock.locks.tables import LockRoom
+from penstock.locks.tables import LockTables
 from penstock.lots.ids import Interval
 from penstock.lots.manifests import ManifestNote
 from penstock.lots.rows import LotDatasetRow
-from penstock.lots.tables import LotRoom
+from penstock.lots.tables import LotTables
 from penstock.states import ManifestState
-from penstock.store.table_cache import Shelf
-from penstock.store.unit_of_work import Changes, World
+from penstock.store.table_cache import TableCache
+from penstock.store.unit_of_work import Changes, UnitOfWork
 
 DEPOSITS = "ingest"  # who publishes what was deposited
 LABEL = "1"  # of the way in which lots of batches are cut
@@ -50,14 +50,14 @@ class BatchLotRow(Row, frozen=True):
     at: Micros  # when it first was (part of) this lot, whatever later reports say
 
 
-class BatchLotRoom:
+class BatchLotTables:
     """Rows by batch."""
 
-    def __init__(self, world: World) -> None:
-        self._world = world
-        self.lots: Shelf[BatchLotRow] = Shelf(self._fetch, world.undo)
-        self.lasting: tuple[Shelf[Any], ...] = (self.lots,)
-        self.passing: tuple[Shelf[Any], ...] = ()
+    def __init__(self, uow: UnitOfWork) -> None:
+        self._uow = uow
+        self.lots: TableCache[BatchLotRow] = TableCache(self._fetch, uow.undo)
+        self.lasting: tuple[TableCache[Any], ...] = (self.lots,)
+        self.passing: tuple[TableCache[Any], ...] = ()
 
     def changes(self) -> Changes:
         """Every change of the batch of writes."""
@@ -65,13 +65,13 @@ class BatchLotRoom:
 
     def of_lot(self, dataset_id: str, lot: str) -> list[BatchLotRow]:
         """The batches that a lot consists of, oldest first."""
-        stored = batches_of_lot(self._world.tx, dataset_id, lot)
+        stored = batches_of_lot(self._uow.tx, dataset_id, lot)
         fresh = [r for r in self.lots.unstored() if (r.dataset_id, r.lot) == (dataset_id, lot)]
         found = {row.batch_id: row for row in (*stored, *fresh)}
         return [found[batch_id] for batch_id in sorted(found)]
 
     def _fetch(self, batch_ids: list[str]) -> dict[str, BatchLotRow]:
-        rows = self._world.tx.rows(BatchLotRow, "batch_lots_by_ids", ids=batch_ids)
+        rows = self._uow.tx.rows(BatchLotRow, "batch_lots_by_ids", ids=batch_ids)
         return {row.batch_id: row for row in rows}
 
 
@@ -95,17 +95,17 @@ class PublishBatch(Write, frozen=True):
 
     deposited: DepositedLot
 
-    def apply(self, world: World, now: Micros) -> bool:
+    def execute(self, uow: UnitOfWork, now: Micros) -> bool:
         """Whether this is what the batch is now; False if a later report has told more."""
         told, note = self.deposited, self.deposited.manifest
-        room = world.room(BatchLotRoom)
+        room = uow.tables(BatchLotTables)
         held = room.lots.get(told.batch_id)
         if held is not None and held.report > told.report:
             return False
         if held is not None and (held.report, held.digest) == (told.report, note.digest):
             return True
-        dataset = _dataset(world, told, now)
-        _cut(world, dataset, told.interval, now)
+        dataset = _dataset(uow, told, now)
+        _cut(uow, dataset, told.interval, now)
         is_same = held is not None and (held.dataset_id, held.lot) == (dataset.id, told.lot)
         room.lots.put(
             told.batch_id,
@@ -127,13 +127,13 @@ class PublishBatch(Write, frozen=True):
             ),
         )
         if told.due_at:
-            is_news(world.room(LockRoom), dataset, told.lot, renew=True)  # or it is refused now
+            is_news(uow.tables(LockTables), dataset, told.lot, renew=True)  # or it is refused now
             return True
         if note.state is ManifestState.PARTIAL:
-            announce(world, dataset, told.lot, DEPOSITS, now, note)
+            announce(uow, dataset, told.lot, DEPOSITS, now, note)
         else:
             notes = {told.lot: note}
-            register(world, dataset, [told.lot], DEPOSITS, now, renew=True, notes=notes)
+            register(uow, dataset, [told.lot], DEPOSITS, now, renew=True, notes=notes)
         return True
 
 
@@ -148,12 +148,12 @@ class WithdrawBatch(Write, frozen=True):
     why: str
     manifests: tuple[tuple[str, ManifestNote], ...]
 
-    def apply(self, world: World, now: Micros) -> None:
+    def execute(self, uow: UnitOfWork, now: Micros) -> None:
         """Nothing, if the lot was published or removed meanwhile."""
-        row = world.room(BatchLotRoom).lots.get(self.batch_id)
-        dataset = world.datasets.get(row.dataset_id) if row is not None else None
+        row = uow.tables(BatchLotTables).lots.get(self.batch_id)
+        dataset = uow.datasets.get(row.dataset_id) if row is not None else None
         if row is not None and dataset is not None:
-            withdraw(world, dataset, row.lot, self.who, self.why, now, dict(self.manifests))
+            withdraw(uow, dataset, row.lot, self.who, self.why, now, dict(self.manifests))
 
 
 class CloseLot(Write, frozen=True):
@@ -168,17 +168,17 @@ class CloseLot(Write, frozen=True):
     manifest: ManifestNote
     batches: tuple[str, ...]
 
-    def apply(self, world: World, now: Micros) -> bool:
+    def execute(self, uow: UnitOfWork, now: Micros) -> bool:
         """The lot is READY, and its batches are published; False if it is void."""
-        room = world.room(BatchLotRoom)
-        dataset_id = world.dataset_id(ids.dataset_id(self.namespace, self.dataset))
-        dataset = world.datasets.get(dataset_id)
+        room = uow.tables(BatchLotTables)
+        dataset_id = uow.dataset_id(ids.dataset_id(self.namespace, self.dataset))
+        dataset = uow.datasets.get(dataset_id)
         rows = room.of_lot(dataset_id, self.lot)
         is_due = any(row.due_at for row in rows)
         if dataset is None or not is_due or tuple(row.batch_id for row in rows) != self.batches:
             return False
         notes = {self.lot: self.manifest}
-        register(world, dataset, [self.lot], DEPOSITS, now, renew=True, notes=notes)
+        register(uow, dataset, [self.lot], DEPOSITS, now, renew=True, notes=notes)
         for row in rows:
             room.lots.put(row.batch_id, replace(row, due_at=0))
         return True
@@ -209,19 +209,19 @@ def due_lots(tx: Transaction, now: Micros, most: int) -> list[DueLot]:
     return [DueLot(*row) for row in tx.fetch("due_batch_lots", now=now, most=most)]
 
 
-def _dataset(world: World, told: DepositedLot, now: Micros) -> DatasetRow:
+def _dataset(uow: UnitOfWork, told: DepositedLot, now: Micros) -> DatasetRow:
     """The dataset of a collection, which nothing may have been recorded in yet."""
     named = ids.dataset_id(told.namespace, told.dataset)
-    found = world.datasets.get(world.dataset_id(named))
+    found = uow.datasets.get(uow.dataset_id(named))
     if found is None or found.hidden:
         mention = Mention(named, told.namespace, told.dataset, NO_FACETS, NO_FACETS)
-        found = world.datasets.get(declare_dataset(world, mention, now))
+        found = uow.datasets.get(declare_dataset(uow, mention, now))
     assert found is not None, "a dataset that was declared is there"
     return found
 
 
-def _cut(world: World, dataset: DatasetRow, interval: Interval | None, now: Micros) -> None:
+def _cut(uow: UnitOfWork, dataset: DatasetRow, interval: Interval | None, now: Micros) -> None:
     """Keep how the lots of a collection are cut."""
-    room = world.room(LotRoom)
+    room = uow.tables(LotTables)
     if interval is not None and room.datasets.get(dataset.id) is None:
         room.datasets.put(dataset.id, LotDatasetRow(dataset.id, interval, LABEL, 0, now))

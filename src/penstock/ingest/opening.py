@@ -6,28 +6,28 @@ import socket
 from penstock.access.secrets import Secrets, open_secrets
 from penstock.clock import Clock
 from penstock.config import Settings
-from penstock.ingest.context import Workshop
+from penstock.ingest.context import IngestContext
 from penstock.ingest.models import Numbered, Numbers, Reserved
 from penstock.ingest.notifications.mail import Mailer
 from penstock.ingest.queue.port import IngestStore
 from penstock.ingest.queue.sql.commands import ReserveNumbers
 from penstock.ingest.queue.sql.store import SqlIngestStore
-from penstock.store.write_queue import Catalog
+from penstock.store.write_queue import WriteQueue
 
 IN_DATABASE = "database"
 
 
-def open_workshop(
-    settings: Settings, catalog: Catalog, clock: Clock, secrets: Secrets | None = None
-) -> Workshop:
+def open_ingest(
+    settings: Settings, catalog: WriteQueue, clock: Clock, secrets: Secrets | None = None
+) -> IngestContext:
     """Everything that the desk and the daemons of this process work with."""
     mailer = Mailer.open(settings.smtp, settings.mail_from, clock=clock)
     store = open_store(settings, catalog, clock)
     secrets = secrets or open_secrets(settings)
-    return Workshop(settings, catalog, store, clock, mailer, secrets)
+    return IngestContext(settings, catalog, store, clock, mailer, secrets)
 
 
-def open_store(settings: Settings, catalog: Catalog, clock: Clock) -> IngestStore:
+def open_store(settings: Settings, catalog: WriteQueue, clock: Clock) -> IngestStore:
     """A session of its own on the queue, in the name of this process."""
     owner = f"{socket.gethostname()}:{os.getpid()}"
     seconds = settings.ingest_session_seconds

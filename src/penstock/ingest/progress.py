@@ -15,8 +15,8 @@ from penstock.catalog.rows import Row
 from penstock.clock import DAY, Micros
 from penstock.db import Transaction
 from penstock.errors import PenstockError
-from penstock.store.unit_of_work import World
-from penstock.store.write_queue import Catalog
+from penstock.store.unit_of_work import UnitOfWork
+from penstock.store.write_queue import WriteQueue
 
 EVERY_SECONDS: Final = 3.0
 KEPT: Final[Micros] = DAY  # what a killed worker has noted
@@ -34,15 +34,15 @@ class Progress(Row, frozen=True):
 class NoteProgress(Write, frozen=True):
     """Note how much of a download has come."""
 
-    alone: ClassVar[bool] = True  # it writes by itself
+    exclusive: ClassVar[bool] = True  # it writes by itself
 
     job_id: str
     bytes: int
     total: int
 
-    def apply(self, world: World, now: Micros) -> None:
+    def execute(self, uow: UnitOfWork, now: Micros) -> None:
         """One row."""
-        world.tx.execute(
+        uow.tx.execute(
             "put_ingest_progress", job_id=self.job_id, bytes=self.bytes, total=self.total, now=now
         )
 
@@ -50,23 +50,23 @@ class NoteProgress(Write, frozen=True):
 class ForgetProgress(Write, frozen=True):
     """Forget a download that has ended."""
 
-    alone: ClassVar[bool] = True  # it writes by itself
+    exclusive: ClassVar[bool] = True  # it writes by itself
 
     job_id: str
 
-    def apply(self, world: World, now: Micros) -> None:
+    def execute(self, uow: UnitOfWork, now: Micros) -> None:
         """The row goes."""
-        world.tx.execute("forget_ingest_progress", job_id=self.job_id)
+        uow.tx.execute("forget_ingest_progress", job_id=self.job_id)
 
 
 class ForgetOldProgress(Write, frozen=True):
     """Forget what killed workers have noted."""
 
-    alone: ClassVar[bool] = True  # it writes by itself
+    exclusive: ClassVar[bool] = True  # it writes by itself
 
-    def apply(self, world: World, now: Micros) -> None:
+    def execute(self, uow: UnitOfWork, now: Micros) -> None:
         """Rows that nobody has written for a day go."""
-        world.tx.execute("forget_old_ingest_progress", before=now - KEPT)
+        uow.tx.execute("forget_old_ingest_progress", before=now - KEPT)
 
 
 def progress_of(tx: Transaction, job_ids: Iterable[str]) -> dict[str, Progress]:
@@ -78,7 +78,7 @@ def progress_of(tx: Transaction, job_ids: Iterable[str]) -> dict[str, Progress]:
 class Meter:
     """Counts the bytes of one job's download, from any thread, and notes them now and then."""
 
-    def __init__(self, catalog: Catalog, job_id: str, total: int) -> None:
+    def __init__(self, catalog: WriteQueue, job_id: str, total: int) -> None:
         self._catalog = catalog
         self._job_id = job_id
         self._total = total

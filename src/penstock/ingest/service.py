@@ -17,7 +17,7 @@ from penstock.clock import Micros
 from penstock.errors import Conflict, Invalid, PenstockError
 from penstock.ingest.archive import lost_files
 from penstock.ingest.collections import DeleteCollection
-from penstock.ingest.context import Workshop
+from penstock.ingest.context import IngestContext
 from penstock.ingest.intake.depositing import Deposit, submit
 from penstock.ingest.models import (
     ANOTHER_PROGRAM,
@@ -36,7 +36,7 @@ from penstock.ingest.stages import clean_up
 from penstock.ingest.transitions import BatchSide, capped, move_batch, move_job, resume_job, side_of
 from penstock.ingest.workers import abandoned
 from penstock.states import BatchState, IngestState
-from penstock.store.unit_of_work import World
+from penstock.store.unit_of_work import UnitOfWork
 
 _PAGE = 250
 _TRIES = 5
@@ -62,27 +62,27 @@ class Resumed(NamedTuple):
 class NoteAction(Write, frozen=True):
     """Put an action into the audit log."""
 
-    alone: ClassVar[bool] = True  # it writes to the audit log
+    exclusive: ClassVar[bool] = True  # it writes to the audit log
 
     act: Act
     action: str
     target: str
 
-    def apply(self, world: World, now: Micros) -> None:
+    def execute(self, uow: UnitOfWork, now: Micros) -> None:
         """One line."""
-        audit.append(world.tx, now, self.act.who, self.action, self.target, self.act.why)
+        audit.append(uow.tx, now, self.act.who, self.action, self.target, self.act.why)
 
 
-class Desk:
+class IngestService:
     """What depositors and administrators can ask for."""
 
-    def __init__(self, shop: Workshop) -> None:
-        self._shop = shop
-        self._store = shop.store
+    def __init__(self, context: IngestContext) -> None:
+        self._context = context
+        self._store = context.store
 
     def submit(self, deposit: Deposit) -> Submitted:
         """Take a deposit: one write, and the batch it became."""
-        return submit(self._shop, deposit)
+        return submit(self._context, deposit)
 
     def delete_collection(self, act: Act, name: str) -> None:
         """Forget a collection that has no open batch, and its hold, wherever the queue is kept.
@@ -95,14 +95,14 @@ class Desk:
                 f"batch {batch.id} of collection {name} is {batch.status}; "
                 "wait for it, or delete it"
             )
-        self._shop.catalog.submit(DeleteCollection(act.who, name)).result()
+        self._context.catalog.submit(DeleteCollection(act.who, name)).result()
         self._store.unhold(HoldKind.COLLECTION, name)
 
     def hold(self, act: Act, kind: HoldKind, name: str = QUEUE) -> Hold:
         """Stop a collection, or the whole queue."""
         if kind is HoldKind.COLLECTION:
-            self._shop.collection(name)
-        hold = Hold(kind, name, act.who, act.why, self._shop.clock())
+            self._context.collection(name)
+        hold = Hold(kind, name, act.who, act.why, self._context.clock())
         with self._audited(act, f"hold {kind}", name):
             self._store.hold(hold)
         return hold
@@ -178,7 +178,7 @@ class Desk:
         """Let a failed job go on after the last stage that succeeded."""
         with self._audited(act, "resume ingest job", job_id):
             job = self._store.job(job_id)
-            return self._changed(job, resume_job(job, self._shop.clock()))
+            return self._changed(job, resume_job(job, self._context.clock()))
 
     def resume_batch(self, act: Act, batch_id: str) -> list[Resumed]:
         """Let every failed job of a batch go on, and say where each goes.
@@ -192,7 +192,7 @@ class Desk:
                 self._move_batch(batch, BatchState.PENDING)
             for job in self._each(batch_id, IngestState.FAILED):
                 try:
-                    after = self._changed(job, resume_job(job, self._shop.clock()))
+                    after = self._changed(job, resume_job(job, self._context.clock()))
                 except PenstockError as refusal:
                     resumed.append(Resumed(job.id, None, str(refusal)))
                 else:
@@ -204,7 +204,7 @@ class Desk:
         with self._audited(act, "fail ingest job", job_id):
             job = self._store.job(job_id)
             message = f"stopped by {act.who}: {act.why}" if act.why else f"stopped by {act.who}"
-            now = self._shop.clock()
+            now = self._context.clock()
             failed = move_job(
                 job, IngestState.FAILED, now, message=message, can_begin_again=True, by_hand=True
             )
@@ -258,7 +258,7 @@ class Desk:
         """Delete a failed or held job and its working folder."""
         with self._audited(act, "delete ingest job", job_id):
             job = self._store.job(job_id)
-            move_job(job, IngestState.DELETED, self._shop.clock(), by_hand=True)
+            move_job(job, IngestState.DELETED, self._context.clock(), by_hand=True)
             batch = self._store.batch(job.batch_id)
             if batch.status is not BatchState.COMPLETED and not confirmed:
                 raise Conflict(
@@ -268,8 +268,8 @@ class Desk:
             [outcome] = self._store.change_jobs([JobChange(job, None, by_hand=True)])
             if isinstance(outcome, PenstockError):
                 raise outcome
-            abandoned.give_up(self._shop, job)
-            self._shop.forget_folder(job)
+            abandoned.give_up(self._context, job)
+            self._context.forget_folder(job)
 
     def delete_batch(self, act: Act, batch_id: str, *, confirmed: bool) -> None:
         """Delete a failed or held batch with all its jobs, its working folders and its lot.
@@ -286,7 +286,7 @@ class Desk:
                     f"{'is' if begun == 1 else 'are'} under way; wait for them, or fail them"
                 )
             if not is_given_up:
-                move_batch(batch, BatchState.DELETED, self._shop.clock(), by_hand=True)
+                move_batch(batch, BatchState.DELETED, self._context.clock(), by_hand=True)
             if not confirmed:
                 raise Conflict(
                     f"batch {batch_id} and its {batch.jobs} jobs cannot be brought back, and its "
@@ -295,16 +295,16 @@ class Desk:
             if is_given_up:
                 message = f"given up by {act.who}: {act.why}"
                 batch = self._move_batch(batch, BatchState.FAILED, message)
-            clean_up.delete(self._shop, batch, by=act.who)
+            clean_up.delete(self._context, batch, by=act.who)
 
     def check(self, act: Act, *, repair: bool) -> Iterator[Finding | Looked]:
         """Look for what no crash should have left, and put right what can be; it may take long."""
         with self._audited(act, "repair", QUEUE) if repair else nullcontext():
             yield from self._store.checking(repair=repair)
             yield from self._foreign_holds()
-            yield from abandoned.check(self._shop, repair=repair)
-            yield from abandoned.check_folders(self._shop, repair=repair)
-            yield from lost_files.check(self._shop, self._shop.catalog, self._shop.stop)
+            yield from abandoned.check(self._context, repair=repair)
+            yield from abandoned.check_folders(self._context, repair=repair)
+            yield from lost_files.check(self._context, self._context.catalog, self._context.stop)
 
     def _foreign_holds(self) -> Iterator[Finding]:
         """Holds that another program has placed, which stop work without naming anybody."""
@@ -361,7 +361,7 @@ class Desk:
                 if collection in (None, job.configuration.profile_name)
                 and not self._is_held(job.configuration.profile_name)
             ]
-            now = self._shop.clock()
+            now = self._context.clock()
             moved = [move_job(job, IngestState.PENDING, now, by_hand=True) for job in wanted]
             changes = [JobChange(a, b, by_hand=True) for a, b in zip(wanted, moved, strict=True)]
             outcomes = self._store.change_jobs(changes)
@@ -382,7 +382,7 @@ class Desk:
     ) -> int:
         moved = 0
         for job in self._each(batch_id, status):
-            after = move_job(job, to, self._shop.clock(), message=message, by_hand=True)
+            after = move_job(job, to, self._context.clock(), message=message, by_hand=True)
             [outcome] = self._store.change_jobs([JobChange(job, after, by_hand=True)])
             moved += isinstance(outcome, IngestJob)
         return moved
@@ -394,7 +394,7 @@ class Desk:
             after = jobs[-1].id
 
     def _move_job(self, job: IngestJob, to: IngestState, message: str = "") -> IngestJob:
-        after = move_job(job, to, self._shop.clock(), message=message, by_hand=True)
+        after = move_job(job, to, self._context.clock(), message=message, by_hand=True)
         return self._changed(job, after)
 
     def _changed(self, job: IngestJob, after: IngestJob) -> IngestJob:
@@ -402,14 +402,14 @@ class Desk:
         return _settled(outcome)
 
     def _move_batch(self, batch: Batch, to: BatchState, message: str = "") -> Batch:
-        after = move_batch(batch, to, self._shop.clock(), message=message, by_hand=True)
+        after = move_batch(batch, to, self._context.clock(), message=message, by_hand=True)
         changed = self._store.change_batch(BatchChange(batch, after, by_hand=True))
         assert changed is not None, "the change deletes nothing"
         return changed
 
     @contextmanager
     def _audited(self, act: Act, action: str, target: str) -> Iterator[None]:
-        catalog = self._shop.catalog
+        catalog = self._context.catalog
         catalog.submit(NoteAction(act, action, target)).result()
         try:
             yield

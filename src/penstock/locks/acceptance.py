@@ -11,14 +11,14 @@ from penstock.lots.manifests import decode
 from penstock.lots.rows import ManifestRow
 from penstock.objects import Objects
 from penstock.states import ManifestState
-from penstock.store.write_queue import Catalog
+from penstock.store.write_queue import WriteQueue
 
 # The same whoever accepts it: of two who do at once, the second writes what stands there already.
 ACCEPTED = "accepted although checks failed; the log of the lot says by whom, and why"
 
 
 def accept(
-    catalog: Catalog,
+    catalog: WriteQueue,
     objects: Objects,
     namespace: str,
     dataset: str,

@@ -27,10 +27,10 @@ from penstock.locks.lock_rules import Status, usable
 from penstock.locks.quality import NO_CHECKS, Checks
 from penstock.locks.queries.hold_reasons import drop_reasons
 from penstock.locks.rows import LotJobRow, StatusRow, WorkRow
-from penstock.locks.tables import LockRoom
-from penstock.lots.tables import NO_NOTES, LotRoom, Notes
+from penstock.locks.tables import LockTables
+from penstock.lots.tables import NO_NOTES, LotTables, Notes
 from penstock.states import RunState, WorkState
-from penstock.store.unit_of_work import World
+from penstock.store.unit_of_work import UnitOfWork
 
 Shape = tuple[tuple[DatasetName, ...], tuple[DatasetName, ...]]
 
@@ -45,7 +45,7 @@ class Ref(Struct, frozen=True, gc=False):
 
 
 def take(
-    world: World,
+    uow: UnitOfWork,
     job: LotJobRow,
     rows: Sequence[WorkRow],
     owner: str,
@@ -54,7 +54,7 @@ def take(
     key: str | None = None,
 ) -> list[WorkRow]:
     """Claim lots that are READY; the runs of one key always have the same ids."""
-    room = world.room(LockRoom)
+    room = uow.tables(LockTables)
     inputs, outputs = job.input_ids, job.output_ids
     lots = [row.lot for row in rows]
     room.outputs.prefetch((dataset, lot) for dataset in (*inputs, *outputs) for lot in lots)
@@ -74,7 +74,7 @@ def take(
         work.moved(room, claim, row, "claim", owner, now)
         claimed.append(claim)
     if runs:
-        begin_runs(world, _job_row(world, job.job_id), shape_of(world, job), runs, now)
+        begin_runs(uow, _job_row(uow, job.job_id), shape_of(uow, job), runs, now)
         work.refresh_others(room, job, lots, now, readers=False)
     return claimed
 
@@ -84,13 +84,13 @@ def keyed_run(job_id: str, key: str, number: int) -> str:
     return ids.keyed_id(key, "claim", job_id, str(number))
 
 
-def shape_of(world: World, job: LotJobRow) -> Shape:
+def shape_of(uow: UnitOfWork, job: LotJobRow) -> Shape:
     """What a job reads and what it writes, by name."""
-    return _names(world, job.input_ids), _names(world, job.output_ids)
+    return _names(uow, job.input_ids), _names(uow, job.output_ids)
 
 
-def _names(world: World, dataset_ids: Iterable[str]) -> tuple[DatasetName, ...]:
-    rows = map(world.datasets.get, dataset_ids)
+def _names(uow: UnitOfWork, dataset_ids: Iterable[str]) -> tuple[DatasetName, ...]:
+    rows = map(uow.datasets.get, dataset_ids)
     return tuple(sorted(DatasetName(row.namespace, row.name) for row in rows if row is not None))
 
 
@@ -114,7 +114,7 @@ def begun(row: WorkRow, run_id: str, owner: str, lease_seconds: int, now: Micros
 
 
 def lock(
-    room: LockRoom,
+    room: LockTables,
     claim: WorkRow,
     pinned: Mapping[str, str | None],
     outputs: Iterable[str],
@@ -132,7 +132,7 @@ def lock(
         room.put_status(row)
 
 
-def forget_failed(room: LockRoom, job: LotJobRow, claim: WorkRow) -> None:
+def forget_failed(room: LockTables, job: LotJobRow, claim: WorkRow) -> None:
     """What a run before a new claim failed to read, and this one does not read, is not open now."""
     for dataset in job.input_ids:
         key = (dataset, job.job_id, claim.lot)
@@ -142,7 +142,7 @@ def forget_failed(room: LockRoom, job: LotJobRow, claim: WorkRow) -> None:
 
 
 def unlock(
-    room: LockRoom,
+    room: LockTables,
     job: LotJobRow,
     claim: WorkRow,
     of_inputs: Status,
@@ -175,11 +175,11 @@ def unlock(
             )
 
 
-def live(world: World, ref: Ref) -> WorkRow:
+def live(uow: UnitOfWork, ref: Ref) -> WorkRow:
     """The claim, or a Conflict that says who holds the lot now."""
-    room = world.room(LockRoom)
+    room = uow.tables(LockTables)
     row = room.claimed(ref.id)
-    run = world.runs.get(ref.id)
+    run = uow.runs.get(ref.id)
     if row is not None and row.token == ref.token:
         # Only facets of several lots have this word, and to read them all would cost each claim.
         if run is not None and '"lots"' in run.facets and len(room.claims_of(ref.id)) > 1:
@@ -193,7 +193,7 @@ def live(world: World, ref: Ref) -> WorkRow:
     now = row or room.work.get((run.job_id, lot))
     if now is None:
         raise NotFound(f"there is no claim {ref.id}")
-    job = _job_row(world, run.job_id)
+    job = _job_row(uow, run.job_id)
     where = f"lot {lot} of job {job.namespace}/{job.name}"
     if now.state == WorkState.RUNNING and now.run_id == run.id and run.ended_at is not None:
         raise Conflict(
@@ -210,17 +210,17 @@ def live(world: World, ref: Ref) -> WorkRow:
     )
 
 
-def keep(world: World, ref: Ref, lease_seconds: int | None, now: Micros) -> WorkRow:
+def keep(uow: UnitOfWork, ref: Ref, lease_seconds: int | None, now: Micros) -> WorkRow:
     """Extend a claim's lease from now on."""
-    row = live(world, ref)
+    row = live(uow, ref)
     seconds = lease_seconds or row.lease_seconds
     kept = replace(row, lease_seconds=seconds, lease_until=now + seconds * SECOND)
-    world.room(LockRoom).put_work(kept)
+    uow.tables(LockTables).put_work(kept)
     return kept
 
 
 def complete(
-    world: World,
+    uow: UnitOfWork,
     rows: Sequence[WorkRow],
     now: Micros,
     notes: Notes = NO_NOTES,
@@ -231,31 +231,31 @@ def complete(
     `notes` are the manifests of what one claim has made, and `checks` what was said about it, by
     dataset.
     """
-    room = world.room(LockRoom)
+    room = uow.tables(LockTables)
     job = _lot_job(room, rows[0].job_id)
     run_ids = [_run_of(row) for row in rows]
-    world.runs.prefetch(run_ids)
-    world.io.prefetch(run_ids)
+    uow.runs.prefetch(run_ids)
+    uow.io.prefetch(run_ids)
     room.outputs.prefetch((dataset, row.lot) for dataset in job.output_ids for row in rows)
     written: list[dict[str, str]] = []
     for outputs, group in groupby(rows, key=lambda row: _locked_outputs(room, job, row)):
         runs = [_run_of(row) for row in group]
-        written += complete_runs(world, _job_row(world, job.job_id), runs, outputs, now)
-    outbox = world.room(LotRoom)
+        written += complete_runs(uow, _job_row(uow, job.job_id), runs, outputs, now)
+    outbox = uow.tables(LotTables)
     for run_id in run_ids:
         outbox.tell_end(run_id, now)
-    publish(world, job, rows, written, now, notes, checks)
+    publish(uow, job, rows, written, now, notes, checks)
     return written
 
 
-def _locked_outputs(room: LockRoom, job: LotJobRow, row: WorkRow) -> tuple[str, ...]:
+def _locked_outputs(room: LockTables, job: LotJobRow, row: WorkRow) -> tuple[str, ...]:
     """What a claim may publish: a job can have been wired to more since."""
     rows = [room.outputs.get((dataset, row.lot)) for dataset in job.output_ids]
     return tuple(held.dataset_id for held in rows if held and held.run_id == row.run_id)
 
 
 def publish(
-    world: World,
+    uow: UnitOfWork,
     job: LotJobRow,
     rows: Sequence[WorkRow],
     made: Sequence[Mapping[str, str]],
@@ -264,7 +264,7 @@ def publish(
     checks: Checks = NO_CHECKS,
 ) -> None:
     """Claims are done, and what each made, by dataset, is there to be read, unless checks fail."""
-    room, outbox = world.room(LockRoom), world.room(LotRoom)
+    room, outbox = uow.tables(LockTables), uow.tables(LotTables)
     lots = [row.lot for row in rows]
     datasets = (*job.input_ids, *job.output_ids)
     room.outputs.prefetch((dataset, lot) for dataset in datasets for lot in lots)
@@ -287,7 +287,7 @@ def publish(
 
 
 def _check(
-    room: LockRoom, row: WorkRow, versions: Mapping[str, str], checks: Checks, now: Micros
+    room: LockTables, row: WorkRow, versions: Mapping[str, str], checks: Checks, now: Micros
 ) -> None:
     """Note what was said about what a claim made; it is held where a check failed."""
     for dataset, said in checks.items():
@@ -296,26 +296,28 @@ def _check(
             quality.judge(room, made, versions[dataset], said, row.run_id, now)
 
 
-def _unreadable(room: LockRoom, lot: str, datasets: Iterable[str]) -> list[str]:
+def _unreadable(room: LockTables, lot: str, datasets: Iterable[str]) -> list[str]:
     """Of which of these datasets the lot cannot be read."""
     rows = [room.outputs.get((dataset, lot)) for dataset in datasets]
     return [row.dataset_id for row in rows if row is not None and row.status != Status.READY]
 
 
-def fail(world: World, row: WorkRow, error: str, now: Micros, *, expired: bool = False) -> WorkRow:
+def fail(
+    uow: UnitOfWork, row: WorkRow, error: str, now: Micros, *, expired: bool = False
+) -> WorkRow:
     """End a claim badly: it is tried again, after a while unless its worker died, or held."""
-    room = world.room(LockRoom)
+    room = uow.tables(LockTables)
     job = _lot_job(room, row.job_id)
     spent = row.tries >= job.tries_max
     status = Status.HOLD if spent else Status.ERROR
     not_before = 0 if expired or spent else now + work.back_off(job, row.tries)
     who = PENSTOCK if expired else row.owner
     action = "expire" if expired else "fail"
-    return _stop(world, job, row, status, RunState.FAILED, action, who, error, now, not_before)
+    return _stop(uow, job, row, status, RunState.FAILED, action, who, error, now, not_before)
 
 
 def give_back(
-    world: World,
+    uow: UnitOfWork,
     row: WorkRow,
     action: str,
     who: str,
@@ -324,14 +326,14 @@ def give_back(
     pause_seconds: int = 0,
 ) -> WorkRow:
     """End a claim without a result; it does not count as a try, and may have to wait."""
-    job = _lot_job(world.room(LockRoom), row.job_id)
+    job = _lot_job(uow.tables(LockTables), row.job_id)
     row = replace(row, tries=row.tries - 1)
     not_before = now + pause_seconds * SECOND if pause_seconds else 0
-    return _stop(world, job, row, Status.ERROR, RunState.ABORTED, action, who, why, now, not_before)
+    return _stop(uow, job, row, Status.ERROR, RunState.ABORTED, action, who, why, now, not_before)
 
 
 def _stop(
-    world: World,
+    uow: UnitOfWork,
     job: LotJobRow,
     row: WorkRow,
     status: Status,
@@ -342,13 +344,13 @@ def _stop(
     now: Micros,
     not_before: Micros,
 ) -> WorkRow:
-    room = world.room(LockRoom)
+    room = uow.tables(LockTables)
     run_id = _run_of(row)
     if any(other.lot != row.lot for other in room.claims_of(run_id)):
-        lose_lot(world, run_id, row.lot)
+        lose_lot(uow, run_id, row.lot)
     else:  # its last lot ends a run
-        stop_runs(world, _job_row(world, row.job_id), [run_id], state, why, now)
-        world.room(LotRoom).tell_end(run_id, now)
+        stop_runs(uow, _job_row(uow, row.job_id), [run_id], state, why, now)
+        uow.tables(LotTables).tell_end(run_id, now)
     room.outputs.prefetch((dataset, row.lot) for dataset in (*job.input_ids, *job.output_ids))
     room.inputs.prefetch((dataset, row.job_id, row.lot) for dataset in job.input_ids)
     unlock(room, job, row, status, status, {}, now)
@@ -365,13 +367,13 @@ def _run_of(row: WorkRow) -> str:
     return row.run_id
 
 
-def _job_row(world: World, job_id: str) -> JobRow:
-    job = world.jobs.get(job_id)
+def _job_row(uow: UnitOfWork, job_id: str) -> JobRow:
+    job = uow.jobs.get(job_id)
     assert job is not None, "a job that claims lots exists"
     return job
 
 
-def _lot_job(room: LockRoom, job_id: str) -> LotJobRow:
+def _lot_job(room: LockTables, job_id: str) -> LotJobRow:
     job = room.jobs.get(job_id)
     assert job is not None, "a job that claims lots was wired"
     return job

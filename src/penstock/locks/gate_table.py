@@ -9,8 +9,8 @@ from penstock.catalog.rows import replace
 from penstock.clock import Micros
 from penstock.db.database import Ask
 from penstock.locks.rows import KeeperRow, TurnRow
-from penstock.store.table_cache import Shelf
-from penstock.store.unit_of_work import Changes, World
+from penstock.store.table_cache import TableCache
+from penstock.store.unit_of_work import Changes, UnitOfWork
 
 WorkKey = tuple[str, str]  # job id, lot
 
@@ -26,15 +26,15 @@ class _GoneTurn(Struct, frozen=True):
     lot: str
 
 
-class TurnRoom:
+class ReplayGateTables:
     """All who keep turns, and the work that waits for one."""
 
-    def __init__(self, world: World) -> None:
-        self._world = world
-        self._keepers: Shelf[tuple[KeeperRow, ...]] = Shelf(self._fetch_keepers, world.undo)
-        self._turns: Shelf[TurnRow] = Shelf(self._fetch_turns, world.undo)
-        self.lasting: tuple[Shelf[Any], ...] = (self._keepers, self._turns)
-        self.passing: tuple[Shelf[Any], ...] = ()
+    def __init__(self, uow: UnitOfWork) -> None:
+        self._uow = uow
+        self._keepers: TableCache[tuple[KeeperRow, ...]] = TableCache(self._fetch_keepers, uow.undo)
+        self._turns: TableCache[TurnRow] = TableCache(self._fetch_turns, uow.undo)
+        self.lasting: tuple[TableCache[Any], ...] = (self._keepers, self._turns)
+        self.passing: tuple[TableCache[Any], ...] = ()
 
     def changes(self) -> Changes:
         """Every change of the batch of writes."""
@@ -104,7 +104,7 @@ class TurnRoom:
         return left
 
     def _fetch_keepers(self, keys: list[str]) -> dict[str, tuple[KeeperRow, ...]]:
-        return {_ALL: tuple(self._world.tx.rows(KeeperRow, "all_turn_keepers"))}
+        return {_ALL: tuple(self._uow.tx.rows(KeeperRow, "all_turn_keepers"))}
 
     def _fetch_turns(self, keys: list[WorkKey]) -> dict[WorkKey, TurnRow]:
         lots: dict[str, list[str]] = {}
@@ -113,5 +113,5 @@ class TurnRoom:
         asks: list[Ask] = [
             ("lot_turns", {"job_id": job_id, "lots": some}) for job_id, some in lots.items()
         ]
-        rows = (TurnRow(*row) for found in self._world.tx.fetch_many(asks) for row in found)
+        rows = (TurnRow(*row) for found in self._uow.tx.fetch_many(asks) for row in found)
         return {(row.job_id, row.lot): row for row in rows}

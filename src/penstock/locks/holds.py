@@ -14,8 +14,8 @@ from penstock.locks import work
 from penstock.locks.lock_rules import Status
 from penstock.locks.queries.hold_reasons import add_reason, drop_reason, tell_readable
 from penstock.locks.rows import LINEAGE, HoldRow, LogRow, StatusRow
-from penstock.locks.tables import LockRoom
-from penstock.store.unit_of_work import World
+from penstock.locks.tables import LockTables
+from penstock.store.unit_of_work import UnitOfWork
 
 
 class Made(Struct, frozen=True):
@@ -25,12 +25,14 @@ class Made(Struct, frozen=True):
     row: StatusRow
 
 
-def spread(world: World, root: DatasetRow, lot: str, who: str, why: str, now: Micros) -> list[str]:
+def spread(
+    uow: UnitOfWork, root: DatasetRow, lot: str, who: str, why: str, now: Micros
+) -> list[str]:
     """Hold what was made of a lot that is held; returned are the datasets, nearest first."""
-    room = world.room(LockRoom)
+    room = uow.tables(LockTables)
     held = []
     said = f"lot {lot} of {root.namespace}/{root.name}, which it was made from, is held"
-    for made in _made_of(world, root.id, lot):
+    for made in _made_of(uow, root.id, lot):
         row = made.row
         because = f"{said}: {why}"
         if row.status == Status.RUNNING:  # it is held as soon as it is there
@@ -48,9 +50,9 @@ def spread(world: World, root: DatasetRow, lot: str, who: str, why: str, now: Mi
     return held
 
 
-def let_go(world: World, root: DatasetRow, lot: str, who: str, why: str, now: Micros) -> None:
+def let_go(uow: UnitOfWork, root: DatasetRow, lot: str, who: str, why: str, now: Micros) -> None:
     """Let go what was held for a lot, unless it is held for another reason too: sources first."""
-    room = world.room(LockRoom)
+    room = uow.tables(LockTables)
     held = {row.dataset_id for row in room.reasons_of_lot(lot) if root.id in row.reasons}
     freed = []
     for dataset_id in _sources_first(room, held, lot):
@@ -69,7 +71,7 @@ def let_go(world: World, root: DatasetRow, lot: str, who: str, why: str, now: Mi
         work.refresh_around(room, [dataset_id], [lot], now)
 
 
-def _sources_first(room: LockRoom, datasets: set[str], lot: str) -> Iterator[str]:
+def _sources_first(room: LockTables, datasets: set[str], lot: str) -> Iterator[str]:
     """These datasets, each after those that its lot was made from."""
     left = sorted(datasets)
     while left:
@@ -78,17 +80,17 @@ def _sources_first(room: LockRoom, datasets: set[str], lot: str) -> Iterator[str
         left = [d for d in left if free and d not in free]
 
 
-def _sources(room: LockRoom, dataset_id: str, lot: str) -> set[str]:
+def _sources(room: LockTables, dataset_id: str, lot: str) -> set[str]:
     row = room.outputs.get((dataset_id, lot))
     job = room.jobs.get(row.job_id) if row is not None else None
     return {*job.input_ids} if job is not None else set()
 
 
-def _made_of(world: World, root_id: str, lot: str) -> Iterator[Made]:
+def _made_of(uow: UnitOfWork, root_id: str, lot: str) -> Iterator[Made]:
     """What jobs made, or are making, of a lot, and of what was made of it: each once."""
     level, seen = [root_id], {root_id}
     while level:
-        found = [made for dataset in level for made in _made_directly(world, dataset, lot)]
+        found = [made for dataset in level for made in _made_directly(uow, dataset, lot)]
         level = []
         for made in found:
             if made.dataset_id not in seen:
@@ -97,30 +99,30 @@ def _made_of(world: World, root_id: str, lot: str) -> Iterator[Made]:
                 yield made
 
 
-def _made_directly(world: World, dataset_id: str, lot: str) -> Iterator[Made]:
+def _made_directly(uow: UnitOfWork, dataset_id: str, lot: str) -> Iterator[Made]:
     """What the runs made, or are making, that consumed a lot, whatever their jobs do by now.
 
     What failed, or is to be made again, is among it: others may read what it was before.
     """
-    room = world.room(LockRoom)
+    room = uow.tables(LockTables)
     for own in room.readers_of(dataset_id, lot):
         job = room.jobs.get(own.job_id)
         if own.run_id is None or job is None:
             continue
-        written = (dataset for role, dataset in world.io_of(own.run_id) if role == Role.OUTPUT)
+        written = (dataset for role, dataset in uow.io_of(own.run_id) if role == Role.OUTPUT)
         for output in dict.fromkeys((*job.output_ids, *written)):
             row = room.outputs.get((output, lot))
             if row is not None and row.run_id == own.run_id:
                 yield Made(output, row)
 
 
-def follow_datasets(world: World, now: Micros) -> None:
+def follow_datasets(uow: UnitOfWork, now: Micros) -> None:
     """Let every job that works on what is made of a held dataset be held with it, and no other."""
-    room = world.room(LockRoom)
+    room = uow.tables(LockTables)
     holds = {row.id: row for row in room.all_holds()}
     wanted: dict[str, HoldRow] = {}
     for root in [row for row in holds.values() if row.kind == "DATASET"]:
-        dataset = world.datasets.get(root.id)
+        dataset = uow.datasets.get(root.id)
         name = f"{dataset.namespace}/{dataset.name}" if dataset is not None else root.id
         why = f"dataset {name}, which its inputs are made from, is held: {root.why}"
         for job_id in _jobs_beyond(room, root.id):
@@ -133,7 +135,7 @@ def follow_datasets(world: World, now: Micros) -> None:
             room.holds.put(key, row)
 
 
-def _jobs_beyond(room: LockRoom, dataset_id: str) -> Iterator[str]:
+def _jobs_beyond(room: LockTables, dataset_id: str) -> Iterator[str]:
     """Jobs downstream of a dataset that do not read or write it themselves."""
     own = {job for _, job in room.wires.get(dataset_id) or ()}
     level, seen = [dataset_id], {dataset_id}
@@ -145,13 +147,13 @@ def _jobs_beyond(room: LockRoom, dataset_id: str) -> Iterator[str]:
         seen.update(level)
 
 
-def _readers(room: LockRoom, datasets: list[str]) -> list[str]:
+def _readers(room: LockTables, datasets: list[str]) -> list[str]:
     wires = (wire for dataset in datasets for wire in room.wires.get(dataset) or ())
     return list(dict.fromkeys(job for role, job in wires if role == Role.INPUT))
 
 
 def _log(
-    room: LockRoom,
+    room: LockTables,
     made: Made,
     action: str,
     was: str,

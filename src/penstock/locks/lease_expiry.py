@@ -18,10 +18,10 @@ from penstock.locks import claiming, work
 from penstock.locks.commands.lots import register
 from penstock.locks.lock_rules import Status, writable
 from penstock.locks.rows import OUTSIDE, ClockRow
-from penstock.locks.tables import LockRoom
+from penstock.locks.tables import LockTables
 from penstock.lots.ids import INTERVAL_MAX, Interval
-from penstock.store.unit_of_work import World
-from penstock.store.write_queue import Catalog
+from penstock.store.unit_of_work import UnitOfWork
+from penstock.store.write_queue import WriteQueue
 from penstock.telemetry import logs
 
 AT_ONCE_MAX = 500
@@ -65,13 +65,13 @@ class Sweep(Write, frozen=True):
     of today.
     """
 
-    def apply(self, world: World, now: Micros) -> Swept:
+    def execute(self, uow: UnitOfWork, now: Micros) -> Swept:
         """Look at what is due now."""
-        room, limits = world.room(LockRoom), Limits.at(now)
+        room, limits = uow.tables(LockTables), Limits.at(now)
         expired = room.expired(now, AT_ONCE_MAX)
         for row in expired:
             error = f"the lease of {row.owner!r} ran out at {say_time(row.lease_until)}"
-            claiming.fail(world, row, error, now, expired=True)
+            claiming.fail(uow, row, error, now, expired=True)
         early = room.early(limits.renewed_at_most, AT_ONCE_MAX)
         for row in early:  # not ended: whoever works on it may be alive, and says so in time
             room.put_work(replace(row, lease_until=now + row.lease_seconds * SECOND))
@@ -85,14 +85,14 @@ class Sweep(Write, frozen=True):
             assert job is not None, "work is of a job that was wired"
             room.put_work(replace(row, not_before=0))
             work.refresh(room, job, [row.lot], now)
-        ticked = sum(_tick(world, clock, now) for clock in room.due_clocks(now))
+        ticked = sum(_tick(uow, clock, now) for clock in room.due_clocks(now))
         lost = tuple((row.run_id or "", row.lot) for row in expired)
         return Swept(len(expired), len(due), ticked, len(early), lost)
 
 
-def _tick(world: World, clock: ClockRow, now: Micros) -> int:
+def _tick(uow: UnitOfWork, clock: ClockRow, now: Micros) -> int:
     """Make lots READY whose interval has ended."""
-    room = world.room(LockRoom)
+    room = uow.tables(LockTables)
     interval = Interval(clock.interval)
     upcoming = interval.at(clock.due_at - 1)
     lots: list[str] = []
@@ -100,16 +100,16 @@ def _tick(world: World, clock: ClockRow, now: Micros) -> int:
         lots.append(upcoming.id)
         upcoming = upcoming.next
     if lots:
-        dataset = world.datasets.get(clock.dataset_id)
+        dataset = uow.datasets.get(clock.dataset_id)
         assert dataset is not None, "a clock in use is a dataset"
         arrived = _from_outside(room, dataset.id, lots)
         # One that somebody holds already arrives as held.
-        register(world, dataset, arrived, claiming.PENSTOCK, now, renew=True)
+        register(uow, dataset, arrived, claiming.PENSTOCK, now, renew=True)
         room.clocks.put(clock.dataset_id, replace(clock, due_at=upcoming.end))
     return len(lots)
 
 
-def _from_outside(room: LockRoom, dataset_id: str, lots: list[str]) -> list[str]:
+def _from_outside(room: LockTables, dataset_id: str, lots: list[str]) -> list[str]:
     """Those of a clock's lots that nobody makes: whoever did must not stop the clock."""
     room.outputs.prefetch((dataset_id, lot) for lot in lots)
     rows = [room.outputs.get((dataset_id, lot)) for lot in lots]
@@ -126,7 +126,7 @@ log = logging.getLogger(__name__)
 class Sweeper:
     """Sweeps once in a while, and only when something is due."""
 
-    def __init__(self, catalog: Catalog, *, clock: Clock, every_seconds: float) -> None:
+    def __init__(self, catalog: WriteQueue, *, clock: Clock, every_seconds: float) -> None:
         self._catalog = catalog
         self._clock = clock
         self._every_seconds = every_seconds

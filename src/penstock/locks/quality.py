@@ -13,7 +13,7 @@ from penstock.clock import Micros
 from penstock.locks.lock_rules import Status
 from penstock.locks.queries.hold_reasons import QUALITY, add_reason
 from penstock.locks.rows import CheckRow, LogRow, StatusRow
-from penstock.locks.tables import LockRoom
+from penstock.locks.tables import LockTables
 from penstock.lots.manifests import Check
 
 WHO = "quality checks"  # who holds a lot whose checks fail
@@ -65,7 +65,7 @@ def _check(raw: msgspec.Raw) -> Check | None:
 
 
 def judge(
-    room: LockRoom,
+    room: LockTables,
     row: StatusRow,
     version_id: str,
     checks: Sequence[Check],
@@ -89,7 +89,7 @@ def judge(
 
 
 def _note(
-    room: LockRoom,
+    room: LockTables,
     row: StatusRow,
     version_id: str,
     checks: Sequence[Check],

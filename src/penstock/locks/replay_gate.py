@@ -11,13 +11,13 @@ from penstock.clock import Micros
 from penstock.locks import work
 from penstock.locks.gate_table import WorkKey
 from penstock.locks.rows import TurnRow
-from penstock.locks.tables import LockRoom
+from penstock.locks.tables import LockTables
 from penstock.states import WorkState
 
 _RULED = (WorkState.DONE, WorkState.HELD)  # where what is stale can follow a rule, now or later
 
 
-def end(room: LockRoom, keeper_id: str, keys: Sequence[WorkKey], now: Micros) -> int:
+def end(room: LockTables, keeper_id: str, keys: Sequence[WorkKey], now: Micros) -> int:
     """Turns have come, or never will: what is stale and not going follows its job's own rule.
 
     Returned is how much of it does.
@@ -28,14 +28,14 @@ def end(room: LockRoom, keeper_id: str, keys: Sequence[WorkKey], now: Micros) ->
     return sum(_follow_rule(room, turn, now) for turn in left)
 
 
-def stop(room: LockRoom, keeper_id: str, keys: Sequence[WorkKey], now: Micros) -> int:
+def stop(room: LockTables, keeper_id: str, keys: Sequence[WorkKey], now: Micros) -> int:
     """End all turns that somebody still keeps, and with them the keeping."""
     stale = end(room, keeper_id, keys, now)
     room.turns.drop_keeper(keeper_id)
     return stale
 
 
-def _follow_rule(room: LockRoom, turn: TurnRow, now: Micros) -> bool:
+def _follow_rule(room: LockTables, turn: TurnRow, now: Micros) -> bool:
     """Whether work is stale that was only marked while it waited."""
     row, job = room.work.get((turn.job_id, turn.lot)), room.jobs.get(turn.job_id)
     known = turn.kept_since or 0

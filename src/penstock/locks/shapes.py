@@ -100,7 +100,7 @@ class HeldWhole(Shape, frozen=True):
     command: str | None
 
 
-class Nothing(Shape, frozen=True):
+class NoWorkReason(Shape, frozen=True):
     """Why a job found nothing to claim; lots are counted up to a thousand of each kind."""
 
     summary: str

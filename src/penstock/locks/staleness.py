@@ -5,14 +5,14 @@ from penstock.clock import Micros
 from penstock.locks.lock_rules import Status, readable
 from penstock.locks.queries.hold_reasons import drop_reasons, is_for_quality_alone
 from penstock.locks.rows import LogRow, LotJobRow, Stale, WorkRow
-from penstock.locks.tables import LockRoom
+from penstock.locks.tables import LockTables
 from penstock.states import WorkState
 
 STALE = "stale"  # the action in the log
 WHO = "penstock"  # who holds what is stale
 
 
-def follow(room: LockRoom, job: LotJobRow, row: WorkRow, now: Micros) -> WorkRow | None:
+def follow(room: LockTables, job: LotJobRow, row: WorkRow, now: Micros) -> WorkRow | None:
     """Do with a lot that is done what its job asks for, if an input of it has a newer version.
 
     Returned is the work as it is then; None if it is not stale, or was known to be. A person who
@@ -42,7 +42,7 @@ def follow(room: LockRoom, job: LotJobRow, row: WorkRow, now: Micros) -> WorkRow
     return after
 
 
-def _newest(room: LockRoom, job: LotJobRow, row: WorkRow) -> Micros:
+def _newest(room: LockTables, job: LotJobRow, row: WorkRow) -> Micros:
     """When the newest version came that the job has not read; 0 if it has read them."""
     newest = 0
     for dataset in job.input_ids:
@@ -56,7 +56,7 @@ def _newest(room: LockRoom, job: LotJobRow, row: WorkRow) -> Micros:
     return newest
 
 
-def _release(room: LockRoom, job: LotJobRow, lot: str, now: Micros) -> None:
+def _release(room: LockTables, job: LotJobRow, lot: str, now: Micros) -> None:
     """Its inputs are to be read again, and its outputs to be made again."""
     for dataset in job.input_ids:
         own = room.inputs.get((dataset, job.job_id, lot))
@@ -73,7 +73,7 @@ def _release(room: LockRoom, job: LotJobRow, lot: str, now: Micros) -> None:
             room.put_status(replace(made, held_from=Status.RESUBMIT))
 
 
-def _hold(room: LockRoom, job: LotJobRow, lot: str, now: Micros) -> None:
+def _hold(room: LockTables, job: LotJobRow, lot: str, now: Micros) -> None:
     for dataset in job.input_ids:
         own = room.inputs.get((dataset, job.job_id, lot))
         if own is not None and own.status == Status.DONE:

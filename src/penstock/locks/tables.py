@@ -11,7 +11,7 @@ from penstock.catalog.entities.runs import lot_facet, lot_of
 from penstock.catalog.rows import Role, replace
 from penstock.clock import Micros
 from penstock.db.database import Ask
-from penstock.locks.gate_table import TurnRoom, WorkKey
+from penstock.locks.gate_table import ReplayGateTables, WorkKey
 from penstock.locks.rows import (
     NOWHERE,
     OUTSIDE,
@@ -25,10 +25,10 @@ from penstock.locks.rows import (
     StatusRow,
     WorkRow,
 )
-from penstock.lots.tables import LotRoom
+from penstock.lots.tables import LotTables
 from penstock.states import WorkState
-from penstock.store.table_cache import Shelf, write_only
-from penstock.store.unit_of_work import Changes, World
+from penstock.store.table_cache import TableCache, write_only
+from penstock.store.unit_of_work import Changes, UnitOfWork
 
 OutputKey = tuple[str, str]  # dataset id, lot
 InputKey = tuple[str, str, str]  # dataset id, job id, lot
@@ -85,25 +85,25 @@ class _GoneStatus(Struct, frozen=True):
     job_id: str
 
 
-class LockRoom:
+class LockTables:
     """Rows by table; keys of lots are pairs with what they are lots of."""
 
-    def __init__(self, world: World) -> None:
-        self._world = world
-        undo = world.undo
-        self.jobs: Shelf[LotJobRow] = Shelf(self._fetch_jobs, undo)
-        self.wires: Shelf[Wires] = Shelf(self._fetch_wires, undo)
-        self.holds: Shelf[HoldRow] = Shelf(self._fetch_holds, undo)
-        self.outputs: Shelf[StatusRow] = Shelf(self._fetch_outputs, undo)
-        self.inputs: Shelf[StatusRow] = Shelf(self._fetch_inputs, undo)
-        self.work: Shelf[WorkRow] = Shelf(self._fetch_work, undo)
-        self.queues: Shelf[Queue] = Shelf(write_only, undo)
-        self.reasons: Shelf[ReasonsRow] = Shelf(self._fetch_reasons, undo)
-        self.checks: Shelf[CheckRow] = Shelf(write_only, undo)
-        self.clocks: Shelf[ClockRow] = Shelf(self._fetch_clocks, undo)
-        self.log: Shelf[LogRow] = Shelf(write_only, undo)
-        self.wired: Shelf[LotJobDatasetRow] = Shelf(write_only, undo)
-        self.unwired: Shelf[LotJobDatasetRow] = Shelf(write_only, undo)
+    def __init__(self, uow: UnitOfWork) -> None:
+        self._uow = uow
+        undo = uow.undo
+        self.jobs: TableCache[LotJobRow] = TableCache(self._fetch_jobs, undo)
+        self.wires: TableCache[Wires] = TableCache(self._fetch_wires, undo)
+        self.holds: TableCache[HoldRow] = TableCache(self._fetch_holds, undo)
+        self.outputs: TableCache[StatusRow] = TableCache(self._fetch_outputs, undo)
+        self.inputs: TableCache[StatusRow] = TableCache(self._fetch_inputs, undo)
+        self.work: TableCache[WorkRow] = TableCache(self._fetch_work, undo)
+        self.queues: TableCache[Queue] = TableCache(write_only, undo)
+        self.reasons: TableCache[ReasonsRow] = TableCache(self._fetch_reasons, undo)
+        self.checks: TableCache[CheckRow] = TableCache(write_only, undo)
+        self.clocks: TableCache[ClockRow] = TableCache(self._fetch_clocks, undo)
+        self.log: TableCache[LogRow] = TableCache(write_only, undo)
+        self.wired: TableCache[LotJobDatasetRow] = TableCache(write_only, undo)
+        self.unwired: TableCache[LotJobDatasetRow] = TableCache(write_only, undo)
         self.lasting = (
             self.jobs, self.wires, self.holds, self.outputs, self.inputs, self.work, self.queues,
             self.reasons, self.clocks,
@@ -138,14 +138,14 @@ class LockRoom:
                     yield _GoneStatus(before.dataset_id, before.lot, before.role, before.job_id)
 
     @property
-    def outbox(self) -> LotRoom:
+    def outbox(self) -> LotTables:
         """Where others are told of lots."""
-        return self._world.room(LotRoom)
+        return self._uow.tables(LotTables)
 
     @property
-    def turns(self) -> TurnRoom:
+    def turns(self) -> ReplayGateTables:
         """Who waits for a turn."""
-        return self._world.room(TurnRoom)
+        return self._uow.tables(ReplayGateTables)
 
     def append(self, row: LogRow) -> None:
         """Append a transition to the log."""
@@ -173,14 +173,14 @@ class LockRoom:
 
     def reasons_of_lot(self, lot: str) -> list[ReasonsRow]:
         """Why lots with this id are held, in whatever dataset."""
-        stored = self._world.tx.rows(ReasonsRow, "lot_reasons_of_lot", lot=lot)
+        stored = self._uow.tx.rows(ReasonsRow, "lot_reasons_of_lot", lot=lot)
         keys = {(row.dataset_id, row.lot) for row in (*stored, *self.reasons.unstored())}
         rows = [self.reasons.get(key) for key in sorted(keys) if key[1] == lot]
         return [row for row in rows if row is not None]
 
     def readers_of(self, dataset_id: str, lot: str) -> list[StatusRow]:
         """What each job does, or did, with a lot of a dataset as one that reads it."""
-        stored = self._world.tx.rows(StatusRow, "lot_readers", dataset_id=dataset_id, lot=lot)
+        stored = self._uow.tx.rows(StatusRow, "lot_readers", dataset_id=dataset_id, lot=lot)
         keys = {
             (dataset_id, row.job_id, lot)
             for row in (*stored, *self.inputs.unstored())
@@ -191,11 +191,11 @@ class LockRoom:
 
     def read_by(self, run_id: str) -> list[str]:
         """The datasets that a run reads."""
-        return [dataset for role, dataset in self._world.io_of(run_id) if role == Role.INPUT]
+        return [dataset for role, dataset in self._uow.io_of(run_id) if role == Role.INPUT]
 
     def all_holds(self) -> list[HoldRow]:
         """Every dataset and job that is held whole."""
-        stored = self._world.tx.rows(HoldRow, "all_lot_holds")
+        stored = self._uow.tx.rows(HoldRow, "all_lot_holds")
         keys = {row.id for row in (*stored, *self.holds.unstored())}
         rows = [self.holds.get(key) for key in sorted(keys)]
         return [row for row in rows if row is not None]
@@ -208,7 +208,7 @@ class LockRoom:
         maker = self.work.get((source.job_id, source.lot)) if source.job_id != OUTSIDE else None
         if maker is not None:
             return min(source.since, maker.since)
-        version = self._world.versions.get(source.version_id)
+        version = self._uow.versions.get(source.version_id)
         return version.published_at or source.since if version is not None else source.since
 
     def put_work(self, row: WorkRow) -> None:
@@ -229,7 +229,7 @@ class LockRoom:
 
     def claimed(self, run_id: str) -> WorkRow | None:
         """The live claim that a run is."""
-        run = self._world.runs.get(run_id)
+        run = self._uow.runs.get(run_id)
         lot = lot_of(run) if run is not None else None
         if run is None or lot is None or run.ended_at is not None:
             return None
@@ -239,7 +239,7 @@ class LockRoom:
 
     def claims_of(self, run_id: str) -> list[WorkRow]:
         """The lots that a run holds: one, unless events told that it works on several."""
-        run = self._world.runs.get(run_id)
+        run = self._uow.runs.get(run_id)
         facet = lot_facet(run.facets) if run is not None else None
         if run is None or facet is None:
             return []
@@ -250,8 +250,8 @@ class LockRoom:
     def prefetch_claims(self, run_ids: Iterable[str]) -> None:
         """Fetch what `claimed` will ask for."""
         runs = list(run_ids)
-        self._world.runs.prefetch(runs)
-        found = [run for run_id in runs if (run := self._world.runs.get(run_id)) is not None]
+        self._uow.runs.prefetch(runs)
+        found = [run for run_id in runs if (run := self._uow.runs.get(run_id)) is not None]
         self.work.prefetch((run.job_id, lot) for run in found if (lot := lot_of(run)) is not None)
 
     def ready(self, job_id: str, most: int, *, newest: bool) -> list[WorkRow]:
@@ -268,7 +268,7 @@ class LockRoom:
     def _load_queue(self, job_id: str, most: int) -> Queue:
         changed = {row.lot: row for row in self.work.unstored() if row.job_id == job_id}
         limit = most + len(changed)
-        stored = self._world.tx.rows(WorkRow, "ready_work", job_id=job_id, most=limit)
+        stored = self._uow.tx.rows(WorkRow, "ready_work", job_id=job_id, most=limit)
         rows = self._overlaid(stored, changed)
         rows.sort(key=lambda row: (row.rank, row.lot_key))
         is_whole = len(stored) < limit
@@ -285,7 +285,7 @@ class LockRoom:
 
     def _newest_ready(self, job_id: str, most: int) -> list[WorkRow]:
         changed = {row.lot: row for row in self.work.unstored() if row.job_id == job_id}
-        tx, found, rank = self._world.tx, list[WorkRow](), _RANK_MIN
+        tx, found, rank = self._uow.tx, list[WorkRow](), _RANK_MIN
         while len(found) < most + len(changed):
             following = tx.fetch_one("next_ready_rank", job_id=job_id, rank=rank)
             if following is None:
@@ -328,7 +328,7 @@ class LockRoom:
 
     def _stored_work(self, statement: str, now: Micros, most: int) -> list[WorkRow]:
         changed = {(row.job_id, row.lot): row for row in self.work.unstored()}
-        stored = self._world.tx.rows(WorkRow, statement, now=now, most=most + len(changed))
+        stored = self._uow.tx.rows(WorkRow, statement, now=now, most=most + len(changed))
         seen = {(row.job_id, row.lot): row for row in stored} | changed
         for key, row in seen.items():
             self.work.learn(key, row)
@@ -337,7 +337,7 @@ class LockRoom:
     def open_lots(self, job_id: str) -> list[WorkRow]:
         """All that a job has met and not done."""
         changed = {row.lot: row for row in self.work.unstored() if row.job_id == job_id}
-        stored = self._world.tx.rows(WorkRow, "open_work_of_job", job_id=job_id)
+        stored = self._uow.tx.rows(WorkRow, "open_work_of_job", job_id=job_id)
         seen = {row.lot: row for row in stored} | changed
         return [row for row in seen.values() if row.state != WorkState.DONE]
 
@@ -351,28 +351,28 @@ class LockRoom:
 
     def _stored_clocks(self, statement: str, now: Micros) -> list[ClockRow]:
         changed = {row.dataset_id: row for row in self.clocks.unstored()}
-        stored = self._world.tx.rows(ClockRow, statement, now=now)
+        stored = self._uow.tx.rows(ClockRow, statement, now=now)
         return list(({row.dataset_id: row for row in stored} | changed).values())
 
     def _fetch_jobs(self, ids: list[str]) -> dict[str, LotJobRow]:
-        rows = self._world.tx.rows(LotJobRow, "lot_jobs_by_ids", ids=ids)
+        rows = self._uow.tx.rows(LotJobRow, "lot_jobs_by_ids", ids=ids)
         return {row.job_id: row for row in rows}
 
     def _fetch_wires(self, ids: list[str]) -> dict[str, Wires]:
         found: dict[str, Wires] = dict.fromkeys(ids, ())
-        for dataset, role, job in self._world.tx.fetch("lot_jobs_by_datasets", ids=ids):
+        for dataset, role, job in self._uow.tx.fetch("lot_jobs_by_datasets", ids=ids):
             found[dataset] += ((Role(role), job),)
         return found
 
     def _fetch_holds(self, ids: list[str]) -> dict[str, HoldRow]:
-        return {row.id: row for row in self._world.tx.rows(HoldRow, "lot_holds_by_ids", ids=ids)}
+        return {row.id: row for row in self._uow.tx.rows(HoldRow, "lot_holds_by_ids", ids=ids)}
 
     def _fetch_outputs(self, keys: list[OutputKey]) -> dict[OutputKey, StatusRow]:
         asks: list[Ask] = [
             ("lot_outputs", {"dataset_id": dataset, "lots": lots})
             for dataset, lots in _by_first(keys)
         ]
-        rows = (StatusRow(*row) for found in self._world.tx.fetch_many(asks) for row in found)
+        rows = (StatusRow(*row) for found in self._uow.tx.fetch_many(asks) for row in found)
         return {(row.dataset_id, row.lot): row for row in rows}
 
     def _fetch_inputs(self, keys: list[InputKey]) -> dict[InputKey, StatusRow]:
@@ -380,14 +380,14 @@ class LockRoom:
             ("lot_inputs", {"dataset_id": dataset, "job_id": job, "lots": lots})
             for (dataset, job), lots in _by_first([((d, j), lot) for d, j, lot in keys])
         ]
-        rows = (StatusRow(*row) for found in self._world.tx.fetch_many(asks) for row in found)
+        rows = (StatusRow(*row) for found in self._uow.tx.fetch_many(asks) for row in found)
         return {(row.dataset_id, row.job_id, row.lot): row for row in rows}
 
     def _fetch_work(self, keys: list[WorkKey]) -> dict[WorkKey, WorkRow]:
         asks: list[Ask] = [
             ("lot_work_by_lots", {"job_id": job, "lots": lots}) for job, lots in _by_first(keys)
         ]
-        rows = (WorkRow(*row) for found in self._world.tx.fetch_many(asks) for row in found)
+        rows = (WorkRow(*row) for found in self._uow.tx.fetch_many(asks) for row in found)
         return {(row.job_id, row.lot): row for row in rows}
 
     def _fetch_reasons(self, keys: list[OutputKey]) -> dict[OutputKey, ReasonsRow]:
@@ -395,11 +395,11 @@ class LockRoom:
             ("lot_reasons", {"dataset_id": dataset, "lots": lots})
             for dataset, lots in _by_first(keys)
         ]
-        rows = (ReasonsRow(*row) for found in self._world.tx.fetch_many(asks) for row in found)
+        rows = (ReasonsRow(*row) for found in self._uow.tx.fetch_many(asks) for row in found)
         return {(row.dataset_id, row.lot): row for row in rows}
 
     def _fetch_clocks(self, ids: list[str]) -> dict[str, ClockRow]:
-        rows = self._world.tx.rows(ClockRow, "lot_clocks_by_ids", ids=ids)
+        rows = self._uow.tx.rows(ClockRow, "lot_clocks_by_ids", ids=ids)
         return {row.dataset_id: row for row in rows}
 
 

@@ -13,7 +13,7 @@ from penstock.locks import staleness
 from penstock.locks.lock_rules import Status, readable, usable, writable
 from penstock.locks.queries import hold_reasons
 from penstock.locks.rows import LogRow, LotJobRow, Stale, StatusRow, WorkRow
-from penstock.locks.tables import LockRoom
+from penstock.locks.tables import LockTables
 from penstock.lots.ids import sort_key
 from penstock.states import WorkState
 
@@ -47,7 +47,7 @@ def work_state(
 
 
 def refresh(
-    room: LockRoom,
+    room: LockTables,
     job: LotJobRow,
     lots: Sequence[str],
     now: Micros,
@@ -91,13 +91,13 @@ def refresh(
             room.put_work(replace(row, unmade=unmade))
 
 
-def is_unmade(room: LockRoom, job: LotJobRow, lot: str) -> int:
+def is_unmade(room: LockTables, job: LotJobRow, lot: str) -> int:
     """1 if an output of the job lacks a lot that is done: it was wired to more since; else 0."""
     made = (room.outputs.get((dataset, lot)) for dataset in job.output_ids)
     return int(any(row is None or row.version_id is None for row in made))
 
 
-def prefetch(room: LockRoom, job: LotJobRow, lots: Sequence[str]) -> None:
+def prefetch(room: LockTables, job: LotJobRow, lots: Sequence[str]) -> None:
     """Fetch what tells where a job stands with these lots."""
     datasets = (*job.input_ids, *job.output_ids)
     room.outputs.prefetch((dataset, lot) for dataset in datasets for lot in lots)
@@ -114,7 +114,7 @@ def standing_at(row: WorkRow, state: WorkState, now: Micros) -> WorkRow:
     return replace(row, state=state, since=now, not_before=not_before)
 
 
-def follow_inputs(room: LockRoom, job: LotJobRow, row: WorkRow, now: Micros) -> WorkRow:
+def follow_inputs(room: LockTables, job: LotJobRow, row: WorkRow, now: Micros) -> WorkRow:
     """Look whether a lot that is done has become stale; then others cannot read it for a while."""
     stale = staleness.follow(room, job, row, now)
     if stale is None:
@@ -124,7 +124,7 @@ def follow_inputs(room: LockRoom, job: LotJobRow, row: WorkRow, now: Micros) -> 
     return stale
 
 
-def standing(room: LockRoom, job: LotJobRow, lot: str, *, later: bool) -> WorkState:
+def standing(room: LockTables, job: LotJobRow, lot: str, *, later: bool) -> WorkState:
     """Where a job stands with a lot that nobody works on for it, by the status rows."""
     inputs = [room.outputs.get((dataset, lot)) for dataset in job.input_ids]
     outputs = [room.outputs.get((dataset, lot)) for dataset in job.output_ids]
@@ -164,7 +164,7 @@ def new_work(job_id: str, lot: str, rank: int, state: WorkState, now: Micros) ->
 
 
 def refresh_around(
-    room: LockRoom,
+    room: LockTables,
     datasets: Iterable[str],
     lots: Sequence[str],
     now: Micros,
@@ -179,7 +179,7 @@ def refresh_around(
 
 
 def refresh_others(
-    room: LockRoom,
+    room: LockTables,
     job: LotJobRow,
     lots: Sequence[str],
     now: Micros,
@@ -203,7 +203,7 @@ def back_off(job: LotJobRow, tries: int) -> Micros:
     return min((job.back_off_seconds * SECOND) << min(tries - 1, 30), BACK_OFF_MAX)
 
 
-def held_gate(room: LockRoom, job: LotJobRow) -> str | None:
+def held_gate(room: LockTables, job: LotJobRow) -> str | None:
     """Which hold stops a job whole: its own, or that of a dataset of its."""
     gates = (job.job_id, *job.input_ids, *job.output_ids)
     room.holds.prefetch(gates)
@@ -211,7 +211,7 @@ def held_gate(room: LockRoom, job: LotJobRow) -> str | None:
 
 
 def moved(
-    room: LockRoom, row: WorkRow, was: WorkRow, action: str, who: str, now: Micros, why: str = ""
+    room: LockTables, row: WorkRow, was: WorkRow, action: str, who: str, now: Micros, why: str = ""
 ) -> None:
     """Write a job's work on a lot, and the transition into the log."""
     room.put_work(row)

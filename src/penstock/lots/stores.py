@@ -10,23 +10,23 @@ from penstock.catalog.commands.lookup import Write
 from penstock.clock import Micros
 from penstock.objects import Objects, mark_store
 from penstock.objects.keys import local_folder
-from penstock.store.unit_of_work import World
-from penstock.store.write_queue import Catalog
+from penstock.store.unit_of_work import UnitOfWork
+from penstock.store.write_queue import WriteQueue
 
 
 class BeginStore(Write, frozen=True):
     """Note that a folder has the mark of a store from now on."""
 
-    alone: ClassVar[bool] = True  # it writes by itself
+    exclusive: ClassVar[bool] = True  # it writes by itself
 
     url: str
 
-    def apply(self, world: World, now: Micros) -> None:
+    def execute(self, uow: UnitOfWork, now: Micros) -> None:
         """One row."""
-        world.tx.execute("begin_store", url=self.url, now=now)
+        uow.tx.execute("begin_store", url=self.url, now=now)
 
 
-def open_own(catalog: Catalog, url: str, below: str = "") -> Objects:
+def open_own(catalog: WriteQueue, url: str, below: str = "") -> Objects:
     """A store of ours, or a folder below it; it is marked when it is first used."""
     folder = local_folder(url)
     if folder is not None:

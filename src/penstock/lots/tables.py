@@ -13,8 +13,8 @@ from penstock.lots.ids import Interval, IntervalLot, check_lot, parse_interval
 from penstock.lots.manifests import ManifestNote
 from penstock.lots.rows import LandingRow, LotDatasetRow, LotEventRow, ManifestRow, RunEndRow
 from penstock.states import ManifestState
-from penstock.store.table_cache import Shelf, write_only
-from penstock.store.unit_of_work import Changes, World
+from penstock.store.table_cache import TableCache, write_only
+from penstock.store.unit_of_work import Changes, UnitOfWork
 
 Notes = Mapping[str, ManifestNote]  # by dataset id
 NO_NOTES: Notes = MappingProxyType({})
@@ -32,19 +32,19 @@ class _Gone(Struct, frozen=True):
     dataset_id: str
 
 
-class LotRoom:
+class LotTables:
     """Rows by table; the outboxes are only written."""
 
-    def __init__(self, world: World) -> None:
-        self._world = world
-        undo = world.undo
-        self.datasets: Shelf[LotDatasetRow] = Shelf(self._fetch_datasets, undo)
-        self.manifests: Shelf[ManifestRow] = Shelf(self._fetch_manifests, undo)
-        self.landings: Shelf[LandingRow] = Shelf(self._fetch_landings, undo)
-        self.events: Shelf[LotEventRow] = Shelf(write_only, undo)
-        self.run_ends: Shelf[RunEndRow] = Shelf(write_only, undo)
-        self.lasting: tuple[Shelf[Any], ...] = (self.datasets, self.manifests, self.landings)
-        self.passing: tuple[Shelf[Any], ...] = (self.events, self.run_ends)
+    def __init__(self, uow: UnitOfWork) -> None:
+        self._uow = uow
+        undo = uow.undo
+        self.datasets: TableCache[LotDatasetRow] = TableCache(self._fetch_datasets, undo)
+        self.manifests: TableCache[ManifestRow] = TableCache(self._fetch_manifests, undo)
+        self.landings: TableCache[LandingRow] = TableCache(self._fetch_landings, undo)
+        self.events: TableCache[LotEventRow] = TableCache(write_only, undo)
+        self.run_ends: TableCache[RunEndRow] = TableCache(write_only, undo)
+        self.lasting: tuple[TableCache[Any], ...] = (self.datasets, self.manifests, self.landings)
+        self.passing: tuple[TableCache[Any], ...] = (self.events, self.run_ends)
 
     def changes(self) -> Changes:
         """Every change of the batch of writes."""
@@ -128,13 +128,13 @@ class LotRoom:
             )  # fmt: skip
 
     def _fetch_datasets(self, ids: list[str]) -> dict[str, LotDatasetRow]:
-        rows = self._world.tx.rows(LotDatasetRow, "lot_datasets_by_ids", ids=ids)
+        rows = self._uow.tx.rows(LotDatasetRow, "lot_datasets_by_ids", ids=ids)
         return {row.dataset_id: row for row in rows}
 
     def _fetch_landings(self, ids: list[str]) -> dict[str, LandingRow]:
-        rows = self._world.tx.rows(LandingRow, "lot_landings_by_ids", ids=ids)
+        rows = self._uow.tx.rows(LandingRow, "lot_landings_by_ids", ids=ids)
         return {row.dataset_id: row for row in rows}
 
     def _fetch_manifests(self, ids: list[str]) -> dict[str, ManifestRow]:
-        rows = self._world.tx.rows(ManifestRow, "lot_manifests_by_versions", ids=ids)
+        rows = self._uow.tx.rows(ManifestRow, "lot_manifests_by_versions", ids=ids)
         return {row.version_id: row for row in rows}

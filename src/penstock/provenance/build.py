@@ -47,7 +47,7 @@ class Arrivals:
         return self._found.get(node.version.id, (0, []))
 
 
-class Teller:
+class ProvenanceBuilder:
     """Tells what was found, with at most so many files of each version."""
 
     def __init__(

@@ -14,15 +14,15 @@ from penstock.errors import Conflict, Invalid, NotFound
 from penstock.locks import replay_gate
 from penstock.locks.commands.admin import ResubmitLots
 from penstock.locks.rows import LotJobRow, WorkRow
-from penstock.locks.tables import LockRoom
+from penstock.locks.tables import LockTables
 from penstock.replay import rules
 from penstock.replay.plan import STEPS_MAX
 from penstock.replay.rows import (
     Asked,
     Counts,
     NewStep,
-    ReplayRoom,
     ReplayRow,
+    ReplayTables,
     StepRow,
     add_steps,
     counted,
@@ -34,13 +34,13 @@ from penstock.replay.rows import (
 )
 from penstock.replay.rules import Turn, Verdict
 from penstock.states import REPLAY, ReplayState, StepState, WorkState
-from penstock.store.unit_of_work import World
+from penstock.store.unit_of_work import UnitOfWork
 
 
 class _Alone(Write, frozen=True):
     """It writes to the audit log, and reads what was committed before it."""
 
-    alone: ClassVar[bool] = True
+    exclusive: ClassVar[bool] = True
 
 
 class StartReplay(_Alone, frozen=True):
@@ -53,11 +53,11 @@ class StartReplay(_Alone, frozen=True):
     max_running: int
     steps: tuple[NewStep, ...]
 
-    def apply(self, world: World, now: Micros) -> ReplayRow:
+    def execute(self, uow: UnitOfWork, now: Micros) -> ReplayRow:
         """Write it down with all its steps."""
         if self.max_running < 1:
             raise Invalid("a replay has at least one step running at a time")
-        room = world.room(ReplayRoom)
+        room = uow.tables(ReplayTables)
         held = room.replays.get(self.id)
         if held is not None:
             return self._same(held)
@@ -77,12 +77,12 @@ class StartReplay(_Alone, frozen=True):
         )
         row = counted(row, add_steps(room, row, self.steps, (), now))
         if self.steps:
-            _let_wait(world, row, self.steps)
+            _let_wait(uow, row, self.steps)
         else:
             row = moved(row, ReplayState.DONE, now)
         room.replays.put(row.id, row)
         said = f"{row.id}: {len(self.steps)} steps: {self.why}"
-        audit.append(world.tx, now, self.who, "start replay", self.asked.target.sentence, said)
+        audit.append(uow.tx, now, self.who, "start replay", self.asked.target.sentence, said)
         return row
 
     def _same(self, held: ReplayRow) -> ReplayRow:
@@ -102,19 +102,19 @@ class MoveReplay(_Alone, frozen=True):
     id: str
     state: ReplayState
 
-    def apply(self, world: World, now: Micros) -> ReplayRow:
+    def execute(self, uow: UnitOfWork, now: Micros) -> ReplayRow:
         """What was set going ends by itself in any case; what was not waits, unless it is over."""
-        row = replay_row(world, self.id)
+        row = replay_row(uow, self.id)
         REPLAY.check(ReplayState(row.state), self.state, row.id)
         if row.state == self.state:
             return row
         row = moved(row, self.state, now)
         if self.state == ReplayState.CANCELLED:
-            row = _wait_no_more(world, row, now)
+            row = _wait_no_more(uow, row, now)
         else:
-            world.room(LockRoom).turns.put_keeper(row.keeper)
-        world.room(ReplayRoom).replays.put(row.id, row)
-        audit.append(world.tx, now, self.who, f"{self.state} replay", row.id, self.why)
+            uow.tables(LockTables).turns.put_keeper(row.keeper)
+        uow.tables(ReplayTables).replays.put(row.id, row)
+        audit.append(uow.tx, now, self.who, f"{self.state} replay", row.id, self.why)
         return row
 
 
@@ -124,19 +124,19 @@ class BeginStep(_Alone, frozen=True):
     id: str
     number: int
 
-    def apply(self, world: World, now: Micros) -> StepRow:
+    def execute(self, uow: UnitOfWork, now: Micros) -> StepRow:
         """The step after it."""
-        room, locks = world.room(ReplayRoom), world.room(LockRoom)
-        row, step = replay_row(world, self.id), step_row(room, self.id, self.number)
+        room, locks = uow.tables(ReplayTables), uow.tables(LockTables)
+        row, step = replay_row(uow, self.id), step_row(room, self.id, self.number)
         if row.state != ReplayState.RUNNING or step.state != StepState.PENDING or step.waits_for:
             return step
-        if _taking_part(world, row) >= row.max_running:
+        if _taking_part(uow, row) >= row.max_running:
             return step
         job, work = locks.jobs.get(step.job_id), locks.work.get(step.work)
         assert job is not None, "a step is work of a job that was wired"
-        verdict = rules.judge(world, job, step, work)
+        verdict = rules.judge(uow, job, step, work)
         if verdict.turn is Turn.RERUN:
-            self._resubmit(world, row, job, step, now)
+            self._resubmit(uow, row, job, step, now)
         changed = _turned(step, work, verdict, now)
         if changed.state != StepState.PENDING:
             replay_gate.end(locks, row.id, [step.work], now)
@@ -145,12 +145,12 @@ class BeginStep(_Alone, frozen=True):
         return changed
 
     def _resubmit(
-        self, world: World, row: ReplayRow, job: LotJobRow, step: StepRow, now: Micros
+        self, uow: UnitOfWork, row: ReplayRow, job: LotJobRow, step: StepRow, now: Micros
     ) -> None:
-        named = world.jobs.get(job.job_id)
+        named = uow.jobs.get(job.job_id)
         assert named is not None, "a job that was wired is in the catalog"
         why = f"replay {row.id}{': ' if row.why else ''}{row.why}"
-        ResubmitLots(row.who, why, named.namespace, named.name, (step.lot,)).apply(world, now)
+        ResubmitLots(row.who, why, named.namespace, named.name, (step.lot,)).execute(uow, now)
 
 
 class FailStep(_Alone, frozen=True):
@@ -160,14 +160,14 @@ class FailStep(_Alone, frozen=True):
     number: int
     note: str
 
-    def apply(self, world: World, now: Micros) -> StepRow:
+    def execute(self, uow: UnitOfWork, now: Micros) -> StepRow:
         """The step after it; what waits for it is blocked."""
-        room = world.room(ReplayRoom)
-        row, step = replay_row(world, self.id), step_row(room, self.id, self.number)
+        room = uow.tables(ReplayTables)
+        row, step = replay_row(uow, self.id), step_row(room, self.id, self.number)
         if row.state != ReplayState.RUNNING or step.state != StepState.PENDING:
             return step
         failed = moved_step(step, StepState.FAILED, now, note=self.note)
-        replay_gate.end(world.room(LockRoom), row.id, [step.work], now)
+        replay_gate.end(uow.tables(LockTables), row.id, [step.work], now)
         counts = write_steps(room, row.counted, [(step, failed)], now)
         room.replays.put(row.id, counted(row, counts))
         return failed
@@ -178,10 +178,10 @@ class SettleReplay(_Alone, frozen=True):
 
     id: str
 
-    def apply(self, world: World, now: Micros) -> list[int]:
+    def execute(self, uow: UnitOfWork, now: Micros) -> list[int]:
         """The numbers of those that have ended."""
-        room, locks = world.room(ReplayRoom), world.room(LockRoom)
-        row = replay_row(world, self.id)
+        room, locks = uow.tables(ReplayTables), uow.tables(LockTables)
+        row = replay_row(uow, self.id)
         going = room.going(row.id, STEPS_MAX)
         locks.work.prefetch(step.work for step in going)
         changed = []
@@ -208,10 +208,10 @@ class EndReplay(_Alone, frozen=True):
     id: str
     late: tuple[NewStep, ...]
 
-    def apply(self, world: World, now: Micros) -> ReplayRow:
+    def execute(self, uow: UnitOfWork, now: Micros) -> ReplayRow:
         """The replay after it."""
-        room = world.room(ReplayRoom)
-        row = replay_row(world, self.id)
+        room = uow.tables(ReplayTables)
+        row = replay_row(uow, self.id)
         if row.state != ReplayState.RUNNING or not row.counted.is_over:
             return row
         steps = room.of_work(row.id, [step.key for step in self.late])
@@ -221,37 +221,37 @@ class EndReplay(_Alone, frozen=True):
         if counts.is_over:
             is_good = not counts.failed and not counts.blocked
             row = moved(row, ReplayState.DONE if is_good else ReplayState.FAILED, now)
-            row = _wait_no_more(world, row, now)
+            row = _wait_no_more(uow, row, now)
         else:
-            _let_wait(world, row, [step for step in self.late if step.key not in known])
+            _let_wait(uow, row, [step for step in self.late if step.key not in known])
         room.replays.put(row.id, row)
         return row
 
 
-def replay_row(world: World, replay_id: str) -> ReplayRow:
+def replay_row(uow: UnitOfWork, replay_id: str) -> ReplayRow:
     """A replay, or NotFound."""
-    row = world.room(ReplayRoom).replays.get(ids.run_id(replay_id))
+    row = uow.tables(ReplayTables).replays.get(ids.run_id(replay_id))
     if row is None:
         raise NotFound(f"there is no replay {replay_id}; list them to see which there are")
     return row
 
 
-def _let_wait(world: World, row: ReplayRow, steps: Iterable[NewStep]) -> None:
+def _let_wait(uow: UnitOfWork, row: ReplayRow, steps: Iterable[NewStep]) -> None:
     """Let the work of new steps wait for its turn."""
     keys = [(step.job_id, step.lot) for step in steps]
-    world.room(LockRoom).turns.wait(row.keeper, keys)
+    uow.tables(LockTables).turns.wait(row.keeper, keys)
 
 
-def _wait_no_more(world: World, row: ReplayRow, now: Micros) -> ReplayRow:
+def _wait_no_more(uow: UnitOfWork, row: ReplayRow, now: Micros) -> ReplayRow:
     """A replay that is over, after what it has not begun was left to its own rule."""
-    unbegun = world.room(ReplayRoom).unbegun(row.id, STEPS_MAX)
-    stale = replay_gate.stop(world.room(LockRoom), row.id, [step.work for step in unbegun], now)
+    unbegun = uow.tables(ReplayTables).unbegun(row.id, STEPS_MAX)
+    stale = replay_gate.stop(uow.tables(LockTables), row.id, [step.work for step in unbegun], now)
     return counted(row, replace(row.counted, stale=stale))
 
 
-def _taking_part(world: World, row: ReplayRow) -> int:
+def _taking_part(uow: UnitOfWork, row: ReplayRow) -> int:
     """How many of a replay's steps run, or will as soon as they can."""
-    room, locks = world.room(ReplayRoom), world.room(LockRoom)
+    room, locks = uow.tables(ReplayTables), uow.tables(LockTables)
     going = room.going(row.id, STEPS_MAX)
     locks.work.prefetch(step.work for step in going)
     return sum(rules.takes_part(locks.work.get(step.work)) for step in going)

@@ -25,7 +25,7 @@ from penstock.replay.plan import STEPS_MAX, Ordered, Plan, find_steps, make_plan
 from penstock.replay.rows import Asked, NewStep, ReplayRow, StepRow
 from penstock.replay.target import Target
 from penstock.states import ReplayState, StepState, WorkState
-from penstock.store.write_queue import Catalog
+from penstock.store.write_queue import WriteQueue
 from penstock.telemetry import logs
 
 
@@ -125,7 +125,7 @@ class Progress(Shape, frozen=True):
 class Replays:
     """Plans replays, begins them, moves them on, and tells how far they are."""
 
-    def __init__(self, catalog: Catalog, clock: Clock) -> None:
+    def __init__(self, catalog: WriteQueue, clock: Clock) -> None:
         self._catalog = catalog
         self._clock = clock
 

@@ -14,8 +14,8 @@ from penstock.errors import NotFound
 from penstock.locks.rows import KeeperRow
 from penstock.replay.target import Target
 from penstock.states import REPLAY_STEP, ReplayState, StepState
-from penstock.store.table_cache import Shelf, write_only
-from penstock.store.unit_of_work import Changes, World
+from penstock.store.table_cache import TableCache, write_only
+from penstock.store.unit_of_work import Changes, UnitOfWork
 
 
 class Counts(Struct, frozen=True):
@@ -114,16 +114,16 @@ class EdgeRow(Row, frozen=True):
     later: int
 
 
-class ReplayRoom:
+class ReplayTables:
     """Replays by id; steps by replay and number, for writes that are alone."""
 
-    def __init__(self, world: World) -> None:
-        self._world = world
-        self.replays: Shelf[ReplayRow] = Shelf(self._fetch, world.undo)
-        self.steps: Shelf[StepRow] = Shelf(self._fetch_steps, world.undo)
-        self.edges: Shelf[EdgeRow] = Shelf(write_only, world.undo)
-        self.lasting: tuple[Shelf[Any], ...] = (self.replays,)
-        self.passing: tuple[Shelf[Any], ...] = (self.steps, self.edges)
+    def __init__(self, uow: UnitOfWork) -> None:
+        self._uow = uow
+        self.replays: TableCache[ReplayRow] = TableCache(self._fetch, uow.undo)
+        self.steps: TableCache[StepRow] = TableCache(self._fetch_steps, uow.undo)
+        self.edges: TableCache[EdgeRow] = TableCache(write_only, uow.undo)
+        self.lasting: tuple[TableCache[Any], ...] = (self.replays,)
+        self.passing: tuple[TableCache[Any], ...] = (self.steps, self.edges)
 
     def changes(self) -> Changes:
         """Every change of the batch of writes."""
@@ -144,7 +144,7 @@ class ReplayRoom:
     def going(self, replay_id: str, most: int) -> list[StepRow]:
         """The steps that were set going and have not ended."""
         which = {"replay_id": replay_id, "state": StepState.GOING, "most": most}
-        found = self._world.tx.rows(StepRow, "replay_steps_in_state", **which)
+        found = self._uow.tx.rows(StepRow, "replay_steps_in_state", **which)
         for row in found:
             self.steps.learn((replay_id, row.number), row)
         rows = (self.steps.get((replay_id, row.number)) for row in found)
@@ -157,7 +157,7 @@ class ReplayRoom:
         found = [
             row
             for state in states
-            for row in self._world.tx.rows(StepRow, "replay_steps_in_state", state=state, **which)
+            for row in self._uow.tx.rows(StepRow, "replay_steps_in_state", state=state, **which)
         ]
         for row in found:
             self.steps.learn((replay_id, row.number), row)
@@ -166,7 +166,7 @@ class ReplayRoom:
 
     def after(self, replay_id: str, numbers: Sequence[int]) -> list[StepRow]:
         """The steps that wait for these; one that waits for several is there several times."""
-        rows = self._world.tx.fetch("replay_steps_after", replay_id=replay_id, numbers=numbers)
+        rows = self._uow.tx.fetch("replay_steps_after", replay_id=replay_id, numbers=numbers)
         later = [number for (number,) in rows]
         self.steps.prefetch((replay_id, number) for number in later)
         found = (self.steps.get((replay_id, number)) for number in later)
@@ -175,10 +175,10 @@ class ReplayRoom:
     def of_work(self, replay_id: str, keys: Iterable[str]) -> list[StepRow]:
         """The steps that are the work with these keys: a job's id and a lot."""
         wanted = {"replay_id": replay_id, "keys": list(keys)}
-        return self._world.tx.rows(StepRow, "replay_steps_of_work", **wanted)
+        return self._uow.tx.rows(StepRow, "replay_steps_of_work", **wanted)
 
     def _fetch(self, ids: list[str]) -> dict[str, ReplayRow]:
-        rows = self._world.tx.rows(ReplayRow, "replays_by_ids", ids=ids)
+        rows = self._uow.tx.rows(ReplayRow, "replays_by_ids", ids=ids)
         return {row.id: row for row in rows}
 
     def _fetch_steps(self, keys: list[tuple[str, int]]) -> dict[tuple[str, int], StepRow]:
@@ -186,7 +186,7 @@ class ReplayRoom:
         for replay_id in {replay_id for replay_id, _ in keys}:
             numbers = [number for of, number in keys if of == replay_id]
             which = {"replay_id": replay_id, "numbers": numbers}
-            rows = self._world.tx.rows(StepRow, "replay_steps_by_numbers", **which)
+            rows = self._uow.tx.rows(StepRow, "replay_steps_by_numbers", **which)
             found |= {(row.replay_id, row.number): row for row in rows}
         return found
 
@@ -207,7 +207,7 @@ class NewStep(Struct, frozen=True):
         return self.job_id + self.lot
 
 
-def step_row(room: ReplayRoom, replay_id: str, number: int) -> StepRow:
+def step_row(room: ReplayTables, replay_id: str, number: int) -> StepRow:
     """A step of a replay, or NotFound."""
     step = room.steps.get((ids.run_id(replay_id), number))
     if step is None:
@@ -231,7 +231,7 @@ def moved_step(
 
 
 def write_steps(
-    room: ReplayRoom, counts: Counts, changed: Iterable[tuple[StepRow, StepRow]], now: Micros
+    room: ReplayTables, counts: Counts, changed: Iterable[tuple[StepRow, StepRow]], now: Micros
 ) -> Counts:
     """Write steps that have changed, and what follows for those after them: the counts then."""
     done: list[StepRow] = []
@@ -247,7 +247,7 @@ def write_steps(
     return _block(room, counts, failed, now)
 
 
-def _let_go(room: ReplayRoom, done: Sequence[StepRow]) -> None:
+def _let_go(room: ReplayTables, done: Sequence[StepRow]) -> None:
     if not done:
         return
     replay_id = done[0].replay_id
@@ -257,7 +257,7 @@ def _let_go(room: ReplayRoom, done: Sequence[StepRow]) -> None:
         room.put_step(replace(step, waits_for=step.waits_for - count))
 
 
-def _block(room: ReplayRoom, counts: Counts, failed: Sequence[StepRow], now: Micros) -> Counts:
+def _block(room: ReplayTables, counts: Counts, failed: Sequence[StepRow], now: Micros) -> Counts:
     """What is after steps that failed, near or far, is not begun."""
     while failed:
         numbers = [step.number for step in failed]
@@ -272,7 +272,7 @@ def _block(room: ReplayRoom, counts: Counts, failed: Sequence[StepRow], now: Mic
 
 
 def add_steps(
-    room: ReplayRoom,
+    room: ReplayTables,
     row: ReplayRow,
     steps: Sequence[NewStep],
     known: Sequence[StepRow],

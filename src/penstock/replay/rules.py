@@ -7,10 +7,10 @@ from penstock.locks import work as rules
 from penstock.locks.lock_rules import Status, readable
 from penstock.locks.queries.hold_reasons import QUALITY, is_for_quality_alone
 from penstock.locks.rows import LotJobRow, StatusRow, WorkRow
-from penstock.locks.tables import LockRoom
+from penstock.locks.tables import LockTables
 from penstock.replay.rows import StepRow
 from penstock.states import StepState, WorkState
-from penstock.store.unit_of_work import World
+from penstock.store.unit_of_work import UnitOfWork
 
 KEPT = "somebody keeps the job from this lot: let it go first"
 
@@ -32,13 +32,13 @@ class Verdict(NamedTuple):
     note: str = ""
 
 
-def judge(world: World, job: LotJobRow, step: StepRow, work: WorkRow | None) -> Verdict:
+def judge(uow: UnitOfWork, job: LotJobRow, step: StepRow, work: WorkRow | None) -> Verdict:
     """What to do about a step that waits for no other.
 
     What a job is out of tries with, or holds for a newer input, is tried again: a replay is begun
     by a person. What somebody holds waits for that person, and no replay waits for people.
     """
-    room = world.room(LockRoom)
+    room = uow.tables(LockTables)
     if work is None:
         return Verdict(Turn.FAIL, "the job has never met this lot")
     is_current = _is_current(room, job, work)
@@ -48,7 +48,7 @@ def judge(world: World, job: LotJobRow, step: StepRow, work: WorkRow | None) -> 
         return Verdict(Turn.WAIT, f"{work.owner} is at it, with what was there before")
     if work.state == WorkState.DONE and work.run_id != step.run_before and is_current:
         return Verdict(Turn.DONE, "it was done again meanwhile")
-    if held := _held(world, job, work.lot):
+    if held := _held(uow, job, work.lot):
         return Verdict(Turn.FAIL, held)
     if work.state not in (WorkState.DONE, WorkState.HELD):
         return Verdict(Turn.FOLLOW, "it was to be done already")
@@ -78,9 +78,9 @@ def said_of_held(lot: str, namespace: str, dataset: str) -> str:
     return f"lot {lot} of {namespace}/{dataset} is held: let it go first"
 
 
-def _held(world: World, job: LotJobRow, lot: str) -> str:
+def _held(uow: UnitOfWork, job: LotJobRow, lot: str) -> str:
     """What somebody has to let go before a step can be done."""
-    room = world.room(LockRoom)
+    room = uow.tables(LockTables)
     if room.is_kept(job.job_id, lot):
         return KEPT
     made = [room.outputs.get((dataset_id, lot)) for dataset_id in job.output_ids]
@@ -89,20 +89,20 @@ def _held(world: World, job: LotJobRow, lot: str) -> str:
     read = [room.outputs.get((dataset_id, lot)) for dataset_id in job.input_ids]
     for row in (*rows, *(row for row in read if row is not None)):
         if row.status == Status.HOLD:
-            source = world.datasets.get(_cause(room, row))
+            source = uow.datasets.get(_cause(room, row))
             assert source is not None, "a lot that is held is one of a dataset"
             return said_of_held(lot, source.namespace, source.name)
     return ""
 
 
-def _cause(room: LockRoom, row: StatusRow) -> str:
+def _cause(room: LockTables, row: StatusRow) -> str:
     """The dataset whose lot is to be let go, for another to be."""
     held = room.reasons.get((row.dataset_id, row.lot))
     causes = [reason for reason in (held.reasons if held else ()) if reason != QUALITY]
     return causes[0] if causes else row.dataset_id
 
 
-def _is_current(room: LockRoom, job: LotJobRow, work: WorkRow) -> bool:
+def _is_current(room: LockTables, job: LotJobRow, work: WorkRow) -> bool:
     """Whether the last claim read what is there now."""
     for dataset_id in job.input_ids:
         own = room.inputs.get((dataset_id, work.job_id, work.lot))
@@ -112,7 +112,7 @@ def _is_current(room: LockRoom, job: LotJobRow, work: WorkRow) -> bool:
     return True
 
 
-def _hindrance(room: LockRoom, job: LotJobRow, lot: str) -> str:
+def _hindrance(room: LockTables, job: LotJobRow, lot: str) -> str:
     """Why a lot must not be resubmitted yet: it could not be made anew, and would be gone."""
     if rules.held_gate(room, job) is not None:
         return "the job, or a dataset of it, is held"

@@ -31,7 +31,7 @@ from penstock.server.content import (
 from penstock.server.errors import UNEXPECTED, refusal
 from penstock.server.metrics import Metrics
 from penstock.server.parameters import query_reader
-from penstock.server.requests import Call, Door, Visit
+from penstock.server.requests import Call, Door, IngestRequest
 from penstock.server.responses import Answer, Flow, Page, answer, messages, pour
 from penstock.server.routes.table import CAPABILITIES, ROUTES
 from penstock.server.routing import Reach, Route, Router
@@ -252,7 +252,7 @@ class Api:
         return answer(value, route.status)
 
     def _attend(self, route: Route, key: Key, arguments: dict[str, Any]) -> Answer:
-        visit = Visit(self.door.plane, key, self.door.limits)
+        visit = IngestRequest(self.door.plane, key, self.door.limits)
         value = route.handler(visit, **arguments)
         return answer(value, visit.status or route.status)
 

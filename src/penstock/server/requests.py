@@ -15,10 +15,10 @@ from penstock.clock import SECOND, Micros
 from penstock.db import Transaction
 from penstock.errors import Busy, NotFound
 from penstock.ingest.collections import Collection, all_collections, find_collection
-from penstock.ingest.context import Workshop
+from penstock.ingest.context import IngestContext
 from penstock.ingest.models import Batch, Hold, HoldKind, IngestJob
 from penstock.ingest.queue.port import IngestStore
-from penstock.ingest.service import Act, Desk
+from penstock.ingest.service import Act, IngestService
 from penstock.plane import Plane
 from penstock.server.auth import NO_HEADING, NO_SENDER, Gate, Heading, Rates, Sender
 from penstock.server.content import Budget, Stream
@@ -173,7 +173,7 @@ class Call:
 
 
 @dataclass
-class Visit:
+class IngestRequest:
     """A call that works on the queue; it may wait, so it has one of ingest's own threads.
 
     A key that is for one namespace touches the collections of that namespace, their batches,
@@ -186,19 +186,19 @@ class Visit:
     status: int | None = None
 
     @property
-    def desk(self) -> Desk:
+    def desk(self) -> IngestService:
         """What depositors and administrators can ask for."""
         return self.plane.desk
 
     @property
-    def shop(self) -> Workshop:
+    def context(self) -> IngestContext:
         """Where objects are kept."""
-        return self.plane.shop
+        return self.plane.context
 
     @property
     def store(self) -> IngestStore:
         """The queue."""
-        return self.plane.shop.store
+        return self.plane.context.store
 
     def act(self, why: str) -> Act:
         """Something done by hand, for the audit log."""

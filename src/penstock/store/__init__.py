@@ -1,1 +1,1 @@
-"""TODO store."""
+"""The write engine: unit of work, table caches, write queue and flush."""

@@ -27,7 +27,7 @@ from penstock.catalog.rows import (
 )
 from penstock.clock import HOUR
 from penstock.db.database import Transaction
-from penstock.store.unit_of_work import Changes, World
+from penstock.store.unit_of_work import Changes, UnitOfWork
 
 
 class EventCount(Struct, frozen=True):
@@ -60,52 +60,52 @@ _dataset_search_parts = attrgetter("hidden", "description", "tags", "field_tags"
 _job_search_parts = attrgetter("hidden", "description", "tags")
 
 
-def changes(world: World) -> Changes:
+def changes(uow: UnitOfWork) -> Changes:
     """Every change of the batch: rows, and the statement that writes them, in order."""
-    held = world.job_versions.before
-    gone = [_Gone(version_id) for version_id in held if world.job_versions.get(version_id) is None]
-    datasets, advanced_datasets = world.datasets.parted(DatasetAdvance)
-    versions, advanced_versions = world.versions.parted(VersionAdvance)
-    jobs, advanced_jobs = world.jobs.parted(JobAdvance)
-    job_versions, advanced_job_versions = world.job_versions.parted(JobVersionAdvance)
-    runs, advanced_runs = world.runs.parted(RunAdvance)
+    held = uow.job_versions.before
+    gone = [_Gone(version_id) for version_id in held if uow.job_versions.get(version_id) is None]
+    datasets, advanced_datasets = uow.datasets.parted(DatasetAdvance)
+    versions, advanced_versions = uow.versions.parted(VersionAdvance)
+    jobs, advanced_jobs = uow.jobs.parted(JobAdvance)
+    job_versions, advanced_job_versions = uow.job_versions.parted(JobVersionAdvance)
+    runs, advanced_runs = uow.runs.parted(RunAdvance)
     found: Changes = [
         ("forget_job_versions", gone),
-        ("put_namespaces", world.namespaces.changed()),
-        ("put_sources", world.sources.changed()),
-        ("put_tags", world.tags.changed()),
-        ("put_tag_uses", world.tag_uses.changed()),
-        ("put_aliases", world.aliases.changed()),
-        ("move_datasets", world.datasets.moved("hidden", "created_at")),
-        ("move_versions", world.versions.moved("number")),
-        ("move_jobs", world.jobs.moved("created_at")),
+        ("put_namespaces", uow.namespaces.changed()),
+        ("put_sources", uow.sources.changed()),
+        ("put_tags", uow.tags.changed()),
+        ("put_tag_uses", uow.tag_uses.changed()),
+        ("put_aliases", uow.aliases.changed()),
+        ("move_datasets", uow.datasets.moved("hidden", "created_at")),
+        ("move_versions", uow.versions.moved("number")),
+        ("move_jobs", uow.jobs.moved("created_at")),
         ("put_datasets", datasets),
         ("advance_datasets", advanced_datasets),
-        ("put_stream_schemas", world.stream_schemas.changed()),
-        ("put_sightings", world.sightings.changed()),
-        ("put_facet_sets", world.facet_sets.changed()),
+        ("put_stream_schemas", uow.stream_schemas.changed()),
+        ("put_sightings", uow.sightings.changed()),
+        ("put_facet_sets", uow.facet_sets.changed()),
         ("put_versions", versions),
         ("advance_versions", advanced_versions),
         ("put_jobs", jobs),
         ("advance_jobs", advanced_jobs),
-        ("move_runs", world.runs.moved("job_id", "created_at")),  # after the jobs: it asks them
+        ("move_runs", uow.runs.moved("job_id", "created_at")),  # after the jobs: it asks them
         ("put_job_versions", job_versions),
         ("advance_job_versions", advanced_job_versions),
         ("put_runs", runs),
         ("advance_runs", advanced_runs),
-        ("put_run_datasets", world.run_datasets.changed()),
+        ("put_run_datasets", uow.run_datasets.changed()),
         (
             "forget_edges",
-            [_Edge(e.job_id, e.role, e.dataset_id) for e in world.lost_edges.changed()],
+            [_Edge(e.job_id, e.role, e.dataset_id) for e in uow.lost_edges.changed()],
         ),
-        ("put_quality_reports", list(_quality_reports(world))),
-        ("put_edges", world.edge_rows.changed()),
-        ("put_column_edges", list(_column_edges(world))),
-        ("put_events", world.events.changed()),
-        ("add_event_counts", _counts(world)),
-        ("add_tallies", _tallies(world)),
-        ("put_search_docs", list(_search_docs(world))),
-        *(change for room in world.rooms for change in room.changes()),
+        ("put_quality_reports", list(_quality_reports(uow))),
+        ("put_edges", uow.edge_rows.changed()),
+        ("put_column_edges", list(_column_edges(uow))),
+        ("put_events", uow.events.changed()),
+        ("add_event_counts", _counts(uow)),
+        ("add_tallies", _tallies(uow)),
+        ("put_search_docs", list(_search_docs(uow))),
+        *(change for room in uow.rooms for change in room.changes()),
     ]
     return [change for change in found if change[1]]
 
@@ -116,30 +116,30 @@ def flush(tx: Transaction, batch: Changes) -> None:
         tx.write(statement, rows)
 
 
-def _column_edges(world: World) -> Iterator[ColumnEdgeRow]:
-    for edges in world.column_edges.changed():
+def _column_edges(uow: UnitOfWork) -> Iterator[ColumnEdgeRow]:
+    for edges in uow.column_edges.changed():
         yield from edges
 
 
-def _quality_reports(world: World) -> Iterator[QualityReportRow]:
-    for row in world.run_datasets.changed():
+def _quality_reports(uow: UnitOfWork) -> Iterator[QualityReportRow]:
+    for row in uow.run_datasets.changed():
         at = reported_at(row.facets, row.stamps)
         if at is not None:
             yield QualityReportRow(row.run_id, row.role, row.dataset_id, row.version_id, at)
 
 
-def _counts(world: World) -> list[EventCount]:
+def _counts(uow: UnitOfWork) -> list[EventCount]:
     totals = Counter(
         (e.event_time // HOUR * HOUR, counted_type(e.kind, e.event_type))
-        for e in world.events.changed()
+        for e in uow.events.changed()
     )
     return [EventCount(hour, kind, total) for (hour, kind), total in sorted(totals.items())]
 
 
-def _tallies(world: World) -> list[_Tally]:
+def _tallies(uow: UnitOfWork) -> list[_Tally]:
     """How the numbers of visible datasets and jobs have moved."""
     moved: Counter[tuple[str, str, str]] = Counter()
-    for kind, shelf in (("DATASET", world.datasets), ("JOB", world.jobs)):
+    for kind, shelf in (("DATASET", uow.datasets), ("JOB", uow.jobs)):
         for key, before in shelf.before.items():
             for row, step in ((before, -1), (shelf.get(key), 1)):
                 if row is not None and not row.hidden:
@@ -147,67 +147,66 @@ def _tallies(world: World) -> list[_Tally]:
     return [_Tally(*key, total) for key, total in sorted(moved.items()) if total]
 
 
-def _search_docs(world: World) -> Iterator[SearchRow]:
-    changed = _datasets_that_read_differently(world)
-    stored = [row.id for row in changed if world.datasets.before.get(row.id, row) is not None]
-    second_names = _second_names(world, stored) if changed else {}
+def _search_docs(uow: UnitOfWork) -> Iterator[SearchRow]:
+    changed = _datasets_that_read_differently(uow)
+    stored = [row.id for row in changed if uow.datasets.before.get(row.id, row) is not None]
+    second_names = _second_names(uow, stored) if changed else {}
     for row in changed:
-        words = _dataset_words(world, row, second_names.get(row.id, ()))
+        words = _dataset_words(uow, row, second_names.get(row.id, ()))
         yield SearchRow(row.id, "DATASET", row.namespace, row.name, row.hidden, words)
-    for key, was in world.jobs.before.items():
-        job: Any = world.jobs.get(key)
+    for key, was in uow.jobs.before.items():
+        job: Any = uow.jobs.get(key)
         if job is not None and _job_reads_differently(was, job):
             words = search_body(job.namespace, job.name, job.description, "[]", job.tags)
             yield SearchRow(job.id, "JOB", job.namespace, job.name, job.hidden, words)
 
 
-def _datasets_that_read_differently(world: World) -> list[DatasetRow]:
+def _datasets_that_read_differently(uow: UnitOfWork) -> list[DatasetRow]:
     """Those of which a word is new or gone; a second name may be all that is new."""
-    before = world.datasets.before
-    renamed = {alias.dataset_id: None for alias in world.aliases.changed()}
-    rows = {key: world.datasets.get(key) for key in [*before, *renamed]}
+    before = uow.datasets.before
+    renamed = {alias.dataset_id: None for alias in uow.aliases.changed()}
+    rows = {key: uow.datasets.get(key) for key in [*before, *renamed]}
     return [
         row
         for key, row in rows.items()
-        if row is not None
-        and (key in renamed or _dataset_reads_differently(world, before[key], row))
+        if row is not None and (key in renamed or _dataset_reads_differently(uow, before[key], row))
     ]
 
 
-def _second_names(world: World, stored: Sequence[str]) -> dict[str, list[AliasRow]]:
+def _second_names(uow: UnitOfWork, stored: Sequence[str]) -> dict[str, list[AliasRow]]:
     """What else datasets are called that are stored or on their way, by dataset."""
-    known = world.tx.rows(AliasRow, "aliases_of_datasets", ids=stored) if stored else []
-    seen = {alias.id: alias for alias in [*known, *world.aliases.unstored()]}
+    known = uow.tx.rows(AliasRow, "aliases_of_datasets", ids=stored) if stored else []
+    seen = {alias.id: alias for alias in [*known, *uow.aliases.unstored()]}
     found: dict[str, list[AliasRow]] = {}
     for alias in sorted(seen.values(), key=attrgetter("namespace", "name")):
         found.setdefault(alias.dataset_id, []).append(alias)
     return found
 
 
-def _dataset_words(world: World, row: DatasetRow, second_names: Sequence[AliasRow]) -> str:
+def _dataset_words(uow: UnitOfWork, row: DatasetRow, second_names: Sequence[AliasRow]) -> str:
     return search_body(
         row.namespace,
         row.name,
         row.description,
-        shown_schema(world, row)[0],
+        shown_schema(uow, row)[0],
         row.tags,
         field_tags=row.field_tags,
         second_names=[text for alias in second_names for text in (alias.name, alias.namespace)],
     )
 
 
-def _dataset_reads_differently(world: World, before: DatasetRow | None, row: DatasetRow) -> bool:
+def _dataset_reads_differently(uow: UnitOfWork, before: DatasetRow | None, row: DatasetRow) -> bool:
     if before is None or _dataset_search_parts(before) != _dataset_search_parts(row):
         return True
     shown = row.current_version_id or row.latest_version_id
     was = before.current_version_id or before.latest_version_id
-    if shown == was and shown not in world.versions.before:
+    if shown == was and shown not in uow.versions.before:
         return False
-    held = world.versions.before.get(was) or (world.versions.get(was) if was else None)
+    held = uow.versions.before.get(was) or (uow.versions.get(was) if was else None)
     if held is None:
         return True
     schema = held.schema_id if held.schema_id != NO_SCHEMA else observed_schema(before.observed)[1]
-    return schema != shown_schema(world, row)[1]
+    return schema != shown_schema(uow, row)[1]
 
 
 def _job_reads_differently(before: JobRow | None, job: JobRow) -> bool:

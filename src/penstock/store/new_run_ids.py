@@ -10,10 +10,10 @@ from typing import Any
 from penstock import ids
 from penstock.clock import HOUR, Micros
 from penstock.db.database import Ask
-from penstock.store.table_cache import Rows, Shelf
+from penstock.store.table_cache import Rows, TableCache
 
 
-class UnusedIds:
+class NewRunIds:
     """Ids after one and up to another: a run with such an id is on the shelf, or there is none.
 
     That is so for as long as the shelf can be trusted, and what leaves it is told here.
@@ -27,7 +27,7 @@ class UnusedIds:
         self._after = self._upto = ""
         self._until: Micros = 0
 
-    def sift(self, runs: Sequence[str], *shelves: Shelf[Any]) -> Sequence[str]:
+    def sift(self, runs: Sequence[str], *shelves: TableCache[Any]) -> Sequence[str]:
         """Of runs that are not on the shelves those that may be stored; the others are new."""
         after, upto = self._after, self._upto
         new = [run for run in runs if after < run <= upto]

@@ -15,7 +15,7 @@ Rows = Iterable[tuple[Any, ...]]
 _ABSENT: Any = object()
 
 
-class UndoLog(list[tuple["Shelf[Any]", Any, Any, bool]]):
+class UndoLog(list[tuple["TableCache[Any]", Any, Any, bool]]):
     """How to take back what the command at hand has put on any shelf: where, key, row, first."""
 
     def begin(self) -> None:
@@ -29,7 +29,7 @@ class UndoLog(list[tuple["Shelf[Any]", Any, Any, bool]]):
         self.clear()
 
 
-class Shelf(Generic[R]):
+class TableCache(Generic[R]):
     """A cache of rows that knows which of them have changed.
 
     `None` on the shelf means that the row is known not to exist. A key that is not on the
@@ -159,7 +159,9 @@ def write_only(keys: list[Any]) -> dict[Any, Any]:
     return {}
 
 
-def filling(shelf: Shelf[Any], keys: Sequence[str], shape: type[Any]) -> Callable[[Rows], None]:
+def filling(
+    shelf: TableCache[Any], keys: Sequence[str], shape: type[Any]
+) -> Callable[[Rows], None]:
     """What takes in the rows that were found of these keys; the first column is the key."""
 
     def take(rows: Rows) -> None:
@@ -168,7 +170,7 @@ def filling(shelf: Shelf[Any], keys: Sequence[str], shape: type[Any]) -> Callabl
     return take
 
 
-def learning(shelf: Shelf[Any], shape: type[Any]) -> Callable[[Rows], None]:
+def learning(shelf: TableCache[Any], shape: type[Any]) -> Callable[[Rows], None]:
     """What takes in rows that came along with others."""
 
     def take(rows: Rows) -> None:

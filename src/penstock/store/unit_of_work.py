@@ -33,8 +33,8 @@ from penstock.catalog.rows import (
 )
 from penstock.clock import Micros
 from penstock.db.database import Ask, Transaction
-from penstock.store.new_run_ids import UnusedIds
-from penstock.store.table_cache import Shelf, UndoLog, filling, learning, write_only
+from penstock.store.new_run_ids import NewRunIds
+from penstock.store.table_cache import TableCache, UndoLog, filling, learning, write_only
 
 IoKey = tuple[str, str]  # role, dataset id
 Io = Mapping[IoKey, RunDatasetRow]
@@ -68,26 +68,26 @@ class NeedsOwnTransaction(Exception):
     """A write changes rows unseen, and must be alone in its transaction."""
 
 
-class Room(Protocol):
+class TableGroup(Protocol):
     """The rows of a capability that stands on the catalog, in the same world."""
 
     @property
-    def lasting(self) -> Sequence[Shelf[Any]]:
+    def lasting(self) -> Sequence[TableCache[Any]]:
         """Shelves that keep their rows from batch to batch."""
 
     @property
-    def passing(self) -> Sequence[Shelf[Any]]:
+    def passing(self) -> Sequence[TableCache[Any]]:
         """Shelves that are only written."""
 
     def changes(self) -> "Changes":
         """What a batch has changed: statements and their rows, in order."""
 
 
-K = TypeVar("K", bound=Room)
+K = TypeVar("K", bound=TableGroup)
 Changes = list[tuple[str, Sequence[Struct]]]
 
 
-class World:
+class UnitOfWork:
     """Rows by table, for as long as nobody else writes."""
 
     def __init__(self) -> None:
@@ -98,10 +98,10 @@ class World:
         self._is_shared = True  # whether other writes share the transaction
         self._heavy = 0  # characters of large events
         self._past: deque[tuple[set[str], set[str | None]]] = deque()
-        self._unused = UnusedIds()
+        self._unused = NewRunIds()
         self.namespaces = self._shelf(NamespaceRow, "namespaces_by_names", "name")
         self.sources = self._shelf(SourceRow, "sources_by_names", "name")
-        self.grants: Shelf[frozenset[str]] = Shelf(self._fetch_grants, self.undo)
+        self.grants: TableCache[frozenset[str]] = TableCache(self._fetch_grants, self.undo)
         self.tags = self._shelf(TagRow, "tags_by_names", "name")
         self.datasets = self._shelf(DatasetRow, "datasets_by_ids")
         self.sightings = self._shelf(SightingRow, "sightings_by_ids", "dataset_id")
@@ -111,33 +111,33 @@ class World:
         self.jobs = self._shelf(JobRow, "jobs_by_ids")
         self.job_versions = self._shelf(JobVersionRow, "job_versions_by_ids")
         self.runs = self._shelf(RunRow, "runs_by_ids")
-        self.io: Shelf[Io] = Shelf(self._fetch_io, self.undo)
-        self.edges: Shelf[Edges] = Shelf(self._fetch_edges, self.undo)
-        self.tag_uses: Shelf[TagUseRow] = Shelf(write_only, self.undo)
-        self.run_datasets: Shelf[RunDatasetRow] = Shelf(write_only, self.undo)
-        self.edge_rows: Shelf[EdgeRow] = Shelf(write_only, self.undo)
-        self.lost_edges: Shelf[EdgeRow] = Shelf(write_only, self.undo)
-        self.column_edges: Shelf[tuple[ColumnEdgeRow, ...]] = Shelf(write_only, self.undo)
-        self.events: Shelf[EventRow] = Shelf(write_only, self.undo)
-        self.stream_schemas: Shelf[StreamSchemaRow] = Shelf(write_only, self.undo)
-        self._lasting: list[Shelf[Any]] = [
+        self.io: TableCache[Io] = TableCache(self._fetch_io, self.undo)
+        self.edges: TableCache[Edges] = TableCache(self._fetch_edges, self.undo)
+        self.tag_uses: TableCache[TagUseRow] = TableCache(write_only, self.undo)
+        self.run_datasets: TableCache[RunDatasetRow] = TableCache(write_only, self.undo)
+        self.edge_rows: TableCache[EdgeRow] = TableCache(write_only, self.undo)
+        self.lost_edges: TableCache[EdgeRow] = TableCache(write_only, self.undo)
+        self.column_edges: TableCache[tuple[ColumnEdgeRow, ...]] = TableCache(write_only, self.undo)
+        self.events: TableCache[EventRow] = TableCache(write_only, self.undo)
+        self.stream_schemas: TableCache[StreamSchemaRow] = TableCache(write_only, self.undo)
+        self._lasting: list[TableCache[Any]] = [
             self.namespaces, self.sources, self.tags, self.datasets, self.sightings, self.aliases,
             self.versions, self.facet_sets, self.jobs, self.job_versions, self.runs, self.io,
             self.edges, self.grants,
         ]  # fmt: skip
-        self._passing: list[Shelf[Any]] = [
+        self._passing: list[TableCache[Any]] = [
             self.tag_uses, self.run_datasets, self.edge_rows, self.lost_edges, self.column_edges,
             self.events, self.stream_schemas,
         ]  # fmt: skip
-        self._rooms: dict[Any, Room] = {}
+        self._rooms: dict[Any, TableGroup] = {}
 
-    def _shelf(self, shape: type[R], statement: str, key: str = "id") -> Shelf[R]:
+    def _shelf(self, shape: type[R], statement: str, key: str = "id") -> TableCache[R]:
         def fetch(keys: list[Any]) -> dict[Any, R]:
             return {getattr(r, key): r for r in self.tx.rows(shape, statement, ids=keys)}
 
-        return Shelf(fetch, self.undo)
+        return TableCache(fetch, self.undo)
 
-    def room(self, kind: "Callable[[World], K]") -> K:
+    def tables(self, kind: "Callable[[UnitOfWork], K]") -> K:
         """The rows of another capability; they live and are written with the catalog's own."""
         found: Any = self._rooms.get(kind)
         if found is None:
@@ -148,7 +148,7 @@ class World:
         return room
 
     @property
-    def rooms(self) -> Iterable[Room]:
+    def rooms(self) -> Iterable[TableGroup]:
         """The other capabilities that have rows here."""
         return self._rooms.values()
 

@@ -16,7 +16,7 @@ from penstock.clock import Clock, Micros
 from penstock.db.database import Database, Sent, Transaction
 from penstock.errors import Busy, PenstockError, Unavailable
 from penstock.store.flush import changes, flush
-from penstock.store.unit_of_work import Keys, World
+from penstock.store.unit_of_work import Keys, UnitOfWork
 
 
 class Sized(Protocol):
@@ -127,13 +127,13 @@ class Command(Protocol[T_co]):
     """One write: what it will touch, and what it does to that."""
 
     @property
-    def alone(self) -> bool:
+    def exclusive(self) -> bool:
         """Whether it must have a transaction of its own, as what writes by itself must."""
 
-    def want(self, keys: Keys) -> None:
+    def prefetch(self, keys: Keys) -> None:
         """Name the rows to load beforehand; leaving one out costs a round trip, no more."""
 
-    def apply(self, world: World, now: Micros) -> T_co:
+    def execute(self, uow: UnitOfWork, now: Micros) -> T_co:
         """Change the world, or raise a PenstockError and have everything undone."""
 
 
@@ -197,7 +197,7 @@ class Writer:
         self._batch_max = batch_events_max
         self._observe = observe
         self._inbox: Inbox[_Entry[Any]] = Inbox(queue_length_max)
-        self._world = World()
+        self._uow = UnitOfWork()
         self._epoch = -1
         self._has_rivals = True  # until a commit shows that nobody else writes
         self._folded: list[_Entry[Any]] = []  # folded, not yet sent
@@ -238,7 +238,7 @@ class Writer:
         while not self._inbox.is_over:
             self._inbox.wait(self._enough)
             for part in _parts(self._inbox.take(self._share, _BATCH_BYTES_MAX)):
-                if self._has_rivals or part[0].command.alone:
+                if self._has_rivals or part[0].command.exclusive:
                     self._send()
                     self._land()
                     self._write_folding(part)
@@ -299,14 +299,14 @@ class Writer:
         after = self._under_way[-1].sent if self._under_way else self._epoch
         try:
             with self._reading():
-                writes = changes(self._world)
+                writes = changes(self._uow)
             sent = self._database.send(writes, after=after)
         except Exception:
             # The database went away, or will not have a row: the callers must hear of it, each of
             # his own, and this thread must live.
             self._refold()
             return
-        self._world.settle()
+        self._uow.settle()
         self._epoch = sent.epoch
         folded, self._folded = self._folded, []
         if len(folded) <= _FEW and not self._under_way and not len(self._inbox):
@@ -318,8 +318,8 @@ class Writer:
             self._under_way.append(_Flight(folded, sent, landing))
             # Not from inside the task: who is woken must find it done, or would wait for ever.
             landing.add_done_callback(lambda _: self._inbox.ring())
-        if self._world.is_full and self._land():
-            self._world.forget()
+        if self._uow.is_full and self._land():
+            self._uow.forget()
 
     def _land(self, left: int = 0) -> bool:
         """Wait until no more than so many are under way; False if one failed, and all is done."""
@@ -336,7 +336,7 @@ class Writer:
         self._under_way.clear()
         self._folded = []
         errors = [flight.landing.exception() for flight in flights]
-        self._world.forget()
+        self._uow.forget()
         self._epoch = -1
         for flight, error in zip(flights, errors, strict=True):
             if isinstance(error, Unavailable):
@@ -368,12 +368,12 @@ class Writer:
         try:
             self._together(batch)
         except Unavailable as error:
-            self._world.forget()
+            self._uow.forget()
             for entry in batch:
                 entry.error = error
         except Exception as error:
             # One write that the database itself refuses must not take the others with it.
-            self._world.forget()
+            self._uow.forget()
             if len(batch) > 1:
                 for entry in batch:
                     self._commit([entry])
@@ -386,59 +386,59 @@ class Writer:
         with self._database.write() as tx:
             self._has_rivals = tx.epoch != self._epoch + 1
             if self._has_rivals:
-                self._world.forget()
-            self._world.open(tx, is_shared=len(batch) > 1)
+                self._uow.forget()
+            self._uow.open(tx, is_shared=len(batch) > 1)
             self._fold(batch)
-            flush(tx, changes(self._world))
+            flush(tx, changes(self._uow))
             epoch = tx.epoch
         self._epoch = epoch
-        self._world.settle()
-        if self._world.is_full:
-            self._world.forget()
+        self._uow.settle()
+        if self._uow.is_full:
+            self._uow.forget()
 
     @contextmanager
     def _reading(self) -> Iterator[None]:
         """Have the world open; most batches find all that they need there, and read nothing."""
         with ExitStack() as stack:
             read = self._database.read
-            self._world.open_late(lambda: stack.enter_context(read(by_key=True)))
+            self._uow.open_late(lambda: stack.enter_context(read(by_key=True)))
             yield
-            self._world.close()
+            self._uow.close()
 
     def _fold(self, batch: list[_Entry[Any]]) -> None:
         """Let each write change the world, or fail alone."""
-        world, now = self._world, self._clock()
+        uow, now = self._uow, self._clock()
         keys = Keys()
         for entry in batch:
             entry.result = entry.error = None
-            entry.command.want(keys)
-        world.load(keys, now)
+            entry.command.prefetch(keys)
+        uow.load(keys, now)
         for entry in batch:
-            world.undo.begin()
+            uow.undo.begin()
             try:
                 # Only commands that run alone write to the audit log, which keeps the address.
-                if entry.command.alone and entry.address:
+                if entry.command.exclusive and entry.address:
                     with called_from(entry.address):
-                        entry.result = entry.command.apply(world, now)
+                        entry.result = entry.command.execute(uow, now)
                 else:
-                    entry.result = entry.command.apply(world, now)
+                    entry.result = entry.command.execute(uow, now)
             except Unavailable:
                 raise
             except PenstockError as refusal:
                 # What it wrote by itself goes with its transaction.
-                if entry.command.alone or world.has_rewritten:
+                if entry.command.exclusive or uow.has_rewritten:
                     raise
-                world.undo.undo()
+                uow.undo.undo()
                 entry.error = refusal
 
 
 def _parts(batch: list[_Entry[Any]]) -> list[list[_Entry[Any]]]:
     """Cut a batch, in its order, around the writes that need a transaction of their own."""
-    if not any(entry.command.alone for entry in batch):
+    if not any(entry.command.exclusive for entry in batch):
         return [batch] if batch else []
     parts: list[list[_Entry[Any]]] = [[]]
     for entry in batch:
-        if entry.command.alone:
+        if entry.command.exclusive:
             parts += [[entry], []]
         else:
             parts[-1].append(entry)
@@ -482,7 +482,7 @@ def _resolve_all(entries: list[_Entry[Any]]) -> None:
         entry.resolve()
 
 
-class Catalog(Writer):
+class WriteQueue(Writer):
     """Writes through one queue, reads on snapshots of their own."""
 
     def read(self) -> AbstractContextManager[Transaction]:

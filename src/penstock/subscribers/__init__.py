@@ -1,1 +1,1 @@
-"""TODO subscribers."""
+"""Webhooks and OpenLineage backends, and the delivery to them."""

@@ -20,8 +20,8 @@ from penstock.db import Transaction
 from penstock.errors import Conflict, Invalid, NotFound
 from penstock.lots.outbox import Outbox, check_kept, last_id
 from penstock.lots.rows import SubscriberKind, SubscriberRow
-from penstock.store.table_cache import Shelf
-from penstock.store.unit_of_work import Changes, World
+from penstock.store.table_cache import TableCache
+from penstock.store.unit_of_work import Changes, UnitOfWork
 
 SUBSCRIBERS_MAX = 100  # each may need a thread
 ERROR_CHARS_MAX = 1000
@@ -35,14 +35,14 @@ class _Gone(Struct, frozen=True):
     name: str
 
 
-class SubscriberRoom:
+class SubscriberTables:
     """Subscribers by name."""
 
-    def __init__(self, world: World) -> None:
-        self._world = world
-        self.subscribers: Shelf[SubscriberRow] = Shelf(self._fetch, world.undo)
-        self.lasting: tuple[Shelf[Any], ...] = (self.subscribers,)
-        self.passing: tuple[Shelf[Any], ...] = ()
+    def __init__(self, uow: UnitOfWork) -> None:
+        self._uow = uow
+        self.subscribers: TableCache[SubscriberRow] = TableCache(self._fetch, uow.undo)
+        self.lasting: tuple[TableCache[Any], ...] = (self.subscribers,)
+        self.passing: tuple[TableCache[Any], ...] = ()
 
     def changes(self) -> Changes:
         """Every change of the batch of writes."""
@@ -52,7 +52,7 @@ class SubscriberRoom:
         ]
 
     def _fetch(self, names: list[str]) -> dict[str, SubscriberRow]:
-        rows = self._world.tx.rows(SubscriberRow, "subscribers_by_names", names=names)
+        rows = self._uow.tx.rows(SubscriberRow, "subscribers_by_names", names=names)
         return {row.name: row for row in rows}
 
 
@@ -76,7 +76,7 @@ class SetSubscriber(Write, frozen=True):
     `after` sets how far it was told.
     """
 
-    alone: ClassVar[bool] = True  # it writes to the audit log
+    exclusive: ClassVar[bool] = True  # it writes to the audit log
 
     who: str
     name: str
@@ -87,12 +87,12 @@ class SetSubscriber(Write, frozen=True):
     dataset: str = ""
     after: int | None = None
 
-    def apply(self, world: World, now: Micros) -> SubscriberRow:
+    def execute(self, uow: UnitOfWork, now: Micros) -> SubscriberRow:
         """Whoever delivers to it now is refused, and reads it anew."""
         self._check()
-        shelf = world.room(SubscriberRoom).subscribers
+        shelf = uow.tables(SubscriberTables).subscribers
         held = shelf.get(self.name)
-        if held is None and len(listed(world.tx)) >= SUBSCRIBERS_MAX:
+        if held is None and len(listed(uow.tx)) >= SUBSCRIBERS_MAX:
             raise Conflict(f"there are {SUBSCRIBERS_MAX} subscribers, and no more can be had")
         if held is not None and outbox_of(held.kind) != outbox_of(self.kind) and self.after is None:
             raise Conflict(
@@ -101,11 +101,11 @@ class SetSubscriber(Write, frozen=True):
             )
         outbox, after = outbox_of(self.kind), self.after
         if after is not None:
-            check_kept(world.tx, after, outbox)
+            check_kept(uow.tx, after, outbox)
         elif held is not None:
             after = held.cursor
         else:
-            after = last_id(world.tx, outbox)
+            after = last_id(uow.tx, outbox)
         secret = self.secret
         if isinstance(secret, UnsetType):
             secret = held.secret if held is not None else None
@@ -129,7 +129,7 @@ class SetSubscriber(Write, frozen=True):
             updated_at=now,
         )
         shelf.put(self.name, row)
-        audit.append(world.tx, now, self.who, "set subscriber", self.name, self._detail())
+        audit.append(uow.tx, now, self.who, "set subscriber", self.name, self._detail())
         return row
 
     def _detail(self) -> str:
@@ -173,17 +173,17 @@ def _check_url(url: str) -> None:
 class DeleteSubscriber(Write, frozen=True):
     """Tell a subscriber nothing more."""
 
-    alone: ClassVar[bool] = True  # it writes to the audit log
+    exclusive: ClassVar[bool] = True  # it writes to the audit log
 
     who: str
     name: str
 
-    def apply(self, world: World, now: Micros) -> SubscriberRow:
+    def execute(self, uow: UnitOfWork, now: Micros) -> SubscriberRow:
         """What it was."""
-        shelf = world.room(SubscriberRoom).subscribers
+        shelf = uow.tables(SubscriberTables).subscribers
         row = _known(shelf.get(self.name), self.name)
         shelf.put(self.name, None)
-        audit.append(world.tx, now, self.who, "delete subscriber", self.name)
+        audit.append(uow.tx, now, self.who, "delete subscriber", self.name)
         return row
 
 
@@ -194,9 +194,9 @@ class TakeSubscriber(Write, frozen=True):
     owner: str
     lease_seconds: float
 
-    def apply(self, world: World, now: Micros) -> SubscriberRow:
+    def execute(self, uow: UnitOfWork, now: Micros) -> SubscriberRow:
         """The subscriber, with the token that goes with each further write."""
-        shelf = world.room(SubscriberRoom).subscribers
+        shelf = uow.tables(SubscriberTables).subscribers
         row = _known(shelf.get(self.name), self.name)
         if is_taken(row, self.owner, self.lease_seconds, now):
             raise Conflict(f"{row.owner} delivers to subscriber {self.name!r}")
@@ -218,9 +218,9 @@ class KeepSubscribers(Write, frozen=True):
     held: tuple[tuple[str, int], ...]  # names and tokens
     lease_seconds: float
 
-    def apply(self, world: World, now: Micros) -> set[str]:
+    def execute(self, uow: UnitOfWork, now: Micros) -> set[str]:
         """The names of those that are not ours any more."""
-        shelf = world.room(SubscriberRoom).subscribers
+        shelf = uow.tables(SubscriberTables).subscribers
         shelf.prefetch(name for name, _ in self.held)
         lost = set()
         for name, token in self.held:
@@ -242,9 +242,9 @@ class MoveCursor(Write, frozen=True):
     lease_seconds: float
     delivered: bool  # not only passed over
 
-    def apply(self, world: World, now: Micros) -> None:
+    def execute(self, uow: UnitOfWork, now: Micros) -> None:
         """Only for whoever holds it."""
-        row = _held(world, self.name, self.token)
+        row = _held(uow, self.name, self.token)
         moved = replace(
             row,
             cursor=max(row.cursor, self.cursor),
@@ -253,7 +253,7 @@ class MoveCursor(Write, frozen=True):
         )
         if self.delivered:
             moved = replace(moved, failures=0, next_try_at=0, error="", delivered_at=now)
-        world.room(SubscriberRoom).subscribers.put(self.name, moved)
+        uow.tables(SubscriberTables).subscribers.put(self.name, moved)
 
 
 class FailDelivery(Write, frozen=True):
@@ -266,9 +266,9 @@ class FailDelivery(Write, frozen=True):
     asked_seconds: float = 0.0  # for how long the receiver wants to be left alone
     delivered: bool = False  # it took others just before
 
-    def apply(self, world: World, now: Micros) -> SubscriberRow:
+    def execute(self, uow: UnitOfWork, now: Micros) -> SubscriberRow:
         """Only for whoever holds it."""
-        row = _held(world, self.name, self.token)
+        row = _held(uow, self.name, self.token)
         failures = 1 if self.delivered else row.failures + 1
         wait = max(back_off(failures), min(self.asked_seconds, ASKED_SECONDS_MAX))
         failed = replace(
@@ -282,7 +282,7 @@ class FailDelivery(Write, frozen=True):
             failed_at=now,
             delivered_at=now if self.delivered else row.delivered_at,
         )
-        world.room(SubscriberRoom).subscribers.put(self.name, failed)
+        uow.tables(SubscriberTables).subscribers.put(self.name, failed)
         return failed
 
 
@@ -358,8 +358,8 @@ def _known(row: SubscriberRow | None, name: str) -> SubscriberRow:
     return row
 
 
-def _held(world: World, name: str, token: int) -> SubscriberRow:
-    row = _known(world.room(SubscriberRoom).subscribers.get(name), name)
+def _held(uow: UnitOfWork, name: str, token: int) -> SubscriberRow:
+    row = _known(uow.tables(SubscriberTables).subscribers.get(name), name)
     if row.token != token:
         raise Conflict(
             f"subscriber {name!r} was taken or changed since: its token is {row.token}, "

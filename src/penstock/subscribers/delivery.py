@@ -26,7 +26,7 @@ from penstock.ids import new_id
 from penstock.lots.outbox import CHANNEL, Outbox, last_id
 from penstock.lots.rows import SubscriberRow
 from penstock.outgoing import certificates, is_near, post
-from penstock.store.write_queue import Catalog
+from penstock.store.write_queue import WriteQueue
 from penstock.subscribers.commands import (
     FailDelivery,
     KeepSubscribers,
@@ -64,7 +64,7 @@ class Deliverer:
 
     def __init__(
         self,
-        catalog: Catalog,
+        catalog: WriteQueue,
         database: Database,
         clock: Clock,
         *,

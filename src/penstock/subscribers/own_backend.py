@@ -11,7 +11,7 @@ from penstock.access.secrets import Secrets
 from penstock.config import Settings
 from penstock.errors import Conflict, NotFound
 from penstock.lots.rows import SubscriberKind, SubscriberRow
-from penstock.store.write_queue import Catalog
+from penstock.store.write_queue import WriteQueue
 from penstock.subscribers.commands import DeleteSubscriber, SetSubscriber, check_secret, listed
 
 log = logging.getLogger(__name__)
@@ -22,7 +22,7 @@ _PORTS = {"http": 80, "https": 443}
 
 
 def follow_settings(
-    catalog: Catalog,
+    catalog: WriteQueue,
     settings: Settings,
     secrets: Secrets,
     *,

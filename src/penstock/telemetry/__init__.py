@@ -1,1 +1,1 @@
-"""TODO telemetry."""
+"""Logs, traces and their export."""

@@ -8,11 +8,11 @@ from contextlib import ExitStack, contextmanager
 from pathlib import Path
 from typing import Any
 
-from penstock.arcs.engine.worker import Station
+from penstock.arcs.engine.worker import ArcWorker
 from penstock.client import AsyncClient, Client
 from penstock.client.names import Name
 from penstock.config import Settings
-from penstock.ingest.opening import open_workshop
+from penstock.ingest.opening import open_ingest
 from penstock.ingest.workers.pool import Workers
 from penstock.plane import Plane
 from penstock.replay.replays import Replays
@@ -118,21 +118,21 @@ def server(folder: Path | str | None = None, **settings: Any) -> Iterator[Server
 @contextmanager
 def _ingesting(plane: Plane) -> Iterator[None]:
     # With a session of its own: the server's goes on when these daemons stop.
-    shop = open_workshop(plane.settings, plane.catalog, plane.clock)
-    workers = Workers(shop, poll_seconds=_LOOK_SECONDS)
+    context = open_ingest(plane.settings, plane.catalog, plane.clock)
+    workers = Workers(context, poll_seconds=_LOOK_SECONDS)
     workers.start()
     try:
         yield
     finally:
         workers.stop()
-        shop.close()
+        context.close()
 
 
 @contextmanager
 def _running_arcs(plane: Plane) -> Iterator[None]:
     with (
         ThreadPoolExecutor(_ARCS_AT_ONCE, "arc-task") as executor,
-        Station(
+        ArcWorker(
             plane.catalog,
             plane.database,
             plane.objects,

@@ -53,7 +53,7 @@ class Scene:
 
     def _check(self, database: Database, *, deep: bool) -> dict[str, Verdict]:
         plane = self.plane
-        grounds = Grounds(database, lambda: plane.objects, plane.shop, plane.clock, deep=deep)
+        grounds = Grounds(database, lambda: plane.objects, plane.context, plane.clock, deep=deep)
         return {verdict.name: verdict for verdict in check(grounds)}
 
 

@@ -1,1 +1,1 @@
-"""TODO arrivals."""
+"""Arrivals: objects that become lots."""

@@ -7,8 +7,8 @@ from msgspec import Struct
 from penstock import ids
 from penstock.access import audit
 from penstock.arcs.arrivals.arrival import Arrival, ArrivedRow, checked, first_moment, to_text
-from penstock.arcs.arrivals.rows import ArrivalRoom, ArrivalRow, GoneObject, missing_arrival
-from penstock.arcs.rows import ArcRoom
+from penstock.arcs.arrivals.rows import ArrivalRow, ArrivalTables, GoneObject, missing_arrival
+from penstock.arcs.rows import ArcTables
 from penstock.catalog.commands.lookup import Write, dataset_row
 from penstock.catalog.events.apply import declare_dataset
 from penstock.catalog.events.facets import NO_FACETS
@@ -17,11 +17,11 @@ from penstock.catalog.rows import Role, replace
 from penstock.clock import Micros
 from penstock.errors import Conflict
 from penstock.locks.commands.lots import register
-from penstock.locks.tables import LockRoom
+from penstock.locks.tables import LockTables
 from penstock.lots.manifests import ManifestNote
 from penstock.lots.rows import LandingRow, LotDatasetRow
-from penstock.lots.tables import LotRoom
-from penstock.store.unit_of_work import World
+from penstock.lots.tables import LotTables
+from penstock.store.unit_of_work import UnitOfWork
 
 WATCHER = "penstock"  # who registers what has arrived
 
@@ -29,28 +29,28 @@ WATCHER = "penstock"  # who registers what has arrived
 class ApplyArrival(Write, frozen=True):
     """Declare where the objects of a dataset arrive, or change it."""
 
-    alone: ClassVar[bool] = True  # it writes to the audit log
+    exclusive: ClassVar[bool] = True  # it writes to the audit log
 
     who: str
     arrival: Arrival
 
-    def apply(self, world: World, now: Micros) -> ArrivalRow:
+    def execute(self, uow: UnitOfWork, now: Micros) -> ArrivalRow:
         """Saying the same again changes nothing; what was decided stays decided."""
-        row, is_changed = self.fold(world, now)
+        row, is_changed = self.fold(uow, now)
         if is_changed:
-            self.tell(world, now)
+            self.tell(uow, now)
         return row
 
-    def tell(self, world: World, now: Micros) -> None:
+    def tell(self, uow: UnitOfWork, now: Micros) -> None:
         """Write it to the audit log, as a trial does not."""
         target = f"{self.arrival.namespace}/{self.arrival.dataset}"
-        audit.append(world.tx, now, self.who, "apply arrival", target, to_text(self.arrival))
+        audit.append(uow.tx, now, self.who, "apply arrival", target, to_text(self.arrival))
 
-    def fold(self, world: World, now: Micros) -> tuple[ArrivalRow, bool]:
+    def fold(self, uow: UnitOfWork, now: Micros) -> tuple[ArrivalRow, bool]:
         """The arrival, and whether it is another than before."""
         arrival = checked(self.arrival)
-        dataset_id = self._declared(world, now)
-        room = world.room(ArrivalRoom)
+        dataset_id = self._declared(uow, now)
+        room = uow.tables(ArrivalTables)
         held = room.arrivals.get(dataset_id)
         text = to_text(arrival)
         if held is not None and held.declaration == text:
@@ -61,7 +61,7 @@ class ApplyArrival(Write, frozen=True):
                 f"the lots of {name} are cut by {held.arrival.interval or 'free ids'}, not by "
                 f"{arrival.interval or 'free ids'}; let the objects arrive in another dataset"
             )
-        self._cut_lots(world, dataset_id, now)
+        self._cut_lots(uow, dataset_id, now)
         start = first_moment(arrival, now) if held is None or arrival.start else held.start
         row = ArrivalRow(
             dataset_id=dataset_id,
@@ -75,25 +75,25 @@ class ApplyArrival(Write, frozen=True):
             updated_at=now,
         )
         room.arrivals.put(dataset_id, row)
-        world.room(LotRoom).landings.put(dataset_id, LandingRow(dataset_id))
+        uow.tables(LotTables).landings.put(dataset_id, LandingRow(dataset_id))
         return row, True
 
-    def _declared(self, world: World, now: Micros) -> str:
+    def _declared(self, uow: UnitOfWork, now: Micros) -> str:
         """The dataset, which no job of ours may make."""
         arrival = self.arrival
         named = ids.dataset_id(arrival.namespace, arrival.dataset)
-        dataset_id = world.dataset_id(named)
-        dataset = world.datasets.get(dataset_id)
+        dataset_id = uow.dataset_id(named)
+        dataset = uow.datasets.get(dataset_id)
         if dataset is None or dataset.hidden:
             mention = Mention(named, arrival.namespace, arrival.dataset, NO_FACETS, NO_FACETS)
-            dataset_id = declare_dataset(world, mention, now)
+            dataset_id = declare_dataset(uow, mention, now)
         makers = [
             job
-            for role, job in world.room(LockRoom).wires.get(dataset_id) or ()
+            for role, job in uow.tables(LockTables).wires.get(dataset_id) or ()
             if role == Role.OUTPUT
         ]
         if makers:
-            job = world.jobs.get(makers[0])
+            job = uow.jobs.get(makers[0])
             shown = f"{job.namespace}/{job.name}" if job is not None else makers[0]
             raise Conflict(
                 f"the lots of {arrival.namespace}/{arrival.dataset} are made by job {shown}; let "
@@ -101,9 +101,9 @@ class ApplyArrival(Write, frozen=True):
             )
         return dataset_id
 
-    def _cut_lots(self, world: World, dataset_id: str, now: Micros) -> None:
+    def _cut_lots(self, uow: UnitOfWork, dataset_id: str, now: Micros) -> None:
         """Keep how the lots are cut, beside how many of them may be worked on at once."""
-        arrival, room = self.arrival, world.room(LotRoom)
+        arrival, room = self.arrival, uow.tables(LotTables)
         held = room.datasets.get(dataset_id)
         if held is not None and held.interval not in ("", arrival.interval):
             raise Conflict(
@@ -123,19 +123,19 @@ def _open_from(held: ArrivalRow | None, start: Micros) -> Micros:
 class ForgetArrival(Write, frozen=True):
     """Watch a location no more; its lots stay, and so does which object is in which."""
 
-    alone: ClassVar[bool] = True  # it writes to the audit log
+    exclusive: ClassVar[bool] = True  # it writes to the audit log
 
     who: str
     namespace: str
     dataset: str
 
-    def apply(self, world: World, now: Micros) -> None:
+    def execute(self, uow: UnitOfWork, now: Micros) -> None:
         """The row goes; what is being decided about it is void."""
-        row = arrival_row(world, self.namespace, self.dataset)
+        row = arrival_row(uow, self.namespace, self.dataset)
         target = f"{self.namespace}/{self.dataset}"
-        audit.append(world.tx, now, self.who, "delete arrival", target)
-        world.room(ArrivalRoom).arrivals.put(row.dataset_id, None)
-        landings = world.room(LotRoom).landings
+        audit.append(uow.tx, now, self.who, "delete arrival", target)
+        uow.tables(ArrivalTables).arrivals.put(row.dataset_id, None)
+        landings = uow.tables(LotTables).landings
         if landings.get(row.dataset_id) is not None:
             landings.put(row.dataset_id, None)
 
@@ -145,9 +145,9 @@ class NoteLanding(Write, frozen=True):
 
     met: LandingRow
 
-    def apply(self, world: World, now: Micros) -> None:
+    def execute(self, uow: UnitOfWork, now: Micros) -> None:
         """A failure that goes on is as old as it was."""
-        landings = world.room(LotRoom).landings
+        landings = uow.tables(LotTables).landings
         held = landings.get(self.met.dataset_id)
         if held is None:  # nobody watches it any more
             return
@@ -155,10 +155,10 @@ class NoteLanding(Write, frozen=True):
         landings.put(held.dataset_id, replace(self.met, failed_at=since))
 
 
-def arrival_row(world: World, namespace: str, dataset: str) -> ArrivalRow:
+def arrival_row(uow: UnitOfWork, namespace: str, dataset: str) -> ArrivalRow:
     """The arrival of a dataset, or NotFound."""
-    dataset_id = world.dataset_id(ids.dataset_id(namespace, dataset))
-    row = world.room(ArrivalRoom).arrivals.get(dataset_id)
+    dataset_id = uow.dataset_id(ids.dataset_id(namespace, dataset))
+    row = uow.tables(ArrivalTables).arrivals.get(dataset_id)
     if row is None:
         raise missing_arrival(namespace, dataset)
     return row
@@ -185,25 +185,25 @@ class PlaceObjects(Write, frozen=True):
     objects: tuple[ArrivedRow, ...]
     gone: tuple[str, ...] = ()  # what the lots had, and is not there any more
 
-    def apply(self, world: World, now: Micros) -> int:
+    def execute(self, uow: UnitOfWork, now: Micros) -> int:
         """The revision after it."""
-        row = arrival_row(world, self.namespace, self.dataset)
+        row = arrival_row(uow, self.namespace, self.dataset)
         if row.revision != self.revision:
             raise Conflict(
                 f"the arrivals of {self.namespace}/{self.dataset} are at revision {row.revision}, "
                 f"not at {self.revision}: another watcher, or a declaration, came first; look again"
             )
-        dataset = dataset_row(world, self.namespace, self.dataset, visible=True)
+        dataset = dataset_row(uow, self.namespace, self.dataset, visible=True)
         if self.lots:
             notes = {each.lot: each.manifest for each in self.lots}
-            register(world, dataset, list(notes), WATCHER, now, renew=True, notes=notes)
-        room = world.room(ArrivalRoom)
+            register(uow, dataset, list(notes), WATCHER, now, renew=True, notes=notes)
+        room = uow.tables(ArrivalTables)
         for uri in self.gone:
             room.forgotten.put((row.dataset_id, uri), GoneObject(row.dataset_id, uri))
         for each in self.objects:
             room.objects.put((each.dataset_id, each.uri), each)
         for lot in self.lots:
-            world.room(ArcRoom).put_unsettled(row.dataset_id, lot.lot, lot.manifest.attempt)
+            uow.tables(ArcTables).put_unsettled(row.dataset_id, lot.lot, lot.manifest.attempt)
         after = replace(row, open_from=self.open_from, revision=row.revision + 1)
         room.arrivals.put(row.dataset_id, after)
         return after.revision

@@ -11,8 +11,8 @@ from penstock.clock import Micros
 from penstock.db import Transaction
 from penstock.errors import NotFound
 from penstock.lots.rows import LandingRow
-from penstock.store.table_cache import Shelf, write_only
-from penstock.store.unit_of_work import Changes, World
+from penstock.store.table_cache import TableCache, write_only
+from penstock.store.unit_of_work import Changes, UnitOfWork
 
 REFUSED_LENGTH_MAX = 1000
 
@@ -47,16 +47,16 @@ class GoneObject(Struct, frozen=True):
     uri: str
 
 
-class ArrivalRoom:
+class ArrivalTables:
     """Arrivals by dataset; objects are only written, for the revision guards what was read."""
 
-    def __init__(self, world: World) -> None:
-        self._world = world
-        self.arrivals: Shelf[ArrivalRow] = Shelf(self._fetch_arrivals, world.undo)
-        self.objects: Shelf[ArrivedRow] = Shelf(write_only, world.undo)
-        self.forgotten: Shelf[GoneObject] = Shelf(write_only, world.undo)
-        self.lasting: tuple[Shelf[Any], ...] = (self.arrivals,)
-        self.passing: tuple[Shelf[Any], ...] = (self.objects, self.forgotten)
+    def __init__(self, uow: UnitOfWork) -> None:
+        self._uow = uow
+        self.arrivals: TableCache[ArrivalRow] = TableCache(self._fetch_arrivals, uow.undo)
+        self.objects: TableCache[ArrivedRow] = TableCache(write_only, uow.undo)
+        self.forgotten: TableCache[GoneObject] = TableCache(write_only, uow.undo)
+        self.lasting: tuple[TableCache[Any], ...] = (self.arrivals,)
+        self.passing: tuple[TableCache[Any], ...] = (self.objects, self.forgotten)
 
     def changes(self) -> Changes:
         """Every change of the batch of writes."""
@@ -68,7 +68,7 @@ class ArrivalRoom:
         ]
 
     def _fetch_arrivals(self, keys: list[str]) -> dict[str, ArrivalRow]:
-        rows = self._world.tx.rows(ArrivalRow, "arrivals_by_ids", ids=keys)
+        rows = self._uow.tx.rows(ArrivalRow, "arrivals_by_ids", ids=keys)
         return {row.dataset_id: row for row in rows}
 
 

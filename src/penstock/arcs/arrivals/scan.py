@@ -50,7 +50,7 @@ from penstock.objects import Entry, Objects
 from penstock.objects.keys import refusal
 from penstock.objects.uris import Place, find_object
 from penstock.states import ManifestState
-from penstock.store.write_queue import Catalog
+from penstock.store.write_queue import WriteQueue
 from penstock.telemetry import logs, tracing
 
 
@@ -230,7 +230,7 @@ class ArrivalRound:
 
     def __init__(
         self,
-        catalog: Catalog,
+        catalog: WriteQueue,
         objects: Objects,
         row: ArrivalRow,
         landing: Landing,

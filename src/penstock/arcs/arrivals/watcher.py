@@ -24,7 +24,7 @@ from penstock.lots.rows import LandingRow
 from penstock.objects import Objects
 from penstock.objects.keys import local_folder
 from penstock.objects.uris import Place, find_place, open_store
-from penstock.store.write_queue import Catalog
+from penstock.store.write_queue import WriteQueue
 from penstock.telemetry import logs
 
 
@@ -66,7 +66,7 @@ class Watcher:
 
     def __init__(
         self,
-        catalog: Catalog,
+        catalog: WriteQueue,
         objects: Objects,
         clock: Clock,
         *,

@@ -1,1 +1,1 @@
-"""TODO backfills."""
+"""Backfills of arcs."""

@@ -31,7 +31,7 @@ from penstock.locks.queries.claims import get_lot_job
 from penstock.locks.rows import LotJobRow, WorkRow
 from penstock.lots.ids import Interval
 from penstock.states import BackfillState
-from penstock.store.write_queue import Catalog
+from penstock.store.write_queue import WriteQueue
 from penstock.telemetry import logs
 
 __all__ = ["Backfills", "Failure", "Plan", "Progress", "Scope", "plan"]
@@ -97,7 +97,7 @@ class Progress(Shape, frozen=True):
 class Backfills:
     """Starts backfills, moves them on, and tells how far they are."""
 
-    def __init__(self, catalog: Catalog, clock: Clock) -> None:
+    def __init__(self, catalog: WriteQueue, clock: Clock) -> None:
         self._catalog = catalog
         self._clock = clock
 

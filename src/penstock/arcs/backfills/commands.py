@@ -10,8 +10,8 @@ from penstock import ids
 from penstock.access import audit
 from penstock.arcs.backfills.rows import (
     BackfillLotRow,
-    BackfillRoom,
     BackfillRow,
+    BackfillTables,
     Counts,
     LotOutcome,
     Spec,
@@ -34,10 +34,10 @@ from penstock.errors import Invalid, NotFound
 from penstock.locks import work as rules
 from penstock.locks.commands.admin import HoldWork, ResubmitLots
 from penstock.locks.rows import LotJobRow
-from penstock.locks.tables import LockRoom
-from penstock.lots.tables import LotRoom
+from penstock.locks.tables import LockTables
+from penstock.lots.tables import LotTables
 from penstock.states import BACKFILL, BackfillState, WorkState
-from penstock.store.unit_of_work import World
+from penstock.store.unit_of_work import UnitOfWork
 
 OUTCOMES = {  # the work that has ended, as far as a backfill can bring it
     WorkState.DONE: LotOutcome.DONE,
@@ -49,7 +49,7 @@ OUTCOMES = {  # the work that has ended, as far as a backfill can bring it
 class _Alone(Write, frozen=True):
     """It writes to the audit log, and reads what was committed before it."""
 
-    alone: ClassVar[bool] = True
+    exclusive: ClassVar[bool] = True
 
 
 class StartBackfill(_Alone, frozen=True):
@@ -61,11 +61,11 @@ class StartBackfill(_Alone, frozen=True):
     arc: str
     spec: Spec
 
-    def apply(self, world: World, now: Micros) -> BackfillRow:
+    def execute(self, uow: UnitOfWork, now: Micros) -> BackfillRow:
         """Write it down."""
         if self.spec.max_running < 1:
             raise Invalid("a backfill has at least one lot running at a time")
-        arc = arc_row(world, self.namespace, self.arc)
+        arc = arc_row(uow, self.namespace, self.arc)
         row = BackfillRow(
             id=ids.new_id(),
             job_id=arc.job_id,
@@ -79,10 +79,10 @@ class StartBackfill(_Alone, frozen=True):
             since=now,
             created_at=now,
         )
-        world.room(BackfillRoom).backfills.put(row.id, row)
+        uow.tables(BackfillTables).backfills.put(row.id, row)
         what = f"{row.id}: {describe(self.spec.span)}, {self.spec.scope}: {self.why}"
         target = f"{self.namespace}/{self.arc}"
-        audit.append(world.tx, now, self.who, "start backfill", target, what)
+        audit.append(uow.tx, now, self.who, "start backfill", target, what)
         return row
 
 
@@ -94,15 +94,15 @@ class MoveBackfill(_Alone, frozen=True):
     id: str
     state: BackfillState
 
-    def apply(self, world: World, now: Micros) -> BackfillRow:
+    def execute(self, uow: UnitOfWork, now: Micros) -> BackfillRow:
         """What was set going ends by itself in any case."""
-        row = backfill_row(world, self.id)
+        row = backfill_row(uow, self.id)
         BACKFILL.check(BackfillState(row.state), self.state, row.id)
         if row.state == self.state:
             return row
         moved = _moved(row, self.state, now)
-        world.room(BackfillRoom).backfills.put(row.id, moved)
-        audit.append(world.tx, now, self.who, f"{self.state} backfill", row.id, self.why)
+        uow.tables(BackfillTables).backfills.put(row.id, moved)
+        audit.append(uow.tx, now, self.who, f"{self.state} backfill", row.id, self.why)
         return moved
 
 
@@ -120,17 +120,17 @@ class StepBackfill(_Alone, frozen=True):
     picked: tuple[str, ...]
     left: Counts  # the lots between, which are not to be touched
 
-    def apply(self, world: World, now: Micros) -> BackfillRow:
+    def execute(self, uow: UnitOfWork, now: Micros) -> BackfillRow:
         """The backfill after it."""
-        room = world.room(BackfillRoom)
-        row = backfill_row(world, self.id)
+        room = uow.tables(BackfillTables)
+        row = backfill_row(uow, self.id)
         if row.state != BackfillState.RUNNING:
             return row
-        going, counts = _settle(world, row, now)
+        going, counts = _settle(uow, row, now)
         asked = row.asked
         fits = going + len(self.picked) <= asked.max_running
         if row.looked_to == self.looked_from and fits:
-            begun, left = self._begin(world, row, now)
+            begun, left = self._begin(uow, row, now)
             going += begun
             counts = _sum(_sum(counts, self.left), left)
             row = replace(row, looked_to=self.looked_to)
@@ -140,15 +140,15 @@ class StepBackfill(_Alone, frozen=True):
         room.backfills.put(row.id, row)
         return row
 
-    def _begin(self, world: World, row: BackfillRow, now: Micros) -> tuple[int, Counts]:
+    def _begin(self, uow: UnitOfWork, row: BackfillRow, now: Micros) -> tuple[int, Counts]:
         """Set lots going: how many those are, and what the others are."""
-        room, locks = world.room(BackfillRoom), world.room(LockRoom)
-        named, job = world.jobs.get(row.job_id), locks.jobs.get(row.job_id)
+        room, locks = uow.tables(BackfillTables), uow.tables(LockTables)
+        named, job = uow.jobs.get(row.job_id), locks.jobs.get(row.job_id)
         assert named is not None, "an arc is a job"
         assert job is not None, "an arc is wired"
         _prefetch(locks, job, self.picked)
         found = Rows(
-            locks.work.get, locks.outputs.get, locks.inputs.get, world.room(LotRoom).manifests.get
+            locks.work.get, locks.outputs.get, locks.inputs.get, uow.tables(LotTables).manifests.get
         )
         others: list[Verdict] = []
         for lot in self.picked:
@@ -156,13 +156,13 @@ class StepBackfill(_Alone, frozen=True):
             if verdict.action not in UNDER_WAY:
                 others.append(verdict)
                 continue
-            _act(world, row, named, job, lot, verdict.action, now)
+            _act(uow, row, named, job, lot, verdict.action, now)
             going = BackfillLotRow(row.id, lot, LotOutcome.GOING, verdict.action, now)
             room.put_lot(going)
         return len(self.picked) - len(others), count_left(others)
 
 
-def _prefetch(locks: LockRoom, job: LotJobRow, lots: Sequence[str]) -> None:
+def _prefetch(locks: LockTables, job: LotJobRow, lots: Sequence[str]) -> None:
     datasets = (*job.input_ids, *job.output_ids)
     locks.work.prefetch((job.job_id, lot) for lot in lots)
     locks.outputs.prefetch((dataset, lot) for dataset in datasets for lot in lots)
@@ -170,7 +170,7 @@ def _prefetch(locks: LockRoom, job: LotJobRow, lots: Sequence[str]) -> None:
 
 
 def _act(
-    world: World,
+    uow: UnitOfWork,
     row: BackfillRow,
     named: JobRow,
     job: LotJobRow,
@@ -179,7 +179,7 @@ def _act(
     now: Micros,
 ) -> None:
     """Do what an administrator would do by hand, and let the lot come in its turn."""
-    locks, rank = world.room(LockRoom), -row.asked.priority
+    locks, rank = uow.tables(LockTables), -row.asked.priority
     why = f"backfill {row.id}{': ' if row.why else ''}{row.why}"
     if action is Action.FOLLOW:
         return
@@ -187,19 +187,19 @@ def _act(
     rules.refresh_around(locks, job.output_ids, [lot], now, {lot: rank})
     if action is Action.UNHOLD:
         unhold = HoldWork(row.who, why, named.namespace, named.name, lot, hold=False)
-        unhold.apply(world, now)
+        unhold.execute(uow, now)
     elif action is Action.RUN:
         rules.refresh(locks, job, [lot], now)
     else:
-        ResubmitLots(row.who, why, named.namespace, named.name, (lot,)).apply(world, now)
+        ResubmitLots(row.who, why, named.namespace, named.name, (lot,)).execute(uow, now)
     work = locks.work.get((job.job_id, lot))
     if work is not None and work.rank != rank:
         locks.put_work(replace(work, rank=rank))
 
 
-def _settle(world: World, row: BackfillRow, now: Micros) -> tuple[int, Counts]:
+def _settle(uow: UnitOfWork, row: BackfillRow, now: Micros) -> tuple[int, Counts]:
     """Note what has ended: how many lots are still going, and the counts."""
-    room, locks = world.room(BackfillRoom), world.room(LockRoom)
+    room, locks = uow.tables(BackfillTables), uow.tables(LockTables)
     ended: Counter[LotOutcome] = Counter()
     lots = room.going(row.id)
     locks.work.prefetch((row.job_id, each.lot) for each in lots)
@@ -244,9 +244,9 @@ def _moved(row: BackfillRow, state: BackfillState, now: Micros) -> BackfillRow:
     return replace(row, state=state, ran=ran, since=now)
 
 
-def backfill_row(world: World, backfill_id: str) -> BackfillRow:
+def backfill_row(uow: UnitOfWork, backfill_id: str) -> BackfillRow:
     """A backfill, or NotFound."""
-    row = world.room(BackfillRoom).backfills.get(ids.run_id(backfill_id))
+    row = uow.tables(BackfillTables).backfills.get(ids.run_id(backfill_id))
     if row is None:
         raise NotFound(f"there is no backfill {backfill_id}; list them to see which there are")
     return row

@@ -13,8 +13,8 @@ from penstock.clock import Micros
 from penstock.locks.gaps.spans import Span
 from penstock.lots.ids import Interval
 from penstock.states import BackfillState
-from penstock.store.table_cache import Shelf, write_only
-from penstock.store.unit_of_work import Changes, World
+from penstock.store.table_cache import TableCache, write_only
+from penstock.store.unit_of_work import Changes, UnitOfWork
 
 
 class LotOutcome(StrEnum):
@@ -116,15 +116,15 @@ class BackfillLotRow(Row, frozen=True):
     at: Micros
 
 
-class BackfillRoom:
+class BackfillTables:
     """Backfills by id; their lots are only written."""
 
-    def __init__(self, world: World) -> None:
-        self._world = world
-        self.backfills: Shelf[BackfillRow] = Shelf(self._fetch, world.undo)
-        self.lots: Shelf[BackfillLotRow] = Shelf(write_only, world.undo)
-        self.lasting: tuple[Shelf[Any], ...] = (self.backfills,)
-        self.passing: tuple[Shelf[Any], ...] = (self.lots,)
+    def __init__(self, uow: UnitOfWork) -> None:
+        self._uow = uow
+        self.backfills: TableCache[BackfillRow] = TableCache(self._fetch, uow.undo)
+        self.lots: TableCache[BackfillLotRow] = TableCache(write_only, uow.undo)
+        self.lasting: tuple[TableCache[Any], ...] = (self.backfills,)
+        self.passing: tuple[TableCache[Any], ...] = (self.lots,)
 
     def changes(self) -> Changes:
         """Every change of the batch of writes."""
@@ -135,12 +135,12 @@ class BackfillRoom:
 
     def going(self, backfill_id: str) -> list[BackfillLotRow]:
         """The lots that were set going and have not ended; for writes that are alone."""
-        return self._world.tx.rows(BackfillLotRow, "going_backfill_lots", backfill_id=backfill_id)
+        return self._uow.tx.rows(BackfillLotRow, "going_backfill_lots", backfill_id=backfill_id)
 
     def put_lot(self, row: BackfillLotRow) -> None:
         """Write what became of a lot."""
         self.lots.put((row.backfill_id, row.lot), row)
 
     def _fetch(self, ids: list[str]) -> dict[str, BackfillRow]:
-        rows = self._world.tx.rows(BackfillRow, "backfills_by_ids", ids=ids)
+        rows = self._uow.tx.rows(BackfillRow, "backfills_by_ids", ids=ids)
         return {row.id: row for row in rows}

@@ -1,1 +1,1 @@
-"""TODO engine."""
+"""The engine: scheduling, lot runs and leases."""

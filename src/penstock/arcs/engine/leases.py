@@ -18,7 +18,7 @@ from penstock.db import open_database
 from penstock.errors import Conflict, NotFound, PenstockError
 from penstock.locks.claiming import Ref
 from penstock.locks.commands.claims import HeartbeatClaim
-from penstock.store.write_queue import Catalog
+from penstock.store.write_queue import WriteQueue
 from penstock.telemetry import logs
 
 log = logging.getLogger(__name__)
@@ -124,9 +124,9 @@ def extend(keep: Callable[[], None], trouble: logs.Trouble) -> None:
 
 
 @lru_cache(maxsize=4)
-def _catalog(url: str) -> Catalog:
+def _catalog(url: str) -> WriteQueue:
     """The way to a database, opened once in each process."""
-    catalog = Catalog(
+    catalog = WriteQueue(
         open_database(url), clock=system_clock, batch_events_max=16, queue_length_max=64
     )
     catalog.start()

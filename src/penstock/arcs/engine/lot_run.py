@@ -29,7 +29,7 @@ from penstock.lots.manifest_files import put_manifest
 from penstock.lots.manifests import Check, DatasetRef, Manifest, ManifestNote, PartLine
 from penstock.objects import Objects
 from penstock.states import ArcState, ManifestState, RunState
-from penstock.store.write_queue import Catalog, Command
+from penstock.store.write_queue import Command, WriteQueue
 from penstock.telemetry import logs, tracing
 
 log = logging.getLogger(__name__)
@@ -100,13 +100,13 @@ _AGAIN_SECONDS = 1.0  # after which a database that was away is asked again
 
 
 @dataclass
-class Execution:
+class LotRun:
     """A claim, and the tasks that it takes."""
 
     arc: Arc
     job_id: str
     claim: Claimed
-    catalog: Catalog
+    catalog: WriteQueue
     objects: Objects
     executor: Executor
     clock: Clock

@@ -9,7 +9,7 @@ from typing import Self
 
 from penstock.arcs.commands import ClaimArcLots, SettleKeys
 from penstock.arcs.engine.leases import BEATS, Outage, extend, lease_trouble
-from penstock.arcs.engine.lot_run import Execution
+from penstock.arcs.engine.lot_run import LotRun
 from penstock.arcs.executors import DaskCluster
 from penstock.arcs.outputs.state_keys import KeyRepair
 from penstock.arcs.queries import all_arcs
@@ -18,7 +18,7 @@ from penstock.arcs.workload.shell import DEFAULT_RULES, CommandRules
 from penstock.clock import Clock
 from penstock.errors import Busy, PenstockError, Unavailable
 from penstock.objects import Objects
-from penstock.store.write_queue import Catalog
+from penstock.store.write_queue import WriteQueue
 from penstock.telemetry import logs
 
 log = logging.getLogger(__name__)
@@ -34,7 +34,7 @@ class Engine:
 
     def __init__(
         self,
-        catalog: Catalog,
+        catalog: WriteQueue,
         objects: Objects,
         executor: Executor,
         clock: Clock,
@@ -61,7 +61,7 @@ class Engine:
         others = [executor.ask] if isinstance(executor, DaskCluster) else []
         self._outage = Outage(objects.ask, *others)
         self._threads = ThreadPoolExecutor(concurrency, "arc")
-        self._running: dict[str, Execution] = {}
+        self._running: dict[str, LotRun] = {}
         self._changed = threading.Condition()
         self._news = True
         self._stopping = threading.Event()
@@ -136,7 +136,7 @@ class Engine:
         claim = ClaimArcLots(row.namespace, row.name, self._owner, most)
         taken = self._catalog.submit(claim).result()
         for claimed in taken.claims:
-            execution = Execution(
+            execution = LotRun(
                 taken.arc,
                 taken.job_id,
                 claimed,
@@ -169,7 +169,7 @@ class Engine:
             except Exception:
                 log.exception("the engine stumbled, and goes on")
 
-    def _execute(self, execution: Execution) -> None:
+    def _execute(self, execution: LotRun) -> None:
         try:
             execution.run()
         except Exception:

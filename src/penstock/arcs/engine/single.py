@@ -7,17 +7,17 @@ from contextlib import contextmanager
 
 from penstock.arcs.commands import ClaimArcLots, SettleKeys
 from penstock.arcs.engine.leases import BEATS, Outage, extend, lease_trouble
-from penstock.arcs.engine.lot_run import Execution
+from penstock.arcs.engine.lot_run import LotRun
 from penstock.arcs.workload.shell import DEFAULT_RULES, CommandRules
 from penstock.clock import Clock
 from penstock.errors import Conflict
 from penstock.locks.explain.no_work import why_nothing
 from penstock.objects import Objects
-from penstock.store.write_queue import Catalog
+from penstock.store.write_queue import WriteQueue
 
 
 def run_lot(
-    catalog: Catalog,
+    catalog: WriteQueue,
     objects: Objects,
     executor: Executor,
     clock: Clock,
@@ -37,7 +37,7 @@ def run_lot(
     if not taken.claims:
         with catalog.read() as tx:
             raise Conflict(why_nothing(tx, namespace, name).summary)
-    execution = Execution(
+    execution = LotRun(
         taken.arc,
         taken.job_id,
         taken.claims[0],
@@ -58,7 +58,7 @@ def run_lot(
 
 
 @contextmanager
-def _kept(execution: Execution) -> Iterator[None]:
+def _kept(execution: LotRun) -> Iterator[None]:
     """Keep the lease while the block lasts."""
     over = threading.Event()
 

@@ -20,7 +20,7 @@ from penstock.errors import PenstockError
 from penstock.locks.queries.claims import get_lot_job
 from penstock.lots.outbox import CHANNEL, last_id
 from penstock.objects import Objects
-from penstock.store.write_queue import Catalog
+from penstock.store.write_queue import WriteQueue
 from penstock.subscribers.delivery import Deliverer
 from penstock.telemetry import logs
 
@@ -30,7 +30,7 @@ _STEP_SECONDS = 1.0
 _AGAIN_SECONDS = 1.0  # after which a database that was away is asked again
 
 
-class Station:
+class ArcWorker:
     """An engine that is woken by what happens to lots, a watcher, a deliverer, and backfills.
 
     Several stations share the work. `lease_url` is where tasks on other machines keep their lease.
@@ -39,7 +39,7 @@ class Station:
 
     def __init__(
         self,
-        catalog: Catalog,
+        catalog: WriteQueue,
         database: Database,
         objects: Objects,
         executor: Executor,

@@ -1,1 +1,1 @@
-"""TODO outputs."""
+"""Outputs of arcs: state keys, cleaning, removal."""

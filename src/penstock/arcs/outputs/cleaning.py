@@ -5,17 +5,17 @@ from penstock.arcs.outputs.leftovers import tidy
 from penstock.arcs.outputs.state_keys import StateKeys
 from penstock.arcs.overview import find_work
 from penstock.arcs.queries import arc_states, attempts_of, output_refs
-from penstock.arcs.rows import ArcRoom
+from penstock.arcs.rows import ArcTables
 from penstock.catalog.rows import RunRow
 from penstock.clock import Micros
 from penstock.errors import Conflict, NotFound
 from penstock.locks.commands.admin import Admin
 from penstock.locks.queries.claims import get_lot_job
-from penstock.locks.tables import LockRoom
+from penstock.locks.tables import LockTables
 from penstock.objects import Objects
 from penstock.states import ManifestState, RunState, WorkState
-from penstock.store.unit_of_work import World
-from penstock.store.write_queue import Catalog
+from penstock.store.unit_of_work import UnitOfWork
+from penstock.store.write_queue import WriteQueue
 
 
 class GiveUpParts(Admin, frozen=True):
@@ -25,11 +25,11 @@ class GiveUpParts(Admin, frozen=True):
     name: str
     lot: str
 
-    def apply(self, world: World, now: Micros) -> None:
+    def execute(self, uow: UnitOfWork, now: Micros) -> None:
         """The rows of its parts go; nothing does while somebody works on it."""
-        row = arc_row(world, self.namespace, self.name)
+        row = arc_row(uow, self.namespace, self.name)
         where = f"arc {self.namespace}/{self.name}"
-        work = world.room(LockRoom).work.get((row.job_id, self.lot))
+        work = uow.tables(LockTables).work.get((row.job_id, self.lot))
         if work is None:
             raise NotFound(f"{where} has never met lot {self.lot}: there is nothing to clean")
         if work.state == WorkState.RUNNING:
@@ -37,16 +37,16 @@ class GiveUpParts(Admin, frozen=True):
                 f"lot {self.lot} of {where} is being worked on by {work.owner!r}; clean it when "
                 "that has ended, or release its lock first"
             )
-        room = world.room(ArcRoom)
-        end_parts_left(world, row.job_id, self.lot, now)
+        room = uow.tables(ArcTables)
+        end_parts_left(uow, row.job_id, self.lot, now)
         if room.parts_of(row.job_id, self.lot):
             room.parts.put((row.job_id, self.lot), None)
         target = f"{self.namespace}/{self.name} lot {self.lot}"
-        self.record(world, now, "clean lot", target)
+        self.record(uow, now, "clean lot", target)
 
 
 def clean_lot(
-    catalog: Catalog, objects: Objects, who: str, why: str, namespace: str, name: str, lot: str
+    catalog: WriteQueue, objects: Objects, who: str, why: str, namespace: str, name: str, lot: str
 ) -> int:
     """Remove what failed attempts on a lot left; gives how many attempts those were.
 

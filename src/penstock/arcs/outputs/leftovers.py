@@ -20,7 +20,7 @@ from penstock.lots.manifests import (
 )
 from penstock.objects import Entry, Objects
 from penstock.states import RUN, ManifestState, RunState
-from penstock.store.write_queue import Catalog
+from penstock.store.write_queue import WriteQueue
 
 _ATTEMPT = "attempt="
 
@@ -37,7 +37,7 @@ def write_partial(
 
 
 def failed_attempts(
-    catalog: Catalog, objects: Objects, refs: Sequence[DatasetRef], lot: str
+    catalog: WriteQueue, objects: Objects, refs: Sequence[DatasetRef], lot: str
 ) -> list[str]:
     """Attempts that left data, have ended badly, and were never listed."""
     found = _attempts_seen(objects, refs, lot)
@@ -51,7 +51,7 @@ def failed_attempts(
 
 
 def note_the_dead(
-    catalog: Catalog, objects: Objects, refs: Sequence[DatasetRef], job_id: str, lot: str
+    catalog: WriteQueue, objects: Objects, refs: Sequence[DatasetRef], job_id: str, lot: str
 ) -> None:
     """List what attempts left behind whose engine died before it could."""
     found = failed_attempts(catalog, objects, refs, lot)
@@ -63,7 +63,7 @@ def note_the_dead(
 
 
 def tidy(
-    catalog: Catalog, objects: Objects, refs: Sequence[DatasetRef], job_id: str, lot: str
+    catalog: WriteQueue, objects: Objects, refs: Sequence[DatasetRef], job_id: str, lot: str
 ) -> int:
     """Remove everything of a lot that attempts left which have ended, whoever died meanwhile.
 
@@ -82,7 +82,7 @@ def tidy(
 
 
 def clean(
-    catalog: Catalog,
+    catalog: WriteQueue,
     objects: Objects,
     refs: Sequence[DatasetRef],
     job_id: str,

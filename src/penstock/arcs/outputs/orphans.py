@@ -29,8 +29,8 @@ from penstock.lots.manifests import DATA, DATASETS, DatasetRef
 from penstock.lots.rows import ManifestRow
 from penstock.objects import Entry, Objects
 from penstock.states import ManifestState, RunState
-from penstock.store.unit_of_work import World
-from penstock.store.write_queue import Catalog
+from penstock.store.unit_of_work import UnitOfWork
+from penstock.store.write_queue import WriteQueue
 
 log = logging.getLogger(__name__)
 
@@ -66,7 +66,7 @@ class OrphanSearch:
     """
 
     def __init__(
-        self, database: Database | Catalog, objects: Objects, unknown_before: Micros = 0
+        self, database: Database | WriteQueue, objects: Objects, unknown_before: Micros = 0
     ) -> None:
         self._database = database
         self._objects = objects
@@ -180,24 +180,24 @@ class OrphanSearch:
 class RecordSweep(Write, frozen=True):
     """Put into the audit log which objects of a dataset are removed."""
 
-    alone: ClassVar[bool] = True  # it writes to the audit log
+    exclusive: ClassVar[bool] = True  # it writes to the audit log
 
     who: str
     why: str
     orphans: tuple[Orphan, ...]
 
-    def apply(self, world: World, now: Micros) -> None:
+    def execute(self, uow: UnitOfWork, now: Micros) -> None:
         """One entry for each page, before anything goes."""
         first = self.orphans[0]
         size = sum(orphan.size for orphan in self.orphans)
         detail = f"{len(self.orphans)} objects, {size} bytes, the first is {first.key}"
         target = f"{first.namespace}/{first.dataset}"
         words = f"{detail}: {self.why}" if self.why else detail
-        audit.append(world.tx, now, self.who, "sweep objects", target, words)
+        audit.append(uow.tx, now, self.who, "sweep objects", target, words)
 
 
 def remove_orphans(
-    catalog: Catalog, objects: Objects, who: str, why: str, orphans: Sequence[Orphan]
+    catalog: WriteQueue, objects: Objects, who: str, why: str, orphans: Sequence[Orphan]
 ) -> None:
     """Remove orphans of one dataset; each can be found and removed again."""
     catalog.submit(RecordSweep(who, why, tuple(orphans))).result()

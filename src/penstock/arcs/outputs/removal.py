@@ -10,7 +10,7 @@ from contextlib import suppress
 import msgspec
 from msgspec import Struct
 
-from penstock.arcs.arrivals.rows import ArrivalRoom
+from penstock.arcs.arrivals.rows import ArrivalTables
 from penstock.arcs.queries import read_manifest
 from penstock.catalog.commands.lookup import dataset_row
 from penstock.catalog.rows import DatasetRow, Role, replace
@@ -24,7 +24,7 @@ from penstock.locks.events import lock_plan
 from penstock.locks.lock_rules import Status
 from penstock.locks.queries.claims import find_dataset
 from penstock.locks.rows import LogRow, StatusRow
-from penstock.locks.tables import LockRoom
+from penstock.locks.tables import LockTables
 from penstock.lots.manifest_files import put_manifest
 from penstock.lots.manifests import (
     DatasetRef,
@@ -36,12 +36,12 @@ from penstock.lots.manifests import (
     manifest_key,
 )
 from penstock.lots.rows import ManifestRow
-from penstock.lots.tables import LotEventKind, LotRoom
+from penstock.lots.tables import LotEventKind, LotTables
 from penstock.objects import Objects
 from penstock.objects.uris import find_object
 from penstock.states import MANIFEST, ManifestState
-from penstock.store.unit_of_work import World
-from penstock.store.write_queue import Catalog
+from penstock.store.unit_of_work import UnitOfWork
+from penstock.store.write_queue import WriteQueue
 
 _WITH_DATA = (ManifestState.COMPLETE, ManifestState.PARTIAL)
 # The same whoever removes it: of two who do at once, the second writes what stands there already.
@@ -60,11 +60,11 @@ class RemoveLot(Admin, frozen=True):
     current: str
     versions: tuple[tuple[str, ManifestNote], ...]
 
-    def apply(self, world: World, now: Micros) -> None:
+    def execute(self, uow: UnitOfWork, now: Micros) -> None:
         """One transaction, or nothing; while somebody makes or reads it, it stays."""
-        room, lots = world.room(LockRoom), world.room(LotRoom)
-        dataset = dataset_row(world, self.namespace, self.dataset)
-        held = self._check(world, dataset)
+        room, lots = uow.tables(LockTables), uow.tables(LotTables)
+        dataset = dataset_row(uow, self.namespace, self.dataset)
+        held = self._check(uow, dataset)
         for version_id, note in self.versions:
             row = lots.manifests.get(version_id)
             assert row is not None, "it was found in this transaction"
@@ -78,43 +78,43 @@ class RemoveLot(Admin, frozen=True):
             LotEventKind.REMOVED, dataset.id, self.lot, now, version_id=self.current, state=state
         )
         work.refresh_around(room, [dataset.id], [self.lot], now)
-        self._forget_arrived(world, dataset)
+        self._forget_arrived(uow, dataset)
         self.record(
-            world, now, "lot remove", f"dataset:{dataset.namespace}:{dataset.name} lot {self.lot}"
+            uow, now, "lot remove", f"dataset:{dataset.namespace}:{dataset.name} lot {self.lot}"
         )
 
-    def _check(self, world: World, dataset: DatasetRow) -> StatusRow:
+    def _check(self, uow: UnitOfWork, dataset: DatasetRow) -> StatusRow:
         """The row of the lot, if it is still as it was found, and nobody reads it."""
-        room = world.room(LockRoom)
+        room = uow.tables(LockTables)
         where = f"lot {self.lot} of {dataset.namespace}/{dataset.name}"
         held = room.outputs.get((dataset.id, self.lot))
         if held is None or held.status != Status.READY:
             status = held.status if held is not None else "not known"
             raise Conflict(f"{where} is {status}: only a lot that is READY can be removed")
-        rows = _versions(world.tx, dataset.id, self.lot)
+        rows = _versions(uow.tx, dataset.id, self.lot)
         full = {row.version_id for row in rows if row.state in _WITH_DATA}
         if held.version_id != self.current or full != {version for version, _ in self.versions}:
             raise Conflict(f"{where} was published anew meanwhile; look at it, and try again")
         for job_id in self._readers(room, dataset):
             reader = room.inputs.get((dataset.id, job_id, self.lot))
             if reader is not None and reader.status == Status.RUNNING:
-                name = lock_plan.job_told(world, job_id, dataset.namespace)
+                name = lock_plan.job_told(uow, job_id, dataset.namespace)
                 raise Conflict(
                     f"{where} is being read by {name}; remove it when that has ended, or "
                     "release its lock first"
                 )
         return held
 
-    def _readers(self, room: LockRoom, dataset: DatasetRow) -> list[str]:
+    def _readers(self, room: LockTables, dataset: DatasetRow) -> list[str]:
         wires = room.wires.get(dataset.id) or ()
         return sorted(job_id for role, job_id in wires if role == Role.INPUT)
 
-    def _forget_arrived(self, world: World, dataset: DatasetRow) -> None:
+    def _forget_arrived(self, uow: UnitOfWork, dataset: DatasetRow) -> None:
         """What arrived is gone: a lot that is amended later does not have it."""
-        arrivals = world.room(ArrivalRoom).arrivals
+        arrivals = uow.tables(ArrivalTables).arrivals
         row = arrivals.get(dataset.id)
         if row is not None:
-            world.tx.execute("forget_arrived_of_lot", dataset_id=dataset.id, lot=self.lot)
+            uow.tx.execute("forget_arrived_of_lot", dataset_id=dataset.id, lot=self.lot)
             arrivals.put(dataset.id, replace(row, revision=row.revision + 1))
 
 
@@ -133,7 +133,7 @@ class _Version(Struct, frozen=True):
 
 
 def remove_lot(
-    catalog: Catalog,
+    catalog: WriteQueue,
     objects: Objects,
     who: str,
     why: str,
@@ -176,7 +176,7 @@ def remove_lot(
 
 
 def _remove_bare(
-    catalog: Catalog,
+    catalog: WriteQueue,
     objects: Objects,
     command: RemoveBareLot,
     version: str | None,
@@ -205,7 +205,7 @@ def _remove_bare(
 
 
 def _record(
-    catalog: Catalog, objects: Objects, command: RemoveLot, rows: Sequence[ManifestRow]
+    catalog: WriteQueue, objects: Objects, command: RemoveLot, rows: Sequence[ManifestRow]
 ) -> None:
     """Write the manifests that list what goes, and make them those of the lot."""
     full = [_read(objects, row) for row in rows if row.state in _WITH_DATA]

@@ -34,7 +34,7 @@ from penstock.lots.manifests import (
 from penstock.lots.rows import ManifestRow
 from penstock.objects import Objects
 from penstock.states import ArcState, ManifestState
-from penstock.store.write_queue import Catalog
+from penstock.store.write_queue import WriteQueue
 from penstock.telemetry import logs
 
 
@@ -98,7 +98,7 @@ class Sync:
     """Brings the keys of one arc into line with the database, some lots at a time."""
 
     def __init__(
-        self, catalog: Catalog | Database, objects: Objects, namespace: str, name: str
+        self, catalog: WriteQueue | Database, objects: Objects, namespace: str, name: str
     ) -> None:
         self._catalog = catalog
         self._objects = objects
@@ -233,7 +233,7 @@ class Sync:
 
 
 def follow_maker(
-    catalog: Catalog, objects: Objects, namespace: str, dataset: str, lot: str
+    catalog: WriteQueue, objects: Objects, namespace: str, dataset: str, lot: str
 ) -> None:
     """Bring the keys of a lot into line for the arc that has made it, if an arc has."""
     with catalog.read() as tx:
@@ -257,7 +257,7 @@ _NO_ID = "00000000-0000-0000-0000-000000000000"  # before every id
 class KeyRepair:
     """Brings the keys of lots into line that were noted, and never settled."""
 
-    def __init__(self, catalog: Catalog, objects: Objects) -> None:
+    def __init__(self, catalog: WriteQueue, objects: Objects) -> None:
         self._catalog = catalog
         self._objects = objects
 

@@ -1,1 +1,1 @@
-"""TODO workload."""
+"""Workloads: functions, commands and their files."""

@@ -10,7 +10,7 @@ import msgspec
 from msgspec import Struct
 
 from penstock.arcs.spec import variable_names
-from penstock.arcs.workload.files import Workbench, task_folder
+from penstock.arcs.workload.files import TaskFiles, task_folder
 from penstock.arcs.workload.shell import check_plain, hand_over, run_command, take_back
 from penstock.arcs.workload.task import Context, InputLot, Task
 from penstock.errors import Invalid
@@ -22,7 +22,7 @@ def run_command_task(task: Task, context: Context) -> None:
     """Run a command; it learns of its task by the environment, a JSON file and its arguments."""
     account = task.rules.account()
     with task_folder() as folder:
-        bench = Workbench(task, context, folder)
+        bench = TaskFiles(task, context, folder)
         manifest = folder / "manifest.json"
         described = folder / "task.json"
         variables = {
@@ -67,14 +67,14 @@ def run_command_task(task: Task, context: Context) -> None:
         bench.take_up()
 
 
-def _output_variables(task: Task, bench: Workbench) -> dict[str, str]:
+def _output_variables(task: Task, bench: TaskFiles) -> dict[str, str]:
     """The folder of each output by its name; those that one variable would stand for have none."""
     names = variable_names("PENSTOCK_OUTPUT", [(ref.namespace, ref.name) for ref in task.outputs])
     pairs = zip(names, bench.outputs, strict=True)
     return {name: str(folder) for name, folder in pairs if names.count(name) == 1}
 
 
-def _described(task: Task, context: Context, bench: Workbench, manifest: Path) -> dict[str, Any]:
+def _described(task: Task, context: Context, bench: TaskFiles, manifest: Path) -> dict[str, Any]:
     """The task as a program in another language reads it."""
     places = zip(context.locations(), bench.outputs, strict=True)
     return {
@@ -98,7 +98,7 @@ def _described(task: Task, context: Context, bench: Workbench, manifest: Path) -
     }
 
 
-def _described_lot(lot: InputLot, bench: Workbench, fetch: bool) -> dict[str, Any]:
+def _described_lot(lot: InputLot, bench: TaskFiles, fetch: bool) -> dict[str, Any]:
     described: dict[str, Any] = msgspec.to_builtins(lot)
     for item in described["uris"]:
         path = bench.input(item["uri"], fetch=fetch)

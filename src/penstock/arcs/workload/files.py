@@ -69,7 +69,7 @@ def _locked(folder: Path, how: int) -> Iterator[bool]:
         os.close(held)
 
 
-class Workbench:
+class TaskFiles:
     """Where one command finds its inputs, and where it leaves its outputs."""
 
     def __init__(self, task: Task, context: Context, folder: Path) -> None:

@@ -29,7 +29,7 @@ from penstock.catalog.rows import (
 )
 from penstock.clock import Micros
 from penstock.errors import Conflict, NotFound
-from penstock.store.unit_of_work import World
+from penstock.store.unit_of_work import UnitOfWork
 
 
 class PutDataset(Write, frozen=True):
@@ -46,28 +46,28 @@ class PutDataset(Write, frozen=True):
     run_id: str | None
     schema_location: str | None
 
-    def apply(self, world: World, now: Micros) -> None:
+    def execute(self, uow: UnitOfWork, now: Micros) -> None:
         """Write the dataset, and the version that this statement makes, if it makes one."""
-        namespace_row(world, self.namespace)
-        if world.sources.get(self.source_name) is None:
+        namespace_row(uow, self.namespace)
+        if uow.sources.get(self.source_name) is None:
             raise NotFound(f"there is no source {self.source_name!r}; create it first")
-        run = run_row(world, self.run_id) if self.run_id is not None else None
-        dataset_id = world.dataset_id(ids.dataset_id(self.namespace, self.name))
-        held = world.datasets.get(dataset_id)
+        run = run_row(uow, self.run_id) if self.run_id is not None else None
+        dataset_id = uow.dataset_id(ids.dataset_id(self.namespace, self.name))
+        held = uow.datasets.get(dataset_id)
         if held is not None:
             now = datasets.next_change(held, now)
-        dataset = self._stated(world, dataset_id, held, now)
-        dataset_names.show_namespace(world, dataset.namespace)
-        world.datasets.put(dataset.id, dataset)
+        dataset = self._stated(uow, dataset_id, held, now)
+        dataset_names.show_namespace(uow, dataset.namespace)
+        uow.datasets.put(dataset.id, dataset)
         if self.schema_location is not None:
-            world.stream_schemas.put(dataset.id, StreamSchemaRow(dataset.id, self.schema_location))
+            uow.stream_schemas.put(dataset.id, StreamSchemaRow(dataset.id, self.schema_location))
         if run is not None:
-            self._write_for_run(world, dataset, run, now)
+            self._write_for_run(uow, dataset, run, now)
         else:
-            self._declare(world, dataset, now)
+            self._declare(uow, dataset, now)
 
     def _stated(
-        self, world: World, dataset_id: str, held: DatasetRow | None, now: Micros
+        self, uow: UnitOfWork, dataset_id: str, held: DatasetRow | None, now: Micros
     ) -> DatasetRow:
         dataset = held or dataset_names.new_dataset(
             dataset_id, self.namespace, self.name, self.source_name, now
@@ -84,7 +84,7 @@ class PutDataset(Write, frozen=True):
         )
         marks = [TagMark(tag, None) for tag in self.tags]
         marks += [TagMark(tag, field.name) for field in self.fields or () for tag in field.tags]
-        return dataset_names.tag_dataset(world, dataset, marks) if marks else dataset
+        return dataset_names.tag_dataset(uow, dataset, marks) if marks else dataset
 
     def _schema(self) -> tuple[str, str] | None:
         if self.fields is None:
@@ -93,22 +93,24 @@ class PutDataset(Write, frozen=True):
         text = msgspec.json.encode(bare).decode()
         return text, schema_id(text)
 
-    def _declare(self, world: World, dataset: DatasetRow, now: Micros) -> None:
-        held = datasets.shown_schema(world, dataset)
+    def _declare(self, uow: UnitOfWork, dataset: DatasetRow, now: Micros) -> None:
+        held = datasets.shown_schema(uow, dataset)
         fresh = self._schema() or held
         if dataset.version_count and fresh[1] == held[1]:
             return
         version_id = ids.derived_id("declared", dataset.id, fresh[1], str(now))
         _, version = datasets.add_version(
-            world, dataset, version_id, Origin.DECLARED, None, fresh, now
+            uow, dataset, version_id, Origin.DECLARED, None, fresh, now
         )
         version = self._describe(version)
-        world.versions.put(version.id, version)
-        datasets.publish(world, version, now, now)
+        uow.versions.put(version.id, version)
+        datasets.publish(uow, version, now, now)
 
-    def _write_for_run(self, world: World, dataset: DatasetRow, run: RunRow, now: Micros) -> None:
-        written = (Role.OUTPUT, dataset.id) in world.io_of(run.id)
-        dataset, version = runs.write_dataset(world, run, dataset, self._schema(), now)
+    def _write_for_run(
+        self, uow: UnitOfWork, dataset: DatasetRow, run: RunRow, now: Micros
+    ) -> None:
+        written = (Role.OUTPUT, dataset.id) in uow.io_of(run.id)
+        dataset, version = runs.write_dataset(uow, run, dataset, self._schema(), now)
         fields, schema_of_fields = self._schema() or (version.fields, version.schema_id)
         if written and run.ended_at is not None and schema_of_fields != version.schema_id:
             raise Conflict(
@@ -123,8 +125,8 @@ class PutDataset(Write, frozen=True):
             physical_name=self.physical_name,
             source_name=self.source_name,
         )
-        world.versions.put(version.id, version)
-        runs.settle(world, run, run)
+        uow.versions.put(version.id, version)
+        runs.settle(uow, run, run)
 
     def _describe(self, version: VersionRow) -> VersionRow:
         """Put the description into a version, and keep it from inheriting what is stated here."""
@@ -138,36 +140,36 @@ class PutDataset(Write, frozen=True):
 class DeleteDataset(Write, frozen=True):
     """Hide a dataset; its versions and lineage stay."""
 
-    alone: ClassVar[bool] = True  # it writes to the audit log
+    exclusive: ClassVar[bool] = True  # it writes to the audit log
 
     namespace: str
     name: str
     who: str
 
-    def apply(self, world: World, now: Micros) -> None:
+    def execute(self, uow: UnitOfWork, now: Micros) -> None:
         """Hide it."""
-        dataset = dataset_row(world, self.namespace, self.name)
+        dataset = dataset_row(uow, self.namespace, self.name)
         at = datasets.next_change(dataset, now)
-        world.datasets.put(dataset.id, replace(dataset, hidden=1, hidden_at=at, updated_at=at))
-        record(world, now, self.who, "dataset delete", f"dataset:{self.namespace}:{self.name}")
+        uow.datasets.put(dataset.id, replace(dataset, hidden=1, hidden_at=at, updated_at=at))
+        record(uow, now, self.who, "dataset delete", f"dataset:{self.namespace}:{self.name}")
 
 
 class RestoreDataset(Write, frozen=True):
     """Show a deleted dataset again."""
 
-    alone: ClassVar[bool] = True  # it writes to the audit log
+    exclusive: ClassVar[bool] = True  # it writes to the audit log
 
     namespace: str
     name: str
     who: str
 
-    def apply(self, world: World, now: Micros) -> None:
+    def execute(self, uow: UnitOfWork, now: Micros) -> None:
         """Show it."""
-        dataset = dataset_row(world, self.namespace, self.name)
+        dataset = dataset_row(uow, self.namespace, self.name)
         at = datasets.next_change(dataset, now)
-        world.datasets.put(dataset.id, replace(dataset, hidden=0, hidden_at=at, updated_at=at))
-        dataset_names.show_namespace(world, dataset.namespace)
-        record(world, now, self.who, "dataset restore", f"dataset:{self.namespace}:{self.name}")
+        uow.datasets.put(dataset.id, replace(dataset, hidden=0, hidden_at=at, updated_at=at))
+        dataset_names.show_namespace(uow, dataset.namespace)
+        record(uow, now, self.who, "dataset restore", f"dataset:{self.namespace}:{self.name}")
 
 
 class TagDataset(Write, frozen=True):
@@ -178,13 +180,13 @@ class TagDataset(Write, frozen=True):
     tag: str
     field: str | None = None
 
-    def apply(self, world: World, now: Micros) -> None:
+    def execute(self, uow: UnitOfWork, now: Micros) -> None:
         """Add it."""
-        dataset = dataset_row(world, self.namespace, self.name, visible=True)
+        dataset = dataset_row(uow, self.namespace, self.name, visible=True)
         if self.field is not None:
-            check_field(world, dataset, self.field)
-        tagged = dataset_names.tag_dataset(world, dataset, [TagMark(self.tag, self.field)])
-        world.datasets.put(dataset.id, replace(tagged, updated_at=max(now, dataset.updated_at)))
+            check_field(uow, dataset, self.field)
+        tagged = dataset_names.tag_dataset(uow, dataset, [TagMark(self.tag, self.field)])
+        uow.datasets.put(dataset.id, replace(tagged, updated_at=max(now, dataset.updated_at)))
 
 
 class UntagDataset(Write, frozen=True):
@@ -195,8 +197,8 @@ class UntagDataset(Write, frozen=True):
     tag: str
     field: str | None = None
 
-    def apply(self, world: World, now: Micros) -> None:
+    def execute(self, uow: UnitOfWork, now: Micros) -> None:
         """Remove it, if it is there."""
-        dataset = dataset_row(world, self.namespace, self.name, visible=True)
+        dataset = dataset_row(uow, self.namespace, self.name, visible=True)
         untagged = dataset_names.untag_dataset(dataset, TagMark(self.tag, self.field))
-        world.datasets.put(dataset.id, replace(untagged, updated_at=max(now, dataset.updated_at)))
+        uow.datasets.put(dataset.id, replace(untagged, updated_at=max(now, dataset.updated_at)))

@@ -19,7 +19,7 @@ from penstock.catalog.rows import JobRow, RunRow, replace
 from penstock.clock import Micros
 from penstock.errors import Conflict
 from penstock.states import RunState
-from penstock.store.unit_of_work import World
+from penstock.store.unit_of_work import UnitOfWork
 
 
 class PutJob(Write, frozen=True):
@@ -36,43 +36,43 @@ class PutJob(Write, frozen=True):
     tags: tuple[str, ...]
     within: str | None = None  # the namespace of a key that is for one
 
-    def apply(self, world: World, now: Micros) -> None:
+    def execute(self, uow: UnitOfWork, now: Micros) -> None:
         """Write the job and its version."""
-        namespace_row(world, self.namespace)
+        namespace_row(uow, self.namespace)
         named = {
-            name: dataset_row(world, name.namespace, name.name, visible=True)
+            name: dataset_row(uow, name.namespace, name.name, visible=True)
             for name in (*self.inputs, *self.outputs)
         }
-        run = run_row(world, self.run_id) if self.run_id is not None else None
+        run = run_row(uow, self.run_id) if self.run_id is not None else None
         job_id = ids.job_id(self.namespace, self.name)
         if run is not None and run.job_id != job_id:
             raise Conflict(f"run {run.id} belongs to another job than {self.namespace}/{self.name}")
-        held = world.jobs.get(job_id)
+        held = uow.jobs.get(job_id)
         if held is not None:
             now = jobs.next_change(held, now)
         else:
             held = jobs.new_job(job_id, self.namespace, self.name, now)
-        job = self._stated(world, held, now)
-        names.show_namespace(world, job.namespace)
-        world.jobs.put(job.id, job)
+        job = self._stated(uow, held, now)
+        names.show_namespace(uow, job.namespace)
+        uow.jobs.put(job.id, job)
         inputs, outputs = (
             tuple(sorted({DatasetName(named[n].namespace, named[n].name) for n in side}))
             for side in (self.inputs, self.outputs)
         )
-        version_id = job_versions.declare_version(world, job, inputs, outputs, job.location, now)
+        version_id = job_versions.declare_version(uow, job, inputs, outputs, job.location, now)
         if run is not None:
-            self._tell_of_run(world, job_versions.give_version(world, run, version_id), now)
+            self._tell_of_run(uow, job_versions.give_version(uow, run, version_id), now)
 
-    def _tell_of_run(self, world: World, run: RunRow, now: Micros) -> None:
+    def _tell_of_run(self, uow: UnitOfWork, run: RunRow, now: Micros) -> None:
         """A run that goes on has read this; one that has ended, as if it had been said before."""
         if run.started_at is not None:
-            read_declared(world, run.id, now)
+            read_declared(uow, run.id, now)
         if run.ended_at is not None:
             if run.state == RunState.COMPLETED:
-                write_declared(world, run.id, run.ended_at, self.within)
-            runs.settle(world, run, run)
+                write_declared(uow, run.id, run.ended_at, self.within)
+            runs.settle(uow, run, run)
 
-    def _stated(self, world: World, job: JobRow, now: Micros) -> JobRow:
+    def _stated(self, uow: UnitOfWork, job: JobRow, now: Micros) -> JobRow:
         stamp = event_stamp(now, "")
         job = replace(
             job,
@@ -85,42 +85,42 @@ class PutJob(Write, frozen=True):
             hidden=0,
             updated_at=max(now, job.updated_at),
         )
-        return jobs.tag_job(world, job, self.tags) if self.tags else job
+        return jobs.tag_job(uow, job, self.tags) if self.tags else job
 
 
 class DeleteJob(Write, frozen=True):
     """Hide a job; its runs and lineage stay."""
 
-    alone: ClassVar[bool] = True  # it writes to the audit log
+    exclusive: ClassVar[bool] = True  # it writes to the audit log
 
     namespace: str
     name: str
     who: str
 
-    def apply(self, world: World, now: Micros) -> None:
+    def execute(self, uow: UnitOfWork, now: Micros) -> None:
         """Hide it."""
-        job = job_row(world, self.namespace, self.name)
+        job = job_row(uow, self.namespace, self.name)
         at = jobs.next_change(job, now)
-        world.jobs.put(job.id, replace(job, hidden=1, hidden_at=at, updated_at=at))
-        record(world, now, self.who, "job delete", f"job:{self.namespace}:{self.name}")
+        uow.jobs.put(job.id, replace(job, hidden=1, hidden_at=at, updated_at=at))
+        record(uow, now, self.who, "job delete", f"job:{self.namespace}:{self.name}")
 
 
 class RestoreJob(Write, frozen=True):
     """Show a deleted job again."""
 
-    alone: ClassVar[bool] = True  # it writes to the audit log
+    exclusive: ClassVar[bool] = True  # it writes to the audit log
 
     namespace: str
     name: str
     who: str
 
-    def apply(self, world: World, now: Micros) -> None:
+    def execute(self, uow: UnitOfWork, now: Micros) -> None:
         """Show it."""
-        job = job_row(world, self.namespace, self.name)
+        job = job_row(uow, self.namespace, self.name)
         at = jobs.next_change(job, now)
-        world.jobs.put(job.id, replace(job, hidden=0, hidden_at=at, updated_at=at))
-        names.show_namespace(world, job.namespace)
-        record(world, now, self.who, "job restore", f"job:{self.namespace}:{self.name}")
+        uow.jobs.put(job.id, replace(job, hidden=0, hidden_at=at, updated_at=at))
+        names.show_namespace(uow, job.namespace)
+        record(uow, now, self.who, "job restore", f"job:{self.namespace}:{self.name}")
 
 
 class TagJob(Write, frozen=True):
@@ -130,12 +130,10 @@ class TagJob(Write, frozen=True):
     name: str
     tag: str
 
-    def apply(self, world: World, now: Micros) -> None:
+    def execute(self, uow: UnitOfWork, now: Micros) -> None:
         """Add it."""
-        job = jobs.tag_job(
-            world, job_row(world, self.namespace, self.name, visible=True), [self.tag]
-        )
-        world.jobs.put(job.id, replace(job, updated_at=max(now, job.updated_at)))
+        job = jobs.tag_job(uow, job_row(uow, self.namespace, self.name, visible=True), [self.tag])
+        uow.jobs.put(job.id, replace(job, updated_at=max(now, job.updated_at)))
 
 
 class UntagJob(Write, frozen=True):
@@ -145,7 +143,7 @@ class UntagJob(Write, frozen=True):
     name: str
     tag: str
 
-    def apply(self, world: World, now: Micros) -> None:
+    def execute(self, uow: UnitOfWork, now: Micros) -> None:
         """Remove it, if it is there."""
-        job = jobs.untag_job(job_row(world, self.namespace, self.name, visible=True), self.tag)
-        world.jobs.put(job.id, replace(job, updated_at=max(now, job.updated_at)))
+        job = jobs.untag_job(job_row(uow, self.namespace, self.name, visible=True), self.tag)
+        uow.jobs.put(job.id, replace(job, updated_at=max(now, job.updated_at)))

@@ -12,57 +12,59 @@ from penstock.catalog.events.schema import Field
 from penstock.catalog.rows import DatasetRow, JobRow, NamespaceRow, RunRow
 from penstock.clock import Micros
 from penstock.errors import NotFound
-from penstock.store.unit_of_work import Keys, World
+from penstock.store.unit_of_work import Keys, UnitOfWork
 
 
 class Write(Struct, frozen=True):
     """A write that loads what it needs when it needs it."""
 
-    alone: ClassVar[bool] = False
+    exclusive: ClassVar[bool] = False
 
-    def want(self, keys: Keys) -> None:
+    def prefetch(self, keys: Keys) -> None:
         """Nothing beforehand: such writes are rare."""
 
 
-def namespace_row(world: World, name: str) -> NamespaceRow:
+def namespace_row(uow: UnitOfWork, name: str) -> NamespaceRow:
     """The namespace, or NotFound."""
-    row = world.namespaces.get(name)
+    row = uow.namespaces.get(name)
     if row is None:
         raise NotFound(f"there is no namespace {name!r}; create it with PUT /namespaces/{{name}}")
     return row
 
 
-def dataset_row(world: World, namespace: str, name: str, *, visible: bool = False) -> DatasetRow:
+def dataset_row(uow: UnitOfWork, namespace: str, name: str, *, visible: bool = False) -> DatasetRow:
     """The dataset that goes by a name, or NotFound."""
-    row = world.datasets.get(world.dataset_id(ids.dataset_id(namespace, name)))
+    row = uow.datasets.get(uow.dataset_id(ids.dataset_id(namespace, name)))
     if row is None or (visible and row.hidden):
         raise NotFound(f"there is no dataset {name!r} in namespace {namespace!r}")
     return row
 
 
-def job_row(world: World, namespace: str, name: str, *, visible: bool = False) -> JobRow:
+def job_row(uow: UnitOfWork, namespace: str, name: str, *, visible: bool = False) -> JobRow:
     """The job, or NotFound."""
-    row = world.jobs.get(ids.job_id(namespace, name))
+    row = uow.jobs.get(ids.job_id(namespace, name))
     if row is None or (visible and row.hidden):
         raise NotFound(f"there is no job {name!r} in namespace {namespace!r}")
     return row
 
 
-def run_row(world: World, run_id: str) -> RunRow:
+def run_row(uow: UnitOfWork, run_id: str) -> RunRow:
     """The run, or NotFound."""
-    row = world.runs.get(ids.run_id(run_id))
+    row = uow.runs.get(ids.run_id(run_id))
     if row is None:
         raise NotFound(f"there is no run {run_id!r}")
     return row
 
 
-def check_field(world: World, dataset: DatasetRow, field: str) -> None:
+def check_field(uow: UnitOfWork, dataset: DatasetRow, field: str) -> None:
     """Refuse a field that the dataset does not have."""
-    fields = msgspec.json.decode(datasets.shown_schema(world, dataset)[0], type=list[Field])
+    fields = msgspec.json.decode(datasets.shown_schema(uow, dataset)[0], type=list[Field])
     if all(held.name != field for held in fields):
         raise NotFound(f"dataset {dataset.name!r} has no field {field!r}")
 
 
-def record(world: World, now: Micros, who: str, action: str, target: str, detail: str = "") -> None:
+def record(
+    uow: UnitOfWork, now: Micros, who: str, action: str, target: str, detail: str = ""
+) -> None:
     """Put an administrator's action into the audit log."""
-    audit.append(world.tx, at=now, who=who, action=action, target=target, detail=detail)
+    audit.append(uow.tx, at=now, who=who, action=action, target=target, detail=detail)

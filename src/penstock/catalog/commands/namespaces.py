@@ -14,28 +14,28 @@ from penstock.catalog.events.parse import Mention
 from penstock.catalog.rows import NamespaceRow, SourceRow, TagRow, replace
 from penstock.clock import Micros, after
 from penstock.errors import Conflict, Invalid, NotFound
-from penstock.store.unit_of_work import World
+from penstock.store.unit_of_work import UnitOfWork
 
 
 class CreateNamespace(Write, frozen=True):
     """Make a namespace that is not there."""
 
-    alone: ClassVar[bool] = True  # it writes to the audit log
+    exclusive: ClassVar[bool] = True  # it writes to the audit log
 
     namespace: str
     owner: str
     description: str | None
     who: str
 
-    def apply(self, world: World, now: Micros) -> None:
+    def execute(self, uow: UnitOfWork, now: Micros) -> None:
         """Create it, or refuse if there is one, deleted or not."""
-        row = world.namespaces.get(self.namespace)
+        row = uow.namespaces.get(self.namespace)
         if row is not None:
             what = "was deleted; restore it" if row.hidden else "is there already"
             raise Conflict(f"namespace {self.namespace!r} {what}")
         row = NamespaceRow(self.namespace, self.owner, self.description, 0, now, now)
-        world.namespaces.put(self.namespace, row)
-        audit.append(world.tx, now, self.who, "namespace create", f"namespace:{self.namespace}")
+        uow.namespaces.put(self.namespace, row)
+        audit.append(uow.tx, now, self.who, "namespace create", f"namespace:{self.namespace}")
 
 
 class CreatedDataset(Struct, frozen=True):
@@ -47,32 +47,32 @@ class CreatedDataset(Struct, frozen=True):
 class CreateDataset(Write, frozen=True):
     """Make a dataset that is not there, with its namespace if that is not there either."""
 
-    alone: ClassVar[bool] = True  # it writes to the audit log
+    exclusive: ClassVar[bool] = True  # it writes to the audit log
 
     namespace: str
     dataset: str
     description: str | None
     who: str
 
-    def apply(self, world: World, now: Micros) -> CreatedDataset:
+    def execute(self, uow: UnitOfWork, now: Micros) -> CreatedDataset:
         """Create it, or refuse if there is one, deleted or not."""
         named = ids.dataset_id(self.namespace, self.dataset)
-        row = world.datasets.get(world.dataset_id(named))
+        row = uow.datasets.get(uow.dataset_id(named))
         name = f"{self.namespace}/{self.dataset}"
         if row is not None:
             what = "was deleted; restore it" if row.hidden else "is there already"
             raise Conflict(f"dataset {name} {what}")
-        is_namespace_new = world.namespaces.get(self.namespace) is None
-        names.ensure_namespace(world, self.namespace, now)
+        is_namespace_new = uow.namespaces.get(self.namespace) is None
+        names.ensure_namespace(uow, self.namespace, now)
         mention = Mention(named, self.namespace, self.dataset, NO_FACETS, NO_FACETS)
-        dataset_id = declare_dataset(world, mention, now)
-        created = world.datasets.get(dataset_id)
+        dataset_id = declare_dataset(uow, mention, now)
+        created = uow.datasets.get(dataset_id)
         if self.description is not None and created is not None:
-            world.datasets.put(dataset_id, replace(created, description=self.description))
+            uow.datasets.put(dataset_id, replace(created, description=self.description))
         if is_namespace_new:
-            audit.append(world.tx, now, self.who, "namespace create", f"namespace:{self.namespace}")
+            audit.append(uow.tx, now, self.who, "namespace create", f"namespace:{self.namespace}")
         target = f"dataset:{self.namespace}:{self.dataset}"
-        audit.append(world.tx, now, self.who, "dataset create", target)
+        audit.append(uow.tx, now, self.who, "dataset create", target)
         return CreatedDataset(is_namespace_new)
 
 
@@ -83,71 +83,71 @@ class PutNamespace(Write, frozen=True):
     owner_name: str
     description: str | None
 
-    def apply(self, world: World, now: Micros) -> None:
+    def execute(self, uow: UnitOfWork, now: Micros) -> None:
         """Write it; a deleted one comes back."""
-        row = world.namespaces.get(self.name)
+        row = uow.namespaces.get(self.name)
         created, hidden_at = (row.created_at, row.hidden_at) if row else (now, 0)
         at = after(now, row.updated_at, row.hidden_at) if row else now
         description = row.description if row and self.description is None else self.description
         fresh = NamespaceRow(self.name, self.owner_name, description, 0, created, at, hidden_at)
-        world.namespaces.put(self.name, fresh)
+        uow.namespaces.put(self.name, fresh)
 
 
 class DeleteNamespace(Write, frozen=True):
     """Hide a namespace with its jobs and datasets."""
 
-    alone: ClassVar[bool] = True  # rewrites rows that others of a batch may hold
+    exclusive: ClassVar[bool] = True  # rewrites rows that others of a batch may hold
 
     name: str
     who: str
 
-    def apply(self, world: World, now: Micros) -> None:
+    def execute(self, uow: UnitOfWork, now: Micros) -> None:
         """Hide all that it shows."""
-        row = namespace_row(world, self.name)
+        row = namespace_row(uow, self.name)
         at = after(now, row.updated_at, row.hidden_at)
         fresh = replace(row, hidden=1, hidden_at=at, updated_at=at)
-        world.namespaces.put(self.name, fresh)
-        _rewrite_contents(world, row, "hide", at)
-        record(world, now, self.who, "namespace delete", self.name)
+        uow.namespaces.put(self.name, fresh)
+        _rewrite_contents(uow, row, "hide", at)
+        record(uow, now, self.who, "namespace delete", self.name)
 
 
 class RestoreNamespace(Write, frozen=True):
     """Show a deleted namespace again, with the jobs and datasets that were hidden with it."""
 
-    alone: ClassVar[bool] = True  # rewrites rows that others of a batch may hold
+    exclusive: ClassVar[bool] = True  # rewrites rows that others of a batch may hold
 
     name: str
     who: str
 
-    def apply(self, world: World, now: Micros) -> None:
+    def execute(self, uow: UnitOfWork, now: Micros) -> None:
         """Show what was not gone before it was."""
-        row = namespace_row(world, self.name)
+        row = namespace_row(uow, self.name)
         at = after(now, row.updated_at, row.hidden_at)
-        world.namespaces.put(self.name, replace(row, hidden=0, updated_at=at))
-        _rewrite_contents(world, row, "show", at)
-        record(world, now, self.who, "namespace restore", self.name)
+        uow.namespaces.put(self.name, replace(row, hidden=0, updated_at=at))
+        _rewrite_contents(uow, row, "show", at)
+        record(uow, now, self.who, "namespace restore", self.name)
 
 
 class GrantNamespace(Write, frozen=True):
     """Let the runs of another namespace write the datasets of a namespace."""
 
-    alone: ClassVar[bool] = True  # it writes to the audit log
+    exclusive: ClassVar[bool] = True  # it writes to the audit log
 
     namespace: str
     grantee: str
     who: str
 
-    def apply(self, world: World, now: Micros) -> None:
+    def execute(self, uow: UnitOfWork, now: Micros) -> None:
         """Write the grant; one that exists stays as it is."""
-        namespace_row(world, self.namespace)
+        namespace_row(uow, self.namespace)
         if self.grantee == self.namespace:
             raise Invalid(
                 f"namespace {self.namespace!r} needs no grant to write its own datasets; "
                 "name another namespace"
             )
-        if self.grantee in (world.grants.get(self.namespace) or ()):
+        if self.grantee in (uow.grants.get(self.namespace) or ()):
             return
-        world.rewrite(
+        uow.rewrite(
             (
                 "add_grant",
                 {
@@ -158,28 +158,28 @@ class GrantNamespace(Write, frozen=True):
                 },
             )
         )
-        record(world, now, self.who, "namespace grant", self.namespace, f"to {self.grantee}")
+        record(uow, now, self.who, "namespace grant", self.namespace, f"to {self.grantee}")
 
 
 class RevokeGrant(Write, frozen=True):
     """Take back what GrantNamespace gave."""
 
-    alone: ClassVar[bool] = True  # it writes to the audit log
+    exclusive: ClassVar[bool] = True  # it writes to the audit log
 
     namespace: str
     grantee: str
     who: str
 
-    def apply(self, world: World, now: Micros) -> None:
+    def execute(self, uow: UnitOfWork, now: Micros) -> None:
         """Delete the grant; versions that were made under it stay."""
-        namespace_row(world, self.namespace)
-        if self.grantee not in (world.grants.get(self.namespace) or ()):
+        namespace_row(uow, self.namespace)
+        if self.grantee not in (uow.grants.get(self.namespace) or ()):
             raise NotFound(
                 f"namespace {self.namespace!r} has no grant for {self.grantee!r}; list them with "
                 f"penstock namespaces grants {self.namespace}"
             )
-        world.rewrite(("remove_grant", {"namespace": self.namespace, "grantee": self.grantee}))
-        record(world, now, self.who, "namespace revoke", self.namespace, f"from {self.grantee}")
+        uow.rewrite(("remove_grant", {"namespace": self.namespace, "grantee": self.grantee}))
+        record(uow, now, self.who, "namespace revoke", self.namespace, f"from {self.grantee}")
 
 
 class PutSource(Write, frozen=True):
@@ -190,11 +190,11 @@ class PutSource(Write, frozen=True):
     connection_url: str
     description: str | None
 
-    def apply(self, world: World, now: Micros) -> None:
+    def execute(self, uow: UnitOfWork, now: Micros) -> None:
         """Write it."""
-        row = world.sources.get(self.name)
+        row = uow.sources.get(self.name)
         created = row.created_at if row else now
-        world.sources.put(
+        uow.sources.put(
             self.name,
             SourceRow(self.name, self.type, self.connection_url, self.description, created, now),
         )
@@ -206,17 +206,17 @@ class PutTag(Write, frozen=True):
     name: str
     description: str | None
 
-    def apply(self, world: World, now: Micros) -> None:
+    def execute(self, uow: UnitOfWork, now: Micros) -> None:
         """Write it."""
-        world.tags.put(self.name, TagRow(self.name, self.description))
+        uow.tags.put(self.name, TagRow(self.name, self.description))
 
 
 def _rewrite_contents(
-    world: World, row: NamespaceRow, verb: Literal["hide", "show"], now: Micros
+    uow: UnitOfWork, row: NamespaceRow, verb: Literal["hide", "show"], now: Micros
 ) -> None:
     """Hide or show what is in a namespace, which is as it was before."""
     contents = {"namespace": row.name, "deleted_at": row.hidden_at, "at": now}
-    world.rewrite(
+    uow.rewrite(
         (f"{verb}_datasets_of_namespace", contents),
         (f"{verb}_jobs_of_namespace", contents),
         ("hide_search_docs_of_namespace", {"namespace": row.name, "hidden": int(verb == "hide")}),

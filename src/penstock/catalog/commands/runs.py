@@ -16,7 +16,7 @@ from penstock.catalog.rows import JobRow, Role, RunRow, replace
 from penstock.clock import Micros, after
 from penstock.errors import Conflict, Invalid, NotFound
 from penstock.states import RUN, RunState
-from penstock.store.unit_of_work import Keys, World
+from penstock.store.unit_of_work import Keys, UnitOfWork
 
 
 class CreateRun(Write, frozen=True):
@@ -29,11 +29,11 @@ class CreateRun(Write, frozen=True):
     nominal_end: Micros | None
     args: str
 
-    def apply(self, world: World, now: Micros) -> str:
+    def execute(self, uow: UnitOfWork, now: Micros) -> str:
         """Write it in state NEW; making the same run twice makes it once."""
-        job = job_row(world, self.namespace, self.job, visible=True)
+        job = job_row(uow, self.namespace, self.job, visible=True)
         run_id = ids.run_id(self.run_id) if self.run_id is not None else ids.new_id()
-        held = world.runs.get(run_id)
+        held = uow.runs.get(run_id)
         if held is not None:
             if held.job_id != job.id:
                 raise Conflict(f"run {run_id} already belongs to another job; use a new id")
@@ -46,10 +46,10 @@ class CreateRun(Write, frozen=True):
             nominal_end=self.nominal_end,
             args=self.args,
         )
-        world.runs.put(run_id, run)
-        world.jobs.put(job.id, replace(job, updated_at=max(now, job.updated_at)))
-        jobs.count_run(world, run)
-        job_versions.note_beginning(world, run.job_version_id, run.created_at)
+        uow.runs.put(run_id, run)
+        uow.jobs.put(job.id, replace(job, updated_at=max(now, job.updated_at)))
+        jobs.count_run(uow, run)
+        job_versions.note_beginning(uow, run.job_version_id, run.created_at)
         return run_id
 
 
@@ -63,33 +63,33 @@ class MarkRun(Write, frozen=True):
     job: str | None = None
     within: str | None = None  # the namespace of a key that is for one
 
-    def apply(self, world: World, now: Micros) -> None:
+    def execute(self, uow: UnitOfWork, now: Micros) -> None:
         """Move the run, and with it what it reads and writes."""
         if self.state == RunState.NEW:
             raise Invalid("a run cannot be marked NEW; it is NEW when it is created")
-        before = run_row(world, self.run_id)
-        job = world.jobs.get(before.job_id)
+        before = run_row(uow, self.run_id)
+        job = uow.jobs.get(before.job_id)
         assert job is not None, "a run always has its job"
         if self.job is not None and (job.namespace, job.name) != (self.namespace, self.job):
             raise NotFound(f"job {self.namespace}/{self.job} has no run {self.run_id!r}")
         RUN.check(RunState(before.state), self.state, before.id)
-        at = self.at if self.at is not None else self._counts_at(world, before, job, now)
+        at = self.at if self.at is not None else self._counts_at(uow, before, job, now)
         run = replace(
             jobs.has_spoken(runs.mark(before, self.state, at)),
             updated_at=max(now, before.updated_at),
         )
-        world.runs.put(run.id, run)
+        uow.runs.put(run.id, run)
         job = replace(job, updated_at=max(now, job.updated_at))
-        world.jobs.put(job.id, jobs.follow_run(world, job, run, before))
+        uow.jobs.put(job.id, jobs.follow_run(uow, job, run, before))
         if before.started_at is None:
-            read_declared(world, run.id, at)
+            read_declared(uow, run.id, at)
         if run.state == RunState.COMPLETED and before.ended_at is None:
-            write_declared(world, run.id, at, self.within)
-        settled = world.runs.get(run.id)
+            write_declared(uow, run.id, at, self.within)
+        settled = uow.runs.get(run.id)
         assert settled is not None, "it was put just now"
-        runs.settle(world, settled, before)
+        runs.settle(uow, settled, before)
 
-    def _counts_at(self, world: World, run: RunRow, job: JobRow, now: Micros) -> Micros:
+    def _counts_at(self, uow: UnitOfWork, run: RunRow, job: JobRow, now: Micros) -> Micros:
         """When a report without a time counts: after what was known when the run was made.
 
         An end comes after all that was published of the run's outputs before.
@@ -97,47 +97,47 @@ class MarkRun(Write, frozen=True):
         at = max(now, run.created_at, run.started_at or 0)
         if self.state == RunState.RUNNING:
             return at
-        version = world.job_versions.get(run.job_version_id) if run.job_version_id else None
-        outputs = {dataset for role, dataset in world.io_of(run.id) if role == Role.OUTPUT}
+        version = uow.job_versions.get(run.job_version_id) if run.job_version_id else None
+        outputs = {dataset for role, dataset in uow.io_of(run.id) if role == Role.OUTPUT}
         for name in job_versions.version_names(version.outputs) if version else ():
             outputs.add(ids.dataset_id(name.namespace, name.name))
-        datasets = [row for row in map(world.datasets.get, outputs) if row is not None]
+        datasets = [row for row in map(uow.datasets.get, outputs) if row is not None]
         return after(at, job.version_at, *(row.published_at for row in datasets))
 
 
-def read_declared(world: World, run_id: str, at: Micros) -> None:
+def read_declared(uow: UnitOfWork, run_id: str, at: Micros) -> None:
     """Pin what the job's version says the run reads."""
-    run = run_row(world, run_id)
-    version = world.job_versions.get(run.job_version_id) if run.job_version_id else None
+    run = run_row(uow, run_id)
+    version = uow.job_versions.get(run.job_version_id) if run.job_version_id else None
     for name in job_versions.version_names(version.inputs) if version else ():
         dataset_id = ids.dataset_id(name.namespace, name.name)
-        runs.read_dataset(world, run, dataset_id, None, event_stamp(at, ""), at)
+        runs.read_dataset(uow, run, dataset_id, None, event_stamp(at, ""), at)
 
 
-def write_declared(world: World, run_id: str, at: Micros, within: str | None) -> None:
+def write_declared(uow: UnitOfWork, run_id: str, at: Micros, within: str | None) -> None:
     """A completed run wrote all its job says it writes; of a failed one only what it reported.
 
     `within` is the namespace of a key that is for one: elsewhere the versions are unconfirmed.
     """
     scope = WriteScope(within) if within is not None else None
-    run = run_row(world, run_id)
-    version = world.job_versions.get(run.job_version_id) if run.job_version_id else None
+    run = run_row(uow, run_id)
+    version = uow.job_versions.get(run.job_version_id) if run.job_version_id else None
     for name in job_versions.version_names(version.outputs) if version else ():
-        dataset = world.datasets.get(ids.dataset_id(name.namespace, name.name))
+        dataset = uow.datasets.get(ids.dataset_id(name.namespace, name.name))
         if dataset is not None:
-            unconfirmed = not may_write(world, scope, dataset.namespace)
-            runs.write_dataset(world, run, dataset, None, at, unconfirmed=unconfirmed)
+            unconfirmed = not may_write(uow, scope, dataset.namespace)
+            runs.write_dataset(uow, run, dataset, None, at, unconfirmed=unconfirmed)
 
 
 class ReceiveEvent(Struct, frozen=True, gc=False):
     """Receive one OpenLineage event."""
 
-    alone: ClassVar[bool] = False
+    exclusive: ClassVar[bool] = False
 
     event: Event
     within: str | None = None  # the namespace of a key that is for one
 
-    def want(self, keys: Keys) -> None:
+    def prefetch(self, keys: Keys) -> None:
         """Everything the event names."""
         event = self.event
         if event.job_id:
@@ -152,8 +152,8 @@ class ReceiveEvent(Struct, frozen=True, gc=False):
         if event.dataset is not None:
             keys.datasets.add(event.dataset.id)
 
-    def apply(self, world: World, now: Micros) -> None:
+    def execute(self, uow: UnitOfWork, now: Micros) -> None:
         """Fold it in."""
-        merge_second_names(world, self.event)
+        merge_second_names(uow, self.event)
         scope = WriteScope(self.within) if self.within is not None else None
-        receive(world, with_known_job(world, self.event), now, scope=scope)
+        receive(uow, with_known_job(uow, self.event), now, scope=scope)

@@ -1,1 +1,1 @@
-"""TODO entities."""
+"""Rules for datasets, jobs, runs, versions and names."""

@@ -6,10 +6,10 @@ from penstock import ids
 from penstock.catalog.events import known_facets
 from penstock.catalog.events.facets import Facets
 from penstock.catalog.rows import ColumnEdgeRow
-from penstock.store.unit_of_work import World
+from penstock.store.unit_of_work import UnitOfWork
 
 
-def column_set(world: World, dataset_id: str, facets: Facets) -> str | None:
+def column_set(uow: UnitOfWork, dataset_id: str, facets: Facets) -> str | None:
     """Store the column lineage that these facets state, and return the id of its set.
 
     Most runs state what the run before them stated: the set of the current version is there.
@@ -18,12 +18,12 @@ def column_set(world: World, dataset_id: str, facets: Facets) -> str | None:
     if inputs is None:
         return None
     named = [ids.dataset_id(stated.namespace, stated.name) for stated in inputs]
-    sources = [world.dataset_id(name) for name in named]
+    sources = [uow.dataset_id(name) for name in named]
     texts = [msgspec.json.encode(inputs).decode()]
     if sources != named:  # with second names; the same statement then leads elsewhere
         texts.append(msgspec.json.encode(sources).decode())
     set_id = ids.derived_id("columns", dataset_id, *texts)
-    if set_id == _current_set(world, dataset_id):
+    if set_id == _current_set(uow, dataset_id):
         return set_id
     edges: dict[tuple[str, str, str], ColumnEdgeRow] = {}
     for stated, source in zip(inputs, sources, strict=True):
@@ -40,13 +40,13 @@ def column_set(world: World, dataset_id: str, facets: Facets) -> str | None:
             stated.type,
             int(stated.indirect),
         )
-    world.column_edges.put(set_id, tuple(edges.values()))
+    uow.column_edges.put(set_id, tuple(edges.values()))
     return set_id
 
 
-def _current_set(world: World, dataset_id: str) -> str | None:
-    dataset = world.datasets.get(dataset_id)
+def _current_set(uow: UnitOfWork, dataset_id: str) -> str | None:
+    dataset = uow.datasets.get(dataset_id)
     if dataset is None or dataset.current_version_id is None:
         return None
-    current = world.versions.get(dataset.current_version_id)
+    current = uow.versions.get(dataset.current_version_id)
     return current.column_set_id if current is not None else None

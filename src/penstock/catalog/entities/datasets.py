@@ -9,20 +9,20 @@ from penstock.catalog.events.facets import Facets, Stamp, merge, read_stamps, st
 from penstock.catalog.events.schema import NO_FIELDS, NO_SCHEMA, observed_schema, read_schema
 from penstock.catalog.rows import DatasetRow, Origin, VersionRow, replace
 from penstock.clock import Micros, after
-from penstock.store.unit_of_work import World, place_of
+from penstock.store.unit_of_work import UnitOfWork, place_of
 
 DROPPED = "DROP"
 
 
 def named_dataset(
-    world: World, dataset_id: str, namespace: str, name: str, at: Micros
+    uow: UnitOfWork, dataset_id: str, namespace: str, name: str, at: Micros
 ) -> DatasetRow:
     """A dataset that an event names for the first time.
 
     Its source is its namespace until somebody who writes it says otherwise.
     """
-    names.ensure_namespace(world, namespace, at)
-    source = names.ensure_source(world, None, namespace, at)
+    names.ensure_namespace(uow, namespace, at)
+    source = names.ensure_source(uow, None, namespace, at)
     return names.new_dataset(dataset_id, namespace, name, source, at)
 
 
@@ -59,7 +59,7 @@ def new_version(
 
 
 def add_version(
-    world: World,
+    uow: UnitOfWork,
     dataset: DatasetRow,
     version_id: str,
     origin: Origin,
@@ -76,7 +76,7 @@ def add_version(
     latest_id = version_id
     if unconfirmed:
         version = replace(version, unconfirmed=1)
-        latest = world.versions.get(dataset.latest_version_id or "")
+        latest = uow.versions.get(dataset.latest_version_id or "")
         if latest is not None and not latest.unconfirmed:
             latest_id = latest.id
     dataset = replace(
@@ -85,25 +85,25 @@ def add_version(
         latest_number=version.number,
         version_count=dataset.version_count + 1,
     )
-    world.versions.put(version_id, version)
-    world.datasets.put(dataset.id, dataset)
+    uow.versions.put(version_id, version)
+    uow.datasets.put(dataset.id, dataset)
     return dataset, version
 
 
 def confirm_version(
-    world: World, dataset: DatasetRow, version: VersionRow
+    uow: UnitOfWork, dataset: DatasetRow, version: VersionRow
 ) -> tuple[DatasetRow, VersionRow]:
     """Let a version count that was only reported: a writer with the right to it names it too."""
-    latest = world.versions.get(dataset.latest_version_id or "")
+    latest = uow.versions.get(dataset.latest_version_id or "")
     version = replace(version, unconfirmed=0)
-    world.versions.put(version.id, version)
+    uow.versions.put(version.id, version)
     if latest is None or latest.unconfirmed or latest.number < version.number:
         dataset = replace(dataset, latest_version_id=version.id)
-        world.datasets.put(dataset.id, dataset)
+        uow.datasets.put(dataset.id, dataset)
     return dataset, version
 
 
-def imply_version(world: World, dataset: DatasetRow, at: Micros) -> DatasetRow:
+def imply_version(uow: UnitOfWork, dataset: DatasetRow, at: Micros) -> DatasetRow:
     """A reader names a dataset that nobody else has made or declared: it was there before.
 
     It is published at the beginning of time, so that anything a run completes is newer. If the
@@ -111,19 +111,19 @@ def imply_version(world: World, dataset: DatasetRow, at: Micros) -> DatasetRow:
     """
     own_id = dataset.latest_version_id
     number = dataset.latest_number + 1
-    if own_id is not None and (own := world.versions.get(own_id)) is not None:
+    if own_id is not None and (own := uow.versions.get(own_id)) is not None:
         number = own.number
-        world.versions.put(own.id, replace(own, number=number + 1))
+        uow.versions.put(own.id, replace(own, number=number + 1))
     version_id = ids.derived_id("implied", dataset.id)
     source = dataset.namespace
-    if world.sources.get(source) is None:
-        names.ensure_source(world, None, source, at)
+    if uow.sources.get(source) is None:
+        names.ensure_source(uow, None, source, at)
     version = replace(
         new_version(dataset, version_id, number, Origin.IMPLIED, None, (NO_FIELDS, NO_SCHEMA), at),
         source_name=source,
         published_at=0,
     )
-    world.versions.put(version_id, version)
+    uow.versions.put(version_id, version)
     dataset = replace(
         dataset,
         latest_version_id=own_id or version_id,
@@ -133,35 +133,35 @@ def imply_version(world: World, dataset: DatasetRow, at: Micros) -> DatasetRow:
     )
     if dataset.current_version_id is None:
         dataset = replace(dataset, current_version_id=version_id, published_at=0)
-    world.datasets.put(dataset.id, dataset)
+    uow.datasets.put(dataset.id, dataset)
     return dataset
 
 
-def version_to_read(world: World, dataset: DatasetRow, run_id: str) -> str | None:
+def version_to_read(uow: UnitOfWork, dataset: DatasetRow, run_id: str) -> str | None:
     """The version a run reads: the current one, or the newest there is; never the run's own."""
-    current = world.versions.get(dataset.current_version_id) if dataset.current_version_id else None
+    current = uow.versions.get(dataset.current_version_id) if dataset.current_version_id else None
     if current is not None and current.run_id != run_id:
         return current.id
     if current is None and dataset.latest_version_id is not None:
-        latest = world.versions.get(dataset.latest_version_id)
+        latest = uow.versions.get(dataset.latest_version_id)
         if latest is not None and latest.run_id != run_id:
             return latest.id
     if dataset.version_count < 2:
         return None
-    other = world.newest_published(dataset.id, run_id) or world.newest_version(dataset.id, run_id)
+    other = uow.newest_published(dataset.id, run_id) or uow.newest_version(dataset.id, run_id)
     return other.id if other is not None else None
 
 
-def shown_schema(world: World, dataset: DatasetRow) -> tuple[str, str]:
+def shown_schema(uow: UnitOfWork, dataset: DatasetRow) -> tuple[str, str]:
     """The fields that a dataset shows, and their schema id; a reader's where no writer has any."""
-    written = schema_of(shown_version(world, dataset))
+    written = schema_of(shown_version(uow, dataset))
     return written if written[1] != NO_SCHEMA else observed_schema(dataset.observed)
 
 
-def shown_version(world: World, dataset: DatasetRow) -> VersionRow | None:
+def shown_version(uow: UnitOfWork, dataset: DatasetRow) -> VersionRow | None:
     """The version that stands for a dataset: its current one, or else its latest."""
     shown = dataset.current_version_id or dataset.latest_version_id
-    return world.versions.get(shown) if shown is not None else None
+    return uow.versions.get(shown) if shown is not None else None
 
 
 def schema_of(version: VersionRow | None) -> tuple[str, str]:
@@ -170,7 +170,7 @@ def schema_of(version: VersionRow | None) -> tuple[str, str]:
 
 
 def describe_version(
-    world: World, version: VersionRow, facets: Facets, stamp: Stamp, at: Micros
+    uow: UnitOfWork, version: VersionRow, facets: Facets, stamp: Stamp, at: Micros
 ) -> tuple[VersionRow, Facets]:
     """Fold an event's facets into a version; what won is returned beside it."""
     held = version.facets
@@ -178,7 +178,7 @@ def describe_version(
     if merged is None:
         if at < version.created_at:
             version = replace(version, created_at=at)
-            world.versions.put(version.id, version)
+            uow.versions.put(version.id, version)
         return version, {}
     won = merged.won
     fields, schema_of_fields = version.fields, version.schema_id
@@ -199,32 +199,32 @@ def describe_version(
     if known_facets.LIFECYCLE in won:
         version = replace(version, lifecycle=known_facets.lifecycle(won) or "")
     if known_facets.COLUMNS in won:
-        columns = column_set(world, version.dataset_id, won)
+        columns = column_set(uow, version.dataset_id, won)
         version = replace(version, column_set_id=columns)
-    world.versions.put(version.id, version)
+    uow.versions.put(version.id, version)
     if version.published_at is not None:
-        version = _describe_again(world, version, is_stamped_only=merged.facets is held)
+        version = _describe_again(uow, version, is_stamped_only=merged.facets is held)
     return version, won
 
 
-def _describe_again(world: World, version: VersionRow, *, is_stamped_only: bool) -> VersionRow:
+def _describe_again(uow: UnitOfWork, version: VersionRow, *, is_stamped_only: bool) -> VersionRow:
     """Bring a version that was described after its publication in line, and those after it."""
-    dataset = world.datasets.get(version.dataset_id)
+    dataset = uow.datasets.get(version.dataset_id)
     assert dataset is not None, "a version always has its dataset"
     is_current = dataset.current_version_id == version.id
     if is_current and is_stamped_only:
         return version
-    fresh = inherit(world, version, version_before(world, dataset, version))
+    fresh = inherit(uow, version, version_before(uow, dataset, version))
     if fresh != version:
-        world.versions.put(fresh.id, fresh)
-    mark_shown(world, fresh)
+        uow.versions.put(fresh.id, fresh)
+    mark_shown(uow, fresh)
     if not is_current:
-        pass_on(world, fresh, place_of(fresh))
+        pass_on(uow, fresh, place_of(fresh))
     return fresh
 
 
 def describe_dataset(
-    world: World, dataset: DatasetRow, facets: Facets, won: Facets, stamp: Stamp, at: Micros
+    uow: UnitOfWork, dataset: DatasetRow, facets: Facets, won: Facets, stamp: Stamp, at: Micros
 ) -> DatasetRow:
     """Take from an event's facets what belongs to the dataset and not to one version.
 
@@ -236,28 +236,28 @@ def describe_dataset(
         if stated is not None and (stamp, stated) > held:
             dataset = replace(dataset, description=stated or None, description_stamp=stamp)
     if "dataSource" in facets:
-        source = names.ensure_source(world, known_facets.data_source(facets), dataset.namespace, at)
+        source = names.ensure_source(uow, known_facets.data_source(facets), dataset.namespace, at)
         if "dataSource" in won and source != dataset.source_name:
             dataset = replace(dataset, source_name=source)
     if "tags" in facets:
-        dataset = names.tag_dataset(world, dataset, known_facets.tags(facets))
+        dataset = names.tag_dataset(uow, dataset, known_facets.tags(facets))
     if "symlinks" in facets:
-        names.add_aliases(world, dataset.id, known_facets.aliases(facets), at)
+        names.add_aliases(uow, dataset.id, known_facets.aliases(facets), at)
     return dataset
 
 
-def revive(world: World, dataset: DatasetRow, run_id: str | None, at: Micros) -> DatasetRow:
+def revive(uow: UnitOfWork, dataset: DatasetRow, run_id: str | None, at: Micros) -> DatasetRow:
     """A later event brings a deleted dataset back, unless it is of the run that dropped it."""
     if not dataset.hidden or at <= dataset.hidden_at:
         return dataset
-    current = world.versions.get(dataset.current_version_id) if dataset.current_version_id else None
+    current = uow.versions.get(dataset.current_version_id) if dataset.current_version_id else None
     if current is not None and current.lifecycle == DROPPED and current.run_id == run_id:
         return dataset
-    names.ensure_namespace(world, dataset.namespace, at)
+    names.ensure_namespace(uow, dataset.namespace, at)
     return replace(dataset, hidden=0)
 
 
-def publish(world: World, version: VersionRow, at: Micros, updated_at: Micros) -> None:
+def publish(uow: UnitOfWork, version: VersionRow, at: Micros, updated_at: Micros) -> None:
     """Make a version current from a moment on, unless a later one already is.
 
     Whether it is or not, a dataset that was deleted before its writer last spoke is back.
@@ -265,15 +265,15 @@ def publish(world: World, version: VersionRow, at: Micros, updated_at: Micros) -
     if version.unconfirmed:
         return
     lowered = version.published_at is not None and at < version.published_at
-    dataset = world.datasets.get(version.dataset_id)
+    dataset = uow.datasets.get(version.dataset_id)
     assert dataset is not None, "a version always has its dataset"
     if version.published_at != at:
-        version = _take_place(world, dataset, version, at)
+        version = _take_place(uow, dataset, version, at)
     changed = replace(dataset, updated_at=max(dataset.updated_at, updated_at))
     if dataset.hidden and updated_at > dataset.hidden_at and not _hides(dataset, version.id):
         changed = replace(changed, hidden=0)
     if dataset.current_version_id == version.id:
-        newest = world.newest_published(dataset.id, None) if lowered else version
+        newest = uow.newest_published(dataset.id, None) if lowered else version
         changed = _with_current(changed, newest or version, version.id)
     elif dataset.published_at is None or (at, version.id) > (
         dataset.published_at,
@@ -283,20 +283,22 @@ def publish(world: World, version: VersionRow, at: Micros, updated_at: Micros) -
     if _drops_too(changed, version):
         changed = replace(changed, hidden=1, hidden_at=changed.published_at or 0)
     if dataset.hidden and not changed.hidden:
-        names.ensure_namespace(world, dataset.namespace, updated_at)
+        names.ensure_namespace(uow, dataset.namespace, updated_at)
     if changed != dataset:
-        world.datasets.put(dataset.id, changed)
+        uow.datasets.put(dataset.id, changed)
 
 
-def _take_place(world: World, dataset: DatasetRow, version: VersionRow, at: Micros) -> VersionRow:
+def _take_place(
+    uow: UnitOfWork, dataset: DatasetRow, version: VersionRow, at: Micros
+) -> VersionRow:
     """Publish a version: it inherits from the one before it, and those after it from it."""
     moved = replace(version, published_at=at)
     until = max(place_of(moved), place_of(version))
-    moved = inherit(world, moved, version_before(world, dataset, moved))
-    world.versions.put(moved.id, moved)
+    moved = inherit(uow, moved, version_before(uow, dataset, moved))
+    uow.versions.put(moved.id, moved)
     last = (dataset.published_at or 0, dataset.current_version_id or "")
     if dataset.published_at is not None and last > place_of(moved):
-        pass_on(world, moved, until)
+        pass_on(uow, moved, until)
     return moved
 
 
@@ -348,13 +350,13 @@ def _with_current(dataset: DatasetRow, version: VersionRow, published_id: str) -
     )
 
 
-def choose_current(world: World, dataset_id: str) -> None:
+def choose_current(uow: UnitOfWork, dataset_id: str) -> None:
     """Find the current version again, after times of publications have changed."""
-    dataset = world.datasets.get(dataset_id)
-    newest = world.newest_published(dataset_id, None)
+    dataset = uow.datasets.get(dataset_id)
+    newest = uow.newest_published(dataset_id, None)
     if dataset is not None and newest is not None and dataset.current_version_id is not None:
         chosen = _with_current(dataset, newest, dataset.current_version_id)
-        world.datasets.put(dataset_id, chosen)
+        uow.datasets.put(dataset_id, chosen)
 
 
 def _dropped_at(version: VersionRow) -> Micros:
@@ -374,7 +376,7 @@ def next_change(dataset: DatasetRow, now: Micros) -> Micros:
 
 
 def follow_versions(
-    world: World, dataset: DatasetRow, last_id: str, added: int, at: Micros
+    uow: UnitOfWork, dataset: DatasetRow, last_id: str, added: int, at: Micros
 ) -> None:
     """Count versions that were added, and let the last of those published be current."""
     dataset = replace(
@@ -386,8 +388,8 @@ def follow_versions(
     )
     if dataset.published_at is None or at >= dataset.published_at:
         if dataset.hidden:
-            names.ensure_namespace(world, dataset.namespace, at)
+            names.ensure_namespace(uow, dataset.namespace, at)
         dataset = replace(
             dataset, current_version_id=last_id, published_at=at, lifecycle="", hidden=0
         )
-    world.datasets.put(dataset.id, dataset)
+    uow.datasets.put(dataset.id, dataset)

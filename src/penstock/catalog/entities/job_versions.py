@@ -13,7 +13,7 @@ from penstock.catalog.events.facets import REMEMBERED_MAX, read_facets
 from penstock.catalog.events.known_facets import DatasetName
 from penstock.catalog.rows import EdgeRow, JobRow, JobVersionRow, Role, RunRow, replace
 from penstock.clock import Micros
-from penstock.store.unit_of_work import IoKey, World
+from penstock.store.unit_of_work import IoKey, UnitOfWork
 
 _decode_names = msgspec.json.Decoder(tuple[DatasetName, ...]).decode
 
@@ -24,7 +24,7 @@ def version_names(text: str) -> tuple[DatasetName, ...]:
 
 
 def put_job_version(
-    world: World,
+    uow: UnitOfWork,
     job: JobRow,
     inputs: tuple[DatasetName, ...],
     outputs: tuple[DatasetName, ...],
@@ -39,15 +39,15 @@ def put_job_version(
         *(f">{n.namespace}\x01{n.name}" for n in outputs),
         location or "",
     )
-    version = world.job_versions.get(version_id)
+    version = uow.job_versions.get(version_id)
     if version is None:
         names = [msgspec.json.encode(side).decode() for side in (inputs, outputs)]
         version = JobVersionRow(
             version_id, job.id, location, names[0], names[1], None, at, declared_at=None
         )
-        world.job_versions.put(version_id, version)
+        uow.job_versions.put(version_id, version)
         job = replace(job, version_count=job.version_count + 1)
-        world.jobs.put(job.id, job)
+        uow.jobs.put(job.id, job)
     return job, version
 
 
@@ -56,42 +56,42 @@ def name_in_version(name: DatasetName) -> str:
     return msgspec.json.encode(name).decode()
 
 
-def settle_version(world: World, run: RunRow, before: RunRow | None) -> None:
+def settle_version(uow: UnitOfWork, run: RunRow, before: RunRow | None) -> None:
     """Give a run that has ended, or streams, its job version; the latest end makes it current.
 
     A run that named nothing on one side keeps what the job had there when the run first had a
     version: an event with empty inputs is silence, not news. So it is with the code's location.
     """
-    job = world.jobs.get(run.job_id)
+    job = uow.jobs.get(run.job_id)
     assert job is not None, "a run always has its job"
     outdated = run.job_version_id
     known_id = outdated or job.current_version_id
-    known = world.job_versions.get(known_id) if known_id is not None else None
-    io = world.io_of(run.id)
+    known = uow.job_versions.get(known_id) if known_id is not None else None
+    io = uow.io_of(run.id)
     kept = known.location if known is not None and outdated is not None else job.location
     location = _stated_location(run) or kept
     if known is not None and location == known.location and io.keys() == _edges_of(known):
         version = known
     else:
-        inputs = _names(world, io, Role.INPUT) or (version_names(known.inputs) if known else ())
-        outputs = _names(world, io, Role.OUTPUT) or (version_names(known.outputs) if known else ())
-        job, version = put_job_version(world, job, inputs, outputs, location, run.created_at)
+        inputs = _names(uow, io, Role.INPUT) or (version_names(known.inputs) if known else ())
+        outputs = _names(uow, io, Role.OUTPUT) or (version_names(known.outputs) if known else ())
+        job, version = put_job_version(uow, job, inputs, outputs, location, run.created_at)
     if version.id != outdated:
         run = replace(run, job_version_id=version.id)
-        world.runs.put(run.id, run)
+        uow.runs.put(run.id, run)
     at = _settled_at(run)
     if (at, version.id) >= (job.version_at, job.current_version_id or ""):
         job = replace(job, current_version_id=version.id, version_at=at)
     elif outdated == job.current_version_id and _has_moved(run, before):
-        job = _choose_version(world, job, run)
-    _join(world, job, version, run)
+        job = _choose_version(uow, job, run)
+    _join(uow, job, version, run)
     if outdated is not None and outdated != version.id:
-        job = _leave(world, job, outdated, run.id)
-    if job != world.jobs.get(job.id):
-        world.jobs.put(job.id, job)
-    settle_edges(world, job, io, run.created_at)
+        job = _leave(uow, job, outdated, run.id)
+    if job != uow.jobs.get(job.id):
+        uow.jobs.put(job.id, job)
+    settle_edges(uow, job, io, run.created_at)
     if run.ended_at is None:
-        mention_edges(world, job.id, io, run.created_at)
+        mention_edges(uow, job.id, io, run.created_at)
 
 
 def _stated_location(run: RunRow) -> str | None:
@@ -112,13 +112,13 @@ def _settled_at(run: RunRow) -> Micros:
     return run.ended_at if run.ended_at is not None else run.created_at
 
 
-def _choose_version(world: World, job: JobRow, run: RunRow | None) -> JobRow:
+def _choose_version(uow: UnitOfWork, job: JobRow, run: RunRow | None) -> JobRow:
     """Late events can show that a run ended before another, or had another shape."""
-    runs = world.settled_runs(job.id, streams=job.type == STREAM)
+    runs = uow.settled_runs(job.id, streams=job.type == STREAM)
     if run is not None:
         runs.append(run)
     shapes = [(_settled_at(r), r.job_version_id or "") for r in runs]
-    declared = world.newest_declared(job.id)
+    declared = uow.newest_declared(job.id)
     if declared is not None and declared.declared_at is not None:
         shapes.append((declared.declared_at, declared.id))
     if not shapes:
@@ -127,12 +127,12 @@ def _choose_version(world: World, job: JobRow, run: RunRow | None) -> JobRow:
     return replace(job, current_version_id=version_id, version_at=at)
 
 
-def choose_newest(world: World, job_id: str) -> None:
+def choose_newest(uow: UnitOfWork, job_id: str) -> None:
     """Find a job's newest run and its current version again, after times have changed."""
-    job = world.jobs.get(job_id)
+    job = uow.jobs.get(job_id)
     if job is None:
         return
-    newest = world.newest_run(job_id)
+    newest = uow.newest_run(job_id)
     if newest is not None:
         job = replace(
             job,
@@ -141,41 +141,41 @@ def choose_newest(world: World, job_id: str) -> None:
             latest_run_state=newest.state,
         )
     if job.current_version_id is not None:
-        job = _choose_version(world, job, None)
-    world.jobs.put(job_id, job)
-    for version in world.shapes_of(job_id):
-        latest = world.newest_run_of(version)
+        job = _choose_version(uow, job, None)
+    uow.jobs.put(job_id, job)
+    for version in uow.shapes_of(job_id):
+        latest = uow.newest_run_of(version)
         if latest is not None and version.latest_run_id != latest.id:
-            world.job_versions.put(version.id, replace(version, latest_run_id=latest.id))
-    settle_edges(world, job, (), job.version_at)
+            uow.job_versions.put(version.id, replace(version, latest_run_id=latest.id))
+    settle_edges(uow, job, (), job.version_at)
 
 
-def _names(world: World, io: Iterable[IoKey], role: Role) -> tuple[DatasetName, ...]:
-    datasets = [world.datasets.get(dataset) for side, dataset in io if side == role]
+def _names(uow: UnitOfWork, io: Iterable[IoKey], role: Role) -> tuple[DatasetName, ...]:
+    datasets = [uow.datasets.get(dataset) for side, dataset in io if side == role]
     return tuple(sorted(DatasetName(d.namespace, d.name) for d in datasets if d is not None))
 
 
-def _join(world: World, job: JobRow, version: JobVersionRow, run: RunRow) -> None:
+def _join(uow: UnitOfWork, job: JobRow, version: JobVersionRow, run: RunRow) -> None:
     """Count a run among those that have a shape: the first makes it, the newest stands for it."""
     changed = _begun_by(version, run.created_at)
     if job.latest_run_id == run.id:
         changed = replace(changed, latest_run_id=run.id)
     elif version.latest_run_id == run.id:  # it may have begun earlier than it seemed
-        newest = world.newest_run_of(changed) or run
+        newest = uow.newest_run_of(changed) or run
         changed = replace(changed, latest_run_id=newest.id)
     else:
-        latest = world.runs.get(version.latest_run_id) if version.latest_run_id else None
+        latest = uow.runs.get(version.latest_run_id) if version.latest_run_id else None
         if latest is None or (run.created_at, run.id) > (latest.created_at, latest.id):
             changed = replace(changed, latest_run_id=run.id)
     if changed != version:
-        world.job_versions.put(version.id, changed)
+        uow.job_versions.put(version.id, changed)
 
 
-def note_beginning(world: World, version_id: str | None, at: Micros) -> None:
+def note_beginning(uow: UnitOfWork, version_id: str | None, at: Micros) -> None:
     """A run that has a shape before it ends may have begun before it."""
-    version = world.job_versions.get(version_id) if version_id is not None else None
+    version = uow.job_versions.get(version_id) if version_id is not None else None
     if version is not None and (begun := _begun_by(version, at)) != version:
-        world.job_versions.put(version.id, begun)
+        uow.job_versions.put(version.id, begun)
 
 
 def _begun_by(version: JobVersionRow, at: Micros) -> JobVersionRow:
@@ -185,103 +185,103 @@ def _begun_by(version: JobVersionRow, at: Micros) -> JobVersionRow:
     return version
 
 
-def _leave(world: World, job: JobRow, version_id: str, run_id: str) -> JobRow:
+def _leave(uow: UnitOfWork, job: JobRow, version_id: str, run_id: str) -> JobRow:
     """Late events can show that a run never had a shape: take back what it said of it."""
-    version = world.job_versions.get(version_id)
+    version = uow.job_versions.get(version_id)
     if version is None:
         return job
-    newest = world.newest_run_of(version)
+    newest = uow.newest_run_of(version)
     if newest is None and version.declared_at is None:
-        world.job_versions.put(version_id, None)
+        uow.job_versions.put(version_id, None)
         return replace(job, version_count=job.version_count - 1)
     changed = version
     if version.latest_run_id == run_id:
         changed = replace(changed, latest_run_id=newest.id if newest else None)
-    first = world.first_run_of(version)
+    first = uow.first_run_of(version)
     if version.declared_at is None and first is not None:
         changed = replace(changed, created_at=first.created_at)
     if changed != version:
-        world.job_versions.put(version_id, changed)
+        uow.job_versions.put(version_id, changed)
     return job
 
 
-def rename_run(world: World, run: RunRow, job_id: str) -> RunRow:
+def rename_run(uow: UnitOfWork, run: RunRow, job_id: str) -> RunRow:
     """Give a run to the job that its last event names; the other job forgets what it told of it."""
     other_id, version_id = run.job_id, run.job_version_id
     run = replace(run, job_version_id=None)
-    world.runs.put(run.id, run)
-    run = jobs.move_run(world, run, job_id)
-    other = world.jobs.get(other_id)
+    uow.runs.put(run.id, run)
+    run = jobs.move_run(uow, run, job_id)
+    other = uow.jobs.get(other_id)
     assert other is not None, "a run always has its job"
     if version_id is not None:
-        other = _leave(world, other, version_id, run.id)
+        other = _leave(uow, other, version_id, run.id)
         if other.current_version_id == version_id:
-            other = _choose_version(world, other, None)
-    world.jobs.put(other.id, other)
-    settle_edges(world, other, (), run.created_at)
-    for edge in world.io_of(run.id):
-        _forget_edge(world, other, run, edge)
-    world.jobs.put(other.id, jobs.hide_if_empty(other))
+            other = _choose_version(uow, other, None)
+    uow.jobs.put(other.id, other)
+    settle_edges(uow, other, (), run.created_at)
+    for edge in uow.io_of(run.id):
+        _forget_edge(uow, other, run, edge)
+    uow.jobs.put(other.id, jobs.hide_if_empty(other))
     return run
 
 
-def _forget_edge(world: World, job: JobRow, run: RunRow, edge: IoKey) -> None:
+def _forget_edge(uow: UnitOfWork, job: JobRow, run: RunRow, edge: IoKey) -> None:
     """Take back an edge that a run gave to a job, unless another run or a statement gave it too."""
     role, dataset_id = Role(edge[0]), edge[1]
-    current = edge in world.edges_of(job.id)
-    first = world.first_run_with(job.id, role, dataset_id) if job.run_count else None
+    current = edge in uow.edges_of(job.id)
+    first = uow.first_run_with(job.id, role, dataset_id) if job.run_count else None
     times = [first.created_at] if first is not None else []
     times += [
         version.created_at
-        for version in world.shapes_of(job.id)
+        for version in uow.shapes_of(job.id)
         if version.declared_at is not None and edge in _edges_of(version)
     ]
     if times and min(times) <= run.created_at:
         return
-    world.forget_edge(job.id, role, dataset_id)
+    uow.forget_edge(job.id, role, dataset_id)
     if times:
-        world.put_edge(EdgeRow(job.id, role, dataset_id, int(current), min(times)))
+        uow.put_edge(EdgeRow(job.id, role, dataset_id, int(current), min(times)))
 
 
-def give_version(world: World, run: RunRow, version_id: str) -> RunRow:
+def give_version(uow: UnitOfWork, run: RunRow, version_id: str) -> RunRow:
     """A run has the shape that was stated for it, and no other."""
     outdated = run.job_version_id
     run = replace(run, job_version_id=version_id)
-    world.runs.put(run.id, run)
+    uow.runs.put(run.id, run)
     if outdated is not None and outdated != version_id:
-        job = world.jobs.get(run.job_id)
+        job = uow.jobs.get(run.job_id)
         assert job is not None, "a run always has its job"
-        left = _leave(world, job, outdated, run.id)
+        left = _leave(uow, job, outdated, run.id)
         if left != job:
-            world.jobs.put(job.id, left)
+            uow.jobs.put(job.id, left)
     return run
 
 
-def mention_edges(world: World, job_id: str, io: Iterable[IoKey], at: Micros) -> None:
+def mention_edges(uow: UnitOfWork, job_id: str, io: Iterable[IoKey], at: Micros) -> None:
     """A run that is going on shows what it reads and writes at once."""
-    held = world.edges_of(job_id)
+    held = uow.edges_of(job_id)
     for key in io:
         if held.get(key, at + 1) > at:
-            world.put_edge(EdgeRow(job_id, Role(key[0]), key[1], 1, at))
+            uow.put_edge(EdgeRow(job_id, Role(key[0]), key[1], 1, at))
 
 
-def settle_edges(world: World, job: JobRow, io: Collection[IoKey], at: Micros) -> None:
+def settle_edges(uow: UnitOfWork, job: JobRow, io: Collection[IoKey], at: Micros) -> None:
     """Current are the edges of the current version and of runs that are still going.
 
     What the run at hand names is at least as old as the run; what it does not name was seen
     before, and is no older for being current again.
     """
-    version = world.job_versions.get(job.current_version_id) if job.current_version_id else None
+    version = uow.job_versions.get(job.current_version_id) if job.current_version_id else None
     wanted = _edges_of(version) if version is not None else frozenset[IoKey]()
-    held = world.edges_of(job.id)
+    held = uow.edges_of(job.id)
     if held.keys() == wanted and all(held.get(key, at + 1) <= at for key in io):
         return
     if not held.keys() <= wanted:
-        wanted |= world.going_edges(job.id)
+        wanted |= uow.going_edges(job.id)
     older = {key for key in io if key in wanted and held.get(key, at) > at}
     for key in (wanted ^ held.keys()) | (set(io) - wanted) | older:
         seen_at = at if not io or key in io else max(at, job.version_at)
-        world.put_edge(EdgeRow(job.id, Role(key[0]), key[1], int(key in wanted), seen_at))
+        uow.put_edge(EdgeRow(job.id, Role(key[0]), key[1], int(key in wanted), seen_at))
 
 
 def _edges_of(version: JobVersionRow) -> frozenset[IoKey]:
@@ -304,7 +304,7 @@ _remembered_edges = lru_cache(maxsize=4096)(_read_edges)
 
 
 def declare_version(
-    world: World,
+    uow: UnitOfWork,
     job: JobRow,
     inputs: tuple[DatasetName, ...],
     outputs: tuple[DatasetName, ...],
@@ -315,18 +315,18 @@ def declare_version(
 
     What is left unsaid stays as it is; a late statement that leaves something unsaid says nothing.
     """
-    current = world.job_versions.get(job.current_version_id) if job.current_version_id else None
+    current = uow.job_versions.get(job.current_version_id) if job.current_version_id else None
     if current is not None:
         if at < job.version_at and not (inputs and outputs and location):
             return current.id
         inputs = inputs or version_names(current.inputs)
         outputs = outputs or version_names(current.outputs)
         location = location or current.location
-    job, version = put_job_version(world, job, inputs, outputs, location, at)
+    job, version = put_job_version(uow, job, inputs, outputs, location, at)
     if version.declared_at is None or at > version.declared_at:
-        world.job_versions.put(version.id, replace(version, declared_at=at))
+        uow.job_versions.put(version.id, replace(version, declared_at=at))
     if (at, version.id) >= (job.version_at, job.current_version_id or ""):
         job = replace(job, current_version_id=version.id, version_at=at)
-        world.jobs.put(job.id, job)
-    settle_edges(world, job, (), at)
+        uow.jobs.put(job.id, job)
+    settle_edges(uow, job, (), at)
     return version.id

@@ -12,7 +12,7 @@ from penstock.catalog.events.known_facets import ParentRun
 from penstock.catalog.rows import JobRow, RunRow, replace
 from penstock.clock import Micros, after
 from penstock.states import RunState
-from penstock.store.unit_of_work import World
+from penstock.store.unit_of_work import UnitOfWork
 
 STREAM = "STREAM"
 UNKNOWN = "unknown"  # the name under which Spark starts a run before it knows the true one
@@ -102,7 +102,7 @@ def new_run(run_id: str, job_id: str, external_id: str | None, at: Micros) -> Ru
     )
 
 
-def describe_job(world: World, job: JobRow, facets: Facets, stamp: Stamp) -> JobRow:
+def describe_job(uow: UnitOfWork, job: JobRow, facets: Facets, stamp: Stamp) -> JobRow:
     """Take from an event's job facets what belongs to the job as a whole; the newest wins."""
     text = known_facets.documentation(facets) if "documentation" in facets else None
     if text is not None and (stamp, text) > (job.description_stamp, job.description or ""):
@@ -114,14 +114,14 @@ def describe_job(world: World, job: JobRow, facets: Facets, stamp: Stamp) -> Job
     if kind is not None and (stamp, kind) > (job.type_stamp, job.type):
         job = replace(job, type=kind, type_stamp=stamp)
     if "tags" in facets:
-        job = tag_job(world, job, [mark.name for mark in known_facets.tags(facets)])
+        job = tag_job(uow, job, [mark.name for mark in known_facets.tags(facets)])
     return job
 
 
-def tag_job(world: World, job: JobRow, names: Iterable[str]) -> JobRow:
+def tag_job(uow: UnitOfWork, job: JobRow, names: Iterable[str]) -> JobRow:
     """Add tags to a job; tags that are new are made."""
     carried, added = set(msgspec.json.decode(job.tags)), set(names)
-    use_tags(world, job.namespace, added - carried)
+    use_tags(uow, job.namespace, added - carried)
     return replace(job, tags=msgspec.json.encode(sorted(carried | added)).decode())
 
 
@@ -132,7 +132,7 @@ def untag_job(job: JobRow, name: str) -> JobRow:
 
 
 def ensure_parent(
-    world: World, parent: ParentRun, at: Micros, *, is_elsewhere: bool = False
+    uow: UnitOfWork, parent: ParentRun, at: Micros, *, is_elsewhere: bool = False
 ) -> tuple[RunRow, RunRow] | None:
     """A child's word is enough for its parent to exist; its state is the parent's own matter.
 
@@ -141,47 +141,47 @@ def ensure_parent(
     namespace changes neither a job that exists nor a run that has spoken.
     """
     job_id = ids.job_id(parent.namespace, parent.name)
-    held = world.jobs.get(job_id)
+    held = uow.jobs.get(job_id)
     job = held or new_job(job_id, parent.namespace, parent.name, at)
     may_change = held is None or not is_elsewhere
     if may_change and (job.hidden or not job.created_at <= at <= job.updated_at):
         job = named_again(job, at)
-    run = world.runs.get(parent.run_id)
+    run = uow.runs.get(parent.run_id)
     if may_change and run is not None and run.job_id != job_id:
         job = hide_if_empty(job)
     if job != held:
-        world.jobs.put(job_id, job)
+        uow.jobs.put(job_id, job)
     if run is None:
         run = new_run(parent.run_id, job_id, parent.external_id, at)
-        world.runs.put(run.id, run)
-        count_run(world, run)
-    elif is_elsewhere and not is_hearsay(world, run):
+        uow.runs.put(run.id, run)
+        count_run(uow, run)
+    elif is_elsewhere and not is_placeholder(uow, run):
         return None
-    elif at < run.created_at or (at > run.updated_at and is_hearsay(world, run)):
+    elif at < run.created_at or (at > run.updated_at and is_placeholder(uow, run)):
         first, last = min(run.created_at, at), max(run.updated_at, at)
         mentioned = replace(run, created_at=first, updated_at=last)
-        world.runs.put(run.id, mentioned)
-        owner = world.jobs.get(run.job_id)
+        uow.runs.put(run.id, mentioned)
+        owner = uow.jobs.get(run.job_id)
         assert owner is not None, "a run always has its job"
-        world.jobs.put(owner.id, follow_run(world, owner, mentioned, run))
+        uow.jobs.put(owner.id, follow_run(uow, owner, mentioned, run))
         if first < run.created_at:
             return mentioned, run
     return None
 
 
-def count_run(world: World, run: RunRow) -> None:
+def count_run(uow: UnitOfWork, run: RunRow) -> None:
     """A new run belongs to its job's count, and may be its newest."""
-    job = world.jobs.get(run.job_id)
+    job = uow.jobs.get(run.job_id)
     assert job is not None, "a run always has its job"
-    world.jobs.put(job.id, follow_run(world, replace(job, run_count=job.run_count + 1), run, None))
+    uow.jobs.put(job.id, follow_run(uow, replace(job, run_count=job.run_count + 1), run, None))
 
 
-def follow_run(world: World, job: JobRow, run: RunRow, before: RunRow | None) -> JobRow:
+def follow_run(uow: UnitOfWork, job: JobRow, run: RunRow, before: RunRow | None) -> JobRow:
     """Keep the job's newest run, by when it began, and that run's state."""
     newest = run
     if job.latest_run_id == run.id:
         if before is not None and run.created_at < before.created_at:
-            newest = world.newest_run(job.id) or run
+            newest = uow.newest_run(job.id) or run
     elif job.latest_run_at is not None and (run.created_at, run.id) < (
         job.latest_run_at,
         job.latest_run_id or "",
@@ -206,10 +206,10 @@ def has_spoken(run: RunRow) -> RunRow:
     return replace(run, stamps=_SPOKEN) if run.stamps == _UNHEARD else run
 
 
-def is_hearsay(world: World, run: RunRow) -> bool:
+def is_placeholder(uow: UnitOfWork, run: RunRow) -> bool:
     """Whether a run is known only because a child named it as its parent."""
     unheard = run.state == RunState.NEW and run.stamps == _UNHEARD and run.job_version_id is None
-    return unheard and not world.io_of(run.id)
+    return unheard and not uow.io_of(run.id)
 
 
 def has_later_name(run: RunRow, job: JobRow, at: Micros, job_id: str, name: str) -> bool:
@@ -221,20 +221,20 @@ def has_later_name(run: RunRow, job: JobRow, at: Micros, job_id: str, name: str)
     return (at, name != UNKNOWN, job_id) > held
 
 
-def move_run(world: World, run: RunRow, job_id: str) -> RunRow:
+def move_run(uow: UnitOfWork, run: RunRow, job_id: str) -> RunRow:
     """Give a run to another job, and count it there no more."""
-    wrong = world.jobs.get(run.job_id)
+    wrong = uow.jobs.get(run.job_id)
     assert wrong is not None, "a run always has its job"
     run = replace(run, job_id=job_id)
-    world.runs.put(run.id, run)
+    uow.runs.put(run.id, run)
     wrong = replace(wrong, run_count=wrong.run_count - 1)
     if wrong.latest_run_id == run.id:
-        newest = world.newest_run(wrong.id)
+        newest = uow.newest_run(wrong.id)
         wrong = replace(
             wrong,
             latest_run_id=newest.id if newest else None,
             latest_run_at=newest.created_at if newest else None,
             latest_run_state=newest.state if newest else "",
         )
-    world.jobs.put(wrong.id, hide_if_empty(wrong))
+    uow.jobs.put(wrong.id, hide_if_empty(wrong))
     return run

@@ -19,7 +19,7 @@ from penstock.catalog.rows import EdgeRow, Role, replace
 from penstock.clock import HOUR, Clock, Micros
 from penstock.db import Database, Transaction
 from penstock.store.flush import EventCount, changes, flush
-from penstock.store.unit_of_work import World
+from penstock.store.unit_of_work import UnitOfWork
 
 Move = Callable[[Micros], Micros]
 
@@ -78,8 +78,8 @@ class _Mending:
         self._tx = tx
         self._now = now
         self._limit = limit
-        self._world = World()
-        self._world.open(tx)
+        self._uow = UnitOfWork()
+        self._uow.open(tx)
         self._received: dict[Micros, Micros] = {}
         self._events = tx.fetch("future_events", limit=limit)
         for at, _, _, received_at, _ in self._events:
@@ -108,7 +108,7 @@ class _Mending:
         self._mend_places(ids["namespaces"], ids["sources"])
         self._choose(changed, jobs)
         self._mend_events()
-        flush(self._tx, changes(self._world))
+        flush(self._tx, changes(self._uow))
         return Mended(
             events=sum(count for *_, count in self._events),
             runs=len(ids["runs"]),
@@ -125,12 +125,12 @@ class _Mending:
 
     def _know(self, ids: Mapping[str, Sequence[str]], versions: Sequence[str]) -> None:
         """Find a moment for times that no event has: just before now, in their order."""
-        world = self._world
+        uow = self._uow
         rows: list[tuple[Any, Sequence[str]]] = [
-            *((world.runs.get(key), _RUN_TIMES) for key in ids["runs"]),
-            *((world.datasets.get(key), _DATASET_TIMES) for key in ids["datasets"]),
-            *((world.jobs.get(key), _JOB_TIMES) for key in ids["jobs"]),
-            *((world.versions.get(key), ("created_at", "published_at")) for key in versions),
+            *((uow.runs.get(key), _RUN_TIMES) for key in ids["runs"]),
+            *((uow.datasets.get(key), _DATASET_TIMES) for key in ids["datasets"]),
+            *((uow.jobs.get(key), _JOB_TIMES) for key in ids["jobs"]),
+            *((uow.versions.get(key), ("created_at", "published_at")) for key in versions),
         ]
         times = {getattr(row, name) or 0 for row, names in rows for name in names}
         unknown = sorted(at for at in times if at > self._limit and at not in self._received)
@@ -155,10 +155,10 @@ class _Mending:
 
     def _mend_runs(self, run_ids: Sequence[str]) -> set[str]:
         """Mend runs with what they read and wrote; the datasets of that are returned."""
-        world = self._world
+        uow = self._uow
         datasets = set()
         for run_id in run_ids:
-            run = self._times(world.runs.get(run_id), _RUN_TIMES)
+            run = self._times(uow.runs.get(run_id), _RUN_TIMES)
             held = msgspec.json.decode(run.stamps, type=dict[str, dict[str, int]])
             fresh = {
                 side: {name: self._stamp(stamp) for name, stamp in stamps.items()}
@@ -166,23 +166,23 @@ class _Mending:
             }
             if fresh != held:
                 run = replace(run, stamps=msgspec.json.encode(fresh).decode())
-            world.runs.put(run_id, run)
-            for row in list(world.io_of(run_id).values()):
-                world.put_io(replace(row, stamps=self._stamps(row.stamps)))
+            uow.runs.put(run_id, run)
+            for row in list(uow.io_of(run_id).values()):
+                uow.put_io(replace(row, stamps=self._stamps(row.stamps)))
                 if row.role == Role.OUTPUT:
                     self._mend_version(row.version_id)
                 datasets.add(row.dataset_id)
         return datasets
 
     def _mend_version(self, version_id: str) -> None:
-        version = self._times(self._world.versions.get(version_id), ("created_at", "published_at"))
+        version = self._times(self._uow.versions.get(version_id), ("created_at", "published_at"))
         version = replace(version, stamps=self._stamps(version.stamps))
-        self._world.versions.put(version_id, version)
+        self._uow.versions.put(version_id, version)
 
     def _mend_dataset(self, dataset_id: str) -> None:
-        world = self._world
-        dataset = self._times(world.datasets.get(dataset_id), _DATASET_TIMES)
-        world.datasets.put(
+        uow = self._uow
+        dataset = self._times(uow.datasets.get(dataset_id), _DATASET_TIMES)
+        uow.datasets.put(
             dataset_id,
             replace(
                 dataset,
@@ -190,63 +190,63 @@ class _Mending:
                 declared_stamps=self._stamps(dataset.declared_stamps),
             ),
         )
-        sighting = world.sightings.get(dataset_id)
+        sighting = uow.sightings.get(dataset_id)
         if sighting is not None:
             fresh = replace(sighting, stamps=self._stamps(sighting.stamps))
-            world.sightings.put(dataset_id, fresh)
+            uow.sightings.put(dataset_id, fresh)
 
     def _mend_job_version(self, version_id: str) -> None:
-        version = self._world.job_versions.get(version_id)
+        version = self._uow.job_versions.get(version_id)
         fresh = self._times(version, ("created_at", "declared_at"))
-        self._world.job_versions.put(version_id, fresh)
+        self._uow.job_versions.put(version_id, fresh)
 
     def _jobs_of(self, run_ids: Sequence[str], version_ids: Sequence[str]) -> set[str]:
-        runs = [self._world.runs.get(run_id) for run_id in run_ids]
-        versions = [self._world.job_versions.get(version_id) for version_id in version_ids]
+        runs = [self._uow.runs.get(run_id) for run_id in run_ids]
+        versions = [self._uow.job_versions.get(version_id) for version_id in version_ids]
         return {row.job_id for row in (*runs, *versions) if row is not None}
 
     def _mend_job(self, job_id: str) -> None:
-        job = self._times(self._world.jobs.get(job_id), _JOB_TIMES)
+        job = self._times(self._uow.jobs.get(job_id), _JOB_TIMES)
         stamps = {name: self._stamp(getattr(job, name)) for name in _JOB_STAMPS}
-        self._world.jobs.put(job_id, replace(job, **stamps, stamps=self._stamps(job.stamps)))
+        self._uow.jobs.put(job_id, replace(job, **stamps, stamps=self._stamps(job.stamps)))
 
     def _date_back(self, run_id: str) -> None:
         """Let a run that now began earlier have its job, shape, edges and datasets from then on."""
-        world = self._world
-        run = world.runs.get(run_id)
-        job = world.jobs.get(run.job_id) if run is not None else None
+        uow = self._uow
+        run = uow.runs.get(run_id)
+        job = uow.jobs.get(run.job_id) if run is not None else None
         assert run is not None, "it was mended"
         assert job is not None, "a run always has its job"
         at = run.created_at
-        world.jobs.put(job.id, replace(job, created_at=min(job.created_at, at)))
-        job_versions.note_beginning(world, run.job_version_id, at)
-        current = world.edges_of(job.id)
-        for role, dataset_id in world.io_of(run_id):
+        uow.jobs.put(job.id, replace(job, created_at=min(job.created_at, at)))
+        job_versions.note_beginning(uow, run.job_version_id, at)
+        current = uow.edges_of(job.id)
+        for role, dataset_id in uow.io_of(run_id):
             edge = (role, dataset_id)
-            world.put_edge(EdgeRow(job.id, Role(role), dataset_id, int(edge in current), at))
-            dataset = world.datasets.get(dataset_id)
+            uow.put_edge(EdgeRow(job.id, Role(role), dataset_id, int(edge in current), at))
+            dataset = uow.datasets.get(dataset_id)
             if dataset is not None and at < dataset.created_at:
-                world.datasets.put(dataset_id, replace(dataset, created_at=at))
+                uow.datasets.put(dataset_id, replace(dataset, created_at=at))
 
     def _mend_edges(self) -> None:
         for edge in self._tx.rows(EdgeRow, "future_edges", limit=self._limit):
-            self._world.put_edge(replace(edge, first_at=self._moved(edge.first_at)))
+            self._uow.put_edge(replace(edge, first_at=self._moved(edge.first_at)))
 
     def _mend_places(self, namespaces: Sequence[str], sources: Sequence[str]) -> None:
-        world = self._world
+        uow = self._uow
         for name in namespaces:
             times = ("created_at", "updated_at", "hidden_at")
-            world.namespaces.put(name, self._times(world.namespaces.get(name), times))
+            uow.namespaces.put(name, self._times(uow.namespaces.get(name), times))
         for name in sources:
-            fresh = self._times(world.sources.get(name), ("created_at", "updated_at"))
-            world.sources.put(name, fresh)
+            fresh = self._times(uow.sources.get(name), ("created_at", "updated_at"))
+            uow.sources.put(name, fresh)
 
     def _choose(self, datasets: Iterable[str], jobs: Iterable[str]) -> None:
         """Find again what is current and latest."""
         for dataset_id in datasets:
-            dataset_rules.choose_current(self._world, dataset_id)
+            dataset_rules.choose_current(self._uow, dataset_id)
         for job_id in jobs:
-            job_versions.choose_newest(self._world, job_id)
+            job_versions.choose_newest(self._uow, job_id)
 
     def _mend_events(self) -> None:
         counts: list[EventCount] = []

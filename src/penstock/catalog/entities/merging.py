@@ -30,12 +30,12 @@ from penstock.catalog.rows import (
 )
 from penstock.clock import Micros
 from penstock.store.flush import changes, flush
-from penstock.store.unit_of_work import World, place_of
+from penstock.store.unit_of_work import UnitOfWork, place_of
 
 SYMLINKS = "symlinks"
 
 
-def merge_second_names(world: World, event: Event) -> None:
+def merge_second_names(uow: UnitOfWork, event: Event) -> None:
     """Take in the datasets that an event names as second names of its own.
 
     Raises NeedsOwnTransaction where other writes share the transaction: many rows change unseen.
@@ -46,54 +46,56 @@ def merge_second_names(world: World, event: Event) -> None:
     for mention in mentions:
         if SYMLINKS in mention.facets:
             for alias in known_facets.aliases(mention.facets):
-                _merge_name(world, mention, alias, event.at)
+                _merge_name(uow, mention, alias, event.at)
 
 
-def _merge_name(world: World, mention: Mention, alias: Alias, at: Micros) -> None:
-    own_id = world.dataset_id(mention.id)
-    other = world.datasets.get(ids.dataset_id(alias.namespace, alias.name))
+def _merge_name(uow: UnitOfWork, mention: Mention, alias: Alias, at: Micros) -> None:
+    own_id = uow.dataset_id(mention.id)
+    other = uow.datasets.get(ids.dataset_id(alias.namespace, alias.name))
     if other is None or other.id == own_id:
         return
-    kept = {found for (found,) in world.tx.fetch("kept_datasets_among", ids=[own_id, other.id])}
+    kept = {found for (found,) in uow.tx.fetch("kept_datasets_among", ids=[own_id, other.id])}
     if {own_id, other.id} <= kept:
         return  # both have lots: which data a lot of either has is not for an event to say
-    world.require_own_transaction()
-    own = world.datasets.get(own_id)
+    uow.require_own_transaction()
+    own = uow.datasets.get(own_id)
     if other.id in kept:
         if own is None:
-            _add_name(world, mention.id, DatasetName(mention.namespace, mention.name), other.id, "")
-            flush(world.tx, changes(world))
+            _add_name(uow, mention.id, DatasetName(mention.namespace, mention.name), other.id, "")
+            flush(uow.tx, changes(uow))
         else:
-            _Merge(world, old=own, new=other, name_type=alias.type).run()
+            _Merge(uow, old=own, new=other, name_type=alias.type).run()
             return
     else:
         if own is None:
             own = replace(
-                datasets.named_dataset(world, own_id, mention.namespace, mention.name, at),
+                datasets.named_dataset(uow, own_id, mention.namespace, mention.name, at),
                 created_at=other.created_at,
                 updated_at=other.updated_at,
                 hidden=other.hidden,
                 hidden_at=other.hidden_at,
             )
-            world.datasets.put(own_id, own)
-            flush(world.tx, changes(world))
-            world.start_over()
-        _Merge(world, old=other, new=own, name_type=alias.type).run()
+            uow.datasets.put(own_id, own)
+            flush(uow.tx, changes(uow))
+            uow.start_over()
+        _Merge(uow, old=other, new=own, name_type=alias.type).run()
         return
-    world.start_over()
+    uow.start_over()
 
 
-def _add_name(world: World, alias_id: str, name: DatasetName, of: str, name_type: str) -> None:
+def _add_name(uow: UnitOfWork, alias_id: str, name: DatasetName, of: str, name_type: str) -> None:
     row = AliasRow(alias_id, name.namespace, name.name, of, name_type or "TABLE")
-    world.aliases.put(alias_id, row)
+    uow.aliases.put(alias_id, row)
 
 
 class _Merge:
     """One merge: `new` takes in `old`, whose name leads to it from then on."""
 
-    def __init__(self, world: World, *, old: DatasetRow, new: DatasetRow, name_type: str) -> None:
-        self._world = world
-        self._tx = world.tx
+    def __init__(
+        self, uow: UnitOfWork, *, old: DatasetRow, new: DatasetRow, name_type: str
+    ) -> None:
+        self._uow = uow
+        self._tx = uow.tx
         self._old = old
         self._new = new
         self._name_type = name_type
@@ -103,7 +105,7 @@ class _Merge:
         """Move everything, in the open transaction; the rows in memory are loaded again."""
         have_versions = all(map(self._is_published, self._sides.values()))
         self._move()
-        self._world.start_over()
+        self._uow.start_over()
         if have_versions:
             self._inherit_in_order()
 
@@ -114,19 +116,19 @@ class _Merge:
 
     def _inherit_in_order(self) -> None:
         """Let the versions of both datasets inherit in the order in which they were published."""
-        world, dataset_id = self._world, self._new.id
+        uow, dataset_id = self._uow, self._new.id
         [first] = self._tx.rows(
             VersionRow, "oldest_published_versions", dataset_id=dataset_id, most=1
         )
         [last] = self._tx.rows(
             VersionRow, "newest_published_versions", dataset_id=dataset_id, most=1
         )
-        pass_on(world, first, until=place_of(last))
+        pass_on(uow, first, until=place_of(last))
 
     def _move(self) -> None:
         # A batch counts by how rows were before: both are looked up.
         for dataset_id in self._sides.values():
-            self._world.datasets.get(dataset_id)
+            self._uow.datasets.get(dataset_id)
         self._merge_runs()
         implied_id = self._merge_implied()
         for statement in (
@@ -152,8 +154,8 @@ class _Merge:
         self._move_edges()
         self._put_dataset(implied_id)
         name = DatasetName(self._old.namespace, self._old.name)
-        _add_name(self._world, self._old.id, name, self._new.id, self._name_type)
-        flush(self._tx, changes(self._world))
+        _add_name(self._uow, self._old.id, name, self._new.id, self._name_type)
+        flush(self._tx, changes(self._uow))
         for statement in ("forget_dataset", "forget_sighting", "forget_search_doc"):
             self._tx.execute(statement, id=self._old.id)
 
@@ -173,56 +175,56 @@ class _Merge:
 
     def _merge_runs(self) -> None:
         """A run has one version of a dataset, and reads one of it."""
-        world = self._world
+        uow = self._uow
         for (run_id,) in self._tx.fetch("runs_that_read_both", **self._sides):
             self._merge_side(run_id, Role.INPUT)
         for run_id, old_id, new_id in self._tx.fetch("runs_that_wrote_both", **self._sides):
-            old, new = world.versions.get(old_id), world.versions.get(new_id)
+            old, new = uow.versions.get(old_id), uow.versions.get(new_id)
             if old is not None and new is not None:
-                world.versions.put(new_id, _merged_version(new, old))
+                uow.versions.put(new_id, _merged_version(new, old))
                 self._merge_side(run_id, Role.OUTPUT)
                 self._drop_version(old_id, new_id)
 
     def _merge_side(self, run_id: str, role: Role) -> None:
-        io = self._world.io_of(run_id)
+        io = self._uow.io_of(run_id)
         old, new = io.get((role, self._old.id)), io.get((role, self._new.id))
         if old is not None and new is not None:
             facets, stamps = _merged_facets(new.facets, new.stamps, old.facets, old.stamps)
-            self._world.put_io(replace(new, facets=facets, stamps=stamps))
+            self._uow.put_io(replace(new, facets=facets, stamps=stamps))
             side = {"run_id": run_id, "role": role, "dataset_id": self._old.id}
             self._tx.execute("forget_run_dataset", **side)
             self._tx.execute("forget_quality_report", **side)
 
     def _move_edges(self) -> None:
-        world = self._world
+        uow = self._uow
         edges = self._tx.rows(EdgeRow, "edges_of_dataset", dataset_id=self._old.id)
         held = self._tx.rows(EdgeRow, "edges_of_dataset", dataset_id=self._new.id)
         current = {(edge.job_id, edge.role) for edge in held if edge.current}
         for edge in edges:
-            world.forget_edge(edge.job_id, Role(edge.role), self._old.id)
+            uow.forget_edge(edge.job_id, Role(edge.role), self._old.id)
             is_current = edge.current or (edge.job_id, edge.role) in current
-            world.put_edge(replace(edge, dataset_id=self._new.id, current=int(is_current)))
+            uow.put_edge(replace(edge, dataset_id=self._new.id, current=int(is_current)))
         for job_id in dict.fromkeys(edge.job_id for edge in edges):
-            for version in world.shapes_of(job_id):
+            for version in uow.shapes_of(job_id):
                 self._rename_in_shape(version)
 
     def _rename_in_shape(self, version: JobVersionRow) -> None:
         """A shape of a job names the dataset by its one name; two that are alike now are one."""
-        world = self._world
+        uow = self._uow
         sides = [self._renamed(version.inputs), self._renamed(version.outputs)]
         if sides == [version_names(version.inputs), version_names(version.outputs)]:
             return
-        job = world.jobs.get(version.job_id)
+        job = uow.jobs.get(version.job_id)
         assert job is not None, "a shape always has its job"
         job, fresh = put_job_version(
-            world, job, sides[0], sides[1], version.location, version.created_at
+            uow, job, sides[0], sides[1], version.location, version.created_at
         )
-        world.job_versions.put(fresh.id, _merged_shape(world, fresh, version))
-        world.job_versions.put(version.id, None)
+        uow.job_versions.put(fresh.id, _merged_shape(uow, fresh, version))
+        uow.job_versions.put(version.id, None)
         job = replace(job, version_count=job.version_count - 1)
         if job.current_version_id == version.id:
             job = replace(job, current_version_id=fresh.id)
-        world.jobs.put(job.id, job)
+        uow.jobs.put(job.id, job)
         self._tx.execute(
             "give_runs_other_shape", job_id=job.id, version_id=fresh.id, was=version.id
         )
@@ -233,7 +235,7 @@ class _Merge:
         return tuple(sorted({new if name == old else name for name in version_names(names)}))
 
     def _put_dataset(self, implied_id: str | None) -> None:
-        world, old, new = self._world, self._old, self._new
+        uow, old, new = self._uow, self._old, self._new
         numbers = self._tx.fetch("version_numbers", dataset_id=new.id)
         for place, (version_id, number, _) in enumerate(numbers, 1):
             if number != place:
@@ -255,7 +257,7 @@ class _Merge:
         published = self._tx.rows(
             VersionRow, "newest_published_versions", dataset_id=new.id, most=1
         )
-        newest = world.versions.get(published[0].id) if published else None
+        newest = uow.versions.get(published[0].id) if published else None
         if newest is not None:
             dataset = replace(
                 dataset,
@@ -264,9 +266,9 @@ class _Merge:
                 lifecycle=newest.lifecycle,
             )
         if dataset.hidden == 0:
-            dataset_names.show_namespace(world, dataset.namespace)
-        world.datasets.put(new.id, dataset)
-        world.datasets.put(old.id, None)
+            dataset_names.show_namespace(uow, dataset.namespace)
+        uow.datasets.put(new.id, dataset)
+        uow.datasets.put(old.id, None)
 
     def _described(self, dataset: DatasetRow) -> DatasetRow:
         """The dataset with what was said of either, and the later of two that contradict."""
@@ -280,7 +282,7 @@ class _Merge:
             )
         marks = list(_tag_marks(old))
         if marks:
-            dataset = dataset_names.tag_dataset(self._world, dataset, marks)
+            dataset = dataset_names.tag_dataset(self._uow, dataset, marks)
         declared, stamps = _merged_facets(
             new.declared, new.declared_stamps, old.declared, old.declared_stamps
         )
@@ -292,13 +294,13 @@ class _Merge:
         )
 
     def _observed(self) -> str:
-        world = self._world
-        old, new = world.sightings.get(self._old.id), world.sightings.get(self._new.id)
+        uow = self._uow
+        old, new = uow.sightings.get(self._old.id), uow.sightings.get(self._new.id)
         if old is None:
             return self._new.observed
         held = new.stamps if new is not None else "{}"
         observed, stamps = _merged_facets(self._new.observed, held, self._old.observed, old.stamps)
-        world.sightings.put(self._new.id, SightingRow(self._new.id, stamps))
+        uow.sightings.put(self._new.id, SightingRow(self._new.id, stamps))
         return observed
 
 
@@ -345,9 +347,9 @@ def _merged_version(new: VersionRow, old: VersionRow) -> VersionRow:
     return merged
 
 
-def _merged_shape(world: World, new: JobVersionRow, old: JobVersionRow) -> JobVersionRow:
+def _merged_shape(uow: UnitOfWork, new: JobVersionRow, old: JobVersionRow) -> JobVersionRow:
     """One shape for two that name the same datasets."""
-    runs = [world.runs.get(run_id) for run_id in (new.latest_run_id, old.latest_run_id) if run_id]
+    runs = [uow.runs.get(run_id) for run_id in (new.latest_run_id, old.latest_run_id) if run_id]
     latest = max((r for r in runs if r), key=lambda r: (r.created_at, r.id), default=None)
     declared = [at for at in (new.declared_at, old.declared_at) if at is not None]
     return replace(

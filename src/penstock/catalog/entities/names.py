@@ -13,26 +13,26 @@ from penstock.catalog.events.known_facets import DatasetName, DataSource, column
 from penstock.catalog.events.parse import Mention
 from penstock.catalog.rows import AliasRow, DatasetRow, NamespaceRow, SourceRow, replace
 from penstock.clock import Micros
-from penstock.store.unit_of_work import World
+from penstock.store.unit_of_work import UnitOfWork
 
 
-def home(world: World, mention: Mention) -> str:
+def home(uow: UnitOfWork, mention: Mention) -> str:
     """The namespace of the dataset that goes by a name."""
-    dataset = world.datasets.get(world.dataset_id(mention.id))
+    dataset = uow.datasets.get(uow.dataset_id(mention.id))
     return dataset.namespace if dataset is not None else mention.namespace
 
 
-def ensure_namespace(world: World, name: str, at: Micros) -> None:
+def ensure_namespace(uow: UnitOfWork, name: str, at: Micros) -> None:
     """An event brings its namespace along, and back if it was deleted before."""
-    row = world.namespaces.get(name)
+    row = uow.namespaces.get(name)
     if row is None:
-        world.namespaces.put(name, NamespaceRow(name, "anonymous", None, 0, at, at))
+        uow.namespaces.put(name, NamespaceRow(name, "anonymous", None, 0, at, at))
     elif row.hidden and at > row.hidden_at:
-        world.namespaces.put(name, replace(row, hidden=0))
+        uow.namespaces.put(name, replace(row, hidden=0))
     elif at < row.created_at:
         untouched = row.updated_at == row.created_at
         updated_at = at if untouched else row.updated_at
-        world.namespaces.put(name, replace(row, created_at=at, updated_at=updated_at))
+        uow.namespaces.put(name, replace(row, created_at=at, updated_at=updated_at))
 
 
 def new_dataset(dataset_id: str, namespace: str, name: str, source: str, at: Micros) -> DatasetRow:
@@ -64,53 +64,55 @@ def new_dataset(dataset_id: str, namespace: str, name: str, source: str, at: Mic
 
 
 def name_elsewhere(
-    world: World, dataset_id: str, namespace: str, name: str, at: Micros
+    uow: UnitOfWork, dataset_id: str, namespace: str, name: str, at: Micros
 ) -> DatasetRow:
     """Create a dataset in a namespace that the caller may not write.
 
     A namespace and a source that exist stay as they are. A dataset in a deleted namespace is
     deleted with it.
     """
-    row = world.namespaces.get(namespace)
+    row = uow.namespaces.get(namespace)
     if row is None:
-        ensure_namespace(world, namespace, at)
-    if world.sources.get(namespace) is None:
-        ensure_source(world, None, namespace, at)
+        ensure_namespace(uow, namespace, at)
+    if uow.sources.get(namespace) is None:
+        ensure_source(uow, None, namespace, at)
     dataset = new_dataset(dataset_id, namespace, name, namespace, at)
     if row is not None and row.hidden:
         dataset = replace(dataset, hidden=1, hidden_at=row.hidden_at)
-    world.datasets.put(dataset_id, dataset)
+    uow.datasets.put(dataset_id, dataset)
     return dataset
 
 
-def show_namespace(world: World, name: str) -> None:
+def show_namespace(uow: UnitOfWork, name: str) -> None:
     """Something in a namespace was stated or restored by hand: it is shown, and so is that."""
-    row = world.namespaces.get(name)
+    row = uow.namespaces.get(name)
     if row is not None and row.hidden:
-        world.namespaces.put(name, replace(row, hidden=0))
+        uow.namespaces.put(name, replace(row, hidden=0))
 
 
-def ensure_source(world: World, stated: DataSource | None, namespace: str, at: Micros) -> str:
+def ensure_source(uow: UnitOfWork, stated: DataSource | None, namespace: str, at: Micros) -> str:
     """The source an event states, else the namespace itself, which OpenLineage derives from it."""
     name = (stated.name if stated else None) or namespace
-    row = world.sources.get(name)
+    row = uow.sources.get(name)
     if row is None:
         url = (stated.uri if stated else None) or namespace
         scheme = url.partition("://")[0] if "://" in url else "unknown"
-        world.sources.put(name, SourceRow(name, scheme.upper(), url, None, at, at))
+        uow.sources.put(name, SourceRow(name, scheme.upper(), url, None, at, at))
     elif at < row.created_at:
         untouched = row.updated_at == row.created_at
         updated_at = at if untouched else row.updated_at
-        world.sources.put(name, replace(row, created_at=at, updated_at=updated_at))
+        uow.sources.put(name, replace(row, created_at=at, updated_at=updated_at))
     return name
 
 
-def tag_dataset(world: World, dataset: DatasetRow, marks: list[known_facets.TagMark]) -> DatasetRow:
+def tag_dataset(
+    uow: UnitOfWork, dataset: DatasetRow, marks: list[known_facets.TagMark]
+) -> DatasetRow:
     """Add tags to a dataset and its fields; tags that are new are made."""
     tags: list[str] = msgspec.json.decode(dataset.tags)
     field_tags: dict[str, list[str]] = msgspec.json.decode(dataset.field_tags)
     carried = {*tags, *chain.from_iterable(field_tags.values())}
-    use_tags(world, dataset.namespace, {mark.name for mark in marks} - carried)
+    use_tags(uow, dataset.namespace, {mark.name for mark in marks} - carried)
     for mark in marks:
         (tags if mark.field is None else field_tags.setdefault(mark.field, [])).append(mark.name)
     return replace(
@@ -134,15 +136,17 @@ def untag_dataset(dataset: DatasetRow, mark: known_facets.TagMark) -> DatasetRow
     return replace(dataset, field_tags=msgspec.json.encode(field_tags).decode())
 
 
-def add_aliases(world: World, dataset_id: str, names: list[known_facets.Alias], at: Micros) -> None:
+def add_aliases(
+    uow: UnitOfWork, dataset_id: str, names: list[known_facets.Alias], at: Micros
+) -> None:
     """Let a dataset be found by other names; a name that has a dataset of its own keeps it."""
     for name in names:
         alias_id = ids.dataset_id(name.namespace, name.name)
-        taken = world.datasets.get(alias_id) is not None or world.aliases.get(alias_id) is not None
+        taken = uow.datasets.get(alias_id) is not None or uow.aliases.get(alias_id) is not None
         if not taken:
-            ensure_namespace(world, name.namespace, at)
+            ensure_namespace(uow, name.namespace, at)
             row = AliasRow(alias_id, name.namespace, name.name, dataset_id, name.type)
-            world.aliases.put(alias_id, row)
+            uow.aliases.put(alias_id, row)
 
 
 def names_told(facets: Iterable[str]) -> dict[str, DatasetName]:

@@ -36,7 +36,7 @@ from penstock.catalog.rows import (
 )
 from penstock.clock import Micros, after
 from penstock.states import RunState
-from penstock.store.unit_of_work import IoKey, World
+from penstock.store.unit_of_work import IoKey, UnitOfWork
 
 
 def mark(run: RunRow, state: RunState, at: Micros) -> RunRow:
@@ -57,50 +57,50 @@ def mark(run: RunRow, state: RunState, at: Micros) -> RunRow:
 
 
 def read_dataset(
-    world: World, run: RunRow, dataset_id: str, stated: Mention | None, stamp: Stamp, at: Micros
+    uow: UnitOfWork, run: RunRow, dataset_id: str, stated: Mention | None, stamp: Stamp, at: Micros
 ) -> str | None:
     """Pin what a run reads, once; what is pinned never changes. The version, if there is one."""
-    row = world.io_of(run.id).get((Role.INPUT, dataset_id))
+    row = uow.io_of(run.id).get((Role.INPUT, dataset_id))
     if row is None:
-        dataset = world.datasets.get(dataset_id)
+        dataset = uow.datasets.get(dataset_id)
         if dataset is None:
             if stated is None:
                 return None
-            dataset = datasets.named_dataset(world, dataset_id, stated.namespace, stated.name, at)
-        version_id = datasets.version_to_read(world, dataset, run.id)
+            dataset = datasets.named_dataset(uow, dataset_id, stated.namespace, stated.name, at)
+        version_id = datasets.version_to_read(uow, dataset, run.id)
         if version_id is None:
-            dataset = datasets.imply_version(world, dataset, at)
+            dataset = datasets.imply_version(uow, dataset, at)
             version_id = dataset.implied_version_id or ""
         row = RunDatasetRow(run.id, Role.INPUT, dataset_id, version_id, "{}", "{}")
-        world.put_io(row)
+        uow.put_io(row)
     told = known_facets.of_reading(stated.facets, stated.io_facets) if stated is not None else None
     if told:
-        _report(world, row, told, stamp)
+        _report(uow, row, told, stamp)
     return row.version_id
 
 
-def pin_again(world: World, run: RunRow, dataset_id: str) -> None:
+def repin_input(uow: UnitOfWork, run: RunRow, dataset_id: str) -> None:
     """What was published before a run began is what it reads, though it is told of only later.
 
     Some clients tell of many runs at once, of all first that they began: dbt's does.
     """
-    row = world.io_of(run.id).get((Role.INPUT, dataset_id))
-    dataset = world.datasets.get(dataset_id)
+    row = uow.io_of(run.id).get((Role.INPUT, dataset_id))
+    dataset = uow.datasets.get(dataset_id)
     if row is None or dataset is None or row.version_id == dataset.current_version_id:
         return
     if dataset.published_at is None or dataset.published_at > run.created_at:
         return
-    current = world.versions.get(dataset.current_version_id)
+    current = uow.versions.get(dataset.current_version_id)
     if current is None or current.run_id == run.id:
         return
-    pinned = world.versions.get(row.version_id)
+    pinned = uow.versions.get(row.version_id)
     was_published = pinned.published_at if pinned is not None else None
     if was_published is None or was_published < dataset.published_at:
-        world.put_io(replace(row, version_id=current.id))
+        uow.put_io(replace(row, version_id=current.id))
 
 
 def write_dataset(
-    world: World,
+    uow: UnitOfWork,
     run: RunRow,
     dataset: DatasetRow,
     schema: tuple[str, str] | None,
@@ -113,64 +113,66 @@ def write_dataset(
     An unconfirmed version is only reported: the caller may not write the dataset. The first caller
     who may confirms it.
     """
-    row = world.io_of(run.id).get((Role.OUTPUT, dataset.id))
+    row = uow.io_of(run.id).get((Role.OUTPUT, dataset.id))
     if row is not None:
-        version = world.versions.get(row.version_id)
+        version = uow.versions.get(row.version_id)
         assert version is not None, "what a run wrote is never deleted before the run"
         if version.unconfirmed and not unconfirmed:
-            return datasets.confirm_version(world, dataset, version)
+            return datasets.confirm_version(uow, dataset, version)
         return dataset, version
     version_id = ids.run_version_id(dataset.id, run.id)
     dataset, version = datasets.add_version(
-        world,
+        uow,
         dataset,
         version_id,
         Origin.RUN,
         run.id,
-        schema or datasets.schema_of(datasets.shown_version(world, dataset)),
+        schema or datasets.schema_of(datasets.shown_version(uow, dataset)),
         at,
         unconfirmed=unconfirmed,
     )
-    world.put_io(RunDatasetRow(run.id, Role.OUTPUT, dataset.id, version_id, "{}", "{}"))
+    uow.put_io(RunDatasetRow(run.id, Role.OUTPUT, dataset.id, version_id, "{}", "{}"))
     return dataset, version
 
 
-def report_output(world: World, run_id: str, dataset_id: str, facets: Facets, stamp: Stamp) -> None:
+def report_output(
+    uow: UnitOfWork, run_id: str, dataset_id: str, facets: Facets, stamp: Stamp
+) -> None:
     """Keep what an event says of this run's writing of a dataset."""
-    row = world.io_of(run_id).get((Role.OUTPUT, dataset_id))
+    row = uow.io_of(run_id).get((Role.OUTPUT, dataset_id))
     if row is not None:
-        _report(world, row, facets, stamp)
+        _report(uow, row, facets, stamp)
 
 
-def _report(world: World, row: RunDatasetRow, facets: Facets, stamp: Stamp) -> None:
+def _report(uow: UnitOfWork, row: RunDatasetRow, facets: Facets, stamp: Stamp) -> None:
     merged = merge(row.facets, row.stamps, facets, stamp)
     if merged is not None:
-        world.put_io(replace(row, facets=merged.facets, stamps=merged.stamps))
+        uow.put_io(replace(row, facets=merged.facets, stamps=merged.stamps))
 
 
-def publish_outputs(world: World, run: RunRow, job: JobRow) -> None:
+def publish_outputs(uow: UnitOfWork, run: RunRow, job: JobRow) -> None:
     """What a completed run wrote becomes current at its end; what a stream writes, at once."""
     streams = job.type == jobs.STREAM
     if not streams and run.state != RunState.COMPLETED:
         return
-    for (role, _), row in world.io_of(run.id).items():
+    for (role, _), row in uow.io_of(run.id).items():
         if role == Role.OUTPUT:
-            version = world.versions.get(row.version_id)
+            version = uow.versions.get(row.version_id)
             assert version is not None, "what a run wrote is never deleted before the run"
             at = version.created_at if streams or run.ended_at is None else run.ended_at
-            datasets.publish(world, version, at, run.updated_at)
+            datasets.publish(uow, version, at, run.updated_at)
 
 
-def settle(world: World, run: RunRow, before: RunRow | None) -> None:
+def settle(uow: UnitOfWork, run: RunRow, before: RunRow | None) -> None:
     """Bring versions, the job's version and its edges in line with where the run stands now."""
-    job = world.jobs.get(run.job_id)
+    job = uow.jobs.get(run.job_id)
     assert job is not None, "a run always has its job"
-    publish_outputs(world, run, job)
+    publish_outputs(uow, run, job)
     if run.ended_at is not None or job.type == jobs.STREAM:
-        job_versions.settle_version(world, run, before)
+        job_versions.settle_version(uow, run, before)
     else:
-        job_versions.mention_edges(world, job.id, world.io_of(run.id), run.created_at)
-        job_versions.note_beginning(world, run.job_version_id, run.created_at)
+        job_versions.mention_edges(uow, job.id, uow.io_of(run.id), run.created_at)
+        job_versions.note_beginning(uow, run.job_version_id, run.created_at)
 
 
 def nominal(run: RunRow, won: Facets) -> RunRow:
@@ -239,25 +241,25 @@ def lot_facets(lot: str, attempt: int | None = None) -> str:
     return f'{{"{LOT_FACET}":{facet}}}'
 
 
-def put_lot_facet(world: World, run: RunRow, facet: LotFacet) -> None:
+def put_lot_facet(uow: UnitOfWork, run: RunRow, facet: LotFacet) -> None:
     """Write into a run which lots it works on; no event says it better."""
     stamps = msgspec.json.decode(run.stamps, type=dict[str, dict[str, int]])
     stamps.setdefault("run", {})[LOT_FACET] = _LAST_STAMP
     facets = {**read_facets(run.facets), LOT_FACET: msgspec.Raw(msgspec.json.encode(facet))}
     stamped = msgspec.json.encode(stamps).decode()
-    world.runs.put(run.id, replace(run, facets=write_facets(facets), stamps=stamped))
+    uow.runs.put(run.id, replace(run, facets=write_facets(facets), stamps=stamped))
 
 
-def lose_lot(world: World, run_id: str, lot: str) -> None:
+def lose_lot(uow: UnitOfWork, run_id: str, lot: str) -> None:
     """A run that goes on with others has lost a lot for good, whatever its events say."""
-    run = world.runs.get(run_id)
+    run = uow.runs.get(run_id)
     facet = lot_facet(run.facets) if run is not None else None
     if run is not None and facet is not None and run.ended_at is None:
-        put_lot_facet(world, run, replace(facet, lost=(*facet.lost, lot)))
+        put_lot_facet(uow, run, replace(facet, lost=(*facet.lost, lot)))
 
 
 def begin_runs(
-    world: World,
+    uow: UnitOfWork,
     job: JobRow,
     shape: tuple[tuple[DatasetName, ...], tuple[DatasetName, ...]],
     runs: Sequence[NewRun],
@@ -267,11 +269,11 @@ def begin_runs(
 
     `shape` is what the job reads and writes, lot by lot.
     """
-    job, version = job_versions.put_job_version(world, job, *shape, job.location, now)
+    job, version = job_versions.put_job_version(uow, job, *shape, job.location, now)
     stamps = f'{{"run":{{"{LOT_FACET}":{event_stamp(now, "START")}}},"job":{{}}}}'
     for number, new in enumerate(runs):
         at = now + number
-        world.runs.put(
+        uow.runs.put(
             new.id,
             replace(
                 new_run(new.id, job.id, None, at),
@@ -286,128 +288,130 @@ def begin_runs(
             (Role.INPUT, dataset): RunDatasetRow(new.id, Role.INPUT, dataset, version, "{}", "{}")
             for dataset, version in new.inputs.items()
         }
-        world.io.put(new.id, io)
+        uow.io.put(new.id, io)
         for row in io.values():
-            world.run_datasets.put((row.run_id, row.role, row.dataset_id), row)
+            uow.run_datasets.put((row.run_id, row.role, row.dataset_id), row)
     at = now + len(runs) - 1
-    job_versions.note_beginning(world, version.id, now)
-    job_versions.mention_edges(world, job.id, world.io_of(runs[0].id), now)
+    job_versions.note_beginning(uow, version.id, now)
+    job_versions.mention_edges(uow, job.id, uow.io_of(runs[0].id), now)
     job = replace(job, run_count=job.run_count + len(runs), updated_at=max(job.updated_at, at))
     if (at, runs[-1].id) > (job.latest_run_at or 0, job.latest_run_id or ""):
         job = replace(
             job, latest_run_id=runs[-1].id, latest_run_at=at, latest_run_state=RunState.RUNNING
         )
-    world.jobs.put(job.id, job)
+    uow.jobs.put(job.id, job)
 
 
 def complete_runs(
-    world: World, job: JobRow, run_ids: Sequence[str], outputs: Sequence[str], now: Micros
+    uow: UnitOfWork, job: JobRow, run_ids: Sequence[str], outputs: Sequence[str], now: Micros
 ) -> list[dict[str, str]]:
     """End runs well; what each wrote, a version of every output, is returned by dataset."""
     written: list[dict[str, str]] = [{} for _ in run_ids]
-    datasets = [row for row in map(world.datasets.get, outputs) if row is not None]
+    datasets = [row for row in map(uow.datasets.get, outputs) if row is not None]
     now = after(now, job.version_at, *(row.published_at for row in datasets))
     for dataset in datasets:
         dataset_id = dataset.id
-        versions = _publish(world, dataset, run_ids, now)
+        versions = _publish(uow, dataset, run_ids, now)
         for made, version in zip(written, versions, strict=True):
             made[dataset_id] = version
     for number, run_id in enumerate(run_ids):
-        _end(world, run_id, RunState.COMPLETED, now + number, written[number])
+        _end(uow, run_id, RunState.COMPLETED, now + number, written[number])
     at = now + len(run_ids) - 1
-    _settle_version(world, job.id, run_ids[-1], at)
-    _follow(world, job.id, run_ids, at)
+    _settle_version(uow, job.id, run_ids[-1], at)
+    _follow(uow, job.id, run_ids, at)
     return written
 
 
-def _settle_version(world: World, job_id: str, run_id: str, at: Micros) -> None:
+def _settle_version(uow: UnitOfWork, job_id: str, run_id: str, at: Micros) -> None:
     """The shape of a run that has ended is its job's, unless a later one is."""
-    job, run = world.jobs.get(job_id), world.runs.get(run_id)
+    job, run = uow.jobs.get(job_id), uow.runs.get(run_id)
     version_id = run.job_version_id if run is not None else None
-    version = world.job_versions.get(version_id) if version_id is not None else None
+    version = uow.job_versions.get(version_id) if version_id is not None else None
     if job is None or version is None or at < job.version_at:
         return
-    world.job_versions.put(version.id, replace(version, latest_run_id=run_id))
+    uow.job_versions.put(version.id, replace(version, latest_run_id=run_id))
     settled = replace(job, current_version_id=version.id, version_at=at)
-    world.jobs.put(job.id, settled)
+    uow.jobs.put(job.id, settled)
 
 
 def stop_runs(
-    world: World, job: JobRow, run_ids: Sequence[str], state: RunState, why: str, now: Micros
+    uow: UnitOfWork, job: JobRow, run_ids: Sequence[str], state: RunState, why: str, now: Micros
 ) -> None:
     """End runs that made nothing: FAILED or ABORTED; those that have ended stay as they are."""
     for number, run_id in enumerate(run_ids):
         if state == RunState.FAILED and why:
-            _put_cause(world, run_id, why, now + number)
-        _end(world, run_id, state, now + number, {})
-    _follow(world, job.id, run_ids, now + len(run_ids) - 1)
+            _put_cause(uow, run_id, why, now + number)
+        _end(uow, run_id, state, now + number, {})
+    _follow(uow, job.id, run_ids, now + len(run_ids) - 1)
 
 
-def _put_cause(world: World, run_id: str, why: str, at: Micros) -> None:
+def _put_cause(uow: UnitOfWork, run_id: str, why: str, at: Micros) -> None:
     """Write into a run why it failed, unless its events say why."""
-    run = world.runs.get(run_id)
+    run = uow.runs.get(run_id)
     if run is None or run.ended_at is not None or cause_of(read_facets(run.facets)):
         return
     of_run, of_job = read_run_stamps(run.stamps)
     merged = merge(run.facets, of_run, {ERROR: error_facet(why)}, event_stamp(at, "FAIL"))
     if merged is not None:
         stamps = f'{{"run":{merged.stamps},"job":{of_job}}}'
-        world.runs.put(run_id, replace(run, facets=merged.facets, stamps=stamps))
+        uow.runs.put(run_id, replace(run, facets=merged.facets, stamps=stamps))
 
 
 def _end(
-    world: World, run_id: str, state: RunState, at: Micros, written: Mapping[str, str]
+    uow: UnitOfWork, run_id: str, state: RunState, at: Micros, written: Mapping[str, str]
 ) -> None:
-    run = world.runs.get(run_id)
+    run = uow.runs.get(run_id)
     assert run is not None, "a claim's run exists"
-    io = world.io_of(run_id)
+    io = uow.io_of(run_id)
     fresh = [
         RunDatasetRow(run_id, Role.OUTPUT, dataset, version, "{}", "{}")
         for dataset, version in written.items()
         if (Role.OUTPUT, dataset) not in io
     ]
     if fresh:
-        world.io.put(run_id, {**io, **{(Role.OUTPUT, row.dataset_id): row for row in fresh}})
+        uow.io.put(run_id, {**io, **{(Role.OUTPUT, row.dataset_id): row for row in fresh}})
         for row in fresh:
-            world.run_datasets.put((run_id, Role.OUTPUT, row.dataset_id), row)
+            uow.run_datasets.put((run_id, Role.OUTPUT, row.dataset_id), row)
     if run.ended_at is not None:
         return
     ended = replace(run, state=state, ended_at=at, updated_at=max(run.updated_at, at))
-    world.runs.put(run_id, ended)
+    uow.runs.put(run_id, ended)
     if run.job_version_id is None:  # events began it: what it reads and writes they told
-        job_versions.settle_version(world, ended, run)
+        job_versions.settle_version(uow, ended, run)
     for (role, dataset), row in io.items() if state == RunState.COMPLETED else ():
         if role == Role.OUTPUT and dataset not in written:
-            version = world.versions.get(row.version_id)
+            version = uow.versions.get(row.version_id)
             assert version is not None, "what a run wrote is never deleted before the run"
-            dataset_rules.publish(world, version, at, at)
+            dataset_rules.publish(uow, version, at, at)
 
 
-def _follow(world: World, job_id: str, run_ids: Sequence[str], at: Micros) -> None:
+def _follow(uow: UnitOfWork, job_id: str, run_ids: Sequence[str], at: Micros) -> None:
     """Keep the state of the job's newest run, and the edges of what is current or going on."""
-    job = world.jobs.get(job_id)
+    job = uow.jobs.get(job_id)
     assert job is not None, "a run always has its job"
-    latest = world.runs.get(job.latest_run_id) if job.latest_run_id in run_ids else None
+    latest = uow.runs.get(job.latest_run_id) if job.latest_run_id in run_ids else None
     job = replace(job, updated_at=max(job.updated_at, at))
     if latest is not None:
         job = replace(job, latest_run_state=latest.state)
-    world.jobs.put(job.id, job)
-    job_versions.settle_edges(world, job, (), at)
+    uow.jobs.put(job.id, job)
+    job_versions.settle_edges(uow, job, (), at)
 
 
-def _publish(world: World, dataset: DatasetRow, run_ids: Sequence[str], now: Micros) -> list[str]:
+def _publish(
+    uow: UnitOfWork, dataset: DatasetRow, run_ids: Sequence[str], now: Micros
+) -> list[str]:
     """One published version for each run; the last of them is current.
 
     A run that has reported events made its version already.
     """
-    shown = dataset_rules.shown_version(world, dataset)
+    shown = dataset_rules.shown_version(uow, dataset)
     schema = dataset_rules.schema_of(shown)
     before = shown if shown is not None and shown.published_at is not None else None
     versions: list[str] = []
     added = 0
     for number, run_id in enumerate(run_ids):
-        reported = world.io_of(run_id).get((Role.OUTPUT, dataset.id))
-        if reported is not None and (made := world.versions.get(reported.version_id)) is not None:
+        reported = uow.io_of(run_id).get((Role.OUTPUT, dataset.id))
+        if reported is not None and (made := uow.versions.get(reported.version_id)) is not None:
             version = replace(made, unconfirmed=0)
         else:
             added += 1
@@ -420,8 +424,8 @@ def _publish(world: World, dataset: DatasetRow, run_ids: Sequence[str], now: Mic
                 schema,
                 now + number,
             )
-        before = inherit(world, replace(version, published_at=now + number), before)
-        world.versions.put(before.id, before)
+        before = inherit(uow, replace(version, published_at=now + number), before)
+        uow.versions.put(before.id, before)
         versions.append(before.id)
-    dataset_rules.follow_versions(world, dataset, versions[-1], added, now + len(versions) - 1)
+    dataset_rules.follow_versions(uow, dataset, versions[-1], added, now + len(versions) - 1)
     return versions

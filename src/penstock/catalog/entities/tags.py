@@ -3,12 +3,12 @@
 from collections.abc import Iterable
 
 from penstock.catalog.rows import TagRow, TagUseRow
-from penstock.store.unit_of_work import World
+from penstock.store.unit_of_work import UnitOfWork
 
 
-def use_tags(world: World, namespace: str, names: Iterable[str]) -> None:
+def use_tags(uow: UnitOfWork, namespace: str, names: Iterable[str]) -> None:
     """Make tags that are new, and note that something in a namespace carries them."""
     for name in names:
-        if world.tags.get(name) is None:
-            world.tags.put(name, TagRow(name, None))
-        world.tag_uses.put((namespace, name), TagUseRow(namespace, name))
+        if uow.tags.get(name) is None:
+            uow.tags.put(name, TagRow(name, None))
+        uow.tag_uses.put((namespace, name), TagUseRow(namespace, name))

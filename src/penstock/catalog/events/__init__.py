@@ -1,1 +1,1 @@
-"""TODO events."""
+"""Received OpenLineage events: parsed, checked and applied."""

@@ -40,7 +40,7 @@ from penstock.catalog.rows import (
 from penstock.clock import Micros
 from penstock.errors import Conflict
 from penstock.states import RunState
-from penstock.store.unit_of_work import World
+from penstock.store.unit_of_work import UnitOfWork
 
 _STATES: Final = {
     "START": RunState.RUNNING,
@@ -57,7 +57,7 @@ _OF_THE_OWNER: Final = frozenset(
 
 
 def receive(
-    world: World,
+    uow: UnitOfWork,
     event: Event,
     now: Micros,
     *,
@@ -68,21 +68,21 @@ def receive(
 
     `scope` is what a key for one namespace may write; other keys have none.
     """
-    keep(world, event, now)
-    fold(world, event, by_lot=by_lot, scope=scope)
+    keep(uow, event, now)
+    fold(uow, event, by_lot=by_lot, scope=scope)
 
 
-def with_known_job(world: World, event: Event) -> Event:
+def with_known_job(uow: UnitOfWork, event: Event) -> Event:
     """The event, about the child job where it calls one `PARENT.CHILD`, as Marquez does."""
     if event.kind == DATASET:
         return event
-    child = known_child(world, event.job_namespace, event.job_name)
+    child = known_child(uow, event.job_namespace, event.job_name)
     if child is None:
         return event
     return msgspec.structs.replace(event, job_id=child.id, job_name=child.name)
 
 
-def keep(world: World, event: Event, now: Micros) -> None:
+def keep(uow: UnitOfWork, event: Event, now: Micros) -> None:
     """Put an event into the list of those received."""
     row = EventRow(
         event.at,
@@ -93,76 +93,76 @@ def keep(world: World, event: Event, now: Micros) -> None:
         event.run_id,
         event.payload,
     )
-    world.events.put(object(), row)
+    uow.events.put(object(), row)
 
 
 def fold(
-    world: World, event: Event, *, by_lot: bool = False, scope: WriteScope | None = None
+    uow: UnitOfWork, event: Event, *, by_lot: bool = False, scope: WriteScope | None = None
 ) -> None:
     """Let an event change what is known."""
     if event.kind == DATASET:
         assert event.dataset is not None, "a dataset event was checked to have one"
-        declare_dataset(world, event.dataset, event.at)
+        declare_dataset(uow, event.dataset, event.at)
     elif event.kind == JOB:
-        _receive_job(world, event, scope)
+        _receive_job(uow, event, scope)
     else:
-        _receive_run(world, event, by_lot, scope)
+        _receive_run(uow, event, by_lot, scope)
 
 
-def _receive_run(world: World, event: Event, by_lot: bool, scope: WriteScope | None) -> None:
+def _receive_run(uow: UnitOfWork, event: Event, by_lot: bool, scope: WriteScope | None) -> None:
     assert event.run_id is not None, "a run event was checked to have one"
-    parent = _parent_of(world, event, scope)
-    job = _job_of(world, event)
+    parent = _parent_of(uow, event, scope)
+    job = _job_of(uow, event)
     stamp = event_stamp(event.at, event.event_type)
     if parent is not None:
         job = _follow_parent(job, parent, stamp)
-    before = world.runs.get(event.run_id)
+    before = uow.runs.get(event.run_id)
     goes_on = before is not None and before.ended_at is None and not by_lot
     run = before
     if run is None:
         run = jobs.new_run(event.run_id, job.id, event.external_id, event.at)
         job = replace(job, run_count=job.run_count + 1)
     elif run.job_id != job.id:
-        if jobs.is_hearsay(world, run):
-            run, before = jobs.move_run(world, run, job.id), None
-        elif _names_its_job(world, run, event):
-            run, before = job_versions.rename_run(world, run, job.id), None
+        if jobs.is_placeholder(uow, run):
+            run, before = jobs.move_run(uow, run, job.id), None
+        elif _names_its_job(uow, run, event):
+            run, before = job_versions.rename_run(uow, run, job.id), None
         if run.job_id == job.id:
             job = replace(job, run_count=job.run_count + 1)
-    last = event.at if jobs.is_hearsay(world, run) else max(run.updated_at, event.at)
+    last = event.at if jobs.is_placeholder(uow, run) else max(run.updated_at, event.at)
     run = jobs.has_spoken(replace(run, created_at=min(run.created_at, event.at), updated_at=last))
     state = _STATES.get(event.event_type)
     if state is not None:
         run = runs.mark(run, state, event.at)
     run = _fold_facets(run, event)
     if event.job_facets:
-        job = jobs.describe_job(world, job, event.job_facets, stamp)
-    world.runs.put(run.id, run)
+        job = jobs.describe_job(uow, job, event.job_facets, stamp)
+    uow.runs.put(run.id, run)
     if run.job_id != job.id:
-        world.jobs.put(job.id, jobs.hide_if_empty(job))
-        owner = world.jobs.get(run.job_id)
+        uow.jobs.put(job.id, jobs.hide_if_empty(job))
+        owner = uow.jobs.get(run.job_id)
         assert owner is not None, "a run always has its job"
         job = owner
-    world.jobs.put(job.id, jobs.follow_run(world, job, run, before))
+    uow.jobs.put(job.id, jobs.follow_run(uow, job, run, before))
     run_order = run_stamp(event.at, event.event_type)
     for mention in event.inputs:
         if goes_on:
-            runs.pin_again(world, run, world.dataset_id(mention.id))
-        _receive_input(world, run, mention, stamp, run_order, event.at, scope)
+            runs.repin_input(uow, run, uow.dataset_id(mention.id))
+        _receive_input(uow, run, mention, stamp, run_order, event.at, scope)
     for mention in event.outputs:
-        _receive_output(world, run, mention, stamp, run_order, event.at, scope)
-    runs.settle(world, run, before)
+        _receive_output(uow, run, mention, stamp, run_order, event.at, scope)
+    runs.settle(uow, run, before)
 
 
-def _job_of(world: World, event: Event) -> JobRow:
-    job = world.jobs.get(event.job_id)
-    dataset_names.ensure_namespace(world, event.job_namespace, event.at)
+def _job_of(uow: UnitOfWork, event: Event) -> JobRow:
+    job = uow.jobs.get(event.job_id)
+    dataset_names.ensure_namespace(uow, event.job_namespace, event.at)
     if job is None:
         return jobs.new_job(event.job_id, event.job_namespace, event.job_name, event.at)
     return jobs.named_again(job, event.at)
 
 
-def _names_its_job(world: World, run: RunRow, event: Event) -> bool:
+def _names_its_job(uow: UnitOfWork, run: RunRow, event: Event) -> bool:
     """Whether an event names the job that a run belongs to better than the events before it.
 
     Spark starts a run under the name "unknown". The last name counts, whatever order events come
@@ -170,14 +170,14 @@ def _names_its_job(world: World, run: RunRow, event: Event) -> bool:
     """
     lots = lot_facet(run.facets)
     if lots is not None and lots.attempt is not None:
-        raise _other_job(world, run, event)
-    owner = world.jobs.get(run.job_id)
+        raise _other_job(uow, run, event)
+    owner = uow.jobs.get(run.job_id)
     assert owner is not None, "a run always has its job"
     return jobs.has_later_name(run, owner, event.at, event.job_id, event.job_name)
 
 
-def _other_job(world: World, run: RunRow, event: Event) -> Conflict:
-    job = world.jobs.get(run.job_id)
+def _other_job(uow: UnitOfWork, run: RunRow, event: Event) -> Conflict:
+    job = uow.jobs.get(run.job_id)
     named = f"{job.namespace}/{job.name}" if job else run.job_id
     return Conflict(
         f"run {run.id} belongs to job {named}, not to {event.job_namespace}/{event.job_name}; "
@@ -211,7 +211,7 @@ def _fold_facets(run: RunRow, event: Event) -> RunRow:
     return run
 
 
-def _parent_of(world: World, event: Event, scope: WriteScope | None) -> ParentRun | None:
+def _parent_of(uow: UnitOfWork, event: Event, scope: WriteScope | None) -> ParentRun | None:
     """The parent that an event names; it exists from then on.
 
     Of a job elsewhere that exists, a key for one namespace changes nothing else.
@@ -219,15 +219,15 @@ def _parent_of(world: World, event: Event, scope: WriteScope | None) -> ParentRu
     parent = known_facets.parent(event.run_facets) if event.run_facets else None
     if parent is None or parent.run_id == event.run_id:
         return None
-    child = known_child(world, parent.namespace, parent.name)
+    child = known_child(uow, parent.namespace, parent.name)
     if child is not None:
         parent = msgspec.structs.replace(parent, name=child.name)
     is_elsewhere = scope is not None and parent.namespace != scope.namespace
-    if not is_elsewhere or world.namespaces.get(parent.namespace) is None:
-        dataset_names.ensure_namespace(world, parent.namespace, event.at)
-    earlier = jobs.ensure_parent(world, parent, event.at, is_elsewhere=is_elsewhere)
+    if not is_elsewhere or uow.namespaces.get(parent.namespace) is None:
+        dataset_names.ensure_namespace(uow, parent.namespace, event.at)
+    earlier = jobs.ensure_parent(uow, parent, event.at, is_elsewhere=is_elsewhere)
     if earlier is not None:
-        runs.settle(world, *earlier)
+        runs.settle(uow, *earlier)
     return parent
 
 
@@ -239,7 +239,7 @@ def _follow_parent(job: JobRow, parent: ParentRun, stamp: int) -> JobRow:
 
 
 def _receive_input(
-    world: World,
+    uow: UnitOfWork,
     run: RunRow,
     mention: Mention,
     stamp: int,
@@ -247,39 +247,39 @@ def _receive_input(
     at: Micros,
     scope: WriteScope | None,
 ) -> None:
-    dataset_id = world.dataset_id(mention.id)
-    if scope is not None and not scope.may_write(world, dataset_names.home(world, mention)):
-        _ensure_elsewhere(world, dataset_id, mention, at)
-        runs.read_dataset(world, run, dataset_id, mention, run_order, at)
+    dataset_id = uow.dataset_id(mention.id)
+    if scope is not None and not scope.may_write(uow, dataset_names.home(uow, mention)):
+        _ensure_elsewhere(uow, dataset_id, mention, at)
+        runs.read_dataset(uow, run, dataset_id, mention, run_order, at)
         return
-    read = runs.read_dataset(world, run, dataset_id, mention, run_order, at)
-    dataset = world.datasets.get(dataset_id)
+    read = runs.read_dataset(uow, run, dataset_id, mention, run_order, at)
+    dataset = uow.datasets.get(dataset_id)
     assert dataset is not None, "a dataset that is read exists"
-    changed = datasets.revive(world, dataset, run.id, at) if dataset.hidden else dataset
+    changed = datasets.revive(uow, dataset, run.id, at) if dataset.hidden else dataset
     if read == dataset.implied_version_id:
-        changed = _observe(world, changed, mention.facets, stamp, at)
-    elif "schema" in mention.facets and _lacks_schema(world, read):
-        changed = _keep_sighting(world, changed, mention.facets, stamp)
+        changed = _observe(uow, changed, mention.facets, stamp, at)
+    elif "schema" in mention.facets and _lacks_schema(uow, read):
+        changed = _keep_sighting(uow, changed, mention.facets, stamp)
     if at < changed.created_at:
-        changed = _seen_from(world, changed, at)
+        changed = _seen_from(uow, changed, at)
     if changed is not dataset:
-        world.datasets.put(dataset_id, changed)
+        uow.datasets.put(dataset_id, changed)
 
 
-def _ensure_elsewhere(world: World, dataset_id: str, mention: Mention, at: Micros) -> DatasetRow:
+def _ensure_elsewhere(uow: UnitOfWork, dataset_id: str, mention: Mention, at: Micros) -> DatasetRow:
     """The dataset of another namespace that an event names; one that exists is not changed."""
-    return world.datasets.get(dataset_id) or dataset_names.name_elsewhere(
-        world, dataset_id, mention.namespace, mention.name, at
+    return uow.datasets.get(dataset_id) or dataset_names.name_elsewhere(
+        uow, dataset_id, mention.namespace, mention.name, at
     )
 
 
-def _seen_from(world: World, dataset: DatasetRow, at: Micros) -> DatasetRow:
+def _seen_from(uow: UnitOfWork, dataset: DatasetRow, at: Micros) -> DatasetRow:
     """A dataset is as old as its first mention, and so are its namespace and its source."""
     if at >= dataset.created_at:
         return dataset
-    dataset_names.ensure_namespace(world, dataset.namespace, at)
-    if world.sources.get(dataset.namespace) is not None:
-        dataset_names.ensure_source(world, None, dataset.namespace, at)
+    dataset_names.ensure_namespace(uow, dataset.namespace, at)
+    if uow.sources.get(dataset.namespace) is not None:
+        dataset_names.ensure_source(uow, None, dataset.namespace, at)
     if _only_read(dataset):
         return replace(dataset, created_at=at, updated_at=at)
     return replace(dataset, created_at=at)
@@ -291,38 +291,38 @@ def _only_read(dataset: DatasetRow) -> bool:
 
 
 def _observe(
-    world: World, dataset: DatasetRow, facets: Facets, stamp: int, at: Micros
+    uow: UnitOfWork, dataset: DatasetRow, facets: Facets, stamp: int, at: Micros
 ) -> DatasetRow:
     """Take what a reader reports of a dataset that nobody has written or declared then."""
-    dataset = _keep_sighting(world, dataset, facets, stamp)
+    dataset = _keep_sighting(uow, dataset, facets, stamp)
     if facets:
-        dataset = datasets.describe_dataset(world, dataset, facets, NO_FACETS, stamp, at)
-    implied = world.versions.get(dataset.implied_version_id)
+        dataset = datasets.describe_dataset(uow, dataset, facets, NO_FACETS, stamp, at)
+    implied = uow.versions.get(dataset.implied_version_id)
     if implied is not None and at < implied.created_at:
-        world.versions.put(implied.id, replace(implied, created_at=at))
+        uow.versions.put(implied.id, replace(implied, created_at=at))
     return dataset
 
 
-def _keep_sighting(world: World, dataset: DatasetRow, facets: Facets, stamp: int) -> DatasetRow:
+def _keep_sighting(uow: UnitOfWork, dataset: DatasetRow, facets: Facets, stamp: int) -> DatasetRow:
     """Keep a reader's facets; they are shown where no writer has reported a schema."""
-    sighting = world.sightings.get(dataset.id)
+    sighting = uow.sightings.get(dataset.id)
     stamps = sighting.stamps if sighting is not None else _NO_STAMPS
     merged = merge(dataset.observed, stamps, facets, stamp)
     if merged is None:
         return dataset
-    world.sightings.put(dataset.id, SightingRow(dataset.id, merged.stamps))
+    uow.sightings.put(dataset.id, SightingRow(dataset.id, merged.stamps))
     if merged.facets is dataset.observed:
         return dataset
     return replace(dataset, observed=merged.facets)
 
 
-def _lacks_schema(world: World, version_id: str | None) -> bool:
-    version = world.versions.get(version_id) if version_id is not None else None
+def _lacks_schema(uow: UnitOfWork, version_id: str | None) -> bool:
+    version = uow.versions.get(version_id) if version_id is not None else None
     return version is not None and version.schema_id == NO_SCHEMA
 
 
 def _receive_output(
-    world: World,
+    uow: UnitOfWork,
     run: RunRow,
     mention: Mention,
     stamp: int,
@@ -330,69 +330,69 @@ def _receive_output(
     at: Micros,
     scope: WriteScope | None,
 ) -> None:
-    dataset_id = world.dataset_id(mention.id)
+    dataset_id = uow.dataset_id(mention.id)
     if scope is not None:
-        right = scope.right(world, dataset_id, dataset_names.home(world, mention))
+        right = scope.right(uow, dataset_id, dataset_names.home(uow, mention))
         if right != Right.OWN:
-            _report_elsewhere(world, run, mention, run_order, at, right)
+            _report_elsewhere(uow, run, mention, run_order, at, right)
             return
-    dataset = world.datasets.get(dataset_id)
+    dataset = uow.datasets.get(dataset_id)
     if dataset is None:
-        dataset = datasets.named_dataset(world, dataset_id, mention.namespace, mention.name, at)
+        dataset = datasets.named_dataset(uow, dataset_id, mention.namespace, mention.name, at)
     elif _only_read(dataset):
         dataset = replace(dataset, updated_at=at)
-    dataset, version = runs.write_dataset(world, run, dataset, None, at)
-    version, won = datasets.describe_version(world, version, mention.facets, run_order, at)
+    dataset, version = runs.write_dataset(uow, run, dataset, None, at)
+    version, won = datasets.describe_version(uow, version, mention.facets, run_order, at)
     if mention.io_facets:
-        runs.report_output(world, run.id, dataset_id, mention.io_facets, run_order)
-    changed = datasets.revive(world, dataset, run.id, at) if dataset.hidden else dataset
+        runs.report_output(uow, run.id, dataset_id, mention.io_facets, run_order)
+    changed = datasets.revive(uow, dataset, run.id, at) if dataset.hidden else dataset
     if mention.facets:
-        changed = datasets.describe_dataset(world, changed, mention.facets, won, stamp, at)
-    changed = replace(_seen_from(world, changed, at), updated_at=max(changed.updated_at, at))
-    world.datasets.put(dataset_id, changed)
+        changed = datasets.describe_dataset(uow, changed, mention.facets, won, stamp, at)
+    changed = replace(_seen_from(uow, changed, at), updated_at=max(changed.updated_at, at))
+    uow.datasets.put(dataset_id, changed)
 
 
 def _report_elsewhere(
-    world: World, run: RunRow, mention: Mention, run_order: int, at: Micros, right: Right
+    uow: UnitOfWork, run: RunRow, mention: Mention, run_order: int, at: Micros, right: Right
 ) -> None:
     """Record the version that a run reports of a dataset which its key may not describe.
 
     Only a job that is wired to make lots of the dataset makes versions that can become current.
     """
-    dataset_id = world.dataset_id(mention.id)
-    dataset = _ensure_elsewhere(world, dataset_id, mention, at)
+    dataset_id = uow.dataset_id(mention.id)
+    dataset = _ensure_elsewhere(uow, dataset_id, mention, at)
     reported = right == Right.NONE
-    _, version = runs.write_dataset(world, run, dataset, None, at, unconfirmed=reported)
+    _, version = runs.write_dataset(uow, run, dataset, None, at, unconfirmed=reported)
     if version.unconfirmed or not reported:
         facets = {
             name: facet for name, facet in mention.facets.items() if name not in _OF_THE_OWNER
         }
-        datasets.describe_version(world, version, facets, run_order, at)
+        datasets.describe_version(uow, version, facets, run_order, at)
     if mention.io_facets:
-        runs.report_output(world, run.id, dataset_id, mention.io_facets, run_order)
+        runs.report_output(uow, run.id, dataset_id, mention.io_facets, run_order)
 
 
-def declare_dataset(world: World, mention: Mention, at: Micros) -> str:
+def declare_dataset(uow: UnitOfWork, mention: Mention, at: Micros) -> str:
     """A dataset stated without a run: a changed schema makes a version that no run owns."""
-    dataset_id = world.dataset_id(mention.id)
-    dataset = world.datasets.get(dataset_id)
+    dataset_id = uow.dataset_id(mention.id)
+    dataset = uow.datasets.get(dataset_id)
     if dataset is None:
-        dataset = datasets.named_dataset(world, dataset_id, mention.namespace, mention.name, at)
-    dataset = datasets.revive(world, dataset, None, at)
+        dataset = datasets.named_dataset(uow, dataset_id, mention.namespace, mention.name, at)
+    dataset = datasets.revive(uow, dataset, None, at)
     stamp, facets = event_stamp(at, ""), mention.facets
     won = facets if at >= dataset.updated_at else NO_FACETS
-    dataset = datasets.describe_dataset(world, dataset, facets, won, stamp, at)
-    dataset = _keep_declared(world, _seen_from(world, dataset, at), facets, stamp)
+    dataset = datasets.describe_dataset(uow, dataset, facets, won, stamp, at)
+    dataset = _keep_declared(uow, _seen_from(uow, dataset, at), facets, stamp)
     dataset = replace(dataset, updated_at=max(dataset.updated_at, at))
-    world.datasets.put(dataset.id, dataset)
-    version = _declared_version(world, dataset, mention, at)
+    uow.datasets.put(dataset.id, dataset)
+    version = _declared_version(uow, dataset, mention, at)
     if version is not None:
-        version, _ = datasets.describe_version(world, version, facets, stamp, at)
-        datasets.publish(world, version, version.created_at, at)
+        version, _ = datasets.describe_version(uow, version, facets, stamp, at)
+        datasets.publish(uow, version, version.created_at, at)
     return dataset_id
 
 
-def _keep_declared(world: World, dataset: DatasetRow, facets: Facets, stamp: int) -> DatasetRow:
+def _keep_declared(uow: UnitOfWork, dataset: DatasetRow, facets: Facets, stamp: int) -> DatasetRow:
     """What is stated without a run holds for the dataset, whoever made the version it shows.
 
     Only what happened to it as a whole belongs to the version that this makes.
@@ -404,32 +404,32 @@ def _keep_declared(world: World, dataset: DatasetRow, facets: Facets, stamp: int
     dataset = replace(dataset, declared=merged.facets, declared_stamps=merged.stamps)
     if known_facets.COLUMNS not in merged.won:
         return dataset
-    columns = column_set(world, dataset.id, merged.won)
+    columns = column_set(uow, dataset.id, merged.won)
     return replace(dataset, declared_column_set_id=columns)
 
 
 def _declared_version(
-    world: World, dataset: DatasetRow, mention: Mention, at: Micros
+    uow: UnitOfWork, dataset: DatasetRow, mention: Mention, at: Micros
 ) -> VersionRow | None:
     """The version that a declaration makes or describes; None where it tells nothing new.
 
     One that comes late is held against the version that was current at its time.
     """
-    before = datasets.shown_version(world, dataset)
+    before = datasets.shown_version(uow, dataset)
     if dataset.published_at is not None and at < dataset.published_at:
-        before = world.published_as_of(dataset.id, at) or before
+        before = uow.published_as_of(dataset.id, at) or before
     held = datasets.schema_of(before)
     stated = mention.facets.get("schema")
     fresh = read_schema(bytes(stated)) if stated is not None else held
     version_id = ids.derived_id("declared", dataset.id, fresh[1], str(at))
-    known = world.versions.get(version_id)
+    known = uow.versions.get(version_id)
     if known is not None:
         return known
     stands = before is not None and before.published_at is not None and fresh[1] == held[1]
     if before is not None and stands and not _is_news(mention, before, at):
         describes = before.origin == Origin.DECLARED and before.created_at <= at
         return before if describes else None
-    return datasets.add_version(world, dataset, version_id, Origin.DECLARED, None, fresh, at)[1]
+    return datasets.add_version(uow, dataset, version_id, Origin.DECLARED, None, fresh, at)[1]
 
 
 def _is_news(mention: Mention, before: VersionRow, at: Micros) -> bool:
@@ -445,40 +445,40 @@ def _is_news(mention: Mention, before: VersionRow, at: Micros) -> bool:
     return before.origin == Origin.IMPLIED and "schema" in mention.facets
 
 
-def _receive_job(world: World, event: Event, scope: WriteScope | None) -> None:
+def _receive_job(uow: UnitOfWork, event: Event, scope: WriteScope | None) -> None:
     """A job stated without a run: its shape is current from the moment it is stated for."""
-    job = _job_of(world, event)
+    job = _job_of(uow, event)
     stamp = event_stamp(event.at, "")
     merged = merge(job.facets, job.stamps, event.job_facets, stamp)
     if merged is not None:
         job = replace(job, facets=merged.facets, stamps=merged.stamps)
-        job = jobs.describe_job(world, job, event.job_facets, stamp)
-    world.jobs.put(job.id, job)
-    inputs = _declared_names(world, event.inputs, event.at, scope)
-    outputs = _declared_names(world, event.outputs, event.at, scope)
+        job = jobs.describe_job(uow, job, event.job_facets, stamp)
+    uow.jobs.put(job.id, job)
+    inputs = _declared_names(uow, event.inputs, event.at, scope)
+    outputs = _declared_names(uow, event.outputs, event.at, scope)
     location = known_facets.code_location(event.job_facets)
-    job_versions.declare_version(world, job, inputs, outputs, location, event.at)
+    job_versions.declare_version(uow, job, inputs, outputs, location, event.at)
 
 
 def _declared_names(
-    world: World, mentions: tuple[Mention, ...], at: Micros, scope: WriteScope | None
+    uow: UnitOfWork, mentions: tuple[Mention, ...], at: Micros, scope: WriteScope | None
 ) -> tuple[DatasetName, ...]:
     names = []
     for mention in mentions:
-        if may_write(world, scope, dataset_names.home(world, mention)):
-            dataset_id = declare_dataset(world, mention, at)
+        if may_write(uow, scope, dataset_names.home(uow, mention)):
+            dataset_id = declare_dataset(uow, mention, at)
         else:
-            dataset_id = _name_in_job(world, mention, at)
-        dataset = world.datasets.get(dataset_id)
+            dataset_id = _name_in_job(uow, mention, at)
+        dataset = uow.datasets.get(dataset_id)
         assert dataset is not None, "it was declared just now"
         names.append(DatasetName(dataset.namespace, dataset.name))
     return tuple(sorted(set(names)))
 
 
-def _name_in_job(world: World, mention: Mention, at: Micros) -> str:
+def _name_in_job(uow: UnitOfWork, mention: Mention, at: Micros) -> str:
     """A dataset of another namespace that a job is stated to read or write."""
-    dataset_id = world.dataset_id(mention.id)
-    dataset = _ensure_elsewhere(world, dataset_id, mention, at)
+    dataset_id = uow.dataset_id(mention.id)
+    dataset = _ensure_elsewhere(uow, dataset_id, mention, at)
     if not dataset.version_count:
-        datasets.imply_version(world, dataset, at)
+        datasets.imply_version(uow, dataset, at)
     return dataset_id

@@ -10,7 +10,7 @@ from msgspec import Struct
 from penstock.catalog.rows import JobRow
 from penstock.db import Transaction
 from penstock.ids import job_id
-from penstock.store.unit_of_work import World
+from penstock.store.unit_of_work import UnitOfWork
 
 DOTS_MAX = 32  # how many dots of a name are tried; a name has few
 
@@ -64,18 +64,18 @@ def find_child(tx: Transaction, namespace: str, name: str) -> ChildJob | None:
     return child_of(find_children(tx, [(namespace, name)]), namespace, name)
 
 
-def known_child(world: World, namespace: str, name: str) -> JobRow | None:
+def known_child(uow: UnitOfWork, namespace: str, name: str) -> JobRow | None:
     """The same for a write: it asks the database only about a name that no job has."""
-    if "." not in name or world.jobs.get(job_id(namespace, name)) is not None:
+    if "." not in name or uow.jobs.get(job_id(namespace, name)) is not None:
         return None
     candidates = [job_id(namespace, child) for child in child_names(name)]
-    world.jobs.prefetch(candidates)
+    uow.jobs.prefetch(candidates)
     for candidate in candidates:
-        job = world.jobs.get(candidate)
-        parent = world.jobs.get(job.parent_job_id) if job and job.parent_job_id else None
+        job = uow.jobs.get(candidate)
+        parent = uow.jobs.get(job.parent_job_id) if job and job.parent_job_id else None
         if job is None or parent is None:
             continue
-        above = world.jobs.get(parent.parent_job_id) if parent.parent_job_id else None
+        above = uow.jobs.get(parent.parent_job_id) if parent.parent_job_id else None
         if _is_called(name, job.name, parent.name, above.name if above else None):
             return job
     return None

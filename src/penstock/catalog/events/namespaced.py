@@ -22,7 +22,7 @@ from penstock.catalog.events.parse import DATASET, JOB, Event, Mention
 from penstock.catalog.rows import replace
 from penstock.clock import Micros
 from penstock.errors import Forbidden
-from penstock.store.unit_of_work import Keys, World
+from penstock.store.unit_of_work import Keys, UnitOfWork
 from penstock.store.write_queue import Command
 
 
@@ -40,60 +40,60 @@ class WriteScope(Struct, frozen=True):
     namespace: str
     wired: frozenset[str] = frozenset()  # datasets that the job is wired to write lot by lot
 
-    def may_write(self, world: World, namespace: str) -> bool:
+    def may_write(self, uow: UnitOfWork, namespace: str) -> bool:
         """Whether the datasets of a namespace are the key's own, or granted to it."""
         if namespace == self.namespace:
             return True
-        return self.namespace in (world.grants.get(namespace) or ())
+        return self.namespace in (uow.grants.get(namespace) or ())
 
-    def right(self, world: World, dataset_id: str, namespace: str) -> Right:
+    def right(self, uow: UnitOfWork, dataset_id: str, namespace: str) -> Right:
         """What the key may do with a dataset."""
-        if self.may_write(world, namespace):
+        if self.may_write(uow, namespace):
             return Right.OWN
         return Right.LOTS if dataset_id in self.wired else Right.NONE
 
 
-def may_write(world: World, scope: WriteScope | None, namespace: str) -> bool:
+def may_write(uow: UnitOfWork, scope: WriteScope | None, namespace: str) -> bool:
     """Whether a caller may write the datasets of a namespace; one without a scope may."""
-    return scope is None or scope.may_write(world, namespace)
+    return scope is None or scope.may_write(uow, namespace)
 
 
 _read_symlinks = msgspec.json.Decoder(dict[str, Raw]).decode
 
 
-class BoundEvent(Struct, frozen=True):
+class NamespacedEvent(Struct, frozen=True):
     """Receive an event in the name of a key for one namespace.
 
     Whose runs and datasets it speaks of is known only where it is folded in, after all before it.
     """
 
-    alone: ClassVar[bool] = False
+    exclusive: ClassVar[bool] = False
 
     key: Key
     event: Event
     receiving: Callable[[Event], Command[None]]  # what receives it from anybody
 
-    def want(self, keys: Keys) -> None:
+    def prefetch(self, keys: Keys) -> None:
         """What the event needs from anybody; the rest is seldom asked for."""
-        self.receiving(self.event).want(keys)
+        self.receiving(self.event).prefetch(keys)
 
-    def apply(self, world: World, now: Micros) -> None:
+    def execute(self, uow: UnitOfWork, now: Micros) -> None:
         """Fold in what the key may say, or raise Forbidden."""
         event, own = self.event, self.key.namespace
         assert own is not None, "other keys are not bound"
         scope = WriteScope(own)
         if event.kind == DATASET:
             assert event.dataset is not None, "a dataset event was checked to have one"
-            self._check_declared(world, scope, event.dataset)
+            self._check_declared(uow, scope, event.dataset)
         elif event.kind == JOB:
-            self._check_described(world, scope)
+            self._check_described(uow, scope)
         else:
-            self._check_run(world)
-        self.receiving(_without_foreign_names(world, event, scope)).apply(world, now)
+            self._check_run(uow)
+        self.receiving(_without_foreign_names(uow, event, scope)).execute(uow, now)
 
-    def _check_declared(self, world: World, scope: WriteScope, mention: Mention) -> None:
+    def _check_declared(self, uow: UnitOfWork, scope: WriteScope, mention: Mention) -> None:
         """Refuse a declaration of a dataset that the key may not write."""
-        if not scope.may_write(world, home(world, mention)):
+        if not scope.may_write(uow, home(uow, mention)):
             raise Forbidden(
                 f"key {self.key.name!r} is only for namespace {self.key.namespace!r}, and dataset "
                 f"{mention.namespace}/{mention.name} belongs to another; use another key, or have "
@@ -101,22 +101,22 @@ class BoundEvent(Struct, frozen=True):
                 f"penstock namespaces grant NAMESPACE --to {self.key.namespace}"
             )
 
-    def _check_described(self, world: World, scope: WriteScope) -> None:
+    def _check_described(self, uow: UnitOfWork, scope: WriteScope) -> None:
         """A job event says of datasets what their own events would: of others it may name them."""
         for mention in (*self.event.inputs, *self.event.outputs):
-            if mention.facets and not scope.may_write(world, home(world, mention)):
+            if mention.facets and not scope.may_write(uow, home(uow, mention)):
                 raise Forbidden(
                     f"key {self.key.name!r} is only for namespace {self.key.namespace!r}: a job "
                     f"event may name dataset {mention.namespace}/{mention.name}, which is in "
                     "another, but not describe it; leave out its facets, or use another key"
                 )
 
-    def _check_run(self, world: World) -> None:
+    def _check_run(self, uow: UnitOfWork) -> None:
         """A run that is known belongs to its job, even if only a child has told of it."""
-        run = world.runs.get(self.event.run_id)
+        run = uow.runs.get(self.event.run_id)
         if run is None or run.job_id == self.event.job_id:
             return
-        job = world.jobs.get(run.job_id)
+        job = uow.jobs.get(run.job_id)
         assert job is not None, "a run always has its job"
         if job.namespace != self.key.namespace:
             raise Forbidden(
@@ -126,17 +126,17 @@ class BoundEvent(Struct, frozen=True):
             )
 
 
-def _without_foreign_names(world: World, event: Event, scope: WriteScope) -> Event:
+def _without_foreign_names(uow: UnitOfWork, event: Event, scope: WriteScope) -> Event:
     """The event without second names of datasets, or in namespaces, that the key may not write."""
 
     def narrowed(mention: Mention) -> Mention:
         if "symlinks" not in mention.facets:
             return mention
-        may_name = scope.may_write(world, home(world, mention))
+        may_name = scope.may_write(uow, home(uow, mention))
         names = [
             name
             for name in known_facets.aliases(mention.facets)
-            if may_name and scope.may_write(world, name.namespace)
+            if may_name and scope.may_write(uow, name.namespace)
         ]
         return replace(mention, facets=_with_names(mention.facets, names))
 

@@ -1,1 +1,1 @@
-"""TODO lineage."""
+"""Lineage graphs of datasets, jobs, columns and runs."""

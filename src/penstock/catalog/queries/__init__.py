@@ -1,1 +1,1 @@
-"""TODO queries."""
+"""Read queries of the catalog."""

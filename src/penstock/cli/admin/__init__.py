@@ -1,1 +1,1 @@
-"""TODO admin."""
+"""Commands for administration."""

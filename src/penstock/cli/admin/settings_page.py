@@ -1,4 +1,4 @@
-"""`python -m penstock.cli.admin.settings_page` prints docs/settings.md, from the table in `config.py`."""
+"""Print docs/settings.md from the settings in `config.py`."""
 
 import sys
 from collections.abc import Iterator

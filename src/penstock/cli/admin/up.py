@@ -8,7 +8,7 @@ from typing import Annotated
 
 from cyclopts import App, Parameter
 
-from penstock.arcs.engine.worker import Station
+from penstock.arcs.engine.worker import ArcWorker
 from penstock.arcs.executors import open_executor
 from penstock.arcs.workload.shell import command_rules
 from penstock.cli.arcs.work import begin, bound_arcs, lease_url, owner
@@ -97,10 +97,10 @@ def at_work(plane: Plane) -> Iterator[Workers]:
     # A store in which two could create one key is refused before anything is run.
     plane.objects.check()
     with ExitStack() as stack:
-        workers = Workers(plane.shop)
+        workers = Workers(plane.context)
         executor = stack.enter_context(open_executor(settings.executor, settings.arc_concurrency))
         stack.enter_context(
-            Station(
+            ArcWorker(
                 plane.catalog,
                 plane.database,
                 plane.objects,

@@ -1,1 +1,1 @@
-"""TODO arcs."""
+"""Commands for arcs."""

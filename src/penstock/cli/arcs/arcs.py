@@ -40,7 +40,7 @@ COMMANDS: tuple[tuple[Group, str, str], ...] = (
     (_LOOK, "status", "Show where all arcs stand, and what is running."),
 )
 for _order, (_group, _name, _text) in enumerate(COMMANDS):
-    _path = f"penstock.cli.arcs_{_name}:app"
+    _path = f"penstock.cli.arcs.{_name}:app"
     app.command(_path, name=_name, help=_text, group=_group, sort_key=_order)
 app.command(arcs_lots.app, name="*")
 

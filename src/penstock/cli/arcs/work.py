@@ -13,7 +13,7 @@ from typing import Annotated
 from cyclopts import App, Parameter
 
 from penstock import __version__
-from penstock.arcs.engine.worker import Station
+from penstock.arcs.engine.worker import ArcWorker
 from penstock.arcs.executors import LOCAL, open_executor
 from penstock.arcs.queries import all_arcs
 from penstock.arcs.rows import ArcRow
@@ -128,7 +128,7 @@ def work(
             open_executor(settings.executor, settings.arc_concurrency) as executor,
             StopSignals(_LEASE_SECONDS) as signals,
         ):
-            station = Station(
+            station = ArcWorker(
                 plane.catalog,
                 plane.database,
                 plane.objects,
@@ -210,7 +210,7 @@ def _greeting(settings: Settings, named: Sequence[str]) -> str:
     )
 
 
-def _stay(station: Station, signals: StopSignals, *, once: bool) -> None:
+def _stay(station: ArcWorker, signals: StopSignals, *, once: bool) -> None:
     """Return when told to stop or, if it is for once, when nothing is left."""
     while not signals.received:
         time.sleep(_IDLE_SECONDS if once else _LOOK_SECONDS)

@@ -1,1 +1,1 @@
-"""TODO catalog."""
+"""Commands for the catalog."""

@@ -1,1 +1,1 @@
-"""TODO ingest."""
+"""Commands for ingest."""

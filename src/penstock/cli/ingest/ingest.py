@@ -50,7 +50,7 @@ COMMANDS: tuple[tuple[Group, str, str], ...] = (
     (_LOOK, "objects", "List what is stored, newest first, or show one object."),
 )
 for _order, (_group, _name, _text) in enumerate(COMMANDS):
-    _path = f"penstock.cli.ingest_{_name}:app"
+    _path = f"penstock.cli.ingest.{_name}:app"
     app.command(_path, name=_name, help=_text, group=_group, sort_key=_order)
 app.command(admin.app, name="*")
 

@@ -14,7 +14,7 @@ from penstock import __version__
 from penstock.cli.options import Config, Database, StopSignals, leave, switch
 from penstock.config import Loaded, Settings, load, mask_url
 from penstock.errors import Invalid, Unavailable
-from penstock.ingest.context import Workshop
+from penstock.ingest.context import IngestContext
 from penstock.ingest.models import HoldKind
 from penstock.ingest.opening import IN_DATABASE
 from penstock.ingest.queue.port import BatchFilter, IngestStore
@@ -100,12 +100,12 @@ def work(
     settings = flags.load().settings
     set_up_logs(settings)
     with Plane.open(settings) as plane, tracing.on(settings.traces, plane.identity):
-        workers = Workers(plane.shop, wanted, concurrency=concurrency)
+        workers = Workers(plane.context, wanted, concurrency=concurrency)
         with StopSignals(settings.ingest_session_seconds) as signals:
             workers.start()
             _log.info("%s", _greeting(settings, wanted, concurrency))
             try:
-                Watch(plane.shop, wanted, signals).stay(once=once)
+                Watch(plane.context, wanted, signals).stay(once=once)
             finally:
                 _log.info("stopping: taking up nothing more")
                 workers.stop()
@@ -152,9 +152,11 @@ class Left(NamedTuple):
 class Watch:
     """Stays while the daemons work, and looks whether there is anything left for them."""
 
-    def __init__(self, shop: Workshop, stages: Collection[str], signals: StopSignals) -> None:
-        self._shop = shop
-        self._store = shop.store
+    def __init__(
+        self, context: IngestContext, stages: Collection[str], signals: StopSignals
+    ) -> None:
+        self._context = context
+        self._store = context.store
         self._stages = stages
         self._signals = signals
         self._same = Left()
@@ -185,7 +187,7 @@ class Watch:
         if now - self._same_since < _STILL_SECONDS:
             return False
         self._same_since = now  # to look takes longer than to count
-        waits = dict(self._shop.waits)
+        waits = dict(self._context.waits)
         batches, jobs = self._found(len(waits) + 1)
         if (batches | jobs) - waits.keys():
             return False
@@ -214,7 +216,7 @@ class Watch:
     def _tell(self, left: Left, waits: Mapping[str, str], lost: int) -> None:
         """Why it ends although something is left."""
         if left.for_space:
-            folder = self._shop.settings.ingest_folder
+            folder = self._context.settings.ingest_folder
             _log.warning("%d jobs wait for space in %s; free some", left.for_space, folder)
         for each, reason in islice(waits.items(), _REASONS_MAX):
             _log.warning("%s cannot go on now: %s", each, reason)

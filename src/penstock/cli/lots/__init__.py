@@ -1,1 +1,1 @@
-"""TODO lots."""
+"""Commands for lots, claims and holds."""

@@ -15,7 +15,7 @@ from penstock.cli.output import complain, note, write_json
 from penstock.cli.targets import name_job
 from penstock.client import ApiError, Claim, ClaimLost, Claims, Client, Unreachable
 from penstock.client.documents.catalog import EntityId
-from penstock.client.documents.lots import Nothing, Wiring
+from penstock.client.documents.lots import NoWorkReason, Wiring
 from penstock.client.names import read_name
 from penstock.errors import Conflict, Invalid
 
@@ -142,7 +142,7 @@ class Ran(Struct, frozen=True, rename="camel"):
     namespace: str
     job: str
     lots: Sequence[LotRun]
-    why: Nothing | None
+    why: NoWorkReason | None
 
 
 @app.default

@@ -1,1 +1,1 @@
-"""TODO documents."""
+"""The documents that the server returns."""

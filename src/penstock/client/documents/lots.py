@@ -93,7 +93,7 @@ class HeldWhole(Document, frozen=True):
     command: str | None
 
 
-class Nothing(Document, frozen=True):
+class NoWorkReason(Document, frozen=True):
     """Why a job found nothing to claim; lots are counted up to a thousand of each kind."""
 
     summary: str
@@ -172,7 +172,7 @@ class Claims(Document, frozen=True):
     """What was claimed, or why there was nothing; and what became of claims to complete."""
 
     claims: tuple[Claim, ...]
-    why: Nothing | None
+    why: NoWorkReason | None
     ended: tuple[EndedClaim, ...]
 
 

@@ -1,1 +1,1 @@
-"""TODO resources."""
+"""The calls of the Python client, by resource."""

@@ -14,9 +14,9 @@ from typing import Final
 from penstock.catalog.rows import Row
 from penstock.db import Database
 from penstock.errors import PenstockError
-from penstock.ingest.context import Workshop
+from penstock.ingest.context import IngestContext
 from penstock.ingest.models import Finding
-from penstock.store.write_queue import Catalog
+from penstock.store.write_queue import WriteQueue
 
 _PAGE: Final = 500
 _READERS: Final = 8
@@ -32,7 +32,9 @@ class ObjectSize(Row, frozen=True):
 
 
 def check(
-    shop: Workshop, database: Catalog | Database, stop: Callable[[], bool] = lambda: False
+    context: IngestContext,
+    database: WriteQueue | Database,
+    stop: Callable[[], bool] = lambda: False,
 ) -> Iterator[Finding]:
     """Find objects of which files are missing or have another size, a page of objects at a time."""
     after = ""
@@ -45,19 +47,19 @@ def check(
                 return
             after = arks[-1]
             objects = [list(same) for _, same in groupby(rows, key=lambda row: row.ark)]
-            for faults in pool.map(lambda versions: _faults(shop, versions, stop), objects):
+            for faults in pool.map(lambda versions: _faults(context, versions, stop), objects):
                 yield from faults
 
 
 def _faults(
-    shop: Workshop, versions: Sequence[ObjectSize], stop: Callable[[], bool]
+    context: IngestContext, versions: Sequence[ObjectSize], stop: Callable[[], bool]
 ) -> list[Finding]:
     newest = versions[-1]
     if stop():
         return []
     target = f"object {newest.ark}"
     try:
-        depository = shop.depository(shop.collection(newest.collection))
+        depository = context.depository(context.collection(newest.collection))
         expected = {version.version: version.bytes for version in versions}
         return [
             Finding(fault, target, repairable=False)

@@ -14,11 +14,11 @@ from penstock.clock import Micros
 from penstock.db import Transaction
 from penstock.errors import Conflict
 from penstock.ingest.archive.arks import object_named, plain
-from penstock.ingest.queue.sql.tables import IngestRoom
+from penstock.ingest.queue.sql.tables import IngestTables
 from penstock.ingest.search_keys import SearchKeyRow
-from penstock.lots.tables import LotRoom
-from penstock.store.table_cache import Shelf, write_only
-from penstock.store.unit_of_work import Changes, World
+from penstock.lots.tables import LotTables
+from penstock.store.table_cache import TableCache, write_only
+from penstock.store.unit_of_work import Changes, UnitOfWork
 
 Spin = Callable[[int], str]  # the ARK with a number
 LocalIdKey = tuple[str, str, str]  # namespace, owner, name
@@ -87,23 +87,23 @@ class _GoneWriter(Struct, frozen=True):
     ark: str
 
 
-class RegisterRoom:
+class RegisterTables:
     """Rows by table."""
 
-    def __init__(self, world: World) -> None:
-        self._world = world
-        undo = world.undo
-        self.minted: Shelf[MintedRow] = Shelf(self._fetch_minted, undo)
-        self.arks: Shelf[ArkRow] = Shelf(self._fetch_arks, undo)
-        self.old_names: Shelf[str] = Shelf(self._fetch_old_names, undo)
-        self.local_ids: Shelf[LocalIdRow] = Shelf(self._fetch_local_ids, undo)
-        self.writers: Shelf[WriterRow] = Shelf(self._fetch_writers, undo)
-        self.stored: Shelf[StoredRow] = Shelf(self._fetch_stored, undo)
-        self.search_keys: Shelf[SearchKeyRow] = Shelf(write_only, undo)
-        self.lasting: tuple[Shelf[Any], ...] = (
+    def __init__(self, uow: UnitOfWork) -> None:
+        self._uow = uow
+        undo = uow.undo
+        self.minted: TableCache[MintedRow] = TableCache(self._fetch_minted, undo)
+        self.arks: TableCache[ArkRow] = TableCache(self._fetch_arks, undo)
+        self.old_names: TableCache[str] = TableCache(self._fetch_old_names, undo)
+        self.local_ids: TableCache[LocalIdRow] = TableCache(self._fetch_local_ids, undo)
+        self.writers: TableCache[WriterRow] = TableCache(self._fetch_writers, undo)
+        self.stored: TableCache[StoredRow] = TableCache(self._fetch_stored, undo)
+        self.search_keys: TableCache[SearchKeyRow] = TableCache(write_only, undo)
+        self.lasting: tuple[TableCache[Any], ...] = (
             self.minted, self.arks, self.old_names, self.local_ids, self.writers, self.stored,
         )  # fmt: skip
-        self.passing: tuple[Shelf[Any], ...] = (self.search_keys,)
+        self.passing: tuple[TableCache[Any], ...] = (self.search_keys,)
 
     def changes(self) -> Changes:
         """Every change of the batch of writes."""
@@ -136,19 +136,19 @@ class RegisterRoom:
         return writer
 
     def _fetch_minted(self, keys: list[str]) -> dict[str, MintedRow]:
-        rows = self._world.tx.rows(MintedRow, "minted_arks_by_keys", ids=keys)
+        rows = self._uow.tx.rows(MintedRow, "minted_arks_by_keys", ids=keys)
         return {row.key: row for row in rows}
 
     def _fetch_arks(self, arks: list[str]) -> dict[str, ArkRow]:
-        return {row.ark: row for row in self._world.tx.rows(ArkRow, "arks_by_arks", ids=arks)}
+        return {row.ark: row for row in self._uow.tx.rows(ArkRow, "arks_by_arks", ids=arks)}
 
     def _fetch_old_names(self, arks: list[str]) -> dict[str, str]:
-        return dict(self._world.tx.fetch("arks_with_hyphens", ids=arks))
+        return dict(self._uow.tx.fetch("arks_with_hyphens", ids=arks))
 
     def _fetch_local_ids(self, keys: list[LocalIdKey]) -> dict[LocalIdKey, LocalIdRow]:
         found: dict[LocalIdKey, LocalIdRow] = {}
         for (namespace, owner), same in groupby(sorted(keys), key=lambda key: key[:2]):
-            rows = self._world.tx.rows(
+            rows = self._uow.tx.rows(
                 LocalIdRow,
                 "local_ids_of_owner",
                 namespace=namespace,
@@ -159,11 +159,11 @@ class RegisterRoom:
         return found
 
     def _fetch_writers(self, arks: list[str]) -> dict[str, WriterRow]:
-        rows = self._world.tx.rows(WriterRow, "ark_writers_by_arks", ids=arks)
+        rows = self._uow.tx.rows(WriterRow, "ark_writers_by_arks", ids=arks)
         return {row.ark: row for row in rows}
 
     def _fetch_stored(self, keys: list[str]) -> dict[str, StoredRow]:
-        rows = self._world.tx.rows(StoredRow, "stored_objects_by_keys", ids=keys)
+        rows = self._uow.tx.rows(StoredRow, "stored_objects_by_keys", ids=keys)
         return {row.key: row for row in rows}
 
 
@@ -173,9 +173,9 @@ class ReserveArks(Write, frozen=True):
     namespace: str
     arks: tuple[str, ...]
 
-    def apply(self, world: World, now: Micros) -> None:
+    def execute(self, uow: UnitOfWork, now: Micros) -> None:
         """Those that are in use stay whose they are."""
-        room = world.room(RegisterRoom)
+        room = uow.tables(RegisterTables)
         room.arks.prefetch(name for ark in self.arks for name in (ark, plain(ark)))
         room.old_names.prefetch(plain(ark) for ark in self.arks)
         for ark in map(room.name_of, self.arks):
@@ -220,12 +220,12 @@ class Identify(Write, frozen=True):
     spin: Spin | None
     taken_up: Offer | None = None
 
-    def apply(self, world: World, now: Micros) -> Identified:
+    def execute(self, uow: UnitOfWork, now: Micros) -> Identified:
         """A local id that stands for another object, or an ARK of others, is a Conflict."""
-        room = world.room(RegisterRoom)
+        room = uow.tables(RegisterTables)
         ark = self._known(room) or self._minted(room, now)
         if ark is None:
-            return Identified(None, None, self.spin and _unused(world, self.shoulder, self.spin))
+            return Identified(None, None, self.spin and _unused(uow, self.shoulder, self.spin))
         writer = room.writers.get(ark)
         self._bind(room, ark, writer)
         for name in self.local_ids:
@@ -234,7 +234,7 @@ class Identify(Write, frozen=True):
                 room.local_ids.put(key, LocalIdRow(*key, ark))
         return Identified(ark, writer or room.write(WriterRow(ark, self.key, self.job_id)))
 
-    def _bind(self, room: RegisterRoom, ark: str, writer: WriterRow | None) -> None:
+    def _bind(self, room: RegisterTables, ark: str, writer: WriterRow | None) -> None:
         """Let the ARK be the namespace's own: for ever once something is stored under it."""
         row = room.arks.get(ark)
         own = ArkRow(ark, self.namespace, None)
@@ -252,7 +252,7 @@ class Identify(Write, frozen=True):
                 "submit the object to the collection that has stored it"
             )
 
-    def _known(self, room: RegisterRoom) -> str | None:
+    def _known(self, room: RegisterTables) -> str | None:
         ark = None if self.primary is None else room.name_of(self.primary)
         for name in self.local_ids:
             bound = room.local_ids.get((self.namespace, self.owner, name))
@@ -266,7 +266,7 @@ class Identify(Write, frozen=True):
             ark = bound.ark
         return ark
 
-    def _minted(self, room: RegisterRoom, now: Micros) -> str | None:
+    def _minted(self, room: RegisterTables, now: Micros) -> str | None:
         row = room.minted.get(self.key)
         if row is not None and row.ark is not None:
             return row.ark
@@ -283,11 +283,11 @@ class Identify(Write, frozen=True):
         return ark
 
 
-def _unused(world: World, shoulder: str, spin: Spin) -> Offer:
+def _unused(uow: UnitOfWork, shoulder: str, spin: Spin) -> Offer:
     """The next number whose ARK nobody has given by hand; they may have given many."""
-    room = world.room(RegisterRoom)
+    room = uow.tables(RegisterTables)
     for tried in count():
-        number = world.room(IngestRoom).next_number(f"ark {shoulder}")
+        number = uow.tables(IngestTables).next_number(f"ark {shoulder}")
         if tried % _LOOKED_AHEAD == 1:
             arks = [spin(each) for each in range(number, number + _LOOKED_AHEAD)]
             room.arks.prefetch(arks)
@@ -305,9 +305,9 @@ class TakeOver(Write, frozen=True):
     job_id: str
     instead_of: str
 
-    def apply(self, world: World, now: Micros) -> WriterRow:
+    def execute(self, uow: UnitOfWork, now: Micros) -> WriterRow:
         """Who may write it now."""
-        room = world.room(RegisterRoom)
+        room = uow.tables(RegisterTables)
         row = room.writers.get(self.ark)
         if row is None or row.key == self.instead_of:
             row = room.write(WriterRow(self.ark, self.key, self.job_id))
@@ -320,9 +320,9 @@ class ForgetWriter(Write, frozen=True):
     ark: str
     key: str
 
-    def apply(self, world: World, now: Micros) -> None:
+    def execute(self, uow: UnitOfWork, now: Micros) -> None:
         """Nothing happens if another may write it by now."""
-        room = world.room(RegisterRoom)
+        room = uow.tables(RegisterTables)
         writer = room.writers.get(self.ark)
         if writer is not None and writer.key == self.key:
             room.writers.put(self.ark, None)
@@ -336,10 +336,10 @@ class RecordDeposit(Write, frozen=True):
     events: tuple[Event, ...]
     search_keys: tuple[SearchKeyRow, ...]
 
-    def apply(self, world: World, now: Micros) -> bool:
+    def execute(self, uow: UnitOfWork, now: Micros) -> bool:
         """False if it was recorded before."""
-        room = world.room(RegisterRoom)
-        ForgetWriter(self.stored.ark, self.stored.key).apply(world, now)
+        room = uow.tables(RegisterTables)
+        ForgetWriter(self.stored.ark, self.stored.key).execute(uow, now)
         if room.stored.get(self.stored.key) is not None:
             return False
         ark = room.arks.get(self.stored.ark)
@@ -347,12 +347,12 @@ class RecordDeposit(Write, frozen=True):
             row = ArkRow(self.stored.ark, self.stored.namespace, self.storage)
             room.arks.put(row.ark, row)
         for event in self.events:
-            receive(world, event, now)
+            receive(uow, event, now)
         room.stored.put(self.stored.key, replace(self.stored, at=now))
         for key in self.search_keys:
             room.search_keys.put(object(), key)
         if self.events:
-            world.room(LotRoom).tell_end(self.stored.run_id, now)
+            uow.tables(LotTables).tell_end(self.stored.run_id, now)
         return True
 
 

@@ -9,7 +9,7 @@ from penstock import ids
 from penstock.errors import Conflict, Invalid, NotFound, PenstockError, Unavailable
 from penstock.ingest.archive.arks import read_ark, read_local_ids
 from penstock.ingest.collections import Collection, find_collection
-from penstock.ingest.context import PAYLOAD_SCHEME, Workshop, upload_key
+from penstock.ingest.context import PAYLOAD_SCHEME, IngestContext, upload_key
 from penstock.ingest.intake.names import safe_name
 from penstock.ingest.intake.places import Places, check_url
 from penstock.ingest.intake.uploads import BindUpload, FreeUpload, SpendUpload
@@ -47,18 +47,20 @@ class Deposit(Struct, frozen=True, kw_only=True):
     key: str | None = None
 
 
-def submit(shop: Workshop, deposit: Deposit) -> Submitted:
+def submit(context: IngestContext, deposit: Deposit) -> Submitted:
     """Take a deposit: one write, and the batch it became."""
-    with shop.catalog.read() as tx:
+    with context.catalog.read() as tx:
         collection = find_collection(tx, deposit.collection)
     is_upload = deposit.url.startswith(f"{PAYLOAD_SCHEME}:")
     if not is_upload:
         check_url(deposit.url, Places(collection.places))
     submission = _submission(deposit, collection)
-    began = shop.clock()
-    submitted = _submit_upload(shop, submission) if is_upload else shop.store.submit(submission)
+    began = context.clock()
+    submitted = (
+        _submit_upload(context, submission) if is_upload else context.store.submit(submission)
+    )
     if submitted.is_new:
-        batch_submitted(shop, submitted.batch, began)
+        batch_submitted(context, submitted.batch, began)
     else:
         _check_same(submission, submitted.batch)
     return submitted
@@ -132,28 +134,30 @@ def _cleared(deposit: Deposit) -> tuple[ErcPart, ...]:
     return tuple(dict.fromkeys(deposit.clear))
 
 
-def _submit_upload(shop: Workshop, submission: Submission) -> Submitted:
+def _submit_upload(context: IngestContext, submission: Submission) -> Submitted:
     """Make a batch of an upload, which is spent by that and by nothing else.
 
     Without a key of its own it has the upload's URL for one: whoever does not know whether the
     batch was made can submit it again, and it is made once.
     """
     url, has_key = submission.payload_url, submission.key is not None
-    if not shop.objects.exists(upload_key(url)):
+    if not context.objects.exists(upload_key(url)):
         raise NotFound(f"there is no uploaded payload {url!r}; upload it first")
     keyed = submission if has_key else replace(submission, key=url)
     holder = f"{keyed.profile_name}/{keyed.key}"
-    shop.catalog.submit(BindUpload(url, holder, has_key)).result()
+    context.catalog.submit(BindUpload(url, holder, has_key)).result()
     try:
-        submitted = shop.store.submit(keyed)
+        submitted = context.store.submit(keyed)
     except Unavailable:
         raise  # the batch may be there all the same
     except PenstockError:
-        shop.catalog.submit(FreeUpload(url, holder)).result()
+        context.catalog.submit(FreeUpload(url, holder)).result()
         raise
     batch = submitted.batch
     is_used = batch.submission.payload_url == url  # the key may be that of another batch
-    shop.catalog.submit(SpendUpload(url, batch.id) if is_used else FreeUpload(url, holder)).result()
+    context.catalog.submit(
+        SpendUpload(url, batch.id) if is_used else FreeUpload(url, holder)
+    ).result()
     return submitted
 
 

@@ -13,7 +13,7 @@ from penstock.clock import DAY, Micros
 from penstock.db import Transaction
 from penstock.errors import Conflict
 from penstock.ingest.queue.port import BatchFilter, IngestStore
-from penstock.store.unit_of_work import World
+from penstock.store.unit_of_work import UnitOfWork
 
 KEPT: Micros = DAY  # how long an upload waits to be submitted
 _PAGE = 250
@@ -22,27 +22,27 @@ _PAGE = 250
 class NoteUpload(Write, frozen=True):
     """Note that a payload is about to be uploaded, so that one that breaks off is found."""
 
-    alone: ClassVar[bool] = True  # it writes by itself
+    exclusive: ClassVar[bool] = True  # it writes by itself
 
     url: str
 
-    def apply(self, world: World, now: Micros) -> None:
+    def execute(self, uow: UnitOfWork, now: Micros) -> None:
         """One row, without a submission."""
-        world.tx.execute("put_upload", url=self.url, holder="", now=now)
+        uow.tx.execute("put_upload", url=self.url, holder="", now=now)
 
 
 class BindUpload(Write, frozen=True):
     """Let one submission have an upload; the same one may ask again, for ever if it has a key."""
 
-    alone: ClassVar[bool] = True  # it writes by itself
+    exclusive: ClassVar[bool] = True  # it writes by itself
 
     url: str
     holder: str
     has_key: bool
 
-    def apply(self, world: World, now: Micros) -> None:
+    def execute(self, uow: UnitOfWork, now: Micros) -> None:
         """A second submission is a Conflict: the first may delete what it has used."""
-        holder, batch_id = world.tx.fetch_one("upload", url=self.url) or ("", "")
+        holder, batch_id = uow.tx.fetch_one("upload", url=self.url) or ("", "")
         if batch_id and (holder != self.holder or not self.has_key):
             raise Conflict(
                 f"{self.url} was submitted already, as batch {batch_id}; "
@@ -53,46 +53,46 @@ class BindUpload(Write, frozen=True):
                 f"{self.url} was submitted otherwise, and may be a batch already; "
                 "submit it as before, or upload it again"
             )
-        world.tx.execute("put_upload", url=self.url, holder=self.holder, now=now)
+        uow.tx.execute("put_upload", url=self.url, holder=self.holder, now=now)
 
 
 class FreeUpload(Write, frozen=True):
     """Let others have an upload that a submission was bound to and did not use."""
 
-    alone: ClassVar[bool] = True  # it writes by itself
+    exclusive: ClassVar[bool] = True  # it writes by itself
 
     url: str
     holder: str
 
-    def apply(self, world: World, now: Micros) -> None:
+    def execute(self, uow: UnitOfWork, now: Micros) -> None:
         """Nothing happens if another has it by now."""
-        if world.tx.fetch_one("upload", url=self.url) == (self.holder, ""):
-            world.tx.execute("put_upload", url=self.url, holder="", now=now)
+        if uow.tx.fetch_one("upload", url=self.url) == (self.holder, ""):
+            uow.tx.execute("put_upload", url=self.url, holder="", now=now)
 
 
 class SpendUpload(Write, frozen=True):
     """Note which batch an upload was submitted as."""
 
-    alone: ClassVar[bool] = True  # it writes by itself
+    exclusive: ClassVar[bool] = True  # it writes by itself
 
     url: str
     batch_id: str
 
-    def apply(self, world: World, now: Micros) -> None:
+    def execute(self, uow: UnitOfWork, now: Micros) -> None:
         """From here on it goes with its batch."""
-        world.tx.execute("spend_upload", url=self.url, batch_id=self.batch_id)
+        uow.tx.execute("spend_upload", url=self.url, batch_id=self.batch_id)
 
 
 class ForgetUpload(Write, frozen=True):
     """Forget an upload whose file is gone."""
 
-    alone: ClassVar[bool] = True  # it writes by itself
+    exclusive: ClassVar[bool] = True  # it writes by itself
 
     url: str
 
-    def apply(self, world: World, now: Micros) -> None:
+    def execute(self, uow: UnitOfWork, now: Micros) -> None:
         """The row goes."""
-        world.tx.execute("forget_upload", url=self.url)
+        uow.tx.execute("forget_upload", url=self.url)
 
 
 def stale_uploads(tx: Transaction, now: Micros, most: int) -> list[tuple[str, str]]:

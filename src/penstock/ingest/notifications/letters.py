@@ -14,7 +14,7 @@ from penstock.catalog.rows import Row
 from penstock.clock import DAY, SECOND, Micros
 from penstock.db import Transaction
 from penstock.ingest.notifications.mail import Letter
-from penstock.store.unit_of_work import World
+from penstock.store.unit_of_work import UnitOfWork
 
 GIVEN_UP_AFTER: Micros = 5 * DAY  # as mail servers do
 TAKEN_FOR: Micros = 300 * SECOND  # longer than a try takes
@@ -48,14 +48,14 @@ class WaitingLetter(Row, frozen=True):
 class KeepLetter(Write, frozen=True):
     """Keep a letter until it is delivered. The worker that keeps it tries it first."""
 
-    alone: ClassVar[bool] = True  # it writes by itself
+    exclusive: ClassVar[bool] = True  # it writes by itself
 
     batch_id: str
     letter: Letter
 
-    def apply(self, world: World, now: Micros) -> None:
+    def execute(self, uow: UnitOfWork, now: Micros) -> None:
         """One row; a letter that is kept already stays as it is."""
-        world.tx.execute(
+        uow.tx.execute(
             "add_ingest_letter",
             message_id=self.letter.message_id,
             batch_id=self.batch_id,
@@ -70,33 +70,33 @@ class KeepLetter(Write, frozen=True):
 class TakeLetter(Write, frozen=True):
     """Take a letter for one try; False if another worker has taken or delivered it."""
 
-    alone: ClassVar[bool] = True  # it writes by itself
+    exclusive: ClassVar[bool] = True  # it writes by itself
 
     waiting: WaitingLetter
 
-    def apply(self, world: World, now: Micros) -> bool:
+    def execute(self, uow: UnitOfWork, now: Micros) -> bool:
         """It is due again if the worker dies."""
         message_id = self.waiting.message_id
-        row = world.tx.fetch_one("ingest_letter_turn", message_id=message_id)
+        row = uow.tx.fetch_one("ingest_letter_turn", message_id=message_id)
         if row is None or row[0] != self.waiting.next_at:
             return False
-        world.tx.execute("take_ingest_letter", message_id=message_id, next_at=now + TAKEN_FOR)
+        uow.tx.execute("take_ingest_letter", message_id=message_id, next_at=now + TAKEN_FOR)
         return True
 
 
 class PostponeLetter(Write, frozen=True):
     """Note who has not got a letter and why, and try it again later."""
 
-    alone: ClassVar[bool] = True  # it writes by itself
+    exclusive: ClassVar[bool] = True  # it writes by itself
 
     message_id: str
     to: tuple[str, ...]
     trouble: str
     pause: Micros
 
-    def apply(self, world: World, now: Micros) -> None:
+    def execute(self, uow: UnitOfWork, now: Micros) -> None:
         """One row."""
-        world.tx.execute(
+        uow.tx.execute(
             "postpone_ingest_letter",
             message_id=self.message_id,
             recipients=msgspec.json.encode(self.to).decode(),
@@ -108,13 +108,13 @@ class PostponeLetter(Write, frozen=True):
 class ForgetLetter(Write, frozen=True):
     """Forget a letter that is delivered, or given up."""
 
-    alone: ClassVar[bool] = True  # it writes by itself
+    exclusive: ClassVar[bool] = True  # it writes by itself
 
     message_id: str
 
-    def apply(self, world: World, now: Micros) -> None:
+    def execute(self, uow: UnitOfWork, now: Micros) -> None:
         """The row goes."""
-        world.tx.execute("forget_ingest_letter", message_id=self.message_id)
+        uow.tx.execute("forget_ingest_letter", message_id=self.message_id)
 
 
 def due_letters(tx: Transaction, now: Micros, most: int) -> list[WaitingLetter]:

@@ -1,1 +1,1 @@
-"""TODO queue."""
+"""The queue of batches and ingest jobs: one port, two backends."""

@@ -15,7 +15,7 @@ from penstock.errors import Away, Invalid, NotFound, PenstockError
 from penstock.ingest.archive.arks import read_local_ids
 from penstock.ingest.archive.register import ReserveArks
 from penstock.ingest.collections import Collection
-from penstock.ingest.context import Later, Workshop
+from penstock.ingest.context import IngestContext, Later
 from penstock.ingest.intake.checkm import ManifestKind, Row
 from penstock.ingest.intake.fetching import NoSpace, Stopped, Wanted
 from penstock.ingest.models import (
@@ -51,64 +51,68 @@ class _Objects(NamedTuple):
     rows: list[Row]
 
 
-def work(shop: Workshop, batch: Batch) -> None:
+def work(context: IngestContext, batch: Batch) -> None:
     """Hold, expand or fail a batch."""
     try:
-        collection = shop.collection(batch.collection)
+        collection = context.collection(batch.collection)
     except NotFound as error:
-        _change(shop, batch, BatchState.FAILED, str(error))
+        _change(context, batch, BatchState.FAILED, str(error))
         return
-    for hold in shop.store.holds():
+    for hold in context.store.holds():
         if hold.kind is HoldKind.COLLECTION and hold.name == collection.name:
             message = f"collection {collection.name} is held by {hold.who}: {hold.why}"
-            _change(shop, batch, BatchState.HELD, message)
+            _change(context, batch, BatchState.HELD, message)
             return
     try:
-        objects = _objects(shop, batch, collection)
+        objects = _objects(context, batch, collection)
     except Away:
         raise
     except (Stopped, NoSpace) as reason:
         raise Later(str(reason)) from None
     except PenstockError as error:
-        _fail(shop, batch, collection, error)
+        _fail(context, batch, collection, error)
         return
-    _expand(shop, batch, collection, objects)
+    _expand(context, batch, collection, objects)
 
 
-def _expand(shop: Workshop, batch: Batch, collection: Collection, objects: _Objects) -> None:
+def _expand(
+    context: IngestContext, batch: Batch, collection: Collection, objects: _Objects
+) -> None:
     priority = collection.priority
     if priority is None:
         priority = first_priority(len(objects.rows))
     given = (row.primary_id for row in objects.rows if row.primary_id is not None)
     while arks := tuple(islice(given, _AT_ONCE)):
-        shop.write(ReserveArks(collection.namespace, arks))
-    jobs = islice(_jobs(shop, batch, objects, priority), batch.jobs, None)
+        context.write(ReserveArks(collection.namespace, arks))
+    jobs = islice(_jobs(context, batch, objects, priority), batch.jobs, None)
     try:
         while part := list(islice(jobs, _AT_ONCE)):
-            batch = shop.store.add_jobs(batch, part)
+            batch = context.store.add_jobs(batch, part)
     except Invalid as refusal:  # the queue cannot keep such a job, today or tomorrow
-        _fail(shop, batch, collection, refusal)
+        _fail(context, batch, collection, refusal)
         return
-    queued = _change(shop, batch, BatchState.PROCESSING)
+    queued = _change(context, batch, BatchState.PROCESSING)
     if queued is not None and collection.confirm:
-        send(shop, queued.id, confirmation_letter(queued, queued.jobs, collection.mail))
+        send(context, queued.id, confirmation_letter(queued, queued.jobs, collection.mail))
 
 
-def _fail(shop: Workshop, batch: Batch, collection: Collection, error: PenstockError) -> None:
-    failed = _change(shop, batch, BatchState.FAILED, str(error))
+def _fail(
+    context: IngestContext, batch: Batch, collection: Collection, error: PenstockError
+) -> None:
+    failed = _change(context, batch, BatchState.FAILED, str(error))
     if failed is not None:
-        send(shop, failed.id, failure_letter(failed, collection.mail))
+        send(context, failed.id, failure_letter(failed, collection.mail))
 
 
-def _objects(shop: Workshop, batch: Batch, collection: Collection) -> _Objects:
+def _objects(context: IngestContext, batch: Batch, collection: Collection) -> _Objects:
     told = batch.submission
     if told.type in _SINGLE:
         return _Objects(told.type, [_own_row(told)])
     payload = Wanted(told.payload_url, "batch", told.digest_algorithm, told.digest, told.size)
     expect = None if told.type is PayloadType.MANIFEST else ManifestKind(told.type)
     # What is fetched in part lies beside its folder, and has to go with the batch's.
-    folder = shop.batch_folder(batch.id) / SYSTEM
-    manifest = read_manifest(shop, collection, payload, folder, expect, uploads=shop.uploads)
+    folder = context.batch_folder(batch.id) / SYSTEM
+    manifest = read_manifest(context, collection, payload, folder, expect, uploads=context.uploads)
     if manifest.kind is ManifestKind.OBJECT:
         return _Objects(PayloadType.OBJECT_MANIFEST, [_own_row(told)])
     return _Objects(_MEMBERS[manifest.kind], list(manifest.rows))
@@ -128,9 +132,11 @@ def _own_row(told: Submission) -> Row:
     )
 
 
-def _jobs(shop: Workshop, batch: Batch, objects: _Objects, priority: int) -> Iterator[NewJob]:
+def _jobs(
+    context: IngestContext, batch: Batch, objects: _Objects, priority: int
+) -> Iterator[NewJob]:
     told = batch.submission
-    folder = str(shop.batch_folder(batch.id))
+    folder = str(context.batch_folder(batch.id))
     for number, row in enumerate(objects.rows):
         configuration = Configuration(
             batch_id=batch.id,
@@ -159,9 +165,11 @@ def _jobs(shop: Workshop, batch: Batch, objects: _Objects, priority: int) -> Ite
         yield NewJob(configuration, identifiers, priority)
 
 
-def _change(shop: Workshop, batch: Batch, to: BatchState, message: str = "") -> Batch | None:
-    moved = move_batch(batch, to, shop.clock(), message=message)
-    changed = shop.store.change_batch(BatchChange(batch, moved))
+def _change(
+    context: IngestContext, batch: Batch, to: BatchState, message: str = ""
+) -> Batch | None:
+    moved = move_batch(batch, to, context.clock(), message=message)
+    changed = context.store.change_batch(BatchChange(batch, moved))
     if changed is not None:
-        batch_moved(shop, changed)
+        batch_moved(context, changed)
     return changed

@@ -10,7 +10,7 @@ from concurrent.futures import ThreadPoolExecutor
 
 from penstock.errors import Away, PenstockError
 from penstock.ingest.collections import Collection
-from penstock.ingest.context import PAYLOAD_SCHEME, Later, Workshop
+from penstock.ingest.context import PAYLOAD_SCHEME, IngestContext, Later
 from penstock.ingest.intake.fetching import Stopped, Wanted, size_of
 from penstock.ingest.intake.places import Places
 from penstock.ingest.models import IngestJob, PayloadType
@@ -23,10 +23,10 @@ _BYTES_MAX = 1 << 50
 _UNPACKED = 2  # a container is here twice: packed and unpacked
 
 
-def work(shop: Workshop, job: IngestJob) -> IngestJob:
+def work(context: IngestContext, job: IngestJob) -> IngestJob:
     """Add up what is known."""
     try:
-        size = _size(shop, job)
+        size = _size(context, job)
     except Stopped as stopped:
         raise Later(str(stopped)) from None
     except Away:
@@ -36,18 +36,18 @@ def work(shop: Workshop, job: IngestJob) -> IngestJob:
     return move_job(
         job,
         IngestState.PROVISIONING,
-        shop.clock(),
+        context.clock(),
         space_needed=size,
         priority=job.priority + size_penalty(size),
     )
 
 
-def _size(shop: Workshop, job: IngestJob) -> int:
-    collection = shop.profile(job)
-    wanted = wanted_files(shop, job, collection)
+def _size(context: IngestContext, job: IngestJob) -> int:
+    collection = context.profile(job)
+    wanted = wanted_files(context, job, collection)
     is_container = job.configuration.payload_type is PayloadType.CONTAINER
     known = [file.size for file in wanted if file.size is not None]
-    asked = _asked(shop, collection, [file for file in wanted if file.size is None])
+    asked = _asked(context, collection, [file for file in wanted if file.size is None])
     if asked is None:
         return 0
     total = (sum(known) + sum(asked)) * (_UNPACKED if is_container else 1)
@@ -55,19 +55,21 @@ def _size(shop: Workshop, job: IngestJob) -> int:
     return min(total, collection.bytes_max * _UNPACKED, _BYTES_MAX)
 
 
-def _asked(shop: Workshop, collection: Collection, files: Sequence[Wanted]) -> list[int] | None:
+def _asked(
+    context: IngestContext, collection: Collection, files: Sequence[Wanted]
+) -> list[int] | None:
     """The sizes that sources say; None as soon as one cannot be had, for the rest is no use then.
 
     A server that hangs would else hold up this stage for as long as it has files.
     """
-    client, places = shop.client(collection), Places(collection.places)
+    client, places = context.client(collection), Places(collection.places)
     is_in_vain = threading.Event()
 
     def ask(file: Wanted) -> int | None:
-        if is_in_vain.is_set() or shop.stop():
+        if is_in_vain.is_set() or context.stop():
             return None
         is_upload = file.url.startswith(f"{PAYLOAD_SCHEME}:")
-        size = shop.uploaded_size(file.url) if is_upload else size_of(client, file, places)
+        size = context.uploaded_size(file.url) if is_upload else size_of(client, file, places)
         if size is None:
             is_in_vain.set()
         return size
@@ -77,7 +79,7 @@ def _asked(shop: Workshop, collection: Collection, files: Sequence[Wanted]) -> l
             sizes = list(pool.map(ask, files))
     else:
         sizes = [ask(file) for file in files]
-    if shop.stop():
+    if context.stop():
         raise Later("this worker is stopping")
     found = [size for size in sizes if size is not None]
     return found if len(found) == len(files) else None

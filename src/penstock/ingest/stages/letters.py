@@ -8,7 +8,7 @@ from msgspec.structs import replace
 
 from penstock.clock import format_time
 from penstock.errors import Conflict, NotFound, PenstockError
-from penstock.ingest.context import Workshop
+from penstock.ingest.context import IngestContext
 from penstock.ingest.models import BatchChange
 from penstock.ingest.notifications.letters import (
     GIVEN_UP_AFTER,
@@ -52,7 +52,7 @@ class _Outcome(NamedTuple):
         return f"the mail to {', '.join(self.lost)} was not sent: {'; '.join(reasons)}"
 
 
-def send(shop: Workshop, batch_id: str, letter: Letter) -> str:
+def send(context: IngestContext, batch_id: str, letter: Letter) -> str:
     """Send a letter; returns why somebody has not got it, or nothing.
 
     A letter that cannot be delivered now is kept, and `go_round` tries it again. Whoever has got it
@@ -60,46 +60,46 @@ def send(shop: Workshop, batch_id: str, letter: Letter) -> str:
     Message-ID, when the worker dies right after it. A server that takes long to fail is not tried
     again for a minute, with no letter.
     """
-    if not letter.to or not shop.mailer.is_on:
+    if not letter.to or not context.mailer.is_on:
         return ""
-    shop.write(KeepLetter(batch_id, letter))
-    outcome = _try(shop, letter, _TRIES)
-    return _settle(shop, letter.message_id, outcome, tries=0, since=shop.clock())
+    context.write(KeepLetter(batch_id, letter))
+    outcome = _try(context, letter, _TRIES)
+    return _settle(context, letter.message_id, outcome, tries=0, since=context.clock())
 
 
-def go_round(shop: Workshop) -> int:
+def go_round(context: IngestContext) -> int:
     """Try the letters that wait; returns how many were tried."""
-    if not shop.mailer.is_on:
+    if not context.mailer.is_on:
         return 0
-    with shop.catalog.read() as tx:
-        due = due_letters(tx, shop.clock(), _AT_ONCE)
+    with context.catalog.read() as tx:
+        due = due_letters(tx, context.clock(), _AT_ONCE)
     tried = 0
     for waiting in due:
-        if shop.stop() or time.monotonic() < shop.mail_hangs_until:
+        if context.stop() or time.monotonic() < context.mail_hangs_until:
             break
-        if shop.catalog.submit(TakeLetter(waiting)).result():
-            outcome = _try(shop, waiting.letter, 1)
+        if context.catalog.submit(TakeLetter(waiting)).result():
+            outcome = _try(context, waiting.letter, 1)
             words = _settle(
-                shop, waiting.message_id, outcome, tries=waiting.tries, since=waiting.since
+                context, waiting.message_id, outcome, tries=waiting.tries, since=waiting.since
             )
-            _note_in_batch(shop, waiting, words)
+            _note_in_batch(context, waiting, words)
             tried += 1
     return tried
 
 
-def _try(shop: Workshop, letter: Letter, tries: int) -> _Outcome:
+def _try(context: IngestContext, letter: Letter, tries: int) -> _Outcome:
     """Hand a letter over, in a few tries."""
     lost: dict[str, str] = {}
     trouble, is_final = "", False
     for number in range(tries):
-        if time.monotonic() < shop.mail_hangs_until:
+        if time.monotonic() < context.mail_hangs_until:
             trouble = trouble or "the mail server hung with a letter just before this one"
             break
         if number:
-            shop.pause(_PAUSE_SECONDS * number)
+            context.pause(_PAUSE_SECONDS * number)
         began = time.monotonic()
         try:
-            shop.mailer.send(letter)
+            context.mailer.send(letter)
         except Undelivered as error:
             trouble = str(error)
             if error.refused:
@@ -109,7 +109,7 @@ def _try(shop: Workshop, letter: Letter, tries: int) -> _Outcome:
             if is_final:
                 break
             if time.monotonic() - began > _PATIENCE_SECONDS:
-                shop.mail_hangs_until = time.monotonic() + _HUNG_SECONDS
+                context.mail_hangs_until = time.monotonic() + _HUNG_SECONDS
         except PenstockError as error:
             trouble, is_final = str(error), True
             break
@@ -120,18 +120,20 @@ def _try(shop: Workshop, letter: Letter, tries: int) -> _Outcome:
     return _Outcome(letter.to, lost, trouble)
 
 
-def _settle(shop: Workshop, message_id: str, outcome: _Outcome, *, tries: int, since: int) -> str:
+def _settle(
+    context: IngestContext, message_id: str, outcome: _Outcome, *, tries: int, since: int
+) -> str:
     """Keep a letter that may be delivered later, forget any other; returns what is wrong."""
     until = since + GIVEN_UP_AFTER
     words = ""
-    if outcome.later and shop.clock() < until:
+    if outcome.later and context.clock() < until:
         words = (
             f"the mail to {', '.join(outcome.later)} is not sent yet: {outcome.trouble}; "
             f"it is tried again until {format_time(until)}"
         )
-        shop.write(PostponeLetter(message_id, outcome.later, words, pause_after(tries)))
+        context.write(PostponeLetter(message_id, outcome.later, words, pause_after(tries)))
     else:
-        shop.write(ForgetLetter(message_id))
+        context.write(ForgetLetter(message_id))
         if outcome.later:
             words = f"the mail to {', '.join(outcome.later)} was not sent: {outcome.trouble}"
     words = "; ".join(filter(None, [outcome.loss, words]))
@@ -140,17 +142,17 @@ def _settle(shop: Workshop, message_id: str, outcome: _Outcome, *, tries: int, s
     return words
 
 
-def _note_in_batch(shop: Workshop, waiting: WaitingLetter, words: str) -> None:
+def _note_in_batch(context: IngestContext, waiting: WaitingLetter, words: str) -> None:
     """Put the present state of a letter into its batch's message, in place of the earlier one."""
     for _ in range(_NOTING_TRIES):
         try:
-            batch = shop.store.batch(waiting.batch_id)
+            batch = context.store.batch(waiting.batch_id)
             if not waiting.trouble or waiting.trouble not in batch.message:
                 return
             parts = batch.message.replace(waiting.trouble, words).split("; ")
             message = "; ".join(filter(None, parts))
             changed = replace(batch, message=message)
-            shop.store.change_batch(BatchChange(batch, changed, by_hand=True))
+            context.store.change_batch(BatchChange(batch, changed, by_hand=True))
         except NotFound:  # it was cleaned away
             return
         except Conflict:  # it was changed meanwhile: look again

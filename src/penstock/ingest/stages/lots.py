@@ -19,7 +19,7 @@ from penstock.errors import Conflict, Invalid
 from penstock.ingest.archive.ocfl.repository import Depository, StoredFile
 from penstock.ingest.archive.register import StoredRow, stored_by
 from penstock.ingest.collections import Collection
-from penstock.ingest.context import PRODUCER, Workshop
+from penstock.ingest.context import PRODUCER, IngestContext
 from penstock.ingest.lots import (
     DEPOSITS,
     LABEL,
@@ -53,9 +53,9 @@ _PAGE = 500
 _CLOSED_AT_ONCE = 100
 
 
-def publish(shop: Workshop, batch: Batch, report: Report, keys: Iterable[str]) -> None:
+def publish(context: IngestContext, batch: Batch, report: Report, keys: Iterable[str]) -> None:
     """Let a batch that is being reported be a lot; `keys` are the deposits that have completed."""
-    collection = shop.collection(batch.collection)
+    collection = context.collection(batch.collection)
     is_whole = not report.still_open
     if collection.interval is not None and not is_whole:
         return  # it is part of a lot when it has completed
@@ -63,9 +63,9 @@ def publish(shop: Workshop, batch: Batch, report: Report, keys: Iterable[str]) -
     reported_at = batch.last_modified
     lot, due_at = _lot(collection, batch, reported_at)
     ref = _ref(collection)
-    _leave(shop, batch, ref, lot)
-    objects = shop.objects
-    items = tuple(_items(shop, objects, collection, keys))
+    _leave(context, batch, ref, lot)
+    objects = context.objects
+    items = tuple(_items(context, objects, collection, keys))
     manifest = Manifest(
         state=_state(items, is_whole=is_whole),
         lot=lot,
@@ -89,41 +89,41 @@ def publish(shop: Workshop, batch: Batch, report: Report, keys: Iterable[str]) -
         due_at=due_at,
     )
     with tracing.span("lot.publish", lot=batch.id, dataset=f"{ref.namespace}/{ref.name}"):
-        is_newest = shop.write(PublishBatch(deposited))
+        is_newest = context.write(PublishBatch(deposited))
     if is_newest and not due_at:
         lot_published(ref, lot, note.state)
         show_manifest(objects, lot, ref, note)
 
 
-def withdraw(shop: Workshop, batch: Batch, who: str) -> None:
+def withdraw(context: IngestContext, batch: Batch, who: str) -> None:
     """Remove the lot of a batch that is being deleted, if it was only announced."""
-    with shop.catalog.read() as tx:
+    with context.catalog.read() as tx:
         lot = announced_lot(tx, batch.id)
     if lot is not None:
-        _withdraw(shop, lot, who, f"batch {batch.id} was deleted")
+        _withdraw(context, lot, who, f"batch {batch.id} was deleted")
 
 
-def _leave(shop: Workshop, batch: Batch, ref: DatasetRef, lot: str) -> None:
+def _leave(context: IngestContext, batch: Batch, ref: DatasetRef, lot: str) -> None:
     """Remove the lot as which a batch was announced, if it is not the one that it comes to."""
-    with shop.catalog.read() as tx:
+    with context.catalog.read() as tx:
         before = announced_lot(tx, batch.id)
     if before is None:
         return
-    announced = decode(shop.objects.get(before.key), before.key)
+    announced = decode(context.objects.get(before.key), before.key)
     if (announced.dataset, before.lot) != (ref, lot):
         why = f"batch {batch.id} is now in {ref.namespace}/{ref.name} {lot}"
-        _withdraw(shop, before, DEPOSITS, why)
+        _withdraw(context, before, DEPOSITS, why)
 
 
-def _withdraw(shop: Workshop, lot: BatchLotRow, who: str, why: str) -> None:
+def _withdraw(context: IngestContext, lot: BatchLotRow, who: str, why: str) -> None:
     """Remove a lot that was only announced."""
-    with shop.catalog.read() as tx:
+    with context.catalog.read() as tx:
         which = {"dataset_id": lot.dataset_id, "lot": lot.lot}
         rows = tx.rows(ManifestRow, "lot_manifests_of_lot", **which)
-    objects = shop.objects
+    objects = context.objects
     gone = [_put_removed(objects, row, why) for row in rows]
     notes = zip((row.version_id for row in rows), (note for _, note in gone), strict=True)
-    shop.catalog.submit(WithdrawBatch(lot.batch_id, who, why, tuple(notes))).result()
+    context.catalog.submit(WithdrawBatch(lot.batch_id, who, why, tuple(notes))).result()
     for manifest, note in gone[:1]:
         show_manifest(objects, lot.lot, manifest.dataset, note)
 
@@ -135,31 +135,31 @@ def _put_removed(objects: Objects, row: ManifestRow, why: str) -> tuple[Manifest
     return removed, put_manifest(objects, removed)[1]
 
 
-def go_round(shop: Workshop) -> int:
+def go_round(context: IngestContext) -> int:
     """Publish the lots of intervals that are over: how many those are."""
-    with shop.catalog.read() as tx:
-        due = due_lots(tx, shop.clock(), _CLOSED_AT_ONCE)
+    with context.catalog.read() as tx:
+        due = due_lots(tx, context.clock(), _CLOSED_AT_ONCE)
     closed = 0
     for lot in due:
-        if shop.stop():
+        if context.stop():
             break
-        closed += _close(shop, lot)
+        closed += _close(context, lot)
     return closed
 
 
-def _close(shop: Workshop, due: DueLot) -> bool:
-    with shop.catalog.read() as tx:
+def _close(context: IngestContext, due: DueLot) -> bool:
+    with context.catalog.read() as tx:
         rows = batches_of_lot(tx, due.dataset_id, due.lot)
     ref = DatasetRef(due.namespace, due.dataset, LABEL)
-    objects = shop.objects
+    objects = context.objects
     note = _put_root(objects, ref, due.lot, rows)
     batches = tuple(row.batch_id for row in rows)
     close = CloseLot(due.namespace, due.dataset, due.lot, note, batches)
     try:
         with tracing.span("lot.publish", lot=due.lot, dataset=f"{ref.namespace}/{ref.name}"):
-            is_closed = shop.catalog.submit(close).result()
+            is_closed = context.catalog.submit(close).result()
             for batch_id in batches:  # their traces go on in the lot's own, which this names
-                tracing.note("lot.publish", lot=batch_id, began=shop.clock())
+                tracing.note("lot.publish", lot=batch_id, began=context.clock())
     except Conflict as error:
         log.warning("lot %s of %s/%s is not published: %s", due.lot, ref.namespace, ref.name, error)
         return False
@@ -213,14 +213,14 @@ def _state(items: Sequence[Item], *, is_whole: bool) -> ManifestState:
 
 
 def _items(
-    shop: Workshop, objects: Objects, collection: Collection, keys: Iterable[str]
+    context: IngestContext, objects: Objects, collection: Collection, keys: Iterable[str]
 ) -> Iterator[Item]:
     """Every file of what these deposits have stored."""
-    depository = shop.depository(collection)
+    depository = context.depository(collection)
     place = find_place(objects, depository.url)
     wanted = list(keys)
     for start in range(0, len(wanted), _PAGE):
-        with shop.catalog.read() as tx:
+        with context.catalog.read() as tx:
             rows = stored_by(tx, wanted[start : start + _PAGE])
         for row in sorted(rows, key=lambda row: row.job_id):
             yield from _files(depository, row, place)

@@ -8,46 +8,46 @@ learns of its last job in the same write that completes it.
 import msgspec
 
 from penstock.ingest.archive.register import StoredRow, stored_by
-from penstock.ingest.context import Later, Workshop, patiently
+from penstock.ingest.context import IngestContext, Later, patiently
 from penstock.ingest.models import IngestJob
 from penstock.ingest.notifications.callbacks import call_back
 from penstock.ingest.transitions import move_job
 from penstock.states import IngestState
 
 
-def work(shop: Workshop, job: IngestJob) -> IngestJob:
+def work(context: IngestContext, job: IngestJob) -> IngestJob:
     """Call back, and clean up."""
-    collection = shop.profile(job)
+    collection = context.profile(job)
     if collection.callback is not None:
         secret = collection.callback_secret
         call_back(
-            shop.client(collection),
+            context.client(collection),
             collection.callback,
-            None if secret is None else shop.secrets.reveal(secret),
-            _body(shop, job),
+            None if secret is None else context.secrets.reveal(secret),
+            _body(context, job),
             key=job.configuration.key,
-            now=shop.clock(),
-            sleep=lambda seconds: _pause(shop, seconds),
+            now=context.clock(),
+            sleep=lambda seconds: _pause(context, seconds),
         )
-    shop.forget_folder(job)
-    return move_job(job, IngestState.COMPLETED, shop.clock())
+    context.forget_folder(job)
+    return move_job(job, IngestState.COMPLETED, context.clock())
 
 
-def _pause(shop: Workshop, seconds: float) -> None:
+def _pause(context: IngestContext, seconds: float) -> None:
     """Wait for the next try, which another worker makes if this one is stopping."""
-    shop.pause(seconds)
-    if shop.stop():
+    context.pause(seconds)
+    if context.stop():
         raise Later("the worker is stopping")
 
 
-def _stored(shop: Workshop, key: str) -> list[StoredRow]:
-    with shop.catalog.read() as tx:
+def _stored(context: IngestContext, key: str) -> list[StoredRow]:
+    with context.catalog.read() as tx:
         return stored_by(tx, [key])
 
 
-def _body(shop: Workshop, job: IngestJob) -> bytes:
+def _body(context: IngestContext, job: IngestJob) -> bytes:
     told = job.configuration
-    stored = patiently(lambda: _stored(shop, told.key))
+    stored = patiently(lambda: _stored(context, told.key))
     return msgspec.json.encode(
         {
             "batch": told.batch_id,

@@ -9,7 +9,7 @@ from msgspec import Struct
 from penstock import ids
 from penstock.errors import Invalid
 from penstock.ingest.collections import Collection, DigestPolicy
-from penstock.ingest.context import PRODUCER, Workshop, patiently
+from penstock.ingest.context import PRODUCER, IngestContext, patiently
 from penstock.ingest.intake import archives, checkm
 from penstock.ingest.intake.checkm import ManifestKind
 from penstock.ingest.intake.fetching import (
@@ -69,24 +69,24 @@ def payload_of(configuration: Configuration) -> Wanted:
     )
 
 
-def own_upload(shop: Workshop, configuration: Configuration) -> Uploads | None:
+def own_upload(context: IngestContext, configuration: Configuration) -> Uploads | None:
     """The way to uploaded payloads, for the one that this batch was submitted with.
 
     A manifest must not name what somebody else has uploaded.
     """
     is_own = configuration.payload_url == configuration.source_url
-    return shop.uploads if is_own else None
+    return context.uploads if is_own else None
 
 
-def wanted_files(shop: Workshop, job: IngestJob, collection: Collection) -> list[Wanted]:
+def wanted_files(context: IngestContext, job: IngestJob, collection: Collection) -> list[Wanted]:
     """What is to be fetched; a manifest is read for it, again if it is not here any more."""
     configuration = job.configuration
     if configuration.payload_type is not PayloadType.OBJECT_MANIFEST:
         wanted = [payload_of(configuration)]
     else:
         payload, folder = payload_of(configuration), folder_of(job, SYSTEM)
-        uploads = own_upload(shop, configuration)
-        manifest = read_manifest(shop, collection, payload, folder, uploads=uploads)
+        uploads = own_upload(context, configuration)
+        manifest = read_manifest(context, collection, payload, folder, uploads=uploads)
         wanted = [
             Wanted(row.url, row.name, row.algorithm, row.digest, row.size, row.modified, row.mime)
             for row in manifest.rows
@@ -113,7 +113,7 @@ def wanted_files(shop: Workshop, job: IngestJob, collection: Collection) -> list
 
 
 def read_manifest(
-    shop: Workshop,
+    context: IngestContext,
     collection: Collection,
     payload: Wanted,
     folder: Path,
@@ -125,18 +125,18 @@ def read_manifest(
 
     Later without a folder to work in: whoever fails over a manifest fails for good.
     """
-    patiently(shop.working_folder)
+    patiently(context.working_folder)
     with disk_errors(payload, folder):
         folder.mkdir(parents=True, exist_ok=True)
     try:
         fetch(
-            shop.client(collection),
+            context.client(collection),
             msgspec.structs.replace(payload, name=_MANIFEST),
             folder,
             places=Places(collection.places),
             bytes_max=collection.rows_max * 1024,
-            sleep=shop.pause,
-            stop=shop.stop,
+            sleep=context.pause,
+            stop=context.stop,
             uploads=uploads,
         )
     except WrongDigest as error:
@@ -150,34 +150,34 @@ def read_manifest(
         raise Corrupt(str(error)) from None
 
 
-def fetch_files(shop: Workshop, job: IngestJob, collection: Collection) -> tuple[File, ...]:
+def fetch_files(context: IngestContext, job: IngestJob, collection: Collection) -> tuple[File, ...]:
     """Make every file of the object be here, unpacked and checked; what is here and good stays."""
-    wanted = wanted_files(shop, job, collection)
+    wanted = wanted_files(context, job, collection)
     _drop_spoiled(job)
     is_container = job.configuration.payload_type is PayloadType.CONTAINER
     is_manifest = job.configuration.payload_type is PayloadType.OBJECT_MANIFEST
     folder = folder_of(job, PACKED if is_container else PRODUCER)
-    shop.working_folder()
+    context.working_folder()
     with disk_errors(wanted[0], folder):
         folder.mkdir(parents=True, exist_ok=True)
-    meter = Meter(shop.catalog, job.id, _expected_bytes(job, wanted))
+    meter = Meter(context.catalog, job.id, _expected_bytes(job, wanted))
     try:
         fetched = fetch_all(
-            shop.client(collection),
+            context.client(collection),
             wanted,
             folder,
             places=Places(collection.places),
             concurrency=_DOWNLOADS_AT_ONCE,
             bytes_max=collection.bytes_max,
-            sleep=shop.pause,
-            stop=shop.stop,
+            sleep=context.pause,
+            stop=context.stop,
             progress=meter.add,
-            uploads=None if is_manifest else own_upload(shop, job.configuration),
+            uploads=None if is_manifest else own_upload(context, job.configuration),
         )
     finally:
         meter.end()
     if is_container:
-        files = _unpacked(shop, job, collection, folder / fetched[0].name)
+        files = _unpacked(context, job, collection, folder / fetched[0].name)
     else:
         files = tuple(
             File(file.name, file.size, file.digests[ALWAYS], told.modified, told.mime)
@@ -240,7 +240,7 @@ def _drop_spoiled(job: IngestJob) -> None:
 
 
 def _unpacked(
-    shop: Workshop, job: IngestJob, collection: Collection, archive: Path
+    context: IngestContext, job: IngestJob, collection: Collection, archive: Path
 ) -> tuple[File, ...]:
     target = folder_of(job, PRODUCER)
     limits = archives.ArchiveLimits(files_max=collection.files_max, bytes_max=collection.bytes_max)
@@ -252,13 +252,13 @@ def _unpacked(
         archive.unlink(missing_ok=True)
         archives.discard(target)
         raise
-    return tuple(_file(shop, target, name) for name in names)
+    return tuple(_file(context, target, name) for name in names)
 
 
-def _file(shop: Workshop, folder: Path, name: Path) -> File:
+def _file(context: IngestContext, folder: Path, name: Path) -> File:
     path = folder / name
-    sha512 = digests_of(path, frozenset({ALWAYS}), shop.stop)[ALWAYS]
-    if shop.stop():
+    sha512 = digests_of(path, frozenset({ALWAYS}), context.stop)[ALWAYS]
+    if context.stop():
         raise Stopped(f"{name.as_posix()} was not read to its end: the work was stopped")
     return File(name.as_posix(), path.stat().st_size, sha512)
 

@@ -6,7 +6,7 @@ tries, and can begin again then; and for good on a manifest that is corrupt or d
 digest: a new submission is needed.
 """
 
-from penstock.ingest.context import PAYLOAD_SCHEME, ForGood, Later, Workshop, patiently
+from penstock.ingest.context import PAYLOAD_SCHEME, ForGood, IngestContext, Later, patiently
 from penstock.ingest.intake.fetching import NoSpace, Stopped
 from penstock.ingest.intake.places import Places, check_url
 from penstock.ingest.models import HoldKind, IngestJob
@@ -15,22 +15,22 @@ from penstock.ingest.transitions import move_job
 from penstock.states import IngestState
 
 
-def work(shop: Workshop, job: IngestJob) -> IngestJob:
+def work(context: IngestContext, job: IngestJob) -> IngestJob:
     """Look at the payload."""
-    collection = shop.profile(job)
-    for hold in patiently(shop.store.holds):
+    collection = context.profile(job)
+    for hold in patiently(context.store.holds):
         if hold.kind is HoldKind.COLLECTION and hold.name == collection.name:
             message = f"collection {collection.name} is held by {hold.who}: {hold.why}"
-            return move_job(job, IngestState.HELD, shop.clock(), message=message)
+            return move_job(job, IngestState.HELD, context.clock(), message=message)
     told = job.configuration
     try:
-        files = wanted_files(shop, job, collection)
+        files = wanted_files(context, job, collection)
     except (Stopped, NoSpace) as reason:
         raise Later(str(reason)) from None
     except Corrupt as error:
         raise ForGood(str(error)) from None
     for wanted in files:
         is_upload = wanted.url.startswith(f"{PAYLOAD_SCHEME}:")
-        if not (is_upload and wanted.url == told.payload_url and own_upload(shop, told)):
+        if not (is_upload and wanted.url == told.payload_url and own_upload(context, told)):
             check_url(wanted.url, Places(collection.places))
-    return move_job(job, IngestState.ESTIMATING, shop.clock())
+    return move_job(job, IngestState.ESTIMATING, context.clock())

@@ -29,7 +29,7 @@ from penstock.ingest.archive.ocfl.inventory import NewFile, Spoiled, sha512
 from penstock.ingest.archive.ocfl.repository import Depository
 from penstock.ingest.archive.register import Identified, Identify, Offer, TakeOver, WriterRow
 from penstock.ingest.collections import Collection, InheritedPolicy, Minting
-from penstock.ingest.context import PRODUCER, Later, Workshop, patiently
+from penstock.ingest.context import PRODUCER, IngestContext, Later, patiently
 from penstock.ingest.intake import checkm
 from penstock.ingest.intake.checkm import ManifestKind
 from penstock.ingest.intake.fetching import ALWAYS, Stopped
@@ -51,16 +51,16 @@ from penstock.states import IngestState
 _MINTS_MAX = 20  # at EZID for one object; our own minter passes over as many as are stored
 
 
-def work(shop: Workshop, job: IngestJob) -> IngestJob:
+def work(context: IngestContext, job: IngestJob) -> IngestJob:
     """Make a version of the object."""
-    collection = shop.profile(job)
+    collection = context.profile(job)
     try:
-        files = files_at_hand(job) or fetch_files(shop, job, collection)
+        files = files_at_hand(job) or fetch_files(context, job, collection)
     except Stopped as stopped:
         raise Later(str(stopped)) from None
     erc_of_depositor = deposited_erc(job, files)
-    job, ark = _identified(shop, job, collection, erc_of_depositor)
-    depository = shop.depository(collection)
+    job, ark = _identified(context, job, collection, erc_of_depositor)
+    depository = context.depository(collection)
     is_update = job.configuration.submission_mode is SubmissionMode.UPDATE
     if is_update:
         depository.settle(ark)
@@ -84,28 +84,28 @@ def work(shop: Workshop, job: IngestJob) -> IngestJob:
             update=is_update,
             who=configuration.submitter,
             message=f"{configuration.batch_id} {job.id}",
-            now=shop.clock(),
+            now=context.clock(),
             by_digest=collection.inherited is InheritedPolicy.DIGEST,
         )
     except (PenstockError, OSError) as error:
         if isinstance(error, Spoiled):
             error.path.unlink(missing_ok=True)  # or a resume would take it for good again
-        give_up_if_gone(shop, job, ark)
+        give_up_if_gone(context, job, ark)
         raise
-    return move_job(job, IngestState.RECORDING, shop.clock())
+    return move_job(job, IngestState.RECORDING, context.clock())
 
 
 def _identified(
-    shop: Workshop, job: IngestJob, collection: Collection, deposited: Erc
+    context: IngestContext, job: IngestJob, collection: Collection, deposited: Erc
 ) -> tuple[IngestJob, str]:
     """The ARK, written into the job before anything is stored under it."""
     wanted = identifiers_of(job, deposited)
-    identified = _identify(shop, job, collection, wanted)
+    identified = _identify(context, job, collection, wanted)
     taken: set[str] = set()  # what EZID has minted although something is stored under it
     while identified.ark is None:
-        offer = identified.offer or Offer(shop.ezid(collection).mint(describe(job, deposited)))
-        may_take = is_free(shop, job, collection, offer.ark)
-        if not may_take and shop.stop():
+        offer = identified.offer or Offer(context.ezid(collection).mint(describe(job, deposited)))
+        may_take = is_free(context, job, collection, offer.ark)
+        if not may_take and context.stop():
             raise Later("this worker is stopping")
         if not may_take and identified.offer is None:
             if offer.ark in taken or len(taken) == _MINTS_MAX:
@@ -115,24 +115,24 @@ def _identified(
                     "collection another shoulder, and resume the job"
                 )
             taken.add(offer.ark)
-        identified = _identify(shop, job, collection, wanted, offer if may_take else None)
+        identified = _identify(context, job, collection, wanted, offer if may_take else None)
     ark, writer = identified.ark, identified.writer
     assert writer is not None, "an object has an ARK, and somebody who writes it"
     if job.identifiers != (named := Identifiers(ark, wanted.local_id)):
-        job = _noted(shop, job, named)
-    _wait_for_turn(shop, job, writer)
+        job = _noted(context, job, named)
+    _wait_for_turn(context, job, writer)
     return job, ark
 
 
 def _identify(
-    shop: Workshop,
+    context: IngestContext,
     job: IngestJob,
     collection: Collection,
     wanted: Identifiers,
     taken_up: Offer | None = None,
 ) -> Identified:
     local = collection.minting is Minting.LOCAL
-    return shop.write(
+    return context.write(
         Identify(
             job.configuration.key,
             job.id,
@@ -148,30 +148,30 @@ def _identify(
     )
 
 
-def _noted(shop: Workshop, job: IngestJob, identifiers: Identifiers) -> IngestJob:
+def _noted(context: IngestContext, job: IngestJob, identifiers: Identifiers) -> IngestJob:
     """The job with its ARK, as the store has it from now on."""
     change = JobChange(job, replace(job, identifiers=identifiers), keep_lock=True)
-    [outcome] = patiently(lambda: shop.store.change_jobs([change]))
+    [outcome] = patiently(lambda: context.store.change_jobs([change]))
     if isinstance(outcome, PenstockError):
         raise Later(str(outcome))
     assert outcome is not None, "the change deletes nothing"
     return outcome
 
 
-def _wait_for_turn(shop: Workshop, job: IngestJob, writer: WriterRow) -> None:
+def _wait_for_turn(context: IngestContext, job: IngestJob, writer: WriterRow) -> None:
     """Go on only if no other job is storing a version of the same object."""
     key = job.configuration.key
     while writer.key != key:
-        other = _job_of(shop, writer)
+        other = _job_of(context, writer)
         if other is None:
-            shop.depository(shop.profile(job)).give_up(writer.ark, writer.key)
+            context.depository(context.profile(job)).give_up(writer.ark, writer.key)
         elif other.status is IngestState.PROCESSING:
             raise Later(f"{writer.ark} is being stored by ingest job {writer.job_id}")
-        writer = shop.write(TakeOver(writer.ark, key, job.id, instead_of=writer.key))
+        writer = context.write(TakeOver(writer.ark, key, job.id, instead_of=writer.key))
 
 
-def _job_of(shop: Workshop, writer: WriterRow) -> IngestJob | None:
-    return patiently(lambda: job_of(shop, writer))
+def _job_of(context: IngestContext, writer: WriterRow) -> IngestJob | None:
+    return patiently(lambda: job_of(context, writer))
 
 
 def _earlier_files(depository: Depository, ark: str) -> list[File]:

@@ -11,7 +11,7 @@ import shutil
 from msgspec.structs import replace
 
 from penstock.errors import PenstockError
-from penstock.ingest.context import Workshop
+from penstock.ingest.context import IngestContext
 from penstock.ingest.models import IngestJob, JobChange, Place
 from penstock.ingest.telemetry import job_moved, job_waited
 from penstock.ingest.transitions import move_job
@@ -28,34 +28,34 @@ _AT_WORK = (
 )
 
 
-def go_round(shop: Workshop) -> tuple[int, int]:
+def go_round(context: IngestContext) -> tuple[int, int]:
     """Look at every waiting job once: how many went on, and how many stayed."""
     went = stayed = 0
     after: Place | None = None
-    while not shop.stop():
-        jobs = shop.store.claim_jobs(IngestState.PROVISIONING, _AT_ONCE, after)
+    while not context.stop():
+        jobs = context.store.claim_jobs(IngestState.PROVISIONING, _AT_ONCE, after)
         if not jobs:
             break
         try:
-            fitting, waiting = _parted(jobs, _room(shop))
-            refused = _let_pass(shop, fitting)
-            unchanged = _explain(shop, waiting)
+            fitting, waiting = _parted(jobs, _room(context))
+            refused = _let_pass(context, fitting)
+            unchanged = _explain(context, waiting)
         except PenstockError:
-            shop.store.let_go(jobs)
+            context.store.let_go(jobs)
             raise
-        shop.store.let_go([*unchanged, *refused])
+        context.store.let_go([*unchanged, *refused])
         went, stayed = went + len(fitting) - len(refused), stayed + len(waiting)
         after = jobs[-1].place
-    _tell(shop, 0 if went else stayed)
+    _tell(context, 0 if went else stayed)
     return went, stayed
 
 
-def _explain(shop: Workshop, waiting: list[IngestJob]) -> list[IngestJob]:
+def _explain(context: IngestContext, waiting: list[IngestJob]) -> list[IngestJob]:
     """Write into each job why it waits; returns those that say so already.
 
     The words do not change from round to round, so that a job is written once.
     """
-    folder, keeps = shop.working_folder(), shop.settings.space_free_mb
+    folder, keeps = context.working_folder(), context.settings.space_free_mb
     reserve = f"beside {keeps:,} MB in reserve (space_free_mb); it goes on when there is room"
     changes, unchanged = [], []
     for job in waiting:
@@ -66,41 +66,41 @@ def _explain(shop: Workshop, waiting: list[IngestJob]) -> list[IngestJob]:
             unchanged.append(job)
         else:
             changes.append(JobChange(job, replace(job, message=words)))
-    outcomes = shop.store.change_jobs(changes) if changes else []
+    outcomes = context.store.change_jobs(changes) if changes else []
     pairs = zip(changes, outcomes, strict=True)
     return unchanged + [c.before for c, outcome in pairs if isinstance(outcome, PenstockError)]
 
 
-def _tell(shop: Workshop, stayed: int) -> None:
+def _tell(context: IngestContext, stayed: int) -> None:
     """Say once that jobs wait for space which no other job will make."""
-    trouble = shop.trouble("ingest jobs wait for space")
-    tally = {line.status: line.jobs for line in shop.store.tally()} if stayed else {}
+    trouble = context.trouble("ingest jobs wait for space")
+    tally = {line.status: line.jobs for line in context.store.tally()} if stayed else {}
     if not stayed or any(tally.get(status) for status in _AT_WORK):
         trouble.over()
     else:
-        folder, keeps = shop.working_folder(), shop.settings.space_free_mb
+        folder, keeps = context.working_folder(), context.settings.space_free_mb
         trouble.met(f"free some in {folder}, of which {keeps} MB are kept (space_free_mb)")
 
 
-def _let_pass(shop: Workshop, fitting: list[IngestJob]) -> list[IngestJob]:
+def _let_pass(context: IngestContext, fitting: list[IngestJob]) -> list[IngestJob]:
     """Move jobs on; gives those that could not be."""
-    now = shop.clock()
+    now = context.clock()
     changes = [JobChange(job, move_job(job, IngestState.DOWNLOADING, now)) for job in fitting]
-    outcomes = shop.store.change_jobs(changes)
+    outcomes = context.store.change_jobs(changes)
     refused = []
     for job, outcome in zip(fitting, outcomes, strict=True):
         if isinstance(outcome, PenstockError):
             refused.append(job)
         elif outcome is not None:
-            job_waited(shop, job)
-            job_moved(shop, job, outcome)
+            job_waited(context, job)
+            job_moved(context, job, outcome)
     return refused
 
 
-def _room(shop: Workshop) -> int:
+def _room(context: IngestContext) -> int:
     """The bytes that can be given away."""
-    free = shutil.disk_usage(shop.working_folder()).free - shop.settings.space_free_mb * _MB
-    tally = {line.status: line.bytes for line in shop.store.tally()}
+    free = shutil.disk_usage(context.working_folder()).free - context.settings.space_free_mb * _MB
+    tally = {line.status: line.bytes for line in context.store.tally()}
     return free - tally.get(IngestState.DOWNLOADING, 0)
 
 

@@ -20,7 +20,7 @@ from penstock.ingest.archive.metadata import stored_erc
 from penstock.ingest.archive.ocfl.repository import Depository, Stored
 from penstock.ingest.archive.register import RecordDeposit, StoredRow, stored_by
 from penstock.ingest.collections import Collection, Minting
-from penstock.ingest.context import PRODUCER, Workshop, patiently
+from penstock.ingest.context import PRODUCER, IngestContext, patiently
 from penstock.ingest.models import IngestJob, PayloadType, SubmissionMode
 from penstock.ingest.search_keys import SearchKeyRow, keys_of_deposit, keys_of_version
 from penstock.ingest.transitions import move_job
@@ -31,11 +31,11 @@ _LIMITS = Limits(name_length_max=4096, json_depth_max=64)
 _NAME_BYTES_MAX = 1024  # PostgreSQL has names in indexes, which take no more than 2,704 bytes
 
 
-def work(shop: Workshop, job: IngestJob) -> IngestJob:
+def work(context: IngestContext, job: IngestJob) -> IngestJob:
     """Record the version that this job has stored."""
-    collection = shop.profile(job)
+    collection = context.profile(job)
     ark = job.identifiers.primary
-    depository = shop.depository(collection)
+    depository = context.depository(collection)
     stored = depository.find(ark, job.configuration.key) if ark else None
     if stored is None:
         raise NotFound(
@@ -43,14 +43,14 @@ def work(shop: Workshop, job: IngestJob) -> IngestJob:
             "had another storage when it was stored, put that back and resume the job; else look "
             "at the store, or submit the object again"
         )
-    for lost in forgotten(shop, collection, stored):
-        shop.write(lost)
+    for lost in forgotten(context, collection, stored):
+        context.write(lost)
     row = _row(job, collection, stored, _title(depository, job, stored))
-    events = _events(shop, job, collection, row)
-    shop.write(RecordDeposit(row, collection.kept_in, events, _keys(collection, stored, job)))
+    events = _events(context, job, collection, row)
+    context.write(RecordDeposit(row, collection.kept_in, events, _keys(collection, stored, job)))
     if collection.minting is Minting.EZID and row.ark.startswith(collection.shoulder):
-        shop.ezid(collection).publish(row.ark)
-    return move_job(job, IngestState.NOTIFY, shop.clock())
+        context.ezid(collection).publish(row.ark)
+    return move_job(job, IngestState.NOTIFY, context.clock())
 
 
 def ingest_job_name(collection: Collection) -> str:
@@ -83,7 +83,9 @@ def _shortened(name: str) -> str:
     return f"{encoded[: _NAME_BYTES_MAX - len(digest) - 1].decode(errors='ignore')}~{digest}"
 
 
-def forgotten(shop: Workshop, collection: Collection, stored: Stored) -> Iterator[RecordDeposit]:
+def forgotten(
+    context: IngestContext, collection: Collection, stored: Stored
+) -> Iterator[RecordDeposit]:
     """Record earlier versions of the object that the database does not know, oldest first.
 
     A database that was put back from a backup does not know what was stored since. Who deposited
@@ -91,13 +93,13 @@ def forgotten(shop: Workshop, collection: Collection, stored: Stored) -> Iterato
     """
     if stored.version == 1:
         return
-    depository = shop.depository(collection)
+    depository = context.depository(collection)
     earlier = list(depository.read(stored.ark).versions.values())[: stored.version - 1]
-    with shop.catalog.read() as tx:
+    with context.catalog.read() as tx:
         known = {row.key for row in stored_by(tx, [each.key for each in earlier if each.key])}
     for version in earlier:
         key, [batch_id, job_id, *_] = version.key, [*version.message.split(), "", ""]
-        if key is None or key in known or _will_record(shop, job_id, key):
+        if key is None or key in known or _will_record(context, job_id, key):
             continue
         if (found := depository.find(stored.ark, key)) is not None:
             row = _row_of(found, key, collection, batch_id, job_id, title="")
@@ -115,9 +117,9 @@ def _keys(
     return *keys, *keys_of_deposit(job, stored.ark, stored.version, **owner)
 
 
-def _will_record(shop: Workshop, job_id: str, key: str) -> bool:
+def _will_record(context: IngestContext, job_id: str, key: str) -> bool:
     try:
-        job = patiently(lambda: shop.store.job(job_id))
+        job = patiently(lambda: context.store.job(job_id))
     except NotFound:
         return False
     return job.configuration.key == key and job.status is not IngestState.COMPLETED
@@ -163,7 +165,7 @@ def _row_of(
 
 
 def _events(
-    shop: Workshop, job: IngestJob, collection: Collection, row: StoredRow
+    context: IngestContext, job: IngestJob, collection: Collection, row: StoredRow
 ) -> tuple[Event, ...]:
     """The run of the deposit, from its first stage to this one."""
     told = job.configuration
@@ -186,7 +188,7 @@ def _events(
     ended = {
         **began,
         "eventType": "COMPLETE",
-        "eventTime": format_time(shop.clock()),
+        "eventTime": format_time(context.clock()),
         "outputs": [output],
     }
     return tuple(read_event(msgspec.json.encode(body), _LIMITS) for body in (began, ended))

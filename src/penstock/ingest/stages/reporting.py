@@ -13,7 +13,7 @@ import msgspec
 
 from penstock.errors import Busy, NotFound, PenstockError, Unavailable
 from penstock.ingest.archive.register import stored_by
-from penstock.ingest.context import Later, Workshop
+from penstock.ingest.context import IngestContext, Later
 from penstock.ingest.models import Batch, BatchChange, IngestJob, to_json
 from penstock.ingest.notifications.mail import Letter
 from penstock.ingest.notifications.reports import JobLine, Report, make_report, report_letter
@@ -27,21 +27,21 @@ _PAGE = 1_000
 _decode_report = msgspec.json.Decoder(Report).decode
 
 
-def work(shop: Workshop, batch: Batch) -> None:
+def work(context: IngestContext, batch: Batch) -> None:
     """Report, and end the batch."""
-    jobs = list(lines_of(shop, batch))
+    jobs = list(lines_of(context, batch))
     lines = [line for _, line in jobs]
-    report = make_report(batch, lines, report_of(batch), shop.clock())
+    report = make_report(batch, lines, report_of(batch), context.clock())
     letter = report_letter(batch, report, lines, ())
     done = [key for key, line in jobs if line.status == IngestState.COMPLETED]
-    troubles = [_publish(shop, batch, report, done), _tell(shop, batch, letter)]
+    troubles = [_publish(context, batch, report, done), _tell(context, batch, letter)]
     trouble = "; ".join(filter(None, troubles))
     to = BatchState.FAILED if report.still_open else BatchState.COMPLETED
     kept = to_json(msgspec.structs.replace(report, text=letter.text))
-    moved = move_batch(batch, to, shop.clock(), message=trouble, report=kept)
-    changed = shop.store.change_batch(BatchChange(batch, moved))
+    moved = move_batch(batch, to, context.clock(), message=trouble, report=kept)
+    changed = context.store.change_batch(BatchChange(batch, moved))
     if changed is not None:
-        batch_moved(shop, changed)
+        batch_moved(context, changed)
 
 
 def report_of(batch: Batch) -> Report | None:
@@ -49,10 +49,10 @@ def report_of(batch: Batch) -> Report | None:
     return None if batch.report is None else _decode_report(batch.report)
 
 
-def _publish(shop: Workshop, batch: Batch, report: Report, done: Sequence[str]) -> str:
+def _publish(context: IngestContext, batch: Batch, report: Report, done: Sequence[str]) -> str:
     """Let the batch be a lot; what keeps it from that is for the report's reader to mend."""
     try:
-        lots.publish(shop, batch, report, done)
+        lots.publish(context, batch, report, done)
     except (Busy, Unavailable) as error:
         raise Later(str(error)) from None
     except PenstockError as error:
@@ -60,20 +60,20 @@ def _publish(shop: Workshop, batch: Batch, report: Report, done: Sequence[str]) 
     return ""
 
 
-def _tell(shop: Workshop, batch: Batch, letter: Letter) -> str:
+def _tell(context: IngestContext, batch: Batch, letter: Letter) -> str:
     """Mail the report; where the collection is gone, nobody is known who wants it."""
     try:
-        mail = shop.collection(batch.collection).mail
+        mail = context.collection(batch.collection).mail
     except NotFound as error:
         return f"it is not mailed: {error}"
-    return send(shop, batch.id, msgspec.structs.replace(letter, to=mail))
+    return send(context, batch.id, msgspec.structs.replace(letter, to=mail))
 
 
-def lines_of(shop: Workshop, batch: Batch) -> Iterator[tuple[str, JobLine]]:
+def lines_of(context: IngestContext, batch: Batch) -> Iterator[tuple[str, JobLine]]:
     """The key of each deposit, and what a report says about it."""
     after: str | None = None
-    while jobs := shop.store.jobs(batch.id, _PAGE, after):
-        with shop.catalog.read() as tx:
+    while jobs := context.store.jobs(batch.id, _PAGE, after):
+        with context.catalog.read() as tx:
             done = [job for job in jobs if job.status is IngestState.COMPLETED]
             stored = {row.key: row for row in stored_by(tx, [j.configuration.key for j in done])}
         for job in jobs:

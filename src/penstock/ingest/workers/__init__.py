@@ -1,1 +1,1 @@
-"""TODO workers."""
+"""Ingest daemons and their backoff."""

@@ -14,7 +14,7 @@ from pathlib import Path
 from penstock.errors import Invalid, NotFound, PenstockError
 from penstock.ingest.archive.register import ForgetWriter, WriterRow, writers_from
 from penstock.ingest.collections import all_collections
-from penstock.ingest.context import Workshop
+from penstock.ingest.context import IngestContext
 from penstock.ingest.models import Finding, IngestJob
 from penstock.states import IngestState
 
@@ -23,14 +23,14 @@ log = logging.getLogger(__name__)
 _PAGE = 250
 
 
-def give_up(shop: Workshop, job: IngestJob) -> None:
+def give_up(context: IngestContext, job: IngestJob) -> None:
     """Remove what a job that was just deleted had begun to store; a check finds what is left."""
     ark, key = job.identifiers.primary, job.configuration.key
     if ark is None or job.last_successful_status is not IngestState.DOWNLOADING:
         return  # it stored nothing, or all
     try:
-        shop.depository(shop.collection(job.configuration.profile_name)).give_up(ark, key)
-        shop.catalog.submit(ForgetWriter(ark, key)).result()
+        context.depository(context.collection(job.configuration.profile_name)).give_up(ark, key)
+        context.catalog.submit(ForgetWriter(ark, key)).result()
     except PenstockError as error:
         log.warning(
             "%s is deleted, but what it had begun to store is not: %s; "
@@ -40,57 +40,57 @@ def give_up(shop: Workshop, job: IngestJob) -> None:
         )
 
 
-def give_up_if_gone(shop: Workshop, job: IngestJob, ark: str) -> None:
+def give_up_if_gone(context: IngestContext, job: IngestJob, ark: str) -> None:
     """Remove what was stored for a job that somebody has deleted meanwhile."""
     with suppress(PenstockError):
         try:
-            shop.store.job(job.id)
+            context.store.job(job.id)
         except NotFound:
-            collection = shop.collection(job.configuration.profile_name)
-            shop.depository(collection).give_up(ark, job.configuration.key)
+            collection = context.collection(job.configuration.profile_name)
+            context.depository(collection).give_up(ark, job.configuration.key)
 
 
-def job_of(shop: Workshop, writer: WriterRow) -> IngestJob | None:
+def job_of(context: IngestContext, writer: WriterRow) -> IngestJob | None:
     """The job that may write an object; None if it was deleted."""
     try:
-        job = shop.store.job(writer.job_id)
+        job = context.store.job(writer.job_id)
     except NotFound:
         return None
     return job if job.configuration.key == writer.key else None
 
 
-def check(shop: Workshop, *, repair: bool) -> Iterator[Finding]:
+def check(context: IngestContext, *, repair: bool) -> Iterator[Finding]:
     """Deleted jobs that may still write an object: what they had begun may be there."""
     after = ""
-    while rows := _writers(shop, after):
+    while rows := _writers(context, after):
         for row in rows:
-            if _is_deleted(shop, row):
+            if _is_deleted(context, row):
                 what = f"is deleted, but what it had begun to store of {row.ark} may be there"
-                repaired = repair and _is_given_up(shop, row)
+                repaired = repair and _is_given_up(context, row)
                 yield Finding(what, f"ingest job {row.job_id}", repairable=True, repaired=repaired)
         after = rows[-1].ark
 
 
-def _is_deleted(shop: Workshop, row: WriterRow) -> bool:
+def _is_deleted(context: IngestContext, row: WriterRow) -> bool:
     try:
-        return job_of(shop, row) is None
+        return job_of(context, row) is None
     except Invalid:  # it is there, and cannot be read
         return False
 
 
-def _writers(shop: Workshop, after: str) -> list[WriterRow]:
-    with shop.catalog.read() as tx:
+def _writers(context: IngestContext, after: str) -> list[WriterRow]:
+    with context.catalog.read() as tx:
         return writers_from(tx, after, _PAGE)
 
 
-def _is_given_up(shop: Workshop, row: WriterRow) -> bool:
+def _is_given_up(context: IngestContext, row: WriterRow) -> bool:
     """Look for it wherever collections keep their objects: nobody knows any more whose it was."""
-    with shop.catalog.read() as tx:
+    with context.catalog.read() as tx:
         places = {each.storage: each for each in all_collections(tx)}
     try:
         for collection in places.values():
-            shop.depository(collection).give_up(row.ark, row.key)
-        shop.catalog.submit(ForgetWriter(row.ark, row.key)).result()
+            context.depository(collection).give_up(row.ark, row.key)
+        context.catalog.submit(ForgetWriter(row.ark, row.key)).result()
     except PenstockError as error:
         log.warning("what %s had begun to store is still there: %s", row.job_id, error)
         return False
@@ -100,12 +100,12 @@ def _is_given_up(shop: Workshop, row: WriterRow) -> bool:
 _BATCH_ID = re.compile("bid[0-9]{10}")
 
 
-def check_folders(shop: Workshop, *, repair: bool) -> Iterator[Finding]:
+def check_folders(context: IngestContext, *, repair: bool) -> Iterator[Finding]:
     """Folders here whose batch is not in the queue; whatever else lies there is left alone."""
-    top = Path(shop.settings.ingest_folder)
+    top = Path(context.settings.ingest_folder)
     found = sorted(top.iterdir()) if top.is_dir() else []
     for folder in found:
-        if not _BATCH_ID.fullmatch(folder.name) or not _is_gone(shop, folder.name):
+        if not _BATCH_ID.fullmatch(folder.name) or not _is_gone(context, folder.name):
             continue
         if repair:
             shutil.rmtree(folder, ignore_errors=True)
@@ -117,9 +117,9 @@ def check_folders(shop: Workshop, *, repair: bool) -> Iterator[Finding]:
         )
 
 
-def _is_gone(shop: Workshop, batch_id: str) -> bool:
+def _is_gone(context: IngestContext, batch_id: str) -> bool:
     try:
-        shop.store.batch(batch_id)
+        context.store.batch(batch_id)
     except NotFound:
         return True
     except Invalid:  # it is there, and cannot be read

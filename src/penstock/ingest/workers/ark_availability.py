@@ -11,7 +11,7 @@ from penstock.clock import SECOND
 from penstock.errors import Invalid, PenstockError
 from penstock.ingest.archive.ocfl.repository import Depository
 from penstock.ingest.collections import Collection, all_collections
-from penstock.ingest.context import Workshop
+from penstock.ingest.context import IngestContext
 from penstock.ingest.models import IngestJob
 
 log = logging.getLogger(__name__)
@@ -19,30 +19,30 @@ log = logging.getLogger(__name__)
 _AWAY_SECONDS = 60  # until a storage that did not answer is asked again
 
 
-def is_free(shop: Workshop, job: IngestJob, collection: Collection, ark: str) -> bool:
+def is_free(context: IngestContext, job: IngestJob, collection: Collection, ark: str) -> bool:
     """Whether no storage has an object under this ARK that this very deposit did not make."""
     key = job.configuration.key
-    return _is_free_in(shop.depository(collection), ark, key) and all(
-        _is_free_elsewhere(shop, other, ark, key) for other in _others(shop, collection)
+    return _is_free_in(context.depository(collection), ark, key) and all(
+        _is_free_elsewhere(context, other, ark, key) for other in _others(context, collection)
     )
 
 
-def _others(shop: Workshop, collection: Collection) -> Iterator[Collection]:
+def _others(context: IngestContext, collection: Collection) -> Iterator[Collection]:
     """One collection for each other storage that has ARKs of the same shoulder."""
-    with shop.catalog.read() as tx:
+    with context.catalog.read() as tx:
         alike = [each for each in all_collections(tx) if each.shoulder == collection.shoulder]
     by_storage = {each.kept_in: each for each in alike if each.kept_in != collection.kept_in}
     yield from by_storage.values()
 
 
-def _is_free_elsewhere(shop: Workshop, other: Collection, ark: str, key: str) -> bool:
+def _is_free_elsewhere(context: IngestContext, other: Collection, ark: str, key: str) -> bool:
     """The same in another collection's storage; one that is away does not stop this collection."""
-    if shop.away.get(other.kept_in, 0) > shop.clock():
+    if context.away.get(other.kept_in, 0) > context.clock():
         return True
     try:
-        return _is_free_in(shop.depository(other), ark, key)
+        return _is_free_in(context.depository(other), ark, key)
     except PenstockError as error:
-        shop.away[other.kept_in] = shop.clock() + _AWAY_SECONDS * SECOND
+        context.away[other.kept_in] = context.clock() + _AWAY_SECONDS * SECOND
         log.warning("whether %s has objects of new ARKs is not known: %s", other.name, error)
         return True
 

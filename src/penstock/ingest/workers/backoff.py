@@ -23,7 +23,7 @@ _PASSING_SECONDS_MAX = 1.0
 _VAIN_SECONDS_MAX = 60.0
 
 
-class Rest(NamedTuple):
+class Backoff(NamedTuple):
     """What was worked on cannot go on for so long, or nothing of its collection can.
 
     After no time at all it can, and is tried with one alone.
@@ -33,7 +33,7 @@ class Rest(NamedTuple):
     is_of_all: bool = False
 
 
-class Resting(Generic[T]):
+class CollectionBackoff(Generic[T]):
     """Names that rest, and the last that was passed over. Belongs to the thread of one daemon."""
 
     def __init__(self, monotonic: Callable[[], float] = time.monotonic) -> None:
@@ -90,7 +90,7 @@ class Resting(Generic[T]):
             self._front_at, self._monotonic() + _SHARE * min(seconds, _PASSING_SECONDS_MAX)
         )
 
-    def note(self, item: T, rest: Rest | None, took: float = 0.0) -> None:
+    def note(self, item: T, rest: Backoff | None, took: float = 0.0) -> None:
         """What became of one that was worked on so long: whether it has to rest, or could go on."""
         names = _names(item)
         self._trying.discard(item.id)

@@ -16,24 +16,24 @@ from typing import NamedTuple
 from msgspec.structs import replace
 
 from penstock.errors import Away, Busy, Conflict, NotFound, PenstockError, Unavailable
-from penstock.ingest.context import TROUBLE_SECONDS, ForGood, Later, Workshop
+from penstock.ingest.context import TROUBLE_SECONDS, ForGood, IngestContext, Later
 from penstock.ingest.models import Batch, IngestJob, JobChange
 from penstock.ingest.telemetry import job_moved, work_on_batch, work_on_job
 from penstock.ingest.transitions import move_job
-from penstock.ingest.workers.backoff import Rest, Resting
+from penstock.ingest.workers.backoff import Backoff, CollectionBackoff
 from penstock.states import INGEST_JOB, BatchState, IngestState
 from penstock.telemetry import tracing
 
 log = logging.getLogger(__name__)
 
-JobWork = Callable[[Workshop, IngestJob], IngestJob]
-BatchWork = Callable[[Workshop, Batch], None]
-Round = Callable[[Workshop], bool]  # True: there is no hurry to look again
+JobWork = Callable[[IngestContext, IngestJob], IngestJob]
+BatchWork = Callable[[IngestContext, Batch], None]
+Round = Callable[[IngestContext], bool]  # True: there is no hurry to look again
 
 _AT_HAND_SECONDS = 1.0  # as much work as a daemon takes at once
 _AT_HAND_MAX = 16  # for each thread
 _PASSED_AT_ONCE = 250
-_ONE_AT_A_TIME = Rest(0.0, is_of_all=True)
+_ONE_AT_A_TIME = Backoff(0.0, is_of_all=True)
 _FULL = (errno.ENOSPC, errno.EDQUOT)
 _STORED = (IngestState.RECORDING, IngestState.NOTIFY, IngestState.COMPLETED)  # without its files
 
@@ -41,11 +41,11 @@ _STORED = (IngestState.RECORDING, IngestState.NOTIFY, IngestState.COMPLETED)  # 
 class Daemon(ABC):
     """A thread that goes round until it is told to stop."""
 
-    def __init__(self, name: str, shop: Workshop, poll_seconds: float) -> None:
+    def __init__(self, name: str, context: IngestContext, poll_seconds: float) -> None:
         self.name = name
-        self._shop = shop
+        self._context = context
         self._poll_seconds = poll_seconds
-        self._trouble = shop.trouble(name)
+        self._trouble = context.trouble(name)
         self._thread = threading.Thread(target=self._run, name=f"ingest-{name}", daemon=True)
 
     def start(self) -> None:
@@ -59,7 +59,7 @@ class Daemon(ABC):
 
     def _run(self) -> None:
         try:
-            while not self._shop.stop():
+            while not self._context.stop():
                 self._go_round()
         finally:
             self._close()
@@ -70,14 +70,14 @@ class Daemon(ABC):
         except (Unavailable, Busy, Conflict) as error:
             # The store cannot be reached, is busy, or took this session for dead: it will be back.
             self._trouble.met(error)
-            self._shop.pause(TROUBLE_SECONDS)
+            self._context.pause(TROUBLE_SECONDS)
         except Exception:
             log.exception("%s stumbled, and goes on", self.name)
-            self._shop.pause(TROUBLE_SECONDS)
+            self._context.pause(TROUBLE_SECONDS)
         else:
             self._trouble.over()
             if not busy:
-                self._shop.store.wait(self._poll_seconds)
+                self._context.store.wait(self._poll_seconds)
 
     @abstractmethod
     def go_round(self) -> bool:
@@ -93,7 +93,7 @@ class _Done(NamedTuple):
 
     job: IngestJob
     after: IngestJob | None
-    rest: Rest | None = None
+    rest: Backoff | None = None
     seconds: float = 0.0
     was_tried: bool = True
 
@@ -105,18 +105,18 @@ class JobDaemon(Daemon):
         self,
         stage: IngestState,
         work: JobWork,
-        shop: Workshop,
+        context: IngestContext,
         *,
         concurrency: int,
         poll_seconds: float,
     ) -> None:
-        super().__init__(stage, shop, poll_seconds)
+        super().__init__(stage, context, poll_seconds)
         self._stage = stage
         self._work = work
         self._concurrency = concurrency
         self._pool = ThreadPoolExecutor(concurrency, f"ingest-{stage}")
         self._done: queue.SimpleQueue[_Done] = queue.SimpleQueue()
-        self._resting: Resting[IngestJob] = Resting()
+        self._resting: CollectionBackoff[IngestJob] = CollectionBackoff()
         self._unwritten: list[_Done] = []  # because the store could not be reached
         self._at_hand = 0
         self._usual_seconds = _AT_HAND_SECONDS
@@ -136,10 +136,10 @@ class JobDaemon(Daemon):
 
     def _claim(self, room: int) -> None:
         """Have as many jobs worked on as there is room for, behind those that are passed over."""
-        store, resting = self._shop.store, self._resting
+        store, resting = self._context.store, self._resting
         began = time.monotonic()
         going: list[IngestJob] = []
-        while not going and not self._shop.stop():
+        while not going and not self._context.stop():
             most = max(room, _PASSED_AT_ONCE) if resting.is_any else room
             last = resting.behind()
             claimed = store.claim_jobs(self._stage, most, last.place if last else None)
@@ -164,18 +164,18 @@ class JobDaemon(Daemon):
         started = time.perf_counter()
         done = _Done(job, None, was_tried=False)
         try:
-            if not self._shop.stop() and not self._resting.is_too_early(job):
-                with work_on_job(self._shop, job):
+            if not self._context.stop() and not self._resting.is_too_early(job):
+                with work_on_job(self._context, job):
                     done = self._worked_on(job)
         finally:
             self._done.put(done._replace(seconds=time.perf_counter() - started))
 
     def _worked_on(self, job: IngestJob) -> _Done:
-        self._shop.waits.pop(job.id, None)
+        self._context.waits.pop(job.id, None)
         try:
-            return _Done(job, self._work(self._shop, job))
+            return _Done(job, self._work(self._context, job))
         except (Later, Away) as reason:
-            return _Done(job, None, self._shop.has_to_wait(job, reason))
+            return _Done(job, None, self._context.has_to_wait(job, reason))
         except Exception as error:
             noted = self._noted(job)
             if noted is None:
@@ -183,7 +183,7 @@ class JobDaemon(Daemon):
                 return _Done(job, None)
             message = self._reason(job, error)
             if not INGEST_JOB.allows(job.status, IngestState.FAILED):
-                return _Done(job, None, self._shop.rest())
+                return _Done(job, None, self._context.rest())
             failed = self._failed(noted, message, for_good=isinstance(error, ForGood))
             return _Done(job, failed, _ONE_AT_A_TIME if isinstance(error, Unavailable) else None)
 
@@ -193,7 +193,7 @@ class JobDaemon(Daemon):
         None if it is no longer this stage's, and its files may be gone: this worker slept.
         """
         try:
-            found = self._shop.store.job(job.id)
+            found = self._context.store.job(job.id)
         except NotFound:
             return None
         except PenstockError:
@@ -218,7 +218,7 @@ class JobDaemon(Daemon):
         return move_job(
             job,
             IngestState.FAILED,
-            self._shop.clock(),
+            self._context.clock(),
             message=message,
             can_begin_again=not for_good,
         )
@@ -242,7 +242,7 @@ class JobDaemon(Daemon):
 
     def _write(self) -> None:
         """Have the store know what is done; what it cannot be told is kept for the next round."""
-        store = self._shop.store
+        store = self._context.store
         changed = [each for each in self._unwritten if each.after is not None]
         left = [each.job for each in self._unwritten if each.after is None]
         away: list[tuple[_Done, Unavailable]] = []
@@ -255,7 +255,7 @@ class JobDaemon(Daemon):
                 log.info("%s: %s", each.job.id, outcome)
                 left.append(each.job)
             elif outcome is not None:
-                job_moved(self._shop, each.job, outcome)
+                job_moved(self._context, each.job, outcome)
         if left:
             store.let_go(left)
             for job in left:
@@ -268,13 +268,13 @@ class JobDaemon(Daemon):
     def _tidy_up(self, job: IngestJob) -> None:
         """Remove the files of a job that another worker has stored while this one was at it."""
         try:
-            is_stored = self._shop.store.job(job.id).status in _STORED
+            is_stored = self._context.store.job(job.id).status in _STORED
         except NotFound:
             is_stored = True
         except PenstockError:
             return  # the files go with the batch
         if is_stored:
-            self._shop.forget_folder(job)
+            self._context.forget_folder(job)
 
     def _close(self) -> None:
         self._pool.shutdown(cancel_futures=False)
@@ -299,16 +299,22 @@ class BatchDaemon(Daemon):
     """One state of batches, one at a time."""
 
     def __init__(
-        self, name: str, status: BatchState, work: BatchWork, shop: Workshop, *, poll_seconds: float
+        self,
+        name: str,
+        status: BatchState,
+        work: BatchWork,
+        context: IngestContext,
+        *,
+        poll_seconds: float,
     ) -> None:
-        super().__init__(name, shop, poll_seconds)
+        super().__init__(name, context, poll_seconds)
         self._status = status
         self._work = work
-        self._resting: Resting[Batch] = Resting()
+        self._resting: CollectionBackoff[Batch] = CollectionBackoff()
 
     def go_round(self) -> bool:
         """Take the oldest that waits, and is not passed over."""
-        store, resting = self._shop.store, self._resting
+        store, resting = self._context.store, self._resting
         began = time.monotonic()
         last = resting.behind()
         most = _PASSED_AT_ONCE if resting.is_any else 1
@@ -319,42 +325,44 @@ class BatchDaemon(Daemon):
         resting.took(time.monotonic() - began)
         for batch in going:
             began = time.monotonic()
-            with work_on_batch(self._shop, batch, self.name):
+            with work_on_batch(self._context, batch, self.name):
                 rest = self._do(batch)
             resting.note(batch, rest, time.monotonic() - began)
         return bool(claimed)
 
-    def _do(self, batch: Batch) -> Rest | None:
-        store = self._shop.store
-        self._shop.waits.pop(batch.id, None)
+    def _do(self, batch: Batch) -> Backoff | None:
+        store = self._context.store
+        self._context.waits.pop(batch.id, None)
         try:
-            self._work(self._shop, batch)
+            self._work(self._context, batch)
         except (Conflict, NotFound) as error:
             log.info("%s: %s", batch.id, error)
             store.let_go([batch])
         except (Later, Away, Busy) as reason:
             store.let_go([batch])
-            return self._shop.has_to_wait(batch, reason)
+            return self._context.has_to_wait(batch, reason)
         except Unavailable:
             store.let_go([batch])
             raise
         except Exception:
             store.let_go([batch])
             log.exception("%s stumbled over %s, and goes on", self.name, batch.id)
-            return self._shop.rest()
+            return self._context.rest()
         return None
 
 
 class RoundDaemon(Daemon):
     """Something that is looked at as a whole, again and again."""
 
-    def __init__(self, name: str, go: Round, shop: Workshop, *, every_seconds: float) -> None:
-        super().__init__(name, shop, every_seconds)
+    def __init__(
+        self, name: str, go: Round, context: IngestContext, *, every_seconds: float
+    ) -> None:
+        super().__init__(name, context, every_seconds)
         self._go = go
 
     def go_round(self) -> bool:
         """Look once; what has to wait is left alone until its time, whatever else happens."""
-        waits = self._go(self._shop)
+        waits = self._go(self._context)
         if waits:
-            self._shop.pause(self._poll_seconds)
+            self._context.pause(self._poll_seconds)
         return waits

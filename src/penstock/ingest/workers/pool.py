@@ -6,7 +6,7 @@ import time
 from collections.abc import Collection, Sequence
 
 from penstock.errors import Invalid, PenstockError
-from penstock.ingest.context import Workshop
+from penstock.ingest.context import IngestContext
 from penstock.ingest.stages import (
     batch_pending,
     clean_up,
@@ -62,7 +62,7 @@ class Workers:
 
     def __init__(
         self,
-        shop: Workshop,
+        context: IngestContext,
         stages: Collection[str] = STAGE_NAMES,
         *,
         concurrency: int = 4,
@@ -74,18 +74,18 @@ class Workers:
             raise Invalid(
                 f"there is no stage {', '.join(unknown)}; the stages are {', '.join(STAGE_NAMES)}"
             )
-        self._shop = shop
-        self._daemons = list(_daemons(shop, stages, concurrency, poll_seconds))
+        self._context = context
+        self._daemons = list(_daemons(context, stages, concurrency, poll_seconds))
         self._heart = threading.Thread(target=self._beat, name="ingest-heart", daemon=True)
-        self._beat_seconds = shop.settings.ingest_session_seconds / 3
+        self._beat_seconds = context.settings.ingest_session_seconds / 3
         self._over = threading.Event()
         self._stop_seconds_max = stop_seconds_max
         self.left: tuple[str, ...] = ()  # daemons whose work hung when they were to stop
 
     def start(self) -> None:
         """Begin to work, if there is a folder to work in."""
-        self._shop.working_folder()
-        self._shop.store.keep_alive()
+        self._context.working_folder()
+        self._context.store.keep_alive()
         self._heart.start()
         for daemon in self._daemons:
             daemon.start()
@@ -96,8 +96,8 @@ class Workers:
         What hangs, because a server does not answer, is left: its locks go with the session. Then
         the process has to end without waiting for its threads.
         """
-        self._shop.stopping.set()
-        self._shop.store.wake()
+        self._context.stopping.set()
+        self._context.store.wake()
         deadline = time.monotonic() + self._stop_seconds_max
         hanging = (
             daemon.name
@@ -114,7 +114,7 @@ class Workers:
     def _beat(self) -> None:
         while not self._over.wait(self._beat_seconds):
             try:
-                self._shop.store.keep_alive()
+                self._context.store.keep_alive()
             except PenstockError as error:
                 log.warning("the heartbeat was not heard: %s", error)
             except Exception:
@@ -122,10 +122,10 @@ class Workers:
 
 
 def _daemons(
-    shop: Workshop, stages: Collection[str], concurrency: int, poll_seconds: float
+    context: IngestContext, stages: Collection[str], concurrency: int, poll_seconds: float
 ) -> Sequence[Daemon]:
     daemons: list[Daemon] = [
-        BatchDaemon(name, status, work, shop, poll_seconds=poll_seconds)
+        BatchDaemon(name, status, work, context, poll_seconds=poll_seconds)
         for name, (status, work) in _BATCH_WORK.items()
         # Pending batches are read from their depositors' servers: one that hangs is not to hold up
         # everybody who submits something.
@@ -133,37 +133,37 @@ def _daemons(
         if name in stages
     ]
     daemons += [
-        JobDaemon(stage, work, shop, concurrency=concurrency, poll_seconds=poll_seconds)
+        JobDaemon(stage, work, context, concurrency=concurrency, poll_seconds=poll_seconds)
         for stage, work in _JOB_WORK.items()
         if stage in stages
     ]
     if IngestState.PROVISIONING in stages:
         name = str(IngestState.PROVISIONING)
-        daemons.append(RoundDaemon(name, _provision, shop, every_seconds=poll_seconds))
+        daemons.append(RoundDaemon(name, _provision, context, every_seconds=poll_seconds))
     if _LOTS in stages:
-        daemons.append(RoundDaemon(_LOTS, _close_lots, shop, every_seconds=_LOTS_SECONDS))
+        daemons.append(RoundDaemon(_LOTS, _close_lots, context, every_seconds=_LOTS_SECONDS))
     if any(name in stages for name in _BATCH_WORK):
-        daemons.append(RoundDaemon(_LETTERS, _try_letters, shop, every_seconds=_LETTERS_SECONDS))
+        daemons.append(RoundDaemon(_LETTERS, _try_letters, context, every_seconds=_LETTERS_SECONDS))
     if _CLEAN_UP in stages:
-        daemons.append(RoundDaemon(_CLEAN_UP, _clean_up, shop, every_seconds=_CLEAN_UP_SECONDS))
+        daemons.append(RoundDaemon(_CLEAN_UP, _clean_up, context, every_seconds=_CLEAN_UP_SECONDS))
     return daemons
 
 
-def _provision(shop: Workshop) -> bool:
-    _, stayed = provisioning.go_round(shop)
+def _provision(context: IngestContext) -> bool:
+    _, stayed = provisioning.go_round(context)
     return stayed > 0
 
 
-def _close_lots(shop: Workshop) -> bool:
-    lots.go_round(shop)
+def _close_lots(context: IngestContext) -> bool:
+    lots.go_round(context)
     return True
 
 
-def _try_letters(shop: Workshop) -> bool:
-    letters.go_round(shop)
+def _try_letters(context: IngestContext) -> bool:
+    letters.go_round(context)
     return True
 
 
-def _clean_up(shop: Workshop) -> bool:
-    clean_up.go_round(shop)
+def _clean_up(context: IngestContext) -> bool:
+    clean_up.go_round(context)
     return True

@@ -23,7 +23,7 @@ from penstock.locks.commands.claims import (
 )
 from penstock.locks.commands.lots import RegisterLots
 from penstock.locks.commands.wiring import WireJob
-from penstock.locks.events.receive import GuardedEvent
+from penstock.locks.events.receive import LockingEvent
 from penstock.locks.lease_expiry import Sweep, Swept
 
 __all__ = [
@@ -32,12 +32,12 @@ __all__ = [
     "CompleteClaims",
     "Ended",
     "FailClaims",
-    "GuardedEvent",
     "HeartbeatClaim",
     "HoldDataset",
     "HoldJob",
     "HoldLot",
     "HoldWork",
+    "LockingEvent",
     "MarkFreeRun",
     "Pinned",
     "PrioritizeWork",

@@ -34,50 +34,50 @@ from penstock.locks.rows import (
     StatusRow,
     WorkRow,
 )
-from penstock.locks.tables import LockRoom
+from penstock.locks.tables import LockTables
 from penstock.lots.ids import check_lot
 from penstock.lots.manifests import ManifestNote
-from penstock.lots.tables import LotRoom
+from penstock.lots.tables import LotTables
 from penstock.states import WorkState
-from penstock.store.unit_of_work import World
+from penstock.store.unit_of_work import UnitOfWork
 
 _SHOWN_MAX = 3
 _UNCHANGED = "so nothing was changed"
 
 
-def refuse_job(world: World, named: JobRow, held: HoldRow | None) -> Conflict:
+def refuse_job(uow: UnitOfWork, named: JobRow, held: HoldRow | None) -> Conflict:
     """The refusal for a job that is not held for itself."""
     name = f"job {named.namespace}/{named.name}"
     if held is not None and held.kind == LINEAGE:
-        source = world.datasets.get(held.source_id) if held.source_id is not None else None
+        source = uow.datasets.get(held.source_id) if held.source_id is not None else None
         command = ""
         if source is not None:
             command = f": `{advice.unhold_dataset(f'{source.namespace}/{source.name}')}`"
         return Conflict(f"{name} is not held for itself: {held.why}; unhold that dataset{command}")
-    job = world.room(LockRoom).jobs.get(named.id)
-    gates = list_stops_of_job(world.tx, job) if job is not None else []
+    job = uow.tables(LockTables).jobs.get(named.id)
+    gates = list_stops_of_job(uow.tx, job) if job is not None else []
     return Conflict(
-        f"{name} is not held, {_UNCHANGED}{_gates(gates)}{_held_work(world, named, gates)}"
+        f"{name} is not held, {_UNCHANGED}{_gates(gates)}{_held_work(uow, named, gates)}"
     )
 
 
-def _held_work(world: World, named: JobRow, gates: Sequence[Gate]) -> str:
+def _held_work(uow: UnitOfWork, named: JobRow, gates: Sequence[Gate]) -> str:
     """A lot of the job that is held, if no whole hold explains why it stands still."""
     which = {"job_id": named.id, "state": str(WorkState.HELD), "limit": 1, "offset": 0}
-    rows = [] if gates else world.tx.rows(WorkRow, "read_stuck_work", **which)
+    rows = [] if gates else uow.tx.rows(WorkRow, "read_stuck_work", **which)
     if not rows:
         return ""
     command = advice.unhold_work(f"{named.namespace}/{named.name}", rows[0].lot)
     return f"; lots of it are held, such as {rows[0].lot}: `{command}`"
 
 
-def refuse_dataset(world: World, dataset: DatasetRow, only: str | None) -> Conflict:
+def refuse_dataset(uow: UnitOfWork, dataset: DatasetRow, only: str | None) -> Conflict:
     """The refusal for a dataset that is not held."""
-    gates = list_stops_of_dataset(world.tx, dataset.id, only)
+    gates = list_stops_of_dataset(uow.tx, dataset.id, only)
     name = f"{dataset.namespace}/{dataset.name}"
     rest = _gates(gates)
     if not gates:
-        lots = world.tx.fetch("first_held_lot", dataset_id=dataset.id)
+        lots = uow.tx.fetch("first_held_lot", dataset_id=dataset.id)
         rest = "".join(
             f"; lots of it are held, such as {lot}: `{advice.unhold_lot(name, lot)}`"
             for (lot,) in lots
@@ -86,31 +86,31 @@ def refuse_dataset(world: World, dataset: DatasetRow, only: str | None) -> Confl
 
 
 def refuse_lot(
-    world: World, dataset: DatasetRow, lot: str, row: StatusRow | None, only: str | None
+    uow: UnitOfWork, dataset: DatasetRow, lot: str, row: StatusRow | None, only: str | None
 ) -> Conflict:
     """The refusal for a lot that is not held."""
-    room = world.room(LockRoom)
+    room = uow.tables(LockTables)
     where = f"{dataset.namespace}/{dataset.name}"
     stands = f"it is {row.status}" if row is not None else "it is not there yet"
     rest = ""
-    gates = [Gate(*found[1:]) for found in world.tx.fetch("read_held_gates", ids=[dataset.id])]
+    gates = [Gate(*found[1:]) for found in uow.tx.fetch("read_held_gates", ids=[dataset.id])]
     if row is not None and row.held_from:
         rest = "; it is held as soon as it is there, for lots that it is made from"
     elif gates:
         rest = _gates(gates)
     else:
-        rest = _work_around(world, room, dataset, lot, only)
+        rest = _work_around(uow, room, dataset, lot, only)
     return Conflict(f"lot {lot} of {where} is not held, {_UNCHANGED}: {stands}{rest}")
 
 
 def _work_around(
-    world: World, room: LockRoom, dataset: DatasetRow, lot: str, only: str | None
+    uow: UnitOfWork, room: LockTables, dataset: DatasetRow, lot: str, only: str | None
 ) -> str:
     """The jobs that are kept from a lot of a dataset, although the lot itself is not held."""
     jobs = list(dict.fromkeys(job for _, job in room.wires.get(dataset.id) or ()))
     room.work.prefetch((job, lot) for job in jobs)
     held = [job for job in jobs if _is_held(room.work.get((job, lot)))]
-    names = [row for job in held[:_SHOWN_MAX] if (row := world.jobs.get(job)) is not None]
+    names = [row for job in held[:_SHOWN_MAX] if (row := uow.jobs.get(job)) is not None]
     return "".join(
         f"; job {name.namespace}/{name.name} is held with it: "
         f"`{advice.unhold_work(f'{name.namespace}/{name.name}', lot)}`"
@@ -124,10 +124,10 @@ def _is_held(work: WorkRow | None) -> bool:
 
 
 def refuse_work(
-    world: World, named: JobRow, row: WorkRow, now: Micros, only: str | None
+    uow: UnitOfWork, named: JobRow, row: WorkRow, now: Micros, only: str | None
 ) -> Conflict:
     """The refusal for a lot that its job is not kept from."""
-    found = why(world.tx, named.namespace, named.name, row.lot, now, only=only)
+    found = why(uow.tx, named.namespace, named.name, row.lot, now, only=only)
     commands = [reason.command for reason in found.reasons if reason.command]
     rest = f" End that: {' or '.join(f'`{c}`' for c in commands[:_SHOWN_MAX])}" if commands else ""
     return Conflict(
@@ -136,9 +136,9 @@ def refuse_work(
     )
 
 
-def refuse_held_output(world: World, job: LotJobRow, lot: str) -> Conflict | None:
+def refuse_held_output(uow: UnitOfWork, job: LotJobRow, lot: str) -> Conflict | None:
     """The refusal for work that only the hold of a lot it writes stops."""
-    room = world.room(LockRoom)
+    room = uow.tables(LockTables)
     own = [room.inputs.get((dataset, job.job_id, lot)) for dataset in job.own_ids]
     if any(row is not None and row.status == Status.HOLD for row in own):
         return None
@@ -146,7 +146,7 @@ def refuse_held_output(world: World, job: LotJobRow, lot: str) -> Conflict | Non
     rows = [row for row in made if row is not None and row.status == Status.HOLD]
     if not rows or any(not row.held_from and row.job_id == job.job_id for row in rows):
         return None
-    dataset = world.datasets.get(rows[0].dataset_id)
+    dataset = uow.datasets.get(rows[0].dataset_id)
     name = f"{dataset.namespace}/{dataset.name}" if dataset is not None else rows[0].dataset_id
     return Conflict(
         f"nothing was changed: lot {lot} of {name} itself is held; release that: "
@@ -165,14 +165,14 @@ def _gates(gates: Sequence[Gate]) -> str:
 class Admin(Write, frozen=True):
     """An action of an administrator: who does it, and why."""
 
-    alone: ClassVar[bool] = True  # it writes to the audit log
+    exclusive: ClassVar[bool] = True  # it writes to the audit log
 
     who: str
     why: str
 
-    def record(self, world: World, now: Micros, action: str, target: str) -> None:
+    def record(self, uow: UnitOfWork, now: Micros, action: str, target: str) -> None:
         """Put the action into the audit log."""
-        audit.append(world.tx, at=now, who=self.who, action=action, target=target, detail=self.why)
+        audit.append(uow.tx, at=now, who=self.who, action=action, target=target, detail=self.why)
 
     def is_said(self, before: Stop | None) -> bool:
         """Whether the same person has said the same before, as who repeats a call does."""
@@ -186,10 +186,10 @@ class ResubmitLots(Admin, frozen=True):
     job: str
     lots: tuple[str, ...]
 
-    def apply(self, world: World, now: Micros) -> None:
+    def execute(self, uow: UnitOfWork, now: Micros) -> None:
         """Resubmit all of them, or none."""
-        room = world.room(LockRoom)
-        named = job_row(world, self.namespace, self.job, visible=True)
+        room = uow.tables(LockTables)
+        named = job_row(uow, self.namespace, self.job, visible=True)
         job = wired(room, named)
         for lot in dict.fromkeys(self.lots):
             row = _met(room, named, lot)
@@ -199,9 +199,9 @@ class ResubmitLots(Admin, frozen=True):
                     f"{row.owner!r}; release its lock first"
                 )
             self._resubmit(room, job, row, now)
-            self.record(world, now, "lot resubmit", _target(named, lot))
+            self.record(uow, now, "lot resubmit", _target(named, lot))
 
-    def _resubmit(self, room: LockRoom, job: LotJobRow, row: WorkRow, now: Micros) -> None:
+    def _resubmit(self, room: LockTables, job: LotJobRow, row: WorkRow, now: Micros) -> None:
         lot = row.lot
         for dataset in job.input_ids:
             held = room.inputs.get((dataset, job.job_id, lot))
@@ -234,18 +234,18 @@ class ReleaseLock(Admin, frozen=True):
     job: str
     lot: str
 
-    def apply(self, world: World, now: Micros) -> None:
+    def execute(self, uow: UnitOfWork, now: Micros) -> None:
         """Release it."""
-        room = world.room(LockRoom)
-        named = job_row(world, self.namespace, self.job)
+        room = uow.tables(LockTables)
+        named = job_row(uow, self.namespace, self.job)
         row = _met(room, named, self.lot)
         if row.state != WorkState.RUNNING:
             raise Conflict(
                 f"nobody holds lot {self.lot} of job {named.namespace}/{named.name}: it is "
                 f"{row.state}; resubmit it to have it worked on again"
             )
-        claiming.give_back(world, row, "release", self.who, self.why, now)
-        self.record(world, now, "lock release", _target(named, self.lot))
+        claiming.give_back(uow, row, "release", self.who, self.why, now)
+        self.record(uow, now, "lock release", _target(named, self.lot))
 
 
 class HoldJob(Admin, frozen=True):
@@ -255,16 +255,16 @@ class HoldJob(Admin, frozen=True):
     job: str
     hold: bool = True
 
-    def apply(self, world: World, now: Micros) -> None:
+    def execute(self, uow: UnitOfWork, now: Micros) -> None:
         """Hold it, or let it go."""
-        named = job_row(world, self.namespace, self.job)
-        held = world.room(LockRoom).holds.get(named.id)
+        named = job_row(uow, self.namespace, self.job)
+        held = uow.tables(LockTables).holds.get(named.id)
         if not self.hold and (held is None or held.kind == LINEAGE):
-            raise refuse_job(world, named, held)
-        _hold_whole(world, named.id, "JOB", self, hold=self.hold, now=now)
-        holds.follow_datasets(world, now)
+            raise refuse_job(uow, named, held)
+        _hold_whole(uow, named.id, "JOB", self, hold=self.hold, now=now)
+        holds.follow_datasets(uow, now)
         action = "job hold" if self.hold else "job unhold"
-        self.record(world, now, action, f"job:{named.namespace}:{named.name}")
+        self.record(uow, now, action, f"job:{named.namespace}:{named.name}")
 
 
 class HoldDataset(Admin, frozen=True):
@@ -277,21 +277,21 @@ class HoldDataset(Admin, frozen=True):
     hold: bool = True
     only: str | None = None  # the namespace whose jobs a refusal may name; None for all
 
-    def apply(self, world: World, now: Micros) -> None:
+    def execute(self, uow: UnitOfWork, now: Micros) -> None:
         """Hold it, or let it go."""
-        row = dataset_row(world, self.namespace, self.dataset)
-        if not self.hold and world.room(LockRoom).holds.get(row.id) is None:
-            raise refuse_dataset(world, row, self.only)
-        _hold_whole(world, row.id, "DATASET", self, hold=self.hold, now=now)
-        holds.follow_datasets(world, now)
+        row = dataset_row(uow, self.namespace, self.dataset)
+        if not self.hold and uow.tables(LockTables).holds.get(row.id) is None:
+            raise refuse_dataset(uow, row, self.only)
+        _hold_whole(uow, row.id, "DATASET", self, hold=self.hold, now=now)
+        holds.follow_datasets(uow, now)
         action = "dataset hold" if self.hold else "dataset unhold"
-        self.record(world, now, action, f"dataset:{row.namespace}:{row.name}")
+        self.record(uow, now, action, f"dataset:{row.namespace}:{row.name}")
 
 
 def _hold_whole(
-    world: World, key: str, kind: str, action: Admin, *, hold: bool, now: Micros
+    uow: UnitOfWork, key: str, kind: str, action: Admin, *, hold: bool, now: Micros
 ) -> None:
-    shelf = world.room(LockRoom).holds
+    shelf = uow.tables(LockTables).holds
     held = shelf.get(key)
     if hold and (held is None or held.kind != kind):
         shelf.put(key, HoldRow(key, kind, action.who, action.why, now))
@@ -312,23 +312,23 @@ class HoldLot(Admin, frozen=True):
     hold: bool = True
     only: str | None = None  # the namespace whose jobs a refusal may name; None for all
 
-    def apply(self, world: World, now: Micros) -> Stop | None:
+    def execute(self, uow: UnitOfWork, now: Micros) -> Stop | None:
         """Hold it, or let it go: what held it before."""
-        room = world.room(LockRoom)
-        dataset = dataset_row(world, self.namespace, self.dataset)
+        room = uow.tables(LockTables)
+        dataset = dataset_row(uow, self.namespace, self.dataset)
         held = room.outputs.get((dataset.id, check_lot(self.lot)))
         is_new, before = True, None
         if self.hold:
             after: StatusRow | None = self._held(dataset, held, now)
             is_new = add_reason(room, dataset.id, self.lot, dataset.id)
             if held is not None and held.status == Status.HOLD:
-                before = _last_hold(world, self.lot, dataset=dataset.id)
+                before = _last_hold(uow, self.lot, dataset=dataset.id)
             if not is_new and self.is_said(before):
                 return before
         else:
             if held is None or held.status != Status.HOLD:
-                raise refuse_lot(world, dataset, self.lot, held, self.only)
-            after = self._freed(world, dataset, held, now)
+                raise refuse_lot(uow, dataset, self.lot, held, self.only)
+            after = self._freed(uow, dataset, held, now)
         if after is None:
             room.outputs.put((dataset.id, self.lot), None)
         else:
@@ -349,14 +349,14 @@ class HoldLot(Admin, frozen=True):
             )
         )
         if not self.hold:
-            holds.let_go(world, dataset, self.lot, self.who, self.why, now)
+            holds.let_go(uow, dataset, self.lot, self.who, self.why, now)
             if after is not None:
                 tell_readable(room, after, now)
         work.refresh_around(room, [dataset.id], [self.lot], now)
         if self.hold and is_new:
-            holds.spread(world, dataset, self.lot, self.who, self.why, now)
+            holds.spread(uow, dataset, self.lot, self.who, self.why, now)
         target = f"dataset:{dataset.namespace}:{dataset.name} lot {self.lot}"
-        self.record(world, now, f"lot {action}", target)
+        self.record(uow, now, f"lot {action}", target)
         return before
 
     def _held(self, dataset: DatasetRow, held: StatusRow | None, now: Micros) -> StatusRow:
@@ -375,16 +375,16 @@ class HoldLot(Admin, frozen=True):
         return replace(held, status=Status.HOLD, held_from=held.status, since=now)
 
     def _freed(
-        self, world: World, dataset: DatasetRow, held: StatusRow, now: Micros
+        self, uow: UnitOfWork, dataset: DatasetRow, held: StatusRow, now: Micros
     ) -> StatusRow | None:
-        self._drop_reason(world, dataset)
+        self._drop_reason(uow, dataset)
         if not held.held_from:
             return None if held.job_id == OUTSIDE else replace(held, status=Status.ERROR, since=now)
         return replace(held, status=Status(held.held_from), held_from="", since=now)
 
-    def _drop_reason(self, world: World, dataset: DatasetRow) -> None:
+    def _drop_reason(self, uow: UnitOfWork, dataset: DatasetRow) -> None:
         """Refuse what is held for another reason than somebody's word, as long as that holds."""
-        room = world.room(LockRoom)
+        room = uow.tables(LockTables)
         row = room.reasons.get((dataset.id, self.lot))
         others = [
             reason
@@ -398,7 +398,7 @@ class HoldLot(Admin, frozen=True):
                 f"`{advice.accept_lot(f'{dataset.namespace}/{dataset.name}', self.lot)}`"
             )
         if others:
-            source = world.datasets.get(others[0])
+            source = uow.datasets.get(others[0])
             name = f"{source.namespace}/{source.name}" if source is not None else others[0]
             raise Conflict(
                 f"{where} was made from lot {self.lot} of {name}, which is held; unhold that: "
@@ -416,10 +416,10 @@ class HoldWork(Admin, frozen=True):
     hold: bool = True
     only: str | None = None  # the namespace whose jobs a refusal may name; None for all
 
-    def apply(self, world: World, now: Micros) -> None:
+    def execute(self, uow: UnitOfWork, now: Micros) -> None:
         """Hold it, or let it go."""
-        room = world.room(LockRoom)
-        named = job_row(world, self.namespace, self.job)
+        room = uow.tables(LockTables)
+        named = job_row(uow, self.namespace, self.job)
         job = wired(room, named)
         row = room.work.get((job.job_id, check_lot(self.lot))) or work.new_work(
             job.job_id, self.lot, 0, WorkState.WAITING, now
@@ -433,11 +433,11 @@ class HoldWork(Admin, frozen=True):
         # What is held already, for whatever reason, can be kept from the job as well; to let go
         # ends both.
         is_kept = self.hold and room.is_kept(job.job_id, self.lot)
-        if is_kept and self.is_said(_last_hold(world, self.lot, job=job.job_id)):
+        if is_kept and self.is_said(_last_hold(uow, self.lot, job=job.job_id)):
             return
         if not self.hold and not is_held:
-            raise refuse_work(world, named, row, now, self.only)
-        if not self.hold and (refusal := refuse_held_output(world, job, self.lot)):
+            raise refuse_work(uow, named, row, now, self.only)
+        if not self.hold and (refusal := refuse_held_output(uow, job, self.lot)):
             raise refusal
         if self.hold:
             keep = (Status.HOLD, "", None, None, now)
@@ -453,9 +453,9 @@ class HoldWork(Admin, frozen=True):
         work.moved(room, after, row, action, self.who, now, self.why)
         work.refresh(room, job, [self.lot], now)  # only now: what went stale is held again
         work.refresh_around(room, job.output_ids, [self.lot], now)
-        self.record(world, now, f"work {action}", _target(named, self.lot))
+        self.record(uow, now, f"work {action}", _target(named, self.lot))
 
-    def _let_try(self, room: LockRoom, job: LotJobRow, now: Micros) -> None:
+    def _let_try(self, room: LockTables, job: LotJobRow, now: Micros) -> None:
         """Let go what the job is out of tries with, and what it holds for a newer input."""
         for dataset in job.input_ids:
             held = room.inputs.get((dataset, job.job_id, self.lot))
@@ -477,17 +477,17 @@ class PrioritizeWork(Admin, frozen=True):
     lots: tuple[str, ...]
     priority: int
 
-    def apply(self, world: World, now: Micros) -> None:
+    def execute(self, uow: UnitOfWork, now: Micros) -> None:
         """Give all of them this priority, or none."""
-        room = world.room(LockRoom)
-        named = job_row(world, self.namespace, self.job)
+        room = uow.tables(LockTables)
+        named = job_row(uow, self.namespace, self.job)
         wired(room, named)
         for lot in dict.fromkeys(self.lots):
             room.put_work(replace(_met(room, named, lot), rank=-self.priority))
-            self.record(world, now, f"work priority {self.priority}", _target(named, lot))
+            self.record(uow, now, f"work priority {self.priority}", _target(named, lot))
 
 
-def _met(room: LockRoom, job: JobRow, lot: str) -> WorkRow:
+def _met(room: LockTables, job: JobRow, lot: str) -> WorkRow:
     row = room.work.get((job.id, check_lot(lot)))
     if row is None:
         raise NotFound(f"job {job.namespace}/{job.name} has never met lot {lot}")
@@ -495,11 +495,11 @@ def _met(room: LockRoom, job: JobRow, lot: str) -> WorkRow:
 
 
 def _last_hold(
-    world: World, lot: str, *, job: str | None = None, dataset: str | None = None
+    uow: UnitOfWork, lot: str, *, job: str | None = None, dataset: str | None = None
 ) -> Stop | None:
     """What has held a lot of a dataset, or a job's work on it, last."""
     which = {"lot": lot, "jobs": [job] if job else [], "datasets": [dataset] if dataset else []}
-    stops = [Stop(*stop) for _, _, *stop in world.tx.fetch("read_holds_of_lot", **which)]
+    stops = [Stop(*stop) for _, _, *stop in uow.tx.fetch("read_holds_of_lot", **which)]
     return stops[-1] if stops else None
 
 
@@ -519,10 +519,10 @@ class AcceptLot(Admin, frozen=True):
     version: str
     manifest: ManifestNote | None = None
 
-    def apply(self, world: World, now: Micros) -> None:
+    def execute(self, uow: UnitOfWork, now: Micros) -> None:
         """It is as it was, mostly READY, unless it is held for another reason too."""
-        room = world.room(LockRoom)
-        dataset = dataset_row(world, self.namespace, self.dataset)
+        room = uow.tables(LockTables)
+        dataset = dataset_row(uow, self.namespace, self.dataset)
         row = room.outputs.get((dataset.id, check_lot(self.lot)))
         where = f"lot {self.lot} of {self.namespace}/{self.dataset}"
         if row is None or not drop_reason(room, dataset.id, self.lot, QUALITY):
@@ -532,7 +532,9 @@ class AcceptLot(Admin, frozen=True):
         if row.version_id != self.version:
             raise Conflict(f"{where} has got another version meanwhile; look at it again")
         if self.manifest is not None:
-            world.room(LotRoom).put_manifest(self.version, dataset.id, self.lot, self.manifest, now)
+            uow.tables(LotTables).put_manifest(
+                self.version, dataset.id, self.lot, self.manifest, now
+            )
         after = row
         if room.reasons.get((dataset.id, self.lot)) is None:
             # Since it was held, a newer input may have had it made again.
@@ -554,6 +556,6 @@ class AcceptLot(Admin, frozen=True):
             )
         )
         if after.status == Status.READY:
-            holds.let_go(world, dataset, self.lot, self.who, self.why, now)
+            holds.let_go(uow, dataset, self.lot, self.who, self.why, now)
         work.refresh_around(room, [dataset.id], [self.lot], now)
-        self.record(world, now, "lot accept", f"dataset:{self.namespace}:{self.dataset} {self.lot}")
+        self.record(uow, now, "lot accept", f"dataset:{self.namespace}:{self.dataset} {self.lot}")

@@ -15,10 +15,10 @@ from penstock.locks.claiming import Ref, keyed_run
 from penstock.locks.commands.wiring import WireJob
 from penstock.locks.explain.text import ask_why
 from penstock.locks.rows import GIVEN_BACK, LotJobRow, WorkRow
-from penstock.locks.tables import LockRoom
+from penstock.locks.tables import LockTables
 from penstock.lots.ids import check_lot
 from penstock.states import RUN, WorkState
-from penstock.store.unit_of_work import Keys, World
+from penstock.store.unit_of_work import Keys, UnitOfWork
 
 
 class MarkFreeRun(Write, frozen=True):
@@ -26,16 +26,16 @@ class MarkFreeRun(Write, frozen=True):
 
     mark: MarkRun
 
-    def apply(self, world: World, now: Micros) -> None:
+    def execute(self, uow: UnitOfWork, now: Micros) -> None:
         """Move the run, unless its lot would be left behind."""
         run_id = ids.run_id(self.mark.run_id)
-        claims = world.room(LockRoom).claims_of(run_id) if self.mark.state in RUN.terminal else []
+        claims = uow.tables(LockTables).claims_of(run_id) if self.mark.state in RUN.terminal else []
         if claims:
             raise Conflict(
                 f"run {run_id} holds lot {claims[0].lot}: end it with its claim, "
                 f"POST /api/v1/claims/{run_id}/complete, fail or release, or by its events"
             )
-        self.mark.apply(world, now)
+        self.mark.execute(uow, now)
 
 
 CLAIMS_AT_ONCE_MAX = 1000
@@ -80,36 +80,36 @@ class ClaimLots(Write, frozen=True):
     key: str | None = None  # asked again with the same, the same claims are the answer
     wiring: WireJob | None = None  # stated first; a claim that is refused states nothing
 
-    def want(self, keys: Keys) -> None:
+    def prefetch(self, keys: Keys) -> None:
         """Whether the key was used before."""
         if self.key is not None:
             keys.runs.add(keyed_run(ids.job_id(self.namespace, self.job), self.key, 0))
 
-    def apply(self, world: World, now: Micros) -> list[Claimed]:
+    def execute(self, uow: UnitOfWork, now: Micros) -> list[Claimed]:
         """Claim up to `count`; none is an empty list."""
         if not 1 <= self.count <= CLAIMS_AT_ONCE_MAX:
             raise Invalid(f"between 1 and {CLAIMS_AT_ONCE_MAX} lots are claimed at once")
         if self.wiring is not None:
-            self.wiring.apply(world, now)
-        room = world.room(LockRoom)
-        named = job_row(world, self.namespace, self.job, visible=True)
+            self.wiring.execute(uow, now)
+        room = uow.tables(LockTables)
+        named = job_row(uow, self.namespace, self.job, visible=True)
         job = wired(room, named)
-        if before := self._claimed_before(world, job):
-            return [describe(world, named, job, claim) for claim in before]
+        if before := self._claimed_before(uow, job):
+            return [describe(uow, named, job, claim) for claim in before]
         if work.held_gate(room, job) is not None:
             return []
         rows = self._chosen(room, named, job, now)
         seconds = lease(self.lease_seconds) or job.lease_seconds
-        claims = claiming.take(world, job, rows, self.owner, seconds, now, self.key)
-        return [describe(world, named, job, claim) for claim in claims]
+        claims = claiming.take(uow, job, rows, self.owner, seconds, now, self.key)
+        return [describe(uow, named, job, claim) for claim in claims]
 
-    def _claimed_before(self, world: World, job: LotJobRow) -> list[WorkRow]:
+    def _claimed_before(self, uow: UnitOfWork, job: LotJobRow) -> list[WorkRow]:
         """What was claimed with the same key and is still held; nothing, if the key is new."""
-        if self.key is None or world.runs.get(keyed_run(job.job_id, self.key, 0)) is None:
+        if self.key is None or uow.runs.get(keyed_run(job.job_id, self.key, 0)) is None:
             return []
-        room = world.room(LockRoom)
+        room = uow.tables(LockTables)
         numbered = (keyed_run(job.job_id, self.key, number) for number in count())
-        runs = list(takewhile(world.runs.get, numbered))
+        runs = list(takewhile(uow.runs.get, numbered))
         room.prefetch_claims(runs)
         live = [claim for claim in map(room.claimed, runs) if claim is not None]
         where = f"by job {self.namespace}/{self.job} with key {self.key!r}"
@@ -122,7 +122,9 @@ class ClaimLots(Write, frozen=True):
             )
         return live
 
-    def _chosen(self, room: LockRoom, named: JobRow, job: LotJobRow, now: Micros) -> list[WorkRow]:
+    def _chosen(
+        self, room: LockTables, named: JobRow, job: LotJobRow, now: Micros
+    ) -> list[WorkRow]:
         if self.lots is None:
             return room.ready(job.job_id, self.count, newest=self.newest)
         lots = [check_lot(lot) for lot in dict.fromkeys(self.lots)]
@@ -142,7 +144,7 @@ class ClaimLots(Write, frozen=True):
         return rows
 
 
-def wired(room: LockRoom, job: JobRow) -> LotJobRow:
+def wired(room: LockTables, job: JobRow) -> LotJobRow:
     """How a job's lots are worked on, or Invalid."""
     found = room.jobs.get(job.id)
     if found is None:
@@ -160,10 +162,10 @@ def lease(seconds: int | None) -> int | None:
     return seconds
 
 
-def describe(world: World, named: JobRow, job: LotJobRow, claim: WorkRow) -> Claimed:
+def describe(uow: UnitOfWork, named: JobRow, job: LotJobRow, claim: WorkRow) -> Claimed:
     """A claim as its holder needs it."""
     assert claim.run_id is not None, "a live claim is a run"
-    io = world.io_of(claim.run_id)
+    io = uow.io_of(claim.run_id)
     versions = {dataset: row.version_id for (_, dataset), row in io.items()}
     return Claimed(
         id=claim.run_id,
@@ -176,13 +178,13 @@ def describe(world: World, named: JobRow, job: LotJobRow, claim: WorkRow) -> Cla
         attempts_max=job.tries_max,
         lease_seconds=claim.lease_seconds,
         lease_until=claim.lease_until,
-        inputs=tuple(_pinned(world, d, versions.get(d)) for d in job.input_ids),
-        outputs=tuple(_pinned(world, d, None) for d in job.output_ids),
+        inputs=tuple(_pinned(uow, d, versions.get(d)) for d in job.input_ids),
+        outputs=tuple(_pinned(uow, d, None) for d in job.output_ids),
     )
 
 
-def _pinned(world: World, dataset_id: str, version: str | None) -> Pinned:
-    dataset = world.datasets.get(dataset_id)
+def _pinned(uow: UnitOfWork, dataset_id: str, version: str | None) -> Pinned:
+    dataset = uow.datasets.get(dataset_id)
     assert dataset is not None, "the datasets of a job that claims lots exist"
     return Pinned(dataset.namespace, dataset.name, version)
 
@@ -193,9 +195,9 @@ class HeartbeatClaim(Write, frozen=True):
     claim: Ref
     lease_seconds: int | None = None
 
-    def apply(self, world: World, now: Micros) -> Micros:
+    def execute(self, uow: UnitOfWork, now: Micros) -> Micros:
         """Extend the lease; returned is until when it holds."""
-        return claiming.keep(world, self.claim, lease(self.lease_seconds), now).lease_until
+        return claiming.keep(uow, self.claim, lease(self.lease_seconds), now).lease_until
 
 
 class Ended(Struct, frozen=True):
@@ -214,28 +216,28 @@ class CompleteClaims(Write, frozen=True):
 
     claims: tuple[Ref, ...]
 
-    def apply(self, world: World, now: Micros) -> list[Ended]:
+    def execute(self, uow: UnitOfWork, now: Micros) -> list[Ended]:
         """Complete them, in the order given."""
-        room = world.room(LockRoom)
+        room = uow.tables(LockTables)
         room.prefetch_claims(ref.id for ref in self.claims)
         ended: dict[Ref, Ended] = {}
         rows: list[tuple[Ref, WorkRow]] = []
         for ref in dict.fromkeys(self.claims):
             try:
-                rows.append((ref, claiming.live(world, ref)))
+                rows.append((ref, claiming.live(uow, ref)))
             except PenstockError as refusal:
                 ended[ref] = Ended(ref.id, refused=refusal)
         for _, group in groupby(rows, key=lambda pair: pair[1].job_id):
             refs, claims = zip(*group, strict=True)
-            made = claiming.complete(world, claims, now)
+            made = claiming.complete(uow, claims, now)
             for ref, claim, versions in zip(refs, claims, made, strict=True):
-                named = tuple((_name(world, d), version) for d, version in versions.items())
+                named = tuple((_name(uow, d), version) for d, version in versions.items())
                 ended[ref] = Ended(ref.id, named, lot=claim.lot)
         return [ended[ref] for ref in self.claims]
 
 
-def _name(world: World, dataset_id: str) -> DatasetName:
-    pinned = _pinned(world, dataset_id, None)
+def _name(uow: UnitOfWork, dataset_id: str) -> DatasetName:
+    pinned = _pinned(uow, dataset_id, None)
     return DatasetName(pinned.namespace, pinned.name)
 
 
@@ -245,17 +247,17 @@ class FailClaims(Write, frozen=True):
     claims: tuple[Ref, ...]
     error: str = ""
 
-    def apply(self, world: World, now: Micros) -> list[Ended]:
+    def execute(self, uow: UnitOfWork, now: Micros) -> list[Ended]:
         """Fail them."""
-        world.room(LockRoom).prefetch_claims(ref.id for ref in self.claims)
-        return [self._fail(world, ref, now) for ref in self.claims]
+        uow.tables(LockTables).prefetch_claims(ref.id for ref in self.claims)
+        return [self._fail(uow, ref, now) for ref in self.claims]
 
-    def _fail(self, world: World, ref: Ref, now: Micros) -> Ended:
+    def _fail(self, uow: UnitOfWork, ref: Ref, now: Micros) -> Ended:
         try:
-            row = claiming.live(world, ref)
+            row = claiming.live(uow, ref)
         except PenstockError as refusal:
             return Ended(ref.id, refused=refusal)
-        after = claiming.fail(world, row, self.error, now)
+        after = claiming.fail(uow, row, self.error, now)
         return Ended(ref.id, state=after.state, not_before=after.not_before, lot=after.lot)
 
 
@@ -269,9 +271,9 @@ class ReleaseClaim(Write, frozen=True):
     away: str = ""
     pause_seconds: int = 0
 
-    def apply(self, world: World, now: Micros) -> Ended:
+    def execute(self, uow: UnitOfWork, now: Micros) -> Ended:
         """Release it."""
-        row = claiming.live(world, self.claim)
+        row = claiming.live(uow, self.claim)
         why = f"{GIVEN_BACK}{self.away}" if self.away else ""
-        after = claiming.give_back(world, row, "release", row.owner, why, now, self.pause_seconds)
+        after = claiming.give_back(uow, row, "release", row.owner, why, now, self.pause_seconds)
         return Ended(self.claim.id, state=after.state, not_before=after.not_before, lot=after.lot)

@@ -22,12 +22,12 @@ from penstock.locks.explain import advice
 from penstock.locks.lock_rules import Status, writable
 from penstock.locks.queries.hold_reasons import QUALITY, drop_reason, drop_reasons
 from penstock.locks.rows import OUTSIDE, LogRow, StatusRow
-from penstock.locks.tables import LockRoom
+from penstock.locks.tables import LockTables
 from penstock.lots.ids import check_lot, clock_interval
 from penstock.lots.manifests import ManifestNote
-from penstock.lots.tables import NO_NOTES, LotEventKind, LotRoom
+from penstock.lots.tables import NO_NOTES, LotEventKind, LotTables
 from penstock.states import ManifestState, WorkState
-from penstock.store.unit_of_work import World
+from penstock.store.unit_of_work import UnitOfWork
 
 
 class LotWasRead(Conflict):
@@ -47,25 +47,25 @@ class RemoveBareLot(Admin, frozen=True):
     note: ManifestNote | None = None
     force: bool = False
 
-    def apply(self, world: World, now: Micros) -> None:
+    def execute(self, uow: UnitOfWork, now: Micros) -> None:
         """One transaction, or nothing; while a claim makes or reads it, it stays."""
-        room = world.room(LockRoom)
-        dataset = dataset_row(world, self.namespace, self.dataset)
+        room = uow.tables(LockTables)
+        dataset = dataset_row(uow, self.namespace, self.dataset)
         row = room.outputs.get((dataset.id, check_lot(self.lot)))
         if row is None:
             name = f"{dataset.namespace}/{dataset.name}"
             raise NotFound(f"there is no lot {self.lot} of {name}; `penstock lots list` lists them")
-        self._check(world, dataset, row)
+        self._check(uow, dataset, row)
         is_kept = self.note is not None and row.version_id is not None
         if is_kept:
-            self._mark_removed(world, row, now)
+            self._mark_removed(uow, row, now)
         else:
             self._forget(room, row)
         became = Status.ERROR if is_kept else ""
         entry = (now, "remove", self.lot, None, dataset.id, None, row.status, became)
         room.append(LogRow(*entry, self.who, self.why))
         if row.version_id is not None:
-            world.room(LotRoom).tell(
+            uow.tables(LotTables).tell(
                 LotEventKind.REMOVED,
                 dataset.id,
                 self.lot,
@@ -75,21 +75,21 @@ class RemoveBareLot(Admin, frozen=True):
             )
         self._settle_work(room, dataset, now)
         target = f"dataset:{dataset.namespace}:{dataset.name} lot {self.lot}"
-        self.record(world, now, "lot remove", target)
+        self.record(uow, now, "lot remove", target)
 
-    def _check(self, world: World, dataset: DatasetRow, row: StatusRow) -> None:
+    def _check(self, uow: UnitOfWork, dataset: DatasetRow, row: StatusRow) -> None:
         """Refuse a lot that a claim works with, that is held, or that was read without force."""
-        room = world.room(LockRoom)
+        room = uow.tables(LockTables)
         name = f"{dataset.namespace}/{dataset.name}"
         where = f"lot {self.lot} of {name}"
         if row.status == Status.RUNNING:
-            job = lock_plan.job_told(world, row.job_id, dataset.namespace)
+            job = lock_plan.job_told(uow, row.job_id, dataset.namespace)
             raise Conflict(f"{where} is being made by {job}; release its lock first")
         if room.reasons.get((dataset.id, self.lot)) is not None:
             command = advice.unhold_lot(name, self.lot)
             raise Conflict(f"{where} is held; release it first: `{command}`")
         readers = [own for own in room.readers_of(dataset.id, self.lot) if own.run_id is not None]
-        jobs = [lock_plan.job_told(world, own.job_id, dataset.namespace) for own in readers]
+        jobs = [lock_plan.job_told(uow, own.job_id, dataset.namespace) for own in readers]
         for own, job in zip(readers, jobs, strict=True):
             if own.status == Status.RUNNING:
                 raise Conflict(f"{where} is being read by {job}; release its lock first")
@@ -99,20 +99,20 @@ class RemoveBareLot(Admin, frozen=True):
                 "lot as removed: what was made from it, and its provenance, stay"
             )
 
-    def _mark_removed(self, world: World, row: StatusRow, now: Micros) -> None:
+    def _mark_removed(self, uow: UnitOfWork, row: StatusRow, now: Micros) -> None:
         assert self.note is not None
         assert row.version_id is not None
-        lots = world.room(LotRoom)
+        lots = uow.tables(LotTables)
         lots.put_manifest(row.version_id, row.dataset_id, self.lot, self.note, now)
         # No run holds or made what is not there: so it is told from a lot that could not be made.
         gone = replace(row, status=Status.ERROR, held_from="", run_id=None, since=now)
-        world.room(LockRoom).put_status(gone)
+        uow.tables(LockTables).put_status(gone)
 
-    def _forget(self, room: LockRoom, row: StatusRow) -> None:
+    def _forget(self, room: LockTables, row: StatusRow) -> None:
         drop_reasons(room, row.dataset_id, self.lot)
         room.outputs.put((row.dataset_id, self.lot), None)
 
-    def _settle_work(self, room: LockRoom, dataset: DatasetRow, now: Micros) -> None:
+    def _settle_work(self, room: LockTables, dataset: DatasetRow, now: Micros) -> None:
         """Forget the work of jobs that nothing is left of, and look again at that of others."""
         for job_id in dict.fromkeys(job for _, job in room.wires.get(dataset.id) or ()):
             job, work = room.jobs.get(job_id), room.work.get((job_id, self.lot))
@@ -141,17 +141,17 @@ class RegisterLots(Write, frozen=True):
     renew: bool = False
     manifests: tuple[ManifestNote, ...] = ()  # of each lot, if there are any
 
-    def apply(self, world: World, now: Micros) -> int:
+    def execute(self, uow: UnitOfWork, now: Micros) -> int:
         """Register them; returned is how many were new."""
-        dataset = dataset_row(world, self.namespace, self.dataset, visible=True)
+        dataset = dataset_row(uow, self.namespace, self.dataset, visible=True)
         if clock_interval(dataset.name) is not None:
             raise Invalid(f"{dataset.name} is a clock: its lots turn READY by themselves")
         if self.manifests and len(self.manifests) != len(self.lots):
             raise Invalid("there must be a manifest for each lot, or none at all")
         name = f"{dataset.namespace}/{dataset.name}"
-        world.room(LotRoom).check_cut(dataset.id, name, self.lots)
+        uow.tables(LotTables).check_cut(dataset.id, name, self.lots)
         return register(
-            world,
+            uow,
             dataset,
             self.lots,
             self.who,
@@ -163,7 +163,7 @@ class RegisterLots(Write, frozen=True):
 
 
 def register(
-    world: World,
+    uow: UnitOfWork,
     dataset: DatasetRow,
     lots: Sequence[str],
     who: str,
@@ -174,13 +174,13 @@ def register(
     notes: Mapping[str, ManifestNote] = NO_NOTES,
 ) -> int:
     """Make lots READY, each with a version of its own; `notes` are their manifests, by lot."""
-    room, outbox = world.room(LockRoom), world.room(LotRoom)
+    room, outbox = uow.tables(LockTables), uow.tables(LotTables)
     lots = list(dict.fromkeys(map(check_lot, lots)))
     room.outputs.prefetch((dataset.id, lot) for lot in lots)
     fresh = [lot for lot in lots if is_news(room, dataset, lot, renew=renew)]
     if not fresh:
         return 0
-    versions = _declare_versions(world, dataset, fresh, now)
+    versions = _declare_versions(uow, dataset, fresh, now)
     for lot, version in zip(fresh, versions, strict=True):
         was, status = _put_outside(room, dataset, lot, Status.READY, version, now)
         room.append(LogRow(now, "register", lot, None, dataset.id, None, was, status, who, ""))
@@ -194,13 +194,13 @@ def register(
 
 
 def announce(
-    world: World, dataset: DatasetRow, lot: str, who: str, now: Micros, note: ManifestNote
+    uow: UnitOfWork, dataset: DatasetRow, lot: str, who: str, now: Micros, note: ManifestNote
 ) -> None:
     """Tell what there is of a lot from outside that is not whole yet: nobody reads it."""
-    room, outbox = world.room(LockRoom), world.room(LotRoom)
+    room, outbox = uow.tables(LockTables), uow.tables(LotTables)
     if not is_news(room, dataset, check_lot(lot), renew=True):
         return
-    [version] = _declare_versions(world, dataset, [lot], now)
+    [version] = _declare_versions(uow, dataset, [lot], now)
     was, status = _put_outside(room, dataset, lot, Status.PENDING, version, now)
     room.append(LogRow(now, "announce", lot, None, dataset.id, None, was, status, who, ""))
     outbox.put_manifest(version, dataset.id, lot, note, now)
@@ -209,7 +209,7 @@ def announce(
 
 
 def withdraw(
-    world: World,
+    uow: UnitOfWork,
     dataset: DatasetRow,
     lot: str,
     who: str,
@@ -221,7 +221,7 @@ def withdraw(
 
     `notes` are the manifests of its versions that say so, by version.
     """
-    room, outbox = world.room(LockRoom), world.room(LotRoom)
+    room, outbox = uow.tables(LockTables), uow.tables(LotTables)
     held = room.outputs.get((dataset.id, lot))
     is_held = held is not None and held.status == Status.HOLD
     if held is None or (held.held_from if is_held else held.status) != Status.PENDING:
@@ -243,7 +243,7 @@ def withdraw(
 
 
 def _put_outside(
-    room: LockRoom, dataset: DatasetRow, lot: str, status: Status, version: str, now: Micros
+    room: LockTables, dataset: DatasetRow, lot: str, status: Status, version: str, now: Micros
 ) -> tuple[str, Status]:
     """The OUTPUT row of a lot from outside, and its status before and after.
 
@@ -259,7 +259,7 @@ def _put_outside(
     return held.status if held is not None else "", row.status
 
 
-def is_news(room: LockRoom, dataset: DatasetRow, lot: str, *, renew: bool) -> bool:
+def is_news(room: LockTables, dataset: DatasetRow, lot: str, *, renew: bool) -> bool:
     """Whether to register a lot changes anything, or Conflict if it cannot be registered."""
     held = room.outputs.get((dataset.id, lot))
     if held is None or writable(Status(held.status)):
@@ -277,10 +277,10 @@ def is_news(room: LockRoom, dataset: DatasetRow, lot: str, *, renew: bool) -> bo
 
 
 def _declare_versions(
-    world: World, dataset: DatasetRow, lots: Sequence[str], now: Micros
+    uow: UnitOfWork, dataset: DatasetRow, lots: Sequence[str], now: Micros
 ) -> list[str]:
     """A declared and published version for each lot; the last is the dataset's current one."""
-    shown = datasets.shown_version(world, dataset)
+    shown = datasets.shown_version(uow, dataset)
     schema = datasets.schema_of(shown)
     before = shown if shown is not None and shown.published_at is not None else None
     now = datasets.next_publication(dataset, now)
@@ -295,9 +295,9 @@ def _declare_versions(
             stamps=stamps,
             published_at=at,
         )
-        before = inherit(world, version, before)
-        world.versions.put(before.id, before)
+        before = inherit(uow, version, before)
+        uow.versions.put(before.id, before)
         versions.append(before.id)
     last = now + len(lots) - 1
-    datasets.follow_versions(world, dataset, versions[-1], len(versions), last)
+    datasets.follow_versions(uow, dataset, versions[-1], len(versions), last)
     return versions

@@ -20,10 +20,10 @@ from penstock.locks import holds, work
 from penstock.locks.claiming import shape_of
 from penstock.locks.lock_rules import Status
 from penstock.locks.rows import ClockRow, LotJobDatasetRow, LotJobRow, Stale
-from penstock.locks.tables import LockRoom
+from penstock.locks.tables import LockTables
 from penstock.lots.ids import Interval, clock_interval, is_clock
 from penstock.states import WorkState
-from penstock.store.unit_of_work import World
+from penstock.store.unit_of_work import UnitOfWork
 
 LEASE_SECONDS = 60
 TRIES_MAX = 5
@@ -49,14 +49,14 @@ class WireJob(Write, frozen=True):
     stale: Stale | None = None
     within: str | None = None
 
-    def apply(self, world: World, now: Micros) -> LotJobRow:
+    def execute(self, uow: UnitOfWork, now: Micros) -> LotJobRow:
         """Write it, and look for work that is there already."""
-        room = world.room(LockRoom)
+        room = uow.tables(LockTables)
         job_id = ids.job_id(self.namespace, self.job)
         held = room.jobs.get(job_id)
-        job = world.jobs.get(job_id)
+        job = uow.jobs.get(job_id)
         is_shown = job is not None and not job.hidden
-        wired = self._wired(world, held, job_id, now)
+        wired = self._wired(uow, held, job_id, now)
         if is_shown and held is not None and replace(wired, updated_at=held.updated_at) == held:
             return held
         if not is_shown and self.inputs is None and self.outputs is None:
@@ -76,20 +76,20 @@ class WireJob(Write, frozen=True):
                 f"{running} lots of job {self.namespace}/{self.job} are being worked on; its "
                 "inputs and outputs can change when they are done or released"
             )
-        self._declare(world, wired, now)
+        self._declare(uow, wired, now)
         rewire(room, before, wired)
-        holds.follow_datasets(world, now)
+        holds.follow_datasets(uow, now)
         for dataset_id in wired.input_ids:
-            _start_clock(world, dataset_id, now)
+            _start_clock(uow, dataset_id, now)
         looked_at = set[str]()
-        for lots in self._lots(world, before, wired, [row.lot for row in known]):
+        for lots in self._lots(uow, before, wired, [row.lot for row in known]):
             fresh = [lot for lot in lots if lot not in looked_at]
             looked_at.update(fresh)
             work.refresh(room, wired, fresh, now)
         return wired
 
     def _lots(
-        self, world: World, before: LotJobRow, wired: LotJobRow, known: list[str]
+        self, uow: UnitOfWork, before: LotJobRow, wired: LotJobRow, known: list[str]
     ) -> Iterator[list[str]]:
         """The lots with which the job may stand otherwise now, some at a time."""
         yield known
@@ -97,13 +97,15 @@ class WireJob(Write, frozen=True):
         # have told, may lack it.
         is_told = before.stated != wired.stated
         if is_told or not _sides(before) <= _sides(wired) or before.outputs != wired.outputs:
-            yield from _met_lots(world, wired.job_id)
+            yield from _met_lots(uow, wired.job_id)
         for dataset_id in wired.input_ids:
-            yield from _ready_lots(world, dataset_id)
+            yield from _ready_lots(uow, dataset_id)
 
-    def _wired(self, world: World, held: LotJobRow | None, job_id: str, now: Micros) -> LotJobRow:
-        inputs = _ids(world, self.inputs, now) if self.inputs is not None else None
-        outputs = _ids(world, self.outputs, now) if self.outputs is not None else None
+    def _wired(
+        self, uow: UnitOfWork, held: LotJobRow | None, job_id: str, now: Micros
+    ) -> LotJobRow:
+        inputs = _ids(uow, self.inputs, now) if self.inputs is not None else None
+        outputs = _ids(uow, self.outputs, now) if self.outputs is not None else None
         if held is None and not inputs and not outputs:
             raise NotFound(
                 f"job {self.namespace}/{self.job} has no inputs to find lots of; name them"
@@ -129,15 +131,15 @@ class WireJob(Write, frozen=True):
             raise Invalid("a job that works lot by lot needs an input; a clock dataset is one")
         if set(wired.input_ids) & set(wired.output_ids):
             raise Invalid("a dataset cannot be an input and an output of one job")
-        for made in filter(None, map(world.datasets.get, wired.output_ids)):
+        for made in filter(None, map(uow.datasets.get, wired.output_ids)):
             if is_clock(made.name):
                 raise Invalid(f"{made.name} is a clock, and no job makes it: name another output")
-        self._check_within(world, [d for d in wired.output_ids if d not in fresh.output_ids])
+        self._check_within(uow, [d for d in wired.output_ids if d not in fresh.output_ids])
         return wired
 
-    def _check_within(self, world: World, added: Iterable[str]) -> None:
+    def _check_within(self, uow: UnitOfWork, added: Iterable[str]) -> None:
         """Lots of a dataset set going whoever reads it: that is not for others to decide."""
-        for dataset in filter(None, map(world.datasets.get, added)):
+        for dataset in filter(None, map(uow.datasets.get, added)):
             if self.within not in (None, dataset.namespace):
                 raise Forbidden(
                     f"a key for namespace {self.within!r} wires no job to make lots of "
@@ -145,22 +147,22 @@ class WireJob(Write, frozen=True):
                     "namespace, then this one will do"
                 )
 
-    def _declare(self, world: World, wired: LotJobRow, now: Micros) -> None:
+    def _declare(self, uow: UnitOfWork, wired: LotJobRow, now: Micros) -> None:
         """State the job in the catalog, with the same edges."""
-        dataset_names.ensure_namespace(world, self.namespace, now)
-        job = world.jobs.get(wired.job_id) or jobs.new_job(
+        dataset_names.ensure_namespace(uow, self.namespace, now)
+        job = uow.jobs.get(wired.job_id) or jobs.new_job(
             wired.job_id, self.namespace, self.job, now
         )
         job = replace(job, hidden=0, updated_at=max(now, job.updated_at))
-        world.jobs.put(job.id, job)
+        uow.jobs.put(job.id, job)
         # Whatever its events say, and whenever: this is what it reads and writes from now on.
         at = max(now, min(job.version_at + 1, END_OF_TIME))
-        shape = shape_of(world, wired)
-        job, version = job_versions.put_job_version(world, job, *shape, job.location, at)
-        world.job_versions.put(version.id, replace(version, declared_at=at))
+        shape = shape_of(uow, wired)
+        job, version = job_versions.put_job_version(uow, job, *shape, job.location, at)
+        uow.job_versions.put(version.id, replace(version, declared_at=at))
         job = replace(job, current_version_id=version.id, version_at=at)
-        world.jobs.put(job.id, job)
-        job_versions.settle_edges(world, job, (), at)
+        uow.jobs.put(job.id, job)
+        job_versions.settle_edges(uow, job, (), at)
 
 
 def unwired(job_id: str, now: Micros) -> LotJobRow:
@@ -175,16 +177,16 @@ def _at_least(value: int | None, least: int, what: str) -> int:
     return value or 0
 
 
-def _ids(world: World, names: tuple[DatasetName, ...], now: Micros) -> tuple[str, ...]:
+def _ids(uow: UnitOfWork, names: tuple[DatasetName, ...], now: Micros) -> tuple[str, ...]:
     """The datasets with these names; those that nobody knew yet are declared."""
     found = []
     for name in dict.fromkeys(names):
         clock_interval(name.name)  # refuses a clock that does not exist
         named = ids.dataset_id(name.namespace, name.name)
-        dataset_id = world.dataset_id(named)
-        if world.datasets.get(dataset_id) is None:
+        dataset_id = uow.dataset_id(named)
+        if uow.datasets.get(dataset_id) is None:
             mention = Mention(named, name.namespace, name.name, NO_FACETS, NO_FACETS)
-            dataset_id = declare_dataset(world, mention, now)
+            dataset_id = declare_dataset(uow, mention, now)
         found.append(dataset_id)
     return tuple(found)
 
@@ -193,7 +195,7 @@ def _text(dataset_ids: tuple[str, ...]) -> str:
     return msgspec.json.encode(dataset_ids).decode()
 
 
-def rewire(room: LockRoom, before: LotJobRow, wired: LotJobRow) -> None:
+def rewire(room: LockTables, before: LotJobRow, wired: LotJobRow) -> None:
     """Let datasets know which jobs read and write their lots now."""
     had, has = _sides(before), _sides(wired)
     for role, dataset in had ^ has:
@@ -212,31 +214,31 @@ def _sides(job: LotJobRow) -> set[tuple[Role, str]]:
     return {(Role.INPUT, d) for d in job.input_ids} | {(Role.OUTPUT, d) for d in job.output_ids}
 
 
-def _start_clock(world: World, dataset_id: str, now: Micros) -> None:
+def _start_clock(uow: UnitOfWork, dataset_id: str, now: Micros) -> None:
     """A clock dataset runs from the moment a job first reads it."""
-    room = world.room(LockRoom)
-    dataset = world.datasets.get(dataset_id)
+    room = uow.tables(LockTables)
+    dataset = uow.datasets.get(dataset_id)
     interval: Interval | None = clock_interval(dataset.name) if dataset is not None else None
     if interval is None or room.clocks.get(dataset_id) is not None:
         return
     room.clocks.put(dataset_id, ClockRow(dataset_id, interval, interval.at(now).end))
 
 
-def _met_lots(world: World, job_id: str) -> Iterator[list[str]]:
+def _met_lots(uow: UnitOfWork, job_id: str) -> Iterator[list[str]]:
     """The lots that a job has met, some at a time."""
-    unstored = [row for row in world.room(LockRoom).work.unstored() if row.job_id == job_id]
+    unstored = [row for row in uow.tables(LockTables).work.unstored() if row.job_id == job_id]
     if fresh := [row.lot for row in unstored]:
         yield fresh
-    yield from _pages(world.tx, "lots_met_by_job", job_id=job_id)
+    yield from _pages(uow.tx, "lots_met_by_job", job_id=job_id)
 
 
-def _ready_lots(world: World, dataset_id: str) -> Iterator[list[str]]:
+def _ready_lots(uow: UnitOfWork, dataset_id: str) -> Iterator[list[str]]:
     """The lots of a dataset that can be read, some at a time."""
-    room = world.room(LockRoom)
+    room = uow.tables(LockTables)
     unstored = [row for row in room.outputs.unstored() if row.dataset_id == dataset_id]
     if fresh := [row.lot for row in unstored if row.status == Status.READY]:
         yield fresh
-    yield from _pages(world.tx, "ready_lots_of_dataset", dataset_id=dataset_id)
+    yield from _pages(uow.tx, "ready_lots_of_dataset", dataset_id=dataset_id)
 
 
 def _pages(tx: Transaction, statement: str, **params: object) -> Iterator[list[str]]:

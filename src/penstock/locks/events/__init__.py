@@ -1,1 +1,1 @@
-"""TODO events."""
+"""Runs that OpenLineage events report, and the lots they lock."""

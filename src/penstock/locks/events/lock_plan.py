@@ -16,13 +16,13 @@ from penstock.clock import say_time
 from penstock.locks.events.lot_facet import Lots, NamedLots
 from penstock.locks.lock_rules import Status, locks_of, usable, writable
 from penstock.locks.rows import NOWHERE, OUTSIDE, LotJobRow, StatusRow
-from penstock.locks.tables import LockRoom
+from penstock.locks.tables import LockTables
 from penstock.lots.ids import is_clock, sort_key
 from penstock.states import WorkState
-from penstock.store.unit_of_work import World
+from penstock.store.unit_of_work import UnitOfWork
 
 
-class Aim(Struct, frozen=True):
+class LotAccess(Struct, frozen=True):
     """A lot that a run works on: the datasets it reads that lot of, and those it writes it to."""
 
     lot: str
@@ -30,14 +30,14 @@ class Aim(Struct, frozen=True):
     outputs: tuple[str, ...]
 
 
-class Aims(Struct, frozen=True):
+class LockPlan(Struct, frozen=True):
     """The lots that a run works on; and other lots, by dataset, that it only reads."""
 
-    aims: tuple[Aim, ...]
+    aims: tuple[LotAccess, ...]
     reads: tuple[tuple[str, str], ...]  # dataset, lot
 
 
-class Obstacle(Struct, frozen=True):
+class LockConflict(Struct, frozen=True):
     """Why a lot may not be worked on, and where the lock is."""
 
     dataset_id: str | None
@@ -66,13 +66,13 @@ class _Side(Struct, frozen=True):
 
 
 def aims(
-    world: World,
+    uow: UnitOfWork,
     event: Event,
     named: NamedLots,
     job: LotJobRow | None,
     said: LotFacet | None,
     within: str | None = None,
-) -> Aims:
+) -> LockPlan:
     """What an event aims at; `said` is what the run has told before.
 
     Which datasets have lots is a matter of the job's wiring where somebody has stated it, and of
@@ -86,162 +86,168 @@ def aims(
     written = (
         mention.id
         for mention in event.outputs
-        if not is_clock(mention.name) and may_write(world, mention, wired, within)
+        if not is_clock(mention.name) and may_write(uow, mention, wired, within)
     )
-    outputs = _side(world, named.outputs, written, of_run, job, Role.OUTPUT)
-    inputs = _side(world, named.inputs, (m.id for m in event.inputs), of_run, job, Role.INPUT)
+    outputs = _side(uow, named.outputs, written, of_run, job, Role.OUTPUT)
+    inputs = _side(uow, named.inputs, (m.id for m in event.inputs), of_run, job, Role.INPUT)
     lots = sorted(outputs.lots or inputs.lots, key=sort_key)
-    found = [Aim(lot, inputs.having(lot), outputs.having(lot)) for lot in lots]
+    found = [LotAccess(lot, inputs.having(lot), outputs.having(lot)) for lot in lots]
     # What is read and written is written.
     found = [
-        Aim(aim.lot, tuple(d for d in aim.inputs if d not in aim.outputs), aim.outputs)
+        LotAccess(aim.lot, tuple(d for d in aim.inputs if d not in aim.outputs), aim.outputs)
         for aim in found
     ]
     reads = [
         (dataset, lot) for dataset, own in inputs.named.items() for lot in own if lot not in lots
     ]
-    return Aims(tuple(found), tuple(reads))
+    return LockPlan(tuple(found), tuple(reads))
 
 
-def may_write(world: World, output: Mention, wired: Iterable[str], within: str | None) -> bool:
+def may_write(uow: UnitOfWork, output: Mention, wired: Iterable[str], within: str | None) -> bool:
     """Whether lots may be made of a dataset with a key for one namespace: there, or if wired."""
-    if within is None or names.home(world, output) == within:
+    if within is None or names.home(uow, output) == within:
         return True
-    return world.dataset_id(output.id) in wired
+    return uow.dataset_id(output.id) in wired
 
 
 def _side(
-    world: World,
+    uow: UnitOfWork,
     named: Mapping[str, Lots],
     mentioned: Iterable[str],
     of_run: Lots,
     job: LotJobRow | None,
     role: Role,
 ) -> _Side:
-    lots = {world.dataset_id(name): own for name, own in named.items()}
+    lots = {uow.dataset_id(name): own for name, own in named.items()}
     wired = (job.input_ids if role == Role.INPUT else job.output_ids) if job is not None else ()
     if job is not None and job.stated:
         return _Side({dataset: lots.get(dataset, ()) for dataset in wired}, of_run, whole=True)
-    datasets = dict.fromkeys(map(world.dataset_id, mentioned))
+    datasets = dict.fromkeys(map(uow.dataset_id, mentioned))
     if of_run:
         datasets |= dict.fromkeys(wired)
     return _Side({dataset: lots.get(dataset, ()) for dataset in datasets}, of_run, whole=False)
 
 
-def missing(room: LockRoom, job_id: str, run_id: str, aim: Aim) -> Aim | None:
+def missing(room: LockTables, job_id: str, run_id: str, aim: LotAccess) -> LotAccess | None:
     """What a run does not hold yet of what it aims at."""
     inputs = [d for d in aim.inputs if not _is_held(room.inputs.get((d, job_id, aim.lot)), run_id)]
     outputs = [d for d in aim.outputs if not _is_held(room.outputs.get((d, aim.lot)), run_id)]
-    return Aim(aim.lot, tuple(inputs), tuple(outputs)) if inputs or outputs else None
+    return LotAccess(aim.lot, tuple(inputs), tuple(outputs)) if inputs or outputs else None
 
 
 def _is_held(row: StatusRow | None, run_id: str) -> bool:
     return row is not None and row.run_id == run_id and row.status == Status.RUNNING
 
 
-def unmade(world: World, named: NamedLots, lot: str, outputs: Iterable[str]) -> str:
+def unmade(uow: UnitOfWork, named: NamedLots, lot: str, outputs: Iterable[str]) -> str:
     """Why a run that completes has not made a lot: it tells which it wrote, and leaves this out.
 
     Where it names no lots of a dataset, it has made what it set out to make. Empty if it has.
     """
-    lots = {world.dataset_id(name): own for name, own in named.outputs.items()}
+    lots = {uow.dataset_id(name): own for name, own in named.outputs.items()}
     for dataset in outputs:
         written = lots.get(dataset) or named.of_run
         if written and lot not in written:
-            name = _dataset_name(world, dataset)
+            name = _dataset_name(uow, dataset)
             return f"the run completed, but did not name lot {lot} among those it wrote of {name}"
     return ""
 
 
-def obstacle(world: World, job_id: str, run_id: str, aim: Aim, *, beside: str) -> Obstacle | None:
+def obstacle(
+    uow: UnitOfWork, job_id: str, run_id: str, aim: LotAccess, *, beside: str
+) -> LockConflict | None:
     """The first thing that keeps a run of a job from a lot, by the truth table.
 
     `beside` is the namespace of the job: those of others are not named to it.
     """
-    return next(_obstacles(world, job_id, run_id, aim, beside), None)
+    return next(_obstacles(uow, job_id, run_id, aim, beside), None)
 
 
-def _obstacles(world: World, job_id: str, run_id: str, aim: Aim, beside: str) -> Iterator[Obstacle]:
-    room = world.room(LockRoom)
+def _obstacles(
+    uow: UnitOfWork, job_id: str, run_id: str, aim: LotAccess, beside: str
+) -> Iterator[LockConflict]:
+    room = uow.tables(LockTables)
     gates = (job_id, *aim.inputs, *aim.outputs)
     room.holds.prefetch(gates)
     for gate in gates:
         if (hold := room.holds.get(gate)) is not None:
-            what = _job_name(world, gate) if gate == job_id else _dataset_name(world, gate)
+            what = _job_name(uow, gate) if gate == job_id else _dataset_name(uow, gate)
             since = say_time(hold.since)
             kind = "dataset" if hold.kind == "DATASET" else "job"
             why = f"{kind} {what} is held by {hold.who!r} since {since}: {hold.why}"
-            yield Obstacle(None if gate == job_id else gate, why)
+            yield LockConflict(None if gate == job_id else gate, why)
     work = room.work.get((job_id, aim.lot))
     if work is not None and work.state == WorkState.RUNNING and work.run_id != run_id:
         since = say_time(work.since)
         why = f"{work.owner!r} works on lot {aim.lot} since {since}, in run {work.run_id}"
-        yield Obstacle(None, why)
+        yield LockConflict(None, why)
     if (kept := room.inputs.get((NOWHERE, job_id, aim.lot))) is not None:
-        yield Obstacle(None, f"this job is kept from lot {aim.lot} since {say_time(kept.since)}")
+        yield LockConflict(
+            None, f"this job is kept from lot {aim.lot} since {say_time(kept.since)}"
+        )
     for dataset in aim.outputs:
         made = room.outputs.get((dataset, aim.lot))
         if made is not None and not writable(Status(made.status)):
-            yield Obstacle(dataset, _said(world, made, "cannot be written", beside))
+            yield LockConflict(dataset, _said(uow, made, "cannot be written", beside))
     for dataset in aim.inputs:
-        yield from unreadable(world, dataset, aim.lot, beside=beside)
+        yield from unreadable(uow, dataset, aim.lot, beside=beside)
         own = room.inputs.get((dataset, job_id, aim.lot))
         if own is not None and not usable(Status(own.status)):
-            yield Obstacle(dataset, _said(world, own, "was taken by this job before", beside))
+            yield LockConflict(dataset, _said(uow, own, "was taken by this job before", beside))
 
 
-def unreadable(world: World, dataset: str, lot: str, *, beside: str) -> Iterator[Obstacle]:
+def unreadable(uow: UnitOfWork, dataset: str, lot: str, *, beside: str) -> Iterator[LockConflict]:
     """Why a lot may not be read.
 
     Where no row speaks of it, nothing is locked: it came by a way that is not ours. But if a job
     of ours makes the dataset's lots, or a clock does, then it is not there yet. A job that was
     deleted makes none.
     """
-    room = world.room(LockRoom)
+    room = uow.tables(LockTables)
     made = room.outputs.get((dataset, lot))
     if made is not None:
         if locks_of(Role.OUTPUT, Status(made.status)).read:
-            yield Obstacle(dataset, _said(world, made, "cannot be read", beside))
+            yield LockConflict(dataset, _said(uow, made, "cannot be read", beside))
         return
     wired = [job for role, job in room.wires.get(dataset) or () if role == Role.OUTPUT]
-    world.jobs.prefetch(wired)
-    makers = [row for job in wired if (row := world.jobs.get(job)) is not None and not row.hidden]
+    uow.jobs.prefetch(wired)
+    makers = [row for job in wired if (row := uow.jobs.get(job)) is not None and not row.hidden]
     if makers or room.clocks.get(dataset) is not None:
-        by = f"; it is made by {job_told(world, makers[0].id, beside)}" if makers else ""
-        yield Obstacle(
-            dataset, f"lot {lot} of {_dataset_name(world, dataset)} is not there yet{by}"
+        by = f"; it is made by {job_told(uow, makers[0].id, beside)}" if makers else ""
+        yield LockConflict(
+            dataset, f"lot {lot} of {_dataset_name(uow, dataset)} is not there yet{by}"
         )
 
 
-def _said(world: World, row: StatusRow, what: str, beside: str) -> str:
+def _said(uow: UnitOfWork, row: StatusRow, what: str, beside: str) -> str:
     by = run = ""
     if row.job_id != OUTSIDE:
-        by = f" by {job_told(world, row.job_id, beside)}"
-    if row.run_id is not None and _is_beside(world, row.job_id, beside):
+        by = f" by {job_told(uow, row.job_id, beside)}"
+    if row.run_id is not None and _is_beside(uow, row.job_id, beside):
         run = f" in run {row.run_id}"
     return (
-        f"lot {row.lot} of {_dataset_name(world, row.dataset_id)} {what}: it is {row.status}"
+        f"lot {row.lot} of {_dataset_name(uow, row.dataset_id)} {what}: it is {row.status}"
         f"{by}{run} since {say_time(row.since)}"
     )
 
 
-def job_told(world: World, job_id: str, beside: str) -> str:
+def job_told(uow: UnitOfWork, job_id: str, beside: str) -> str:
     """A job as messages in a namespace name it: of those elsewhere nothing is told."""
-    if not _is_beside(world, job_id, beside):
+    if not _is_beside(uow, job_id, beside):
         return "a job in another namespace"
-    return f"job {_job_name(world, job_id)}"
+    return f"job {_job_name(uow, job_id)}"
 
 
-def _is_beside(world: World, job_id: str, beside: str) -> bool:
-    job = world.jobs.get(job_id)
+def _is_beside(uow: UnitOfWork, job_id: str, beside: str) -> bool:
+    job = uow.jobs.get(job_id)
     return job is None or job.namespace == beside
 
 
-def _job_name(world: World, job_id: str) -> str:
-    job = world.jobs.get(job_id)
+def _job_name(uow: UnitOfWork, job_id: str) -> str:
+    job = uow.jobs.get(job_id)
     return f"{job.namespace}/{job.name}" if job is not None else job_id
 
 
-def _dataset_name(world: World, dataset_id: str) -> str:
-    dataset = world.datasets.get(dataset_id)
+def _dataset_name(uow: UnitOfWork, dataset_id: str) -> str:
+    dataset = uow.datasets.get(dataset_id)
     return f"{dataset.namespace}/{dataset.name}" if dataset is not None else dataset_id

@@ -7,7 +7,7 @@ import msgspec
 from msgspec import Struct
 
 from penstock.catalog.commands import ReceiveEvent
-from penstock.catalog.entities.jobs import is_hearsay
+from penstock.catalog.entities.jobs import is_placeholder
 from penstock.catalog.entities.merging import merge_second_names
 from penstock.catalog.entities.runs import LotFacet, lot_facet, put_lot_facet
 from penstock.catalog.events.apply import fold, keep, receive, with_known_job
@@ -22,15 +22,15 @@ from penstock.locks import claiming, holds, quality
 from penstock.locks import work as rules
 from penstock.locks.commands.wiring import LEASE_SECONDS, rewire, unwired
 from penstock.locks.events import lock_plan
-from penstock.locks.events.lock_plan import Aim, Obstacle
+from penstock.locks.events.lock_plan import LockConflict, LotAccess
 from penstock.locks.events.lot_facet import NO_LOTS, NamedLots, error_message, named_lots, producer
 from penstock.locks.explain.text import ask_why
 from penstock.locks.rows import LogRow, LotJobRow, WorkRow
-from penstock.locks.tables import LockRoom
+from penstock.locks.tables import LockTables
 from penstock.lots.ids import sort_key
 from penstock.lots.manifests import Check
 from penstock.states import RunState, WorkState
-from penstock.store.unit_of_work import Keys, World
+from penstock.store.unit_of_work import Keys, UnitOfWork
 
 REPORTED_LEASE_SECONDS: Final = 24 * 3600  # who only reports events sends no heartbeats
 _STATES: Final = {
@@ -41,8 +41,8 @@ _STATES: Final = {
     "ABORT": RunState.ABORTED,
 }
 _STOPS: Final = (RunState.FAILED, RunState.ABORTED)
-_ENGINE: Final = Obstacle(None, "an engine makes the lots of this job, and nobody else does")
-_TAKEN: Final = Obstacle(None, "the lot was taken from this run before, and is not given again")
+_ENGINE: Final = LockConflict(None, "an engine makes the lots of this job, and nobody else does")
+_TAKEN: Final = LockConflict(None, "the lot was taken from this run before, and is not given again")
 
 
 class Reported:
@@ -54,7 +54,7 @@ class Reported:
 
     def __init__(
         self,
-        world: World,
+        uow: UnitOfWork,
         event: Event,
         run_id: str,
         run: RunRow | None,
@@ -64,8 +64,8 @@ class Reported:
         within: str | None,
         now: Micros,
     ) -> None:
-        self._world = world
-        self._room = world.room(LockRoom)
+        self._uow = uow
+        self._room = uow.tables(LockTables)
         self._event = event
         self._state = _STATES.get(event.event_type)
         self._run_id = run_id
@@ -93,7 +93,7 @@ class Reported:
             self._hear(claims)
             return
         for refusal in self._named.refused if self._is_news else ():
-            self._record("ignore", "", Obstacle(None, refusal))
+            self._record("ignore", "", LockConflict(None, refusal))
         aims, barred = self._sift(claims)
         self._pin(aims)
         self._receive(claims, aims)
@@ -107,14 +107,14 @@ class Reported:
 
     def _hear(self, claims: Sequence[WorkRow]) -> None:
         """The engine that made the claims ends them, and its run: an event only tells of it."""
-        keep(self._world, self._event, self._now)
+        keep(self._uow, self._event, self._now)
         told = replace(self._event, event_type="RUNNING") if self._is_end else self._event
-        fold(self._world, self._without_facet(told), by_lot=True, scope=self._scope)
+        fold(self._uow, self._without_facet(told), by_lot=True, scope=self._scope)
         for claim in claims:
             self._renewed(claim)
             if self._is_end:
                 why = f"{self._event.event_type} was reported; the engine tells when a lot is made"
-                self._record("ignore", claim.lot, Obstacle(None, why))
+                self._record("ignore", claim.lot, LockConflict(None, why))
         self._judge([claim.lot for claim in claims])
 
     @property
@@ -154,18 +154,18 @@ class Reported:
             f"{say_time(run.ended_at)}: it holds no lots any more, and nothing was changed"
         )
         for lot in ours.all_lots if self._state is not None else ():
-            self._record("conflict", lot, Obstacle(None, why))
+            self._record("conflict", lot, LockConflict(None, why))
 
-    def _sift(self, claims: Sequence[WorkRow]) -> tuple[list[Aim], list[Aim]]:
+    def _sift(self, claims: Sequence[WorkRow]) -> tuple[list[LotAccess], list[LotAccess]]:
         """What the run can take of what it aims at, and what it cannot have."""
         if self._state is None or (claims and (self._state in _STOPS or not self._may_grow)):
             return [], []
-        world, job_id, run_id = self._world, self._event.job_id, self._run_id
+        uow, job_id, run_id = self._uow, self._event.job_id, self._run_id
         beside = self._event.job_namespace
         said = self._named, self._job, self._said
-        found = lock_plan.aims(world, self._event, *said, self._within)
+        found = lock_plan.aims(uow, self._event, *said, self._within)
         for dataset, lot in found.reads:
-            for obstacle in lock_plan.unreadable(world, dataset, lot, beside=beside):
+            for obstacle in lock_plan.unreadable(uow, dataset, lot, beside=beside):
                 self._refuse(lot, obstacle)
         free, barred = [], []
         for aim in found.aims:
@@ -176,7 +176,7 @@ class Reported:
             needed = lock_plan.missing(self._room, job_id, run_id, aim)
             if needed is None:
                 continue
-            at = (world, job_id, run_id, needed)
+            at = (uow, job_id, run_id, needed)
             stop = _ENGINE if self._has_engine else lock_plan.obstacle(*at, beside=beside)
             if stop is None:
                 free.append(needed)
@@ -185,7 +185,7 @@ class Reported:
                 barred.append(needed)
         return free, barred
 
-    def _refuse(self, lot: str, obstacle: Obstacle) -> None:
+    def _refuse(self, lot: str, obstacle: LockConflict) -> None:
         """Refuse the event, if the job asks for that; else only tell. Who failed wants nothing."""
         if self._state in _STOPS:
             return
@@ -200,7 +200,7 @@ class Reported:
         if self._is_news:
             self._record("conflict", lot, obstacle)
 
-    def _record(self, action: str, lot: str, obstacle: Obstacle) -> None:
+    def _record(self, action: str, lot: str, obstacle: LockConflict) -> None:
         work = self._room.work.get((self._event.job_id, lot)) if lot else None
         state = work.state if work is not None else ""
         self._room.append(
@@ -218,18 +218,18 @@ class Reported:
             )
         )
 
-    def _pin(self, aims: Sequence[Aim]) -> None:
+    def _pin(self, aims: Sequence[LotAccess]) -> None:
         """A run reads the version that its lot has; of several lots, that of the last."""
         for aim in reversed(aims):
             for dataset in aim.inputs:
                 source = self._room.outputs.get((dataset, aim.lot))
                 version = source.version_id if source is not None else None
-                if version and (Role.INPUT, dataset) not in self._world.io_of(self._run_id):
-                    self._world.put_io(
+                if version and (Role.INPUT, dataset) not in self._uow.io_of(self._run_id):
+                    self._uow.put_io(
                         RunDatasetRow(self._run_id, Role.INPUT, dataset, version, "{}", "{}")
                     )
 
-    def _receive(self, claims: Sequence[WorkRow], aims: Sequence[Aim]) -> None:
+    def _receive(self, claims: Sequence[WorkRow], aims: Sequence[LotAccess]) -> None:
         """Receive the event; what the run is known to write it has written when it completes."""
         event = self._event
         if aims or self._ours is not None:
@@ -239,7 +239,7 @@ class Reported:
             for claim in claims:
                 written += self._locked_outputs(claim)
             event = replace(event, outputs=(*event.outputs, *self._unsaid(written)))
-        receive(self._world, event, self._now, by_lot=True, scope=self._scope)
+        receive(self._uow, event, self._now, by_lot=True, scope=self._scope)
 
     def _without_facet(self, event: Event) -> Event:
         """The facet leads from a run to its claims: it is ours once there are any."""
@@ -253,8 +253,8 @@ class Reported:
         return [row.dataset_id for row in rows if row and row.run_id == claim.run_id]
 
     def _unsaid(self, written: Iterable[str]) -> list[Mention]:
-        said = {self._world.dataset_id(mention.id) for mention in self._event.outputs}
-        rows = [self._world.datasets.get(d) for d in dict.fromkeys(written) if d not in said]
+        said = {self._uow.dataset_id(mention.id) for mention in self._event.outputs}
+        rows = [self._uow.datasets.get(d) for d in dict.fromkeys(written) if d not in said]
         return [Mention(d.id, d.namespace, d.name, NO_FACETS, NO_FACETS) for d in rows if d]
 
     @property
@@ -269,7 +269,7 @@ class Reported:
             self._room.put_work(renewed)
         return renewed
 
-    def _take(self, kept: Sequence[WorkRow], aims: Sequence[Aim]) -> list[WorkRow]:
+    def _take(self, kept: Sequence[WorkRow], aims: Sequence[LotAccess]) -> list[WorkRow]:
         """Lock what the run aims at."""
         job = self._wiring
         held = {claim.lot: claim for claim in kept}
@@ -289,10 +289,10 @@ class Reported:
         source = self._room.outputs.get((dataset, lot))
         if source is not None:
             return source.version_id
-        read = self._world.io_of(self._run_id).get((Role.INPUT, dataset))
+        read = self._uow.io_of(self._run_id).get((Role.INPUT, dataset))
         return read.version_id if read is not None else None
 
-    def _wire(self, aims: Sequence[Aim]) -> None:
+    def _wire(self, aims: Sequence[LotAccess]) -> None:
         """Remember all that the job is seen to read and write lot by lot.
 
         Lots that were there before are not looked for: whoever starts the job knows of them.
@@ -305,7 +305,7 @@ class Reported:
             self._job = replace(wired, updated_at=self._now)
             self._room.jobs.put(wired.job_id, self._job)
             rewire(self._room, before, wired)
-            holds.follow_datasets(self._world, self._now)
+            holds.follow_datasets(self._uow, self._now)
             known = [row.lot for row in self._room.open_lots(wired.job_id)]
             rules.refresh(self._room, wired, known, self._now)
 
@@ -335,38 +335,38 @@ class Reported:
             lost=self._ours.lost if self._ours is not None else (),
         )
         if facet != self._ours:
-            run = self._world.runs.get(self._run_id)
+            run = self._uow.runs.get(self._run_id)
             assert run is not None, "a run whose event was received exists"
-            put_lot_facet(self._world, run, facet)
+            put_lot_facet(self._uow, run, facet)
 
     def _end(self, claims: Sequence[WorkRow]) -> None:
         """End the claims of a run that has ended: publish what it made, or give it up."""
-        run = self._world.runs.get(self._run_id)
+        run = self._uow.runs.get(self._run_id)
         assert run is not None, "a run whose event was received exists"
         if not claims or run.ended_at is None:
             return
         failed = error_message(self._event) or f"{self._event.event_type} was reported"
-        io = self._world.io_of(run.id)
+        io = self._uow.io_of(run.id)
         written = {dataset: row for (role, dataset), row in io.items() if role == Role.OUTPUT}
         made, versions = [], []
         for claim in claims:
             outputs, error = self._locked_outputs(claim), failed
             if run.state == RunState.COMPLETED:
-                error = lock_plan.unmade(self._world, self._named, claim.lot, outputs)
+                error = lock_plan.unmade(self._uow, self._named, claim.lot, outputs)
             if not error:
                 made.append(claim)
                 versions.append({d: written[d].version_id for d in outputs if d in written})
             else:
-                claiming.fail(self._world, claim, error, self._now)
+                claiming.fail(self._uow, claim, error, self._now)
         if made:
             checks = {d: told for d, row in written.items() if (told := self._told_of_output(row))}
-            claiming.publish(self._world, self._wiring, made, versions, self._now, checks=checks)
+            claiming.publish(self._uow, self._wiring, made, versions, self._now, checks=checks)
             # Runs of one job need not all write the same: what another left may still be held.
             rules.refresh(self._room, self._wiring, [claim.lot for claim in made], self._now)
 
     def _told_of_output(self, written: RunDatasetRow) -> list[Check]:
         """What any event of the run has told so far that checks said of what it wrote."""
-        version = self._world.versions.get(written.version_id)
+        version = self._uow.versions.get(written.version_id)
         of_version = read_facets(version.facets) if version is not None else NO_FACETS
         return quality.told_of({**of_version, **read_facets(written.facets)})
 
@@ -381,7 +381,7 @@ class Reported:
             sides += [(Role.OUTPUT, mention, named.outputs) for mention in event.outputs]
         for role, mention, of_dataset in sides:
             told = quality.told_of({**mention.facets, **mention.io_facets})
-            dataset = self._world.datasets.get(self._world.dataset_id(mention.id))
+            dataset = self._uow.datasets.get(self._uow.dataset_id(mention.id))
             if told and dataset is not None and self._within in (None, dataset.namespace):
                 for lot in dict.fromkeys(of_dataset.get(mention.id) or lots):
                     self._judge_lot(role, dataset, lot, told)
@@ -398,7 +398,7 @@ class Reported:
         if own is not None and own.run_id == self._run_id and own.version_id:
             version = own.version_id
         if why := quality.judge(room, row, version, told, self._run_id, now):
-            holds.spread(self._world, dataset, lot, quality.WHO, why, now)
+            holds.spread(self._uow, dataset, lot, quality.WHO, why, now)
             rules.refresh_around(room, [dataset.id], [lot], now)
 
 
@@ -406,7 +406,7 @@ def _text(dataset_ids: Iterable[str]) -> str:
     return msgspec.json.encode(list(dataset_ids)).decode()
 
 
-class GuardedEvent(Struct, frozen=True, gc=False):
+class LockingEvent(Struct, frozen=True, gc=False):
     """Receive one event of a run, and let the locks of its lots follow from it.
 
     Where a lot may not be worked on, a job that asks for enforcement has the event refused as a
@@ -414,30 +414,30 @@ class GuardedEvent(Struct, frozen=True, gc=False):
     Lots that an engine makes are its own: no event takes them, and none ends what it has claimed.
     """
 
-    alone: ClassVar[bool] = False
+    exclusive: ClassVar[bool] = False
 
     event: Event
-    has_engine: Callable[[World, str], bool]  # whether an engine makes the lots of this job
+    has_engine: Callable[[UnitOfWork, str], bool]  # whether an engine makes the lots of this job
     within: str | None = None  # the namespace of a key that is for one
 
-    def want(self, keys: Keys) -> None:
+    def prefetch(self, keys: Keys) -> None:
         """Everything the event names."""
-        ReceiveEvent(self.event).want(keys)
+        ReceiveEvent(self.event).prefetch(keys)
 
-    def apply(self, world: World, now: Micros) -> None:
+    def execute(self, uow: UnitOfWork, now: Micros) -> None:
         """Fold it in."""
-        event = with_known_job(world, self.event)
+        event = with_known_job(uow, self.event)
         assert event.run_id is not None, "a run event was checked to have one"
-        merge_second_names(world, event)
-        run = world.runs.get(event.run_id)
-        is_other = run is not None and run.job_id != event.job_id and not is_hearsay(world, run)
+        merge_second_names(uow, event)
+        run = uow.runs.get(event.run_id)
+        is_other = run is not None and run.job_id != event.job_id and not is_placeholder(uow, run)
         said = lot_facet(run.facets) if run is not None and run.job_id == event.job_id else None
         # Lots are locked for the job that a run belongs to, once its events agree on it.
         named = named_lots(event) if not is_other else NO_LOTS
         if said is None and not named and not named.refused:
             scope = WriteScope(self.within) if self.within is not None else None
-            receive(world, event, now, scope=scope)
+            receive(uow, event, now, scope=scope)
         else:
-            has_engine = self.has_engine(world, event.job_id)
+            has_engine = self.has_engine(uow, event.job_id)
             known = (event.run_id, run, said, named, has_engine, self.within, now)
-            Reported(world, event, *known).receive()
+            Reported(uow, event, *known).receive()

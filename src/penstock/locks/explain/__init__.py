@@ -1,1 +1,1 @@
-"""TODO explain."""
+"""Explanations of why a lot is not processed."""

@@ -5,13 +5,13 @@ from penstock.clock import Micros, say_time
 from penstock.db import Transaction
 from penstock.locks.explain.facts import Gate
 from penstock.locks.queries.claims import get_lot_job, held_whole
-from penstock.locks.shapes import Nothing
+from penstock.locks.shapes import NoWorkReason
 from penstock.states import WorkState
 
 COUNTED_MAX = 1000  # lots in each state
 
 
-def why_nothing(tx: Transaction, namespace: str, job: str) -> Nothing:
+def why_nothing(tx: Transaction, namespace: str, job: str) -> NoWorkReason:
     """Why a job finds no lot to claim."""
     row = get_lot_job(tx, namespace, job)
     gates = [row.job_id, *row.input_ids, *row.output_ids]
@@ -24,7 +24,7 @@ def why_nothing(tx: Transaction, namespace: str, job: str) -> Nothing:
     gate = next((Gate(*row[1:]) for row in held), None)
     count = {state: number for state, number, _ in counts}
     next_at: Micros | None = max(at for _, _, at in counts) or None
-    return Nothing(
+    return NoWorkReason(
         summary=_summary(f"{namespace}/{job}", gate, count, next_at),
         held=held_whole(gate) if gate is not None else None,
         waiting=count[WorkState.WAITING],

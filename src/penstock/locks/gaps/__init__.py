@@ -1,1 +1,1 @@
-"""TODO gaps."""
+"""Missing lots of a dataset and their causes."""

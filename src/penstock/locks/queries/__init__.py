@@ -1,1 +1,1 @@
-"""TODO queries."""
+"""Read queries of locks, claims, lots and holds."""

@@ -112,7 +112,7 @@ class LotHour(Shape, frozen=True):
     counts: Mapping[str, int]
 
 
-class StandingNow(Shape, frozen=True):
+class SystemOverview(Shape, frozen=True):
     """How everything stands; `at_least` says that there are more jobs or lots than were counted."""
 
     jobs: Mapping[RunState, int]
@@ -124,7 +124,7 @@ class StandingNow(Shape, frozen=True):
     at_least: bool
 
 
-def standing(tx: Transaction, namespace: str | None, now: Micros) -> StandingNow:
+def standing(tx: Transaction, namespace: str | None, now: Micros) -> SystemOverview:
     """How everything stands, or what is of one namespace."""
     own = {"namespace": namespace}
     of_jobs = {**own, "looked_at": JOBS_LOOKED_AT}
@@ -139,7 +139,7 @@ def standing(tx: Transaction, namespace: str | None, now: Micros) -> StandingNow
     )
     looked_at = work[0][0]
     jobs = [JobStanding(*found) for _, *found in work if found[0] is not None]
-    return StandingNow(
+    return SystemOverview(
         jobs={RunState(state): count for state, count in states if state and count},
         work=sorted(jobs, key=lambda job: (-job.open, job.namespace, job.job)),
         stuck=_list_stuck(tx, stuck),

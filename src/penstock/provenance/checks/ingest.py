@@ -23,8 +23,8 @@ _QUEUE: Final = (
 
 def queue(grounds: Grounds) -> Iterator[str]:
     """What no crash should have left in the queue, wherever that is kept."""
-    if grounds.shop.settings.queue != IN_DATABASE:
-        for finding in grounds.shop.store.check():
+    if grounds.context.settings.queue != IN_DATABASE:
+        for finding in grounds.context.store.check():
             yield f"{finding.target} {finding.what}"
         return
     with grounds.database.read() as tx:
@@ -35,7 +35,7 @@ def queue(grounds: Grounds) -> Iterator[str]:
 
 def reported_batches(grounds: Grounds) -> Iterator[str]:
     """Batches that were reported and are no lot, nor wait for the end of their interval."""
-    store = grounds.shop.store
+    store = grounds.context.store
     for status in (BatchState.COMPLETED, BatchState.FAILED):
         before: str | None = None
         while page := store.batches(BatchFilter(status), PAGE, before):
@@ -56,8 +56,8 @@ def _wants_lot(grounds: Grounds, batch_id: str) -> bool:
     with grounds.database.read() as tx:
         [(since,)] = tx.fetch("batches_are_lots_since")
     try:
-        batch = grounds.shop.store.batch(batch_id)
-        interval = grounds.shop.collection(batch.collection).interval
+        batch = grounds.context.store.batch(batch_id)
+        interval = grounds.context.collection(batch.collection).interval
     except NotFound:  # it was cleaned away, or its collection is gone
         return False
     if batch.report is None or UNPUBLISHED in batch.message or batch.last_modified <= since:
@@ -68,7 +68,7 @@ def _wants_lot(grounds: Grounds, batch_id: str) -> bool:
 def stored_objects(grounds: Grounds) -> Iterator[str]:
     """Stored objects of which files are lost or, if every byte is read, damaged."""
     if not grounds.deep:
-        for finding in lost_files.check(grounds.shop, grounds.database, grounds.stop.is_set):
+        for finding in lost_files.check(grounds.context, grounds.database, grounds.stop.is_set):
             yield f"{finding.target} {finding.what}"
         return
     after = ""
@@ -87,7 +87,7 @@ def stored_objects(grounds: Grounds) -> Iterator[str]:
 def object_faults(grounds: Grounds, ark: str, collection: str) -> Iterator[str]:
     """What is wrong with one stored object."""
     try:
-        depository = grounds.shop.depository(grounds.shop.collection(collection))
+        depository = grounds.context.depository(grounds.context.collection(collection))
         yield from (f"object {ark}: {fault}" for fault in depository.verify(ark))
     except PenstockError as error:
         yield f"object {ark} cannot be read: {error}"

@@ -7,7 +7,7 @@ from typing import Final
 
 from penstock.clock import Clock
 from penstock.db import Database
-from penstock.ingest.context import Workshop
+from penstock.ingest.context import IngestContext
 from penstock.objects import Objects
 
 FOUND_MAX: Final = 1000  # of one invariant; whoever has more is told that there are more
@@ -24,7 +24,7 @@ class Grounds:
 
     database: Database
     objects: Callable[[], Objects]
-    shop: Workshop
+    context: IngestContext
     clock: Clock
     deep: bool = False
     readers: int = 4  # how many objects are read at once

@@ -9,11 +9,11 @@ from penstock.clock import Micros
 from penstock.db import Transaction
 from penstock.locks import work as rules
 from penstock.locks.rows import LotJobRow, WorkRow
-from penstock.locks.tables import LockRoom
+from penstock.locks.tables import LockTables
 from penstock.lots.ids import sort_key
 from penstock.provenance.checks.invariant import NO_ID, PAGE, Grounds, Invariant, by_statement
 from penstock.states import WorkState
-from penstock.store.unit_of_work import World
+from penstock.store.unit_of_work import UnitOfWork
 
 
 class _OpenRun(Row, frozen=True):
@@ -82,9 +82,9 @@ def _work_of(tx: Transaction, named: _LotJob, now: Micros) -> Iterator[str]:
 def _derived(
     tx: Transaction, job: LotJobRow, lots: Sequence[str], now: Micros
 ) -> Iterator[tuple[WorkRow, WorkState, int]]:
-    world = World()
-    world.open(tx)
-    room = world.room(LockRoom)
+    uow = UnitOfWork()
+    uow.open(tx)
+    room = uow.tables(LockTables)
     rules.prefetch(room, job, lots)
     for lot in lots:
         row = room.work.get((job.job_id, lot))

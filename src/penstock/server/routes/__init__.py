@@ -1,1 +1,1 @@
-"""TODO routes."""
+"""The routes of the HTTP API."""

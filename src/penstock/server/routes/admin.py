@@ -237,7 +237,7 @@ class CheckQuery(Query, frozen=True):
 
 def grounds(plane: Plane, *, deep: bool = False) -> Grounds:
     """What a check of this server looks at."""
-    return Grounds(plane.database, lambda: plane.objects, plane.shop, plane.clock, deep=deep)
+    return Grounds(plane.database, lambda: plane.objects, plane.context, plane.clock, deep=deep)
 
 
 async def check_invariants(call: Call, query: CheckQuery) -> Flow:

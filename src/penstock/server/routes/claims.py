@@ -7,7 +7,7 @@ from msgspec import Meta
 
 from penstock import ids
 from penstock.access.keys import Key, Role
-from penstock.arcs.by_hand import ClaimByHand, CompleteByHand
+from penstock.arcs.by_hand import CompleteByHand, ExternalClaim
 from penstock.catalog.shapes import EntityId, Shape, VersionId, time_or_none
 from penstock.catalog.text_schemas import LOT_SCHEMA, Text
 from penstock.clock import Micros, format_time
@@ -26,7 +26,7 @@ from penstock.locks.commands import (
 from penstock.locks.commands.claims import CLAIMS_AT_ONCE_MAX
 from penstock.locks.explain import no_work
 from penstock.locks.queries import claims as reading
-from penstock.locks.shapes import Claim, Lock, Nothing, PinnedInput, ShownClaim, Stopped
+from penstock.locks.shapes import Claim, Lock, NoWorkReason, PinnedInput, ShownClaim, Stopped
 from penstock.server import activity_log
 from penstock.server.content import Body
 from penstock.server.errors import Refusal, status_of
@@ -142,7 +142,7 @@ class Claims(Shape, frozen=True):
     """What was claimed, or why there was nothing; and what became of claims to complete."""
 
     claims: Sequence[Claim]
-    why: Nothing | None
+    why: NoWorkReason | None
     ended: Sequence[EndedClaim]
 
 
@@ -177,7 +177,7 @@ async def claim_lots(call: Call, namespace: str, job: str, body: ClaimBody) -> C
         body.key,
         wiring,
     )
-    taken = await call.submit(ClaimByHand(claim, refs))
+    taken = await call.submit(ExternalClaim(claim, refs))
     activity_log.ended(call, taken.ended, began)
     activity_log.claimed(call, taken.claimed, began)
     why = None if taken.claimed else await call.read(no_work.why_nothing, namespace, job)

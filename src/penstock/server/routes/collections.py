@@ -11,7 +11,7 @@ from penstock.ingest.collections import MASK, Collection, PutCollection
 from penstock.ingest.models import HoldKind
 from penstock.objects.keys import local_folder
 from penstock.server.ingest_shapes import ShownCollection, shown_collection
-from penstock.server.requests import Visit
+from penstock.server.requests import IngestRequest
 from penstock.server.responses import NOTHING, Empty
 from penstock.server.routes.lots import WhyBody
 from penstock.server.routing import BASE, Reach, Route
@@ -25,18 +25,18 @@ class Collections(Shape, frozen=True):
     collections: Sequence[ShownCollection]
 
 
-def list_collections(visit: Visit) -> Collections:
+def list_collections(visit: IngestRequest) -> Collections:
     """List collections by name."""
     holds = visit.held_collections()
     return Collections([shown_collection(c, holds.get(c.name)) for c in visit.collections()])
 
 
-def get_collection(visit: Visit, collection: str) -> ShownCollection:
+def get_collection(visit: IngestRequest, collection: str) -> ShownCollection:
     """Show a collection."""
     return _shown(visit, visit.collection(collection))
 
 
-def put_collection(visit: Visit, collection: str, body: Collection) -> ShownCollection:
+def put_collection(visit: IngestRequest, collection: str, body: Collection) -> ShownCollection:
     """Make a collection, or give it another profile; what is left out has its default.
 
     A secret that is sent back covered stays as it is. Places that are not public and a storage of
@@ -56,38 +56,38 @@ def put_collection(visit: Visit, collection: str, body: Collection) -> ShownColl
     if before is None and wanted.callback_secret == MASK:
         raise Invalid("the callback's secret is covered, and there is none yet; give a real one")
     if wanted.callback_secret not in (None, MASK):
-        sealed = visit.shop.secrets.seal(wanted.callback_secret)
+        sealed = visit.context.secrets.seal(wanted.callback_secret)
         wanted = msgspec.structs.replace(wanted, callback_secret=sealed)
     visit.write(PutCollection(visit.key.name, wanted))
     return _shown(visit, visit.collection(collection))
 
 
-def delete_collection(visit: Visit, collection: str) -> Empty:
+def delete_collection(visit: IngestRequest, collection: str) -> Empty:
     """Forget a collection that has no open batch; what it stored stays."""
     visit.collection(collection)
     visit.desk.delete_collection(visit.act(""), collection)
     return NOTHING
 
 
-def hold_collection(visit: Visit, collection: str, body: WhyBody) -> ShownCollection:
+def hold_collection(visit: IngestRequest, collection: str, body: WhyBody) -> ShownCollection:
     """Stop a collection: batches and jobs of it that have not begun are held."""
     found = visit.collection(collection)
     visit.desk.hold(visit.act(body.why), HoldKind.COLLECTION, collection)
     return _shown(visit, found)
 
 
-def release_collection(visit: Visit, collection: str, body: WhyBody) -> ShownCollection:
+def release_collection(visit: IngestRequest, collection: str, body: WhyBody) -> ShownCollection:
     """Let a collection go on; what it held stays held until that is released."""
     found = visit.collection(collection)
     visit.desk.release(visit.act(body.why), HoldKind.COLLECTION, collection)
     return _shown(visit, found)
 
 
-def _shown(visit: Visit, collection: Collection) -> ShownCollection:
+def _shown(visit: IngestRequest, collection: Collection) -> ShownCollection:
     return shown_collection(collection, visit.held_collections().get(collection.name))
 
 
-def _check_texts(visit: Visit, wanted: Collection) -> None:
+def _check_texts(visit: IngestRequest, wanted: Collection) -> None:
     visit.check_names(namespace=wanted.namespace, dataset=wanted.dataset)
     visit.check_texts(owner=wanted.owner or None, storage=wanted.storage)
     if len(msgspec.json.encode(wanted)) > _TEXT_LENGTH_MAX:

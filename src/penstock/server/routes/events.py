@@ -15,7 +15,7 @@ from msgspec.structs import replace
 from penstock.access.keys import Role
 from penstock.arcs.commands import is_arc
 from penstock.catalog.commands import ReceiveEvent
-from penstock.catalog.events.namespaced import BoundEvent
+from penstock.catalog.events.namespaced import NamespacedEvent
 from penstock.catalog.events.parse import EVENT_TYPES, RUN, Event, items_of_list, read_event
 from penstock.catalog.queries import catalog
 from penstock.catalog.queries.events import EventKind
@@ -24,7 +24,7 @@ from penstock.catalog.text_schemas import Name
 from penstock.clock import say_time
 from penstock.db import Transaction
 from penstock.errors import Busy, Invalid, PenstockError, Unavailable
-from penstock.locks.commands import GuardedEvent
+from penstock.locks.commands import LockingEvent
 from penstock.server.content import PARSE_INLINE_BYTES_MAX
 from penstock.server.parameters import Paging, Time, moment
 from penstock.server.requests import Call
@@ -219,12 +219,12 @@ async def _receive(call: Call, event: Event, size: int) -> None:
         key.require_namespace(event.job_namespace)
     receiving = partial(_receive_run if event.kind == RUN else _receive_static, key.namespace)
     bound = key.namespace is not None
-    await call.submit(BoundEvent(key, event, receiving) if bound else receiving(event), size)
+    await call.submit(NamespacedEvent(key, event, receiving) if bound else receiving(event), size)
     call.door.metrics.event_received(event.event_type)
 
 
-def _receive_run(within: str | None, event: Event) -> GuardedEvent:
-    return GuardedEvent(event, is_arc, within)
+def _receive_run(within: str | None, event: Event) -> LockingEvent:
+    return LockingEvent(event, is_arc, within)
 
 
 def _receive_static(within: str | None, event: Event) -> ReceiveEvent:

@@ -36,7 +36,7 @@ from penstock.server.ingest_shapes import (
     shown_report,
 )
 from penstock.server.parameters import Limit, Query
-from penstock.server.requests import Visit
+from penstock.server.requests import IngestRequest
 from penstock.server.routing import BASE, Reach, Route
 from penstock.states import BatchState, IngestState
 
@@ -153,7 +153,7 @@ class FailedJobs(Shape, frozen=True):
     jobs: Sequence[ShownIngestJob]
 
 
-def submit_batch(visit: Visit, body: SubmissionBody) -> ShownBatch:
+def submit_batch(visit: IngestRequest, body: SubmissionBody) -> ShownBatch:
     """Submit a payload: one write, and its batch is in the queue.
 
     Answers 200 instead of 201 with the batch that was submitted under the same key before.
@@ -193,14 +193,14 @@ def _check_digest(digest: DigestBody | None) -> None:
         raise Invalid(f"the value of a {digest.algorithm} digest is {length} hexadecimal digits")
 
 
-def list_batches(visit: Visit, query: BatchesQuery) -> Batches:
+def list_batches(visit: IngestRequest, query: BatchesQuery) -> Batches:
     """List batches, newest first."""
     batches = _batches(visit, query) if query.limit else []
     tallies = visit.store.tallies([batch.id for batch in batches]) if batches else {}
     return Batches([shown_batch(batch, tallies.get(batch.id)) for batch in batches])
 
 
-def _batches(visit: Visit, query: BatchesQuery) -> list[Batch]:
+def _batches(visit: IngestRequest, query: BatchesQuery) -> list[Batch]:
     names = visit.narrowed(query.collection)
     page = query.limit, query.before
     if names is None:
@@ -213,17 +213,17 @@ def _batches(visit: Visit, query: BatchesQuery) -> list[Batch]:
     return sorted(found, key=lambda batch: batch.id, reverse=True)[: query.limit]
 
 
-def get_batch(visit: Visit, batch: str) -> ShownBatch:
+def get_batch(visit: IngestRequest, batch: str) -> ShownBatch:
     """Show a batch."""
     return batch_with_tally(visit, visit.batch(batch))
 
 
-def batch_with_tally(visit: Visit, batch: Batch) -> ShownBatch:
+def batch_with_tally(visit: IngestRequest, batch: Batch) -> ShownBatch:
     """A batch, and how its jobs stand."""
     return shown_batch(batch, visit.store.tally(batch.id))
 
 
-def list_batch_jobs(visit: Visit, batch: str, query: BatchJobsQuery) -> BatchJobs:
+def list_batch_jobs(visit: IngestRequest, batch: str, query: BatchJobsQuery) -> BatchJobs:
     """List the jobs of a batch, by id."""
     visit.batch(batch)
     if not query.limit:
@@ -232,7 +232,7 @@ def list_batch_jobs(visit: Visit, batch: str, query: BatchJobsQuery) -> BatchJob
     return BatchJobs(_shown_jobs(visit, jobs))
 
 
-def get_batch_report(visit: Visit, batch: str) -> ShownReport:
+def get_batch_report(visit: IngestRequest, batch: str) -> ShownReport:
     """Show the last report of a batch, as its depositor got it; `text` is that of the letter."""
     found = visit.batch(batch)
     report = report_of(found)
@@ -245,7 +245,7 @@ def get_batch_report(visit: Visit, batch: str) -> ShownReport:
     return shown_report(report, report.text or report_letter(found, report, (), ()).text)
 
 
-def list_ingest_jobs(visit: Visit, query: IngestJobsQuery) -> IngestJobs:
+def list_ingest_jobs(visit: IngestRequest, query: IngestJobsQuery) -> IngestJobs:
     """List jobs of all batches in a state, in the order of their turns."""
     after = None if query.after is None else _place(query.after)
     names = visit.narrowed(query.collection)
@@ -269,7 +269,7 @@ def list_ingest_jobs(visit: Visit, query: IngestJobsQuery) -> IngestJobs:
     return IngestJobs(_shown_jobs(visit, found), None if last is None else _text(last))
 
 
-def list_failed_jobs(visit: Visit, query: FailedJobsQuery) -> FailedJobs:
+def list_failed_jobs(visit: IngestRequest, query: FailedJobsQuery) -> FailedJobs:
     """List failed jobs of all batches, the last that failed first.
 
     A queue that ZooKeeper keeps looks for them among the thousand that were submitted last.
@@ -294,13 +294,13 @@ def _text(place: Place) -> str:
     return f"{place.priority:02}-{place.id}"
 
 
-def get_ingest_job(visit: Visit, ingest_job: str) -> ShownIngestJob:
+def get_ingest_job(visit: IngestRequest, ingest_job: str) -> ShownIngestJob:
     """Show an ingest job."""
     [shown] = _shown_jobs(visit, [visit.job(ingest_job)])
     return shown
 
 
-def _shown_jobs(visit: Visit, jobs: Sequence[IngestJob]) -> list[ShownIngestJob]:
+def _shown_jobs(visit: IngestRequest, jobs: Sequence[IngestJob]) -> list[ShownIngestJob]:
     """Jobs, and how far those are whose files are coming just now."""
     coming = [job.id for job in jobs if job.status is IngestState.DOWNLOADING]
     if not coming:

@@ -25,7 +25,7 @@ from penstock.server.ingest_shapes import (
     shown_tally,
 )
 from penstock.server.parameters import Query
-from penstock.server.requests import Call, Visit
+from penstock.server.requests import Call, IngestRequest
 from penstock.server.responses import NDJSON, NOTHING, Empty, Flow, lines
 from penstock.server.routes.ingest import batch_with_tally
 from penstock.server.routes.lots import WhyBody
@@ -129,25 +129,25 @@ class CheckStep(Shape, frozen=True):
     error: str | None = None
 
 
-def hold_batch(visit: Visit, batch: str, body: WhyBody) -> ShownBatch:
+def hold_batch(visit: IngestRequest, batch: str, body: WhyBody) -> ShownBatch:
     """Hold a batch: itself, or those of its jobs that have not begun."""
     visit.batch(batch)
     return batch_with_tally(visit, visit.desk.hold_batch(visit.act(body.why), batch))
 
 
-def release_batch(visit: Visit, batch: str, body: WhyBody) -> ShownBatch:
+def release_batch(visit: IngestRequest, batch: str, body: WhyBody) -> ShownBatch:
     """Let a held batch, and every held job of it, go on."""
     visit.batch(batch)
     return batch_with_tally(visit, visit.desk.release_batch(visit.act(body.why), batch))
 
 
-def update_batch_report(visit: Visit, batch: str, body: WhyBody) -> ShownBatch:
+def update_batch_report(visit: IngestRequest, batch: str, body: WhyBody) -> ShownBatch:
     """Have a failed batch reported anew."""
     visit.batch(batch)
     return batch_with_tally(visit, visit.desk.update_report(visit.act(body.why), batch))
 
 
-def resume_batch(visit: Visit, batch: str, body: WhyBody) -> ResumedJobs:
+def resume_batch(visit: IngestRequest, batch: str, body: WhyBody) -> ResumedJobs:
     """Let every failed job of a batch go on, and say where each goes.
 
     A batch whose payload could not be read has it read again.
@@ -158,57 +158,59 @@ def resume_batch(visit: Visit, batch: str, body: WhyBody) -> ResumedJobs:
     return ResumedJobs(jobs, visit.batch(batch).status)
 
 
-def prioritize_batch(visit: Visit, batch: str, body: PriorityBody) -> Changed:
+def prioritize_batch(visit: IngestRequest, batch: str, body: PriorityBody) -> Changed:
     """Change when the turn of a batch's open jobs is; low comes first."""
     visit.batch(batch)
     return Changed(visit.desk.prioritize_batch(visit.act(body.why), batch, body.priority))
 
 
-def delete_batch(visit: Visit, batch: str, query: DeletionQuery) -> Empty:
+def delete_batch(visit: IngestRequest, batch: str, query: DeletionQuery) -> Empty:
     """Delete a failed or held batch with its jobs; unless `confirmed`, it is only a warning."""
     visit.batch(batch)
     visit.desk.delete_batch(visit.act(query.why), batch, confirmed=query.confirmed)
     return NOTHING
 
 
-def hold_ingest_job(visit: Visit, ingest_job: str, body: WhyBody) -> ShownIngestJob:
+def hold_ingest_job(visit: IngestRequest, ingest_job: str, body: WhyBody) -> ShownIngestJob:
     """Hold a job that has not begun."""
     visit.job(ingest_job)
     return shown_job(visit.desk.hold_job(visit.act(body.why), ingest_job))
 
 
-def release_ingest_job(visit: Visit, ingest_job: str, body: WhyBody) -> ShownIngestJob:
+def release_ingest_job(visit: IngestRequest, ingest_job: str, body: WhyBody) -> ShownIngestJob:
     """Let a held job go on."""
     visit.job(ingest_job)
     return shown_job(visit.desk.release_job(visit.act(body.why), ingest_job))
 
 
-def resume_ingest_job(visit: Visit, ingest_job: str, body: WhyBody) -> ShownIngestJob:
+def resume_ingest_job(visit: IngestRequest, ingest_job: str, body: WhyBody) -> ShownIngestJob:
     """Let a failed job go on after the last stage that succeeded."""
     visit.job(ingest_job)
     return shown_job(visit.desk.resume_job(visit.act(body.why), ingest_job))
 
 
-def fail_ingest_job(visit: Visit, ingest_job: str, body: WhyBody) -> ShownIngestJob:
+def fail_ingest_job(visit: IngestRequest, ingest_job: str, body: WhyBody) -> ShownIngestJob:
     """Force a job to failed, whoever is working on it."""
     visit.job(ingest_job)
     return shown_job(visit.desk.fail_job(visit.act(body.why), ingest_job))
 
 
-def prioritize_ingest_job(visit: Visit, ingest_job: str, body: PriorityBody) -> ShownIngestJob:
+def prioritize_ingest_job(
+    visit: IngestRequest, ingest_job: str, body: PriorityBody
+) -> ShownIngestJob:
     """Change when a job's turn is; low comes first."""
     visit.job(ingest_job)
     return shown_job(visit.desk.prioritize_job(visit.act(body.why), ingest_job, body.priority))
 
 
-def delete_ingest_job(visit: Visit, ingest_job: str, query: DeletionQuery) -> Empty:
+def delete_ingest_job(visit: IngestRequest, ingest_job: str, query: DeletionQuery) -> Empty:
     """Delete a failed or held job; while its batch is open, it must be `confirmed`."""
     visit.job(ingest_job)
     visit.desk.delete_job(visit.act(query.why), ingest_job, confirmed=query.confirmed)
     return NOTHING
 
 
-def get_queue(visit: Visit) -> Queue:
+def get_queue(visit: IngestRequest) -> Queue:
     """Show how many jobs are in each state, and what is stopped."""
     names = visit.narrowed(None)
     holds = visit.store.holds()
@@ -222,19 +224,19 @@ def get_queue(visit: Visit) -> Queue:
     return Queue(tally, shown_hold(whole), collections)
 
 
-def hold_queue(visit: Visit, body: WhyBody) -> Queue:
+def hold_queue(visit: IngestRequest, body: WhyBody) -> Queue:
     """Stop everything: no batch and no job is taken up."""
     visit.desk.hold(visit.act(body.why), HoldKind.QUEUE)
     return get_queue(visit)
 
 
-def release_queue(visit: Visit, body: WhyBody) -> Queue:
+def release_queue(visit: IngestRequest, body: WhyBody) -> Queue:
     """Let the queue go on."""
     visit.desk.release(visit.act(body.why), HoldKind.QUEUE)
     return get_queue(visit)
 
 
-def release_held(visit: Visit, body: ReleaseHeldBody) -> Released:
+def release_held(visit: IngestRequest, body: ReleaseHeldBody) -> Released:
     """Let every held batch and job go on, of one collection or of all that are not held."""
     if body.collection is None:
         visit.key.require_every_namespace()

@@ -11,7 +11,7 @@ from penstock.catalog.shapes import EventInterval, IntervalCount
 from penstock.clock import Micros
 from penstock.db import Transaction
 from penstock.errors import NotFound
-from penstock.locks.queries.overview import StandingNow, standing
+from penstock.locks.queries.overview import SystemOverview, standing
 from penstock.locks.queries.partitioning import (
     LotwiseDataset,
     LotwiseJob,
@@ -22,7 +22,7 @@ from penstock.server.parameters import Query
 from penstock.server.routing import BASE, Reach, Route
 
 
-def get_standing(tx: Transaction, key: Key, now: Micros) -> StandingNow:
+def get_standing(tx: Transaction, key: Key, now: Micros) -> SystemOverview:
     """Show how everything stands: open work by job, what is stuck, held or late, lots by the hour.
 
     A key that is for one namespace sees what is of that one. Numbers of lots are counted up to a

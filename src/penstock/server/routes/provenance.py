@@ -12,7 +12,7 @@ from penstock.db import Transaction
 from penstock.errors import NotFound
 from penstock.locks.queries.claims import find_dataset
 from penstock.lots.ids import check_lot
-from penstock.provenance.build import Arrivals, Teller
+from penstock.provenance.build import Arrivals, ProvenanceBuilder
 from penstock.provenance.checks.ingest import object_faults
 from penstock.provenance.history import LotAt, LotName, lot_at
 from penstock.provenance.prov import to_prov
@@ -70,7 +70,7 @@ async def get_provenance(
             with plane.catalog.read() as tx:
                 return tx.rows(FoundObject, "objects_by_arks", arks=list(arks))
 
-        return Teller(walk, arrivals, plane.objects, find, query.files).tell(asked)
+        return ProvenanceBuilder(walk, arrivals, plane.objects, find, query.files).tell(asked)
 
     return await call.door.in_thread(work)
 

@@ -18,7 +18,7 @@ from penstock.errors import Forbidden, NotFound
 from penstock.ingest.search_keys import SearchKeyKind, SearchKeyRow, find_keys
 from penstock.locks.queries.lots import LotMatch, find_lots
 from penstock.server.parameters import Limit, Offset, Query, Time, moment
-from penstock.server.requests import Visit
+from penstock.server.requests import IngestRequest
 from penstock.server.routing import BASE, Reach, Route
 
 _NUMBERED = re.compile(r"([bj])id([0-9]{1,10})", re.IGNORECASE)
@@ -123,7 +123,7 @@ _MATCHED = {
 }
 
 
-def search_records(visit: Visit, query: RecordsQuery) -> SearchRecords:
+def search_records(visit: IngestRequest, query: RecordsQuery) -> SearchRecords:
     """Find runs, lots, batches, ingest jobs, stored objects and files.
 
     A run is found by its whole id, the others by the beginning of an id: a lot, a batch or an
@@ -146,7 +146,7 @@ def search_records(visit: Visit, query: RecordsQuery) -> SearchRecords:
     return SearchRecords(found[: query.limit], is_cut=len(found) > query.limit)
 
 
-def _numbered(visit: Visit, text: str, namespace: str | None) -> Iterator[SearchRecord]:
+def _numbered(visit: IngestRequest, text: str, namespace: str | None) -> Iterator[SearchRecord]:
     """The batch or ingest job with this id; its zeros may be left out."""
     match = _NUMBERED.fullmatch(text)
     if match is None:

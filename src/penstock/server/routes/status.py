@@ -34,7 +34,7 @@ async def get_readyz(call: Call) -> Health:
     if call.door.stopping:
         raise Unavailable("the server is stopping; use another one")
     await call.door.in_thread(call.door.plane.ping)
-    if call.door.plane.shop.store.is_away:
+    if call.door.plane.context.store.is_away:
         raise Unavailable("the queue cannot be reached; look at its ZooKeeper, or wait for it")
     return Health()
 
@@ -52,7 +52,7 @@ async def _tally(door: Door) -> list[Tally] | None:
     """How many ingest jobs are where; None if the queue does not answer soon."""
     try:
         async with asyncio.timeout(TALLY_SECONDS_MAX):
-            return await door.by_clerk(door.plane.shop.store.tally)
+            return await door.by_clerk(door.plane.context.store.tally)
     except (PenstockError, TimeoutError):
         return None
 

@@ -20,7 +20,7 @@ from penstock.objects import Objects
 from penstock.server.content import Stream
 from penstock.server.ingest_shapes import StoredObject, shown_object
 from penstock.server.parameters import Limit, Query, Time, moment
-from penstock.server.requests import Call, Visit
+from penstock.server.requests import Call, IngestRequest
 from penstock.server.routing import BASE, Reach, Route
 
 _LAST = 2**62
@@ -84,7 +84,7 @@ class ObjectFiles(Shape, frozen=True):
     files: Sequence[ObjectFile]
 
 
-def list_objects(visit: Visit, query: ObjectsQuery) -> StoredObjects:
+def list_objects(visit: IngestRequest, query: ObjectsQuery) -> StoredObjects:
     """List what is stored, newest first.
 
     Objects that were stored at one moment are listed together, so that a part may be a little
@@ -134,12 +134,12 @@ class _Page:
         return rows[:most]
 
 
-def list_object_versions(visit: Visit, query: VersionsQuery) -> ObjectVersions:
+def list_object_versions(visit: IngestRequest, query: VersionsQuery) -> ObjectVersions:
     """List the versions of an object, newest first."""
     return ObjectVersions([shown_object(row) for row in _versions(visit, query.ark)])
 
 
-def list_object_files(visit: Visit, query: FilesQuery) -> ObjectFiles:
+def list_object_files(visit: IngestRequest, query: FilesQuery) -> ObjectFiles:
     """List the files of a version of an object."""
     newest, *older = _versions(visit, query.ark)
     found = newest
@@ -149,14 +149,14 @@ def list_object_files(visit: Visit, query: FilesQuery) -> ObjectFiles:
             raise NotFound(
                 f"{query.ark} has no version {query.version}; its newest is {newest.version}"
             )
-    depository = visit.shop.depository(visit.collection(found.collection))
+    depository = visit.context.depository(visit.collection(found.collection))
     files = depository.described_files(found.ark, found.version)
     return ObjectFiles(
         [ObjectFile(file.name, file.size, file.sha512, file.modified, file.mime) for file in files]
     )
 
 
-def _versions(visit: Visit, ark: str) -> list[StoredRow]:
+def _versions(visit: IngestRequest, ark: str) -> list[StoredRow]:
     """The versions that the key may see."""
     names = visit.narrowed(None)
     with visit.plane.catalog.read() as tx:

@@ -1,1 +1,1 @@
-"""TODO ocfl."""
+"""OCFL 1.1 objects."""

@@ -11,7 +11,7 @@ from typing import Final, TypeVar
 from penstock.errors import Busy, Unavailable
 from penstock.ingest.models import Batch, IngestJob
 from penstock.ingest.queue.sql.commands import Held, LetGo
-from penstock.store.write_queue import Catalog, Command
+from penstock.store.write_queue import Command, WriteQueue
 
 T = TypeVar("T", IngestJob, Batch)
 
@@ -21,7 +21,7 @@ LOOKS: Final = 3  # that find nothing, until there is no doubt any more
 class SqlLocks:
     """What this process has locked, as far as it knows; every method may be called anywhere."""
 
-    def __init__(self, catalog: Catalog) -> None:
+    def __init__(self, catalog: WriteQueue) -> None:
         self._catalog = catalog
         self._mutex = threading.Lock()
         self._known: dict[str, str] = {}  # by id, the session that locked it

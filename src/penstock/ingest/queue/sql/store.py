@@ -44,7 +44,7 @@ from penstock.ingest.queue.sql.locks import SqlLocks
 from penstock.ingest.queue.sql.rows import BatchRow, JobRow
 from penstock.ingest.queue.sql.tables import ALL_BATCHES
 from penstock.states import BatchState, IngestState
-from penstock.store.write_queue import Catalog, Command
+from penstock.store.write_queue import Command, WriteQueue
 
 T = TypeVar("T")
 
@@ -59,7 +59,7 @@ class SqlIngestStore:
     """One session on the catalog's database."""
 
     def __init__(
-        self, catalog: Catalog, owner: str, *, session_seconds: float = SESSION_SECONDS
+        self, catalog: WriteQueue, owner: str, *, session_seconds: float = SESSION_SECONDS
     ) -> None:
         self._catalog = catalog
         self._owner = owner

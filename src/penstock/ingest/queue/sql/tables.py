@@ -20,8 +20,8 @@ from penstock.ingest.queue.sql.rows import (
 )
 from penstock.ingest.transitions import BatchSide, side_of
 from penstock.states import BatchState, IngestState
-from penstock.store.table_cache import Shelf
-from penstock.store.unit_of_work import Changes, World
+from penstock.store.table_cache import TableCache
+from penstock.store.unit_of_work import Changes, UnitOfWork
 
 TallyKey = tuple[str, IngestState]
 HoldKey = tuple[str, str]
@@ -45,25 +45,25 @@ class _GoneHold(Struct, frozen=True):
     name: str
 
 
-class IngestRoom:
+class IngestTables:
     """Rows by table."""
 
-    def __init__(self, world: World) -> None:
-        self._world = world
-        undo = world.undo
-        self.counters: Shelf[CounterRow] = Shelf(self._fetch_counters, undo)
-        self.ranges: Shelf[RangeRow] = Shelf(self._fetch_ranges, undo)
-        self.sessions: Shelf[SessionRow] = Shelf(self._fetch_sessions, undo)
-        self.batches: Shelf[BatchRow] = Shelf(self._fetch_batches, undo)
-        self.keys: Shelf[str] = Shelf(self._fetch_keys, undo)
-        self.jobs: Shelf[JobRow] = Shelf(self._fetch_jobs, undo)
-        self.tallies: Shelf[TallyRow] = Shelf(self._fetch_tallies, undo)
-        self.holds: Shelf[HoldRow] = Shelf(self._fetch_holds, undo)
+    def __init__(self, uow: UnitOfWork) -> None:
+        self._uow = uow
+        undo = uow.undo
+        self.counters: TableCache[CounterRow] = TableCache(self._fetch_counters, undo)
+        self.ranges: TableCache[RangeRow] = TableCache(self._fetch_ranges, undo)
+        self.sessions: TableCache[SessionRow] = TableCache(self._fetch_sessions, undo)
+        self.batches: TableCache[BatchRow] = TableCache(self._fetch_batches, undo)
+        self.keys: TableCache[str] = TableCache(self._fetch_keys, undo)
+        self.jobs: TableCache[JobRow] = TableCache(self._fetch_jobs, undo)
+        self.tallies: TableCache[TallyRow] = TableCache(self._fetch_tallies, undo)
+        self.holds: TableCache[HoldRow] = TableCache(self._fetch_holds, undo)
         self.lasting = (
             self.counters, self.ranges, self.sessions, self.batches, self.keys, self.jobs,
             self.tallies, self.holds,
         )  # fmt: skip
-        self.passing: tuple[Shelf[Any], ...] = ()
+        self.passing: tuple[TableCache[Any], ...] = ()
 
     def changes(self) -> Changes:
         """Every change of the batch of writes."""
@@ -131,7 +131,7 @@ class IngestRoom:
         """Jobs in a state that nobody has locked, in the order of their places."""
         place = after or _FIRST
         on_their_way = self.jobs.unstored()
-        stored = self._world.tx.rows(
+        stored = self._uow.tx.rows(
             JobRow,
             "free_ingest_jobs",
             status=status,
@@ -147,7 +147,7 @@ class IngestRoom:
     def free_batches(self, status: BatchState, most: int, after: str) -> list[BatchRow]:
         """Batches in a state that nobody has locked, younger than one of them, oldest first."""
         on_their_way = self.batches.unstored()
-        stored = self._world.tx.rows(
+        stored = self._uow.tx.rows(
             BatchRow,
             "free_ingest_batches",
             status=status,
@@ -161,13 +161,13 @@ class IngestRoom:
 
     def silent_sessions(self, now: Micros) -> list[SessionRow]:
         """Sessions that are over, although they did not end."""
-        stored = self._world.tx.rows(SessionRow, "silent_ingest_sessions", now=now)
+        stored = self._uow.tx.rows(SessionRow, "silent_ingest_sessions", now=now)
         rows = _current(self.sessions, stored, self.sessions.unstored())
         return [row for row in rows if not lasts(row.alive_until, row.lasts, now)]
 
     def unlock(self, session: str) -> None:
         """Free everything that a session has locked."""
-        tx = self._world.tx
+        tx = self._uow.tx
         jobs = tx.rows(JobRow, "ingest_jobs_locked", session=session)
         for job in _current(self.jobs, jobs, self.jobs.unstored()):
             if job.locked_by == session:
@@ -178,39 +178,39 @@ class IngestRoom:
                 self.batches.put(batch.id, replace(batch, locked_by=""))
 
     def _fetch_counters(self, names: list[str]) -> dict[str, CounterRow]:
-        rows = self._world.tx.rows(CounterRow, "ingest_counters_by_names", ids=names)
+        rows = self._uow.tx.rows(CounterRow, "ingest_counters_by_names", ids=names)
         return {row.name: row for row in rows}
 
     def _fetch_ranges(self, keys: list[RangeKey]) -> dict[RangeKey, RangeRow]:
         queues = list(dict.fromkeys(queue for queue, _ in keys))
-        rows = self._world.tx.rows(RangeRow, "ingest_ranges_of_queues", ids=queues)
+        rows = self._uow.tx.rows(RangeRow, "ingest_ranges_of_queues", ids=queues)
         return {(row.queue, row.name): row for row in rows}
 
     def _fetch_sessions(self, ids: list[str]) -> dict[str, SessionRow]:
-        rows = self._world.tx.rows(SessionRow, "ingest_sessions_by_ids", ids=ids)
+        rows = self._uow.tx.rows(SessionRow, "ingest_sessions_by_ids", ids=ids)
         return {row.id: row for row in rows}
 
     def _fetch_batches(self, ids: list[str]) -> dict[str, BatchRow]:
-        rows = self._world.tx.rows(BatchRow, "ingest_batches_by_ids", ids=ids)
+        rows = self._uow.tx.rows(BatchRow, "ingest_batches_by_ids", ids=ids)
         return {row.id: row for row in rows}
 
     def _fetch_keys(self, hashes: list[str]) -> dict[str, str]:
-        return dict(self._world.tx.fetch("ingest_batches_by_keys", ids=hashes))
+        return dict(self._uow.tx.fetch("ingest_batches_by_keys", ids=hashes))
 
     def _fetch_jobs(self, ids: list[str]) -> dict[str, JobRow]:
-        return {r.id: r for r in self._world.tx.rows(JobRow, "ingest_jobs_by_ids", ids=ids)}
+        return {r.id: r for r in self._uow.tx.rows(JobRow, "ingest_jobs_by_ids", ids=ids)}
 
     def _fetch_tallies(self, keys: list[TallyKey]) -> dict[TallyKey, TallyRow]:
         batches = list(dict.fromkeys(batch for batch, _ in keys))
-        rows = self._world.tx.rows(TallyRow, "ingest_tallies_by_batches", ids=batches)
+        rows = self._uow.tx.rows(TallyRow, "ingest_tallies_by_batches", ids=batches)
         return {(row.batch_id, IngestState(row.status)): row for row in rows}
 
     def _fetch_holds(self, keys: list[HoldKey]) -> dict[HoldKey, HoldRow]:
-        rows = self._world.tx.rows(HoldRow, "all_ingest_holds")
+        rows = self._uow.tx.rows(HoldRow, "all_ingest_holds")
         return {(row.kind, row.name): row for row in rows}
 
 
-def _current(shelf: Shelf[R], stored: list[R], on_their_way: list[R]) -> list[R]:
+def _current(shelf: TableCache[R], stored: list[R], on_their_way: list[R]) -> list[R]:
     """Rows that a query found, and rows it may have missed, as this batch of writes has them."""
     for row in stored:
         shelf.learn(row.id, row)

@@ -36,10 +36,10 @@ from penstock.ingest.queue.sql.rows import (
     SessionRow,
     TallyRow,
 )
-from penstock.ingest.queue.sql.tables import ALL_BATCHES, QUEUE, IngestRoom
+from penstock.ingest.queue.sql.tables import ALL_BATCHES, QUEUE, IngestTables
 from penstock.ingest.transitions import BatchSide, is_reported_since, move_batch, new_job, side_of
 from penstock.states import BatchState, IngestState
-from penstock.store.unit_of_work import World
+from penstock.store.unit_of_work import UnitOfWork
 
 
 class KeepSession(Write, frozen=True):
@@ -52,9 +52,9 @@ class KeepSession(Write, frozen=True):
     owner: str
     lasts: Micros
 
-    def apply(self, world: World, now: Micros) -> bool:
+    def execute(self, uow: UnitOfWork, now: Micros) -> bool:
         """Its row, and everybody else's."""
-        room = world.room(IngestRoom)
+        room = uow.tables(IngestTables)
         for silent in room.silent_sessions(now):
             if silent.id == self.session and silent.alive_until > now:
                 continue  # the clock was put back, and it has been alive all the time
@@ -72,9 +72,9 @@ class EndSession(Write, frozen=True):
 
     session: str
 
-    def apply(self, world: World, now: Micros) -> None:
+    def execute(self, uow: UnitOfWork, now: Micros) -> None:
         """Its locks, then its row."""
-        room = world.room(IngestRoom)
+        room = uow.tables(IngestTables)
         room.unlock(self.session)
         if room.sessions.get(self.session) is not None:
             room.sessions.put(self.session, None)
@@ -85,11 +85,11 @@ class PutHold(Write, frozen=True):
 
     hold: Hold
 
-    def apply(self, world: World, now: Micros) -> None:
+    def execute(self, uow: UnitOfWork, now: Micros) -> None:
         """One row; the last who held it is named."""
         hold = self.hold
         row = HoldRow(hold.kind, hold.name, hold.who, hold.why, hold.since)
-        world.room(IngestRoom).holds.put((row.kind, row.name), row)
+        uow.tables(IngestTables).holds.put((row.kind, row.name), row)
 
 
 class LiftHold(Write, frozen=True):
@@ -98,9 +98,9 @@ class LiftHold(Write, frozen=True):
     kind: HoldKind
     name: str
 
-    def apply(self, world: World, now: Micros) -> bool:
+    def execute(self, uow: UnitOfWork, now: Micros) -> bool:
         """The row goes."""
-        room = world.room(IngestRoom)
+        room = uow.tables(IngestTables)
         key = (self.kind, self.name)
         if room.holds.get(key) is None:
             return False
@@ -131,9 +131,9 @@ class SubmitBatch(Write, frozen=True):
 
     submission: Submission
 
-    def apply(self, world: World, now: Micros) -> Submitted:
+    def execute(self, uow: UnitOfWork, now: Micros) -> Submitted:
         """One row, and the number that names it."""
-        room = world.room(IngestRoom)
+        room = uow.tables(IngestTables)
         hashed = key_hash(self.submission)
         known = room.keys.get(hashed) if hashed is not None else None
         if known is not None:
@@ -165,9 +165,9 @@ class AddIngestJobs(Write, frozen=True):
     batch: Batch
     jobs: tuple[NewJob, ...]
 
-    def apply(self, world: World, now: Micros) -> Batch:
+    def execute(self, uow: UnitOfWork, now: Micros) -> Batch:
         """All of them, if the batch is still as it was read."""
-        room = world.room(IngestRoom)
+        room = uow.tables(IngestTables)
         row = _unchanged_batch(room, self.batch, self.session, by_hand=False)
         first = room.next_number(Numbered.JOBS, len(self.jobs))
         for number, new in enumerate(self.jobs, first):
@@ -185,9 +185,9 @@ class ClaimBatches(Write, frozen=True):
     most: int
     after: str
 
-    def apply(self, world: World, now: Micros) -> list[Batch]:
+    def execute(self, uow: UnitOfWork, now: Micros) -> list[Batch]:
         """Those that nobody has locked."""
-        room = world.room(IngestRoom)
+        room = uow.tables(IngestTables)
         _require_session(room, self.session, now)
         if room.is_held(HoldKind.QUEUE, QUEUE):
             return []
@@ -207,9 +207,9 @@ class ClaimIngestJobs(Write, frozen=True):
     most: int
     after: Place | None
 
-    def apply(self, world: World, now: Micros) -> list[IngestJob]:
+    def execute(self, uow: UnitOfWork, now: Micros) -> list[IngestJob]:
         """Those that nobody has locked, in the order of their places."""
-        room = world.room(IngestRoom)
+        room = uow.tables(IngestTables)
         _require_session(room, self.session, now)
         if room.is_held(HoldKind.QUEUE, QUEUE):
             return []
@@ -239,9 +239,9 @@ class LetGo(Write, frozen=True):
     jobs: tuple[Held, ...] = ()
     batches: tuple[Held, ...] = ()
 
-    def apply(self, world: World, now: Micros) -> None:
+    def execute(self, uow: UnitOfWork, now: Micros) -> None:
         """Those that are still as they were taken."""
-        room = world.room(IngestRoom)
+        room = uow.tables(IngestTables)
         room.jobs.prefetch(held.id for held in self.jobs)
         for held in self.jobs:
             job = room.jobs.get(held.id)
@@ -259,9 +259,9 @@ class ChangeIngestJobs(Write, frozen=True):
     session: str
     changes: tuple[JobChange, ...]
 
-    def apply(self, world: World, now: Micros) -> list[Outcome]:
+    def execute(self, uow: UnitOfWork, now: Micros) -> list[Outcome]:
         """Each change, or why it was refused; batches whose last job ended go on to report."""
-        room = world.room(IngestRoom)
+        room = uow.tables(IngestTables)
         room.jobs.prefetch(change.before.id for change in self.changes)
         results: list[IngestJob | PenstockError | None] = []
         ended: dict[str, None] = {}
@@ -277,7 +277,7 @@ class ChangeIngestJobs(Write, frozen=True):
             report_if_done(room, batch_id, now)
         return results
 
-    def _change(self, room: IngestRoom, change: JobChange) -> IngestJob | None:
+    def _change(self, room: IngestTables, change: JobChange) -> IngestJob | None:
         before = change.before
         row = room.jobs.get(before.id)
         if row is None:
@@ -306,9 +306,9 @@ class ChangeBatch(Write, frozen=True):
     session: str
     change: BatchChange
 
-    def apply(self, world: World, now: Micros) -> Batch | None:
+    def execute(self, uow: UnitOfWork, now: Micros) -> Batch | None:
         """The change, or a Conflict."""
-        room = world.room(IngestRoom)
+        room = uow.tables(IngestTables)
         before, after = self.change.before, self.change.after
         if after is not None and _is_batch_done(room.batch(before.id), before, after):
             return room.batch(before.id).value
@@ -334,7 +334,7 @@ class ChangeBatch(Write, frozen=True):
         return room.batch(row.id).value
 
 
-def report_if_done(room: IngestRoom, batch_id: str, now: Micros) -> None:
+def report_if_done(room: IngestTables, batch_id: str, now: Micros) -> None:
     """A batch of which no job is left goes on to its report."""
     row = room.batches.get(batch_id)
     if row is None or row.status != BatchState.PROCESSING or room.has_open_jobs(batch_id):
@@ -352,7 +352,7 @@ def lost_lock(kind: str, which: str, holder: str) -> Conflict:
     return Conflict(f"the lock on {kind} {which} was lost, and it {now}; nothing was changed")
 
 
-def _unchanged_batch(room: IngestRoom, before: Batch, session: str, *, by_hand: bool) -> BatchRow:
+def _unchanged_batch(room: IngestTables, before: Batch, session: str, *, by_hand: bool) -> BatchRow:
     row = room.batch(before.id)
     if row.version != before.version:
         raise Conflict(
@@ -391,14 +391,14 @@ def _is_batch_done(row: BatchRow, before: Batch, after: Batch) -> bool:
     return now == made
 
 
-def _require_empty(room: IngestRoom, row: BatchRow) -> None:
+def _require_empty(room: IngestTables, row: BatchRow) -> None:
     room.tallies.prefetch((row.id, state) for state in IngestState)
     left = sum(t.jobs for state in IngestState if (t := room.tallies.get((row.id, state))))
     if left:
         raise Conflict(f"batch {row.id} still has {left} jobs; delete them first")
 
 
-def _require_session(room: IngestRoom, session: str, now: Micros) -> None:
+def _require_session(room: IngestTables, session: str, now: Micros) -> None:
     row = room.sessions.get(session)
     if row is None or row.alive_until <= now:
         raise Conflict(
@@ -422,9 +422,9 @@ class ReserveNumbers(Write, frozen=True):
     wanted: Numbers
     is_put_back: bool | None = None
 
-    def apply(self, world: World, now: Micros) -> Reserved:
+    def execute(self, uow: UnitOfWork, now: Micros) -> Reserved:
         """What the queue may give from now on; all up to there are taken."""
-        room = world.room(IngestRoom)
+        room = uow.tables(IngestTables)
         row = room.ranges.get((self.queue, self.name))
         given = 0 if row is None else row.given
         own = None if row is None else Numbers(row.first_number, row.last_number)
@@ -459,14 +459,14 @@ class ReserveNumbers(Write, frozen=True):
 class Repair(Write, frozen=True):
     """Find jobs without a batch, locks without a session, wrong counts, batches that are stuck."""
 
-    alone: ClassVar[bool] = True
+    exclusive: ClassVar[bool] = True
 
     repair: bool
 
-    def apply(self, world: World, now: Micros) -> list[Finding]:
+    def execute(self, uow: UnitOfWork, now: Micros) -> list[Finding]:
         """Each thing found, and put right if asked."""
-        room = world.room(IngestRoom)
-        tx = world.tx
+        room = uow.tables(IngestTables)
+        tx = uow.tx
         found = [
             # First, because a job that is removed is taken off what was counted.
             *(self._tally(room, TallyRow(*row)) for row in tx.fetch("ingest_wrong_tallies")),
@@ -480,13 +480,13 @@ class Repair(Write, frozen=True):
             found.append(self._finding("is processing, but no job of it is", f"batch {batch}"))
         return found
 
-    def _orphan(self, room: IngestRoom, job_id: str) -> Finding:
+    def _orphan(self, room: IngestTables, job_id: str) -> Finding:
         job = room.jobs.get(job_id)
         if self.repair and job is not None:
             room.put_job(job, None)
         return self._finding("belongs to a batch that is not there", f"ingest job {job_id}")
 
-    def _lock(self, room: IngestRoom, name: str) -> Finding:
+    def _lock(self, room: IngestTables, name: str) -> Finding:
         job, batch = room.jobs.get(name), room.batches.get(name)
         if self.repair and job is not None:
             room.jobs.put(name, replace(job, locked_by=""))
@@ -494,7 +494,7 @@ class Repair(Write, frozen=True):
             room.batches.put(name, replace(batch, locked_by=""))
         return self._finding("is locked by a session that is over", name)
 
-    def _tally(self, room: IngestRoom, right: TallyRow) -> Finding:
+    def _tally(self, room: IngestTables, right: TallyRow) -> Finding:
         if self.repair:
             room.tallies.put((right.batch_id, IngestState(right.status)), right)
         whose = "all batches" if right.batch_id == ALL_BATCHES else f"batch {right.batch_id}"
