@@ -5,7 +5,7 @@ from pathlib import Path
 
 import pytest
 
-from penstock.cli import app
+from penstock.cli import exit_codes
 from penstock.errors import Invalid
 from penstock.ingest.models import Finding, HoldKind
 from penstock.ingest.queue.zookeeper.layout import batch_path, job_path
@@ -160,6 +160,6 @@ def test_a_server_does_not_start_on_the_tree_of_another_program(
 
     done = program(folder, "serve", variables={"PENSTOCK_QUEUE": zookeeper_url})
 
-    assert done.code not in (app.DONE, None)
+    assert done.code not in (exit_codes.DONE, None)
     assert "is another program's: it has nodes (brokers)" in done.err
     assert "Traceback" not in done.err

@@ -175,8 +175,8 @@ def test_one_deposit_done_by_two_at_once_is_one_version(tmp_path: Path) -> None:
 DEPOSITOR = """
 import hashlib, sys
 from pathlib import Path
-from penstock.ingest.storing.ocfl import Depository
-from penstock.ingest.storing.ocfl_files import NewFile
+from penstock.ingest.archive.ocfl.repository import Depository
+from penstock.ingest.archive.ocfl.inventory import NewFile
 from penstock.objects import Objects
 
 class Telling(Objects):

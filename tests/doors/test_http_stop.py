@@ -27,7 +27,7 @@ CALLERS = 8
 ENOUGH = 200
 PROGRAM = """
 import sys
-from penstock.api.server import serve
+from penstock.server.serve import serve
 from penstock.config import Settings
 serve(Settings(database=sys.argv[1], port=0, log_format="json"))
 """

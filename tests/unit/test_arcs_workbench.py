@@ -13,7 +13,7 @@ from penstock.arcs.workload.files import task_folder
 
 _HOLD = """
 import sys
-from penstock.arcs.workbench import task_folder
+from penstock.arcs.workload.files import task_folder
 with task_folder() as folder:
     (folder / "inputs").mkdir()
     (folder / "inputs" / "large").write_text("x")

@@ -8,9 +8,9 @@ from rich.console import Console
 
 from penstock import errors
 from penstock.catalog import shapes
-from penstock.catalog.lineage import graph, runs
 from penstock.cli import app as commands
-from penstock.cli.app import COMMANDS, EXIT_CODES, EXPLANATION, exit_code, make_app
+from penstock.cli.app import COMMANDS, make_app
+from penstock.cli.exit_codes import EXIT_CODES, EXPLANATION, exit_code
 from penstock.cli.main import main
 from penstock.cli.stdout import Unheard
 from penstock.cli.times import read_moment, read_span, show_duration, show_time
@@ -128,7 +128,7 @@ def test_an_interrupted_command_ends_with_130(
 
 SERVED = {
     name: kind
-    for module in (shapes, graph, runs)
+    for module in (shapes,)
     for name, kind in inspect.getmembers(module, inspect.isclass)
     if issubclass(kind, msgspec.Struct) and name not in ("Shape", "Page", "Struct", "RunFacets")
 }

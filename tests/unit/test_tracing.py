@@ -15,7 +15,7 @@ def test_traces_are_off_by_default_and_load_nothing() -> None:
     """Not even where everything runs in one process."""
     script = (
         "import sys, penstock.cli.admin.up\n"
-        "from penstock import tracing\n"
+        "from penstock.telemetry import tracing\n"
         "with tracing.on('off', ''), tracing.span('x', lot='1'):\n"
         "    tracing.note('y', lot='1', began=0)\n"
         "    tracing.fail('z')\n"

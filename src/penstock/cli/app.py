@@ -6,45 +6,11 @@ from collections.abc import Sequence
 
 from cyclopts import App, CycloptsError, Group, UnusedCliTokensError
 
-from penstock import __version__, errors
-from penstock.cli.main import INTERRUPTED
+from penstock import __version__
+from penstock.cli import exit_codes
 from penstock.cli.output import complain
-from penstock.cli.stdout import Unheard, heard
-from penstock.client import ApiError
+from penstock.cli.stdout import heard
 from penstock.errors import PenstockError
-
-__all__ = ["DONE", "FAILED", "GAPS", "INTERRUPTED", "USAGE", "exit_code"]
-
-DONE = 0
-FAILED = 1
-USAGE = 2
-GAPS = 3
-
-EXIT_CODES: dict[type[PenstockError], int] = {
-    errors.Malformed: USAGE,
-    errors.Invalid: USAGE,
-    errors.NotFound: FAILED,
-    errors.Conflict: FAILED,
-    errors.Unauthorized: FAILED,
-    errors.Forbidden: FAILED,
-    errors.TooLarge: FAILED,
-    errors.Busy: FAILED,
-    errors.Unavailable: FAILED,
-    errors.Away: FAILED,
-    ApiError: FAILED,
-    Unheard: FAILED,
-}
-
-EXPLANATION = (
-    "Exit codes: 0 done; 1 failed, and stderr says why; 2 the command, a setting or a file given "
-    "is wrong; 3 lots are missing, or not as they should be; 130 interrupted."
-)
-
-
-def exit_code(error: PenstockError) -> int:
-    """The exit code of the nearest class in the table."""
-    return next(EXIT_CODES[kind] for kind in type(error).__mro__ if kind in EXIT_CODES)
-
 
 # Set to see where an unexpected error comes from.
 TRACEBACK_VARIABLE = "PENSTOCK_TRACEBACK"
@@ -204,7 +170,7 @@ def make_app() -> App:
         name="penstock",
         help="The control plane of a data platform: who made what from what, and what is next.",
         help_format="plaintext",
-        help_epilogue=EXPLANATION,
+        help_epilogue=exit_codes.EXPLANATION,
         version=__version__,
         result_action="return_value",
         exit_on_error=False,
@@ -226,12 +192,12 @@ def run(arguments: Sequence[str] | None = None) -> int:
     except CycloptsError as error:
         more = " ".join(("penstock", *_chain(error), "--help"))
         complain(f"{_words(error)} `{more}` says more.")
-        return USAGE
+        return exit_codes.USAGE
     except PenstockError as error:
         complain(str(error))
-        return exit_code(error)
+        return exit_codes.exit_code(error)
     except BrokenPipeError:  # whoever read our output has enough of it
-        return FAILED
+        return exit_codes.FAILED
     except Exception as error:
         if os.environ.get(TRACEBACK_VARIABLE):
             raise
@@ -239,8 +205,8 @@ def run(arguments: Sequence[str] | None = None) -> int:
             f"unexpected {type(error).__name__}: {_in_one_line(error)}; this is a bug, "
             f"{TRACEBACK_VARIABLE}=1 shows where"
         )
-        return FAILED
-    return outcome if isinstance(outcome, int) else DONE
+        return exit_codes.FAILED
+    return outcome if isinstance(outcome, int) else exit_codes.DONE
 
 
 def _words(error: CycloptsError) -> str:

@@ -10,7 +10,7 @@ from typing import Annotated, Any, Self
 
 from cyclopts import Parameter
 
-from penstock.cli import app
+from penstock.cli import exit_codes
 from penstock.client import Client
 from penstock.config import Loaded, load
 
@@ -113,7 +113,7 @@ def leave() -> None:
     logging.shutdown()
     sys.stdout.flush()
     sys.stderr.flush()
-    os._exit(app.DONE)
+    os._exit(exit_codes.DONE)
 
 
 class StopSignals:
@@ -140,5 +140,5 @@ class StopSignals:
             # No logging here: the thread that was interrupted may be holding its lock.
             told = f"penstock: stopped at once; others go on after {self._lapse_seconds} s\n"
             os.write(sys.stderr.fileno(), told.encode())
-            os._exit(app.INTERRUPTED)
+            os._exit(exit_codes.INTERRUPTED)
         self.received = True

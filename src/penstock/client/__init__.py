@@ -26,17 +26,17 @@ __all__ = [
     "job",
 ]
 _MODULES = {
-    "ApiError": "refusals",
-    "AsyncClaim": "claim",
+    "ApiError": "errors",
+    "AsyncClaim": "claims",
     "AsyncClaims": "claims",
-    "AsyncClient": "async_client",
-    "Claim": "claim",
-    "ClaimLost": "hold",
+    "AsyncClient": "aio",
+    "Claim": "claims",
+    "ClaimLost": "claim_base",
     "Claims": "claims",
-    "Client": "client",
+    "Client": "sync",
     "JobFunction": "worker",
-    "Unreachable": "refusals",
-    "arc": "arc_decorator",
+    "Unreachable": "errors",
+    "arc": "worker",
     "job": "worker",
 }
 

@@ -5,7 +5,7 @@ from typing import Annotated, Literal
 
 from cyclopts import App, Group, Parameter
 
-from penstock.cli import app as exits
+from penstock.cli import exit_codes
 from penstock.cli.options import REMOTE, Json, Limit, Namespace, RemoteFlags, Why, switch
 from penstock.cli.output import Column, note, write_fields, write_json, write_line, write_table
 from penstock.cli.targets import ArcName, From, LotId, To, find_arc, read_bound
@@ -183,12 +183,12 @@ def backfill(
     if as_json:
         write_json(found)
     left = found.failed + found.waiting + found.held
-    return exits.GAPS if watch and left else exits.DONE
+    return exit_codes.GAPS if watch and left else exit_codes.DONE
 
 
 def _tell_plan(plan: Plan, as_json: bool) -> int:
     amiss = sum(number for what, number in plan.totals.items() if what not in ("good", "stale"))
-    code = exits.GAPS if amiss else exits.DONE
+    code = exit_codes.GAPS if amiss else exit_codes.DONE
     if as_json:
         write_json(plan)
         return code

@@ -8,7 +8,7 @@ from cyclopts import App, Group, Parameter
 from rich.live import Live
 
 from penstock import ids
-from penstock.cli import app as exits
+from penstock.cli import exit_codes
 from penstock.cli.arcs.replay_plan import (
     drawn,
     left,
@@ -116,7 +116,7 @@ def replay(
             found = _follow(client, found.id, as_json)
     if as_json:
         write_json(found)
-    return _code(found) if watch else exits.DONE
+    return _code(found) if watch else exit_codes.DONE
 
 
 def _named(
@@ -138,17 +138,17 @@ def _show(client: Client, bad: BadLots, at_once: int, as_json: bool) -> int:
     plan = client.plan_replay(bad, at_once=at_once)
     if as_json:
         write_json(plan)
-        return exits.DONE
+        return exit_codes.DONE
     write_plan(plan)
     if plan.steps:
         note("nothing was done; --yes --why REASON does it")
     elif bad.lot and not bad.version and not bad.any_version:
         note("others may stand on an older version of the lot: --any-version looks for them")
-    return exits.DONE
+    return exit_codes.DONE
 
 
 def _code(found: Replay) -> int:
-    return exits.DONE if found.state == "done" else exits.GAPS
+    return exit_codes.DONE if found.state == "done" else exit_codes.GAPS
 
 
 @app.command(name="list", group=_LOOK)

@@ -9,7 +9,7 @@ from penstock.arcs.executors import open_executor
 from penstock.arcs.overview import get_arc_lot
 from penstock.arcs.queries import all_arcs
 from penstock.arcs.workload.shell import command_rules
-from penstock.cli import app as exits
+from penstock.cli import exit_codes
 from penstock.cli.arcs.work import ENGINE, EngineFlags, begin, lease_url, owner
 from penstock.cli.options import Json
 from penstock.cli.output import complain, write_json, write_line
@@ -65,4 +65,4 @@ def run(arc: ArcName, lot: LotId, /, *, flags: EngineFlags = ENGINE, as_json: Js
             f"lot {lot} of arc {'/'.join(at)} is {found.state}: {found.error}; "
             f"`{shlex.join(['penstock', 'arcs', 'show', '/'.join(at), lot])}` shows more"
         )
-    return exits.DONE if made else exits.FAILED
+    return exit_codes.DONE if made else exit_codes.FAILED

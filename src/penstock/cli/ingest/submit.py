@@ -22,7 +22,7 @@ from rich.progress import (
     TransferSpeedColumn,
 )
 
-from penstock.cli import app as exits
+from penstock.cli import exit_codes
 from penstock.cli.ingest.watch import Unseen, follow, follow_on
 from penstock.cli.options import REMOTE, Json, RemoteFlags, switch
 from penstock.cli.output import err, note, write_json, write_line
@@ -220,7 +220,11 @@ def submit(
         ended = _follow(client, batch, as_json=as_json) if wait else batch
     if as_json:
         write_json(ended or batch)
-    return exits.FAILED if wait and (ended is None or ended.status != "completed") else exits.DONE
+    return (
+        exit_codes.FAILED
+        if wait and (ended is None or ended.status != "completed")
+        else exit_codes.DONE
+    )
 
 
 class Handed(NamedTuple):

@@ -15,7 +15,7 @@ from rich.progress_bar import ProgressBar
 from rich.table import Table
 from rich.text import Text
 
-from penstock.cli import app as exits
+from penstock.cli import exit_codes
 from penstock.cli.ingest.targets import Kind, read_target
 from penstock.cli.options import REMOTE, Json, RemoteFlags
 from penstock.cli.output import STATE_STYLES, out, plain
@@ -305,7 +305,9 @@ def watch(
             ended = follow(client, name, _Documents(), interval)
         else:
             ended = follow_on(out(), client, name, interval)
-    return exits.DONE if ended is not None and ended.status == "completed" else exits.FAILED
+    return (
+        exit_codes.DONE if ended is not None and ended.status == "completed" else exit_codes.FAILED
+    )
 
 
 def follow_on(console: Console, client: Client, batch_id: str, interval: float) -> Batch | None:

@@ -10,7 +10,7 @@ from typing import Annotated
 import msgspec
 from cyclopts import App, Parameter
 
-from penstock.cli import app as exits
+from penstock.cli import exit_codes
 from penstock.cli.ingest.watch import show_bytes
 from penstock.cli.lots.hold import held_before
 from penstock.cli.options import REMOTE, Json, Limit, Namespace, Offset, RemoteFlags, Why, switch
@@ -311,7 +311,7 @@ def remove(
         write_line(f"lot {lot} of {'/'.join(at)} is forgotten: nothing had read it")
     else:
         write_line(f"lot {lot} of {'/'.join(at)} is removed: {_things(found.manifest)}")
-    return exits.DONE
+    return exit_codes.DONE
 
 
 def _confirm_removal(client: Client, at: tuple[str, str], lot: str) -> bool:
@@ -360,7 +360,7 @@ def gaps(
         write_json(found)
     else:
         write_gaps(found)
-    return exits.DONE if found.is_whole else exits.GAPS
+    return exit_codes.DONE if found.is_whole else exit_codes.GAPS
 
 
 @app.command

@@ -8,7 +8,7 @@ from cyclopts import App, Parameter
 from msgspec import Struct
 
 from penstock.arcs.spec import variable_names
-from penstock.cli import app as exits
+from penstock.cli import exit_codes
 from penstock.cli.lots.guarded import Ended, Signals, run_command
 from penstock.cli.options import REMOTE, Inputs, Json, Namespace, Outputs, RemoteFlags, switch
 from penstock.cli.output import complain, note, write_json
@@ -209,8 +209,8 @@ def run(
     if signals.received:
         return _SIGNALLED + signals.received
     if worker.failed:
-        return exits.FAILED
-    return NOTHING_TO_DO if as_json and not worker.lots else exits.DONE
+        return exit_codes.FAILED
+    return NOTHING_TO_DO if as_json and not worker.lots else exit_codes.DONE
 
 
 def _refusal(client: Client, wiring: Wiring, lot: str) -> str:
