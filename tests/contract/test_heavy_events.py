@@ -6,8 +6,8 @@ import pytest
 
 from penstock.catalog.events.apply import receive
 from penstock.catalog.events.parse import Limits, read_event
+from penstock.catalog.unit_of_work import HEAVY, HEAVY_KEPT_MAX, UnitOfWork
 from penstock.db import Database
-from penstock.store.unit_of_work import HEAVY, HEAVY_KEPT_MAX, UnitOfWork
 from tests.contract.catalog_rows import NOW
 
 

@@ -11,13 +11,13 @@ from hypothesis import strategies as st
 
 from penstock.catalog.commands import ReceiveEvent
 from penstock.catalog.events.parse import Limits, read_event
+from penstock.catalog.flush import changes, flush
 from penstock.catalog.lineage.edges import History
 from penstock.catalog.lineage.graph import Direction, lineage
+from penstock.catalog.unit_of_work import Keys, UnitOfWork
 from penstock.clock import SECOND, Micros, format_time, parse_time
 from penstock.db import Database, Transaction, open_database
 from penstock.errors import NotFound
-from penstock.store.flush import changes, flush
-from penstock.store.unit_of_work import Keys, UnitOfWork
 from tests.contract.catalog_rows import NAMESPACE, NOW
 from tests.contract.lineage_rows import Arrow, Scene, arrows, at, nodes
 

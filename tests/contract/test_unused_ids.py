@@ -10,12 +10,12 @@ import pytest
 from penstock import ids
 from penstock.catalog.commands import ReceiveEvent
 from penstock.catalog.events.parse import Limits, read_event
+from penstock.catalog.flush import changes, flush
 from penstock.catalog.rows import Row
+from penstock.catalog.unit_of_work import Keys, UnitOfWork
 from penstock.clock import HOUR, SECOND, Micros, format_time, system_clock
 from penstock.db import Database, Transaction, open_database
 from penstock.db.database import Ask
-from penstock.store.flush import changes, flush
-from penstock.store.unit_of_work import Keys, UnitOfWork
 
 
 @pytest.fixture

@@ -11,11 +11,11 @@ from hypothesis import strategies as st
 
 from penstock.catalog.commands import DeleteDataset, DeleteJob, ReceiveEvent, RestoreDataset
 from penstock.catalog.events.parse import Limits, read_event
+from penstock.catalog.flush import changes, flush
+from penstock.catalog.unit_of_work import Keys, NeedsOwnTransaction, UnitOfWork
 from penstock.clock import Micros, parse_time, system_clock
 from penstock.db import Database, Transaction, open_database
 from penstock.errors import NotFound
-from penstock.store.flush import changes, flush
-from penstock.store.unit_of_work import Keys, NeedsOwnTransaction, UnitOfWork
 from penstock.store.write_queue import Command
 from tests.checked import broken_invariants, inside
 from tests.servers import PostgresServer

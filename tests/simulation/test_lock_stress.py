@@ -12,15 +12,15 @@ import pytest
 
 from penstock.catalog.commands import DatasetName
 from penstock.catalog.entities.runs import lot_of
+from penstock.catalog.flush import changes, flush
 from penstock.catalog.rows import Origin, Role
+from penstock.catalog.unit_of_work import UnitOfWork
 from penstock.clock import system_clock
 from penstock.db import Transaction, open_database
 from penstock.errors import Unavailable
 from penstock.locks.commands import ClaimLots, RegisterLots, WireJob
 from penstock.locks.rows import LogRow
 from penstock.states import RunState, WorkState
-from penstock.store.flush import changes, flush
-from penstock.store.unit_of_work import UnitOfWork
 from penstock.store.write_queue import WriteQueue
 from tests.checked import assert_database_holds
 from tests.patience import HANG_SECONDS

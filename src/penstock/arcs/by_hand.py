@@ -8,12 +8,12 @@ from msgspec import Struct
 from penstock import ids
 from penstock.arcs.commands import is_arc
 from penstock.catalog.commands.lookup import Write
+from penstock.catalog.unit_of_work import Keys, UnitOfWork
 from penstock.clock import Micros
 from penstock.errors import Conflict
 from penstock.locks.claiming import Ref
 from penstock.locks.commands.claims import Claimed, ClaimLots, CompleteClaims, Ended
 from penstock.locks.tables import LockTables
-from penstock.store.unit_of_work import Keys, UnitOfWork
 
 
 class CompleteByHand(Write, frozen=True):

@@ -24,6 +24,7 @@ from penstock.catalog.events.apply import receive
 from penstock.catalog.events.known_facets import DatasetName
 from penstock.catalog.events.parse import Limits, read_event
 from penstock.catalog.rows import replace
+from penstock.catalog.unit_of_work import UnitOfWork
 from penstock.clock import Micros, format_time
 from penstock.errors import Conflict, NotFound
 from penstock.locks import claiming
@@ -36,7 +37,6 @@ from penstock.lots.ids import Interval, clock_interval
 from penstock.lots.rows import LotDatasetRow
 from penstock.lots.tables import LotTables
 from penstock.states import ManifestState, WorkState
-from penstock.store.unit_of_work import UnitOfWork
 
 _LIMITS = Limits(name_length_max=4096, json_depth_max=64)
 _PRODUCER = "penstock"

@@ -7,9 +7,9 @@ from penstock.arcs.arrivals.commands import ApplyArrival
 from penstock.arcs.commands import ApplyArc
 from penstock.arcs.spec import Arc
 from penstock.catalog.commands.lookup import Write
+from penstock.catalog.unit_of_work import UnitOfWork
 from penstock.clock import Micros
 from penstock.errors import PenstockError, Unavailable
-from penstock.store.unit_of_work import UnitOfWork
 
 
 class Declare(Write, frozen=True):

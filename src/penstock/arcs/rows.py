@@ -11,11 +11,11 @@ from msgspec import Struct
 from penstock.arcs.spec import Arc, from_text
 from penstock.catalog.events.known_facets import DatasetName
 from penstock.catalog.rows import Row
+from penstock.catalog.unit_of_work import Changes, UnitOfWork
 from penstock.clock import Micros
 from penstock.lots.manifests import Check, ManifestNote
 from penstock.states import ManifestState
 from penstock.store.table_cache import TableCache, write_only
-from penstock.store.unit_of_work import Changes, UnitOfWork
 
 LotKey = tuple[str, str]  # job id, lot
 PartRows = Mapping[str, "PartRow"]  # by part

@@ -11,6 +11,7 @@ from msgspec import Meta, Struct
 from penstock.access import audit
 from penstock.access.secrets import Secrets, is_sealed
 from penstock.catalog.commands.lookup import Write
+from penstock.catalog.unit_of_work import UnitOfWork
 from penstock.clock import Micros
 from penstock.db import Transaction
 from penstock.errors import Conflict, Invalid, NotFound
@@ -19,7 +20,6 @@ from penstock.ingest.intake.places import Places, check_url
 from penstock.ingest.models import PRIORITY_MAX
 from penstock.ingest.notifications.mail import check_address
 from penstock.lots.ids import Interval
-from penstock.store.unit_of_work import UnitOfWork
 
 _NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]{0,99}")
 _decode = msgspec.json.Decoder

@@ -15,6 +15,7 @@ from penstock.catalog.events.apply import declare_dataset
 from penstock.catalog.events.facets import NO_FACETS
 from penstock.catalog.events.parse import Mention
 from penstock.catalog.rows import DatasetRow, Row, replace
+from penstock.catalog.unit_of_work import Changes, UnitOfWork
 from penstock.clock import Micros
 from penstock.db import Transaction
 from penstock.locks.commands.lots import announce, is_news, register, withdraw
@@ -25,7 +26,6 @@ from penstock.lots.rows import LotDatasetRow
 from penstock.lots.tables import LotTables
 from penstock.states import ManifestState
 from penstock.store.table_cache import TableCache
-from penstock.store.unit_of_work import Changes, UnitOfWork
 
 DEPOSITS = "ingest"  # who publishes what was deposited
 LABEL = "1"  # of the way in which lots of batches are cut

@@ -12,10 +12,10 @@ from typing import ClassVar, Final
 
 from penstock.catalog.commands.lookup import Write
 from penstock.catalog.rows import Row
+from penstock.catalog.unit_of_work import UnitOfWork
 from penstock.clock import DAY, Micros
 from penstock.db import Transaction
 from penstock.errors import PenstockError
-from penstock.store.unit_of_work import UnitOfWork
 from penstock.store.write_queue import WriteQueue
 
 EVERY_SECONDS: Final = 3.0

@@ -13,6 +13,7 @@ from msgspec.structs import replace
 
 from penstock.access import audit
 from penstock.catalog.commands.lookup import Write
+from penstock.catalog.unit_of_work import UnitOfWork
 from penstock.clock import Micros
 from penstock.errors import Conflict, Invalid, PenstockError
 from penstock.ingest.archive import lost_files
@@ -36,7 +37,6 @@ from penstock.ingest.stages import clean_up
 from penstock.ingest.transitions import BatchSide, capped, move_batch, move_job, resume_job, side_of
 from penstock.ingest.workers import abandoned
 from penstock.states import BatchState, IngestState
-from penstock.store.unit_of_work import UnitOfWork
 
 _PAGE = 250
 _TRIES = 5

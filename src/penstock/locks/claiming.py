@@ -20,6 +20,7 @@ from penstock.catalog.entities.runs import (
 )
 from penstock.catalog.events.known_facets import DatasetName
 from penstock.catalog.rows import JobRow, Role, replace
+from penstock.catalog.unit_of_work import UnitOfWork
 from penstock.clock import SECOND, Micros, say_time
 from penstock.errors import Conflict, NotFound
 from penstock.locks import quality, work
@@ -30,7 +31,6 @@ from penstock.locks.rows import LotJobRow, StatusRow, WorkRow
 from penstock.locks.tables import LockTables
 from penstock.lots.tables import NO_NOTES, LotTables, Notes
 from penstock.states import RunState, WorkState
-from penstock.store.unit_of_work import UnitOfWork
 
 Shape = tuple[tuple[DatasetName, ...], tuple[DatasetName, ...]]
 

@@ -6,11 +6,11 @@ from typing import Any, Final
 from msgspec import Struct
 
 from penstock.catalog.rows import replace
+from penstock.catalog.unit_of_work import Changes, UnitOfWork
 from penstock.clock import Micros
 from penstock.db.database import Ask
 from penstock.locks.rows import KeeperRow, TurnRow
 from penstock.store.table_cache import TableCache
-from penstock.store.unit_of_work import Changes, UnitOfWork
 
 WorkKey = tuple[str, str]  # job id, lot
 

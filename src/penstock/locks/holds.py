@@ -9,13 +9,13 @@ from collections.abc import Iterator
 from msgspec import Struct
 
 from penstock.catalog.rows import DatasetRow, Role, replace
+from penstock.catalog.unit_of_work import UnitOfWork
 from penstock.clock import Micros
 from penstock.locks import work
 from penstock.locks.lock_rules import Status
 from penstock.locks.queries.hold_reasons import add_reason, drop_reason, tell_readable
 from penstock.locks.rows import LINEAGE, HoldRow, LogRow, StatusRow
 from penstock.locks.tables import LockTables
-from penstock.store.unit_of_work import UnitOfWork
 
 
 class Made(Struct, frozen=True):

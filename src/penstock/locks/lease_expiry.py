@@ -12,6 +12,7 @@ from msgspec.structs import asdict
 
 from penstock.catalog.commands.lookup import Write
 from penstock.catalog.rows import replace
+from penstock.catalog.unit_of_work import UnitOfWork
 from penstock.clock import SECOND, Clock, Micros, say_time
 from penstock.errors import PenstockError
 from penstock.locks import claiming, work
@@ -20,7 +21,6 @@ from penstock.locks.lock_rules import Status, writable
 from penstock.locks.rows import OUTSIDE, ClockRow
 from penstock.locks.tables import LockTables
 from penstock.lots.ids import INTERVAL_MAX, Interval
-from penstock.store.unit_of_work import UnitOfWork
 from penstock.store.write_queue import WriteQueue
 from penstock.telemetry import logs
 

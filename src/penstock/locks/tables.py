@@ -9,6 +9,7 @@ from msgspec import Struct
 
 from penstock.catalog.entities.runs import lot_facet, lot_of
 from penstock.catalog.rows import Role, replace
+from penstock.catalog.unit_of_work import Changes, UnitOfWork
 from penstock.clock import Micros
 from penstock.db.database import Ask
 from penstock.locks.gate_table import ReplayGateTables, WorkKey
@@ -28,7 +29,6 @@ from penstock.locks.rows import (
 from penstock.lots.tables import LotTables
 from penstock.states import WorkState
 from penstock.store.table_cache import TableCache, write_only
-from penstock.store.unit_of_work import Changes, UnitOfWork
 
 OutputKey = tuple[str, str]  # dataset id, lot
 InputKey = tuple[str, str, str]  # dataset id, job id, lot

@@ -7,10 +7,10 @@ folders were begun as stores; one of these without its mark is away (ADR 0014).
 from typing import ClassVar
 
 from penstock.catalog.commands.lookup import Write
+from penstock.catalog.unit_of_work import UnitOfWork
 from penstock.clock import Micros
 from penstock.objects import Objects, mark_store
 from penstock.objects.keys import local_folder
-from penstock.store.unit_of_work import UnitOfWork
 from penstock.store.write_queue import WriteQueue
 
 

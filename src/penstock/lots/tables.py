@@ -7,6 +7,7 @@ from typing import Any
 
 from msgspec import Struct
 
+from penstock.catalog.unit_of_work import Changes, UnitOfWork
 from penstock.clock import Micros
 from penstock.errors import Invalid
 from penstock.lots.ids import Interval, IntervalLot, check_lot, parse_interval
@@ -14,7 +15,6 @@ from penstock.lots.manifests import ManifestNote
 from penstock.lots.rows import LandingRow, LotDatasetRow, LotEventRow, ManifestRow, RunEndRow
 from penstock.states import ManifestState
 from penstock.store.table_cache import TableCache, write_only
-from penstock.store.unit_of_work import Changes, UnitOfWork
 
 Notes = Mapping[str, ManifestNote]  # by dataset id
 NO_NOTES: Notes = MappingProxyType({})

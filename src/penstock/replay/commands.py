@@ -9,6 +9,7 @@ from penstock import ids
 from penstock.access import audit
 from penstock.catalog.commands.lookup import Write
 from penstock.catalog.rows import replace
+from penstock.catalog.unit_of_work import UnitOfWork
 from penstock.clock import Micros
 from penstock.errors import Conflict, Invalid, NotFound
 from penstock.locks import replay_gate
@@ -34,7 +35,6 @@ from penstock.replay.rows import (
 )
 from penstock.replay.rules import Turn, Verdict
 from penstock.states import REPLAY, ReplayState, StepState, WorkState
-from penstock.store.unit_of_work import UnitOfWork
 
 
 class _Alone(Write, frozen=True):

@@ -9,13 +9,13 @@ from msgspec import Struct
 
 from penstock import ids
 from penstock.catalog.rows import Row, replace
+from penstock.catalog.unit_of_work import Changes, UnitOfWork
 from penstock.clock import Micros
 from penstock.errors import NotFound
 from penstock.locks.rows import KeeperRow
 from penstock.replay.target import Target
 from penstock.states import REPLAY_STEP, ReplayState, StepState
 from penstock.store.table_cache import TableCache, write_only
-from penstock.store.unit_of_work import Changes, UnitOfWork
 
 
 class Counts(Struct, frozen=True):

@@ -3,6 +3,7 @@
 from enum import StrEnum
 from typing import NamedTuple
 
+from penstock.catalog.unit_of_work import UnitOfWork
 from penstock.locks import work as rules
 from penstock.locks.lock_rules import Status, readable
 from penstock.locks.queries.hold_reasons import QUALITY, is_for_quality_alone
@@ -10,7 +11,6 @@ from penstock.locks.rows import LotJobRow, StatusRow, WorkRow
 from penstock.locks.tables import LockTables
 from penstock.replay.rows import StepRow
 from penstock.states import StepState, WorkState
-from penstock.store.unit_of_work import UnitOfWork
 
 KEPT = "somebody keeps the job from this lot: let it go first"
 

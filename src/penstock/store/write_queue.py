@@ -12,11 +12,11 @@ from contextlib import AbstractContextManager, ExitStack, contextmanager
 from typing import Any, Generic, NamedTuple, Protocol, TypeVar
 
 from penstock.access.caller import called_from, caller_address
+from penstock.catalog.flush import changes, flush
+from penstock.catalog.unit_of_work import Keys, UnitOfWork
 from penstock.clock import Clock, Micros
 from penstock.db.database import Database, Sent, Transaction
 from penstock.errors import Busy, PenstockError, Unavailable
-from penstock.store.flush import changes, flush
-from penstock.store.unit_of_work import Keys, UnitOfWork
 
 
 class Sized(Protocol):

@@ -14,6 +14,7 @@ from penstock.access import audit
 from penstock.access.secrets import Secrets, is_sealed
 from penstock.catalog.commands.lookup import Write
 from penstock.catalog.rows import replace
+from penstock.catalog.unit_of_work import Changes, UnitOfWork
 from penstock.clock import SECOND, Micros, lasts
 from penstock.config import mask_url
 from penstock.db import Transaction
@@ -21,7 +22,6 @@ from penstock.errors import Conflict, Invalid, NotFound
 from penstock.lots.outbox import Outbox, check_kept, last_id
 from penstock.lots.rows import SubscriberKind, SubscriberRow
 from penstock.store.table_cache import TableCache
-from penstock.store.unit_of_work import Changes, UnitOfWork
 
 SUBSCRIBERS_MAX = 100  # each may need a thread
 ERROR_CHARS_MAX = 1000

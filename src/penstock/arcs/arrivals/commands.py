@@ -14,6 +14,7 @@ from penstock.catalog.events.apply import declare_dataset
 from penstock.catalog.events.facets import NO_FACETS
 from penstock.catalog.events.parse import Mention
 from penstock.catalog.rows import Role, replace
+from penstock.catalog.unit_of_work import UnitOfWork
 from penstock.clock import Micros
 from penstock.errors import Conflict
 from penstock.locks.commands.lots import register
@@ -21,7 +22,6 @@ from penstock.locks.tables import LockTables
 from penstock.lots.manifests import ManifestNote
 from penstock.lots.rows import LandingRow, LotDatasetRow
 from penstock.lots.tables import LotTables
-from penstock.store.unit_of_work import UnitOfWork
 
 WATCHER = "penstock"  # who registers what has arrived
 

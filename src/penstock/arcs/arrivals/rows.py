@@ -7,12 +7,12 @@ from msgspec import Struct
 
 from penstock.arcs.arrivals.arrival import Arrival, ArrivedRow, from_text
 from penstock.catalog.rows import Row
+from penstock.catalog.unit_of_work import Changes, UnitOfWork
 from penstock.clock import Micros
 from penstock.db import Transaction
 from penstock.errors import NotFound
 from penstock.lots.rows import LandingRow
 from penstock.store.table_cache import TableCache, write_only
-from penstock.store.unit_of_work import Changes, UnitOfWork
 
 REFUSED_LENGTH_MAX = 1000
 

@@ -29,6 +29,7 @@ from penstock.arcs.backfills.rules import (
 from penstock.arcs.commands import arc_row
 from penstock.catalog.commands.lookup import Write
 from penstock.catalog.rows import JobRow, replace
+from penstock.catalog.unit_of_work import UnitOfWork
 from penstock.clock import Micros
 from penstock.errors import Invalid, NotFound
 from penstock.locks import work as rules
@@ -37,7 +38,6 @@ from penstock.locks.rows import LotJobRow
 from penstock.locks.tables import LockTables
 from penstock.lots.tables import LotTables
 from penstock.states import BACKFILL, BackfillState, WorkState
-from penstock.store.unit_of_work import UnitOfWork
 
 OUTCOMES = {  # the work that has ended, as far as a backfill can bring it
     WorkState.DONE: LotOutcome.DONE,

@@ -9,12 +9,12 @@ from msgspec import Struct
 
 from penstock.arcs.backfills.rules import Action, LotList, Range, Scope
 from penstock.catalog.rows import Row
+from penstock.catalog.unit_of_work import Changes, UnitOfWork
 from penstock.clock import Micros
 from penstock.locks.gaps.spans import Span
 from penstock.lots.ids import Interval
 from penstock.states import BackfillState
 from penstock.store.table_cache import TableCache, write_only
-from penstock.store.unit_of_work import Changes, UnitOfWork
 
 
 class LotOutcome(StrEnum):

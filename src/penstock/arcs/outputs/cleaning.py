@@ -7,6 +7,7 @@ from penstock.arcs.overview import find_work
 from penstock.arcs.queries import arc_states, attempts_of, output_refs
 from penstock.arcs.rows import ArcTables
 from penstock.catalog.rows import RunRow
+from penstock.catalog.unit_of_work import UnitOfWork
 from penstock.clock import Micros
 from penstock.errors import Conflict, NotFound
 from penstock.locks.commands.admin import Admin
@@ -14,7 +15,6 @@ from penstock.locks.queries.claims import get_lot_job
 from penstock.locks.tables import LockTables
 from penstock.objects import Objects
 from penstock.states import ManifestState, RunState, WorkState
-from penstock.store.unit_of_work import UnitOfWork
 from penstock.store.write_queue import WriteQueue
 
 

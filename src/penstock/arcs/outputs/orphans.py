@@ -21,6 +21,7 @@ from penstock.arcs.outputs.leftovers import attempt_of, kept_keys
 from penstock.arcs.rows import AttemptRow, PartRow
 from penstock.catalog.commands.lookup import Write
 from penstock.catalog.rows import RunRow
+from penstock.catalog.unit_of_work import UnitOfWork
 from penstock.clock import Micros
 from penstock.db import Database
 from penstock.errors import NotFound, PenstockError, Unavailable
@@ -29,7 +30,6 @@ from penstock.lots.manifests import DATA, DATASETS, DatasetRef
 from penstock.lots.rows import ManifestRow
 from penstock.objects import Entry, Objects
 from penstock.states import ManifestState, RunState
-from penstock.store.unit_of_work import UnitOfWork
 from penstock.store.write_queue import WriteQueue
 
 log = logging.getLogger(__name__)

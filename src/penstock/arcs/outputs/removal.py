@@ -14,6 +14,7 @@ from penstock.arcs.arrivals.rows import ArrivalTables
 from penstock.arcs.queries import read_manifest
 from penstock.catalog.commands.lookup import dataset_row
 from penstock.catalog.rows import DatasetRow, Role, replace
+from penstock.catalog.unit_of_work import UnitOfWork
 from penstock.clock import Micros
 from penstock.db import Transaction
 from penstock.errors import Conflict, NotFound
@@ -40,7 +41,6 @@ from penstock.lots.tables import LotEventKind, LotTables
 from penstock.objects import Objects
 from penstock.objects.uris import find_object
 from penstock.states import MANIFEST, ManifestState
-from penstock.store.unit_of_work import UnitOfWork
 from penstock.store.write_queue import WriteQueue
 
 _WITH_DATA = (ManifestState.COMPLETE, ManifestState.PARTIAL)

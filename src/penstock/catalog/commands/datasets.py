@@ -27,9 +27,9 @@ from penstock.catalog.rows import (
     VersionRow,
     replace,
 )
+from penstock.catalog.unit_of_work import UnitOfWork
 from penstock.clock import Micros
 from penstock.errors import Conflict, NotFound
-from penstock.store.unit_of_work import UnitOfWork
 
 
 class PutDataset(Write, frozen=True):

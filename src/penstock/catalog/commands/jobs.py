@@ -16,10 +16,10 @@ from penstock.catalog.entities import job_versions, jobs, names, runs
 from penstock.catalog.events.facets import event_stamp
 from penstock.catalog.events.known_facets import DatasetName
 from penstock.catalog.rows import JobRow, RunRow, replace
+from penstock.catalog.unit_of_work import UnitOfWork
 from penstock.clock import Micros
 from penstock.errors import Conflict
 from penstock.states import RunState
-from penstock.store.unit_of_work import UnitOfWork
 
 
 class PutJob(Write, frozen=True):

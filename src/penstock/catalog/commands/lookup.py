@@ -10,9 +10,9 @@ from penstock.access import audit
 from penstock.catalog.entities import datasets
 from penstock.catalog.events.schema import Field
 from penstock.catalog.rows import DatasetRow, JobRow, NamespaceRow, RunRow
+from penstock.catalog.unit_of_work import Keys, UnitOfWork
 from penstock.clock import Micros
 from penstock.errors import NotFound
-from penstock.store.unit_of_work import Keys, UnitOfWork
 
 
 class Write(Struct, frozen=True):

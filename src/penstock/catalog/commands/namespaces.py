@@ -12,9 +12,9 @@ from penstock.catalog.events.apply import declare_dataset
 from penstock.catalog.events.facets import NO_FACETS
 from penstock.catalog.events.parse import Mention
 from penstock.catalog.rows import NamespaceRow, SourceRow, TagRow, replace
+from penstock.catalog.unit_of_work import UnitOfWork
 from penstock.clock import Micros, after
 from penstock.errors import Conflict, Invalid, NotFound
-from penstock.store.unit_of_work import UnitOfWork
 
 
 class CreateNamespace(Write, frozen=True):

@@ -13,10 +13,10 @@ from penstock.catalog.events.facets import event_stamp
 from penstock.catalog.events.namespaced import WriteScope, may_write
 from penstock.catalog.events.parse import Event
 from penstock.catalog.rows import JobRow, Role, RunRow, replace
+from penstock.catalog.unit_of_work import Keys, UnitOfWork
 from penstock.clock import Micros, after
 from penstock.errors import Conflict, Invalid, NotFound
 from penstock.states import RUN, RunState
-from penstock.store.unit_of_work import Keys, UnitOfWork
 
 
 class CreateRun(Write, frozen=True):

@@ -6,7 +6,7 @@ from penstock import ids
 from penstock.catalog.events import known_facets
 from penstock.catalog.events.facets import Facets
 from penstock.catalog.rows import ColumnEdgeRow
-from penstock.store.unit_of_work import UnitOfWork
+from penstock.catalog.unit_of_work import UnitOfWork
 
 
 def column_set(uow: UnitOfWork, dataset_id: str, facets: Facets) -> str | None:

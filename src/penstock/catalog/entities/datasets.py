@@ -8,8 +8,8 @@ from penstock.catalog.events import known_facets
 from penstock.catalog.events.facets import Facets, Stamp, merge, read_stamps, stamped_at
 from penstock.catalog.events.schema import NO_FIELDS, NO_SCHEMA, observed_schema, read_schema
 from penstock.catalog.rows import DatasetRow, Origin, VersionRow, replace
+from penstock.catalog.unit_of_work import UnitOfWork, place_of
 from penstock.clock import Micros, after
-from penstock.store.unit_of_work import UnitOfWork, place_of
 
 DROPPED = "DROP"
 

@@ -28,7 +28,7 @@ from penstock.catalog.events.known_facets import (
 )
 from penstock.catalog.events.schema import NO_FIELDS, load_fields
 from penstock.catalog.rows import DatasetRow, FacetSetRow, VersionRow, replace
-from penstock.store.unit_of_work import Place, UnitOfWork, place_of
+from penstock.catalog.unit_of_work import Place, UnitOfWork, place_of
 
 SCHEMA: Final = "schema"
 DOCUMENTATION: Final = "documentation"

@@ -12,8 +12,8 @@ from penstock.catalog.events import known_facets
 from penstock.catalog.events.facets import REMEMBERED_MAX, read_facets
 from penstock.catalog.events.known_facets import DatasetName
 from penstock.catalog.rows import EdgeRow, JobRow, JobVersionRow, Role, RunRow, replace
+from penstock.catalog.unit_of_work import IoKey, UnitOfWork
 from penstock.clock import Micros
-from penstock.store.unit_of_work import IoKey, UnitOfWork
 
 _decode_names = msgspec.json.Decoder(tuple[DatasetName, ...]).decode
 

@@ -10,9 +10,9 @@ from penstock.catalog.events import known_facets
 from penstock.catalog.events.facets import Facets, Stamp, stamped_at
 from penstock.catalog.events.known_facets import ParentRun
 from penstock.catalog.rows import JobRow, RunRow, replace
+from penstock.catalog.unit_of_work import UnitOfWork
 from penstock.clock import Micros, after
 from penstock.states import RunState
-from penstock.store.unit_of_work import UnitOfWork
 
 STREAM = "STREAM"
 UNKNOWN = "unknown"  # the name under which Spark starts a run before it knows the true one

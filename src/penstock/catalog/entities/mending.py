@@ -14,12 +14,12 @@ from penstock.access import audit
 from penstock.catalog.entities import datasets as dataset_rules
 from penstock.catalog.entities import job_versions
 from penstock.catalog.events.facets import read_stamps, restamped, stamped_at, write_stamps
+from penstock.catalog.flush import EventCount, changes, flush
 from penstock.catalog.queries.events import counted_type
 from penstock.catalog.rows import EdgeRow, Role, replace
+from penstock.catalog.unit_of_work import UnitOfWork
 from penstock.clock import HOUR, Clock, Micros
 from penstock.db import Database, Transaction
-from penstock.store.flush import EventCount, changes, flush
-from penstock.store.unit_of_work import UnitOfWork
 
 Move = Callable[[Micros], Micros]
 

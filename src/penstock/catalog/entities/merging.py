@@ -18,6 +18,7 @@ from penstock.catalog.events import known_facets
 from penstock.catalog.events.facets import merge, read_facets, read_stamps
 from penstock.catalog.events.known_facets import Alias, DatasetName
 from penstock.catalog.events.parse import Event, Mention
+from penstock.catalog.flush import changes, flush
 from penstock.catalog.rows import (
     AliasRow,
     DatasetRow,
@@ -28,9 +29,8 @@ from penstock.catalog.rows import (
     VersionRow,
     replace,
 )
+from penstock.catalog.unit_of_work import UnitOfWork, place_of
 from penstock.clock import Micros
-from penstock.store.flush import changes, flush
-from penstock.store.unit_of_work import UnitOfWork, place_of
 
 SYMLINKS = "symlinks"
 

@@ -12,8 +12,8 @@ from penstock.catalog.events.facets import read_facets
 from penstock.catalog.events.known_facets import DatasetName, DataSource, column_inputs
 from penstock.catalog.events.parse import Mention
 from penstock.catalog.rows import AliasRow, DatasetRow, NamespaceRow, SourceRow, replace
+from penstock.catalog.unit_of_work import UnitOfWork
 from penstock.clock import Micros
-from penstock.store.unit_of_work import UnitOfWork
 
 
 def home(uow: UnitOfWork, mention: Mention) -> str:

@@ -34,9 +34,9 @@ from penstock.catalog.rows import (
     VersionRow,
     replace,
 )
+from penstock.catalog.unit_of_work import IoKey, UnitOfWork
 from penstock.clock import Micros, after
 from penstock.states import RunState
-from penstock.store.unit_of_work import IoKey, UnitOfWork
 
 
 def mark(run: RunRow, state: RunState, at: Micros) -> RunRow:

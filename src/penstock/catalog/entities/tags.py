@@ -3,7 +3,7 @@
 from collections.abc import Iterable
 
 from penstock.catalog.rows import TagRow, TagUseRow
-from penstock.store.unit_of_work import UnitOfWork
+from penstock.catalog.unit_of_work import UnitOfWork
 
 
 def use_tags(uow: UnitOfWork, namespace: str, names: Iterable[str]) -> None:

@@ -37,10 +37,10 @@ from penstock.catalog.rows import (
     VersionRow,
     replace,
 )
+from penstock.catalog.unit_of_work import UnitOfWork
 from penstock.clock import Micros
 from penstock.errors import Conflict
 from penstock.states import RunState
-from penstock.store.unit_of_work import UnitOfWork
 
 _STATES: Final = {
     "START": RunState.RUNNING,

@@ -8,9 +8,9 @@ from collections.abc import Iterable, Iterator
 from msgspec import Struct
 
 from penstock.catalog.rows import JobRow
+from penstock.catalog.unit_of_work import UnitOfWork
 from penstock.db import Transaction
 from penstock.ids import job_id
-from penstock.store.unit_of_work import UnitOfWork
 
 DOTS_MAX = 32  # how many dots of a name are tried; a name has few
 

@@ -20,9 +20,9 @@ from penstock.catalog.events.facets import Facets
 from penstock.catalog.events.known_facets import Alias
 from penstock.catalog.events.parse import DATASET, JOB, Event, Mention
 from penstock.catalog.rows import replace
+from penstock.catalog.unit_of_work import Keys, UnitOfWork
 from penstock.clock import Micros
 from penstock.errors import Forbidden
-from penstock.store.unit_of_work import Keys, UnitOfWork
 from penstock.store.write_queue import Command
 
 

@@ -10,6 +10,7 @@ from penstock.catalog.commands.lookup import Write
 from penstock.catalog.events.apply import receive
 from penstock.catalog.events.parse import Event
 from penstock.catalog.rows import Row, replace
+from penstock.catalog.unit_of_work import Changes, UnitOfWork
 from penstock.clock import Micros
 from penstock.db import Transaction
 from penstock.errors import Conflict
@@ -18,7 +19,6 @@ from penstock.ingest.queue.sql.tables import IngestTables
 from penstock.ingest.search_keys import SearchKeyRow
 from penstock.lots.tables import LotTables
 from penstock.store.table_cache import TableCache, write_only
-from penstock.store.unit_of_work import Changes, UnitOfWork
 
 Spin = Callable[[int], str]  # the ARK with a number
 LocalIdKey = tuple[str, str, str]  # namespace, owner, name

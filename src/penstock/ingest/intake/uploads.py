@@ -9,11 +9,11 @@ from collections.abc import Collection
 from typing import ClassVar
 
 from penstock.catalog.commands.lookup import Write
+from penstock.catalog.unit_of_work import UnitOfWork
 from penstock.clock import DAY, Micros
 from penstock.db import Transaction
 from penstock.errors import Conflict
 from penstock.ingest.queue.port import BatchFilter, IngestStore
-from penstock.store.unit_of_work import UnitOfWork
 
 KEPT: Micros = DAY  # how long an upload waits to be submitted
 _PAGE = 250

@@ -11,10 +11,10 @@ import msgspec
 
 from penstock.catalog.commands.lookup import Write
 from penstock.catalog.rows import Row
+from penstock.catalog.unit_of_work import UnitOfWork
 from penstock.clock import DAY, SECOND, Micros
 from penstock.db import Transaction
 from penstock.ingest.notifications.mail import Letter
-from penstock.store.unit_of_work import UnitOfWork
 
 GIVEN_UP_AFTER: Micros = 5 * DAY  # as mail servers do
 TAKEN_FOR: Micros = 300 * SECOND  # longer than a try takes

@@ -6,6 +6,7 @@ from typing import ClassVar
 from penstock.access import audit
 from penstock.catalog.commands.lookup import Write, dataset_row, job_row
 from penstock.catalog.rows import DatasetRow, JobRow, Role, replace
+from penstock.catalog.unit_of_work import UnitOfWork
 from penstock.clock import Micros
 from penstock.errors import Conflict, NotFound
 from penstock.locks import claiming, holds, work
@@ -39,7 +40,6 @@ from penstock.lots.ids import check_lot
 from penstock.lots.manifests import ManifestNote
 from penstock.lots.tables import LotTables
 from penstock.states import WorkState
-from penstock.store.unit_of_work import UnitOfWork
 
 _SHOWN_MAX = 3
 _UNCHANGED = "so nothing was changed"

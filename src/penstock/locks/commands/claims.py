@@ -8,6 +8,7 @@ from penstock import ids
 from penstock.catalog.commands import DatasetName, MarkRun
 from penstock.catalog.commands.lookup import Write, job_row
 from penstock.catalog.rows import JobRow
+from penstock.catalog.unit_of_work import Keys, UnitOfWork
 from penstock.clock import Micros
 from penstock.errors import Conflict, Invalid, PenstockError
 from penstock.locks import claiming, work
@@ -18,7 +19,6 @@ from penstock.locks.rows import GIVEN_BACK, LotJobRow, WorkRow
 from penstock.locks.tables import LockTables
 from penstock.lots.ids import check_lot
 from penstock.states import RUN, WorkState
-from penstock.store.unit_of_work import Keys, UnitOfWork
 
 
 class MarkFreeRun(Write, frozen=True):

@@ -12,6 +12,7 @@ from penstock.catalog.entities.runs import lot_facets
 from penstock.catalog.events.facets import event_stamp, write_stamps
 from penstock.catalog.events.known_facets import LOT_FACET
 from penstock.catalog.rows import DatasetRow, Origin, Role, replace
+from penstock.catalog.unit_of_work import UnitOfWork
 from penstock.clock import Micros
 from penstock.errors import Conflict, Invalid, NotFound
 from penstock.locks import work
@@ -27,7 +28,6 @@ from penstock.lots.ids import check_lot, clock_interval
 from penstock.lots.manifests import ManifestNote
 from penstock.lots.tables import NO_NOTES, LotEventKind, LotTables
 from penstock.states import ManifestState, WorkState
-from penstock.store.unit_of_work import UnitOfWork
 
 
 class LotWasRead(Conflict):

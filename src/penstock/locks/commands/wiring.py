@@ -13,6 +13,7 @@ from penstock.catalog.events.apply import declare_dataset
 from penstock.catalog.events.facets import NO_FACETS
 from penstock.catalog.events.parse import Mention
 from penstock.catalog.rows import Role, replace
+from penstock.catalog.unit_of_work import UnitOfWork
 from penstock.clock import END_OF_TIME, Micros
 from penstock.db import Transaction
 from penstock.errors import Conflict, Forbidden, Invalid, NotFound
@@ -23,7 +24,6 @@ from penstock.locks.rows import ClockRow, LotJobDatasetRow, LotJobRow, Stale
 from penstock.locks.tables import LockTables
 from penstock.lots.ids import Interval, clock_interval, is_clock
 from penstock.states import WorkState
-from penstock.store.unit_of_work import UnitOfWork
 
 LEASE_SECONDS = 60
 TRIES_MAX = 5

@@ -12,6 +12,7 @@ from penstock.catalog.entities import names
 from penstock.catalog.entities.runs import LotFacet
 from penstock.catalog.events.parse import Event, Mention
 from penstock.catalog.rows import Role
+from penstock.catalog.unit_of_work import UnitOfWork
 from penstock.clock import say_time
 from penstock.locks.events.lot_facet import Lots, NamedLots
 from penstock.locks.lock_rules import Status, locks_of, usable, writable
@@ -19,7 +20,6 @@ from penstock.locks.rows import NOWHERE, OUTSIDE, LotJobRow, StatusRow
 from penstock.locks.tables import LockTables
 from penstock.lots.ids import is_clock, sort_key
 from penstock.states import WorkState
-from penstock.store.unit_of_work import UnitOfWork
 
 
 class LotAccess(Struct, frozen=True):

@@ -16,6 +16,7 @@ from penstock.catalog.events.known_facets import LOT_FACET
 from penstock.catalog.events.namespaced import WriteScope
 from penstock.catalog.events.parse import Event, Mention
 from penstock.catalog.rows import DatasetRow, Role, RunDatasetRow, RunRow, replace
+from penstock.catalog.unit_of_work import Keys, UnitOfWork
 from penstock.clock import SECOND, Micros, say_time
 from penstock.errors import Conflict
 from penstock.locks import claiming, holds, quality
@@ -30,7 +31,6 @@ from penstock.locks.tables import LockTables
 from penstock.lots.ids import sort_key
 from penstock.lots.manifests import Check
 from penstock.states import RunState, WorkState
-from penstock.store.unit_of_work import Keys, UnitOfWork
 
 REPORTED_LEASE_SECONDS: Final = 24 * 3600  # who only reports events sends no heartbeats
 _STATES: Final = {

@@ -7,9 +7,9 @@ from typing import Final
 from penstock import ids
 from penstock.catalog.entities.job_versions import version_names
 from penstock.catalog.rows import Role, Row
+from penstock.catalog.unit_of_work import IoKey
 from penstock.db import Transaction
 from penstock.provenance.checks.invariant import NO_ID, PAGE, Grounds, Invariant, by_statement
-from penstock.store.unit_of_work import IoKey
 
 
 class _Shape(Row, frozen=True):

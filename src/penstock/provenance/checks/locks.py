@@ -5,6 +5,7 @@ from typing import Final
 
 from penstock.catalog.entities.runs import lot_facet
 from penstock.catalog.rows import Row
+from penstock.catalog.unit_of_work import UnitOfWork
 from penstock.clock import Micros
 from penstock.db import Transaction
 from penstock.locks import work as rules
@@ -13,7 +14,6 @@ from penstock.locks.tables import LockTables
 from penstock.lots.ids import sort_key
 from penstock.provenance.checks.invariant import NO_ID, PAGE, Grounds, Invariant, by_statement
 from penstock.states import WorkState
-from penstock.store.unit_of_work import UnitOfWork
 
 
 class _OpenRun(Row, frozen=True):

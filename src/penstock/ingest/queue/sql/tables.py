@@ -5,6 +5,7 @@ from typing import Any, TypeVar
 from msgspec import Struct
 
 from penstock.catalog.rows import replace
+from penstock.catalog.unit_of_work import Changes, UnitOfWork
 from penstock.clock import Micros, lasts
 from penstock.errors import NotFound
 from penstock.ingest.models import HoldKind, Place
@@ -21,7 +22,6 @@ from penstock.ingest.queue.sql.rows import (
 from penstock.ingest.transitions import BatchSide, side_of
 from penstock.states import BatchState, IngestState
 from penstock.store.table_cache import TableCache
-from penstock.store.unit_of_work import Changes, UnitOfWork
 
 TallyKey = tuple[str, IngestState]
 HoldKey = tuple[str, str]

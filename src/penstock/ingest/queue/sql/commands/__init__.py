@@ -8,6 +8,7 @@ from msgspec.structs import replace as replace_value
 
 from penstock.catalog.commands.lookup import Write
 from penstock.catalog.rows import replace
+from penstock.catalog.unit_of_work import UnitOfWork
 from penstock.clock import Micros
 from penstock.errors import Conflict, NotFound, PenstockError
 from penstock.ingest.models import (
@@ -39,7 +40,6 @@ from penstock.ingest.queue.sql.rows import (
 from penstock.ingest.queue.sql.tables import ALL_BATCHES, QUEUE, IngestTables
 from penstock.ingest.transitions import BatchSide, is_reported_since, move_batch, new_job, side_of
 from penstock.states import BatchState, IngestState
-from penstock.store.unit_of_work import UnitOfWork
 
 
 class KeepSession(Write, frozen=True):

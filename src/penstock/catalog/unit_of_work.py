@@ -11,6 +11,7 @@ from typing import Any, Protocol, TypeVar
 import msgspec
 from msgspec import Struct
 
+from penstock.catalog.new_run_ids import NewRunIds
 from penstock.catalog.rows import (
     AliasRow,
     ColumnEdgeRow,
@@ -33,7 +34,6 @@ from penstock.catalog.rows import (
 )
 from penstock.clock import Micros
 from penstock.db.database import Ask, Transaction
-from penstock.store.new_run_ids import NewRunIds
 from penstock.store.table_cache import TableCache, UndoLog, filling, learning, write_only
 
 IoKey = tuple[str, str]  # role, dataset id

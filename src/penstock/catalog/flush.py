@@ -25,9 +25,9 @@ from penstock.catalog.rows import (
     SearchRow,
     VersionAdvance,
 )
+from penstock.catalog.unit_of_work import Changes, UnitOfWork
 from penstock.clock import HOUR
 from penstock.db.database import Transaction
-from penstock.store.unit_of_work import Changes, UnitOfWork
 
 
 class EventCount(Struct, frozen=True):
