@@ -8,7 +8,7 @@ import pytest
 from msgspec.structs import replace
 
 from penstock.cli.ingest.work import Watch
-from penstock.cli.options import StopSignals
+from penstock.cli.stopping import StopSignals
 from penstock.errors import Conflict, NotFound, Unavailable
 from penstock.ingest.intake.checkm import ManifestKind, write
 from penstock.ingest.models import Batch, NewJob, PayloadType

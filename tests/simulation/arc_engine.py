@@ -10,7 +10,7 @@ from typing import Any
 from penstock.arcs.arrivals.watcher import Watcher
 from penstock.arcs.engine.scheduler import Engine
 from penstock.arcs.executors import open_executor
-from penstock.cli.options import StopSignals
+from penstock.cli.stopping import StopSignals
 from penstock.clock import Clock, system_clock
 from penstock.config import Settings
 from penstock.plane import Plane

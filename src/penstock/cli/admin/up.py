@@ -12,7 +12,8 @@ from penstock.arcs.engine.worker import ArcWorker
 from penstock.arcs.executors import open_executor
 from penstock.arcs.workload.shell import command_rules
 from penstock.cli.arcs.work import begin, bound_arcs, lease_url, owner
-from penstock.cli.options import ServerFlags, leave
+from penstock.cli.options import ServerFlags
+from penstock.cli.stopping import leave
 from penstock.config import Loaded, load
 from penstock.ingest.workers.pool import Workers
 from penstock.plane import Plane

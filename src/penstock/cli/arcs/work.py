@@ -18,7 +18,8 @@ from penstock.arcs.executors import LOCAL, open_executor
 from penstock.arcs.queries import all_arcs
 from penstock.arcs.rows import ArcRow
 from penstock.arcs.workload.shell import command_rules, split_names
-from penstock.cli.options import Config, Database, StopSignals, switch
+from penstock.cli.options import Config, Database, switch
+from penstock.cli.stopping import StopSignals
 from penstock.cli.targets import choose_arc
 from penstock.client.documents.catalog import EntityId
 from penstock.clock import format_time

@@ -11,7 +11,8 @@ from typing import Annotated, NamedTuple
 from cyclopts import App, Parameter
 
 from penstock import __version__
-from penstock.cli.options import Config, Database, StopSignals, leave, switch
+from penstock.cli.options import Config, Database, switch
+from penstock.cli.stopping import StopSignals, leave
 from penstock.config import Loaded, Settings, load, mask_url
 from penstock.errors import Invalid, Unavailable
 from penstock.ingest.context import IngestContext
