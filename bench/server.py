@@ -16,6 +16,8 @@ from bench.peers.raw import RawCatalog
 from bench.peers.single import FOLDER, SingleCatalog
 from bench.profile import profiled
 from penstock.access.keys import Keys
+from penstock.catalog.changes import changes
+from penstock.catalog.unit_of_work import UnitOfWork
 from penstock.clock import system_clock
 from penstock.config import Settings
 from penstock.db import Database, open_database
@@ -82,7 +84,12 @@ def _peer(system: System, database: Database, url: str) -> WriteQueue:
         System.RAW: lambda: RawCatalog(database, clock=system_clock),
         System.SINGLE: lambda: SingleCatalog(database, clock=system_clock, url=url),
         System.EDGE: lambda: EdgeCatalog(
-            database, clock=system_clock, batch_events_max=1, queue_length_max=1
+            database,
+            UnitOfWork(),
+            changes,
+            clock=system_clock,
+            batch_events_max=1,
+            queue_length_max=1,
         ),
     }
     return makers[system]()

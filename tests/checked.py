@@ -5,6 +5,7 @@ from contextlib import closing, contextmanager
 from tempfile import TemporaryDirectory
 from typing import cast
 
+from penstock.catalog.writes import open_write_queue
 from penstock.clock import Clock, system_clock
 from penstock.config import Settings
 from penstock.db import Database, Transaction, open_database
@@ -12,7 +13,6 @@ from penstock.ingest.opening import open_ingest
 from penstock.objects import Objects
 from penstock.provenance.checks import Grounds, catalog, locks
 from penstock.provenance.checks.run import check
-from penstock.store.write_queue import WriteQueue
 
 
 def assert_all_holds(settings: Settings, *, deep: bool = True) -> None:
@@ -53,7 +53,7 @@ def opened(
     settings: Settings, database: Database, clock: Clock, *, deep: bool = False
 ) -> Iterator[Grounds]:
     """The same on a database that is open; its catalog never begins to write."""
-    idle = WriteQueue(database, clock=clock, batch_events_max=1, queue_length_max=1)
+    idle = open_write_queue(database, clock=clock, batch_events_max=1, queue_length_max=1)
     with closing(open_ingest(settings, idle, clock)) as shop:
         yield Grounds(database, lambda: Objects.open(settings.objects), shop, clock, deep=deep)
 

@@ -10,6 +10,8 @@ from typing import Any
 
 from msgspec import Struct
 
+from penstock.catalog.changes import changes
+from penstock.catalog.unit_of_work import UnitOfWork
 from penstock.clock import Clock
 from penstock.db import Database
 from penstock.locks.commands import LockingEvent
@@ -27,7 +29,9 @@ class RawCatalog(WriteQueue):
     """A catalog's door with nothing but a heap of bodies behind it."""
 
     def __init__(self, database: Database, *, clock: Clock) -> None:
-        super().__init__(database, clock=clock, batch_events_max=1, queue_length_max=1)
+        super().__init__(
+            database, UnitOfWork(), changes, clock=clock, batch_events_max=1, queue_length_max=1
+        )
         self._store = database
         self._bodies: queue.SimpleQueue[_Waiting | None] = queue.SimpleQueue()
         self._keeper = threading.Thread(target=self._keep, name="raw-writer", daemon=True)

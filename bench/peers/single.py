@@ -18,7 +18,9 @@ import psycopg
 from psycopg.types.string import TextLoader
 
 from penstock import ids
+from penstock.catalog.changes import changes
 from penstock.catalog.events.parse import Event, Mention
+from penstock.catalog.unit_of_work import UnitOfWork
 from penstock.clock import Clock
 from penstock.db import Database
 from penstock.db.statements import load_statements
@@ -122,7 +124,9 @@ class SingleCatalog(WriteQueue):
     """A catalog's door with a pool of connections behind it, one for each event in flight."""
 
     def __init__(self, database: Database, *, clock: Clock, url: str) -> None:
-        super().__init__(database, clock=clock, batch_events_max=1, queue_length_max=1)
+        super().__init__(
+            database, UnitOfWork(), changes, clock=clock, batch_events_max=1, queue_length_max=1
+        )
         self._url = url
         self._many = database.dialect == "postgresql"
         self._own = threading.local()

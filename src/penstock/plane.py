@@ -11,6 +11,7 @@ from penstock import ids
 from penstock.access import audit
 from penstock.access.keys import Keys
 from penstock.access.secrets import Secrets, is_sealed, open_secrets
+from penstock.catalog.writes import open_write_queue
 from penstock.clock import Clock, system_clock
 from penstock.config import Settings
 from penstock.db import Database, open_database
@@ -57,7 +58,7 @@ class Plane:
             audit.begin_chain(database)
             secrets = open_secrets(settings)
             seal_secrets(database, secrets)
-            catalog = WriteQueue(
+            catalog = open_write_queue(
                 database,
                 clock=clock,
                 batch_events_max=settings.batch_events_max,

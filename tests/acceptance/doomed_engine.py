@@ -7,10 +7,10 @@ from concurrent.futures import ThreadPoolExecutor
 from typing import Any
 
 from penstock.arcs.engine.scheduler import Engine
+from penstock.catalog.writes import open_write_queue
 from penstock.clock import system_clock
 from penstock.db import open_database
 from penstock.objects import Objects
-from penstock.store.write_queue import WriteQueue
 from tests.contract.forking import FORKED
 
 
@@ -44,7 +44,9 @@ def run_to_death(url: str, store: str, operation: str = "", ending: str = "") ->
 def _work(environ: Mapping[str, str], url: str, store: str, operation: str, ending: str) -> None:
     os.environ.update(environ)
     database = open_database(url)
-    catalog = WriteQueue(database, clock=system_clock, batch_events_max=64, queue_length_max=1000)
+    catalog = open_write_queue(
+        database, clock=system_clock, batch_events_max=64, queue_length_max=1000
+    )
     catalog.start()
     objects = DeadlyObjects.open(store)
     objects.operation, objects.ending = operation, ending

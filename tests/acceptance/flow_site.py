@@ -11,6 +11,7 @@ from penstock.access import audit
 from penstock.arcs.commands import PublishLot
 from penstock.catalog.commands import DatasetName
 from penstock.catalog.rows import DatasetRow
+from penstock.catalog.writes import open_write_queue
 from penstock.clock import SECOND, Micros, parse_time
 from penstock.db import Database, open_database
 from penstock.locks.commands import (
@@ -156,7 +157,7 @@ def open_flow(url: str) -> Iterator[Flow]:
     database = open_database(url, extra=[STATEMENTS])
     database.migrate()
     made: list[Flow] = []
-    catalog = WriteQueue(
+    catalog = open_write_queue(
         database, clock=lambda: made[0].now, batch_events_max=64, queue_length_max=1000
     )
     made.append(Flow(database, catalog))

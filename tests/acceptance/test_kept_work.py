@@ -4,6 +4,7 @@ import pytest
 
 from penstock.access import audit
 from penstock.catalog.commands import DeleteJob
+from penstock.catalog.writes import open_write_queue
 from penstock.errors import Conflict, NotFound
 from penstock.locks.commands import (
     ClaimLots,
@@ -15,7 +16,6 @@ from penstock.locks.commands import (
     WireJob,
 )
 from penstock.states import WorkState
-from penstock.store.write_queue import WriteQueue
 from tests.acceptance.flow_site import LOT, NS, Flow
 
 
@@ -107,7 +107,7 @@ def test_another_server_lets_go_what_this_one_kept(
     flow.wire("make", ["raw"], ["made"])
     flow.register("raw")
     keep(flow)
-    other = WriteQueue(
+    other = open_write_queue(
         flow.database, clock=lambda: flow.now, batch_events_max=8, queue_length_max=8
     )
     other.start()

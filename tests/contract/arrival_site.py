@@ -12,6 +12,7 @@ from penstock.arcs.arrivals.rows import all_arrivals, find_arrival, refused_obje
 from penstock.arcs.arrivals.scan import Seen
 from penstock.arcs.arrivals.watcher import Watcher
 from penstock.arcs.queries import manifest_rows, read_manifest
+from penstock.catalog.writes import open_write_queue
 from penstock.clock import SECOND, Micros, parse_time
 from penstock.db import open_database
 from penstock.locks.rows import StatusRow
@@ -33,7 +34,7 @@ class Site:
         self.objects = Objects.open(str(folder / "own"))
         self._database = open_database(url)
         self._database.migrate()
-        self.catalog = WriteQueue(
+        self.catalog = open_write_queue(
             self._database, clock=lambda: self.now, batch_events_max=64, queue_length_max=64
         )
         self.catalog.start()

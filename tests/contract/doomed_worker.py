@@ -8,11 +8,11 @@ from contextlib import contextmanager
 
 from penstock.arcs.backfills.backfills import Backfills
 from penstock.arcs.engine.scheduler import Engine
+from penstock.catalog.writes import open_write_queue
 from penstock.clock import system_clock
 from penstock.db import open_database
 from penstock.objects import Objects
 from penstock.replay.replays import Replays
-from penstock.store.write_queue import WriteQueue
 from tests.contract.backfill_site import BROKEN
 from tests.contract.forking import FORKED
 
@@ -33,7 +33,9 @@ def _work(url: str, store: str, broken: str) -> None:
     """Work for ever."""
     os.environ[BROKEN] = broken
     database = open_database(url)
-    catalog = WriteQueue(database, clock=system_clock, batch_events_max=64, queue_length_max=1000)
+    catalog = open_write_queue(
+        database, clock=system_clock, batch_events_max=64, queue_length_max=1000
+    )
     catalog.start()
     backfills = Backfills(catalog, system_clock)
     replays = Replays(catalog, system_clock)

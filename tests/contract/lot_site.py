@@ -7,6 +7,7 @@ from typing import TypeVar
 
 from penstock.arcs.commands import PublishLot
 from penstock.catalog.commands import DatasetName
+from penstock.catalog.writes import open_write_queue
 from penstock.clock import Micros, parse_time
 from penstock.db import Database, open_database
 from penstock.locks.commands import Claimed, ClaimLots, FailClaims, Ref, RegisterLots, WireJob
@@ -84,7 +85,7 @@ def open_site(url: str) -> Iterator[Site]:
     database = open_database(url)
     database.migrate()
     made: list[Site] = []
-    catalog = WriteQueue(
+    catalog = open_write_queue(
         database, clock=lambda: made[0].now, batch_events_max=64, queue_length_max=1000
     )
     made.append(Site(database, catalog))

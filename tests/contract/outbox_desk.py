@@ -10,6 +10,7 @@ from typing import Any
 import pytest
 
 from penstock.catalog.events.known_facets import DatasetName
+from penstock.catalog.writes import open_write_queue
 from penstock.clock import SECOND, Micros, parse_time
 from penstock.db import Database, open_database
 from penstock.locks.commands import (
@@ -21,7 +22,6 @@ from penstock.locks.commands import (
     WireJob,
 )
 from penstock.lots.rows import SubscriberKind, SubscriberRow
-from penstock.store.write_queue import WriteQueue
 from penstock.subscribers.commands import SetSubscriber, get_subscriber
 from penstock.subscribers.delivery import Deliverer
 from tests.doors.waiting import until
@@ -39,7 +39,7 @@ class IngestService:
     def __init__(self, database: Database) -> None:
         self.database = database
         self.now = NOW
-        self.catalog = WriteQueue(
+        self.catalog = open_write_queue(
             database, clock=lambda: self.now, batch_events_max=100, queue_length_max=1000
         )
         self.catalog.start()

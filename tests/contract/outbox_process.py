@@ -3,9 +3,9 @@
 import sys
 import threading
 
+from penstock.catalog.writes import open_write_queue
 from penstock.clock import system_clock
 from penstock.db import open_database
-from penstock.store.write_queue import WriteQueue
 from penstock.subscribers.delivery import Deliverer
 
 LEASE_SECONDS = 0.5
@@ -14,7 +14,9 @@ LEASE_SECONDS = 0.5
 def main(url: str) -> None:
     """Deliver until killed."""
     database = open_database(url)
-    catalog = WriteQueue(database, clock=system_clock, batch_events_max=100, queue_length_max=1000)
+    catalog = open_write_queue(
+        database, clock=system_clock, batch_events_max=100, queue_length_max=1000
+    )
     catalog.start()
     Deliverer(catalog, database, system_clock, lease_seconds=LEASE_SECONDS).start()
     threading.Event().wait()

@@ -6,6 +6,7 @@ from typing import Any
 import pytest
 
 from penstock.catalog.commands import DatasetName
+from penstock.catalog.writes import open_write_queue
 from penstock.clock import DAY, HOUR, SECOND, parse_time
 from penstock.db import open_database
 from penstock.errors import Invalid
@@ -20,7 +21,6 @@ from penstock.locks.commands import (
 )
 from penstock.locks.lease_expiry import AT_ONCE_MAX
 from penstock.locks.rows import Stale
-from penstock.store.write_queue import WriteQueue
 
 CLOCK, RAW, OUT = (DatasetName("ns", name) for name in ("clock:PT1H", "raw", "report"))
 NOON = parse_time("2026-11-15T12:00:00Z")
@@ -34,7 +34,7 @@ class Day:
         self.now = NOON + 10 * 60 * SECOND
         self._database = open_database(url)
         self._database.migrate()
-        self._catalog = WriteQueue(
+        self._catalog = open_write_queue(
             self._database, clock=lambda: self.now, batch_events_max=64, queue_length_max=64
         )
         self._catalog.start()

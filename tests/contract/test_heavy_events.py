@@ -42,4 +42,4 @@ def fold(uow: UnitOfWork, database: Database, number: int, length: int) -> None:
         uow.open(tx)
         uow.undo.begin()
         receive(uow, read_event(json.dumps(event).encode(), Limits()), NOW)
-    uow.settle()
+    uow.mark_sent()

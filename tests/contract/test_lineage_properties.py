@@ -9,15 +9,16 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
+from penstock.catalog.changes import changes
 from penstock.catalog.commands import ReceiveEvent
 from penstock.catalog.events.parse import Limits, read_event
-from penstock.catalog.flush import changes, flush
 from penstock.catalog.lineage.edges import History
 from penstock.catalog.lineage.graph import Direction, lineage
 from penstock.catalog.unit_of_work import Keys, UnitOfWork
 from penstock.clock import SECOND, Micros, format_time, parse_time
 from penstock.db import Database, Transaction, open_database
 from penstock.errors import NotFound
+from penstock.store.unit_of_work import write_changes
 from tests.contract.catalog_rows import NAMESPACE, NOW
 from tests.contract.lineage_rows import Arrow, Scene, arrows, at, nodes
 
@@ -204,8 +205,8 @@ def receive(tx: Transaction, uow: UnitOfWork, event: dict[str, Any], now: Micros
     uow.open(tx)
     uow.load(keys, NOW)
     command.execute(uow, now)
-    flush(tx, changes(uow))
-    uow.settle()
+    write_changes(tx, changes(uow))
+    uow.mark_sent()
 
 
 def seen(tx: Transaction, as_of: Micros | None) -> dict[str, Shape]:

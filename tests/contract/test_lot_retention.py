@@ -11,6 +11,7 @@ from penstock.arcs.commands import is_arc
 from penstock.catalog.commands import DatasetName
 from penstock.catalog.events.parse import Limits, read_event
 from penstock.catalog.retention import prune
+from penstock.catalog.writes import open_write_queue
 from penstock.clock import DAY, Micros, format_time, parse_time
 from penstock.db import Database, open_database
 from penstock.errors import Invalid
@@ -28,7 +29,6 @@ from penstock.locks.commands import (
 from penstock.locks.commands.admin import HoldWork
 from penstock.locks.pruning import prune_log
 from penstock.locks.rows import LogRow
-from penstock.store.write_queue import WriteQueue
 from tests.checked import broken_invariants
 from tests.simulation.tables import STATEMENTS, visible
 
@@ -45,7 +45,7 @@ class Past:
     def __init__(self, database: Database) -> None:
         self.database = database
         self.now = NOW
-        self._catalog = WriteQueue(
+        self._catalog = open_write_queue(
             database, clock=lambda: self.now, batch_events_max=64, queue_length_max=64
         )
         self._catalog.start()

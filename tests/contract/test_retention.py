@@ -13,10 +13,10 @@ from penstock.access import audit
 from penstock.catalog.commands import ReceiveEvent
 from penstock.catalog.events.parse import Limits, read_event
 from penstock.catalog.retention import Pruned, prune
+from penstock.catalog.writes import open_write_queue
 from penstock.clock import DAY, HOUR, Micros, format_time, parse_time
 from penstock.db import Database, open_database
 from penstock.errors import Invalid
-from penstock.store.write_queue import WriteQueue
 from tests.simulation.tables import STATEMENTS, EventCount, Seen, visible
 
 NOW: Micros = parse_time("2026-11-15T09:30:00Z")
@@ -28,7 +28,7 @@ class Shop:
 
     def __init__(self, database: Database) -> None:
         self.database = database
-        self.catalog = WriteQueue(
+        self.catalog = open_write_queue(
             database, clock=lambda: NOW, batch_events_max=256, queue_length_max=4096
         )
         self.catalog.start()

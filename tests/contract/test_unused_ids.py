@@ -8,14 +8,15 @@ import msgspec
 import pytest
 
 from penstock import ids
+from penstock.catalog.changes import changes
 from penstock.catalog.commands import ReceiveEvent
 from penstock.catalog.events.parse import Limits, read_event
-from penstock.catalog.flush import changes, flush
 from penstock.catalog.rows import Row
 from penstock.catalog.unit_of_work import Keys, UnitOfWork
 from penstock.clock import HOUR, SECOND, Micros, format_time, system_clock
 from penstock.db import Database, Transaction, open_database
 from penstock.db.database import Ask
+from penstock.store.unit_of_work import write_changes
 
 
 @pytest.fixture
@@ -70,8 +71,8 @@ class Site:
             for command in commands:
                 self.uow.undo.begin()
                 command.execute(self.uow, self.now)
-            flush(tx, changes(self.uow))
-        self.uow.settle()
+            write_changes(tx, changes(self.uow))
+        self.uow.mark_sent()
         self.now += SECOND
         looked_for: set[str] = watched.looked_for
         return looked_for

@@ -1,9 +1,9 @@
 """A job that is wired twice in one transaction: what it reads and writes is what was said last."""
 
 from penstock.catalog.commands import DatasetName
+from penstock.catalog.writes import open_write_queue
 from penstock.db import open_database
 from penstock.locks.commands import WireJob
-from penstock.store.write_queue import WriteQueue
 from tests.checked import broken_invariants
 from tests.contract.lot_site import NOON
 
@@ -13,7 +13,7 @@ RAW, CLEAN = (DatasetName("ns", "raw"),), (DatasetName("ns", "clean"),)
 def test_no_dataset_knows_a_job_that_was_wired_to_it_for_a_moment(database_url: str) -> None:
     database = open_database(database_url)
     database.migrate()
-    catalog = WriteQueue(database, clock=lambda: NOON, batch_events_max=8, queue_length_max=8)
+    catalog = open_write_queue(database, clock=lambda: NOON, batch_events_max=8, queue_length_max=8)
     sides = [(RAW, CLEAN), (CLEAN, RAW), (RAW, CLEAN), (CLEAN, RAW)]
     sent = [catalog.submit(WireJob("ns", "a", reads, writes)) for reads, writes in sides]
     catalog.start()  # only now, so that all are in one batch

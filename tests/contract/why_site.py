@@ -11,6 +11,7 @@ from penstock import ids
 from penstock.arcs.commands import is_arc
 from penstock.catalog.commands import DatasetName
 from penstock.catalog.events.parse import Limits, read_event
+from penstock.catalog.writes import open_write_queue
 from penstock.clock import Micros, format_time, parse_time
 from penstock.db import open_database
 from penstock.locks.commands import (
@@ -99,7 +100,7 @@ def open_site(url: str) -> Iterator[Site]:
     database = open_database(url)
     database.migrate()
     made: list[Site] = []
-    catalog = WriteQueue(
+    catalog = open_write_queue(
         database, clock=lambda: made[0].now, batch_events_max=8, queue_length_max=1000
     )
     made.append(Site(catalog))

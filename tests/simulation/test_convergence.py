@@ -9,13 +9,14 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
+from penstock.catalog.changes import changes
 from penstock.catalog.commands import DeleteDataset, DeleteJob, ReceiveEvent, RestoreDataset
 from penstock.catalog.events.parse import Limits, read_event
-from penstock.catalog.flush import changes, flush
-from penstock.catalog.unit_of_work import Keys, NeedsOwnTransaction, UnitOfWork
+from penstock.catalog.unit_of_work import Keys, UnitOfWork
 from penstock.clock import Micros, parse_time, system_clock
 from penstock.db import Database, Transaction, open_database
 from penstock.errors import NotFound
+from penstock.store.unit_of_work import NeedsOwnTransaction, write_changes
 from penstock.store.write_queue import Command
 from tests.checked import broken_invariants, inside
 from tests.servers import PostgresServer
@@ -73,8 +74,8 @@ class Receiver:
         self._write()
 
     def _write(self) -> None:
-        flush(self._tx, changes(self._uow))
-        self._uow.settle()
+        write_changes(self._tx, changes(self._uow))
+        self._uow.mark_sent()
         self._uow.open(self._tx)
 
     def _write_alone(self, command: Command[None], now: Micros) -> None:

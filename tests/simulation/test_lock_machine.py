@@ -15,6 +15,7 @@ from hypothesis.stateful import RuleBasedStateMachine, initialize, rule, run_sta
 
 from penstock import ids
 from penstock.arcs.by_hand import Taken
+from penstock.catalog.writes import open_write_queue
 from penstock.clock import SECOND, Micros
 from penstock.db import Database, open_database
 from penstock.errors import PenstockError
@@ -67,7 +68,7 @@ class LockMachine(RuleBasedStateMachine):
 
     def _start_server(self) -> None:
         database = open_database(self._url, extra=[STATEMENTS])
-        catalog = WriteQueue(
+        catalog = open_write_queue(
             database, clock=lambda: self.model.now, batch_events_max=8, queue_length_max=1000
         )
         catalog.start()

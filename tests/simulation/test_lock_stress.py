@@ -10,17 +10,19 @@ from pathlib import Path
 
 import pytest
 
+from penstock.catalog.changes import changes
 from penstock.catalog.commands import DatasetName
 from penstock.catalog.entities.runs import lot_of
-from penstock.catalog.flush import changes, flush
 from penstock.catalog.rows import Origin, Role
 from penstock.catalog.unit_of_work import UnitOfWork
+from penstock.catalog.writes import open_write_queue
 from penstock.clock import system_clock
 from penstock.db import Transaction, open_database
 from penstock.errors import Unavailable
 from penstock.locks.commands import ClaimLots, RegisterLots, WireJob
 from penstock.locks.rows import LogRow
 from penstock.states import RunState, WorkState
+from penstock.store.unit_of_work import write_changes
 from penstock.store.write_queue import WriteQueue
 from tests.checked import assert_database_holds
 from tests.patience import HANG_SECONDS
@@ -210,7 +212,9 @@ def shop(own_url: str, wait_seconds: float) -> Iterator[WriteQueue]:
     """A catalog with four lots for one job to work on."""
     with closing(open_database(own_url, wait_seconds=wait_seconds)) as database:
         database.migrate()
-        catalog = WriteQueue(database, clock=system_clock, batch_events_max=8, queue_length_max=100)
+        catalog = open_write_queue(
+            database, clock=system_clock, batch_events_max=8, queue_length_max=100
+        )
         catalog.start()
         sides = (DatasetName("ns", "raw"),), (DatasetName("ns", "clean"),)
         catalog.submit(WireJob("ns", "a", *sides)).result()
@@ -226,7 +230,7 @@ def claim_in(tx: Transaction, count: int) -> list[str]:
     uow = UnitOfWork()
     uow.open(tx)
     claimed = ClaimLots("ns", "a", "first", count=count).execute(uow, system_clock())
-    flush(tx, changes(uow))
+    write_changes(tx, changes(uow))
     return [claim.lot for claim in claimed]
 
 

@@ -7,6 +7,7 @@ from pathlib import Path
 
 from penstock.catalog.commands import ReceiveEvent
 from penstock.catalog.events.parse import Limits, read_event
+from penstock.catalog.writes import open_write_queue
 from penstock.clock import system_clock
 from penstock.db import open_database
 from penstock.store.write_queue import WriteQueue
@@ -40,7 +41,9 @@ async def two_at_a_time(catalog: WriteQueue) -> None:
 def test_no_write_waits_for_another_to_come(tmp_path: Path) -> None:
     with closing(open_database(f"sqlite:///{tmp_path / 'penstock.db'}")) as database:
         database.migrate()
-        catalog = WriteQueue(database, clock=system_clock, batch_events_max=8, queue_length_max=8)
+        catalog = open_write_queue(
+            database, clock=system_clock, batch_events_max=8, queue_length_max=8
+        )
         catalog.start()
         asyncio.run(two_at_a_time(catalog))
         catalog.stop()

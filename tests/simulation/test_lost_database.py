@@ -14,11 +14,11 @@ import pytest
 
 from penstock.catalog.commands import ReceiveEvent
 from penstock.catalog.events.parse import Limits, read_event
+from penstock.catalog.writes import open_write_queue
 from penstock.clock import system_clock
 from penstock.db import Database, Transaction, open_database
 from penstock.db.database import Listener, Sent, Write
 from penstock.errors import Away, Unavailable
-from penstock.store.write_queue import WriteQueue
 from tests.checked import broken_invariants
 from tests.databases import sqlite_database
 from tests.patience import HANG_SECONDS
@@ -113,7 +113,7 @@ def test_a_lost_connection_fails_the_writes_it_holds_and_no_others(
     with closing(open_database(url, extra=[STATEMENTS])) as database:
         database.migrate()
         failing = Failing(database, lost_at, at_the_end=at_the_end)
-        catalog = WriteQueue(
+        catalog = open_write_queue(
             failing, clock=system_clock, batch_events_max=4, queue_length_max=EVENTS
         )
         writes = [
@@ -151,7 +151,7 @@ def test_a_connection_that_is_cut_again_and_again_loses_nothing_acknowledged(
     url = postgres.create_database()
     with closing(open_database(url, extra=[STATEMENTS])) as database:
         database.migrate()
-        catalog = WriteQueue(
+        catalog = open_write_queue(
             database, clock=system_clock, batch_events_max=16, queue_length_max=1000
         )
         catalog.start()

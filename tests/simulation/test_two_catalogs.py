@@ -15,6 +15,7 @@ from psycopg.conninfo import conninfo_to_dict
 
 from penstock.catalog.commands import ReceiveEvent
 from penstock.catalog.events.parse import Limits, read_event
+from penstock.catalog.writes import open_write_queue
 from penstock.clock import parse_time, system_clock
 from penstock.db import Database, open_database
 from penstock.store.write_queue import WriteQueue
@@ -42,7 +43,7 @@ def opened(url: str) -> Iterator[Database]:
 def catalog_on(url: str) -> Iterator[WriteQueue]:
     """A catalog as one server has it: a connection, a writer and a memory of its own."""
     with opened(url) as database:
-        catalog = WriteQueue(
+        catalog = open_write_queue(
             database, clock=lambda: NOW, batch_events_max=8, queue_length_max=10_000
         )
         catalog.start()

@@ -11,11 +11,12 @@ from msgspec import Struct
 from penstock.arcs.spec import Arc, from_text
 from penstock.catalog.events.known_facets import DatasetName
 from penstock.catalog.rows import Row
-from penstock.catalog.unit_of_work import Changes, UnitOfWork
+from penstock.catalog.unit_of_work import UnitOfWork
 from penstock.clock import Micros
 from penstock.lots.manifests import Check, ManifestNote
 from penstock.states import ManifestState
 from penstock.store.table_cache import TableCache, write_only
+from penstock.store.unit_of_work import Changes
 
 LotKey = tuple[str, str]  # job id, lot
 PartRows = Mapping[str, "PartRow"]  # by part
@@ -119,10 +120,10 @@ class ArcTables:
         self.arcs: TableCache[ArcRow] = TableCache(self._fetch_arcs, undo)
         self.parts: TableCache[PartRows] = TableCache(self._fetch_parts, undo)
         self.attempts: TableCache[AttemptRow] = TableCache(self._fetch_attempts, undo)
-        self.lasting: tuple[TableCache[Any], ...] = (self.arcs, self.parts, self.attempts)
+        self.cached: tuple[TableCache[Any], ...] = (self.arcs, self.parts, self.attempts)
         self.unsettled: TableCache[UnsettledRow] = TableCache(write_only, undo)
         self.settled: TableCache[UnsettledRow] = TableCache(write_only, undo)
-        self.passing: tuple[TableCache[Any], ...] = (self.unsettled, self.settled)
+        self.append_only: tuple[TableCache[Any], ...] = (self.unsettled, self.settled)
 
     def changes(self) -> Changes:
         """Every change of the batch of writes."""

@@ -1,7 +1,7 @@
-"""Which ids of runs are certainly not stored, so that nothing is read to know that a run is new.
+"""Run ids that are certainly not stored, so that a new run costs no read.
 
-Ids that clients make now are ordered by time. Between the last one that is stored and one of an
-hour from now lie those of nearly all runs that are about to begin.
+Clients order run ids by time. Nearly all runs that begin now have an id between the last
+stored id and the id of one hour from now.
 """
 
 from collections.abc import Callable, Iterable, Sequence
@@ -14,36 +14,37 @@ from penstock.store.table_cache import Rows, TableCache
 
 
 class NewRunIds:
-    """Ids after one and up to another: a run with such an id is on the shelf, or there is none.
+    """A range of ids: a run with an id in it is in the cache, or does not exist.
 
-    That is so for as long as the shelf can be trusted, and what leaves it is told here.
+    The range is valid while the cache is valid. `drop` must be called for each run that leaves
+    the cache.
     """
 
     def __init__(self) -> None:
         self.forget()
 
     def forget(self) -> None:
-        """Somebody else may have written: nothing is certain."""
+        """Clear the range: another process may have written."""
         self._after = self._upto = ""
         self._until: Micros = 0
 
-    def sift(self, runs: Sequence[str], *shelves: TableCache[Any]) -> Sequence[str]:
-        """Of runs that are not on the shelves those that may be stored; the others are new."""
+    def without_new(self, runs: Sequence[str], *tables: TableCache[Any]) -> Sequence[str]:
+        """Return the runs that may be stored; record the others as absent."""
         after, upto = self._after, self._upto
         new = [run for run in runs if after < run <= upto]
-        for shelf in shelves:
-            shelf.fill(new, {})
+        for table in tables:
+            table.fill(new, {})
         return [run for run in runs if not after < run <= upto] if new else runs
 
-    def let_go(self, runs: Iterable[str]) -> None:
-        """These runs are stored, and no longer on the shelf."""
+    def drop(self, runs: Iterable[str]) -> None:
+        """Exclude stored runs that left the cache."""
         upto = self._upto
         self._after = max((run for run in runs if self._after < run <= upto), default=self._after)
 
     def question(self, now: Micros) -> tuple[Ask, Callable[[Rows], None]] | None:
-        """What to ask the database along with runs that may be stored; mostly nothing.
+        """Return a query that extends the range and a function for its answer, or None.
 
-        With it comes what takes the answer in: what is not stored yet is on the shelf.
+        Runs that are not stored yet are in the cache, so the answer is complete.
         """
         if now < self._until:
             return None

@@ -1,12 +1,8 @@
-"""The rows that a batch of writes touches: loaded, changed in memory, written back.
-
-Rules read and put rows here and never see the database. What they put is written by
-`flush`, a few set-based statements for the whole batch.
-"""
+"""The unit of work with the catalog's tables."""
 
 from collections import deque
-from collections.abc import Callable, Iterable, Mapping, Sequence
-from typing import Any, Protocol, TypeVar
+from collections.abc import Iterable, Mapping, Sequence
+from typing import Any, TypeVar
 
 import msgspec
 from msgspec import Struct
@@ -33,8 +29,9 @@ from penstock.catalog.rows import (
     VersionRow,
 )
 from penstock.clock import Micros
-from penstock.db.database import Ask, Transaction
-from penstock.store.table_cache import TableCache, UndoLog, filling, learning, write_only
+from penstock.db.database import Ask
+from penstock.store.table_cache import TableCache, filling, learning, write_only
+from penstock.store.unit_of_work import BaseUnitOfWork
 
 IoKey = tuple[str, str]  # role, dataset id
 Io = Mapping[IoKey, RunDatasetRow]
@@ -44,7 +41,6 @@ R = TypeVar("R", bound=Struct)
 
 Place = tuple[Micros, str]  # of a published version among those of its dataset
 
-ROWS_KEPT_MAX = 100_000
 PAGE_OF_VERSIONS = 100
 # Rows may hold all that a large event said: what such events brought is kept up to a limit.
 HEAVY = 65_536
@@ -64,53 +60,26 @@ class Keys(Struct):
 _NO_KEYS = Keys()
 
 
-class NeedsOwnTransaction(Exception):
-    """A write changes rows unseen, and must be alone in its transaction."""
-
-
-class TableGroup(Protocol):
-    """The rows of a capability that stands on the catalog, in the same world."""
-
-    @property
-    def lasting(self) -> Sequence[TableCache[Any]]:
-        """Shelves that keep their rows from batch to batch."""
-
-    @property
-    def passing(self) -> Sequence[TableCache[Any]]:
-        """Shelves that are only written."""
-
-    def changes(self) -> "Changes":
-        """What a batch has changed: statements and their rows, in order."""
-
-
-K = TypeVar("K", bound=TableGroup)
-Changes = list[tuple[str, Sequence[Struct]]]
-
-
-class UnitOfWork:
-    """Rows by table, for as long as nobody else writes."""
+class UnitOfWork(BaseUnitOfWork):
+    """The caches of the catalog's tables; other rooms add theirs with `tables`."""
 
     def __init__(self) -> None:
-        self.undo = UndoLog()
-        self._tx: Transaction | None = None
-        self._opener: Callable[[], Transaction] | None = None
-        self._rewritten = False
-        self._is_shared = True  # whether other writes share the transaction
+        super().__init__()
         self._heavy = 0  # characters of large events
         self._past: deque[tuple[set[str], set[str | None]]] = deque()
-        self._unused = NewRunIds()
-        self.namespaces = self._shelf(NamespaceRow, "namespaces_by_names", "name")
-        self.sources = self._shelf(SourceRow, "sources_by_names", "name")
+        self._new_runs = NewRunIds()
+        self.namespaces = self.cache(NamespaceRow, "namespaces_by_names", "name")
+        self.sources = self.cache(SourceRow, "sources_by_names", "name")
         self.grants: TableCache[frozenset[str]] = TableCache(self._fetch_grants, self.undo)
-        self.tags = self._shelf(TagRow, "tags_by_names", "name")
-        self.datasets = self._shelf(DatasetRow, "datasets_by_ids")
-        self.sightings = self._shelf(SightingRow, "sightings_by_ids", "dataset_id")
-        self.aliases = self._shelf(AliasRow, "aliases_by_ids")
-        self.versions = self._shelf(VersionRow, "versions_by_ids")
-        self.facet_sets = self._shelf(FacetSetRow, "facet_sets_by_ids")
-        self.jobs = self._shelf(JobRow, "jobs_by_ids")
-        self.job_versions = self._shelf(JobVersionRow, "job_versions_by_ids")
-        self.runs = self._shelf(RunRow, "runs_by_ids")
+        self.tags = self.cache(TagRow, "tags_by_names", "name")
+        self.datasets = self.cache(DatasetRow, "datasets_by_ids")
+        self.sightings = self.cache(SightingRow, "sightings_by_ids", "dataset_id")
+        self.aliases = self.cache(AliasRow, "aliases_by_ids")
+        self.versions = self.cache(VersionRow, "versions_by_ids")
+        self.facet_sets = self.cache(FacetSetRow, "facet_sets_by_ids")
+        self.jobs = self.cache(JobRow, "jobs_by_ids")
+        self.job_versions = self.cache(JobVersionRow, "job_versions_by_ids")
+        self.runs = self.cache(RunRow, "runs_by_ids")
         self.io: TableCache[Io] = TableCache(self._fetch_io, self.undo)
         self.edges: TableCache[Edges] = TableCache(self._fetch_edges, self.undo)
         self.tag_uses: TableCache[TagUseRow] = TableCache(write_only, self.undo)
@@ -120,77 +89,31 @@ class UnitOfWork:
         self.column_edges: TableCache[tuple[ColumnEdgeRow, ...]] = TableCache(write_only, self.undo)
         self.events: TableCache[EventRow] = TableCache(write_only, self.undo)
         self.stream_schemas: TableCache[StreamSchemaRow] = TableCache(write_only, self.undo)
-        self._lasting: list[TableCache[Any]] = [
+        self._cached = [
             self.namespaces, self.sources, self.tags, self.datasets, self.sightings, self.aliases,
             self.versions, self.facet_sets, self.jobs, self.job_versions, self.runs, self.io,
             self.edges, self.grants,
         ]  # fmt: skip
-        self._passing: list[TableCache[Any]] = [
+        self._append_only = [
             self.tag_uses, self.run_datasets, self.edge_rows, self.lost_edges, self.column_edges,
             self.events, self.stream_schemas,
         ]  # fmt: skip
-        self._rooms: dict[Any, TableGroup] = {}
 
-    def _shelf(self, shape: type[R], statement: str, key: str = "id") -> TableCache[R]:
-        def fetch(keys: list[Any]) -> dict[Any, R]:
-            return {getattr(r, key): r for r in self.tx.rows(shape, statement, ids=keys)}
+    def new_keys(self) -> Keys:
+        """Return an empty set of keys for commands to add to."""
+        return Keys()
 
-        return TableCache(fetch, self.undo)
-
-    def tables(self, kind: "Callable[[UnitOfWork], K]") -> K:
-        """The rows of another capability; they live and are written with the catalog's own."""
-        found: Any = self._rooms.get(kind)
-        if found is None:
-            found = self._rooms[kind] = kind(self)
-            self._lasting += found.lasting
-            self._passing += found.passing
-        room: K = found
-        return room
-
-    @property
-    def rooms(self) -> Iterable[TableGroup]:
-        """The other capabilities that have rows here."""
-        return self._rooms.values()
-
-    @property
-    def tx(self) -> Transaction:
-        """The transaction of the batch at hand."""
-        if self._tx is None:
-            if self._opener is None:
-                raise RuntimeError("the world is only open inside a transaction")
-            self._tx = self._opener()
-        return self._tx
-
-    def open(self, tx: Transaction, *, is_shared: bool = True) -> None:
-        """Begin a batch, in a transaction that one write has for itself or several share."""
-        self._tx = tx
-        self._is_shared = is_shared
-
-    def open_late(self, opener: Callable[[], Transaction]) -> None:
-        """Begin a batch; its transaction is opened when a row is missing, if one is."""
-        self._tx, self._opener, self._is_shared = None, opener, True
-
-    def close(self) -> None:
-        """Ask the database nothing more."""
-        self._tx = self._opener = None
-
-    def settle(self) -> None:
-        """The batch is on its way; at most the one before it is not committed yet."""
-        self.close()
+    def mark_sent(self) -> None:
+        """Record that the batch was sent, and drop runs that ended before the last batch."""
         self._drop_the_past()
         sizes = [len(event.payload) for event in self.events.changed()]
         self._heavy += sum(size for size in sizes if size > HEAVY)
-        for shelf in self._passing:
-            shelf.clear()
-        for shelf in self._lasting:
-            shelf.settle()
+        super().mark_sent()
 
     @property
     def is_full(self) -> bool:
-        """Whether more is kept than is worth keeping."""
-        if self._rewritten or self._heavy > HEAVY_KEPT_MAX:
-            return True
-        return sum(map(len, self._lasting)) > ROWS_KEPT_MAX
+        """Whether the caches hold too much, or rows that no longer match the database."""
+        return self._heavy > HEAVY_KEPT_MAX or super().is_full
 
     def _drop_the_past(self) -> None:
         """Let go of runs that have ended and versions that are not current any more.
@@ -200,11 +123,11 @@ class UnitOfWork:
         """
         if len(self._past) == 2:
             runs, versions = self._past.popleft()
-            runs -= self.runs.on_their_way() | self.io.on_their_way()
+            runs -= self.runs.uncommitted_keys() | self.io.uncommitted_keys()
             self.runs.drop(runs)
             self.io.drop(runs)
-            self._unused.let_go(runs)
-            self.versions.drop(versions - self.versions.on_their_way())
+            self._new_runs.drop(runs)
+            self.versions.drop(versions - self.versions.uncommitted_keys())
         ended = {run.id for run in self.runs.changed() if run.ended_at is not None}
         current = {row.current_version_id for row in self.datasets.changed()}
         replaced = {row.current_version_id for row in self.datasets.before.values() if row}
@@ -212,21 +135,17 @@ class UnitOfWork:
         self._past.append((ended, (replaced | written) - current))
 
     def forget(self) -> None:
-        """Somebody else wrote, or a batch failed: nothing here can be trusted."""
-        self.close()
-        self._rewritten = False
+        """Drop all rows: another process wrote, or a batch failed."""
         self._heavy = 0
         self._past.clear()
-        self._unused.forget()
-        self.undo.begin()
-        for shelf in self._lasting + self._passing:
-            shelf.clear()
+        self._new_runs.forget()
+        super().forget()
 
     def load(self, keys: Keys, now: Micros) -> None:
         """Fetch all that these keys lead to, in one round trip."""
         if keys == _NO_KEYS:
             return
-        runs = self._unused.sift(self.runs.missing(keys.runs), self.runs, self.io)
+        runs = self._new_runs.without_new(self.runs.missing(keys.runs), self.runs, self.io)
         jobs = self.jobs.missing(keys.jobs)
         datasets = self.datasets.missing(keys.datasets)
         namespaces = self.namespaces.missing(keys.namespaces)
@@ -237,7 +156,7 @@ class UnitOfWork:
             if wanted:
                 asks.append(((statement, {"ids": wanted}), take))
 
-        if runs and (question := self._unused.question(now)) is not None:
+        if runs and (question := self._new_runs.question(now)) is not None:
             asks.append(question)
         ask("runs_by_ids", runs, filling(self.runs, runs, RunRow))
         ask("run_datasets_by_runs", runs, lambda rows: self.io.fill(runs, _io_by_run(rows)))
@@ -281,29 +200,6 @@ class UnitOfWork:
         for namespace, grantee in self.tx.fetch("grants_by_namespaces", ids=namespaces):
             grantees.setdefault(namespace, set()).add(grantee)
         return {namespace: frozenset(names) for namespace, names in grantees.items()}
-
-    def rewrite(self, *statements: Ask) -> None:
-        """Change many rows at once, unseen; what the shelves hold is forgotten at the commit."""
-        for statement, params in statements:
-            self.tx.execute(statement, **params)
-        self._rewritten = True
-
-    def require_own_transaction(self) -> None:
-        """Raise NeedsOwnTransaction where several writes share one."""
-        if self._is_shared:
-            raise NeedsOwnTransaction
-
-    def start_over(self) -> None:
-        """Forget all rows, which were flushed and changed unseen, and go on in the transaction."""
-        tx, is_shared = self.tx, self._is_shared
-        self.forget()
-        self._rewritten = True
-        self.open(tx, is_shared=is_shared)
-
-    @property
-    def has_rewritten(self) -> bool:
-        """Whether rows were changed unseen, which only the transaction can take back."""
-        return self._rewritten
 
     def dataset_id(self, named: str) -> str:
         """The dataset that goes by this name's id: usually itself, else what it is an alias of."""

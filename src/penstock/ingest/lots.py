@@ -15,7 +15,7 @@ from penstock.catalog.events.apply import declare_dataset
 from penstock.catalog.events.facets import NO_FACETS
 from penstock.catalog.events.parse import Mention
 from penstock.catalog.rows import DatasetRow, Row, replace
-from penstock.catalog.unit_of_work import Changes, UnitOfWork
+from penstock.catalog.unit_of_work import UnitOfWork
 from penstock.clock import Micros
 from penstock.db import Transaction
 from penstock.locks.commands.lots import announce, is_news, register, withdraw
@@ -26,6 +26,7 @@ from penstock.lots.rows import LotDatasetRow
 from penstock.lots.tables import LotTables
 from penstock.states import ManifestState
 from penstock.store.table_cache import TableCache
+from penstock.store.unit_of_work import Changes
 
 DEPOSITS = "ingest"  # who publishes what was deposited
 LABEL = "1"  # of the way in which lots of batches are cut
@@ -56,8 +57,8 @@ class BatchLotTables:
     def __init__(self, uow: UnitOfWork) -> None:
         self._uow = uow
         self.lots: TableCache[BatchLotRow] = TableCache(self._fetch, uow.undo)
-        self.lasting: tuple[TableCache[Any], ...] = (self.lots,)
-        self.passing: tuple[TableCache[Any], ...] = ()
+        self.cached: tuple[TableCache[Any], ...] = (self.lots,)
+        self.append_only: tuple[TableCache[Any], ...] = ()
 
     def changes(self) -> Changes:
         """Every change of the batch of writes."""

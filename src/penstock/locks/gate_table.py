@@ -6,11 +6,12 @@ from typing import Any, Final
 from msgspec import Struct
 
 from penstock.catalog.rows import replace
-from penstock.catalog.unit_of_work import Changes, UnitOfWork
+from penstock.catalog.unit_of_work import UnitOfWork
 from penstock.clock import Micros
 from penstock.db.database import Ask
 from penstock.locks.rows import KeeperRow, TurnRow
 from penstock.store.table_cache import TableCache
+from penstock.store.unit_of_work import Changes
 
 WorkKey = tuple[str, str]  # job id, lot
 
@@ -33,8 +34,8 @@ class ReplayGateTables:
         self._uow = uow
         self._keepers: TableCache[tuple[KeeperRow, ...]] = TableCache(self._fetch_keepers, uow.undo)
         self._turns: TableCache[TurnRow] = TableCache(self._fetch_turns, uow.undo)
-        self.lasting: tuple[TableCache[Any], ...] = (self._keepers, self._turns)
-        self.passing: tuple[TableCache[Any], ...] = ()
+        self.cached: tuple[TableCache[Any], ...] = (self._keepers, self._turns)
+        self.append_only: tuple[TableCache[Any], ...] = ()
 
     def changes(self) -> Changes:
         """Every change of the batch of writes."""

@@ -9,7 +9,7 @@ from msgspec import Struct
 
 from penstock.catalog.entities.runs import lot_facet, lot_of
 from penstock.catalog.rows import Role, replace
-from penstock.catalog.unit_of_work import Changes, UnitOfWork
+from penstock.catalog.unit_of_work import UnitOfWork
 from penstock.clock import Micros
 from penstock.db.database import Ask
 from penstock.locks.gate_table import ReplayGateTables, WorkKey
@@ -29,6 +29,7 @@ from penstock.locks.rows import (
 from penstock.lots.tables import LotTables
 from penstock.states import WorkState
 from penstock.store.table_cache import TableCache, write_only
+from penstock.store.unit_of_work import Changes
 
 OutputKey = tuple[str, str]  # dataset id, lot
 InputKey = tuple[str, str, str]  # dataset id, job id, lot
@@ -104,11 +105,11 @@ class LockTables:
         self.log: TableCache[LogRow] = TableCache(write_only, undo)
         self.wired: TableCache[LotJobDatasetRow] = TableCache(write_only, undo)
         self.unwired: TableCache[LotJobDatasetRow] = TableCache(write_only, undo)
-        self.lasting = (
+        self.cached = (
             self.jobs, self.wires, self.holds, self.outputs, self.inputs, self.work, self.queues,
             self.reasons, self.clocks,
         )  # fmt: skip
-        self.passing = (self.checks, self.log, self.wired, self.unwired)
+        self.append_only = (self.checks, self.log, self.wired, self.unwired)
 
     def changes(self) -> Changes:
         """Every change of the batch; what makes room for a row goes before it."""

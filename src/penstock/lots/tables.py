@@ -7,7 +7,7 @@ from typing import Any
 
 from msgspec import Struct
 
-from penstock.catalog.unit_of_work import Changes, UnitOfWork
+from penstock.catalog.unit_of_work import UnitOfWork
 from penstock.clock import Micros
 from penstock.errors import Invalid
 from penstock.lots.ids import Interval, IntervalLot, check_lot, parse_interval
@@ -15,6 +15,7 @@ from penstock.lots.manifests import ManifestNote
 from penstock.lots.rows import LandingRow, LotDatasetRow, LotEventRow, ManifestRow, RunEndRow
 from penstock.states import ManifestState
 from penstock.store.table_cache import TableCache, write_only
+from penstock.store.unit_of_work import Changes
 
 Notes = Mapping[str, ManifestNote]  # by dataset id
 NO_NOTES: Notes = MappingProxyType({})
@@ -43,8 +44,8 @@ class LotTables:
         self.landings: TableCache[LandingRow] = TableCache(self._fetch_landings, undo)
         self.events: TableCache[LotEventRow] = TableCache(write_only, undo)
         self.run_ends: TableCache[RunEndRow] = TableCache(write_only, undo)
-        self.lasting: tuple[TableCache[Any], ...] = (self.datasets, self.manifests, self.landings)
-        self.passing: tuple[TableCache[Any], ...] = (self.events, self.run_ends)
+        self.cached: tuple[TableCache[Any], ...] = (self.datasets, self.manifests, self.landings)
+        self.append_only: tuple[TableCache[Any], ...] = (self.events, self.run_ends)
 
     def changes(self) -> Changes:
         """Every change of the batch of writes."""

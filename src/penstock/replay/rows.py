@@ -9,13 +9,14 @@ from msgspec import Struct
 
 from penstock import ids
 from penstock.catalog.rows import Row, replace
-from penstock.catalog.unit_of_work import Changes, UnitOfWork
+from penstock.catalog.unit_of_work import UnitOfWork
 from penstock.clock import Micros
 from penstock.errors import NotFound
 from penstock.locks.rows import KeeperRow
 from penstock.replay.target import Target
 from penstock.states import REPLAY_STEP, ReplayState, StepState
 from penstock.store.table_cache import TableCache, write_only
+from penstock.store.unit_of_work import Changes
 
 
 class Counts(Struct, frozen=True):
@@ -122,8 +123,8 @@ class ReplayTables:
         self.replays: TableCache[ReplayRow] = TableCache(self._fetch, uow.undo)
         self.steps: TableCache[StepRow] = TableCache(self._fetch_steps, uow.undo)
         self.edges: TableCache[EdgeRow] = TableCache(write_only, uow.undo)
-        self.lasting: tuple[TableCache[Any], ...] = (self.replays,)
-        self.passing: tuple[TableCache[Any], ...] = (self.steps, self.edges)
+        self.cached: tuple[TableCache[Any], ...] = (self.replays,)
+        self.append_only: tuple[TableCache[Any], ...] = (self.steps, self.edges)
 
     def changes(self) -> Changes:
         """Every change of the batch of writes."""

@@ -1,4 +1,4 @@
-"""Rows of one table as a batch of writes sees them."""
+"""A cache of rows of one table, with the changes of the current batch."""
 
 from collections.abc import Callable, Iterable, Sequence
 from functools import lru_cache
@@ -16,39 +16,39 @@ _ABSENT: Any = object()
 
 
 class UndoLog(list[tuple["TableCache[Any]", Any, Any, bool]]):
-    """How to take back what the command at hand has put on any shelf: where, key, row, first."""
+    """Undo records of the current command: table, key, former row, whether first changed."""
 
     def begin(self) -> None:
-        """From here on, `undo` takes back."""
+        """Start a new command."""
         self.clear()
 
     def undo(self) -> None:
-        """Put everything back as it was at `begin`."""
-        for shelf, key, row, first in reversed(self):
-            shelf.put_back(key, row, first)
+        """Restore every row as of `begin`."""
+        for table, key, row, first in reversed(self):
+            table.put_back(key, row, first)
         self.clear()
 
 
 class TableCache(Generic[R]):
-    """A cache of rows that knows which of them have changed.
+    """A cache of rows that records which rows changed.
 
-    `None` on the shelf means that the row is known not to exist. A key that is not on the
-    shelf is fetched when it is asked for; filling the shelf beforehand only saves the trip.
+    A cached `None` means that the row does not exist. A key that is not cached is fetched on
+    demand; filling the cache beforehand saves the round trip.
     """
 
     def __init__(self, fetch: Callable[[list[Any]], dict[Any, R]], undo: UndoLog) -> None:
         self._fetch = fetch
         self._undo = undo
         self._rows: dict[Any, R | None] = {}
-        self.before: dict[Any, R | None] = {}  # what changed keys held when the batch began
-        # What the two batches before this one changed, which may both be on their way.
+        self.before: dict[Any, R | None] = {}  # rows of changed keys as of the start of the batch
+        # Keys changed by the two batches before this one; neither may be committed yet.
         self._recent: tuple[set[Any], set[Any]] = set(), set()
 
     def __len__(self) -> int:
         return len(self._rows)
 
     def get(self, key: Any) -> R | None:
-        """The row, or None when there is none."""
+        """Return the row, or None if it does not exist."""
         try:
             return self._rows[key]
         except KeyError:
@@ -57,13 +57,13 @@ class TableCache(Generic[R]):
             return row
 
     def put(self, key: Any, row: R | None) -> None:
-        """Change a row; it is written when the batch is flushed."""
+        """Set a row; the flush of the batch writes it."""
         rows = self._rows
-        held = rows.get(key, _ABSENT)
+        former = rows.get(key, _ABSENT)
         first = key not in self.before
-        self._undo.append((self, key, held, first))
+        self._undo.append((self, key, former, first))
         if first:
-            self.before[key] = None if held is _ABSENT else held
+            self.before[key] = None if former is _ABSENT else former
         rows[key] = row
 
     def put_back(self, key: Any, row: Any, first_change: bool) -> None:
@@ -76,42 +76,42 @@ class TableCache(Generic[R]):
             del self.before[key]
 
     def missing(self, keys: Iterable[Any]) -> list[Any]:
-        """Which of these keys are not on the shelf."""
+        """Return the keys that are not cached."""
         rows = self._rows
         return [key for key in dict.fromkeys(keys) if key not in rows]
 
-    def fill(self, keys: Iterable[Any], found: dict[Any, R]) -> None:
-        """Take in fetched rows; keys without a row are known to be absent."""
+    def fill(self, keys: Iterable[Any], rows: dict[Any, R]) -> None:
+        """Add fetched rows; keys without a row are recorded as absent."""
         for key in keys:
-            self._rows.setdefault(key, found.get(key))
+            self._rows.setdefault(key, rows.get(key))
 
     def prefetch(self, keys: Iterable[Any]) -> None:
-        """Fetch what is missing of these, in one trip."""
+        """Fetch the missing rows in one round trip."""
         if missing := self.missing(keys):
             self.fill(missing, self._fetch(missing))
 
     def learn(self, key: Any, row: R) -> None:
-        """Take in a row that came along with others; a row already here is newer."""
+        """Add a row fetched along with others; a cached row is newer."""
         self._rows.setdefault(key, row)
 
     def changed(self) -> list[R]:
-        """The rows to write."""
+        """Return the rows to write."""
         rows = self._rows
         return [row for key in self.before if (row := rows[key]) is not None]
 
     def gone(self) -> list[Any]:
-        """The keys of rows to delete."""
+        """Return the keys of rows to delete."""
         rows = self._rows
         return [key for key, before in self.before.items() if before is not None and not rows[key]]
 
     def moved(self, *fields: str) -> list[R]:
-        """The rows to write of which one of these fields is not what it was."""
+        """Return the rows to write in which one of these fields changed."""
         pick = attrgetter(*fields)
         pairs = ((before, self._rows[key]) for key, before in self.before.items())
         return [row for was, row in pairs if was is not None and row and pick(was) != pick(row)]
 
     def parted(self, part: type[P]) -> tuple[list[R], list[P]]:
-        """The rows to write whole; and of those in which nothing else changed, this part."""
+        """Return rows to write whole, and parts of rows in which only the part changed."""
         whole: list[R] = []
         parts: list[P] = []
         rows = self._rows
@@ -128,60 +128,60 @@ class TableCache(Generic[R]):
         return whole, parts
 
     def unstored(self) -> list[R]:
-        """The rows that a query may not see yet as they are, because they are on their way."""
+        """Return rows that a query may not see yet, because their batch is not committed."""
         rows = self._rows
-        keys = self.on_their_way() | self._recent[0]
+        keys = self.uncommitted_keys() | self._recent[0]
         return [row for key in keys if (row := rows.get(key)) is not None]
 
-    def on_their_way(self) -> set[Any]:
-        """The keys changed by this batch or by the one before it."""
+    def uncommitted_keys(self) -> set[Any]:
+        """Return the keys changed by this batch or by the one before it."""
         return self.before.keys() | self._recent[1]
 
-    def settle(self) -> None:
-        """The changes are on their way, and perhaps those of the batch before them."""
+    def mark_sent(self) -> None:
+        """Record that the changes were sent; those of the batch before may be uncommitted too."""
         self._recent = self._recent[1], set(self.before)
         self.before.clear()
 
     def drop(self, keys: Iterable[Any]) -> None:
-        """Forget these rows, which are as the database has them."""
+        """Drop rows that equal the database's."""
         for key in keys:
             self._rows.pop(key, None)
 
     def clear(self) -> None:
-        """Forget everything."""
+        """Drop everything."""
         self._recent = set(), set()
         self._rows.clear()
         self.before.clear()
 
 
 def write_only(keys: list[Any]) -> dict[Any, Any]:
-    """What fetches the rows of a shelf that is only written: it has none to begin with."""
+    """Fetch nothing: the fetch function of an append-only table."""
     return {}
 
 
 def filling(
-    shelf: TableCache[Any], keys: Sequence[str], shape: type[Any]
+    table: TableCache[Any], keys: Sequence[str], shape: type[Any]
 ) -> Callable[[Rows], None]:
-    """What takes in the rows that were found of these keys; the first column is the key."""
+    """Return a function that adds the rows of these keys; the first column is the key."""
 
     def take(rows: Rows) -> None:
-        shelf.fill(keys, {row[0]: shape(*row) for row in rows})
+        table.fill(keys, {row[0]: shape(*row) for row in rows})
 
     return take
 
 
-def learning(shelf: TableCache[Any], shape: type[Any]) -> Callable[[Rows], None]:
-    """What takes in rows that came along with others."""
+def learning(table: TableCache[Any], shape: type[Any]) -> Callable[[Rows], None]:
+    """Return a function that adds rows fetched along with others."""
 
     def take(rows: Rows) -> None:
         for row in rows:
-            shelf.learn(row[0], shape(*row))
+            table.learn(row[0], shape(*row))
 
     return take
 
 
 @lru_cache(maxsize=64)
 def _pickers(shape: type[Any], part: type[Struct]) -> tuple[Any, Any]:
-    """What takes a part's fields out of a row, and what takes all others."""
+    """Return getters of a part's fields and of all other fields."""
     others = [name for name in shape.__struct_fields__ if name not in part.__struct_fields__]
     return attrgetter(*part.__struct_fields__), attrgetter(*others)

@@ -1,4 +1,4 @@
-"""Where writes wait for the writer's thread, and what wakes it."""
+"""The write queue: commands of all callers, committed in groups by one thread."""
 
 import asyncio
 import logging
@@ -12,53 +12,52 @@ from contextlib import AbstractContextManager, ExitStack, contextmanager
 from typing import Any, Generic, NamedTuple, Protocol, TypeVar
 
 from penstock.access.caller import called_from, caller_address
-from penstock.catalog.flush import changes, flush
-from penstock.catalog.unit_of_work import Keys, UnitOfWork
 from penstock.clock import Clock, Micros
 from penstock.db.database import Database, Sent, Transaction
 from penstock.errors import Busy, PenstockError, Unavailable
+from penstock.store.unit_of_work import BaseUnitOfWork, Changes, write_changes
 
 
 class Sized(Protocol):
-    """An entry that knows how many bytes it keeps."""
+    """An entry with a size."""
 
     @property
     def size(self) -> int:
-        """Bytes of the request that the entry came with."""
+        """Bytes of the request that the entry holds."""
 
 
 E = TypeVar("E", bound=Sized)
 
 
 class Inbox(Generic[E]):
-    """Entries in the order they came; put by any thread, taken by one.
+    """A queue of entries: any thread puts, one thread takes.
 
-    Entries from an event loop wake the taker once for each turn of the loop: a thread woken for
-    every one of them would fight the loop for the interpreter.
+    Entries from an event loop wake the taker once per iteration of the loop. A wake-up for each
+    entry would make the thread compete with the loop for the interpreter.
     """
 
     def __init__(self, length_max: int) -> None:
         self._length_max = length_max
         self._entries: deque[E] = deque()
         self._bell: queue.SimpleQueue[None] = queue.SimpleQueue()
-        self._enough = 1
-        self._loops: set[asyncio.AbstractEventLoop] = set()  # that will ring at their next turn
+        self._wake_at = 1
+        self._loops: set[asyncio.AbstractEventLoop] = set()  # they ring next iteration
         self._closed = False
 
     def __len__(self) -> int:
         return len(self._entries)
 
     def put(self, entry: E) -> None:
-        """Add an entry, or refuse it: Busy when too many wait, Unavailable when closed."""
+        """Add an entry. Raise Busy if the queue is full, Unavailable if it is closed."""
         self._add(entry)
         self.ring()
 
     def put_from(self, loop: asyncio.AbstractEventLoop, entry: E) -> None:
-        """Add an entry in an event loop's own thread."""
+        """Add an entry from the thread of an event loop."""
         self._add(entry)
         if loop not in self._loops:
             self._loops.add(loop)
-            loop.call_soon(self._turn, loop)
+            loop.call_soon(self._ring_for, loop)
 
     def _add(self, entry: E) -> None:
         if self._closed:
@@ -69,33 +68,33 @@ class Inbox(Generic[E]):
             )
         self._entries.append(entry)
 
-    def _turn(self, loop: asyncio.AbstractEventLoop) -> None:
+    def _ring_for(self, loop: asyncio.AbstractEventLoop) -> None:
         self._loops.discard(loop)
-        if len(self._entries) >= self._enough:
+        if len(self._entries) >= self._wake_at:
             self.ring()
 
     def ring(self) -> None:
-        """Wake the taker, or have it not fall asleep."""
-        # Rung twice between two looks, it would only look in vain.
+        """Wake the taker, or keep it from going to sleep."""
+        # A second ring before the taker looks would only cause an empty look.
         if self._bell.empty():
             self._bell.put(None)
 
     def close(self) -> None:
-        """Take no more entries."""
+        """Refuse further entries."""
         self._closed = True
         self.ring()
 
     def wait(self, enough: int) -> None:
-        """Return when there are enough entries or somebody rings.
+        """Return when there are enough entries, or on a ring.
 
-        Who asks for more than one must know that somebody will ring.
+        A caller that waits for more than one entry must be sure that a ring follows.
         """
-        self._enough = enough
+        self._wake_at = enough
         if len(self._entries) < enough and not self.is_over:
             self._bell.get()
 
     def take(self, most: int, bytes_max: int) -> list[E]:
-        """Take so many entries at most, and no more than so many bytes unless in one entry."""
+        """Take at most `most` entries and `bytes_max` bytes; a larger entry is taken alone."""
         taken: list[E] = []
         size = 0
         while self._entries and len(taken) < most:
@@ -107,38 +106,39 @@ class Inbox(Generic[E]):
 
     @property
     def is_over(self) -> bool:
-        """Whether it is closed and all that it took was taken from it."""
+        """Whether the queue is closed and empty."""
         return self._closed and not self._entries
 
 
 T_co = TypeVar("T_co", covariant=True)
 T = TypeVar("T")
+U = TypeVar("U", bound=BaseUnitOfWork)
 
 log = logging.getLogger(__name__)
 
-_ENOUGH = 16  # writes that are worth waking up for while others are on their way
-_SHARE_MIN = 4  # writes that are worth a transaction of their own while others wait
-_FEW = 2  # writes that are not worth another thread
-_BATCH_BYTES_MAX = 8 * 1024 * 1024  # of events in one transaction, unless one alone is larger
-_UNDER_WAY_MAX = 2  # batches on their way: the world has room for two
+_ENOUGH = 16  # commands that justify a wake-up while other batches are uncommitted
+_SHARE_MIN = 4  # commands that justify a transaction while others wait
+_FEW = 2  # commands too few for another thread
+_BATCH_BYTES_MAX = 8 * 1024 * 1024  # of events in one transaction, unless one event is larger
+_UNDER_WAY_MAX = 2  # uncommitted batches; the unit of work tracks two
 
 
 class Command(Protocol[T_co]):
-    """One write: what it will touch, and what it does to that."""
+    """One write: the rows that it needs, and the change."""
 
     @property
     def exclusive(self) -> bool:
-        """Whether it must have a transaction of its own, as what writes by itself must."""
+        """Whether the command needs its own transaction because it writes without the caches."""
 
-    def prefetch(self, keys: Keys) -> None:
-        """Name the rows to load beforehand; leaving one out costs a round trip, no more."""
+    def prefetch(self, keys: Any) -> None:
+        """Add the keys of rows to load. A key left out costs one round trip."""
 
-    def execute(self, uow: UnitOfWork, now: Micros) -> T_co:
-        """Change the world, or raise a PenstockError and have everything undone."""
+    def execute(self, uow: Any, now: Micros) -> T_co:
+        """Change rows, or raise a PenstockError to undo all changes."""
 
 
 class _Entry(Generic[T]):
-    """A command, the address that it came from, and the caller that waits for it."""
+    """A command, its caller's address, and the future that the caller waits for."""
 
     __slots__ = ("address", "command", "error", "loop", "result", "size", "waiter")
 
@@ -158,7 +158,7 @@ class _Entry(Generic[T]):
         self.error: BaseException | None = None
 
     def resolve(self) -> None:
-        if self.waiter.done():  # the caller has gone away; its write stands
+        if self.waiter.done():  # the caller left; its write stands
             return
         if self.error is not None:
             self.waiter.set_exception(self.error)
@@ -167,25 +167,28 @@ class _Entry(Generic[T]):
 
 
 class _Flight(NamedTuple):
-    """A batch that was folded and sent; the committer waits for its landing."""
+    """A batch that was sent; the committer waits for its commit."""
 
     batch: list[_Entry[Any]]
     sent: Sent
     landing: "Future[None]"
 
 
-class Writer:
-    """The one place through which a process writes to the catalog.
+class WriteQueue:
+    """All writes of a process.
 
-    One thread folds and sends while another waits for commits: the rows of a batch on its way are
-    known before the database has them. Two batches can be on their way, so that the database finds
-    the next one ready. A batch is committed only if nobody else wrote meanwhile; if somebody did,
-    it and what was folded on top of it are folded again, each inside its own transaction.
+    One thread folds commands into the unit of work and sends batches. Another thread waits for
+    commits. Up to two batches are uncommitted at a time, so that the database never waits for the
+    next one; the caches already have their rows. A batch commits only if no other process wrote
+    since the batch before (the epoch tells). Otherwise the queue drops the caches and folds the
+    uncommitted batches again, each inside its own transaction.
     """
 
     def __init__(
         self,
         database: Database,
+        uow: U,
+        changes: Callable[[U], Changes],
         *,
         clock: Clock,
         batch_events_max: int,
@@ -197,9 +200,10 @@ class Writer:
         self._batch_max = batch_events_max
         self._observe = observe
         self._inbox: Inbox[_Entry[Any]] = Inbox(queue_length_max)
-        self._uow = UnitOfWork()
+        self._uow = uow
+        self._changes = changes
         self._epoch = -1
-        self._has_rivals = True  # until a commit shows that nobody else writes
+        self._has_rivals = True  # until a commit shows that no other process writes
         self._folded: list[_Entry[Any]] = []  # folded, not yet sent
         self._under_way: deque[_Flight] = deque()
         self._committer = ThreadPoolExecutor(1, "penstock-committer")
@@ -207,28 +211,32 @@ class Writer:
 
     @property
     def queue_length(self) -> int:
-        """How many writes are waiting."""
+        """The number of waiting commands."""
         return len(self._inbox)
 
     def start(self) -> None:
-        """Begin to take writes."""
+        """Start the writer thread."""
         self._thread.start()
 
     def stop(self) -> None:
-        """Take no more; return when all that was taken is committed and answered."""
+        """Refuse further commands; return when all accepted ones are committed and answered."""
         self._inbox.close()
         if self._thread.is_alive():
             self._thread.join()
         self._committer.shutdown()
 
+    def read(self) -> AbstractContextManager[Transaction]:
+        """Return a snapshot to query."""
+        return self._database.read()
+
     def submit(self, command: Command[T]) -> "Future[T]":
-        """Hand over a write; the future is done after its commit."""
+        """Queue a command; its future completes after the commit."""
         future: Future[T] = Future()
         self._inbox.put(_Entry(command, future, None))
         return future
 
     def submit_async(self, command: Command[T], size: int = 0) -> "asyncio.Future[T]":
-        """Hand over a write from an event loop; `size` is that of the body kept with it."""
+        """Queue a command from an event loop; `size` is the size of its request body."""
         loop = asyncio.get_running_loop()
         future: asyncio.Future[T] = loop.create_future()
         self._inbox.put_from(loop, _Entry(command, future, loop, size))
@@ -251,10 +259,10 @@ class Writer:
 
     @property
     def _share(self) -> int:
-        """How many writes to fold at once: half of all, so that the database has as many.
+        """Commands to fold at once: half of all, so that the database has the other half.
 
-        Callers who wait for an answer before they send more come back together: left alone, a
-        large batch and a small one would take turns for ever, and the database idle meanwhile.
+        Callers that wait for an answer return together. Without this rule a large and a small
+        batch would alternate, and the database would be idle between them.
         """
         if self._has_rivals:
             return self._batch_max
@@ -264,17 +272,14 @@ class Writer:
 
     @property
     def _enough(self) -> int:
-        """How many writes to wait for: while others are on their way there is no hurry.
-
-        Whoever waits for more than one is woken by a landing.
-        """
+        """Commands to wait for: several while a batch is uncommitted, since its commit wakes us."""
         if not self._under_way:
             return 1
         return max(1, min(_ENOUGH, len(self._under_way[-1].batch) // 2))
 
     @property
     def _may_send(self) -> bool:
-        """Whether there is room on the way, or the next batch is full and goes when there is."""
+        """Whether a batch may be sent: a slot is free, or the next batch is full."""
         while self._under_way and self._under_way[0].landing.done():
             if not self._land(len(self._under_way) - 1):
                 return False
@@ -283,46 +288,46 @@ class Writer:
         return sum(entry.size for entry in self._folded) >= _BATCH_BYTES_MAX
 
     def _fold_ahead(self, batch: list[_Entry[Any]]) -> None:
-        """Fold writes while others are being committed."""
+        """Fold commands while other batches commit."""
         self._folded += batch
         try:
             with self._reading():
                 self._fold(batch)
         except Exception:
-            # Whatever it was, it shows again, and is dealt with, where each can fail alone.
+            # Folding again, one transaction for each, shows the error at its command.
             self._refold()
 
     def _send(self) -> None:
-        """Send what is folded, once there is room for one more on the way."""
+        """Send the folded commands when a slot is free."""
         if not self._land(_UNDER_WAY_MAX - 1) or not self._folded:
             return
         after = self._under_way[-1].sent if self._under_way else self._epoch
         try:
             with self._reading():
-                writes = changes(self._uow)
+                writes = self._changes(self._uow)
             sent = self._database.send(writes, after=after)
         except Exception:
-            # The database went away, or will not have a row: the callers must hear of it, each of
-            # his own, and this thread must live.
+            # The database is away or refuses a row. Each caller must get its own error, and this
+            # thread must go on.
             self._refold()
             return
-        self._uow.settle()
+        self._uow.mark_sent()
         self._epoch = sent.epoch
         folded, self._folded = self._folded, []
         if len(folded) <= _FEW and not self._under_way and not len(self._inbox):
-            # Nothing else to do meanwhile: waking another thread would only take time.
+            # The queue is empty: another thread would only add a switch.
             self._under_way.append(_Flight(folded, sent, _done(self._see_landing, folded, sent)))
             self._land()
         else:
             landing = self._committer.submit(self._see_landing, folded, sent)
             self._under_way.append(_Flight(folded, sent, landing))
-            # Not from inside the task: who is woken must find it done, or would wait for ever.
+            # Ring only after the future is done; an earlier wake-up would be lost.
             landing.add_done_callback(lambda _: self._inbox.ring())
         if self._uow.is_full and self._land():
             self._uow.forget()
 
     def _land(self, left: int = 0) -> bool:
-        """Wait until no more than so many are under way; False if one failed, and all is done."""
+        """Wait until at most `left` batches are uncommitted; False if one failed and was redone."""
         while len(self._under_way) > left:
             if self._under_way[0].landing.exception() is not None:
                 self._refold()
@@ -331,7 +336,7 @@ class Writer:
         return True
 
     def _refold(self) -> None:
-        """Write what is under way and could not be, and what was folded on top of it, anew."""
+        """Fold uncommitted and folded commands again after a failed commit."""
         flights, folded = list(self._under_way), self._folded
         self._under_way.clear()
         self._folded = []
@@ -347,18 +352,18 @@ class Writer:
             self._write_folding(folded)
 
     def _see_landing(self, batch: list[_Entry[Any]], sent: Sent) -> None:
-        """Wait until what was folded ahead is committed, and answer."""
+        """Wait for the commit of a batch, then answer its callers."""
         started = time.perf_counter()
         sent.land()
         try:
             self._observe(len(batch), time.perf_counter() - started)
             _answer(batch)
         except Exception:
-            # It is committed: raising here would have it written again.
-            log.exception("%d writes are committed, but not all were answered", len(batch))
+            # The batch is committed. An error raised here would write it again.
+            log.exception("answering a committed batch failed commands=%d", len(batch))
 
     def _write_folding(self, batch: list[_Entry[Any]]) -> None:
-        """Fold and commit a batch in one transaction, and answer."""
+        """Fold and commit a batch in one transaction, then answer its callers."""
         started = time.perf_counter()
         self._commit(batch)
         self._observe(len(batch), time.perf_counter() - started)
@@ -372,14 +377,14 @@ class Writer:
             for entry in batch:
                 entry.error = error
         except Exception as error:
-            # One write that the database itself refuses must not take the others with it.
+            # A command that the database refuses must not fail the others.
             self._uow.forget()
             if len(batch) > 1:
                 for entry in batch:
                     self._commit([entry])
                 return
             if not isinstance(error, PenstockError):
-                log.exception("a write failed: %s", type(batch[0].command).__name__)
+                log.exception("command failed command=%s", type(batch[0].command).__name__)
             batch[0].error = error
 
     def _together(self, batch: list[_Entry[Any]]) -> None:
@@ -389,16 +394,16 @@ class Writer:
                 self._uow.forget()
             self._uow.open(tx, is_shared=len(batch) > 1)
             self._fold(batch)
-            flush(tx, changes(self._uow))
+            write_changes(tx, self._changes(self._uow))
             epoch = tx.epoch
         self._epoch = epoch
-        self._uow.settle()
+        self._uow.mark_sent()
         if self._uow.is_full:
             self._uow.forget()
 
     @contextmanager
     def _reading(self) -> Iterator[None]:
-        """Have the world open; most batches find all that they need there, and read nothing."""
+        """Open the unit of work; a read transaction starts only if a row is not cached."""
         with ExitStack() as stack:
             read = self._database.read
             self._uow.open_late(lambda: stack.enter_context(read(by_key=True)))
@@ -406,9 +411,9 @@ class Writer:
             self._uow.close()
 
     def _fold(self, batch: list[_Entry[Any]]) -> None:
-        """Let each write change the world, or fail alone."""
+        """Execute each command; a refused command is undone alone."""
         uow, now = self._uow, self._clock()
-        keys = Keys()
+        keys = uow.new_keys()
         for entry in batch:
             entry.result = entry.error = None
             entry.command.prefetch(keys)
@@ -416,7 +421,7 @@ class Writer:
         for entry in batch:
             uow.undo.begin()
             try:
-                # Only commands that run alone write to the audit log, which keeps the address.
+                # Only exclusive commands write to the audit log, which records the address.
                 if entry.command.exclusive and entry.address:
                     with called_from(entry.address):
                         entry.result = entry.command.execute(uow, now)
@@ -425,7 +430,7 @@ class Writer:
             except Unavailable:
                 raise
             except PenstockError as refusal:
-                # What it wrote by itself goes with its transaction.
+                # Only a rollback undoes writes that bypassed the caches.
                 if entry.command.exclusive or uow.has_rewritten:
                     raise
                 uow.undo.undo()
@@ -433,7 +438,7 @@ class Writer:
 
 
 def _parts(batch: list[_Entry[Any]]) -> list[list[_Entry[Any]]]:
-    """Cut a batch, in its order, around the writes that need a transaction of their own."""
+    """Split a batch, in order, at commands that need their own transaction."""
     if not any(entry.command.exclusive for entry in batch):
         return [batch] if batch else []
     parts: list[list[_Entry[Any]]] = [[]]
@@ -446,7 +451,7 @@ def _parts(batch: list[_Entry[Any]]) -> list[list[_Entry[Any]]]:
 
 
 def _done(work: Callable[..., None], *args: Any) -> "Future[None]":
-    """Do something here and now, as if an executor had done it."""
+    """Run a function now and return its outcome as a future."""
     future: Future[None] = Future()
     try:
         work(*args)
@@ -463,7 +468,7 @@ def _refuse(batch: list[_Entry[Any]], error: Exception) -> None:
 
 
 def _answer(batch: list[_Entry[Any]]) -> None:
-    """Wake each loop once for all of its callers."""
+    """Complete the futures; wake each event loop once."""
     by_loop: dict[asyncio.AbstractEventLoop, list[_Entry[Any]]] = {}
     for entry in batch:
         if entry.loop is None:
@@ -474,17 +479,9 @@ def _answer(batch: list[_Entry[Any]]) -> None:
         try:
             loop.call_soon_threadsafe(_resolve_all, entries)
         except RuntimeError:
-            log.warning("%d callers left before their answer; their writes stand", len(entries))
+            log.warning("callers left before their answer; writes stand callers=%d", len(entries))
 
 
 def _resolve_all(entries: list[_Entry[Any]]) -> None:
     for entry in entries:
         entry.resolve()
-
-
-class WriteQueue(Writer):
-    """Writes through one queue, reads on snapshots of their own."""
-
-    def read(self) -> AbstractContextManager[Transaction]:
-        """A snapshot to query."""
-        return self._database.read()

@@ -14,7 +14,7 @@ from penstock.access import audit
 from penstock.access.secrets import Secrets, is_sealed
 from penstock.catalog.commands.lookup import Write
 from penstock.catalog.rows import replace
-from penstock.catalog.unit_of_work import Changes, UnitOfWork
+from penstock.catalog.unit_of_work import UnitOfWork
 from penstock.clock import SECOND, Micros, lasts
 from penstock.config import mask_url
 from penstock.db import Transaction
@@ -22,6 +22,7 @@ from penstock.errors import Conflict, Invalid, NotFound
 from penstock.lots.outbox import Outbox, check_kept, last_id
 from penstock.lots.rows import SubscriberKind, SubscriberRow
 from penstock.store.table_cache import TableCache
+from penstock.store.unit_of_work import Changes
 
 SUBSCRIBERS_MAX = 100  # each may need a thread
 ERROR_CHARS_MAX = 1000
@@ -41,8 +42,8 @@ class SubscriberTables:
     def __init__(self, uow: UnitOfWork) -> None:
         self._uow = uow
         self.subscribers: TableCache[SubscriberRow] = TableCache(self._fetch, uow.undo)
-        self.lasting: tuple[TableCache[Any], ...] = (self.subscribers,)
-        self.passing: tuple[TableCache[Any], ...] = ()
+        self.cached: tuple[TableCache[Any], ...] = (self.subscribers,)
+        self.append_only: tuple[TableCache[Any], ...] = ()
 
     def changes(self) -> Changes:
         """Every change of the batch of writes."""

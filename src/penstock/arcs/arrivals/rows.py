@@ -7,12 +7,13 @@ from msgspec import Struct
 
 from penstock.arcs.arrivals.arrival import Arrival, ArrivedRow, from_text
 from penstock.catalog.rows import Row
-from penstock.catalog.unit_of_work import Changes, UnitOfWork
+from penstock.catalog.unit_of_work import UnitOfWork
 from penstock.clock import Micros
 from penstock.db import Transaction
 from penstock.errors import NotFound
 from penstock.lots.rows import LandingRow
 from penstock.store.table_cache import TableCache, write_only
+from penstock.store.unit_of_work import Changes
 
 REFUSED_LENGTH_MAX = 1000
 
@@ -55,8 +56,8 @@ class ArrivalTables:
         self.arrivals: TableCache[ArrivalRow] = TableCache(self._fetch_arrivals, uow.undo)
         self.objects: TableCache[ArrivedRow] = TableCache(write_only, uow.undo)
         self.forgotten: TableCache[GoneObject] = TableCache(write_only, uow.undo)
-        self.lasting: tuple[TableCache[Any], ...] = (self.arrivals,)
-        self.passing: tuple[TableCache[Any], ...] = (self.objects, self.forgotten)
+        self.cached: tuple[TableCache[Any], ...] = (self.arrivals,)
+        self.append_only: tuple[TableCache[Any], ...] = (self.objects, self.forgotten)
 
     def changes(self) -> Changes:
         """Every change of the batch of writes."""

@@ -9,12 +9,13 @@ from msgspec import Struct
 
 from penstock.arcs.backfills.rules import Action, LotList, Range, Scope
 from penstock.catalog.rows import Row
-from penstock.catalog.unit_of_work import Changes, UnitOfWork
+from penstock.catalog.unit_of_work import UnitOfWork
 from penstock.clock import Micros
 from penstock.locks.gaps.spans import Span
 from penstock.lots.ids import Interval
 from penstock.states import BackfillState
 from penstock.store.table_cache import TableCache, write_only
+from penstock.store.unit_of_work import Changes
 
 
 class LotOutcome(StrEnum):
@@ -123,8 +124,8 @@ class BackfillTables:
         self._uow = uow
         self.backfills: TableCache[BackfillRow] = TableCache(self._fetch, uow.undo)
         self.lots: TableCache[BackfillLotRow] = TableCache(write_only, uow.undo)
-        self.lasting: tuple[TableCache[Any], ...] = (self.backfills,)
-        self.passing: tuple[TableCache[Any], ...] = (self.lots,)
+        self.cached: tuple[TableCache[Any], ...] = (self.backfills,)
+        self.append_only: tuple[TableCache[Any], ...] = (self.lots,)
 
     def changes(self) -> Changes:
         """Every change of the batch of writes."""

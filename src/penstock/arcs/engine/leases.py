@@ -13,6 +13,7 @@ from functools import lru_cache
 
 from msgspec import Struct
 
+from penstock.catalog.writes import open_write_queue
 from penstock.clock import system_clock
 from penstock.db import open_database
 from penstock.errors import Conflict, NotFound, PenstockError
@@ -126,7 +127,7 @@ def extend(keep: Callable[[], None], trouble: logs.Trouble) -> None:
 @lru_cache(maxsize=4)
 def _catalog(url: str) -> WriteQueue:
     """The way to a database, opened once in each process."""
-    catalog = WriteQueue(
+    catalog = open_write_queue(
         open_database(url), clock=system_clock, batch_events_max=16, queue_length_max=64
     )
     catalog.start()

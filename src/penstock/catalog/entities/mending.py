@@ -11,15 +11,16 @@ import msgspec
 from msgspec import Struct
 
 from penstock.access import audit
+from penstock.catalog.changes import EventCount, changes
 from penstock.catalog.entities import datasets as dataset_rules
 from penstock.catalog.entities import job_versions
 from penstock.catalog.events.facets import read_stamps, restamped, stamped_at, write_stamps
-from penstock.catalog.flush import EventCount, changes, flush
 from penstock.catalog.queries.events import counted_type
 from penstock.catalog.rows import EdgeRow, Role, replace
 from penstock.catalog.unit_of_work import UnitOfWork
 from penstock.clock import HOUR, Clock, Micros
 from penstock.db import Database, Transaction
+from penstock.store.unit_of_work import write_changes
 
 Move = Callable[[Micros], Micros]
 
@@ -108,7 +109,7 @@ class _Mending:
         self._mend_places(ids["namespaces"], ids["sources"])
         self._choose(changed, jobs)
         self._mend_events()
-        flush(self._tx, changes(self._uow))
+        write_changes(self._tx, changes(self._uow))
         return Mended(
             events=sum(count for *_, count in self._events),
             runs=len(ids["runs"]),

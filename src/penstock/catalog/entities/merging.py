@@ -10,6 +10,7 @@ from collections.abc import Iterator, Mapping
 import msgspec
 
 from penstock import ids
+from penstock.catalog.changes import changes
 from penstock.catalog.entities import datasets
 from penstock.catalog.entities import names as dataset_names
 from penstock.catalog.entities.inheritance import pass_on
@@ -18,7 +19,6 @@ from penstock.catalog.events import known_facets
 from penstock.catalog.events.facets import merge, read_facets, read_stamps
 from penstock.catalog.events.known_facets import Alias, DatasetName
 from penstock.catalog.events.parse import Event, Mention
-from penstock.catalog.flush import changes, flush
 from penstock.catalog.rows import (
     AliasRow,
     DatasetRow,
@@ -31,6 +31,7 @@ from penstock.catalog.rows import (
 )
 from penstock.catalog.unit_of_work import UnitOfWork, place_of
 from penstock.clock import Micros
+from penstock.store.unit_of_work import write_changes
 
 SYMLINKS = "symlinks"
 
@@ -62,7 +63,7 @@ def _merge_name(uow: UnitOfWork, mention: Mention, alias: Alias, at: Micros) -> 
     if other.id in kept:
         if own is None:
             _add_name(uow, mention.id, DatasetName(mention.namespace, mention.name), other.id, "")
-            flush(uow.tx, changes(uow))
+            write_changes(uow.tx, changes(uow))
         else:
             _Merge(uow, old=own, new=other, name_type=alias.type).run()
             return
@@ -76,7 +77,7 @@ def _merge_name(uow: UnitOfWork, mention: Mention, alias: Alias, at: Micros) -> 
                 hidden_at=other.hidden_at,
             )
             uow.datasets.put(own_id, own)
-            flush(uow.tx, changes(uow))
+            write_changes(uow.tx, changes(uow))
             uow.start_over()
         _Merge(uow, old=other, new=own, name_type=alias.type).run()
         return
@@ -155,7 +156,7 @@ class _Merge:
         self._put_dataset(implied_id)
         name = DatasetName(self._old.namespace, self._old.name)
         _add_name(self._uow, self._old.id, name, self._new.id, self._name_type)
-        flush(self._tx, changes(self._uow))
+        write_changes(self._tx, changes(self._uow))
         for statement in ("forget_dataset", "forget_sighting", "forget_search_doc"):
             self._tx.execute(statement, id=self._old.id)
 

@@ -10,7 +10,7 @@ from penstock.catalog.commands.lookup import Write
 from penstock.catalog.events.apply import receive
 from penstock.catalog.events.parse import Event
 from penstock.catalog.rows import Row, replace
-from penstock.catalog.unit_of_work import Changes, UnitOfWork
+from penstock.catalog.unit_of_work import UnitOfWork
 from penstock.clock import Micros
 from penstock.db import Transaction
 from penstock.errors import Conflict
@@ -19,6 +19,7 @@ from penstock.ingest.queue.sql.tables import IngestTables
 from penstock.ingest.search_keys import SearchKeyRow
 from penstock.lots.tables import LotTables
 from penstock.store.table_cache import TableCache, write_only
+from penstock.store.unit_of_work import Changes
 
 Spin = Callable[[int], str]  # the ARK with a number
 LocalIdKey = tuple[str, str, str]  # namespace, owner, name
@@ -100,10 +101,10 @@ class RegisterTables:
         self.writers: TableCache[WriterRow] = TableCache(self._fetch_writers, undo)
         self.stored: TableCache[StoredRow] = TableCache(self._fetch_stored, undo)
         self.search_keys: TableCache[SearchKeyRow] = TableCache(write_only, undo)
-        self.lasting: tuple[TableCache[Any], ...] = (
+        self.cached: tuple[TableCache[Any], ...] = (
             self.minted, self.arks, self.old_names, self.local_ids, self.writers, self.stored,
         )  # fmt: skip
-        self.passing: tuple[TableCache[Any], ...] = (self.search_keys,)
+        self.append_only: tuple[TableCache[Any], ...] = (self.search_keys,)
 
     def changes(self) -> Changes:
         """Every change of the batch of writes."""

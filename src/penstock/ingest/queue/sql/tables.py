@@ -5,7 +5,7 @@ from typing import Any, TypeVar
 from msgspec import Struct
 
 from penstock.catalog.rows import replace
-from penstock.catalog.unit_of_work import Changes, UnitOfWork
+from penstock.catalog.unit_of_work import UnitOfWork
 from penstock.clock import Micros, lasts
 from penstock.errors import NotFound
 from penstock.ingest.models import HoldKind, Place
@@ -22,6 +22,7 @@ from penstock.ingest.queue.sql.rows import (
 from penstock.ingest.transitions import BatchSide, side_of
 from penstock.states import BatchState, IngestState
 from penstock.store.table_cache import TableCache
+from penstock.store.unit_of_work import Changes
 
 TallyKey = tuple[str, IngestState]
 HoldKey = tuple[str, str]
@@ -59,11 +60,11 @@ class IngestTables:
         self.jobs: TableCache[JobRow] = TableCache(self._fetch_jobs, undo)
         self.tallies: TableCache[TallyRow] = TableCache(self._fetch_tallies, undo)
         self.holds: TableCache[HoldRow] = TableCache(self._fetch_holds, undo)
-        self.lasting = (
+        self.cached = (
             self.counters, self.ranges, self.sessions, self.batches, self.keys, self.jobs,
             self.tallies, self.holds,
         )  # fmt: skip
-        self.passing: tuple[TableCache[Any], ...] = ()
+        self.append_only: tuple[TableCache[Any], ...] = ()
 
     def changes(self) -> Changes:
         """Every change of the batch of writes."""

@@ -25,9 +25,9 @@ from penstock.catalog.rows import (
     SearchRow,
     VersionAdvance,
 )
-from penstock.catalog.unit_of_work import Changes, UnitOfWork
+from penstock.catalog.unit_of_work import UnitOfWork
 from penstock.clock import HOUR
-from penstock.db.database import Transaction
+from penstock.store.unit_of_work import Changes
 
 
 class EventCount(Struct, frozen=True):
@@ -105,15 +105,9 @@ def changes(uow: UnitOfWork) -> Changes:
         ("add_event_counts", _counts(uow)),
         ("add_tallies", _tallies(uow)),
         ("put_search_docs", list(_search_docs(uow))),
-        *(change for room in uow.rooms for change in room.changes()),
+        *(change for group in uow.groups for change in group.changes()),
     ]
     return [change for change in found if change[1]]
-
-
-def flush(tx: Transaction, batch: Changes) -> None:
-    """Write a batch; nothing is durable before the commit."""
-    for statement, rows in batch:
-        tx.write(statement, rows)
 
 
 def _column_edges(uow: UnitOfWork) -> Iterator[ColumnEdgeRow]:
