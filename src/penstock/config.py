@@ -1,7 +1,7 @@
-"""Every setting, what it means, and where its value came from.
+"""All settings, with their descriptions and the origins of their values.
 
-A flag beats the environment (PENSTOCK_…), which beats the file (penstock.toml), which beats the
-default. Secrets are never quoted: not by messages, not by `repr`, and masked when shown.
+A flag overrides the environment (PENSTOCK_…). The environment overrides the file (penstock.toml),
+and the file overrides the default. Messages, `repr` and listings never contain secrets.
 """
 
 import difflib
@@ -16,19 +16,19 @@ from typing import Any, NamedTuple, TypeVar
 from penstock.errors import Invalid, Malformed
 
 FILE_NAME = "penstock.toml"
-# What else the file may hold: what is declared, for the commands that apply it.
+# Tables of the file that are not settings; `apply` commands read them.
 TABLES = ("arcs", "arrivals", "collections", "namespace", "project")
 MASK = "********"
-# Parameters of URLs, as drivers of databases and object stores write them, that are secrets.
+# Secret URL parameters, as drivers of databases and object stores spell them.
 _SECRET_PARAMETER = re.compile(
     r"(?i)([?&;][\w.-]*(?:pass|pwd|secret|token|credential|signature|key)[\w.-]*=)[^&;#]*"
 )
 _ORACLE = re.compile(r"(?i)(jdbc:oracle:\w+:[^/@]*)/.*@")
-# PostgreSQL takes some 2,700 bytes into a row of an index, and a name stands there beside another.
+# A PostgreSQL index row holds about 2,700 bytes, and some index rows hold two names.
 NAME_BYTES_MAX = 1024
 MIB = 1024 * 1024
 
-# What commands of arcs inherit: nothing that is secret, and what programs expect.
+# The variables that commands of arcs inherit. None of them is a secret.
 COMMAND_ENVIRONMENT = "PATH,HOME,USER,LOGNAME,SHELL,LANG,LANGUAGE,LC_ALL,LC_CTYPE,TZ,TMPDIR"
 
 T = TypeVar("T")
@@ -37,12 +37,12 @@ Found = dict[str, tuple[object, str]]
 
 _TRUE = ("true", "yes", "on", "1")
 _FALSE = ("false", "no", "off", "0")
-# Secrets of which all but the password may be shown.
+# Secret URLs: only their passwords are masked.
 _URLS = ("database", "openlineage_url", "queue", "smtp")
 
 
 class About(NamedTuple):
-    """What people are told about a setting, and what they may write."""
+    """The description of a setting and its permitted values."""
 
     help: str
     kind: type
@@ -51,24 +51,24 @@ class About(NamedTuple):
     most: int | None = None
     choices: tuple[str, ...] = ()
     prefixes: tuple[str, ...] = ()
-    variable: str = ""  # by which other programs know it; our own beats it
+    variable: str = ""  # the name in other programs; our own variable overrides it
 
     @property
     def expected(self) -> str:
-        """What to write, in words."""
+        """The permitted values, in words."""
         if self.kind is bool:
             return "true or false"
         if self.kind is int:
-            upper = f" to {self.most}" if self.most is not None else " upwards"
-            return f"a whole number from {self.least}{upper}"
+            upper = f" to {self.most}" if self.most is not None else " up"
+            return f"an integer from {self.least}{upper}"
         if self.choices:
             return f"one of {', '.join(self.choices)}"
         if self.prefixes:
-            return f"a text that begins with {' or '.join(self.prefixes)}"
-        return "a text that is not empty"
+            return f"text that begins with {' or '.join(self.prefixes)}"
+        return "non-empty text"
 
     def takes(self, value: object) -> bool:
-        """Whether this is a value that the setting can have."""
+        """Return whether the setting permits this value."""
         if isinstance(value, bool):
             return self.kind is bool
         if isinstance(value, int):
@@ -81,22 +81,22 @@ class About(NamedTuple):
 
 
 def data_folder(environ: Mapping[str, str]) -> Path:
-    """The user's data folder for Penstock."""
+    """Return the user's data folder for Penstock."""
     return _xdg_folder(environ, "XDG_DATA_HOME", ".local/share")
 
 
 def default_database(environ: Mapping[str, str]) -> str:
-    """A SQLite file in the user's data folder; whoever opens it makes the folder."""
+    """Return the URL of a SQLite file in the user's data folder, which may not exist yet."""
     return f"sqlite:///{data_folder(environ) / 'penstock.db'}"
 
 
 def default_objects(environ: Mapping[str, str]) -> str:
-    """A folder beside the default database."""
+    """Return the URL of a folder beside the default database."""
     return f"file://{data_folder(environ) / 'objects'}"
 
 
 def default_ingest_folder(environ: Mapping[str, str]) -> str:
-    """A folder beside the default database."""
+    """Return the path of a folder beside the default database."""
     return str(data_folder(environ) / "ingest")
 
 
@@ -109,7 +109,6 @@ def _setting(default: T, kind: type, help: str, **rules: Any) -> T:
 def _home_setting(
     default: Callable[[Mapping[str, str]], str], help: str, *, secret: bool = False
 ) -> str:
-    """A place that is in the user's data folder unless somebody says otherwise."""
     value: str = field(
         default_factory=lambda: default(os.environ),
         repr=not secret,
@@ -120,86 +119,86 @@ def _home_setting(
 
 @dataclass(frozen=True, kw_only=True)
 class Settings:
-    """The values that a server or a command works with."""
+    """The settings of one process."""
 
-    host: str = _setting("127.0.0.1", str, "the address that the server listens on")
+    host: str = _setting("127.0.0.1", str, "address that the server listens on")
     port: int = _setting(
-        5000, int, "the port that the server listens on; 0 takes a free one", most=65535
+        5000, int, "port that the server listens on; 0 selects a free port", most=65535
     )
     database: str = _home_setting(
-        default_database, "where everything is kept: sqlite:///FILE or postgresql://…", secret=True
+        default_database, "database URL: sqlite:///FILE or postgresql://…", secret=True
     )
     objects: str = _home_setting(
-        default_objects, "where objects and manifests are: file:///FOLDER, s3://BUCKET/PREFIX, …"
+        default_objects, "store of data and manifests: file:///FOLDER, s3://BUCKET/PREFIX, …"
     )
     queue: str = _setting(
         "database",
         str,
-        "where the ingest queue is kept: database, or zookeeper://HOST:PORT/CHROOT",
+        "store of the ingest queue: database, or zookeeper://HOST:PORT/CHROOT",
         secret=True,
         prefixes=("database", "zookeeper://"),
     )
     ingest_folder: str = _home_setting(
-        default_ingest_folder, "where ingest jobs have their working folders"
+        default_ingest_folder, "folder for the working folders of ingest jobs"
     )
     ingest_session_seconds: int = _setting(
-        30, int, "how long the locks of an ingest worker last after it has died", least=1
+        30, int, "seconds until the locks of a dead ingest worker expire", least=1
     )
     space_free_mb: int = _setting(
-        1024, int, "the free space, in MB, that ingest leaves in its folder"
+        1024, int, "free disk space in MB that ingest leaves in its folder"
     )
     smtp: str | None = _setting(
         None,
         str,
-        "the mail server: smtp://[USER:PASSWORD@]HOST:PORT, or smtps://…",
+        "mail server: smtp://[USER:PASSWORD@]HOST:PORT, or smtps://…",
         secret=True,
         prefixes=("smtp://", "smtps://"),
     )
-    mail_from: str = _setting("penstock@localhost", str, "the sender of mails")
+    mail_from: str = _setting("penstock@localhost", str, "sender address of mail")
     ezid_url: str = _setting(
-        "https://ezid.cdlib.org", str, "the EZID service", prefixes=("http://", "https://")
+        "https://ezid.cdlib.org", str, "URL of the EZID service", prefixes=("http://", "https://")
     )
-    ezid_user: str | None = _setting(None, str, "the account at the EZID service")
-    ezid_password: str | None = _setting(None, str, "the password of that account", secret=True)
+    ezid_user: str | None = _setting(None, str, "account at the EZID service")
+    ezid_password: str | None = _setting(None, str, "password of the EZID account", secret=True)
     auth: str = _setting(
         "open-on-loopback",
         str,
-        "whether a system without keys serves callers on this machine; "
-        "once a key was made, every call needs one",
+        "calls without a key, before the first key exists: `open-on-loopback` accepts them from "
+        "this machine, `required` refuses them; after that, every call needs a key",
         choices=("required", "open-on-loopback"),
     )
     proxies: str | None = _setting(
         None,
         str,
-        "reverse proxies whose X-Forwarded-For names the caller: ADDRESS,NETWORK",
+        "trusted reverse proxies, which send X-Forwarded-For: ADDRESS,NETWORK",
     )
-    insecure: bool = _setting(False, bool, "listen beyond this machine while no key was ever made")
+    insecure: bool = _setting(False, bool, "let a server without keys listen beyond loopback")
     hosts: str | None = _setting(
         None,
         str,
-        "further names by which programs on this machine call it without a key: NAME,NAME",
+        "additional host names for calls without a key from this machine: NAME,NAME",
     )
     secrets_key: str | None = _setting(
         None,
         str,
-        "the key that encrypts secrets in the database, 32 bytes in base64, older ones after "
-        "commas; else a key file, DATABASE.key or secrets.key in the data folder",
+        "encryption key for secrets in the database, 32 bytes in base64; old keys follow after "
+        "commas; without it, a key file: DATABASE.key, or secrets.key in the data folder",
         secret=True,
     )
     log_level: str = _setting(
-        "info", str, "the least serious thing to log", choices=("debug", "info", "warning", "error")
+        "info", str, "lowest severity that is logged", choices=("debug", "info", "warning", "error")
     )
-    log_format: str = _setting("text", str, "how log lines are written", choices=("text", "json"))
+    log_format: str = _setting("text", str, "format of log lines", choices=("text", "json"))
     traces: str = _setting(
         "off",
         str,
-        "where spans are sent: off, or otlp for the collector that OTEL_… variables name",
+        "trace export: off, or otlp to the collector that the OTEL_… variables name",
         choices=("off", "otlp"),
     )
     openlineage_url: str | None = _setting(
         None,
         str,
-        "another OpenLineage backend that is told of our own runs",
+        "second OpenLineage backend that receives events about our own runs",
         secret=True,
         prefixes=("http://", "https://"),
         variable="OPENLINEAGE_URL",
@@ -207,118 +206,116 @@ class Settings:
     openlineage_endpoint: str = _setting(
         "api/v1/lineage",
         str,
-        "where below its URL that backend receives events",
+        "path below that URL that receives events",
         variable="OPENLINEAGE_ENDPOINT",
     )
     openlineage_api_key: str | None = _setting(
         None,
         str,
-        "the key that we show to that backend",
+        "API key for that backend",
         secret=True,
         variable="OPENLINEAGE_API_KEY",
     )
     body_bytes_max: int = _setting(
-        64 * MIB, int, "the largest request body, for example of an event, unpacked", least=1
+        64 * MIB, int, "maximum size of a request body in bytes, unpacked", least=1
     )
     bodies_bytes_max: int = _setting(
         256 * MIB,
         int,
-        "how many bytes of request bodies, unpacked, the server holds until they are answered; "
-        "further ones are told to come back (429)",
+        "maximum size in bytes, unpacked, of all request bodies without an answer yet; "
+        "more are refused with 429 and Retry-After",
         least=1,
     )
     header_bytes_max: int = _setting(
-        64 * 1024, int, "the largest request line with its headers, in bytes", least=1024
+        64 * 1024, int, "maximum size of a request line with its headers, in bytes", least=1024
     )
-    header_count_max: int = _setting(128, int, "how many headers a request may have", least=1)
+    header_count_max: int = _setting(128, int, "maximum number of headers in a request", least=1)
     first_request_seconds: int = _setting(
-        30, int, "how long a new connection may stay silent", least=1
+        30, int, "seconds until a new connection must send its first request", least=1
     )
     header_seconds: int = _setting(
-        20, int, "how long the headers of a request may take to arrive", least=1
+        20, int, "seconds until the headers of a request must be complete", least=1
     )
     silence_seconds: int = _setting(
         60,
         int,
-        "how long a client may send no more of a body, or read no more of an answer",
+        "seconds that a client may pause while it sends a body or reads an answer",
         least=1,
     )
     connections_max: int = _setting(
         2048,
         int,
-        "how many connections the server keeps open; fewer if the system allows fewer descriptors",
+        "maximum number of connections; lower if the system permits fewer open files",
         least=1,
     )
     connections_per_address_max: int = _setting(
-        512, int, "how many connections one client address may have; proxies are exempt", least=1
+        512, int, "maximum number of connections of one client address; proxies are exempt", least=1
     )
     key_requests_per_second: int = _setting(
         0,
         int,
-        "how many requests a key may make in a second, unless it has a rate of its own; "
-        "0 is without limit",
+        "requests per second of a key without its own limit; 0 means no limit",
     )
     key_bytes_per_second: int = _setting(
         0,
         int,
-        "how many bytes of bodies, unpacked, a key may send in a second, unless it has a "
-        "rate of its own; 0 is without limit",
+        "bytes of bodies per second, unpacked, of a key without its own limit; 0 means no limit",
     )
     payload_bytes_max: int = _setting(
-        100 * 1024**3, int, "the largest payload that can be uploaded", least=1
+        100 * 1024**3, int, "maximum size of an uploaded payload, in bytes", least=1
     )
     name_length_max: int = _setting(
         NAME_BYTES_MAX,
         int,
-        "the longest name in a request, in bytes; in facets, names may always have 1024",
+        "maximum length of a name in a request, in bytes; in facets it is always 1024",
         least=1,
         most=NAME_BYTES_MAX,
     )
-    json_depth_max: int = _setting(64, int, "the deepest nesting of a request body", least=1)
+    json_depth_max: int = _setting(64, int, "maximum nesting depth of a JSON body", least=1)
     queue_length_max: int = _setting(
-        4096, int, "how many writes may wait before callers are told to come back", least=1
+        4096, int, "maximum number of waiting writes; more are refused with 429", least=1
     )
     event_ahead_seconds: int = _setting(
         600,
         int,
-        "how far an event's time may be ahead of the server's clock; one further ahead counts as "
-        "received now",
+        "seconds that an event's time may be ahead of the server's clock; "
+        "the time of an event further ahead counts as now",
     )
-    batch_events_max: int = _setting(256, int, "how many events share one transaction", least=1)
+    batch_events_max: int = _setting(256, int, "maximum number of events in a transaction", least=1)
     sweep_seconds: int = _setting(
-        1, int, "how often to look for leases that ran out and clocks that went on", least=1
+        1, int, "seconds between checks for expired leases and ended intervals", least=1
     )
     executor: str = _setting(
         "local",
         str,
-        "where workloads of arcs run: local, or dask://HOST:PORT",
+        "executor of arc workloads: local, or dask://HOST:PORT",
         prefixes=("local", "dask://"),
     )
     arc_concurrency: int = _setting(
-        4, int, "how many lots an engine works on at a time", least=1, most=1000
+        4, int, "maximum number of lots that an engine processes at a time", least=1, most=1000
     )
     arc_namespaces: str | None = _setting(
-        None, str, "the namespaces whose arcs the engine runs, instead of all: NAME,NAME"
+        None, str, "namespaces whose arcs the engine runs, default all: NAME,NAME"
     )
     command_environment: str = _setting(
-        COMMAND_ENVIRONMENT, str, "the variables of the engine that every command of an arc gets"
+        COMMAND_ENVIRONMENT, str, "variables of the engine that each command of an arc inherits"
     )
     command_environment_allowed: str | None = _setting(
         None,
         str,
-        "the further variables of the engine that an arc may pass to its command: NAME,NAME",
+        "additional variables of the engine that an arc may pass to its command: NAME,NAME",
     )
     run_as: str | None = _setting(
-        None, str, "the user that commands of arcs run as; the engine must run as root"
+        None, str, "user that runs commands of arcs; the engine must run as root"
     )
     url: str = _setting(
         "http://127.0.0.1:5000",
         str,
-        "the server that commands talk to",
+        "server that the commands call",
         prefixes=("http://", "https://"),
     )
     api_key: str | None = _setting(
-        None, str, "the key that commands show to the server", secret=True
+        None, str, "API key that the commands send to the server", secret=True
     )
 
 
@@ -333,13 +330,13 @@ class Shown(NamedTuple):
 
 @dataclass(frozen=True)
 class Loaded:
-    """Settings, and where each of them came from."""
+    """Settings with their origins."""
 
     settings: Settings
     origins: Mapping[str, str]
 
     def shown(self) -> list[Shown]:
-        """Every setting as people may see it."""
+        """Return all settings, with secrets masked."""
         return [
             Shown(name, masked(name, getattr(self.settings, name)), self.origins[name], about.help)
             for name, about in SETTINGS.items()
@@ -353,7 +350,7 @@ def _about(setting: "Field[Any]") -> About:
 
 SETTINGS: Mapping[str, About] = {setting.name: _about(setting) for setting in fields(Settings)}
 
-# The variables that hold secrets, or name files that do.
+# Variables that hold secrets or name files with secrets.
 SECRET_VARIABLES: frozenset[str] = frozenset(
     variable
     for name, about in SETTINGS.items()
@@ -368,7 +365,7 @@ def load(
     environ: Mapping[str, str] | None = None,
     cwd: Path | None = None,
 ) -> Loaded:
-    """Collect the settings; a flag that is None was not given, and `config` names the file."""
+    """Collect the settings. A flag that is None is ignored; `config` names the file."""
     environ = os.environ if environ is None else environ
     path = _file_path(flags.get("config"), environ, Path.cwd() if cwd is None else cwd)
     values: dict[str, Any] = {
@@ -385,14 +382,14 @@ def load(
 
 
 def masked(name: str, value: Value) -> Value:
-    """The value without its secrets."""
+    """Return the value with its secrets masked."""
     if not value or not SETTINGS[name].secret:
         return value
     return mask_url(str(value)) if name in _URLS else MASK
 
 
 def mask_url(url: str) -> str:
-    """The URL with its passwords covered; it would rather cover too much than too little."""
+    """Return the URL with its passwords masked. In doubt, mask more."""
     url = re.sub(r"(?<=://)([^/?#@:]*):.*@", rf"\1:{MASK}@", url)
     url = _ORACLE.sub(rf"\1/{MASK}@", url)
     return _SECRET_PARAMETER.sub(rf"\1{MASK}", url)
@@ -408,7 +405,7 @@ def _from_flags(flags: Mapping[str, object | None]) -> Found:
 
 
 def _from_environment(environ: Mapping[str, str]) -> Found:
-    """An empty variable counts as none, as it does in compose files."""
+    # Compose files set variables that are not defined to empty text: treat it as unset.
     found: Found = {}
     for name, about in SETTINGS.items():
         variable = f"PENSTOCK_{name.upper()}"
@@ -432,7 +429,7 @@ def _secret(path: Path, variable: str) -> str:
         reason = error.strerror if isinstance(error, OSError) else "it is not text"
         raise Invalid(
             f"{variable}_FILE names {path}, which cannot be read: {reason}; "
-            "name a file that holds the secret and nothing else"
+            "name a file that contains only the secret"
         ) from None
 
 
@@ -446,12 +443,12 @@ def _from_file(path: Path | None) -> Found:
     except OSError as error:
         raise Invalid(
             f"the configuration file {path} cannot be read: {error.strerror}; "
-            "make it, or name another with --config or PENSTOCK_CONFIG"
+            "create it, or name another file with --config or PENSTOCK_CONFIG"
         ) from None
     said = {key: value for key, value in table.items() if key not in TABLES}
     for key in said:
         if key not in SETTINGS:
-            raise Invalid(f"{path}: there is no setting {key!r}; {_instead_of(key)}")
+            raise Invalid(f"{path}: unknown setting {key!r}; {_instead_of(key)}")
     return {key: (value, f"file {path}") for key, value in said.items()}
 
 
@@ -461,7 +458,7 @@ def _instead_of(key: str) -> str:
 
 
 def _file_path(flag: object | None, environ: Mapping[str, str], cwd: Path) -> Path | None:
-    """The file that was named, or else the first of the usual ones that exists."""
+    """Return the file of the flag or variable, else the first default file that exists."""
     named = flag or environ.get("PENSTOCK_CONFIG")
     if named:
         return cwd / str(named)
@@ -470,7 +467,7 @@ def _file_path(flag: object | None, environ: Mapping[str, str], cwd: Path) -> Pa
 
 
 def _xdg_folder(environ: Mapping[str, str], variable: str, fallback: str) -> Path:
-    """The folder that the XDG rules give us; a relative path in the variable does not count."""
+    """Return the folder that the XDG rules define. They ignore a relative path."""
     named = Path(environ.get(variable, ""))
     if named.is_absolute():
         return named / "penstock"
@@ -479,7 +476,7 @@ def _xdg_folder(environ: Mapping[str, str], variable: str, fallback: str) -> Pat
 
 
 def _parsed(about: About, text: str) -> object:
-    """A text as the kind that the setting has, or unchanged if it is not one."""
+    """Convert text to the kind of the setting, or return it unchanged if it does not fit."""
     if about.kind is int and re.fullmatch(r"\s*[+-]?[0-9]+\s*", text):
         return int(text)
     if about.kind is bool and text.strip().lower() in _TRUE + _FALSE:
@@ -488,7 +485,7 @@ def _parsed(about: About, text: str) -> object:
 
 
 def _checked(name: str, value: object, origin: str) -> object:
-    """The value, if it is one that the setting can have."""
+    """Return the value, or raise `Invalid` if the setting does not permit it."""
     about = SETTINGS[name]
     if about.choices and isinstance(value, str):
         value = value.lower()

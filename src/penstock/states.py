@@ -1,7 +1,7 @@
-"""State machines, each one table of moves.
+"""State machines, one table of moves for each.
 
-Diagrams, SQL checks, the refusals of the API and docs/states.md all derive from the tables here.
-`python -m penstock.states` prints docs/states.md.
+The refusals of the API, the diagrams and docs/states.md derive from these tables. A test compares
+the SQL checks with them. `python -m penstock.states` prints docs/states.md.
 """
 
 import sys
@@ -140,22 +140,24 @@ RUN: Moves[RunState] = Moves(
         RunState.ABORTED: frozenset(),
     },
     meanings={
-        RunState.NEW: "known, not started",
-        RunState.RUNNING: "started; its outputs are not current yet",
-        RunState.COMPLETED: "ended well; the versions it made become current",
-        RunState.FAILED: "ended in an error; it never changes what is current",
-        RunState.ABORTED: "stopped by somebody; it never changes what is current",
+        RunState.NEW: "The run is known but has not started.",
+        RunState.RUNNING: "The run has started. Its outputs are not current yet.",
+        RunState.COMPLETED: "The run succeeded. The versions that it made become current.",
+        RunState.FAILED: "The run ended with an error. It does not change the current versions.",
+        RunState.ABORTED: (
+            "A person or program stopped the run. It does not change the current versions."
+        ),
     },
     repeatable=True,
     remark=(
-        "A mark that ends a NEW run implies its start. Repeating the state that a run is in "
-        "changes nothing. A run that has ended never changes its state."
+        "The state of one execution of a job. Ending a NEW run implies its start. A report that "
+        "repeats the current state changes nothing. A run that has ended never changes its state."
     ),
 )
 
 
 class WorkState(StrEnum):
-    """Where a job stands with one lot."""
+    """The state of one job's work on one lot."""
 
     WAITING = "WAITING"
     READY = "READY"
@@ -186,23 +188,29 @@ WORK: Moves[WorkState] = Moves(
         WorkState.HELD: frozenset({WorkState.WAITING, WorkState.READY, WorkState.DONE}),
     },
     meanings={
-        WorkState.WAITING: "an input is not there, or an output must not be written",
-        WorkState.READY: "can be claimed",
-        WorkState.LATER: "failed, or what it needs is away, and is tried again after a while",
-        WorkState.RUNNING: "claimed: a worker has a lease on it",
-        WorkState.DONE: "completed; an administrator can resubmit it",
-        WorkState.HELD: "out of tries, or stopped by an administrator: waits for a person",
+        WorkState.WAITING: "An input is not ready, or an output may not be written.",
+        WorkState.READY: "A worker can claim the lot.",
+        WorkState.LATER: (
+            "The last attempt failed, or a system that it needs is unavailable. Penstock retries "
+            "it later."
+        ),
+        WorkState.RUNNING: "A worker has claimed the lot and holds a lease on it.",
+        WorkState.DONE: "The work is complete. An administrator can resubmit it.",
+        WorkState.HELD: (
+            "All tries have failed, or a hold stops the work. A person has to retry it or release "
+            "the hold."
+        ),
     },
     remark=(
-        "What one job has to do with one lot. It follows from the status rows of the lot, which "
-        "are the truth, and is written with them. A worker claims what is READY; an OpenLineage "
-        "event can say that something runs already."
+        "The state of one job's work on one lot. Penstock derives it from the status rows of the "
+        "lot and writes both in one transaction. Workers claim READY lots. An OpenLineage event "
+        "can report that work is RUNNING already."
     ),
 )
 
 
 class IngestState(StrEnum):
-    """Where an ingest job stands; all but the last four are stages."""
+    """The state of an ingest job; all but the last four are stages."""
 
     PENDING = "pending"
     ESTIMATING = "estimating"
@@ -258,29 +266,32 @@ INGEST_JOB: Moves[IngestState] = Moves(
         },
     },
     meanings={
-        IngestState.PENDING: "its payload is to be checked",
-        IngestState.ESTIMATING: "the space it needs is to be found out",
-        IngestState.PROVISIONING: "waits for space; it stays until there is enough",
-        IngestState.DOWNLOADING: "its files are to be fetched and their digests checked",
-        IngestState.PROCESSING: "to be identified, described and stored",
-        IngestState.RECORDING: "to be written into the catalog",
-        IngestState.NOTIFY: "its depositor's callback is to be called",
-        IngestState.COMPLETED: "done; cleaned up after a time",
-        IngestState.FAILED: "waits for an administrator to resume or delete it",
-        IngestState.HELD: "waits for an administrator to release or delete it",
-        IngestState.DELETED: "gone, with its working folder",
+        IngestState.PENDING: "The job waits for its payload to be checked.",
+        IngestState.ESTIMATING: "The job waits for an estimate of the space that it needs.",
+        IngestState.PROVISIONING: "The job waits until the disk has enough free space.",
+        IngestState.DOWNLOADING: (
+            "The job waits for its files to be fetched and their digests checked."
+        ),
+        IngestState.PROCESSING: "The object waits to be identified, described and stored.",
+        IngestState.RECORDING: "The object waits to be recorded in the catalog.",
+        IngestState.NOTIFY: "The job waits for the callback to its depositor.",
+        IngestState.COMPLETED: "The job is complete. Penstock removes its working files later.",
+        IngestState.FAILED: "The job failed. An administrator has to resume or delete it.",
+        IngestState.HELD: "The job is on hold. An administrator has to release or delete it.",
+        IngestState.DELETED: "The job and its working folder are deleted.",
     },
     remark=(
-        "Moves marked * are an administrator's. A resume goes to the stage after the last "
-        "successful one. A job that failed before any did begins again, unless its payload is at "
-        "fault: then it needs a new submission. A job that has to wait for space stays in "
-        "provisioning, or in pending if not even its manifest could be written."
+        "The state of one object of a batch. Only an administrator can make moves marked *. "
+        "Resuming a job returns it to the stage after the last successful one. If no stage "
+        "succeeded, the job begins again, unless its payload is wrong. A wrong payload needs a new "
+        "submission. A job that lacks disk space stays in provisioning, or in pending if there is "
+        "no space for its manifest."
     ),
 )
 
 
 class BatchState(StrEnum):
-    """Where a batch stands."""
+    """The state of a batch."""
 
     PENDING = "pending"
     PROCESSING = "processing"
@@ -315,25 +326,32 @@ BATCH: Moves[BatchState] = Moves(
         ),
     },
     meanings={
-        BatchState.PENDING: "its payload is to be read, and a job made for each object",
-        BatchState.PROCESSING: "some of its jobs are under way or held",
-        BatchState.REPORTING: "no job is under way; the report is to be made",
-        BatchState.UPDATE_REPORTING: "an administrator asked for a second report",
-        BatchState.COMPLETED: "reported; every job completed",
-        BatchState.FAILED: "reported with failed jobs, or its payload could not be read",
-        BatchState.HELD: "waits for an administrator to release or delete it",
-        BatchState.DELETED: "gone, with its jobs",
+        BatchState.PENDING: (
+            "The batch waits. Penstock then reads its payload and creates a job for each object."
+        ),
+        BatchState.PROCESSING: "Some jobs of the batch are in a stage or on hold.",
+        BatchState.REPORTING: "No job of the batch is open. Penstock prepares the report.",
+        BatchState.UPDATE_REPORTING: (
+            "An administrator requested an update report. Penstock prepares it."
+        ),
+        BatchState.COMPLETED: "The batch is reported and every job is complete.",
+        BatchState.FAILED: (
+            "The batch is reported with failed jobs, or its payload could not be read."
+        ),
+        BatchState.HELD: "The batch is on hold. An administrator has to release or delete it.",
+        BatchState.DELETED: "The batch and its jobs are deleted.",
     },
     remark=(
-        "Moves marked * are an administrator's. A failed batch that was reported is reported anew; "
-        "one whose payload could not be read is resumed, and becomes pending. A batch whose open "
-        "jobs are all held can be given up: it fails, and is deleted."
+        "The state of one submission. Only an administrator can make moves marked *. An update "
+        "report follows for a failed batch that was reported. If the payload could not be read, an "
+        "administrator resumes the batch and it becomes pending. A batch whose open jobs are all "
+        "on hold can be deleted: it first becomes failed."
     ),
 )
 
 
 class ManifestState(StrEnum):
-    """What the manifest of a lot, or of a part of it, says."""
+    """The state in the manifest of a lot or of a part."""
 
     COMPLETE = "complete"
     PARTIAL = "partial"
@@ -350,17 +368,19 @@ MANIFEST: Moves[ManifestState] = Moves(
         ManifestState.REMOVED: frozenset(),
     },
     meanings={
-        ManifestState.COMPLETE: "lists everything that the lot consists of",
-        ManifestState.PARTIAL: "its workload failed; lists what was left behind, to be removed",
-        ManifestState.EMPTY: "there is no data in this lot, and that is right",
-        ManifestState.REMOVED: "everything it lists was removed",
+        ManifestState.COMPLETE: "The manifest lists all data of the lot.",
+        ManifestState.PARTIAL: (
+            "The workload or a check failed. The manifest lists the data of the failed attempt."
+        ),
+        ManifestState.EMPTY: "The lot has no data, as its producer declared.",
+        ManifestState.REMOVED: "All data in the list was removed.",
     },
-    remark="A manifest is written once; the next state is another manifest beside it.",
+    remark="A manifest is written once. A new state is a new manifest beside the old one.",
 )
 
 
 class ArcState(StrEnum):
-    """Where an arc stands with one lot."""
+    """The state of an arc for one lot."""
 
     RUNNING = "running"
     COMPLETE = "complete"
@@ -381,23 +401,29 @@ ARC: Moves[ArcState] = Moves(
         ArcState.PARTIAL: frozenset({ArcState.COMPLETE}),
     },
     meanings={
-        ArcState.RUNNING: "a workload is at it; nobody else can begin",
-        ArcState.COMPLETE: "published; it is not run again unless it is resubmitted",
-        ArcState.PARTIAL: (
-            "the workload failed, or a check of what it made: nobody reads it; it is tried again, "
-            "or accepted"
+        ArcState.RUNNING: "A workload processes the lot. No other worker can claim it.",
+        ArcState.COMPLETE: (
+            "The lot is published. The arc processes it again only after a resubmit."
         ),
-        ArcState.MISSING: "what failed was cleaned away, or a new output lacks it; run it again",
+        ArcState.PARTIAL: (
+            "The workload or a check of its output failed. Readers do not see the lot. Retry it, "
+            "or accept a lot whose check failed."
+        ),
+        ArcState.MISSING: (
+            "The failed attempt was cleaned, or the arc has a new output without this lot. "
+            "Backfill it."
+        ),
     },
     remark=(
-        "Rolled up from the status rows and manifests of a lot, never stored beside them. A lot "
-        "that an arc has not met has no state."
+        "The state of an arc for one lot, derived from status rows and manifests and not stored. "
+        "Only an administrator can make moves marked *. A lot that the arc does not know yet has "
+        "no state."
     ),
 )
 
 
 class BackfillState(StrEnum):
-    """Where a backfill stands."""
+    """The state of a backfill."""
 
     RUNNING = "running"
     PAUSED = "paused"
@@ -416,18 +442,22 @@ BACKFILL: Moves[BackfillState] = Moves(
         BackfillState.CANCELLED: frozenset(),
     },
     meanings={
-        BackfillState.RUNNING: "sets lots going, a few at a time",
-        BackfillState.PAUSED: "sets no more lots going; those that are end by themselves",
-        BackfillState.DONE: "every lot was looked at, and all that were set going have ended",
-        BackfillState.CANCELLED: "stopped for good; what was set going ends by itself",
+        BackfillState.RUNNING: "The backfill starts lots, a few at a time.",
+        BackfillState.PAUSED: "The backfill starts no more lots. Running lots finish.",
+        BackfillState.DONE: (
+            "The backfill has examined every lot, and all lots that it started have ended."
+        ),
+        BackfillState.CANCELLED: "The backfill is stopped for good. Running lots finish.",
     },
     repeatable=True,
-    remark="A person pauses, resumes and cancels it; it is done by itself.",
+    remark=(
+        "An administrator pauses, resumes and cancels a backfill. All other moves are automatic."
+    ),
 )
 
 
 class ReplayState(StrEnum):
-    """Where a replay stands."""
+    """The state of a replay."""
 
     RUNNING = "running"
     PAUSED = "paused"
@@ -448,19 +478,22 @@ REPLAY: Moves[ReplayState] = Moves(
         ReplayState.CANCELLED: frozenset(),
     },
     meanings={
-        ReplayState.RUNNING: "sets steps going, each when those before it are done",
-        ReplayState.PAUSED: "sets no more steps going; those that are end by themselves",
-        ReplayState.DONE: "every step is done, and nothing stands on what was bad any more",
-        ReplayState.FAILED: "some steps failed, and what is after them was not begun",
-        ReplayState.CANCELLED: "stopped for good; what was not begun is left to its own rule",
+        ReplayState.RUNNING: "The replay starts each step when the steps before it are done.",
+        ReplayState.PAUSED: "The replay starts no more steps. Running steps finish.",
+        ReplayState.DONE: "Every step is done. No current lot depends on the bad version.",
+        ReplayState.FAILED: "Some steps failed. The steps after them did not start.",
+        ReplayState.CANCELLED: (
+            "The replay is stopped for good. The stale rule of each job decides about the other "
+            "steps."
+        ),
     },
     repeatable=True,
-    remark="A person pauses, resumes and cancels it; it is done, or has failed, by itself.",
+    remark="An administrator pauses, resumes and cancels a replay. All other moves are automatic.",
 )
 
 
 class StepState(StrEnum):
-    """Where a step of a replay stands."""
+    """The state of a step of a replay."""
 
     PENDING = "pending"
     GOING = "going"
@@ -481,24 +514,27 @@ REPLAY_STEP: Moves[StepState] = Moves(
         StepState.BLOCKED: frozenset(),
     },
     meanings={
-        StepState.PENDING: "not begun; the lot is as it was",
-        StepState.GOING: "resubmitted, or under way by itself",
-        StepState.DONE: "a newer run has ended well",
-        StepState.FAILED: "held, or out of tries",
-        StepState.BLOCKED: "something before it has failed; the lot is as it was",
+        StepState.PENDING: "The step has not started. The lot is unchanged.",
+        StepState.GOING: (
+            "The replay has resubmitted the lot, or the job was already working on it."
+        ),
+        StepState.DONE: "A newer run has succeeded.",
+        StepState.FAILED: "The work is on hold, or all tries have failed.",
+        StepState.BLOCKED: "An earlier step has failed. The lot is unchanged.",
     },
+    remark="The state of one job's work on one lot in a replay.",
 )
 
 MACHINES = (RUN, WORK, INGEST_JOB, BATCH, ARC, MANIFEST, BACKFILL, REPLAY, REPLAY_STEP)
 
 
 def document() -> str:
-    """The text of docs/states.md."""
+    """Return the text of docs/states.md."""
     opening = (
         "# States\n\n"
-        "Made by `python -m penstock.states > docs/states.md` from the tables in "
-        "`src/penstock/states.py`: change them there.\n"
-        "A move that is not listed is refused with a conflict that names both states.\n"
+        "Generated by `python -m penstock.states > docs/states.md` from the tables in "
+        "`src/penstock/states.py`. Change the tables, not this page.\n\n"
+        "A move that is not in a table is refused with a conflict (409) that names both states.\n"
     )
     return "\n".join([opening, *(machine.markdown() for machine in MACHINES)])
 

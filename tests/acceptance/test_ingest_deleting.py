@@ -41,7 +41,7 @@ def test_what_has_completed_is_not_deleted_by_hand(site: Site) -> None:
     with pytest.raises(Conflict, match=f"^batch {batch.id} is completed and cannot become deleted"):
         site.desk.delete_batch(ADMIN, batch.id, confirmed=True)
     for job in site.jobs(batch):
-        with pytest.raises(Conflict, match="is completed and cannot become deleted: that comes by"):
+        with pytest.raises(Conflict, match="is completed and cannot become deleted: Penstock"):
             site.desk.delete_job(ADMIN, job.id, confirmed=True)
     assert [job.status for job in site.jobs(batch)] == [IngestState.COMPLETED] * 2
 
@@ -50,7 +50,7 @@ def test_the_completed_job_of_a_failed_batch_stays(site: Site) -> None:
     [batch] = site.run(submit(site, "b.csv"))
     assert batch.status is BatchState.FAILED
     done = site.by_name(batch)["a.csv"]
-    with pytest.raises(Conflict, match="that comes by itself, and is not done by hand"):
+    with pytest.raises(Conflict, match="Penstock makes this move itself; administrators cannot"):
         site.desk.delete_job(ADMIN, done.id, confirmed=True)
     assert site.job(done) == done
 

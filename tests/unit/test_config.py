@@ -127,29 +127,29 @@ def test_a_secret_file_that_is_missing_or_empty_is_refused(
     with pytest.raises(Invalid, match=r"PENSTOCK_API_KEY_FILE names .*/none, .*No such file"):
         load({}, missing, tmp_path)
     empty = home | {"PENSTOCK_API_KEY_FILE": str(write(tmp_path / "empty", "\n"))}
-    with pytest.raises(Invalid, match="PENSTOCK_API_KEY_FILE: api_key must be a text that is not"):
+    with pytest.raises(Invalid, match="PENSTOCK_API_KEY_FILE: api_key must be non-empty text"):
         load({}, empty, tmp_path)
 
 
 @pytest.mark.parametrize(
     ("line", "message"),
     [
-        ("prot = 1", "there is no setting 'prot'; did you mean port?"),
-        ("zzz = 1", "there is no setting 'zzz'; the settings are host, port, database"),
-        ('port = "5000"', "port must be a whole number from 0 to 65535, not '5000'"),
-        ("port = 65536", "port must be a whole number from 0 to 65535, not 65536"),
-        ("port = true", "port must be a whole number from 0 to 65535, not True"),
-        ("port = 1.5", "port must be a whole number from 0 to 65535, not 1.5"),
+        ("prot = 1", "unknown setting 'prot'; did you mean port?"),
+        ("zzz = 1", "unknown setting 'zzz'; the settings are host, port, database"),
+        ('port = "5000"', "port must be an integer from 0 to 65535, not '5000'"),
+        ("port = 65536", "port must be an integer from 0 to 65535, not 65536"),
+        ("port = true", "port must be an integer from 0 to 65535, not True"),
+        ("port = 1.5", "port must be an integer from 0 to 65535, not 1.5"),
         (
             "name_length_max = 6000",
-            "name_length_max must be a whole number from 1 to 1024, not 6000",
+            "name_length_max must be an integer from 1 to 1024, not 6000",
         ),
-        ("batch_events_max = 0", "batch_events_max must be a whole number from 1 upwards, not 0"),
+        ("batch_events_max = 0", "batch_events_max must be an integer from 1 up, not 0"),
         ("insecure = 1", "insecure must be true or false, not 1"),
-        ('host = ""', "host must be a text that is not empty, not ''"),
-        ("[host]", "host must be a text that is not empty, not {}"),
+        ('host = ""', "host must be non-empty text, not ''"),
+        ("[host]", "host must be non-empty text, not {}"),
         ('log_format = "xml"', "log_format must be one of text, json, not 'xml'"),
-        ('url = "localhost:5000"', "url must be a text that begins with http:// or https://"),
+        ('url = "localhost:5000"', "url must be text that begins with http:// or https://"),
     ],
 )
 def test_a_bad_line_is_refused_with_the_file_the_key_and_what_to_write(
@@ -238,7 +238,7 @@ def test_a_refused_secret_is_not_quoted(home: dict[str, str], tmp_path: Path) ->
     with pytest.raises(PenstockError) as refusal:
         load({}, home, tmp_path)
     assert KEY not in str(refusal.value)
-    assert "api_key must be a text" in str(refusal.value)
+    assert "api_key must be non-empty text" in str(refusal.value)
 
 
 def test_every_setting_is_listed_with_one_line_of_help(
