@@ -1,11 +1,11 @@
-"""A worker that claims lots by hand, one after the other, and is safe to kill at any moment.
+"""A worker that claims one lot after the other with the client, and can be killed at any time.
 
     python examples/claims.py FOLDER
 
-Each lot is a file of orders in FOLDER; what it makes is the same file with an ending of its own.
-As many of these as you like can run at once: no lot is worked on twice. Leaving the `with` block
-completes the claim, an error fails it and it is tried again later, Ctrl-C gives it back. A claim
-that is lost, say because the machine slept, publishes nothing.
+Each lot is a file of numbers in FOLDER. The output is a file with the suffix `.doubled`. You can
+run any number of these workers at once: no lot is processed twice. Leaving the `with` block
+completes the claim. An error fails it, and the lot is retried later. Ctrl-C releases the claim. A
+lost claim, for example because the machine slept, publishes nothing.
 """
 
 import sys
@@ -15,16 +15,16 @@ from penstock import ClaimLost, Client
 
 
 def double(folder: Path, lot: str) -> None:
-    """The work: each number twice."""
+    """Write each number of the lot, doubled."""
     numbers = [int(line) for line in (folder / lot).read_text().split()]
     (folder / f"{lot}.doubled").write_text("".join(f"{2 * number}\n" for number in numbers))
 
 
 def main() -> None:
-    """Register the files of the folder as lots, and work until there is nothing left."""
+    """Register the files of the folder as lots and process all lots."""
     folder = Path(sys.argv[1])
     with Client() as client:
-        # Registering a lot twice is harmless, and so is wiring a job.
+        # Registering a lot or wiring a job twice has no effect.
         client.wire_job("sums", "double", inputs=["numbers"], outputs=["doubled"])
         lots = sorted(path.name for path in folder.iterdir() if not path.suffix)
         print(f"{client.register_lots('sums', 'numbers', lots)} new lots")

@@ -1,10 +1,10 @@
-"""Deposit a folder as one batch, wait for the report, and say what became of each object.
+"""Deposit a folder as one batch, wait for the report, and print the stored objects.
 
     python examples/deposit.py FOLDER
 
-The files are packed into one archive and uploaded; the batch is submitted under a key of its own,
-so that running this twice for the same content deposits it once. The server's daemons
-(`penstock ingest work`) do the rest: this only watches.
+The program packs the files into one archive and uploads it. The digest of the archive is the key
+of the batch, so running the program twice for the same content deposits it once. The server's
+daemons (`penstock ingest work`) do the rest; this program only waits.
 """
 
 import hashlib
@@ -21,7 +21,7 @@ COLLECTION = "scans"
 
 
 def packed(folder: Path, archive: Path) -> str:
-    """Pack a folder, always in the same way; gives the digest of the archive."""
+    """Pack a folder reproducibly and return the digest of the archive."""
     with zipfile.ZipFile(archive, "w", zipfile.ZIP_DEFLATED) as pack:
         for path in sorted(folder.rglob("*")):
             if path.is_file():
@@ -31,7 +31,7 @@ def packed(folder: Path, archive: Path) -> str:
 
 
 def deposit(client: Client, folder: Path) -> str:
-    """Submit the folder, and give the id of its batch."""
+    """Submit the folder and return the id of its batch."""
     with TemporaryDirectory() as place:
         archive = Path(place, f"{folder.name}.zip")
         digest = packed(folder, archive)
@@ -49,7 +49,7 @@ def deposit(client: Client, folder: Path) -> str:
 
 
 def report_of(client: Client, batch: str) -> Report:
-    """The report, once there is one."""
+    """Wait for the report of the batch and return it."""
     while True:
         try:
             return client.batch_report(batch)
@@ -60,7 +60,7 @@ def report_of(client: Client, batch: str) -> Report:
 
 
 def main() -> None:
-    """Deposit a folder and tell how it went."""
+    """Deposit a folder and print the result."""
     folder = Path(sys.argv[1]).resolve()
     with Client() as client:
         client.put_collection(COLLECTION, dataset="scans", namespace="library")

@@ -1,10 +1,10 @@
-"""Follow what happens to lots, and miss nothing while this program is not running.
+"""Follow the events of lots, and miss none while this program is not running.
 
     python examples/follow.py POSITION_FILE [COUNT]
 
-The number of the last event that was handled is kept in a file; the next start goes on behind it.
-A connection that is lost is made again by the client, and nothing is left out. An event may come
-twice after a crash, just before its number was written: what you do with it should not mind.
+The program stores the id of the last handled event in a file and continues after it at the next
+start. The client reconnects after a lost connection and skips no event. After a crash, an event
+can arrive a second time, so make your handler idempotent.
 """
 
 import sys
@@ -15,13 +15,13 @@ from penstock.client.stream import LotEvent
 
 
 def handle(event: LotEvent) -> None:
-    """Your own work."""
+    """Print the event. Replace this with your own code."""
     maker = f"job {event.job.name}" if event.job else "outside"
     print(f"{event.id} {event.dataset.namespace}/{event.dataset.name} {event.lot} from {maker}")
 
 
 def main() -> None:
-    """Handle events, so many or for ever."""
+    """Handle COUNT events, or all events for ever."""
     position = Path(sys.argv[1])
     count = int(sys.argv[2]) if len(sys.argv) > 2 else None
     after = int(position.read_text()) if position.exists() else 0

@@ -1,10 +1,10 @@
 #!/bin/sh
-# Three workers at once run totals.sh over twenty days, and each day is in the ledger once.
-# The script is not changed: `penstock run` finds it a day that nobody works on, and gives it
-# that day and the places of the data in its environment.
+# Three workers run totals.sh for twenty days in parallel, and each day is in the ledger once.
+# totals.sh is unchanged: `penstock run` claims a day and passes the day and the locations of the
+# data in the environment.
 #
 #   penstock serve &
-#   examples/guarded.sh FOLDER     FOLDER is made, with sample orders in it
+#   examples/guarded.sh FOLDER     creates FOLDER with sample orders
 set -eu
 here=$(cd "$(dirname "$0")" && pwd)
 mkdir -p "${1:?name a folder for the sample data}/orders" "$1/totals"

@@ -1,10 +1,9 @@
-"""Walk through the lineage of a dataset, many calls at a time, with the asynchronous client.
+"""Walk the lineage of a dataset with the asynchronous client and parallel calls.
 
     python examples/lineage_walk.py NAMESPACE DATASET
 
-Prints everything that the dataset was made from: how far away it is, when its current version was
-made, and by which run. The graph is one call; the details of all its datasets are asked for side
-by side.
+Prints each upstream dataset with its distance, its newest version and the run that made it. One
+call returns the graph. The details of all datasets are requested in parallel.
 """
 
 import asyncio
@@ -16,31 +15,31 @@ from penstock.client.documents.graphs import DatasetNode, LineageGraph
 
 
 def distances(graph: LineageGraph, start: str) -> dict[str, int]:
-    """How many steps upstream each node is."""
+    """Return the number of steps from each upstream node."""
     makers = {node.id: [edge.origin for edge in node.in_edges] for node in graph.graph}
-    found, left = {start: 0}, deque([start])
+    steps, left = {start: 0}, deque([start])
     while left:
         node = left.popleft()
         for maker in makers.get(node, ()):
-            if maker not in found:
-                found[maker] = found[node] + 1
+            if maker not in steps:
+                steps[maker] = steps[node] + 1
                 left.append(maker)
-    return found
+    return steps
 
 
 async def described(client: AsyncClient, namespace: str, name: str, steps: int) -> str:
-    """One line about a dataset."""
+    """Return one line about a dataset."""
     versions = (await client.dataset_versions(namespace, name, limit=1)).versions
     if not versions:
         return f"{steps} {namespace}/{name} has no version yet"
     newest = versions[0]
     run = newest.created_by_run
-    made = f"run {run.id} of {run.job.name}" if run else "nobody here"
-    return f"{steps} {namespace}/{name} V{newest.number} by {made}"
+    maker = f"run {run.id} of {run.job.name}" if run else "no known run"
+    return f"{steps} {namespace}/{name} V{newest.number} by {maker}"
 
 
 async def walk(namespace: str, name: str) -> None:
-    """Print the datasets upstream, the nearest first."""
+    """Print the upstream datasets, the nearest first."""
     start = f"dataset:{namespace}:{name}"
     async with AsyncClient() as client:
         graph = await client.lineage(start, direction="upstream")

@@ -1,10 +1,10 @@
-"""Report the lineage of a script that exists already, with one block around its work.
+"""Report the lineage of an existing script with one `with` block around its work.
 
     python examples/report_lineage.py ORDERS.csv TOTALS.csv
 
-The script adds up orders by customer. `reported` tells the server when it begins, what it reads
-and writes with their columns, and how it ended: an error marks the run failed, and the totals that
-were current stay current. Any OpenLineage client does the same; this one needs no other package.
+The script adds up orders by customer. `reported` sends the start of the run, its inputs and
+outputs with their columns, and its end. An error marks the run as failed, and the current totals
+stay current. Any OpenLineage client does the same; this program needs no other package.
 """
 
 import csv
@@ -24,7 +24,7 @@ SCHEMA = "https://openlineage.io/spec/facets/1-1-1/SchemaDatasetFacet.json"
 
 
 def add_up(orders: Path, totals: Path) -> None:
-    """The script as it was: read one file, write another."""
+    """Add up the orders of each customer. This is the existing script."""
     sums: Counter[str] = Counter()
     with orders.open(newline="") as rows:
         for row in csv.DictReader(rows):
@@ -34,7 +34,7 @@ def add_up(orders: Path, totals: Path) -> None:
 
 
 def dataset(path: Path) -> dict[str, object]:
-    """A file as OpenLineage describes a dataset, with the columns of its first line."""
+    """Describe a file as an OpenLineage dataset, with the columns of its first line."""
     fields = []
     if path.exists():
         with path.open(newline="") as rows:
@@ -45,10 +45,10 @@ def dataset(path: Path) -> dict[str, object]:
 
 @contextmanager
 def reported(client: Client, job: str, inputs: list[Path], outputs: list[Path]) -> Iterator[str]:
-    """Tell the server of the work in this block; gives the id of the run."""
+    """Report the work in this block as a run, and yield the run's id."""
     run = str(uuid.uuid4())
 
-    def tell(kind: str) -> None:
+    def emit(kind: str) -> None:
         client.emit(
             {
                 "eventType": kind,
@@ -62,23 +62,23 @@ def reported(client: Client, job: str, inputs: list[Path], outputs: list[Path]) 
             }
         )
 
-    tell("START")
+    emit("START")
     try:
         yield run
     except BaseException:
-        tell("FAIL")
+        emit("FAIL")
         raise
-    tell("COMPLETE")
+    emit("COMPLETE")
 
 
 def main() -> None:
-    """Run the script, reported."""
+    """Run the script and print its lineage."""
     orders, totals = map(Path, sys.argv[1:])
     with Client() as client:
         with reported(client, "add_up", [orders], [totals]) as run:
             add_up(orders, totals)
-        made = client.dataset("files", totals.name)
-        print(f"run {run} made version {made.current_version_number} of {made.name}")
+        dataset_after = client.dataset("files", totals.name)
+        print(f"run {run} made version {dataset_after.current_version_number} of {totals.name}")
         for node in client.lineage(f"dataset:files:{totals.name}").graph:
             print(node.id)
 

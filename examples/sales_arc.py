@@ -1,11 +1,11 @@
-"""An arc by decorator whose lots are split in parts, which run side by side.
+"""An arc in Python whose lots are split into parts that run in parallel.
 
     penstock arcs apply examples/sales_arc.py
     penstock arcs work
 
-Whenever a lot of shop/sales is there, `totals` makes the lot of shop/totals with the same id. The
-files of a lot are divided by the `region=…` in their names: each region is a part, run as a child
-run of its own. A part that fails is run again alone; the lot is published when all are done.
+For each lot of shop/sales, `totals` makes the lot of shop/totals with the same id. The files of a
+lot are grouped by the `region=…` in their names. Each region is a part with its own child run. A
+retry runs only failed parts. The lot is published when all parts are done.
 """
 
 import csv

@@ -1,9 +1,9 @@
 #!/bin/sh
-# Adds up the orders of one day and enters the sum in a ledger.
+# Add up the orders of one day and append the sum to a ledger.
 #
 #   totals.sh DAY ORDERS TOTALS    reads ORDERS/DAY.csv, appends to TOTALS/ledger.txt
 #
-# A script as there are many: run twice for a day, it enters that day twice.
+# A typical script without locks: if it runs twice for a day, the ledger has that day twice.
 set -eu
 day=$1
 orders=$2

@@ -1,10 +1,10 @@
-"""A plain function made a worker: as many of it as you like can run at once, on any machine.
+"""A function as a worker: run any number of these at once, on any machine.
 
     penstock jobs wire shop/add_up --input orders --output sums
     penstock lots register shop/orders 20261101 20261102
     python examples/worker.py ORDERS SUMS
 
-It ends when there is nothing left to do; `add_up.work(loop=True)` waits for more.
+It ends when no work is left; `add_up.work(loop=True)` waits for more.
 """
 
 import csv

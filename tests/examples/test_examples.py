@@ -169,5 +169,5 @@ def test_lineage_walk(site: Server, client: Client) -> None:
     assert run(site, "lineage_walk.py", "shop", "totals").splitlines() == [
         f"0 shop/totals V2 by run {runs['sum']} of sum",
         f"2 shop/clean V2 by run {runs['load']} of load",
-        "4 shop/raw V2 by nobody here",
+        "4 shop/raw V2 by no known run",
     ]
