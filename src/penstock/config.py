@@ -59,8 +59,9 @@ class About(NamedTuple):
         if self.kind is bool:
             return "true or false"
         if self.kind is int:
-            upper = f" to {self.most}" if self.most is not None else " up"
-            return f"an integer from {self.least}{upper}"
+            if self.most is None:
+                return f"an integer, at least {self.least}"
+            return f"an integer from {self.least} to {self.most}"
         if self.choices:
             return f"one of {', '.join(self.choices)}"
         if self.prefixes:

@@ -144,7 +144,7 @@ def test_a_secret_file_that_is_missing_or_empty_is_refused(
             "name_length_max = 6000",
             "name_length_max must be an integer from 1 to 1024, not 6000",
         ),
-        ("batch_events_max = 0", "batch_events_max must be an integer from 1 up, not 0"),
+        ("batch_events_max = 0", "batch_events_max must be an integer, at least 1, not 0"),
         ("insecure = 1", "insecure must be true or false, not 1"),
         ('host = ""', "host must be non-empty text, not ''"),
         ("[host]", "host must be non-empty text, not {}"),
