@@ -19,10 +19,10 @@ S = TypeVar("S", bound=StrEnum)
 
 @dataclass(frozen=True, eq=False)
 class Moves(Generic[S]):
-    """The states of one kind of thing, and which may follow which.
+    """The states of one kind of thing, and the permitted moves between them.
 
-    The first state in the table is where things begin. A move that is not in the table is refused.
-    Moves in `by_hand` are an administrator's: those alone, unless the table has them too.
+    Things begin in the first state of the table. Penstock itself makes the moves in `table`. An
+    administrator makes the moves in `by_hand`. All other moves are refused.
     """
 
     name: str
@@ -41,34 +41,34 @@ class Moves(Generic[S]):
 
     @cached_property
     def states(self) -> tuple[S, ...]:
-        """Every state, in the order of the table."""
+        """All states, in the order of the table."""
         return tuple(self.table)
 
     @cached_property
     def initial(self) -> S:
-        """The state in which things begin."""
+        """The first state of a thing."""
         return next(iter(self.table))
 
     @cached_property
     def terminal(self) -> frozenset[S]:
-        """The states that nothing leaves."""
+        """The states without a move to another state."""
         return frozenset(state for state in self.table if not self._following(state))
 
     def allows(self, current: S, target: S, *, by_hand: bool = False) -> bool:
-        """Whether this move is there, for an administrator or for what happens by itself."""
+        """Return whether the move is permitted, for an administrator or for Penstock itself."""
         moves = self.by_hand.get(current, frozenset()) if by_hand else self.table[current]
         return target in moves or (self.repeatable and current == target)
 
     def check(self, current: S, target: S, which: str = "", *, by_hand: bool = False) -> None:
-        """Refuse a move that the table does not have; `which` names the thing."""
+        """Raise `Conflict` for a move that is not permitted; `which` names the thing."""
         if self.allows(current, target, by_hand=by_hand):
             return
         subject = f"{self.name} {which}" if which else f"the {self.name}"
         following = self._following(current)
         if target in following and by_hand:
-            advice = "that comes by itself, and is not done by hand"
+            advice = "Penstock makes this move itself; administrators cannot"
         elif target in following:
-            advice = "that is an administrator's to do"
+            advice = "only an administrator can make this move"
         elif following:
             advice = f"from {current} it can only become {_either(following)}"
         else:
@@ -76,12 +76,12 @@ class Moves(Generic[S]):
         raise Conflict(f"{subject} is {current} and cannot become {target}: {advice}")
 
     def sql_check(self, column: str) -> str:
-        """The condition that a column holds one of these states."""
+        """Return the SQL condition that the column holds one of these states."""
         quoted = ", ".join(f"'{state}'" for state in self.states)
         return f"{column} IN ({quoted})"
 
     def mermaid(self) -> str:
-        """The table as a Mermaid state diagram."""
+        """Return the table as a Mermaid state diagram."""
         lines = ["stateDiagram-v2", f"    [*] --> {self.initial}"]
         for state in self.states:
             lines += [f"    {state} --> {self._shown(state, t)}" for t in self._following(state)]
@@ -89,7 +89,7 @@ class Moves(Generic[S]):
         return "\n".join(lines)
 
     def markdown(self) -> str:
-        """The chapter of docs/states.md on this machine."""
+        """Return the chapter of docs/states.md about this machine."""
         lines = [f"## {self.name.capitalize()}", ""]
         if self.remark:
             lines += [self.remark, ""]
@@ -100,7 +100,7 @@ class Moves(Generic[S]):
                 f"{target}{'' if target in self.table[state] else '*'}"
                 for target in self._following(state)
             )
-            following = following or "nothing: it is final"
+            following = following or "none: the state is final"
             lines.append(f"| {state} | {self.meanings[state]} | {following} |")
         return "\n".join(lines) + "\n"
 
@@ -109,8 +109,8 @@ class Moves(Generic[S]):
         return [target for target in self.states if target in possible]
 
     def _shown(self, state: S, target: S) -> str:
-        """A move in the diagram, with its mark if it is an administrator's."""
-        return str(target) if target in self.table[state] else f"{target} : by hand"
+        """Return the target of a move, marked if only an administrator can make the move."""
+        return str(target) if target in self.table[state] else f"{target} : administrator"
 
 
 def _either(states: list[S]) -> str:
